@@ -1,0 +1,85 @@
+/*
+ * Where ranks learn of each other: one interface over whatever started the job (our mpiexec, Hydra,
+ * srun, or nothing at all). A back end fills in `struct boot` and answers put, fence and get;
+ * boot.c keeps everything that does not depend on the launcher.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_BOOT_H
+#define FP_BOOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct boot_backend;
+
+/* boot_get: the key was put by boot_put_shared, not by one rank. */
+#define BOOT_ANY UINT32_MAX
+
+/*
+ * Everything here is known when boot_open returns, without communication under our own mpiexec, and
+ * never changes afterwards. Readers may keep the pointers until boot_close.
+ */
+struct boot {
+    uint32_t rank;          /* in the initial world */
+    uint32_t size;          /* ranks in the initial world */
+    int appnum;             /* which part of `prog1 : prog2`, -1 when the launcher cannot tell */
+    int universe_size;      /* -1 when the launcher cannot tell */
+    uint32_t node;          /* index of my node, 0..nnodes-1 */
+    uint32_t nnodes;        /* (virtual) nodes in the job */
+    const uint32_t *node_of; /* [size] node index of every rank */
+    uint32_t nlocal;        /* ranks on my node, at least 1 */
+    uint32_t local_rank;    /* my place among them */
+    const uint32_t *local_ranks; /* [nlocal] world ranks on my node, ascending */
+    int vnode;              /* virtual node number under `mpiexec -vnodes`, else -1 */
+    const char *host;       /* host name the library reports; differs between virtual nodes */
+    const char *job;        /* job id, the same on every rank, unique among running jobs on these hosts */
+    const char *launcher;   /* "mpiexec", "pmi1", "singleton": for messages */
+    /*
+     * A memfd that exactly the ranks of my node share, size 0 when the job starts, or -1 (another
+     * launcher, singleton): then the shared-memory transport exchanges a name through put and get.
+     */
+    int node_fd;
+    const struct boot_backend *backend; /* for src/boot only */
+};
+
+/* All functions return 0 or an MPI error class, with a sentence in err_detail() (src/base/err.h). */
+
+/* Finds out who started this process and connects to it. Outputs are set only on success. */
+int boot_open(struct boot **out);
+
+/*
+ * Publishes `len` bytes under `key` (at most 40 characters of [A-Za-z0-9_.-]) for my rank. Others
+ * see it after the next fence. Any length and any bytes: encoding and chunking happen inside.
+ */
+int boot_put(struct boot *b, const char *key, const void *val, size_t len);
+
+/* The same for a key that belongs to no rank; exactly one rank may put it. */
+int boot_put_shared(struct boot *b, const char *key, const void *val, size_t len);
+
+/*
+ * Collective over all ranks of the world. Ends with an error that names the missing ranks and hosts,
+ * as far as the launcher can tell, after FISHPLATE_INIT_TIMEOUT seconds.
+ */
+int boot_fence(struct boot *b);
+
+/*
+ * What `rank` put under `key` before a fence; BOOT_ANY for boot_put_shared. The caller frees *val,
+ * which is followed by one zero byte that is not counted in *len. A
+ * missing key is MPI_ERR_OTHER with the key's name in the detail.
+ */
+int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
+
+/*
+ * Tells the launcher that this rank has finished, so that its exit is no longer an accident. Does
+ * not wait for other ranks. Call it last in MPI_Finalize, then boot_close.
+ */
+int boot_finalize(struct boot *b);
+
+/* Frees everything; b is gone. Does not close node_fd's mappings. */
+void boot_close(struct boot *b);
+
+/* MPI_Abort: tells the launcher the exit code and why (one sentence, may be NULL), then exits. */
+_Noreturn void boot_abort(struct boot *b, int code, const char *msg);
+
+#endif
