@@ -1,0 +1,125 @@
+# Writes mpi.h: the MPI 5.0 standard ABI's types and values, and the prototypes of MPI_* and PMPI_*.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+from .text import banner, wrap_prototype
+
+# What the ABI leaves out because it depends on Fortran's INTEGER; C programs still need it to talk to Fortran.
+FORTRAN_TYPES = """\
+/* Fortran interoperability: outside the ABI, INTEGER is taken to be a C int. */
+typedef int MPI_Fint;
+typedef struct {
+    MPI_Fint MPI_SOURCE;
+    MPI_Fint MPI_TAG;
+    MPI_Fint MPI_ERROR;
+    MPI_Fint MPI_internal[5];
+} MPI_F08_status;
+"""
+
+FORTRAN_DATA = """\
+extern MPI_Fint *MPI_F_STATUS_IGNORE;
+extern MPI_Fint *MPI_F_STATUSES_IGNORE;
+extern MPI_F08_status *MPI_F08_STATUS_IGNORE;
+extern MPI_F08_status *MPI_F08_STATUSES_IGNORE;
+"""
+
+STATUS = """\
+typedef struct {
+    int MPI_SOURCE;
+    int MPI_TAG;
+    int MPI_ERROR;
+    int MPI_internal[5];
+} MPI_Status;
+"""
+
+
+def write_header(api, version):
+    """The whole text of mpi.h; version is (major, minor, patch)."""
+    parts = [
+        banner("The MPI 5.0 standard ABI (version 1.0) as the Fishplate library provides it."),
+        "#ifndef FISHPLATE_MPI_H\n#define MPI_H_ABI\n",
+        "#include <stdint.h>\n",
+        _versions(api, version),
+        '#if defined(__cplusplus)\nextern "C" {\n#endif\n',
+        _types(api),
+        _constants(api),
+        _prototypes(api),
+        "#if defined(__cplusplus)\n}\n#endif\n",
+        "#endif",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _versions(api, version):
+    major, minor, patch = version
+    lines = [_define(c.name, c.value) for c in api.constants if c.kind == "version-macro"]
+    lines += [
+        "",
+        "/* 10000 * major + 100 * minor + patch */",
+        _define("FISHPLATE_NUMVERSION", str(10000 * major + 100 * minor + patch)),
+        _define("FISHPLATE_VERSION", f'"{major}.{minor}.{patch}"'),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _types(api):
+    lines = []
+    of_kind = {}
+    for c in api.constants:
+        of_kind.setdefault(c.kind, []).append(c)
+    lines += [f"typedef {c.ctype} {c.name};" for c in of_kind["type/integer"]]
+    lines += ["", STATUS]
+    for kind in ("type/opaque-handle", "type/opaque-handle-tools"):
+        lines += [f"typedef {c.ctype}{c.name};" for c in of_kind[kind]]
+        lines += [""]
+    for c in of_kind["type/enum"]:
+        lines += _enum(api, c)
+    lines += [f"typedef {c.ctype} {c.name}{c.value};" for c in of_kind["type/callback-function"]]
+    lines += [""]
+    lines += [f"typedef {c.ctype} {c.name};" for c in of_kind["type/alias"]]
+    lines += ["", FORTRAN_TYPES]
+    return "\n".join(lines)
+
+
+def _enum(api, ctype):
+    members = [f"    {c.name} = {c.value}" for c in api.constants if c.ctype == ctype.name]
+    return [f"typedef {ctype.ctype} {{", ",\n".join(members), f"}} {ctype.name};", ""]
+
+
+def _constants(api):
+    enums = {c.name for c in api.constants if c.kind == "type/enum"}
+    lines = []
+    previous = None
+    for c in api.constants:
+        if _is_type_or_text(c) or c.ctype in enums:
+            continue
+        if c.kind != previous:
+            lines += ["", f"/* {c.kind} */"]
+            previous = c.kind
+        lines.append(_define(c.name, _value(c)))
+    return "\n".join(lines) + "\n"
+
+
+def _is_type_or_text(constant):
+    return constant.kind.split("/")[0] in (
+        "type", "status-layout", "version-macro", "fortran-constant", "info-key", "abi-rule")
+
+
+def _value(constant):
+    if constant.ctype == "int":
+        return f"({constant.value})" if constant.value.startswith("-") else constant.value
+    return f"(({constant.ctype}){constant.value})"
+
+
+def _define(name, value):
+    return f"#define {name:<31} {value}"
+
+
+def _prototypes(api):
+    lines = ["/* The MPI interface */", FORTRAN_DATA]
+    for prefix in ("", "P"):
+        if prefix:
+            lines += ["", "/* The profiling interface: the same functions under the names a tool calls */"]
+        for f in api.functions:
+            lines.append(wrap_prototype(f.prototype(prefix)) + ";")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# The API generator: reads functions.tsv and constants.tsv, scans the implementation files, and writes mpi.h,
+# impl.h, the wrappers, the export list and the list of functions. See README.md beside it.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+import argparse
+import sys
+from pathlib import Path
+
+from gen.header import write_header
+from gen.impl import write_impl
+from gen.kinds import classify
+from gen.model import Api, TableError
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="write mpi.h and the API layer from the tables in api/")
+    parser.add_argument("--out", default=".", type=Path, help="folder for impl.h, wrappers_*.c, exports.map, api_list.*")
+    parser.add_argument("--include", type=Path, help="folder for mpi.h")
+    parser.add_argument("--sources", type=Path, help="folder scanned for definitions of impl_*")
+    parser.add_argument("--version", default="0.0.0", help="the library's version, three numbers")
+    parser.add_argument("--outputs", action="store_true", help="only print the names of the files for --out")
+    return parser.parse_args()
+
+
+def write_if_changed(path, text):
+    """Leave an unchanged file alone so that nothing that includes it is rebuilt."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def main():
+    args = parse_arguments()
+    if args.outputs:
+        print("\n".join(["impl.h"]))
+        return 0
+    api = Api(Path(__file__).resolve().parent)
+    classify(api)
+    version = tuple(int(n) for n in args.version.split("."))
+    if args.include:
+        write_if_changed(args.include / "mpi.h", write_header(api, version))
+    write_if_changed(args.out / "impl.h", write_impl(api))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except TableError as error:
+        sys.exit(f"generate.py: {error}")
