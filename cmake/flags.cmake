@@ -1,0 +1,29 @@
+# Compiler flags shared by everything that is ours.
+# SPDX-License-Identifier: Apache-2.0
+find_package(Threads REQUIRED)
+
+set(FISHPLATE_FLAGS -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes -Wshadow -fvisibility=hidden
+                    -fno-semantic-interposition -g)
+if(DEFINED ENV{CI} OR FISHPLATE_WERROR)
+    list(APPEND FISHPLATE_FLAGS -Werror)
+endif()
+set(CMAKE_C_FLAGS_RELEASE "-O3")
+
+set(FISHPLATE_LINK_FLAGS "")
+if(FISHPLATE_DEBUG OR FISHPLATE_SANITIZE)
+    add_compile_definitions(FISHPLATE_DEBUG_BUILD)
+endif()
+if(FISHPLATE_SANITIZE)
+    set(CMAKE_C_FLAGS_RELEASE "-O1")
+    add_compile_options(-fsanitize=${FISHPLATE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+    add_link_options(-fsanitize=${FISHPLATE_SANITIZE})
+elseif(FISHPLATE_LTO AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    list(APPEND FISHPLATE_FLAGS -flto=auto -ffat-lto-objects)
+    list(APPEND FISHPLATE_LINK_FLAGS -flto=auto -O3)
+endif()
+
+# Platform by file: src/base/arch/<processor>/ holds what differs.
+set(FISHPLATE_ARCH_DIR ${CMAKE_SOURCE_DIR}/src/base/arch/generic)
+if(EXISTS ${CMAKE_SOURCE_DIR}/src/base/arch/${CMAKE_SYSTEM_PROCESSOR})
+    set(FISHPLATE_ARCH_DIR ${CMAKE_SOURCE_DIR}/src/base/arch/${CMAKE_SYSTEM_PROCESSOR})
+endif()

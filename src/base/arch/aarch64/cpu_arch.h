@@ -1,0 +1,12 @@
+/* cpu_arch.h for aarch64: see base/cpu.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_CPU_ARCH_H
+#define FP_BASE_CPU_ARCH_H
+
+static inline void cpu_relax(void)
+{
+    __asm__ volatile("yield" ::: "memory");
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* clock.h: monotonic time in nanoseconds.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_CLOCK_H
+#define FP_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* counter.h: a counter is one line beside the code that counts. From it come the MPI_T performance variable, the
+ * job summary (FISHPLATE_STATS=1) and `fishplate info --pvars`. Changed under the process's big lock.
+ *
+ *     static COUNTER(eager_sent, "p2p_eager_sent", "Messages sent eagerly.");
+ *     counter_add(&eager_sent, 1);
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_COUNTER_H
+#define FP_BASE_COUNTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct counter {
+    const char *name;
+    const char *doc;
+    uint64_t value;
+};
+
+#define COUNTER(var, NAME, DOC)                                                                                \
+    struct counter var = {.name = NAME, .doc = DOC};                                                           \
+    static struct counter *const var##_entry __attribute__((section("fp_counters"), used)) = &var
+
+static inline void counter_add(struct counter *c, uint64_t n)
+{
+    c->value += n;
+}
+
+/* Iteration in link order. */
+size_t counters_count(void);
+struct counter *counters_get(size_t index);
+
+#endif

@@ -1,0 +1,42 @@
+/* err.c: the thread's last error sentence, and the end of the road for what must never happen.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+static _Thread_local struct {
+    int errclass;
+    char text[MPI_MAX_ERROR_STRING];
+} last;
+
+int err_set(int errclass, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(last.text, sizeof(last.text), fmt, args);
+    va_end(args);
+    last.errclass = errclass;
+    return errclass;
+}
+
+const char *err_detail(int errclass)
+{
+    return last.errclass == errclass ? last.text : "";
+}
+
+void err_clear(void)
+{
+    last.errclass = MPI_SUCCESS;
+    last.text[0] = '\0';
+}
+
+void err_panic(const char *file, int line, const char *sentence)
+{
+    log_error("%s (%s:%d)", sentence, file, line);
+    abort();
+}

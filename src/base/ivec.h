@@ -1,0 +1,32 @@
+/* ivec.h: an input array of counts or displacements that is int[] in one binding and 64-bit in its `_c` twin.
+ * The implementation is written once over this view; no array is ever converted or copied.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_IVEC_H
+#define FP_BASE_IVEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ivec {
+    const void *p;
+    bool wide; /* elements are int64_t, otherwise int */
+};
+
+static inline struct ivec ivec_int(const int *p)
+{
+    return (struct ivec){p, false};
+}
+
+static inline struct ivec ivec_wide(const void *p)
+{
+    return (struct ivec){p, true};
+}
+
+static inline int64_t ivec_get(struct ivec v, size_t i)
+{
+    return v.wide ? ((const int64_t *)v.p)[i] : ((const int *)v.p)[i];
+}
+
+#endif

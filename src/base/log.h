@@ -1,0 +1,25 @@
+/* log.h: one line per message on standard error, prefixed with who speaks. Warnings are for people: a full
+ * sentence that says what was done and what to do about it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_LOG_H
+#define FP_BASE_LOG_H
+
+#include "base/util.h"
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* Who this process is, once known: "rank 3 on node7". Copied. */
+void log_identity(int rank, const char *host);
+
+/* FISHPLATE_LOG decides (error, warn, info, debug); warn unless set. */
+extern int log_threshold;
+
+void log_print(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3) __attribute__((cold));
+
+#define log_error(...) log_print(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_print(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  (log_threshold >= LOG_INFO ? log_print(LOG_INFO, __VA_ARGS__) : (void)0)
+#define log_debug(...) (log_threshold >= LOG_DEBUG ? log_print(LOG_DEBUG, __VA_ARGS__) : (void)0)
+
+#endif

@@ -1,0 +1,41 @@
+/* pool.h: objects of one size, kept on a free list and grown by blocks; for what is made and dropped per message.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_POOL_H
+#define FP_BASE_POOL_H
+
+#include <stddef.h>
+
+struct pool_node {
+    struct pool_node *next;
+};
+
+struct pool {
+    struct pool_node *free;
+    struct pool_node *blocks; /* every block, for pool_destroy */
+    size_t item_size;
+    size_t per_block;
+};
+
+void pool_init(struct pool *pool, size_t item_size, size_t per_block);
+void pool_destroy(struct pool *pool);
+int pool_grow(struct pool *pool); /* 0 or MPI_ERR_NO_MEM */
+
+/* NULL only when memory is out. Contents are undefined. */
+static inline void *pool_get(struct pool *pool)
+{
+    if (__builtin_expect(pool->free == NULL, 0) && pool_grow(pool) != 0)
+        return NULL;
+    struct pool_node *node = pool->free;
+    pool->free = node->next;
+    return node;
+}
+
+static inline void pool_put(struct pool *pool, void *item)
+{
+    struct pool_node *node = item;
+    node->next = pool->free;
+    pool->free = node;
+}
+
+#endif

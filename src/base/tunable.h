@@ -1,0 +1,66 @@
+/* tunable.h: a tunable is one line beside the code that reads it. From that line come the environment variable
+ * FISHPLATE_<NAME>, the range check, the suggestion when a user mistypes it, `fishplate info`, the docs page and the
+ * MPI_T control variable. Values are read once, by tunables_load(), before anything else starts.
+ *
+ *     static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16384, 0, 1 << 20, "Largest message sent without a handshake.");
+ *     ... (size_t)eager_max.value ...
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_TUNABLE_H
+#define FP_BASE_TUNABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tunable_type { TUNABLE_IS_BOOL, TUNABLE_IS_INT, TUNABLE_IS_SIZE, TUNABLE_IS_STRING, TUNABLE_IS_CHOICE };
+enum tunable_source { SOURCE_DEFAULT, SOURCE_ENVIRONMENT, SOURCE_PROGRAM };
+
+struct tunable {
+    const char *name; /* without FISHPLATE_ */
+    const char *doc;
+    const char *choices; /* "auto|on|off" for a choice; value is the index */
+    const char *text;    /* value of a string, "" when unset */
+    int64_t value, initial, min, max;
+    enum tunable_type type;
+    enum tunable_source source;
+};
+
+#define TUNABLE_DEFINE(var, ...)                                                                               \
+    struct tunable var = {__VA_ARGS__};                                                                        \
+    static struct tunable *const var##_entry __attribute__((section("fp_tunables"), used)) = &var
+
+#define TUNABLE_BOOL(var, NAME, def, DOC)                                                                      \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_BOOL, .value = def, .initial = def, .max = 1, .text = "", \
+                   .doc = DOC)
+#define TUNABLE_INT(var, NAME, def, lo, hi, DOC)                                                               \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_INT, .value = def, .initial = def, .min = lo, .max = hi,  \
+                   .text = "", .doc = DOC)
+#define TUNABLE_SIZE(var, NAME, def, lo, hi, DOC)                                                              \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_SIZE, .value = def, .initial = def, .min = lo, .max = hi, \
+                   .text = "", .doc = DOC)
+#define TUNABLE_STRING(var, NAME, DOC)                                                                         \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .doc = DOC)
+#define TUNABLE_CHOICE(var, NAME, def, CHOICES, DOC)                                                           \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, .choices = CHOICES, \
+                   .text = "", .doc = DOC)
+
+/* Reads every tunable from the environment. Returns the number of problems found (unknown names, values out of
+ * range); each was put into the list that tunables_report() prints, so that only one rank need speak. */
+int tunables_load(void);
+void tunables_report(void);
+
+/* Iteration, sorted by name: for info, docs and MPI_T. */
+size_t tunables_count(void);
+struct tunable *tunables_get(size_t index);
+struct tunable *tunables_find(const char *name);
+
+/* Parses and range-checks; 0 or MPI_ERR_ARG with a sentence. */
+int tunable_set(struct tunable *t, const char *text, enum tunable_source source);
+
+/* Writes the value as a user would type it. */
+void tunable_format(const struct tunable *t, char *out, size_t size);
+
+/* A variable that belongs to a launcher or to the user's shell, not to us. The only getenv in the library. */
+const char *env_get(const char *name);
+
+#endif

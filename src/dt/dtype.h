@@ -1,0 +1,98 @@
+/* dtype.h: a datatype as the rest of the library sees it: sizes, a layout that can be walked, pack and unpack from any
+ * byte offset, and the element kind that reductions need. How types are built is in build.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_DT_DTYPE_H
+#define FP_DT_DTYPE_H
+
+#include <mpi.h>
+
+#include "base/err.h"
+#include "base/object.h"
+
+struct dt_layout;  /* committed form: loops over blocks */
+struct dt_recipe;  /* how it was made: envelope and contents */
+struct attr_set;   /* src/obj/attr.h */
+
+struct dtype {
+    struct object obj; /* MAGIC_DTYPE; first */
+    MPI_Count size;    /* bytes of data */
+    MPI_Count extent, lb;
+    MPI_Count true_lb, true_extent;
+    /* The data of one element is one dense block that starts at true_lb. */
+    bool dense;
+    /* dense, and extent == size and true_lb == 0: any count of them is one block that starts at the buffer. */
+    bool contiguous;
+    bool committed;
+    uint8_t kind;      /* enum dt_kind when all data is of one basic kind, else KIND_MIXED */
+    uint32_t handle;   /* predefined handle value, 0 for derived types */
+    struct dt_layout *layout;
+    struct dt_recipe *recipe;
+    struct attr_set *attrs;
+    char name[MPI_MAX_OBJECT_NAME];
+};
+
+/* The predefined type with this handle value, or NULL. Immutable and shared by the whole process, except for names
+ * and attributes. */
+struct dtype *dt_predefined(uint32_t handle);
+
+/* Resolves a user's handle; NULL when it is not a datatype. */
+static inline struct dtype *dtype_from(MPI_Datatype handle)
+{
+    if (handle_is_predefined(handle))
+        return dt_predefined((uint32_t)(uintptr_t)handle);
+    struct dtype *t = (struct dtype *)handle;
+    return t->obj.magic == MAGIC_DTYPE ? t : NULL;
+}
+
+static inline MPI_Datatype dtype_handle(const struct dtype *t)
+{
+    return t->handle ? (MPI_Datatype)(uintptr_t)t->handle : (MPI_Datatype)t;
+}
+
+void dtype_retain(struct dtype *t);
+void dtype_release(struct dtype *t); /* frees when the last user is gone; attributes were deleted by obj before */
+
+/* True when `count` elements at a buffer are one block of memory: then *offset is where it starts relative to the
+ * buffer. */
+static inline bool dt_is_block(const struct dtype *t, MPI_Count count, MPI_Aint *offset)
+{
+    *offset = t->true_lb;
+    return t->contiguous || (t->dense && (count <= 1 || t->extent == t->size));
+}
+
+/* A walk over `count` elements at `buffer`, in type-map order, that can stop and go on at any byte: the pipeline's
+ * memory. Packed positions run from 0 to count * size. */
+struct dt_cursor {
+    const struct dtype *type;
+    char *buffer;
+    MPI_Count count;
+    uint64_t position; /* packed bytes already done */
+    uint64_t state[14]; /* belongs to the walker */
+};
+void dt_cursor_init(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer);
+void dt_cursor_seek(struct dt_cursor *c, uint64_t position);
+/* Both return the bytes moved: len, or less at the end of the data. */
+size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len);
+size_t dt_cursor_unpack(struct dt_cursor *c, const void *in, size_t len);
+/* The next contiguous piece (up to max bytes) without moving it; 0 at the end. */
+size_t dt_cursor_next(struct dt_cursor *c, size_t max, void **piece);
+
+/* Whole messages in one go. */
+void dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out);
+void dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len);
+
+/* Copies between two typed buffers (collectives to self, sendrecv to self). Copies the smaller of the two. Returns
+ * MPI_ERR_TRUNCATE when the source is larger. */
+int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to, MPI_Count to_count,
+            const struct dtype *to_type);
+
+/* Smallest span of memory that holds `count` elements, and where it starts relative to the buffer: for temporary
+ * buffers of reductions. */
+static inline MPI_Count dt_span(const struct dtype *t, MPI_Count count, MPI_Aint *gap)
+{
+    *gap = t->true_lb;
+    return count == 0 ? 0 : t->true_extent + (count - 1) * t->extent;
+}
+
+#endif

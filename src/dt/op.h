@@ -1,0 +1,46 @@
+/* op.h: reduction operators as collectives see them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_DT_OP_H
+#define FP_DT_OP_H
+
+#include "dt/dtype.h"
+
+struct op {
+    struct object obj; /* MAGIC_OP; first */
+    bool commutative;
+    bool large; /* user function takes MPI_Count */
+    uint32_t handle; /* predefined handle value, 0 for user operators */
+    MPI_User_function *function;
+    MPI_User_function_c *function_large;
+};
+
+struct op *op_predefined(uint32_t handle);
+
+static inline struct op *op_from(MPI_Op handle)
+{
+    if (handle_is_predefined(handle))
+        return op_predefined((uint32_t)(uintptr_t)handle);
+    struct op *op = (struct op *)handle;
+    return op->obj.magic == MAGIC_OP ? op : NULL;
+}
+
+static inline MPI_Op op_handle(const struct op *op)
+{
+    return op->handle ? (MPI_Op)(uintptr_t)op->handle : (MPI_Op)op;
+}
+
+void op_retain(struct op *op);
+void op_release(struct op *op);
+
+/* 0, or MPI_ERR_OP with a sentence when the standard does not define this operator for this type. */
+int op_check(const struct op *op, const struct dtype *t);
+
+/* inout[i] = in[i] op inout[i], in typed layout (the MPI_Reduce_local order: `in` is the left operand). */
+void op_apply(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t);
+
+/* out[i] = left[i] op right[i] for predefined operators on contiguous types, saving a copy; returns false when it
+ * has no such kernel and the caller must copy and op_apply. */
+bool op_apply3(const struct op *op, const void *left, const void *right, void *out, MPI_Count count, struct dtype *t);
+
+#endif

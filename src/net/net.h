@@ -1,0 +1,84 @@
+/* net.h: the transports of this process, its peers, progress and polite waiting.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_NET_H
+#define FP_NET_NET_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/err.h"
+#include "base/list.h"
+#include "net/peer.h"
+#include "net/transport.h"
+
+#define NET_TRANSPORTS_MAX 4
+
+/* A word that sleepers wait on (futex) and that anyone who delivers to this process rings. It lies in shared
+ * memory when there is any. */
+struct doorbell {
+    _Atomic uint32_t rings;    /* the futex */
+    _Atomic uint32_t sleepers; /* threads of the owner that are about to sleep or asleep */
+};
+
+/* Background work of upper layers (collective schedules, ...): called on every progress. Returns events handled. */
+struct net_hook {
+    struct list link;
+    int (*progress)(struct net_hook *hook);
+};
+
+struct net {
+    struct boot *boot;
+    uint32_t rank, size;
+    struct transport *transports[NET_TRANSPORTS_MAX]; /* best first */
+    int ntransports;
+    struct peer **peers;       /* by job rank; NULL until first used */
+    struct list stalled;       /* peers with pending work */
+    struct list hooks;
+    struct doorbell *doorbell;
+    struct doorbell own_doorbell; /* used when no transport shares memory */
+    bool oversubscribed;       /* more ranks on this node than processors: never spin */
+    pthread_mutex_t *lock;     /* the big lock when the process is threaded, else NULL; dropped while asleep */
+
+    /* Where frames go. Set by p2p. The payload is valid only during the call. */
+    void (*deliver)(void *ctx, struct peer *from, const struct frame_header *header, const void *payload, size_t len);
+    void *deliver_ctx;
+
+    /* Memory shared by all ranks of this node, for upper layers (collectives); NULL when there is none. Offsets mean
+     * the same in every process of the node. See net_area_alloc. */
+    char *area;
+    size_t area_size;
+};
+
+int net_open(struct boot *boot, struct net **out);
+void net_close(struct net *net);
+
+/* The peer with this job rank, connected on first use. */
+int net_peer(struct net *net, uint32_t rank, struct peer **out);
+
+/* Polls all transports once, resumes stalled peers, runs hooks. Returns the number of events handled. */
+int net_progress(struct net *net);
+
+/* Runs progress until *flag is non-zero: spins, then yields, then sleeps on the doorbell. The flag is set by code
+ * that runs inside progress, in this or another thread of the process. */
+void net_wait(struct net *net, const _Atomic int *flag);
+
+/* One step of waiting for a condition the caller checks itself:
+ *     struct net_waiter w = {0};
+ *     while (!condition) net_wait_step(net, &w);
+ */
+struct net_waiter {
+    unsigned idle; /* consecutive steps without an event */
+};
+void net_wait_step(struct net *net, struct net_waiter *w);
+
+/* Wakes this process's sleeping threads: a condition changed that another thread may wait for. Cheap when nobody
+ * sleeps. */
+void net_ring_self(struct net *net);
+
+/* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate and tell the
+ * others the offset; whoever is told last to drop it frees it. MPI_ERR_NO_MEM when it is full (callers fall back). */
+int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
+void net_area_free(struct net *net, uint64_t offset, size_t len);
+
+#endif

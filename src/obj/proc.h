@@ -1,0 +1,57 @@
+/* proc.h: one MPI process: everything it owns hangs from here, so that a test can run several in one address space. The
+ * only global of the library is the pointer the API layer reads.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_OBJ_PROC_H
+#define FP_OBJ_PROC_H
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "net/net.h"
+#include "p2p/p2p.h"
+
+struct comm;
+struct group;
+struct info;
+struct errhandler;
+struct bsend_pool;
+
+struct proc {
+    struct boot *boot;
+    struct net *net;
+    struct p2p *p2p;
+    struct comm *world, *self, *parent;
+    struct group *group_empty;
+    struct info *info_env;
+    uint32_t rank, size;
+    bool threaded;          /* MPI_THREAD_MULTIPLE: the lock is taken by every call */
+    bool check_args;        /* FISHPLATE_CHECK */
+    int thread_level;
+    pthread_t main_thread;
+    pthread_mutex_t lock;
+    uint64_t context_mask[64]; /* free context ids: see obj/context.c */
+    struct bsend_pool *bsend;  /* process-wide attached buffer */
+    struct list sessions;
+    int users;              /* world model + sessions that keep the instance open */
+};
+
+/* NULL before the first MPI_Init/MPI_Session_init and after the last finalize. */
+extern struct proc *the_proc;
+
+/* Opens the process: tunables, boot, net, p2p, then the objects (world, self, ...). */
+int proc_open(int thread_level, struct proc **out);
+int proc_close(struct proc *p);
+
+static inline void proc_lock(struct proc *p)
+{
+    if (unlikely(p->threaded))
+        pthread_mutex_lock(&p->lock);
+}
+static inline void proc_unlock(struct proc *p)
+{
+    if (unlikely(p->threaded))
+        pthread_mutex_unlock(&p->lock);
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* p2p.h: point-to-point messages: matching and protocols. It knows contexts (numbers that keep communicators apart)
+ * and ranks within them, not communicators; addressing a peer is the caller's business.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_P2P_H
+#define FP_P2P_P2P_H
+
+#include <mpi.h>
+
+#include "dt/dtype.h"
+#include "net/net.h"
+#include "p2p/request.h"
+
+struct p2p;
+
+enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY };
+
+/* The part of a message that matching sees. */
+struct envelope {
+    uint32_t context;
+    int32_t source; /* sender's rank in the communicator; MPI_ANY_SOURCE in a receive */
+    int32_t tag;    /* MPI_ANY_TAG in a receive */
+};
+
+int p2p_open(struct net *net, struct p2p **out);
+void p2p_close(struct p2p *p);
+struct net *p2p_net(struct p2p *p);
+
+/* Starts a send of `count` elements at `buf`. env.source is my rank in the communicator. *out may come back complete
+ * already. The datatype is retained until completion. */
+int p2p_isend(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
+              struct envelope env, enum send_mode mode, struct request **out);
+int p2p_irecv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
+              struct request **out);
+
+/* Blocking forms: no request is allocated and the eager path is one call into the transport. */
+int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
+             struct envelope env, enum send_mode mode);
+int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env, MPI_Status *status);
+
+/* Probing. A matched message (improbe) is taken out of matching; receive it with p2p_imrecv. */
+struct message;
+bool p2p_iprobe(struct p2p *p, struct envelope env, MPI_Status *status);
+struct message *p2p_improbe(struct p2p *p, struct envelope env, MPI_Status *status);
+int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count count, struct dtype *type,
+               struct request **out);
+
+/* Cancels if it can still be done; the request completes either way. */
+void p2p_cancel(struct p2p *p, struct request *r);
+
+/* Drives progress until the request is complete. Does not free it. Returns its error. */
+int p2p_wait(struct p2p *p, struct request *r);
+
+#endif

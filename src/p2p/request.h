@@ -1,0 +1,87 @@
+/* request.h: anything that completes later: sends, receives, collectives, generalized requests. One structure with a
+ * small vtable; wait and test never ask what kind it is.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_REQUEST_H
+#define FP_P2P_REQUEST_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+
+#include "base/object.h"
+#include "dt/dtype.h"
+#include "net/net.h"
+
+struct request;
+struct comm;
+
+/* What a kind of request does beyond completing. Every entry may be NULL. */
+struct request_ops {
+    const char *name;                              /* for diagnostics: "send", "iallreduce" */
+    int (*start)(struct request *r);               /* persistent: MPI_Start */
+    void (*cancel)(struct request *r);
+    int (*query)(struct request *r, MPI_Status *); /* generalized: fills the status at completion */
+    void (*release)(struct request *r);            /* frees what hangs from it, and the request itself */
+};
+
+struct request {
+    struct object obj;      /* MAGIC_REQUEST; first */
+    _Atomic int complete;   /* 1 when done, failed or cancelled; the only field other threads poll */
+    int error;              /* MPI error class of the operation */
+    const struct request_ops *ops;
+    struct p2p *p2p;
+    struct comm *comm;      /* for its error handler; may be NULL for internal requests; retained by the API layer */
+    bool persistent;
+    bool active;            /* persistent: started and not yet waited for. Others: always true */
+    bool freed;             /* the user called MPI_Request_free; goes away at completion */
+    bool cancelled;
+    /* Status of a receive; a send keeps it empty. */
+    int source, tag;
+    MPI_Count bytes;
+    void (*on_complete)(struct request *r); /* internal users (schedules, bsend): runs once inside progress */
+    void *user;                             /* theirs */
+};
+
+/* Marks complete, runs on_complete, wakes waiting threads, and releases when the user has freed it already. */
+void request_complete(struct request *r, int error);
+
+/* Fills a user's status (if not MPI_STATUS_IGNORE) from a complete request, not touching MPI_ERROR. */
+void request_status(struct request *r, MPI_Status *status);
+
+/* The "empty" status of null and inactive requests. */
+void status_empty(MPI_Status *status);
+
+/* How counts and cancellation hide in MPI_Status.MPI_internal. */
+static inline void status_set_bytes(MPI_Status *s, MPI_Count bytes)
+{
+    __builtin_memcpy(&s->MPI_internal[0], &bytes, sizeof(bytes));
+}
+static inline MPI_Count status_bytes(const MPI_Status *s)
+{
+    MPI_Count bytes;
+    __builtin_memcpy(&bytes, &s->MPI_internal[0], sizeof(bytes));
+    return bytes;
+}
+static inline void status_set_cancelled(MPI_Status *s, bool cancelled)
+{
+    s->MPI_internal[2] = cancelled;
+}
+static inline bool status_cancelled(const MPI_Status *s)
+{
+    return s->MPI_internal[2] != 0;
+}
+
+static inline MPI_Request request_handle(struct request *r)
+{
+    return (MPI_Request)r;
+}
+/* NULL for MPI_REQUEST_NULL and for what is not a request: callers tell them apart by the handle. */
+static inline struct request *request_from(MPI_Request handle)
+{
+    if (handle_is_predefined(handle))
+        return NULL;
+    struct request *r = (struct request *)handle;
+    return r->obj.magic == MAGIC_REQUEST ? r : NULL;
+}
+
+#endif
