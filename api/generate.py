@@ -11,7 +11,9 @@ from pathlib import Path
 from gen.header import write_header
 from gen.impl import write_impl
 from gen.kinds import classify
+from gen.lists import check_names, find_implementations, write_exports, write_list, write_list_header
 from gen.model import Api, TableError
+from gen.wrappers import file_name, write_wrappers
 
 
 def parse_arguments():
@@ -31,17 +33,36 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
+def outputs(api, implemented):
+    """Every file for --out with its text, made when asked for."""
+    files = {
+        "impl.h": lambda: write_impl(api),
+        "api_list.h": lambda: write_list_header(api),
+        "api_list.c": lambda: write_list(api, implemented),
+        "exports.map": lambda: write_exports(api),
+    }
+    for chapter in api.chapters():
+        files[file_name(chapter)] = lambda chapter=chapter: write_wrappers(api, chapter, implemented)
+    return files
+
+
 def main():
     args = parse_arguments()
-    if args.outputs:
-        print("\n".join(["impl.h"]))
-        return 0
     api = Api(Path(__file__).resolve().parent)
     classify(api)
-    version = tuple(int(n) for n in args.version.split("."))
+    implemented = find_implementations(args.sources) if args.sources else set()
+    files = outputs(api, implemented)
+    if args.outputs:
+        print("\n".join(sorted(files)))
+        return 0
+    strangers = check_names(api, implemented)
+    if strangers:
+        raise TableError("defined but not in functions.tsv: " + ", ".join("impl_" + name for name in strangers))
     if args.include:
+        version = tuple(int(n) for n in args.version.split("."))
         write_if_changed(args.include / "mpi.h", write_header(api, version))
-    write_if_changed(args.out / "impl.h", write_impl(api))
+    for name, text in files.items():
+        write_if_changed(args.out / name, text())
     return 0
 
 

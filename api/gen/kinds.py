@@ -16,6 +16,7 @@ KINDS = {
     "count": "not negative (MPI_ERR_COUNT)",
     "nonneg": "not negative (MPI_ERR_ARG)",
     "counts": "an array of counts, one a peer, none negative (MPI_ERR_COUNT)",
+    "mycounts": "the same, one a member of the own group",
     "types": "an array of datatypes, one a peer, all valid and committed",
     "buf": "not NULL when there is something of a predefined type to move (MPI_ERR_BUFFER)",
     "dest": "a rank or MPI_PROC_NULL",

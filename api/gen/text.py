@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-WIDTH = 100
+WIDTH = 110
 
 
 def banner(what):
@@ -22,3 +22,8 @@ def wrap_prototype(text, indent=4):
         else:
             line = candidate
     return "\n".join(lines + [line])
+
+
+def wrap_call(text, indent=8):
+    """Break a long call after commas; what follows is indented under it."""
+    return wrap_prototype(text, indent)

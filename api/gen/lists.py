@@ -1,0 +1,65 @@
+# Writes the lists about the API: which functions exist and which have an implementation (api_list.*), and the
+# linker's export list. Finding the implementations is here too: definitions of impl_X at column 0.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+import re
+from pathlib import Path
+
+from .text import banner
+
+DEFINITION = re.compile(r"^\w[\w *]*?\bimpl_(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
+
+
+def find_implementations(folder):
+    """Short names of the functions that some .c file under folder defines."""
+    found = set()
+    for path in sorted(Path(folder).rglob("*.c")):
+        found.update(DEFINITION.findall(path.read_text()))
+    return found
+
+
+def check_names(api, implemented):
+    """Definitions that no table row asks for: a misspelt name would otherwise be ignored in silence."""
+    known = {f.short for f in api.functions if f.base is None}
+    return sorted(implemented - known)
+
+
+def write_list_header(api):
+    return banner("The list of MPI functions, for `fishplate info --api` and for tests.") + f"""
+#ifndef FISHPLATE_API_LIST_H
+#define FISHPLATE_API_LIST_H
+
+#include <stdbool.h>
+
+#define API_LIST_SIZE {len(api.functions)}
+
+struct api_entry {{
+    const char *name;
+    const char *chapter;
+    const char *since; /* the version of the standard that introduced it */
+    bool implemented;
+}};
+
+extern const struct api_entry api_list[API_LIST_SIZE];
+
+#endif
+"""
+
+
+def write_list(api, implemented):
+    lines = [banner("The list of MPI functions: see api_list.h."), '#include "api_list.h"\n',
+             "const struct api_entry api_list[API_LIST_SIZE] = {"]
+    for f in api.functions:
+        there = "true" if (f.base or f).short in implemented else "false"
+        lines.append(f'    {{"{f.name}", "{f.chapter}", "{f.since}", {there}}},')
+    return "\n".join(lines) + "\n};\n"
+
+
+def write_exports(api):
+    """A linker version script without a version: the ABI's symbols are unversioned."""
+    names = [f"        {prefix}{f.name};" for f in api.functions for prefix in ("", "P")]
+    data = [f"        {name};" for name in ("MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE",
+                                            "MPI_F08_STATUSES_IGNORE")]
+    return "\n".join([banner("What libmpi_abi.so exports; everything else stays inside.") + "{", "    global:", *names,
+                      *data, "    local: *;", "};"]) + "\n"

@@ -1,0 +1,191 @@
+# Writes wrappers_*.c: for every function the strong PMPI_X, which checks its arguments, resolves its handles and
+# calls impl_X, and the weak MPI_X. The order inside is fixed: running?, lock, handles and checks, call, unlock,
+# error handler.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+from . import impl
+from .checks import check_param, resolve_handle
+from .kinds import significance
+from .text import banner, wrap_call, wrap_prototype
+
+# `when` column: (must MPI be running?, does the call take the process's lock?)
+WHEN = {
+    "-": (True, True),
+    "any": (False, True),
+    "free": (False, False),
+    "bare": (True, False),
+}
+
+# Which object's error handler hears of an error, best first.
+OBJECTS = ("comm", "win", "file", "session")
+POINTERS = {"MPI_Comm": "comm", "MPI_Win": "win", "MPI_File": "file", "MPI_Session": "session"}
+ENDINGS = ("_free", "_disconnect", "_close", "_finalize")
+
+
+def file_name(chapter):
+    return "wrappers_" + chapter.replace("/", "_").replace("-", "_") + ".c"
+
+
+def write_wrappers(api, chapter, implemented):
+    """The text of one chapter's wrappers; implemented holds the short names that have an impl_X."""
+    parts = [
+        banner(f"The wrappers of the chapter '{chapter}': PMPI_X checks and calls impl_X; MPI_X is its weak alias."),
+        '#include "api/wrapper.h"\n',
+    ]
+    for f in api.functions:
+        if f.chapter == chapter:
+            parts.append(_function(f, (f.base or f).short in implemented))
+    return "\n".join(parts)
+
+
+def _function(f, implemented):
+    body = _body(f) if implemented else _unsupported(f)
+    lines = [wrap_prototype(f.prototype("P")), "{", *(_indent(line) for line in body), "}"]
+    alias = wrap_prototype(f.prototype()) + f'\n    __attribute__((weak, alias("P{f.name}")));'
+    return "\n".join(lines) + "\n" + alias + "\n"
+
+
+def _indent(line):
+    return line if not line or line.endswith(":") else "    " + line
+
+
+def _unsupported(f):
+    must_run, _ = WHEN[f.when]
+    if not _returns_code(f):
+        return [f'api_unsupported("{f.name}");', f"return ({f.returns})0;"]
+    error_object = _error_object(f)
+    handle = error_object[1] if error_object[0] == "API_COMM" else "NULL"
+    lines = [f"(void){p.name};" for p in f.params]
+    if must_run:
+        lines += ["if (unlikely(!the_proc))", f'    return api_outside("{f.name}");']
+    if f.is_tool:
+        return lines + [f'return api_unsupported("{f.name}");']
+    if handle.endswith("_") and handle != "NULL":
+        handle = f"comm_from(the_proc, {handle[:-1]})"
+    kind = error_object[0] if handle != "NULL" or error_object[0] == "API_FILE" else "API_NONE"
+    return lines + [f'return api_error({kind}, {handle}, api_unsupported("{f.name}"), "{f.name}");']
+
+
+def _returns_code(f):
+    """Does the function return an error code, rather than the value that was asked for?"""
+    return f.errors != "none"
+
+
+def _raises(f):
+    """MPI_T functions return codes and never call an error handler."""
+    return not f.is_tool
+
+
+def _error_object(f):
+    """(kind, C expression) of the object whose error handler is called."""
+    if f.errors == "file":
+        return "API_FILE", "NULL"
+    if f.errors == "errhandler":
+        return "API_ERRHANDLER", "errhandler_"
+    for kind in OBJECTS:
+        for p in f.params:
+            if p.handle == kind and p.kind in ("handle", "null"):
+                return f"API_{kind.upper()}", p.name + "_"
+    if f.name.endswith(ENDINGS):
+        for p in f.params:
+            if p.is_pointer and p.base in POINTERS:
+                kind = POINTERS[p.base]
+                return f"API_{kind.upper()}", f"api_{kind}_at({p.name})"
+    return "API_NONE", "NULL"
+
+
+def _body(f):
+    if not _returns_code(f):
+        return [f"return {_call(f)};"]
+    must_run, locks = WHEN[f.when]
+    owner = f.base or f
+    handles = [p for p in f.params if impl.mode(owner, _owner_param(f, owner, p)) == impl.HANDLE]
+    outputs = [p for p in f.params if _is_narrow_output(f, owner, p)]
+    lines = ["struct proc *const proc = the_proc;"]
+    lines += [f"struct {p.handle} *{p.name}_ = NULL;" for p in handles]
+    lines += [f"{_owner_wide(f, owner, p).base} {p.name}_ = 0;" for p in outputs]
+    lines += ["int rc;", ""]
+    if must_run:
+        lines += ["if (unlikely(!proc))", f'    return api_outside("{f.name}");']
+    if locks:
+        lines.append("api_enter(proc);" if must_run else "api_enter_any(proc);")
+    steps = _checks(f, handles)
+    lines += steps
+    lines += [f"{p.name}_ = *{p.name};" for p in outputs if p.kind == "inout"]
+    lines.append(wrap_call(f"rc = {_call(f)};"))
+    for p in outputs:
+        narrow = "api_narrow" if p.base == "int" else "(MPI_Aint)"
+        lines += ["if (likely(!rc))", f"    *{p.name} = {narrow}({p.name}_);"]
+    if any("goto leave" in line for line in steps):
+        lines.append("leave:")
+    if locks:
+        lines.append("api_leave(proc);" if must_run else "api_leave_any(proc);")
+    return lines + _ending(f)
+
+
+def _ending(f):
+    if not _raises(f):
+        return ["return rc;"]
+    kind, expression = _error_object(f)
+    return ["if (unlikely(rc))", f'    return api_error({kind}, {expression}, rc, "{f.name}");', "return MPI_SUCCESS;"]
+
+
+def _checks(f, handles):
+    """Handles first, the communicator before the rest, then every other argument unless FISHPLATE_CHECK=0."""
+    by_object = sorted(handles, key=lambda p: OBJECTS.index(p.handle) if p.handle in OBJECTS else len(OBJECTS))
+    lines = _guarded((significance(f, p), resolve_handle(f, p)) for p in by_object)
+    root_first = sorted(f.params, key=lambda p: p.kind != "root")
+    others = _guarded((significance(f, p), check_param(f, p)) for p in root_first)
+    if others:
+        condition = "proc->check_args" if WHEN[f.when][0] else "api_checks(proc)"
+        lines += [f"if (likely({condition})) {{", *("    " + line for line in others), "}"]
+    return lines
+
+
+def _guarded(steps):
+    """Joins (condition, lines) pairs; neighbours under the same condition share one `if`."""
+    joined = []
+    for condition, lines in steps:
+        if not lines:
+            continue
+        if joined and joined[-1][0] == condition:
+            joined[-1][1].extend(lines)
+        else:
+            joined.append((condition, list(lines)))
+    result = []
+    for condition, lines in joined:
+        if condition:
+            lines = [f"if ({condition}) {{", *("    " + line for line in lines), "}"]
+        result += lines
+    return result
+
+
+def _owner_param(f, owner, p):
+    return owner.params[f.params.index(p)]
+
+
+def _owner_wide(f, owner, p):
+    return impl.wide_param(owner, _owner_param(f, owner, p))
+
+
+def _is_narrow_output(f, owner, p):
+    """An output that the implementation writes wide and this binding hands out narrow."""
+    mode = impl.mode(owner, _owner_param(f, owner, p))
+    return mode == impl.OUTPUT and _owner_wide(f, owner, p).base != p.base
+
+
+def _call(f):
+    owner = f.base or f
+    return f"impl_{owner.short}({', '.join(_argument(f, owner, p) for p in f.params)})"
+
+
+def _argument(f, owner, p):
+    mode = impl.mode(owner, _owner_param(f, owner, p))
+    if mode == impl.HANDLE:
+        return p.name + "_"
+    if mode == impl.VECTOR:
+        return f"ivec_int({p.name})" if p.base == "int" else f"ivec_wide({p.name})"
+    if _is_narrow_output(f, owner, p):
+        return f"&{p.name}_"
+    return p.name

@@ -1,0 +1,107 @@
+/* check.c: the sentences about bad arguments, and the checks that are loops.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/check.h"
+
+#include <limits.h>
+
+static const struct {
+    const char *noun, *null_name;
+    uintptr_t null_value;
+    int errclass;
+} handles[] = {
+    [HANDLE_COMM] = {"a communicator", "MPI_COMM_NULL", (uintptr_t)MPI_COMM_NULL, MPI_ERR_COMM},
+    [HANDLE_GROUP] = {"a group", "MPI_GROUP_NULL", (uintptr_t)MPI_GROUP_NULL, MPI_ERR_GROUP},
+    [HANDLE_DTYPE] = {"a datatype", "MPI_DATATYPE_NULL", (uintptr_t)MPI_DATATYPE_NULL, MPI_ERR_TYPE},
+    [HANDLE_OP] = {"an operator", "MPI_OP_NULL", (uintptr_t)MPI_OP_NULL, MPI_ERR_OP},
+    [HANDLE_INFO] = {"an info object", "MPI_INFO_NULL", (uintptr_t)MPI_INFO_NULL, MPI_ERR_INFO},
+    [HANDLE_ERRHANDLER] = {"an error handler", "MPI_ERRHANDLER_NULL", (uintptr_t)MPI_ERRHANDLER_NULL,
+                           MPI_ERR_ERRHANDLER},
+    [HANDLE_SESSION] = {"a session", "MPI_SESSION_NULL", (uintptr_t)MPI_SESSION_NULL, MPI_ERR_SESSION},
+    [HANDLE_REQUEST] = {"a request", "MPI_REQUEST_NULL", (uintptr_t)MPI_REQUEST_NULL, MPI_ERR_REQUEST},
+    [HANDLE_WIN] = {"a window", "MPI_WIN_NULL", (uintptr_t)MPI_WIN_NULL, MPI_ERR_WIN},
+    [HANDLE_FILE] = {"a file", "MPI_FILE_NULL", (uintptr_t)MPI_FILE_NULL, MPI_ERR_FILE},
+};
+
+int bad_handle(enum handle_kind kind, const char *param, const void *handle)
+{
+    int errclass = handles[kind].errclass;
+    if ((uintptr_t)handle == handles[kind].null_value)
+        return err_set(errclass, "%s is %s, where %s is needed", param, handles[kind].null_name, handles[kind].noun);
+    if (handle_is_predefined(handle))
+        return err_set(errclass, "%s is %#lx, which is not %s", param, (unsigned long)(uintptr_t)handle,
+                       handles[kind].noun);
+    return err_set(errclass, "%s (%p) is not %s; it may have been freed", param, handle, handles[kind].noun);
+}
+
+int bad_uncommitted(const char *param, const struct dtype *t)
+{
+    if (t->name[0])
+        return err_set(MPI_ERR_TYPE, "%s (%s) has not been committed with MPI_Type_commit", param, t->name);
+    return err_set(MPI_ERR_TYPE, "%s has not been committed with MPI_Type_commit", param);
+}
+
+int bad_count(const char *param, MPI_Count value)
+{
+    return err_set(MPI_ERR_COUNT, "%s is %lld; it must not be negative", param, (long long)value);
+}
+
+int bad_negative(const char *param, MPI_Count value)
+{
+    return err_set(MPI_ERR_ARG, "%s is %lld; it must not be negative", param, (long long)value);
+}
+
+int bad_buffer(const char *param)
+{
+    return err_set(MPI_ERR_BUFFER, "%s is a null pointer, but there is data to move", param);
+}
+
+int bad_rank(const char *param, int rank, const struct comm *c)
+{
+    if (rank == MPI_ANY_SOURCE)
+        return err_set(MPI_ERR_RANK, "%s is MPI_ANY_SOURCE, which only a receive may use", param);
+    return err_set(MPI_ERR_RANK, "%s is %d; the communicator's ranks are 0 to %d", param, rank, comm_peers(c) - 1);
+}
+
+int bad_root(const char *param, int root, const struct comm *c)
+{
+    const char *also = c->remote ? " of the remote group, MPI_ROOT or MPI_PROC_NULL" : "";
+    return err_set(MPI_ERR_ROOT, "%s is %d; it must be a rank from 0 to %d%s", param, root, comm_peers(c) - 1, also);
+}
+
+int bad_tag(const char *param, int tag)
+{
+    if (tag == MPI_ANY_TAG)
+        return err_set(MPI_ERR_TAG, "%s is MPI_ANY_TAG, which only a receive may use", param);
+    return err_set(MPI_ERR_TAG, "%s is %d; tags are 0 to %d", param, tag, INT_MAX);
+}
+
+int bad_null(const char *param, int errclass)
+{
+    return err_set(errclass, "%s is a null pointer", param);
+}
+
+int api_check_counts(const char *param, struct ivec counts, int n)
+{
+    if (!counts.p)
+        return bad_null(param, MPI_ERR_ARG);
+    for (int i = 0; i < n; i++)
+        if (ivec_get(counts, (size_t)i) < 0)
+            return err_set(MPI_ERR_COUNT, "%s[%d] is %lld; it must not be negative", param, i,
+                           (long long)ivec_get(counts, (size_t)i));
+    return MPI_SUCCESS;
+}
+
+int api_check_types(const char *param, const MPI_Datatype types[], int n)
+{
+    if (!types)
+        return bad_null(param, MPI_ERR_ARG);
+    for (int i = 0; i < n; i++) {
+        struct dtype *t = dtype_from(types[i]);
+        if (!t)
+            return err_set(MPI_ERR_TYPE, "%s[%d] is not a datatype", param, i);
+        if (!t->committed)
+            return err_set(MPI_ERR_TYPE, "%s[%d] has not been committed with MPI_Type_commit", param, i);
+    }
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,73 @@
+/* check.h: what the generated wrappers test in an argument, inline and cheap, and the cold functions that put into
+ * words what is wrong with it. The words start with the parameter's name as the standard spells it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_CHECK_H
+#define FP_API_CHECK_H
+
+#include "base/ivec.h"
+#include "obj/handle.h"
+
+/* The order of the table in check.c. */
+enum handle_kind {
+    HANDLE_COMM,
+    HANDLE_GROUP,
+    HANDLE_DTYPE,
+    HANDLE_OP,
+    HANDLE_INFO,
+    HANDLE_ERRHANDLER,
+    HANDLE_SESSION,
+    HANDLE_REQUEST,
+    HANDLE_WIN,
+    HANDLE_FILE,
+};
+
+static inline bool api_dest_ok(const struct comm *c, int rank)
+{
+    return (unsigned)rank < (unsigned)comm_peers(c) || rank == MPI_PROC_NULL;
+}
+
+static inline bool api_source_ok(const struct comm *c, int rank)
+{
+    return (unsigned)rank < (unsigned)comm_peers(c) || rank == MPI_ANY_SOURCE || rank == MPI_PROC_NULL;
+}
+
+static inline bool api_root_ok(const struct comm *c, int root)
+{
+    return (unsigned)root < (unsigned)comm_peers(c) || (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL));
+}
+
+/* Is this process the root of a rooted collective? */
+static inline bool api_is_root(const struct comm *c, int root)
+{
+    return c->remote ? root == MPI_ROOT : root == c->rank;
+}
+
+/* Does this process exchange data with the root out of (or into) `buf`? */
+static inline bool api_is_leaf(const struct comm *c, int root, const void *buf)
+{
+    return c->remote ? root >= 0 : buf != MPI_IN_PLACE || root != c->rank;
+}
+
+/* MPI_BOTTOM is a null pointer, and a derived type may hold absolute addresses; a predefined one never does. */
+static inline bool api_needs_buffer(const struct dtype *t)
+{
+    return t->handle != 0 && t->size > 0;
+}
+
+/* Every one returns the error class it remembered the sentence for. */
+int bad_handle(enum handle_kind kind, const char *param, const void *handle) __attribute__((cold));
+int bad_uncommitted(const char *param, const struct dtype *t) __attribute__((cold));
+int bad_count(const char *param, MPI_Count value) __attribute__((cold));
+int bad_negative(const char *param, MPI_Count value) __attribute__((cold));
+int bad_buffer(const char *param) __attribute__((cold));
+int bad_rank(const char *param, int rank, const struct comm *c) __attribute__((cold));
+int bad_root(const char *param, int root, const struct comm *c) __attribute__((cold));
+int bad_tag(const char *param, int tag) __attribute__((cold));
+int bad_null(const char *param, int errclass) __attribute__((cold));
+
+/* Arrays of n: counts that are not negative, datatypes that are valid and committed. */
+int api_check_counts(const char *param, struct ivec counts, int n);
+int api_check_types(const char *param, const MPI_Datatype types[], int n);
+
+#endif
