@@ -21,20 +21,20 @@ struct boot_backend;
  * never changes afterwards. Readers may keep the pointers until boot_close.
  */
 struct boot {
-    uint32_t rank;          /* in the initial world */
-    uint32_t size;          /* ranks in the initial world */
-    int appnum;             /* which part of `prog1 : prog2`, -1 when the launcher cannot tell */
-    int universe_size;      /* -1 when the launcher cannot tell */
-    uint32_t node;          /* index of my node, 0..nnodes-1 */
-    uint32_t nnodes;        /* (virtual) nodes in the job */
-    const uint32_t *node_of; /* [size] node index of every rank */
-    uint32_t nlocal;        /* ranks on my node, at least 1 */
-    uint32_t local_rank;    /* my place among them */
+    uint32_t rank;               /* in the initial world */
+    uint32_t size;               /* ranks in the initial world */
+    int appnum;                  /* which part of `prog1 : prog2`, -1 when the launcher cannot tell */
+    int universe_size;           /* -1 when the launcher cannot tell */
+    uint32_t node;               /* index of my node, 0..nnodes-1 */
+    uint32_t nnodes;             /* (virtual) nodes in the job */
+    const uint32_t *node_of;     /* [size] node index of every rank */
+    uint32_t nlocal;             /* ranks on my node, at least 1 */
+    uint32_t local_rank;         /* my place among them */
     const uint32_t *local_ranks; /* [nlocal] world ranks on my node, ascending */
-    int vnode;              /* virtual node number under `mpiexec -vnodes`, else -1 */
-    const char *host;       /* host name the library reports; differs between virtual nodes */
-    const char *job;        /* job id, the same on every rank, unique among running jobs on these hosts */
-    const char *launcher;   /* "mpiexec", "pmi1", "singleton": for messages */
+    int vnode;                   /* virtual node number under `mpiexec -vnodes`, else -1 */
+    const char *host;            /* host name the library reports; differs between virtual nodes */
+    const char *job;      /* job id, the same on every rank, unique among running jobs on these hosts */
+    const char *launcher; /* "mpiexec", "pmi1", "singleton": for messages */
     /*
      * A memfd that exactly the ranks of my node share, size 0 when the job starts, or -1 (another
      * launcher, singleton): then the shared-memory transport exchanges a name through put and get.

@@ -1,0 +1,40 @@
+/*
+ * What a way of starting jobs must offer, and what boot.c offers to all of them. A back end is one file
+ * and one line in the table of boot.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_BOOT_BACKEND_H
+#define FP_BOOT_BACKEND_H
+
+#include <stdbool.h>
+
+#include "boot/boot.h"
+
+struct boot_backend {
+    const char *name;
+    /* Does the environment say that this launcher started us? Must not communicate. */
+    bool (*detect)(void);
+    int (*open)(struct boot **out);
+    /* rank is the caller's own or BOOT_ANY in put; keys are checked by boot.c. */
+    int (*put)(struct boot *b, uint32_t rank, const char *key, const void *val, size_t len);
+    int (*fence)(struct boot *b);
+    int (*get)(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
+    int (*finalize)(struct boot *b);
+    /* True when the launcher was told and will itself report code and message to the user. */
+    bool (*abort)(struct boot *b, int code, const char *msg);
+    void (*close)(struct boot *b);
+};
+
+extern const struct boot_backend boot_pmi1, boot_singleton;
+
+/*
+ * Fills in the node part of *b from a text map; with a NULL map every rank is on one node. Also sets
+ * host (with the virtual node's suffix) and job. 0, or an error when the map is not one.
+ */
+int boot_layout(struct boot *b, const char *map, const char *job);
+
+/* Frees what boot_layout allocated. */
+void boot_layout_free(struct boot *b);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * Bytes as text for key-value stores that carry only short printable words: base64 without padding, in
+ * pieces of PMI_CHUNK characters, the first of which starts with the length. Pure functions.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_BOOT_CHUNK_H
+#define FP_BOOT_CHUNK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CHUNK_VALUE_MAX ((size_t)1 << 30)
+
+/* The whole text of a value ("<length>.<base64>"), terminated; the caller frees it. NULL: no memory. */
+char *chunk_encode(const void *val, size_t len, size_t *text_len);
+
+/* From the first piece: how long the whole text is. False when it is not the start of a value. */
+bool chunk_text_len(const char *first, size_t *text_len);
+
+/* Undoes chunk_encode. *val is allocated, one zero byte longer than *len. False: bad text or no memory. */
+bool chunk_decode(const char *text, size_t text_len, void **val, size_t *len);
+
+#endif

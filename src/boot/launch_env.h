@@ -1,0 +1,30 @@
+/*
+ * The variables our mpiexec gives to every rank: the contract between launcher/ and src/boot. Shared, so
+ * that a name is written once. The values are only believed when FISHPLATE_LAUNCHER is our own version
+ * and the rank and size agree with PMI_RANK and PMI_SIZE (a job inside a job leaves stale ones behind).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_BOOT_LAUNCH_ENV_H
+#define FP_BOOT_LAUNCH_ENV_H
+
+#ifndef FISHPLATE_VERSION
+#define FISHPLATE_VERSION "0.1.0"
+#endif
+
+#define ENV_LAUNCHER   "FISHPLATE_LAUNCHER" /* version of the mpiexec */
+#define ENV_JOB        "FISHPLATE_JOB"
+#define ENV_WORLD_RANK "FISHPLATE_WORLD_RANK"
+#define ENV_WORLD_SIZE "FISHPLATE_WORLD_SIZE"
+#define ENV_LOCAL_RANK "FISHPLATE_LOCAL_RANK"
+#define ENV_LOCAL_SIZE "FISHPLATE_LOCAL_SIZE"
+#define ENV_UNIVERSE   "FISHPLATE_UNIVERSE_SIZE"
+#define ENV_APPNUM     "FISHPLATE_APPNUM"
+#define ENV_NODE_FD    "FISHPLATE_NODE_FD"
+#define ENV_NODE_MAP   "FISHPLATE_NODE_MAP" /* nodemap.h; absent when longer than NODE_MAP_ENV_MAX */
+#define ENV_HOST       "FISHPLATE_HOST"     /* the host's name as the user wrote it for mpiexec */
+#define ENV_VNODE      "FISHPLATE_VNODE"    /* only with -vnodes */
+
+#define NODE_MAP_ENV_MAX 16384
+
+#endif

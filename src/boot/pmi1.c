@@ -1,0 +1,399 @@
+/*
+ * The PMI-1 back end: our mpiexec, Hydra, and srun --mpi=pmi2, which accepts the same wire. Under our own
+ * mpiexec everything about the layout comes from the environment and requests that need no answer are
+ * marked `quiet`, so that a job on one node starts and ends without a single round trip.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "boot/backend.h"
+#include "boot/chunk.h"
+#include "boot/launch_env.h"
+#include "boot/pmi1_conn.h"
+
+#define RANKS_MAX     (1u << 24)
+#define STORE_KEY_MAX 96 /* within PMI_KEY_MAX for any rank and value we accept; the rest calms compilers */
+
+static TUNABLE_INT(init_timeout, "INIT_TIMEOUT", 60, 1, 86400,
+                   "Seconds a start-up step may wait for other ranks before it names them and ends the job.");
+
+struct pmi1 {
+    struct boot boot;
+    struct pmi1_conn conn;
+    bool ours; /* served by a mpiexec of this very version */
+    char kvs[256];
+};
+
+static struct pmi1 *pmi1_of(struct boot *b)
+{
+    return container_of(b, struct pmi1, boot);
+}
+
+static uint64_t deadline(void)
+{
+    return clock_ns() + (uint64_t)init_timeout.value * 1000000000u;
+}
+
+static bool env_number(const char *name, long min, long max, long *out)
+{
+    const char *text = env_get(name);
+    struct pmi_line one = {.n = 1, .word[0] = {name, text}};
+    return text && pmi_line_int(&one, name, min, max, out);
+}
+
+/* A request and the answer of that name; a failing rc is an error unless the caller looks at it itself. */
+static int ask(struct pmi1 *p, const char *answer, const char *request)
+{
+    int rc = pmi1_conn_send(&p->conn, "%s", request);
+    if (rc == 0)
+        rc = pmi1_conn_recv(&p->conn, deadline());
+    if (rc == PMI1_LATE)
+        return err_set(MPI_ERR_OTHER, "The launcher did not answer \"%s\" within %d seconds.", request,
+                       (int)init_timeout.value);
+    if (rc)
+        return rc;
+    const char *cmd = pmi_line_get(&p->conn.line, "cmd");
+    if (!cmd || strcmp(cmd, answer) != 0)
+        return err_set(MPI_ERR_OTHER, "The launcher answered \"%s\" with %.60s, not with %s.", request,
+                       cmd ? cmd : "no command", answer);
+    return 0;
+}
+
+static bool pmi1_detect(void)
+{
+    return env_get("PMI_FD") || env_get("PMI_PORT");
+}
+
+static void pmi1_close(struct boot *b)
+{
+    struct pmi1 *p = pmi1_of(b);
+    pmi1_conn_close(&p->conn);
+    if (b->node_fd >= 0)
+        close(b->node_fd);
+    boot_layout_free(b);
+    free(p);
+}
+
+/* PMI_FD is an open socket; PMI_PORT must be dialled and tells rank and size itself. */
+static int connect_fd(struct pmi1 *p)
+{
+    long fd, rank, size;
+    if (!env_number("PMI_FD", 0, 1 << 20, &fd) || fcntl((int)fd, F_GETFD) < 0)
+        return err_set(
+            MPI_ERR_OTHER,
+            "PMI_FD is \"%s\", which is not an open file. If a rank started this program, unset PMI_FD to "
+            "run it alone.",
+            env_get("PMI_FD"));
+    if (!env_number("PMI_SIZE", 1, RANKS_MAX, &size) || !env_number("PMI_RANK", 0, size - 1, &rank))
+        return err_set(MPI_ERR_OTHER, "PMI_FD is set, but PMI_RANK or PMI_SIZE is missing or out of range.");
+    p->conn.fd = (int)fd;
+    p->boot.rank = (uint32_t)rank;
+    p->boot.size = (uint32_t)size;
+    /* Programs that this rank starts must not speak in its name. */
+    fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+    return 0;
+}
+
+static int connect_port(struct pmi1 *p)
+{
+    const char *id = env_get("PMI_ID");
+    int rc = pmi1_conn_dial(&p->conn, env_get("PMI_PORT"));
+    if (rc)
+        return rc;
+    char request[64];
+    snprintf(request, sizeof request, "cmd=initack pmiid=%.20s", id ? id : "0");
+    rc = ask(p, "initack", request);
+    /* Three lines follow, `cmd=set` of size, rank and debug. */
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        long v;
+        rc = pmi1_conn_recv(&p->conn, deadline());
+        if (rc == PMI1_LATE)
+            return err_set(MPI_ERR_OTHER, "The launcher did not tell this process its rank.");
+        if (rc == 0 && pmi_line_int(&p->conn.line, "size", 1, RANKS_MAX, &v))
+            p->boot.size = (uint32_t)v;
+        if (rc == 0 && pmi_line_int(&p->conn.line, "rank", 0, RANKS_MAX, &v))
+            p->boot.rank = (uint32_t)v;
+    }
+    if (rc == 0 && p->boot.rank >= p->boot.size)
+        return err_set(MPI_ERR_OTHER, "The launcher gave rank %u of %u.", p->boot.rank, p->boot.size);
+    return rc;
+}
+
+/* Is this our own mpiexec, of this version? A different version is spoken to as any PMI-1 server. */
+static bool served_by_ours(const struct pmi1 *p)
+{
+    const char *version = env_get(ENV_LAUNCHER);
+    long rank, size;
+    if (!version || !env_get("PMI_FD"))
+        return false;
+    if (!env_number(ENV_WORLD_RANK, 0, RANKS_MAX, &rank) ||
+        !env_number(ENV_WORLD_SIZE, 1, RANKS_MAX, &size) || (uint32_t)rank != p->boot.rank ||
+        (uint32_t)size != p->boot.size)
+        return false;
+    if (strcmp(version, FISHPLATE_VERSION) == 0)
+        return true;
+    if (rank == 0)
+        log_warn("this program uses Fishplate %s but was started by the mpiexec of Fishplate %s; use the "
+                 "mpiexec that "
+                 "belongs to the library",
+                 FISHPLATE_VERSION, version);
+    return false;
+}
+
+static int open_ours(struct pmi1 *p)
+{
+    struct boot *b = &p->boot;
+    long v;
+    b->launcher = "mpiexec";
+    if (env_number(ENV_APPNUM, 0, RANKS_MAX, &v))
+        b->appnum = (int)v;
+    if (env_number(ENV_UNIVERSE, 1, RANKS_MAX, &v))
+        b->universe_size = (int)v;
+    if (env_number(ENV_VNODE, 0, RANKS_MAX, &v))
+        b->vnode = (int)v;
+    if (env_number(ENV_NODE_FD, 0, 1 << 20, &v) && fcntl((int)v, F_SETFD, FD_CLOEXEC) == 0)
+        b->node_fd = (int)v;
+    const char *job = env_get(ENV_JOB);
+    snprintf(p->kvs, sizeof p->kvs, "%s", job ? job : "");
+    return pmi1_conn_send(&p->conn, "cmd=init pmi_version=1 pmi_subversion=1 quiet=1");
+}
+
+static int open_foreign(struct pmi1 *p)
+{
+    long v;
+    p->boot.launcher = "pmi1";
+    int rc = ask(p, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1");
+    if (rc)
+        return rc;
+    if (pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &v) && v != 0)
+        return err_set(MPI_ERR_OTHER, "The launcher refuses PMI version 1.1 (rc=%ld).", v);
+    rc = ask(p, "my_kvsname", "cmd=get_my_kvsname");
+    if (rc)
+        return rc;
+    const char *kvs = pmi_line_get(&p->conn.line, "kvsname");
+    if (!kvs || !*kvs || strlen(kvs) >= sizeof p->kvs)
+        return err_set(MPI_ERR_OTHER, "The launcher did not name its key-value space.");
+    strcpy(p->kvs, kvs);
+    rc = ask(p, "appnum", "cmd=get_appnum");
+    if (rc)
+        return rc;
+    if (pmi_line_int(&p->conn.line, "appnum", 0, INT32_MAX, &v))
+        p->boot.appnum = (int)v;
+    rc = ask(p, "universe_size", "cmd=get_universe_size");
+    if (rc == 0 && pmi_line_int(&p->conn.line, "size", 1, INT32_MAX, &v))
+        p->boot.universe_size = (int)v;
+    return rc;
+}
+
+/* A value exactly as stored. *found is false when the server has no such key. */
+static int get_text(struct pmi1 *p, const char *key, bool *found, const char **value)
+{
+    char request[512];
+    snprintf(request, sizeof request, "cmd=get kvsname=%s key=%s", p->kvs, key);
+    int rc = ask(p, "get_result", request);
+    if (rc)
+        return rc;
+    long code = 0;
+    *value = pmi_line_get(&p->conn.line, "value");
+    *found = *value && (!pmi_line_get(&p->conn.line, "rc") ||
+                        (pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code) && code == 0));
+    return 0;
+}
+
+static int read_map(struct pmi1 *p)
+{
+    const char *map = p->ours ? env_get(ENV_NODE_MAP) : NULL;
+    if (p->boot.size == 1 || map)
+        return boot_layout(&p->boot, map, p->kvs);
+    bool found;
+    int rc = get_text(p, "PMI_process_mapping", &found, &map);
+    if (rc)
+        return rc;
+    if (!found)
+        return err_set(MPI_ERR_OTHER,
+                       "The launcher does not tell which rank is on which node (PMI_process_mapping).");
+    return boot_layout(&p->boot, map, p->kvs);
+}
+
+static int pmi1_open(struct boot **out)
+{
+    struct pmi1 *p = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(MPI_ERR_NO_MEM, "No memory to speak to the launcher.");
+    p->conn.fd = -1;
+    p->boot =
+        (struct boot){.appnum = -1, .universe_size = -1, .vnode = -1, .node_fd = -1, .backend = &boot_pmi1};
+    int rc = env_get("PMI_FD") ? connect_fd(p) : connect_port(p);
+    if (rc == 0) {
+        p->ours = served_by_ours(p);
+        rc = p->ours ? open_ours(p) : open_foreign(p);
+    }
+    if (rc == 0)
+        rc = read_map(p);
+    if (rc) {
+        pmi1_close(&p->boot);
+        return rc;
+    }
+    *out = &p->boot;
+    return 0;
+}
+
+/* "fp.<rank>.<key>.<piece>", or "fp.any.<key>.<piece>". */
+static void store_key(uint32_t rank, const char *key, size_t piece, char *out)
+{
+    if (rank == BOOT_ANY)
+        snprintf(out, STORE_KEY_MAX, "fp.any.%.40s.%zu", key, piece);
+    else
+        snprintf(out, STORE_KEY_MAX, "fp.%u.%.40s.%zu", rank, key, piece);
+}
+
+static int put_piece(struct pmi1 *p, const char *name, const char *text, size_t len)
+{
+    char request[PMI_CHUNK + 512];
+    snprintf(request, sizeof request, "cmd=put kvsname=%s key=%s value=%.*s%s", p->kvs, name, (int)len, text,
+             p->ours ? " quiet=1" : "");
+    if (p->ours)
+        return pmi1_conn_send(&p->conn, "%s", request);
+    long code;
+    int rc = ask(p, "put_result", request);
+    if (rc == 0 && (!pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code) || code != 0))
+        rc = err_set(MPI_ERR_OTHER, "The launcher refused to store the start-up key %s.", name);
+    return rc;
+}
+
+static int pmi1_put(struct boot *b, uint32_t rank, const char *key, const void *val, size_t len)
+{
+    struct pmi1 *p = pmi1_of(b);
+    size_t text_len;
+    if (len > CHUNK_VALUE_MAX)
+        return err_set(MPI_ERR_ARG, "The start-up value of %s is too long (%zu bytes).", key, len);
+    char *text = chunk_encode(val, len, &text_len);
+    if (!text)
+        return err_set(MPI_ERR_NO_MEM, "No memory for the start-up value of %s.", key);
+    int rc = 0;
+    for (size_t at = 0; at < text_len && rc == 0; at += PMI_CHUNK) {
+        char name[STORE_KEY_MAX];
+        store_key(rank, key, at / PMI_CHUNK, name);
+        rc = put_piece(p, name, text + at, MIN(text_len - at, (size_t)PMI_CHUNK));
+    }
+    free(text);
+    return rc;
+}
+
+/* Our mpiexec knows who has not come; another launcher cannot be asked. */
+static int fence_late(struct pmi1 *p)
+{
+    char who[1500] = "the launcher cannot tell which ranks are missing";
+    if (p->ours && pmi1_conn_send(&p->conn, "cmd=missing") == 0 &&
+        pmi1_conn_recv(&p->conn, clock_ns() + 5000000000u) == 0) {
+        const char *cmd = pmi_line_get(&p->conn.line, "cmd");
+        const char *msg = pmi_line_get(&p->conn.line, "msg");
+        if (cmd && strcmp(cmd, "missing_result") == 0 && msg) {
+            snprintf(who, sizeof who, "%s", msg);
+            pmi_unescape(who);
+        }
+    }
+    return err_set(
+        MPI_ERR_OTHER,
+        "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT), as not all ranks arrived: %s.",
+        (int)init_timeout.value, who);
+}
+
+static int pmi1_fence(struct boot *b)
+{
+    struct pmi1 *p = pmi1_of(b);
+    int rc = pmi1_conn_send(&p->conn, "cmd=barrier_in");
+    if (rc == 0)
+        rc = pmi1_conn_recv(&p->conn, deadline());
+    if (rc == PMI1_LATE)
+        return fence_late(p);
+    if (rc)
+        return rc;
+    const char *cmd = pmi_line_get(&p->conn.line, "cmd");
+    if (!cmd || strcmp(cmd, "barrier_out") != 0)
+        return err_set(MPI_ERR_OTHER, "The launcher ended the start-up barrier with %.60s.",
+                       cmd ? cmd : "no command");
+    return 0;
+}
+
+static int missing_key(uint32_t rank, const char *key)
+{
+    if (rank == BOOT_ANY)
+        return err_set(MPI_ERR_OTHER, "No rank published the start-up key %s.", key);
+    return err_set(MPI_ERR_OTHER, "Rank %u did not publish the start-up key %s.", rank, key);
+}
+
+static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
+{
+    struct pmi1 *p = pmi1_of(b);
+    char *text = NULL;
+    size_t have = 0, total = 1;
+    int rc = 0;
+    for (size_t piece = 0; have < total && rc == 0; piece++) {
+        char name[STORE_KEY_MAX];
+        const char *value;
+        bool found;
+        store_key(rank, key, piece, name);
+        rc = get_text(p, name, &found, &value);
+        if (rc)
+            break;
+        if (!found) {
+            rc = missing_key(rank, key);
+            break;
+        }
+        size_t n = strlen(value);
+        bool bad = piece == 0 && (!chunk_text_len(value, &total) || !(text = malloc(total + 1)));
+        if (bad || n == 0 || n > total - have) {
+            rc = err_set(MPI_ERR_OTHER, "The start-up value %s came back damaged from the launcher.", name);
+            break;
+        }
+        memcpy(text + have, value, n);
+        have += n;
+        text[have] = '\0';
+    }
+    if (rc == 0 && !chunk_decode(text, total, val, len))
+        rc = err_set(MPI_ERR_OTHER, "The start-up value of %s came back damaged from the launcher.", key);
+    free(text);
+    return rc;
+}
+
+static int pmi1_finalize(struct boot *b)
+{
+    struct pmi1 *p = pmi1_of(b);
+    if (p->ours)
+        return pmi1_conn_send(&p->conn, "cmd=finalize quiet=1");
+    return ask(p, "finalize_ack", "cmd=finalize");
+}
+
+static bool pmi1_abort(struct boot *b, int code, const char *msg)
+{
+    struct pmi1 *p = pmi1_of(b);
+    if (!p->ours) {
+        pmi1_conn_send(&p->conn, "cmd=abort exitcode=%d", code);
+        return false;
+    }
+    char text[1800];
+    pmi_escape(msg ? msg : "", text, sizeof text);
+    return pmi1_conn_send(&p->conn, "cmd=abort exitcode=%d msg=%s", code, text) == 0;
+}
+
+const struct boot_backend boot_pmi1 = {.name = "pmi1",
+                                       .detect = pmi1_detect,
+                                       .open = pmi1_open,
+                                       .put = pmi1_put,
+                                       .fence = pmi1_fence,
+                                       .get = pmi1_get,
+                                       .finalize = pmi1_finalize,
+                                       .abort = pmi1_abort,
+                                       .close = pmi1_close};

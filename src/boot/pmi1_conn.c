@@ -1,0 +1,160 @@
+/*
+ * Socket work of the PMI-1 client. Reads go through a buffer that grows to the longest line and no
+ * further than PMI_LINE_MAX, whatever the other end sends.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "boot/pmi1_conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+static int dial_any(const struct addrinfo *list)
+{
+    for (; list; list = list->ai_next) {
+        int fd = socket(list->ai_family, list->ai_socktype | SOCK_CLOEXEC, list->ai_protocol);
+        if (fd < 0)
+            continue;
+        if (connect(fd, list->ai_addr, list->ai_addrlen) == 0)
+            return fd;
+        close(fd);
+    }
+    return -1;
+}
+
+int pmi1_conn_dial(struct pmi1_conn *c, const char *address)
+{
+    char host[256];
+    const char *colon = strrchr(address, ':');
+    if (!colon || colon == address || (size_t)(colon - address) >= sizeof host)
+        return err_set(MPI_ERR_OTHER, "PMI_PORT is \"%.100s\", which is not host:port.", address);
+    memcpy(host, address, (size_t)(colon - address));
+    host[colon - address] = '\0';
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list;
+    int rc = getaddrinfo(host, colon + 1, &hints, &list);
+    if (rc != 0)
+        return err_set(MPI_ERR_OTHER, "The launcher's address %s (PMI_PORT) cannot be found: %s.", address,
+                       gai_strerror(rc));
+    c->fd = dial_any(list);
+    freeaddrinfo(list);
+    if (c->fd < 0)
+        return err_set(MPI_ERR_OTHER, "The launcher at %s (PMI_PORT) cannot be reached: %s.", address,
+                       strerror(errno));
+    return 0;
+}
+
+void pmi1_conn_close(struct pmi1_conn *c)
+{
+    if (c->fd >= 0)
+        close(c->fd);
+    free(c->in);
+    *c = (struct pmi1_conn){.fd = -1};
+}
+
+static int write_all(struct pmi1_conn *c, const char *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(c->fd, data, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == ENOTSOCK)
+            n = write(c->fd, data, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN) {
+            poll(&(struct pollfd){.fd = c->fd, .events = POLLOUT}, 1, -1);
+            continue;
+        }
+        if (n < 0)
+            return err_set(MPI_ERR_OTHER, "The launcher went away (writing to it: %s).", strerror(errno));
+        data += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int pmi1_conn_send(struct pmi1_conn *c, const char *fmt, ...)
+{
+    char line[2048];
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(line, sizeof line - 1, fmt, args);
+    va_end(args);
+    if (len < 0 || (size_t)len >= sizeof line - 1)
+        return err_set(MPI_ERR_INTERN, "A start-up request of %d bytes is too long.", len);
+    line[len] = '\n';
+    return write_all(c, line, (size_t)len + 1);
+}
+
+/* Waits for readable until the deadline. */
+static int wait_readable(struct pmi1_conn *c, uint64_t deadline_ns)
+{
+    for (;;) {
+        uint64_t now = clock_ns();
+        uint64_t left_ms = now >= deadline_ns ? 0 : (deadline_ns - now + 999999) / 1000000;
+        int n = poll(&(struct pollfd){.fd = c->fd, .events = POLLIN}, 1, (int)MIN(left_ms, 1000000u));
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return err_set(MPI_ERR_OTHER, "Waiting for the launcher failed: %s.", strerror(errno));
+        if (n == 0 && left_ms == 0)
+            return PMI1_LATE;
+    }
+}
+
+static int fill(struct pmi1_conn *c, uint64_t deadline_ns)
+{
+    if (c->in_used > 0) {
+        memmove(c->in, c->in + c->in_used, c->in_len - c->in_used);
+        c->in_len -= c->in_used;
+        c->in_used = 0;
+    }
+    if (c->in_len == c->in_cap) {
+        if (c->in_cap >= PMI_LINE_MAX)
+            return err_set(MPI_ERR_OTHER, "The launcher sent a line longer than %u bytes.", PMI_LINE_MAX);
+        size_t cap = c->in_cap ? c->in_cap * 2 : 4096;
+        char *in = realloc(c->in, cap);
+        if (!in)
+            return err_set(MPI_ERR_NO_MEM, "No memory for the launcher's answer.");
+        c->in = in;
+        c->in_cap = cap;
+    }
+    int rc = wait_readable(c, deadline_ns);
+    if (rc)
+        return rc;
+    ssize_t n = read(c->fd, c->in + c->in_len, c->in_cap - c->in_len);
+    if (n == 0 || (n < 0 && errno == ECONNRESET))
+        return err_set(MPI_ERR_OTHER, "The launcher went away.");
+    if (n < 0 && errno != EINTR && errno != EAGAIN)
+        return err_set(MPI_ERR_OTHER, "The launcher went away (reading from it: %s).", strerror(errno));
+    c->in_len += n > 0 ? (size_t)n : 0;
+    return 0;
+}
+
+int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns)
+{
+    for (;;) {
+        char *start = c->in + c->in_used;
+        char *newline = c->in_len > c->in_used ? memchr(start, '\n', c->in_len - c->in_used) : NULL;
+        if (newline) {
+            *newline = '\0';
+            c->in_used = (size_t)(newline + 1 - c->in);
+            if (strlen(start) != (size_t)(newline - start) || !pmi_line_parse(start, &c->line))
+                return err_set(MPI_ERR_OTHER, "The launcher sent a line that is not PMI-1.");
+            return 0;
+        }
+        int rc = fill(c, deadline_ns);
+        if (rc)
+            return rc;
+    }
+}

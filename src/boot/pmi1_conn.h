@@ -1,0 +1,37 @@
+/*
+ * The client's end of a PMI-1 connection: whole lines out, whole lines in, each wait with a deadline.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_BOOT_PMI1_CONN_H
+#define FP_BOOT_PMI1_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/util.h"
+#include "boot/pmi_line.h"
+
+struct pmi1_conn {
+    int fd;
+    char *in; /* bytes received and not yet handed out */
+    size_t in_len, in_cap, in_used;
+    struct pmi_line line; /* the last line, pointing into `in` */
+};
+
+/* Distinct from every MPI error class: the deadline has passed. */
+#define PMI1_LATE (-2)
+
+/* host:port, as in PMI_PORT. */
+int pmi1_conn_dial(struct pmi1_conn *c, const char *address);
+void pmi1_conn_close(struct pmi1_conn *c);
+
+/* One formatted line, newline added. */
+int pmi1_conn_send(struct pmi1_conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The next line into c->line. 0, an error class, or PMI1_LATE (no detail set) after deadline_ns of
+ * clock_ns(). */
+int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns);
+
+#endif
