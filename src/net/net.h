@@ -4,9 +4,9 @@
 #ifndef FP_NET_NET_H
 #define FP_NET_NET_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/biglock.h"
 #include "base/err.h"
 #include "base/list.h"
 #include "net/peer.h"
@@ -38,7 +38,7 @@ struct net {
     struct doorbell *doorbell;
     struct doorbell own_doorbell; /* used when no transport shares memory */
     bool oversubscribed;       /* more ranks on this node than processors: never spin */
-    pthread_mutex_t *lock;     /* the big lock when the process is threaded, else NULL; dropped while asleep */
+    struct biglock *lock;      /* the big lock when the process is threaded, else NULL; dropped while asleep */
 
     /* Where frames go. Set by p2p. The payload is valid only during the call. */
     void (*deliver)(void *ctx, struct peer *from, const struct frame_header *header, const void *payload, size_t len);
@@ -75,6 +75,10 @@ void net_wait_step(struct net *net, struct net_waiter *w);
 /* Wakes this process's sleeping threads: a condition changed that another thread may wait for. Cheap when nobody
  * sleeps. */
 void net_ring_self(struct net *net);
+
+/* Wakes the process with this job rank if it sleeps; it must be on this node (its memory was changed, and it may wait
+ * for that). Cheap when it is awake. Orders the caller's earlier stores before the look at the sleeper. */
+void net_ring_local(struct net *net, uint32_t rank);
 
 /* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate and tell the
  * others the offset; whoever is told last to drop it frees it. MPI_ERR_NO_MEM when it is full (callers fall back). */

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "base/biglock.h"
 #include "base/list.h"
 #include "net/net.h"
 #include "p2p/p2p.h"
@@ -29,7 +30,7 @@ struct proc {
     bool check_args;        /* FISHPLATE_CHECK */
     int thread_level;
     pthread_t main_thread;
-    pthread_mutex_t lock;
+    struct biglock lock;
     uint64_t context_mask[64]; /* free context ids: see obj/context.c */
     struct bsend_pool *bsend;  /* process-wide attached buffer */
     struct list sessions;
@@ -46,12 +47,12 @@ int proc_close(struct proc *p);
 static inline void proc_lock(struct proc *p)
 {
     if (unlikely(p->threaded))
-        pthread_mutex_lock(&p->lock);
+        biglock_take(&p->lock);
 }
 static inline void proc_unlock(struct proc *p)
 {
     if (unlikely(p->threaded))
-        pthread_mutex_unlock(&p->lock);
+        biglock_drop(&p->lock);
 }
 
 #endif

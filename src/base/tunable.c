@@ -1,0 +1,263 @@
+/* tunable.c: finds the tunables that the linker gathered, reads them from the environment, and tells the user about
+ * names and values that make no sense. The only file of the library that calls getenv.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/tunable.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/nearest.h"
+
+#define PREFIX       "FISHPLATE_"
+#define PROBLEMS_MAX 16
+
+extern char **environ;
+extern struct tunable *const __start_fp_tunables[] __attribute__((weak, visibility("hidden")));
+extern struct tunable *const __stop_fp_tunables[] __attribute__((weak, visibility("hidden")));
+
+static TUNABLE_CHOICE(log_level, "LOG", LOG_WARN, "error|warn|info|debug", "How much the library says on standard error.");
+
+/* Set by mpiexec, the wrappers or the tools for their own use: not tunables, and not mistakes. */
+static const char *const reserved[] = {"WORLD_RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_SIZE", "NODE_FD",
+                                       "NODE_MAP",   "VNODE",      "JOB",        "LAUNCHER",   "CC",
+                                       "CXX",        "FC",         "HOST",       "AGENT",      "VERSION"};
+
+static struct {
+    struct tunable **sorted;
+    size_t count;
+    char problems[PROBLEMS_MAX][256];
+    int nproblems;
+} table;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(struct tunable *const *)a)->name, (*(struct tunable *const *)b)->name);
+}
+
+static void table_open(void)
+{
+    if (table.sorted)
+        return;
+    size_t n = (size_t)(__stop_fp_tunables - __start_fp_tunables);
+    table.sorted = calloc(n + 1, sizeof(*table.sorted));
+    if (!table.sorted)
+        return;
+    memcpy(table.sorted, __start_fp_tunables, n * sizeof(*table.sorted));
+    qsort(table.sorted, n, sizeof(*table.sorted), by_name);
+    table.count = n;
+}
+
+size_t tunables_count(void)
+{
+    table_open();
+    return table.count;
+}
+
+struct tunable *tunables_get(size_t index)
+{
+    table_open();
+    return index < table.count ? table.sorted[index] : NULL;
+}
+
+struct tunable *tunables_find(const char *name)
+{
+    for (size_t i = 0; i < tunables_count(); i++)
+        if (strcmp(table.sorted[i]->name, name) == 0)
+            return table.sorted[i];
+    return NULL;
+}
+
+const char *env_get(const char *name)
+{
+    return getenv(name);
+}
+
+static bool parse_bool(const char *text, int64_t *out)
+{
+    static const struct {
+        const char *word;
+        int value;
+    } words[] = {{"1", 1}, {"yes", 1}, {"on", 1}, {"true", 1}, {"0", 0}, {"no", 0}, {"off", 0}, {"false", 0}};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (strcmp(text, words[i].word) == 0) {
+            *out = words[i].value;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_number(const char *text, bool units, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || errno)
+        return false;
+    int shift = 0;
+    if (units && *end) {
+        switch (tolower((unsigned char)*end)) {
+        case 'k':
+            shift = 10;
+            break;
+        case 'm':
+            shift = 20;
+            break;
+        case 'g':
+            shift = 30;
+            break;
+        default:
+            return false;
+        }
+        end++;
+        if (tolower((unsigned char)*end) == 'b')
+            end++;
+    }
+    if (*end || value > (INT64_MAX >> shift) || value < (INT64_MIN >> shift))
+        return false;
+    *out = (int64_t)((uint64_t)value << shift);
+    return true;
+}
+
+static bool parse_choice(const char *choices, const char *text, int64_t *out)
+{
+    size_t len = strlen(text);
+    int64_t index = 0;
+    for (const char *p = choices; *p; index++) {
+        size_t word = strcspn(p, "|");
+        if (word == len && memcmp(p, text, len) == 0) {
+            *out = index;
+            return true;
+        }
+        p += word + (p[word] == '|');
+    }
+    return false;
+}
+
+int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
+{
+    int64_t value = 0;
+    bool ok = true;
+    switch (t->type) {
+    case TUNABLE_IS_BOOL:
+        ok = parse_bool(text, &value);
+        if (!ok)
+            return err_set(MPI_ERR_ARG, PREFIX "%s=%s is neither 1 nor 0", t->name, text);
+        break;
+    case TUNABLE_IS_INT:
+    case TUNABLE_IS_SIZE:
+        ok = parse_number(text, t->type == TUNABLE_IS_SIZE, &value);
+        if (!ok)
+            return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not a number%s", t->name, text,
+                           t->type == TUNABLE_IS_SIZE ? " (64k, 2m and 1g are understood)" : "");
+        if (value < t->min || value > t->max)
+            return err_set(MPI_ERR_ARG, PREFIX "%s=%s is outside %" PRId64 "..%" PRId64, t->name, text, t->min,
+                           t->max);
+        break;
+    case TUNABLE_IS_CHOICE:
+        ok = parse_choice(t->choices, text, &value);
+        if (!ok)
+            return err_set(MPI_ERR_ARG, PREFIX "%s=%s is none of %s", t->name, text, t->choices);
+        break;
+    case TUNABLE_IS_STRING: {
+        char *copy = strdup(text); /* kept for the life of the process */
+        if (!copy)
+            return err_set(MPI_ERR_NO_MEM, "out of memory for " PREFIX "%s", t->name);
+        t->text = copy;
+        break;
+    }
+    }
+    t->value = value;
+    t->source = source;
+    return 0;
+}
+
+void tunable_format(const struct tunable *t, char *out, size_t size)
+{
+    switch (t->type) {
+    case TUNABLE_IS_STRING:
+        snprintf(out, size, "%s", t->text);
+        break;
+    case TUNABLE_IS_CHOICE: {
+        const char *p = t->choices;
+        for (int64_t i = 0; i < t->value; i++)
+            p += strcspn(p, "|") + 1;
+        snprintf(out, size, "%.*s", (int)strcspn(p, "|"), p);
+        break;
+    }
+    case TUNABLE_IS_SIZE:
+        if (t->value && t->value % (1 << 20) == 0)
+            snprintf(out, size, "%" PRId64 "m", t->value >> 20);
+        else if (t->value && t->value % 1024 == 0)
+            snprintf(out, size, "%" PRId64 "k", t->value >> 10);
+        else
+            snprintf(out, size, "%" PRId64, t->value);
+        break;
+    default:
+        snprintf(out, size, "%" PRId64, t->value);
+    }
+}
+
+static char *problem_slot(void)
+{
+    return table.nproblems < PROBLEMS_MAX ? table.problems[table.nproblems++] : NULL;
+}
+
+static void unknown_name(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(reserved); i++)
+        if (strcmp(reserved[i], name) == 0)
+            return;
+    struct nearest best = nearest_begin(name);
+    for (size_t i = 0; i < table.count; i++)
+        nearest_consider(&best, table.sorted[i]->name);
+    char *slot = problem_slot();
+    if (!slot)
+        return;
+    if (best.word)
+        snprintf(slot, sizeof(table.problems[0]), PREFIX "%s is not a tunable; did you mean " PREFIX "%s? It is ignored.",
+                 name, best.word);
+    else
+        snprintf(slot, sizeof(table.problems[0]),
+                 PREFIX "%s is not a tunable and is ignored; `fishplate info --tunables` lists them.", name);
+}
+
+int tunables_load(void)
+{
+    table_open();
+    table.nproblems = 0;
+    for (char **entry = environ; entry && *entry; entry++) {
+        if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        const char *name = *entry + strlen(PREFIX);
+        const char *equals = strchr(name, '=');
+        char key[64];
+        if (!equals || (size_t)(equals - name) >= sizeof(key))
+            continue;
+        memcpy(key, name, (size_t)(equals - name));
+        key[equals - name] = '\0';
+        struct tunable *t = tunables_find(key);
+        if (!t) {
+            unknown_name(key);
+        } else if (tunable_set(t, equals + 1, SOURCE_ENVIRONMENT) != 0) {
+            char *slot = problem_slot(), value[64];
+            tunable_format(t, value, sizeof(value));
+            if (slot)
+                snprintf(slot, sizeof(table.problems[0]), "%s; %s is used instead.", err_detail(MPI_ERR_ARG), value);
+        }
+    }
+    log_threshold = (int)log_level.value;
+    return table.nproblems;
+}
+
+void tunables_report(void)
+{
+    for (int i = 0; i < table.nproblems; i++)
+        log_warn("%s", table.problems[i]);
+}
