@@ -1,0 +1,71 @@
+/* errhandler.h: what happens when a call fails. The API layer hands every error to errhandler_invoke() once
+ * the lock has been dropped, so that a user's handler may call MPI.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_OBJ_ERRHANDLER_H
+#define FP_OBJ_ERRHANDLER_H
+
+#include <mpi.h>
+
+#include "base/err.h"
+#include "base/object.h"
+#include "obj/proc.h"
+
+struct session;
+
+enum errhandler_action { ERRHANDLER_FATAL, ERRHANDLER_ABORT, ERRHANDLER_RETURN, ERRHANDLER_CALL };
+
+/* What the error happened on. ERROR_ON_NOTHING: a call without an object, which MPI_COMM_SELF's handler hears
+ * of. */
+enum error_object { ERROR_ON_NOTHING, ERROR_ON_COMM, ERROR_ON_WIN, ERROR_ON_FILE, ERROR_ON_SESSION };
+
+struct errhandler {
+    struct object obj; /* MAGIC_ERRHANDLER; first */
+    enum errhandler_action action;
+    enum error_object kind; /* ERRHANDLER_CALL: which kind of object it may be attached to */
+    uint32_t handle;        /* predefined value, or 0 */
+    union {
+        MPI_Comm_errhandler_function *comm;
+        MPI_Win_errhandler_function *win;
+        MPI_File_errhandler_function *file;
+        MPI_Session_errhandler_function *session;
+    } function;
+};
+
+struct errhandler *errhandler_predefined(MPI_Errhandler handle);
+
+/* NULL for MPI_ERRHANDLER_NULL and for what is not an error handler. Works without a process. */
+static inline struct errhandler *errhandler_from(MPI_Errhandler handle)
+{
+    if (handle_is_predefined(handle))
+        return errhandler_predefined(handle);
+    struct errhandler *e = (struct errhandler *)handle;
+    return e->obj.magic == MAGIC_ERRHANDLER ? e : NULL;
+}
+
+static inline MPI_Errhandler errhandler_handle(const struct errhandler *e)
+{
+    return e->handle ? (MPI_Errhandler)(uintptr_t)e->handle : (MPI_Errhandler)e;
+}
+
+int errhandler_create(enum error_object kind, void (*function)(void), struct errhandler **out);
+struct errhandler *errhandler_retain(struct errhandler *e);
+void errhandler_release(struct errhandler *e); /* NULL is allowed */
+
+/* The handler that hears of errors on this object. p may be NULL (before MPI_Init, after MPI_Finalize).
+ * `object` is a struct comm, win, file or session; NULL for ERROR_ON_NOTHING and for MPI_FILE_NULL. */
+struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *object);
+
+/* Calls it with an error class or code. `function` is the MPI function's name. The lock is not held. Returns
+ * what the MPI function should return: the code; does not return when the handler is fatal. */
+int errhandler_invoke(struct proc *p, enum error_object on, void *object, int code, const char *function);
+
+/* The same with a given handler: MPI_Session_init and MPI_Comm_create_from_group report to the one they were
+ * passed. */
+int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object on, void *object, int code,
+                         const char *function);
+
+/* What is used while there is no MPI_COMM_SELF: set by the info key or launcher's mpi_initial_errhandler. */
+extern struct errhandler *errhandler_initial;
+
+#endif

@@ -1,0 +1,50 @@
+/* session.h: sessions: an isolated way into the library with its own error handler, from which process sets,
+ * groups and then communicators are had.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_OBJ_SESSION_H
+#define FP_OBJ_SESSION_H
+
+#include <mpi.h>
+
+#include "base/object.h"
+#include "obj/proc.h"
+
+struct errhandler;
+struct group;
+struct info;
+
+struct session {
+    struct object obj; /* MAGIC_SESSION; first */
+    struct list link;  /* on proc->sessions */
+    struct proc *proc;
+    struct errhandler *errhandler;
+    struct info *info;        /* what MPI_Session_get_info tells */
+    struct bsend_pool *bsend; /* buffer attached to this session */
+    int thread_level;
+};
+
+/* NULL for MPI_SESSION_NULL and for what is not a session. */
+static inline struct session *session_from(MPI_Session handle)
+{
+    if (handle_is_predefined(handle))
+        return NULL;
+    struct session *s = (struct session *)handle;
+    return s->obj.magic == MAGIC_SESSION ? s : NULL;
+}
+
+static inline MPI_Session session_handle(struct session *s)
+{
+    return (MPI_Session)s;
+}
+
+int session_open(struct proc *p, const struct info *info, struct errhandler *errhandler,
+                 struct session **out);
+void session_close(struct session *s);
+
+/* Process sets: "mpi://WORLD" and "mpi://SELF". */
+int pset_count(const struct proc *p);
+const char *pset_name(const struct proc *p, int index);
+int pset_group(struct proc *p, const char *name, struct group **out); /* MPI_ERR_ARG when there is none */
+
+#endif
