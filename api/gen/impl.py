@@ -45,7 +45,7 @@ def prototype(f):
 
 def owners(api):
     """The functions that have an implementation of their own."""
-    return [f for f in api.functions if f.base is None]
+    return [f for f in api.functions if f.base is None and not f.is_conversion]
 
 
 def write_impl(api):

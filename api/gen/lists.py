@@ -6,6 +6,7 @@
 import re
 from pathlib import Path
 
+from .impl import owners
 from .text import banner
 
 DEFINITION = re.compile(r"^\w[\w *]*?\bimpl_(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
@@ -19,9 +20,13 @@ def find_implementations(folder):
     return found
 
 
+def is_implemented(f, implemented):
+    return f.is_conversion or (f.base or f).short in implemented
+
+
 def check_names(api, implemented):
     """Definitions that no table row asks for: a misspelt name would otherwise be ignored in silence."""
-    known = {f.short for f in api.functions if f.base is None}
+    known = {f.short for f in owners(api)}
     return sorted(implemented - known)
 
 
@@ -51,7 +56,7 @@ def write_list(api, implemented):
     lines = [banner("The list of MPI functions: see api_list.h."), '#include "api_list.h"\n',
              "const struct api_entry api_list[API_LIST_SIZE] = {"]
     for f in api.functions:
-        there = "true" if (f.base or f).short in implemented else "false"
+        there = "true" if is_implemented(f, implemented) else "false"
         lines.append(f'    {{"{f.name}", "{f.chapter}", "{f.since}", {there}}},')
     return "\n".join(lines) + "\n};\n"
 

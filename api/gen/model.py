@@ -116,6 +116,11 @@ class Function:
         """MPI_T functions never raise errors: they return codes (MPI-5.0, 15.3.10)."""
         return self.name.startswith("MPI_T_")
 
+    @property
+    def is_conversion(self):
+        """Handle to integer or back: the generator writes all of it."""
+        return self.impl_cell == "conversion"
+
     def param(self, name):
         for p in self.params:
             if p.name == name:
@@ -151,7 +156,7 @@ class Api:
     def _pair(self):
         """The impl column names the function whose implementation is shared; an `_c` twin shares by default."""
         for f in self.functions:
-            if f.impl_cell == "own":
+            if f.impl_cell in ("own", "conversion"):
                 continue
             if f.impl_cell != "-":
                 f.base = self.by_name["MPI_" + f.impl_cell]

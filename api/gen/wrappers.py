@@ -5,8 +5,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from . import impl
-from .checks import check_param, resolve_handle
+from .checks import RESOLVE, check_param, resolve_handle
 from .kinds import significance
+from .lists import is_implemented
+from .model import HANDLES
 from .text import banner, wrap_call, wrap_prototype
 
 # `when` column: (must MPI be running?, does the call take the process's lock?)
@@ -35,7 +37,7 @@ def write_wrappers(api, chapter, implemented):
     ]
     for f in api.functions:
         if f.chapter == chapter:
-            parts.append(_function(f, (f.base or f).short in implemented))
+            parts.append(_function(f, is_implemented(f, implemented)))
     return "\n".join(parts)
 
 
@@ -176,8 +178,18 @@ def _is_narrow_output(f, owner, p):
 
 
 def _call(f):
+    if f.is_conversion:
+        return _conversion(f)
     owner = f.base or f
     return f"impl_{owner.short}({', '.join(_argument(f, owner, p) for p in f.params)})"
+
+
+def _conversion(f):
+    argument = f.params[0].name
+    if f.name.endswith(("_toint", "_c2f")):
+        return f"api_handle_to_int({argument})"
+    null = RESOLVE[HANDLES[f.returns]][2] if f.returns in HANDLES else "MPI_MESSAGE_NULL"
+    return f"api_handle_from_int({argument}, {null})"
 
 
 def _argument(f, owner, p):

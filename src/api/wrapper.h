@@ -12,6 +12,7 @@
 
 #include "api/check.h"
 #include "api/enter.h"
+#include "api/interop.h"
 #include "api/report.h"
 #include "impl.h"
 #include "obj/errhandler.h"

@@ -1,0 +1,98 @@
+/* env.c: what a program asks about its surroundings: versions, names, time, memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "boot/boot.h"
+#include "impl.h"
+#include "obj/handle.h"
+
+int impl_Get_version(int *version, int *subversion)
+{
+    *version = MPI_VERSION;
+    *subversion = MPI_SUBVERSION;
+    return MPI_SUCCESS;
+}
+
+int impl_Get_library_version(char *version, int *resultlen)
+{
+    *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "Fishplate %s, MPI %d.%d, standard ABI %d.%d",
+                          FISHPLATE_VERSION, MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
+    return MPI_SUCCESS;
+}
+
+int impl_Get_processor_name(char *name, int *resultlen)
+{
+    *resultlen = snprintf(name, MPI_MAX_PROCESSOR_NAME, "%s", the_proc->boot->host);
+    if (*resultlen >= MPI_MAX_PROCESSOR_NAME)
+        *resultlen = MPI_MAX_PROCESSOR_NAME - 1;
+    return MPI_SUCCESS;
+}
+
+double impl_Wtime(void)
+{
+    return 1e-9 * (double)clock_ns();
+}
+
+double impl_Wtick(void)
+{
+    struct timespec tick;
+    clock_getres(CLOCK_MONOTONIC, &tick);
+    return (double)tick.tv_sec + 1e-9 * (double)tick.tv_nsec;
+}
+
+int impl_Pcontrol(int level)
+{
+    (void)level; /* for profiling tools, which bring their own */
+    return MPI_SUCCESS;
+}
+
+/* The alignment that the info key asks for, when it is a power of two; otherwise a cache line. */
+static size_t alloc_alignment(struct info *info)
+{
+    char text[16] = "";
+    int length = sizeof(text), found = 0;
+    if (!info || impl_Info_get_string(info, "mpi_minimum_memory_alignment", &length, text, &found) || !found)
+        return CACHE_LINE;
+    unsigned long asked = strtoul(text, NULL, 10);
+    bool power_of_two = asked && (asked & (asked - 1)) == 0;
+    return power_of_two && asked > CACHE_LINE ? asked : CACHE_LINE;
+}
+
+int impl_Alloc_mem(MPI_Aint size, struct info *info, void *baseptr)
+{
+    size_t alignment = alloc_alignment(info);
+    /* A request for nothing still gets an address of its own, so that freeing it needs no special case. */
+    void *memory = aligned_alloc(alignment, ALIGN_UP((size_t)MAX(size, 1), alignment));
+    if (!memory)
+        return err_set(MPI_ERR_NO_MEM, "no %lld bytes of memory, aligned to %zu", (long long)size, alignment);
+    memcpy(baseptr, &memory, sizeof(memory));
+    return MPI_SUCCESS;
+}
+
+int impl_Free_mem(void *base)
+{
+    free(base);
+    return MPI_SUCCESS;
+}
+
+int impl_Get_address(const void *location, MPI_Aint *address)
+{
+    *address = (MPI_Aint)location;
+    return MPI_SUCCESS;
+}
+
+/* Addresses are added as unsigned numbers: those above the middle of the range are negative as MPI_Aint. */
+MPI_Aint impl_Aint_add(MPI_Aint base, MPI_Aint disp)
+{
+    return (MPI_Aint)((uintptr_t)base + (uintptr_t)disp);
+}
+
+MPI_Aint impl_Aint_diff(MPI_Aint addr1, MPI_Aint addr2)
+{
+    return (MPI_Aint)((uintptr_t)addr1 - (uintptr_t)addr2);
+}

@@ -1,0 +1,138 @@
+/* init.c: MPI_Init to MPI_Finalize, and MPI_Abort. What opening a process consists of is proc_open()'s business; this
+ * file owns the order of events that a user can observe, and the rule that the world model happens only once.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/init.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "api/report.h"
+#include "boot/boot.h"
+#include "impl.h"
+#include "obj/handle.h"
+
+/* Sessions may be opened by several threads at once, before there is a process whose lock could be taken. */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic enum world_state world;
+
+enum world_state api_world_state(void)
+{
+    return atomic_load(&world);
+}
+
+static int instance_open(int thread_level, struct proc **out)
+{
+    if (!the_proc) {
+        struct proc *p;
+        int rc = proc_open(thread_level, &p);
+        if (rc)
+            return rc;
+        the_proc = p;
+    }
+    the_proc->users++;
+    *out = the_proc;
+    return MPI_SUCCESS;
+}
+
+int api_instance_open(int thread_level, struct proc **out)
+{
+    pthread_mutex_lock(&life);
+    int rc = instance_open(thread_level, out);
+    pthread_mutex_unlock(&life);
+    return rc;
+}
+
+int api_instance_close(void)
+{
+    pthread_mutex_lock(&life);
+    bool last = --the_proc->users == 0;
+    pthread_mutex_unlock(&life);
+    if (!last)
+        return MPI_SUCCESS;
+    /* Attribute callbacks on MPI_COMM_SELF run inside and may call MPI: the_proc stays until they are done. */
+    int rc = proc_close(the_proc);
+    the_proc = NULL;
+    return rc;
+}
+
+int api_thread_level(int required)
+{
+    static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED};
+    for (size_t i = 0; i < COUNT_OF(levels); i++)
+        if (required <= levels[i])
+            return levels[i];
+    return MPI_THREAD_MULTIPLE;
+}
+
+static int world_open(const char *function, int thread_level, int *provided)
+{
+    if (api_world_state() == WORLD_RUNNING)
+        return err_set(MPI_ERR_OTHER, "%s was called a second time", function);
+    if (api_world_state() == WORLD_DONE)
+        return err_set(MPI_ERR_OTHER, "%s was called after MPI_Finalize; MPI cannot be started again", function);
+    struct proc *p;
+    int rc = api_instance_open(thread_level, &p);
+    if (rc)
+        return rc;
+    *provided = p->thread_level;
+    atomic_store(&world, WORLD_RUNNING);
+    return MPI_SUCCESS;
+}
+
+int impl_Init(int *argc, char ***argv)
+{
+    int provided;
+    (void)argc;
+    (void)argv;
+    return world_open("MPI_Init", MPI_THREAD_SINGLE, &provided);
+}
+
+int impl_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    (void)argc;
+    (void)argv;
+    return world_open("MPI_Init_thread", api_thread_level(required), provided);
+}
+
+int impl_Finalize(void)
+{
+    if (api_world_state() != WORLD_RUNNING)
+        return api_outside("MPI_Finalize");
+    int rc = api_instance_close();
+    atomic_store(&world, WORLD_DONE);
+    return rc;
+}
+
+int impl_Initialized(int *flag)
+{
+    *flag = api_world_state() != WORLD_NOT_YET;
+    return MPI_SUCCESS;
+}
+
+int impl_Finalized(int *flag)
+{
+    *flag = api_world_state() == WORLD_DONE;
+    return MPI_SUCCESS;
+}
+
+int impl_Abort(struct comm *comm, int errorcode)
+{
+    char reason[2 * MPI_MAX_OBJECT_NAME];
+    const char *name = comm->name[0] ? comm->name : "a communicator";
+    snprintf(reason, sizeof(reason), "MPI_Abort was called on %s with error code %d", name, errorcode);
+    boot_abort(the_proc->boot, errorcode, reason);
+}
+
+int impl_Query_thread(int *provided)
+{
+    *provided = the_proc->thread_level;
+    return MPI_SUCCESS;
+}
+
+int impl_Is_thread_main(int *flag)
+{
+    *flag = pthread_equal(pthread_self(), the_proc->main_thread) != 0;
+    return MPI_SUCCESS;
+}

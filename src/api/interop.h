@@ -1,0 +1,13 @@
+/* interop.h: handles as integers, for Fortran and for MPI_X_toint/fromint. A predefined handle is its own number; any
+ * other gets an index when it is first asked for. The generated conversion functions call these two.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_INTEROP_H
+#define FP_API_INTEROP_H
+
+int api_handle_to_int(const void *handle);
+
+/* `null` for a number that was never given out. */
+void *api_handle_from_int(int number, void *null);
+
+#endif
