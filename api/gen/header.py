@@ -37,7 +37,7 @@ def write_header(api, version):
     """The whole text of mpi.h; version is (major, minor, patch)."""
     parts = [
         banner("The MPI 5.0 standard ABI (version 1.0) as the Fishplate library provides it."),
-        "#ifndef FISHPLATE_MPI_H\n#define MPI_H_ABI\n",
+        "#ifndef FISHPLATE_MPI_H\n#define FISHPLATE_MPI_H\n",
         "#include <stdint.h>\n",
         _versions(api, version),
         '#if defined(__cplusplus)\nextern "C" {\n#endif\n',
