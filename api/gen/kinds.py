@@ -102,6 +102,8 @@ def _infer_value(f, p):
         return "count"
     if p.name in NONNEG:
         return "nonneg"
+    if not any(q.handle == "comm" for q in f.params):
+        return "plain"
     if p.name in ("dest", "source", "root"):
         return p.name
     if p.name in ("tag", "sendtag", "recvtag"):

@@ -4,6 +4,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
+import re
+
 from . import impl
 from .checks import RESOLVE, check_param, resolve_handle
 from .kinds import significance
@@ -53,20 +55,22 @@ def _indent(line):
 
 
 def _unsupported(f):
-    must_run, _ = WHEN[f.when]
-    if not _returns_code(f):
-        return [f'api_unsupported("{f.name}");', f"return ({f.returns})0;"]
-    error_object = _error_object(f)
-    handle = error_object[1] if error_object[0] == "API_COMM" else "NULL"
     lines = [f"(void){p.name};" for p in f.params]
-    if must_run:
+    if not _returns_code(f):
+        return lines + [f'api_unsupported("{f.name}");', f"return ({f.returns})0;"]
+    if WHEN[f.when][0]:
         lines += ["if (unlikely(!the_proc))", f'    return api_outside("{f.name}");']
-    if f.is_tool:
-        return lines + [f'return api_unsupported("{f.name}");']
-    if handle.endswith("_") and handle != "NULL":
-        handle = f"comm_from(the_proc, {handle[:-1]})"
-    kind = error_object[0] if handle != "NULL" or error_object[0] == "API_FILE" else "API_NONE"
-    return lines + [f'return api_error({kind}, {handle}, api_unsupported("{f.name}"), "{f.name}");']
+    failed = f'api_unsupported("{f.name}")'
+    if not _raises(f):
+        return lines + [f"return {failed};"]
+    kind, _ = _error_object(f)
+    where = "NULL"
+    if kind == "ERROR_ON_COMM":
+        comm = next((p for p in f.params if p.handle == "comm"), None)
+        where = f"comm_from(the_proc, {comm.name})" if comm else "NULL"
+    elif kind != "ERROR_ON_FILE":
+        kind = "ERROR_ON_NOTHING"
+    return lines + [f'return api_error({kind}, {where}, {failed}, "{f.name}");']
 
 
 def _returns_code(f):
@@ -82,19 +86,17 @@ def _raises(f):
 def _error_object(f):
     """(kind, C expression) of the object whose error handler is called."""
     if f.errors == "file":
-        return "API_FILE", "NULL"
-    if f.errors == "errhandler":
-        return "API_ERRHANDLER", "errhandler_"
+        return "ERROR_ON_FILE", "NULL"
     for kind in OBJECTS:
         for p in f.params:
             if p.handle == kind and p.kind in ("handle", "null"):
-                return f"API_{kind.upper()}", p.name + "_"
+                return f"ERROR_ON_{kind.upper()}", p.name + "_"
     if f.name.endswith(ENDINGS):
         for p in f.params:
             if p.is_pointer and p.base in POINTERS:
                 kind = POINTERS[p.base]
-                return f"API_{kind.upper()}", f"api_{kind}_at({p.name})"
-    return "API_NONE", "NULL"
+                return f"ERROR_ON_{kind.upper()}", f"api_{kind}_at({p.name})"
+    return "ERROR_ON_NOTHING", "NULL"
 
 
 def _body(f):
@@ -104,10 +106,10 @@ def _body(f):
     owner = f.base or f
     handles = [p for p in f.params if impl.mode(owner, _owner_param(f, owner, p)) == impl.HANDLE]
     outputs = [p for p in f.params if _is_narrow_output(f, owner, p)]
-    lines = ["struct proc *const proc = the_proc;"]
-    lines += [f"struct {p.handle} *{p.name}_ = NULL;" for p in handles]
-    lines += [f"{_owner_wide(f, owner, p).base} {p.name}_ = 0;" for p in outputs]
-    lines += ["int rc;", ""]
+    head = [f"struct {p.handle} *{p.name}_ = NULL;" for p in handles]
+    head += [f"{_owner_wide(f, owner, p).base} {p.name}_ = 0;" for p in outputs]
+    head += ["int rc;", ""]
+    lines = []
     if must_run:
         lines += ["if (unlikely(!proc))", f'    return api_outside("{f.name}");']
     if locks:
@@ -123,14 +125,20 @@ def _body(f):
         lines.append("leave:")
     if locks:
         lines.append("api_leave(proc);" if must_run else "api_leave_any(proc);")
-    return lines + _ending(f)
+    lines += _ending(f)
+    if any(re.search(r"\bproc\b", line) for line in lines):
+        head.insert(0, "struct proc *const proc = the_proc;")
+    return head + lines
 
 
 def _ending(f):
     if not _raises(f):
         return ["return rc;"]
     kind, expression = _error_object(f)
-    return ["if (unlikely(rc))", f'    return api_error({kind}, {expression}, rc, "{f.name}");', "return MPI_SUCCESS;"]
+    report = f'api_error({kind}, {expression}, rc, "{f.name}")'
+    if f.errors == "errhandler":
+        report = f'api_error_to(errhandler_, rc, "{f.name}")'
+    return ["if (unlikely(rc))", f"    return {report};", "return MPI_SUCCESS;"]
 
 
 def _checks(f, handles):

@@ -1,0 +1,74 @@
+/* report.c: from a failed call to the right error handler. Which handler that is for an object is obj/errhandler.h's
+ * business; this file finds the object.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/report.h"
+
+#include <stdlib.h>
+
+#include "api/enter.h"
+#include "api/init.h"
+#include "base/log.h"
+#include "obj/session.h"
+
+static _Thread_local struct comm *blamed;
+
+void api_blame(struct comm *c)
+{
+    blamed = c;
+}
+
+int api_error(enum error_object on, void *object, int rc, const char *function)
+{
+    if (on == ERROR_ON_NOTHING && blamed) {
+        on = ERROR_ON_COMM;
+        object = blamed;
+    }
+    blamed = NULL;
+    /* MPI_FILE_NULL has a handler of its own; any other missing object leaves MPI_COMM_SELF's. */
+    if (!object && on != ERROR_ON_FILE)
+        on = ERROR_ON_NOTHING;
+    return errhandler_invoke(the_proc, on, object, rc, function);
+}
+
+int api_error_to(struct errhandler *e, int rc, const char *function)
+{
+    if (!e)
+        return api_error(ERROR_ON_NOTHING, NULL, rc, function);
+    return errhandler_invoke_on(the_proc, e, ERROR_ON_NOTHING, NULL, rc, function);
+}
+
+int api_outside(const char *function)
+{
+    if (api_world_state() == WORLD_DONE)
+        log_error("%s was called after MPI_Finalize", function);
+    else
+        log_error("%s was called before MPI_Init", function);
+    exit(EXIT_FAILURE);
+}
+
+int api_unsupported(const char *function)
+{
+    return err_set(MPI_ERR_UNSUPPORTED_OPERATION, "%s is not implemented in Fishplate %s yet", function,
+                   FISHPLATE_VERSION);
+}
+
+struct comm *api_comm_at(const MPI_Comm *handle)
+{
+    return handle && the_proc ? comm_from(the_proc, *handle) : NULL;
+}
+
+struct win *api_win_at(const MPI_Win *handle)
+{
+    return handle ? win_from(*handle) : NULL;
+}
+
+struct file *api_file_at(const MPI_File *handle)
+{
+    return handle ? file_from(*handle) : NULL;
+}
+
+struct session *api_session_at(const MPI_Session *handle)
+{
+    return handle ? session_from(*handle) : NULL;
+}
