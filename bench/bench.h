@@ -1,0 +1,115 @@
+/* bench.h: the benchmark behind `fishplate bench`. Everything under bench/ is plain MPI, so that the same
+ * sources, built with another MPI library, give figures that may be laid side by side (see bench/peers).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BENCH_BENCH_H
+#define FP_BENCH_BENCH_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What a program that carries the benchmark knows about its MPI library, beyond what MPI itself tells. */
+struct bench_host {
+    const char *program;                /* "fishplate bench" */
+    const char *(*transport)(int rank); /* how this rank reaches another; NULL when it cannot be known */
+};
+
+/* argv[0] is the name of the command. Returns the exit status. Calls MPI_Init and MPI_Finalize. */
+int bench_main(const struct bench_host *host, int argc, char **argv);
+
+enum { BENCH_SIZES_MAX = 64, BENCH_SAMPLES_MAX = 4000 };
+
+struct bench_options {
+    bool brief, json, help, pin;
+    int pairs;       /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
+    double seconds;  /* time spent on each figure */
+    unsigned wanted; /* bit i: the i-th entry of bench_tests */
+    int nsizes;      /* 0: each test's own sizes */
+    size_t sizes[BENCH_SIZES_MAX];
+};
+
+/* Seconds for one operation, over the batches of one measurement. */
+struct bench_stats {
+    double min, median, p99;
+    int samples, iterations;
+};
+
+struct bench;
+
+struct bench_test {
+    const char *name, *doc;
+    bool pairs;                        /* between two ranks; the others sleep */
+    bool alone;                        /* works with one rank */
+    const size_t *sizes, *brief_sizes; /* each ends with BENCH_END */
+    void (*run)(struct bench *b, const struct bench_test *test, size_t bytes);
+};
+#define BENCH_END ((size_t)-1)
+#define KI        ((size_t)1 << 10)
+#define MI        ((size_t)1 << 20)
+
+extern const struct bench_test bench_tests[];
+extern const int bench_ntests;
+
+struct bench_place;
+struct bench_report;
+
+struct bench {
+    const struct bench_host *host;
+    struct bench_options options;
+    int rank, size;
+    MPI_Comm comm;    /* all ranks */
+    MPI_Comm team;    /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
+    double init_time; /* MPI_Init, in seconds, on this rank */
+    long errors;      /* bytes that were not what was sent */
+    struct bench_place *place;
+    struct bench_report *report;
+    double latency8, bandwidth[3]; /* remembered for the ratios of `limits`; 0 when not measured */
+};
+
+/* options.c: false after a sentence on standard error. */
+bool bench_parse(struct bench_options *o, int argc, char **argv, bool speak);
+void bench_usage(const struct bench_host *host);
+void bench_format_bytes(size_t bytes, char out[32]);
+
+/* measure.c: times `batch(arg, n)` until the time is spent, in agreement among all ranks of comm. With
+ * `worst` a sample is that of the slowest rank, else rank 0's. The result is valid on rank 0 of comm. */
+void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
+                   struct bench_stats *out);
+void bench_stats_of(double *samples, int n, int iterations, struct bench_stats *out);
+
+/* pattern.c: bytes that depend on place and seed, so that a message that is late, short or shifted is seen.
+ */
+void bench_fill(void *buffer, size_t bytes, unsigned seed);
+long bench_check(const void *buffer, size_t bytes, unsigned seed);
+void *bench_alloc(size_t bytes);
+
+/* place.c: where the ranks run, and pinning of those that a test uses. */
+struct bench_place *bench_place_find(struct bench *b);
+void bench_place_free(struct bench_place *p);
+void bench_pin(struct bench *b, int active);
+void bench_unpin(struct bench *b);
+int bench_cores(struct bench *b, int core[2]); /* up to two cores of this node; how many there are */
+void bench_place_describe(struct bench *b, char *out, size_t size);
+
+/* team.c: the ranks a test needs; the rest sleep without disturbing it. */
+void bench_team_begin(struct bench *b, int active);
+void bench_team_end(struct bench *b);
+
+/* report.c: only rank 0 prints. A figure is a time ("us") or, when `amount` is positive, amount per time. */
+struct bench_report *bench_report_open(struct bench *b);
+void bench_report_close(struct bench *b);
+void bench_report_time(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s);
+void bench_report_rate(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s,
+                       double amount, const char *unit);
+void bench_report_ratio(struct bench *b, const char *what, double ratio);
+void bench_report_note(struct bench *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The tests themselves. */
+void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_rate(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_collective(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_limits(struct bench *b, const struct bench_test *test, size_t bytes);
+
+#endif

@@ -1,0 +1,139 @@
+/* limits.c: what the machine itself allows, measured without MPI on the cores the ranks use: one cache line
+ * bouncing between two cores (no message can be faster) and memcpy (a message copied once cannot have more
+ * bandwidth). Rank 0 measures with threads of its own while all other ranks sleep.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { LINE = 128, BOUNCES = 2000, COPIES_MIN = 4 }; /* LINE: some processors fetch lines in pairs */
+
+struct ball {
+    _Alignas(LINE) _Atomic unsigned turn;
+    _Alignas(LINE) int rounds, core;
+};
+
+static void pin_self(int core)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    sched_setaffinity(0, sizeof one, &one); /* unpinned is worse, not wrong */
+}
+
+static void *return_ball(void *arg)
+{
+    struct ball *ball = arg;
+    pin_self(ball->core);
+    for (unsigned i = 0; i < (unsigned)ball->rounds * BOUNCES; i++) {
+        while (atomic_load_explicit(&ball->turn, memory_order_acquire) != 2 * i + 1)
+            ;
+        atomic_store_explicit(&ball->turn, 2 * i + 2, memory_order_release);
+    }
+    return NULL;
+}
+
+/* One-way time of one line, in batches. False without two cores or a second thread. */
+static bool measure_line(struct bench *b, struct bench_stats *out)
+{
+    int core[2];
+    cpu_set_t before;
+    pthread_t thread;
+    double *samples = malloc(sizeof *samples * BENCH_SAMPLES_MAX);
+    struct ball *ball = aligned_alloc(LINE, sizeof *ball);
+    bool ok = false;
+    if (!samples || !ball || bench_cores(b, core) < 2)
+        goto free_memory;
+    int rounds = (int)(b->options.seconds / (BOUNCES * 200e-9));
+    rounds = rounds < 20 ? 20 : rounds > BENCH_SAMPLES_MAX ? BENCH_SAMPLES_MAX : rounds;
+    atomic_init(&ball->turn, 0);
+    ball->rounds = rounds;
+    ball->core = core[1];
+    if (pthread_create(&thread, NULL, return_ball, ball) != 0)
+        goto free_memory;
+    sched_getaffinity(0, sizeof before, &before);
+    pin_self(core[0]);
+    unsigned i = 0;
+    for (int r = 0; r < rounds; r++) {
+        double start = MPI_Wtime();
+        for (int n = 0; n < BOUNCES; n++, i++) {
+            atomic_store_explicit(&ball->turn, 2 * i + 1, memory_order_release);
+            while (atomic_load_explicit(&ball->turn, memory_order_acquire) != 2 * i + 2)
+                ;
+        }
+        samples[r] = (MPI_Wtime() - start) / (2 * BOUNCES);
+    }
+    pthread_join(thread, NULL);
+    sched_setaffinity(0, sizeof before, &before);
+    bench_stats_of(samples, rounds, BOUNCES, out);
+    ok = true;
+free_memory:
+    free(ball);
+    free(samples);
+    return ok;
+}
+
+struct copy {
+    char *from, *to;
+    size_t bytes;
+    int slots;
+};
+
+/* Walks through as much memory as the bandwidth test does. */
+static void copy_batch(void *arg, int n)
+{
+    struct copy *c = arg;
+    for (int i = 0; i < n; i++)
+        for (int s = 0; s < c->slots; s++) {
+            memcpy(c->to + (size_t)s * c->bytes, c->from + (size_t)s * c->bytes, c->bytes);
+            __asm__ volatile("" ::"r"(c->to) : "memory");
+        }
+}
+
+static void measure_copy(struct bench *b, size_t bytes, struct bench_stats *out)
+{
+    int slots = (int)(16 * MI / bytes);
+    struct copy c = {.bytes = bytes, .slots = slots > 64 ? 64 : slots};
+    c.from = bench_alloc(bytes * (size_t)c.slots);
+    c.to = bench_alloc(bytes * (size_t)c.slots);
+    bench_fill(c.from, bytes * (size_t)c.slots, 1);
+    bench_measure(b, MPI_COMM_SELF, false, copy_batch, &c, out);
+    out->min /= c.slots;
+    out->median /= c.slots;
+    out->p99 /= c.slots;
+    free(c.from);
+    free(c.to);
+}
+
+void bench_limits(struct bench *b, const struct bench_test *test, size_t bytes)
+{
+    static const size_t copy_sizes[3] = {64 * KI, 1 * MI, 4 * MI};
+    struct bench_stats s;
+    (void)test, (void)bytes;
+    if (b->rank != 0)
+        return;
+    if (measure_line(b, &s)) {
+        bench_report_time(b, "cacheline", 0, &s);
+        if (b->latency8 > 0)
+            bench_report_ratio(b, "8 B latency / cache line", b->latency8 / s.median);
+    } else {
+        bench_report_note(b, "limits: one core only, so no cache line can travel between two.");
+    }
+    for (int i = 0; i < 3; i++) {
+        char name[32], what[64];
+        measure_copy(b, copy_sizes[i], &s);
+        bench_report_rate(b, "memcpy", copy_sizes[i], &s, (double)copy_sizes[i] / 1e6, "MB/s");
+        if (b->bandwidth[i] <= 0)
+            continue;
+        bench_format_bytes(copy_sizes[i], name);
+        strcpy(what, name);
+        strcat(what, " bandwidth / memcpy");
+        bench_report_ratio(b, what, b->bandwidth[i] / ((double)copy_sizes[i] / 1e6 / s.median));
+    }
+}

@@ -1,0 +1,87 @@
+/* measure.c: how long does one operation take? Batches are made long enough for the clock's own cost to
+ * vanish, then repeated until the time is spent. All ranks of the communicator follow rank 0's arithmetic, so
+ * they agree on counts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+/* A batch of point-to-point traffic this long makes two clock reads (tens of ns) disappear. A batch of
+ * collectives is longer: ranks leave the barrier before it at different times. */
+static const double batch_pair = 100e-6, batch_all = 1e-3;
+
+enum { ITERATIONS_MAX = 1 << 20, SAMPLES_MIN = 10, ALL_ITERATIONS_MIN = 10 };
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void bench_stats_of(double *samples, int n, int iterations, struct bench_stats *out)
+{
+    qsort(samples, (size_t)n, sizeof *samples, compare);
+    int p99 = (int)ceil(0.99 * n) - 1;
+    *out = (struct bench_stats){.min = samples[0],
+                                .median = samples[n / 2],
+                                .p99 = samples[p99 < 0 ? 0 : p99],
+                                .samples = n,
+                                .iterations = iterations};
+}
+
+static double time_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg, int n)
+{
+    if (worst)
+        MPI_Barrier(comm);
+    double start = MPI_Wtime();
+    batch(arg, n);
+    return MPI_Wtime() - start;
+}
+
+/* Doubles the batch until it is long enough; the runs on the way are the warm-up. */
+static int calibrate(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg, double target,
+                     double *took)
+{
+    int n = worst ? ALL_ITERATIONS_MIN : 1;
+    for (int round = 0;; round++) {
+        double t = time_batch(comm, worst, batch, arg, n);
+        MPI_Bcast(&t, 1, MPI_DOUBLE, 0, comm);
+        if ((t >= target && round >= 2) || n >= ITERATIONS_MAX) {
+            *took = t;
+            return n;
+        }
+        if (t < target) {
+            double grow = t > 0 ? target / t * 1.1 : 8;
+            n = (int)(n * (grow > 8 ? 8 : grow)) + 1;
+        }
+    }
+}
+
+void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
+                   struct bench_stats *out)
+{
+    int rank;
+    double took;
+    MPI_Comm_rank(comm, &rank);
+    int n = calibrate(comm, worst, batch, arg, worst ? batch_all : batch_pair, &took);
+    double wanted = b->options.seconds / (took > 0 ? took : 1e-9);
+    int count = wanted > BENCH_SAMPLES_MAX ? BENCH_SAMPLES_MAX
+                : wanted < SAMPLES_MIN     ? SAMPLES_MIN
+                                           : (int)wanted;
+
+    double *mine = malloc(sizeof *mine * 2 * (size_t)count), *all = mine + count;
+    if (!mine)
+        MPI_Abort(b->comm, 1);
+    for (int i = 0; i < count; i++)
+        mine[i] = time_batch(comm, worst, batch, arg, n) / n;
+    if (worst)
+        MPI_Reduce(mine, all, count, MPI_DOUBLE, MPI_MAX, 0, comm);
+    else
+        memcpy(all, mine, sizeof *mine * (size_t)count);
+    if (rank == 0)
+        bench_stats_of(all, count, n, out);
+    free(mine);
+}

@@ -1,0 +1,151 @@
+/* pairs.c: point-to-point between two ranks: latency, bandwidth in one and in both directions, message rate.
+ * With
+ * --pairs the same happens between several pairs at once and the figure is that of the first pair (latency)
+ * or the sum (the others: all pairs run in step, so it is the first pair's figure times their number).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { WINDOW_MAX = 64, WINDOW_MIN = 4, TAG_DATA = 1, TAG_ACK = 2, CHECKS = 3 };
+static const size_t window_memory =
+    16 * MI; /* large messages in flight together; twice this with both directions */
+
+struct pair {
+    MPI_Comm comm; /* the two ranks */
+    int me, peer, npairs;
+    bool both; /* directions at once */
+    size_t bytes;
+    int window;
+    char *out, *in; /* window slots of `bytes` each */
+    MPI_Request requests[2 * WINDOW_MAX];
+};
+
+static void pair_open(struct bench *b, size_t bytes, int window, bool both, struct pair *p)
+{
+    int ranks;
+    *p = (struct pair){.bytes = bytes, .window = window, .both = both};
+    MPI_Comm_size(b->team, &ranks);
+    p->npairs = ranks / 2;
+    MPI_Comm_split(b->team, b->rank / 2, b->rank, &p->comm);
+    MPI_Comm_rank(p->comm, &p->me);
+    p->peer = 1 - p->me;
+    p->out = bench_alloc(bytes * (size_t)window);
+    p->in = bench_alloc(bytes * (size_t)window);
+}
+
+static void pair_close(struct pair *p)
+{
+    free(p->in);
+    free(p->out);
+    MPI_Comm_free(&p->comm);
+}
+
+static void ping_pong(void *arg, int n)
+{
+    struct pair *p = arg;
+    int bytes = (int)p->bytes;
+    if (p->me == 0)
+        for (int i = 0; i < n; i++) {
+            MPI_Send(p->out, bytes, MPI_BYTE, 1, TAG_DATA, p->comm);
+            MPI_Recv(p->in, bytes, MPI_BYTE, 1, TAG_DATA, p->comm, MPI_STATUS_IGNORE);
+        }
+    else
+        for (int i = 0; i < n; i++) {
+            MPI_Recv(p->in, bytes, MPI_BYTE, 0, TAG_DATA, p->comm, MPI_STATUS_IGNORE);
+            MPI_Send(p->out, bytes, MPI_BYTE, 0, TAG_DATA, p->comm);
+        }
+}
+
+/* A window of messages, then a word back, so that the sender is never ahead by more than one window. */
+static void stream(void *arg, int n)
+{
+    struct pair *p = arg;
+    int bytes = (int)p->bytes, sends = p->both || p->me == 0, receives = p->both || p->me == 1;
+    for (int i = 0; i < n; i++) {
+        int nreq = 0;
+        for (int w = 0; w < p->window && receives; w++)
+            MPI_Irecv(p->in + (size_t)w * p->bytes, bytes, MPI_BYTE, p->peer, TAG_DATA, p->comm,
+                      &p->requests[nreq++]);
+        for (int w = 0; w < p->window && sends; w++)
+            MPI_Isend(p->out + (size_t)w * p->bytes, bytes, MPI_BYTE, p->peer, TAG_DATA, p->comm,
+                      &p->requests[nreq++]);
+        MPI_Waitall(nreq, p->requests, MPI_STATUSES_IGNORE);
+        if (p->me == 0)
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG_ACK, p->comm, MPI_STATUS_IGNORE);
+        else
+            MPI_Send(NULL, 0, MPI_BYTE, 0, TAG_ACK, p->comm);
+    }
+}
+
+/* The same traffic, a few times, with data that is new every time and looked at. */
+static void checked(struct bench *b, struct pair *p, void (*batch)(void *arg, int n))
+{
+    size_t total = p->bytes * (size_t)p->window;
+    bool receives = batch == ping_pong || p->both || p->me == 1;
+    for (unsigned round = 0; round < CHECKS; round++) {
+        bench_fill(p->out, total, 2 * round + (unsigned)p->me);
+        memset(p->in, 0xa5, total);
+        batch(p, 1);
+        if (receives)
+            b->errors += bench_check(p->in, total, 2 * round + (unsigned)p->peer);
+    }
+}
+
+static void measured(struct bench *b, struct pair *p, void (*batch)(void *arg, int n), struct bench_stats *s)
+{
+    checked(b, p, batch);
+    MPI_Barrier(b->team);
+    bench_measure(b, b->team, false, batch, p, s);
+    checked(b, p, batch);
+}
+
+void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes)
+{
+    struct pair p;
+    struct bench_stats s;
+    pair_open(b, bytes, 1, false, &p);
+    measured(b, &p, ping_pong, &s);
+    pair_close(&p);
+    if (b->rank != 0)
+        return;
+    s.min /= 2;
+    s.median /= 2;
+    s.p99 /= 2;
+    if (bytes == 8)
+        b->latency8 = s.median;
+    bench_report_time(b, test->name, bytes, &s);
+}
+
+void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes)
+{
+    struct pair p;
+    struct bench_stats s;
+    bool both = strcmp(test->name, "bibw") == 0;
+    int window = bytes ? (int)(window_memory / bytes) : WINDOW_MAX;
+    window = window > WINDOW_MAX ? WINDOW_MAX : window < WINDOW_MIN ? WINDOW_MIN : window;
+    pair_open(b, bytes, window, both, &p);
+    measured(b, &p, stream, &s);
+    pair_close(&p);
+    if (b->rank != 0)
+        return;
+    double amount = (double)bytes * window * p.npairs * (both ? 2 : 1) / 1e6;
+    if (!both)
+        for (int i = 0; i < 3; i++)
+            if (bytes == (size_t[]){64 * KI, 1 * MI, 4 * MI}[i])
+                b->bandwidth[i] = amount / s.median;
+    bench_report_rate(b, test->name, bytes, &s, amount, "MB/s");
+}
+
+void bench_rate(struct bench *b, const struct bench_test *test, size_t bytes)
+{
+    struct pair p;
+    struct bench_stats s;
+    pair_open(b, bytes, WINDOW_MAX, false, &p);
+    measured(b, &p, stream, &s);
+    pair_close(&p);
+    if (b->rank == 0)
+        bench_report_rate(b, test->name, bytes, &s, WINDOW_MAX * p.npairs / 1e6, "M/s");
+}

@@ -1,0 +1,129 @@
+/* place.c: where the ranks run. The launcher binds ranks when the cores allow it; here the ranks of a test
+ * are pinned to cores of their own when it did not, and the report says where everything ran.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+struct seat {
+    int core;  /* where the rank was when asked */
+    int bound; /* its mask holds one core only */
+    int node;  /* lowest rank on the same node */
+};
+
+struct bench_place {
+    cpu_set_t own;  /* this rank's mask as the launcher left it */
+    cpu_set_t node; /* all cores that ranks of this node may use */
+    int local_rank;
+    char host[MPI_MAX_PROCESSOR_NAME];
+    struct seat *seats; /* of all ranks */
+    bool pinned;        /* by us */
+};
+
+struct bench_place *bench_place_find(struct bench *b)
+{
+    struct bench_place *p = calloc(1, sizeof *p);
+    struct seat *seats = calloc((size_t)b->size, sizeof *seats);
+    if (!p || !seats)
+        MPI_Abort(b->comm, 1);
+    p->seats = seats;
+    int len = 0;
+    MPI_Get_processor_name(p->host, &len);
+    if (sched_getaffinity(0, sizeof p->own, &p->own) != 0)
+        CPU_SET(0, &p->own);
+
+    MPI_Comm node;
+    MPI_Comm_split_type(b->comm, MPI_COMM_TYPE_SHARED, b->rank, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &p->local_rank);
+    MPI_Allreduce(&p->own, &p->node, (int)sizeof p->own, MPI_BYTE, MPI_BOR, node);
+    int first = b->rank;
+    MPI_Bcast(&first, 1, MPI_INT, 0, node);
+    MPI_Comm_free(&node);
+
+    struct seat mine = {.core = sched_getcpu(), .bound = CPU_COUNT(&p->own) == 1, .node = first};
+    MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, seats, (int)sizeof mine, MPI_BYTE, b->comm);
+    return p;
+}
+
+void bench_place_free(struct bench_place *p)
+{
+    free(p->seats);
+    free(p);
+}
+
+/* The i-th core of a mask, or -1. */
+static int nth_core(const cpu_set_t *mask, int i)
+{
+    for (int core = 0; core < CPU_SETSIZE; core++)
+        if (CPU_ISSET(core, mask) && i-- == 0)
+            return core;
+    return -1;
+}
+
+/* Among the `active` lowest ranks, how many share my node, and my place among them. */
+static int active_here(struct bench *b, int active, int *place)
+{
+    int here = 0;
+    *place = 0;
+    for (int r = 0; r < active; r++) {
+        if (b->place->seats[r].node != b->place->seats[b->rank].node)
+            continue;
+        *place += r < b->rank;
+        here++;
+    }
+    return here;
+}
+
+void bench_pin(struct bench *b, int active)
+{
+    struct bench_place *p = b->place;
+    int place, here = active_here(b, active, &place);
+    if (!b->options.pin || CPU_COUNT(&p->own) == 1 || here > CPU_COUNT(&p->node))
+        return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(nth_core(&p->node, place), &one);
+    p->pinned = sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+void bench_unpin(struct bench *b)
+{
+    if (b->place->pinned)
+        sched_setaffinity(0, sizeof b->place->own, &b->place->own);
+    b->place->pinned = false;
+}
+
+int bench_cores(struct bench *b, int core[2])
+{
+    core[0] = nth_core(&b->place->node, 0);
+    core[1] = nth_core(&b->place->node, 1);
+    return core[1] >= 0 ? 2 : 1;
+}
+
+void bench_place_describe(struct bench *b, char *out, size_t size)
+{
+    const struct bench_place *p = b->place;
+    int nodes = 0, bound = 0, cores = CPU_COUNT(&p->node);
+    for (int r = 0; r < b->size; r++) {
+        nodes += p->seats[r].node == r;
+        bound += p->seats[r].bound;
+    }
+    int n = snprintf(out, size, "%d rank%s on %s%s, %d core%s", b->size, b->size == 1 ? "" : "s", p->host,
+                     nodes > 1 ? " and other nodes" : "", cores, cores == 1 ? "" : "s");
+    if (bound < b->size) {
+        snprintf(out + n, size - (size_t)n, "; %s",
+                 b->options.pin ? "not bound: ranks of a test get a core each while there are enough"
+                                : "not bound");
+        return;
+    }
+    n += snprintf(out + n, size - (size_t)n, "; bound to core");
+    for (int r = 0; r < b->size && r < 16 && (size_t)n < size; r++)
+        n += snprintf(out + n, size - (size_t)n, " %d", p->seats[r].core);
+    if (b->size > 16 && (size_t)n < size)
+        snprintf(out + n, size - (size_t)n, " ...");
+}

@@ -1,0 +1,11 @@
+/* empty.c: the shortest MPI program; bench/peers times how long it takes from mpiexec to the prompt.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Finalize();
+    return 0;
+}

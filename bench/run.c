@@ -1,0 +1,90 @@
+/* run.c: the benchmark from MPI_Init to MPI_Finalize: which tests, with which ranks, in which order.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <time.h>
+
+#include "bench.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Ranks that take part in a test; 0 when it cannot run. */
+static int team_size(const struct bench *b, const struct bench_test *test)
+{
+    if (!test->pairs)
+        return b->size;
+    if (test->alone)
+        return 1;
+    int pairs = b->options.pairs < b->size / 2 ? b->options.pairs : b->size / 2;
+    return 2 * pairs;
+}
+
+static void run_sizes(struct bench *b, const struct bench_test *test)
+{
+    const size_t *sizes = b->options.brief ? test->brief_sizes : test->sizes;
+    bool has_sizes = sizes[0] != 0 || sizes[1] != BENCH_END;
+    if (b->options.nsizes > 0 && has_sizes) {
+        for (int i = 0; i < b->options.nsizes; i++)
+            test->run(b, test, b->options.sizes[i]);
+        return;
+    }
+    for (; *sizes != BENCH_END; sizes++)
+        test->run(b, test, *sizes);
+}
+
+static void run_test(struct bench *b, const struct bench_test *test)
+{
+    int active = team_size(b, test);
+    if (active == 0) {
+        bench_report_note(b, "%s needs two ranks: mpiexec -n 2 %s %s", test->name, b->host->program,
+                          test->name);
+        return;
+    }
+    bench_team_begin(b, active);
+    if (b->team != MPI_COMM_NULL)
+        run_sizes(b, test);
+    bench_team_end(b);
+}
+
+static int run_all(struct bench *b)
+{
+    b->place = bench_place_find(b);
+    bench_report_open(b);
+    for (int i = 0; i < bench_ntests; i++)
+        if (b->options.wanted & (1u << i))
+            run_test(b, &bench_tests[i]);
+    long errors = b->errors;
+    MPI_Allreduce(&errors, &b->errors, 1, MPI_LONG, MPI_SUM, b->comm);
+    bench_report_close(b);
+    bench_place_free(b->place);
+    return b->errors ? 1 : 0;
+}
+
+int bench_main(const struct bench_host *host, int argc, char **argv)
+{
+    struct bench b = {.host = host, .comm = MPI_COMM_NULL, .team = MPI_COMM_NULL};
+    double start = now();
+    MPI_Init(&argc, &argv);
+    b.init_time = now() - start;
+    MPI_Comm_dup(MPI_COMM_WORLD, &b.comm);
+    MPI_Comm_rank(b.comm, &b.rank);
+    MPI_Comm_size(b.comm, &b.size);
+
+    int status = 2;
+    if (bench_parse(&b.options, argc, argv, b.rank == 0)) {
+        status = 0;
+        if (!b.options.help)
+            status = run_all(&b);
+        else if (b.rank == 0)
+            bench_usage(host);
+    }
+    MPI_Comm_free(&b.comm);
+    MPI_Finalize();
+    return status;
+}

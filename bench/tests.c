@@ -1,0 +1,33 @@
+/* tests.c: the table of tests: names, what they measure, and the sizes they are run with. One line adds a
+ * test.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "bench.h"
+
+static const size_t none[] = {0, BENCH_END};
+static const size_t eight[] = {8, BENCH_END};
+static const size_t latency_all[] = {0,       8,       64,       256,    1 * KI, 4 * KI,
+                                     16 * KI, 64 * KI, 256 * KI, 1 * MI, 4 * MI, BENCH_END};
+static const size_t latency_brief[] = {8, 1 * KI, 64 * KI, 1 * MI, BENCH_END};
+static const size_t bw_all[] = {8,       256,      1 * KI, 4 * KI, 16 * KI,
+                                64 * KI, 256 * KI, 1 * MI, 4 * MI, BENCH_END};
+static const size_t bw_brief[] = {64 * KI, 1 * MI, 4 * MI, BENCH_END};
+static const size_t coll_all[] = {8, 64, 1 * KI, 8 * KI, 64 * KI, 512 * KI, BENCH_END};
+static const size_t coll_brief[] = {8, 1 * KI, 64 * KI, BENCH_END};
+
+const struct bench_test bench_tests[] = {
+    {"latency", "one message to and fro; half the time", true, false, latency_all, latency_brief,
+     bench_latency},
+    {"bw", "many messages in flight, one direction", true, false, bw_all, bw_brief, bench_bw},
+    {"bibw", "many messages in flight, both directions", true, false, bw_all, bw_brief, bench_bw},
+    {"rate", "small messages per second", true, false, eight, eight, bench_rate},
+    {"barrier", "MPI_Barrier", false, true, none, none, bench_collective},
+    {"bcast", "MPI_Bcast, the root moves on", false, true, coll_all, coll_brief, bench_collective},
+    {"reduce", "MPI_Reduce of doubles, the root moves on", false, true, coll_all, coll_brief,
+     bench_collective},
+    {"allreduce", "MPI_Allreduce of doubles", false, true, coll_all, coll_brief, bench_collective},
+    {"allgather", "MPI_Allgather, bytes per rank", false, true, coll_all, coll_brief, bench_collective},
+    {"alltoall", "MPI_Alltoall, bytes per pair", false, true, coll_all, coll_brief, bench_collective},
+    {"limits", "one cache line between two cores; memcpy", true, true, none, none, bench_limits},
+};
+const int bench_ntests = (int)(sizeof bench_tests / sizeof bench_tests[0]);
