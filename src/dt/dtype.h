@@ -1,5 +1,5 @@
-/* dtype.h: a datatype as the rest of the library sees it: sizes, a layout that can be walked, pack and unpack from any
- * byte offset, and the element kind that reductions need. How types are built is in build.h.
+/* dtype.h: a datatype as the rest of the library sees it: sizes, a layout that can be walked, pack and unpack
+ * from any byte offset, and the element kind that reductions need. How types are built is in build.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DT_DTYPE_H
@@ -10,9 +10,10 @@
 #include "base/err.h"
 #include "base/object.h"
 
-struct dt_layout;  /* committed form: loops over blocks */
-struct dt_recipe;  /* how it was made: envelope and contents */
-struct attr_set;   /* src/obj/attr.h */
+struct dt_layout; /* committed form: loops over blocks */
+struct dt_recipe; /* how it was made: envelope and contents */
+struct dt_shape;  /* what it consists of, in terms of other types: build.h */
+struct attr_set;  /* src/obj/attr.h */
 
 struct dtype {
     struct object obj; /* MAGIC_DTYPE; first */
@@ -21,19 +22,25 @@ struct dtype {
     MPI_Count true_lb, true_extent;
     /* The data of one element is one dense block that starts at true_lb. */
     bool dense;
-    /* dense, and extent == size and true_lb == 0: any count of them is one block that starts at the buffer. */
+    /* dense, and extent == size and true_lb == 0: any count of them is one block that starts at the buffer.
+     */
     bool contiguous;
     bool committed;
-    uint8_t kind;      /* enum dt_kind when all data is of one basic kind, else KIND_MIXED */
-    uint32_t handle;   /* predefined handle value, 0 for derived types */
+    uint8_t kind;    /* enum dt_kind when all data is of one basic kind, else KIND_MIXED */
+    uint32_t handle; /* predefined handle value, 0 for derived types */
+    bool marked; /* lb and ub were set by hand (resized, subarray, darray) and stick to whatever holds it */
+    uint16_t align;     /* largest alignment among its basic types */
+    int32_t handles;    /* user's handles; refs counts these and internal users together */
+    MPI_Count elements; /* basic elements */
     struct dt_layout *layout;
+    struct dt_shape *shape;
     struct dt_recipe *recipe;
     struct attr_set *attrs;
     char name[MPI_MAX_OBJECT_NAME];
 };
 
-/* The predefined type with this handle value, or NULL. Immutable and shared by the whole process, except for names
- * and attributes. */
+/* The predefined type with this handle value, or NULL. Immutable and shared by the whole process, except for
+ * names and attributes. */
 struct dtype *dt_predefined(uint32_t handle);
 
 /* Resolves a user's handle; NULL when it is not a datatype. */
@@ -51,23 +58,24 @@ static inline MPI_Datatype dtype_handle(const struct dtype *t)
 }
 
 void dtype_retain(struct dtype *t);
-void dtype_release(struct dtype *t); /* frees when the last user is gone; attributes were deleted by obj before */
+void dtype_release(
+    struct dtype *t); /* frees when the last user is gone; attributes were deleted by obj before */
 
-/* True when `count` elements at a buffer are one block of memory: then *offset is where it starts relative to the
- * buffer. */
+/* True when `count` elements at a buffer are one block of memory: then *offset is where it starts relative to
+ * the buffer. */
 static inline bool dt_is_block(const struct dtype *t, MPI_Count count, MPI_Aint *offset)
 {
     *offset = t->true_lb;
     return t->contiguous || (t->dense && (count <= 1 || t->extent == t->size));
 }
 
-/* A walk over `count` elements at `buffer`, in type-map order, that can stop and go on at any byte: the pipeline's
- * memory. Packed positions run from 0 to count * size. */
+/* A walk over `count` elements at `buffer`, in type-map order, that can stop and go on at any byte: the
+ * pipeline's memory. Packed positions run from 0 to count * size. */
 struct dt_cursor {
     const struct dtype *type;
     char *buffer;
     MPI_Count count;
-    uint64_t position; /* packed bytes already done */
+    uint64_t position;  /* packed bytes already done */
     uint64_t state[14]; /* belongs to the walker */
 };
 void dt_cursor_init(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer);
@@ -82,13 +90,13 @@ size_t dt_cursor_next(struct dt_cursor *c, size_t max, void **piece);
 void dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out);
 void dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len);
 
-/* Copies between two typed buffers (collectives to self, sendrecv to self). Copies the smaller of the two. Returns
- * MPI_ERR_TRUNCATE when the source is larger. */
-int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to, MPI_Count to_count,
-            const struct dtype *to_type);
+/* Copies between two typed buffers (collectives to self, sendrecv to self). Copies the smaller of the two.
+ * Returns MPI_ERR_TRUNCATE when the source is larger. */
+int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,
+            MPI_Count to_count, const struct dtype *to_type);
 
-/* Smallest span of memory that holds `count` elements, and where it starts relative to the buffer: for temporary
- * buffers of reductions. */
+/* Smallest span of memory that holds `count` elements, and where it starts relative to the buffer: for
+ * temporary buffers of reductions. */
 static inline MPI_Count dt_span(const struct dtype *t, MPI_Count count, MPI_Aint *gap)
 {
     *gap = t->true_lb;

@@ -9,7 +9,8 @@
 struct op {
     struct object obj; /* MAGIC_OP; first */
     bool commutative;
-    bool large; /* user function takes MPI_Count */
+    bool large;      /* user function takes MPI_Count */
+    uint8_t code;    /* enum op_code of a predefined operator */
     uint32_t handle; /* predefined handle value, 0 for user operators */
     MPI_User_function *function;
     MPI_User_function_c *function_large;
@@ -30,17 +31,25 @@ static inline MPI_Op op_handle(const struct op *op)
     return op->handle ? (MPI_Op)(uintptr_t)op->handle : (MPI_Op)op;
 }
 
+/* A new user operator; exactly one of the functions is given. */
+int op_new(MPI_User_function *function, MPI_User_function_c *large, bool commutative, struct op **out);
+
 void op_retain(struct op *op);
 void op_release(struct op *op);
 
 /* 0, or MPI_ERR_OP with a sentence when the standard does not define this operator for this type. */
 int op_check(const struct op *op, const struct dtype *t);
 
+/* The same for accumulating into windows, where MPI_REPLACE and MPI_NO_OP are operators too and a derived
+ * type will do when all its data is of one predefined type. */
+int op_check_accumulate(const struct op *op, const struct dtype *t);
+
 /* inout[i] = in[i] op inout[i], in typed layout (the MPI_Reduce_local order: `in` is the left operand). */
 void op_apply(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t);
 
-/* out[i] = left[i] op right[i] for predefined operators on contiguous types, saving a copy; returns false when it
- * has no such kernel and the caller must copy and op_apply. */
-bool op_apply3(const struct op *op, const void *left, const void *right, void *out, MPI_Count count, struct dtype *t);
+/* out[i] = left[i] op right[i] for predefined operators on contiguous types, saving a copy; returns false
+ * when it has no such kernel and the caller must copy and op_apply. */
+bool op_apply3(const struct op *op, const void *left, const void *right, void *out, MPI_Count count,
+               struct dtype *t);
 
 #endif

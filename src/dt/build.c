@@ -1,0 +1,202 @@
+/* build.c: the life of a datatype: measured from its shape when made, compiled to a layout when committed,
+ * freed when the last handle and the last internal user are gone.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "dt/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dt/kind.h"
+#include "dt/layout.h"
+#include "dt/recipe.h"
+
+static int too_large(void)
+{
+    return err_set(MPI_ERR_ARG, "the datatype would span more than 2^63 bytes");
+}
+
+static int no_memory(void)
+{
+    return err_set(MPI_ERR_NO_MEM, "no memory for the description of a datatype");
+}
+
+struct dt_shape *dt_shape_new(MPI_Count repeat, MPI_Aint stride, MPI_Count count)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)count, sizeof(struct dt_part), &bytes) ||
+        __builtin_add_overflow(bytes, sizeof(struct dt_shape), &bytes))
+        return NULL;
+    struct dt_shape *s = calloc(1, bytes);
+    if (s) {
+        s->repeat = repeat;
+        s->stride = stride;
+        s->count = count;
+    }
+    return s;
+}
+
+/* A range of addresses, [low, high), empty at first; `bad` once it left the 64-bit numbers. */
+struct range {
+    MPI_Count low, high;
+    bool any, bad;
+};
+
+static void range_add(struct range *r, MPI_Count low, MPI_Count high)
+{
+    r->low = r->any ? MIN(r->low, low) : low;
+    r->high = r->any ? MAX(r->high, high) : high;
+    r->any = true;
+}
+
+/* Widens a range to n copies of itself, step apart. */
+static void range_repeat(struct range *r, MPI_Count n, MPI_Count step)
+{
+    MPI_Count reach;
+    if (!r->any || n == 0)
+        return;
+    r->bad |= __builtin_mul_overflow(n - 1, step, &reach);
+    if (!r->bad && reach < 0)
+        r->bad |= __builtin_add_overflow(r->low, reach, &r->low);
+    else if (!r->bad)
+        r->bad |= __builtin_add_overflow(r->high, reach, &r->high);
+}
+
+/* Adds the bounds [low, high) of one element of a part to a range. */
+static void range_add_part(struct range *r, const struct dt_part *part, MPI_Count low, MPI_Count high)
+{
+    struct range one = {.any = true};
+    one.bad = __builtin_add_overflow(low, part->offset, &one.low) |
+              __builtin_add_overflow(high, part->offset, &one.high);
+    range_repeat(&one, part->count, part->type->extent);
+    r->bad |= one.bad;
+    if (!one.bad)
+        range_add(r, one.low, one.high);
+}
+
+/* Sums over the type map. */
+struct measure {
+    struct range data;  /* where data lies */
+    struct range marks; /* where bounds set by hand lie */
+    MPI_Count size, elements;
+    uint16_t align;
+    uint8_t kind;
+    bool any, bad;
+};
+
+static void measure_part(struct measure *m, const struct dt_part *part)
+{
+    const struct dtype *t = part->type;
+    MPI_Count size, elements;
+    if (part->count == 0 || (t->size == 0 && !t->marked))
+        return;
+    m->bad |= __builtin_mul_overflow(t->size, part->count, &size) ||
+              __builtin_add_overflow(m->size, size, &m->size);
+    m->bad |= __builtin_mul_overflow(t->elements, part->count, &elements) ||
+              __builtin_add_overflow(m->elements, elements, &m->elements);
+    if (t->marked)
+        range_add_part(&m->marks, part, t->lb, t->lb + t->extent);
+    if (t->size > 0) {
+        range_add_part(&m->data, part, t->true_lb, t->true_lb + t->true_extent);
+        m->kind = m->any && m->kind != t->kind ? KIND_MIXED : t->kind;
+        m->any = true;
+    }
+    m->align = MAX(m->align, t->align);
+}
+
+static bool measure_shape(const struct dt_shape *s, struct measure *m)
+{
+    *m = (struct measure){.align = 1};
+    for (MPI_Count i = 0; s->repeat > 0 && i < s->count; i++)
+        measure_part(m, &s->part[i]);
+    range_repeat(&m->data, s->repeat, s->stride);
+    range_repeat(&m->marks, s->repeat, s->stride);
+    m->bad |= __builtin_mul_overflow(m->size, s->repeat, &m->size);
+    m->bad |= __builtin_mul_overflow(m->elements, s->repeat, &m->elements);
+    return !m->bad && !m->data.bad && !m->marks.bad;
+}
+
+/* lb and ub as the standard's definitions 5.1 give them: from the marks when there are any, else from the
+ * data with the extent rounded up to the strictest alignment. */
+static bool apply_measure(struct dtype *t, const struct measure *m)
+{
+    t->size = m->size;
+    t->elements = m->elements;
+    t->align = m->align;
+    t->kind = m->kind;
+    t->marked = m->marks.any;
+    if (m->data.any) {
+        t->true_lb = m->data.low;
+        if (__builtin_sub_overflow(m->data.high, m->data.low, &t->true_extent))
+            return false;
+    }
+    if (m->marks.any) {
+        t->lb = m->marks.low;
+        return !__builtin_sub_overflow(m->marks.high, m->marks.low, &t->extent);
+    }
+    t->lb = t->true_lb;
+    MPI_Count slack = t->true_extent % t->align;
+    return !__builtin_add_overflow(t->true_extent, slack ? t->align - slack : 0, &t->extent);
+}
+
+int dtype_new(struct dt_shape *shape, struct dtype **out)
+{
+    struct measure m;
+    if (!shape)
+        return no_memory();
+    struct dtype *t = calloc(1, sizeof(*t));
+    bool fits = measure_shape(shape, &m);
+    if (!t || !fits || !apply_measure(t, &m)) {
+        bool memory = t != NULL;
+        free(t);
+        free(shape);
+        return memory ? too_large() : no_memory();
+    }
+    t->obj = object_init(MAGIC_DTYPE);
+    t->handles = 1;
+    t->shape = shape;
+    for (MPI_Count i = 0; i < shape->count; i++)
+        dtype_retain(shape->part[i].type);
+    *out = t;
+    return 0;
+}
+
+void dtype_mark(struct dtype *t, MPI_Aint lb, MPI_Aint extent)
+{
+    t->lb = lb;
+    t->extent = extent;
+    t->marked = true;
+}
+
+int dtype_commit(struct dtype *t)
+{
+    if (t->committed)
+        return 0;
+    const struct dt_layout *layout = dt_layout_of(t);
+    if (!layout)
+        return no_memory();
+    t->dense = layout->node->type == NODE_BLOCK;
+    t->contiguous = t->size == 0 || (t->dense && t->extent == t->size && t->true_lb == 0);
+    t->committed = true;
+    return 0;
+}
+
+void dtype_retain(struct dtype *t)
+{
+    if (!t->obj.predefined)
+        t->obj.refs++;
+}
+
+void dtype_release(struct dtype *t)
+{
+    if (t->obj.predefined || --t->obj.refs > 0)
+        return;
+    ASSERT(!t->attrs);
+    for (MPI_Count i = 0; i < t->shape->count; i++)
+        dtype_release(t->shape->part[i].type);
+    free(t->shape);
+    recipe_free(t->recipe);
+    dt_layout_free(t->layout);
+    t->obj.magic = MAGIC_FREED;
+    free(t);
+}

@@ -1,0 +1,258 @@
+/* construct.c: the constructors that place copies of a type at a stride or at listed displacements. Arrays
+ * are in array.c, the Fortran kinds in f90.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dt/build.h"
+#include "dt/recipe.h"
+
+static int bad_count(const char *what, MPI_Count value)
+{
+    return err_set(MPI_ERR_COUNT, "%s is %lld; it must not be negative", what, (long long)value);
+}
+
+static int bad_reach(void)
+{
+    return err_set(MPI_ERR_ARG, "a displacement of the datatype does not fit in 64 bits");
+}
+
+/* Gives the type its recipe; drops the type when there was no memory for it. */
+static int finish(struct dtype *t, struct dt_recipe *r, struct dtype **out)
+{
+    if (!r) {
+        dtype_release(t);
+        return err_set(MPI_ERR_NO_MEM, "no memory for the description of a datatype");
+    }
+    t->recipe = r;
+    *out = t;
+    return 0;
+}
+
+/* `count` blocks at a byte stride: the shape of contiguous, vector and hvector. */
+static int make_strided(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old,
+                        struct dtype **out)
+{
+    struct dt_shape *s = dt_shape_new(count, stride, 1);
+    if (s)
+        s->part[0] = (struct dt_part){blocklength, 0, old};
+    return dtype_new(s, out);
+}
+
+int dtype_contiguous(MPI_Count count, struct dtype *old, bool wide, struct dtype **out)
+{
+    struct dtype *t;
+    if (count < 0)
+        return bad_count("count", count);
+    int rc = make_strided(1, count, 0, old, &t);
+    if (rc)
+        return rc;
+    struct dt_recipe *r = recipe_new(MPI_COMBINER_CONTIGUOUS, !wide, 0, wide, 1);
+    if (r) {
+        recipe_number(r, wide, count);
+        recipe_type(r, old);
+    }
+    return finish(t, r, out);
+}
+
+int dtype_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old, bool wide,
+                 struct dtype **out)
+{
+    struct dtype *t;
+    MPI_Count bytes;
+    if (count < 0 || blocklength < 0)
+        return bad_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
+    if (__builtin_mul_overflow(stride, old->extent, &bytes))
+        return bad_reach();
+    int rc = make_strided(count, blocklength, bytes, old, &t);
+    if (rc)
+        return rc;
+    struct dt_recipe *r = recipe_new(MPI_COMBINER_VECTOR, wide ? 0 : 3, 0, wide ? 3 : 0, 1);
+    if (r) {
+        recipe_number(r, wide, count);
+        recipe_number(r, wide, blocklength);
+        recipe_number(r, wide, stride);
+        recipe_type(r, old);
+    }
+    return finish(t, r, out);
+}
+
+int dtype_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old, bool wide,
+                  struct dtype **out)
+{
+    struct dtype *t;
+    if (count < 0 || blocklength < 0)
+        return bad_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
+    int rc = make_strided(count, blocklength, stride, old, &t);
+    if (rc)
+        return rc;
+    struct dt_recipe *r = recipe_new(MPI_COMBINER_HVECTOR, wide ? 0 : 2, wide ? 0 : 1, wide ? 3 : 0, 1);
+    if (r) {
+        recipe_number(r, wide, count);
+        recipe_number(r, wide, blocklength);
+        recipe_bytes(r, wide, stride);
+        recipe_type(r, old);
+    }
+    return finish(t, r, out);
+}
+
+/* Blocks at listed displacements. blocklengths.p is NULL when all are `blocklength`; types is NULL when all
+ * are `old`; `unit` is what a displacement counts. */
+struct blocks {
+    MPI_Count count, blocklength, unit;
+    struct ivec blocklengths, displacements;
+    const MPI_Datatype *types;
+    struct dtype *old;
+};
+
+static int blocks_part(const struct blocks *b, MPI_Count i, struct dt_part *part)
+{
+    MPI_Count n = b->blocklengths.p ? ivec_get(b->blocklengths, (size_t)i) : b->blocklength, offset;
+    struct dtype *type = b->types ? dtype_from(b->types[i]) : b->old;
+    if (n < 0)
+        return bad_count("a block length", n);
+    if (!type)
+        return err_set(MPI_ERR_TYPE, "entry %lld of array_of_types is not a datatype", (long long)i);
+    if (__builtin_mul_overflow(ivec_get(b->displacements, (size_t)i), b->unit, &offset))
+        return bad_reach();
+    *part = (struct dt_part){n, offset, type};
+    return 0;
+}
+
+static int make_blocks(const struct blocks *b, struct dtype **out)
+{
+    if (b->count < 0)
+        return bad_count("count", b->count);
+    struct dt_shape *s = dt_shape_new(1, 0, b->count);
+    for (MPI_Count i = 0; s && i < b->count; i++) {
+        int rc = blocks_part(b, i, &s->part[i]);
+        if (rc) {
+            free(s);
+            return rc;
+        }
+    }
+    return dtype_new(s, out);
+}
+
+/* The recipe of every constructor with lists. `wide` is of the counts; `bytes` says that displacements are
+ * addresses in the small form. */
+static struct dt_recipe *blocks_recipe(const struct blocks *b, int combiner, bool wide, bool bytes)
+{
+    MPI_Count n = b->count, lengths = b->blocklengths.p ? n : 1, numbers = 1 + lengths + (bytes ? 0 : n);
+    MPI_Count types = b->types ? n : 1;
+    struct dt_recipe *r = wide ? recipe_new(combiner, 0, 0, 1 + lengths + n, types)
+                               : recipe_new(combiner, numbers, bytes ? n : 0, 0, types);
+    if (!r)
+        return NULL;
+    recipe_number(r, wide, n);
+    if (b->blocklengths.p)
+        recipe_numbers(r, wide, b->blocklengths, n);
+    else if (combiner == MPI_COMBINER_INDEXED_BLOCK || combiner == MPI_COMBINER_HINDEXED_BLOCK)
+        recipe_number(r, wide, b->blocklength);
+    for (MPI_Count i = 0; i < n; i++) {
+        MPI_Count d = ivec_get(b->displacements, (size_t)i);
+        if (bytes)
+            recipe_bytes(r, wide, d);
+        else
+            recipe_number(r, wide, d);
+    }
+    for (MPI_Count i = 0; i < types; i++)
+        recipe_type(r, b->types ? dtype_from(b->types[i]) : b->old);
+    return r;
+}
+
+static int build_blocks(const struct blocks *b, int combiner, bool wide, bool bytes, struct dtype **out)
+{
+    struct dtype *t;
+    int rc = make_blocks(b, &t);
+    return rc ? rc : finish(t, blocks_recipe(b, combiner, wide, bytes), out);
+}
+
+int dtype_indexed(MPI_Count count, struct ivec blocklengths, struct ivec displacements, struct dtype *old,
+                  struct dtype **out)
+{
+    struct blocks b = {count, 0, old->extent, blocklengths, displacements, NULL, old};
+    return build_blocks(&b, MPI_COMBINER_INDEXED, displacements.wide, false, out);
+}
+
+int dtype_hindexed(MPI_Count count, struct ivec blocklengths, struct ivec displacements, struct dtype *old,
+                   struct dtype **out)
+{
+    struct blocks b = {count, 0, 1, blocklengths, displacements, NULL, old};
+    return build_blocks(&b, MPI_COMBINER_HINDEXED, blocklengths.wide, true, out);
+}
+
+int dtype_indexed_block(MPI_Count count, MPI_Count blocklength, struct ivec displacements, struct dtype *old,
+                        struct dtype **out)
+{
+    struct blocks b = {count, blocklength, old->extent, {NULL, false}, displacements, NULL, old};
+    if (blocklength < 0)
+        return bad_count("blocklength", blocklength);
+    return build_blocks(&b, MPI_COMBINER_INDEXED_BLOCK, displacements.wide, false, out);
+}
+
+int dtype_hindexed_block(MPI_Count count, MPI_Count blocklength, struct ivec displacements, struct dtype *old,
+                         bool wide, struct dtype **out)
+{
+    struct blocks b = {count, blocklength, 1, {NULL, false}, displacements, NULL, old};
+    if (blocklength < 0)
+        return bad_count("blocklength", blocklength);
+    return build_blocks(&b, MPI_COMBINER_HINDEXED_BLOCK, wide, true, out);
+}
+
+int dtype_struct(MPI_Count count, struct ivec blocklengths, struct ivec displacements,
+                 const MPI_Datatype *types, struct dtype **out)
+{
+    /* An empty structure may come with a NULL list; blocks_recipe tells by the pointer whether there is one.
+     */
+    static const MPI_Datatype none[1];
+    static const int zero[1];
+    if (!blocklengths.p)
+        blocklengths.p = zero;
+    struct blocks b = {count, 0, 1, blocklengths, displacements, types ? types : none, NULL};
+    return build_blocks(&b, MPI_COMBINER_STRUCT, blocklengths.wide, true, out);
+}
+
+/* One element of the old type, with nothing but its place. */
+static int make_same(struct dtype *old, struct dtype **out)
+{
+    int rc = make_strided(1, 1, 0, old, out);
+    if (rc)
+        return rc;
+    (*out)->lb = old->lb;
+    (*out)->extent = old->extent;
+    return 0;
+}
+
+int dtype_resized(struct dtype *old, MPI_Count lb, MPI_Count extent, bool wide, struct dtype **out)
+{
+    struct dtype *t;
+    MPI_Count ub;
+    if (__builtin_add_overflow(lb, extent, &ub))
+        return bad_reach();
+    int rc = make_same(old, &t);
+    if (rc)
+        return rc;
+    dtype_mark(t, lb, extent);
+    struct dt_recipe *r = recipe_new(MPI_COMBINER_RESIZED, 0, wide ? 0 : 2, wide ? 2 : 0, 1);
+    if (r) {
+        recipe_bytes(r, wide, lb);
+        recipe_bytes(r, wide, extent);
+        recipe_type(r, old);
+    }
+    return finish(t, r, out);
+}
+
+int dtype_dup(struct dtype *old, struct dtype **out)
+{
+    struct dtype *t;
+    int rc = make_same(old, &t);
+    if (rc)
+        return rc;
+    struct dt_recipe *r = recipe_new(MPI_COMBINER_DUP, 0, 0, 0, 1);
+    if (r)
+        recipe_type(r, old);
+    rc = finish(t, r, out);
+    return rc || !old->committed ? rc : dtype_commit(t);
+}
