@@ -66,5 +66,6 @@ def write_exports(api):
     names = [f"        {prefix}{f.name};" for f in api.functions for prefix in ("", "P")]
     data = [f"        {name};" for name in ("MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE",
                                             "MPI_F08_STATUSES_IGNORE")]
+    data.append("        fishplate_inside;")  # for the fishplate tool: src/api/inside.h
     return "\n".join([banner("What libmpi_abi.so exports; everything else stays inside.") + "{", "    global:", *names,
                       *data, "    local: *;", "};"]) + "\n"

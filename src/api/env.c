@@ -10,6 +10,7 @@
 #include "boot/boot.h"
 #include "impl.h"
 #include "obj/handle.h"
+#include "obj/info.h"
 
 int impl_Get_version(int *version, int *subversion)
 {
@@ -54,11 +55,8 @@ int impl_Pcontrol(int level)
 /* The alignment that the info key asks for, when it is a power of two; otherwise a cache line. */
 static size_t alloc_alignment(struct info *info)
 {
-    char text[16] = "";
-    int length = sizeof(text), found = 0;
-    if (!info || impl_Info_get_string(info, "mpi_minimum_memory_alignment", &length, text, &found) || !found)
-        return CACHE_LINE;
-    unsigned long asked = strtoul(text, NULL, 10);
+    const char *text = info ? info_get(info, "mpi_minimum_memory_alignment") : NULL;
+    unsigned long asked = text ? strtoul(text, NULL, 10) : 0;
     bool power_of_two = asked && (asked & (asked - 1)) == 0;
     return power_of_two && asked > CACHE_LINE ? asked : CACHE_LINE;
 }

@@ -1,0 +1,52 @@
+/* inside.c: fills the table that the `fishplate` tool reads. See inside.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/inside.h"
+
+#include "api_list.h"
+#include "base/counter.h"
+#include "base/tunable.h"
+#include "coll/algorithm.h"
+#include "mpi.h"
+#include "net/net.h"
+#include "net/registry.h"
+#include "obj/proc.h"
+
+static const struct transport_ops *transport_to(int rank)
+{
+    struct peer *peer = NULL;
+    if (!the_proc || rank < 0 || (uint32_t)rank >= the_proc->size)
+        return NULL;
+    proc_lock(the_proc);
+    int rc = net_peer(the_proc->net, (uint32_t)rank, &peer);
+    proc_unlock(the_proc);
+    return rc == 0 ? peer->ops : NULL;
+}
+
+static const char *kind_name(int kind)
+{
+    return coll_kind_name((enum coll_kind)kind);
+}
+
+const struct fishplate_inside *fishplate_inside(void)
+{
+    static const struct fishplate_inside table = {
+        .version = FISHPLATE_VERSION,
+        .size = sizeof(table),
+        .tunables_load = tunables_load,
+        .tunables_report = tunables_report,
+        .tunables_count = tunables_count,
+        .tunables_get = tunables_get,
+        .tunable_format = tunable_format,
+        .counters_count = counters_count,
+        .counters_get = counters_get,
+        .transports = net_transports,
+        .transport_to = transport_to,
+        .algorithms_count = algorithms_count,
+        .algorithms_get = algorithms_get,
+        .coll_kind_name = kind_name,
+        .api = api_list,
+        .api_count = API_LIST_SIZE,
+    };
+    return &table;
+}

@@ -1,0 +1,48 @@
+/* inside.h: the one symbol that libmpi_abi.so exports beside MPI: a table through which the `fishplate` tool
+ * reads what the library is made of (tunables, counters, transports, collective algorithms, the list of
+ * functions). It is for programs of the same version only: they compare `version` before they read anything
+ * else.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_INSIDE_H
+#define FP_API_INSIDE_H
+
+#include <stddef.h>
+
+struct api_entry;
+struct coll_algorithm;
+struct counter;
+struct transport_ops;
+struct tunable;
+
+struct fishplate_inside {
+    const char *version;
+    size_t size; /* of this struct */
+
+    /* tunable.h: load() reads the environment, report() says what made no sense in it. */
+    int (*tunables_load)(void);
+    void (*tunables_report)(void);
+    size_t (*tunables_count)(void);
+    struct tunable *(*tunables_get)(size_t index);
+    void (*tunable_format)(const struct tunable *t, char *out, size_t size);
+
+    size_t (*counters_count)(void);
+    struct counter *(*counters_get)(size_t index);
+
+    const struct transport_ops *const *transports; /* best first, ends with NULL */
+
+    /* Between MPI_Init and MPI_Finalize: the transport that reaches a rank of MPI_COMM_WORLD, and what it
+     * said about itself; NULL when the rank cannot be reached. */
+    const struct transport_ops *(*transport_to)(int rank);
+
+    size_t (*algorithms_count)(void);
+    const struct coll_algorithm *(*algorithms_get)(size_t index);
+    const char *(*coll_kind_name)(int kind);
+
+    const struct api_entry *api;
+    size_t api_count;
+};
+
+__attribute__((visibility("default"))) const struct fishplate_inside *fishplate_inside(void);
+
+#endif

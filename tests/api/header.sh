@@ -1,0 +1,27 @@
+#!/bin/sh
+# mpi.h compiles alone, without a warning, in every dialect of C and C++ that users have. Arguments: folder of mpi.h,
+# C compiler, C++ compiler.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+include=$1 cc=$2 cxx=$3
+flags="-Wall -Wextra -pedantic -Werror -Wstrict-aliasing -fsyntax-only -I$include"
+failed=0
+
+try() {
+    printf '#include <mpi.h>\n%s\n' "$3" | $1 -x "$2" $flags $4 - && return
+    echo "failed: $1 $4"
+    failed=1
+}
+
+for std in c99 c11 c17; do
+    try "$cc" c 'int main(void) { MPI_Status s; return MPI_Send(&s, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); }' \
+        "-std=$std -Wstrict-prototypes -Wmissing-prototypes"
+done
+for std in c++11 c++17 c++20; do
+    try "$cxx" c++ 'static MPI_Comm c = MPI_COMM_SELF; int main() { return MPI_Comm_free(&c); }' "-std=$std"
+done
+# Twice, and as the only inclusion before and after the C library's.
+try "$cc" c '#include <mpi.h>' -std=c11
+try "$cc" c '#include <stdio.h>' -std=c11
+exit $failed

@@ -1,0 +1,26 @@
+#!/bin/sh
+# A program that calls MPI outside MPI_Init ... MPI_Finalize, or makes an error that nobody handles, is told so in one
+# sentence and fails. Argument: the program built from outside.c.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+program=$1
+failed=0
+
+expect() {
+    output=$("$program" "$1" 2>&1)
+    status=$?
+    case $output in
+    *"$2"*) ;;
+    *) echo "$1: expected '$2', found '$output'"; failed=1 ;;
+    esac
+    [ $status -ne 0 ] || { echo "$1: the program did not fail"; failed=1; }
+    [ $status -lt 128 ] || { echo "$1: the program died of a signal ($status)"; failed=1; }
+}
+
+expect before "MPI_Send was called before MPI_Init"
+expect finalize "MPI_Finalize was called before MPI_Init"
+expect after "MPI_Comm_size was called after MPI_Finalize"
+expect fatal "count is -1"
+"$program" well || { echo "the correct program fails"; failed=1; }
+exit $failed

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# Compares what the library exports with functions.tsv: a weak MPI_X and a strong PMPI_X for every row, at the same
+# address, the four Fortran status variables, and nothing else.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+import subprocess
+import sys
+
+DATA = {"MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE", "MPI_F08_STATUSES_IGNORE"}
+
+
+def wanted(path):
+    names = set()
+    with open(path, encoding="ascii") as table:
+        for line in table:
+            if line.strip() and not line.startswith("#"):
+                cells = line.split("\t")
+                if "removed-3.0" not in cells[4]:
+                    names.add(cells[0])
+    return names
+
+
+def exported(library):
+    """name -> (address, type letter of nm)"""
+    text = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
+    return {name: (address, letter) for address, letter, name in (line.split() for line in text.splitlines())}
+
+
+def soname(library):
+    text = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
+    return next(line.split("[")[1].rstrip("]") for line in text.splitlines() if "SONAME" in line)
+
+
+def problems(names, symbols):
+    for name in sorted(names):
+        for symbol, letter in ((name, "W"), ("P" + name, "T")):
+            if symbol not in symbols:
+                yield f"{symbol} is not exported"
+            elif symbols[symbol][1] != letter:
+                yield f"{symbol} has type {symbols[symbol][1]} instead of {letter}"
+        if name in symbols and "P" + name in symbols and symbols[name][0] != symbols["P" + name][0]:
+            yield f"{name} and P{name} differ"
+    for symbol in sorted(symbols.keys() - names - {"P" + name for name in names} - DATA):
+        yield f"{symbol} is exported, but is not in the table"
+    for symbol in sorted(DATA - symbols.keys()):
+        yield f"{symbol} is not exported"
+
+
+def main():
+    table, library = sys.argv[1:3]
+    names = wanted(table)
+    found = list(problems(names, exported(library)))
+    if soname(library) != "libmpi_abi.so.1":
+        found.append(f"the SONAME is {soname(library)}")
+    print(f"{len(names)} functions compared, {len(found)} problems", *found, sep="\n")
+    return 1 if found else 0
+
+
+sys.exit(main())
