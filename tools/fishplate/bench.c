@@ -1,0 +1,27 @@
+/* bench.c: `fishplate bench`: the benchmark of bench/, told by the library which transport it uses.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "../../bench/bench.h"
+
+#include <stdio.h>
+
+#include "api/inside.h"
+#include "command.h"
+#include "net/transport.h"
+
+static const char *transport(int rank)
+{
+    static char text[128];
+    const struct transport_ops *ops = inside_of_library()->transport_to(rank);
+    if (!ops)
+        return "unknown";
+    snprintf(text, sizeof text, "%s (%s)", ops->name, ops->doc);
+    return text;
+}
+
+int command_bench(int argc, char **argv)
+{
+    static const struct bench_host host = {.program = "fishplate bench", .transport = transport};
+    inside_of_library();
+    return bench_main(&host, argc, argv);
+}

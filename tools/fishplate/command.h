@@ -1,0 +1,20 @@
+/* command.h: a sub-command of the `fishplate` tool is one line in main.c's table and one file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TOOLS_COMMAND_H
+#define FP_TOOLS_COMMAND_H
+
+struct command {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
+};
+
+int command_info(int argc, char **argv);
+int command_bench(int argc, char **argv);
+
+struct fishplate_inside;
+
+/* The library's table, after checking that it is of our own version; does not return otherwise. */
+const struct fishplate_inside *inside_of_library(void);
+
+#endif

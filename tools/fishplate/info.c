@@ -1,0 +1,120 @@
+/* info.c: `fishplate info`: which sections are printed, and how. The sections are in info_*.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "info.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+static const struct info_section sections[] = {
+    {"--build", "version, compiler, place of the library", true, info_build_text, info_build_json},
+    {"--transports", "how bytes get from rank to rank, best first", true, info_transports_text,
+     info_transports_json},
+    {"--tunables", "every setting: value, where it came from, what it does", true, info_tunables_text,
+     info_tunables_json},
+    {"--coll", "the algorithms of each collective, and which is chosen when", true, info_coll_text,
+     info_coll_json},
+    {"--pvars", "the counters that MPI_T and FISHPLATE_STATS show", false, info_pvars_text, info_pvars_json},
+    {"--api", "every MPI function and whether it is there", false, info_api_text, info_api_json},
+};
+enum { NSECTIONS = sizeof sections / sizeof sections[0], PAGE_WIDTH = 110 };
+
+static void usage(void)
+{
+    printf("Usage: fishplate info [sections] [--json]\n\nSections (without any: those marked *):\n");
+    for (int i = 0; i < NSECTIONS; i++)
+        printf(" %c %-13s %s\n", sections[i].by_default ? '*' : ' ', sections[i].option, sections[i].doc);
+    printf("\nOptions:\n"
+           "   --missing     with --api: only what is not there yet\n"
+           "   --markdown    with --tunables: as docs/tunables.md has it\n"
+           "   --json        one JSON document\n\n"
+           "A tunable is set in the environment: FISHPLATE_LOG=info mpiexec -n 2 ./program\n");
+}
+
+static bool parse(struct info_options *o, int argc, char **argv)
+{
+    for (int a = 1; a < argc; a++) {
+        bool known = true;
+        if (strcmp(argv[a], "--json") == 0)
+            o->json = true;
+        else if (strcmp(argv[a], "--missing") == 0)
+            o->missing = true;
+        else if (strcmp(argv[a], "--markdown") == 0)
+            o->markdown = true;
+        else
+            known = false;
+        for (int i = 0; i < NSECTIONS; i++)
+            if (strcmp(argv[a], sections[i].option) == 0) {
+                o->sections |= 1u << i;
+                known = true;
+            }
+        if (!known) {
+            fprintf(stderr, "fishplate info: unknown option '%s'; --help lists them.\n", argv[a]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A section asked for alone needs no heading. */
+static void print_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    bool first = true;
+    for (int i = 0; i < NSECTIONS; i++) {
+        if (o->sections ? !(o->sections & (1u << i)) : !sections[i].by_default)
+            continue;
+        if (!first)
+            printf("\n");
+        first = false;
+        sections[i].text(in, o);
+    }
+}
+
+static void print_json(const struct fishplate_inside *in, const struct info_options *o)
+{
+    struct json j = {.out = stdout};
+    json_object(&j, NULL);
+    json_string(&j, "version", in->version);
+    for (int i = 0; i < NSECTIONS; i++)
+        if (o->sections ? o->sections & (1u << i) : sections[i].by_default)
+            sections[i].json(in, o, &j);
+    json_end(&j);
+}
+
+void info_wrap(const char *text, int indent)
+{
+    while (*text) {
+        size_t room = (size_t)(PAGE_WIDTH - indent), len = strlen(text);
+        if (len > room) {
+            for (len = room; len > 0 && text[len] != ' ';)
+                len--;
+            if (len == 0)
+                len = strcspn(text, " ");
+        }
+        printf("%*s%.*s\n", indent, "", (int)len, text);
+        text += len;
+        text += strspn(text, " ");
+    }
+}
+
+int command_info(int argc, char **argv)
+{
+    struct info_options o = {0};
+    for (int a = 1; a < argc; a++)
+        if (strcmp(argv[a], "--help") == 0 || strcmp(argv[a], "-h") == 0) {
+            usage();
+            return 0;
+        }
+    if (!parse(&o, argc, argv))
+        return 2;
+    const struct fishplate_inside *in = inside_of_library();
+    if (in->tunables_load() > 0)
+        in->tunables_report();
+    if (o.json)
+        print_json(in, &o);
+    else
+        print_text(in, &o);
+    return 0;
+}

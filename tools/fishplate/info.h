@@ -1,0 +1,41 @@
+/* info.h: a section of `fishplate info` knows how to print itself as text and as JSON.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TOOLS_INFO_H
+#define FP_TOOLS_INFO_H
+
+#include "api/inside.h"
+#include "json.h"
+
+struct info_options {
+    bool json, markdown, missing;
+    unsigned sections; /* bit i: the i-th section was asked for by name */
+};
+
+struct info_section {
+    const char *option, *doc;
+    bool by_default;
+    void (*text)(const struct fishplate_inside *in, const struct info_options *o);
+    void (*json)(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+};
+
+void info_build_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_build_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+void info_api_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_api_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+void info_tunables_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_tunables_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+void info_pvars_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_pvars_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+void info_transports_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_transports_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+void info_coll_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+
+/* How many functions of the list are there. */
+size_t info_api_implemented(const struct fishplate_inside *in);
+
+/* Prints text wrapped to the page, every line indented. */
+void info_wrap(const char *text, int indent);
+
+#endif

@@ -1,0 +1,91 @@
+/* info_build.c: what was built, where it lies, and the parts it has: transports and collective algorithms.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+
+#include "coll/algorithm.h"
+#include "info.h"
+#include "net/transport.h"
+
+/* The file the library was loaded from. */
+static const char *library_path(void)
+{
+    Dl_info where;
+    if (dladdr((void *)(size_t)fishplate_inside, &where) && where.dli_fname)
+        return where.dli_fname;
+    return "unknown";
+}
+
+void info_build_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)o;
+    printf("fishplate %s\n", in->version);
+    printf("MPI %d.%d, standard ABI %d.%d; %zu of %zu functions implemented\n", MPI_VERSION, MPI_SUBVERSION,
+           MPI_ABI_VERSION, MPI_ABI_SUBVERSION, info_api_implemented(in), in->api_count);
+    printf("built with %s\n", FISHPLATE_BUILD);
+    printf("library %s\n", library_path());
+}
+
+void info_build_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    char abi[32], mpi[32];
+    (void)in, (void)o;
+    snprintf(mpi, sizeof mpi, "%d.%d", MPI_VERSION, MPI_SUBVERSION);
+    snprintf(abi, sizeof abi, "%d.%d", MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
+    json_object(j, "build");
+    json_string(j, "mpi", mpi);
+    json_string(j, "abi", abi);
+    json_string(j, "compiler", FISHPLATE_BUILD);
+    json_string(j, "library", library_path());
+    json_end(j);
+}
+
+void info_transports_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)o;
+    printf("Transports (a rank is reached by the first that can)\n");
+    for (const struct transport_ops *const *t = in->transports; *t; t++)
+        printf("  %-6s %s\n", (*t)->name, (*t)->doc);
+}
+
+void info_transports_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)o;
+    json_array(j, "transports");
+    for (const struct transport_ops *const *t = in->transports; *t; t++) {
+        json_object(j, NULL);
+        json_string(j, "name", (*t)->name);
+        json_string(j, "doc", (*t)->doc);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+void info_coll_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)o;
+    printf("Collective algorithms\n");
+    for (int kind = 0; kind < COLL_KINDS; kind++)
+        for (size_t i = 0; i < in->algorithms_count(); i++) {
+            const struct coll_algorithm *a = in->algorithms_get(i);
+            if ((int)a->kind == kind)
+                printf("  %-18s %-24s %s\n", in->coll_kind_name(kind), a->name, a->doc ? a->doc : "");
+        }
+}
+
+void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)o;
+    json_array(j, "algorithms");
+    for (size_t i = 0; i < in->algorithms_count(); i++) {
+        const struct coll_algorithm *a = in->algorithms_get(i);
+        json_object(j, NULL);
+        json_string(j, "collective", in->coll_kind_name((int)a->kind));
+        json_string(j, "name", a->name);
+        json_string(j, "doc", a->doc ? a->doc : "");
+        json_end(j);
+    }
+    json_end(j);
+}

@@ -1,0 +1,129 @@
+/* info_tunables.c: the settings and the counters, as text, as JSON, and the settings as the documentation
+ * page.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/tunable.h"
+#include "info.h"
+
+static const char *const type_names[] = {[TUNABLE_IS_BOOL] = "0 or 1",
+                                         [TUNABLE_IS_INT] = "number",
+                                         [TUNABLE_IS_SIZE] = "size",
+                                         [TUNABLE_IS_STRING] = "text",
+                                         [TUNABLE_IS_CHOICE] = "choice"};
+static const char *const source_names[] = {
+    [SOURCE_DEFAULT] = "default", [SOURCE_ENVIRONMENT] = "environment", [SOURCE_PROGRAM] = "program"};
+
+enum { VALUE_MAX = 256 };
+
+static void format_default(const struct fishplate_inside *in, const struct tunable *t, char *out)
+{
+    struct tunable copy = *t;
+    copy.value = t->initial;
+    copy.text = "";
+    in->tunable_format(&copy, out, VALUE_MAX);
+}
+
+/* What a user may type: the choices, or the range. */
+static void format_range(const struct fishplate_inside *in, const struct tunable *t, char *out)
+{
+    char low[VALUE_MAX / 4], high[VALUE_MAX / 4];
+    if (t->type == TUNABLE_IS_CHOICE) {
+        snprintf(out, VALUE_MAX, "%s", t->choices);
+        for (char *p = out; *p; p++)
+            if (*p == '|')
+                *p = ' ';
+        return;
+    }
+    if (t->type != TUNABLE_IS_INT && t->type != TUNABLE_IS_SIZE) {
+        snprintf(out, VALUE_MAX, "%s", type_names[t->type]);
+        return;
+    }
+    struct tunable copy = *t;
+    copy.value = t->min;
+    in->tunable_format(&copy, low, sizeof low);
+    copy.value = t->max;
+    in->tunable_format(&copy, high, sizeof high);
+    snprintf(out, VALUE_MAX, "%s to %s", low, high);
+}
+
+static void print_markdown(const struct fishplate_inside *in)
+{
+    char value[VALUE_MAX], range[VALUE_MAX];
+    printf("# Tunables\n\n"
+           "Written by `fishplate info --tunables --markdown`; do not edit. Each is an environment variable, "
+           "read once in\n"
+           "MPI_Init. Sizes may be written `64k`, `2m`, `1g`. A mistyped name is reported with the nearest "
+           "right one.\n\n"
+           "| variable | default | may be | what it does |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < in->tunables_count(); i++) {
+        const struct tunable *t = in->tunables_get(i);
+        format_default(in, t, value);
+        format_range(in, t, range);
+        printf("| `FISHPLATE_%s` | %s | %s | %s |\n", t->name, value[0] ? value : "unset", range, t->doc);
+    }
+}
+
+void info_tunables_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    char value[VALUE_MAX], range[VALUE_MAX];
+    if (o->markdown) {
+        print_markdown(in);
+        return;
+    }
+    printf("Tunables (environment variables; * marks those that are set)\n");
+    for (size_t i = 0; i < in->tunables_count(); i++) {
+        const struct tunable *t = in->tunables_get(i);
+        in->tunable_format(t, value, sizeof value);
+        format_range(in, t, range);
+        printf("%c FISHPLATE_%s = %s   (%s; %s)\n", t->source == SOURCE_DEFAULT ? ' ' : '*', t->name,
+               value[0] ? value : "unset", source_names[t->source], range);
+        info_wrap(t->doc, 6);
+    }
+}
+
+void info_tunables_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    char value[VALUE_MAX];
+    (void)o;
+    json_array(j, "tunables");
+    for (size_t i = 0; i < in->tunables_count(); i++) {
+        const struct tunable *t = in->tunables_get(i);
+        json_object(j, NULL);
+        json_string(j, "name", t->name);
+        in->tunable_format(t, value, sizeof value);
+        json_string(j, "value", value);
+        format_default(in, t, value);
+        json_string(j, "default", value);
+        format_range(in, t, value);
+        json_string(j, "range", value);
+        json_string(j, "source", source_names[t->source]);
+        json_string(j, "doc", t->doc);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+void info_pvars_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)o;
+    printf("Counters (MPI_T performance variables; FISHPLATE_STATS=1 prints them at the end of a job)\n");
+    for (size_t i = 0; i < in->counters_count(); i++)
+        printf("  %-28s %s\n", in->counters_get(i)->name, in->counters_get(i)->doc);
+}
+
+void info_pvars_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)o;
+    json_array(j, "pvars");
+    for (size_t i = 0; i < in->counters_count(); i++) {
+        json_object(j, NULL);
+        json_string(j, "name", in->counters_get(i)->name);
+        json_string(j, "doc", in->counters_get(i)->doc);
+        json_end(j);
+    }
+    json_end(j);
+}

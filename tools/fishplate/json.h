@@ -1,0 +1,26 @@
+/* json.h: writes JSON with the commas in the right places. A NULL key is for members of an array.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TOOLS_JSON_H
+#define FP_TOOLS_JSON_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { JSON_DEPTH_MAX = 16 };
+
+struct json {
+    FILE *out;
+    int depth;
+    bool filled[JSON_DEPTH_MAX];  /* something was written at this depth */
+    char closing[JSON_DEPTH_MAX]; /* '}' or ']' */
+};
+
+void json_object(struct json *j, const char *key);
+void json_array(struct json *j, const char *key);
+void json_end(struct json *j);
+void json_string(struct json *j, const char *key, const char *value);
+void json_int(struct json *j, const char *key, long long value);
+void json_bool(struct json *j, const char *key, bool value);
+
+#endif
