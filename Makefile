@@ -2,44 +2,64 @@
 # SPDX-License-Identifier: Apache-2.0
 BUILD  ?= build
 PREFIX ?= /usr/local
-GENERATOR := $(shell command -v ninja >/dev/null 2>&1 && echo "-G Ninja")
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all run test asan tsan install format format-check setup clean help
+.PHONY: all run test asan tsan install format format-check setup setup-all clean help
+.NOTPARALLEL:
+
+# $(call configure,folder,options): once; a failure leaves nothing that looks configured.
+define configure
+	@cmake -S . -B $(1) $$(command -v ninja >/dev/null 2>&1 && echo "-G Ninja") $(2) > $(1).log 2>&1 \
+	    || { cat $(1).log; rm -rf $(1).log $(1)/CMakeCache.txt; exit 1; }
+	@rm -f $(1).log
+endef
+# $(call tests,folder): two at a time, for a test may have more ranks than there are cores.
+define tests
+	@cd $(1) && ctest --output-on-failure --parallel 2
+endef
 
 all: $(BUILD)/CMakeCache.txt
-	@cmake --build $(BUILD) --parallel
+	@cmake --build $(BUILD) --parallel $(JOBS)
 
 $(BUILD)/CMakeCache.txt: | setup
-	@cmake -S . -B $(BUILD) $(GENERATOR) > $(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
-	@rm -f $(BUILD).log
+	$(call configure,$(BUILD),)
+
+build-asan/CMakeCache.txt: | setup
+	$(call configure,build-asan,-DFISHPLATE_SANITIZE=address$(comma)undefined)
+
+build-tsan/CMakeCache.txt: | setup
+	$(call configure,build-tsan,-DFISHPLATE_SANITIZE=thread)
+
+comma := ,
 
 setup:
 	@tools/setup
 
+setup-all:
+	@tools/setup --all
+
 run: setup all
 	@$(BUILD)/bin/mpiexec -n 4 $(BUILD)/bin/fishplate bench --short
 
-test: setup all
-	@cd $(BUILD) && ctest --output-on-failure --parallel 2
+test: setup-all all
+	$(call tests,$(BUILD))
 
-asan: setup
-	@cmake -S . -B build-asan $(GENERATOR) -DFISHPLATE_SANITIZE=address,undefined > /dev/null
-	@cmake --build build-asan --parallel
-	@cd build-asan && ctest --output-on-failure --parallel 2
+asan: setup-all build-asan/CMakeCache.txt
+	@cmake --build build-asan --parallel $(JOBS)
+	$(call tests,build-asan)
 
-tsan: setup
-	@cmake -S . -B build-tsan $(GENERATOR) -DFISHPLATE_SANITIZE=thread > /dev/null
-	@cmake --build build-tsan --parallel
-	@cd build-tsan && ctest --output-on-failure --parallel 2
+tsan: setup-all build-tsan/CMakeCache.txt
+	@cmake --build build-tsan --parallel $(JOBS)
+	$(call tests,build-tsan)
 
 install: all
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
 
 format:
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@tools/check-format --fix
 
 format-check:
-	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
+	@tools/check-format
 
 clean:
 	@rm -rf build build-asan build-tsan
@@ -49,5 +69,6 @@ help:
 	@echo "make run        install what is missing, build, and run the main benchmark on 4 ranks"
 	@echo "make test       the same set-up, then all tests"
 	@echo "make asan       all tests under the address and undefined-behaviour sanitizers"
+	@echo "make tsan       all tests under the thread sanitizer"
 	@echo "make install PREFIX=/opt/fishplate"
 	@echo "make format     clang-format over everything"
