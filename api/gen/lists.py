@@ -9,6 +9,10 @@ from pathlib import Path
 from .impl import owners
 from .text import banner
 
+# Fortran's addresses of MPI_STATUS_IGNORE and its like, and the `fishplate` tool's way in (src/api/inside.h).
+BESIDE_FUNCTIONS = ["MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE", "MPI_F08_STATUSES_IGNORE",
+                    "fishplate_inside"]
+
 DEFINITION = re.compile(r"^\w[\w *]*?\bimpl_(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
 
 

@@ -121,6 +121,11 @@ class Function:
         """Handle to integer or back: the generator writes all of it."""
         return self.impl_cell == "conversion"
 
+    @property
+    def wants_flag(self):
+        """The implementation must know which of the two was called, and nothing else tells it."""
+        return self.impl_cell == "flag"
+
     def param(self, name):
         for p in self.params:
             if p.name == name:
@@ -156,7 +161,7 @@ class Api:
     def _pair(self):
         """The impl column names the function whose implementation is shared; an `_c` twin shares by default."""
         for f in self.functions:
-            if f.impl_cell in ("own", "conversion"):
+            if f.impl_cell in ("own", "conversion", "flag"):
                 continue
             if f.impl_cell != "-":
                 f.base = self.by_name["MPI_" + f.impl_cell]

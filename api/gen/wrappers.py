@@ -189,7 +189,10 @@ def _call(f):
     if f.is_conversion:
         return _conversion(f)
     owner = f.base or f
-    return f"impl_{owner.short}({', '.join(_argument(f, owner, p) for p in f.params)})"
+    arguments = [_argument(f, owner, p) for p in f.params]
+    if owner.wants_flag:
+        arguments.append("true" if f is owner.wide else "false")
+    return f"impl_{owner.short}({', '.join(arguments)})"
 
 
 def _conversion(f):
