@@ -38,6 +38,7 @@ WHERE = {
     "leaf": "api_is_leaf(comm_, root, {buf})",
     "given": "{buf} != MPI_IN_PLACE",
     "member": "root != MPI_PROC_NULL",
+    "operand": "op != MPI_NO_OP",
 }
 
 COUNTS = {"count", "incount", "outcount", "sendcount", "recvcount", "origin_count", "result_count", "target_count"}
@@ -83,7 +84,9 @@ def _infer(f, p):
         has_length = any(q.name in LENGTHS for q in f.params)
         return "array" if has_length else "plain"
     if p.base == "void":
-        return "buf" if p.name in BUFFERS and _measure(f, p) else "plain"
+        # Without neighbours no buffer is needed, whatever the count says.
+        moves = p.name in BUFFERS and "neighborhood" not in f.marks and measure(f, p)
+        return "buf" if moves else "plain"
     return _infer_pointer(f, p)
 
 
@@ -122,7 +125,7 @@ def _infer_pointer(f, p):
     return "ptr"
 
 
-def _measure(f, buffer):
+def measure(f, buffer):
     """The (count, datatype) parameters that say how much a buffer holds, or None."""
     rest = f.params[f.params.index(buffer) + 1:]
     while rest and (rest[0].base == "void" or rest[0].name == "partitions"):
@@ -130,10 +133,6 @@ def _measure(f, buffer):
     if len(rest) >= 2 and rest[0].name in COUNTS and rest[0].is_value and rest[1].handle == "dtype":
         return rest[0], rest[1]
     return None
-
-
-def measure(f, buffer):
-    return _measure(f, buffer)
 
 
 def significance(f, p):

@@ -117,11 +117,13 @@ int impl_Finalized(int *flag)
     return MPI_SUCCESS;
 }
 
-int impl_Abort(struct comm *comm, int errorcode)
+/* Even a bad communicator must not stop a program from ending itself. */
+int impl_Abort(MPI_Comm handle, int errorcode)
 {
+    struct comm *comm = comm_from(the_proc, handle);
     char reason[2 * MPI_MAX_OBJECT_NAME];
-    const char *name = comm->name[0] ? comm->name : "a communicator";
-    snprintf(reason, sizeof(reason), "MPI_Abort was called on %s with error code %d", name, errorcode);
+    snprintf(reason, sizeof(reason), "MPI_Abort was called on %s with error code %d",
+             comm ? comm_label(comm) : "no communicator", errorcode);
     boot_abort(the_proc->boot, errorcode, reason);
 }
 
