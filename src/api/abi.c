@@ -1,5 +1,5 @@
-/* abi.c: what a program asks about the binary interface (MPI-5.0, chapter 20). The Fortran side is fixed when the
- * library is built: INTEGER is a C int, .TRUE. is 1; a program may state the same, nothing else.
+/* abi.c: what a program asks about the binary interface (MPI-5.0, chapter 20). The Fortran side is fixed when
+ * the library is built: INTEGER is a C int, .TRUE. is 1; a program may state the same, nothing else.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -83,8 +83,8 @@ int impl_Abi_set_fortran_info(MPI_Info handle)
         const struct fact *fact = &fortran_facts[i];
         const char *value = info_get(info, fact->key);
         if (value && strcmp(value, fact->value) != 0)
-            return err_set(MPI_ERR_ABI, "%s cannot be set to %s: this library was built for %s", fact->key, value,
-                           fact->value);
+            return err_set(MPI_ERR_ABI, "%s cannot be set to %s: this library was built for %s", fact->key,
+                           value, fact->value);
     }
     return MPI_SUCCESS;
 }
@@ -118,7 +118,8 @@ int impl_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *lo
     unsigned char truth[16], falsehood[16];
     if (!logicals(logical_size, truth, falsehood))
         return err_set(MPI_ERR_ARG, "logical_size is %d; LOGICAL has 1, 2, 4, 8 or 16 bytes", logical_size);
-    if (memcmp(logical_true, truth, (size_t)logical_size) || memcmp(logical_false, falsehood, (size_t)logical_size))
+    if (memcmp(logical_true, truth, (size_t)logical_size) ||
+        memcmp(logical_false, falsehood, (size_t)logical_size))
         return err_set(MPI_ERR_ABI, "this library was built for .TRUE. = 1 and .FALSE. = 0");
     return MPI_SUCCESS;
 }

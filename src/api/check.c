@@ -27,7 +27,8 @@ int bad_handle(enum handle_kind kind, const char *param, const void *handle)
 {
     int errclass = handles[kind].errclass;
     if ((uintptr_t)handle == handles[kind].null_value)
-        return err_set(errclass, "%s is %s, where %s is needed", param, handles[kind].null_name, handles[kind].noun);
+        return err_set(errclass, "%s is %s, where %s is needed", param, handles[kind].null_name,
+                       handles[kind].noun);
     if (handle_is_predefined(handle))
         return err_set(errclass, "%s is %#lx, which is not %s", param, (unsigned long)(uintptr_t)handle,
                        handles[kind].noun);
@@ -60,13 +61,15 @@ int bad_rank(const char *param, int rank, const struct comm *c)
 {
     if (rank == MPI_ANY_SOURCE)
         return err_set(MPI_ERR_RANK, "%s is MPI_ANY_SOURCE, which only a receive may use", param);
-    return err_set(MPI_ERR_RANK, "%s is %d; the communicator's ranks are 0 to %d", param, rank, comm_peers(c) - 1);
+    return err_set(MPI_ERR_RANK, "%s is %d; the communicator's ranks are 0 to %d", param, rank,
+                   comm_peers(c) - 1);
 }
 
 int bad_root(const char *param, int root, const struct comm *c)
 {
     const char *also = c->remote ? " of the remote group, MPI_ROOT or MPI_PROC_NULL" : "";
-    return err_set(MPI_ERR_ROOT, "%s is %d; it must be a rank from 0 to %d%s", param, root, comm_peers(c) - 1, also);
+    return err_set(MPI_ERR_ROOT, "%s is %d; it must be a rank from 0 to %d%s", param, root, comm_peers(c) - 1,
+                   also);
 }
 
 int bad_tag(const char *param, int tag)

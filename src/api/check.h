@@ -1,5 +1,5 @@
-/* check.h: what the generated wrappers test in an argument, inline and cheap, and the cold functions that put into
- * words what is wrong with it. The words start with the parameter's name as the standard spells it.
+/* check.h: what the generated wrappers test in an argument, inline and cheap, and the cold functions that put
+ * into words what is wrong with it. The words start with the parameter's name as the standard spells it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_CHECK_H
@@ -34,7 +34,8 @@ static inline bool api_source_ok(const struct comm *c, int rank)
 
 static inline bool api_root_ok(const struct comm *c, int root)
 {
-    return (unsigned)root < (unsigned)comm_peers(c) || (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL));
+    return (unsigned)root < (unsigned)comm_peers(c) ||
+           (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL));
 }
 
 /* Is this process the root of a rooted collective? */
@@ -49,7 +50,8 @@ static inline bool api_is_leaf(const struct comm *c, int root, const void *buf)
     return c->remote ? root >= 0 : buf != MPI_IN_PLACE || root != c->rank;
 }
 
-/* MPI_BOTTOM is a null pointer, and a derived type may hold absolute addresses; a predefined one never does. */
+/* MPI_BOTTOM is a null pointer, and a derived type may hold absolute addresses; a predefined one never does.
+ */
 static inline bool api_needs_buffer(const struct dtype *t)
 {
     return t->handle != 0 && t->size > 0;

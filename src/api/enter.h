@@ -1,5 +1,5 @@
-/* enter.h: how a call into the library begins and ends: the lock when threads may meet, and narrowing of results for
- * the bindings that return int.
+/* enter.h: how a call into the library begins and ends: the lock when threads may meet, and narrowing of
+ * results for the bindings that return int.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_ENTER_H
@@ -37,7 +37,8 @@ static inline bool api_checks(const struct proc *p)
     return !p || p->check_args;
 }
 
-/* A size or count that int cannot hold is MPI_UNDEFINED to those who asked with an int (MPI-5.0, 5.1.5 and others). */
+/* A size or count that int cannot hold is MPI_UNDEFINED to those who asked with an int (MPI-5.0, 5.1.5 and
+ * others). */
 static inline int api_narrow(MPI_Count value)
 {
     return value > INT_MAX || value < INT_MIN ? MPI_UNDEFINED : (int)value;
@@ -46,13 +47,16 @@ static inline int api_narrow(MPI_Count value)
 /* Windows and files are recognised by their head alone until their layers offer more. */
 static inline struct win *win_from(MPI_Win handle)
 {
-    return !handle_is_predefined(handle) && ((struct object *)handle)->magic == MAGIC_WIN ? (struct win *)handle : NULL;
+    return !handle_is_predefined(handle) && ((struct object *)handle)->magic == MAGIC_WIN
+               ? (struct win *)handle
+               : NULL;
 }
 
 static inline struct file *file_from(MPI_File handle)
 {
-    return !handle_is_predefined(handle) && ((struct object *)handle)->magic == MAGIC_FILE ? (struct file *)handle
-                                                                                            : NULL;
+    return !handle_is_predefined(handle) && ((struct object *)handle)->magic == MAGIC_FILE
+               ? (struct file *)handle
+               : NULL;
 }
 
 #endif

@@ -21,8 +21,9 @@ int impl_Get_version(int *version, int *subversion)
 
 int impl_Get_library_version(char *version, int *resultlen)
 {
-    *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "Fishplate %s, MPI %d.%d, standard ABI %d.%d",
-                          FISHPLATE_VERSION, MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
+    *resultlen =
+        snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "Fishplate %s, MPI %d.%d, standard ABI %d.%d",
+                 FISHPLATE_VERSION, MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
     return MPI_SUCCESS;
 }
 

@@ -1,5 +1,6 @@
-/* init.c: MPI_Init to MPI_Finalize, and MPI_Abort. What opening a process consists of is proc_open()'s business; this
- * file owns the order of events that a user can observe, and the rule that the world model happens only once.
+/* init.c: MPI_Init to MPI_Finalize, and MPI_Abort. What opening a process consists of is proc_open()'s
+ * business; this file owns the order of events that a user can observe, and the rule that the world model
+ * happens only once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/init.h"
@@ -51,7 +52,8 @@ int api_instance_close(void)
     pthread_mutex_unlock(&life);
     if (!last)
         return MPI_SUCCESS;
-    /* Attribute callbacks on MPI_COMM_SELF run inside and may call MPI: the_proc stays until they are done. */
+    /* Attribute callbacks on MPI_COMM_SELF run inside and may call MPI: the_proc stays until they are done.
+     */
     int rc = proc_close(the_proc);
     the_proc = NULL;
     return rc;
@@ -71,7 +73,8 @@ static int world_open(const char *function, int thread_level, int *provided)
     if (api_world_state() == WORLD_RUNNING)
         return err_set(MPI_ERR_OTHER, "%s was called a second time", function);
     if (api_world_state() == WORLD_DONE)
-        return err_set(MPI_ERR_OTHER, "%s was called after MPI_Finalize; MPI cannot be started again", function);
+        return err_set(MPI_ERR_OTHER, "%s was called after MPI_Finalize; MPI cannot be started again",
+                       function);
     struct proc *p;
     int rc = api_instance_open(thread_level, &p);
     if (rc)

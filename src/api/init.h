@@ -1,5 +1,5 @@
-/* init.h: the life of the library as users see it: the world model begins and ends once, sessions come and go, and the
- * process instance behind both is opened by the first user and closed by the last.
+/* init.h: the life of the library as users see it: the world model begins and ends once, sessions come and
+ * go, and the process instance behind both is opened by the first user and closed by the last.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_INIT_H
@@ -13,7 +13,8 @@ enum world_state { WORLD_NOT_YET, WORLD_RUNNING, WORLD_DONE };
 
 enum world_state api_world_state(void);
 
-/* One more user of the process instance; MPI_Init and MPI_Session_init take one each. *out is the instance. */
+/* One more user of the process instance; MPI_Init and MPI_Session_init take one each. *out is the instance.
+ */
 int api_instance_open(int thread_level, struct proc **out);
 /* One user less; the last one closes the instance, after which the_proc is NULL. */
 int api_instance_close(void);

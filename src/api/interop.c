@@ -1,6 +1,7 @@
-/* interop.c: the table behind integer handles. It maps addresses, not objects: an object freed and another made at the
- * same address share an index, so that nothing need be told when objects die and the table only grows with the number
- * of different addresses in use. Info objects exist before MPI_Init, so it cannot hang from the process.
+/* interop.c: the table behind integer handles. It maps addresses, not objects: an object freed and another
+ * made at the same address share an index, so that nothing need be told when objects die and the table only
+ * grows with the number of different addresses in use. Info objects exist before MPI_Init, so it cannot hang
+ * from the process.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/interop.h"
@@ -77,7 +78,8 @@ void *api_handle_from_int(int number, void *null)
     return handle;
 }
 
-/* Fortran's MPI_STATUS_IGNORE is an address that only the Fortran bindings know; they set these when loaded. */
+/* Fortran's MPI_STATUS_IGNORE is an address that only the Fortran bindings know; they set these when loaded.
+ */
 MPI_Fint *MPI_F_STATUS_IGNORE;
 MPI_Fint *MPI_F_STATUSES_IGNORE;
 MPI_F08_status *MPI_F08_STATUS_IGNORE;

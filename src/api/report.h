@@ -7,15 +7,15 @@
 #include "obj/errhandler.h"
 #include "obj/handle.h"
 
-/* Hands the error to the object's handler; `object` NULL (it was what is wrong) falls back to MPI_COMM_SELF's.
- * Returns what the MPI function returns. The lock is not held. */
+/* Hands the error to the object's handler; `object` NULL (it was what is wrong) falls back to
+ * MPI_COMM_SELF's. Returns what the MPI function returns. The lock is not held. */
 int api_error(enum error_object on, void *object, int rc, const char *function) __attribute__((cold));
 
 /* The same for the calls that are passed the error handler they report to; e may be NULL. */
 int api_error_to(struct errhandler *e, int rc, const char *function) __attribute__((cold));
 
-/* An implementation whose arguments hold no communicator (MPI_Wait and its like) names the one its error belongs to,
- * just before it returns the error. For this thread, until the error has been reported. */
+/* An implementation whose arguments hold no communicator (MPI_Wait and its like) names the one its error
+ * belongs to, just before it returns the error. For this thread, until the error has been reported. */
 void api_blame(struct comm *c);
 
 /* Outside MPI_Init ... MPI_Finalize there is nobody to ask: says so and ends the process. */

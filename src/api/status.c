@@ -1,4 +1,5 @@
-/* status.c: reading and writing an MPI_Status, and its forms in Fortran. How counts hide inside is p2p/request.h's.
+/* status.c: reading and writing an MPI_Status, and its forms in Fortran. How counts hide inside is
+ * p2p/request.h's.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -54,9 +55,10 @@ int impl_Test_cancelled(const MPI_Status *status, int *flag)
     return MPI_SUCCESS;
 }
 
-/* The three forms hold the same eight integers in the same order (MPI_F_SOURCE, MPI_F_TAG, MPI_F_ERROR, the rest), so
- * that converting is copying. */
-_Static_assert(sizeof(MPI_Status) == MPI_F_STATUS_SIZE * sizeof(MPI_Fint), "C and Fortran statuses are alike");
+/* The three forms hold the same eight integers in the same order (MPI_F_SOURCE, MPI_F_TAG, MPI_F_ERROR, the
+ * rest), so that converting is copying. */
+_Static_assert(sizeof(MPI_Status) == MPI_F_STATUS_SIZE * sizeof(MPI_Fint),
+               "C and Fortran statuses are alike");
 _Static_assert(sizeof(MPI_F08_status) == sizeof(MPI_Status), "mpi_f08 statuses are like those in C");
 
 static int copy_status(void *to, const void *from)

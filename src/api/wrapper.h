@@ -1,11 +1,12 @@
-/* wrapper.h: what the generated wrappers include: entering and leaving a call, argument checks, error reporting and
- * the implementations. Nothing else includes it.
+/* wrapper.h: what the generated wrappers include: entering and leaving a call, argument checks, error
+ * reporting and the implementations. Nothing else includes it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_WRAPPER_H
 #define FP_API_WRAPPER_H
 
-/* The one place where symbols become visible: what mpi.h declares, and PMPI_X and MPI_X that the wrappers define. */
+/* The one place where symbols become visible: what mpi.h declares, and PMPI_X and MPI_X that the wrappers
+ * define. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
@@ -19,6 +20,7 @@
 #include "obj/info.h"
 #include "obj/session.h"
 
-_Static_assert(sizeof(MPI_Aint) == sizeof(int64_t), "ivec_wide() reads arrays of MPI_Aint as 64-bit integers");
+_Static_assert(sizeof(MPI_Aint) == sizeof(int64_t),
+               "ivec_wide() reads arrays of MPI_Aint as 64-bit integers");
 
 #endif

@@ -1,4 +1,5 @@
-/* expect.h: one line a check, and what was found when it does not hold. A program ends with `return expect_done();`.
+/* expect.h: one line a check, and what was found when it does not hold. A program ends with `return
+ * expect_done();`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_EXPECT_H
@@ -9,7 +10,7 @@
 static int expect_failures;
 
 #define EXPECT(condition) expect_true((condition) != 0, #condition, __FILE__, __LINE__)
-#define EXPECT_EQ(found, wanted)                                                                                     \
+#define EXPECT_EQ(found, wanted) \
     expect_equal((long long)(found), (long long)(wanted), #found, __FILE__, __LINE__)
 
 static inline void expect_true(int holds, const char *text, const char *file, int line)
@@ -20,7 +21,8 @@ static inline void expect_true(int holds, const char *text, const char *file, in
     printf("%s:%d: does not hold: %s\n", file, line, text);
 }
 
-static inline void expect_equal(long long found, long long wanted, const char *text, const char *file, int line)
+static inline void expect_equal(long long found, long long wanted, const char *text, const char *file,
+                                int line)
 {
     if (found == wanted)
         return;
