@@ -1,0 +1,32 @@
+#!/bin/sh
+# bench.sh BIN RANKS: the benchmark runs, its data is right, all tests are in its report, and JSON parses.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+ranks=$2
+
+"$BIN/mpiexec" -n "$ranks" "$BIN/fishplate" bench --short --time 0.01 >"$scratch/table" || {
+    cat "$scratch/table"
+    fail "the benchmark failed"
+}
+expect_line "$scratch/table" '^transport: [a-z]+ '
+expect_line "$scratch/table" '^All data arrived as sent'
+tests="barrier bcast reduce allreduce allgather alltoall memcpy"
+if [ "$ranks" -gt 1 ]; then
+    tests="$tests latency bw bibw rate"
+fi
+for test in $tests; do
+    expect_line "$scratch/table" "^$test +.* [0-9]+\.[0-9]+ "
+done
+
+"$BIN/mpiexec" -n "$ranks" "$BIN/fishplate" bench --time 0.01 --sizes 0,1,8,5000,1M --json latency bcast allreduce \
+    >"$scratch/json"
+expect_json "$scratch/json"
+python3 - "$scratch/json" "$ranks" <<'PY'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+assert answer["wrong"] == 0 and answer["ranks"] == int(sys.argv[2]), answer
+sizes = {row["bytes"] for row in answer["results"] if row["test"] == "bcast"}
+assert sizes == {0, 1, 8, 5000, 1 << 20}, sizes
+assert all(0 < row["best"] <= row["median"] <= row["p99"] for row in answer["results"]), answer
+PY

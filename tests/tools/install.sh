@@ -1,0 +1,23 @@
+#!/bin/sh
+# install.sh BIN: the installed tree works alone: a program is compiled and run from another folder with the installed
+# mpicc and mpiexec, even after the tree was moved.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+
+cmake --install "$(dirname "$BIN")" --prefix "$scratch/first" >"$scratch/log" || {
+    cat "$scratch/log"
+    fail "cmake --install"
+}
+mv "$scratch/first" "$scratch/moved"
+prefix=$scratch/moved
+[ -f "$prefix/include/mpi.h" ] || fail "mpi.h was not installed"
+
+mkdir "$scratch/elsewhere"
+cd "$scratch/elsewhere"
+cp "$SOURCE/examples/ring.c" .
+env -u LD_LIBRARY_PATH "$prefix/bin/mpicc" -Wall -Werror ring.c -o ring
+env -u LD_LIBRARY_PATH "$prefix/bin/mpiexec" -n 3 ./ring >out
+expect_line out '^around 3 ranks: 3$'
+env -u LD_LIBRARY_PATH "$prefix/bin/fishplate" info --build >out
+expect_line out "^library $prefix/"
