@@ -39,8 +39,8 @@ def declare(f, p):
 
 
 def prototype(f):
-    params = [declare(f, p) for p in f.params] + ["bool wide"] * f.wants_flag
-    return f"{f.returns} impl_{f.short}({', '.join(params) or 'void'})"
+    params = ", ".join(declare(f, p) for p in f.params) or "void"
+    return f"{f.returns} impl_{f.short}({params})"
 
 
 def owners(api):
@@ -53,7 +53,7 @@ def write_impl(api):
     parts = [
         banner("The implementation functions that the API's wrappers call with checked arguments."),
         "#ifndef FISHPLATE_IMPL_H\n#define FISHPLATE_IMPL_H\n",
-        '#include <mpi.h>\n#include <stdbool.h>\n\n#include "base/ivec.h"\n',
+        '#include <mpi.h>\n\n#include "base/ivec.h"\n',
         structs + "\n",
     ]
     chapter = None

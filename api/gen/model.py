@@ -121,11 +121,6 @@ class Function:
         """Handle to integer or back: the generator writes all of it."""
         return self.impl_cell == "conversion"
 
-    @property
-    def wants_flag(self):
-        """The implementation must know which of the two was called, and nothing else tells it."""
-        return self.impl_cell == "flag"
-
     def param(self, name):
         for p in self.params:
             if p.name == name:
@@ -161,7 +156,7 @@ class Api:
     def _pair(self):
         """The impl column names the function whose implementation is shared; an `_c` twin shares by default."""
         for f in self.functions:
-            if f.impl_cell in ("own", "conversion", "flag"):
+            if f.impl_cell in ("own", "conversion"):
                 continue
             if f.impl_cell != "-":
                 f.base = self.by_name["MPI_" + f.impl_cell]

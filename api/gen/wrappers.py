@@ -189,10 +189,7 @@ def _call(f):
     if f.is_conversion:
         return _conversion(f)
     owner = f.base or f
-    arguments = [_argument(f, owner, p) for p in f.params]
-    if owner.wants_flag:
-        arguments.append("true" if f is owner.wide else "false")
-    return f"impl_{owner.short}({', '.join(arguments)})"
+    return f"impl_{owner.short}({', '.join(_argument(f, owner, p) for p in f.params)})"
 
 
 def _conversion(f):
