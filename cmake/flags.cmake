@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 find_package(Threads REQUIRED)
 
-set(FISHPLATE_FLAGS -D_GNU_SOURCE= -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes -Wshadow -fvisibility=hidden
+set(FISHPLATE_FLAGS -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes -Wshadow -fvisibility=hidden
                     -fno-semantic-interposition -g)
 if(DEFINED ENV{CI} OR FISHPLATE_WERROR)
     list(APPEND FISHPLATE_FLAGS -Werror)
