@@ -66,8 +66,8 @@ static void range_repeat(struct range *r, MPI_Count n, MPI_Count step)
 static void range_add_part(struct range *r, const struct dt_part *part, MPI_Count low, MPI_Count high)
 {
     struct range one = {.any = true};
-    one.bad = __builtin_add_overflow(low, part->offset, &one.low) |
-              __builtin_add_overflow(high, part->offset, &one.high);
+    one.bad = __builtin_add_overflow(low, part->offset, &one.low);
+    one.bad |= __builtin_add_overflow(high, part->offset, &one.high);
     range_repeat(&one, part->count, part->type->extent);
     r->bad |= one.bad;
     if (!one.bad)
@@ -159,6 +159,15 @@ int dtype_new(struct dt_shape *shape, struct dtype **out)
         dtype_retain(shape->part[i].type);
     *out = t;
     return 0;
+}
+
+int dtype_strided(MPI_Count count, MPI_Count blocklength, MPI_Aint stride, struct dtype *old,
+                  struct dtype **out)
+{
+    struct dt_shape *s = dt_shape_new(count, stride, 1);
+    if (s)
+        s->part[0] = (struct dt_part){blocklength, 0, old};
+    return dtype_new(s, out);
 }
 
 void dtype_mark(struct dtype *t, MPI_Aint lb, MPI_Aint extent)

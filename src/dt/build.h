@@ -28,6 +28,11 @@ struct dt_shape *dt_shape_new(MPI_Count repeat, MPI_Aint stride, MPI_Count count
 /* A new type of this shape, which it takes over (also when it fails); the parts' types are retained. */
 int dtype_new(struct dt_shape *shape, struct dtype **out);
 
+/* `count` blocks of `blocklength` elements at a byte stride, without a recipe: a step on the way to a type.
+ */
+int dtype_strided(MPI_Count count, MPI_Count blocklength, MPI_Aint stride, struct dtype *old,
+                  struct dtype **out);
+
 /* Sets lb and ub by hand: they stick to types made of this one. */
 void dtype_mark(struct dtype *t, MPI_Aint lb, MPI_Aint extent);
 

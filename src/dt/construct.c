@@ -30,22 +30,12 @@ static int finish(struct dtype *t, struct dt_recipe *r, struct dtype **out)
     return 0;
 }
 
-/* `count` blocks at a byte stride: the shape of contiguous, vector and hvector. */
-static int make_strided(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old,
-                        struct dtype **out)
-{
-    struct dt_shape *s = dt_shape_new(count, stride, 1);
-    if (s)
-        s->part[0] = (struct dt_part){blocklength, 0, old};
-    return dtype_new(s, out);
-}
-
 int dtype_contiguous(MPI_Count count, struct dtype *old, bool wide, struct dtype **out)
 {
     struct dtype *t;
     if (count < 0)
         return bad_count("count", count);
-    int rc = make_strided(1, count, 0, old, &t);
+    int rc = dtype_strided(1, count, 0, old, &t);
     if (rc)
         return rc;
     struct dt_recipe *r = recipe_new(MPI_COMBINER_CONTIGUOUS, !wide, 0, wide, 1);
@@ -65,7 +55,7 @@ int dtype_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struc
         return bad_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
     if (__builtin_mul_overflow(stride, old->extent, &bytes))
         return bad_reach();
-    int rc = make_strided(count, blocklength, bytes, old, &t);
+    int rc = dtype_strided(count, blocklength, bytes, old, &t);
     if (rc)
         return rc;
     struct dt_recipe *r = recipe_new(MPI_COMBINER_VECTOR, wide ? 0 : 3, 0, wide ? 3 : 0, 1);
@@ -84,7 +74,7 @@ int dtype_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, stru
     struct dtype *t;
     if (count < 0 || blocklength < 0)
         return bad_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
-    int rc = make_strided(count, blocklength, stride, old, &t);
+    int rc = dtype_strided(count, blocklength, stride, old, &t);
     if (rc)
         return rc;
     struct dt_recipe *r = recipe_new(MPI_COMBINER_HVECTOR, wide ? 0 : 2, wide ? 0 : 1, wide ? 3 : 0, 1);
@@ -217,7 +207,7 @@ int dtype_struct(MPI_Count count, struct ivec blocklengths, struct ivec displace
 /* One element of the old type, with nothing but its place. */
 static int make_same(struct dtype *old, struct dtype **out)
 {
-    int rc = make_strided(1, 1, 0, old, out);
+    int rc = dtype_strided(1, 1, 0, old, out);
     if (rc)
         return rc;
     (*out)->lb = old->lb;

@@ -1,0 +1,50 @@
+/* op.c: MPI's operators: made, asked, freed, applied locally.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "dt/op.h"
+#include "impl.h"
+
+int impl_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
+{
+    struct op *made = NULL;
+    int rc = op_new(user_fn, NULL, commute != 0, &made);
+    if (!rc)
+        *op = op_handle(made);
+    return rc;
+}
+
+int impl_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
+{
+    struct op *made = NULL;
+    int rc = op_new(NULL, user_fn, commute != 0, &made);
+    if (!rc)
+        *op = op_handle(made);
+    return rc;
+}
+
+int impl_Op_free(MPI_Op *op)
+{
+    struct op *gone = op_from(*op);
+    if (!gone)
+        return err_set(MPI_ERR_OP, "op is not a valid operator");
+    if (gone->obj.predefined)
+        return err_set(MPI_ERR_OP, "op is predefined; it cannot be freed");
+    op_release(gone);
+    *op = MPI_OP_NULL;
+    return 0;
+}
+
+int impl_Op_commutative(struct op *op, int *commute)
+{
+    *commute = op->commutative;
+    return 0;
+}
+
+int impl_Reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count, struct dtype *datatype,
+                      struct op *op)
+{
+    int rc = op_check(op, datatype);
+    if (!rc)
+        op_apply(op, inbuf, inoutbuf, count, datatype);
+    return rc;
+}

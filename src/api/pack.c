@@ -1,0 +1,105 @@
+/* pack.c: MPI_Pack and MPI_Unpack, in the process's own representation and in external32.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "dt/dtype.h"
+#include "dt/external.h"
+#include "impl.h"
+
+static int check_room(MPI_Count size, MPI_Count position, MPI_Count wanted, const char *buffer)
+{
+    if (position < 0)
+        return err_set(MPI_ERR_ARG, "position is %lld; it must not be negative", (long long)position);
+    if (size - position < wanted)
+        return err_set(MPI_ERR_TRUNCATE, "%lld bytes are needed from position %lld of %s, which has %lld",
+                       (long long)wanted, (long long)position, buffer, (long long)size);
+    return 0;
+}
+
+static int packed_size(MPI_Count each, MPI_Count count, MPI_Count *size)
+{
+    if (__builtin_mul_overflow(each, count, size))
+        return err_set(MPI_ERR_COUNT, "%lld elements of %lld bytes are more than 2^63 bytes",
+                       (long long)count, (long long)each);
+    return 0;
+}
+
+int impl_Pack_size(MPI_Count incount, struct dtype *datatype, struct comm *comm, MPI_Count *size)
+{
+    return packed_size(datatype->size, incount, size);
+}
+
+int impl_Pack(const void *inbuf, MPI_Count incount, struct dtype *datatype, void *outbuf, MPI_Count outsize,
+              MPI_Count *position, struct comm *comm)
+{
+    MPI_Count bytes;
+    int rc = packed_size(datatype->size, incount, &bytes);
+    if (!rc)
+        rc = check_room(outsize, *position, bytes, "outbuf");
+    if (rc)
+        return rc;
+    dt_pack_all(datatype, incount, inbuf, ptr_add(outbuf, *position));
+    *position += bytes;
+    return 0;
+}
+
+int impl_Unpack(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount,
+                struct dtype *datatype, struct comm *comm)
+{
+    MPI_Count bytes;
+    int rc = packed_size(datatype->size, outcount, &bytes);
+    if (!rc)
+        rc = check_room(insize, *position, bytes, "inbuf");
+    if (rc)
+        return rc;
+    dt_unpack_all(datatype, outcount, outbuf, ptr_add(inbuf, *position), (size_t)bytes);
+    *position += bytes;
+    return 0;
+}
+
+static int check_datarep(const char *datarep)
+{
+    if (strcmp(datarep, "external32") == 0)
+        return 0;
+    return err_set(MPI_ERR_UNSUPPORTED_DATAREP, "datarep is \"%s\"; only \"external32\" is known", datarep);
+}
+
+static int external_bytes(const char *datarep, MPI_Count count, const struct dtype *t, MPI_Count *bytes)
+{
+    int rc = check_datarep(datarep);
+    return rc ? rc : packed_size(dt_external_size(t, 1), count, bytes);
+}
+
+int impl_Pack_external_size(const char *datarep, MPI_Count incount, struct dtype *datatype, MPI_Count *size)
+{
+    return external_bytes(datarep, incount, datatype, size);
+}
+
+int impl_Pack_external(const char *datarep, const void *inbuf, MPI_Count incount, struct dtype *datatype,
+                       void *outbuf, MPI_Count outsize, MPI_Count *position)
+{
+    MPI_Count bytes;
+    int rc = external_bytes(datarep, incount, datatype, &bytes);
+    if (!rc)
+        rc = check_room(outsize, *position, bytes, "outbuf");
+    if (!rc)
+        rc = dt_external_pack(datatype, incount, inbuf, ptr_add(outbuf, *position));
+    if (!rc)
+        *position += bytes;
+    return rc;
+}
+
+int impl_Unpack_external(const char datarep[], const void *inbuf, MPI_Count insize, MPI_Count *position,
+                         void *outbuf, MPI_Count outcount, struct dtype *datatype)
+{
+    MPI_Count bytes;
+    int rc = external_bytes(datarep, outcount, datatype, &bytes);
+    if (!rc)
+        rc = check_room(insize, *position, bytes, "inbuf");
+    if (!rc)
+        rc = dt_external_unpack(datatype, outcount, outbuf, ptr_add(inbuf, *position));
+    if (!rc)
+        *position += bytes;
+    return rc;
+}

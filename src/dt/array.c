@@ -1,0 +1,280 @@
+/* array.c: subarrays and distributed arrays: one nested type a dimension, fastest first, then bounds that
+ * span the whole array.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "dt/build.h"
+#include "dt/recipe.h"
+
+/* An array type in the making. `type` describes the dimensions done so far; its extent is one index step of
+ * the next dimension, which is how blocks of it are spaced. */
+struct array {
+    struct dtype *type;
+    MPI_Count step;
+};
+
+static int out_of_memory(void)
+{
+    return err_set(MPI_ERR_NO_MEM, "no memory for the description of a datatype");
+}
+
+static int too_large(void)
+{
+    return err_set(MPI_ERR_ARG, "the array would span more than 2^63 bytes");
+}
+
+static int array_begin(struct array *a, struct dtype *old)
+{
+    int rc = dtype_strided(1, 1, 0, old, &a->type);
+    if (rc)
+        return rc;
+    a->step = old->extent;
+    dtype_mark(a->type, 0, a->step);
+    return 0;
+}
+
+static int array_grow(struct array *a, MPI_Count size)
+{
+    if (__builtin_mul_overflow(a->step, size, &a->step))
+        return too_large();
+    return 0;
+}
+
+/* Replaces the type by one made of it. */
+static int array_replace(struct array *a, struct dt_shape *shape)
+{
+    struct dtype *next;
+    int rc = dtype_new(shape, &next);
+    if (rc)
+        return rc;
+    dtype_release(a->type);
+    a->type = next;
+    return 0;
+}
+
+/* `count` indices from `start` of a dimension. */
+static int array_slice(struct array *a, MPI_Count start, MPI_Count count)
+{
+    MPI_Aint offset;
+    if (__builtin_mul_overflow(start, a->step, &offset))
+        return too_large();
+    struct dt_shape *s = dt_shape_new(1, 0, 1);
+    if (s)
+        s->part[0] = (struct dt_part){count, offset, a->type};
+    return array_replace(a, s);
+}
+
+/* Ends a dimension of `size` indices. */
+static int array_close(struct array *a, MPI_Count size)
+{
+    int rc = array_grow(a, size);
+    if (!rc)
+        dtype_mark(a->type, 0, a->step);
+    return rc;
+}
+
+static int array_finish(struct array *a, int rc, struct dt_recipe *r, struct dtype **out)
+{
+    if (rc || !r) {
+        recipe_free(r);
+        dtype_release(a->type);
+        return rc ? rc : out_of_memory();
+    }
+    a->type->recipe = r;
+    *out = a->type;
+    return 0;
+}
+
+static int check_order(int ndims, int order)
+{
+    if (ndims < 1)
+        return err_set(MPI_ERR_ARG, "ndims is %d; an array has at least one dimension", ndims);
+    if (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN)
+        return err_set(MPI_ERR_ARG, "order is %d; it must be MPI_ORDER_C or MPI_ORDER_FORTRAN", order);
+    return 0;
+}
+
+/* The dimension that is the i-th fastest. */
+static int dimension(int i, int ndims, int order)
+{
+    return order == MPI_ORDER_C ? ndims - 1 - i : i;
+}
+
+static int check_slice(int d, MPI_Count size, MPI_Count subsize, MPI_Count start)
+{
+    if (size < 1 || subsize < 1 || subsize > size || start < 0 || start > size - subsize)
+        return err_set(MPI_ERR_ARG,
+                       "dimension %d: %lld elements from %lld do not lie inside an array of %lld", d,
+                       (long long)subsize, (long long)start, (long long)size);
+    return 0;
+}
+
+static struct dt_recipe *subarray_recipe(int ndims, const struct ivec lists[3], int order, struct dtype *old)
+{
+    bool wide = lists[0].wide;
+    MPI_Count n = 3 * (MPI_Count)ndims;
+    struct dt_recipe *r = recipe_new(MPI_COMBINER_SUBARRAY, wide ? 2 : 2 + n, 0, wide ? n : 0, 1);
+    if (!r)
+        return NULL;
+    recipe_integer(r, ndims);
+    for (int i = 0; i < 3; i++)
+        recipe_numbers(r, wide, lists[i], ndims);
+    recipe_integer(r, order);
+    recipe_type(r, old);
+    return r;
+}
+
+int dtype_subarray(int ndims, struct ivec sizes, struct ivec subsizes, struct ivec starts, int order,
+                   struct dtype *old, struct dtype **out)
+{
+    struct array a;
+    int rc = check_order(ndims, order);
+    for (int d = 0; !rc && d < ndims; d++)
+        rc = check_slice(d, ivec_get(sizes, d), ivec_get(subsizes, d), ivec_get(starts, d));
+    if (!rc)
+        rc = array_begin(&a, old);
+    if (rc)
+        return rc;
+    for (int i = 0; !rc && i < ndims; i++) {
+        int d = dimension(i, ndims, order);
+        rc = array_slice(&a, ivec_get(starts, d), ivec_get(subsizes, d));
+        if (!rc)
+            rc = array_close(&a, ivec_get(sizes, d));
+    }
+    const struct ivec lists[3] = {sizes, subsizes, starts};
+    return array_finish(&a, rc, rc ? NULL : subarray_recipe(ndims, lists, order, old), out);
+}
+
+/* One dimension of a distributed array as this process sees it. */
+struct share {
+    MPI_Count size; /* of the whole array */
+    MPI_Count block;
+    int procs, mine;
+};
+
+static int check_share(int d, const struct darray *a)
+{
+    MPI_Count size = ivec_get(a->gsizes, d);
+    int how = a->distribs[d], arg = a->dargs[d], procs = a->psizes[d];
+    if (size < 1 || procs < 1)
+        return err_set(MPI_ERR_ARG, "dimension %d: %lld elements over %d processes", d, (long long)size,
+                       procs);
+    if (how != MPI_DISTRIBUTE_NONE && how != MPI_DISTRIBUTE_BLOCK && how != MPI_DISTRIBUTE_CYCLIC)
+        return err_set(MPI_ERR_ARG, "dimension %d: %d is no distribution", d, how);
+    if (how == MPI_DISTRIBUTE_NONE)
+        return procs == 1
+                   ? 0
+                   : err_set(MPI_ERR_ARG, "dimension %d is not distributed but has %d processes", d, procs);
+    if (arg != MPI_DISTRIBUTE_DFLT_DARG && arg < 1)
+        return err_set(MPI_ERR_ARG, "dimension %d: the distribution argument is %d", d, arg);
+    if (how == MPI_DISTRIBUTE_BLOCK && arg != MPI_DISTRIBUTE_DFLT_DARG && (MPI_Count)arg * procs < size)
+        return err_set(MPI_ERR_ARG, "dimension %d: %d blocks of %d do not cover %lld elements", d, procs, arg,
+                       (long long)size);
+    return 0;
+}
+
+static int check_darray(const struct darray *a)
+{
+    int64_t procs = 1;
+    int rc = check_order(a->ndims, a->order);
+    for (int d = 0; !rc && d < a->ndims; d++) {
+        rc = check_share(d, a);
+        if (!rc && (__builtin_mul_overflow(procs, a->psizes[d], &procs) || procs > a->size))
+            rc = err_set(MPI_ERR_ARG, "the process grid has more than %d processes", a->size);
+    }
+    if (!rc && procs != a->size)
+        rc = err_set(MPI_ERR_ARG, "the process grid has %lld processes, size is %d", (long long)procs,
+                     a->size);
+    if (!rc && (a->rank < 0 || a->rank >= a->size))
+        rc = err_set(MPI_ERR_ARG, "rank is %d; it must be less than size, which is %d", a->rank, a->size);
+    return rc;
+}
+
+static struct share share_of(const struct darray *a, int d)
+{
+    struct share s = {.size = ivec_get(a->gsizes, d), .procs = a->psizes[d]};
+    /* The grid is numbered row by row, whatever the order of the array. */
+    int below = 1;
+    for (int i = d + 1; i < a->ndims; i++)
+        below *= a->psizes[i];
+    s.mine = a->rank / below % s.procs;
+    int how = a->distribs[d], arg = a->dargs[d];
+    if (how == MPI_DISTRIBUTE_NONE)
+        s.block = s.size;
+    else if (arg != MPI_DISTRIBUTE_DFLT_DARG)
+        s.block = arg;
+    else
+        s.block = how == MPI_DISTRIBUTE_CYCLIC ? 1 : (s.size + s.procs - 1) / s.procs;
+    return s;
+}
+
+/* My blocks: whole ones one round of all processes apart, then what is left of the last. A block distribution
+ * is a cyclic one that ends in its first round. */
+static int array_share(struct array *a, const struct share *s)
+{
+    MPI_Count start = s->block * s->mine, round = s->block * s->procs;
+    MPI_Count left = s->size > start ? s->size - start : 0;
+    MPI_Count whole = left / round, rest = MIN(left % round, s->block);
+    if (rest == s->block) {
+        whole++;
+        rest = 0;
+    }
+    /* Offsets that no element uses may be out of range: they are left at 0. */
+    MPI_Aint first = 0, stride = 0, last = 0;
+    if ((left > 0 && __builtin_mul_overflow(start, a->step, &first)) ||
+        (whole > 1 && __builtin_mul_overflow(round, a->step, &stride)) ||
+        (rest > 0 && __builtin_mul_overflow(start + whole * round, a->step, &last)))
+        return too_large();
+    struct dt_shape *shape = dt_shape_new(whole, stride, 1);
+    struct dtype *inner = a->type, *blocks;
+    if (shape)
+        shape->part[0] = (struct dt_part){s->block, first, inner};
+    int rc = dtype_new(shape, &blocks);
+    if (rc)
+        return rc;
+    shape = dt_shape_new(1, 0, 2);
+    if (shape) {
+        shape->part[0] = (struct dt_part){1, 0, blocks};
+        shape->part[1] = (struct dt_part){rest, last, inner};
+    }
+    rc = array_replace(a, shape);
+    dtype_release(blocks);
+    return rc;
+}
+
+static struct dt_recipe *darray_recipe(const struct darray *a, struct dtype *old)
+{
+    bool wide = a->gsizes.wide;
+    MPI_Count n = a->ndims;
+    struct dt_recipe *r = recipe_new(MPI_COMBINER_DARRAY, wide ? 4 + 3 * n : 4 + 4 * n, 0, wide ? n : 0, 1);
+    if (!r)
+        return NULL;
+    recipe_integer(r, a->size);
+    recipe_integer(r, a->rank);
+    recipe_integer(r, a->ndims);
+    recipe_numbers(r, wide, a->gsizes, n);
+    recipe_numbers(r, false, ivec_int(a->distribs), n);
+    recipe_numbers(r, false, ivec_int(a->dargs), n);
+    recipe_numbers(r, false, ivec_int(a->psizes), n);
+    recipe_integer(r, a->order);
+    recipe_type(r, old);
+    return r;
+}
+
+int dtype_darray(const struct darray *d, struct dtype *old, struct dtype **out)
+{
+    struct array a;
+    int rc = check_darray(d);
+    if (!rc)
+        rc = array_begin(&a, old);
+    if (rc)
+        return rc;
+    for (int i = 0; !rc && i < d->ndims; i++) {
+        struct share s = share_of(d, dimension(i, d->ndims, d->order));
+        rc = array_share(&a, &s);
+        if (!rc)
+            rc = array_close(&a, s.size);
+    }
+    return array_finish(&a, rc, rc ? NULL : darray_recipe(d, old), out);
+}

@@ -1,0 +1,71 @@
+/* count.c: the arithmetic of partial elements: whole repetitions are skipped by division, so that the cost
+ * depends on how the type is nested and not on how much data there is.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "dt/count.h"
+
+#include "dt/build.h"
+
+void dt_get_count(const struct dtype *t, MPI_Count bytes, MPI_Count *count)
+{
+    if (t->size == 0)
+        *count = bytes == 0 ? 0 : MPI_UNDEFINED;
+    else
+        *count = bytes % t->size ? MPI_UNDEFINED : bytes / t->size;
+}
+
+/* Walks `in` units (bytes or elements) into a sequence of t and says how many of the other unit that is; -1
+ * when it ends inside a basic element. */
+static MPI_Count convert(const struct dtype *t, MPI_Count in, bool to_elements);
+
+static MPI_Count convert_shape(const struct dtype *t, MPI_Count in, bool to_elements)
+{
+    const struct dt_shape *s = t->shape;
+    MPI_Count unit_in = (to_elements ? t->size : t->elements) / s->repeat;
+    MPI_Count unit_out = (to_elements ? t->elements : t->size) / s->repeat;
+    MPI_Count out = in / unit_in * unit_out;
+    in %= unit_in;
+    for (MPI_Count i = 0; in > 0; i++) {
+        const struct dt_part *part = &s->part[i];
+        const struct dtype *p = part->type;
+        MPI_Count part_in = part->count * (to_elements ? p->size : p->elements);
+        if (part_in == 0)
+            continue;
+        MPI_Count more = convert(p, MIN(in, part_in), to_elements);
+        if (more < 0)
+            return -1;
+        out += more;
+        in -= MIN(in, part_in);
+    }
+    return out;
+}
+
+static MPI_Count convert(const struct dtype *t, MPI_Count in, bool to_elements)
+{
+    MPI_Count unit_in = to_elements ? t->size : t->elements, unit_out = to_elements ? t->elements : t->size;
+    MPI_Count whole = in / unit_in * unit_out, rest = in % unit_in;
+    if (rest == 0)
+        return whole;
+    if (!t->shape)
+        return -1;
+    MPI_Count more = convert_shape(t, rest, to_elements);
+    return more < 0 ? -1 : whole + more;
+}
+
+void dt_get_elements(const struct dtype *t, MPI_Count bytes, MPI_Count *elements)
+{
+    if (t->size == 0) {
+        *elements = bytes == 0 ? 0 : MPI_UNDEFINED;
+        return;
+    }
+    MPI_Count n = convert(t, bytes, true);
+    *elements = n < 0 ? MPI_UNDEFINED : n;
+}
+
+int dt_set_elements(const struct dtype *t, MPI_Count elements, MPI_Count *bytes)
+{
+    if (t->size == 0 && elements > 0)
+        return err_set(MPI_ERR_ARG, "the datatype has no elements");
+    *bytes = elements == 0 ? 0 : convert(t, elements, false);
+    return 0;
+}

@@ -1,0 +1,157 @@
+/* external.c: values one by one between memory and external32. Most types only turn their bytes around; a
+ * long or a wide character is narrower outside, and an x87 long double changes its format.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "dt/external.h"
+
+#include <string.h>
+#include <wchar.h>
+
+#include "dt/build.h"
+#include "dt/kind.h"
+#include "dt/number.h"
+#include "dt/walk.h"
+
+MPI_Count dt_external_size(const struct dtype *t, MPI_Count count)
+{
+    if (t->size == 0)
+        return 0;
+    if (!t->shape)
+        return count * dt_kinds[t->kind].external;
+    MPI_Count sum = 0;
+    for (MPI_Count i = 0; i < t->shape->count; i++)
+        sum += dt_external_size(t->shape->part[i].type, t->shape->part[i].count);
+    return count * t->shape->repeat * sum;
+}
+
+/* Copies n bytes, most significant first on the outside. */
+static void turn(char *to, const char *from, size_t n)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    memcpy(to, from, n);
+#else
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[n - 1 - i];
+#endif
+}
+
+/* Integers that are narrower outside. */
+static int shrink(char *to, size_t narrow, const char *from, size_t wide, bool is_signed)
+{
+    int64_t value = 0;
+    uint64_t bits = 0;
+    char native[16];
+    turn(native, from, wide);
+    for (size_t i = 0; i < wide; i++)
+        bits = bits << 8 | (unsigned char)native[i];
+    value = wide == 4 && is_signed ? (int32_t)bits : (int64_t)bits;
+    int64_t limit = (int64_t)1 << (8 * narrow - 1);
+    bool fits = is_signed ? value >= -limit && value < limit : bits < 2 * (uint64_t)limit;
+    memcpy(to, native + wide - narrow, narrow);
+    return fits ? 0
+                : err_set(MPI_ERR_CONVERSION, "a value does not fit the %zu bytes it has in external32",
+                          narrow);
+}
+
+static void widen(char *to, size_t wide, const char *from, size_t narrow, bool is_signed)
+{
+    char outside[16];
+    memset(outside, is_signed && (from[0] & 0x80) ? 0xff : 0, sizeof(outside));
+    memcpy(outside + wide - narrow, from, narrow);
+    turn(to, outside, wide);
+}
+
+static bool is_signed_kind(const struct dt_kind_info *k)
+{
+    return k->num >= NUM_I8 && k->num <= NUM_I128;
+}
+
+#if NUM_HAVE_F128 && LDBL_MANT_DIG == 64
+static void long_double_out(char *to, const char *from)
+{
+    long double native;
+    memcpy(&native, from, sizeof(native));
+    num_f128 quad = native;
+    turn(to, (const char *)&quad, sizeof(quad));
+}
+
+static void long_double_in(char *to, const char *from)
+{
+    num_f128 quad;
+    turn((char *)&quad, from, sizeof(quad));
+    long double native = (long double)quad;
+    memcpy(to, &native, sizeof(native));
+}
+#else
+static void long_double_out(char *to, const char *from)
+{
+    turn(to, from, sizeof(long double));
+}
+
+static void long_double_in(char *to, const char *from)
+{
+    turn(to, from, sizeof(long double));
+}
+#endif
+
+static int halves(const struct dt_kind_info *k)
+{
+    return k->num >= NUM_C16 && k->num <= NUM_C128 ? 2 : 1;
+}
+
+struct conversion {
+    char *outside;
+    int rc;
+};
+
+static int visit_out(void *context, struct dtype *basic, MPI_Count count, char *at)
+{
+    struct conversion *c = context;
+    const struct dt_kind_info *k = &dt_kinds[basic->kind];
+    int n = halves(k);
+    size_t inner = (size_t)basic->size / n, outer = k->external / (size_t)n;
+    bool extended = k->num == NUM_FL || k->num == NUM_CL;
+    for (MPI_Count i = 0; i < count * n; i++, at += inner, c->outside += outer) {
+        int rc = 0;
+        if (extended)
+            long_double_out(c->outside, at);
+        else if (inner == outer)
+            turn(c->outside, at, inner);
+        else
+            rc = shrink(c->outside, outer, at, inner, is_signed_kind(k));
+        c->rc = c->rc ? c->rc : rc;
+    }
+    return 0;
+}
+
+static int visit_in(void *context, struct dtype *basic, MPI_Count count, char *at)
+{
+    struct conversion *c = context;
+    const struct dt_kind_info *k = &dt_kinds[basic->kind];
+    int n = halves(k);
+    size_t inner = (size_t)basic->size / n, outer = k->external / (size_t)n;
+    bool extended = k->num == NUM_FL || k->num == NUM_CL;
+    for (MPI_Count i = 0; i < count * n; i++, at += inner, c->outside += outer) {
+        if (extended)
+            long_double_in(at, c->outside);
+        else if (inner == outer)
+            turn(at, c->outside, inner);
+        else
+            widen(at, inner, c->outside, outer, is_signed_kind(k));
+    }
+    return 0;
+}
+
+int dt_external_pack(struct dtype *t, MPI_Count count, const void *buffer, void *out)
+{
+    struct conversion c = {.outside = out};
+    dt_walk(t, count, (void *)buffer, WALK_BASIC, visit_out, &c);
+    return c.rc;
+}
+
+int dt_external_unpack(struct dtype *t, MPI_Count count, void *buffer, const void *in)
+{
+    struct conversion c = {.outside = (char *)in};
+    dt_walk(t, count, buffer, WALK_BASIC, visit_in, &c);
+    return 0;
+}

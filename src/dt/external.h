@@ -1,0 +1,15 @@
+/* external.h: the portable representation "external32": big-endian, IEEE, fixed sizes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_DT_EXTERNAL_H
+#define FP_DT_EXTERNAL_H
+
+#include "dt/dtype.h"
+
+MPI_Count dt_external_size(const struct dtype *t, MPI_Count count);
+
+/* MPI_ERR_CONVERSION when a value does not fit its external form. */
+int dt_external_pack(struct dtype *t, MPI_Count count, const void *buffer, void *out);
+int dt_external_unpack(struct dtype *t, MPI_Count count, void *buffer, const void *in);
+
+#endif
