@@ -1,5 +1,6 @@
-/* biglock.h: the one lock of a threaded MPI process. Who waits inside a call polls with the lock held and gives it away
- * only when somebody wants it: without the count, a polling thread would retake a mutex before the woken one arrives.
+/* biglock.h: the one lock of a threaded MPI process. Who waits inside a call polls with the lock held and
+ * gives it away only when somebody wants it: without the count, a polling thread would retake a mutex before
+ * the woken one arrives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_BIGLOCK_H

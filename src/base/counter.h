@@ -1,5 +1,5 @@
-/* counter.h: a counter is one line beside the code that counts. From it come the MPI_T performance variable, the
- * job summary (FISHPLATE_STATS=1) and `fishplate info --pvars`. Changed under the process's big lock.
+/* counter.h: a counter is one line beside the code that counts. From it come the MPI_T performance variable,
+ * the job summary (FISHPLATE_STATS=1) and `fishplate info --pvars`. Changed under the process's big lock.
  *
  *     static COUNTER(eager_sent, "p2p_eager_sent", "Messages sent eagerly.");
  *     counter_add(&eager_sent, 1);
@@ -17,8 +17,8 @@ struct counter {
     uint64_t value;
 };
 
-#define COUNTER(var, NAME, DOC)                                                                                \
-    struct counter var = {.name = NAME, .doc = DOC};                                                           \
+#define COUNTER(var, NAME, DOC)                      \
+    struct counter var = {.name = NAME, .doc = DOC}; \
     static struct counter *const var##_entry __attribute__((section("fp_counters"), used)) = &var
 
 static inline void counter_add(struct counter *c, uint64_t n)

@@ -1,6 +1,6 @@
-/* err.h: how failures travel. A function returns 0, an MPI error class (positive, from mpi.h), or ERR_AGAIN when
- * a resource is momentarily out (a normal value, never shown to the user). The first place that knows what went
- * wrong says it in a sentence with err_set(); the API layer prints or returns that sentence.
+/* err.h: how failures travel. A function returns 0, an MPI error class (positive, from mpi.h), or ERR_AGAIN
+ * when a resource is momentarily out (a normal value, never shown to the user). The first place that knows
+ * what went wrong says it in a sentence with err_set(); the API layer prints or returns that sentence.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_ERR_H
@@ -21,8 +21,8 @@ const char *err_detail(int errclass);
 /* Forgets the sentence (the API layer calls it once the error has been handed to the user's handler). */
 void err_clear(void);
 
-/* ASSERT: our own bugs, in debug builds. CHECK: bytes from the wire or the environment, always; ends the process
- * with a sentence, since continuing would be silently wrong. */
+/* ASSERT: our own bugs, in debug builds. CHECK: bytes from the wire or the environment, always; ends the
+ * process with a sentence, since continuing would be silently wrong. */
 #ifdef FISHPLATE_DEBUG_BUILD
 #define ASSERT(cond) ((cond) ? (void)0 : err_panic(__FILE__, __LINE__, "internal error: " #cond))
 #else

@@ -30,6 +30,11 @@ static inline void list_append(struct list *head, struct list *node)
     head->prev = node;
 }
 
+static inline void list_prepend(struct list *head, struct list *node)
+{
+    list_append(head->next, node);
+}
+
 static inline void list_remove(struct list *node)
 {
     node->prev->next = node->next;
@@ -44,8 +49,8 @@ static inline struct list *list_first(struct list *head)
 
 #define list_entry(node, type, member) container_of(node, type, member)
 
-#define list_foreach(pos, head)            for (struct list *pos = (head)->next; pos != (head); pos = pos->next)
-#define list_foreach_safe(pos, after, head)                                                                    \
+#define list_foreach(pos, head) for (struct list *pos = (head)->next; pos != (head); pos = pos->next)
+#define list_foreach_safe(pos, after, head) \
     for (struct list *pos = (head)->next, *after = pos->next; pos != (head); pos = after, after = pos->next)
 
 #endif

@@ -26,8 +26,9 @@ enum object_magic {
     MAGIC_FREED = 0x44414544,
 };
 
-/* refs counts the handles and the internal users; the object goes when it reaches zero. All changes happen under
- * the process's big lock, so a plain integer is enough. index is the Fortran/int handle once one was asked for. */
+/* refs counts the handles and the internal users; the object goes when it reaches zero. All changes happen
+ * under the process's big lock, so a plain integer is enough. index is the Fortran/int handle once one was
+ * asked for. */
 struct object {
     uint32_t magic;
     int32_t refs;

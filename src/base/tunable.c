@@ -1,5 +1,5 @@
-/* tunable.c: finds the tunables that the linker gathered, reads them from the environment, and tells the user about
- * names and values that make no sense. The only file of the library that calls getenv.
+/* tunable.c: finds the tunables that the linker gathered, reads them from the environment, and tells the user
+ * about names and values that make no sense. The only file of the library that calls getenv.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/tunable.h"
@@ -22,7 +22,8 @@ extern char **environ;
 extern struct tunable *const __start_fp_tunables[] __attribute__((weak, visibility("hidden")));
 extern struct tunable *const __stop_fp_tunables[] __attribute__((weak, visibility("hidden")));
 
-static TUNABLE_CHOICE(log_level, "LOG", LOG_WARN, "error|warn|info|debug", "How much the library says on standard error.");
+static TUNABLE_CHOICE(log_level, "LOG", LOG_WARN, "error|warn|info|debug",
+                      "How much the library says on standard error.");
 
 /* Set by mpiexec, the wrappers or the tools for their own use: not tunables, and not mistakes. */
 static const char *const reserved[] = {"WORLD_RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_SIZE", "NODE_FD",
@@ -157,8 +158,8 @@ int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
             return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not a number%s", t->name, text,
                            t->type == TUNABLE_IS_SIZE ? " (64k, 2m and 1g are understood)" : "");
         if (value < t->min || value > t->max)
-            return err_set(MPI_ERR_ARG, PREFIX "%s=%s is outside %" PRId64 "..%" PRId64, t->name, text, t->min,
-                           t->max);
+            return err_set(MPI_ERR_ARG, PREFIX "%s=%s is outside %" PRId64 "..%" PRId64, t->name, text,
+                           t->min, t->max);
         break;
     case TUNABLE_IS_CHOICE:
         ok = parse_choice(t->choices, text, &value);
@@ -221,8 +222,8 @@ static void unknown_name(const char *name)
     if (!slot)
         return;
     if (best.word)
-        snprintf(slot, sizeof(table.problems[0]), PREFIX "%s is not a tunable; did you mean " PREFIX "%s? It is ignored.",
-                 name, best.word);
+        snprintf(slot, sizeof(table.problems[0]),
+                 PREFIX "%s is not a tunable; did you mean " PREFIX "%s? It is ignored.", name, best.word);
     else
         snprintf(slot, sizeof(table.problems[0]),
                  PREFIX "%s is not a tunable and is ignored; `fishplate info --tunables` lists them.", name);
@@ -249,7 +250,8 @@ int tunables_load(void)
             char *slot = problem_slot(), value[64];
             tunable_format(t, value, sizeof(value));
             if (slot)
-                snprintf(slot, sizeof(table.problems[0]), "%s; %s is used instead.", err_detail(MPI_ERR_ARG), value);
+                snprintf(slot, sizeof(table.problems[0]), "%s; %s is used instead.", err_detail(MPI_ERR_ARG),
+                         value);
         }
     }
     log_threshold = (int)log_level.value;

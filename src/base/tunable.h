@@ -1,8 +1,10 @@
-/* tunable.h: a tunable is one line beside the code that reads it. From that line come the environment variable
- * FISHPLATE_<NAME>, the range check, the suggestion when a user mistypes it, `fishplate info`, the docs page and the
- * MPI_T control variable. Values are read once, by tunables_load(), before anything else starts.
+/* tunable.h: a tunable is one line beside the code that reads it. From that line come the environment
+ * variable FISHPLATE_<NAME>, the range check, the suggestion when a user mistypes it, `fishplate info`, the
+ * docs page and the MPI_T control variable. Values are read once, by tunables_load(), before anything else
+ * starts.
  *
- *     static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16384, 0, 1 << 20, "Largest message sent without a handshake.");
+ *     static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16384, 0, 1 << 20, "Largest message sent without a
+ * handshake.");
  *     ... (size_t)eager_max.value ...
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -25,27 +27,27 @@ struct tunable {
     enum tunable_source source;
 };
 
-#define TUNABLE_DEFINE(var, ...)                                                                               \
-    struct tunable var = {__VA_ARGS__};                                                                        \
+#define TUNABLE_DEFINE(var, ...)        \
+    struct tunable var = {__VA_ARGS__}; \
     static struct tunable *const var##_entry __attribute__((section("fp_tunables"), used)) = &var
 
-#define TUNABLE_BOOL(var, NAME, def, DOC)                                                                      \
-    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_BOOL, .value = def, .initial = def, .max = 1, .text = "", \
-                   .doc = DOC)
-#define TUNABLE_INT(var, NAME, def, lo, hi, DOC)                                                               \
-    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_INT, .value = def, .initial = def, .min = lo, .max = hi,  \
+#define TUNABLE_BOOL(var, NAME, def, DOC)                                                              \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_BOOL, .value = def, .initial = def, .max = 1, \
                    .text = "", .doc = DOC)
-#define TUNABLE_SIZE(var, NAME, def, lo, hi, DOC)                                                              \
-    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_SIZE, .value = def, .initial = def, .min = lo, .max = hi, \
-                   .text = "", .doc = DOC)
-#define TUNABLE_STRING(var, NAME, DOC)                                                                         \
+#define TUNABLE_INT(var, NAME, def, lo, hi, DOC)                                                       \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_INT, .value = def, .initial = def, .min = lo, \
+                   .max = hi, .text = "", .doc = DOC)
+#define TUNABLE_SIZE(var, NAME, def, lo, hi, DOC)                                                       \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_SIZE, .value = def, .initial = def, .min = lo, \
+                   .max = hi, .text = "", .doc = DOC)
+#define TUNABLE_STRING(var, NAME, DOC) \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .doc = DOC)
-#define TUNABLE_CHOICE(var, NAME, def, CHOICES, DOC)                                                           \
-    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, .choices = CHOICES, \
-                   .text = "", .doc = DOC)
+#define TUNABLE_CHOICE(var, NAME, def, CHOICES, DOC)                                           \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
+                   .choices = CHOICES, .text = "", .doc = DOC)
 
-/* Reads every tunable from the environment. Returns the number of problems found (unknown names, values out of
- * range); each was put into the list that tunables_report() prints, so that only one rank need speak. */
+/* Reads every tunable from the environment. Returns the number of problems found (unknown names, values out
+ * of range); each was put into the list that tunables_report() prints, so that only one rank need speak. */
 int tunables_load(void);
 void tunables_report(void);
 

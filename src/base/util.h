@@ -17,12 +17,12 @@
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 #define COUNT_OF(array)                    (sizeof(array) / sizeof((array)[0]))
-#define ALIGN_UP(x, align)                 (((x) + (align) - 1) / (align) * (align))
-#define container_of(ptr, type, member)    ((type *)((char *)(ptr) - offsetof(type, member)))
+#define ALIGN_UP(x, align)                 (((x) + (align)-1) / (align) * (align))
+#define container_of(ptr, type, member)    ((type *)((char *)(ptr)-offsetof(type, member)))
 #define PRINTF_LIKE(fmt_index, args_index) __attribute__((format(printf, fmt_index, args_index)))
 
-/* Pointer arithmetic on user buffers: MPI_BOTTOM is address 0, so plain char arithmetic on a null pointer would
- * be undefined; going through an integer is not. */
+/* Pointer arithmetic on user buffers: MPI_BOTTOM is address 0, so plain char arithmetic on a null pointer
+ * would be undefined; going through an integer is not. */
 static inline void *ptr_add(const void *base, intptr_t offset)
 {
     return (void *)((uintptr_t)base + (uintptr_t)offset);

@@ -21,7 +21,8 @@ struct doorbell {
     _Atomic uint32_t sleepers; /* threads of the owner that are about to sleep or asleep */
 };
 
-/* Background work of upper layers (collective schedules, ...): called on every progress. Returns events handled. */
+/* Background work of upper layers (collective schedules, ...): called on every progress. Returns events
+ * handled. */
 struct net_hook {
     struct list link;
     int (*progress)(struct net_hook *hook);
@@ -32,22 +33,27 @@ struct net {
     uint32_t rank, size;
     struct transport *transports[NET_TRANSPORTS_MAX]; /* best first */
     int ntransports;
-    struct peer **peers;       /* by job rank; NULL until first used */
-    struct list stalled;       /* peers with pending work */
+    struct peer **peers; /* by job rank; NULL until first used */
+    struct list stalled; /* peers with pending work */
     struct list hooks;
     struct doorbell *doorbell;
     struct doorbell own_doorbell; /* used when no transport shares memory */
-    bool oversubscribed;       /* more ranks on this node than processors: never spin */
-    struct biglock *lock;      /* the big lock when the process is threaded, else NULL; dropped while asleep */
+    bool oversubscribed;          /* more ranks on this node than processors: never spin */
+    struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
 
     /* Where frames go. Set by p2p. The payload is valid only during the call. */
-    void (*deliver)(void *ctx, struct peer *from, const struct frame_header *header, const void *payload, size_t len);
+    void (*deliver)(void *ctx, struct peer *from, const struct frame_header *header, const void *payload,
+                    size_t len);
+    /* A peer was connected: p2p fills in its protocol limits. May be NULL. */
+    void (*connected)(void *ctx, struct peer *peer);
     void *deliver_ctx;
 
-    /* Memory shared by all ranks of this node, for upper layers (collectives); NULL when there is none. Offsets mean
-     * the same in every process of the node. See net_area_alloc. */
+    /* Memory shared by all ranks of this node, for upper layers (collectives); NULL when there is none.
+     * Offsets mean the same in every process of the node. See net_area_alloc. */
     char *area;
     size_t area_size;
+    struct segment_head *area_owner; /* its allocator, in shared memory */
+    struct shm *local;               /* the transport that knows the node's doorbells, or NULL */
 };
 
 int net_open(struct boot *boot, struct net **out);
@@ -59,29 +65,40 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out);
 /* Polls all transports once, resumes stalled peers, runs hooks. Returns the number of events handled. */
 int net_progress(struct net *net);
 
-/* Runs progress until *flag is non-zero: spins, then yields, then sleeps on the doorbell. The flag is set by code
- * that runs inside progress, in this or another thread of the process. */
+/* Runs progress until *flag is non-zero: spins, then yields, then sleeps on the doorbell. The flag is set by
+ * code that runs inside progress, in this or another thread of the process. */
 void net_wait(struct net *net, const _Atomic int *flag);
 
 /* One step of waiting for a condition the caller checks itself:
- *     struct net_waiter w = {0};
- *     while (!condition) net_wait_step(net, &w);
+ *     struct net_waiter w = {.ready = my_condition, .arg = &my_state};
+ *     while (!my_condition(&my_state)) net_wait_step(net, &w);
+ * When other processes change the condition by writing to shared memory (and then call net_ring_local),
+ * `ready` must be given: it is looked at once more after this process has announced that it sleeps. When only
+ * code that runs inside progress changes it, `ready` may be NULL.
  */
 struct net_waiter {
-    unsigned idle; /* consecutive steps without an event */
+    bool (*ready)(void *arg);
+    void *arg;
+    unsigned idle;  /* consecutive steps without an event */
+    uint64_t since; /* when spinning began, 0 until it is asked */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
 
-/* Wakes this process's sleeping threads: a condition changed that another thread may wait for. Cheap when nobody
- * sleeps. */
+/* Rings a doorbell whatever its owner does: for transports, once they saw sleepers. */
+void net_doorbell_ring(struct doorbell *bell);
+
+/* Wakes this process's sleeping threads: a condition changed that another thread may wait for. Cheap when
+ * nobody sleeps. */
 void net_ring_self(struct net *net);
 
-/* Wakes the process with this job rank if it sleeps; it must be on this node (its memory was changed, and it may wait
- * for that). Cheap when it is awake. Orders the caller's earlier stores before the look at the sleeper. */
+/* Wakes the process with this job rank if it sleeps; it must be on this node (its memory was changed, and it
+ * may wait for that). Cheap when it is awake. Orders the caller's earlier stores before the look at the
+ * sleeper. */
 void net_ring_local(struct net *net, uint32_t rank);
 
-/* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate and tell the
- * others the offset; whoever is told last to drop it frees it. MPI_ERR_NO_MEM when it is full (callers fall back). */
+/* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate and
+ * tell the others the offset; whoever is told last to drop it frees it. MPI_ERR_NO_MEM when it is full
+ * (callers fall back). */
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
 void net_area_free(struct net *net, uint64_t offset, size_t len);
 

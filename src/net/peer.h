@@ -1,5 +1,5 @@
-/* peer.h: another process as the layers above see it: how it is reached, with which limits, and what waits to be
- * sent to it. Everything a small send needs was decided when the peer connected.
+/* peer.h: another process as the layers above see it: how it is reached, with which limits, and what waits to
+ * be sent to it. Everything a small send needs was decided when the peer connected.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_PEER_H
@@ -9,8 +9,8 @@
 #include "base/list.h"
 #include "net/transport.h"
 
-/* Work that could not be sent for lack of resources; embedded in a request. `resume` returns 0 when the item is
- * finished with the queue, ERR_AGAIN to stay at its head, or an error (the item is then finished too). */
+/* Work that could not be sent for lack of resources; embedded in a request. `resume` returns 0 when the item
+ * is finished with the queue, ERR_AGAIN to stay at its head, or an error (the item is then finished too). */
 struct net_pending {
     struct list link;
     int (*resume)(struct net_pending *item);
@@ -19,21 +19,23 @@ struct net_pending {
 struct peer {
     const struct transport_ops *ops; /* copied from the transport: one load less on every send */
     struct transport *transport;
-    void *endpoint;                  /* the transport's own */
+    void *endpoint; /* the transport's own */
     struct transport_caps caps;
-    struct list pending;             /* in order; while it is not empty nothing may overtake it */
-    struct list active_link;         /* on net->stalled while pending is not empty */
+    struct list pending;      /* in order; while it is not empty nothing may overtake it */
+    struct list stalled_link; /* net->stalled */
     struct net *net;
-    uint32_t rank;                   /* in the job (MPI_COMM_WORLD of the first process set) */
+    uint32_t rank; /* in the job (MPI_COMM_WORLD of the first process set) */
     uint32_t node;
-    bool local;                      /* same (virtual) node */
+    bool stalled; /* on net->stalled */
+    bool local;   /* same (virtual) node */
     bool self;
-    uint64_t eager_max;              /* protocol limits, filled by p2p when the peer connects */
-    uint64_t eager_buffered_max;
+    uint64_t eager_max; /* protocol limit, filled by p2p when the peer connects */
 };
 
-/* Sends a frame if nothing is queued before it; otherwise, or when the transport is out of resources, ERR_AGAIN. */
-static inline int peer_send(struct peer *peer, const struct frame_header *header, const void *payload, size_t len)
+/* Sends a frame if nothing is queued before it; otherwise, or when the transport is out of resources,
+ * ERR_AGAIN. */
+static inline int peer_send(struct peer *peer, const struct frame_header *header, const void *payload,
+                            size_t len)
 {
     if (unlikely(!list_empty(&peer->pending)))
         return ERR_AGAIN;
@@ -42,5 +44,8 @@ static inline int peer_send(struct peer *peer, const struct frame_header *header
 
 /* Queues work behind whatever waits for this peer; net_progress resumes it in order. */
 void peer_queue(struct peer *peer, struct net_pending *item);
+
+/* After taking an item out of the queue by hand. */
+void peer_unstall(struct peer *peer);
 
 #endif

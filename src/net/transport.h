@@ -1,6 +1,6 @@
 /* transport.h: the whole contract between what moves bytes and everything above it. A transport offers frames
- * (small, ordered per peer, flow-controlled), put and get, memory registration, poll and arm. It never sees a tag,
- * a communicator or a protocol. Nothing above src/net asks a transport's name: it reads capabilities.
+ * (small, ordered per peer, flow-controlled), put and get, memory registration, poll and arm. It never sees a
+ * tag, a communicator or a protocol. Nothing above src/net asks a transport's name: it reads capabilities.
  *
  * Out of resources is the value ERR_AGAIN, never a queue inside the transport; net/peer.h queues in order.
  *
@@ -16,10 +16,10 @@ struct boot;
 struct net;
 struct peer;
 
-/* The 24 bytes that travel with every frame. They belong to the layer above. With the transport's own 8 bytes and
- * 32 bytes of payload they fill one cache line, so an 8-byte message costs one line. */
+/* The 24 bytes that travel with every frame. They belong to the layer above. With the transport's own 8 bytes
+ * and 32 bytes of payload they fill one cache line, so an 8-byte message costs one line. */
 struct frame_header {
-    uint8_t kind;  /* which protocol step: an index into the receiver's handler table */
+    uint8_t kind; /* which protocol step: an index into the receiver's handler table */
     uint8_t flags;
     uint16_t aux;
     uint32_t context;
@@ -29,8 +29,8 @@ struct frame_header {
 };
 _Static_assert(sizeof(struct frame_header) == 24, "a header and 32 bytes of payload fill one cache line");
 
-/* One put or get in flight, embedded in the caller's own object. `done` runs exactly once, possibly before the
- * call that started the transfer returns. */
+/* One put or get in flight, embedded in the caller's own object. `done` runs exactly once, possibly before
+ * the call that started the transfer returns. */
 struct net_op {
     void (*done)(struct net_op *op, int status);
 };
@@ -46,11 +46,11 @@ struct net_key {
 };
 
 struct transport_caps {
-    size_t frame_max;      /* largest payload of one frame */
-    size_t inline_max;     /* payload that costs no more than an empty frame */
-    bool put, get;         /* one-sided transfers to and from the peer's private memory */
+    size_t frame_max;  /* largest payload of one frame */
+    size_t inline_max; /* payload that costs no more than an empty frame */
+    bool put, get;     /* one-sided transfers to and from the peer's private memory */
     bool put_last_byte_last;
-    uint32_t latency_ns;   /* one small frame, one way: for choosing protocols and schedules */
+    uint32_t latency_ns; /* one small frame, one way: for choosing protocols and schedules */
     uint32_t bandwidth_mbs;
 };
 
@@ -71,30 +71,33 @@ struct transport_ops {
     /* True when the peer can be reached this way; decides once, when the peer is first used. */
     bool (*reaches)(struct transport *t, uint32_t rank);
 
-    /* Fills peer->endpoint and peer->caps. May start a handshake: frames then return ERR_AGAIN until it is over. */
+    /* Fills peer->endpoint and peer->caps. May start a handshake: frames then return ERR_AGAIN until it is
+     * over. */
     int (*connect)(struct transport *t, struct peer *peer);
     void (*disconnect)(struct transport *t, struct peer *peer);
 
     /* Sends one frame: 0 (the payload has been copied or sent) or ERR_AGAIN (nothing happened). */
     int (*send)(struct peer *peer, const struct frame_header *header, const void *payload, size_t len);
 
-    /* The same in two steps, for payload that is produced in place (packing): reserve gives at least len writable
-     * bytes, commit sends them. Nothing may happen on the peer between the two. */
+    /* The same in two steps, for payload that is produced in place (packing): reserve gives at least len
+     * writable bytes, commit sends them. Nothing may happen on the peer between the two. */
     int (*reserve)(struct peer *peer, size_t len, void **payload);
     void (*commit)(struct peer *peer, const struct frame_header *header, size_t len);
 
-    /* One-sided transfers of any length. 0: op->done will be called or has been; ERR_AGAIN: nothing happened. */
+    /* One-sided transfers of any length. 0: op->done will be called or has been; ERR_AGAIN: nothing happened.
+     */
     int (*put)(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
                const struct net_key *key, size_t len, struct net_op *op);
-    int (*get)(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote, const struct net_key *key,
-               size_t len, struct net_op *op);
+    int (*get)(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
+               const struct net_key *key, size_t len, struct net_op *op);
 
     /* Makes memory reachable for put and get. */
-    int (*mem_register)(struct transport *t, const void *address, size_t len, struct net_mem *mem, struct net_key *key);
+    int (*mem_register)(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                        struct net_key *key);
     void (*mem_release)(struct transport *t, struct net_mem *mem);
 
-    /* Delivers what has arrived through net->deliver; returns the number of events handled, bounded. The cost does
-     * not depend on the number of idle peers. */
+    /* Delivers what has arrived through net->deliver; returns the number of events handled, bounded. The cost
+     * does not depend on the number of idle peers. */
     int (*poll)(struct transport *t);
 
     /* Before sleeping: from now on an arrival rings net->doorbell. Returns false when something has arrived

@@ -1,5 +1,5 @@
-/* p2p.h: point-to-point messages: matching and protocols. It knows contexts (numbers that keep communicators apart)
- * and ranks within them, not communicators; addressing a peer is the caller's business.
+/* p2p.h: point-to-point messages: matching and protocols. It knows contexts (numbers that keep communicators
+ * apart) and ranks within them, not communicators; addressing a peer is the caller's business.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_P2P_H
@@ -9,25 +9,26 @@
 
 #include "dt/dtype.h"
 #include "net/net.h"
+#include "p2p/envelope.h"
 #include "p2p/request.h"
 
 struct p2p;
 
 enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY };
 
-/* The part of a message that matching sees. */
-struct envelope {
-    uint32_t context;
-    int32_t source; /* sender's rank in the communicator; MPI_ANY_SOURCE in a receive */
-    int32_t tag;    /* MPI_ANY_TAG in a receive */
-};
-
 int p2p_open(struct net *net, struct p2p **out);
 void p2p_close(struct p2p *p);
 struct net *p2p_net(struct p2p *p);
 
-/* Starts a send of `count` elements at `buf`. env.source is my rank in the communicator. *out may come back complete
- * already. The datatype is retained until completion. */
+/* Requests hold a communicator (request.comm) that only upper layers know how to drop. */
+void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm));
+
+/* Complete from the start and shared by all who need one: an eager send, a receive from MPI_PROC_NULL. */
+struct request *p2p_sent(struct p2p *p);
+struct request *p2p_no_proc(struct p2p *p);
+
+/* Starts a send of `count` elements at `buf`. env.source is my rank in the communicator. *out may come back
+ * complete already. The datatype is retained until completion. */
 int p2p_isend(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
               struct envelope env, enum send_mode mode, struct request **out);
 int p2p_irecv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
@@ -36,7 +37,8 @@ int p2p_irecv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, str
 /* Blocking forms: no request is allocated and the eager path is one call into the transport. */
 int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
              struct envelope env, enum send_mode mode);
-int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env, MPI_Status *status);
+int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
+             MPI_Status *status);
 
 /* Probing. A matched message (improbe) is taken out of matching; receive it with p2p_imrecv. */
 struct message;

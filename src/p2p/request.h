@@ -1,5 +1,5 @@
-/* request.h: anything that completes later: sends, receives, collectives, generalized requests. One structure with a
- * small vtable; wait and test never ask what kind it is.
+/* request.h: anything that completes later: sends, receives, collectives, generalized requests. One structure
+ * with a small vtable; wait and test never ask what kind it is.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_REQUEST_H
@@ -17,23 +17,24 @@ struct comm;
 
 /* What a kind of request does beyond completing. Every entry may be NULL. */
 struct request_ops {
-    const char *name;                              /* for diagnostics: "send", "iallreduce" */
-    int (*start)(struct request *r);               /* persistent: MPI_Start */
+    const char *name;                /* for diagnostics: "send", "iallreduce" */
+    int (*start)(struct request *r); /* persistent: MPI_Start */
     void (*cancel)(struct request *r);
     int (*query)(struct request *r, MPI_Status *); /* generalized: fills the status at completion */
     void (*release)(struct request *r);            /* frees what hangs from it, and the request itself */
 };
 
 struct request {
-    struct object obj;      /* MAGIC_REQUEST; first */
-    _Atomic int complete;   /* 1 when done, failed or cancelled; the only field other threads poll */
-    int error;              /* MPI error class of the operation */
+    struct object obj;    /* MAGIC_REQUEST; first */
+    _Atomic int complete; /* 1 when done, failed or cancelled; the only field other threads poll */
+    int error;            /* MPI error class of the operation */
     const struct request_ops *ops;
     struct p2p *p2p;
-    struct comm *comm;      /* for its error handler; may be NULL for internal requests; retained by the API layer */
+    struct comm
+        *comm; /* for its error handler; may be NULL for internal requests; retained by the API layer */
     bool persistent;
-    bool active;            /* persistent: started and not yet waited for. Others: always true */
-    bool freed;             /* the user called MPI_Request_free; goes away at completion */
+    bool active; /* persistent: started and not yet waited for. Others: always true */
+    bool freed;  /* the user called MPI_Request_free; goes away at completion */
     bool cancelled;
     /* Status of a receive; a send keeps it empty. */
     int source, tag;
@@ -42,11 +43,19 @@ struct request {
     void *user;                             /* theirs */
 };
 
-/* Marks complete, runs on_complete, wakes waiting threads, and releases when the user has freed it already. */
+/* Marks complete, runs on_complete, wakes waiting threads, and releases when the user has freed it already.
+ */
 void request_complete(struct request *r, int error);
 
-/* Fills a user's status (if not MPI_STATUS_IGNORE) from a complete request, not touching MPI_ERROR. */
-void request_status(struct request *r, MPI_Status *status);
+/* Prepares a request of any kind: active, not complete, empty status. */
+void request_setup(struct request *r, struct p2p *p, const struct request_ops *ops);
+
+/* Drops its communicator and lets its kind free it. */
+void request_free(struct request *r);
+
+/* Fills a user's status (if not MPI_STATUS_IGNORE) from a complete request, not touching MPI_ERROR. Returns
+ * the error of a generalized request's query function, else 0. */
+int request_status(struct request *r, MPI_Status *status);
 
 /* The "empty" status of null and inactive requests. */
 void status_empty(MPI_Status *status);

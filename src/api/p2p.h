@@ -1,0 +1,40 @@
+/* p2p.h: what the point-to-point files of the API share: starting an operation on a communicator, with
+ * MPI_PROC_NULL taken care of.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_P2P_H
+#define FP_API_P2P_H
+
+#include "obj/comm.h"
+#include "obj/handle.h"
+#include "p2p/bsend.h"
+
+enum p2p_kind { P2P_SEND, P2P_SSEND, P2P_RSEND, P2P_BSEND, P2P_RECV };
+
+/* A send or receive as the user described it. */
+struct p2p_call {
+    enum p2p_kind kind;
+    void *buf;
+    MPI_Count count;
+    struct dtype *type;
+    int rank, tag;
+    struct comm *comm;
+};
+
+/* Starts it; the request belongs to the caller, who may hand it to the user. */
+int p2p_call_start(const struct p2p_call *call, struct request **out);
+
+/* Ties a request to its communicator, for its error handler, unless it is one of the shared ones. */
+static inline void request_bind(struct request *r, struct comm *c)
+{
+    if (r->comm == NULL && r != p2p_sent(c->proc->p2p) && r != p2p_no_proc(c->proc->p2p)) {
+        comm_retain(c);
+        r->comm = c;
+    }
+}
+
+/* The buffer for buffered sends on this communicator: its own, its session's, or the process's; NULL when
+ * none. */
+struct bsend_pool *bsend_pool_of(struct comm *c);
+
+#endif

@@ -1,0 +1,358 @@
+/* p2p_complete.c: wait and test, for one, any, some and all requests of every kind.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/p2p.h"
+#include "api/report.h"
+#include "impl.h"
+
+static inline bool is_complete(const struct request *r)
+{
+    return atomic_load_explicit(&r->complete, memory_order_acquire) != 0;
+}
+
+/* A handle that holds nothing to wait for: null, or persistent and not started. */
+static inline bool is_idle(MPI_Request handle)
+{
+    if (handle_is_predefined(handle))
+        return true;
+    struct request *r = request_from(handle);
+    return r->persistent && !r->active;
+}
+
+static int check_handle(MPI_Request handle)
+{
+    if (likely(handle == MPI_REQUEST_NULL || request_from(handle)))
+        return 0;
+    return err_set(MPI_ERR_REQUEST, "request is not a valid handle; was it freed or completed before?");
+}
+
+static int check_all(int count, const MPI_Request requests[])
+{
+    for (int i = 0; i < count; i++) {
+        int rc = check_handle(requests[i]);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Takes the result of a complete request and lets go of it; returns its error. */
+static int finish(MPI_Request *handle, MPI_Status *status)
+{
+    struct request *r = (struct request *)*handle;
+    int rc = r->error;
+    int queried = request_status(r, status);
+    rc = rc ? rc : queried;
+    if (unlikely(rc != 0 && r->comm && r->comm->obj.refs > 1))
+        api_blame(r->comm);
+    if (r->persistent) {
+        r->active = false;
+    } else {
+        *handle = MPI_REQUEST_NULL;
+        request_free(r);
+    }
+    return rc;
+}
+
+int impl_Wait(MPI_Request *request, MPI_Status *status)
+{
+    int rc = check_handle(*request);
+    if (unlikely(rc != 0))
+        return rc;
+    if (is_idle(*request)) {
+        status_empty(status);
+        return 0;
+    }
+    p2p_wait(the_proc->p2p, (struct request *)*request);
+    return finish(request, status);
+}
+
+int impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    int rc = check_handle(*request);
+    if (unlikely(rc != 0))
+        return rc;
+    *flag = 1;
+    if (is_idle(*request)) {
+        status_empty(status);
+        return 0;
+    }
+    struct request *r = (struct request *)*request;
+    if (!is_complete(r))
+        net_progress(the_proc->net);
+    if (is_complete(r))
+        return finish(request, status);
+    *flag = 0;
+    if (unlikely(the_proc->threaded))
+        biglock_share(&the_proc->lock);
+    return 0;
+}
+
+static MPI_Status *status_at(MPI_Status *statuses, int i)
+{
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+}
+
+static void set_error(MPI_Status *status, int error)
+{
+    if (status != MPI_STATUS_IGNORE)
+        status->MPI_ERROR = error;
+}
+
+/* Finishes requests that are all complete. MPI_ERROR in statuses is written only when some failed. */
+static int finish_all(int count, MPI_Request requests[], MPI_Status *statuses)
+{
+    int failed = 0;
+    for (int i = 0; i < count; i++) {
+        MPI_Status *status = status_at(statuses, i);
+        if (is_idle(requests[i])) {
+            status_empty(status);
+            continue;
+        }
+        int rc = finish(&requests[i], status);
+        if (unlikely(rc != 0) && failed++ == 0)
+            for (int before = 0; before < i; before++)
+                set_error(status_at(statuses, before), MPI_SUCCESS);
+        if (unlikely(failed))
+            set_error(status, rc);
+    }
+    return failed ? MPI_ERR_IN_STATUS : 0;
+}
+
+int impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
+{
+    int rc = check_all(count, array_of_requests);
+    if (unlikely(rc != 0))
+        return rc;
+    for (int i = 0; i < count; i++)
+        if (!is_idle(array_of_requests[i]))
+            p2p_wait(the_proc->p2p, (struct request *)array_of_requests[i]);
+    return finish_all(count, array_of_requests, array_of_statuses);
+}
+
+static bool all_complete(int count, const MPI_Request requests[])
+{
+    for (int i = 0; i < count; i++)
+        if (!is_idle(requests[i]) && !is_complete((struct request *)requests[i]))
+            return false;
+    return true;
+}
+
+int impl_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
+{
+    int rc = check_all(count, array_of_requests);
+    if (rc != 0)
+        return rc;
+    *flag = all_complete(count, array_of_requests);
+    if (!*flag) {
+        net_progress(the_proc->net);
+        *flag = all_complete(count, array_of_requests);
+    }
+    return *flag ? finish_all(count, array_of_requests, array_of_statuses) : 0;
+}
+
+/* Index of the first complete request, -1 when none is, MPI_UNDEFINED when there is nothing to wait for. */
+static int find_complete(int count, const MPI_Request requests[])
+{
+    bool any = false;
+    for (int i = 0; i < count; i++) {
+        if (is_idle(requests[i]))
+            continue;
+        if (is_complete((struct request *)requests[i]))
+            return i;
+        any = true;
+    }
+    return any ? -1 : MPI_UNDEFINED;
+}
+
+static int finish_any(int found, MPI_Request requests[], int *indx, MPI_Status *status)
+{
+    *indx = found;
+    if (found != MPI_UNDEFINED)
+        return finish(&requests[found], status);
+    status_empty(status);
+    return 0;
+}
+
+int impl_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
+{
+    int rc = check_all(count, array_of_requests);
+    if (rc != 0)
+        return rc;
+    struct net_waiter w = {0};
+    int found;
+    while ((found = find_complete(count, array_of_requests)) == -1)
+        net_wait_step(the_proc->net, &w);
+    return finish_any(found, array_of_requests, indx, status);
+}
+
+int impl_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
+{
+    int rc = check_all(count, array_of_requests);
+    if (rc != 0)
+        return rc;
+    int found = find_complete(count, array_of_requests);
+    if (found == -1) {
+        net_progress(the_proc->net);
+        found = find_complete(count, array_of_requests);
+    }
+    *flag = found != -1;
+    *indx = MPI_UNDEFINED;
+    return *flag ? finish_any(found, array_of_requests, indx, status) : 0;
+}
+
+static int finish_some(int incount, MPI_Request requests[], int *outcount, int indices[],
+                       MPI_Status *statuses)
+{
+    int n = 0, failed = 0;
+    for (int i = 0; i < incount; i++) {
+        if (is_idle(requests[i]) || !is_complete((struct request *)requests[i]))
+            continue;
+        MPI_Status *status = status_at(statuses, n);
+        int rc = finish(&requests[i], status);
+        set_error(status, rc);
+        failed |= rc;
+        indices[n++] = i;
+    }
+    *outcount = n;
+    return failed ? MPI_ERR_IN_STATUS : 0;
+}
+
+int impl_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                  MPI_Status *array_of_statuses)
+{
+    int rc = check_all(incount, array_of_requests);
+    if (rc != 0)
+        return rc;
+    struct net_waiter w = {0};
+    int found;
+    while ((found = find_complete(incount, array_of_requests)) == -1)
+        net_wait_step(the_proc->net, &w);
+    if (found == MPI_UNDEFINED) {
+        *outcount = MPI_UNDEFINED;
+        return 0;
+    }
+    return finish_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
+
+int impl_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                  MPI_Status *array_of_statuses)
+{
+    int rc = check_all(incount, array_of_requests);
+    if (rc != 0)
+        return rc;
+    int found = find_complete(incount, array_of_requests);
+    if (found == -1) {
+        net_progress(the_proc->net);
+        found = find_complete(incount, array_of_requests);
+    }
+    if (found == MPI_UNDEFINED) {
+        *outcount = MPI_UNDEFINED;
+        return 0;
+    }
+    return finish_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
+
+int impl_Request_get_status(struct request *request, int *flag, MPI_Status *status)
+{
+    *flag = 1;
+    if (!request || (request->persistent && !request->active)) {
+        status_empty(status);
+        return 0;
+    }
+    if (!is_complete(request))
+        net_progress(the_proc->net);
+    *flag = is_complete(request);
+    return *flag ? request_status(request, status) : 0;
+}
+
+static int peek_status(MPI_Request handle, MPI_Status *status)
+{
+    int rc = request_status((struct request *)handle, status);
+    set_error(status, ((struct request *)handle)->error);
+    return rc;
+}
+
+int impl_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
+                                MPI_Status *array_of_statuses)
+{
+    int rc = check_all(count, array_of_requests);
+    if (rc != 0)
+        return rc;
+    if (!all_complete(count, array_of_requests))
+        net_progress(the_proc->net);
+    *flag = all_complete(count, array_of_requests);
+    for (int i = 0; *flag && rc == 0 && i < count; i++) {
+        MPI_Status *status = status_at(array_of_statuses, i);
+        if (is_idle(array_of_requests[i]))
+            status_empty(status);
+        else
+            rc = peek_status(array_of_requests[i], status);
+    }
+    return rc;
+}
+
+int impl_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag,
+                                MPI_Status *status)
+{
+    int rc = check_all(count, array_of_requests);
+    if (rc != 0)
+        return rc;
+    int found = find_complete(count, array_of_requests);
+    if (found == -1) {
+        net_progress(the_proc->net);
+        found = find_complete(count, array_of_requests);
+    }
+    *flag = found != -1;
+    *indx = found == -1 ? MPI_UNDEFINED : found;
+    if (found == MPI_UNDEFINED)
+        status_empty(status);
+    return found >= 0 ? request_status((struct request *)array_of_requests[found], status) : 0;
+}
+
+int impl_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount,
+                                 int array_of_indices[], MPI_Status *array_of_statuses)
+{
+    int rc = check_all(incount, array_of_requests);
+    if (rc != 0)
+        return rc;
+    if (find_complete(incount, array_of_requests) == -1)
+        net_progress(the_proc->net);
+    if (find_complete(incount, array_of_requests) == MPI_UNDEFINED) {
+        *outcount = MPI_UNDEFINED;
+        return 0;
+    }
+    *outcount = 0;
+    for (int i = 0; rc == 0 && i < incount; i++) {
+        if (is_idle(array_of_requests[i]) || !is_complete((struct request *)array_of_requests[i]))
+            continue;
+        rc = peek_status(array_of_requests[i], status_at(array_of_statuses, *outcount));
+        array_of_indices[(*outcount)++] = i;
+    }
+    return rc;
+}
+
+int impl_Request_free(MPI_Request *request)
+{
+    struct request *r = request_from(*request);
+    if (!r)
+        return err_set(MPI_ERR_REQUEST, "request is %s, which cannot be freed",
+                       *request == MPI_REQUEST_NULL ? "MPI_REQUEST_NULL" : "not a valid handle");
+    *request = MPI_REQUEST_NULL;
+    if (is_complete(r) || (r->persistent && !r->active))
+        request_free(r);
+    else
+        r->freed = true;
+    return 0;
+}
+
+int impl_Cancel(MPI_Request *request)
+{
+    struct request *r = request_from(*request);
+    if (!r)
+        return err_set(MPI_ERR_REQUEST, "request is %s, which cannot be cancelled",
+                       *request == MPI_REQUEST_NULL ? "MPI_REQUEST_NULL" : "not a valid handle");
+    if (r->active && !is_complete(r))
+        p2p_cancel(the_proc->p2p, r);
+    return 0;
+}

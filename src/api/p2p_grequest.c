@@ -1,0 +1,78 @@
+/* p2p_grequest.c: generalized requests: the user says when they are complete and what their status is.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "impl.h"
+#include "obj/handle.h"
+
+struct grequest {
+    struct request base; /* first */
+    MPI_Grequest_query_function *query;
+    MPI_Grequest_free_function *free;
+    MPI_Grequest_cancel_function *cancel;
+    void *extra;
+};
+
+/* The user's functions may call MPI: they run without the lock. */
+static int grequest_query(struct request *r, MPI_Status *status)
+{
+    struct grequest *g = (struct grequest *)r;
+    status_empty(status);
+    if (!g->query)
+        return 0;
+    proc_unlock(the_proc);
+    int rc = g->query(g->extra, status);
+    proc_lock(the_proc);
+    return rc;
+}
+
+static void grequest_cancel(struct request *r)
+{
+    struct grequest *g = (struct grequest *)r;
+    if (!g->cancel)
+        return;
+    proc_unlock(the_proc);
+    g->cancel(g->extra, r->complete);
+    proc_lock(the_proc);
+}
+
+static void grequest_release(struct request *r)
+{
+    struct grequest *g = (struct grequest *)r;
+    if (g->free) {
+        proc_unlock(the_proc);
+        g->free(g->extra);
+        proc_lock(the_proc);
+    }
+    r->obj.magic = MAGIC_FREED;
+    free(g);
+}
+
+static const struct request_ops grequest_ops = {.name = "generalized request",
+                                                .query = grequest_query,
+                                                .cancel = grequest_cancel,
+                                                .release = grequest_release};
+
+int impl_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                        MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
+{
+    struct grequest *g = calloc(1, sizeof(*g));
+    if (!g)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a generalized request");
+    request_setup(&g->base, the_proc->p2p, &grequest_ops);
+    g->query = query_fn;
+    g->free = free_fn;
+    g->cancel = cancel_fn;
+    g->extra = extra_state;
+    *request = request_handle(&g->base);
+    return 0;
+}
+
+int impl_Grequest_complete(struct request *request)
+{
+    if (!request || request->ops != &grequest_ops)
+        return err_set(MPI_ERR_REQUEST, "request is not a generalized request");
+    request_complete(request, 0);
+    return 0;
+}

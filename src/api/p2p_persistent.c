@@ -1,0 +1,136 @@
+/* p2p_persistent.c: a send or receive described once and started many times. Each start makes an ordinary
+ * operation and passes its result on.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "api/p2p.h"
+#include "impl.h"
+
+struct persistent_request {
+    struct request base; /* first */
+    struct p2p_call call;
+    struct request *running; /* NULL when it has ended, or was one of the shared requests */
+};
+
+static void running_ended(struct persistent_request *pr, const struct request *r)
+{
+    pr->base.source = r->source;
+    pr->base.tag = r->tag;
+    pr->base.bytes = r->bytes;
+    pr->base.cancelled = r->cancelled;
+    pr->running = NULL;
+    request_complete(&pr->base, r->error);
+}
+
+static void running_done(struct request *r)
+{
+    running_ended(r->user, r);
+}
+
+static int persistent_start(struct request *base)
+{
+    struct persistent_request *pr = (struct persistent_request *)base;
+    struct request *r;
+    base->cancelled = false;
+    atomic_store_explicit(&base->complete, 0, memory_order_relaxed);
+    int rc = p2p_call_start(&pr->call, &r);
+    if (rc != 0)
+        return rc;
+    base->active = true;
+    if (r->complete) {
+        running_ended(pr, r);
+        request_free(r);
+        return 0;
+    }
+    pr->running = r;
+    r->user = pr;
+    r->on_complete = running_done;
+    r->freed = true; /* nobody else frees it */
+    return 0;
+}
+
+static void persistent_cancel(struct request *base)
+{
+    struct persistent_request *pr = (struct persistent_request *)base;
+    if (pr->running)
+        p2p_cancel(base->p2p, pr->running);
+}
+
+static void persistent_release(struct request *base)
+{
+    struct persistent_request *pr = (struct persistent_request *)base;
+    dtype_release(pr->call.type);
+    base->obj.magic = MAGIC_FREED;
+    free(pr);
+}
+
+static const struct request_ops persistent_ops = {.name = "persistent send or receive",
+                                                  .start = persistent_start,
+                                                  .cancel = persistent_cancel,
+                                                  .release = persistent_release};
+
+static int persistent_new(enum p2p_kind kind, const void *buf, MPI_Count count, struct dtype *type, int rank,
+                          int tag, struct comm *comm, MPI_Request *request)
+{
+    struct persistent_request *pr = calloc(1, sizeof(*pr));
+    if (!pr)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a persistent request");
+    request_setup(&pr->base, comm->proc->p2p, &persistent_ops);
+    pr->base.persistent = true;
+    pr->base.active = false;
+    pr->call = (struct p2p_call){kind, (void *)(uintptr_t)buf, count, type, rank, tag, comm};
+    dtype_retain(type);
+    request_bind(&pr->base, comm);
+    *request = request_handle(&pr->base);
+    return 0;
+}
+
+int impl_Send_init(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
+                   struct comm *comm, MPI_Request *request)
+{
+    return persistent_new(P2P_SEND, buf, count, datatype, dest, tag, comm, request);
+}
+
+int impl_Ssend_init(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
+                    struct comm *comm, MPI_Request *request)
+{
+    return persistent_new(P2P_SSEND, buf, count, datatype, dest, tag, comm, request);
+}
+
+int impl_Rsend_init(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
+                    struct comm *comm, MPI_Request *request)
+{
+    return persistent_new(P2P_RSEND, buf, count, datatype, dest, tag, comm, request);
+}
+
+int impl_Bsend_init(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
+                    struct comm *comm, MPI_Request *request)
+{
+    return persistent_new(P2P_BSEND, buf, count, datatype, dest, tag, comm, request);
+}
+
+int impl_Recv_init(void *buf, MPI_Count count, struct dtype *datatype, int source, int tag, struct comm *comm,
+                   MPI_Request *request)
+{
+    return persistent_new(P2P_RECV, buf, count, datatype, source, tag, comm, request);
+}
+
+int impl_Start(MPI_Request *request)
+{
+    struct request *r = request_from(*request);
+    if (!r || !r->persistent)
+        return err_set(MPI_ERR_REQUEST, "request is not a persistent request");
+    if (r->active)
+        return err_set(MPI_ERR_REQUEST,
+                       "request was started already and has not been completed by a wait or test");
+    return r->ops->start(r);
+}
+
+int impl_Startall(int count, MPI_Request array_of_requests[])
+{
+    int rc = 0;
+    for (int i = 0; i < count && rc == 0; i++)
+        rc = impl_Start(&array_of_requests[i]);
+    return rc;
+}

@@ -1,0 +1,160 @@
+/* p2p_sendrecv.c: a send and a receive in one call; the nonblocking forms are one request over two.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "api/p2p.h"
+#include "impl.h"
+
+/* Completes when both halves have; its status is the receive's. */
+struct pair_request {
+    struct request base; /* first */
+    struct request *half[2];
+    int left;
+    int error;
+    void *copy; /* of what is sent, when the receive overwrites it */
+};
+
+static void pair_release(struct request *r)
+{
+    struct pair_request *pair = (struct pair_request *)r;
+    free(pair->copy);
+    r->obj.magic = MAGIC_FREED;
+    free(pair);
+}
+
+static const struct request_ops pair_ops = {.name = "sendrecv", .release = pair_release};
+
+static void half_ended(struct pair_request *pair, const struct request *r, bool receive)
+{
+    if (receive) {
+        pair->base.source = r->source;
+        pair->base.tag = r->tag;
+        pair->base.bytes = r->bytes;
+    }
+    if (r->error)
+        pair->error = r->error;
+    if (--pair->left == 0)
+        request_complete(&pair->base, pair->error);
+}
+
+static void half_done(struct request *r)
+{
+    struct pair_request *pair = r->user;
+    half_ended(pair, r, r == pair->half[1]);
+}
+
+static void half_watch(struct pair_request *pair, int i)
+{
+    struct request *r = pair->half[i];
+    if (r->complete) { /* perhaps one of the shared ones, which cannot point back at us */
+        half_ended(pair, r, i == 1);
+        request_free(r);
+        return;
+    }
+    r->user = pair;
+    r->on_complete = half_done;
+    r->freed = true; /* nobody else frees it */
+}
+
+static int pair_start(const struct p2p_call *send, const struct p2p_call *recv, void *copy,
+                      MPI_Request *request)
+{
+    struct pair_request *pair = calloc(1, sizeof(*pair));
+    if (!pair) {
+        free(copy);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a request");
+    }
+    struct comm *comm = send->comm;
+    request_setup(&pair->base, comm->proc->p2p, &pair_ops);
+    pair->copy = copy;
+    pair->left = 3; /* both halves and this call */
+    int rc = p2p_call_start(recv, &pair->half[1]);
+    if (rc == 0)
+        rc = p2p_call_start(send, &pair->half[0]);
+    if (rc != 0) {
+        if (pair->half[1]) {
+            p2p_cancel(comm->proc->p2p, pair->half[1]);
+            request_free(pair->half[1]);
+        }
+        pair_release(&pair->base);
+        return rc;
+    }
+    request_bind(&pair->base, comm);
+    half_watch(pair, 1);
+    half_watch(pair, 0);
+    if (--pair->left == 0)
+        request_complete(&pair->base, pair->error);
+    *request = request_handle(&pair->base);
+    return 0;
+}
+
+/* What will be sent, packed, since the receive may overwrite it meanwhile. */
+static int packed_copy(struct p2p_call *send, void **out)
+{
+    size_t len = (size_t)(send->count * send->type->size);
+    void *copy = malloc(len ? len : 1);
+    if (!copy)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a copy of %zu bytes to send", len);
+    dt_pack_all(send->type, send->count, send->buf, copy);
+    send->buf = copy;
+    send->count = (MPI_Count)len;
+    send->type = dtype_from(MPI_PACKED);
+    *out = copy;
+    return 0;
+}
+
+static int exchange(const struct p2p_call *send, const struct p2p_call *recv, MPI_Status *status)
+{
+    struct p2p *p = send->comm->proc->p2p;
+    struct request *incoming;
+    int rc = p2p_call_start(recv, &incoming);
+    if (rc != 0)
+        return rc;
+    int sent = impl_Send(send->buf, send->count, send->type, send->rank, send->tag, send->comm);
+    rc = p2p_wait(p, incoming);
+    request_status(incoming, status);
+    request_free(incoming);
+    return sent ? sent : rc;
+}
+
+int impl_Sendrecv(const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype, int dest, int sendtag,
+                  void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, int source, int recvtag,
+                  struct comm *comm, MPI_Status *status)
+{
+    struct p2p_call send = {P2P_SEND, (void *)(uintptr_t)sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    struct p2p_call recv = {P2P_RECV, recvbuf, recvcount, recvtype, source, recvtag, comm};
+    return exchange(&send, &recv, status);
+}
+
+int impl_Sendrecv_replace(void *buf, MPI_Count count, struct dtype *datatype, int dest, int sendtag,
+                          int source, int recvtag, struct comm *comm, MPI_Status *status)
+{
+    struct p2p_call send = {P2P_SEND, buf, count, datatype, dest, sendtag, comm};
+    struct p2p_call recv = {P2P_RECV, buf, count, datatype, source, recvtag, comm};
+    void *copy = NULL;
+    int rc = packed_copy(&send, &copy);
+    if (rc == 0)
+        rc = exchange(&send, &recv, status);
+    free(copy);
+    return rc;
+}
+
+int impl_Isendrecv(const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype, int dest, int sendtag,
+                   void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, int source, int recvtag,
+                   struct comm *comm, MPI_Request *request)
+{
+    struct p2p_call send = {P2P_SEND, (void *)(uintptr_t)sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    struct p2p_call recv = {P2P_RECV, recvbuf, recvcount, recvtype, source, recvtag, comm};
+    return pair_start(&send, &recv, NULL, request);
+}
+
+int impl_Isendrecv_replace(void *buf, MPI_Count count, struct dtype *datatype, int dest, int sendtag,
+                           int source, int recvtag, struct comm *comm, MPI_Request *request)
+{
+    struct p2p_call send = {P2P_SEND, buf, count, datatype, dest, sendtag, comm};
+    struct p2p_call recv = {P2P_RECV, buf, count, datatype, source, recvtag, comm};
+    void *copy = NULL;
+    int rc = packed_copy(&send, &copy);
+    return rc ? rc : pair_start(&send, &recv, copy, request);
+}

@@ -1,0 +1,151 @@
+/* net.c: opens the transports, connects peers when they are first used, and turns the crank.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/net.h"
+
+#include <stdlib.h>
+
+#include "base/cpu.h"
+#include "base/log.h"
+#include "boot/boot.h"
+#include "net/registry.h"
+
+int net_open(struct boot *boot, struct net **out)
+{
+    struct net *net = calloc(1, sizeof(*net));
+    if (!net)
+        return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
+    net->boot = boot;
+    net->rank = boot->rank;
+    net->size = boot->size;
+    net->doorbell = &net->own_doorbell;
+    net->oversubscribed = boot->nlocal > (uint32_t)cpu_allowed();
+    list_init(&net->stalled);
+    list_init(&net->hooks);
+    net->peers = calloc(net->size, sizeof(*net->peers));
+    int rc = net->peers ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a table of %u peers", net->size);
+
+    for (const struct transport_ops *const *ops = net_transports; *ops && rc == 0; ops++) {
+        struct transport *t = NULL;
+        rc = (*ops)->open(net, boot, &t);
+        if (rc == 0 && t)
+            net->transports[net->ntransports++] = t;
+    }
+    if (rc != 0) {
+        net_close(net);
+        return rc;
+    }
+    *out = net;
+    return 0;
+}
+
+void net_close(struct net *net)
+{
+    for (uint32_t i = 0; net->peers && i < net->size; i++) {
+        struct peer *peer = net->peers[i];
+        if (!peer)
+            continue;
+        peer->ops->disconnect(peer->transport, peer);
+        free(peer);
+    }
+    for (int i = net->ntransports; i-- > 0;)
+        net->transports[i]->ops->close(net->transports[i]);
+    free(net->peers);
+    free(net);
+}
+
+static struct transport *transport_for(struct net *net, uint32_t rank)
+{
+    for (int i = 0; i < net->ntransports; i++)
+        if (net->transports[i]->ops->reaches(net->transports[i], rank))
+            return net->transports[i];
+    return NULL;
+}
+
+int net_peer(struct net *net, uint32_t rank, struct peer **out)
+{
+    if (net->peers[rank]) {
+        *out = net->peers[rank];
+        return 0;
+    }
+    struct transport *t = transport_for(net, rank);
+    if (!t)
+        return err_set(
+            MPI_ERR_OTHER,
+            "no transport reaches rank %u, which runs on another node; this build moves data within one "
+            "node only (see `fishplate info --transports`)",
+            rank);
+    struct peer *peer = NULL;
+    if (posix_memalign((void **)&peer, CACHE_LINE, ALIGN_UP(sizeof(*peer), CACHE_LINE)) != 0)
+        return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", rank);
+    *peer = (struct peer){.ops = t->ops,
+                          .transport = t,
+                          .net = net,
+                          .rank = rank,
+                          .node = net->boot->node_of[rank],
+                          .local = net->boot->node_of[rank] == net->boot->node,
+                          .self = rank == net->rank};
+    list_init(&peer->pending);
+    list_init(&peer->stalled_link);
+    int rc = t->ops->connect(t, peer);
+    if (rc != 0) {
+        free(peer);
+        return rc;
+    }
+    if (net->connected)
+        net->connected(net->deliver_ctx, peer);
+    net->peers[rank] = peer;
+    *out = peer;
+    return 0;
+}
+
+void peer_queue(struct peer *peer, struct net_pending *item)
+{
+    if (!peer->stalled)
+        list_append(&peer->net->stalled, &peer->stalled_link);
+    peer->stalled = true;
+    list_append(&peer->pending, &item->link);
+}
+
+void peer_unstall(struct peer *peer)
+{
+    if (!peer->stalled || !list_empty(&peer->pending))
+        return;
+    list_remove(&peer->stalled_link);
+    peer->stalled = false;
+}
+
+/* Resumes in order until the transport is out of resources again. */
+static int peer_resume(struct peer *peer)
+{
+    int events = 0;
+    while (!list_empty(&peer->pending)) {
+        struct net_pending *item = list_entry(peer->pending.next, struct net_pending, link);
+        list_remove(&item->link);
+        int rc = item->resume(item);
+        if (rc == ERR_AGAIN) {
+            list_prepend(&peer->pending, &item->link);
+            return events;
+        }
+        events++;
+    }
+    peer_unstall(peer);
+    return events;
+}
+
+int net_progress(struct net *net)
+{
+    int events = 0;
+    for (int i = 0; i < net->ntransports; i++)
+        events += net->transports[i]->ops->poll(net->transports[i]);
+    if (unlikely(!list_empty(&net->stalled)))
+        list_foreach_safe(pos, after, &net->stalled) events +=
+            peer_resume(list_entry(pos, struct peer, stalled_link));
+    if (unlikely(!list_empty(&net->hooks)))
+        list_foreach_safe(pos, after, &net->hooks)
+        {
+            struct net_hook *hook = list_entry(pos, struct net_hook, link);
+            events += hook->progress(hook);
+        }
+    return events;
+}

@@ -1,0 +1,65 @@
+/* area.c: pieces of the node's shared memory for upper layers, by the page, from a bitmap in the segment
+ * itself. Rare: once per communicator.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+#include <string.h>
+
+#include "net/shm/shm.h"
+
+#define AREA_PAGE  4096u
+#define AREA_PAGES (SEGMENT_AREA_SIZE / AREA_PAGE)
+
+static bool page_used(const struct segment_head *h, size_t page)
+{
+    return h->area_used[page / 64] >> (page % 64) & 1;
+}
+
+static void pages_mark(struct segment_head *h, size_t first, size_t count, bool used)
+{
+    for (size_t i = first; i < first + count; i++) {
+        uint64_t bit = (uint64_t)1 << (i % 64);
+        h->area_used[i / 64] = used ? h->area_used[i / 64] | bit : h->area_used[i / 64] & ~bit;
+    }
+}
+
+static void area_lock(struct segment_head *h)
+{
+    while (atomic_exchange_explicit(&h->area_lock, 1, memory_order_acquire))
+        sched_yield();
+}
+
+static void area_unlock(struct segment_head *h)
+{
+    atomic_store_explicit(&h->area_lock, 0, memory_order_release);
+}
+
+int net_area_alloc(struct net *net, size_t len, uint64_t *offset)
+{
+    struct segment_head *h = net->area_owner;
+    size_t want = (len + AREA_PAGE - 1) / AREA_PAGE;
+    if (!h || want == 0 || want > AREA_PAGES)
+        return MPI_ERR_NO_MEM;
+    size_t run = 0, end = 0;
+    area_lock(h);
+    for (size_t page = 0; page < AREA_PAGES && run < want; page++) {
+        run = page_used(h, page) ? 0 : run + 1;
+        end = page + 1;
+    }
+    if (run == want)
+        pages_mark(h, end - want, want, true);
+    area_unlock(h);
+    if (run < want)
+        return MPI_ERR_NO_MEM;
+    *offset = (uint64_t)(end - want) * AREA_PAGE;
+    memset(net->area + *offset, 0, want * AREA_PAGE);
+    return 0;
+}
+
+void net_area_free(struct net *net, uint64_t offset, size_t len)
+{
+    struct segment_head *h = net->area_owner;
+    area_lock(h);
+    pages_mark(h, offset / AREA_PAGE, (len + AREA_PAGE - 1) / AREA_PAGE, false);
+    area_unlock(h);
+}

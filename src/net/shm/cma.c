@@ -1,0 +1,63 @@
+/* cma.c: cross-memory attach in loops, since the kernel may move less than was asked.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "net/shm/cma.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+
+#include "base/err.h"
+
+#define CHUNK ((size_t)1 << 30) /* below the kernel's limit for one call */
+
+typedef ssize_t cma_call(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+                         unsigned long);
+
+static int cma_move(cma_call *call, const char *verb, pid_t pid, char *local, uint64_t remote, size_t len)
+{
+    while (len > 0) {
+        size_t part = MIN(len, CHUNK);
+        struct iovec here = {.iov_base = local, .iov_len = part};
+        struct iovec there = {.iov_base = (void *)(uintptr_t)remote, .iov_len = part};
+        ssize_t n = call(pid, &here, 1, &there, 1, 0);
+        if (n <= 0) {
+            if (n < 0 && errno == EINTR)
+                continue;
+            return err_set(MPI_ERR_OTHER, "cannot %s %zu bytes in the memory of process %d: %s", verb, len,
+                           (int)pid, n < 0 ? strerror(errno) : "nothing was moved");
+        }
+        local += n;
+        remote += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int cma_read(pid_t pid, void *local, uint64_t remote, size_t len)
+{
+    return cma_move(process_vm_readv, "read", pid, local, remote, len);
+}
+
+int cma_write(pid_t pid, const void *local, uint64_t remote, size_t len)
+{
+    return cma_move(process_vm_writev, "write", pid, (char *)(uintptr_t)local, remote, len);
+}
+
+int cma_works(pid_t pid, uint64_t remote, uint64_t value)
+{
+    uint64_t found = ~value;
+    struct iovec here = {.iov_base = &found, .iov_len = sizeof(found)};
+    struct iovec there = {.iov_base = (void *)(uintptr_t)remote, .iov_len = sizeof(found)};
+    return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(found) && found == value;
+}
+
+void cma_permit(void)
+{
+#ifdef PR_SET_PTRACER
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0,
+          0); /* fails where Yama is absent, and is not needed there */
+#endif
+}

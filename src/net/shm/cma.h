@@ -1,0 +1,22 @@
+/* cma.h: reading and writing another process's private memory with one copy (process_vm_readv and _writev).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_SHM_CMA_H
+#define FP_NET_SHM_CMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Both return 0 or an MPI error class with a sentence. Any length. */
+int cma_read(pid_t pid, void *local, uint64_t remote, size_t len);
+int cma_write(pid_t pid, const void *local, uint64_t remote, size_t len);
+
+/* True when a real read of 8 bytes gives the value that the peer says is there: containers may deny it, and
+ * process numbers may mean different processes. */
+int cma_works(pid_t pid, uint64_t remote, uint64_t value);
+
+/* Allows peers of the same user to read us where the Yama module would not. */
+void cma_permit(void);
+
+#endif

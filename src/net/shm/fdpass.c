@@ -1,0 +1,143 @@
+/* fdpass.c: when the launcher is not ours, the node's first rank creates the shared memory and hands its
+ * descriptor to the others through a socket in the abstract name space: no file to leave behind, no right to
+ * ptrace needed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "boot/boot.h"
+#include "net/shm/segment.h"
+
+#define PASS_TIMEOUT_MS 60000
+
+static socklen_t pass_address(const struct boot *boot, struct sockaddr_un *address)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "fishplate-%u-%s-%u",
+                     (unsigned)getuid(), boot->job, boot->node);
+    n = MIN(n, (int)sizeof(address->sun_path) - 2);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int pass_listen(const struct boot *boot, int *out)
+{
+    struct sockaddr_un address;
+    socklen_t len = pass_address(boot, &address);
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (s < 0 || bind(s, (struct sockaddr *)&address, len) != 0 || listen(s, (int)boot->nlocal) != 0) {
+        int why = errno;
+        if (s >= 0)
+            close(s);
+        return err_set(MPI_ERR_OTHER, "cannot open a local socket to share memory on %s: %s", boot->host,
+                       strerror(why));
+    }
+    *out = s;
+    return 0;
+}
+
+static bool same_user(int socket)
+{
+    struct ucred who;
+    socklen_t len = sizeof(who);
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.uid == getuid();
+}
+
+static int pass_one(int socket, int fd)
+{
+    char byte = 1;
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    return sendmsg(socket, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+static int pass_receive(int socket, int *fd)
+{
+    char byte;
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)};
+    struct pollfd ready = {.fd = socket, .events = POLLIN};
+    if (poll(&ready, 1, PASS_TIMEOUT_MS) != 1 || recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1)
+        return -1;
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+        return -1;
+    memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+    return 0;
+}
+
+static int pass_to_all(const struct boot *boot, int listener, int fd)
+{
+    for (uint32_t served = 1; served < boot->nlocal;) {
+        struct pollfd ready = {.fd = listener, .events = POLLIN};
+        if (poll(&ready, 1, PASS_TIMEOUT_MS) != 1)
+            return err_set(MPI_ERR_OTHER,
+                           "only %u of the %u ranks on %s came for the node's shared memory within %d s",
+                           served, boot->nlocal, boot->host, PASS_TIMEOUT_MS / 1000);
+        int s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (s < 0)
+            continue;
+        if (same_user(s) && pass_one(s, fd) == 0)
+            served++;
+        close(s);
+    }
+    return 0;
+}
+
+static int pass_fetch(const struct boot *boot, int *fd)
+{
+    struct sockaddr_un address;
+    socklen_t len = pass_address(boot, &address);
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int rc = 0;
+    if (s < 0 || connect(s, (struct sockaddr *)&address, len) != 0 || !same_user(s) ||
+        pass_receive(s, fd) != 0)
+        rc = err_set(
+            MPI_ERR_OTHER,
+            "rank %u on %s could not get the node's shared memory from rank %u: %s. Do all ranks of the node "
+            "share a network name space and a user?",
+            boot->rank, boot->host, boot->local_ranks[0], strerror(errno));
+    if (s >= 0)
+        close(s);
+    return rc;
+}
+
+int fdpass_exchange(struct boot *boot, int *fd)
+{
+    int listener = -1, rc = 0;
+    if (boot->local_rank == 0) {
+        *fd = memfd_create("fishplate", MFD_CLOEXEC);
+        if (*fd < 0)
+            return err_set(MPI_ERR_NO_MEM, "cannot create shared memory: %s", strerror(errno));
+        rc = pass_listen(boot, &listener);
+    }
+    int fence = boot_fence(boot); /* every node's first rank listens now; taken by all, also after an error */
+    rc = rc ? rc : fence;
+    if (rc == 0)
+        rc = boot->local_rank == 0 ? pass_to_all(boot, listener, *fd) : pass_fetch(boot, fd);
+    if (listener >= 0)
+        close(listener);
+    return rc;
+}

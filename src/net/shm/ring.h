@@ -1,0 +1,186 @@
+/* ring.h: the queue through which the ranks of a node send frames to one of them. One line-sized slot a
+ * frame, filled by the sender and only read by the receiver; a sequence number in the slot says that it is
+ * full. Payload that does not fit into the slot lies in a ring of lines beside it, so that payload bytes can
+ * never be mistaken for a sequence number. Both rings are reserved by one compare-and-swap, both are given
+ * back by one store.
+ *
+ *   - 8 bytes of payload cost one cache line from sender to receiver: the slot.
+ *   - The receiver looks at one slot, however many ranks there are.
+ *   - The sender looks at the receiver's head only when its own copy says "full".
+ *   - All-zero memory is an empty ring, so a rank may send before the receiver has started.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_SHM_RING_H
+#define FP_NET_SHM_RING_H
+
+#include <stdatomic.h>
+
+#include "base/copy.h"
+#include "base/err.h"
+#include "base/util.h"
+#include "net/transport.h"
+
+#define RING_SLOTS      1024u
+#define RING_INLINE_MAX 32u
+#define RING_SENDERS    4096u /* sender numbers fit into 12 bits, frame lengths into 20 */
+#define RING_FRAME_MAX  ((1u << 20) - 1)
+
+struct ring_slot {
+    _Atomic uint32_t sequence; /* position of the frame + 1, once it is all there */
+    uint32_t meta;             /* length << 12 | sender */
+    struct frame_header header;
+    union {
+        char bytes[RING_INLINE_MAX];
+        struct {
+            uint32_t start, end; /* lines in the data ring */
+        } lines;
+    } u;
+};
+_Static_assert(sizeof(struct ring_slot) == CACHE_LINE, "a slot is one cache line");
+
+/* Positions are two 32-bit counters in one word: slots << 32 | data lines. They only grow and may wrap. */
+struct ring {
+    _Alignas(CACHE_LINE) _Atomic uint64_t tail; /* senders reserve here */
+    _Alignas(CACHE_LINE) _Atomic uint64_t head; /* the receiver gives back here */
+    _Alignas(CACHE_LINE) struct ring_slot slots[RING_SLOTS];
+    /* the data ring follows */
+};
+
+struct ring_sender {
+    struct ring *ring;
+    char *data;
+    uint64_t head;       /* last seen */
+    uint32_t data_lines; /* size of the data ring, a power of two */
+    uint32_t id;
+    bool alone; /* nobody else sends here: no compare-and-swap needed */
+};
+
+struct ring_receiver {
+    struct ring *ring;
+    char *data;
+    uint64_t published;
+    uint32_t slot, line; /* consumed so far */
+    uint32_t data_lines;
+};
+
+static inline char *ring_data(struct ring *r)
+{
+    return (char *)(r + 1);
+}
+
+static inline uint64_t ring_position(uint32_t slots, uint32_t lines)
+{
+    return (uint64_t)slots << 32 | lines;
+}
+
+static inline bool ring_fits(uint64_t head, uint32_t slot, uint32_t end, uint32_t data_lines)
+{
+    return slot - (uint32_t)(head >> 32) < RING_SLOTS && end - (uint32_t)head <= data_lines;
+}
+
+/* Reserves one slot and room for len bytes. Returns the slot, its position and where the payload goes, or
+ * NULL. */
+static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, uint32_t *position,
+                                             char **payload)
+{
+    uint64_t tail = atomic_load_explicit(&s->ring->tail, memory_order_relaxed);
+    uint32_t slot, start, end;
+    for (;;) {
+        slot = (uint32_t)(tail >> 32);
+        start = end = (uint32_t)tail;
+        if (len > RING_INLINE_MAX) {
+            uint32_t need = (uint32_t)((len + CACHE_LINE - 1) / CACHE_LINE);
+            uint32_t to_edge = s->data_lines - (start & (s->data_lines - 1));
+            if (need > to_edge)
+                start += to_edge;
+            end = start + need;
+        }
+        if (unlikely(!ring_fits(s->head, slot, end, s->data_lines))) {
+            s->head = atomic_load_explicit(&s->ring->head, memory_order_acquire);
+            if (!ring_fits(s->head, slot, end, s->data_lines))
+                return NULL;
+        }
+        uint64_t next = ring_position(slot + 1, end);
+        if (s->alone) {
+            atomic_store_explicit(&s->ring->tail, next, memory_order_relaxed);
+            break;
+        }
+        if (atomic_compare_exchange_weak_explicit(&s->ring->tail, &tail, next, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            break;
+    }
+    struct ring_slot *rs = &s->ring->slots[slot % RING_SLOTS];
+    *position = slot;
+    if (len > RING_INLINE_MAX) {
+        rs->u.lines.start = start;
+        rs->u.lines.end = end;
+        *payload = s->data + (size_t)(start & (s->data_lines - 1)) * CACHE_LINE;
+    } else {
+        *payload = rs->u.bytes;
+    }
+    return rs;
+}
+
+/* Makes the frame visible; everything written before belongs to it. `len` may be less than was reserved, as
+ * long as both lie on the same side of RING_INLINE_MAX. */
+static inline void ring_publish(struct ring_sender *s, struct ring_slot *slot, uint32_t position,
+                                const struct frame_header *header, size_t len)
+{
+    slot->meta = (uint32_t)len << 12 | s->id;
+    slot->header = *header;
+    atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
+}
+
+static inline int ring_send(struct ring_sender *s, const struct frame_header *header, const void *payload,
+                            size_t len)
+{
+    uint32_t position;
+    char *room;
+    struct ring_slot *slot = ring_reserve(s, len, &position, &room);
+    if (unlikely(!slot))
+        return ERR_AGAIN;
+    copy_bytes(room, payload, len);
+    ring_publish(s, slot, position, header, len);
+    return 0;
+}
+
+/* The next frame, or NULL. It stays valid until ring_consume. */
+static inline const struct ring_slot *ring_peek(struct ring_receiver *r, const char **payload, size_t *len,
+                                                uint32_t *sender)
+{
+    const struct ring_slot *slot = &r->ring->slots[r->slot % RING_SLOTS];
+    if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != r->slot + 1)
+        return NULL;
+    *len = slot->meta >> 12;
+    *sender = slot->meta & (RING_SENDERS - 1);
+    *payload = slot->u.bytes;
+    if (*len > RING_INLINE_MAX)
+        *payload = r->data + (size_t)(slot->u.lines.start & (r->data_lines - 1)) * CACHE_LINE;
+    return slot;
+}
+
+static inline void ring_give_back(struct ring_receiver *r)
+{
+    r->published = ring_position(r->slot, r->line);
+    atomic_store_explicit(&r->ring->head, r->published, memory_order_release);
+}
+
+static inline void ring_consume(struct ring_receiver *r, const struct ring_slot *slot, size_t len)
+{
+    if (len > RING_INLINE_MAX)
+        r->line = slot->u.lines.end;
+    r->slot++;
+    /* Giving back costs the senders a cache miss each: do it by the quarter. */
+    if (r->slot - (uint32_t)(r->published >> 32) >= RING_SLOTS / 4 ||
+        r->line - (uint32_t)r->published >= r->data_lines / 4)
+        ring_give_back(r);
+}
+
+/* When there is nothing to do, what was consumed is given back: a sender may wait for a large piece. */
+static inline void ring_idle(struct ring_receiver *r)
+{
+    if (r->published != ring_position(r->slot, r->line))
+        ring_give_back(r);
+}
+
+#endif

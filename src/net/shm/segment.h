@@ -1,0 +1,63 @@
+/* segment.h: the memory that the ranks of one node share: who is there, their doorbells, their rings, and an
+ * area for upper layers. It is one memfd, so nothing ever lies in /dev/shm and its size limit does not
+ * matter; pages that are never used cost nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_SHM_SEGMENT_H
+#define FP_NET_SHM_SEGMENT_H
+
+#include "net/net.h"
+#include "net/shm/ring.h"
+
+#define SEGMENT_CPUS      1024
+#define SEGMENT_AREA_SIZE (32u << 20)
+
+/* What a rank tells the others about itself, before it counts as arrived. */
+struct segment_rank {
+    _Atomic uint32_t present;
+    int32_t pid;
+    uint64_t probe_address; /* where in its private memory peers can try to read... */
+    uint64_t probe_value;   /* ...and what they should find */
+    uint32_t fence;         /* senders must order their stores before they look for sleepers */
+    uint64_t cpus[SEGMENT_CPUS / 64];
+    _Alignas(CACHE_LINE) struct doorbell doorbell;
+    _Alignas(CACHE_LINE) struct ring ring; /* the data ring follows */
+};
+
+struct segment_head {
+    _Atomic uint32_t settings; /* of the first rank to come: all must agree */
+    _Atomic uint32_t arrived;  /* futex */
+    _Alignas(CACHE_LINE) _Atomic uint32_t area_lock;
+    uint64_t area_used[SEGMENT_AREA_SIZE / 4096 / 64]; /* one bit a page */
+};
+
+struct segment {
+    struct segment_head *head;
+    char *ranks; /* nlocal blocks of rank_size bytes */
+    char *area;
+    size_t size, rank_size;
+    uint32_t nlocal, data_lines;
+    int fd;
+};
+
+/* Maps the segment of my node (from the launcher, or passed from the node's first rank) and checks that all
+ * ranks use the same settings. */
+int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out);
+void segment_close(struct segment *s);
+
+static inline struct segment_rank *segment_rank(const struct segment *s, uint32_t local_rank)
+{
+    return (struct segment_rank *)(s->ranks + s->rank_size * local_rank);
+}
+
+/* Announces this rank and waits for the others; the error names those that did not come. */
+int segment_arrive(struct segment *s, struct boot *boot);
+
+/* Processors that the node's ranks may use, all together. */
+uint32_t segment_cpus(const struct segment *s);
+
+/* fdpass.c: the node's first rank hands the segment to the others through a socket; for launchers that do
+ * not. */
+int fdpass_exchange(struct boot *boot, int *fd);
+
+#endif

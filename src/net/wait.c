@@ -1,0 +1,114 @@
+/* wait.c: polite waiting. Spin while that is cheap, yield while others may need the processor, then sleep on
+ * the doorbell, which every transport rings once it is armed. With more ranks than processors nobody spins.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/cpu.h"
+#include "base/tunable.h"
+#include "net/net.h"
+
+static TUNABLE_INT(
+    spin_us, "SPIN_US", 1000, 0, 100000000,
+    "Microseconds a waiting rank polls before it sleeps, when every rank has a processor of its own.");
+static TUNABLE_INT(
+    yields, "YIELDS", 24, 0, 1000000,
+    "Times a waiting rank gives its processor away before it sleeps, when ranks share processors.");
+
+static COUNTER(sleeps, "net_sleeps", "Times a waiting thread went to sleep on the doorbell.");
+
+#define POLLS_PER_LOOK 64 /* idle polls between two looks at the clock */
+
+void net_doorbell_ring(struct doorbell *bell)
+{
+    atomic_fetch_add_explicit(&bell->rings, 1, memory_order_release);
+    syscall(SYS_futex, &bell->rings, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void net_ring_self(struct net *net)
+{
+    if (unlikely(atomic_load_explicit(&net->doorbell->sleepers, memory_order_relaxed) != 0))
+        net_doorbell_ring(net->doorbell);
+}
+
+/* Sleeps until the doorbell rings, unless something arrived while we were arming. The futex is shared between
+ * processes. While sends wait for room in a peer's ring the nap is short: nobody rings when room appears. */
+static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
+{
+    static const struct timespec nap = {.tv_nsec = 50000};
+    struct doorbell *bell = net->doorbell;
+    uint32_t before = atomic_load_explicit(&bell->rings, memory_order_acquire);
+    atomic_fetch_add_explicit(&bell->sleepers, 1, memory_order_seq_cst);
+
+    bool quiet = true;
+    for (int i = 0; i < net->ntransports; i++)
+        quiet &= net->transports[i]->ops->arm(net->transports[i]);
+    if (quiet && !(w->ready && w->ready(w->arg))) {
+        const struct timespec *limit = list_empty(&net->stalled) ? NULL : &nap;
+        counter_add(&sleeps, 1);
+        if (net->lock)
+            biglock_drop(net->lock);
+        syscall(SYS_futex, &bell->rings, FUTEX_WAIT, before, limit, NULL, 0);
+        if (net->lock)
+            biglock_take(net->lock);
+    }
+    for (int i = 0; i < net->ntransports; i++)
+        net->transports[i]->ops->disarm(net->transports[i]);
+    atomic_fetch_sub_explicit(&bell->sleepers, 1, memory_order_relaxed);
+}
+
+static void idle_shared(struct net *net, struct net_waiter *w)
+{
+    if (w->idle <= (unsigned)yields.value) {
+        if (net->lock)
+            biglock_drop(net->lock);
+        sched_yield();
+        if (net->lock)
+            biglock_take(net->lock);
+    } else {
+        sleep_on_doorbell(net, w);
+    }
+}
+
+static void idle_alone(struct net *net, struct net_waiter *w)
+{
+    cpu_relax();
+    if (w->idle % POLLS_PER_LOOK != 0)
+        return;
+    if (net->lock)
+        biglock_share(net->lock);
+    uint64_t now = clock_ns();
+    if (w->since == 0)
+        w->since = now;
+    else if (now - w->since >= (uint64_t)spin_us.value * 1000)
+        sleep_on_doorbell(net, w);
+}
+
+void net_wait_step(struct net *net, struct net_waiter *w)
+{
+    if (net_progress(net) > 0) {
+        w->idle = 0;
+        w->since = 0;
+        if (unlikely(net->lock != NULL))
+            biglock_share(net->lock);
+        return;
+    }
+    w->idle++;
+    if (unlikely(net->oversubscribed))
+        idle_shared(net, w);
+    else
+        idle_alone(net, w);
+}
+
+void net_wait(struct net *net, const _Atomic int *flag)
+{
+    struct net_waiter w = {0};
+    while (atomic_load_explicit(flag, memory_order_acquire) == 0)
+        net_wait_step(net, &w);
+}

@@ -1,0 +1,25 @@
+/* bsend.h: buffered sends: the user's attached buffer (or memory of our own, MPI_BUFFER_AUTOMATIC) from which
+ * messages leave when they can.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_BSEND_H
+#define FP_P2P_BSEND_H
+
+#include "p2p/p2p.h"
+
+struct bsend_pool;
+
+/* buffer may be MPI_BUFFER_AUTOMATIC. */
+int bsend_attach(struct p2p *p, void *buffer, MPI_Count size, struct bsend_pool **out);
+
+/* Waits until every message has left, then forgets the pool. Gives back what was attached. */
+void bsend_detach(struct bsend_pool *pool, void **buffer, MPI_Count *size);
+
+/* Copies the message and sends it; MPI_ERR_BUFFER when there is no room. */
+int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
+               struct envelope env);
+
+void bsend_flush(struct bsend_pool *pool);
+int bsend_iflush(struct bsend_pool *pool, struct request **out);
+
+#endif

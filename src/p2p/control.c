@@ -1,0 +1,43 @@
+/* control.c: answers and hand-shakes of protocols. They are sent from inside the delivery of a frame and must
+ * never wait, so one that finds no room is copied and queued behind what waits for that peer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/engine.h"
+
+#include <string.h>
+
+struct control {
+    struct net_pending pending;
+    struct p2p *p2p;
+    struct peer *to;
+    struct frame_header header;
+    size_t len;
+    char payload[64];
+};
+
+static int control_resume(struct net_pending *item)
+{
+    struct control *c = container_of(item, struct control, pending);
+    int rc = c->to->ops->send(c->to, &c->header, c->payload, c->len);
+    if (rc == ERR_AGAIN)
+        return rc;
+    pool_put(&c->p2p->controls, c);
+    return 0;
+}
+
+void control_send(struct p2p *p, struct peer *to, const struct frame_header *header, const void *payload,
+                  size_t len)
+{
+    if (likely(peer_send(to, header, payload, len) == 0))
+        return;
+    if (p->controls.item_size == 0)
+        pool_init(&p->controls, sizeof(struct control), 64);
+    struct control *c = pool_get(&p->controls);
+    CHECK(c != NULL, "out of memory for a control message");
+    CHECK(len <= sizeof(c->payload), "a control message is too long");
+    *c =
+        (struct control){.pending.resume = control_resume, .p2p = p, .to = to, .header = *header, .len = len};
+    if (len)
+        memcpy(c->payload, payload, len);
+    peer_queue(to, &c->pending);
+}

@@ -1,0 +1,83 @@
+/* eager.c: messages whose data travels with the envelope, in one frame (Liu 3.2). A synchronous one is
+ * acknowledged when it is matched.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "p2p/engine.h"
+
+static inline struct envelope envelope_of(const struct frame_header *h)
+{
+    return (struct envelope){.context = h->context, .source = h->source, .tag = h->tag};
+}
+
+static void acknowledge(struct p2p *p, struct peer *to, uint64_t cookie)
+{
+    struct frame_header ack = {.kind = FRAME_ACK, .word = cookie};
+    control_send(p, to, &ack, NULL, 0);
+}
+
+static inline struct p2p_request *take_posted(struct p2p *p, struct envelope env)
+{
+    struct match_entry *e = posted_find(&p->posted, env);
+    if (!e)
+        return NULL;
+    posted_remove(&p->posted, e);
+    return container_of(e, struct p2p_request, match);
+}
+
+static void keep_for_later(struct p2p *p, struct peer *from, const struct frame_header *h,
+                           const void *payload, size_t len)
+{
+    struct message *m = message_new(p, from, h, len);
+    m->length = len;
+    m->cookie = h->kind == FRAME_EAGER_SYNC ? h->word : 0;
+    copy_bytes(m->payload, payload, len);
+}
+
+void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                   size_t len)
+{
+    struct envelope env = envelope_of(h);
+    struct p2p_request *r = take_posted(p, env);
+    if (unlikely(!r)) {
+        keep_for_later(p, from, h, payload, len);
+        return;
+    }
+    int rc = recv_matched(r, env, len);
+    recv_copy(r, payload, len);
+    request_complete(&r->base, rc);
+}
+
+void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                        size_t len)
+{
+    struct envelope env = envelope_of(h);
+    struct p2p_request *r = take_posted(p, env);
+    if (!r) {
+        keep_for_later(p, from, h, payload, len);
+        return;
+    }
+    acknowledge(p, from, h->word);
+    int rc = recv_matched(r, env, len);
+    recv_copy(r, payload, len);
+    request_complete(&r->base, rc);
+}
+
+void eager_take(struct p2p *p, struct p2p_request *r, struct message *m)
+{
+    if (m->kind == FRAME_EAGER_SYNC)
+        acknowledge(p, m->from, m->cookie);
+    int rc = recv_matched(r, m->match.env, m->length);
+    recv_copy(r, m->payload, m->length);
+    request_complete(&r->base, rc);
+}
+
+void ack_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
+{
+    (void)from;
+    struct p2p_request *r = ids_find(&p->ids, h->word);
+    CHECK(r != NULL, "an acknowledgement arrived for a send that does not exist");
+    ids_remove(&p->ids, h->word);
+    request_complete(&r->base, 0);
+}

@@ -1,0 +1,15 @@
+/* envelope.h: the part of a message that matching sees.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_ENVELOPE_H
+#define FP_P2P_ENVELOPE_H
+
+#include <stdint.h>
+
+struct envelope {
+    uint32_t context;
+    int32_t source; /* sender's rank in the communicator; MPI_ANY_SOURCE in a receive */
+    int32_t tag;    /* MPI_ANY_TAG in a receive */
+};
+
+#endif

@@ -1,0 +1,158 @@
+/* match.c: the slow half of matching: growth, wildcards, removal.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/match.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+
+#define FIRST_BUCKETS 256u
+#define LOAD_MAX      2u /* entries per bucket before the tables double */
+
+static struct list *buckets_new(uint32_t n)
+{
+    struct list *b = malloc(n * sizeof(*b));
+    for (uint32_t i = 0; b && i < n; i++)
+        list_init(&b[i]);
+    return b;
+}
+
+int match_open(struct match_table *t)
+{
+    *t = (struct match_table){.nbuckets = FIRST_BUCKETS};
+    for (int way = 0; way < MATCH_WAYS; way++) {
+        t->buckets[way] = buckets_new(t->nbuckets);
+        if (!t->buckets[way]) {
+            match_close(t);
+            return err_set(MPI_ERR_NO_MEM, "out of memory for message matching");
+        }
+    }
+    return 0;
+}
+
+void match_close(struct match_table *t)
+{
+    for (int way = 0; way < MATCH_WAYS; way++)
+        free(t->buckets[way]);
+}
+
+static void hang(struct match_table *t, struct match_entry *e, int way)
+{
+    uint32_t hash = match_hash(envelope_as(e->env, way));
+    list_append(&t->buckets[way][hash & (t->nbuckets - 1)], &e->link[way]);
+}
+
+static struct match_entry *entry_of(struct list *node, int way)
+{
+    return (struct match_entry *)(node - way);
+}
+
+/* Doubling keeps the order within each new bucket, since old buckets are emptied front to back and two
+ * entries with the same key come from the same bucket. Out of memory is no error: the buckets only get
+ * longer. */
+static void grow_way(struct match_table *t, int way, uint32_t old, struct list *fresh)
+{
+    struct list *from = t->buckets[way];
+    t->buckets[way] = fresh;
+    for (uint32_t i = 0; i < old; i++)
+        list_foreach_safe(pos, after, &from[i]) hang(t, entry_of(pos, way), way);
+    free(from);
+}
+
+static void grow(struct match_table *t)
+{
+    struct list *fresh[MATCH_WAYS] = {0};
+    uint32_t old = t->nbuckets;
+    for (int way = 0; way < MATCH_WAYS; way++) {
+        fresh[way] = buckets_new(old * 2);
+        if (!fresh[way]) {
+            while (way-- > 0)
+                free(fresh[way]);
+            return;
+        }
+    }
+    t->nbuckets = old * 2;
+    for (int way = 0; way < MATCH_WAYS; way++)
+        grow_way(t, way, old, fresh[way]);
+}
+
+void posted_add(struct match_table *t, struct match_entry *e)
+{
+    if (unlikely(t->count >= t->nbuckets * LOAD_MAX))
+        grow(t);
+    int way = match_way(e->env);
+    hang(t, e, way);
+    t->ways[way]++;
+    t->count++;
+    e->posted = true;
+}
+
+void posted_remove(struct match_table *t, struct match_entry *e)
+{
+    int way = match_way(e->env);
+    list_remove(&e->link[way]);
+    t->ways[way]--;
+    t->count--;
+    e->posted = false;
+}
+
+struct match_entry *posted_find_wild(struct match_table *t, struct envelope env)
+{
+    struct match_entry *best = NULL;
+    for (int way = 0; way < MATCH_WAYS; way++) {
+        if (t->ways[way] == 0)
+            continue;
+        struct match_entry *e = match_first(t, envelope_as(env, way), way);
+        if (e && (!best || e->order < best->order))
+            best = e;
+    }
+    return best;
+}
+
+void unexpected_add(struct match_table *t, struct match_entry *e)
+{
+    if (unlikely(t->count >= t->nbuckets * LOAD_MAX))
+        grow(t);
+    hang(t, e, MATCH_EXACT);
+    for (int way = 1; t->wild && way < MATCH_WAYS; way++)
+        hang(t, e, way);
+    t->count++;
+}
+
+void unexpected_remove(struct match_table *t, struct match_entry *e)
+{
+    for (int way = 0; way < (t->wild ? MATCH_WAYS : 1); way++)
+        list_remove(&e->link[way]);
+    t->count--;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    uint64_t x = (*(struct match_entry *const *)a)->order, y = (*(struct match_entry *const *)b)->order;
+    return x < y ? -1 : x > y;
+}
+
+/* The program's first wildcard: what already waits is hung under the wildcard keys, oldest first. */
+static void become_wild(struct match_table *t)
+{
+    struct match_entry **waiting = malloc((t->count + 1) * sizeof(*waiting));
+    CHECK(waiting != NULL, "out of memory for message matching");
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->nbuckets; i++)
+        list_foreach(pos, &t->buckets[MATCH_EXACT][i]) waiting[n++] = entry_of(pos, MATCH_EXACT);
+    qsort(waiting, n, sizeof(*waiting), by_order);
+    for (uint32_t i = 0; i < n; i++)
+        for (int way = 1; way < MATCH_WAYS; way++)
+            hang(t, waiting[i], way);
+    free(waiting);
+    t->wild = true;
+}
+
+struct match_entry *unexpected_find(struct match_table *t, struct envelope env)
+{
+    int way = match_way(env);
+    if (way != MATCH_EXACT && !t->wild)
+        become_wild(t);
+    return t->count ? match_first(t, env, way) : NULL;
+}

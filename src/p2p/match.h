@@ -1,0 +1,98 @@
+/* match.h: finding the partner of a message. Entries hang in hash buckets by (context, source, tag), so that
+ * the cost does not depend on how many receives are posted or how many messages wait.
+ *
+ * A posted receive hangs under its own key, wildcards included; an arriving message looks under at most four
+ * keys, and only under those for which a receive is posted. A waiting (unexpected) message hangs under its
+ * full key and, once the program has ever used a wildcard, under the three keys a wildcard receive may ask
+ * for. Where several match, the oldest wins: MPI's order.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_MATCH_H
+#define FP_P2P_MATCH_H
+
+#include <mpi.h>
+
+#include "base/list.h"
+#include "p2p/envelope.h"
+
+enum { MATCH_EXACT, MATCH_ANY_SOURCE, MATCH_ANY_TAG, MATCH_ANY, MATCH_WAYS };
+
+struct match_entry {
+    struct list link[MATCH_WAYS];
+    struct envelope env;
+    uint64_t order;
+    bool posted; /* a receive that hangs in the table */
+};
+
+struct match_table {
+    struct list
+        *buckets[MATCH_WAYS];  /* one hash table a kind of key; entry link[way] hangs in buckets[way] */
+    uint32_t nbuckets;         /* of each, a power of two */
+    uint32_t count;            /* entries */
+    uint32_t ways[MATCH_WAYS]; /* posted receives of each kind */
+    bool wild;                 /* unexpected: entries hang under the wildcard keys too */
+};
+
+int match_open(struct match_table *t);
+void match_close(struct match_table *t);
+
+static inline int match_way(struct envelope env)
+{
+    return (env.source == MPI_ANY_SOURCE ? MATCH_ANY_SOURCE : 0) +
+           (env.tag == MPI_ANY_TAG ? MATCH_ANY_TAG : 0);
+}
+
+static inline uint32_t match_hash(struct envelope env)
+{
+    uint64_t h = ((uint64_t)env.context << 32 | (uint32_t)env.tag) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32) + (uint64_t)(uint32_t)env.source * 0xc2b2ae3d27d4eb4fu;
+    return (uint32_t)(h >> 32);
+}
+
+static inline bool envelope_equal(struct envelope a, struct envelope b)
+{
+    return a.context == b.context && a.source == b.source && a.tag == b.tag;
+}
+
+/* The same envelope as a receive with this kind of wildcard would name it. */
+static inline struct envelope envelope_as(struct envelope env, int way)
+{
+    if (way & MATCH_ANY_SOURCE)
+        env.source = MPI_ANY_SOURCE;
+    if (way & MATCH_ANY_TAG)
+        env.tag = MPI_ANY_TAG;
+    return env;
+}
+
+/* Posted receives. */
+void posted_add(struct match_table *t, struct match_entry *e);
+void posted_remove(struct match_table *t, struct match_entry *e);
+struct match_entry *posted_find_wild(struct match_table *t, struct envelope env);
+
+static inline struct match_entry *match_first(struct match_table *t, struct envelope key, int way)
+{
+    struct list *head = &t->buckets[way][match_hash(key) & (t->nbuckets - 1)];
+    list_foreach(pos, head)
+    {
+        struct match_entry *e = (struct match_entry *)(pos - way); /* link is the entry's first member */
+        if (likely(envelope_equal(envelope_as(e->env, way), key)))
+            return e;
+    }
+    return NULL;
+}
+
+/* The oldest posted receive that takes this message, or NULL. Not removed. */
+static inline struct match_entry *posted_find(struct match_table *t, struct envelope env)
+{
+    if (likely(t->ways[MATCH_EXACT] == t->count))
+        return t->count ? match_first(t, env, 0) : NULL;
+    return posted_find_wild(t, env);
+}
+
+/* Unexpected messages. */
+void unexpected_add(struct match_table *t, struct match_entry *e);
+void unexpected_remove(struct match_table *t, struct match_entry *e);
+/* The oldest message this receive (with wildcards) takes, or NULL. Not removed. */
+struct match_entry *unexpected_find(struct match_table *t, struct envelope env);
+
+#endif

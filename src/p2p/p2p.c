@@ -1,0 +1,139 @@
+/* p2p.c: the engine's life, the place where frames come in, and waiting.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/p2p.h"
+
+#include <stdlib.h>
+
+#include "base/tunable.h"
+#include "p2p/engine.h"
+
+static TUNABLE_SIZE(
+    eager_max, "EAGER_MAX", 8 * 1024, 64, 512 * 1024,
+    "Largest message that is sent at once, without asking the receiver; at most one frame of the transport.");
+
+static void deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
+                    size_t len)
+{
+    struct p2p *p = ctx;
+    if (likely(h->kind == FRAME_EAGER)) {
+        eager_arrived(p, from, h, payload, len);
+        return;
+    }
+    switch (h->kind) {
+    case FRAME_EAGER_SYNC:
+        eager_sync_arrived(p, from, h, payload, len);
+        break;
+    case FRAME_ACK:
+        ack_arrived(p, from, h);
+        break;
+    case FRAME_RTS:
+        rts_arrived(p, from, h, payload, len);
+        break;
+    case FRAME_CTS:
+        cts_arrived(p, from, h, payload, len);
+        break;
+    case FRAME_PIECE:
+        piece_arrived(p, from, h, payload, len);
+        break;
+    case FRAME_FIN:
+        fin_arrived(p, from, h);
+        break;
+    case FRAME_CANCEL:
+        cancel_arrived(p, from, h);
+        break;
+    case FRAME_CANCELLED:
+        cancelled_arrived(p, from, h);
+        break;
+    default:
+        err_panic(__FILE__, __LINE__,
+                  "a frame of an unknown kind arrived; do all ranks use the same version?");
+    }
+}
+
+static void connected(void *ctx, struct peer *peer)
+{
+    (void)ctx;
+    peer->eager_max = MIN((uint64_t)eager_max.value, peer->caps.frame_max);
+}
+
+static void sent_release(struct request *r)
+{
+    (void)r; /* shared by many operations */
+}
+
+static const struct request_ops sent_ops = {.name = "send", .release = sent_release};
+static const struct request_ops no_proc_ops = {.name = "receive", .release = sent_release};
+
+int p2p_open(struct net *net, struct p2p **out)
+{
+    struct p2p *p = calloc(1, sizeof(*p));
+    if (!p)
+        return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
+    int rc = match_open(&p->posted);
+    rc = rc ? rc : match_open(&p->unexpected);
+    if (rc != 0) {
+        free(p);
+        return rc;
+    }
+    p->net = net;
+    pool_init(&p->requests, sizeof(struct p2p_request), 64);
+    pool_init(&p->messages, sizeof(struct message) + MESSAGE_SMALL, 64);
+    request_setup(&p->sent, p, &sent_ops);
+    p->sent.complete = 1;
+    request_setup(&p->no_proc, p, &no_proc_ops);
+    p->no_proc.complete = 1;
+    p->no_proc.source = MPI_PROC_NULL;
+    net->deliver = deliver;
+    net->connected = connected;
+    net->deliver_ctx = p;
+    *out = p;
+    return 0;
+}
+
+/* Messages nobody received are dropped here. */
+static void drop_unexpected(struct match_table *t)
+{
+    for (uint32_t i = 0; i < t->nbuckets; i++)
+        list_foreach_safe(pos, after, &t->buckets[MATCH_EXACT][i])
+            message_free(message_of((struct match_entry *)pos));
+}
+
+void p2p_close(struct p2p *p)
+{
+    drop_unexpected(&p->unexpected);
+    match_close(&p->posted);
+    match_close(&p->unexpected);
+    pool_destroy(&p->requests);
+    pool_destroy(&p->messages);
+    pool_destroy(&p->controls);
+    ids_close(&p->ids);
+    free(p);
+}
+
+void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm))
+{
+    p->drop_comm = drop;
+}
+
+struct request *p2p_sent(struct p2p *p)
+{
+    return &p->sent;
+}
+
+struct request *p2p_no_proc(struct p2p *p)
+{
+    return &p->no_proc;
+}
+
+struct net *p2p_net(struct p2p *p)
+{
+    return p->net;
+}
+
+int p2p_wait(struct p2p *p, struct request *r)
+{
+    if (atomic_load_explicit(&r->complete, memory_order_acquire) == 0)
+        net_wait(p->net, &r->complete);
+    return r->error;
+}

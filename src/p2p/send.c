@@ -1,0 +1,138 @@
+/* send.c: starting a send: eager when it fits into one frame, rendezvous otherwise. The blocking eager send
+ * of one block is decided here and is one call into the transport.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/engine.h"
+
+static COUNTER(eager_sent, "p2p_eager_sent", "Messages sent eagerly, in one frame.");
+static COUNTER(eager_queued, "p2p_eager_queued", "Eager messages that had to wait for room at the receiver.");
+
+static struct frame_header eager_header(struct envelope env, uint64_t length)
+{
+    return (struct frame_header){
+        .kind = FRAME_EAGER, .context = env.context, .source = env.source, .tag = env.tag, .word = length};
+}
+
+/* One frame with the whole message: straight from memory, or packed into the transport's own buffer. */
+int send_frame(struct p2p_request *r)
+{
+    struct peer *to = r->peer;
+    if (r->block)
+        return to->ops->send(to, &r->header, r->buf, r->length);
+    void *room;
+    int rc = to->ops->reserve(to, r->length, &room);
+    if (rc != 0)
+        return rc;
+    dt_pack_all(r->type, r->count, r->buf, room);
+    to->ops->commit(to, &r->header, r->length);
+    return 0;
+}
+
+static void eager_finished(struct p2p_request *r)
+{
+    counter_add(&eager_sent, 1);
+    if (r->header.kind == FRAME_EAGER)
+        request_complete(&r->base, 0);
+    /* a synchronous one completes when the acknowledgement comes */
+}
+
+static int eager_resume(struct net_pending *item)
+{
+    struct p2p_request *r = container_of(item, struct p2p_request, pending);
+    int rc = send_frame(r);
+    if (rc == ERR_AGAIN)
+        return rc;
+    r->queued = false;
+    if (rc != 0)
+        request_complete(&r->base, rc);
+    else
+        eager_finished(r);
+    return 0;
+}
+
+void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
+{
+    struct peer *to = r->peer;
+    if (r->length > to->eager_max) {
+        rendezvous_start(p, r);
+        return;
+    }
+    if (mode == SEND_SYNCHRONOUS) {
+        r->cookie = ids_add(&p->ids, r);
+        CHECK(r->cookie != 0, "out of memory for a synchronous send");
+        r->header.kind = FRAME_EAGER_SYNC;
+        r->header.word = r->cookie;
+    }
+    int rc = list_empty(&to->pending) ? send_frame(r) : ERR_AGAIN;
+    if (rc == ERR_AGAIN) {
+        counter_add(&eager_queued, 1);
+        r->queued = true;
+        r->pending.resume = eager_resume;
+        peer_queue(to, &r->pending);
+    } else if (rc != 0) {
+        request_complete(&r->base, rc);
+    } else {
+        eager_finished(r);
+    }
+}
+
+/* True when the message has left, eagerly and in one piece: nothing remains to be done. */
+static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
+                            struct envelope env)
+{
+    uint64_t length = (uint64_t)(count * type->size);
+    MPI_Aint offset;
+    if (unlikely(length > to->eager_max || !dt_is_block(type, count, &offset)))
+        return ERR_AGAIN;
+    struct frame_header header = eager_header(env, length);
+    int rc = peer_send(to, &header, ptr_add(buf, offset), length);
+    if (likely(rc == 0))
+        counter_add(&eager_sent, 1);
+    return rc;
+}
+
+static void send_setup(struct p2p_request *r, const void *buf, MPI_Count count, struct dtype *type,
+                       struct peer *to, struct envelope env)
+{
+    request_data(r, buf, count, type);
+    r->peer = to;
+    r->header = eager_header(env, r->length);
+}
+
+int p2p_isend(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
+              struct envelope env, enum send_mode mode, struct request **out)
+{
+    if (likely(mode != SEND_SYNCHRONOUS)) {
+        int rc = try_eager(buf, count, type, to, env);
+        if (likely(rc != ERR_AGAIN)) {
+            *out = &p->sent;
+            return rc;
+        }
+    }
+    struct p2p_request *r = p2p_request_new(p, &send_ops);
+    if (!r)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a send request");
+    dtype_retain(type);
+    send_setup(r, buf, count, type, to, env);
+    send_start(p, r, mode);
+    *out = &r->base;
+    return 0;
+}
+
+int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
+             struct envelope env, enum send_mode mode)
+{
+    if (likely(mode != SEND_SYNCHRONOUS)) {
+        int rc = try_eager(buf, count, type, to, env);
+        if (likely(rc != ERR_AGAIN))
+            return rc;
+    }
+    struct p2p_request r;
+    request_setup(&r.base, p, &send_ops);
+    r.cookie = 0;
+    r.stack = true;
+    r.queued = r.registered = false;
+    send_setup(&r, buf, count, type, to, env);
+    send_start(p, &r, mode);
+    return p2p_wait(p, &r.base);
+}
