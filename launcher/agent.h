@@ -1,0 +1,16 @@
+/*
+ * The part of mpiexec that runs on other hosts. It is the same program with a hidden option, started by a
+ * remote shell; it connects back, shows the cookie that came on its standard input, and obeys.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_AGENT_H
+#define FP_LAUNCHER_AGENT_H
+
+/* argv: AGENT_OPTION addresses port index */
+#define AGENT_OPTION "--fishplate-agent"
+#define COOKIE_LEN   32 /* hexadecimal digits */
+
+int agent_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * Finding and ending everything that descends from this process, whatever sessions and groups it made for
+ * itself. Works because the launcher is a subreaper: orphans of ranks come back to it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_DESCEND_H
+#define FP_LAUNCHER_DESCEND_H
+
+/* Orphans among our descendants become our children from now on. */
+void descend_adopt(void);
+
+/* Sends the signal to every descendant. */
+void descend_signal(int sig);
+
+/* SIGKILL until no child is left; collects them all. Costs one system call when there is none. */
+void descend_end(void);
+
+#endif

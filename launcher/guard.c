@@ -1,0 +1,181 @@
+/*
+ * The front process turns signals into bytes on a pipe; the pipe's end tells the worker that the front is
+ * gone. Both are subreapers, so that no process of the job can escape by losing its parent.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "descend.h"
+#include "spawn.h"
+#include "util.h"
+
+/* On the pipe: a signal's number, or one of these. */
+enum { WORD_FOREGROUND = 200, WORD_BACKGROUND = 201 };
+
+static const int forwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
+
+static void forwarded_set(sigset_t *set)
+{
+    sigemptyset(set);
+    for (size_t i = 0; i < COUNT_OF(forwarded); i++) {
+        struct sigaction now;
+        /* nohup: a HUP that was to be ignored still is. */
+        if (forwarded[i] == SIGHUP && sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+            continue;
+        sigaddset(set, forwarded[i]);
+    }
+}
+
+bool guard_in_background(void)
+{
+    return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
+}
+
+static void tell(int fd, unsigned char word)
+{
+    ssize_t n = write(fd, &word, 1);
+    (void)n; /* a worker that is gone is noticed as a child's death */
+}
+
+static int worker_status(int status)
+{
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    say("The worker process of mpiexec was killed by signal %d (%s). All ranks were ended.", WTERMSIG(status),
+        strsignal(WTERMSIG(status)));
+    return 128 + WTERMSIG(status);
+}
+
+/* The front: from here on it only listens. */
+static int front(pid_t worker, int pipe_end, const sigset_t *set)
+{
+    bool interrupted = false;
+    for (;;) {
+        int sig = sigwaitinfo(set, NULL), status;
+        if (sig == SIGCHLD) {
+            if (waitpid(worker, &status, WNOHANG) != worker)
+                continue;
+            int result = worker_status(status);
+            descend_end();
+            /* A shell's loop stops only if we die of the INT that ended the job. */
+            if (interrupted && result == 128 + SIGINT) {
+                signal(SIGINT, SIG_DFL);
+                sigprocmask(SIG_UNBLOCK, set, NULL);
+                raise(SIGINT);
+            }
+            return result;
+        }
+        if (sig <= 0)
+            continue;
+        interrupted = interrupted || sig == SIGINT;
+        if (sig == SIGCONT)
+            tell(pipe_end, guard_in_background() ? WORD_BACKGROUND : WORD_FOREGROUND);
+        tell(pipe_end, (unsigned char)sig);
+        if (sig == SIGTSTP)
+            raise(SIGSTOP);
+    }
+}
+
+/* `killall -9 mpiexec` should not find the one that cleans up. */
+static void take_other_name(char **argv)
+{
+    static const char name[] = "fishplate-guard";
+    prctl(PR_SET_NAME, name);
+    size_t room = strlen(argv[0]);
+    memset(argv[0], 0, room);
+    memcpy(argv[0], name, room < sizeof name ? room : sizeof name - 1);
+}
+
+int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
+{
+    int ends[2];
+    sigset_t set;
+    spawn_remember();
+    descend_adopt();
+    forwarded_set(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        die(1, "No pipe can be made: %s.", strerror(errno));
+    pid_t pid = fork();
+    if (pid < 0)
+        die(1, "No process can be made: %s.", strerror(errno));
+    if (pid == 0) {
+        close(ends[1]);
+        setsid();
+        descend_adopt();
+        signal(SIGPIPE, SIG_IGN);
+        take_other_name(argv);
+        int status = worker(ctx, ends[0]);
+        /* What ranks left running goes with the job. */
+        descend_end();
+        _exit(status);
+    }
+    close(ends[0]);
+    signal(SIGPIPE, SIG_IGN);
+    return front(pid, ends[1], &set);
+}
+
+struct guard {
+    struct watch pipe, direct;
+    struct loop *loop;
+    const struct guard_events *ev;
+    void *ctx;
+};
+
+static void on_pipe(void *ctx, uint32_t events)
+{
+    struct guard *g = ctx;
+    unsigned char words[64];
+    ssize_t n = read(g->pipe.fd, words, sizeof words);
+    (void)events;
+    if (n < 0)
+        return;
+    if (n == 0) {
+        loop_close(g->loop, &g->pipe);
+        g->ev->front_died(g->ctx);
+        return;
+    }
+    for (ssize_t i = 0; i < n; i++) {
+        if (words[i] == WORD_FOREGROUND || words[i] == WORD_BACKGROUND)
+            g->ev->foreground(g->ctx, words[i] == WORD_FOREGROUND);
+        else
+            g->ev->signal(g->ctx, words[i]);
+    }
+}
+
+static void on_direct(void *ctx, uint32_t events)
+{
+    struct guard *g = ctx;
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(g->direct.fd, &info, sizeof info) == sizeof info)
+        g->ev->signal(g->ctx, (int)info.ssi_signo);
+}
+
+void guard_watch(struct loop *l, int front_fd, const struct guard_events *ev, void *ctx)
+{
+    struct guard *g = xcalloc(1, sizeof *g);
+    sigset_t set;
+    *g = (struct guard){.loop = l, .ev = ev, .ctx = ctx};
+    g->pipe = (struct watch){.fd = -1, .fn = on_pipe, .ctx = g};
+    g->direct = (struct watch){.fd = -1, .fn = on_direct, .ctx = g};
+    fcntl(front_fd, F_SETFL, O_NONBLOCK);
+    loop_add(l, &g->pipe, front_fd, EPOLLIN);
+    forwarded_set(&set);
+    sigdelset(&set, SIGTSTP);
+    loop_add(l, &g->direct, signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), EPOLLIN);
+}

@@ -1,0 +1,117 @@
+/*
+ * What can be said about the option table without parsing anything: --help, finding a name, and guessing
+ * which one a mistyped name meant.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "optdefs.h"
+#include "options.h"
+
+/* Calls fn for every name of a definition, until it returns true. */
+static bool each_name(const struct optdef *d, bool (*fn)(const char *name, size_t len, void *ctx), void *ctx)
+{
+    for (const char *p = d->names;; p++) {
+        size_t len = strcspn(p, "|");
+        if (fn(p, len, ctx))
+            return true;
+        p += len;
+        if (!*p)
+            return false;
+    }
+}
+
+static bool is_name(const char *name, size_t len, void *ctx)
+{
+    return strlen(ctx) == len && strncmp(name, ctx, len) == 0;
+}
+
+int optdef_find(const char *name)
+{
+    for (unsigned i = 0; i < noptdefs; i++)
+        if (each_name(&optdefs[i], is_name, (void *)name))
+            return (int)i;
+    return -1;
+}
+
+struct nearest {
+    const char *wanted;
+    unsigned best;
+    char name[32];
+};
+
+static bool compare(const char *name, size_t len, void *ctx)
+{
+    struct nearest *n = ctx;
+    char word[32];
+    if (len < 3 || len >= sizeof word)
+        return false;
+    memcpy(word, name, len);
+    word[len] = '\0';
+    unsigned d = word_distance(n->wanted, word);
+    /* A beginning that was cut short counts as near: -prepend for -prepend-rank. */
+    if (strlen(n->wanted) >= 3 && strncmp(word, n->wanted, strlen(n->wanted)) == 0)
+        d = d > 2 ? 2 : d;
+    if (d < n->best) {
+        n->best = d;
+        strcpy(n->name, word);
+    }
+    return false;
+}
+
+const char *optdef_nearest(const char *name)
+{
+    static struct nearest n;
+    size_t len = strlen(name);
+    n = (struct nearest){.wanted = name, .best = len < 5 ? 2 : 3};
+    for (unsigned i = 0; i < noptdefs; i++)
+        each_name(&optdefs[i], compare, &n);
+    return n.name[0] ? n.name : NULL;
+}
+
+static void print_option(const struct optdef *d)
+{
+    char left[96];
+    size_t used = 0;
+    for (const char *p = d->names; *p && used + 34 < sizeof left;) {
+        size_t len = strcspn(p, "|");
+        used += (size_t)snprintf(left + used, sizeof left - used, "%s-%.*s", used ? ", " : "", (int)len, p);
+        p += len + (p[len] == '|');
+    }
+    if (d->metavar)
+        snprintf(left + used, sizeof left - used, " %s", d->metavar);
+    if (strlen(left) > 32)
+        printf("  %s\n  %-32s  %s\n", left, "", d->help);
+    else
+        printf("  %-32s  %s\n", left, d->help);
+}
+
+void options_help(void)
+{
+    puts("mpiexec starts an MPI program as several processes, its ranks.\n"
+         "\n"
+         "  mpiexec -n 4 ./program arguments          four ranks on this machine\n"
+         "  mpiexec -n 8 -hosts n1,n2 ./program       on two hosts, reached through ssh\n"
+         "  mpiexec -n 1 ./master : -n 7 ./worker     two programs in one job\n"
+         "  mpiexec -n 8 -vnodes 4 ./program          this machine as four virtual nodes\n"
+         "  mpiexec -l -n 4 ./program                 each line of output begins with its rank\n"
+         "\n"
+         "Without -n there is one rank per slot of the hosts, or per core of this machine.\n"
+         "\n"
+         "Options (one dash or two):");
+    for (unsigned i = 0; i < noptdefs; i++)
+        if (optdefs[i].help)
+            print_option(&optdefs[i]);
+    puts("\n"
+         "The exit status is that of the first rank that failed, 128 plus the signal when it was killed by "
+         "one,\n"
+         "and 124 after -timeout. A rank that fails before MPI_Finalize ends the job. Signals to mpiexec go "
+         "to all\n"
+         "ranks; INT, TERM, HUP and QUIT also end the job: the signal itself first, then TERM, then KILL.\n"
+         "\n"
+         "Ranks find their place in FISHPLATE_WORLD_RANK, FISHPLATE_WORLD_SIZE, FISHPLATE_LOCAL_RANK and\n"
+         "FISHPLATE_LOCAL_SIZE.");
+}

@@ -1,0 +1,147 @@
+/*
+ * Reads host lists. The same host named twice is one host with the slots of both.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "hosts.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "topo.h"
+
+/* A literal address that one of our interfaces has. */
+static bool own_address(const char *name)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    bool is4 = inet_pton(AF_INET, name, &v4) == 1, is6 = !is4 && inet_pton(AF_INET6, name, &v6) == 1,
+         found = false;
+    struct ifaddrs *list;
+    if ((!is4 && !is6) || getifaddrs(&list) != 0)
+        return false;
+    for (struct ifaddrs *a = list; a && !found; a = a->ifa_next) {
+        if (is4 && a->ifa_addr && a->ifa_addr->sa_family == AF_INET)
+            found = memcmp(&((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr, &v4, sizeof v4) == 0;
+        if (is6 && a->ifa_addr && a->ifa_addr->sa_family == AF_INET6)
+            found = memcmp(&((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr, &v6, sizeof v6) == 0;
+    }
+    freeifaddrs(list);
+    return found;
+}
+
+bool hosts_is_local(const char *name)
+{
+    char self[256];
+    if (strcmp(name, "localhost") == 0 || own_address(name))
+        return true;
+    if (gethostname(self, sizeof self) != 0)
+        return false;
+    self[sizeof self - 1] = '\0';
+    if (strcasecmp(self, name) == 0)
+        return true;
+    /* One of the two may be written without its domain. */
+    size_t a = strcspn(self, "."), b = strcspn(name, ".");
+    return a == b && strncasecmp(self, name, a) == 0 && (!self[a] || !name[b]);
+}
+
+static void add_host(struct hosts *h, const char *name, long slots, bool counted)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        if (strcmp(h->v[i].name, name) == 0) {
+            h->v[i].slots += (uint32_t)slots;
+            h->v[i].counted = h->v[i].counted || counted;
+            return;
+        }
+    h->v = xrealloc(h->v, (h->n + 1) * sizeof *h->v);
+    h->v[h->n++] = (struct host){.name = xstrdup(name), .slots = (uint32_t)slots, .counted = counted};
+}
+
+/* "name", "name:4", "[::1]:4"; a bare IPv6 address has more than one colon and no slots. */
+static void add_word(struct hosts *h, const char *word, const char *where, long slots)
+{
+    char *name = xstrdup(word), *colon = strrchr(name, ':'), *at = name;
+    bool counted = slots > 0;
+    if (name[0] == '[' && strchr(name, ']')) {
+        at = name + 1;
+        char *end = strchr(name, ']');
+        colon = end[1] == ':' ? end + 1 : NULL;
+        *end = '\0';
+    } else if (colon && strchr(name, ':') != colon) {
+        colon = NULL;
+    }
+    if (colon) {
+        *colon = '\0';
+        if (!parse_number(colon + 1, 1, 1 << 20, &slots))
+            die(STATUS_USAGE, "In %s, \"%s\" should be a host name or host:slots.", where, word);
+        counted = true;
+    }
+    /* A name is given to the remote shell as a word of its own; one that looks like an option is not a name.
+     */
+    if (!*at || *at == '-' || strpbrk(at, " \t/;&|$`\"'<>()"))
+        die(STATUS_USAGE, "In %s, \"%s\" is not a host name.", where, word);
+    add_host(h, at, counted ? slots : 1, counted);
+    free(name);
+}
+
+/* `name`, `name:4`, `name slots=4`, `name max_slots=4`; a # begins a comment. */
+static void add_line(struct hosts *h, char *line, const char *file, unsigned lineno)
+{
+    char *save = NULL, *word, *where = xstrf("line %u of %s", lineno, file);
+    line[strcspn(line, "#")] = '\0';
+    char *name = strtok_r(line, " \t\r\n", &save);
+    long slots = 0;
+    while (name && (word = strtok_r(NULL, " \t\r\n", &save))) {
+        if (strncmp(word, "slots=", 6) == 0) {
+            if (!parse_number(word + 6, 1, 1 << 20, &slots))
+                die(STATUS_USAGE, "In %s, \"%s\" should be slots= and a number.", where, word);
+        } else if (strncmp(word, "max_slots=", 10) != 0 && strncmp(word, "max-slots=", 10) != 0) {
+            die(STATUS_USAGE, "In %s, \"%s\" is not understood; a line is a host name and maybe slots=N.",
+                where, word);
+        }
+    }
+    if (name)
+        add_word(h, name, where, slots);
+    free(where);
+}
+
+static void read_hostfile(struct hosts *h, const char *file)
+{
+    FILE *f = fopen(file, "re");
+    char *line = NULL;
+    size_t cap = 0;
+    if (!f)
+        die(STATUS_USAGE, "The host file %s cannot be read: %s.", file, strerror(errno));
+    for (unsigned lineno = 1; getline(&line, &cap, f) >= 0; lineno++)
+        add_line(h, line, file, lineno);
+    free(line);
+    fclose(f);
+    if (h->n == 0)
+        die(STATUS_USAGE, "The host file %s names no host.", file);
+}
+
+void hosts_list(const struct options *o, struct hosts *out)
+{
+    *out = (struct hosts){0};
+    for (unsigned i = 0; i < o->hosts.n; i++)
+        add_word(out, o->hosts.v[i], "-hosts", 0);
+    if (o->hostfile)
+        read_hostfile(out, o->hostfile);
+    if (out->n == 0) {
+        char self[256] = "localhost";
+        gethostname(self, sizeof self - 1);
+        add_host(out, self, (long)topo_cores(), true);
+        out->v[0].local = true;
+        return;
+    }
+    for (uint32_t i = 0; i < out->n; i++)
+        out->v[i].local = hosts_is_local(out->v[i].name);
+}

@@ -1,0 +1,40 @@
+/*
+ * The hosts of a job and which rank goes where. Pure but for reading the host file and asking for this
+ * machine's own names.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_HOSTS_H
+#define FP_LAUNCHER_HOSTS_H
+
+#include "options.h"
+
+struct host {
+    char *name;
+    uint32_t slots;
+    bool counted; /* the user gave the number of slots */
+    bool local;
+};
+
+struct hosts {
+    struct host *v;
+    uint32_t n;
+};
+
+/* From -hosts and -hostfile, or this machine with a slot per core. */
+void hosts_list(const struct options *o, struct hosts *out);
+
+/* Is that this machine? By name and by literal address, never through a name server. */
+bool hosts_is_local(const char *name);
+
+/* Where each rank runs. A node is what shares memory: a host, or a part of one with -vnodes. */
+struct layout {
+    uint32_t size, nnodes;
+    uint32_t *host_of, *node_of, *app_of; /* [size] */
+    uint32_t *local_rank;                 /* [size] among the ranks of its node */
+    uint32_t *node_size;                  /* [nnodes] */
+};
+
+void hosts_layout(const struct options *o, const struct hosts *h, struct layout *out);
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * The job as a whole: what has happened to every rank, when the job has failed, how it is ended, and with
+ * which status. Hosts report here; nothing here knows whether a host is this machine or another one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_JOB_H
+#define FP_LAUNCHER_JOB_H
+
+#include "hosts.h"
+#include "input.h"
+#include "loop.h"
+#include "options.h"
+#include "output.h"
+#include "pmi.h"
+
+/* What the job asks of a host; `impl` is whatever registered itself. */
+struct host_ops {
+    void (*pmi)(void *impl, uint32_t rank, const char *data, size_t len);
+    void (*input)(void *impl, uint32_t rank, const char *data, size_t len);
+    void (*signal)(void *impl, int sig);
+    void (*pause)(void *impl, bool pause);
+    void (*reap)(void *impl); /* look for ended ranks now; may be NULL */
+};
+
+struct job;
+struct remote;
+
+struct job_host {
+    struct job *job;
+    const char *name;
+    const struct host_ops *ops;
+    void *impl;
+    uint32_t nranks;
+    bool done;
+};
+
+enum rank_state { RANK_PENDING, RANK_RUNNING, RANK_ENDED };
+
+struct job_rank {
+    enum rank_state state;
+    long pid;
+};
+
+struct job {
+    struct loop loop;
+    const struct options *opt;
+    const struct layout *layout;
+    struct job_host *hosts; /* as in struct hosts */
+    uint32_t nhosts;
+    struct job_rank *ranks;
+    struct output *output;
+    struct pmi *pmi;
+    struct input input;
+    struct remote *remote; /* NULL: all hosts are this one */
+    bool failed;           /* status is decided */
+    bool ending;           /* signals have been sent to end it */
+    bool user_ended;       /* by a signal to mpiexec */
+    int status;
+    int next_signal; /* of the way TERM, KILL, give up */
+    uint64_t grace_ms;
+    struct timer escalate, deadline, fence, aborting;
+    struct {
+        bool pending;
+        uint32_t rank;
+        int code;
+        char *msg;
+    } abort;
+};
+
+void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,
+              const char *id, const char *node_map);
+
+/* Runs until everything has ended; the exit status. Hosts were started before. */
+int job_run(struct job *j, int front);
+
+/* What hosts report; `ctx` is their struct job_host, as local_events has it. */
+void job_on_output(void *ctx, uint32_t rank, int stream, const char *data, size_t len);
+void job_on_pmi(void *ctx, uint32_t rank, const char *data, size_t len);
+void job_on_started(void *ctx, uint32_t rank, pid_t pid);
+void job_on_failed(void *ctx, uint32_t rank, int status, const char *why);
+void job_on_exited(void *ctx, uint32_t rank, int status);
+void job_on_stdin_empty(void *ctx, uint32_t rank);
+void job_on_done(void *ctx);
+
+/* The host cannot be reached, or no longer. Its ranks are gone. */
+void job_on_lost(struct job_host *h, const char *why);
+
+/* The first failure decides the status and ends the job; later ones are consequences. */
+void job_fail(struct job *j, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* "rank 3 on host a, ranks 4-7 on host b": those for which wanted[rank] == value. */
+void job_describe(const struct job *j, const bool *wanted, bool value, char *out, size_t size);
+
+#endif

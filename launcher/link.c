@@ -1,0 +1,144 @@
+/*
+ * Framing over a socket. Lengths and types are checked before anything is believed, and until the other
+ * end has shown the cookie it may send almost nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "link.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HEADER       12
+#define PAYLOAD_MAX  (64u << 20)
+#define GREETING_MAX 256
+
+static void fail(struct link *k, const char *why)
+{
+    link_close(k);
+    k->closed(k->ctx, why);
+}
+
+static void flush(struct link *k)
+{
+    while (k->w.fd >= 0 && buf_size(&k->out) > 0) {
+        ssize_t n = send(k->w.fd, buf_head(&k->out), buf_size(&k->out), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN)
+            buf_take(&k->out, buf_size(&k->out)); /* the reading side will say why */
+        if (n < 0)
+            break;
+        buf_take(&k->out, (size_t)n);
+    }
+    loop_change(k->loop, &k->w, buf_size(&k->out) > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static uint32_t word(const char *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return ntohl(v);
+}
+
+/* Hands out every whole frame; false when the link is closed by then. */
+static bool take_frames(struct link *k)
+{
+    while (k->w.fd >= 0 && buf_size(&k->in) >= HEADER) {
+        const char *head = buf_head(&k->in);
+        uint32_t len = word(head), type = word(head + 4), rank = word(head + 8);
+        if (type < FRAME_HELLO || type > FRAME_LAST || len > (k->greeted ? PAYLOAD_MAX : GREETING_MAX)) {
+            fail(k, "it sent something that is not ours");
+            return false;
+        }
+        if (buf_size(&k->in) < HEADER + len)
+            break;
+        k->frame(k->ctx, (enum frame)type, rank, head + HEADER, len);
+        if (k->w.fd < 0)
+            return false;
+        buf_take(&k->in, HEADER + len);
+    }
+    return k->w.fd >= 0;
+}
+
+static void on_event(void *ctx, uint32_t events)
+{
+    static char data[65536];
+    struct link *k = ctx;
+    if (events & EPOLLOUT) {
+        flush(k);
+        if (buf_size(&k->out) == 0 && k->drained)
+            k->drained(k->ctx);
+    }
+    if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)) || k->w.fd < 0)
+        return;
+    ssize_t n = recv(k->w.fd, data, sizeof data, MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        fail(k, n == 0 ? "the connection was closed" : strerror(errno));
+        return;
+    }
+    buf_add(&k->in, data, (size_t)n);
+    take_frames(k);
+}
+
+void link_open(struct link *k, struct loop *l, int fd)
+{
+    int one = 1, idle = 10, tries = 3;
+    k->loop = l;
+    k->w = (struct watch){.fd = -1, .fn = on_event, .ctx = k};
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    /* A host that loses power says nothing: ask after ten seconds of silence, give up after three tries. */
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof tries);
+    loop_add(l, &k->w, fd, EPOLLIN);
+}
+
+void link_close(struct link *k)
+{
+    if (k->loop)
+        loop_close(k->loop, &k->w);
+}
+
+void link_send(struct link *k, enum frame type, uint32_t rank, const void *data, size_t len)
+{
+    uint32_t head[3] = {htonl((uint32_t)len), htonl(type), htonl(rank)};
+    if (k->w.fd < 0)
+        return;
+    buf_add(&k->out, head, sizeof head);
+    buf_add(&k->out, data, len);
+    flush(k);
+}
+
+void link_send_u32(struct link *k, enum frame type, uint32_t rank, uint32_t value)
+{
+    value = htonl(value);
+    link_send(k, type, rank, &value, sizeof value);
+}
+
+bool link_u32(const char *data, size_t len, uint32_t *out)
+{
+    if (len < sizeof *out)
+        return false;
+    *out = word(data);
+    return true;
+}
+
+void link_flush(struct link *k, uint64_t ms)
+{
+    uint64_t end = now_ms() + ms;
+    for (flush(k); k->w.fd >= 0 && buf_size(&k->out) > 0 && now_ms() < end; flush(k)) {
+        struct pollfd p = {.fd = k->w.fd, .events = POLLOUT};
+        poll(&p, 1, (int)(end - now_ms()));
+    }
+}

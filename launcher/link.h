@@ -1,0 +1,57 @@
+/*
+ * The connection between mpiexec and an agent: frames with a type, a rank and bytes, over TCP. Both ends
+ * use the same code; what the frames mean is in the enum.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_LINK_H
+#define FP_LAUNCHER_LINK_H
+
+#include "loop.h"
+#include "util.h"
+
+enum frame {
+    /* agent to mpiexec */
+    FRAME_HELLO = 1,   /* cookie, host's index, version: text, separated by spaces */
+    FRAME_OUTPUT,      /* bytes; none: ended */
+    FRAME_ERROR,       /* the same for standard error */
+    FRAME_STARTED,     /* process id, 4 bytes */
+    FRAME_FAILED,      /* exit status, 4 bytes, and a sentence */
+    FRAME_EXITED,      /* waitpid's status, 4 bytes */
+    FRAME_INPUT_TAKEN, /* nothing */
+    FRAME_DONE,        /* nothing */
+    /* mpiexec to agent */
+    FRAME_PLAN,   /* plan.h */
+    FRAME_INPUT,  /* bytes; none: end of file */
+    FRAME_SIGNAL, /* number, 4 bytes */
+    FRAME_PAUSE,  /* 0 or 1, 4 bytes */
+    /* both */
+    FRAME_PMI, /* bytes */
+    FRAME_LAST = FRAME_PMI,
+};
+
+struct link {
+    struct loop *loop;
+    struct watch w;
+    struct buf in, out;
+    bool greeted; /* until then only a short HELLO is accepted */
+    void (*frame)(void *ctx, enum frame type, uint32_t rank, const char *data, size_t len);
+    void (*closed)(void *ctx, const char *why);
+    void (*drained)(void *ctx); /* nothing waits to be sent any more; may be NULL */
+    void *ctx;
+};
+
+/* The socket now belongs to the link. */
+void link_open(struct link *k, struct loop *l, int fd);
+void link_close(struct link *k);
+
+void link_send(struct link *k, enum frame type, uint32_t rank, const void *data, size_t len);
+void link_send_u32(struct link *k, enum frame type, uint32_t rank, uint32_t value);
+
+/* The first four bytes of a frame as a number; false when there are fewer. */
+bool link_u32(const char *data, size_t len, uint32_t *out);
+
+/* Sends what waits, at most so long. */
+void link_flush(struct link *k, uint64_t ms);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * One epoll loop with timers: the only place where mpiexec or an agent waits. Watches and timers are
+ * embedded in longer-lived objects and must outlive the turn in which they are removed.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_LOOP_H
+#define FP_LAUNCHER_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+struct watch {
+    int fd; /* -1: not watched */
+    uint32_t events;
+    void (*fn)(void *ctx, uint32_t events);
+    void *ctx;
+};
+
+struct timer {
+    uint64_t at; /* now_ms; 0: not set */
+    void (*fn)(void *ctx);
+    void *ctx;
+    struct timer *next;
+};
+
+struct loop {
+    int epoll;
+    bool stop;
+    struct timer *timers;
+};
+
+void loop_init(struct loop *l);
+
+/* False when the file cannot be waited for (a regular file): it is then always ready. */
+bool loop_add(struct loop *l, struct watch *w, int fd, uint32_t events);
+void loop_change(struct loop *l, struct watch *w, uint32_t events);
+
+/* Stops watching; closes the file too. */
+void loop_close(struct loop *l, struct watch *w);
+void loop_remove(struct loop *l, struct watch *w);
+
+void loop_after(struct loop *l, struct timer *t, uint64_t ms);
+void loop_cancel(struct loop *l, struct timer *t);
+
+/* Until l->stop. */
+void loop_run(struct loop *l);
+
+#endif

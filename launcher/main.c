@@ -1,0 +1,34 @@
+/*
+ * mpiexec. The same program is the agent on other hosts, told by a hidden first option.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "options.h"
+#include "run.h"
+
+/* Files 0 to 2 must be something, or pipes would take their place. */
+static void fill_std_files(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= 2);
+    if (fd > 2)
+        close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    fill_std_files();
+    if (argc > 1 && strcmp(argv[1], AGENT_OPTION) == 0)
+        return agent_main(argc, argv);
+    options_parse(argc, argv, &o);
+    return run_job(&o, argv);
+}

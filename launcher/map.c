@@ -1,0 +1,131 @@
+/*
+ * Which rank goes where. First a sequence of bins (hosts, or virtual nodes of this one) is made for the
+ * ranks, then everything else is counted from it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hosts.h"
+
+/* Fills bins in turn, each with its share, and starts over when all are full. */
+static void fill_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
+{
+    uint32_t r = 0;
+    while (r < size)
+        for (uint32_t b = 0; b < nbins && r < size; b++)
+            for (uint32_t k = 0; k < share[b] && r < size; k++)
+                bin_of[r++] = b;
+}
+
+/* One rank to each bin in turn; bins that are full are passed over while others have room. */
+static void deal_out(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
+{
+    uint32_t *used = xcalloc(nbins, sizeof *used);
+    uint32_t r = 0;
+    while (r < size) {
+        uint32_t before = r;
+        for (uint32_t b = 0; b < nbins && r < size; b++)
+            if (used[b] < share[b]) {
+                used[b]++;
+                bin_of[r++] = b;
+            }
+        if (r == before)
+            memset(used, 0, nbins * sizeof *used);
+    }
+    free(used);
+}
+
+static void place(const struct options *o, uint32_t size, uint32_t nbins, const uint32_t *share,
+                  uint32_t *bin_of)
+{
+    if (o->map_by == MAP_NODE)
+        deal_out(size, nbins, share, bin_of);
+    else
+        fill_blocks(size, nbins, share, bin_of);
+}
+
+/* How many ranks each bin takes per round. */
+static uint32_t *shares(const struct options *o, const struct hosts *h, uint32_t size, uint32_t nbins)
+{
+    uint32_t *share = xcalloc(nbins, sizeof *share);
+    for (uint32_t b = 0; b < nbins; b++) {
+        if (o->ppn)
+            share[b] = (uint32_t)o->ppn;
+        else if (o->vnodes)
+            share[b] = size / nbins + (b < size % nbins);
+        else
+            share[b] = nbins == 1 ? size : h->v[b].slots;
+    }
+    return share;
+}
+
+static uint32_t count_ranks(const struct options *o, const struct hosts *h)
+{
+    uint64_t size = 0, slots = 0;
+    for (uint32_t i = 0; i < h->n; i++)
+        slots += o->ppn ? (uint32_t)o->ppn : h->v[i].slots;
+    for (unsigned i = 0; i < o->napps; i++) {
+        if (o->apps[i].n == 0)
+            o->apps[i].n = o->napps > 1 ? 1 : (long)slots;
+        size += (uint64_t)o->apps[i].n;
+    }
+    if (size > 1 << 24)
+        die(STATUS_USAGE, "%llu ranks are more than mpiexec can start.", (unsigned long long)size);
+    return (uint32_t)size;
+}
+
+/* One line, only where a person looks: jobs larger than the machine are everyday life in tests. */
+static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
+{
+    uint32_t *count = xcalloc(h->n, sizeof *count);
+    for (uint32_t r = 0; r < l->size; r++)
+        count[l->host_of[r]]++;
+    for (uint32_t i = 0; i < h->n && (o->verbose || isatty(STDERR_FILENO)); i++)
+        if (h->v[i].counted && count[i] > h->v[i].slots) {
+            say("Note: %u ranks share the %u %s of %s; they will take turns.", count[i], h->v[i].slots,
+                o->hosts.n || o->hostfile ? "slots" : "cores", h->v[i].name);
+            break;
+        }
+    free(count);
+}
+
+/* Nodes are numbered by first use, so that one without ranks does not count. */
+static void number_nodes(struct layout *l, const uint32_t *bin_of, uint32_t nbins)
+{
+    uint32_t *number = xcalloc(nbins, sizeof *number);
+    l->node_size = xcalloc(nbins, sizeof *l->node_size);
+    for (uint32_t r = 0; r < l->size; r++) {
+        uint32_t *n = &number[bin_of[r]];
+        if (*n == 0)
+            *n = ++l->nnodes;
+        l->node_of[r] = *n - 1;
+        l->local_rank[r] = l->node_size[*n - 1]++;
+    }
+    free(number);
+}
+
+void hosts_layout(const struct options *o, const struct hosts *h, struct layout *l)
+{
+    *l = (struct layout){.size = count_ranks(o, h)};
+    uint32_t nbins = o->vnodes ? (uint32_t)o->vnodes : h->n;
+    uint32_t *share = shares(o, h, l->size, nbins), *bin_of = xcalloc(l->size, sizeof *bin_of);
+    l->host_of = xcalloc(l->size, sizeof *l->host_of);
+    l->node_of = xcalloc(l->size, sizeof *l->node_of);
+    l->app_of = xcalloc(l->size, sizeof *l->app_of);
+    l->local_rank = xcalloc(l->size, sizeof *l->local_rank);
+    place(o, l->size, nbins, share, bin_of);
+    for (uint32_t r = 0; r < l->size && !o->vnodes; r++)
+        l->host_of[r] = bin_of[r];
+    number_nodes(l, bin_of, nbins);
+    uint32_t r = 0;
+    for (unsigned a = 0; a < o->napps; a++)
+        for (long k = 0; k < o->apps[a].n; k++)
+            l->app_of[r++] = a;
+    notice_oversubscription(o, h, l);
+    free(share);
+    free(bin_of);
+}

@@ -1,0 +1,59 @@
+/*
+ * The command line as data. options.c fills it in; nobody else reads argv.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_OPTIONS_H
+#define FP_LAUNCHER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plan.h"
+
+struct strings {
+    char **v; /* always ended by NULL once anything was added */
+    unsigned n;
+};
+
+void strings_add(struct strings *s, const char *text);
+
+/* One program of an MPMD job, between two colons. */
+struct app_spec {
+    long n; /* 0: not said */
+    struct strings argv;
+    struct strings env; /* NAME=value */
+    const char *wdir;
+};
+
+enum env_pass { ENV_PASS_ALL, ENV_PASS_NONE, ENV_PASS_LIST };
+enum map_by { MAP_BLOCK, MAP_NODE, MAP_SOCKET };
+
+#define STDIN_ALL  (-1)
+#define STDIN_NONE (-2)
+
+struct options {
+    struct app_spec *apps;
+    unsigned napps;
+    struct strings hosts; /* "name" or "name:slots" */
+    const char *hostfile;
+    long ppn, vnodes;
+    enum map_by map_by;
+    enum bind_to bind;
+    struct strings genv, genvlist; /* NAME=value; NAME */
+    enum env_pass env_pass;
+    bool prefix, verbose;
+    const char *out_pattern, *err_pattern;
+    const char *launcher, *launcher_exec;
+    long timeout;      /* seconds; 0: none */
+    long stdin_rank;   /* or STDIN_ALL, STDIN_NONE */
+    long init_timeout; /* seconds */
+};
+
+/* Ends mpiexec with a sentence on any mistake, and after --help and --version. */
+void options_parse(int argc, char **argv, struct options *out);
+
+/* For --help. */
+void options_help(void);
+
+#endif

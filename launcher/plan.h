@@ -1,0 +1,50 @@
+/*
+ * What one host has to run: the part of the job that local.c executes, on the user's machine or in an
+ * agent. A plan travels to an agent as bytes, so it holds everything and points nowhere else.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_PLAN_H
+#define FP_LAUNCHER_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util.h"
+
+enum bind_to { BIND_DEFAULT, BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_NUMA, BIND_SOCKET };
+
+/* Where a rank's standard input comes from. */
+enum stdin_from { STDIN_NULL, STDIN_PIPE, STDIN_INHERIT };
+
+struct app {
+    char **argv;
+    char **env;  /* complete but for what is per rank */
+    char *wdir;  /* where to start */
+    bool search; /* argv[0] is to be looked for in PATH */
+};
+
+struct place {
+    uint32_t rank, app, node; /* node: index in the whole job */
+    uint32_t local_rank, local_size;
+    int32_t vnode; /* -1: not virtual */
+    uint32_t stdin_from;
+};
+
+struct plan {
+    char *job, *host, *node_map;
+    uint32_t size, universe;
+    uint32_t bind;
+    bool scatter_sockets; /* -map-by socket: deal neighbouring ranks to different sockets */
+    bool verbose;
+    uint32_t napps, nranks;
+    struct app *apps;
+    struct place *ranks;
+};
+
+void plan_encode(const struct plan *p, struct buf *out);
+
+/* NULL when the bytes are not a plan. */
+struct plan *plan_decode(const char *data, size_t len);
+
+#endif

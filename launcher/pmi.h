@@ -1,0 +1,41 @@
+/*
+ * The PMI-1 server: ranks' requests in, answers out, as lines of bytes. Knows nothing of sockets or hosts,
+ * so that a test can drive it byte by byte.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_PMI_H
+#define FP_LAUNCHER_PMI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pmi;
+
+struct pmi_events {
+    void (*reply)(void *ctx, uint32_t rank, const char *data, size_t len);
+    /* MPI_Abort; msg may be empty. */
+    void (*aborted)(void *ctx, uint32_t rank, int code, const char *msg);
+    /* A rank sent something that is not PMI-1. */
+    void (*bad)(void *ctx, uint32_t rank, const char *why);
+    /* The first rank waits in a barrier (true), all have left it (false). */
+    void (*barrier)(void *ctx, bool open);
+    /* "ranks 2-3 on host n1", for a rank that asks who is missing. */
+    void (*describe)(void *ctx, const bool *arrived, char *out, size_t size);
+};
+
+struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const char *node_map,
+                    const uint32_t *app_of, const struct pmi_events *ev, void *ctx);
+void pmi_free(struct pmi *s);
+
+/* Any number of bytes from that rank, in order. */
+void pmi_input(struct pmi *s, uint32_t rank, const char *data, size_t len);
+
+bool pmi_inited(const struct pmi *s, uint32_t rank);
+bool pmi_finalized(const struct pmi *s, uint32_t rank);
+
+/* Who has arrived in the barrier that is open; NULL when none is. */
+const bool *pmi_waiting(const struct pmi *s);
+
+#endif

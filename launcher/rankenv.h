@@ -1,0 +1,24 @@
+/*
+ * The environment of a rank: what the user has, less what an outer launcher left behind, plus what ours
+ * promises (src/boot/launch_env.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_RANKENV_H
+#define FP_LAUNCHER_RANKENV_H
+
+#include "plan.h"
+
+/* Is this NAME=value something that only a launcher sets, to be dropped from what ranks inherit? */
+bool rankenv_is_launchers(const char *entry);
+
+/* NAME's value in a list of NAME=value, or NULL. */
+const char *rankenv_get(char *const *env, const char *name);
+
+/*
+ * app->env and the variables of one rank. The result is valid until the next call, which reuses its
+ * memory: starting a rank must not cost an allocation per variable.
+ */
+char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi_fd, int node_fd);
+
+#endif

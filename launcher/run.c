@@ -1,0 +1,291 @@
+/*
+ * Puts the pieces together: lays out the ranks, makes one plan per host, runs this host's plan here and
+ * sends the others to agents.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "boot/nodemap.h"
+#include "guard.h"
+#include "job.h"
+#include "local.h"
+#include "rankenv.h"
+#include "remote.h"
+
+extern char **environ;
+
+struct run {
+    struct options *opt;
+    struct hosts hosts;
+    struct layout layout;
+    struct app *apps;
+    struct plan **plans; /* [hosts.n]; NULL: no ranks there */
+    char job_id[64];
+    char *node_map;
+    bool background;
+};
+
+static bool listed(const struct strings *names, const char *entry)
+{
+    size_t len = strcspn(entry, "=");
+    for (unsigned i = 0; i < names->n; i++)
+        if (strlen(names->v[i]) == len && strncmp(names->v[i], entry, len) == 0)
+            return true;
+    return false;
+}
+
+static void set_entry(struct strings *env, char *entry)
+{
+    size_t len = strcspn(entry, "=") + 1;
+    for (unsigned i = 0; i < env->n; i++)
+        if (strncmp(env->v[i], entry, len) == 0) {
+            env->v[i] = entry;
+            return;
+        }
+    env->v = xrealloc(env->v, (env->n + 2) * sizeof *env->v);
+    env->v[env->n++] = entry;
+    env->v[env->n] = NULL;
+}
+
+/* What a program inherits, then what -genv says, then what -env says. */
+static char **app_env(const struct options *o, const struct app_spec *a)
+{
+    unsigned n = 0;
+    while (environ[n])
+        n++;
+    struct strings env = {.v = xcalloc(n + 1, sizeof *env.v)};
+    for (unsigned i = 0; i < n; i++) {
+        bool pass =
+            o->env_pass == ENV_PASS_ALL || (o->env_pass == ENV_PASS_LIST && listed(&o->genvlist, environ[i]));
+        if (pass && !rankenv_is_launchers(environ[i]))
+            env.v[env.n++] = environ[i];
+    }
+    for (unsigned i = 0; i < o->genv.n; i++)
+        set_entry(&env, o->genv.v[i]);
+    for (unsigned i = 0; i < a->env.n; i++)
+        set_entry(&env, a->env.v[i]);
+    return env.v;
+}
+
+/* Relative to where mpiexec was started. */
+static char *app_wdir(const struct app_spec *a)
+{
+    static char *here;
+    if (!here)
+        here = getcwd(NULL, 0);
+    if (!here)
+        here = xstrdup("/");
+    if (!a->wdir)
+        return here;
+    return a->wdir[0] == '/' ? xstrdup(a->wdir) : xstrf("%s/%s", here, a->wdir);
+}
+
+static void make_apps(struct run *r)
+{
+    const struct options *o = r->opt;
+    char **shared = NULL;
+    r->apps = xcalloc(o->napps, sizeof *r->apps);
+    for (unsigned i = 0; i < o->napps; i++) {
+        bool own = o->apps[i].env.n > 0;
+        char **env = own || !shared ? app_env(o, &o->apps[i]) : shared;
+        if (!own)
+            shared = env;
+        r->apps[i] = (struct app){.argv = o->apps[i].argv.v, .env = env, .wdir = app_wdir(&o->apps[i])};
+    }
+}
+
+static enum stdin_from stdin_for(const struct run *r, uint32_t rank)
+{
+    long who = r->opt->stdin_rank;
+    if (who == STDIN_NONE || (who >= 0 && (uint32_t)who != rank))
+        return STDIN_NULL;
+    /* Handing the file itself on copies nothing, and leaves what rank 0 does not read to others. */
+    bool here = r->hosts.v[r->layout.host_of[rank]].local;
+    return who != STDIN_ALL && here && !isatty(STDIN_FILENO) ? STDIN_INHERIT : STDIN_PIPE;
+}
+
+static struct plan *new_plan(const struct run *r, uint32_t host)
+{
+    struct plan *p = xcalloc(1, sizeof *p);
+    uint64_t slots = 0;
+    for (uint32_t i = 0; i < r->hosts.n; i++)
+        slots += r->hosts.v[i].slots;
+    *p = (struct plan){.job = (char *)r->job_id,
+                       .host = r->hosts.v[host].name,
+                       .node_map = r->node_map,
+                       .size = r->layout.size,
+                       .universe = (uint32_t)(slots > r->layout.size ? slots : r->layout.size),
+                       .bind = r->opt->bind,
+                       .scatter_sockets = r->opt->map_by == MAP_SOCKET,
+                       .verbose = r->opt->verbose,
+                       .napps = r->opt->napps,
+                       .apps = r->apps};
+    p->ranks = xcalloc(r->layout.size, sizeof *p->ranks);
+    return p;
+}
+
+static void make_plans(struct run *r)
+{
+    const struct layout *l = &r->layout;
+    r->plans = xcalloc(r->hosts.n, sizeof *r->plans);
+    for (uint32_t rank = 0; rank < l->size; rank++) {
+        uint32_t host = l->host_of[rank], node = l->node_of[rank];
+        if (!r->plans[host])
+            r->plans[host] = new_plan(r, host);
+        struct plan *p = r->plans[host];
+        p->ranks[p->nranks++] = (struct place){.rank = rank,
+                                               .app = l->app_of[rank],
+                                               .node = node,
+                                               .local_rank = l->local_rank[rank],
+                                               .local_size = l->node_size[node],
+                                               .vnode = r->opt->vnodes ? (int32_t)node : -1,
+                                               .stdin_from = stdin_for(r, rank)};
+    }
+}
+
+static void make_job_id(struct run *r)
+{
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+        random = (uint64_t)time(NULL) << 32;
+    snprintf(r->job_id, sizeof r->job_id, "fp%d-%016llx", (int)getpid(), (unsigned long long)random);
+}
+
+/* This host, as the job sees it. */
+
+static void local_ask_pmi(void *impl, uint32_t rank, const char *data, size_t len)
+{
+    local_pmi(impl, rank, data, len);
+}
+
+static void local_ask_input(void *impl, uint32_t rank, const char *data, size_t len)
+{
+    local_stdin(impl, rank, data, len);
+}
+
+static void local_ask_signal(void *impl, int sig)
+{
+    local_signal(impl, sig);
+}
+
+static void local_ask_pause(void *impl, bool pause)
+{
+    local_pause(impl, pause);
+}
+
+static void local_ask_reap(void *impl)
+{
+    local_reap(impl);
+}
+
+static const struct host_ops local_ops = {local_ask_pmi, local_ask_input, local_ask_signal, local_ask_pause,
+                                          local_ask_reap};
+static const struct local_events local_events = {
+    job_on_output, job_on_pmi, job_on_started, job_on_failed, job_on_exited, job_on_stdin_empty, job_on_done};
+
+/* Input is copied to all ranks that were given a pipe for it. */
+struct feed {
+    struct job *job;
+    uint32_t *ranks, n;
+};
+
+static void feed_send(void *ctx, const char *data, size_t len)
+{
+    struct feed *f = ctx;
+    for (uint32_t i = 0; i < f->n; i++) {
+        struct job_host *h = &f->job->hosts[f->job->layout->host_of[f->ranks[i]]];
+        if (h->ops && !h->done)
+            h->ops->input(h->impl, f->ranks[i], data, len);
+        else
+            input_taken(&f->job->input);
+    }
+}
+
+static void start_input(struct run *r, struct job *j)
+{
+    struct feed *f = xcalloc(1, sizeof *f);
+    f->job = j;
+    f->ranks = xcalloc(r->layout.size, sizeof *f->ranks);
+    for (uint32_t rank = 0; rank < r->layout.size; rank++)
+        if (stdin_for(r, rank) == STDIN_PIPE)
+            f->ranks[f->n++] = rank;
+    if (f->n > 0)
+        input_start(&j->input, &j->loop, f->n, !r->background, feed_send, f);
+}
+
+static uint32_t local_host(const struct hosts *h)
+{
+    uint32_t i = 0;
+    while (i < h->n && !h->v[i].local)
+        i++;
+    return i;
+}
+
+static int worker(void *ctx, int front)
+{
+    struct run *r = ctx;
+    struct job *j = xcalloc(1, sizeof *j);
+    job_init(j, r->opt, &r->layout, &r->hosts, r->job_id, r->node_map);
+    /* Even without ranks here: it collects the remote shells. */
+    uint32_t here = local_host(&r->hosts);
+    bool ranks_here = here < r->hosts.n && r->plans[here];
+    struct job_host *host = ranks_here ? &j->hosts[here] : xcalloc(1, sizeof *host);
+    struct plan *plan = ranks_here ? r->plans[here] : new_plan(r, 0);
+    host->job = j;
+    struct local *local = local_new(&j->loop, plan, &local_events, host);
+    if (ranks_here) {
+        host->ops = &local_ops;
+        host->impl = local;
+        r->plans[here] = NULL;
+    }
+    remote_start(j, r->plans);
+    if (j->remote)
+        local_on_other(local, remote_child_ended);
+    if (ranks_here && !j->failed)
+        local_start(local);
+    else if (ranks_here)
+        host->done = true;
+    if (!j->loop.stop)
+        start_input(r, j);
+    return job_run(j, front);
+}
+
+/* Two local names of this machine are one host for us. */
+static void merge_local(struct hosts *h)
+{
+    uint32_t first = local_host(h), n = 0;
+    for (uint32_t i = 0; i < h->n; i++) {
+        if (i > first && h->v[i].local)
+            h->v[first].slots += h->v[i].slots;
+        else
+            h->v[n++] = h->v[i];
+    }
+    h->n = n;
+}
+
+int run_job(struct options *o, char **argv)
+{
+    struct run r = {.opt = o};
+    hosts_list(o, &r.hosts);
+    merge_local(&r.hosts);
+    hosts_layout(o, &r.hosts, &r.layout);
+    if (o->stdin_rank >= (long)r.layout.size)
+        die(STATUS_USAGE, "-stdin %ld: there is no such rank in a job of %u.", o->stdin_rank, r.layout.size);
+    r.node_map = nodemap_format(r.layout.node_of, r.layout.size);
+    if (!r.node_map)
+        die(1, "Out of memory.");
+    r.background = guard_in_background();
+    make_job_id(&r);
+    make_apps(&r);
+    make_plans(&r);
+    return guard_run(argv, worker, &r);
+}

@@ -1,0 +1,14 @@
+/*
+ * From the command line to a running job: environment, plans, hosts.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_RUN_H
+#define FP_LAUNCHER_RUN_H
+
+#include "options.h"
+
+/* Runs the job to its end; the exit status. */
+int run_job(struct options *o, char **argv);
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * vfork and exec. The child shares our memory until it execs, so it makes system calls only and leaves its
+ * error in the caller's variables.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct rlimit first_limit;
+static sigset_t first_mask;
+
+void spawn_remember(void)
+{
+    struct rlimit all;
+    getrlimit(RLIMIT_NOFILE, &first_limit);
+    sigprocmask(SIG_SETMASK, NULL, &first_mask);
+    /* Three files a rank: the usual soft limit of 1024 would end at some 300 ranks. */
+    all = first_limit;
+    all.rlim_cur = all.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &all);
+}
+
+/* 0, 1 and 2, whatever they were before. Sources are never below 3. */
+static bool redirect(const struct spawn *s)
+{
+    return dup2(s->in, 0) == 0 && dup2(s->out, 1) == 1 && dup2(s->err, 2) == 2;
+}
+
+static void child(const struct spawn *s, pid_t parent, volatile enum spawn_step *step)
+{
+    *step = SPAWN_FORK;
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    /* A shell starts background jobs with INT and QUIT ignored; what we forward must still arrive. */
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    setrlimit(RLIMIT_NOFILE, &first_limit);
+    if (s->cpus)
+        sched_setaffinity(0, sizeof *s->cpus, (const cpu_set_t *)s->cpus);
+    if (!redirect(s))
+        return;
+    for (const int *fd = s->keep; fd && *fd >= 0; fd++)
+        fcntl(*fd, F_SETFD, 0);
+    *step = SPAWN_WDIR;
+    if (s->wdir && chdir(s->wdir) != 0)
+        return;
+    *step = SPAWN_EXEC;
+    sigprocmask(SIG_SETMASK, &first_mask, NULL);
+    execve(s->path, s->argv, s->env);
+    if (errno == ENOEXEC) {
+        /* A script without a first line that names its interpreter; a shell would run it. */
+        char *argv[256] = {(char *)"sh", (char *)s->path};
+        for (int i = 1; i < 253 && s->argv[i]; i++)
+            argv[i + 1] = s->argv[i];
+        execve("/bin/sh", argv, s->env);
+    }
+}
+
+pid_t spawn_process(const struct spawn *s, enum spawn_step *step)
+{
+    volatile enum spawn_step where = SPAWN_FORK;
+    volatile int error = 0;
+    sigset_t all, before;
+    pid_t parent = getpid();
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pid_t pid = vfork();
+    if (pid == 0) {
+        child(s, parent, &where);
+        error = errno;
+        _exit(127);
+    }
+    if (pid < 0)
+        error = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (error == 0) {
+        *step = SPAWN_OK;
+        return pid;
+    }
+    *step = where;
+    errno = error;
+    return -1;
+}
+
+static bool runnable(const char *path, bool *denied)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (access(path, X_OK) == 0)
+        return true;
+    *denied = true;
+    return false;
+}
+
+static char *in_folder(const char *wdir, const char *folder, size_t len, const char *name)
+{
+    if (len == 0)
+        return xstrf("%s/%s", wdir, name);
+    if (folder[0] == '/')
+        return xstrf("%.*s/%s", (int)len, folder, name);
+    return xstrf("%s/%.*s/%s", wdir, (int)len, folder, name);
+}
+
+char *spawn_find(const char *name, const char *path_list, const char *wdir)
+{
+    bool denied = false;
+    char *path;
+    if (strchr(name, '/')) {
+        path = name[0] == '/' ? xstrdup(name) : in_folder(wdir, "", 0, name);
+        if (runnable(path, &denied))
+            return path;
+    } else {
+        const char *p = path_list ? path_list : "/usr/local/bin:/usr/bin:/bin";
+        for (;; p++) {
+            size_t len = strcspn(p, ":");
+            path = in_folder(wdir, p, len, name);
+            if (runnable(path, &denied))
+                return path;
+            free(path);
+            p += len;
+            if (!*p)
+                break;
+        }
+        path = in_folder(wdir, "", 0, name);
+        if (runnable(path, &denied))
+            return path;
+    }
+    free(path);
+    errno = denied ? EACCES : ENOENT;
+    return NULL;
+}

@@ -1,0 +1,41 @@
+/*
+ * Starting one process: a vfork, a handful of system calls, an exec. Nothing else in the launcher forks,
+ * but for the guard.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_SPAWN_H
+#define FP_LAUNCHER_SPAWN_H
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "topo.h"
+
+struct spawn {
+    const char *path; /* already searched for */
+    char *const *argv, *const *env;
+    const char *wdir;        /* NULL: stay */
+    int in, out, err;        /* become 0, 1, 2 */
+    const int *keep;         /* files that stay open under their own numbers, ended by -1; may be NULL */
+    const struct cpus *cpus; /* NULL: no binding */
+};
+
+enum spawn_step { SPAWN_OK, SPAWN_FORK, SPAWN_WDIR, SPAWN_EXEC };
+
+/*
+ * The new process leads a session of its own and is killed by the kernel when we die. -1 on failure,
+ * with *step and errno saying which and why.
+ */
+pid_t spawn_process(const struct spawn *s, enum spawn_step *step);
+
+/* What to give back to children: limits and signal mask as they were when mpiexec started. */
+void spawn_remember(void);
+
+/*
+ * Finds a program as a shell would, by the given PATH and relative to `wdir`, and failing that in `wdir`
+ * itself, since `mpiexec -n 2 a.out` is what people type. Allocated; NULL with errno ENOENT or EACCES.
+ */
+char *spawn_find(const char *name, const char *path_list, const char *wdir);
+
+#endif
