@@ -1,0 +1,87 @@
+/*
+ * Barrier logic in the switch (Hoefler 2005, section 3.1): a bit array of 2I lines and N+1 columns, ten
+ * packet types, every packet acknowledged and repeated until it is. This is the whole extension softib adds
+ * to verbs. The switch and the host end are pure state machines: packets and clock in, packets out, no I/O;
+ * softib runs one switch per fabric and moves the packets, `switch_loss=` in SOFTIB_FABRIC loses some of
+ * them.
+ *
+ * One thing is not in the paper: a packet carries the number of the round it belongs to. Without it a
+ * repeated barrierReached whose acknowledgement was lost would count for the next barrier.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_BARRIER_H
+#define SOFTIB_BARRIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SOFTIB_SWITCH_PORTS     1024 /* N */
+#define SOFTIB_SWITCH_BARRIERS  128  /* I */
+#define SOFTIB_SWITCH_REPEAT_NS 500000ull
+
+enum softib_barrier_type { /* the encoding of table 3.1 */
+                           SOFTIB_GET_ID = 1,
+                           SOFTIB_GET_ID_ACK = 2,
+                           SOFTIB_WANT_PARTICIPATE = 3,
+                           SOFTIB_WANT_PARTICIPATE_ACK = 4,
+                           SOFTIB_BARRIER_REACHED = 7,
+                           SOFTIB_BARRIER_REACHED_ACK = 8,
+                           SOFTIB_BARRIER_READY = 9,
+                           SOFTIB_BARRIER_READY_ACK = 10,
+                           SOFTIB_FREE_BARRIER = 11,
+                           SOFTIB_FREE_BARRIER_ACK = 12,
+};
+
+struct softib_packet {
+    uint8_t type;  /* 4 bits */
+    uint8_t id;    /* I: none was free */
+    uint16_t port; /* of the host it comes from or goes to */
+    uint32_t round;
+};
+
+/* The switch. Line i holds who reached barrier i, line i+I who takes no part; column N is in the paper's
+ * formula computed by gates and here by complete(). */
+struct softib_switch {
+    uint32_t ports;
+    uint64_t line[2 * SOFTIB_SWITCH_BARRIERS][SOFTIB_SWITCH_PORTS / 64];
+    uint64_t unacked[SOFTIB_SWITCH_BARRIERS][SOFTIB_SWITCH_PORTS / 64]; /* barrierReady sent, no ACK yet */
+    uint64_t repeat_at[SOFTIB_SWITCH_BARRIERS];
+    uint32_t round[SOFTIB_SWITCH_BARRIERS];
+    uint32_t serial[SOFTIB_SWITCH_BARRIERS]; /* who asked: answers a repeated getId with the same ID */
+    uint16_t owner[SOFTIB_SWITCH_BARRIERS];
+    uint8_t used[SOFTIB_SWITCH_BARRIERS];
+};
+
+typedef void (*softib_emit)(void *arg, const struct softib_packet *p);
+
+void softib_switch_init(struct softib_switch *s, uint32_t ports);
+void softib_switch_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now_ns,
+                          softib_emit emit, void *arg);
+/* Repeats what was not acknowledged in time. */
+void softib_switch_tick(struct softib_switch *s, uint64_t now_ns, softib_emit emit, void *arg);
+
+/* A host's end of one barrier. A process is a host with a port of its own and takes part in a barrier once.
+ */
+struct softib_barrier;
+
+/* Rank 0 asks the switch for a barrier and gives *id to the others; -1 with errno EAGAIN when all are used.
+ */
+int softib_barrier_get_id(uint32_t *id);
+/* Every rank, rank 0 too, takes part; returns after the switch said so. */
+struct softib_barrier *softib_barrier_join(uint32_t id);
+/* Enters the barrier; softib_barrier_test then says whether all are there. wait does both. */
+int softib_barrier_enter(struct softib_barrier *b);
+int softib_barrier_test(struct softib_barrier *b);
+int softib_barrier_wait(struct softib_barrier *b);
+void softib_barrier_leave(struct softib_barrier *b);
+/* Rank 0, after the last barrier. */
+int softib_barrier_free(uint32_t id);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

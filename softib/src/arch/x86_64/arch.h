@@ -1,0 +1,13 @@
+/*
+ * What the memory and the pipeline of an x86-64 core need from us: a hint for spin loops.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_ARCH_H
+#define SOFTIB_ARCH_H
+
+static inline void cpu_relax(void)
+{
+    __asm__ volatile("pause" ::: "memory");
+}
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * The fabric as the user described it in SOFTIB_FABRIC: how many nodes, HCAs and ports there are, how the
+ * links behave, where the nodes live. Read once per process; LIDs and GUIDs follow from it by arithmetic,
+ * so that every process and every machine that was given the same text agrees on them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_FABRIC_H
+#define SOFTIB_FABRIC_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FAB_MAX_PORTS 1024
+#define FAB_TEXT_MAX  16384
+
+enum fab_wire {
+    WIRE_SHM, /* all nodes on this machine */
+    WIRE_TCP, /* each node is its own machine, even when it is not */
+};
+
+struct fab_port {
+    uint64_t rate;    /* bytes a second, 0: as fast as memory */
+    uint64_t latency; /* ns, one way */
+    uint64_t down_at; /* ns since the fabric began, NEVER: not planned */
+    uint64_t up_at;
+};
+
+struct fabric {
+    char name[64];
+    uint32_t nodes, hcas, ports, lmc, mtu;
+    uint32_t ud_loss, ud_dup, ud_reorder, sw_loss; /* probability in parts per 2^32 */
+    uint64_t seed;
+    enum fab_wire wire;
+    uint16_t base;         /* first TCP and UDP port number */
+    uint32_t node;         /* ours */
+    uint64_t id;           /* hash of the text: processes with the same one are in the same fabric */
+    struct in_addr *addr;  /* per node */
+    uint16_t *base_of;     /* per node */
+    struct fab_port *port; /* per linear port number */
+    uint32_t nports;
+    bool paced; /* some port has a rate or a latency */
+};
+
+/* A place on the fabric: which port an LID names, and with which path bits. */
+struct fab_place {
+    uint32_t node, hca, port, linear, path;
+};
+
+/* Parses text into *f; on failure returns false and a sentence in err. */
+bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen);
+void fabric_free(struct fabric *f);
+
+/* The text of SOFTIB_FABRIC (the variable, or the file it names), malloc'ed; NULL with err when unreadable.
+ */
+char *fabric_text(char *err, size_t errlen);
+
+uint32_t fabric_linear(const struct fabric *f, uint32_t node, uint32_t hca, uint32_t port);
+uint16_t fabric_lid(const struct fabric *f, uint32_t linear);
+bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at);
+uint64_t fabric_node_guid(uint32_t node, uint32_t hca);
+uint64_t fabric_port_guid(uint32_t node, uint32_t hca, uint32_t port);
+/* From a port GUID back to its LID, 0 when it names no port. */
+uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid);
+
+/* "node1/hca0/1" to a linear port number; with parts left out, *count ports from *first. */
+bool fabric_select(const struct fabric *f, const char *text, bool *match /* nports */);
+
+#endif

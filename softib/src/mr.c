@@ -1,0 +1,344 @@
+/*
+ * Memory regions. The table in the arena lets a peer check key, bounds, domain and rights by itself. Memory
+ * that is shared already (a memfd, a file in /dev/shm) is recognised at registration: a peer maps it and
+ * stores directly, which is the fast path. All other memory is reached by cross-memory copy.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "hca.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ACCESS_KNOWN                                                                                        \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
+     IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB)
+
+static struct lock table_lock;
+static uint32_t table_hint = 1, serial;
+static uint8_t variant[MR_MAX]; /* low byte of the key: a stale key of a reused entry does not fit */
+static bool taken[MR_MAX];
+
+struct mapping {
+    uint64_t start, end, offset, ino;
+    unsigned major, minor;
+};
+
+/* The one shared mapping that holds all of [addr, addr+len). */
+static bool find_mapping(uint64_t addr, uint64_t len, struct mapping *m)
+{
+    char line[512], perms[8];
+    FILE *in = fopen("/proc/self/maps", "re");
+    bool found = false;
+    while (in && !found && fgets(line, sizeof(line), in)) {
+        unsigned long long a, b, off, ino;
+        if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu", &a, &b, perms, &off, &m->major, &m->minor, &ino) !=
+            7)
+            continue;
+        if (a > addr)
+            break;
+        found = addr >= a && addr + len <= b && perms[3] == 's' && perms[1] == 'w' && ino;
+        *m = (struct mapping){a, b, off, ino, m->major, m->minor};
+    }
+    if (in)
+        fclose(in);
+    return found;
+}
+
+static bool same_file(int fd, const struct mapping *m)
+{
+    struct stat st;
+    return !fstat(fd, &st) && st.st_ino == m->ino && S_ISREG(st.st_mode);
+}
+
+/* A descriptor of the mapped file: one the program has open, or the mapping itself when the kernel lets us.
+ */
+static int open_mapping(const struct mapping *m)
+{
+    char path[96];
+    DIR *d = opendir("/proc/self/fd");
+    int fd = -1;
+    for (struct dirent *e; fd < 0 && d && (e = readdir(d));) {
+        int n = atoi(e->d_name);
+        int mode = *e->d_name == '.' ? -1 : fcntl(n, F_GETFL);
+        if (mode >= 0 && (mode & O_ACCMODE) == O_RDWR && same_file(n, m))
+            fd = fcntl(n, F_DUPFD_CLOEXEC, 64);
+    }
+    if (d)
+        closedir(d);
+    if (fd >= 0)
+        return fd;
+    snprintf(path, sizeof(path), "/proc/self/map_files/%llx-%llx", (unsigned long long)m->start,
+             (unsigned long long)m->end);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && !same_file(fd, m)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static uint32_t table_take(void)
+{
+    uint32_t found = 0;
+    lock_take(&table_lock);
+    for (uint32_t i = 0; i < MR_MAX && !found; i++) {
+        uint32_t at = (table_hint + i) % MR_MAX;
+        if (at && !taken[at])
+            found = at;
+    }
+    if (found) {
+        taken[found] = true;
+        table_hint = found + 1;
+    }
+    lock_drop(&table_lock);
+    return found;
+}
+
+static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uint32_t access)
+{
+    struct sh_mr *s = mr->sh;
+    struct mapping m;
+    s->pd = pd;
+    s->access = access;
+    s->iova = iova;
+    s->addr = (uintptr_t)mr->ibv.addr;
+    s->length = mr->ibv.length;
+    s->fd = -1;
+    if (s->length && find_mapping(s->addr, s->length, &m)) {
+        s->fd = open_mapping(&m);
+        s->file_off = m.offset + (s->addr - m.start);
+    }
+    lock_take(&table_lock);
+    s->serial = ++serial;
+    uint32_t key = idx << 8 | ++variant[idx];
+    lock_drop(&table_lock);
+    mr->ibv.lkey = mr->ibv.rkey = key;
+    atomic_store_explicit(&s->rkey, key, memory_order_release);
+}
+
+/* After this no transfer uses the region. A peer that died while it copied is not waited for for ever. */
+static void retract(struct sh_mr *s)
+{
+    unsigned turn = 0;
+    atomic_store(&s->rkey, 0);
+    for (uint64_t start = 0; atomic_load(&s->users);) {
+        uint64_t now = now_ns();
+        start = start ? start : now;
+        if (now - start > NS_S) {
+            atomic_store(&s->users, 0);
+            break;
+        }
+        spin_wait(&turn);
+    }
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+}
+
+static bool access_legal(uint64_t access)
+{
+    uint64_t remote_write = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    if (access & ~(uint64_t)(ACCESS_KNOWN | IBV_ACCESS_OPTIONAL_RANGE))
+        return false;
+    return !(access & remote_write) || (access & IBV_ACCESS_LOCAL_WRITE);
+}
+
+/* A page that cannot be touched must fail here, as pinning would. */
+static bool memory_there(void *addr, size_t length)
+{
+    if (!length)
+        return true;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), a = (uintptr_t)addr & ~(page - 1);
+    return !msync((void *)a, (uintptr_t)addr + length - a, MS_ASYNC) || errno != ENOMEM;
+}
+
+static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint64_t access)
+{
+    if (!access_legal(access) || (uintptr_t)addr + length < (uintptr_t)addr) {
+        errno = access & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_MW_BIND) ? EOPNOTSUPP : EINVAL;
+        return NULL;
+    }
+    if (!memory_there(addr, length)) {
+        errno = EFAULT;
+        return NULL;
+    }
+    struct mr *mr = calloc(1, sizeof(*mr));
+    uint32_t idx = mr ? table_take() : 0;
+    if (!idx) {
+        free(mr);
+        errno = ENOMEM;
+        return NULL;
+    }
+    mr->sh = &proc.arena->mr[idx];
+    mr->access = (uint32_t)access;
+    mr->ibv.context = pd->context;
+    mr->ibv.pd = pd;
+    mr->ibv.addr = addr;
+    mr->ibv.length = length;
+    mr->ibv.handle = idx;
+    publish(mr, idx, pd_key(pd), access & IBV_ACCESS_ZERO_BASED ? 0 : iova, mr->access);
+    atomic_fetch_add(&((struct pd *)pd)->refs, 1);
+    return &mr->ibv;
+}
+
+SOFTIB_API struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    return reg(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+SOFTIB_API struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                          int access)
+{
+    return reg(pd, addr, length, iova, (unsigned)access);
+}
+
+SOFTIB_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                           unsigned access)
+{
+    return reg(pd, addr, length, iova, access);
+}
+
+SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, size_t length, uint64_t iova,
+                                            int fd, int access)
+{
+    (void)pd, (void)off, (void)length, (void)iova, (void)fd, (void)access;
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
+SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
+                            int access)
+{
+    struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
+    if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags ||
+        ((flags & IBV_REREG_MR_CHANGE_ACCESS) && !access_legal((unsigned)access)) ||
+        ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && !memory_there(addr, length))) {
+        errno = EINVAL;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
+    retract(mr->sh);
+    if (flags & IBV_REREG_MR_CHANGE_PD) {
+        atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
+        atomic_fetch_add(&((struct pd *)pd)->refs, 1);
+        ibv->pd = pd;
+    }
+    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+        ibv->addr = addr;
+        ibv->length = length;
+    }
+    if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+        mr->access = (uint32_t)access;
+    publish(mr, ibv->handle, pd_key(ibv->pd), (uintptr_t)ibv->addr, mr->access);
+    return 0;
+}
+
+SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
+{
+    struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
+    retract(mr->sh);
+    lock_take(&table_lock);
+    taken[ibv->handle] = false;
+    lock_drop(&table_lock);
+    atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
+    free(mr);
+    return 0;
+}
+
+/* Entries whose region is gone: its owner waited for every transfer, so nobody uses the mapping. */
+static void drop_stale(struct peer *owner, struct mr_map **bucket)
+{
+    for (struct mr_map **p = bucket, *m; (m = *p);) {
+        const struct sh_mr *s = &owner->arena->mr[m->rkey >> 8];
+        if (atomic_load(&s->rkey) == m->rkey && s->serial == m->serial) {
+            p = &m->next;
+            continue;
+        }
+        *p = m->next;
+        if (m->map)
+            munmap(m->map, m->map_len);
+        free(m);
+    }
+}
+
+static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", owner->pid, s->fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->file_off & (page - 1);
+    m->map_len = s->length + skip;
+    m->map = mmap(NULL, m->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(s->file_off - skip));
+    close(fd);
+    if (m->map == MAP_FAILED)
+        m->map = NULL;
+    else
+        m->base = (char *)m->map + skip;
+}
+
+/* A peer's shared region as mapped here; NULL when it cannot be mapped, which is remembered too. */
+static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
+{
+    struct mr_map **bucket = &owner->maps[(key >> 8) % MR_MAPS];
+    for (struct mr_map *m = *bucket; m; m = m->next)
+        if (LIKELY(m->rkey == key && m->serial == s->serial))
+            return m->base;
+    drop_stale(owner, bucket);
+    struct mr_map *m = calloc(1, sizeof(*m));
+    if (!m)
+        return NULL;
+    m->rkey = key;
+    m->serial = s->serial;
+    map_file(m, owner, s);
+    m->next = *bucket;
+    *bucket = m;
+    return m->base;
+}
+
+static bool fits(const struct sh_mr *s, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need)
+{
+    return s->pd == pd && (s->access & need) == need && addr >= s->iova && len <= s->length &&
+           addr - s->iova <= s->length - len;
+}
+
+bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
+             struct rseg *out)
+{
+    uint32_t idx = key >> 8;
+    if (!idx || idx >= MR_MAX)
+        return false;
+    struct sh_mr *s = &owner->arena->mr[idx];
+    atomic_fetch_add(&s->users, 1); /* before the look at the key: the owner looks in the other order */
+    if (UNLIKELY(atomic_load(&s->rkey) != key || !fits(s, pd, addr, len, need))) {
+        atomic_fetch_sub(&s->users, 1);
+        return false;
+    }
+    uint64_t off = addr - s->iova;
+    *out = (struct rseg){.addr = s->addr + off, .len = len, .mr = s};
+    if (owner->self) {
+        out->map = (char *)(uintptr_t)out->addr;
+    } else if (s->fd >= 0) {
+        lock_take(&owner->map_lock);
+        char *base = map_region(owner, s, key);
+        lock_drop(&owner->map_lock);
+        out->map = base ? base + off : NULL;
+    }
+    return true;
+}
+
+bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at)
+{
+    uint32_t idx = key >> 8;
+    if (!idx || idx >= MR_MAX)
+        return false;
+    struct sh_mr *s = &proc.arena->mr[idx];
+    if (atomic_load_explicit(&s->rkey, memory_order_acquire) != key || !fits(s, pd, addr, len, need))
+        return false;
+    *at = (char *)(uintptr_t)(s->addr + (addr - s->iova));
+    return true;
+}

@@ -1,0 +1,100 @@
+/*
+ * This process as a member of the fabric, and the other members as it sees them. A peer is attached on first
+ * use: its arena is mapped and its pidfd watched, so that its death is noticed at once.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_PROC_H
+#define SOFTIB_PROC_H
+
+#include "shm.h"
+#include <pthread.h>
+#include <sys/types.h>
+
+struct mr_map { /* a peer's shared memory region, mapped here */
+    uint32_t rkey, serial;
+    char *base; /* where the region's first byte is */
+    void *map;
+    size_t map_len;
+    struct mr_map *next;
+};
+
+#define MR_MAPS 512
+
+struct peer {
+    uint32_t slot, gen;
+    pid_t pid;
+    int pidfd;
+    bool self;
+    atomic_bool dead;
+    atomic_int refs;
+    struct arena *arena;
+    struct lock map_lock;
+    struct mr_map *maps[MR_MAPS];
+};
+
+struct proc {
+    struct fabric fab;
+    struct registry *reg;
+    struct arena *arena;
+    int reg_fd, arena_fd, bell_fd, ring_fd;
+    uint32_t slot;
+    pid_t pid;
+    uint64_t key; /* names of this fabric's sockets */
+    struct peer *self;
+    pthread_mutex_t peers_lock;
+    struct peer *peers[MEMBERS];
+    atomic_uint bells; /* wire (b): bumped when the engine should look again */
+};
+
+extern struct proc proc;
+
+/* Joins the fabric, once; false after saying why not. Safe to call from several threads. */
+bool proc_join(void);
+bool proc_joined(void);
+bool proc_fabric(void); /* reads SOFTIB_FABRIC without joining */
+
+/* The member in that slot, attached and referenced; NULL when there is none or it is dead. */
+struct peer *peer_get(uint32_t slot);
+void peer_put(struct peer *p);
+
+/* Asks the member's engine thread to look at its arena. */
+void member_ring(uint32_t slot);
+bool member_alive(uint32_t slot);
+
+/* A token on a completion channel: makes its descriptor readable. */
+void chan_ring(uint32_t slot, uint32_t chan);
+int chan_open(uint32_t chan);
+
+/* Queues an event for the owner of `p` and rings it. */
+void peer_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail);
+
+/* Memory of the own arena, by offset from its start; 0 when there is none left. */
+uint64_t arena_alloc(size_t bytes);
+void arena_free(uint64_t off, size_t bytes);
+
+static inline void *arena_at(struct arena *a, uint64_t off)
+{
+    return (char *)a + off;
+}
+
+/* Reads the member name of a socket in /proc/net/unix; used by the tool as well. */
+struct member_name {
+    uint64_t key;
+    int pid, reg_fd;
+};
+/* Finds a live member of fabric `key` and opens its registry; -1 when there is none. */
+int registry_find(uint64_t key);
+uint64_t registry_key(const struct fabric *f);
+struct registry *registry_map(int fd);
+
+static inline void port_count(uint32_t linear, enum counter c, uint64_t n)
+{
+    atomic_fetch_add_explicit(&proc.reg->tally[proc.slot][linear].count[c], n, memory_order_relaxed);
+}
+
+static inline bool port_up(uint32_t linear)
+{
+    return atomic_load_explicit(&proc.reg->port[linear].up, memory_order_relaxed);
+}
+
+#endif

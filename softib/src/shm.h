@@ -1,0 +1,176 @@
+/*
+ * Every structure that more than one process looks at. Two kinds of memory hold them, both memfds, so that
+ * the kernel frees them with the last process whatever kills it:
+ *   the registry, one per machine and fabric: who is there, port state, counters, multicast groups;
+ *   an arena per process: its QPs, CQs, receive queues and memory regions, mapped by whoever sends to it.
+ * A QP number is (member slot << QP_BITS | index), so that it alone finds the process and the QP.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_SHM_H
+#define SOFTIB_SHM_H
+
+#include "base.h"
+#include "fabric.h"
+#include "softib/barrier.h"
+
+#define SHM_MAGIC   0x50f71b01u
+#define MEMBERS     1024 /* slot 0 is never used */
+#define QP_BITS     14
+#define QP_MAX      (1u << QP_BITS)
+#define CQ_MAX      16384u
+#define SRQ_MAX     8192u
+#define RQ_TABLE    (QP_MAX + SRQ_MAX) /* a QP's own queue has the QP's index */
+#define MR_MAX      131072u
+#define CHAN_MAX    4096u
+#define GROUPS      512
+#define GROUP_QPS   240
+#define EVENTS      1024
+#define MAX_SGE     32
+#define ARENA_BYTES (2ull << 30)
+
+enum counter {
+    CNT_TX_PACKETS,
+    CNT_TX_BYTES,
+    CNT_RX_PACKETS,
+    CNT_RX_BYTES,
+    CNT_RNR_NAKS,   /* sent: a receive queue was empty */
+    CNT_RETRIES,    /* a sender tried again */
+    CNT_TX_DROPS,   /* this port was down, or the fault injection ate it */
+    CNT_RX_DROPS,   /* nobody wanted it: no receive, wrong key, no such QP */
+    CNT_BAD_FRAMES, /* bytes from the network that were no frame of ours */
+    CNT_COUNT
+};
+
+struct reg_port {
+    atomic_uint up;
+    atomic_uint plan;                  /* bit 0: the planned down was done, bit 1: the planned up */
+    _Atomic uint64_t tx_free, rx_free; /* when the wire is next idle, ns */
+} __attribute__((aligned(CACHELINE)));
+
+/* Counters of one port as one member saw them: no two processes write the same line. Readers add up. */
+struct reg_tally {
+    _Atomic uint64_t count[CNT_COUNT];
+} __attribute__((aligned(CACHELINE)));
+
+struct reg_member {
+    atomic_uint live;
+    atomic_uint gen;
+    int32_t pid;
+    int32_t arena_fd, reg_fd;
+    uint64_t born; /* start time of the process: tells a reused pid */
+    uint32_t node;
+    atomic_uint rung; /* its doorbell has been rung and not yet heard */
+} __attribute__((aligned(CACHELINE)));
+
+struct reg_group {
+    uint8_t gid[16];
+    atomic_uint used;
+    atomic_uint qpn[GROUP_QPS];
+};
+
+struct registry {
+    uint32_t magic, bytes;
+    uint64_t fabric_id, began;
+    struct shlock lock; /* members and groups */
+    struct reg_member member[MEMBERS];
+    struct reg_port port[FAB_MAX_PORTS];
+    struct reg_group group[GROUPS];
+    struct reg_tally tally[MEMBERS][FAB_MAX_PORTS];
+    struct shlock sw_lock;
+    struct softib_switch sw;
+    /* What the switch sent to a port: acknowledgements and barrierReady of each barrier, one deep, because
+     * every packet is repeated until it is acknowledged. The extra row is for getId. */
+    _Atomic uint64_t sw_mail[SOFTIB_SWITCH_PORTS][SOFTIB_SWITCH_BARRIERS + 1][2];
+    uint64_t sw_rng;
+};
+
+struct sh_cqe {
+    uint64_t wr_id, stamp;
+    uint32_t status, opcode, byte_len, imm, qp_num, src_qp, wc_flags, sq_end;
+    uint16_t pkey_index, slid;
+    uint8_t sl, path_bits, solicited, is_send;
+    uint32_t pad;
+};
+
+struct sh_cq {
+    struct shlock lock;
+    atomic_uint live;
+    atomic_uint size; /* power of two entries in the ring; the CQ is full at `limit` */
+    atomic_uint limit;
+    _Atomic uint64_t ring; /* offset in the arena */
+    atomic_uint armed;     /* 0, 1 any, 2 solicited */
+    atomic_uint events;    /* not yet fetched with ibv_get_cq_event */
+    uint32_t chan;         /* completion channel, 0: none */
+    atomic_uint overrun;
+    atomic_uint stamped;                       /* the program reads time stamps */
+    _Alignas(CACHELINE) _Atomic uint64_t tail; /* producers */
+    _Alignas(CACHELINE) _Atomic uint64_t head; /* the consumer */
+};
+
+struct sh_sge {
+    uint64_t addr;
+    uint32_t length, lkey;
+};
+
+struct sh_rwqe {
+    uint64_t wr_id;
+    uint32_t nsge, total;
+    struct sh_sge sge[];
+};
+
+struct sh_rq {
+    struct shlock lock;
+    atomic_uint live;
+    uint32_t size, stride, max_sge; /* size is a power of two; posting stops at limit_wr */
+    uint32_t limit_wr;
+    _Atomic uint64_t ring;
+    atomic_uint srq_limit; /* armed limit event, 0: none */
+    _Alignas(CACHELINE) _Atomic uint64_t tail;
+    _Alignas(CACHELINE) _Atomic uint64_t head;
+};
+
+struct sh_mr {
+    _Alignas(CACHELINE) atomic_uint rkey; /* 0: free */
+    atomic_uint users;                    /* transfers that are using it now */
+    uint32_t pd, access;
+    uint64_t iova, length, addr;
+    uint64_t file_off;
+    int32_t fd; /* the owner's descriptor of the memory, when it is shared memory; else -1 */
+    uint32_t serial;
+};
+
+struct sh_qp {
+    _Alignas(CACHELINE) atomic_uint state; /* enum ibv_qp_state; QP_NONE: no such QP */
+    atomic_uint users;
+    atomic_uint qpn, type, pd, port, path_bits, dest_qpn, dlid, qkey, access, rcq, rq, is_srq, rnr_timer,
+        max_dest_rd, mtu, sl;
+    atomic_uint drained; /* LAST_WQE_REACHED was reported */
+};
+
+#define QP_NONE 0x80000000u
+
+/* What a peer wants the owner of an object to do; the owner's engine thread reads these. */
+enum sh_event_kind {
+    SHEV_QP_ERROR, /* the responder refused a request: go to the error state, flush, tell */
+    SHEV_SRQ_LIMIT,
+    SHEV_CQ_OVERRUN,
+};
+
+struct sh_event {
+    uint32_t kind, index, detail;
+};
+
+struct arena {
+    uint32_t magic, slot;
+    struct shlock ev_lock, atomic_unit;
+    _Atomic uint64_t ev_head, ev_tail;
+    struct sh_event event[EVENTS];
+    atomic_uint chan_events[CHAN_MAX];
+    struct sh_qp qp[QP_MAX];
+    struct sh_cq cq[CQ_MAX];
+    struct sh_rq rq[RQ_TABLE];
+    struct sh_mr mr[MR_MAX];
+    _Alignas(4096) char heap[];
+};
+
+#endif

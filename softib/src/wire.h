@@ -1,0 +1,41 @@
+/*
+ * Wire (b): between machines. RC and UC requests go over one TCP connection per pair of processes, datagrams
+ * over UDP. A process's port number is its node's base plus its member slot, so that a QP number and an LID
+ * find it. All state of this wire is under one lock; it is taken before any QP's lock.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_WIRE_H
+#define SOFTIB_WIRE_H
+
+#include "responder.h"
+#include <sys/uio.h>
+
+static inline bool wire_is_remote(uint32_t node)
+{
+    return proc.fab.wire == WIRE_TCP && node != proc.fab.node;
+}
+
+bool wire_listen(uint32_t slot); /* binds both sockets; false: the numbers are taken */
+bool wire_start(void);
+void wire_forget(void);
+void wire_lock(void);
+bool wire_try_lock(void);
+void wire_unlock(void);
+extern atomic_bool wire_active;
+struct epoll_event;
+void wire_yield(struct epoll_event *scratch); /* the engine's pause while a poller is at work */
+/* Drains the sockets without waiting; lock held. */
+void wire_poll(void);
+
+/* Connected QPs. */
+bool remote_attach(struct qp *q, uint32_t node); /* lock order: wire, then QP */
+void remote_detach(struct qp *q);
+void remote_progress(struct qp *q); /* both locks held */
+
+/* Datagrams. */
+void wire_udp_send(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n);
+void wire_udp_multicast(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,
+                        int n);
+void wire_udp_join(const uint8_t gid[16], bool join);
+
+#endif
