@@ -7,12 +7,13 @@
 #include "base/counter.h"
 #include "base/tunable.h"
 #include "coll/algorithm.h"
+#include "coll/select.h"
 #include "mpi.h"
 #include "net/net.h"
 #include "net/registry.h"
 #include "obj/proc.h"
 
-static const struct transport_ops *transport_to(int rank)
+static const struct peer *peer_of(int rank)
 {
     struct peer *peer = NULL;
     if (!the_proc || rank < 0 || (uint32_t)rank >= the_proc->size)
@@ -20,7 +21,7 @@ static const struct transport_ops *transport_to(int rank)
     proc_lock(the_proc);
     int rc = net_peer(the_proc->net, (uint32_t)rank, &peer);
     proc_unlock(the_proc);
-    return rc == 0 ? peer->ops : NULL;
+    return rc == 0 ? peer : NULL;
 }
 
 static const char *kind_name(int kind)
@@ -41,10 +42,12 @@ const struct fishplate_inside *fishplate_inside(void)
         .counters_count = counters_count,
         .counters_get = counters_get,
         .transports = net_transports,
-        .transport_to = transport_to,
+        .peer = peer_of,
         .algorithms_count = algorithms_count,
         .algorithms_get = algorithms_get,
         .coll_kind_name = kind_name,
+        .coll_rules_count = coll_rules_count,
+        .coll_rules_get = coll_rules_get,
         .api = api_list,
         .api_count = API_LIST_SIZE,
     };

@@ -11,7 +11,9 @@
 
 struct api_entry;
 struct coll_algorithm;
+struct coll_rule;
 struct counter;
+struct peer;
 struct transport_ops;
 struct tunable;
 
@@ -31,13 +33,14 @@ struct fishplate_inside {
 
     const struct transport_ops *const *transports; /* best first, ends with NULL */
 
-    /* Between MPI_Init and MPI_Finalize: the transport that reaches a rank of MPI_COMM_WORLD, and what it
-     * said about itself; NULL when the rank cannot be reached. */
-    const struct transport_ops *(*transport_to)(int rank);
+    /* Between MPI_Init and MPI_Finalize: how a rank of MPI_COMM_WORLD is reached; NULL when it cannot be. */
+    const struct peer *(*peer)(int rank);
 
     size_t (*algorithms_count)(void);
     const struct coll_algorithm *(*algorithms_get)(size_t index);
     const char *(*coll_kind_name)(int kind);
+    size_t (*coll_rules_count)(void); /* the selection: within a kind the first rule that holds wins */
+    const struct coll_rule *(*coll_rules_get)(size_t index);
 
     const struct api_entry *api;
     size_t api_count;

@@ -7,15 +7,15 @@
 
 #include "api/inside.h"
 #include "command.h"
-#include "net/transport.h"
+#include "net/peer.h"
 
 static const char *transport(int rank)
 {
     static char text[128];
-    const struct transport_ops *ops = inside_of_library()->transport_to(rank);
-    if (!ops)
+    const struct peer *peer = inside_of_library()->peer(rank);
+    if (!peer)
         return "unknown";
-    snprintf(text, sizeof text, "%s (%s)", ops->name, ops->doc);
+    snprintf(text, sizeof text, "%s (%s)", peer->ops->name, peer->ops->doc);
     return text;
 }
 

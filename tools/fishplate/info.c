@@ -3,21 +3,25 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "info.h"
 
+#include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
 
 static const struct info_section sections[] = {
-    {"--build", "version, compiler, place of the library", true, info_build_text, info_build_json},
-    {"--transports", "how bytes get from rank to rank, best first", true, info_transports_text,
+    {"--build", "version, compiler, place of the library", true, false, info_build_text, info_build_json},
+    {"--transports", "how bytes get from rank to rank, best first", true, false, info_transports_text,
      info_transports_json},
-    {"--tunables", "every setting: value, where it came from, what it does", true, info_tunables_text,
+    {"--protocols", "between ranks of a job: limits and thresholds (mpiexec -n 2 fishplate info --protocols)",
+     false, true, info_protocols_text, info_protocols_json},
+    {"--tunables", "every setting: value, where it came from, what it does", true, false, info_tunables_text,
      info_tunables_json},
-    {"--coll", "the algorithms of each collective, and which is chosen when", true, info_coll_text,
+    {"--coll", "the algorithms of each collective, and which is chosen when", true, false, info_coll_text,
      info_coll_json},
-    {"--pvars", "the counters that MPI_T and FISHPLATE_STATS show", false, info_pvars_text, info_pvars_json},
-    {"--api", "every MPI function and whether it is there", false, info_api_text, info_api_json},
+    {"--pvars", "the counters that MPI_T and FISHPLATE_STATS show", false, false, info_pvars_text,
+     info_pvars_json},
+    {"--api", "every MPI function and whether it is there", false, false, info_api_text, info_api_json},
 };
 enum { NSECTIONS = sizeof sections / sizeof sections[0], PAGE_WIDTH = 110 };
 
@@ -99,6 +103,14 @@ void info_wrap(const char *text, int indent)
     }
 }
 
+static bool needs_job(const struct info_options *o)
+{
+    for (int i = 0; i < NSECTIONS; i++)
+        if (o->sections & (1u << i) && sections[i].needs_job)
+            return true;
+    return false;
+}
+
 int command_info(int argc, char **argv)
 {
     struct info_options o = {0};
@@ -110,11 +122,19 @@ int command_info(int argc, char **argv)
     if (!parse(&o, argc, argv))
         return 2;
     const struct fishplate_inside *in = inside_of_library();
-    if (in->tunables_load() > 0)
+    bool job = needs_job(&o);
+    int rank = 0;
+    if (job) {
+        MPI_Init(&argc, &argv);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    } else if (in->tunables_load() > 0) {
         in->tunables_report();
-    if (o.json)
+    }
+    if (rank == 0 && o.json)
         print_json(in, &o);
-    else
+    else if (rank == 0)
         print_text(in, &o);
+    if (job)
+        MPI_Finalize();
     return 0;
 }

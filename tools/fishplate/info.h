@@ -15,6 +15,7 @@ struct info_options {
 struct info_section {
     const char *option, *doc;
     bool by_default;
+    bool needs_job; /* only between MPI_Init and MPI_Finalize; rank 0 prints */
     void (*text)(const struct fishplate_inside *in, const struct info_options *o);
     void (*json)(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 };
@@ -29,6 +30,8 @@ void info_pvars_text(const struct fishplate_inside *in, const struct info_option
 void info_pvars_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 void info_transports_text(const struct fishplate_inside *in, const struct info_options *o);
 void info_transports_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+void info_protocols_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_protocols_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 void info_coll_text(const struct fishplate_inside *in, const struct info_options *o);
 void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 

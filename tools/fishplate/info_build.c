@@ -1,11 +1,10 @@
-/* info_build.c: what was built, where it lies, and the parts it has: transports and collective algorithms.
+/* info_build.c: what was built, where it lies, and its transports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 
-#include "coll/algorithm.h"
 #include "info.h"
 #include "net/transport.h"
 
@@ -58,33 +57,6 @@ void info_transports_json(const struct fishplate_inside *in, const struct info_o
         json_object(j, NULL);
         json_string(j, "name", (*t)->name);
         json_string(j, "doc", (*t)->doc);
-        json_end(j);
-    }
-    json_end(j);
-}
-
-void info_coll_text(const struct fishplate_inside *in, const struct info_options *o)
-{
-    (void)o;
-    printf("Collective algorithms\n");
-    for (int kind = 0; kind < COLL_KINDS; kind++)
-        for (size_t i = 0; i < in->algorithms_count(); i++) {
-            const struct coll_algorithm *a = in->algorithms_get(i);
-            if ((int)a->kind == kind)
-                printf("  %-18s %-24s %s\n", in->coll_kind_name(kind), a->name, a->doc ? a->doc : "");
-        }
-}
-
-void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
-{
-    (void)o;
-    json_array(j, "algorithms");
-    for (size_t i = 0; i < in->algorithms_count(); i++) {
-        const struct coll_algorithm *a = in->algorithms_get(i);
-        json_object(j, NULL);
-        json_string(j, "collective", in->coll_kind_name((int)a->kind));
-        json_string(j, "name", a->name);
-        json_string(j, "doc", a->doc ? a->doc : "");
         json_end(j);
     }
     json_end(j);

@@ -1,0 +1,116 @@
+/* info_coll.c: the collective algorithms, and the rules by which one is chosen.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "coll/select.h"
+#include "info.h"
+
+static const char *size_text(uint64_t bytes, char out[32])
+{
+    if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
+        snprintf(out, 32, "%" PRIu64 " MiB", bytes >> 20);
+    else if (bytes >= 1 << 10 && bytes % (1 << 10) == 0)
+        snprintf(out, 32, "%" PRIu64 " KiB", bytes >> 10);
+    else
+        snprintf(out, 32, "%" PRIu64 " B", bytes);
+    return out;
+}
+
+/* When a rule holds, for people. */
+static void describe_rule(const struct coll_rule *r, char *out, size_t size)
+{
+    char low[32], high[32];
+    FILE *f = fmemopen(out, size, "w");
+    if (!f)
+        return;
+    if (r->min_bytes && r->max_bytes)
+        fprintf(f, " from %s to %s", size_text(r->min_bytes, low), size_text(r->max_bytes, high));
+    else if (r->max_bytes)
+        fprintf(f, " up to %s", size_text(r->max_bytes, high));
+    else if (r->min_bytes)
+        fprintf(f, " from %s", size_text(r->min_bytes, low));
+    if (r->min_size && r->max_size)
+        fprintf(f, ", %d to %d ranks", r->min_size, r->max_size);
+    else if (r->min_size || r->max_size)
+        fprintf(f, ", %s %d ranks", r->min_size ? "at least" : "at most",
+                r->min_size ? r->min_size : r->max_size);
+    if (r->segment)
+        fprintf(f, ", in pieces of %s", size_text(r->segment, low));
+    if (r->window)
+        fprintf(f, ", %d messages in flight", r->window);
+    if (ftell(f) == 0)
+        fputs(" otherwise", f);
+    fclose(f);
+}
+
+static bool is_of_kind(const struct fishplate_inside *in, int kind)
+{
+    for (size_t i = 0; i < in->coll_rules_count(); i++)
+        if ((int)in->coll_rules_get(i)->kind == kind)
+            return true;
+    return false;
+}
+
+void info_coll_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    char when[200] = "";
+    (void)o;
+    printf("Collectives: the first rule that holds, and whose algorithm can do the call, wins\n");
+    for (int kind = 0; kind < COLL_KINDS; kind++) {
+        if (!is_of_kind(in, kind))
+            continue;
+        printf("  %s\n", in->coll_kind_name(kind));
+        for (size_t i = 0; i < in->coll_rules_count(); i++) {
+            const struct coll_rule *r = in->coll_rules_get(i);
+            if ((int)r->kind != kind)
+                continue;
+            describe_rule(r, when, sizeof when);
+            printf("    %-20s%s\n", r->algorithm, when[0] == ',' ? when + 1 : when);
+        }
+    }
+    printf("Algorithms that FISHPLATE_COLL may name\n");
+    for (int kind = 0; kind < COLL_KINDS; kind++)
+        for (size_t i = 0; i < in->algorithms_count(); i++) {
+            const struct coll_algorithm *a = in->algorithms_get(i);
+            if ((int)a->kind == kind)
+                printf("  %-18s %-20s %s\n", in->coll_kind_name(kind), a->name, a->doc ? a->doc : "");
+        }
+}
+
+static void rules_json(const struct fishplate_inside *in, struct json *j)
+{
+    json_array(j, "rules");
+    for (size_t i = 0; i < in->coll_rules_count(); i++) {
+        const struct coll_rule *r = in->coll_rules_get(i);
+        json_object(j, NULL);
+        json_string(j, "collective", in->coll_kind_name((int)r->kind));
+        json_string(j, "algorithm", r->algorithm);
+        json_int(j, "min_ranks", r->min_size);
+        json_int(j, "max_ranks", r->max_size);
+        json_int(j, "min_bytes", (long long)r->min_bytes);
+        json_int(j, "max_bytes", (long long)r->max_bytes);
+        json_int(j, "segment", (long long)r->segment);
+        json_int(j, "window", r->window);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)o;
+    json_object(j, "coll");
+    rules_json(in, j);
+    json_array(j, "algorithms");
+    for (size_t i = 0; i < in->algorithms_count(); i++) {
+        const struct coll_algorithm *a = in->algorithms_get(i);
+        json_object(j, NULL);
+        json_string(j, "collective", in->coll_kind_name((int)a->kind));
+        json_string(j, "name", a->name);
+        json_string(j, "doc", a->doc ? a->doc : "");
+        json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+}

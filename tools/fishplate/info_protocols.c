@@ -1,0 +1,81 @@
+/* info_protocols.c: how rank 0 reaches the other ranks of the job: transport, what it offers, and up to which
+ * size a message goes by which protocol. One line for all ranks that are reached alike.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <mpi.h>
+#include <string.h>
+
+#include "info.h"
+#include "net/peer.h"
+
+static bool alike(const struct peer *a, const struct peer *b)
+{
+    return a->ops == b->ops && memcmp(&a->caps, &b->caps, sizeof a->caps) == 0 &&
+           a->eager_max == b->eager_max;
+}
+
+/* Above the eager limit: one copy when the receiver can read the sender's memory, else pieces. */
+static const char *large_protocol(const struct peer *p)
+{
+    return p->caps.get ? "get (the receiver reads the sender's memory)" : "pieces (copied through frames)";
+}
+
+/* Calls visit for each kind of peer, with the ranks first..last that are reached that way. */
+static void each_kind(const struct fishplate_inside *in, void (*visit)(const struct peer *, int, int, void *),
+                      void *arg)
+{
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int first = 0, last; first < size; first = last + 1) {
+        const struct peer *p = in->peer(first);
+        last = first;
+        if (!p)
+            continue;
+        while (last + 1 < size && in->peer(last + 1) && alike(p, in->peer(last + 1)))
+            last++;
+        visit(p, first, last, arg);
+    }
+}
+
+static void print_kind(const struct peer *p, int first, int last, void *arg)
+{
+    char ranks[32];
+    (void)arg;
+    snprintf(ranks, sizeof ranks, first == last ? "%d" : "%d-%d", first, last);
+    printf("  to rank %s by %s: frames of up to %zu bytes, the first %zu at no extra cost\n", ranks,
+           p->ops->name, p->caps.frame_max, p->caps.inline_max);
+    printf("    up to %" PRIu64 " bytes  eager (sent at once)\n", p->eager_max);
+    printf("    above %" PRIu64 " bytes  %s\n", p->eager_max, large_protocol(p));
+}
+
+static void json_kind(const struct peer *p, int first, int last, void *arg)
+{
+    struct json *j = arg;
+    json_object(j, NULL);
+    json_int(j, "first_rank", first);
+    json_int(j, "last_rank", last);
+    json_string(j, "transport", p->ops->name);
+    json_int(j, "frame_max", (long long)p->caps.frame_max);
+    json_int(j, "inline_max", (long long)p->caps.inline_max);
+    json_int(j, "eager_max", (long long)p->eager_max);
+    json_string(j, "large", p->caps.get ? "get" : "pieces");
+    json_int(j, "latency_ns", p->caps.latency_ns);
+    json_int(j, "bandwidth_mbs", p->caps.bandwidth_mbs);
+    json_end(j);
+}
+
+void info_protocols_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)o;
+    printf("Protocols of rank 0\n");
+    each_kind(in, print_kind, NULL);
+}
+
+void info_protocols_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)o;
+    json_array(j, "protocols");
+    each_kind(in, json_kind, j);
+    json_end(j);
+}
