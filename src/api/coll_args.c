@@ -1,0 +1,223 @@
+/* coll_args.c: describes calls that move data, with the checks that only collectives know: where MPI_IN_PLACE
+ * may stand, and buffers that must not be the same. Arguments that do not count at this rank are left empty.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/check.h"
+#include "api/coll.h"
+
+static void start(struct coll_args *a, enum coll_kind kind, int root, struct comm *comm)
+{
+    *a = (struct coll_args){.kind = kind, .root = root, .comm = comm};
+}
+
+static struct coll_side side(const void *buf, MPI_Count count, struct dtype *type)
+{
+    return (struct coll_side){.buf = (void *)(uintptr_t)buf, .count = count, .type = type};
+}
+
+static struct coll_side side_v(const void *buf, struct ivec counts, struct ivec displs, struct dtype *type)
+{
+    return (struct coll_side){
+        .buf = (void *)(uintptr_t)buf, .type = type, .counts = counts, .displs = displs};
+}
+
+static int misplaced(const char *buffer)
+{
+    return err_set(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE, which this call does not allow there", buffer);
+}
+
+/* Both ends of the call in the same memory. Derived types may pick different parts of it, so only plain ones
+ * count. */
+static int check_alias(const struct coll_args *a)
+{
+    const struct coll_side *s = &a->send, *r = &a->recv;
+    if (!a->comm->proc->check_args || s->buf != r->buf || !s->buf || a->in_place || a->vector)
+        return 0;
+    if (!s->type || !r->type || !s->type->contiguous || !r->type->contiguous)
+        return 0;
+    if (s->count * s->type->size == 0 || r->count * r->type->size == 0)
+        return 0;
+    return err_set(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; use MPI_IN_PLACE");
+}
+
+/* The in-place flag of calls whose send buffer may be MPI_IN_PLACE at every rank of one group. */
+static int take_in_place(struct coll_args *a, const void *sendbuf, const void *recvbuf)
+{
+    a->in_place = sendbuf == MPI_IN_PLACE;
+    if (a->in_place && a->comm->remote)
+        return misplaced("sendbuf");
+    if (recvbuf == MPI_IN_PLACE)
+        return misplaced("recvbuf");
+    if (a->in_place)
+        a->send = (struct coll_side){0};
+    return check_alias(a);
+}
+
+int args_barrier(struct coll_args *a, struct comm *comm)
+{
+    start(a, COLL_BARRIER, 0, comm);
+    return 0;
+}
+
+int args_bcast(struct coll_args *a, void *buffer, MPI_Count count, struct dtype *type, int root,
+               struct comm *comm)
+{
+    start(a, COLL_BCAST, root, comm);
+    if (comm->remote && root == MPI_PROC_NULL)
+        return 0;
+    a->recv = side(buffer, count, type);
+    return buffer == MPI_IN_PLACE ? misplaced("buffer") : 0;
+}
+
+/* The root holds `many`, everyone that talks to it `one`; the root may say in place instead of `one`. */
+static int take_rooted(struct coll_args *a, struct coll_side *one, const struct coll_side *one_given,
+                       struct coll_side *many, const struct coll_side *many_given, const char *one_name,
+                       const char *many_name)
+{
+    const bool root = api_is_root(a->comm, a->root);
+    const bool leaf = a->comm->remote ? a->root >= 0 : true;
+    if (root) {
+        *many = *many_given;
+        if (many->buf == MPI_IN_PLACE)
+            return misplaced(many_name);
+    }
+    if (leaf && one_given->buf == MPI_IN_PLACE) {
+        if (!root)
+            return misplaced(one_name);
+        a->in_place = true;
+    } else if (leaf) {
+        *one = *one_given;
+    }
+    return check_alias(a);
+}
+
+int args_gather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
+                void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, int root, struct comm *comm)
+{
+    struct coll_side one = side(sendbuf, sendcount, sendtype), many = side(recvbuf, recvcount, recvtype);
+    start(a, COLL_GATHER, root, comm);
+    return take_rooted(a, &a->send, &one, &a->recv, &many, "sendbuf", "recvbuf");
+}
+
+int args_gatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
+                 void *recvbuf, struct ivec recvcounts, struct ivec displs, struct dtype *recvtype, int root,
+                 struct comm *comm)
+{
+    struct coll_side one = side(sendbuf, sendcount, sendtype),
+                     many = side_v(recvbuf, recvcounts, displs, recvtype);
+    start(a, COLL_GATHER, root, comm);
+    a->vector = true;
+    return take_rooted(a, &a->send, &one, &a->recv, &many, "sendbuf", "recvbuf");
+}
+
+int args_scatter(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
+                 void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, int root, struct comm *comm)
+{
+    struct coll_side many = side(sendbuf, sendcount, sendtype), one = side(recvbuf, recvcount, recvtype);
+    start(a, COLL_SCATTER, root, comm);
+    return take_rooted(a, &a->recv, &one, &a->send, &many, "recvbuf", "sendbuf");
+}
+
+int args_scatterv(struct coll_args *a, const void *sendbuf, struct ivec sendcounts, struct ivec displs,
+                  struct dtype *sendtype, void *recvbuf, MPI_Count recvcount, struct dtype *recvtype,
+                  int root, struct comm *comm)
+{
+    struct coll_side many = side_v(sendbuf, sendcounts, displs, sendtype),
+                     one = side(recvbuf, recvcount, recvtype);
+    start(a, COLL_SCATTER, root, comm);
+    a->vector = true;
+    return take_rooted(a, &a->recv, &one, &a->send, &many, "recvbuf", "sendbuf");
+}
+
+int args_allgather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
+                   void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, struct comm *comm)
+{
+    start(a, COLL_ALLGATHER, 0, comm);
+    a->send = side(sendbuf, sendcount, sendtype);
+    a->recv = side(recvbuf, recvcount, recvtype);
+    return take_in_place(a, sendbuf, recvbuf);
+}
+
+int args_allgatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
+                    void *recvbuf, struct ivec recvcounts, struct ivec displs, struct dtype *recvtype,
+                    struct comm *comm)
+{
+    start(a, COLL_ALLGATHER, 0, comm);
+    a->vector = true;
+    a->send = side(sendbuf, sendcount, sendtype);
+    a->recv = side_v(recvbuf, recvcounts, displs, recvtype);
+    return take_in_place(a, sendbuf, recvbuf);
+}
+
+int args_alltoall(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
+                  void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, struct comm *comm)
+{
+    start(a, COLL_ALLTOALL, 0, comm);
+    a->send = side(sendbuf, sendcount, sendtype);
+    a->recv = side(recvbuf, recvcount, recvtype);
+    return take_in_place(a, sendbuf, recvbuf);
+}
+
+int args_alltoallv(struct coll_args *a, const void *sendbuf, struct ivec sendcounts, struct ivec sdispls,
+                   struct dtype *sendtype, void *recvbuf, struct ivec recvcounts, struct ivec rdispls,
+                   struct dtype *recvtype, struct comm *comm)
+{
+    start(a, COLL_ALLTOALL, 0, comm);
+    a->vector = true;
+    a->send = side_v(sendbuf, sendcounts, sdispls, sendtype);
+    a->recv = side_v(recvbuf, recvcounts, rdispls, recvtype);
+    return take_in_place(a, sendbuf, recvbuf);
+}
+
+int args_alltoallw(struct coll_args *a, const void *sendbuf, struct ivec sendcounts, struct ivec sdispls,
+                   const MPI_Datatype *sendtypes, void *recvbuf, struct ivec recvcounts, struct ivec rdispls,
+                   const MPI_Datatype *recvtypes, struct comm *comm)
+{
+    start(a, COLL_ALLTOALL, 0, comm);
+    a->vector = true;
+    a->send = side_v(sendbuf, sendcounts, sdispls, NULL);
+    a->send.types = sendtypes;
+    a->recv = side_v(recvbuf, recvcounts, rdispls, NULL);
+    a->recv.types = recvtypes;
+    return take_in_place(a, sendbuf, recvbuf);
+}
+
+int args_neighbor(struct coll_args *a, int rc)
+{
+    if (rc)
+        return rc;
+    if (a->in_place)
+        return misplaced("sendbuf");
+    if (a->comm->remote || !a->comm->topology)
+        return err_set(MPI_ERR_TOPOLOGY, "the communicator has no topology, so it has no neighbours");
+    a->kind = a->kind == COLL_ALLGATHER ? COLL_NEIGHBOR_ALLGATHER : COLL_NEIGHBOR_ALLTOALL;
+    return 0;
+}
+
+int args_run(struct coll_args *a, int rc, const char *name)
+{
+    a->name = name;
+    return rc ? rc : coll_run(a);
+}
+
+int args_start(struct coll_args *a, int rc, const char *name, MPI_Request *request)
+{
+    struct request *r;
+    a->name = name;
+    if (!rc)
+        rc = coll_start(a, &r);
+    if (!rc)
+        *request = request_handle(r);
+    return rc;
+}
+
+int args_init(struct coll_args *a, int rc, const char *name, MPI_Request *request)
+{
+    struct request *r;
+    a->name = name;
+    if (!rc)
+        rc = coll_init(a, &r);
+    if (!rc)
+        *request = request_handle(r);
+    return rc;
+}

@@ -1,0 +1,40 @@
+/* allreduce_rabenseifner.c: reduce-scatter by recursive halving, then allgather the same way back. For long
+ * vectors; keeps the order of operands.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/phases.h"
+
+static void allgather(struct sched *s, const struct fold *f, const struct halving *h, struct loc data)
+{
+    int64_t lo = h->lo[h->steps], hi = h->hi[h->steps];
+    for (int k = h->steps - 1; k >= 0; k--) {
+        int partner = fold_rank(f, f->index ^ (1 << k));
+        if (lo == h->lo[k] && !(f->index & (1 << k)))
+            sched_recv(s, partner, loc_add(data, hi), h->hi[k] - hi);
+        else
+            sched_recv(s, partner, loc_add(data, h->lo[k]), lo - h->lo[k]);
+        sched_send(s, partner, loc_add(data, lo), hi - lo);
+        sched_fence(s);
+        lo = h->lo[k];
+        hi = h->hi[k];
+    }
+}
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    const int64_t n = shape->count;
+    struct fold f = fold_make(shape->rank, shape->size);
+    struct loc out = loc_make(BUF_RECV, 0), temp = shape->size > 1 && f.index >= 0 ? sched_temp(s, n) : out;
+    struct partial p = partial_start(shape, shape_input(shape), out, temp);
+    fold_in(s, &f, shape->rank, &p, n);
+    if (f.index >= 0) {
+        struct halving h;
+        halving_reduce(s, &f, &p, n, &h);
+        partial_settle(s, &p, h.lo[h.steps], h.hi[h.steps] - h.lo[h.steps]);
+        allgather(s, &f, &h, out);
+    }
+    fold_out(s, &f, shape->rank, out, n);
+}
+
+COLL_ALGORITHM(allreduce_rabenseifner, .name = "rabenseifner", .kind = COLL_ALLREDUCE, .generate = generate,
+               .doc = "reduce-scatter by recursive halving, allgather by recursive doubling");

@@ -1,0 +1,30 @@
+/* allreduce_ring.c: parts of the vector go round a ring and are summed on the way, then the sums go round
+ * once more. For very long vectors: each rank talks to its neighbours only and sends the least possible.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/phases.h"
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    const int size = shape->size, rank = shape->rank;
+    const int64_t n = shape->count;
+    const struct loc in = shape_input(shape), out = loc_make(BUF_RECV, 0);
+    if (size == 1) {
+        sched_copy(s, in, out, n);
+        return;
+    }
+    struct loc temp = sched_temp(s, part_size(n, size, 0));
+    for (int k = 0; k < size - 1; k++) {
+        int give = ring(rank - k, size), take = ring(rank - k - 1, size);
+        int64_t at = part_start(n, size, take), len = part_size(n, size, take);
+        sched_recv(s, ring(rank - 1, size), temp, len);
+        sched_send(s, ring(rank + 1, size), loc_add(k == 0 ? in : out, part_start(n, size, give)),
+                   part_size(n, size, give));
+        sched_fence(s);
+        sched_reduce(s, temp, loc_add(in, at), loc_add(out, at), len);
+    }
+    ring_allgather(s, rank, size, ring(rank + 1, size), out, n);
+}
+
+COLL_ALGORITHM(allreduce_ring, .name = "ring", .kind = COLL_ALLREDUCE, .needs = NEED_COMMUTATIVE,
+               .generate = generate, .doc = "reduce-scatter and allgather round a ring");

@@ -1,0 +1,17 @@
+/* barrier_dissemination.c: in round k everyone signals the rank 2^k further on and awaits the one 2^k before;
+ * after ceil(log2 size) rounds everyone has heard of everyone (Hoefler 2.2.2.3).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/phases.h"
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    for (int64_t distance = 1; distance < shape->size; distance *= 2) {
+        sched_signal(s, ring((int)(shape->rank + distance), shape->size));
+        sched_await(s, ring((int)(shape->rank - distance), shape->size));
+        sched_fence(s);
+    }
+}
+
+COLL_ALGORITHM(barrier_dissemination, .name = "dissemination", .kind = COLL_BARRIER, .generate = generate,
+               .doc = "log2(n) rounds; everyone signals and awaits in each");

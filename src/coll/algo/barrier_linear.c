@@ -1,0 +1,21 @@
+/* barrier_linear.c: rank 0 hears from everyone, then tells everyone (Hoefler's central counter, 2.2.1.1).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/phases.h"
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    if (shape->rank != 0) {
+        sched_signal(s, 0);
+        sched_await(s, 0);
+        return;
+    }
+    for (int r = 1; r < shape->size; r++)
+        sched_await(s, r);
+    sched_fence(s);
+    for (int r = 1; r < shape->size; r++)
+        sched_signal(s, r);
+}
+
+COLL_ALGORITHM(barrier_linear, .name = "linear", .kind = COLL_BARRIER, .generate = generate,
+               .doc = "rank 0 hears from everyone, then tells everyone");

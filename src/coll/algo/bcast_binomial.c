@@ -1,0 +1,13 @@
+/* bcast_binomial.c: down a binomial tree; in segments when asked.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/phases.h"
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    struct tree t = tree_binomial(shape->rank, shape->size, shape->root);
+    tree_bcast(s, &t, loc_make(BUF_RECV, 0), shape->count, shape->segment);
+}
+
+COLL_ALGORITHM(bcast_binomial, .name = "binomial", .kind = COLL_BCAST, .segment = true, .generate = generate,
+               .doc = "down a binomial tree");

@@ -1,0 +1,51 @@
+/* reduce_scatter_halving.c: recursive halving, the furthest partner first, so that each rank ends with its
+ * own block. For short and middling vectors; operands change places.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/phases.h"
+
+static int64_t edge(const struct coll_shape *shape, const struct fold *f, int index)
+{
+    return shape->starts[index < f->pof2 ? fold_rank(f, index) : shape->size];
+}
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    const int rank = shape->rank;
+    const int64_t *starts = shape->starts, total = starts[shape->size],
+                  mine = starts[rank + 1] - starts[rank];
+    struct fold f = fold_make(rank, shape->size);
+    const struct loc in = shape_input(shape), out = loc_make(BUF_RECV, 0);
+    if (f.index < 0) {
+        sched_send(s, rank - 1, in, total);
+        sched_fence(s);
+        sched_recv(s, rank - 1, out, mine);
+        return;
+    }
+    if (shape->size == 1) {
+        sched_copy(s, in, out, mine);
+        return;
+    }
+    struct partial p = partial_start(shape, in, sched_temp(s, total), sched_temp(s, total));
+    fold_in(s, &f, rank, &p, total);
+    int lo = 0, hi = f.pof2;
+    for (int mask = f.pof2 / 2; mask > 0; mask /= 2) {
+        int partner = fold_rank(&f, f.index ^ mask), mid = lo + mask;
+        bool low = (f.index & mask) == 0;
+        int64_t a = edge(shape, &f, lo), b = edge(shape, &f, mid), c = edge(shape, &f, hi);
+        sched_recv(s, partner, loc_add(partial_theirs(&p), low ? a : b), low ? b - a : c - b);
+        sched_send(s, partner, loc_add(partial_mine(&p), low ? b : a), low ? c - b : b - a);
+        sched_fence(s);
+        partial_merge(s, &p, low, low ? a : b, low ? b - a : c - b);
+        lo = low ? lo : mid;
+        hi = low ? mid : hi;
+    }
+    if (rank < 2 * f.rem)
+        sched_send(s, rank + 1, loc_add(partial_mine(&p), starts[rank + 1]),
+                   starts[rank + 2] - starts[rank + 1]);
+    sched_copy(s, loc_add(partial_mine(&p), starts[rank]), out, mine);
+}
+
+COLL_ALGORITHM(reduce_scatter_halving, .name = "recursive_halving", .kind = COLL_REDUCE_SCATTER,
+               .needs = NEED_COMMUTATIVE, .generate = generate,
+               .doc = "vectors halved at distances n/2, n/4, ...");

@@ -1,0 +1,125 @@
+/* call.c: describes a call to the algorithms. Whatever decides the choice of an algorithm must come out the
+ * same at every rank, also where ranks describe the same data with different datatypes: so bytes, not counts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/call.h"
+
+#include <stdlib.h>
+
+static int root_of(const struct coll_args *args)
+{
+    if (args->comm->remote && args->root == MPI_ROOT)
+        return ROOT_SELF;
+    if (args->comm->remote && args->root == MPI_PROC_NULL)
+        return ROOT_NONE;
+    return args->root;
+}
+
+static uint64_t side_bytes(const struct coll_side *side)
+{
+    return side->type ? (uint64_t)side->count * (uint64_t)side->type->size : 0;
+}
+
+/* The bytes of one block as every rank sees them. Of vector variants only allgatherv's are known to all. */
+static uint64_t block_bytes(const struct coll_args *args, const struct coll_shape *shape)
+{
+    if (args->vector) {
+        if (shape->kind != COLL_ALLGATHER || shape->remote_size)
+            return 0;
+        uint64_t total = 0;
+        for (int r = 0; r < shape->size; r++)
+            total += (uint64_t)ivec_get(args->recv.counts, (size_t)r);
+        return total * (uint64_t)args->recv.type->size / (uint64_t)shape->size;
+    }
+    bool is_root = shape->remote_size ? shape->root == ROOT_SELF : shape->rank == shape->root;
+    if (shape->kind == COLL_SCATTER)
+        return side_bytes(is_root ? &args->send : &args->recv);
+    if (shape->kind == COLL_GATHER)
+        return side_bytes(is_root ? &args->recv : &args->send);
+    return side_bytes(args->in_place ? &args->recv : &args->send);
+}
+
+/* Blocks of a reduce_scatter. Those of reduce_scatter_block all have send.count elements. */
+static int make_starts(struct call *call, const struct coll_args *args)
+{
+    struct coll_shape *shape = &call->shape;
+    int64_t *starts = malloc(((size_t)shape->size + 1) * sizeof(*starts));
+    if (!starts)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the blocks of %d ranks", shape->size);
+    starts[0] = 0;
+    for (int r = 0; r < shape->size; r++)
+        starts[r + 1] =
+            starts[r] + (args->vector ? ivec_get(args->recv.counts, (size_t)r) : args->recv.count);
+    shape->starts = call->starts = starts;
+    call->where.bytes = (uint64_t)starts[shape->size] * (uint64_t)args->send.type->size;
+    return 0;
+}
+
+static int add_neighbors(struct coll_shape *shape, struct coll_state *state)
+{
+    int rc = coll_neighbors(state);
+    if (rc)
+        return rc;
+    shape->sources = state->sources;
+    shape->destinations = state->destinations;
+    shape->receive_order = state->receive_order;
+    shape->nsources = state->nsources;
+    shape->ndestinations = state->ndestinations;
+    return 0;
+}
+
+int call_make(struct call *call, const struct coll_args *args, struct coll_state *state)
+{
+    const struct comm *c = args->comm;
+    call->starts = NULL;
+    call->where = (struct coll_where){.one_node = state->one_node};
+    call->shape = (struct coll_shape){.kind = args->kind,
+                                      .rank = c->rank,
+                                      .size = c->size,
+                                      .root = root_of(args),
+                                      .remote_size = c->remote ? c->remote->size : 0,
+                                      .count = 1,
+                                      .in_place = args->in_place,
+                                      .commutative = !args->op || args->op->commutative,
+                                      .adjacent = !args->vector};
+    if (args->kind == COLL_BARRIER)
+        return 0;
+    if (args->kind == COLL_BCAST) {
+        call->where.bytes = side_bytes(&args->recv);
+        call->shape.count = (int64_t)call->where.bytes;
+    } else if (args->kind == COLL_REDUCE_SCATTER) {
+        call->shape.count = args->recv.count;
+        return make_starts(call, args);
+    } else if (kind_reduces(args->kind)) {
+        call->where.bytes = side_bytes(&args->send);
+        call->shape.count = call->where.bytes > 0 ? args->send.count : 0;
+    } else if (args->kind >= COLL_NEIGHBOR_ALLGATHER) {
+        return add_neighbors(&call->shape, state);
+    } else {
+        call->where.bytes = block_bytes(args, &call->shape);
+    }
+    return 0;
+}
+
+void call_free(struct call *call)
+{
+    free(call->starts);
+}
+
+void call_choose(struct call *call, const struct coll_args *args, const struct coll_choice *choice)
+{
+    struct coll_shape *shape = &call->shape;
+    shape->window = choice->algorithm->window ? choice->window : 0;
+    shape->segment = 0;
+    if (!choice->algorithm->segment || !choice->segment)
+        return;
+    int64_t item = kind_reduces(shape->kind) && args->send.type->size > 0 ? args->send.type->size : 1;
+    shape->segment = MAX((int64_t)choice->segment / item, 1);
+    if (shape->segment >= shape->count)
+        shape->segment = 0; /* one and the same plan for all that fits a segment */
+}
+
+bool call_splits(const struct call *call, const struct coll_algorithm *a)
+{
+    return a->splits || (a->segment && call->shape.segment > 0);
+}

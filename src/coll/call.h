@@ -1,0 +1,25 @@
+/* call.h: from a user's call to the shape that algorithms see, and to the numbers that choose one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_CALL_H
+#define FP_COLL_CALL_H
+
+#include "coll/select.h"
+#include "coll/state.h"
+
+struct call {
+    struct coll_shape shape;
+    struct coll_where where;
+    int64_t *starts; /* allocated, for reduce_scatter */
+};
+
+int call_make(struct call *call, const struct coll_args *args, struct coll_state *state);
+void call_free(struct call *call);
+
+/* Puts the choice's parameters into the shape, in items. */
+void call_choose(struct call *call, const struct coll_args *args, const struct coll_choice *choice);
+
+/* Does this choice name parts of a broadcast's data? */
+bool call_splits(const struct call *call, const struct coll_algorithm *a);
+
+#endif

@@ -1,0 +1,51 @@
+/* coll.h: collectives as the API sees them: describe a call once, then run it, start it, or make it
+ * persistent.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_COLL_H
+#define FP_COLL_COLL_H
+
+#include <mpi.h>
+
+#include "base/ivec.h"
+#include "coll/algorithm.h"
+#include "dt/dtype.h"
+#include "dt/op.h"
+#include "obj/comm.h"
+#include "p2p/request.h"
+
+/* One user buffer. Blocks of different sizes or places (v, w, neighbours) have counts; w has types too, and
+ * then displacements are bytes. */
+struct coll_side {
+    void *buf;
+    MPI_Count count; /* elements a block, or the whole vector */
+    struct dtype *type;
+    struct ivec counts, displs;
+    const MPI_Datatype *types;
+};
+
+struct coll_args {
+    enum coll_kind kind;
+    const char *name; /* "MPI_Allreduce": for people */
+    struct comm *comm;
+    struct coll_side send, recv;
+    struct op *op;
+    int root; /* as the user gave it */
+    bool in_place;
+    bool vector; /* a v or w variant: blocks differ, at least at some rank */
+};
+
+/* Blocking. The common small cases allocate nothing. */
+int coll_run(const struct coll_args *args);
+
+/* Nonblocking: everything the user may free meanwhile is retained. */
+int coll_start(const struct coll_args *args, struct request **out);
+
+/* Persistent: inactive until its ops->start. */
+int coll_init(const struct coll_args *args, struct request **out);
+
+/* Reads FISHPLATE_COLL and FISHPLATE_DEBUG, and asks to be told when communicators go away. Called at
+ * start-up; the first collective does it otherwise. MPI_ERR_ARG when a setting makes no sense. */
+int coll_open(struct proc *p);
+
+#endif

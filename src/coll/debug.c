@@ -1,0 +1,162 @@
+/* debug.c: the record of a collective call, its way round the ring of ranks, and the report when two differ.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/debug.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/tunable.h"
+#include "boot/boot.h"
+#include "coll/exec.h"
+
+static TUNABLE_STRING(debug, "DEBUG",
+                      "Checks for people who look for a mistake: `coll` compares what ranks pass to "
+                      "collective operations and ends the job when they differ.");
+
+bool debug_coll;
+
+#define UNKNOWN UINT64_MAX /* this rank cannot know it, so it is not compared */
+
+struct record {
+    char name[32];
+    char type[48];
+    char op[32];
+    uint64_t bytes; /* of data: what must agree, however the type is written */
+    int64_t count;
+    int32_t root;
+    int32_t rank;
+};
+
+/* Both ends of one comparison; lives until its messages are done. */
+struct comparison {
+    struct record mine, theirs;
+    struct comm *comm;
+    int pending;
+    _Atomic int done;
+    bool detached;
+};
+
+int debug_open(void)
+{
+    const char *text = debug.text ? debug.text : "";
+    debug_coll = strcmp(text, "coll") == 0;
+    if (text[0] && !debug_coll)
+        return err_set(MPI_ERR_ARG, "FISHPLATE_DEBUG is '%s'; the only check there is, is 'coll'", text);
+    return 0;
+}
+
+static void describe(struct record *r, const struct coll_args *args, const struct call *call)
+{
+    const struct coll_shape *shape = &call->shape;
+    const struct coll_side *side = args->in_place || !args->send.type ? &args->recv : &args->send;
+    memset(r, 0, sizeof(*r));
+    snprintf(r->name, sizeof(r->name), "%s", args->name);
+    const char *type = !side->type ? "" : side->type->name[0] ? side->type->name : "derived";
+    snprintf(r->type, sizeof(r->type), "%.*s", (int)sizeof(r->type) - 1, type);
+    if (args->op)
+        snprintf(r->op, sizeof(r->op), "%lx", args->op->handle ? (unsigned long)args->op->handle : 1ul);
+    r->bytes = args->vector && args->kind != COLL_REDUCE_SCATTER ? UNKNOWN : call->where.bytes;
+    if (shape->remote_size || args->kind >= COLL_NEIGHBOR_ALLGATHER)
+        r->bytes = UNKNOWN;
+    r->count = side->type ? side->count : 0;
+    r->root = shape->root;
+    r->rank = shape->rank;
+}
+
+static bool differ(const struct record *a, const struct record *b)
+{
+    return strcmp(a->name, b->name) != 0 || strcmp(a->op, b->op) != 0 ||
+           (a->bytes != b->bytes && a->bytes != UNKNOWN && b->bytes != UNKNOWN) || a->root != b->root;
+}
+
+static void say(char *out, size_t size, const struct record *r)
+{
+    int n = snprintf(out, size, "rank %d calls %s", r->rank, r->name);
+    if (r->type[0] && n > 0 && (size_t)n < size)
+        n += snprintf(out + n, size - (size_t)n, " (count %lld, type %s", (long long)r->count, r->type);
+    if (r->type[0] && r->bytes != UNKNOWN && n > 0 && (size_t)n < size)
+        n += snprintf(out + n, size - (size_t)n, ", %llu bytes", (unsigned long long)r->bytes);
+    if (r->op[0] && n > 0 && (size_t)n < size)
+        n += snprintf(out + n, size - (size_t)n, ", operator %s", r->op);
+    if (r->root != 0 || strstr(r->name, "cast") || strstr(r->name, "ather") || strstr(r->name, "educe"))
+        if (n > 0 && (size_t)n < size)
+            n += snprintf(out + n, size - (size_t)n, ", root %d", r->root);
+    if (r->type[0] && n > 0 && (size_t)n < size)
+        snprintf(out + n, size - (size_t)n, ")");
+}
+
+static void report(const struct comparison *c)
+{
+    char mine[256], theirs[256], sentence[640];
+    say(mine, sizeof(mine), &c->mine);
+    say(theirs, sizeof(theirs), &c->theirs);
+    snprintf(sentence, sizeof(sentence), "collective calls do not match on %s: %s, but %s",
+             comm_label(c->comm), mine, theirs);
+    log_error("%s", sentence);
+    boot_abort(c->comm->proc->boot, 1, sentence);
+}
+
+static void compared(struct request *m)
+{
+    struct comparison *c = m->user;
+    if (--c->pending > 0)
+        return;
+    if (differ(&c->mine, &c->theirs))
+        report(c);
+    atomic_store_explicit(&c->done, 1, memory_order_release);
+    if (c->detached)
+        free(c);
+}
+
+static void watch(struct comparison *c, struct request *m)
+{
+    c->pending++;
+    if (atomic_load_explicit(&m->complete, memory_order_relaxed)) {
+        m->user = c;
+        compared(m);
+        request_free(m);
+        return;
+    }
+    m->on_complete = compared;
+    m->user = c;
+    m->freed = true;
+}
+
+int debug_check(const struct coll_args *args, const struct call *call, bool wait)
+{
+    struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
+    if (c->size == 1)
+        return 0;
+    struct comparison *cmp = calloc(1, sizeof(*cmp));
+    struct request *in = NULL, *out = NULL;
+    struct peer *next;
+    if (!cmp)
+        return err_set(MPI_ERR_NO_MEM, "out of memory while comparing collective calls");
+    describe(&cmp->mine, args, call);
+    cmp->comm = args->comm;
+    cmp->pending = 1;
+    const int tag = COLL_TAG_DEBUG | (int)(args->comm->coll_sequence & 0x0ffffff);
+    int rc = comm_peer(c, (c->rank + 1) % c->size, &next);
+    if (!rc)
+        rc = p2p_irecv(c->proc->p2p, &cmp->theirs, sizeof(cmp->theirs), byte_type(),
+                       comm_coll_envelope(c, (c->rank + c->size - 1) % c->size, tag), &in);
+    if (rc)
+        return rc; /* the record is left behind: a failure here ends the job anyway */
+    watch(cmp, in);
+    rc = p2p_isend(c->proc->p2p, &cmp->mine, sizeof(cmp->mine), byte_type(), next,
+                   comm_coll_envelope(c, c->rank, tag), SEND_STANDARD, &out);
+    if (rc)
+        return rc;
+    watch(cmp, out);
+    struct request last = {.user = cmp};
+    cmp->detached = !wait && cmp->pending > 1;
+    compared(&last);
+    if (cmp->pending > 0 && !wait)
+        return 0;
+    net_wait(c->proc->net, &cmp->done);
+    free(cmp);
+    return 0;
+}

@@ -1,0 +1,19 @@
+/* debug.h: FISHPLATE_DEBUG=coll: every collective compares with its neighbour what the two believe they are
+ * doing.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_DEBUG_H
+#define FP_COLL_DEBUG_H
+
+#include "coll/call.h"
+
+extern bool debug_coll;
+
+/* Reads FISHPLATE_DEBUG. */
+int debug_open(void);
+
+/* Sends this call's record to the next rank and compares the previous one's; ends the job with both when they
+ * differ. `wait`: not before that is known. */
+int debug_check(const struct coll_args *args, const struct call *call, bool wait);
+
+#endif

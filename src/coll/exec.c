@@ -1,0 +1,304 @@
+/* exec.c: takes the steps of a schedule: local ones at once, messages as requests whose completion brings it
+ * on. An error of one step is kept and the rest goes on, so that other ranks are not left waiting.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/exec.h"
+
+#include <stdlib.h>
+
+#include "base/counter.h"
+
+static COUNTER(steps_done, "coll_steps", "Steps of collective schedules taken.");
+
+int coll_tag_next(struct comm *c)
+{
+    return (int)(c->coll_sequence++ & COLL_TAG_MASK);
+}
+
+static int progress_hook(struct net_hook *hook);
+
+static void note(struct coll_request *r, int rc)
+{
+    if (unlikely(rc) && !r->error)
+        r->error = rc;
+}
+
+/* Runs inside progress, where starting new messages is not safe: the hook does that, later in the same round.
+ */
+static void message_done(struct request *m)
+{
+    struct coll_request *r = m->user;
+    note(r, m->error);
+    if (--r->pending == 0 && !r->running)
+        list_append(&r->comm->proc->net->hooks, &r->hook.link);
+}
+
+static void watch(struct coll_request *r, struct request *m)
+{
+    if (atomic_load_explicit(&m->complete, memory_order_relaxed)) {
+        note(r, m->error);
+        request_free(m);
+        return;
+    }
+    m->on_complete = message_done;
+    m->user = r;
+    m->freed = true;
+    r->pending++;
+}
+
+static void start_message(struct coll_request *r, const struct step *step)
+{
+    struct place p = {.type = byte_type()};
+    if (step->count > 0) {
+        p = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
+        if (p.count == 0 || p.type->size == 0)
+            return; /* the other side knows it too */
+    }
+    const bool remote = PEER_IS_REMOTE(step->peer);
+    struct comm *c = r->comm->remote && !remote ? r->comm->local_comm : r->comm;
+    const int rank = remote ? PEER_REMOTE(step->peer) : step->peer;
+    const int tag = c == r->comm ? r->tag : r->tag | COLL_TAG_LOCAL;
+    struct request *m = NULL;
+    int rc;
+    if (step->kind == STEP_SEND) {
+        struct peer *peer;
+        rc = comm_peer(c, rank, &peer);
+        if (!rc)
+            rc = p2p_isend(r->base.p2p, p.at, p.count, p.type, peer, comm_coll_envelope(c, c->rank, tag),
+                           SEND_STANDARD, &m);
+    } else {
+        rc = p2p_irecv(r->base.p2p, p.at, p.count, p.type, comm_coll_envelope(c, rank, tag), &m);
+    }
+    note(r, rc);
+    if (!rc)
+        watch(r, m);
+}
+
+static void do_copy(struct coll_request *r, const struct step *step)
+{
+    struct place from = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
+    struct place to = binding_place(&r->binding, step->buf[1], step->at[1], step->count);
+    note(r, dt_copy(from.at, from.count, from.type, to.at, to.count, to.type));
+}
+
+static void do_reduce(struct coll_request *r, const struct step *step)
+{
+    struct place left = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
+    struct place right = binding_place(&r->binding, step->buf[1], step->at[1], step->count);
+    struct place out = binding_place(&r->binding, step->buf[2], step->at[2], step->count);
+    if (out.at == right.at) {
+        op_apply(r->op, left.at, out.at, out.count, out.type);
+    } else if (out.at == left.at) { /* the generator may ask this of operators that commute only */
+        op_apply(r->op, right.at, out.at, out.count, out.type);
+    } else if (!op_apply3(r->op, left.at, right.at, out.at, out.count, out.type)) {
+        dt_copy(right.at, right.count, right.type, out.at, out.count, out.type);
+        op_apply(r->op, left.at, out.at, out.count, out.type);
+    }
+}
+
+static void finish(struct coll_request *r)
+{
+    binding_after(&r->binding);
+    if (r->scratch) {
+        r->state->scratch_busy = r->scratch = false;
+        r->temp = NULL;
+    }
+    request_complete(&r->base, r->error);
+}
+
+static void advance(struct coll_request *r)
+{
+    const struct sched *s = &r->plan->sched;
+    r->running = true;
+    while (r->next < s->count) {
+        const struct step *step = &s->steps[r->next];
+        if (step->kind == STEP_FENCE && r->pending > 0)
+            break;
+        r->next++;
+        switch (step->kind) {
+        case STEP_SEND:
+        case STEP_RECV:
+            start_message(r, step);
+            break;
+        case STEP_COPY:
+            do_copy(r, step);
+            break;
+        case STEP_REDUCE:
+            do_reduce(r, step);
+            break;
+        }
+    }
+    r->running = false;
+    if (r->next == s->count && r->pending == 0) {
+        counter_add(&steps_done, s->count);
+        finish(r);
+    }
+}
+
+static int progress_hook(struct net_hook *hook)
+{
+    list_remove(&hook->link);
+    advance(container_of(hook, struct coll_request, hook));
+    return 1;
+}
+
+static int get_temp(struct coll_request *r)
+{
+    struct coll_state *state = r->state;
+    size_t need = r->binding.temp_size;
+    if (need == 0)
+        return 0;
+    if (r->owns || need > SCRATCH_MAX || state->scratch_busy) {
+        r->temp = malloc(need);
+    } else {
+        if (state->scratch_size < need) {
+            free(state->scratch);
+            state->scratch_size = 0;
+            size_t size = need < 4096 ? 4096 : SCRATCH_MAX;
+            state->scratch = malloc(size);
+            if (state->scratch)
+                state->scratch_size = size;
+        }
+        r->temp = state->scratch;
+        r->scratch = state->scratch_busy = r->temp != NULL;
+    }
+    if (!r->temp)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for %zu bytes of temporary data of a collective", need);
+    binding_temp(&r->binding, r->temp);
+    return 0;
+}
+
+int coll_request_new(struct coll_state *state, const struct coll_args *args, const struct coll_shape *shape,
+                     struct plan *plan, bool splits, struct coll_request **out)
+{
+    struct coll_request *r = state->spare;
+    if (r)
+        state->spare = r->spare;
+    else if (!(r = malloc(sizeof(*r)))) {
+        plan_drop(plan);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a collective request");
+    }
+    r->base = (struct request){.obj = object_init(MAGIC_REQUEST),
+                               .ops = &coll_request_ops,
+                               .p2p = args->comm->proc->p2p,
+                               .active = true,
+                               .source = MPI_ANY_SOURCE,
+                               .tag = MPI_ANY_TAG};
+    r->hook.progress = progress_hook;
+    list_init(&r->hook.link);
+    r->state = state;
+    r->plan = plan;
+    r->op = args->op;
+    r->comm = args->comm;
+    r->running = r->scratch = r->owns = false;
+    r->temp = NULL;
+    r->types[0] = r->types[1] = NULL;
+    r->block_types = NULL;
+    r->nblock_types = 0;
+    int rc = binding_make(&r->binding, args, shape, plan->sched.temp, splits);
+    if (rc)
+        coll_request_free(r);
+    else
+        *out = r;
+    return rc;
+}
+
+void coll_request_begin(struct coll_request *r)
+{
+    atomic_store_explicit(&r->base.complete, 0, memory_order_relaxed);
+    r->next = r->pending = 0;
+    r->error = r->temp ? 0 : get_temp(r);
+    if (r->error) {
+        request_complete(&r->base, r->error);
+        return;
+    }
+    binding_before(&r->binding);
+    advance(r);
+}
+
+static void hold(struct coll_request *r, int i, struct dtype *type)
+{
+    if (type)
+        dtype_retain(type);
+    r->types[i] = type;
+}
+
+/* The w variants name a type per block. */
+static int hold_blocks(struct coll_request *r, const struct coll_side *side, int n)
+{
+    if (!side->types || !side->counts.p || n == 0)
+        return 0;
+    struct dtype **grown = realloc(r->block_types, (size_t)(r->nblock_types + n) * sizeof(*grown));
+    if (!grown)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the datatypes of %d blocks", n);
+    r->block_types = grown;
+    for (int i = 0; i < n; i++) {
+        struct dtype *type = dtype_from(side->types[i]);
+        dtype_retain(type);
+        r->block_types[r->nblock_types++] = type;
+    }
+    return 0;
+}
+
+int coll_request_hold(struct coll_request *r, const struct coll_args *args)
+{
+    const bool neighbors = args->kind >= COLL_NEIGHBOR_ALLGATHER;
+    const int peers = comm_peers(args->comm);
+    r->owns = true;
+    r->base.comm = comm_retain(args->comm);
+    hold(r, 0, args->send.type);
+    hold(r, 1, args->recv.type);
+    if (r->op)
+        op_retain(r->op);
+    int rc = hold_blocks(r, &args->send, neighbors ? r->state->ndestinations : peers);
+    if (!rc)
+        rc = hold_blocks(r, &args->recv, neighbors ? r->state->nsources : peers);
+    return rc;
+}
+
+void coll_request_free(struct coll_request *r)
+{
+    struct coll_state *state = r->state;
+    binding_free(&r->binding);
+    plan_drop(r->plan);
+    if (!r->scratch)
+        free(r->temp);
+    if (r->owns) {
+        for (int i = 0; i < 2; i++)
+            if (r->types[i])
+                dtype_release(r->types[i]);
+        for (int i = 0; i < r->nblock_types; i++)
+            dtype_release(r->block_types[i]);
+        free(r->block_types);
+        if (r->op)
+            op_release(r->op);
+    }
+    r->base.obj.magic = MAGIC_FREED;
+    r->spare = state->spare;
+    state->spare = r;
+}
+
+void coll_requests_free(struct coll_state *state)
+{
+    while (state->spare) {
+        struct coll_request *r = state->spare;
+        state->spare = r->spare;
+        free(r);
+    }
+}
+
+static void release(struct request *base)
+{
+    coll_request_free(container_of(base, struct coll_request, base));
+}
+
+static int start(struct request *base)
+{
+    base->active = true;
+    coll_request_begin(container_of(base, struct coll_request, base));
+    return 0;
+}
+
+const struct request_ops coll_request_ops = {.name = "collective", .release = release};
+const struct request_ops coll_persistent_ops = {
+    .name = "persistent collective", .start = start, .release = release};

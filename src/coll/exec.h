@@ -1,0 +1,55 @@
+/* exec.h: runs a schedule over point-to-point messages, as a request that advances inside progress.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_EXEC_H
+#define FP_COLL_EXEC_H
+
+#include "coll/state.h"
+#include "net/net.h"
+
+struct coll_request {
+    struct request base;  /* first */
+    struct net_hook hook; /* linked while it is ready to go on */
+    struct coll_state *state;
+    struct plan *plan;
+    struct binding binding;
+    struct op *op;
+    struct comm *comm;
+    uint32_t next;    /* step */
+    uint32_t pending; /* messages under way */
+    int tag;
+    int error;
+    bool running; /* inside advance(): completions need not link the hook */
+    bool scratch; /* temp is the state's */
+    bool owns;    /* nonblocking and persistent: references to types and operator are held */
+    void *temp;
+    struct dtype *types[2];     /* held */
+    struct dtype **block_types; /* held; allocated */
+    int nblock_types;
+    struct coll_request *spare;
+};
+
+/* Tags on the collective context: the number of the call, with a bit for the persistent ones (which number
+ * their creation) and one for the private traffic of an intercommunicator's groups. */
+#define COLL_TAG_MASK       0x0fffffff
+#define COLL_TAG_PERSISTENT 0x10000000
+#define COLL_TAG_LOCAL      0x20000000
+#define COLL_TAG_AGREE      0x2ffffffe /* the shared block of the fast paths */
+#define COLL_TAG_DEBUG      0x30000000 /* + number: records that are compared */
+
+int coll_tag_next(struct comm *c);
+
+/* Takes the plan's reference. */
+int coll_request_new(struct coll_state *state, const struct coll_args *args, const struct coll_shape *shape,
+                     struct plan *plan, bool splits, struct coll_request **out);
+void coll_request_begin(struct coll_request *r);
+void coll_request_free(struct coll_request *r);
+void coll_requests_free(struct coll_state *state);
+/* Retains what the user may free while it runs; from now on request_free() lets go of it. */
+int coll_request_hold(struct coll_request *r, const struct coll_args *args);
+
+void coll_state_close(struct comm *c);
+
+extern const struct request_ops coll_request_ops, coll_persistent_ops;
+
+#endif

@@ -1,0 +1,128 @@
+/* run.c: a call's way: describe it, choose, get the schedule, run it. Blocking is start and wait, nonblocking
+ * returns the request, persistent starts it again and again.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/call.h"
+#include "coll/debug.h"
+#include "coll/exec.h"
+#include "coll/shared.h"
+
+int coll_open(struct proc *p)
+{
+    if (p->comm_closing == coll_state_close)
+        return 0;
+    int rc = coll_select_open();
+    if (!rc)
+        rc = debug_open();
+    if (!rc)
+        p->comm_closing = coll_state_close;
+    return rc;
+}
+
+/* Everything up to the first step. */
+static int prepare(const struct coll_args *args, struct coll_state *state, struct call *call,
+                   const struct coll_choice *choice, struct coll_request **out)
+{
+    struct plan *plan;
+    call_choose(call, args, choice);
+    int rc = plan_get(state, choice->algorithm, &call->shape, &plan);
+    if (rc)
+        return rc;
+    return coll_request_new(state, args, &call->shape, plan, call_splits(call, choice->algorithm), out);
+}
+
+static int run_schedule(const struct coll_args *args, struct coll_state *state, struct call *call,
+                        const struct coll_choice *choice)
+{
+    struct coll_request *r;
+    int rc = prepare(args, state, call, choice, &r);
+    if (rc)
+        return rc;
+    r->tag = coll_tag_next(args->comm);
+    coll_request_begin(r);
+    net_wait(args->comm->proc->net, &r->base.complete);
+    rc = r->base.error;
+    coll_request_free(r);
+    return rc;
+}
+
+int coll_run(const struct coll_args *args)
+{
+    struct coll_state *state;
+    struct call call;
+    int rc = coll_state(args->comm, &state);
+    if (!rc)
+        rc = call_make(&call, args, state);
+    if (rc)
+        return rc;
+    if (unlikely(debug_coll))
+        rc = debug_check(args, &call, true);
+    if (!rc) {
+        struct coll_choice choice = coll_select(&call.shape, &call.where, true);
+        bool done = false;
+        if (choice.algorithm->needs & NEED_NODE) {
+            done = shared_run(args, state, &call, &rc);
+            if (!done) {
+                call.where.one_node = false;
+                choice = coll_select(&call.shape, &call.where, true);
+            }
+        }
+        if (!done)
+            rc = run_schedule(args, state, &call, &choice);
+    }
+    call_free(&call);
+    return rc;
+}
+
+static int make(const struct coll_args *args, struct coll_request **out)
+{
+    struct coll_state *state;
+    struct call call;
+    int rc = coll_state(args->comm, &state);
+    if (!rc)
+        rc = call_make(&call, args, state);
+    if (rc)
+        return rc;
+    if (unlikely(debug_coll))
+        rc = debug_check(args, &call, false);
+    if (!rc) {
+        struct coll_choice choice = coll_select(&call.shape, &call.where, false);
+        rc = prepare(args, state, &call, &choice, out);
+    }
+    call_free(&call);
+    if (rc)
+        return rc;
+    rc = coll_request_hold(*out, args);
+    if (rc)
+        request_free(&(*out)->base);
+    return rc;
+}
+
+int coll_start(const struct coll_args *args, struct request **out)
+{
+    struct coll_request *r;
+    int rc = make(args, &r);
+    if (rc)
+        return rc;
+    r->tag = coll_tag_next(args->comm);
+    coll_request_begin(r);
+    *out = &r->base;
+    return 0;
+}
+
+/* Requests may be started in different orders at different ranks, but are made in the same one: that numbers
+ * them. */
+int coll_init(const struct coll_args *args, struct request **out)
+{
+    struct coll_request *r;
+    int rc = make(args, &r);
+    if (rc)
+        return rc;
+    r->tag = coll_tag_next(args->comm) | COLL_TAG_PERSISTENT;
+    r->base.ops = &coll_persistent_ops;
+    r->base.persistent = true;
+    r->base.active = false;
+    atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
+    *out = &r->base;
+    return 0;
+}

@@ -1,0 +1,172 @@
+/* select.c: applies the rules, and FISHPLATE_COLL over them, e.g. "allreduce=ring,bcast=chain:segment=32k".
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "coll/select.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/nearest.h"
+#include "base/tunable.h"
+
+static TUNABLE_STRING(
+    coll_override, "COLL",
+    "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k. An algorithm "
+    "that cannot do a call leaves it to the built-in rules. `fishplate info --coll` lists them.");
+
+static struct coll_choice forced[COLL_KINDS];
+
+static bool rule_holds(const struct coll_rule *rule, const struct coll_shape *shape,
+                       const struct coll_where *where)
+{
+    const int size = shape->size;
+    if (rule->kind != shape->kind || size < rule->min_size || (rule->max_size && size > rule->max_size))
+        return false;
+    return where->bytes >= rule->min_bytes && (!rule->max_bytes || where->bytes <= rule->max_bytes);
+}
+
+static bool usable(const struct coll_algorithm *a, const struct coll_shape *shape,
+                   const struct coll_where *where, bool blocking)
+{
+    if ((a->needs & NEED_NODE) && (!where->one_node || !blocking))
+        return false;
+    return algorithm_fits(a, shape);
+}
+
+/* The rules name algorithms; their addresses are looked up once. */
+static const struct coll_algorithm *algorithm_of(size_t index)
+{
+    static const struct coll_algorithm *known[128];
+    const struct coll_rule *rule = coll_rules_get(index);
+    if (index >= COUNT_OF(known))
+        return algorithm_find(rule->kind, rule->algorithm);
+    if (!known[index])
+        known[index] = algorithm_find(rule->kind, rule->algorithm);
+    return known[index];
+}
+
+struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking)
+{
+    const struct coll_choice *f = &forced[shape->kind];
+    if (unlikely(f->algorithm != NULL) && usable(f->algorithm, shape, where, blocking))
+        return *f;
+    for (size_t i = 0; i < coll_rules_count(); i++) {
+        const struct coll_rule *rule = coll_rules_get(i);
+        if (!rule_holds(rule, shape, where))
+            continue;
+        const struct coll_algorithm *a = algorithm_of(i);
+        if (a && usable(a, shape, where, blocking))
+            return (struct coll_choice){a, rule->segment, rule->window};
+    }
+    err_panic(__FILE__, __LINE__, "no collective rule fits");
+}
+
+static int unknown_kind(const char *word)
+{
+    struct nearest best = nearest_begin(word);
+    for (int k = 0; k < COLL_KINDS; k++)
+        nearest_consider(&best, coll_kind_name((enum coll_kind)k));
+    if (best.word)
+        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: there is no operation '%s'; did you mean '%s'?", word,
+                       best.word);
+    return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: there is no operation '%s'", word);
+}
+
+static int unknown_algorithm(enum coll_kind kind, const char *word)
+{
+    char names[256] = "";
+    struct nearest best = nearest_begin(word);
+    for (size_t i = 0; i < algorithms_count(); i++) {
+        const struct coll_algorithm *a = algorithms_get(i);
+        if (a->kind != kind || (a->needs & NEED_INTER))
+            continue;
+        nearest_consider(&best, a->name);
+        if (strlen(names) + strlen(a->name) + 3 < sizeof(names)) {
+            strcat(names, names[0] ? ", " : "");
+            strcat(names, a->name);
+        }
+    }
+    if (best.word)
+        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: %s has no algorithm '%s'; did you mean '%s'?",
+                       coll_kind_name(kind), word, best.word);
+    return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: %s has no algorithm '%s'; it has %s", coll_kind_name(kind),
+                   word, names);
+}
+
+static bool parse_size(const char *text, uint64_t *out)
+{
+    char *end;
+    uint64_t value = strtoull(text, &end, 10);
+    if (end == text)
+        return false;
+    switch (tolower((unsigned char)*end)) {
+    case 'g':
+        value *= 1024; /* fall through */
+    case 'm':
+        value *= 1024; /* fall through */
+    case 'k':
+        value *= 1024;
+        end++;
+    }
+    *out = value;
+    return *end == '\0';
+}
+
+static int parse_option(char *text, struct coll_choice *choice)
+{
+    char *equals = strchr(text, '=');
+    uint64_t value;
+    if (equals)
+        *equals = '\0';
+    if (!equals || !parse_size(equals + 1, &value))
+        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: '%s' needs a number, as in segment=32k", text);
+    if (strcmp(text, "segment") == 0)
+        choice->segment = value;
+    else if (strcmp(text, "window") == 0)
+        choice->window = (int)MIN(value, 1u << 20);
+    else
+        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: there is no option '%s'; there are segment and window",
+                       text);
+    return 0;
+}
+
+/* operation=algorithm[:option=number]... */
+static int parse_item(char *item)
+{
+    char *save = NULL, *equals = strchr(item, '=');
+    if (!equals)
+        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: '%s' is not of the form operation=algorithm", item);
+    *equals = '\0';
+    int kind = 0;
+    while (kind < COLL_KINDS && strcmp(item, coll_kind_name((enum coll_kind)kind)) != 0)
+        kind++;
+    if (kind == COLL_KINDS)
+        return unknown_kind(item);
+    const char *name = strtok_r(equals + 1, ":", &save);
+    struct coll_choice choice = {.algorithm = name ? algorithm_find((enum coll_kind)kind, name) : NULL};
+    if (!choice.algorithm)
+        return unknown_algorithm((enum coll_kind)kind, name ? name : "");
+    for (char *option = strtok_r(NULL, ":", &save); option; option = strtok_r(NULL, ":", &save)) {
+        int rc = parse_option(option, &choice);
+        if (rc)
+            return rc;
+    }
+    forced[kind] = choice;
+    return 0;
+}
+
+int coll_select_open(void)
+{
+    memset(forced, 0, sizeof(forced));
+    char *text = strdup(coll_override.text ? coll_override.text : ""), *save = NULL;
+    if (!text)
+        return err_set(MPI_ERR_NO_MEM, "out of memory while reading FISHPLATE_COLL");
+    int rc = 0;
+    for (char *item = strtok_r(text, ", ", &save); item && !rc; item = strtok_r(NULL, ", ", &save))
+        rc = parse_item(item);
+    free(text);
+    return rc;
+}

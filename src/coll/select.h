@@ -1,0 +1,43 @@
+/* select.h: which algorithm runs: a table of rules, first match wins, and FISHPLATE_COLL over it. Printable:
+ * `fishplate info --coll` walks the rules with the functions below.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SELECT_H
+#define FP_COLL_SELECT_H
+
+#include "coll/algorithm.h"
+
+/* A rule holds for sizes and bytes within its bounds (both included) when its algorithm can do the call.
+ * Bytes are those of the vector for bcast and reductions, of one block for the others. */
+struct coll_rule {
+    enum coll_kind kind;
+    const char *algorithm;
+    int min_size, max_size;        /* max 0: no limit */
+    uint64_t min_bytes, max_bytes; /* max 0: no limit */
+    uint64_t segment;              /* bytes, for algorithms that pipeline */
+    int window;                    /* messages in flight, for algorithms that talk to everyone */
+};
+
+size_t coll_rules_count(void);
+const struct coll_rule *coll_rules_get(size_t index);
+
+struct coll_choice {
+    const struct coll_algorithm *algorithm;
+    uint64_t segment; /* bytes */
+    int window;
+};
+
+/* What the selection needs beyond the shape. Everything it looks at is the same at every rank of the call. */
+struct coll_where {
+    uint64_t bytes;
+    bool one_node; /* all ranks can use the node's shared memory */
+};
+
+/* Never fails: the last rule of each kind can do everything. `blocking` rules out executors that only block.
+ */
+struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking);
+
+/* Parses FISHPLATE_COLL; MPI_ERR_ARG with a sentence that names the nearest word. */
+int coll_select_open(void);
+
+#endif

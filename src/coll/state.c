@@ -1,0 +1,174 @@
+/* state.c: opens and closes the per-communicator state, and keeps its cache of schedules.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "boot/boot.h"
+#include "coll/exec.h"
+#include "coll/shared.h"
+#include "obj/topo.h"
+
+static COUNTER(made, "coll_schedules_made", "Collective schedules generated.");
+static COUNTER(found, "coll_schedules_reused", "Collective schedules taken from a communicator's cache.");
+
+static bool on_one_node(const struct comm *c)
+{
+    const struct boot *boot = c->proc->boot;
+    if (!c->proc->net->area || c->remote)
+        return false;
+    for (int r = 0; r < c->size; r++) {
+        uint32_t job_rank = group_job_rank(c->group, r);
+        if (job_rank >= boot->size || boot->node_of[job_rank] != boot->node)
+            return false;
+    }
+    return true;
+}
+
+int coll_state_open(struct comm *c, struct coll_state **out)
+{
+    int rc = coll_open(c->proc);
+    if (rc)
+        return rc;
+    struct coll_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the collective state of a communicator");
+    state->comm = c;
+    state->one_node = on_one_node(c);
+    *out = c->coll = state;
+    return 0;
+}
+
+void coll_state_close(struct comm *c)
+{
+    struct coll_state *state = c->coll;
+    if (!state)
+        return;
+    shared_close(state);
+    for (int i = 0; i < CACHE_SLOTS; i++)
+        if (state->cache[i]) {
+            state->cache[i]->cached = false;
+            plan_drop(state->cache[i]);
+        }
+    coll_requests_free(state);
+    free(state->scratch);
+    free(state->sources);
+    free(state);
+    c->coll = NULL;
+}
+
+static unsigned slot_of(const struct coll_algorithm *a, const struct coll_shape *shape)
+{
+    uint64_t h = (uint64_t)(uintptr_t)a >> 4;
+    h = h * 31 + (uint64_t)shape->count;
+    h = h * 31 + (uint64_t)(unsigned)shape->root;
+    h = h * 31 + (uint64_t)shape->segment + (shape->in_place ? 7 : 0);
+    return (unsigned)((h * 0x9e3779b97f4a7c15ull) >> 58);
+}
+_Static_assert(CACHE_SLOTS == 64, "slot_of gives six bits");
+
+static bool same(const struct plan *p, const struct coll_algorithm *a, const struct coll_shape *shape)
+{
+    return p->algorithm == a && p->count == shape->count && p->root == shape->root &&
+           p->segment == shape->segment && p->window == shape->window && p->in_place == shape->in_place &&
+           p->commutative == shape->commutative && p->adjacent == shape->adjacent;
+}
+
+/* A plan goes when the last call that runs it is over and the cache has let go of it. */
+void plan_drop(struct plan *plan)
+{
+    if (--plan->refs > 0)
+        return;
+    sched_free(&plan->sched);
+    free(plan);
+}
+
+static struct plan *plan_make(const struct coll_algorithm *a, const struct coll_shape *shape)
+{
+    struct plan *plan = malloc(sizeof(*plan));
+    if (!plan)
+        return NULL;
+    *plan = (struct plan){.algorithm = a,
+                          .count = shape->count,
+                          .segment = shape->segment,
+                          .root = shape->root,
+                          .window = shape->window,
+                          .in_place = shape->in_place,
+                          .commutative = shape->commutative,
+                          .adjacent = shape->adjacent,
+                          .refs = 1};
+    sched_init(&plan->sched);
+    a->generate(shape, &plan->sched);
+    counter_add(&made, 1);
+    if (!plan->sched.failed)
+        return plan;
+    plan_drop(plan);
+    return NULL;
+}
+
+int plan_get(struct coll_state *state, const struct coll_algorithm *a, const struct coll_shape *shape,
+             struct plan **out)
+{
+    /* Blocks of different sizes make a reduce_scatter's schedule depend on more than the key holds. */
+    const bool cacheable = shape->kind != COLL_REDUCE_SCATTER || shape->adjacent;
+    struct plan **slot = &state->cache[slot_of(a, shape)];
+    if (cacheable && *slot && same(*slot, a, shape)) {
+        (*slot)->refs++;
+        counter_add(&found, 1);
+        *out = *slot;
+        return 0;
+    }
+    struct plan *plan = plan_make(a, shape);
+    if (!plan)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the schedule of a collective of %d ranks",
+                       shape->size);
+    if (cacheable && plan->sched.count <= CACHE_STEPS_MAX) {
+        if (*slot)
+            plan_drop(*slot);
+        plan->cached = true;
+        plan->refs++;
+        *slot = plan;
+    }
+    *out = plan;
+    return 0;
+}
+
+/* Messages between two ranks match in the order of their edges; but on a cartesian grid what one rank sends
+ * to its left arrives at the other from the right, so the two receives of a dimension are taken in the
+ * opposite order. */
+int coll_neighbors(struct coll_state *state)
+{
+    if (state->neighbors)
+        return 0;
+    struct comm *c = state->comm;
+    int in, out;
+    int rc = topology_degrees(c, &in, &out);
+    if (rc)
+        return rc;
+    int *lists = malloc((size_t)(2 * in + out + 1) * sizeof(int));
+    if (!lists)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a list of %d neighbours", in + out);
+    state->sources = lists;
+    state->receive_order = lists + in;
+    state->destinations = lists + 2 * in;
+    state->nsources = in;
+    state->ndestinations = out;
+    rc = topology_neighbors(c, state->sources, state->destinations);
+    for (int i = 0; i < in; i++) {
+        state->receive_order[i] = c->topology->kind == MPI_CART ? i ^ 1 : i;
+        if (state->sources[i] == MPI_PROC_NULL)
+            state->sources[i] = -1;
+    }
+    for (int i = 0; i < out; i++)
+        if (state->destinations[i] == MPI_PROC_NULL)
+            state->destinations[i] = -1;
+    state->neighbors = rc == 0;
+    if (rc) {
+        free(lists);
+        state->sources = NULL;
+    }
+    return rc;
+}

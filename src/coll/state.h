@@ -1,0 +1,62 @@
+/* state.h: what collectives keep per communicator: schedules already made, requests and temporary memory for
+ * reuse, where its ranks are, and the shared-memory block of the fast paths.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_STATE_H
+#define FP_COLL_STATE_H
+
+#include "coll/bind.h"
+
+#define CACHE_SLOTS 64
+#define CACHE_STEPS_MAX \
+    2048 /* longer schedules are made again each time: they cost little beside their messages */
+#define SCRATCH_MAX 65536 /* temporary memory kept for reuse */
+
+/* A schedule and what it was made from. */
+struct plan {
+    const struct coll_algorithm *algorithm;
+    int64_t count, segment;
+    int root, window;
+    bool in_place, commutative, adjacent;
+    bool cached;
+    int refs;
+    struct sched sched;
+};
+
+struct shared; /* shared.h */
+
+struct coll_state {
+    struct comm *comm;
+    bool one_node;  /* all ranks on this node, and it has memory to share */
+    bool neighbors; /* the lists below are filled */
+    int nsources, ndestinations;
+    int *sources, *destinations, *receive_order; /* one block, at sources */
+    struct plan *cache[CACHE_SLOTS];
+    struct coll_request *spare; /* finished ones, by their next pointer */
+    void *scratch;
+    size_t scratch_size;
+    bool scratch_busy;
+    struct shared *shared; /* NULL until agreed on */
+    bool shared_tried;
+};
+
+int coll_state_open(struct comm *c, struct coll_state **out);
+
+static inline int coll_state(struct comm *c, struct coll_state **out)
+{
+    if (likely(c->coll != NULL)) {
+        *out = c->coll;
+        return 0;
+    }
+    return coll_state_open(c, out);
+}
+
+/* The schedule for this shape, made or found. plan_drop when done. */
+int plan_get(struct coll_state *state, const struct coll_algorithm *a, const struct coll_shape *shape,
+             struct plan **out);
+void plan_drop(struct plan *plan);
+
+/* Fills state->sources and so on from the communicator's topology. */
+int coll_neighbors(struct coll_state *state);
+
+#endif
