@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# The generator's rules, on the rows where they matter: signatures of implementations, what is checked and where, and
+# that a wrong table is refused with the name of the row. Argument: the folder api/.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+API = Path(sys.argv.pop(1))
+sys.path.insert(0, str(API))
+sys.dont_write_bytecode = True
+
+from gen.impl import owners, prototype  # noqa: E402
+from gen.kinds import classify, significance  # noqa: E402
+from gen.lists import check_names, find_implementations  # noqa: E402
+from gen.model import Api, Function, FUNCTION_COLUMNS, TableError  # noqa: E402
+from gen.wrappers import write_wrappers  # noqa: E402
+
+
+def row(**cells):
+    return {**dict.fromkeys(FUNCTION_COLUMNS, "-"), **cells}
+
+
+class Rules(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.api = Api(API)
+        classify(cls.api)
+
+    def implementation(self, name, wanted):
+        self.assertEqual(prototype(self.api.by_name[name]), wanted)
+
+    def test_handles_and_counts(self):
+        self.implementation("MPI_Send", "int impl_Send(const void *buf, MPI_Count count, struct dtype *datatype, "
+                                        "int dest, int tag, struct comm *comm)")
+
+    def test_arrays_that_differ_become_vectors(self):
+        self.implementation("MPI_Reduce_scatter",
+                            "int impl_Reduce_scatter(const void *sendbuf, void *recvbuf, struct ivec recvcounts, "
+                            "struct dtype *datatype, struct op *op, struct comm *comm)")
+
+    def test_outputs_are_wide(self):
+        self.implementation("MPI_Type_size", "int impl_Type_size(struct dtype *datatype, MPI_Count *size)")
+
+    def test_handles_by_reference_stay(self):
+        self.implementation("MPI_Waitall", "int impl_Waitall(int count, MPI_Request array_of_requests[], "
+                                           "MPI_Status *array_of_statuses)")
+
+    def test_each_pair_has_one_implementation(self):
+        names = [f.short for f in owners(self.api)]
+        self.assertIn("Bcast", names)
+        self.assertNotIn("Bcast_c", names)
+        self.assertIn("Op_create_c", names)
+
+    def test_every_function_returns_or_raises(self):
+        for f in self.api.functions:
+            self.assertEqual(f.errors == "none", f.returns != "int" or f.name.endswith("_toint") or "c2f" in f.name
+                             and f.is_conversion, f.name)
+
+    def test_significance(self):
+        gather = self.api.by_name["MPI_Gather"]
+        self.assertEqual(significance(gather, gather.param("recvtype")), "api_is_root(comm_, root)")
+        self.assertEqual(significance(gather, gather.param("sendtype")), "api_is_leaf(comm_, root, sendbuf)")
+        scatterv = self.api.by_name["MPI_Scatterv_c"]
+        self.assertEqual(significance(scatterv, scatterv.param("recvtype")), "api_is_leaf(comm_, root, recvbuf)")
+        self.assertEqual(significance(scatterv, scatterv.param("sendcounts")), "api_is_root(comm_, root)")
+
+    def test_tags(self):
+        self.assertEqual(self.api.by_name["MPI_Send"].param("tag").kind, "sendtag")
+        self.assertEqual(self.api.by_name["MPI_Recv"].param("tag").kind, "recvtag")
+        self.assertEqual(self.api.by_name["MPI_Sendrecv"].param("sendtag").kind, "sendtag")
+
+    def test_missing_functions_say_so(self):
+        text = write_wrappers(self.api, "topo", set())
+        self.assertIn('api_unsupported("MPI_Cart_create")', text)
+        self.assertNotIn("impl_", text.split("*/", 1)[1])
+
+    def test_bad_rows_are_refused(self):
+        with self.assertRaisesRegex(TableError, "MPI_X"):
+            Function(row(name="MPI_X", prototype="int MPI_Y(void)"))
+        with self.assertRaisesRegex(TableError, "no parameter 'b'"):
+            Function(row(name="MPI_X", prototype="int MPI_X(int a)")).param("b")
+
+    def test_finding_implementations(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "a.c").write_text("int impl_Send(int a,\n              int b)\n{\n}\nint impl_Recv(int a);\n"
+                                           "double impl_Wtime(void)\n{\n    return impl_Nothing();\n}\n"
+                                           "int impl_Sent(void)\n{\n}\n")
+            found = find_implementations(folder)
+        self.assertEqual(found, {"Send", "Wtime", "Sent"})
+        self.assertEqual(check_names(self.api, found), ["Sent"])
+
+
+unittest.main()
