@@ -1,0 +1,257 @@
+/* random_type.h: random nested datatypes, each made twice: by the library's constructors and in the model.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TESTS_DT_RANDOM_TYPE_H
+#define FP_TESTS_DT_RANDOM_TYPE_H
+
+#include "model.h"
+
+#define RANDOM_MAX_ENTRIES 4000
+#define RANDOM_MAX_BLOCKS  6
+
+struct made {
+    struct dtype *type;
+    struct model model;
+};
+
+static inline void made_free(struct made *m)
+{
+    dtype_release(m->type);
+    free(m->model.entry);
+}
+
+static const uint32_t random_basics[] = {0x209, 0x214, 0x243, 0x208, 0x210, 0x216,
+                                         0x258, 0x247, 0x2e1, 0x220, 0x238};
+/* FLOAT_INT, SHORT_INT, DOUBLE_INT, 2INT, LONG_DOUBLE_INT */
+static const uint32_t random_pairs[] = {0x228, 0x22c, 0x229, 0x22b, 0x22d};
+
+static inline struct made random_leaf(void)
+{
+    struct made m = {0};
+    if (random_in(0, 5) == 0) {
+        m.type = dt_predefined(random_pairs[random_in(0, 4)]);
+        model_add(&m.model, 0, m.type->shape->part[0].type);
+        model_add(&m.model, m.type->shape->part[1].offset, m.type->shape->part[1].type);
+    } else {
+        m.type = dt_predefined(random_basics[random_in(0, 10)]);
+        model_add(&m.model, 0, m.type);
+    }
+    return m;
+}
+
+static inline struct made random_strided(int which, struct made *old)
+{
+    struct made m = {0};
+    int count = random_in(0, 7), length = random_in(0, 4), stride = random_in(-9, 12);
+    int64_t extent = old->type->extent;
+    if (random_in(0, 3) == 0)
+        stride = length;
+    if (which == 0) {
+        dtype_contiguous(count, old->type, false, &m.type);
+        stride = length = 1;
+    } else if (which == 1) {
+        dtype_vector(count, length, stride, old->type, false, &m.type);
+    } else {
+        dtype_hvector(count, length, stride, old->type, true, &m.type);
+    }
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < length; j++)
+            model_place(&m.model, &old->model,
+                        which == 2 ? i * stride + j * extent : (i * stride + j) * extent);
+    return m;
+}
+
+/* indexed, hindexed, indexed_block, hindexed_block */
+static inline struct made random_indexed(int which, struct made *old)
+{
+    struct made m = {0};
+    int count = random_in(0, RANDOM_MAX_BLOCKS), fixed = random_in(0, 3), n[RANDOM_MAX_BLOCKS],
+        at[RANDOM_MAX_BLOCKS];
+    MPI_Aint bytes[RANDOM_MAX_BLOCKS];
+    for (int i = 0; i < count; i++) {
+        n[i] = which >= 2 ? fixed : random_in(0, 4);
+        at[i] = random_in(-20, 40);
+        /* Now and then a block that touches the one before. */
+        if (i > 0 && random_in(0, 2) == 0)
+            at[i] = at[i - 1] + n[i - 1] * (which % 2 ? (int)old->type->extent : 1);
+        bytes[i] = at[i];
+    }
+    if (which == 0)
+        dtype_indexed(count, ivec_int(n), ivec_int(at), old->type, &m.type);
+    else if (which == 1)
+        dtype_hindexed(count, ivec_int(n), ivec_wide(bytes), old->type, &m.type);
+    else if (which == 2)
+        dtype_indexed_block(count, fixed, ivec_int(at), old->type, &m.type);
+    else
+        dtype_hindexed_block(count, fixed, ivec_wide(bytes), old->type, false, &m.type);
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < n[i]; j++)
+            model_place(&m.model, &old->model,
+                        which % 2 ? at[i] + j * old->type->extent : (at[i] + j) * old->type->extent);
+    return m;
+}
+
+static inline struct made random_type(int depth);
+
+static inline struct made random_struct(int depth)
+{
+    struct made m = {0}, part[4];
+    int count = random_in(1, 4), n[4];
+    MPI_Aint at[4], next = 0;
+    MPI_Datatype types[4];
+    for (int i = 0; i < count; i++) {
+        part[i] = random_type(depth - 1);
+        n[i] = random_in(0, 3);
+        at[i] = random_in(0, 1) ? next : random_in(-50, 200);
+        next = at[i] + n[i] * part[i].type->extent;
+        types[i] = dtype_handle(part[i].type);
+        for (int j = 0; j < n[i]; j++)
+            model_place(&m.model, &part[i].model, at[i] + j * part[i].type->extent);
+    }
+    dtype_struct(count, ivec_int(n), ivec_wide(at), types, &m.type);
+    for (int i = 0; i < count; i++)
+        made_free(&part[i]);
+    return m;
+}
+
+/* Walks every index of an array in storage order and places the chosen ones. */
+struct grid {
+    int ndims, order;
+    int size[3], low[3], high[3];            /* subarray: low <= index < high */
+    int how[3], block[3], procs[3], mine[3]; /* darray */
+    bool distributed;
+};
+
+static inline bool grid_has(const struct grid *g, const int *index)
+{
+    for (int d = 0; d < g->ndims; d++) {
+        bool in = g->distributed ? index[d] / g->block[d] % g->procs[d] == g->mine[d]
+                                 : index[d] >= g->low[d] && index[d] < g->high[d];
+        if (!in)
+            return false;
+    }
+    return true;
+}
+
+static inline void grid_place(const struct grid *g, const struct made *old, struct model *m)
+{
+    int total = 1, index[3];
+    for (int d = 0; d < g->ndims; d++)
+        total *= g->size[d];
+    for (int k = 0; k < total; k++) {
+        int rest = k;
+        for (int i = 0; i < g->ndims; i++) {
+            int d = g->order == MPI_ORDER_C ? g->ndims - 1 - i : i;
+            index[d] = rest % g->size[d];
+            rest /= g->size[d];
+        }
+        if (grid_has(g, index))
+            model_place(m, &old->model, k * old->type->extent);
+    }
+    m->marked = false;
+    model_mark(m, 0, total * old->type->extent);
+}
+
+static inline struct made random_subarray(struct made *old)
+{
+    struct made m = {0};
+    int sub[3];
+    struct grid g = {.ndims = random_in(1, 3), .order = random_in(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN};
+    for (int d = 0; d < g.ndims; d++) {
+        g.size[d] = random_in(1, 5);
+        sub[d] = random_in(1, g.size[d]);
+        g.low[d] = random_in(0, g.size[d] - sub[d]);
+        g.high[d] = g.low[d] + sub[d];
+    }
+    dtype_subarray(g.ndims, ivec_int(g.size), ivec_int(sub), ivec_int(g.low), g.order, old->type, &m.type);
+    grid_place(&g, old, &m.model);
+    return m;
+}
+
+static inline struct made random_darray(struct made *old)
+{
+    struct made m = {0};
+    struct grid g = {.ndims = random_in(1, 3), .order = random_in(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN};
+    int args[3], size = 1;
+    g.distributed = true;
+    for (int d = 0; d < g.ndims; d++) {
+        g.size[d] = random_in(1, 7);
+        g.how[d] = MPI_DISTRIBUTE_NONE + random_in(0, 2);
+        g.procs[d] = g.how[d] == MPI_DISTRIBUTE_NONE ? 1 : random_in(1, 3);
+        int cover = (g.size[d] + g.procs[d] - 1) / g.procs[d];
+        bool dflt = random_in(0, 1);
+        if (g.how[d] == MPI_DISTRIBUTE_CYCLIC)
+            g.block[d] = dflt ? 1 : random_in(1, 4);
+        else
+            g.block[d] = g.how[d] == MPI_DISTRIBUTE_NONE ? g.size[d] : dflt ? cover : cover + random_in(0, 2);
+        args[d] = dflt ? MPI_DISTRIBUTE_DFLT_DARG : g.block[d];
+        size *= g.procs[d];
+    }
+    int rank = random_in(0, size - 1), rest = rank;
+    for (int d = g.ndims - 1; d >= 0; d--) {
+        g.mine[d] = rest % g.procs[d];
+        rest /= g.procs[d];
+    }
+    struct darray a = {.size = size,
+                       .rank = rank,
+                       .ndims = g.ndims,
+                       .gsizes = ivec_int(g.size),
+                       .distribs = g.how,
+                       .dargs = args,
+                       .psizes = g.procs,
+                       .order = g.order};
+    dtype_darray(&a, old->type, &m.type);
+    grid_place(&g, old, &m.model);
+    return m;
+}
+
+static inline struct made random_bounds(struct made *old, bool resize)
+{
+    struct made m = {0};
+    int lb = random_in(-30, 30), extent = random_in(-10, 80);
+    if (resize)
+        dtype_resized(old->type, lb, extent, false, &m.type);
+    else
+        dtype_dup(old->type, &m.type);
+    model_place(&m.model, &old->model, 0);
+    if (resize) {
+        m.model.marked = false;
+        model_mark(&m.model, lb, lb + extent);
+    }
+    return m;
+}
+
+static inline struct made random_once(int depth)
+{
+    if (depth == 0)
+        return random_leaf();
+    int which = random_in(0, 12);
+    if (which >= 11)
+        return random_struct(depth);
+    struct made old = random_type(depth - 1), m;
+    if (which <= 2)
+        m = random_strided(which, &old);
+    else if (which <= 6)
+        m = random_indexed(which - 3, &old);
+    else if (which == 7)
+        m = random_subarray(&old);
+    else if (which == 8)
+        m = random_darray(&old);
+    else
+        m = random_bounds(&old, which == 9);
+    made_free(&old);
+    return m;
+}
+
+/* Tries again when the type map grows out of hand. */
+static inline struct made random_type(int depth)
+{
+    for (;;) {
+        struct made m = random_once(depth);
+        if (m.model.count <= RANDOM_MAX_ENTRIES)
+            return m;
+        made_free(&m);
+    }
+}
+
+#endif

@@ -1,0 +1,233 @@
+/* Layouts: regular types take constant memory, neighbours are joined, huge counts work, overflow is an error.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "dt/build.h"
+#include "dt/layout.h"
+
+#define INT    dt_predefined(0x209)
+#define DOUBLE dt_predefined(0x214)
+#define CHAR   dt_predefined(0x243)
+
+/* Commits, releases the type it was made of (if derived), returns the top node. */
+static const struct dt_node *node_of(struct dtype *t)
+{
+    EXPECT_EQ(dtype_commit(t), 0);
+    return t->layout->node;
+}
+
+static void vector_is_one_loop(void)
+{
+    struct dtype *t;
+    EXPECT_EQ(dtype_vector(1000000000, 1, 3, DOUBLE, true, &t), 0);
+    const struct dt_node *n = node_of(t);
+    EXPECT_EQ(n->type, NODE_LOOP);
+    EXPECT_EQ(n->loop.count, 1000000000);
+    EXPECT_EQ(n->loop.stride, 24);
+    EXPECT_EQ(n->loop.child->type, NODE_BLOCK);
+    EXPECT_EQ(t->size, 8000000000);
+    EXPECT_EQ(t->extent, 24000000000 - 16);
+    dtype_release(t);
+}
+
+static void full_vector_is_a_block(void)
+{
+    struct dtype *t, *u;
+    dtype_vector(10, 4, 4, INT, false, &t);
+    EXPECT_EQ(node_of(t)->type, NODE_BLOCK);
+    EXPECT(t->dense && t->contiguous);
+    dtype_contiguous(7, t, false, &u);
+    EXPECT_EQ(node_of(u)->size, 7 * 160);
+    EXPECT(u->contiguous);
+    dtype_release(t);
+    dtype_release(u);
+}
+
+static void even_steps_become_a_loop(void)
+{
+    int n[100], at[100];
+    struct dtype *t;
+    for (int i = 0; i < 100; i++) {
+        n[i] = 2;
+        at[i] = 5 * i + 3;
+    }
+    dtype_indexed(100, ivec_int(n), ivec_int(at), INT, &t);
+    const struct dt_node *node = node_of(t);
+    EXPECT_EQ(node->type, NODE_LOOP);
+    EXPECT_EQ(node->loop.stride, 20);
+    EXPECT_EQ(t->layout->offset, 12);
+    dtype_release(t);
+}
+
+static void neighbours_are_joined(void)
+{
+    int n[4] = {1, 3, 2, 1}, at[4] = {0, 1, 4, 10};
+    struct dtype *t;
+    dtype_indexed(4, ivec_int(n), ivec_int(at), INT, &t);
+    const struct dt_node *node = node_of(t);
+    EXPECT_EQ(node->type, NODE_BLOCKS);
+    EXPECT_EQ(node->blocks.count, 2);
+    EXPECT_EQ(node->blocks.entry[1].start, 24);
+    dtype_release(t);
+}
+
+static void nested_loops_that_fit_become_one(void)
+{
+    struct dtype *row, *t;
+    dtype_hvector(8, 1, 16, INT, false, &row);
+    dtype_hvector(5, 1, 128, row, false, &t);
+    const struct dt_node *node = node_of(t);
+    EXPECT_EQ(node->type, NODE_LOOP);
+    EXPECT_EQ(node->loop.count, 40);
+    EXPECT_EQ(node->loop.child->type, NODE_BLOCK);
+    dtype_release(row);
+    dtype_release(t);
+}
+
+/* The classic: a column of a matrix, resized so that columns follow each other. */
+static void resized_column(void)
+{
+    double m[4][5], out[20];
+    struct dtype *column, *t;
+    for (int i = 0; i < 20; i++)
+        m[i / 5][i % 5] = i;
+    dtype_vector(4, 1, 5, DOUBLE, false, &column);
+    dtype_resized(column, 0, 8, false, &t);
+    dtype_release(column);
+    dtype_commit(t);
+    dt_pack_all(t, 5, m, out);
+    for (int i = 0; i < 20; i++)
+        EXPECT_EQ(out[i], i % 4 * 5 + i / 4);
+    dtype_release(t);
+}
+
+/* Bounds set by hand stick to what is made of the type; others do not hide them. */
+static void marks_stick(void)
+{
+    struct dtype *wide, *t, *u;
+    dtype_resized(INT, -4, 20, false, &wide);
+    int n[2] = {1, 1};
+    MPI_Aint at[2] = {0, 100};
+    MPI_Datatype types[2] = {dtype_handle(wide), MPI_INT};
+    dtype_struct(2, ivec_int(n), ivec_wide(at), types, &t);
+    EXPECT_EQ(t->lb, -4);
+    EXPECT_EQ(t->extent, 20);
+    EXPECT_EQ(t->true_extent, 104);
+    dtype_contiguous(3, wide, false, &u);
+    EXPECT_EQ(u->lb, -4);
+    EXPECT_EQ(u->extent, 60);
+    EXPECT_EQ(u->size, 12);
+    dtype_release(wide);
+    dtype_release(t);
+    dtype_release(u);
+}
+
+static void structures_are_padded(void)
+{
+    struct dtype *t, *u;
+    int n[2] = {1, 1};
+    MPI_Aint at[2] = {0, 8}, two[2] = {0, 17};
+    MPI_Datatype types[2] = {MPI_DOUBLE, MPI_CHAR};
+    dtype_struct(2, ivec_int(n), ivec_wide(at), types, &t);
+    EXPECT_EQ(t->extent, 16);
+    EXPECT_EQ(t->true_extent, 9);
+    EXPECT_EQ(t->size, 9);
+    /* The padding of the parts does not add up: 17 + 9, rounded to 8. */
+    dtype_hindexed(2, ivec_int(n), ivec_wide(two), t, &u);
+    EXPECT_EQ(u->extent, 32);
+    dtype_release(t);
+    dtype_release(u);
+}
+
+static void empty_types(void)
+{
+    struct dtype *t, *u;
+    char byte = 7;
+    EXPECT_EQ(dtype_struct(0, ivec_int(NULL), ivec_wide(NULL), NULL, &t), 0);
+    EXPECT_EQ(dtype_commit(t), 0);
+    EXPECT_EQ(t->size + t->extent + t->lb + t->true_extent, 0);
+    EXPECT(t->contiguous);
+    dtype_resized(t, 3, 10, false, &u);
+    dtype_commit(u);
+    EXPECT_EQ(u->extent, 10);
+    dt_pack_all(u, 5, &byte, &byte);
+    struct dt_cursor c;
+    void *piece;
+    dt_cursor_init(&c, u, 1000, NULL);
+    EXPECT_EQ(dt_cursor_next(&c, 10, &piece), 0);
+    EXPECT_EQ(dt_cursor_pack(&c, &byte, 1), 0);
+    EXPECT_EQ(byte, 7);
+    dtype_release(t);
+    dtype_release(u);
+}
+
+/* A walk over terabytes that are not there: only addresses are worked out. */
+static void huge_counts(void)
+{
+    struct dtype *t;
+    struct dt_cursor c;
+    void *piece;
+    const int64_t n = (int64_t)1 << 40;
+    dtype_vector(n, 1, 2, INT, true, &t);
+    EXPECT_EQ(dtype_commit(t), 0);
+    dt_cursor_init(&c, t, 3, (void *)4096);
+    dt_cursor_seek(&c, (uint64_t)4 * n + 4 * 1000 + 1);
+    EXPECT_EQ(dt_cursor_next(&c, 100, &piece), 3);
+    EXPECT_EQ((intptr_t)piece, 4096 + t->extent + 8000 + 1);
+    EXPECT_EQ(dt_cursor_next(&c, 100, &piece), 4);
+    EXPECT_EQ((intptr_t)piece, 4096 + t->extent + 8008);
+    dtype_release(t);
+}
+
+static void overflow_is_an_error(void)
+{
+    struct dtype *t, *u;
+    EXPECT_EQ(dtype_contiguous((MPI_Count)1 << 61, DOUBLE, true, &t), MPI_ERR_ARG);
+    EXPECT_EQ(dtype_vector(3, 1, (MPI_Count)1 << 62, INT, true, &t), MPI_ERR_ARG);
+    EXPECT_EQ(dtype_hvector(5, 1, (MPI_Count)1 << 61, INT, true, &t), MPI_ERR_ARG);
+    EXPECT_EQ(dtype_contiguous((MPI_Count)1 << 60, INT, true, &t), 0);
+    EXPECT_EQ(dtype_contiguous(2, t, true, &u), MPI_ERR_ARG);
+    EXPECT_EQ(dtype_contiguous(-1, INT, false, &u), MPI_ERR_COUNT);
+    int sizes[3] = {2000000000, 2000000000, 2000000000}, one[3] = {1, 1, 1}, at[3] = {5, 5, 1999999999};
+    EXPECT_EQ(dtype_subarray(3, ivec_int(sizes), ivec_int(one), ivec_int(at), MPI_ORDER_FORTRAN, INT, &u),
+              MPI_ERR_ARG);
+    dtype_release(t);
+}
+
+/* Types keep what they are made of. */
+static void parents_keep_children(void)
+{
+    struct dtype *a, *b, *c;
+    dtype_vector(3, 1, 2, INT, false, &a);
+    dtype_contiguous(2, a, false, &b);
+    dtype_release(a);
+    dtype_dup(b, &c);
+    dtype_release(b);
+    int in[12], out[6];
+    for (int i = 0; i < 12; i++)
+        in[i] = i;
+    EXPECT_EQ(dtype_commit(c), 0);
+    dt_pack_all(c, 1, in, out);
+    EXPECT_EQ(out[5], 9);
+    dtype_release(c);
+}
+
+int main(void)
+{
+    TEST_RUN(vector_is_one_loop);
+    TEST_RUN(full_vector_is_a_block);
+    TEST_RUN(even_steps_become_a_loop);
+    TEST_RUN(neighbours_are_joined);
+    TEST_RUN(nested_loops_that_fit_become_one);
+    TEST_RUN(resized_column);
+    TEST_RUN(marks_stick);
+    TEST_RUN(structures_are_padded);
+    TEST_RUN(empty_types);
+    TEST_RUN(huge_counts);
+    TEST_RUN(overflow_is_an_error);
+    TEST_RUN(parents_keep_children);
+    return test_result();
+}

@@ -1,0 +1,201 @@
+/* Random nested types against the model: sizes and bounds, packing and unpacking in fragments, pieces,
+ * copies, counts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include "dt/count.h"
+#include "dt/dtype.h"
+#include "dt/external.h"
+#include "dt/kind.h"
+#include "random_type.h"
+
+#define ROUNDS 3000
+
+/* A buffer of exactly the bytes that `count` elements may touch, so that a sanitizer sees one too many. */
+struct area {
+    char *memory;
+    size_t size;
+    char *buffer; /* what the user would pass */
+};
+
+static struct area area_for(const struct model *m, int64_t count)
+{
+    int64_t low, high, extent = model_extent(m), reach = (count - 1) * extent;
+    model_true_bounds(m, &low, &high);
+    low += reach < 0 ? reach : 0;
+    high += reach > 0 ? reach : 0;
+    struct area a = {.size = (size_t)(high - low)};
+    a.memory = malloc(a.size + 1);
+    a.buffer = ptr_add(a.memory, -low);
+    random_fill(a.memory, a.size);
+    return a;
+}
+
+static void check_bounds(const struct made *m)
+{
+    int64_t low, high;
+    model_true_bounds(&m->model, &low, &high);
+    EXPECT_EQ(m->type->size, model_size(&m->model));
+    EXPECT_EQ(m->type->elements, m->model.count);
+    EXPECT_EQ(m->type->lb, model_lb(&m->model));
+    EXPECT_EQ(m->type->extent, model_extent(&m->model));
+    EXPECT_EQ(m->type->true_lb, low);
+    EXPECT_EQ(m->type->true_extent, high - low);
+}
+
+static void check_pack(const struct made *m, int64_t count)
+{
+    size_t bytes = (size_t)(m->type->size * count);
+    struct area a = area_for(&m->model, count);
+    char *wanted = malloc(bytes + 1), *got = malloc(bytes + 1);
+    model_pack(&m->model, count, a.buffer, wanted);
+
+    dt_pack_all(m->type, count, a.buffer, got);
+    EXPECT(memcmp(wanted, got, bytes) == 0);
+
+    struct dt_cursor c;
+    memset(got, 0, bytes);
+    dt_cursor_init(&c, m->type, count, a.buffer);
+    for (size_t at = 0, n; (n = dt_cursor_pack(&c, got + at, (size_t)random_in(1, 70))) > 0;)
+        at += n;
+    EXPECT_EQ(c.position, bytes);
+    EXPECT(memcmp(wanted, got, bytes) == 0);
+
+    if (bytes > 0) {
+        size_t from = random_next() % bytes, n = random_next() % (bytes - from) + 1;
+        dt_cursor_seek(&c, from);
+        EXPECT_EQ(dt_cursor_pack(&c, got, n), n);
+        EXPECT(memcmp(wanted + from, got, n) == 0);
+    }
+
+    MPI_Aint offset;
+    if (dt_is_block(m->type, count, &offset))
+        EXPECT(memcmp(wanted, a.buffer + offset, bytes) == 0);
+    free(wanted);
+    free(got);
+    free(a.memory);
+}
+
+static void check_unpack(const struct made *m, int64_t count)
+{
+    size_t bytes = (size_t)(m->type->size * count), len = bytes ? random_next() % (bytes + 1) : 0;
+    struct area wanted = area_for(&m->model, count), got = area_for(&m->model, count);
+    char *in = malloc(bytes + 1);
+    random_fill(in, bytes);
+    memcpy(got.memory, wanted.memory, got.size);
+    len = random_in(0, 2) ? bytes : len;
+    model_unpack(&m->model, count, wanted.buffer, in, len);
+
+    struct dt_cursor c;
+    dt_cursor_init(&c, m->type, count, got.buffer);
+    for (size_t at = 0; at < len;) {
+        size_t n = (size_t)random_in(1, 90);
+        at += dt_cursor_unpack(&c, in + at, n < len - at ? n : len - at);
+    }
+    EXPECT(memcmp(wanted.memory, got.memory, got.size) == 0);
+    free(in);
+    free(wanted.memory);
+    free(got.memory);
+}
+
+static void check_pieces(const struct made *m, int64_t count)
+{
+    size_t bytes = (size_t)(m->type->size * count), at = 0, n;
+    struct area a = area_for(&m->model, count);
+    char *wanted = malloc(bytes + 1), *got = malloc(bytes + 1);
+    void *piece;
+    model_pack(&m->model, count, a.buffer, wanted);
+    struct dt_cursor c;
+    dt_cursor_init(&c, m->type, count, a.buffer);
+    while ((n = dt_cursor_next(&c, random_in(0, 3) ? 1000000 : (size_t)random_in(1, 20), &piece)) > 0) {
+        memcpy(got + at, piece, n);
+        at += n;
+        if (at < bytes && random_in(0, 9) == 0) {
+            struct dt_cursor copy = c; /* cursors may be copied and mixed with packing */
+            memset(&c, 0xee, sizeof(c));
+            c = copy;
+            at += dt_cursor_pack(&c, got + at, (size_t)random_in(1, 30));
+        }
+    }
+    EXPECT_EQ(at, bytes);
+    EXPECT(memcmp(wanted, got, bytes) == 0);
+    free(wanted);
+    free(got);
+    free(a.memory);
+}
+
+static void check_counts(const struct made *m)
+{
+    MPI_Count size = m->type->size, got, wanted = 0, at = 0, back;
+    if (size == 0)
+        return;
+    MPI_Count bytes = (MPI_Count)(random_next() % (uint64_t)(2 * size + 1));
+    dt_get_count(m->type, bytes, &got);
+    EXPECT_EQ(got, bytes % size ? MPI_UNDEFINED : bytes / size);
+    while (at < bytes)
+        at += m->model.entry[wanted++ % (MPI_Count)m->model.count].basic->size;
+    dt_get_elements(m->type, bytes, &got);
+    EXPECT_EQ(got, at == bytes ? wanted : MPI_UNDEFINED);
+    EXPECT_EQ(dt_set_elements(m->type, wanted, &back), 0);
+    EXPECT_EQ(back, at);
+}
+
+static void check_external(const struct made *m)
+{
+    MPI_Count wanted = 0;
+    for (size_t i = 0; i < m->model.count; i++)
+        wanted += dt_kinds[m->model.entry[i].basic->kind].external;
+    EXPECT_EQ(dt_external_size(m->type, 1), wanted);
+}
+
+static void check_copy(const struct made *from, const struct made *to)
+{
+    MPI_Count n = random_in(0, 3), k = random_in(0, 3);
+    struct area a = area_for(&from->model, n), wanted = area_for(&to->model, k),
+                got = area_for(&to->model, k);
+    size_t bytes = (size_t)(from->type->size * n), room = (size_t)(to->type->size * k);
+    char *packed = malloc(bytes + 1);
+    memcpy(got.memory, wanted.memory, got.size);
+    model_pack(&from->model, n, a.buffer, packed);
+    model_unpack(&to->model, k, wanted.buffer, packed, bytes < room ? bytes : room);
+    int rc = dt_copy(a.buffer, n, from->type, got.buffer, k, to->type);
+    EXPECT_EQ(rc, bytes > room ? MPI_ERR_TRUNCATE : 0);
+    EXPECT(memcmp(wanted.memory, got.memory, got.size) == 0);
+    free(packed);
+    free(a.memory);
+    free(wanted.memory);
+    free(got.memory);
+}
+
+static void random_types(void)
+{
+    struct made last = random_leaf();
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        int before = test_failures;
+        random_state = seed * 0x9e3779b97f4a7c15u;
+        struct made m = random_type(random_in(1, 4));
+        EXPECT_EQ(dtype_commit(m.type), 0);
+        check_bounds(&m);
+        int64_t count = random_in(0, 4);
+        check_pack(&m, count);
+        check_unpack(&m, count);
+        check_pieces(&m, count);
+        check_counts(&m);
+        check_external(&m);
+        check_copy(&last, &m);
+        made_free(&last);
+        last = m;
+        if (test_failures != before)
+            printf("  with seed %llu\n", (unsigned long long)seed);
+        if (test_failures > 20)
+            break;
+    }
+    made_free(&last);
+}
+
+int main(void)
+{
+    TEST_RUN(random_types);
+    return test_result();
+}
