@@ -14,7 +14,7 @@ prefix=$scratch/moved
 [ -f "$prefix/include/mpi.h" ] || fail "mpi.h was not installed"
 
 mkdir "$scratch/elsewhere"
-cd "$scratch/elsewhere"
+cd "$scratch/elsewhere" || exit 1
 cp "$SOURCE/examples/ring.c" .
 env -u LD_LIBRARY_PATH "$prefix/bin/mpicc" -Wall -Werror ring.c -o ring
 env -u LD_LIBRARY_PATH "$prefix/bin/mpiexec" -n 3 ./ring >out

@@ -1,3 +1,4 @@
+#!/bin/sh
 # lib.sh: what the tests of the tools share. BIN is the build's bin folder; every test gets a scratch folder that goes away.
 #
 # SPDX-License-Identifier: Apache-2.0

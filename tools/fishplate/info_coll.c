@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
 #include "coll/select.h"
 #include "info.h"
@@ -17,30 +18,53 @@ static const char *size_text(uint64_t bytes, char out[32])
     return out;
 }
 
-/* When a rule holds, for people. */
-static void describe_rule(const struct coll_rule *r, char *out, size_t size)
+/* What an algorithm can do, for people. */
+static void describe_needs(const struct fishplate_inside *in, const struct coll_rule *r, FILE *f)
+{
+    static const struct {
+        unsigned need;
+        const char *text;
+    } needs[] = {
+        {NEED_NODE, "all ranks on one node"},        {NEED_INTER, "between two groups"},
+        {NEED_POW2, "a power of two of ranks"},      {NEED_EVEN, "an even number of ranks"},
+        {NEED_COMMUTATIVE, "commutative operators"},
+    };
+    for (size_t i = 0; i < in->algorithms_count(); i++) {
+        const struct coll_algorithm *a = in->algorithms_get(i);
+        if (a->kind != r->kind || strcmp(a->name, r->algorithm) != 0)
+            continue;
+        for (size_t n = 0; n < sizeof needs / sizeof needs[0]; n++)
+            if (a->needs & needs[n].need)
+                fprintf(f, ", %s", needs[n].text);
+    }
+}
+
+/* When a rule holds, for people: ", up to 2 KiB, at least 5 ranks". */
+static void describe_rule(const struct fishplate_inside *in, const struct coll_rule *r, char *out,
+                          size_t size)
 {
     char low[32], high[32];
     FILE *f = fmemopen(out, size, "w");
     if (!f)
         return;
     if (r->min_bytes && r->max_bytes)
-        fprintf(f, " from %s to %s", size_text(r->min_bytes, low), size_text(r->max_bytes, high));
+        fprintf(f, ", from %s to %s", size_text(r->min_bytes, low), size_text(r->max_bytes, high));
     else if (r->max_bytes)
-        fprintf(f, " up to %s", size_text(r->max_bytes, high));
+        fprintf(f, ", up to %s", size_text(r->max_bytes, high));
     else if (r->min_bytes)
-        fprintf(f, " from %s", size_text(r->min_bytes, low));
+        fprintf(f, ", from %s", size_text(r->min_bytes, low));
     if (r->min_size && r->max_size)
         fprintf(f, ", %d to %d ranks", r->min_size, r->max_size);
     else if (r->min_size || r->max_size)
-        fprintf(f, ", %s %d ranks", r->min_size ? "at least" : "at most",
+        fprintf(f, ", at %s %d ranks", r->min_size ? "least" : "most",
                 r->min_size ? r->min_size : r->max_size);
-    if (r->segment)
-        fprintf(f, ", in pieces of %s", size_text(r->segment, low));
-    if (r->window)
-        fprintf(f, ", %d messages in flight", r->window);
+    describe_needs(in, r, f);
     if (ftell(f) == 0)
-        fputs(" otherwise", f);
+        fputs(", anything else", f);
+    if (r->segment)
+        fprintf(f, "; in pieces of %s", size_text(r->segment, low));
+    if (r->window)
+        fprintf(f, "; %d messages in flight", r->window);
     fclose(f);
 }
 
@@ -54,7 +78,7 @@ static bool is_of_kind(const struct fishplate_inside *in, int kind)
 
 void info_coll_text(const struct fishplate_inside *in, const struct info_options *o)
 {
-    char when[200] = "";
+    char when[200] = ", ";
     (void)o;
     printf("Collectives: the first rule that holds, and whose algorithm can do the call, wins\n");
     for (int kind = 0; kind < COLL_KINDS; kind++) {
@@ -65,8 +89,8 @@ void info_coll_text(const struct fishplate_inside *in, const struct info_options
             const struct coll_rule *r = in->coll_rules_get(i);
             if ((int)r->kind != kind)
                 continue;
-            describe_rule(r, when, sizeof when);
-            printf("    %-20s%s\n", r->algorithm, when[0] == ',' ? when + 1 : when);
+            describe_rule(in, r, when, sizeof when);
+            printf("    %-20s %s\n", r->algorithm, when + 2);
         }
     }
     printf("Algorithms that FISHPLATE_COLL may name\n");
