@@ -1,0 +1,55 @@
+/* hints.c: communicator hints: the standard's assertions, each true or false, false unless set.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/hints.h"
+
+#include <strings.h>
+
+static const char *const assertions[] = {
+    "mpi_assert_allow_overtaking",
+    "mpi_assert_exact_length",
+    "mpi_assert_no_any_source",
+    "mpi_assert_no_any_tag",
+    "mpi_assert_strict_persistent_collective_ordering",
+    "mpi_assert_strict_start_ordering",
+};
+
+static const char *canonical(const char *value)
+{
+    if (!value)
+        return NULL;
+    if (strcasecmp(value, "true") == 0)
+        return "true";
+    return strcasecmp(value, "false") == 0 ? "false" : NULL;
+}
+
+int hints_apply(struct info **kept, const struct info *info)
+{
+    for (size_t i = 0; info && i < COUNT_OF(assertions); i++) {
+        const char *value = canonical(info_get(info, assertions[i]));
+        if (!value)
+            continue;
+        int rc = *kept ? MPI_SUCCESS : info_create(kept);
+        if (!rc)
+            rc = info_set(*kept, assertions[i], value);
+        if (rc)
+            return rc;
+    }
+    return MPI_SUCCESS;
+}
+
+int hints_used(const struct info *kept, struct info **out)
+{
+    struct info *used;
+    int rc = info_create(&used);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < COUNT_OF(assertions) && !rc; i++)
+        rc = info_set(used, assertions[i], info_get_bool(kept, assertions[i], false) ? "true" : "false");
+    if (rc) {
+        info_release(used);
+        return rc;
+    }
+    *out = used;
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,16 @@
+/* hints.h: the info keys that communicators know. What is not listed here is dropped, as the standard asks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_OBJ_HINTS_H
+#define FP_OBJ_HINTS_H
+
+#include "obj/info.h"
+
+/* Takes over the hints in `info` (may be NULL) that communicators know; *kept is made when there is something
+ * to keep. */
+int hints_apply(struct info **kept, const struct info *info);
+
+/* A new info object with the value of every hint in use. */
+int hints_used(const struct info *kept, struct info **out);
+
+#endif

@@ -1,0 +1,93 @@
+/* info_env.c: what MPI_INFO_ENV and MPI_Info_create_env say about how this process was started, as far as it
+ * is known.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "boot/boot.h"
+#include "obj/info.h"
+
+/* A value that may have to be cut: telling the beginning is better than telling nothing. */
+static int set_cut(struct info *i, const char *key, const char *value)
+{
+    char cut[MPI_MAX_INFO_VAL];
+    snprintf(cut, sizeof(cut), "%s", value);
+    return info_set(i, key, cut);
+}
+
+/* The arguments after the command, separated by blanks. */
+static int set_arguments(struct info *i, int argc, char **argv)
+{
+    char text[MPI_MAX_INFO_VAL] = "";
+    size_t used = 0;
+    for (int k = 1; k < argc && argv[k] && used < sizeof(text); k++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", k > 1 ? " " : "", argv[k]);
+    return used ? info_set(i, "argv", text) : MPI_SUCCESS;
+}
+
+/* Splits /proc/self/cmdline, for when the program did not tell: strings one after the other. */
+static int set_command_line(struct info *i)
+{
+    char text[4096];
+    char *argv[256];
+    int argc = 0;
+    FILE *f = fopen("/proc/self/cmdline", "r");
+    if (!f)
+        return MPI_SUCCESS;
+    size_t len = fread(text, 1, sizeof(text) - 1, f);
+    fclose(f);
+    text[len] = '\0';
+    for (size_t at = 0; at < len && argc < (int)COUNT_OF(argv); at += strlen(text + at) + 1)
+        argv[argc++] = text + at;
+    int rc = argc ? set_cut(i, "command", argv[0]) : MPI_SUCCESS;
+    return rc ? rc : set_arguments(i, argc, argv);
+}
+
+static int set_machine(struct info *i)
+{
+    char folder[MPI_MAX_INFO_VAL];
+    struct utsname name;
+    int rc = MPI_SUCCESS;
+    if (uname(&name) == 0)
+        rc = set_cut(i, "arch", name.machine);
+    if (!rc && getcwd(folder, sizeof(folder)))
+        rc = info_set(i, "wdir", folder);
+    return rc;
+}
+
+static int set_job(struct info *i, const struct boot *boot)
+{
+    char number[16];
+    snprintf(number, sizeof(number), "%u", boot->size);
+    int rc = info_set(i, "maxprocs", number);
+    return rc ? rc : set_cut(i, "host", boot->host);
+}
+
+int info_create_env(const struct boot *boot, int argc, char **argv, struct info **out)
+{
+    struct info *i;
+    int rc = info_create(&i);
+    if (rc)
+        return rc;
+    if (argc > 0 && argv && argv[0]) {
+        rc = set_cut(i, "command", argv[0]);
+        if (!rc)
+            rc = set_arguments(i, argc, argv);
+    } else {
+        rc = set_command_line(i);
+    }
+    if (!rc)
+        rc = set_machine(i);
+    if (!rc && boot)
+        rc = set_job(i, boot);
+    if (rc) {
+        info_release(i);
+        return rc;
+    }
+    *out = i;
+    return MPI_SUCCESS;
+}
