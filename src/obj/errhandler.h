@@ -32,6 +32,12 @@ struct errhandler {
     } function;
 };
 
+/* How windows and files begin, so that this layer can find their handler. */
+struct fallible {
+    struct object obj;
+    struct errhandler *errhandler;
+};
+
 struct errhandler *errhandler_predefined(MPI_Errhandler handle);
 
 /* NULL for MPI_ERRHANDLER_NULL and for what is not an error handler. Works without a process. */
@@ -67,5 +73,7 @@ int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object
 
 /* What is used while there is no MPI_COMM_SELF: set by the info key or launcher's mpi_initial_errhandler. */
 extern struct errhandler *errhandler_initial;
+/* What MPI_FILE_NULL stands for: errors of file operations that have no file yet. */
+extern struct errhandler *errhandler_of_no_file;
 
 #endif

@@ -1,0 +1,179 @@
+/* errhandler.c: error handlers as objects, which one hears of an error, and the paragraph a user reads when
+ * it is fatal.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/errhandler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "boot/boot.h"
+#include "obj/comm.h"
+#include "obj/error.h"
+#include "obj/handle.h"
+#include "obj/session.h"
+
+#define PREDEFINED(ACTION, HANDLE)                                                             \
+    {                                                                                          \
+        .obj = {.magic = MAGIC_ERRHANDLER, .refs = 1, .predefined = true}, .action = (ACTION), \
+        .handle = (HANDLE),                                                                    \
+    }
+
+static struct errhandler predefined[] = {
+    PREDEFINED(ERRHANDLER_FATAL, 0x141),
+    PREDEFINED(ERRHANDLER_ABORT, 0x142),
+    PREDEFINED(ERRHANDLER_RETURN, 0x143),
+};
+
+struct errhandler *errhandler_initial = &predefined[ERRHANDLER_FATAL];
+
+/* Errors of file operations without a file: returned unless the program says otherwise (MPI-5.0, 14.7). */
+struct errhandler *errhandler_of_no_file = &predefined[ERRHANDLER_RETURN];
+
+struct errhandler *errhandler_predefined(MPI_Errhandler handle)
+{
+    for (size_t i = 0; i < COUNT_OF(predefined); i++)
+        if (predefined[i].handle == (uintptr_t)handle)
+            return &predefined[i];
+    return NULL;
+}
+
+int errhandler_create(enum error_object kind, void (*function)(void), struct errhandler **out)
+{
+    struct errhandler *e = calloc(1, sizeof(*e));
+    if (!e)
+        return err_set(MPI_ERR_NO_MEM, "no memory for an error handler");
+    e->obj = object_init(MAGIC_ERRHANDLER);
+    e->action = ERRHANDLER_CALL;
+    e->kind = kind;
+    switch (kind) {
+    case ERROR_ON_WIN:
+        e->function.win = (MPI_Win_errhandler_function *)function;
+        break;
+    case ERROR_ON_FILE:
+        e->function.file = (MPI_File_errhandler_function *)function;
+        break;
+    case ERROR_ON_SESSION:
+        e->function.session = (MPI_Session_errhandler_function *)function;
+        break;
+    default:
+        e->function.comm = (MPI_Comm_errhandler_function *)function;
+    }
+    *out = e;
+    return MPI_SUCCESS;
+}
+
+struct errhandler *errhandler_retain(struct errhandler *e)
+{
+    if (!e->obj.predefined)
+        e->obj.refs++;
+    return e;
+}
+
+void errhandler_release(struct errhandler *e)
+{
+    if (!e || e->obj.predefined || --e->obj.refs > 0)
+        return;
+    e->obj.magic = MAGIC_FREED;
+    free(e);
+}
+
+struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *object)
+{
+    switch (on) {
+    case ERROR_ON_COMM:
+        if (object)
+            return ((struct comm *)object)->errhandler;
+        break;
+    case ERROR_ON_SESSION:
+        if (object)
+            return ((struct session *)object)->errhandler;
+        break;
+    case ERROR_ON_FILE:
+        return object ? ((struct fallible *)object)->errhandler : errhandler_of_no_file;
+    case ERROR_ON_WIN:
+        if (object)
+            return ((struct fallible *)object)->errhandler;
+        break;
+    default:
+        break;
+    }
+    return p && p->self ? p->self->errhandler : errhandler_initial;
+}
+
+static void call_user(struct errhandler *e, enum error_object on, void *object, int code)
+{
+    MPI_Comm comm = on == ERROR_ON_COMM && object ? comm_handle(object) : MPI_COMM_SELF;
+    MPI_Win win = object ? (MPI_Win)object : MPI_WIN_NULL;
+    MPI_File file = object ? (MPI_File)object : MPI_FILE_NULL;
+    MPI_Session session = object ? (MPI_Session)object : MPI_SESSION_NULL;
+    switch (e->kind) {
+    case ERROR_ON_WIN:
+        e->function.win(&win, &code);
+        break;
+    case ERROR_ON_FILE:
+        e->function.file(&file, &code);
+        break;
+    case ERROR_ON_SESSION:
+        e->function.session(&session, &code);
+        break;
+    default:
+        e->function.comm(&comm, &code);
+    }
+}
+
+static void describe_object(enum error_object on, void *object, char *out, size_t size)
+{
+    const struct comm *c = object;
+    if (on == ERROR_ON_COMM && c && c->remote)
+        snprintf(out, size, " on %s (rank %d of %d, %d on the other side)", comm_label(c), c->rank, c->size,
+                 c->remote->size);
+    else if (on == ERROR_ON_COMM && c)
+        snprintf(out, size, " on %s (rank %d of %d)", comm_label(c), c->rank, c->size);
+    else
+        out[0] = '\0';
+}
+
+/* One paragraph: what failed, where, why, and why this ends the job. */
+static _Noreturn void die(struct proc *p, const struct errhandler *e, enum error_object on, void *object,
+                          int code, const char *function)
+{
+    char text[MPI_MAX_ERROR_STRING] = "an error code that nobody defined";
+    char where[256], message[2048];
+    int len = 0, errclass = MPI_ERR_UNKNOWN;
+    char detail[1024];
+    snprintf(detail, sizeof(detail), "%s", err_detail(code));
+    error_text(code, text, &len);
+    error_class_of(code, &errclass);
+    describe_object(on, object, where, sizeof(where));
+    snprintf(message, sizeof(message),
+             "%s failed%s. %s%s%s. The error handler in force is %s, so the job ends.", function, where, text,
+             detail[0] ? "; " : "", detail,
+             e->action == ERRHANDLER_ABORT ? "MPI_ERRORS_ABORT" : "MPI_ERRORS_ARE_FATAL");
+    int status = errclass % 256 ? errclass % 256 : 1;
+    if (p && p->boot)
+        boot_abort(p->boot, status, message);
+    fprintf(stderr, "%s\n", message);
+    exit(status);
+}
+
+int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object on, void *object, int code,
+                         const char *function)
+{
+    switch (e->action) {
+    case ERRHANDLER_FATAL:
+    case ERRHANDLER_ABORT:
+        die(p, e, on, object, code, function);
+    case ERRHANDLER_CALL:
+        call_user(e, on, object, code);
+        break;
+    default:
+        break;
+    }
+    return code;
+}
+
+int errhandler_invoke(struct proc *p, enum error_object on, void *object, int code, const char *function)
+{
+    return errhandler_invoke_on(p, errhandler_of(p, on, object), on, object, code, function);
+}

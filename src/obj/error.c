@@ -1,0 +1,205 @@
+/* error.c: the texts of error classes, and the classes and codes that users add. A user's class is a code of
+ * its own class. A lock of its own, because all of this works without a process.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/error.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+static const struct {
+    int errclass;
+    const char *name, *text;
+} classes[] = {
+#define X(CLASS, TEXT) {CLASS, #CLASS, TEXT},
+#include "obj/error_classes.def"
+#undef X
+};
+
+struct user_code {
+    bool used;
+    int errclass; /* itself for a class */
+    char *text;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct user_code *codes; /* code MPI_ERR_LASTCODE + 1 + index */
+    int count;
+} user = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define FIRST_USER_CODE (MPI_ERR_LASTCODE + 1)
+
+static int class_index(int errclass)
+{
+    for (size_t i = 0; i < COUNT_OF(classes); i++)
+        if (classes[i].errclass == errclass)
+            return (int)i;
+    return -1;
+}
+
+const char *error_class_name(int errclass)
+{
+    int i = class_index(errclass);
+    return i < 0 ? NULL : classes[i].name;
+}
+
+/* With the lock held. NULL when nobody made this code. */
+static struct user_code *user_find(int code)
+{
+    int64_t index = (int64_t)code - FIRST_USER_CODE;
+    return index >= 0 && index < user.count && user.codes[index].used ? &user.codes[index] : NULL;
+}
+
+static int unknown(int code)
+{
+    return err_set(MPI_ERR_ARG, "%d is not an error class or code", code);
+}
+
+/* With the lock held. */
+static int user_text(int code, char *out, int *len)
+{
+    struct user_code *u = user_find(code);
+    if (!u)
+        return unknown(code);
+    *len = snprintf(out, MPI_MAX_ERROR_STRING, "%s", u->text ? u->text : "");
+    return MPI_SUCCESS;
+}
+
+int error_text(int code, char *out, int *len)
+{
+    int i = class_index(code);
+    if (i >= 0) {
+        *len = snprintf(out, MPI_MAX_ERROR_STRING, "%s: %s", classes[i].name, classes[i].text);
+        return MPI_SUCCESS;
+    }
+    pthread_mutex_lock(&user.lock);
+    int rc = user_text(code, out, len);
+    pthread_mutex_unlock(&user.lock);
+    return rc;
+}
+
+int error_class_of(int code, int *errclass)
+{
+    if (class_index(code) >= 0) {
+        *errclass = code;
+        return MPI_SUCCESS;
+    }
+    pthread_mutex_lock(&user.lock);
+    struct user_code *u = user_find(code);
+    if (u)
+        *errclass = u->errclass;
+    pthread_mutex_unlock(&user.lock);
+    return u ? MPI_SUCCESS : unknown(code);
+}
+
+int error_last_code(void)
+{
+    pthread_mutex_lock(&user.lock);
+    int last = MPI_ERR_LASTCODE + user.count;
+    pthread_mutex_unlock(&user.lock);
+    return last;
+}
+
+/* errclass 0: a new class. With the lock held. Numbers are never used twice: MPI_LASTUSEDCODE only grows. */
+static int user_add(int errclass, int *code)
+{
+    struct user_code *codes = realloc(user.codes, ((size_t)user.count + 1) * sizeof(*codes));
+    if (!codes)
+        return err_set(MPI_ERR_NO_MEM, "no memory for an error code");
+    user.codes = codes;
+    *code = FIRST_USER_CODE + user.count;
+    codes[user.count++] = (struct user_code){.used = true, .errclass = errclass ? errclass : *code};
+    return MPI_SUCCESS;
+}
+
+int error_add_class(int *errclass)
+{
+    pthread_mutex_lock(&user.lock);
+    int rc = user_add(0, errclass);
+    pthread_mutex_unlock(&user.lock);
+    return rc;
+}
+
+/* With the lock held. */
+static bool is_user_class(int code)
+{
+    struct user_code *u = user_find(code);
+    return u && u->errclass == code;
+}
+
+int error_add_code(int errclass, int *code)
+{
+    pthread_mutex_lock(&user.lock);
+    bool known = class_index(errclass) > 0 || is_user_class(errclass);
+    int rc = known ? user_add(errclass, code) : err_set(MPI_ERR_ARG, "%d is not an error class", errclass);
+    pthread_mutex_unlock(&user.lock);
+    return rc;
+}
+
+/* NULL takes the text away. With the lock held. */
+static int user_set_text(int code, const char *text)
+{
+    struct user_code *u = user_find(code);
+    if (!u)
+        return err_set(MPI_ERR_ARG, "%d is not an error class or code that the program added", code);
+    if (text && strlen(text) >= MPI_MAX_ERROR_STRING)
+        return err_set(MPI_ERR_ARG, "an error string has at most %d characters", MPI_MAX_ERROR_STRING - 1);
+    char *copy = text ? strdup(text) : NULL;
+    if (text && !copy)
+        return err_set(MPI_ERR_NO_MEM, "no memory for an error string");
+    free(u->text);
+    u->text = copy;
+    return MPI_SUCCESS;
+}
+
+int error_add_string(int code, const char *text)
+{
+    pthread_mutex_lock(&user.lock);
+    int rc = user_set_text(code, text);
+    pthread_mutex_unlock(&user.lock);
+    return rc;
+}
+
+int error_remove_string(int code)
+{
+    return error_add_string(code, NULL);
+}
+
+/* With the lock held. */
+static int user_remove(int code, bool a_class)
+{
+    if (!user_find(code) || is_user_class(code) != a_class)
+        return err_set(MPI_ERR_ARG, "%d is not an error %s that the program added", code,
+                       a_class ? "class" : "code");
+    for (int i = 0; i < user.count && a_class; i++)
+        if (user.codes[i].used && user.codes[i].errclass == code && FIRST_USER_CODE + i != code)
+            return err_set(MPI_ERR_ARG, "error class %d still has the code %d", code, FIRST_USER_CODE + i);
+    struct user_code *u = user_find(code);
+    if (u->text)
+        return err_set(MPI_ERR_ARG, "%d still has an error string", code);
+    u->used = false;
+    return MPI_SUCCESS;
+}
+
+int error_remove_class(int errclass)
+{
+    pthread_mutex_lock(&user.lock);
+    int rc = user_remove(errclass, true);
+    pthread_mutex_unlock(&user.lock);
+    return rc;
+}
+
+int error_remove_code(int code)
+{
+    pthread_mutex_lock(&user.lock);
+    int rc = user_remove(code, false);
+    pthread_mutex_unlock(&user.lock);
+    return rc;
+}
