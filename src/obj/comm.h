@@ -4,6 +4,8 @@
 #ifndef FP_OBJ_COMM_H
 #define FP_OBJ_COMM_H
 
+#include <mpi.h>
+
 #include "obj/group.h"
 #include "obj/proc.h"
 
@@ -16,22 +18,28 @@ struct coll_state; /* src/coll: per-communicator state of collectives, opened on
 struct comm {
     struct object obj; /* MAGIC_COMM; first */
     struct proc *proc;
-    uint32_t context;  /* point-to-point; context + 1 is for collectives. Even numbers only. */
-    int rank;          /* mine in the local group */
-    int size;          /* of the local group */
+    uint32_t context; /* point-to-point; context + 1 is for collectives. Even numbers only. */
+    int rank;         /* mine in the local group */
+    int size;         /* of the local group */
     struct group *group;
-    struct group *remote;  /* intercommunicator: the other side, else NULL */
-    struct peer **peers;   /* by rank in the group that messages go to (remote if there is one); NULL until used */
-    uint32_t handle;       /* predefined value, or 0 */
-    struct comm *local_comm; /* intercommunicator: private intracommunicator of my side, for its collectives */
+    struct group *remote; /* intercommunicator: the other side, else NULL */
+    struct peer *
+        *peers;      /* by rank in the group that messages go to (remote if there is one); NULL until used */
+    uint32_t handle; /* predefined value, or 0 */
+    struct comm
+        *local_comm; /* intercommunicator: private intracommunicator of my side, for its collectives */
     struct errhandler *errhandler;
     struct attr_set *attrs;
     struct info *info;
     struct topology *topology;
     struct coll_state *coll;
-    uint32_t coll_sequence;  /* numbers collectives on this communicator: their tag */
-    struct bsend_pool *bsend; /* buffer attached to this communicator */
-    char name[MPI_MAX_OBJECT_NAME];
+    uint32_t coll_sequence;         /* numbers collectives on this communicator: their tag */
+    struct session *session;        /* it was made from a session's process set, else NULL */
+    struct bsend_pool *bsend;       /* buffer attached to this communicator */
+    char name[MPI_MAX_OBJECT_NAME]; /* the user's; empty until set */
+    char label[64];           /* where it comes from ("dup of MPI_COMM_WORLD"), for messages to people */
+    uint32_t create_sequence; /* numbers the creations of communicators from this one: their tag */
+    bool owns_context;        /* its ids go back to the pool with it */
 };
 
 /* Ranks that messages can be addressed to. */
@@ -39,6 +47,20 @@ static inline int comm_peers(const struct comm *c)
 {
     return c->remote ? c->remote->size : c->size;
 }
+
+/* A communicator with its groups (references are taken over, also on failure), no context yet. */
+int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct comm **out);
+/* Gives it its numbers; an intercommunicator takes a second one for its private local communicator. */
+int comm_activate(struct comm *c, const uint32_t ids[2]);
+struct comm *comm_retain(struct comm *c);
+void comm_release(struct comm *c); /* goes away with its last user; NULL is allowed */
+
+/* The user's name, or where it comes from. */
+static inline const char *comm_label(const struct comm *c)
+{
+    return c->name[0] ? c->name : c->label;
+}
+void comm_set_label(struct comm *c, const char *how, const struct comm *parent);
 
 int comm_peer_connect(struct comm *c, int rank, struct peer **out);
 

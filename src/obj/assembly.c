@@ -1,0 +1,338 @@
+/* assembly.c: the tree, the bridge and the state machine of assembly.h. A state posts messages; when the last
+ * of them has completed the next state runs, from whatever progress call saw the completion.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/assembly.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dt/dtype.h"
+#include "p2p/request.h"
+
+enum { GATHER, GATHERED, SWAP_RECORDS, SWAPPED, DOWN_HEAD, SPREAD, FINISH, OVER };
+
+static void run(struct assembly *a);
+
+static size_t words_size(const struct assembly *a)
+{
+    return a->nwords * sizeof(uint64_t);
+}
+
+/* A head is the number of members on the sender's (or, going down, the other) side, then the words. */
+static size_t head_size(const struct assembly *a)
+{
+    return sizeof(uint64_t) + words_size(a);
+}
+
+static uint32_t job_rank_at(const struct assembly *a, int place)
+{
+    const struct group *g = a->gang.members;
+    return group_job_rank(g, (int)(((int64_t)place + a->gang.leader) % g->size));
+}
+
+/* Places [place, place + span) are the subtree of this place. */
+static int subtree_span(int place, int size)
+{
+    int64_t reach = place ? place & -place : size;
+    return (int)MIN(reach, (int64_t)size - place);
+}
+
+/* Children of a place are place + bit, for every bit below its lowest one. */
+static int first_child_limit(int place, int size)
+{
+    return place ? place & -place : size;
+}
+
+static void message_done(struct request *r)
+{
+    struct assembly *a = r->user;
+    if (r->error && !a->error)
+        a->error = r->error;
+    if (--a->pending == 0 && !a->stepping)
+        run(a);
+}
+
+static void message_posted(struct assembly *a, int rc, struct request *r)
+{
+    if (rc) {
+        if (!a->error)
+            a->error = rc;
+        return;
+    }
+    if (atomic_load_explicit(&r->complete, memory_order_acquire)) {
+        if (r->error && !a->error)
+            a->error = r->error;
+        request_free(r);
+        return;
+    }
+    r->freed = true; /* goes away by itself after message_done() */
+    r->user = a;
+    r->on_complete = message_done;
+    a->pending++;
+}
+
+static struct dtype *byte_type(void)
+{
+    return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
+}
+
+static void send_to(struct assembly *a, uint32_t job_rank, uint32_t context, int tag, const void *data,
+                    size_t len)
+{
+    struct proc *p = a->gang.proc;
+    struct envelope env = {.context = context, .source = (int32_t)p->rank, .tag = tag};
+    struct request *r = NULL;
+    struct peer *peer;
+    int rc = net_peer(p->net, job_rank, &peer);
+    if (!rc)
+        rc = p2p_isend(p->p2p, data, (MPI_Count)len, byte_type(), peer, env, SEND_STANDARD, &r);
+    message_posted(a, rc, r);
+}
+
+static void receive_from(struct assembly *a, uint32_t job_rank, uint32_t context, int tag, void *data,
+                         size_t len)
+{
+    struct envelope env = {.context = context, .source = (int32_t)job_rank, .tag = tag};
+    struct request *r = NULL;
+    int rc = p2p_irecv(a->gang.proc->p2p, data, (MPI_Count)len, byte_type(), env, &r);
+    message_posted(a, rc, r);
+}
+
+static void tree_send(struct assembly *a, int place, const void *data, size_t len)
+{
+    send_to(a, job_rank_at(a, place), a->gang.context, a->gang.tag, data, len);
+}
+
+static void tree_receive(struct assembly *a, int place, void *data, size_t len)
+{
+    receive_from(a, job_rank_at(a, place), a->gang.context, a->gang.tag, data, len);
+}
+
+static void and_words(struct assembly *a, const char *from)
+{
+    for (unsigned i = 0; i < a->nwords; i++) {
+        uint64_t w;
+        memcpy(&w, from + i * sizeof(w), sizeof(w));
+        a->words[i] &= w;
+    }
+}
+
+static int allocate(struct assembly *a)
+{
+    int size = a->gang.members->size;
+    size_t span = (size_t)subtree_span(a->place, size);
+    size_t children = 0;
+    for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2)
+        children++;
+    a->up = malloc(words_size(a) + span * a->record_size + 1);
+    a->staging = malloc(children * words_size(a) + span * a->record_size + 1);
+    a->head = malloc(head_size(a));
+    a->other_head = malloc(head_size(a));
+    if (!a->up || !a->staging || !a->head || !a->other_head)
+        return err_set(MPI_ERR_NO_MEM, "no memory to make a communicator of %d processes", size);
+    return MPI_SUCCESS;
+}
+
+static void gather(struct assembly *a)
+{
+    int size = a->gang.members->size;
+    char *into = a->staging;
+    for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2) {
+        int child = a->place + (int)bit;
+        size_t len = words_size(a) + (size_t)subtree_span(child, size) * a->record_size;
+        tree_receive(a, child, into, len);
+        into += len;
+    }
+    a->state = GATHERED;
+}
+
+/* Folds what the children sent into `up`. */
+static void fold(struct assembly *a)
+{
+    int size = a->gang.members->size;
+    const char *from = a->staging;
+    char *records = a->up + words_size(a);
+    if (a->record_size)
+        memcpy(records, a->record, a->record_size);
+    for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2) {
+        size_t len = (size_t)subtree_span(a->place + (int)bit, size) * a->record_size;
+        and_words(a, from);
+        from += words_size(a);
+        memcpy(records + (size_t)bit * a->record_size, from, len);
+        from += len;
+    }
+    memcpy(a->up, a->words, words_size(a));
+}
+
+static void fill_head(struct assembly *a, int count)
+{
+    uint64_t n = (uint64_t)count;
+    memcpy(a->head, &n, sizeof(n));
+    memcpy(a->head + sizeof(n), a->words, words_size(a));
+}
+
+static int head_count(const char *head)
+{
+    uint64_t n;
+    memcpy(&n, head, sizeof(n));
+    return (int)n;
+}
+
+static void bridge_send(struct assembly *a, const void *data, size_t len)
+{
+    send_to(a, a->gang.other_leader, a->gang.bridge_context, a->gang.bridge_tag, data, len);
+}
+
+static void bridge_receive(struct assembly *a, void *data, size_t len)
+{
+    receive_from(a, a->gang.other_leader, a->gang.bridge_context, a->gang.bridge_tag, data, len);
+}
+
+static void gathered(struct assembly *a)
+{
+    fold(a);
+    if (a->place > 0) {
+        int size = a->gang.members->size;
+        int parent = a->place & (a->place - 1);
+        tree_send(a, parent, a->up, words_size(a) + (size_t)subtree_span(a->place, size) * a->record_size);
+        tree_receive(a, parent, a->head, head_size(a));
+        a->state = DOWN_HEAD;
+    } else if (a->gang.bridged) {
+        fill_head(a, a->gang.members->size);
+        bridge_send(a, a->head, head_size(a));
+        bridge_receive(a, a->other_head, head_size(a));
+        a->state = SWAP_RECORDS;
+    } else {
+        a->state = SWAPPED;
+    }
+}
+
+static size_t records_size(const struct assembly *a)
+{
+    return ((size_t)a->gang.members->size + (size_t)a->others) * a->record_size;
+}
+
+static bool allocate_records(struct assembly *a)
+{
+    a->records = malloc(records_size(a) + 1);
+    if (!a->records)
+        a->error =
+            err_set(MPI_ERR_NO_MEM, "no memory for the records of %d processes", a->gang.members->size);
+    return a->records != NULL;
+}
+
+/* The leader's places are ranks rotated by its own rank. */
+static void records_by_rank(struct assembly *a)
+{
+    size_t size = (size_t)a->gang.members->size, leader = (size_t)a->gang.leader, each = a->record_size;
+    const char *by_place = a->up + words_size(a);
+    memcpy(a->records + leader * each, by_place, (size - leader) * each);
+    memcpy(a->records, by_place + (size - leader) * each, leader * each);
+}
+
+static void swap_records(struct assembly *a)
+{
+    size_t mine = (size_t)a->gang.members->size * a->record_size;
+    a->others = head_count(a->other_head);
+    and_words(a, a->other_head + sizeof(uint64_t));
+    a->state = SWAPPED;
+    if (!a->record_size || !allocate_records(a))
+        return;
+    records_by_rank(a);
+    bridge_send(a, a->records, mine);
+    bridge_receive(a, a->records + mine, (size_t)a->others * a->record_size);
+}
+
+/* The leader has everything. */
+static void swapped(struct assembly *a)
+{
+    a->state = SPREAD;
+    if (a->record_size && !a->records && allocate_records(a))
+        records_by_rank(a);
+    fill_head(a, a->others);
+}
+
+static void down_head(struct assembly *a)
+{
+    a->others = head_count(a->head);
+    memcpy(a->words, a->head + sizeof(uint64_t), words_size(a));
+    a->state = SPREAD;
+    if (a->record_size && allocate_records(a))
+        tree_receive(a, a->place & (a->place - 1), a->records, records_size(a));
+}
+
+static void spread(struct assembly *a)
+{
+    int size = a->gang.members->size;
+    int64_t bit = 1;
+    while (bit < first_child_limit(a->place, size) && a->place + bit < size)
+        bit *= 2;
+    for (bit /= 2; bit >= 1; bit /= 2) { /* the deepest subtree first */
+        tree_send(a, a->place + (int)bit, a->head, head_size(a));
+        if (a->record_size)
+            tree_send(a, a->place + (int)bit, a->records, records_size(a));
+    }
+    a->state = FINISH;
+}
+
+static void finish(struct assembly *a)
+{
+    free(a->up);
+    free(a->staging);
+    free(a->head);
+    free(a->other_head);
+    a->state = OVER;
+}
+
+static void step(struct assembly *a)
+{
+    switch (a->state) {
+    case GATHER:
+        gather(a);
+        break;
+    case GATHERED:
+        gathered(a);
+        break;
+    case SWAP_RECORDS:
+        swap_records(a);
+        break;
+    case SWAPPED:
+        swapped(a);
+        break;
+    case DOWN_HEAD:
+        down_head(a);
+        break;
+    case SPREAD:
+        spread(a);
+        break;
+    default:
+        finish(a);
+    }
+}
+
+static void run(struct assembly *a)
+{
+    a->stepping = true;
+    while (a->pending == 0 && a->state != OVER) {
+        if (a->error)
+            a->state = FINISH;
+        step(a);
+    }
+    a->stepping = false;
+    if (a->state == OVER)
+        a->done(a);
+}
+
+void assembly_start(struct assembly *a)
+{
+    int size = a->gang.members->size;
+    a->place = (a->gang.members->rank - a->gang.leader + size) % size;
+    a->state = GATHER;
+    a->pending = 0;
+    a->error = MPI_SUCCESS;
+    a->records = NULL;
+    a->others = 0;
+    a->error = allocate(a);
+    run(a);
+}

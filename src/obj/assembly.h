@@ -1,0 +1,58 @@
+/* assembly.h: the one small collective under all making of communicators. Members' words are ANDed and their
+ * records gathered up a binomial tree; when there is another side, the two leaders swap what they have; then
+ * everything goes down the tree again. It advances inside progress, so nothing here waits.
+ *
+ * Messages carry job ranks as source, which is why nobody else may use these tags on these contexts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_OBJ_ASSEMBLY_H
+#define FP_OBJ_ASSEMBLY_H
+
+#include "obj/group.h"
+#include "obj/proc.h"
+
+/* Tags on a communicator's collective context (context + 1) that belong to this layer; collectives stay
+ * below. */
+#define ASSEMBLY_TAG_FIRST  0x40000000 /* + number of the creation on its communicator */
+#define ASSEMBLY_TAG_EDGES  0x50000000 /* + the same: edges of a distributed graph */
+#define ASSEMBLY_TAG_BRIDGE 0x60000000 /* + the user's tag: leaders in MPI_Intercomm_create */
+
+/* Who takes part, and over which context and tag they speak. */
+struct gang {
+    struct proc *proc;
+    struct group *members; /* of my side; retained by the caller */
+    int leader;            /* rank in members */
+    uint32_t context;
+    int tag;
+    /* The other side, for intercommunicators; only the leader speaks to it. */
+    bool bridged;
+    uint32_t other_leader; /* job rank; known to the leader */
+    uint32_t bridge_context;
+    int bridge_tag;
+};
+
+struct assembly {
+    struct gang gang;
+    uint64_t *words; /* in: mine; out: the AND of everyone's on both sides */
+    unsigned nwords;
+    const void *record;   /* mine */
+    unsigned record_size; /* the same for everyone; 0: no records */
+    char *records;        /* out: of my side by rank in members, then of the other side; free() it */
+    int others;           /* out: members of the other side */
+    int error;            /* out */
+    void (*done)(struct assembly *a); /* runs once, possibly before assembly_start returns */
+
+    /* Private. */
+    int state;
+    int pending;   /* messages under way */
+    bool stepping; /* completions seen while it runs are picked up by the running loop */
+    int place;     /* in the tree: 0 is the leader */
+    char *up;      /* my subtree: words, then records by place */
+    char *staging; /* what children sent */
+    char *head;    /* fixed-size message between leaders and down the tree */
+    char *other_head;
+};
+
+void assembly_start(struct assembly *a);
+
+#endif

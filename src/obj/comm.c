@@ -1,0 +1,95 @@
+/* comm.c: communicators as objects: making one from its groups and context numbers, finding peers, and
+ * letting it go when its last user (a handle, a request, an internal parent) is gone.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/comm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "obj/context.h"
+#include "obj/errhandler.h"
+#include "obj/info.h"
+#include "obj/topo.h"
+
+int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct comm **out)
+{
+    struct comm *c = calloc(1, sizeof(*c));
+    int reach = remote ? remote->size : group->size;
+    struct peer **peers = calloc((size_t)reach + 1, sizeof(struct peer *));
+    if (!c || !peers) {
+        free(c);
+        free(peers);
+        group_release(group);
+        group_release(remote);
+        return err_set(MPI_ERR_NO_MEM, "no memory for a communicator of %d processes", reach);
+    }
+    c->obj = object_init(MAGIC_COMM);
+    c->proc = p;
+    c->rank = group->rank;
+    c->size = group->size;
+    c->group = group;
+    c->remote = remote;
+    c->peers = peers;
+    c->session = group->session;
+    *out = c;
+    return MPI_SUCCESS;
+}
+
+int comm_activate(struct comm *c, const uint32_t ids[2])
+{
+    if (c->remote) {
+        int rc = comm_alloc(c->proc, group_retain(c->group), NULL, &c->local_comm);
+        if (rc)
+            return rc;
+        comm_set_label(c->local_comm, "local side of", c);
+        c->local_comm->context = context_of_id(ids[1]);
+        c->local_comm->owns_context = true;
+        c->local_comm->errhandler = errhandler_retain(c->errhandler);
+    }
+    c->context = context_of_id(ids[0]);
+    c->owns_context = true;
+    return MPI_SUCCESS;
+}
+
+struct comm *comm_retain(struct comm *c)
+{
+    c->obj.refs++;
+    return c;
+}
+
+void comm_release(struct comm *c)
+{
+    if (!c || --c->obj.refs > 0)
+        return;
+    if (c->proc->comm_closing)
+        c->proc->comm_closing(c);
+    comm_release(c->local_comm);
+    if (c->owns_context)
+        context_id_put(c->proc, context_id_of(c->context));
+    errhandler_release(c->errhandler);
+    info_release(c->info);
+    topology_release(c->topology);
+    group_release(c->group);
+    group_release(c->remote);
+    free(c->peers);
+    c->obj.magic = MAGIC_FREED;
+    free(c);
+}
+
+void comm_set_label(struct comm *c, const char *how, const struct comm *parent)
+{
+    if (parent)
+        snprintf(c->label, sizeof(c->label), "%s %.48s", how, comm_label(parent));
+    else
+        snprintf(c->label, sizeof(c->label), "%s", how);
+}
+
+int comm_peer_connect(struct comm *c, int rank, struct peer **out)
+{
+    const struct group *reach = c->remote ? c->remote : c->group;
+    int rc = net_peer(c->proc->net, group_job_rank(reach, rank), &c->peers[rank]);
+    if (!rc)
+        *out = c->peers[rank];
+    return rc;
+}

@@ -1,0 +1,172 @@
+/* context.c: the mask of free context ids and the agreement described in context.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/context.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+/* The first word of every round. */
+#define ALL_WELL 1u /* the sender can go on */
+#define CALM     2u /* no ids are claimed for the moment at the sender: what is missing is really in use */
+#define GOT_THEM 4u /* second round: the sender has claimed the ids */
+
+_Static_assert(sizeof(((struct proc *)0)->context_mask) == CONTEXT_WORDS * sizeof(uint64_t),
+               "one bit per context id");
+
+void context_ids_init(struct proc *p)
+{
+    memset(p->context_mask, 0xff, sizeof(p->context_mask));
+    for (uint32_t id = 0; id < CONTEXT_IDS_RESERVED; id++)
+        p->context_mask[id / 64] &= ~(1ull << id % 64);
+}
+
+void context_id_put(struct proc *p, uint32_t id)
+{
+    p->context_mask[id / 64] |= 1ull << id % 64;
+}
+
+static bool id_is_free(const struct proc *p, uint32_t id)
+{
+    return p->context_mask[id / 64] >> id % 64 & 1;
+}
+
+static void id_take(struct proc *p, uint32_t id)
+{
+    p->context_mask[id / 64] &= ~(1ull << id % 64);
+}
+
+bool context_pick(const uint64_t *mask, int first_word, int last_word, uint32_t start, int wanted,
+                  uint32_t *ids)
+{
+    uint32_t words = (uint32_t)(last_word - first_word), bits = 64 * words;
+    int found = 0;
+    start %= bits;
+    /* One word more than there are: the bits before `start` in its word come last. */
+    for (uint32_t i = 0; i <= words && found < wanted; i++) {
+        uint32_t word = (start / 64 + i) % words;
+        uint64_t set = mask[(uint32_t)first_word + word];
+        uint64_t before = (1ull << start % 64) - 1;
+        if (i == 0)
+            set &= ~before;
+        else if (i == words)
+            set &= before;
+        for (; set && found < wanted; set &= set - 1)
+            ids[found++] = 64 * ((uint32_t)first_word + word) + (uint32_t)__builtin_ctzll(set);
+    }
+    return found == wanted;
+}
+
+/* Where to look for shared ids: leaders draw a number, the others agree to any. Creations beside each other
+ * then seldom meet, and if they do, they part on the next attempt. */
+static uint64_t draw(const struct agreement *g)
+{
+    const struct gang *gang = &g->round.gang;
+    if (gang->members->rank != gang->leader)
+        return UINT64_MAX;
+    uint64_t x = clock_ns() ^ (uint64_t)gang->proc->rank << 48 ^ (uintptr_t)g;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
+}
+
+static void first_round(struct agreement *g);
+
+static void conclude(struct agreement *g, int error)
+{
+    g->error = error;
+    g->round.records = g->records;
+    g->round.others = g->others;
+    g->done(g);
+}
+
+static void claim_over(struct assembly *a)
+{
+    struct agreement *g = container_of(a, struct agreement, round);
+    struct proc *p = a->gang.proc;
+    p->context_claims--;
+    if (!a->error && g->words[0] & GOT_THEM) {
+        conclude(g, MPI_SUCCESS);
+        return;
+    }
+    for (int i = 0; i < g->wanted && g->claimed; i++)
+        context_id_put(p, g->ids[i]);
+    if (a->error)
+        conclude(g, a->error);
+    else
+        first_round(g);
+}
+
+static void claim(struct agreement *g)
+{
+    struct proc *p = g->round.gang.proc;
+    g->claimed = true;
+    for (int i = 0; i < g->wanted; i++)
+        g->claimed = g->claimed && id_is_free(p, g->ids[i]);
+    for (int i = 0; i < g->wanted && g->claimed; i++)
+        id_take(p, g->ids[i]);
+    p->context_claims++;
+    g->words[0] = g->claimed ? GOT_THEM : 0;
+    g->round.nwords = 1;
+    g->round.done = claim_over;
+    assembly_start(&g->round);
+}
+
+static void first_round_over(struct assembly *a)
+{
+    struct agreement *g = container_of(a, struct agreement, round);
+    struct proc *p = a->gang.proc;
+    const uint64_t *mask = g->words + 2;
+    if (g->single)
+        p->context_busy = false;
+    g->single = false;
+    if (a->records) {
+        g->records = a->records;
+        g->others = a->others;
+    }
+    g->others = MAX(g->others, a->others);
+    a->record_size = 0; /* once is enough */
+    if (a->error || g->local_error) {
+        conclude(g, g->local_error ? g->local_error : a->error);
+    } else if (!(g->words[0] & ALL_WELL)) {
+        conclude(g, err_set(MPI_ERR_OTHER, "another process of the communicator could not go on"));
+    } else if (context_pick(mask, 0, CONTEXT_SINGLE_WORDS, 0, g->wanted, g->ids)) {
+        for (int i = 0; i < g->wanted; i++)
+            id_take(p, g->ids[i]);
+        conclude(g, MPI_SUCCESS);
+    } else if (context_pick(mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS, (uint32_t)g->words[1], g->wanted,
+                            g->ids)) {
+        claim(g);
+    } else if (g->words[0] & CALM) {
+        conclude(g, err_set(MPI_ERR_OTHER, "more than %d communicators exist at once; free some",
+                            CONTEXT_IDS - 64));
+    } else {
+        first_round(g);
+    }
+}
+
+static void first_round(struct agreement *g)
+{
+    struct proc *p = g->round.gang.proc;
+    g->words[0] = (g->local_error ? 0 : ALL_WELL) | (p->context_claims ? 0 : CALM);
+    g->words[1] = draw(g);
+    memcpy(g->words + 2, p->context_mask, sizeof(p->context_mask));
+    if (p->context_busy)
+        memset(g->words + 2, 0, CONTEXT_SINGLE_WORDS * sizeof(uint64_t));
+    else
+        g->single = p->context_busy = true;
+    g->round.words = g->words;
+    g->round.nwords = 2 + CONTEXT_WORDS;
+    g->round.done = first_round_over;
+    assembly_start(&g->round);
+}
+
+void agreement_start(struct agreement *g)
+{
+    g->single = g->claimed = false;
+    g->records = NULL;
+    g->others = 0;
+    first_round(g);
+}

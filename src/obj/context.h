@@ -1,0 +1,60 @@
+/* context.h: context ids, the numbers that keep communicators apart, and how processes agree on free ones.
+ *
+ * Every process has a mask of free ids. Most ids lie in the single part of the mask, which only one agreement
+ * at a time may use in a process: if every participant could offer it, the lowest id free at all of them is
+ * taken after one round. The ids above are shared: agreements that run beside each other choose one there,
+ * claim it in a second round, and try another when somebody could not. Nothing is held while waiting for a
+ * participant to arrive, so creations by several threads, or nonblocking ones in different orders, cannot
+ * block each other.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_OBJ_CONTEXT_H
+#define FP_OBJ_CONTEXT_H
+
+#include "obj/assembly.h"
+
+#define CONTEXT_WORDS        64
+#define CONTEXT_SINGLE_WORDS 48 /* of them for one agreement at a time */
+#define CONTEXT_IDS          (64 * CONTEXT_WORDS)
+
+/* Ids that are never agreed on. BOOTSTRAP carries creations that have no parent communicator. */
+enum { CONTEXT_ID_WORLD, CONTEXT_ID_SELF, CONTEXT_ID_BOOTSTRAP, CONTEXT_ID_PARENT, CONTEXT_IDS_RESERVED };
+
+/* A context is two consecutive numbers on the wire: point-to-point, and collectives. */
+static inline uint32_t context_of_id(uint32_t id)
+{
+    return 2 * id;
+}
+static inline uint32_t context_id_of(uint32_t context)
+{
+    return context / 2;
+}
+
+void context_ids_init(struct proc *p);
+void context_id_put(struct proc *p, uint32_t id);
+
+/* Pure parts. Picks `wanted` ids that are set in mask[first_word .. last_word), looking from bit `start` on
+ * and round to the front again; false when there are not that many. */
+bool context_pick(const uint64_t *mask, int first_word, int last_word, uint32_t start, int wanted,
+                  uint32_t *ids);
+
+struct agreement {
+    struct assembly
+        round;       /* the caller fills gang, record and record_size; records come back with the result */
+    int wanted;      /* 1 or 2 ids */
+    int local_error; /* in: this process cannot go on, so nobody shall */
+    uint32_t ids[2]; /* out */
+    int error;       /* out: an error class */
+    void (*done)(struct agreement *g); /* runs once, possibly before agreement_start returns */
+
+    /* Private. */
+    uint64_t words[2 + CONTEXT_WORDS]; /* flags, where to look for shared ids, mask */
+    bool single;                       /* holds the single part */
+    bool claimed;                      /* holds ids[] */
+    char *records;                     /* of the first round */
+    int others;
+};
+
+void agreement_start(struct agreement *g);
+
+#endif

@@ -1,0 +1,296 @@
+/* create.c: the machine behind create.h, and the makers whose group is known beforehand: dup, create,
+ * create_group, create_from_group.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/create.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "obj/attr.h"
+#include "obj/errhandler.h"
+#include "obj/handle.h"
+#include "obj/hints.h"
+#include "obj/info.h"
+#include "obj/topo.h"
+
+static void creation_release(struct request *r)
+{
+    struct creation *c = container_of(r, struct creation, request);
+    if (r->error && c->made) { /* a duplicate that came to nothing: its attributes were copied already */
+        attr_delete_all(c->made->proc, ATTR_COMM, comm_handle(c->made), &c->made->attrs);
+        comm_release(c->made);
+    }
+    r->obj.magic = MAGIC_FREED;
+    free(c);
+}
+
+static const struct request_ops creation_ops = {.name = "communicator creation", .release = creation_release};
+
+static int creation_alloc(struct proc *p, const char *how, int (*build)(struct creation *),
+                          struct creation **out)
+{
+    struct creation *c = calloc(1, sizeof(*c));
+    if (!c)
+        return err_set(MPI_ERR_NO_MEM, "no memory to make a communicator");
+    request_setup(&c->request, p->p2p, &creation_ops);
+    c->how = how;
+    c->build = build;
+    c->agree.wanted = 1;
+    c->agree.round.gang.proc = p;
+    c->agree.round.record = c->record;
+    *out = c;
+    return MPI_SUCCESS;
+}
+
+int creation_open(struct comm *parent, const char *how, int (*build)(struct creation *),
+                  struct creation **out)
+{
+    struct creation *c;
+    int rc = creation_alloc(parent->proc, how, build, &c);
+    if (rc)
+        return rc;
+    struct gang *gang = &c->agree.round.gang;
+    c->parent = comm_retain(parent);
+    gang->members = group_retain(parent->group);
+    gang->context = (parent->remote ? parent->local_comm : parent)->context + 1;
+    gang->tag = ASSEMBLY_TAG_FIRST + (int)(parent->create_sequence++ & 0x0fffffff);
+    if (parent->remote) {
+        gang->bridged = true;
+        gang->other_leader = group_job_rank(parent->remote, 0);
+        gang->bridge_context = parent->context + 1;
+        gang->bridge_tag = gang->tag;
+    }
+    *out = c;
+    return MPI_SUCCESS;
+}
+
+int creation_open_among(struct proc *p, struct group *members, uint32_t context, int tag, const char *how,
+                        int (*build)(struct creation *), struct creation **out)
+{
+    struct creation *c;
+    int rc = creation_alloc(p, how, build, &c);
+    if (rc)
+        return rc;
+    struct gang *gang = &c->agree.round.gang;
+    gang->members = group_retain(members);
+    gang->context = context;
+    gang->tag = tag;
+    *out = c;
+    return MPI_SUCCESS;
+}
+
+static void creation_over(struct agreement *g)
+{
+    struct creation *c = container_of(g, struct creation, agree);
+    struct proc *p = g->round.gang.proc;
+    int error = g->error;
+    if (!error) {
+        error = c->build(c);
+        bool used = !error && c->made;
+        for (int i = 0; i < g->wanted && !used; i++)
+            context_id_put(p, g->ids[i]);
+    }
+    free(g->round.records);
+    group_release(g->round.gang.members);
+    group_release(c->group);
+    errhandler_release(c->errhandler);
+    comm_release(c->parent);
+    request_complete(&c->request, error);
+}
+
+void creation_start(struct creation *c)
+{
+    c->agree.done = creation_over;
+    agreement_start(&c->agree);
+}
+
+int creation_run(struct creation *c, struct comm **out)
+{
+    struct p2p *p2p = c->request.p2p;
+    creation_start(c);
+    int rc = p2p_wait(p2p, &c->request);
+    if (!rc)
+        *out = c->made;
+    creation_release(&c->request);
+    return rc;
+}
+
+int creation_make(struct creation *c, struct group *group, struct group *remote)
+{
+    struct comm *made;
+    int rc = comm_alloc(c->agree.round.gang.proc, group, remote, &made);
+    if (rc)
+        return rc;
+    comm_set_label(made, c->how, c->parent);
+    if (c->parent)
+        made->session = group->session = c->parent->session;
+    made->errhandler = errhandler_retain(c->parent ? c->parent->errhandler : c->errhandler);
+    rc = comm_activate(made, c->agree.ids);
+    if (rc) {
+        comm_release(made);
+        return rc;
+    }
+    c->made = made;
+    return MPI_SUCCESS;
+}
+
+/* The group was settled before the agreement; who is not in it goes away empty-handed. */
+static int build_for_group(struct creation *c)
+{
+    if (c->group->rank == MPI_UNDEFINED)
+        return MPI_SUCCESS;
+    return creation_make(c, group_retain(c->group), NULL);
+}
+
+static int build_dup(struct creation *c)
+{
+    return comm_activate(c->made, c->agree.ids);
+}
+
+/* Everything of a duplicate but its context, so that the handle can be given out at once. */
+static int dup_prepare(struct comm *parent, struct info *info, struct comm **out)
+{
+    struct comm *made;
+    struct group *remote = parent->remote ? group_retain(parent->remote) : NULL;
+    int rc = comm_alloc(parent->proc, group_retain(parent->group), remote, &made);
+    if (rc)
+        return rc;
+    comm_set_label(made, "dup of", parent);
+    made->errhandler = errhandler_retain(parent->errhandler);
+    made->topology = topology_retain(parent->topology);
+    rc = hints_apply(&made->info, info);
+    if (!rc)
+        rc = attr_copy_all(parent->proc, ATTR_COMM, comm_handle(parent), parent->attrs, &made->attrs);
+    if (rc) {
+        comm_release(made);
+        return rc;
+    }
+    *out = made;
+    return MPI_SUCCESS;
+}
+
+/* A failure here must not leave the other processes waiting: it goes into the agreement and fails for all. */
+int comm_dup_start(struct comm *parent, struct info *info, struct creation **out)
+{
+    struct creation *c;
+    int rc = creation_open(parent, "dup of", build_dup, &c);
+    if (rc)
+        return rc;
+    c->agree.local_error = dup_prepare(parent, info, &c->made);
+    c->agree.wanted = parent->remote ? 2 : 1;
+    creation_start(c);
+    *out = c;
+    return MPI_SUCCESS;
+}
+
+int comm_dup(struct comm *parent, struct info *info, struct comm **out)
+{
+    struct creation *c;
+    struct p2p *p2p = parent->proc->p2p;
+    int rc = comm_dup_start(parent, info, &c);
+    if (rc)
+        return rc;
+    rc = p2p_wait(p2p, &c->request);
+    if (!rc)
+        *out = c->made;
+    creation_release(&c->request);
+    return rc;
+}
+
+int comm_create_group(struct comm *parent, struct group *group, int tag, struct comm **out)
+{
+    *out = NULL;
+    if (group->rank == MPI_UNDEFINED)
+        return MPI_SUCCESS;
+    /* The user's tag with the sign bit is a tag that nobody else uses, except where that would be the
+     * wildcard. */
+    int own_tag = (int)((uint32_t)tag | 0x80000000u);
+    if (own_tag == MPI_ANY_TAG)
+        own_tag = INT_MAX;
+    struct creation *c;
+    int rc = creation_open_among(parent->proc, group, parent->context + 1, own_tag, "group of",
+                                 build_for_group, &c);
+    if (rc)
+        return rc;
+    c->parent = comm_retain(parent);
+    c->group = group_retain(group);
+    return creation_run(c, out);
+}
+
+/* Each side of an intercommunicator learns from the records who is in the other side's new group, and in
+ * which order. */
+static int members_by_place(const struct group *from, const int32_t *places, uint32_t me, struct group **out)
+{
+    uint32_t *table = malloc(((size_t)from->size + 1) * sizeof(*table));
+    if (!table)
+        return err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", from->size);
+    int size = 0;
+    for (int i = 0; i < from->size; i++) {
+        if (places[i] < 0 || places[i] >= from->size)
+            continue;
+        table[places[i]] = group_job_rank(from, i);
+        size++;
+    }
+    int rc = group_from_table(me, table, size, out);
+    free(table);
+    return rc;
+}
+
+static int build_inter_create(struct creation *c)
+{
+    struct comm *parent = c->parent;
+    const int32_t *places = (const int32_t *)(void *)c->agree.round.records;
+    struct group *remote;
+    int rc = members_by_place(parent->remote, places + parent->size, parent->proc->rank, &remote);
+    if (rc)
+        return rc;
+    if (c->group->rank == MPI_UNDEFINED || remote->size == 0) {
+        group_release(remote);
+        return MPI_SUCCESS;
+    }
+    return creation_make(c, group_retain(c->group), remote);
+}
+
+static int check_subgroup(const struct comm *parent, const struct group *group)
+{
+    struct group_index index;
+    int rc = group_index_open(&index, parent->group);
+    for (int i = 0; i < group->size && !rc; i++)
+        if (group_index_find(&index, group_job_rank(group, i)) == MPI_UNDEFINED)
+            rc = err_set(MPI_ERR_GROUP, "the group's rank %d is not in %s", i, comm_label(parent));
+    group_index_close(&index);
+    return rc;
+}
+
+int comm_create(struct comm *parent, struct group *group, struct comm **out)
+{
+    struct creation *c;
+    int rc = creation_open(parent, "part of", parent->remote ? build_inter_create : build_for_group, &c);
+    if (rc)
+        return rc;
+    c->agree.local_error = check_subgroup(parent, group);
+    c->group = group_retain(group);
+    if (parent->remote) {
+        c->agree.wanted = 2;
+        c->record[0] = group->rank == MPI_UNDEFINED ? -1 : group->rank;
+        c->agree.round.record_size = sizeof(int32_t);
+    }
+    *out = NULL;
+    return creation_run(c, out);
+}
+
+static int quiesced(struct creation *c)
+{
+    (void)c;
+    return MPI_SUCCESS; /* the ids agreed on go back at once */
+}
+
+int comm_quiesce(struct comm *comm)
+{
+    struct comm *nothing;
+    struct creation *c;
+    int rc = creation_open(comm, "", quiesced, &c);
+    return rc ? rc : creation_run(c, &nothing);
+}

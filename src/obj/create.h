@@ -1,0 +1,63 @@
+/* create.h: making communicators. Every maker is the same small machine: fill in who takes part, start an
+ * agreement on context ids (which gathers a record from everyone when needed), and build the communicator
+ * when it is over. The blocking calls wait for the request that the nonblocking ones hand out.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_OBJ_CREATE_H
+#define FP_OBJ_CREATE_H
+
+#include "obj/comm.h"
+#include "obj/context.h"
+#include "p2p/request.h"
+
+struct creation {
+    struct agreement agree;
+    struct request request;
+    struct comm *parent;              /* retained; NULL when there is none */
+    struct comm *made;                /* the result; NULL stands for MPI_COMM_NULL */
+    struct group *group;              /* of the new communicator, when known beforehand; retained */
+    struct errhandler *errhandler;    /* of the new communicator when there is no parent */
+    const char *how;                  /* for its label: "dup of" */
+    int (*build)(struct creation *c); /* sets made, or leaves it NULL */
+    int32_t record[10];
+    bool high;
+};
+
+/* A creation that all of `parent` takes part in; both sides of it when it is an intercommunicator. */
+int creation_open(struct comm *parent, const char *how, int (*build)(struct creation *c),
+                  struct creation **out);
+/* A creation by a group of its own, over a context and tag that it alone uses. */
+int creation_open_among(struct proc *p, struct group *members, uint32_t context, int tag, const char *how,
+                        int (*build)(struct creation *c), struct creation **out);
+/* The same without any communicator: under the user's string, on a context reserved for this. */
+int creation_open_from(struct proc *p, struct group *members, const char *stringtag,
+                       struct errhandler *errhandler, int (*build)(struct creation *c),
+                       struct creation **out);
+int stringtag_hash(const char *stringtag, const struct group *members); /* a tag; members may be NULL */
+void creation_start(struct creation *c);
+/* Starts, waits and frees. */
+int creation_run(struct creation *c, struct comm **out);
+
+/* Builds from the ids agreed on; group references are taken over. */
+int creation_make(struct creation *c, struct group *group, struct group *remote);
+
+/* The makers. Results are NULL where the standard says MPI_COMM_NULL. */
+int comm_dup_start(struct comm *parent, struct info *info, struct creation **out);
+int comm_dup(struct comm *parent, struct info *info, struct comm **out);
+int comm_create(struct comm *parent, struct group *group, struct comm **out);
+int comm_create_group(struct comm *parent, struct group *group, int tag, struct comm **out);
+int comm_create_from_group(struct proc *p, struct group *group, const char *stringtag, struct info *info,
+                           struct errhandler *errhandler, struct comm **out);
+int comm_split(struct comm *parent, int color, int key, struct comm **out);
+int comm_split_type(struct comm *parent, int type, int key, struct info *info, struct comm **out);
+int intercomm_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
+                     struct comm **out);
+int intercomm_create_from_groups(struct proc *p, struct group *local, int local_leader, struct group *remote,
+                                 int remote_leader, const char *stringtag, struct info *info,
+                                 struct errhandler *errhandler, struct comm **out);
+int intercomm_merge(struct comm *inter, bool high, struct comm **out);
+
+/* Waits until everyone in the communicator has come here. */
+int comm_quiesce(struct comm *c);
+
+#endif

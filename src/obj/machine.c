@@ -1,0 +1,124 @@
+/* machine.c: reads /sys/devices/system/cpu for every processor this process may run on. A process that may
+ * run on more than one piece of a kind is not bound to that kind.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "obj/machine.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/util.h"
+#include "boot/boot.h"
+
+#define IDS_PER_NODE 4096 /* pieces of one kind in a node: keeps numbers apart between nodes */
+
+static const struct {
+    const char *name;
+    int level;
+} names[] = {
+    {"mpi_shared_memory", MACHINE_NODE},
+    {"Machine", MACHINE_NODE},
+    {"Node", MACHINE_NODE},
+    {"Package", MACHINE_PACKAGE},
+    {"Socket", MACHINE_PACKAGE},
+    {"NUMANode", MACHINE_NUMA},
+    {"NUMA", MACHINE_NUMA},
+    {"L3Cache", MACHINE_L3},
+    {"L3", MACHINE_L3},
+    {"Core", MACHINE_CORE},
+};
+
+int machine_level(const char *type)
+{
+    if (strncasecmp(type, "hwloc://", 8) == 0)
+        type += 8;
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcasecmp(type, names[i].name) == 0)
+            return names[i].level;
+    return -1;
+}
+
+const char *machine_level_name(int level)
+{
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (names[i].level == level)
+            return names[i].name;
+    return NULL;
+}
+
+/* The first number in a file: an id, or the first processor of a list, which names the piece as well as an
+ * id. */
+static int read_number(int cpu, const char *file)
+{
+    char path[128];
+    int number = -1;
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/%s", cpu, file);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return -1;
+    if (fscanf(f, "%d", &number) != 1)
+        number = -1;
+    fclose(f);
+    return number;
+}
+
+/* The directory of a processor has a link named node<N>. */
+static int numa_node(int cpu)
+{
+    char path[64];
+    int number = -1;
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpu);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return -1;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL && number < 0;)
+        if (sscanf(entry->d_name, "node%d", &number) != 1)
+            number = -1;
+    closedir(folder);
+    return number;
+}
+
+static int piece_of(int cpu, int level)
+{
+    switch (level) {
+    case MACHINE_PACKAGE:
+        return read_number(cpu, "topology/physical_package_id");
+    case MACHINE_NUMA:
+        return numa_node(cpu);
+    case MACHINE_L3:
+        return read_number(cpu, "cache/index3/shared_cpu_list");
+    default:
+        return read_number(cpu, "topology/thread_siblings_list");
+    }
+}
+
+/* The piece that holds all processors of the mask, or -1. */
+static int common_piece(const cpu_set_t *mask, int level)
+{
+    int piece = -1;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, mask))
+            continue;
+        int here = piece_of(cpu, level);
+        if (here < 0 || (piece >= 0 && here != piece))
+            return -1;
+        piece = here;
+    }
+    return piece;
+}
+
+void machine_places(const struct boot *boot, int32_t place[MACHINE_LEVELS])
+{
+    cpu_set_t mask;
+    bool known = sched_getaffinity(0, sizeof(mask), &mask) == 0;
+    place[MACHINE_NODE] = (int32_t)boot->node;
+    for (int level = MACHINE_NODE + 1; level < MACHINE_LEVELS; level++) {
+        int piece = known ? common_piece(&mask, level) : -1;
+        place[level] = piece < 0 ? -1 : (int32_t)(boot->node * IDS_PER_NODE + (uint32_t)piece % IDS_PER_NODE);
+    }
+}

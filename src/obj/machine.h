@@ -1,0 +1,24 @@
+/* machine.h: where this process runs in the machine, from the node down to the core, as the kernel tells it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_OBJ_MACHINE_H
+#define FP_OBJ_MACHINE_H
+
+#include <stdint.h>
+
+struct boot;
+
+/* From large to small. */
+enum { MACHINE_NODE, MACHINE_PACKAGE, MACHINE_NUMA, MACHINE_L3, MACHINE_CORE, MACHINE_LEVELS };
+
+/* Fills in which one of each kind this process is bound to, numbered over the whole job, or -1 where its
+ * processors belong to several. */
+void machine_places(const struct boot *boot, int32_t place[MACHINE_LEVELS]);
+
+/* The level behind a resource type ("mpi_shared_memory", "hwloc://NUMANode", "Package", ...), or -1. */
+int machine_level(const char *type);
+
+/* The names that machine_level knows, one for each level. */
+const char *machine_level_name(int level);
+
+#endif

@@ -1,0 +1,110 @@
+/* split_type.c: MPI_Comm_split_type: by shared memory, by a piece of hardware that the program names or that
+ * comes next in size, or by process set. Every process tells where it is bound at each level of the machine;
+ * the rest is a split.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/boot.h"
+#include "obj/info.h"
+#include "obj/machine.h"
+#include "obj/split.h"
+
+struct place_record {
+    struct split_record split;
+    int32_t type;
+    int32_t place[MACHINE_LEVELS]; /* which one at each level, -1 when not bound to one */
+};
+_Static_assert(sizeof(struct place_record) <= sizeof(((struct creation *)0)->record), "the record fits");
+
+static int make_from(struct creation *c, const struct split_record *records, int color)
+{
+    struct group *group;
+    int rc = split_group(records, c->parent->group, color, c->parent->proc->rank, &group);
+    return rc ? rc : creation_make(c, group, NULL);
+}
+
+/* The first level at which the processes are not all in one place; -1 when there is none. */
+static int dividing_level(const struct place_record *all, int n)
+{
+    for (int level = 0; level < MACHINE_LEVELS; level++)
+        for (int i = 1; i < n; i++)
+            if (all[i].place[level] != all[0].place[level])
+                return level;
+    return -1;
+}
+
+static int build_split_type(struct creation *c)
+{
+    const struct place_record *all = (const struct place_record *)(void *)c->agree.round.records;
+    const struct place_record *mine = &all[c->parent->rank];
+    int n = c->parent->size, color = mine->split.color;
+    struct split_record *records = malloc(((size_t)n + 1) * sizeof(*records));
+    if (!records)
+        return err_set(MPI_ERR_NO_MEM, "no memory to split a communicator of %d processes", n);
+    int level = dividing_level(all, n);
+    for (int i = 0; i < n; i++) {
+        records[i] = all[i].split;
+        /* Unguided: the next smaller piece of the machine, if that is a real part of this communicator. */
+        if (all[i].type == MPI_COMM_TYPE_HW_UNGUIDED)
+            records[i].color = level < 0 || all[i].place[level] < 0 ? MPI_UNDEFINED : all[i].place[level];
+    }
+    color = records[c->parent->rank].color;
+    int rc = color == MPI_UNDEFINED ? MPI_SUCCESS : make_from(c, records, color);
+    free(records);
+    return rc;
+}
+
+/* Where the key names a kind of hardware: the one this process is bound to. */
+static int hardware_color(const struct place_record *r, const char *kind)
+{
+    int level = kind ? machine_level(kind) : -1;
+    return level < 0 || r->place[level] < 0 ? MPI_UNDEFINED : r->place[level];
+}
+
+static int pset_color(const struct proc *p, const char *name)
+{
+    if (strcmp(name, "mpi://WORLD") == 0)
+        return 0;
+    return strcmp(name, "mpi://SELF") == 0 ? (int)p->rank : MPI_UNDEFINED;
+}
+
+static int choose_color(struct comm *parent, int type, struct info *info, const struct place_record *r,
+                        int *color)
+{
+    const char *kind = info ? info_get(info, "mpi_hw_resource_type") : NULL;
+    const char *pset = info ? info_get(info, "mpi_pset_name") : NULL;
+    switch (type) {
+    case MPI_UNDEFINED:
+    case MPI_COMM_TYPE_HW_UNGUIDED:
+        *color = MPI_UNDEFINED;
+        return MPI_SUCCESS;
+    case MPI_COMM_TYPE_SHARED:
+        *color = r->place[MACHINE_NODE];
+        return MPI_SUCCESS;
+    case MPI_COMM_TYPE_HW_GUIDED:
+        *color = hardware_color(r, kind);
+        return MPI_SUCCESS;
+    case MPI_COMM_TYPE_RESOURCE_GUIDED:
+        *color = !kind && pset ? pset_color(parent->proc, pset) : hardware_color(r, kind);
+        return MPI_SUCCESS;
+    }
+    return err_set(MPI_ERR_ARG, "split_type is %d, which is none of MPI_COMM_TYPE_...", type);
+}
+
+int comm_split_type(struct comm *parent, int type, int key, struct info *info, struct comm **out)
+{
+    struct creation *c;
+    int rc = creation_open(parent, "part of", build_split_type, &c);
+    if (rc)
+        return rc;
+    struct place_record *r = (struct place_record *)(void *)c->record;
+    machine_places(parent->proc->boot, r->place);
+    r->type = type;
+    r->split.key = key;
+    c->agree.local_error = choose_color(parent, type, info, r, &r->split.color);
+    c->agree.round.record_size = sizeof(*r);
+    *out = NULL;
+    return creation_run(c, out);
+}
