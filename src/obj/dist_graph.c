@@ -1,0 +1,306 @@
+/* dist_graph.c: distributed graphs. In the general form anyone may name any edge, so edges must find their
+ * two ends, and no process knows how many messages to expect: each sends synchronously, and joins the
+ * creation of the communicator once its own messages have been matched. When that creation is over,
+ * everyone's have been.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "obj/create.h"
+#include "obj/hints.h"
+#include "obj/topo_create.h"
+
+/* One end of an edge as its owner learns of it. */
+struct edge_end {
+    int32_t owner;    /* who has to know; while sorting and on the wire */
+    int32_t incoming; /* 1: `other` sends to the owner; 0: the owner sends to it */
+    int32_t other;
+    int32_t weight;
+    int32_t teller; /* who said it: makes the order of neighbours the same in every run */
+    int32_t number; /* order in which it was said */
+};
+
+struct ends {
+    struct edge_end *list;
+    size_t count, capacity;
+};
+
+static int no_memory(void)
+{
+    return err_set(MPI_ERR_NO_MEM, "no memory for the edges of a graph");
+}
+
+static int ends_reserve(struct ends *e, size_t more)
+{
+    if (e->count + more <= e->capacity)
+        return MPI_SUCCESS;
+    size_t capacity = MAX(2 * e->capacity, e->count + more);
+    struct edge_end *list = realloc(e->list, capacity * sizeof(*list));
+    if (!list)
+        return no_memory();
+    e->list = list;
+    e->capacity = capacity;
+    return MPI_SUCCESS;
+}
+
+static int by_owner(const void *a, const void *b)
+{
+    const struct edge_end *x = a, *y = b;
+    if (x->owner != y->owner)
+        return x->owner < y->owner ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int by_teller(const void *a, const void *b)
+{
+    const struct edge_end *x = a, *y = b;
+    if (x->teller != y->teller)
+        return x->teller < y->teller ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int build_same_group(struct creation *c)
+{
+    return creation_make(c, group_retain(c->parent->group), NULL);
+}
+
+static int check_ranks(const struct comm *c, const char *what, const int *ranks, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ranks[i] < 0 || ranks[i] >= c->size)
+            return err_set(MPI_ERR_ARG, "%s[%lld] is %d; the communicator's ranks are 0 to %d", what,
+                           (long long)i, ranks[i], c->size - 1);
+    return MPI_SUCCESS;
+}
+
+static int check_weights(const char *what, const int *weights, int64_t n)
+{
+    for (int64_t i = 0; weights && i < n; i++)
+        if (weights[i] < 0)
+            return err_set(MPI_ERR_ARG, "%s[%lld] is %d; it must not be negative", what, (long long)i,
+                           weights[i]);
+    return MPI_SUCCESS;
+}
+
+int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sources,
+                               const int *source_weights, int outdegree, const int *destinations,
+                               const int *destination_weights, struct info *info, struct comm **out)
+{
+    struct creation *c;
+    struct topology *t = NULL;
+    if (parent->remote)
+        return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(parent));
+    int rc = check_ranks(parent, "sources", sources, indegree);
+    if (!rc)
+        rc = check_ranks(parent, "destinations", destinations, outdegree);
+    if (!rc)
+        rc = check_weights("sourceweights", source_weights, indegree);
+    if (!rc)
+        rc = check_weights("destweights", destination_weights, outdegree);
+    if (!rc)
+        rc = topology_dist(indegree, sources, source_weights, outdegree, destinations, destination_weights,
+                           &t);
+    int local_error = rc;
+    rc = creation_open(parent, "graph on", build_same_group, &c);
+    if (!rc) {
+        c->agree.local_error = local_error;
+        rc = creation_run(c, out);
+    }
+    if (rc) {
+        topology_release(t);
+        return rc;
+    }
+    (*out)->topology = t;
+    return hints_apply(&(*out)->info, info);
+}
+
+/* Both ends of every edge this process was told of. */
+static int collect(struct comm *c, int n, const int *sources, const int *degrees, const int *destinations,
+                   const int *weights, struct ends *told)
+{
+    int64_t total = 0;
+    for (int i = 0; i < n; i++) {
+        if (degrees[i] < 0)
+            return err_set(MPI_ERR_ARG, "degrees[%d] is %d; it must not be negative", i, degrees[i]);
+        total += degrees[i];
+    }
+    int rc = check_ranks(c, "sources", sources, n);
+    if (!rc)
+        rc = check_ranks(c, "destinations", destinations, total);
+    if (!rc)
+        rc = check_weights("weights", weights, total);
+    if (!rc)
+        rc = ends_reserve(told, 2 * (size_t)total + 1);
+    int64_t at = 0;
+    for (int i = 0; i < n && !rc; i++) {
+        for (int k = 0; k < degrees[i]; k++, at++) {
+            struct edge_end e = {
+                .owner = sources[i], .other = destinations[at], .weight = weights ? weights[at] : 0};
+            e.teller = c->rank;
+            e.number = (int32_t)at;
+            told->list[told->count++] = e;
+            e.owner = destinations[at];
+            e.other = sources[i];
+            e.incoming = 1;
+            told->list[told->count++] = e;
+        }
+    }
+    if (!rc)
+        qsort(told->list, told->count, sizeof(*told->list), by_owner);
+    return rc;
+}
+
+static struct dtype *byte_type(void)
+{
+    return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
+}
+
+/* Takes every message that has arrived. */
+static int take_arrived(struct comm *c, int tag, struct ends *mine)
+{
+    struct p2p *p2p = c->proc->p2p;
+    MPI_Status status;
+    struct message *m;
+    while ((m = p2p_improbe(p2p, comm_coll_envelope(c, MPI_ANY_SOURCE, tag), &status)) != NULL) {
+        size_t count = (size_t)status_bytes(&status) / sizeof(struct edge_end);
+        struct request *r;
+        int rc = ends_reserve(mine, count);
+        if (!rc)
+            rc = p2p_imrecv(p2p, m, mine->list + mine->count, status_bytes(&status), byte_type(), &r);
+        if (rc)
+            return rc;
+        rc = p2p_wait(p2p, r);
+        request_free(r);
+        if (rc)
+            return rc;
+        mine->count += count;
+    }
+    return MPI_SUCCESS;
+}
+
+struct outbox {
+    struct request **requests;
+    int count;
+};
+
+/* One synchronous message to every other process that owns an end; my own ends need none. */
+static int post_ends(struct comm *c, int tag, struct ends *told, struct ends *mine, struct outbox *out)
+{
+    int rc = MPI_SUCCESS;
+    out->requests = malloc((told->count + 1) * sizeof(struct request *));
+    if (!out->requests)
+        return no_memory();
+    for (size_t i = 0, next; i < told->count && !rc; i = next) {
+        int owner = told->list[i].owner;
+        for (next = i; next < told->count && told->list[next].owner == owner;)
+            next++;
+        size_t bytes = (next - i) * sizeof(struct edge_end);
+        struct peer *peer;
+        if (owner == c->rank) {
+            rc = ends_reserve(mine, next - i);
+            if (!rc)
+                memcpy(mine->list + mine->count, told->list + i, bytes);
+            mine->count += rc ? 0 : next - i;
+            continue;
+        }
+        rc = comm_peer(c, owner, &peer);
+        if (!rc)
+            rc = p2p_isend(c->proc->p2p, told->list + i, (MPI_Count)bytes, byte_type(), peer,
+                           comm_coll_envelope(c, c->rank, tag), SEND_SYNCHRONOUS, &out->requests[out->count]);
+        out->count += rc ? 0 : 1;
+    }
+    return rc;
+}
+
+static bool outbox_empty(struct outbox *out)
+{
+    while (out->count > 0) {
+        struct request *r = out->requests[out->count - 1];
+        if (!atomic_load_explicit(&r->complete, memory_order_acquire))
+            return false;
+        request_free(r);
+        out->count--;
+    }
+    return true;
+}
+
+/* Runs the exchange; the communicator comes out of the same creation that ends it. */
+static int exchange(struct comm *c, struct ends *told, struct ends *mine, int local_error, struct comm **out)
+{
+    struct creation *create;
+    struct outbox sent = {0};
+    int rc = creation_open(c, "graph on", build_same_group, &create);
+    if (rc)
+        return rc;
+    int tag = create->agree.round.gang.tag - ASSEMBLY_TAG_FIRST + ASSEMBLY_TAG_EDGES;
+    if (!local_error)
+        local_error = post_ends(c, tag, told, mine, &sent);
+    struct net_waiter waiter = {0};
+    for (bool started = false;;) {
+        int taken = take_arrived(c, tag, mine);
+        if (taken && !local_error)
+            local_error = taken;
+        if (!started && outbox_empty(&sent)) {
+            create->agree.local_error = local_error;
+            creation_start(create);
+            started = true;
+        }
+        if (started && atomic_load_explicit(&create->request.complete, memory_order_acquire))
+            break;
+        net_wait_step(c->proc->net, &waiter);
+    }
+    free(sent.requests);
+    rc = create->request.error;
+    if (!rc)
+        *out = create->made;
+    request_free(&create->request);
+    return rc ? rc : local_error;
+}
+
+static int topology_from_ends(struct ends *mine, bool weighted, struct topology **out)
+{
+    int *lists = malloc((4 * mine->count + 1) * sizeof(*lists));
+    if (!lists)
+        return no_memory();
+    int *sources = lists, *source_weights = sources + mine->count;
+    int *targets = source_weights + mine->count, *target_weights = targets + mine->count;
+    int in = 0, outgoing = 0;
+    qsort(mine->list, mine->count, sizeof(*mine->list), by_teller);
+    for (size_t i = 0; i < mine->count; i++) {
+        const struct edge_end *e = &mine->list[i];
+        if (e->incoming) {
+            sources[in] = e->other;
+            source_weights[in++] = e->weight;
+        } else {
+            targets[outgoing] = e->other;
+            target_weights[outgoing++] = e->weight;
+        }
+    }
+    int rc = topology_dist(in, sources, weighted ? source_weights : NULL, outgoing, targets,
+                           weighted ? target_weights : NULL, out);
+    free(lists);
+    return rc;
+}
+
+int dist_graph_create(struct comm *parent, int n, const int *sources, const int *degrees,
+                      const int *destinations, const int *weights, struct info *info, struct comm **out)
+{
+    struct ends told = {0}, mine = {0};
+    if (parent->remote)
+        return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(parent));
+    int local_error = collect(parent, n, sources, degrees, destinations, weights, &told);
+    struct comm *made = NULL;
+    int rc = exchange(parent, &told, &mine, local_error, &made);
+    if (!rc)
+        rc = topology_from_ends(&mine, weights != NULL, &made->topology);
+    free(told.list);
+    free(mine.list);
+    if (!rc)
+        rc = hints_apply(&made->info, info);
+    if (rc && made)
+        comm_release(made);
+    if (!rc)
+        *out = made;
+    return rc;
+}

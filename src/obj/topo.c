@@ -1,0 +1,194 @@
+/* topo.c: topologies as objects, and the arithmetic of grids and neighbourhoods. Nothing here communicates.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/topo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "obj/comm.h"
+
+/* The object and its tables in one block: `words` ints follow the structure. */
+static int topology_alloc(int kind, size_t words, struct topology **out, int **table)
+{
+    struct topology *t = malloc(sizeof(*t) + words * sizeof(int));
+    if (!t)
+        return err_set(MPI_ERR_NO_MEM, "no memory for a topology");
+    memset(t, 0, sizeof(*t));
+    t->refs = 1;
+    t->kind = kind;
+    *table = (int *)(void *)(t + 1);
+    *out = t;
+    return MPI_SUCCESS;
+}
+
+/* Copies n ints to *at, moves it on, and returns where they went. */
+static int *place(int **at, const int *from, int n)
+{
+    int *to = *at;
+    if (n > 0 && from)
+        memcpy(to, from, (size_t)n * sizeof(int));
+    *at += n;
+    return to;
+}
+
+struct topology *topology_retain(struct topology *t)
+{
+    if (t)
+        t->refs++;
+    return t;
+}
+
+void topology_release(struct topology *t)
+{
+    if (t && --t->refs == 0)
+        free(t);
+}
+
+int topology_cart(int ndims, const int *dims, const int *periods, struct topology **out)
+{
+    int *at;
+    int rc = topology_alloc(MPI_CART, 2 * (size_t)ndims, out, &at);
+    if (rc)
+        return rc;
+    struct topology *t = *out;
+    t->u.cart.ndims = ndims;
+    t->u.cart.dims = place(&at, dims, ndims);
+    t->u.cart.periods = place(&at, periods, ndims);
+    for (int i = 0; i < ndims; i++)
+        t->u.cart.periods[i] = periods[i] != 0;
+    return MPI_SUCCESS;
+}
+
+int topology_graph(int nodes, const int *ends, const int *neighbors, struct topology **out)
+{
+    int edges = nodes ? ends[nodes - 1] : 0;
+    int *at;
+    int rc = topology_alloc(MPI_GRAPH, (size_t)nodes + (size_t)edges, out, &at);
+    if (rc)
+        return rc;
+    struct topology *t = *out;
+    t->u.graph.nodes = nodes;
+    t->u.graph.edges = edges;
+    t->u.graph.ends = place(&at, ends, nodes);
+    t->u.graph.neighbors = place(&at, neighbors, edges);
+    return MPI_SUCCESS;
+}
+
+int topology_dist(int indegree, const int *sources, const int *source_weights, int outdegree,
+                  const int *destinations, const int *destination_weights, struct topology **out)
+{
+    int *at;
+    int rc = topology_alloc(MPI_DIST_GRAPH, 2 * ((size_t)indegree + (size_t)outdegree), out, &at);
+    if (rc)
+        return rc;
+    struct topology *t = *out;
+    t->u.dist.indegree = indegree;
+    t->u.dist.outdegree = outdegree;
+    t->u.dist.weighted = source_weights || destination_weights;
+    t->u.dist.sources = place(&at, sources, indegree);
+    t->u.dist.source_weights = place(&at, source_weights, indegree);
+    t->u.dist.destinations = place(&at, destinations, outdegree);
+    t->u.dist.destination_weights = place(&at, destination_weights, outdegree);
+    return MPI_SUCCESS;
+}
+
+void cart_coords_of(const struct topology *t, int rank, int maxdims, int *coords)
+{
+    for (int i = t->u.cart.ndims; i-- > 0;) {
+        if (i < maxdims)
+            coords[i] = rank % t->u.cart.dims[i];
+        rank /= t->u.cart.dims[i];
+    }
+}
+
+int cart_rank_of(const struct topology *t, const int *coords)
+{
+    int rank = 0;
+    for (int i = 0; i < t->u.cart.ndims; i++) {
+        int extent = t->u.cart.dims[i], c = coords[i];
+        if (c < 0 || c >= extent) {
+            if (!t->u.cart.periods[i])
+                return MPI_PROC_NULL;
+            c %= extent;
+            c += c < 0 ? extent : 0;
+        }
+        rank = rank * extent + c;
+    }
+    return rank;
+}
+
+/* Who is `disp` further along one dimension. Only that coordinate moves, so its stride is all that is needed.
+ */
+static int along(const struct topology *t, int rank, int direction, int64_t disp)
+{
+    int extent = t->u.cart.dims[direction], stride = 1;
+    for (int i = direction + 1; i < t->u.cart.ndims; i++)
+        stride *= t->u.cart.dims[i];
+    int here = rank / stride % extent;
+    int64_t there = here + disp;
+    if (there < 0 || there >= extent) {
+        if (!t->u.cart.periods[direction])
+            return MPI_PROC_NULL;
+        there %= extent;
+        there += there < 0 ? extent : 0;
+    }
+    return rank + ((int)there - here) * stride;
+}
+
+void cart_shift(const struct topology *t, int rank, int direction, int disp, int *source, int *dest)
+{
+    *source = along(t, rank, direction, -(int64_t)disp);
+    *dest = along(t, rank, direction, disp);
+}
+
+static int no_topology(const struct comm *c)
+{
+    return err_set(MPI_ERR_TOPOLOGY, "%s has no topology", comm_label(c));
+}
+
+static int graph_begin(const struct topology *t, int rank)
+{
+    return rank ? t->u.graph.ends[rank - 1] : 0;
+}
+
+int topology_degrees(const struct comm *c, int *indegree, int *outdegree)
+{
+    const struct topology *t = c->topology;
+    if (!t)
+        return no_topology(c);
+    switch (t->kind) {
+    case MPI_CART:
+        *indegree = *outdegree = 2 * t->u.cart.ndims;
+        break;
+    case MPI_GRAPH:
+        *indegree = *outdegree = t->u.graph.ends[c->rank] - graph_begin(t, c->rank);
+        break;
+    default:
+        *indegree = t->u.dist.indegree;
+        *outdegree = t->u.dist.outdegree;
+    }
+    return MPI_SUCCESS;
+}
+
+int topology_neighbors(const struct comm *c, int *sources, int *destinations)
+{
+    const struct topology *t = c->topology;
+    int indegree, outdegree;
+    int rc = topology_degrees(c, &indegree, &outdegree);
+    if (rc)
+        return rc;
+    if (t->kind == MPI_DIST_GRAPH) {
+        place(&sources, t->u.dist.sources, indegree);
+        place(&destinations, t->u.dist.destinations, outdegree);
+        return MPI_SUCCESS;
+    }
+    if (t->kind == MPI_GRAPH)
+        memcpy(sources, t->u.graph.neighbors + graph_begin(t, c->rank), (size_t)indegree * sizeof(int));
+    else
+        for (int i = 0; i < t->u.cart.ndims; i++)
+            cart_shift(t, c->rank, i, 1, &sources[2 * i], &sources[2 * i + 1]);
+    memcpy(destinations, sources, (size_t)outdegree * sizeof(int));
+    return MPI_SUCCESS;
+}
