@@ -1,5 +1,5 @@
-/* proc.h: one MPI process: everything it owns hangs from here, so that a test can run several in one address space. The
- * only global of the library is the pointer the API layer reads.
+/* proc.h: one MPI process: everything it owns hangs from here, so that a test can run several in one address
+ * space. The only global of the library is the pointer the API layer reads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_PROC_H
@@ -17,6 +17,7 @@ struct group;
 struct info;
 struct errhandler;
 struct bsend_pool;
+struct attr_table;
 
 struct proc {
     struct boot *boot;
@@ -26,15 +27,22 @@ struct proc {
     struct group *group_empty;
     struct info *info_env;
     uint32_t rank, size;
-    bool threaded;          /* MPI_THREAD_MULTIPLE: the lock is taken by every call */
-    bool check_args;        /* FISHPLATE_CHECK */
+    bool threaded;   /* MPI_THREAD_MULTIPLE: the lock is taken by every call */
+    bool check_args; /* FISHPLATE_CHECK */
     int thread_level;
     pthread_t main_thread;
     struct biglock lock;
     uint64_t context_mask[64]; /* free context ids: see obj/context.c */
-    struct bsend_pool *bsend;  /* process-wide attached buffer */
+    bool context_busy;         /* an agreement holds the part of the mask that only one may use */
+    int context_claims;        /* agreements that have claimed ids they may have to give back */
+    struct attr_table *keyvals;
+    void (*comm_closing)(
+        struct comm *c);      /* set by coll: a communicator goes away, drop c->coll and the like */
+    struct bsend_pool *bsend; /* process-wide attached buffer */
     struct list sessions;
-    int users;              /* world model + sessions that keep the instance open */
+    int users;         /* world model + sessions that keep the instance open */
+    int session_users; /* sessions among them */
+    bool world_used;   /* the world model has been a user: all ranks of the job are here */
 };
 
 /* NULL before the first MPI_Init/MPI_Session_init and after the last finalize. */
@@ -42,7 +50,13 @@ extern struct proc *the_proc;
 
 /* Opens the process: tunables, boot, net, p2p, then the objects (world, self, ...). */
 int proc_open(int thread_level, struct proc **out);
+/* Takes the lock itself. When only sessions used the process, the layers below stay open for the next session
+ * and close when the program exits. */
 int proc_close(struct proc *p);
+
+/* What MPI_Finalize does first: the delete functions of MPI_COMM_SELF's attributes. proc_close does it if
+ * nobody did. */
+int proc_end_world(struct proc *p);
 
 static inline void proc_lock(struct proc *p)
 {

@@ -1,0 +1,82 @@
+/* session.c: sessions, and the process sets every process knows: the world and itself.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "obj/errhandler.h"
+#include "obj/group.h"
+#include "obj/info.h"
+
+static const char *level_name(int level)
+{
+    switch (level) {
+    case MPI_THREAD_SINGLE:
+        return "MPI_THREAD_SINGLE";
+    case MPI_THREAD_FUNNELED:
+        return "MPI_THREAD_FUNNELED";
+    case MPI_THREAD_SERIALIZED:
+        return "MPI_THREAD_SERIALIZED";
+    default:
+        return "MPI_THREAD_MULTIPLE";
+    }
+}
+
+int session_open(struct proc *p, const struct info *info, struct errhandler *errhandler, struct session **out)
+{
+    (void)info; /* its one key, thread_level, was read before the process was opened */
+    struct session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return err_set(MPI_ERR_NO_MEM, "no memory for a session");
+    int rc = info_create(&s->info);
+    if (!rc)
+        rc = info_set(s->info, "thread_level", level_name(p->thread_level));
+    if (rc) {
+        info_release(s->info);
+        free(s);
+        return rc;
+    }
+    s->obj = object_init(MAGIC_SESSION);
+    s->proc = p;
+    s->errhandler = errhandler_retain(errhandler);
+    s->thread_level = p->thread_level;
+    list_append(&p->sessions, &s->link);
+    p->session_users++;
+    *out = s;
+    return MPI_SUCCESS;
+}
+
+void session_close(struct session *s)
+{
+    list_remove(&s->link);
+    s->proc->session_users--;
+    errhandler_release(s->errhandler);
+    info_release(s->info);
+    s->obj.magic = MAGIC_FREED;
+    free(s);
+}
+
+static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};
+
+int pset_count(const struct proc *p)
+{
+    (void)p;
+    return COUNT_OF(psets);
+}
+
+const char *pset_name(const struct proc *p, int index)
+{
+    (void)p;
+    return index >= 0 && index < (int)COUNT_OF(psets) ? psets[index] : NULL;
+}
+
+int pset_group(struct proc *p, const char *name, struct group **out)
+{
+    if (strcmp(name, psets[0]) == 0)
+        return group_from_range(p->rank, 0, (int)p->size, out);
+    if (strcmp(name, psets[1]) == 0)
+        return group_from_range(p->rank, p->rank, 1, out);
+    return err_set(MPI_ERR_ARG, "there is no process set '%.200s'", name);
+}
