@@ -1,0 +1,95 @@
+/* attr.c: the attribute functions of communicators, datatypes and windows, over src/obj/attr.h. The
+ * deprecated MPI-1 names share these implementations.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "impl.h"
+#include "obj/attr.h"
+#include "obj/handle.h"
+
+typedef void (*any_function)(void);
+
+/* The user's "pointer to a void pointer", which the prototype calls void *. */
+static int get(enum attr_kind kind, struct attr_set *set, int keyval, void *attribute_val, int *flag)
+{
+    void *value = NULL;
+    bool found = false;
+    int rc = attr_get(the_proc, kind, set, keyval, &value, &found);
+    if (rc)
+        return rc;
+    *flag = found;
+    if (found)
+        memcpy(attribute_val, &value, sizeof(value));
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn,
+                            MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval,
+                            void *extra_state)
+{
+    return attr_keyval_create(the_proc, ATTR_COMM, (any_function)comm_copy_attr_fn,
+                              (any_function)comm_delete_attr_fn, extra_state, comm_keyval);
+}
+
+int impl_Comm_free_keyval(int *comm_keyval)
+{
+    return attr_keyval_free(the_proc, ATTR_COMM, comm_keyval);
+}
+
+int impl_Comm_set_attr(struct comm *comm, int comm_keyval, void *attribute_val)
+{
+    return attr_set(the_proc, ATTR_COMM, comm_handle(comm), &comm->attrs, comm_keyval, attribute_val);
+}
+
+int impl_Comm_get_attr(struct comm *comm, int comm_keyval, void *attribute_val, int *flag)
+{
+    return get(ATTR_COMM, comm->attrs, comm_keyval, attribute_val, flag);
+}
+
+int impl_Comm_delete_attr(struct comm *comm, int comm_keyval)
+{
+    return attr_delete(the_proc, ATTR_COMM, comm_handle(comm), &comm->attrs, comm_keyval);
+}
+
+int impl_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn,
+                            MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval,
+                            void *extra_state)
+{
+    return attr_keyval_create(the_proc, ATTR_TYPE, (any_function)type_copy_attr_fn,
+                              (any_function)type_delete_attr_fn, extra_state, type_keyval);
+}
+
+int impl_Type_free_keyval(int *type_keyval)
+{
+    return attr_keyval_free(the_proc, ATTR_TYPE, type_keyval);
+}
+
+int impl_Type_set_attr(struct dtype *datatype, int type_keyval, void *attribute_val)
+{
+    return attr_set(the_proc, ATTR_TYPE, dtype_handle(datatype), &datatype->attrs, type_keyval,
+                    attribute_val);
+}
+
+int impl_Type_get_attr(struct dtype *datatype, int type_keyval, void *attribute_val, int *flag)
+{
+    return get(ATTR_TYPE, datatype->attrs, type_keyval, attribute_val, flag);
+}
+
+int impl_Type_delete_attr(struct dtype *datatype, int type_keyval)
+{
+    return attr_delete(the_proc, ATTR_TYPE, dtype_handle(datatype), &datatype->attrs, type_keyval);
+}
+
+int impl_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn,
+                           MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval,
+                           void *extra_state)
+{
+    return attr_keyval_create(the_proc, ATTR_WIN, (any_function)win_copy_attr_fn,
+                              (any_function)win_delete_attr_fn, extra_state, win_keyval);
+}
+
+int impl_Win_free_keyval(int *win_keyval)
+{
+    return attr_keyval_free(the_proc, ATTR_WIN, win_keyval);
+}

@@ -1,0 +1,173 @@
+/* comm.c: communicators as they are: size, rank, groups, names, hints, comparison, and their end.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "impl.h"
+#include "obj/attr.h"
+#include "obj/create.h"
+#include "obj/handle.h"
+#include "obj/hints.h"
+#include "p2p/bsend.h"
+
+int impl_Comm_size(struct comm *comm, int *size)
+{
+    *size = comm->size;
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_rank(struct comm *comm, int *rank)
+{
+    *rank = comm->rank;
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_test_inter(struct comm *comm, int *flag)
+{
+    *flag = comm->remote != NULL;
+    return MPI_SUCCESS;
+}
+
+static int need_inter(const struct comm *comm)
+{
+    return comm->remote ? MPI_SUCCESS
+                        : err_set(MPI_ERR_COMM, "%s is not an intercommunicator", comm_label(comm));
+}
+
+int impl_Comm_remote_size(struct comm *comm, int *size)
+{
+    int rc = need_inter(comm);
+    if (!rc)
+        *size = comm->remote->size;
+    return rc;
+}
+
+int impl_Comm_group(struct comm *comm, MPI_Group *group)
+{
+    *group = group_handle(group_retain(comm->group));
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_remote_group(struct comm *comm, MPI_Group *group)
+{
+    int rc = need_inter(comm);
+    if (!rc)
+        *group = group_handle(group_retain(comm->remote));
+    return rc;
+}
+
+/* Two intercommunicators are as different as the more different of their two pairs of groups. */
+int impl_Comm_compare(struct comm *comm1, struct comm *comm2, int *result)
+{
+    int local, remote = MPI_IDENT;
+    if (comm1 == comm2) {
+        *result = MPI_IDENT;
+        return MPI_SUCCESS;
+    }
+    if ((comm1->remote != NULL) != (comm2->remote != NULL)) {
+        *result = MPI_UNEQUAL;
+        return MPI_SUCCESS;
+    }
+    int rc = group_compare(comm1->group, comm2->group, &local);
+    if (!rc && comm1->remote)
+        rc = group_compare(comm1->remote, comm2->remote, &remote);
+    if (rc)
+        return rc;
+    int worse = MAX(local, remote); /* MPI_IDENT < MPI_CONGRUENT < MPI_SIMILAR < MPI_UNEQUAL in the ABI */
+    *result = worse == MPI_IDENT ? MPI_CONGRUENT : worse;
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_set_name(struct comm *comm, const char *comm_name)
+{
+    snprintf(comm->name, sizeof(comm->name), "%s", comm_name);
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_get_name(struct comm *comm, char *comm_name, int *resultlen)
+{
+    strcpy(comm_name, comm->name);
+    *resultlen = (int)strlen(comm->name);
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_set_info(struct comm *comm, struct info *info)
+{
+    return hints_apply(&comm->info, info);
+}
+
+int impl_Comm_get_info(struct comm *comm, MPI_Info *info_used)
+{
+    struct info *used;
+    int rc = hints_used(comm->info, &used);
+    if (!rc)
+        *info_used = info_handle(used);
+    return rc;
+}
+
+int impl_Comm_get_parent(MPI_Comm *parent)
+{
+    *parent = the_proc->parent ? comm_handle(the_proc->parent) : MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+/* The communicator in a user's variable, when it may be freed. */
+static int freeable(const MPI_Comm *handle, struct comm **out)
+{
+    struct comm *c = comm_from(the_proc, *handle);
+    if (!c)
+        return err_set(MPI_ERR_COMM, "comm is %s",
+                       *handle == MPI_COMM_NULL ? "MPI_COMM_NULL, which cannot be freed"
+                                                : "not a communicator");
+    if (c->obj.predefined)
+        return err_set(MPI_ERR_COMM, "%s cannot be freed", comm_label(c));
+    *out = c;
+    return MPI_SUCCESS;
+}
+
+/* The user's functions go first: when one of them fails, the communicator stays. */
+static int undress(struct comm *c)
+{
+    int rc = attr_delete_all(c->proc, ATTR_COMM, comm_handle(c), &c->attrs);
+    if (!rc && c->bsend) {
+        void *buffer;
+        MPI_Count size;
+        bsend_detach(c->bsend, &buffer, &size);
+        c->bsend = NULL;
+    }
+    return rc;
+}
+
+int impl_Comm_free(MPI_Comm *comm)
+{
+    struct comm *c;
+    int rc = freeable(comm, &c);
+    if (!rc)
+        rc = undress(c);
+    if (rc)
+        return rc;
+    comm_release(c);
+    *comm = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+/* Unlike free it waits for what is under way here, and for everyone else. */
+int impl_Comm_disconnect(MPI_Comm *comm)
+{
+    struct comm *c;
+    int rc = freeable(comm, &c);
+    if (!rc)
+        rc = undress(c);
+    if (rc)
+        return rc;
+    struct net_waiter w = {0};
+    while (c->obj.refs > 1)
+        net_wait_step(c->proc->net, &w);
+    rc = comm_quiesce(c);
+    if (rc)
+        return rc;
+    comm_release(c);
+    *comm = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,121 @@
+/* comm_create.c: the functions that make communicators, over src/obj/create.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "impl.h"
+#include "obj/create.h"
+#include "obj/errhandler.h"
+#include "obj/handle.h"
+
+/* NULL from below is MPI_COMM_NULL above. */
+static int give(int rc, struct comm *made, MPI_Comm *newcomm)
+{
+    if (!rc)
+        *newcomm = made ? comm_handle(made) : MPI_COMM_NULL;
+    return rc;
+}
+
+int impl_Comm_dup(struct comm *comm, MPI_Comm *newcomm)
+{
+    return impl_Comm_dup_with_info(comm, NULL, newcomm);
+}
+
+int impl_Comm_dup_with_info(struct comm *comm, struct info *info, MPI_Comm *newcomm)
+{
+    struct comm *made = NULL;
+    int rc = comm_dup(comm, info, &made);
+    return give(rc, made, newcomm);
+}
+
+int impl_Comm_idup(struct comm *comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+    return impl_Comm_idup_with_info(comm, NULL, newcomm, request);
+}
+
+int impl_Comm_idup_with_info(struct comm *comm, struct info *info, MPI_Comm *newcomm, MPI_Request *request)
+{
+    struct creation *c;
+    int rc = comm_dup_start(comm, info, &c);
+    if (rc)
+        return rc;
+    c->request.comm = comm_retain(comm);
+    *newcomm = c->made ? comm_handle(c->made) : MPI_COMM_NULL;
+    *request = request_handle(&c->request);
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_create(struct comm *comm, struct group *group, MPI_Comm *newcomm)
+{
+    struct comm *made = NULL;
+    int rc = comm_create(comm, group, &made);
+    return give(rc, made, newcomm);
+}
+
+int impl_Comm_create_group(struct comm *comm, struct group *group, int tag, MPI_Comm *newcomm)
+{
+    struct comm *made = NULL;
+    if (comm->remote)
+        return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(comm));
+    int rc = comm_create_group(comm, group, tag, &made);
+    return give(rc, made, newcomm);
+}
+
+int impl_Comm_create_from_group(struct group *group, const char *stringtag, struct info *info,
+                                struct errhandler *errhandler, MPI_Comm *newcomm)
+{
+    struct comm *made = NULL;
+    int rc = comm_create_from_group(the_proc, group, stringtag, info, errhandler, &made);
+    return give(rc, made, newcomm);
+}
+
+int impl_Comm_split(struct comm *comm, int color, int key, MPI_Comm *newcomm)
+{
+    struct comm *made = NULL;
+    int rc = comm_split(comm, color, key, &made);
+    return give(rc, made, newcomm);
+}
+
+int impl_Comm_split_type(struct comm *comm, int split_type, int key, struct info *info, MPI_Comm *newcomm)
+{
+    struct comm *made = NULL;
+    if (comm->remote)
+        return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(comm));
+    int rc = comm_split_type(comm, split_type, key, info, &made);
+    return give(rc, made, newcomm);
+}
+
+int impl_Intercomm_create(struct comm *local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
+                          int tag, MPI_Comm *newintercomm)
+{
+    struct comm *made = NULL;
+    if (local_comm->remote)
+        return err_set(MPI_ERR_COMM, "local_comm (%s) is an intercommunicator", comm_label(local_comm));
+    if (local_leader < 0 || local_leader >= local_comm->size)
+        return err_set(MPI_ERR_RANK, "local_leader is %d; the ranks of local_comm are 0 to %d", local_leader,
+                       local_comm->size - 1);
+    /* Only the leader's peer_comm means anything. */
+    struct comm *peer = local_comm->rank == local_leader ? comm_from(the_proc, peer_comm) : NULL;
+    int rc = intercomm_create(local_comm, local_leader, peer, remote_leader, tag, &made);
+    return give(rc, made, newintercomm);
+}
+
+int impl_Intercomm_create_from_groups(struct group *local_group, int local_leader, struct group *remote_group,
+                                      int remote_leader, const char *stringtag, struct info *info,
+                                      struct errhandler *errhandler, MPI_Comm *newintercomm)
+{
+    struct comm *made = NULL;
+    if (local_leader < 0 || local_leader >= local_group->size)
+        return err_set(MPI_ERR_RANK, "local_leader is %d; the ranks of local_group are 0 to %d", local_leader,
+                       local_group->size - 1);
+    int rc = intercomm_create_from_groups(the_proc, local_group, local_leader, remote_group, remote_leader,
+                                          stringtag, info, errhandler, &made);
+    return give(rc, made, newintercomm);
+}
+
+int impl_Intercomm_merge(struct comm *intercomm, int high, MPI_Comm *newintracomm)
+{
+    struct comm *made = NULL;
+    if (!intercomm->remote)
+        return err_set(MPI_ERR_COMM, "%s is not an intercommunicator", comm_label(intercomm));
+    int rc = intercomm_merge(intercomm, high != 0, &made);
+    return give(rc, made, newintracomm);
+}

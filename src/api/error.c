@@ -1,0 +1,46 @@
+/* error.c: error classes, codes and strings. They work at any time, also without MPI_Init.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/error.h"
+
+#include "impl.h"
+
+int impl_Error_class(int errorcode, int *errorclass)
+{
+    return error_class_of(errorcode, errorclass);
+}
+
+int impl_Error_string(int errorcode, char *string, int *resultlen)
+{
+    return error_text(errorcode, string, resultlen);
+}
+
+int impl_Add_error_class(int *errorclass)
+{
+    return error_add_class(errorclass);
+}
+
+int impl_Add_error_code(int errorclass, int *errorcode)
+{
+    return error_add_code(errorclass, errorcode);
+}
+
+int impl_Add_error_string(int errorcode, const char *string)
+{
+    return error_add_string(errorcode, string);
+}
+
+int impl_Remove_error_class(int errorclass)
+{
+    return error_remove_class(errorclass);
+}
+
+int impl_Remove_error_code(int errorcode)
+{
+    return error_remove_code(errorcode);
+}
+
+int impl_Remove_error_string(int errorcode)
+{
+    return error_remove_string(errorcode);
+}

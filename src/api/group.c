@@ -1,0 +1,116 @@
+/* group.c: the group functions: thin over src/obj, which does the work. An empty result is MPI_GROUP_EMPTY.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "impl.h"
+#include "obj/handle.h"
+#include "obj/session.h"
+
+/* Hands a new group to the user. `from` is what it was made of: the session is inherited. */
+static int give(int rc, struct group *made, const struct group *from, MPI_Group *newgroup)
+{
+    if (rc)
+        return rc;
+    if (made->size == 0) {
+        group_release(made);
+        made = the_proc->group_empty;
+    } else if (!made->session) {
+        made->session = from->session;
+    }
+    *newgroup = group_handle(made);
+    return MPI_SUCCESS;
+}
+
+int impl_Group_size(struct group *group, int *size)
+{
+    *size = group->size;
+    return MPI_SUCCESS;
+}
+
+int impl_Group_rank(struct group *group, int *rank)
+{
+    *rank = group->rank;
+    return MPI_SUCCESS;
+}
+
+int impl_Group_compare(struct group *group1, struct group *group2, int *result)
+{
+    return group_compare(group1, group2, result);
+}
+
+int impl_Group_translate_ranks(struct group *group1, int n, const int ranks1[], struct group *group2,
+                               int ranks2[])
+{
+    return n > 0 ? group_translate(group1, n, ranks1, group2, ranks2) : MPI_SUCCESS;
+}
+
+int impl_Group_union(struct group *group1, struct group *group2, MPI_Group *newgroup)
+{
+    struct group *made = NULL;
+    int rc = group_union(the_proc->rank, group1, group2, &made);
+    return give(rc, made, group1, newgroup);
+}
+
+int impl_Group_intersection(struct group *group1, struct group *group2, MPI_Group *newgroup)
+{
+    struct group *made = NULL;
+    int rc = group_intersection(the_proc->rank, group1, group2, &made);
+    return give(rc, made, group1, newgroup);
+}
+
+int impl_Group_difference(struct group *group1, struct group *group2, MPI_Group *newgroup)
+{
+    struct group *made = NULL;
+    int rc = group_difference(the_proc->rank, group1, group2, &made);
+    return give(rc, made, group1, newgroup);
+}
+
+int impl_Group_incl(struct group *group, int n, const int ranks[], MPI_Group *newgroup)
+{
+    struct group *made = NULL;
+    int rc = group_incl(the_proc->rank, group, n, ranks, &made);
+    return give(rc, made, group, newgroup);
+}
+
+int impl_Group_excl(struct group *group, int n, const int ranks[], MPI_Group *newgroup)
+{
+    struct group *made = NULL;
+    int rc = group_excl(the_proc->rank, group, n, ranks, &made);
+    return give(rc, made, group, newgroup);
+}
+
+int impl_Group_range_incl(struct group *group, int n, int ranges[][3], MPI_Group *newgroup)
+{
+    struct group *made = NULL;
+    int rc = group_range_incl(the_proc->rank, group, n, ranges, &made);
+    return give(rc, made, group, newgroup);
+}
+
+int impl_Group_range_excl(struct group *group, int n, int ranges[][3], MPI_Group *newgroup)
+{
+    struct group *made = NULL;
+    int rc = group_range_excl(the_proc->rank, group, n, ranges, &made);
+    return give(rc, made, group, newgroup);
+}
+
+int impl_Group_from_session_pset(struct session *session, const char *pset_name, MPI_Group *newgroup)
+{
+    struct group *made;
+    int rc = pset_group(session->proc, pset_name, &made);
+    if (rc)
+        return rc;
+    made->session = session;
+    *newgroup = group_handle(made);
+    return MPI_SUCCESS;
+}
+
+int impl_Group_free(MPI_Group *group)
+{
+    struct group *g = group_from(the_proc, *group);
+    if (!g)
+        return err_set(MPI_ERR_GROUP, "group is %s",
+                       *group == MPI_GROUP_NULL ? "MPI_GROUP_NULL, which cannot be freed" : "not a group");
+    if (!g->obj.predefined) /* operations give out MPI_GROUP_EMPTY as their result, and programs free that */
+        group_release(g);
+    *group = MPI_GROUP_NULL;
+    return MPI_SUCCESS;
+}

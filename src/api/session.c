@@ -1,0 +1,134 @@
+/* session.c: the session functions. A session is one more user of the process instance, which the first user
+ * opens and the last one closes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/init.h"
+#include "impl.h"
+#include "obj/errhandler.h"
+#include "obj/handle.h"
+#include "obj/info.h"
+#include "p2p/bsend.h"
+
+/* The info key thread_level; threads may do everything unless the program asks for less. */
+static int wanted_level(const struct info *info)
+{
+    static const struct {
+        const char *name;
+        int level;
+    } levels[] = {
+        {"MPI_THREAD_SINGLE", MPI_THREAD_SINGLE},
+        {"MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED},
+        {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
+        {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE},
+    };
+    const char *text = info ? info_get(info, "thread_level") : NULL;
+    for (size_t i = 0; text && i < COUNT_OF(levels); i++)
+        if (strcmp(text, levels[i].name) == 0)
+            return levels[i].level;
+    return MPI_THREAD_MULTIPLE;
+}
+
+/* Did the world model use the process beside us? Then all ranks are here, and leave together. */
+static void notice_world(struct proc *p)
+{
+    if (p->users > p->session_users)
+        p->world_used = true;
+}
+
+int impl_Session_init(struct info *info, struct errhandler *errhandler, MPI_Session *session)
+{
+    struct proc *p;
+    struct session *s;
+    int rc = api_instance_open(wanted_level(info), &p);
+    if (rc)
+        return rc;
+    proc_lock(p);
+    rc = session_open(p, info, errhandler ? errhandler : errhandler_initial, &s);
+    if (!rc && p->users == 1)
+        p->world_used = false;
+    if (!rc)
+        notice_world(p);
+    proc_unlock(p);
+    if (rc) {
+        api_instance_close();
+        return rc;
+    }
+    *session = session_handle(s);
+    return MPI_SUCCESS;
+}
+
+int impl_Session_finalize(MPI_Session *session)
+{
+    struct session *s = session_from(*session);
+    if (!s)
+        return err_set(MPI_ERR_SESSION, "session is %s",
+                       *session == MPI_SESSION_NULL ? "MPI_SESSION_NULL" : "not a session");
+    struct proc *p = s->proc;
+    proc_lock(p);
+    notice_world(p);
+    if (s->bsend) {
+        void *buffer;
+        MPI_Count size;
+        bsend_detach(s->bsend, &buffer, &size);
+    }
+    session_close(s);
+    proc_unlock(p);
+    *session = MPI_SESSION_NULL;
+    return api_instance_close();
+}
+
+int impl_Session_get_info(struct session *session, MPI_Info *info_used)
+{
+    struct info *copy;
+    int rc = info_copy(session->info, &copy);
+    if (!rc)
+        *info_used = info_handle(copy);
+    return rc;
+}
+
+int impl_Session_get_num_psets(struct session *session, struct info *info, int *npset_names)
+{
+    (void)info;
+    *npset_names = pset_count(session->proc);
+    return MPI_SUCCESS;
+}
+
+int impl_Session_get_nth_pset(struct session *session, struct info *info, int n, int *pset_len,
+                              char *pset_name_)
+{
+    (void)info;
+    const char *name = pset_name(session->proc, n);
+    if (!name)
+        return err_set(MPI_ERR_ARG, "n is %d; there are %d process sets", n, pset_count(session->proc));
+    if (*pset_len > 0)
+        snprintf(pset_name_, (size_t)*pset_len, "%s", name);
+    *pset_len = (int)strlen(name) + 1;
+    return MPI_SUCCESS;
+}
+
+int impl_Session_get_pset_info(struct session *session, const char *pset_name_, MPI_Info *info)
+{
+    struct group *g;
+    struct info *made;
+    char size[16];
+    int rc = pset_group(session->proc, pset_name_, &g);
+    if (rc)
+        return rc;
+    snprintf(size, sizeof(size), "%d", g->size);
+    group_release(g);
+    rc = info_create(&made);
+    if (rc)
+        return rc;
+    rc = info_set(made, "mpi_size", size);
+    if (rc) {
+        info_release(made);
+        return rc;
+    }
+    *info = info_handle(made);
+    return MPI_SUCCESS;
+}
