@@ -1,0 +1,78 @@
+/* machine.h: a machine that runs the schedules of all ranks on symbolic values. An error is a sentence; the
+ * first one stays.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TESTS_COLL_MACHINE_H
+#define FP_TESTS_COLL_MACHINE_H
+
+#include "coll/algorithm.h"
+
+#define RANKS_MAX 64
+
+/* An ordered expression: item `item` of the contributions of these ranks, combined from left to right. n = 0:
+ * nothing was ever written here. */
+struct value {
+    int32_t item;
+    uint8_t n;
+    uint8_t rank[RANKS_MAX + 3];
+};
+
+struct memory {
+    struct value *v;
+    int64_t items;
+    bool constant;
+};
+
+struct flight {
+    uint8_t buf;
+    bool incoming;
+    int64_t at, count;
+};
+
+struct message {
+    int64_t at, count;
+    uint8_t buf;
+    bool matched;
+};
+
+/* The messages from one process to another, in order; match number k is send k with receive k. */
+struct channel {
+    struct message *sends, *receives;
+    int nsends, nreceives, csends, creceives, matched;
+};
+
+struct process {
+    struct coll_shape shape;
+    struct sched sched;
+    struct memory mem[SCHED_BUFS];
+    uint32_t next;
+    int pending;
+    uint64_t heard[2]; /* barrier: whom we know to have arrived, by group */
+    struct flight *flights;
+    int nflights, cflights;
+    bool done;
+};
+
+/* Processes 0 .. size-1 are one group, the rest the other group of an intercommunicator. */
+struct machine {
+    int nprocs, size;
+    struct process *procs;
+    struct channel *channels;   /* [from * nprocs + to] */
+    int *dirty, ndirty, cdirty; /* channels that may have a match */
+    char error[512];
+};
+
+void machine_open(struct machine *m, int size, int remote_size);
+void machine_close(struct machine *m);
+
+/* Gives a process's buffer its size; values are empty. */
+void machine_buffer(struct machine *m, int proc, enum sched_buf buf, int64_t items, bool constant);
+void machine_set(struct machine *m, int proc, enum sched_buf buf, int64_t at, int rank, int64_t item);
+
+/* Runs everything; the temporary buffers are made from the schedules. false: see error. */
+bool machine_run(struct machine *m);
+
+void machine_fail(struct machine *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sched_print(const struct sched *s, int rank);
+
+#endif
