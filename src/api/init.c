@@ -23,6 +23,16 @@ enum world_state api_world_state(void)
     return atomic_load(&world);
 }
 
+/* A later user may need more than the first one asked for; until now at most one thread was inside. */
+static void raise_thread_level(struct proc *p, int thread_level)
+{
+    if (thread_level <= p->thread_level)
+        return;
+    p->thread_level = thread_level;
+    p->threaded = thread_level == MPI_THREAD_MULTIPLE;
+    p->net->lock = p->threaded ? &p->lock : NULL;
+}
+
 static int instance_open(int thread_level, struct proc **out)
 {
     if (!the_proc) {
@@ -32,6 +42,7 @@ static int instance_open(int thread_level, struct proc **out)
             return rc;
         the_proc = p;
     }
+    raise_thread_level(the_proc, thread_level);
     the_proc->users++;
     *out = the_proc;
     return MPI_SUCCESS;
@@ -79,6 +90,8 @@ static int world_open(const char *function, int thread_level, int *provided)
     int rc = api_instance_open(thread_level, &p);
     if (rc)
         return rc;
+    p->world_used = true;
+    p->main_thread = pthread_self();
     *provided = p->thread_level;
     atomic_store(&world, WORLD_RUNNING);
     return MPI_SUCCESS;
@@ -103,9 +116,12 @@ int impl_Finalize(void)
 {
     if (api_world_state() != WORLD_RUNNING)
         return api_outside("MPI_Finalize");
-    int rc = api_instance_close();
+    proc_lock(the_proc);
+    int rc = proc_end_world(the_proc);
+    proc_unlock(the_proc);
+    int rc_close = api_instance_close();
     atomic_store(&world, WORLD_DONE);
-    return rc;
+    return rc ? rc : rc_close;
 }
 
 int impl_Initialized(int *flag)
