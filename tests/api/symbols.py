@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # Compares what the library exports with functions.tsv: a weak MPI_X and a strong PMPI_X for every row, at the same
-# address, the four Fortran status variables, the `fishplate` tool's way in, and nothing else.
+# address, the four Fortran status variables, the `fishplate` tool's way in, and nothing else. Nor may the library call
+# MPI itself, where a profiling tool would see it.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -33,6 +34,13 @@ def soname(library):
     return next(line.split("[")[1].rstrip("]") for line in text.splitlines() if "SONAME" in line)
 
 
+def calls_of_its_own(library, names):
+    """Relocations against MPI_X: the library would call what a profiling tool has put in its place."""
+    text = subprocess.run(["readelf", "-rW", library], check=True, capture_output=True, text=True).stdout
+    words = set(text.split())
+    return sorted(symbol for name in names for symbol in (name, "P" + name) if symbol in words)
+
+
 def problems(names, symbols):
     for name in sorted(names):
         for symbol, letter in ((name, "W"), ("P" + name, "T")):
@@ -54,6 +62,7 @@ def main():
     found = list(problems(names, exported(library)))
     if soname(library) != "libmpi_abi.so.1":
         found.append(f"the SONAME is {soname(library)}")
+    found += [f"the library itself calls {symbol}" for symbol in calls_of_its_own(library, names)]
     print(f"{len(names)} functions compared, {len(found)} problems", *found, sep="\n")
     return 1 if found else 0
 
