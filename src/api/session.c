@@ -33,13 +33,6 @@ static int wanted_level(const struct info *info)
     return MPI_THREAD_MULTIPLE;
 }
 
-/* Did the world model use the process beside us? Then all ranks are here, and leave together. */
-static void notice_world(struct proc *p)
-{
-    if (p->users > p->session_users)
-        p->world_used = true;
-}
-
 int impl_Session_init(struct info *info, struct errhandler *errhandler, MPI_Session *session)
 {
     struct proc *p;
@@ -49,10 +42,6 @@ int impl_Session_init(struct info *info, struct errhandler *errhandler, MPI_Sess
         return rc;
     proc_lock(p);
     rc = session_open(p, info, errhandler ? errhandler : errhandler_initial, &s);
-    if (!rc && p->users == 1)
-        p->world_used = false;
-    if (!rc)
-        notice_world(p);
     proc_unlock(p);
     if (rc) {
         api_instance_close();
@@ -70,7 +59,6 @@ int impl_Session_finalize(MPI_Session *session)
                        *session == MPI_SESSION_NULL ? "MPI_SESSION_NULL" : "not a session");
     struct proc *p = s->proc;
     proc_lock(p);
-    notice_world(p);
     if (s->bsend) {
         void *buffer;
         MPI_Count size;

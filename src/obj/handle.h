@@ -1,5 +1,5 @@
-/* handle.h: from the user's handles to objects and back. Predefined communicators and groups belong to the process;
- * datatypes and operators resolve in src/dt.
+/* handle.h: from the user's handles to objects and back. Predefined communicators and groups belong to the
+ * process; datatypes and operators resolve in src/dt.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_HANDLE_H
@@ -40,6 +40,7 @@ static inline MPI_Group group_handle(const struct group *g)
     return g->handle ? (MPI_Group)(uintptr_t)g->handle : (MPI_Group)g;
 }
 
-/* info_from, errhandler_from and session_from are in their own headers (obj/info.h, obj/errhandler.h, obj/session.h). */
+/* info_from, errhandler_from and session_from are in their own headers (obj/info.h, obj/errhandler.h,
+ * obj/session.h). */
 
 #endif

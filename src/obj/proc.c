@@ -137,7 +137,6 @@ int proc_open(int thread_level, struct proc **out)
     biglock_init(&p->lock);
     list_init(&p->sessions);
     p->thread_level = thread_level;
-    p->world_used = true; /* a session that finds itself alone says otherwise */
     p->threaded = thread_level == MPI_THREAD_MULTIPLE;
     p->main_thread = pthread_self();
     int rc = layers_open(p);

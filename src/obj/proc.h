@@ -36,13 +36,12 @@ struct proc {
     bool context_busy;         /* an agreement holds the part of the mask that only one may use */
     int context_claims;        /* agreements that have claimed ids they may have to give back */
     struct attr_table *keyvals;
-    void (*comm_closing)(
-        struct comm *c);      /* set by coll: a communicator goes away, drop c->coll and the like */
+    /* Set by coll: a communicator goes away, drop c->coll and the like. */
+    void (*comm_closing)(struct comm *c);
     struct bsend_pool *bsend; /* process-wide attached buffer */
     struct list sessions;
-    int users;         /* world model + sessions that keep the instance open */
-    int session_users; /* sessions among them */
-    bool world_used;   /* the world model has been a user: all ranks of the job are here */
+    int users;       /* world model + sessions that keep the instance open */
+    bool world_used; /* the world model has been a user: all ranks are here, and leave together */
 };
 
 /* NULL before the first MPI_Init/MPI_Session_init and after the last finalize. */

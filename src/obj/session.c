@@ -43,7 +43,6 @@ int session_open(struct proc *p, const struct info *info, struct errhandler *err
     s->errhandler = errhandler_retain(errhandler);
     s->thread_level = p->thread_level;
     list_append(&p->sessions, &s->link);
-    p->session_users++;
     *out = s;
     return MPI_SUCCESS;
 }
@@ -51,7 +50,6 @@ int session_open(struct proc *p, const struct info *info, struct errhandler *err
 void session_close(struct session *s)
 {
     list_remove(&s->link);
-    s->proc->session_users--;
     errhandler_release(s->errhandler);
     info_release(s->info);
     s->obj.magic = MAGIC_FREED;
