@@ -94,17 +94,24 @@ FORCE_INLINE void move_index(char *mem, const int64_t *offset, uint64_t count, c
     }
 }
 
-/* Short blocks of unlike lengths are the fields of structures: words beat a call to memcpy. */
+/* Short blocks of unlike lengths are the fields of structures: two words that may overlap beat a call to
+ * memcpy. */
 FORCE_INLINE void move_field(char *mem, char *buf, size_t len, bool unpack)
 {
-    if (len == 4)
-        move(mem, buf, 4, unpack);
-    else if (len == 8)
-        move(mem, buf, 8, unpack);
-    else if (len == 16)
-        move(mem, buf, 16, unpack);
-    else
+    if (len > 16) {
         move(mem, buf, len, unpack);
+    } else if (len >= 8) {
+        move(mem, buf, 8, unpack);
+        move(mem + len - 8, buf + len - 8, 8, unpack);
+    } else if (len >= 4) {
+        move(mem, buf, 4, unpack);
+        move(mem + len - 4, buf + len - 4, 4, unpack);
+    } else {
+        if (len & 2)
+            move(mem + (len & 1), buf + (len & 1), 2, unpack);
+        if (len & 1)
+            move(mem, buf, 1, unpack);
+    }
 }
 
 FORCE_INLINE void move_blocks(char *mem, const struct dt_block *e, uint64_t count, char *buf, bool unpack)

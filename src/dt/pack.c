@@ -8,20 +8,32 @@
 
 #define WINDOW 8192
 
+/* One element needs no node around its layout. */
+static const struct dt_node *top_of(const struct dtype *t, MPI_Count count, struct dt_node *space,
+                                    int64_t *offset)
+{
+    if (count == 1) {
+        *offset = t->layout->offset;
+        return t->layout->node;
+    }
+    dt_layout_top(t, count, space, offset);
+    return space;
+}
+
 void dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out)
 {
-    struct dt_node top;
+    struct dt_node space;
     int64_t offset;
-    dt_layout_top(t, count, &top, &offset);
-    dt_node_pack(&top, ptr_add(buffer, offset), 0, top.size, out);
+    const struct dt_node *top = top_of(t, count, &space, &offset);
+    dt_node_pack(top, ptr_add(buffer, offset), 0, top->size, out);
 }
 
 void dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len)
 {
-    struct dt_node top;
+    struct dt_node space;
     int64_t offset;
-    dt_layout_top(t, count, &top, &offset);
-    dt_node_unpack(&top, ptr_add(buffer, offset), 0, MIN(len, top.size), in);
+    const struct dt_node *top = top_of(t, count, &space, &offset);
+    dt_node_unpack(top, ptr_add(buffer, offset), 0, MIN(len, top->size), in);
 }
 
 int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,

@@ -1,0 +1,141 @@
+/* external32: known bytes for known values, narrowing, and the way back.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <complex.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+#include "dt/build.h"
+#include "dt/external.h"
+#include "dt/kind.h"
+#include "model.h"
+
+static void check_bytes(MPI_Datatype handle, const void *value, const char *bytes, size_t n)
+{
+    struct dtype *t = dtype_from(handle);
+    char out[64], back[64];
+    memset(out, 0x55, sizeof(out));
+    memset(back, 0, sizeof(back));
+    EXPECT_EQ(dt_external_size(t, 1), n);
+    EXPECT_EQ(dt_external_pack(t, 1, value, out), 0);
+    if (memcmp(out, bytes, n) != 0) {
+        printf("%s:", t->name);
+        for (size_t i = 0; i < n; i++)
+            printf(" %02x", (unsigned char)out[i]);
+        printf("\n");
+        EXPECT(!"the bytes are as expected");
+    }
+    EXPECT_EQ(out[n], 0x55);
+    EXPECT_EQ(dt_external_unpack(t, 1, back, out), 0);
+    if (handle != MPI_LONG_DOUBLE)
+        EXPECT(memcmp(back, value, (size_t)t->size) == 0);
+    else
+        EXPECT(*(const long double *)value == *(long double *)(void *)back);
+}
+
+#define BYTES(type, value, ...) \
+    check_bytes(type, &(value), (const char[]){__VA_ARGS__}, sizeof((const char[]){__VA_ARGS__}))
+
+static void known_bytes(void)
+{
+    int i = 0x01020304, minus = -2;
+    short s = 0x0102;
+    long l = -3;
+    unsigned long ul = 0xfffffffeu;
+    long long ll = 0x0102030405060708;
+    float f = 1.5f;
+    double d = -2.0;
+    _Alignas(16) long double ld = 1.5L;
+    float complex fc = 1.0f + 2.0f * I;
+    _Bool yes = 1;
+    wchar_t w = 0x263a;
+    char c = 'A';
+    BYTES(MPI_INT, i, 1, 2, 3, 4);
+    BYTES(MPI_INT, minus, -1, -1, -1, -2);
+    BYTES(MPI_SHORT, s, 1, 2);
+    BYTES(MPI_LONG, l, -1, -1, -1, -3);
+    BYTES(MPI_UNSIGNED_LONG, ul, -1, -1, -1, -2);
+    BYTES(MPI_LONG_LONG, ll, 1, 2, 3, 4, 5, 6, 7, 8);
+    BYTES(MPI_INT64_T, ll, 1, 2, 3, 4, 5, 6, 7, 8);
+    BYTES(MPI_AINT, ll, 1, 2, 3, 4, 5, 6, 7, 8);
+    BYTES(MPI_FLOAT, f, 0x3f, (char)0xc0, 0, 0);
+    BYTES(MPI_DOUBLE, d, (char)0xc0, 0, 0, 0, 0, 0, 0, 0);
+    BYTES(MPI_LONG_DOUBLE, ld, 0x3f, (char)0xff, (char)0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    BYTES(MPI_C_FLOAT_COMPLEX, fc, 0x3f, (char)0x80, 0, 0, 0x40, 0, 0, 0);
+    BYTES(MPI_C_BOOL, yes, 1);
+    BYTES(MPI_WCHAR, w, 0x26, 0x3a);
+    BYTES(MPI_CHAR, c, 'A');
+    BYTES(MPI_BYTE, c, 'A');
+}
+
+static void what_does_not_fit_is_an_error(void)
+{
+    long big = 1L << 40, least = -(1L << 31);
+    unsigned long ubig = 1UL << 32;
+    char out[16];
+    EXPECT_EQ(dt_external_pack(dtype_from(MPI_LONG), 1, &big, out), MPI_ERR_CONVERSION);
+    EXPECT_EQ(dt_external_pack(dtype_from(MPI_LONG), 1, &least, out), 0);
+    EXPECT_EQ(dt_external_pack(dtype_from(MPI_UNSIGNED_LONG), 1, &ubig, out), MPI_ERR_CONVERSION);
+}
+
+static void sizes_by_the_standard(void)
+{
+    static const struct {
+        MPI_Datatype type;
+        int size;
+    } sizes[] = {{MPI_PACKED, 1},           {MPI_WCHAR, 2},
+                 {MPI_UNSIGNED_SHORT, 2},   {MPI_UNSIGNED, 4},
+                 {MPI_UNSIGNED_LONG, 4},    {MPI_UNSIGNED_LONG_LONG, 8},
+                 {MPI_LONG_DOUBLE, 16},     {MPI_C_LONG_DOUBLE_COMPLEX, 32},
+                 {MPI_CHARACTER, 1},        {MPI_LOGICAL, 4},
+                 {MPI_INTEGER, 4},          {MPI_REAL, 4},
+                 {MPI_DOUBLE_PRECISION, 8}, {MPI_COMPLEX, 8},
+                 {MPI_DOUBLE_COMPLEX, 16},  {MPI_COUNT, 8},
+                 {MPI_OFFSET, 8},           {MPI_CXX_BOOL, 1},
+                 {MPI_LONG_INT, 8},         {MPI_DOUBLE_INT, 12},
+                 {MPI_LONG_DOUBLE_INT, 20}, {MPI_SHORT_INT, 6}};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++)
+        EXPECT_EQ(dt_external_size(dtype_from(sizes[i].type), 3), 3 * sizes[i].size);
+}
+
+/* A structure with a vector inside, there and back. */
+static void derived_types(void)
+{
+    struct item {
+        double d[4];
+        long l;
+        short s[2];
+    } in[5], back[5];
+    struct dtype *v, *t, *r;
+    dtype_vector(2, 1, 2, dtype_from(MPI_DOUBLE), false, &v);
+    int n[3] = {1, 1, 2};
+    MPI_Aint at[3] = {0, offsetof(struct item, l), offsetof(struct item, s)};
+    MPI_Datatype types[3] = {dtype_handle(v), MPI_LONG, MPI_SHORT};
+    dtype_struct(3, ivec_int(n), ivec_wide(at), types, &t);
+    dtype_resized(t, 0, sizeof(struct item), false, &r);
+    EXPECT_EQ(dt_external_size(r, 5), 5 * (16 + 4 + 4));
+    memset(in, 0, sizeof(in));
+    memset(back, 0, sizeof(back));
+    for (int i = 0; i < 5; i++)
+        in[i] = (struct item){{i, 0, i + 0.5, 0}, -i, {(short)i, (short)-i}};
+    char out[5 * 24];
+    EXPECT_EQ(dt_external_pack(r, 5, in, out), 0);
+    EXPECT_EQ((unsigned char)out[24 + 16 + 3], 0xff);
+    EXPECT_EQ(dt_external_unpack(r, 5, back, out), 0);
+    for (int i = 0; i < 5; i++)
+        EXPECT(back[i].d[2] == i + 0.5 && back[i].l == -i && back[i].s[1] == -i);
+    dtype_release(v);
+    dtype_release(t);
+    dtype_release(r);
+}
+
+int main(void)
+{
+    TEST_RUN(known_bytes);
+    TEST_RUN(what_does_not_fit_is_an_error);
+    TEST_RUN(sizes_by_the_standard);
+    TEST_RUN(derived_types);
+    return test_result();
+}
