@@ -110,14 +110,28 @@ void link_close(struct link *k)
         loop_close(k->loop, &k->w);
 }
 
-void link_send(struct link *k, enum frame type, uint32_t rank, const void *data, size_t len)
+void link_frame(struct buf *out, enum frame type, uint32_t rank, const void *data, size_t len)
 {
     uint32_t head[3] = {htonl((uint32_t)len), htonl(type), htonl(rank)};
+    buf_add(out, head, sizeof head);
+    buf_add(out, data, len);
+}
+
+void link_send(struct link *k, enum frame type, uint32_t rank, const void *data, size_t len)
+{
     if (k->w.fd < 0)
         return;
-    buf_add(&k->out, head, sizeof head);
-    buf_add(&k->out, data, len);
+    link_frame(&k->out, type, rank, data, len);
     flush(k);
+}
+
+void link_send_frames(struct link *k, struct buf *frames)
+{
+    if (buf_size(frames) > 0 && k->w.fd >= 0) {
+        buf_add(&k->out, buf_head(frames), buf_size(frames));
+        flush(k);
+    }
+    buf_free(frames);
 }
 
 void link_send_u32(struct link *k, enum frame type, uint32_t rank, uint32_t value)

@@ -48,6 +48,10 @@ void link_close(struct link *k);
 void link_send(struct link *k, enum frame type, uint32_t rank, const void *data, size_t len);
 void link_send_u32(struct link *k, enum frame type, uint32_t rank, uint32_t value);
 
+/* The same frame into a buffer, for a link that is not there yet. */
+void link_frame(struct buf *out, enum frame type, uint32_t rank, const void *data, size_t len);
+void link_send_frames(struct link *k, struct buf *frames);
+
 /* The first four bytes of a frame as a number; false when there are fewer. */
 bool link_u32(const char *data, size_t len, uint32_t *out);
 

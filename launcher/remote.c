@@ -34,6 +34,7 @@ struct remote_host {
     struct plan *plan;
     struct link *link; /* NULL until the agent has called */
     pid_t shell;
+    struct buf early; /* input that came before the agent had called */
 };
 
 /* A connection that has not said who it is. */
@@ -67,6 +68,8 @@ static void ask_input(void *impl, uint32_t rank, const char *data, size_t len)
     struct remote_host *h = impl;
     if (h->link)
         link_send(h->link, FRAME_INPUT, rank, data, len);
+    else
+        link_frame(&h->early, FRAME_INPUT, rank, data, len);
 }
 
 static void ask_signal(void *impl, int sig)
@@ -191,6 +194,7 @@ static void greet(struct caller *c, const char *data, size_t len)
     plan_encode(h->plan, &plan);
     link_send(&c->link, FRAME_PLAN, 0, buf_head(&plan), buf_size(&plan));
     buf_free(&plan);
+    link_send_frames(&c->link, &h->early);
 }
 
 static void on_frame(void *ctx, enum frame type, uint32_t rank, const char *data, size_t len)

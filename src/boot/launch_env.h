@@ -18,8 +18,8 @@
 #define ENV_WORLD_SIZE "FISHPLATE_WORLD_SIZE"
 #define ENV_LOCAL_RANK "FISHPLATE_LOCAL_RANK"
 #define ENV_LOCAL_SIZE "FISHPLATE_LOCAL_SIZE"
-#define ENV_UNIVERSE   "FISHPLATE_UNIVERSE_SIZE"
-#define ENV_APPNUM     "FISHPLATE_APPNUM"
+#define ENV_UNIVERSE   "PMI_UNIVERSE_SIZE"
+#define ENV_APPNUM     "PMI_APPNUM"
 #define ENV_NODE_FD    "FISHPLATE_NODE_FD"
 #define ENV_NODE_MAP   "FISHPLATE_NODE_MAP" /* nodemap.h; absent when longer than NODE_MAP_ENV_MAX */
 #define ENV_HOST       "FISHPLATE_HOST"     /* the host's name as the user wrote it for mpiexec */

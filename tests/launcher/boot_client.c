@@ -1,0 +1,142 @@
+/*
+ * A rank that needs no MPI library: it speaks to its launcher through src/boot, as the library will. The
+ * first argument says what to do; it prints one line when all is well, and a sentence when not.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/tunable.h"
+#include "boot/boot.h"
+
+static struct boot *b;
+
+static void must(int rc, const char *what)
+{
+    if (rc == 0)
+        return;
+    fprintf(stderr, "rank %u: %s failed: %s\n", b ? b->rank : 0, what, err_detail(rc));
+    if (b)
+        boot_abort(b, 9, err_detail(rc));
+    exit(9);
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "rank %u: %s\n", b->rank, what);
+    exit(8);
+}
+
+static unsigned char pattern(uint32_t rank, size_t i)
+{
+    return (unsigned char)(rank * 7 + i * 13 + i / 251);
+}
+
+/* Values of awkward lengths, so that pieces and padding are all met. */
+static void do_exchange(void)
+{
+    static const size_t lengths[] = {0, 1, 2, 3, 674, 675, 676, 5000};
+    unsigned char data[5000];
+    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        char key[32];
+        snprintf(key, sizeof key, "len%zu", lengths[k]);
+        for (size_t i = 0; i < lengths[k]; i++)
+            data[i] = pattern(b->rank, i);
+        must(boot_put(b, key, data, lengths[k]), "put");
+    }
+    if (b->rank == 0)
+        must(boot_put_shared(b, "common", "shared value", 12), "put_shared");
+    must(boot_fence(b), "fence");
+    for (uint32_t r = 0; r < b->size; r++)
+        for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+            char key[32];
+            unsigned char *got;
+            size_t len;
+            snprintf(key, sizeof key, "len%zu", lengths[k]);
+            must(boot_get(b, r, key, (void **)&got, &len), "get");
+            if (len != lengths[k])
+                fail("a value came back with another length");
+            for (size_t i = 0; i < len; i++)
+                if (got[i] != pattern(r, i))
+                    fail("a value came back damaged");
+            free(got);
+        }
+    char *text;
+    size_t len;
+    must(boot_get(b, BOOT_ANY, "common", (void **)&text, &len), "get of the shared value");
+    if (len != 12 || strcmp(text, "shared value") != 0)
+        fail("the shared value came back damaged");
+    free(text);
+    if (boot_get(b, 0, "nobody", (void **)&text, &len) == 0)
+        fail("a key that nobody put was found");
+    for (int i = 0; i < 20; i++)
+        must(boot_fence(b), "repeated fence");
+}
+
+/* All ranks of a node, and nobody else, add to the same word of the node's segment. */
+static void do_segment(void)
+{
+    if (b->node_fd < 0)
+        fail("there is no node segment");
+    if (ftruncate(b->node_fd, 4096) != 0)
+        fail("the node segment cannot be sized");
+    unsigned *word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, b->node_fd, 0);
+    if (word == MAP_FAILED)
+        fail("the node segment cannot be mapped");
+    __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+    must(boot_fence(b), "fence");
+    if (*word != b->nlocal)
+        fail("the node segment was not shared by exactly the ranks of the node");
+}
+
+static void print_place(void)
+{
+    printf("rank %u of %u node %u of %u local %u of %u vnode %d appnum %d host %s launcher %s\n", b->rank,
+           b->size, b->node, b->nnodes, b->local_rank, b->nlocal, b->vnode, b->appnum, b->host, b->launcher);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "place";
+    tunables_load();
+    if (strcmp(what, "absent") == 0 && atoi(getenv("PMI_RANK")) == atoi(argv[2])) {
+        pause(); /* never arrives */
+        return 0;
+    }
+    if (strcmp(what, "leaves") == 0 && atoi(getenv("PMI_RANK")) == atoi(argv[2]))
+        return 0;
+    must(boot_open(&b), "open");
+    uint32_t who = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
+    if (strcmp(what, "place") == 0)
+        print_place();
+    else if (strcmp(what, "exchange") == 0)
+        do_exchange();
+    else if (strcmp(what, "segment") == 0)
+        do_segment();
+    else if (strcmp(what, "absent") == 0 || strcmp(what, "leaves") == 0 || strcmp(what, "fence") == 0)
+        must(boot_fence(b), "fence");
+    else if (strcmp(what, "abort") == 0 && b->rank == who)
+        boot_abort(b, atoi(argv[3]), argc > 4 ? argv[4] : NULL);
+    else if (strcmp(what, "exit") == 0 && b->rank == who)
+        exit(atoi(argv[3])); /* before finalize */
+    else if (strcmp(what, "crash") == 0 && b->rank == who)
+        raise(SIGSEGV);
+    if (strcmp(what, "abort") == 0 || strcmp(what, "exit") == 0 || strcmp(what, "crash") == 0)
+        pause(); /* the others wait for the end */
+    must(boot_finalize(b), "finalize");
+    uint32_t rank = b->rank;
+    boot_close(b);
+    if (strcmp(what, "late") == 0)
+        return rank == who ? atoi(argv[3]) : 0;
+    if (strcmp(what, "exchange") == 0 || strcmp(what, "segment") == 0)
+        printf("%s ok\n", what);
+    return 0;
+}
