@@ -137,7 +137,8 @@ int net_progress(struct net *net)
 {
     int events = 0;
     for (int i = 0; i < net->ntransports; i++)
-        events += net->transports[i]->ops->poll(net->transports[i]);
+        if (!net->transports[i]->idle)
+            events += net->transports[i]->ops->poll(net->transports[i]);
     if (unlikely(!list_empty(&net->stalled)))
         list_foreach_safe(pos, after, &net->stalled) events +=
             peer_resume(list_entry(pos, struct peer, stalled_link));

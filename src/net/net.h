@@ -80,6 +80,7 @@ struct net_waiter {
     bool (*ready)(void *arg);
     void *arg;
     unsigned idle;  /* consecutive steps without an event */
+    unsigned look;  /* when to look at the clock next */
     uint64_t since; /* when spinning began, 0 until it is asked */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);

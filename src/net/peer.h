@@ -32,6 +32,14 @@ struct peer {
     uint64_t eager_max; /* protocol limit, filled by p2p when the peer connects */
 };
 
+/* Sends a frame now, past whatever is queued: for what comes from the queue. */
+static inline int peer_send_now(struct peer *peer, const struct frame_header *header, const void *payload,
+                                size_t len)
+{
+    return peer->ops->send(peer, frame_head(header->kind, header->flags, header->aux, header->context),
+                           frame_from(header->source, header->tag), header->word, payload, len);
+}
+
 /* Sends a frame if nothing is queued before it; otherwise, or when the transport is out of resources,
  * ERR_AGAIN. */
 static inline int peer_send(struct peer *peer, const struct frame_header *header, const void *payload,
@@ -39,7 +47,7 @@ static inline int peer_send(struct peer *peer, const struct frame_header *header
 {
     if (unlikely(!list_empty(&peer->pending)))
         return ERR_AGAIN;
-    return peer->ops->send(peer, header, payload, len);
+    return peer_send_now(peer, header, payload, len);
 }
 
 /* Queues work behind whatever waits for this peer; net_progress resumes it in order. */

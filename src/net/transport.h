@@ -28,6 +28,25 @@ struct frame_header {
     uint64_t word; /* length of the message, or a cookie */
 };
 _Static_assert(sizeof(struct frame_header) == 24, "a header and 32 bytes of payload fill one cache line");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "frame_head and frame_from build the header in registers");
+
+/* The header as three words in registers: a sender that builds it in memory pays for reading it back at
+ * another width (failed store forwarding), which is a good part of the cost of a small message. */
+static inline uint64_t frame_head(uint8_t kind, uint8_t flags, uint16_t aux, uint32_t context)
+{
+    return kind | (uint64_t)flags << 8 | (uint64_t)aux << 16 | (uint64_t)context << 32;
+}
+static inline uint64_t frame_from(int32_t source, int32_t tag)
+{
+    return (uint32_t)source | (uint64_t)(uint32_t)tag << 32;
+}
+static inline void frame_write(struct frame_header *h, uint64_t head, uint64_t from, uint64_t word)
+{
+    __builtin_memcpy(h, &head, 8);
+    __builtin_memcpy((char *)h + 8, &from, 8);
+    h->word = word;
+}
 
 /* One put or get in flight, embedded in the caller's own object. `done` runs exactly once, possibly before
  * the call that started the transfer returns. */
@@ -57,6 +76,7 @@ struct transport_caps {
 struct transport {
     const struct transport_ops *ops;
     struct net *net;
+    bool idle; /* nothing can arrive until this process sends something: poll may be left out */
 };
 
 struct transport_ops {
@@ -76,8 +96,10 @@ struct transport_ops {
     int (*connect)(struct transport *t, struct peer *peer);
     void (*disconnect)(struct transport *t, struct peer *peer);
 
-    /* Sends one frame: 0 (the payload has been copied or sent) or ERR_AGAIN (nothing happened). */
-    int (*send)(struct peer *peer, const struct frame_header *header, const void *payload, size_t len);
+    /* Sends one frame: 0 (the payload has been copied or sent) or ERR_AGAIN (nothing happened). The first
+     * three words are the header (frame_head, frame_from, word). */
+    int (*send)(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                size_t len);
 
     /* The same in two steps, for payload that is produced in place (packing): reserve gives at least len
      * writable bytes, commit sends them. Nothing may happen on the peer between the two. */

@@ -63,6 +63,12 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
     atomic_fetch_sub_explicit(&bell->sleepers, 1, memory_order_relaxed);
 }
 
+static inline void net_waiter_restart(struct net_waiter *w)
+{
+    w->idle = w->look = 0;
+    w->since = 0;
+}
+
 static void idle_shared(struct net *net, struct net_waiter *w)
 {
     if (w->idle <= (unsigned)yields.value) {
@@ -79,8 +85,9 @@ static void idle_shared(struct net *net, struct net_waiter *w)
 static void idle_alone(struct net *net, struct net_waiter *w)
 {
     cpu_relax();
-    if (w->idle % POLLS_PER_LOOK != 0)
+    if (w->idle < w->look)
         return;
+    w->look = w->idle + POLLS_PER_LOOK;
     if (net->lock)
         biglock_share(net->lock);
     uint64_t now = clock_ns();
@@ -93,8 +100,7 @@ static void idle_alone(struct net *net, struct net_waiter *w)
 void net_wait_step(struct net *net, struct net_waiter *w)
 {
     if (net_progress(net) > 0) {
-        w->idle = 0;
-        w->since = 0;
+        net_waiter_restart(w);
         if (unlikely(net->lock != NULL))
             biglock_share(net->lock);
         return;
@@ -106,9 +112,25 @@ void net_wait_step(struct net *net, struct net_waiter *w)
         idle_alone(net, w);
 }
 
+/* The common wait: for one message, on the first transport. It is polled in a loop of its own, so that the
+ * flag is seen at once; everything else gets its turn between bursts. */
 void net_wait(struct net *net, const _Atomic int *flag)
 {
     struct net_waiter w = {0};
-    while (atomic_load_explicit(flag, memory_order_acquire) == 0)
+    struct transport *t = net->transports[0];
+    int (*poll)(struct transport *) = t->ops->poll;
+    int burst = net->oversubscribed || net->lock ? 0 : POLLS_PER_LOOK;
+    for (;;) {
+        for (int i = 0; i < burst; i++) {
+            if (poll(t) > 0)
+                net_waiter_restart(&w);
+            if (atomic_load_explicit(flag, memory_order_acquire) != 0)
+                return;
+            cpu_relax();
+        }
+        if (atomic_load_explicit(flag, memory_order_acquire) != 0)
+            return;
+        w.idle += (unsigned)burst;
         net_wait_step(net, &w);
+    }
 }

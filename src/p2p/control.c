@@ -18,7 +18,7 @@ struct control {
 static int control_resume(struct net_pending *item)
 {
     struct control *c = container_of(item, struct control, pending);
-    int rc = c->to->ops->send(c->to, &c->header, c->payload, c->len);
+    int rc = peer_send_now(c->to, &c->header, c->payload, c->len);
     if (rc == ERR_AGAIN)
         return rc;
     pool_put(&c->p2p->controls, c);

@@ -77,7 +77,7 @@ static void grow(struct match_table *t)
         grow_way(t, way, old, fresh[way]);
 }
 
-void posted_add(struct match_table *t, struct match_entry *e)
+void posted_hang(struct match_table *t, struct match_entry *e)
 {
     if (unlikely(t->count >= t->nbuckets * LOAD_MAX))
         grow(t);
@@ -85,16 +85,14 @@ void posted_add(struct match_table *t, struct match_entry *e)
     hang(t, e, way);
     t->ways[way]++;
     t->count++;
-    e->posted = true;
 }
 
-void posted_remove(struct match_table *t, struct match_entry *e)
+void posted_unhang(struct match_table *t, struct match_entry *e)
 {
     int way = match_way(e->env);
     list_remove(&e->link[way]);
     t->ways[way]--;
     t->count--;
-    e->posted = false;
 }
 
 struct match_entry *posted_find_wild(struct match_table *t, struct envelope env)

@@ -30,7 +30,8 @@ struct match_table {
     uint32_t nbuckets;         /* of each, a power of two */
     uint32_t count;            /* entries */
     uint32_t ways[MATCH_WAYS]; /* posted receives of each kind */
-    bool wild;                 /* unexpected: entries hang under the wildcard keys too */
+    struct match_entry *lone; /* posted: the only receive there is, kept out of the tables: the common case */
+    bool wild;                /* unexpected: entries hang under the wildcard keys too */
 };
 
 int match_open(struct match_table *t);
@@ -44,7 +45,7 @@ static inline int match_way(struct envelope env)
 
 static inline uint32_t match_hash(struct envelope env)
 {
-    uint64_t h = ((uint64_t)env.context << 32 | (uint32_t)env.tag) * 0x9e3779b97f4a7c15u;
+    uint64_t h = (env.context << 32 | (uint32_t)env.tag) * 0x9e3779b97f4a7c15u;
     h = (h ^ h >> 32) + (uint64_t)(uint32_t)env.source * 0xc2b2ae3d27d4eb4fu;
     return (uint32_t)(h >> 32);
 }
@@ -65,9 +66,38 @@ static inline struct envelope envelope_as(struct envelope env, int way)
 }
 
 /* Posted receives. */
-void posted_add(struct match_table *t, struct match_entry *e);
-void posted_remove(struct match_table *t, struct match_entry *e);
+void posted_hang(struct match_table *t, struct match_entry *e);
+void posted_unhang(struct match_table *t, struct match_entry *e);
 struct match_entry *posted_find_wild(struct match_table *t, struct envelope env);
+
+static inline void posted_add(struct match_table *t, struct match_entry *e)
+{
+    e->posted = true;
+    if (likely(t->count == 0 && !t->lone)) {
+        t->lone = e;
+        return;
+    }
+    if (t->lone)
+        posted_hang(t, t->lone);
+    t->lone = NULL;
+    posted_hang(t, e);
+}
+
+static inline void posted_remove(struct match_table *t, struct match_entry *e)
+{
+    e->posted = false;
+    if (likely(t->lone == e))
+        t->lone = NULL;
+    else
+        posted_unhang(t, e);
+}
+
+static inline bool envelope_takes(struct envelope receive, struct envelope message)
+{
+    return receive.context == message.context &&
+           (receive.source == message.source || receive.source == MPI_ANY_SOURCE) &&
+           (receive.tag == message.tag || receive.tag == MPI_ANY_TAG);
+}
 
 static inline struct match_entry *match_first(struct match_table *t, struct envelope key, int way)
 {
@@ -84,6 +114,8 @@ static inline struct match_entry *match_first(struct match_table *t, struct enve
 /* The oldest posted receive that takes this message, or NULL. Not removed. */
 static inline struct match_entry *posted_find(struct match_table *t, struct envelope env)
 {
+    if (likely(t->lone != NULL))
+        return likely(envelope_takes(t->lone->env, env)) ? t->lone : NULL;
     if (likely(t->ways[MATCH_EXACT] == t->count))
         return t->count ? match_first(t, env, 0) : NULL;
     return posted_find_wild(t, env);

@@ -16,7 +16,7 @@ static int rts_send(struct p2p_request *r)
         rts.key = r->key;
         rts.reachable = 1;
     }
-    return r->peer->ops->send(r->peer, &r->header, &rts, sizeof(rts));
+    return peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
 }
 
 static int rts_resume(struct net_pending *item)

@@ -35,7 +35,7 @@ static int pieces_send(struct p2p_request *r)
     while (r->moved < r->expected) {
         size_t len = (size_t)MIN(r->expected - r->moved, to->caps.frame_max);
         if (r->block) {
-            int rc = to->ops->send(to, &r->header, r->buf + r->moved, len);
+            int rc = peer_send_now(to, &r->header, r->buf + r->moved, len);
             if (rc != 0)
                 return rc;
         } else {

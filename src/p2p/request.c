@@ -19,6 +19,7 @@ void request_setup(struct request *r, struct p2p *p, const struct request_ops *o
     r->active = true;
     r->freed = false;
     r->cancelled = false;
+    r->watched = p->net->lock != NULL;
     r->source = MPI_ANY_SOURCE;
     r->tag = MPI_ANY_TAG;
     r->bytes = 0;
@@ -37,9 +38,8 @@ struct p2p_request *p2p_request_new(struct p2p *p, const struct request_ops *ops
     return r;
 }
 
-void request_complete(struct request *r, int error)
+void request_complete_watched(struct request *r)
 {
-    r->error = error;
     void (*on_complete)(struct request *) = r->on_complete;
     bool freed = r->freed;
     struct net *net = r->p2p->net;

@@ -36,6 +36,7 @@ struct request {
     bool active; /* persistent: started and not yet waited for. Others: always true */
     bool freed;  /* the user called MPI_Request_free; goes away at completion */
     bool cancelled;
+    bool watched; /* the process is threaded: somebody may sleep for it */
     /* Status of a receive; a send keeps it empty. */
     int source, tag;
     MPI_Count bytes;
@@ -43,9 +44,19 @@ struct request {
     void *user;                             /* theirs */
 };
 
+/* The rest of request_complete, for requests that somebody watches. */
+void request_complete_watched(struct request *r);
+
 /* Marks complete, runs on_complete, wakes waiting threads, and releases when the user has freed it already.
  */
-void request_complete(struct request *r, int error);
+static inline void request_complete(struct request *r, int error)
+{
+    r->error = error;
+    if (likely(!r->watched && !r->freed && !r->on_complete))
+        atomic_store_explicit(&r->complete, 1, memory_order_release);
+    else
+        request_complete_watched(r);
+}
 
 /* Prepares a request of any kind: active, not complete, empty status. */
 void request_setup(struct request *r, struct p2p *p, const struct request_ops *ops);

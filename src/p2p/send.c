@@ -9,8 +9,11 @@ static COUNTER(eager_queued, "p2p_eager_queued", "Eager messages that had to wai
 
 static struct frame_header eager_header(struct envelope env, uint64_t length)
 {
-    return (struct frame_header){
-        .kind = FRAME_EAGER, .context = env.context, .source = env.source, .tag = env.tag, .word = length};
+    return (struct frame_header){.kind = FRAME_EAGER,
+                                 .context = (uint32_t)env.context,
+                                 .source = env.source,
+                                 .tag = env.tag,
+                                 .word = length};
 }
 
 /* One frame with the whole message: straight from memory, or packed into the transport's own buffer. */
@@ -18,7 +21,7 @@ int send_frame(struct p2p_request *r)
 {
     struct peer *to = r->peer;
     if (r->block)
-        return to->ops->send(to, &r->header, r->buf, r->length);
+        return peer_send_now(to, &r->header, r->buf, r->length);
     void *room;
     int rc = to->ops->reserve(to, r->length, &room);
     if (rc != 0)
@@ -84,8 +87,10 @@ static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type
     MPI_Aint offset;
     if (unlikely(length > to->eager_max || !dt_is_block(type, count, &offset)))
         return ERR_AGAIN;
-    struct frame_header header = eager_header(env, length);
-    int rc = peer_send(to, &header, ptr_add(buf, offset), length);
+    if (unlikely(!list_empty(&to->pending)))
+        return ERR_AGAIN;
+    int rc = to->ops->send(to, frame_head(FRAME_EAGER, 0, 0, (uint32_t)env.context),
+                           frame_from(env.source, env.tag), length, ptr_add(buf, offset), length);
     if (likely(rc == 0))
         counter_add(&eager_sent, 1);
     return rc;
@@ -119,14 +124,11 @@ int p2p_isend(struct p2p *p, const void *buf, MPI_Count count, struct dtype *typ
     return 0;
 }
 
-int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
-             struct envelope env, enum send_mode mode)
+/* Out of line, so that the eager send has no stack frame for a request it does not need. */
+static __attribute__((noinline)) int send_slowly(struct p2p *p, const void *buf, MPI_Count count,
+                                                 struct dtype *type, struct peer *to, struct envelope env,
+                                                 enum send_mode mode)
 {
-    if (likely(mode != SEND_SYNCHRONOUS)) {
-        int rc = try_eager(buf, count, type, to, env);
-        if (likely(rc != ERR_AGAIN))
-            return rc;
-    }
     struct p2p_request r;
     request_setup(&r.base, p, &send_ops);
     r.cookie = 0;
@@ -135,4 +137,15 @@ int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type
     send_setup(&r, buf, count, type, to, env);
     send_start(p, &r, mode);
     return p2p_wait(p, &r.base);
+}
+
+int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
+             struct envelope env, enum send_mode mode)
+{
+    if (likely(mode != SEND_SYNCHRONOUS)) {
+        int rc = try_eager(buf, count, type, to, env);
+        if (likely(rc != ERR_AGAIN))
+            return rc;
+    }
+    return send_slowly(p, buf, count, type, to, env, mode);
 }

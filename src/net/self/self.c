@@ -31,7 +31,7 @@ static int self_open(struct net *net, struct boot *boot, struct transport **out)
     struct self *s = calloc(1, sizeof(*s));
     if (!s)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
-    s->base = (struct transport){.ops = &self_transport, .net = net};
+    s->base = (struct transport){.ops = &self_transport, .net = net, .idle = true};
     list_init(&s->frames);
     *out = &s->base;
     return 0;
@@ -89,17 +89,21 @@ static void self_commit(struct peer *peer, const struct frame_header *header, si
     f->header = *header;
     f->len = len;
     list_append(&s->frames, &f->link);
+    s->base.idle = false;
 }
 
-static int self_send(struct peer *peer, const struct frame_header *header, const void *payload, size_t len)
+static int self_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                     size_t len)
 {
+    struct frame_header header;
     void *room = NULL;
     int rc = self_reserve(peer, len, &room);
     if (rc != 0)
         return rc;
     if (len)
         memcpy(room, payload, len);
-    self_commit(peer, header, len);
+    frame_write(&header, head, from, word);
+    self_commit(peer, &header, len);
     return 0;
 }
 
@@ -139,6 +143,7 @@ static int self_poll(struct transport *t)
 {
     struct self *s = (struct self *)t;
     int events = 0;
+    s->base.idle = true; /* what is sent meanwhile sets it again, and is delivered below */
     while (!list_empty(&s->frames)) {
         struct self_frame *f = list_entry(s->frames.next, struct self_frame, link);
         list_remove(&f->link);

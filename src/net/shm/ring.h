@@ -131,8 +131,9 @@ static inline void ring_publish(struct ring_sender *s, struct ring_slot *slot, u
     atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
 }
 
-static inline int ring_send(struct ring_sender *s, const struct frame_header *header, const void *payload,
-                            size_t len)
+/* A whole frame that is copied from memory. */
+static inline int ring_send(struct ring_sender *s, uint64_t head, uint64_t from, uint64_t word,
+                            const void *payload, size_t len)
 {
     uint32_t position;
     char *room;
@@ -140,7 +141,9 @@ static inline int ring_send(struct ring_sender *s, const struct frame_header *he
     if (unlikely(!slot))
         return ERR_AGAIN;
     copy_bytes(room, payload, len);
-    ring_publish(s, slot, position, header, len);
+    slot->meta = (uint32_t)len << 12 | s->id;
+    frame_write(&slot->header, head, from, word);
+    atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
     return 0;
 }
 
