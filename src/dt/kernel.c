@@ -3,7 +3,9 @@
  * processors.
  *
  * Iterations are independent even when out is one of the operands, which INDEPENDENT tells the vectoriser.
- * Signed integers are added as unsigned ones: an overflow wraps. SPDX-License-Identifier: Apache-2.0 */
+ * Signed integers are added as unsigned ones: an overflow wraps.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/kernel.h"
 
 #include "dt/number.h"

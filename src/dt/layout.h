@@ -3,7 +3,9 @@
  * loop.
  *
  * Every node starts at relative offset 0 (its first byte in packed order); what places it is held by its
- * parent. SPDX-License-Identifier: Apache-2.0 */
+ * parent.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DT_LAYOUT_H
 #define FP_DT_LAYOUT_H
 
