@@ -23,11 +23,12 @@ bool debug_coll;
 struct record {
     char name[32];
     char type[48];
-    char op[32];
+    uint64_t op;    /* handle of a predefined one, 1 for the user's */
     uint64_t bytes; /* of data: what must agree, however the type is written */
     int64_t count;
     int32_t root;
     int32_t rank;
+    int32_t rooted;
 };
 
 /* Both ends of one comparison; lives until its messages are done. */
@@ -57,44 +58,70 @@ static void describe(struct record *r, const struct coll_args *args, const struc
     const char *type = !side->type ? "" : side->type->name[0] ? side->type->name : "derived";
     snprintf(r->type, sizeof(r->type), "%.*s", (int)sizeof(r->type) - 1, type);
     if (args->op)
-        snprintf(r->op, sizeof(r->op), "%lx", args->op->handle ? (unsigned long)args->op->handle : 1ul);
+        r->op = args->op->handle ? args->op->handle : 1;
     r->bytes = args->vector && args->kind != COLL_REDUCE_SCATTER ? UNKNOWN : call->where.bytes;
     if (shape->remote_size || args->kind >= COLL_NEIGHBOR_ALLGATHER)
         r->bytes = UNKNOWN;
     r->count = side->type ? side->count : 0;
     r->root = shape->root;
     r->rank = shape->rank;
+    r->rooted = args->kind == COLL_BCAST || args->kind == COLL_GATHER || args->kind == COLL_SCATTER ||
+                args->kind == COLL_REDUCE;
 }
 
 static bool differ(const struct record *a, const struct record *b)
 {
-    return strcmp(a->name, b->name) != 0 || strcmp(a->op, b->op) != 0 ||
+    return strcmp(a->name, b->name) != 0 || a->op != b->op ||
            (a->bytes != b->bytes && a->bytes != UNKNOWN && b->bytes != UNKNOWN) || a->root != b->root;
 }
 
-static void say(char *out, size_t size, const struct record *r)
+static const char *op_name(uint64_t handle)
 {
-    int n = snprintf(out, size, "rank %d calls %s", r->rank, r->name);
-    if (r->type[0] && n > 0 && (size_t)n < size)
-        n += snprintf(out + n, size - (size_t)n, " (count %lld, type %s", (long long)r->count, r->type);
-    if (r->type[0] && r->bytes != UNKNOWN && n > 0 && (size_t)n < size)
-        n += snprintf(out + n, size - (size_t)n, ", %llu bytes", (unsigned long long)r->bytes);
-    if (r->op[0] && n > 0 && (size_t)n < size)
-        n += snprintf(out + n, size - (size_t)n, ", operator %s", r->op);
-    if (r->root != 0 || strstr(r->name, "cast") || strstr(r->name, "ather") || strstr(r->name, "educe"))
-        if (n > 0 && (size_t)n < size)
-            n += snprintf(out + n, size - (size_t)n, ", root %d", r->root);
-    if (r->type[0] && n > 0 && (size_t)n < size)
-        snprintf(out + n, size - (size_t)n, ")");
+    static const struct {
+        MPI_Op op;
+        const char *name;
+    } names[] = {{MPI_SUM, "MPI_SUM"},   {MPI_MIN, "MPI_MIN"},       {MPI_MAX, "MPI_MAX"},
+                 {MPI_PROD, "MPI_PROD"}, {MPI_BAND, "MPI_BAND"},     {MPI_BOR, "MPI_BOR"},
+                 {MPI_BXOR, "MPI_BXOR"}, {MPI_LAND, "MPI_LAND"},     {MPI_LOR, "MPI_LOR"},
+                 {MPI_LXOR, "MPI_LXOR"}, {MPI_MINLOC, "MPI_MINLOC"}, {MPI_MAXLOC, "MPI_MAXLOC"}};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if ((uint64_t)(uintptr_t)names[i].op == handle)
+            return names[i].name;
+    return "user-defined";
+}
+
+static const char *kind_of_root(int root)
+{
+    return root == ROOT_SELF ? "MPI_ROOT" : "MPI_PROC_NULL";
+}
+
+/* "rank 1 calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0" */
+static void say(FILE *out, const struct record *r)
+{
+    fprintf(out, "rank %d calls %s", r->rank, r->name);
+    if (r->type[0])
+        fprintf(out, " with %lld x %s", (long long)r->count, r->type);
+    if (r->type[0] && r->bytes != UNKNOWN)
+        fprintf(out, " (%llu bytes)", (unsigned long long)r->bytes);
+    if (r->op)
+        fprintf(out, ", operator %s", op_name(r->op));
+    if (r->rooted && r->root >= 0)
+        fprintf(out, ", root %d", r->root);
+    else if (r->rooted)
+        fprintf(out, ", root %s", kind_of_root(r->root));
 }
 
 static void report(const struct comparison *c)
 {
-    char mine[256], theirs[256], sentence[640];
-    say(mine, sizeof(mine), &c->mine);
-    say(theirs, sizeof(theirs), &c->theirs);
-    snprintf(sentence, sizeof(sentence), "collective calls do not match on %s: %s, but %s",
-             comm_label(c->comm), mine, theirs);
+    char sentence[512] = "";
+    FILE *out = fmemopen(sentence, sizeof(sentence), "w");
+    if (out) {
+        fprintf(out, "collective calls do not match on %s: ", comm_label(c->comm));
+        say(out, &c->mine);
+        fprintf(out, ", but ");
+        say(out, &c->theirs);
+        fclose(out);
+    }
     log_error("%s", sentence);
     boot_abort(c->comm->proc->boot, 1, sentence);
 }

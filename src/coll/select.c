@@ -1,7 +1,6 @@
 /* select.c: applies the rules, and FISHPLATE_COLL over them, e.g. "allreduce=ring,bcast=chain:segment=32k".
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "coll/select.h"
 
 #include <ctype.h>
