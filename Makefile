@@ -4,7 +4,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all run test asan tsan install format format-check setup setup-all clean help
+.PHONY: all run test asan tsan install docs format format-check setup setup-all clean help
 .NOTPARALLEL:
 
 # $(call configure,folder,options): once; a failure leaves nothing that looks configured.
@@ -61,6 +61,9 @@ format:
 format-check:
 	@tools/check-format
 
+docs: all
+	@$(BUILD)/bin/fishplate info --tunables --markdown > docs/tunables.md
+
 clean:
 	@rm -rf build build-asan build-tsan
 
@@ -72,3 +75,4 @@ help:
 	@echo "make tsan       all tests under the thread sanitizer"
 	@echo "make install PREFIX=/opt/fishplate"
 	@echo "make format     clang-format over everything"
+	@echo "make docs       write docs/tunables.md anew from the library"

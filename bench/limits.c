@@ -12,12 +12,21 @@
 
 #include "bench.h"
 
-enum { LINE = 128, BOUNCES = 2000, COPIES_MIN = 4 }; /* LINE: some processors fetch lines in pairs */
+/* A round bounces one line; rounds go through several lines, since a line's home on the chip makes a
+ * difference. LINE: some processors fetch lines in pairs. */
+enum { LINE = 128, LINES = 64, LINE_STRIDE = 33, BOUNCES = 2000 };
 
 struct ball {
-    _Alignas(LINE) _Atomic unsigned turn;
-    _Alignas(LINE) int rounds, core;
+    struct {
+        _Alignas(LINE) _Atomic unsigned turn;
+    } lines[LINES * LINE_STRIDE];
+    int rounds, core;
 };
+
+static _Atomic unsigned *line_of_round(struct ball *ball, int round)
+{
+    return &ball->lines[round % LINES * LINE_STRIDE].turn;
+}
 
 static void pin_self(int core)
 {
@@ -31,10 +40,14 @@ static void *return_ball(void *arg)
 {
     struct ball *ball = arg;
     pin_self(ball->core);
-    for (unsigned i = 0; i < (unsigned)ball->rounds * BOUNCES; i++) {
-        while (atomic_load_explicit(&ball->turn, memory_order_acquire) != 2 * i + 1)
-            ;
-        atomic_store_explicit(&ball->turn, 2 * i + 2, memory_order_release);
+    unsigned i = 0;
+    for (int r = 0; r < ball->rounds; r++) {
+        _Atomic unsigned *turn = line_of_round(ball, r);
+        for (int n = 0; n < BOUNCES; n++, i++) {
+            while (atomic_load_explicit(turn, memory_order_acquire) != 2 * i + 1)
+                ;
+            atomic_store_explicit(turn, 2 * i + 2, memory_order_release);
+        }
     }
     return NULL;
 }
@@ -51,8 +64,8 @@ static bool measure_line(struct bench *b, struct bench_stats *out)
     if (!samples || !ball || bench_cores(b, core) < 2)
         goto free_memory;
     int rounds = (int)(b->options.seconds / (BOUNCES * 200e-9));
-    rounds = rounds < 20 ? 20 : rounds > BENCH_SAMPLES_MAX ? BENCH_SAMPLES_MAX : rounds;
-    atomic_init(&ball->turn, 0);
+    rounds = rounds < 2 * LINES ? 2 * LINES : rounds > BENCH_SAMPLES_MAX ? BENCH_SAMPLES_MAX : rounds;
+    memset(ball, 0, sizeof *ball);
     ball->rounds = rounds;
     ball->core = core[1];
     if (pthread_create(&thread, NULL, return_ball, ball) != 0)
@@ -61,10 +74,11 @@ static bool measure_line(struct bench *b, struct bench_stats *out)
     pin_self(core[0]);
     unsigned i = 0;
     for (int r = 0; r < rounds; r++) {
+        _Atomic unsigned *turn = line_of_round(ball, r);
         double start = MPI_Wtime();
         for (int n = 0; n < BOUNCES; n++, i++) {
-            atomic_store_explicit(&ball->turn, 2 * i + 1, memory_order_release);
-            while (atomic_load_explicit(&ball->turn, memory_order_acquire) != 2 * i + 2)
+            atomic_store_explicit(turn, 2 * i + 1, memory_order_release);
+            while (atomic_load_explicit(turn, memory_order_acquire) != 2 * i + 2)
                 ;
         }
         samples[r] = (MPI_Wtime() - start) / (2 * BOUNCES);

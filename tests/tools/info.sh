@@ -42,7 +42,7 @@ expect_line "$scratch/set.txt" '^\* FISHPLATE_LOG = error   \(environment'
 
 # The documentation page is the generated one.
 $info --tunables --markdown | diff -u "$SOURCE/docs/tunables.md" - ||
-    fail "docs/tunables.md is old: fishplate info --tunables --markdown > docs/tunables.md"
+    fail "docs/tunables.md is old: make docs writes it"
 
 if $info --nonsense 2>"$scratch/err"; then
     fail "an unknown option was accepted"
