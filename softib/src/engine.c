@@ -164,7 +164,7 @@ static void unlink_locked(struct qp *q)
     for (struct qp **p = &deferred; *p;) {
         if (*p == q) {
             *p = q->defer_next;
-            q->deferred = false;
+            atomic_store(&q->deferred, false);
             continue;
         }
         min = min_u64(min, (*p)->due);
@@ -177,7 +177,7 @@ void engine_defer(struct qp *q, uint64_t due)
 {
     lock_take(&defer_lock);
     if (!q->deferred) {
-        q->deferred = true;
+        atomic_store(&q->deferred, true);
         q->defer_next = deferred;
         deferred = q;
         q->due = due;
@@ -262,23 +262,31 @@ static void set_timer(uint64_t due)
 
 /*
  * A program that polls drains the sockets itself: while it keeps polling and arms no completion queue, this
- * thread only checks every millisecond that it still does.
+ * thread only checks every millisecond that it still does. Returns the time to sleep.
  */
-static void step_aside(void)
+static int share_sockets(void)
 {
     static uint64_t last_polls;
     static unsigned last_armed;
+    static bool watching = true;
+    static uint64_t distrust_until;
+    if (!atomic_load(&wire_active))
+        return -1;
     uint64_t p = atomic_load(&polls);
     unsigned a = atomic_load(&armed_wakes);
-    if (p != last_polls && a == last_armed) {
-        struct epoll_event e;
-        atomic_store(&aside, true);
-        if (atomic_load(&armed_wakes) == a)
-            wire_yield(&e);
-        atomic_store(&aside, false);
-    }
+    uint64_t now = now_ns();
+    /* Bytes it left lying: it looks at its memory, not at a completion queue. Then do it all for a while. */
+    if (!watching && wire_pending())
+        distrust_until = now + 200 * NS_MS;
+    bool polled = p != last_polls && a == last_armed && now >= distrust_until;
+    atomic_store(&aside, polled);
+    if (polled && atomic_load(&armed_wakes) != a) /* armed just now: it may not have seen us step aside */
+        polled = false;
+    if (watching == polled)
+        wire_attend(watching = !polled);
     last_polls = p;
     last_armed = a;
+    return polled ? 1 : -1;
 }
 
 static void *run(void *arg)
@@ -289,9 +297,7 @@ static void *run(void *arg)
     for (;;) {
         uint64_t port_next = check_ports();
         set_timer(min_u64(atomic_load(&next_due), port_next));
-        if (atomic_load(&wire_active))
-            step_aside();
-        int n = epoll_wait(ep_fd, ev, ARRAY_LEN(ev), -1);
+        int n = epoll_wait(ep_fd, ev, ARRAY_LEN(ev), share_sockets());
         bool wired = n > 0 && atomic_load(&wire_active);
         if (wired)
             wire_lock();

@@ -95,7 +95,8 @@ struct wqe {
     uint32_t length, rkey, imm, seq;
     uint32_t remote_qpn, remote_qkey;
     uint8_t opcode, flags, nsge, is_inline;
-    uint8_t status, executed;
+    uint8_t executed;
+    uint32_t got;         /* of an RDMA READ's answer */
     struct path path;     /* UD */
     struct ibv_sge sge[]; /* or the inline bytes */
 };
@@ -122,7 +123,7 @@ struct qp {
     uint32_t rnr_left, retry_left;
     struct peer *peer;
 
-    bool deferred;
+    atomic_bool deferred;
     uint64_t due;
     struct qp *defer_next;
 
@@ -199,6 +200,7 @@ struct rseg { /* a piece of some process's memory */
     uint64_t len;
     char *map; /* where we can reach it directly; NULL: only by cross-memory copy */
     struct sh_mr *mr;
+    uint32_t key;
 };
 /* Finds [addr, addr+len) of a region and holds it; false when key, bounds, domain or rights do not fit. */
 bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,

@@ -319,7 +319,7 @@ bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint6
         return false;
     }
     uint64_t off = addr - s->iova;
-    *out = (struct rseg){.addr = s->addr + off, .len = len, .mr = s};
+    *out = (struct rseg){.addr = s->addr + off, .len = len, .mr = s, .key = key};
     if (owner->self) {
         out->map = (char *)(uintptr_t)out->addr;
     } else if (s->fd >= 0) {

@@ -183,6 +183,7 @@ void qp_to_error(struct qp *q)
 {
     q->attr.qp_state = qp_ibv(q)->state = IBV_QPS_ERR;
     atomic_store(&q->sh->state, IBV_QPS_ERR);
+    remote_quiet(q);
     sq_flush(q);
     if (!qp_ibv(q)->srq)
         flush_receives(q);
@@ -193,13 +194,13 @@ void qp_to_error(struct qp *q)
 /* A peer's engine or our own says the responder side of this QP failed. */
 void qp_fail(struct qp *q, enum ibv_event_type why, bool tell)
 {
-    lock_take(&q->lock);
+    sq_lock_both(q);
     if (qp_ibv(q)->state != IBV_QPS_ERR && qp_ibv(q)->state != IBV_QPS_RESET) {
         qp_to_error(q);
         if (tell)
             report(q, why);
     }
-    lock_drop(&q->lock);
+    sq_unlock_both(q);
 }
 
 void qp_drained(struct qp *q)
@@ -228,8 +229,8 @@ static void reset(struct qp *q)
 {
     struct rwqe w;
     atomic_store(&q->sh->state, IBV_QPS_RESET);
-    quiesce(q);
     remote_detach(q);
+    quiesce(q);
     engine_forsake(q); /* again: the wire may have deferred it meanwhile */
     lock_take(&q->lock);
     qp_ibv(q)->state = IBV_QPS_RESET;

@@ -198,3 +198,10 @@ enum answer target_finish(struct target *t, const struct request *r, struct land
         complete(t, r, l->wr_id, IBV_WC_SUCCESS, r->length + (r->type == IBV_QPT_UD ? GRH_BYTES : 0));
     return ANS_OK;
 }
+
+void target_abandon(struct target *t, const struct request *r, struct landing *l, bool flush)
+{
+    unland(l);
+    if (l->consumed && flush)
+        complete(t, r, l->wr_id, IBV_WC_WR_FLUSH_ERR, 0);
+}

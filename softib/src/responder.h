@@ -59,6 +59,9 @@ enum answer target_source(struct target *t, const struct request *r, uint64_t le
 /* The data is there: completes the receive, if one was taken. `ok` false: the copy failed. */
 enum answer target_finish(struct target *t, const struct request *r, struct landing *l, bool ok);
 
+/* The message will not be completed: gives everything back; the receive request is flushed or forgotten. */
+void target_abandon(struct target *t, const struct request *r, struct landing *l, bool flush);
+
 void target_fail(struct target *t, enum ibv_event_type why);
 
 static inline uint32_t packets_of(uint32_t length, uint32_t mtu_code)

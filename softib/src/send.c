@@ -40,7 +40,7 @@ struct wqe *sq_begin(struct qp *q, int *err)
     }
     struct wqe *w = sq_at(q, q->posted);
     w->due = w->ack_at = 0;
-    w->length = 0;
+    w->length = w->got = 0;
     w->nsge = w->is_inline = w->executed = 0;
     w->flags = 0;
     return w;

@@ -1,58 +1,497 @@
-#include "wire.h"
+/*
+ * The sockets of wire (b): listening, connecting, sending and receiving frames. A polling program and the
+ * engine thread drive the same code; whoever holds the lock drains. SPDX-License-Identifier: Apache-2.0
+ */
+#include "conn.h"
+#include "copy.h"
+#include "udp.h"
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 atomic_bool wire_active;
-bool wire_listen(uint32_t slot)
-{
-    (void)slot;
-    return true;
-}
-bool wire_start(void)
-{
-    return true;
-}
-void wire_forget(void)
-{
-}
+struct conn *conns;
+static pthread_mutex_t mutex; /* recursive: the engine holds it around all its work */
+static int listen_fd = -1, set_fd = -1;
+static struct watch listen_watch, set_watch;
+
 void wire_lock(void)
 {
+    pthread_mutex_lock(&mutex);
 }
+
 bool wire_try_lock(void)
 {
-    return true;
+    return !pthread_mutex_trylock(&mutex);
 }
+
 void wire_unlock(void)
 {
+    pthread_mutex_unlock(&mutex);
 }
-void wire_poll(void)
+
+uint32_t wire_fabric(void)
 {
+    return (uint32_t)proc.fab.id;
 }
-struct epoll_event;
-void wire_yield(struct epoll_event *e)
+
+bool wire_listen(uint32_t slot)
 {
-    (void)e;
-}
-bool remote_attach(struct qp *q, uint32_t node)
-{
-    (void)q, (void)node;
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)(proc.fab.base_of[proc.fab.node] + slot)),
+                            .sin_addr = proc.fab.addr[proc.fab.node]};
+    int one = 1;
+    listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listen_fd < 0)
+        return false;
+    setsockopt(listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (!bind(listen_fd, (struct sockaddr *)&a, sizeof(a)) && !listen(listen_fd, 128) && udp_bind(&a))
+        return true;
+    if (errno == EADDRNOTAVAIL)
+        say("this machine does not have the address of node%u (addr= in SOFTIB_FABRIC)", proc.fab.node);
+    close(listen_fd);
+    listen_fd = -1;
     return false;
 }
-void remote_detach(struct qp *q)
+
+static bool set_add(int fd, struct watch *w, uint32_t events)
 {
-    (void)q;
+    struct epoll_event e = {.events = events, .data.ptr = w};
+    return !epoll_ctl(set_fd, EPOLL_CTL_ADD, fd, &e);
 }
-void remote_progress(struct qp *q)
+
+bool wire_watch(int fd, struct watch *w)
 {
-    (void)q;
+    return set_add(fd, w, EPOLLIN);
 }
-void wire_udp_send(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+
+static void watch_out(struct conn *c, bool on)
 {
-    (void)node, (void)qpn, (void)r, (void)iov, (void)n;
+    struct epoll_event e = {.events = EPOLLIN | (on ? EPOLLOUT : 0), .data.ptr = &c->w};
+    if (c->want_out != on)
+        epoll_ctl(set_fd, EPOLL_CTL_MOD, c->fd, &e);
+    c->want_out = on;
 }
-void wire_udp_multicast(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,
-                        int n)
+
+static void frame_gone(struct conn *c)
 {
-    (void)q, (void)to, (void)r, (void)iov, (void)n;
+    c->out_n = c->out_at = 0;
+    c->out_q = NULL;
+    free(c->out_copy);
+    c->out_copy = NULL;
+    if (c->out_mr)
+        atomic_fetch_sub(&c->out_mr->users, 1);
+    c->out_mr = NULL;
 }
-void wire_udp_join(const uint8_t gid[16], bool join)
+
+static void conn_free(struct conn *c)
 {
-    (void)gid, (void)join;
+    for (struct conn **p = &conns; *p; p = &(*p)->next)
+        if (*p == c) {
+            *p = c->next;
+            break;
+        }
+    remote_lost(c);
+    close(c->fd);
+    frame_gone(c);
+    free(c->ctrl);
+    free(c);
+}
+
+void conn_break(struct conn *c)
+{
+    c->broken = true;
+}
+
+/* Connections are only marked while they are in use; here nobody uses one. */
+static void bury(void)
+{
+    for (struct conn *c = conns, *next; c; c = next) {
+        next = c->next;
+        if (c->broken)
+            conn_free(c);
+    }
+}
+
+static bool read_some(struct conn *c, void *buf, size_t n, size_t *got)
+{
+    ssize_t r = recv(c->fd, buf, n, MSG_DONTWAIT);
+    *got = r > 0 ? (size_t)r : 0;
+    if (r > 0)
+        return true;
+    if (r == 0 || (errno != EAGAIN && errno != EINTR))
+        conn_break(c);
+    return false;
+}
+
+/* Bytes into the sink; `last` says that the final one of a message is among them and is to be stored last. */
+static void sink_put(struct sink *s, const uint8_t *p, size_t n, bool last)
+{
+    while (n) {
+        size_t step = n;
+        if (s->kind == SINK_SMALL) {
+            memcpy(s->small + s->small_have, p, n);
+            s->small_have += (uint32_t)n;
+        } else if (s->kind != SINK_DROP) {
+            struct iovec *v = &s->iov[s->at];
+            step = n < v->iov_len ? n : v->iov_len;
+            if (last && step == n)
+                copy_last_last(v->iov_base, (const char *)p, step);
+            else
+                memcpy(v->iov_base, p, step);
+            v->iov_base = (char *)v->iov_base + step;
+            v->iov_len -= step;
+            s->at += !v->iov_len;
+        }
+        p += step;
+        n -= step;
+    }
+}
+
+/* The bulk of a large payload goes straight to its place; its very last byte comes through the buffer. */
+static bool read_direct(struct conn *c)
+{
+    size_t want = c->in_left - 1, got;
+    struct sink *s = &c->sink;
+    if (s->kind == SINK_DROP || s->kind == SINK_SMALL || want < 4096)
+        return false;
+    struct iovec *v = &s->iov[s->at];
+    if (!v->iov_len || !read_some(c, v->iov_base, v->iov_len < want ? v->iov_len : want, &got))
+        return false;
+    v->iov_base = (char *)v->iov_base + got;
+    v->iov_len -= got;
+    s->at += !v->iov_len;
+    c->in_left -= (uint32_t)got;
+    return true;
+}
+
+static void take_payload(struct conn *c)
+{
+    size_t n = c->rx_end - c->rx_at;
+    n = n < c->in_left ? n : c->in_left;
+    bool last = n == c->in_left && c->in.offset + c->in.length == c->in.total;
+    sink_put(&c->sink, c->rx + c->rx_at, n, last);
+    c->rx_at += n;
+    c->in_left -= (uint32_t)n;
+}
+
+/* One step over what is buffered. False: more bytes are needed. */
+static bool parse(struct conn *c)
+{
+    if (!c->in_payload) {
+        if (c->rx_end - c->rx_at < FRAME_BYTES)
+            return false;
+        if (!frame_decode(c->rx + c->rx_at, wire_fabric(), &c->in) || c->in.type == FRAME_DATAGRAM_DATA) {
+            port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
+            conn_break(c);
+            return false;
+        }
+        c->rx_at += FRAME_BYTES;
+        c->in_payload = true;
+        c->in_left = c->in.length;
+        c->sink.kind = SINK_DROP;
+        c->sink.n = c->sink.at = 0;
+        c->sink.small_have = 0;
+        remote_frame(c);
+    }
+    if (c->in_left && c->rx_at == c->rx_end)
+        return false;
+    take_payload(c);
+    if (c->in_left)
+        return false;
+    c->in_payload = false;
+    remote_payload(c);
+    return true;
+}
+
+static void flush_ack(struct conn *c)
+{
+    if (c->ack_q)
+        conn_reply(c, &c->ack, NULL);
+    c->ack_q = NULL;
+}
+
+static void receive(struct conn *c)
+{
+    /* Bounded: one busy connection must not keep the lock from the others. */
+    for (int rounds = 0; rounds < 64 && !c->broken; rounds++) {
+        size_t got;
+        while (!c->broken && parse(c))
+            ;
+        if (c->broken)
+            break;
+        if (c->in_payload && c->rx_at == c->rx_end && read_direct(c))
+            continue;
+        memmove(c->rx, c->rx + c->rx_at, c->rx_end - c->rx_at);
+        c->rx_end -= c->rx_at;
+        c->rx_at = 0;
+        if (!read_some(c, c->rx + c->rx_end, CONN_BUFFER - c->rx_end, &got))
+            break;
+        c->rx_end += got;
+    }
+    flush_ack(c);
+    if (!c->broken)
+        conn_send(c);
+}
+
+static void on_conn(struct watch *w, uint32_t ev)
+{
+    struct conn *c = CONTAINER_OF(w, struct conn, w);
+    if (c->broken)
+        return;
+    if (c->connecting && ev & (EPOLLOUT | EPOLLERR | EPOLLHUP)) {
+        int err = 0;
+        socklen_t len = sizeof(err);
+        getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len);
+        if (err) {
+            conn_break(c);
+            return;
+        }
+        c->connecting = false;
+    }
+    if (ev & (EPOLLIN | EPOLLERR | EPOLLHUP))
+        receive(c);
+    if (!c->broken && ev & EPOLLOUT)
+        conn_send(c);
+}
+
+static struct conn *conn_make(int fd)
+{
+    struct conn *c = calloc(1, sizeof(*c));
+    int one = 1;
+    if (!c) {
+        close(fd);
+        return NULL;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    c->w.ready = on_conn;
+    c->fd = fd;
+    c->next = conns;
+    conns = c;
+    if (!set_add(fd, &c->w, EPOLLIN))
+        conn_break(c);
+    return c;
+}
+
+struct conn *conn_open(uint32_t node, uint32_t slot)
+{
+    for (struct conn *c = conns; c; c = c->next)
+        if (c->outgoing && !c->broken && c->node == node && c->slot == slot)
+            return c;
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)(proc.fab.base_of[node] + slot)),
+                            .sin_addr = proc.fab.addr[node]};
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = proc.fab.addr[proc.fab.node]};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return NULL;
+    if (bind(fd, (struct sockaddr *)&from, sizeof(from)) ||
+        (connect(fd, (struct sockaddr *)&a, sizeof(a)) && errno != EINPROGRESS)) {
+        close(fd);
+        return NULL;
+    }
+    struct conn *c = conn_make(fd);
+    if (!c)
+        return NULL;
+    c->outgoing = c->connecting = true;
+    c->node = node;
+    c->slot = slot;
+    watch_out(c, true);
+    return c;
+}
+
+static void on_listen(struct watch *w, uint32_t ev)
+{
+    (void)w, (void)ev;
+    for (int fd; (fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
+        conn_make(fd);
+}
+
+void conn_reply(struct conn *c, const struct frame *f, const void *payload)
+{
+    size_t need = FRAME_BYTES + f->length;
+    if (c->ctrl_at && c->ctrl_at == c->ctrl_len)
+        c->ctrl_at = c->ctrl_len = 0;
+    if (c->ctrl_len + need > c->ctrl_cap) {
+        size_t cap = (c->ctrl_cap + need) * 2;
+        char *p = realloc(c->ctrl, cap);
+        if (!p) {
+            conn_break(c);
+            return;
+        }
+        c->ctrl = p;
+        c->ctrl_cap = cap;
+    }
+    frame_encode(f, wire_fabric(), (uint8_t *)c->ctrl + c->ctrl_len);
+    if (f->length)
+        memcpy(c->ctrl + c->ctrl_len + FRAME_BYTES, payload, f->length);
+    c->ctrl_len += need;
+}
+
+void conn_activate(struct conn *c, struct remote *r)
+{
+    if (r->active)
+        return;
+    r->active = true;
+    r->active_next = NULL;
+    if (c->active)
+        c->active_last->active_next = r;
+    else
+        c->active = r;
+    c->active_last = r;
+}
+
+static bool next_job(struct conn *c)
+{
+    struct read_job *j = c->jobs;
+    if (!j)
+        return false;
+    struct frame f = j->head;
+    f.offset = j->off;
+    f.length = f.total - j->off < FRAME_SEGMENT ? f.total - j->off : FRAME_SEGMENT;
+    frame_encode(&f, wire_fabric(), c->head);
+    c->out[0] = (struct iovec){c->head, FRAME_BYTES};
+    c->out[1] = (struct iovec){j->src.map + j->off, f.length};
+    c->out_n = f.length ? 2 : 1;
+    c->out_at = 0;
+    c->out_q = j->q;
+    j->off += f.length;
+    if (j->off == f.total) {
+        c->jobs = j->next;
+        c->out_mr = j->src.mr;
+        free(j);
+    }
+    return true;
+}
+
+/* Requests of the QPs take turns, a piece each. */
+static bool next_request(struct conn *c)
+{
+    struct remote *r;
+    while ((r = c->active)) {
+        c->active = r->active_next;
+        r->active = false;
+        if (!remote_segment(r, c))
+            continue;
+        conn_activate(c, r);
+        return true;
+    }
+    return false;
+}
+
+static bool write_out(struct conn *c, struct iovec *iov, int n, size_t *done)
+{
+    struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+    ssize_t r = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    *done = r > 0 ? (size_t)r : 0;
+    if (r < 0 && errno != EAGAIN && errno != EINTR)
+        conn_break(c);
+    return r >= 0;
+}
+
+/* The frame in c->out, as far as the socket takes it. */
+static bool push_frame(struct conn *c)
+{
+    while (c->out_at < c->out_n) {
+        size_t done;
+        if (!write_out(c, &c->out[c->out_at], c->out_n - c->out_at, &done))
+            return false;
+        while (done) {
+            struct iovec *v = &c->out[c->out_at];
+            size_t step = done < v->iov_len ? done : v->iov_len;
+            v->iov_base = (char *)v->iov_base + step;
+            v->iov_len -= step;
+            done -= step;
+            c->out_at += !v->iov_len;
+        }
+    }
+    frame_gone(c);
+    return true;
+}
+
+static bool push_ctrl(struct conn *c)
+{
+    while (c->ctrl_at < c->ctrl_len) {
+        struct iovec v = {c->ctrl + c->ctrl_at, c->ctrl_len - c->ctrl_at};
+        size_t done;
+        if (!write_out(c, &v, 1, &done))
+            return false;
+        c->ctrl_at += done;
+    }
+    return true;
+}
+
+void conn_send(struct conn *c)
+{
+    if (c->connecting || c->broken)
+        return;
+    /* Answers keep the order of their requests: READ data first, then what was acknowledged after it. */
+    do {
+        if (!push_frame(c) || (!c->jobs && !push_ctrl(c))) {
+            if (!c->broken)
+                watch_out(c, true);
+            return;
+        }
+    } while (next_job(c) || next_request(c));
+    watch_out(c, false);
+}
+
+void wire_poll(void)
+{
+    struct epoll_event ev[16];
+    int n = epoll_wait(set_fd, ev, ARRAY_LEN(ev), 0);
+    for (int i = 0; i < n; i++) {
+        struct watch *w = ev[i].data.ptr;
+        w->ready(w, ev[i].events);
+    }
+    bury();
+}
+
+static void on_set(struct watch *w, uint32_t ev)
+{
+    (void)w, (void)ev;
+    wire_poll();
+}
+
+bool wire_pending(void)
+{
+    struct pollfd p = {.fd = set_fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+void wire_attend(bool on)
+{
+    engine_mod(set_fd, &set_watch, on ? EPOLLIN : 0);
+}
+
+bool wire_start(void)
+{
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&mutex, &a);
+    pthread_mutexattr_destroy(&a);
+    set_fd = epoll_create1(EPOLL_CLOEXEC);
+    listen_watch.ready = on_listen;
+    set_watch.ready = on_set;
+    conns = NULL;
+    bool ok = set_fd >= 0 && wire_watch(listen_fd, &listen_watch) && udp_start() &&
+              engine_add(set_fd, &set_watch, EPOLLIN);
+    atomic_store(&wire_active, ok);
+    return ok;
+}
+
+void wire_forget(void)
+{
+    if (!atomic_load(&wire_active))
+        return;
+    atomic_store(&wire_active, false);
+    for (struct conn *c = conns; c; c = c->next)
+        close(c->fd);
+    close(set_fd);
+    close(listen_fd);
+    udp_forget();
 }

@@ -22,8 +22,9 @@ void wire_lock(void);
 bool wire_try_lock(void);
 void wire_unlock(void);
 extern atomic_bool wire_active;
-struct epoll_event;
-void wire_yield(struct epoll_event *scratch); /* the engine's pause while a poller is at work */
+void wire_attend(bool on); /* whether the engine watches the sockets */
+bool wire_pending(void);   /* something waits in a socket */
+void remote_quiet(struct qp *q); /* the QP failed: nothing of it may touch its memory any more */
 /* Drains the sockets without waiting; lock held. */
 void wire_poll(void);
 

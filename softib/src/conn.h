@@ -1,0 +1,108 @@
+/*
+ * One TCP connection of wire (b) and the other half of a connected QP. Requests leave on a connection this
+ * process opened; answers come back on the same one. All under the wire's lock. SPDX-License-Identifier:
+ * Apache-2.0
+ */
+#ifndef SOFTIB_CONN_H
+#define SOFTIB_CONN_H
+
+#include "engine.h"
+#include "frame.h"
+#include "requester.h"
+#include "wire.h"
+
+#define CONN_BUFFER (64u << 10)
+
+/* The answer to an RDMA READ, sent piece by piece. */
+struct read_job {
+    struct qp *q;
+    struct frame head;
+    struct rseg src;
+    uint32_t off;
+    struct read_job *next;
+};
+
+/* Where the payload of the frame being received goes. */
+enum sink_kind { SINK_DROP, SINK_SMALL, SINK_REQUEST, SINK_ANSWER };
+
+struct sink {
+    enum sink_kind kind;
+    struct qp *q;
+    struct iovec iov[MAX_SGE];
+    int n, at;
+    uint8_t small[16];
+    uint32_t small_have;
+};
+
+struct conn {
+    struct watch w;
+    int fd;
+    bool outgoing, connecting, want_out, broken;
+    uint32_t node, slot;
+    struct conn *next;
+
+    uint8_t rx[CONN_BUFFER];
+    size_t rx_at, rx_end;
+    bool in_payload;
+    struct frame in;
+    uint32_t in_left;
+    struct sink sink;
+    struct qp *ack_q; /* acknowledgement not yet queued: the next one of the same QP replaces it */
+    struct frame ack;
+
+    uint8_t head[FRAME_BYTES + 16];
+    struct iovec out[MAX_SGE + 2];
+    int out_n, out_at;
+    struct qp *out_q;     /* whose memory `out` points to */
+    struct sh_mr *out_mr; /* held until the frame has left */
+    char *out_copy;
+    char *ctrl; /* small frames, ready to go */
+    size_t ctrl_at, ctrl_len, ctrl_cap;
+    struct read_job *jobs;
+    struct remote *active, *active_last;
+};
+
+struct remote {
+    struct qp *q;
+    struct remote *next;
+    uint32_t node, slot;
+    /* requester */
+    struct conn *conn;
+    bool active;
+    struct remote *active_next;
+    uint32_t tx_off; /* of request q->next */
+    uint64_t acked;  /* requests before this index are acknowledged */
+    uint32_t rd_out; /* READs and atomics under way */
+    uint64_t progress_at;
+    bool busy;       /* progress_at counts */
+    bool reap_after; /* UC: complete once the frame has left */
+    int outq;
+    /* responder */
+    uint32_t expect;
+    bool open; /* a message is arriving */
+    struct target t;
+    struct request r;
+    struct landing l;
+    uint32_t got;
+    uint32_t atomic_seq[MAX_RD_ATOM];
+    uint64_t atomic_old[MAX_RD_ATOM];
+    unsigned atomics;
+};
+
+/* wire.c */
+struct conn *conn_open(uint32_t node, uint32_t slot);
+void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
+void conn_send(struct conn *c);  /* as much as the socket takes */
+void conn_reply(struct conn *c, const struct frame *f, const void *payload);
+void conn_activate(struct conn *c, struct remote *r);
+extern struct conn *conns;
+uint32_t wire_fabric(void);
+
+/* remote.c */
+void remote_frame(struct conn *c);   /* c->in was decoded: choose the sink */
+void remote_payload(struct conn *c); /* its payload is complete */
+bool remote_segment(struct remote *r,
+                    struct conn *c); /* puts the next piece into c->out; false: nothing now */
+void remote_lost(struct conn *c);    /* the connection is gone */
+
+#endif
