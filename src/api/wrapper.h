@@ -11,6 +11,11 @@
 #include <mpi.h>
 #pragma GCC visibility pop
 
+/* Every call reads it: said to be ours before anybody declares it, so that no table of addresses is asked
+ * where it is. */
+struct proc;
+extern struct proc *the_proc __attribute__((visibility("hidden")));
+
 #include "api/check.h"
 #include "api/enter.h"
 #include "api/interop.h"
