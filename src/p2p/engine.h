@@ -12,6 +12,7 @@
 #include "p2p/ids.h"
 #include "p2p/match.h"
 #include "p2p/p2p.h"
+#include "p2p/way.h"
 
 /* Frame kinds: frame_header.kind. In all of them `word` is the message length or the cookie the receiver of
  * the frame knows its request by. */
@@ -48,6 +49,7 @@ struct p2p {
     struct pool messages;   /* struct message with MESSAGE_SMALL bytes */
     struct pool controls;   /* control frames that found no room */
     struct ids ids;         /* cookies of requests that peers know of */
+    struct way_table ways;  /* what large messages have cost so far */
     struct request sent;    /* stands for every eager send: complete from the start, never freed */
     struct request no_proc; /* likewise for every receive from MPI_PROC_NULL */
     void (*drop_comm)(struct comm *comm);
@@ -68,6 +70,7 @@ struct p2p_request {
     uint64_t length;    /* bytes to send, or room to receive */
     uint64_t moved;     /* by pieces so far */
     uint64_t expected;  /* receive by pieces: when to stop */
+    uint64_t started;   /* large receive: when its data began to move */
     uint64_t cookie;    /* mine, 0 when peers do not know this request */
     uint64_t peer_cookie;
     bool block;  /* the data is one block of memory */

@@ -9,7 +9,7 @@
 #include "p2p/engine.h"
 
 static TUNABLE_SIZE(
-    eager_max, "EAGER_MAX", 8 * 1024, 64, 512 * 1024,
+    eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
     "Largest message that is sent at once, without asking the receiver; at most one frame of the transport.");
 
 static void deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,

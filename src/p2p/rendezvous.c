@@ -4,7 +4,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/tunable.h"
+
 #include "p2p/engine.h"
+
+static TUNABLE_CHOICE(
+    rendezvous, "RENDEZVOUS", 0, "auto|copy|get",
+    "How large messages move: sent in pieces (copy), read from the sender's memory (get), or whichever "
+    "has proved faster (auto).");
 
 static COUNTER(announced, "p2p_rendezvous", "Messages that were announced before their data moved.");
 
@@ -71,7 +79,11 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, struct peer *from, st
     r->peer = from;
     r->base.error = recv_matched(r, env, length); /* kept until the data is there */
     uint64_t bytes = (uint64_t)r->base.bytes;
+    enum way way = WAY_COPY;
     if (get_possible(r, from, rts))
+        way = rendezvous.value ? (enum way)(rendezvous.value - 1) : way_pick(&p->ways, bytes);
+    r->started = clock_ns();
+    if (way == WAY_GET)
         get_start(p, r, rts, bytes);
     else
         copy_start(p, r, rts, bytes);

@@ -6,6 +6,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/clock.h"
+
 #include "p2p/engine.h"
 
 static COUNTER(copies, "p2p_rendezvous_copy", "Large messages sent in pieces through frames.");
@@ -98,6 +100,7 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
         dt_cursor_unpack(&r->cursor, payload, len);
     r->moved += len;
     if (r->moved == r->expected) {
+        way_learn(&p->ways, WAY_COPY, r->expected, clock_ns() - r->started);
         ids_remove(&p->ids, h->word);
         request_complete(&r->base, r->base.error);
     }

@@ -2,6 +2,7 @@
  * copy, or none of the processor's time where the transport has a DMA engine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "p2p/engine.h"
 
 static COUNTER(gets, "p2p_rendezvous_get", "Large messages the receiver read from the sender's memory.");
@@ -16,6 +17,7 @@ static void get_done(struct net_op *op, int status)
     struct p2p_request *r = container_of(op, struct p2p_request, op);
     int error = r->base.error ? r->base.error : status;
     request_unregister(r);
+    way_learn(&r->base.p2p->ways, WAY_GET, (uint64_t)r->base.bytes, clock_ns() - r->started);
     struct frame_header fin = {.kind = FRAME_FIN, .aux = (uint16_t)status, .word = r->peer_cookie};
     control_send(r->base.p2p, r->peer, &fin, NULL, 0);
     request_complete(&r->base, error);

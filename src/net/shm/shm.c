@@ -28,9 +28,9 @@
 #define POLL_BATCH 32
 
 static TUNABLE_SIZE(
-    ring_size, "SHM_RING", 512 * 1024, 64 * 1024, 64 << 20,
+    ring_size, "SHM_RING", 256 * 1024, 64 * 1024, 64 << 20,
     "Bytes of payload a rank can be sent through shared memory before it receives; a power of two.");
-static TUNABLE_SIZE(frame_size, "SHM_FRAME", 8 * 1024, 1024, 512 * 1024,
+static TUNABLE_SIZE(frame_size, "SHM_FRAME", 16 * 1024, 1024, 512 * 1024,
                     "Largest piece of a message that is copied through shared memory at once.");
 static TUNABLE_BOOL(use_cma, "SHM_CMA", 1,
                     "Move large messages with one copy (process_vm_readv) where the system allows it.");

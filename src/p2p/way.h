@@ -1,0 +1,30 @@
+/* way.h: which way a large message goes, when both are open: read from the sender's memory (one copy, one
+ * processor works) or sent in pieces (two copies, both processors work at once). Which is faster depends on
+ * the machine, on the size and on what the sender is doing meanwhile, so the receiver measures both and takes
+ * the better. A pure state machine: times in, choices out.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_WAY_H
+#define FP_P2P_WAY_H
+
+#include <stdint.h>
+
+enum way { WAY_COPY, WAY_GET, WAYS };
+
+#define WAY_CLASSES 4
+
+/* Per size class: what 64 KiB cost each way, in nanoseconds. */
+struct way_state {
+    uint32_t cost[WAYS];
+    uint32_t samples[WAYS];
+    uint32_t picks;
+};
+
+struct way_table {
+    struct way_state classes[WAY_CLASSES];
+};
+
+enum way way_pick(struct way_table *t, uint64_t bytes);
+void way_learn(struct way_table *t, enum way way, uint64_t bytes, uint64_t ns);
+
+#endif
