@@ -47,12 +47,24 @@ static const struct coll_algorithm *algorithm_of(size_t index)
     return known[index];
 }
 
+static size_t first_rule(enum coll_kind kind)
+{
+    static uint8_t first[COLL_KINDS]; /* index + 1; 0 until asked */
+    if (unlikely(first[kind] == 0)) {
+        size_t i = 0;
+        while (i < coll_rules_count() && coll_rules_get(i)->kind != kind)
+            i++;
+        first[kind] = (uint8_t)(i + 1);
+    }
+    return first[kind] - 1u;
+}
+
 struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking)
 {
     const struct coll_choice *f = &forced[shape->kind];
     if (unlikely(f->algorithm != NULL) && usable(f->algorithm, shape, where, blocking))
         return *f;
-    for (size_t i = 0; i < coll_rules_count(); i++) {
+    for (size_t i = first_rule(shape->kind); i < coll_rules_count(); i++) {
         const struct coll_rule *rule = coll_rules_get(i);
         if (!rule_holds(rule, shape, where))
             continue;
