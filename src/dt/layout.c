@@ -13,9 +13,11 @@
  * neighbours. */
 #define UNROLL_MAX 8
 
+/* A piece of a layout in the making. Blocks have no node until one is needed: lists of them may be long. */
 struct placed {
     int64_t offset;
-    struct dt_node *node; /* NULL: no data */
+    uint64_t size;
+    struct dt_node *node; /* NULL for a block */
 };
 
 static struct dt_node *node_new(enum dt_node_type type, uint64_t size)
@@ -88,24 +90,18 @@ static struct dt_node *node_loop(uint64_t count, int64_t stride, struct dt_node 
     return n;
 }
 
-/* A growing list of placed nodes in type-map order. */
+/* A growing list of pieces in type-map order. */
 struct collect {
     struct placed *item;
     size_t count, room;
     bool failed;
 };
 
-static void collect_add(struct collect *c, int64_t offset, struct dt_node *node)
+static void collect_add(struct collect *c, int64_t offset, uint64_t size, struct dt_node *node)
 {
     struct placed *last = c->count ? &c->item[c->count - 1] : NULL;
-    if (last && last->node->type == NODE_BLOCK && node->type == NODE_BLOCK &&
-        last->offset + (int64_t)last->node->size == offset) {
-        struct dt_node *joined = node_new(NODE_BLOCK, last->node->size + node->size);
-        node_release(last->node);
-        node_release(node);
-        c->failed |= !joined;
-        last->node = joined;
-        c->count -= !joined;
+    if (last && !last->node && !node && last->offset + (int64_t)last->size == offset) {
+        last->size += size;
         return;
     }
     if (c->count == c->room) {
@@ -119,36 +115,50 @@ static void collect_add(struct collect *c, int64_t offset, struct dt_node *node)
         c->item = item;
         c->room = room;
     }
-    c->item[c->count++] = (struct placed){offset, node};
+    c->item[c->count++] = (struct placed){offset, size, node};
 }
 
-static void collect_block(struct collect *c, int64_t offset, uint64_t size)
+/* The last piece's node when it is the same loop, with a reference: long lists of alike parts share one. */
+static struct dt_node *share_last(const struct collect *c, const struct dt_node *loop)
 {
-    struct dt_node *block = node_new(NODE_BLOCK, size);
-    if (block)
-        collect_add(c, offset, block);
-    else
-        c->failed = true;
+    struct dt_node *last = c->count ? c->item[c->count - 1].node : NULL;
+    if (!last || last->type != NODE_LOOP || loop->type != NODE_LOOP || last->loop.child != loop->loop.child ||
+        last->loop.count != loop->loop.count || last->loop.stride != loop->loop.stride)
+        return NULL;
+    last->refs++;
+    return last;
 }
 
-/* Adds a node, written out as its blocks where it has few. Takes over the reference. */
-static void collect_node(struct collect *c, int64_t offset, struct dt_node *n)
+/* Adds `count` copies of a node, written out as blocks where they are few. */
+static void collect_loop(struct collect *c, int64_t offset, uint64_t count, int64_t stride, struct dt_node *n)
 {
-    if (n->type == NODE_LOOP && n->loop.count <= UNROLL_MAX && n->loop.child->type == NODE_BLOCK) {
-        for (uint64_t i = 0; i < n->loop.count; i++)
-            collect_block(c, offset + (int64_t)i * n->loop.stride, n->loop.child->size);
-    } else if (n->type == NODE_INDEX && n->index.count <= UNROLL_MAX) {
-        for (uint64_t i = 0; i < n->index.count; i++)
-            collect_block(c, offset + n->index.offsets[i], n->index.length);
-    } else if (n->type == NODE_BLOCKS && n->blocks.count <= UNROLL_MAX) {
-        const struct dt_block *e = n->blocks.entry;
-        for (uint64_t i = 0; i < n->blocks.count; i++)
-            collect_block(c, offset + e[i].offset, e[i + 1].start - e[i].start);
+    struct dt_node loop = *n, *held = NULL;
+    if (count > 1)
+        loop_fill(&loop, count, stride, n, &held);
+    if (loop.type == NODE_BLOCK) {
+        collect_add(c, offset, loop.size, NULL);
+    } else if (loop.type == NODE_LOOP && loop.loop.count <= UNROLL_MAX &&
+               loop.loop.child->type == NODE_BLOCK) {
+        for (uint64_t i = 0; i < loop.loop.count; i++)
+            collect_add(c, offset + (int64_t)i * loop.loop.stride, loop.loop.child->size, NULL);
+    } else if (loop.type == NODE_INDEX && loop.index.count <= UNROLL_MAX) {
+        for (uint64_t i = 0; i < loop.index.count; i++)
+            collect_add(c, offset + loop.index.offsets[i], loop.index.length, NULL);
+    } else if (loop.type == NODE_BLOCKS && loop.blocks.count <= UNROLL_MAX) {
+        const struct dt_block *e = loop.blocks.entry;
+        for (uint64_t i = 0; i < loop.blocks.count; i++)
+            collect_add(c, offset + e[i].offset, e[i + 1].start - e[i].start, NULL);
     } else {
-        collect_add(c, offset, n);
-        return;
+        struct dt_node *made = share_last(c, &loop);
+        if (!made) {
+            n->refs++;
+            made = node_loop(count, stride, n);
+        }
+        if (made)
+            collect_add(c, offset, made->size, made);
+        else
+            c->failed = true;
     }
-    node_release(n);
 }
 
 static void collect_drop(struct collect *c)
@@ -173,10 +183,9 @@ static struct survey collect_survey(const struct collect *c)
     struct survey s = {.blocks = true, .equal = true, .steady = true};
     s.step = p[1].offset - p[0].offset;
     for (size_t i = 0; i < c->count; i++) {
-        bool block = p[i].node->type == NODE_BLOCK;
-        s.size += p[i].node->size;
-        s.blocks &= block;
-        s.equal &= p[i].node == p[0].node || (block && s.blocks && p[i].node->size == p[0].node->size);
+        s.size += p[i].size;
+        s.blocks &= !p[i].node;
+        s.equal &= p[i].node == p[0].node && p[i].size == p[0].size;
         s.steady &= i == 0 || p[i].offset - p[i - 1].offset == s.step;
     }
     return s;
@@ -185,134 +194,123 @@ static struct survey collect_survey(const struct collect *c)
 static struct dt_node *make_index(const struct collect *c, uint64_t size)
 {
     struct dt_node *n = node_new(NODE_INDEX, size);
-    if (!n)
+    int64_t *offsets = malloc(c->count * sizeof(*offsets));
+    if (!n || !offsets) {
+        free(offsets);
+        free(n);
         return NULL;
+    }
+    for (size_t i = 0; i < c->count; i++)
+        offsets[i] = c->item[i].offset - c->item[0].offset;
     n->index.count = c->count;
-    n->index.length = c->item[0].node->size;
-    n->index.offsets = malloc(c->count * sizeof(*n->index.offsets));
-    for (size_t i = 0; n->index.offsets && i < c->count; i++)
-        n->index.offsets[i] = c->item[i].offset - c->item[0].offset;
+    n->index.length = c->item[0].size;
+    n->index.offsets = offsets;
     return n;
 }
 
 static struct dt_node *make_blocks(const struct collect *c, uint64_t size)
 {
     struct dt_node *n = node_new(NODE_BLOCKS, size);
-    if (!n)
+    struct dt_block *entry = malloc((c->count + 1) * sizeof(*entry));
+    if (!n || !entry) {
+        free(entry);
+        free(n);
         return NULL;
-    n->blocks.count = c->count;
-    n->blocks.entry = malloc((c->count + 1) * sizeof(*n->blocks.entry));
-    uint64_t start = 0;
-    for (size_t i = 0; n->blocks.entry && i < c->count; i++) {
-        n->blocks.entry[i] = (struct dt_block){c->item[i].offset - c->item[0].offset, start};
-        start += c->item[i].node->size;
     }
-    if (n->blocks.entry)
-        n->blocks.entry[c->count] = (struct dt_block){0, start};
+    uint64_t start = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        entry[i] = (struct dt_block){c->item[i].offset - c->item[0].offset, start};
+        start += c->item[i].size;
+    }
+    entry[c->count] = (struct dt_block){0, start};
+    n->blocks.count = c->count;
+    n->blocks.entry = entry;
     return n;
+}
+
+/* The node of a piece, with a reference for the caller. */
+static struct dt_node *piece_node(const struct placed *p)
+{
+    if (!p->node)
+        return node_new(NODE_BLOCK, p->size);
+    p->node->refs++;
+    return p->node;
 }
 
 static struct dt_node *make_list(const struct collect *c, uint64_t size)
 {
     struct dt_node *n = node_new(NODE_LIST, size);
-    if (!n)
+    struct dt_child *entry = malloc((c->count + 1) * sizeof(*entry));
+    if (!n || !entry) {
+        free(entry);
+        free(n);
         return NULL;
-    n->list.entry = malloc((c->count + 1) * sizeof(*n->list.entry));
-    if (!n->list.entry)
-        return n;
-    n->list.count = c->count;
+    }
+    n->list.entry = entry;
     uint64_t start = 0;
     for (size_t i = 0; i < c->count; i++) {
-        struct dt_node *child = c->item[i].node;
-        child->refs++;
-        n->list.entry[i] = (struct dt_child){c->item[i].offset - c->item[0].offset, start, child};
+        struct dt_node *child = piece_node(&c->item[i]);
+        if (!child) {
+            node_release(n);
+            return NULL;
+        }
+        entry[i] = (struct dt_child){c->item[i].offset - c->item[0].offset, start, child};
         start += child->size;
+        n->list.count++;
     }
-    n->list.entry[c->count] = (struct dt_child){0, start, NULL};
+    entry[c->count] = (struct dt_child){0, start, NULL};
     return n;
 }
 
-/* Ends a collection in the simplest node that describes it. */
-static struct placed collect_finish(struct collect *c)
+/* The simplest node that describes the pieces; NULL when memory is out. */
+static struct dt_node *collect_node(const struct collect *c)
 {
-    struct placed out = {0, NULL};
-    if (c->failed || c->count == 0) {
-        collect_drop(c);
-        return out;
-    }
-    out.offset = c->item[0].offset;
-    if (c->count == 1) {
-        out.node = c->item[0].node;
-        free(c->item);
-        return out;
-    }
+    if (c->count == 1)
+        return piece_node(&c->item[0]);
     struct survey s = collect_survey(c);
     if (s.equal && s.steady) {
-        c->item[0].node->refs++;
-        out.node = node_loop(c->count, s.step, c->item[0].node);
-    } else if (s.blocks && s.equal) {
-        out.node = make_index(c, s.size);
-    } else if (s.blocks) {
-        out.node = make_blocks(c, s.size);
-    } else {
-        out.node = make_list(c, s.size);
+        struct dt_node *one = piece_node(&c->item[0]);
+        return one ? node_loop(c->count, s.step, one) : NULL;
     }
-    /* index.offsets, blocks.entry and list.entry are all vital: a node without them is a failure. */
-    bool broken = out.node && ((out.node->type == NODE_INDEX && !out.node->index.offsets) ||
-                               (out.node->type == NODE_BLOCKS && !out.node->blocks.entry) ||
-                               (out.node->type == NODE_LIST && !out.node->list.entry));
-    if (broken || !out.node) {
-        c->failed = true;
-        node_release(out.node);
-        out.node = NULL;
-    }
-    collect_drop(c);
-    return out;
+    if (s.blocks)
+        return s.equal ? make_index(c, s.size) : make_blocks(c, s.size);
+    return make_list(c, s.size);
 }
 
-static bool layout_build(const struct dt_shape *shape, struct placed *out)
+/* Works out where the data of a type with any lies: a node and its offset. */
+static struct dt_node *layout_build(const struct dt_shape *shape, int64_t *offset)
 {
     struct collect c = {0};
-    *out = (struct placed){0, NULL};
     for (MPI_Count i = 0; i < shape->count && !c.failed; i++) {
         const struct dt_part *part = &shape->part[i];
         if (part->count == 0 || part->type->size == 0)
             continue;
         const struct dt_layout *inner = dt_layout_of(part->type);
-        if (!inner) {
-            c.failed = true;
-            break;
-        }
-        inner->node->refs++;
-        struct dt_node *n = node_loop((uint64_t)part->count, part->type->extent, inner->node);
-        if (n)
-            collect_node(&c, part->offset + inner->offset, n);
+        if (inner)
+            collect_loop(&c, part->offset + inner->offset, (uint64_t)part->count, part->type->extent,
+                         inner->node);
         else
             c.failed = true;
     }
-    *out = collect_finish(&c);
-    if (out->node && shape->repeat > 1) {
-        out->node = node_loop((uint64_t)shape->repeat, shape->stride, out->node);
-        c.failed |= !out->node;
-    }
-    return !c.failed;
+    struct dt_node *node = c.failed ? NULL : collect_node(&c);
+    *offset = node ? c.item[0].offset : 0;
+    collect_drop(&c);
+    return node ? node_loop((uint64_t)shape->repeat, shape->stride, node) : NULL;
 }
 
 const struct dt_layout *dt_layout_of(struct dtype *t)
 {
     if (t->layout)
         return t->layout;
-    struct placed p = {0, NULL};
-    if (t->size > 0 && !layout_build(t->shape, &p))
-        return NULL;
-    struct dt_node *node = p.node ? p.node : node_new(NODE_BLOCK, 0);
+    int64_t offset = 0;
+    struct dt_node *node = t->size > 0 ? layout_build(t->shape, &offset) : node_new(NODE_BLOCK, 0);
     struct dt_layout *layout = malloc(sizeof(*layout));
     if (!layout || !node) {
         free(layout);
         node_release(node);
         return NULL;
     }
-    *layout = (struct dt_layout){p.offset, node};
+    *layout = (struct dt_layout){offset, node};
     t->layout = layout;
     return layout;
 }

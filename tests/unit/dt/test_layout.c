@@ -87,6 +87,23 @@ static void nested_loops_that_fit_become_one(void)
     dtype_release(t);
 }
 
+/* Blocks of a strided type: alike loops are one node, and at even steps one more loop. */
+static void alike_parts_share_a_node(void)
+{
+    int n[3] = {2, 2, 2}, even[3] = {0, 9, 18}, odd[3] = {0, 9, 17};
+    struct dtype *v, *t;
+    dtype_vector(10, 1, 3, INT, false, &v);
+    dtype_indexed(3, ivec_int(n), ivec_int(odd), v, &t);
+    const struct dt_node *node = node_of(t);
+    EXPECT_EQ(node->type, NODE_LIST);
+    EXPECT(node->list.entry[0].node == node->list.entry[2].node);
+    dtype_release(t);
+    dtype_indexed(3, ivec_int(n), ivec_int(even), v, &t);
+    EXPECT_EQ(node_of(t)->type, NODE_LOOP);
+    dtype_release(t);
+    dtype_release(v);
+}
+
 /* The classic: a column of a matrix, resized so that columns follow each other. */
 static void resized_column(void)
 {
@@ -222,6 +239,7 @@ int main(void)
     TEST_RUN(even_steps_become_a_loop);
     TEST_RUN(neighbours_are_joined);
     TEST_RUN(nested_loops_that_fit_become_one);
+    TEST_RUN(alike_parts_share_a_node);
     TEST_RUN(resized_column);
     TEST_RUN(marks_stick);
     TEST_RUN(structures_are_padded);
