@@ -163,6 +163,7 @@ class Api:
             elif f.name.endswith("_c") and f.name[:-2] in self.by_name:
                 f.base = self.by_name[f.name[:-2]]
                 f.base.wide = f
+                f.when, f.errors = f.base.when, f.base.errors
 
     def chapters(self):
         return sorted({f.chapter for f in self.functions})
