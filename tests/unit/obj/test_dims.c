@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
 #include <mpi.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "obj/topo.h"
 #include "test.h"
 
@@ -59,7 +59,7 @@ static void large_numbers_are_quick(void)
 {
     static const int numbers[] = {2147483647, 2095133040, 1073741824, 1968823296,
                                   735134400,  1000000007, 2147483646};
-    uint64_t begin = clock_ns();
+    clock_t begin = clock();
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         for (int k = 1; k <= 40; k++) {
             int dims[40] = {0};
@@ -70,7 +70,7 @@ static void large_numbers_are_quick(void)
             EXPECT_EQ(product, numbers[i]);
         }
     }
-    double seconds = 1e-9 * (double)(clock_ns() - begin);
+    double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
     if (seconds > 5)
         printf("280 calls took %.1f s\n", seconds);
     EXPECT(seconds < 5);

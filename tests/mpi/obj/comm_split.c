@@ -1,0 +1,125 @@
+/* comm_split.c: communicators from parts of others: split, split_type, create, create_group.
+ *
+ * ranks: 1 2 3 4 8
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+static void expect_sum(MPI_Comm c, int wanted)
+{
+    int sum = -1;
+    MPI_Allreduce(&mpitest_rank, &sum, 1, MPI_INT, MPI_SUM, c);
+    EXPECT_EQ(sum, wanted);
+}
+
+static void split_by_parity(void)
+{
+    MPI_Comm c;
+    int rank, size, wanted = 0, members = 0;
+    for (int i = mpitest_rank % 2; i < mpitest_size; i += 2, members++)
+        wanted += i;
+    MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank % 2, -mpitest_rank, &c);
+    MPI_Comm_rank(c, &rank);
+    MPI_Comm_size(c, &size);
+    EXPECT_EQ(size, members);
+    EXPECT_EQ(rank, members - 1 - mpitest_rank / 2);
+    expect_sum(c, wanted);
+    MPI_Comm_free(&c);
+}
+
+static void split_with_equal_keys_and_undefined(void)
+{
+    MPI_Comm c;
+    int rank, color = mpitest_rank == 0 ? MPI_UNDEFINED : 7;
+    MPI_Comm_split(MPI_COMM_WORLD, color, 3, &c);
+    EXPECT_EQ(c == MPI_COMM_NULL, mpitest_rank == 0);
+    if (c == MPI_COMM_NULL)
+        return;
+    MPI_Comm_rank(c, &rank);
+    EXPECT_EQ(rank, mpitest_rank - 1);
+    MPI_Comm_free(&c);
+}
+
+/* A bad colour at one rank fails everywhere instead of leaving the others waiting. */
+static void bad_color(void)
+{
+    MPI_Comm c = MPI_COMM_NULL;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int rc = MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank == mpitest_size - 1 ? -4 : 0, 0, &c);
+    EXPECT_EQ(rc, mpitest_rank == mpitest_size - 1 ? MPI_ERR_ARG : MPI_ERR_OTHER);
+    EXPECT(c == MPI_COMM_NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+static void split_types(void)
+{
+    MPI_Comm c, part;
+    int size;
+    MPI_Info info;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &c);
+    EXPECT(c != MPI_COMM_NULL);
+    MPI_Comm_size(c, &size);
+    EXPECT_EQ(size, mpitest_size);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory");
+    MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part);
+    EXPECT(part != MPI_COMM_NULL);
+    MPI_Comm_free(&part);
+    MPI_Info_set(info, "mpi_hw_resource_type", "hyperspace");
+    MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part);
+    EXPECT(part == MPI_COMM_NULL);
+    MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &part);
+    if (part != MPI_COMM_NULL) {
+        int part_size;
+        MPI_Comm_size(part, &part_size);
+        EXPECT(part_size < size);
+        MPI_Comm_free(&part);
+    }
+    MPI_Comm_split_type(c, MPI_UNDEFINED, 0, MPI_INFO_NULL, &part);
+    EXPECT(part == MPI_COMM_NULL);
+    MPI_Info_free(&info);
+    MPI_Comm_free(&c);
+}
+
+static MPI_Group lower_part(int n)
+{
+    MPI_Group all, some;
+    int range[1][3] = {{0, n - 1, 1}};
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_range_incl(all, 1, range, &some);
+    MPI_Group_free(&all);
+    return some;
+}
+
+static void create_from_groups(void)
+{
+    MPI_Comm c;
+    for (int n = 1; n <= mpitest_size; n++) {
+        MPI_Group g = lower_part(n);
+        MPI_Comm_create(MPI_COMM_WORLD, g, &c);
+        EXPECT_EQ(c != MPI_COMM_NULL, mpitest_rank < n);
+        if (c != MPI_COMM_NULL) {
+            expect_sum(c, n * (n - 1) / 2);
+            MPI_Comm_free(&c);
+        }
+        if (mpitest_rank < n) { /* the others do not take part */
+            MPI_Comm_create_group(MPI_COMM_WORLD, g, 2147483646 - n, &c);
+            expect_sum(c, n * (n - 1) / 2);
+            MPI_Comm_free(&c);
+        }
+        MPI_Group_free(&g);
+    }
+    MPI_Comm_create(MPI_COMM_WORLD, MPI_GROUP_EMPTY, &c);
+    EXPECT(c == MPI_COMM_NULL);
+}
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    split_by_parity();
+    split_with_equal_keys_and_undefined();
+    bad_color();
+    split_types();
+    create_from_groups();
+    return mpitest_end();
+}
