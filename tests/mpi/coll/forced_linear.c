@@ -1,0 +1,11 @@
+/* forced_linear.c: the plainest algorithm of every operation.
+ *
+ * ranks: 2 5 8
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define FORCED                                                          \
+    "barrier=linear,bcast=linear,gather=linear,scatter=linear,"         \
+    "allgather=linear:window=2,alltoall=linear:window=2,reduce=linear," \
+    "allreduce=reduce_bcast,reduce_scatter=linear,scan=linear,exscan=linear"
+
+#include "suite.h"
