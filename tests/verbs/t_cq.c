@@ -1,0 +1,196 @@
+/*
+ * Completion queues: events for any and for solicited completions only, several queues on one channel,
+ * resizing with entries inside, extended polling, and the ibv_wr_* way to send. SPDX-License-Identifier:
+ * Apache-2.0
+ */
+#include "vt.h"
+#include <errno.h>
+#include <poll.h>
+
+static bool event_within(struct vt *t, int ms, struct ibv_cq **cq)
+{
+    struct pollfd p = {.fd = t->ch->fd, .events = POLLIN};
+    void *user;
+    if (poll(&p, 1, ms) != 1)
+        return false;
+    CHECK(!ibv_get_cq_event(t->ch, cq, &user));
+    ibv_ack_cq_events(*cq, 1);
+    return true;
+}
+
+static void solicited(struct vt *t, struct vt_qp *q)
+{
+    struct ibv_cq *cq;
+    if (t->side == 0) {
+        for (int i = 0; i < 3; i++)
+            vt_recv(q, t, 0, 0, 64);
+        CHECK(!ibv_req_notify_cq(t->cq, 1));
+        vt_sync(t);
+        vt_wc(t->cq, IBV_WC_SUCCESS);
+        CHECK(!event_within(t, 50, &cq), "an ordinary completion must not raise a solicited-only event");
+        vt_sync(t);
+        CHECK(event_within(t, 30000, &cq) && cq == t->cq);
+        vt_wc(t->cq, IBV_WC_SUCCESS);
+        CHECK(!event_within(t, 20, &cq), "one arming, one event");
+        CHECK(!ibv_req_notify_cq(t->cq, 0));
+        vt_sync(t);
+        CHECK(event_within(t, 30000, &cq));
+        vt_wc(t->cq, IBV_WC_SUCCESS);
+    } else {
+        static const unsigned flags[3] = {0, IBV_SEND_SOLICITED, 0};
+        for (int i = 0; i < 3; i++) {
+            vt_sync(t);
+            CHECK(!vt_post(q, t, IBV_WR_SEND, 0, 0, 8, 0, IBV_SEND_SIGNALED | flags[i]));
+            vt_wc(t->cq, IBV_WC_SUCCESS);
+        }
+    }
+    vt_sync(t);
+}
+
+#define MANY 20
+
+/* More queues on a channel than its descriptor can hold tokens: every event must come through. */
+static void many(struct vt *t)
+{
+    struct ibv_cq *cq[MANY];
+    struct vt_qp q[MANY];
+    for (int i = 0; i < MANY; i++) {
+        struct vt_opts o = vt_defaults(IBV_QPT_RC);
+        CHECK((cq[i] = ibv_create_cq(t->ctx, 16, NULL, t->ch, 0)));
+        o.rcq = cq[i];
+        vt_qp_make(t, o, &q[i]);
+        vt_recv(&q[i], t, 0, 0, 64);
+        CHECK(!ibv_req_notify_cq(cq[i], 0));
+    }
+    vt_sync(t);
+    if (t->side == 1)
+        for (int i = 0; i < MANY; i++) {
+            CHECK(!vt_post(&q[i], t, IBV_WR_SEND, 0, 0, 8, 0, IBV_SEND_SIGNALED));
+            vt_wc(t->cq, IBV_WC_SUCCESS);
+        }
+    vt_sync(t);
+    unsigned seen = 0;
+    for (int i = 0; t->side == 0 && i < MANY; i++) {
+        struct ibv_cq *hit;
+        CHECK(event_within(t, 30000, &hit), "event %d of %d", i, MANY);
+        for (int k = 0; k < MANY; k++)
+            seen |= (unsigned)(cq[k] == hit) << k;
+    }
+    CHECK(t->side == 1 || seen == (1u << MANY) - 1, "%x", seen);
+    for (int i = 0; i < MANY; i++) {
+        vt_qp_end(&q[i]);
+        CHECK(!ibv_destroy_cq(cq[i]));
+    }
+}
+
+static void resize(struct vt *t)
+{
+    struct vt_qp q;
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    struct ibv_cq *cq = ibv_create_cq(t->ctx, 8, NULL, NULL, 0);
+    CHECK(cq);
+    o.rcq = cq;
+    vt_qp_make(t, o, &q);
+    for (uint64_t i = 0; i < 40; i++)
+        vt_recv(&q, t, i, 0, 64);
+    vt_sync(t);
+    for (int i = 0; i < 40; i++) {
+        if (t->side == 1 && (i < 6 || i > 6)) {
+            CHECK(!vt_post(&q, t, IBV_WR_SEND, 0, 0, 8, 0, IBV_SEND_SIGNALED));
+            vt_wc(t->cq, IBV_WC_SUCCESS);
+        }
+        if (i == 6) {
+            vt_sync(t);
+            int r = t->side ? 0 : ibv_resize_cq(cq, 64);
+            CHECK(!r, "%d", r);
+            CHECK(t->side || ibv_resize_cq(cq, 3) != 0, "too small for what is in it");
+            vt_sync(t);
+        }
+    }
+    vt_sync(t);
+    for (uint64_t i = 0; t->side == 0 && i < 39; i++)
+        CHECK(vt_wc(cq, IBV_WC_SUCCESS).wr_id == i);
+    vt_sync(t);
+    vt_qp_end(&q);
+    CHECK(!ibv_destroy_cq(cq));
+}
+
+static void extended(struct vt *t)
+{
+    struct ibv_cq_init_attr_ex ca = {.cqe = 64, .wc_flags = IBV_WC_STANDARD_FLAGS};
+    struct ibv_cq_ex *cx = ibv_create_cq_ex(t->ctx, &ca);
+    if (!cx)
+        return; /* not every HCA has it */
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    struct vt_qp q;
+    o.rcq = o.scq = ibv_cq_ex_to_cq(cx);
+    o.send_ops = IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND;
+    vt_qp_make(t, o, &q);
+    struct ibv_qp_ex *x = ibv_qp_to_qp_ex(q.qp);
+    CHECK(x);
+    struct ibv_poll_cq_attr pa = {0};
+    if (t->side == 0) {
+        vt_recv(&q, t, 11, 0, 4096);
+        vt_recv(&q, t, 12, 0, 4096);
+        vt_sync(t);
+        vt_sync(t);
+        int r;
+        while ((r = ibv_start_poll(cx, &pa)) == ENOENT)
+            ;
+        CHECK(!r && cx->wr_id == 11 && cx->status == IBV_WC_SUCCESS);
+        CHECK(ibv_wc_read_opcode(cx) == IBV_WC_RECV && ibv_wc_read_byte_len(cx) == 24);
+        CHECK(ibv_wc_read_wc_flags(cx) & IBV_WC_WITH_IMM && ibv_wc_read_imm_data(cx) == 0xabcd);
+        CHECK(ibv_wc_read_qp_num(cx) == q.qp->qp_num && ibv_wc_read_src_qp(cx) == q.peer.qpn);
+        CHECK(!ibv_next_poll(cx) && cx->wr_id == 12 && ibv_wc_read_byte_len(cx) == 100);
+        CHECK(ibv_next_poll(cx) == ENOENT);
+        ibv_end_poll(cx);
+        vt_expect(t->buf + (1u << 20), 100, 4, "wr write");
+    } else {
+        unsigned char a[10], b[14];
+        struct ibv_data_buf in[2] = {{a, 10}, {b, 14}};
+        vt_fill(t->buf, 100, 4);
+        vt_sync(t);
+        ibv_wr_start(x);
+        x->wr_id = 1;
+        x->wr_flags = 0;
+        ibv_wr_rdma_write(x, q.peer.rkey, q.peer.buf + (1u << 20));
+        ibv_wr_set_sge(x, t->mr->lkey, (uintptr_t)t->buf, 100);
+        x->wr_id = 2;
+        ibv_wr_send_imm(x, 0xabcd);
+        ibv_wr_set_inline_data_list(x, 2, in);
+        x->wr_id = 3;
+        x->wr_flags = IBV_SEND_SIGNALED;
+        ibv_wr_send(x);
+        ibv_wr_set_sge(x, t->mr->lkey, (uintptr_t)t->buf, 100);
+        CHECK(!ibv_wr_complete(x));
+        ibv_wr_start(x);
+        ibv_wr_send(x);
+        ibv_wr_set_sge(x, t->mr->lkey, (uintptr_t)t->buf, 100);
+        ibv_wr_abort(x); /* never happened */
+        int r;
+        while ((r = ibv_start_poll(cx, &pa)) == ENOENT)
+            ;
+        CHECK(!r && cx->wr_id == 3 && ibv_wc_read_opcode(cx) == IBV_WC_SEND);
+        ibv_end_poll(cx);
+        vt_sync(t);
+    }
+    vt_sync(t);
+    vt_qp_end(&q);
+    CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(cx)));
+}
+
+static void test(struct vt *t)
+{
+    struct vt_qp q;
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    solicited(t, &q);
+    vt_qp_end(&q);
+    many(t);
+    resize(t);
+    extended(t);
+}
+
+int main(void)
+{
+    return vt_run(test);
+}

@@ -1,0 +1,79 @@
+/*
+ * Memory regions: their own address space (iova), keys that die with the region, domains that do not mix,
+ * shared memory regions, registration that must fail. SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "vt.h"
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct note {
+    uint32_t rkey;
+    uint64_t addr;
+};
+
+static void write_to(struct vt *t, struct vt_qp *q, struct note n, uint64_t off, uint32_t len,
+                     enum ibv_wc_status want)
+{
+    struct vt_qp to = *q;
+    to.peer.rkey = n.rkey;
+    to.peer.buf = n.addr;
+    CHECK(!vt_post(&to, t, IBV_WR_RDMA_WRITE, 1, 0, len, off, IBV_SEND_SIGNALED));
+    vt_wc(t->cq, want);
+}
+
+static void test(struct vt *t)
+{
+    struct vt_qp q, dead;
+    struct note mine = {0}, theirs;
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &dead);
+    struct ibv_mr *iova = ibv_reg_mr_iova(t->pd, t->buf + 4096, 4096, 0x1000000, ALL_ACCESS);
+    CHECK(iova);
+    mine = (struct note){iova->rkey, 0x1000000};
+    vt_swap(t, &mine, &theirs, sizeof(mine));
+    vt_fill(t->buf, 500, 1);
+    if (t->side == 1)
+        write_to(t, &q, theirs, 96, 500, IBV_WC_SUCCESS);
+    vt_sync(t);
+    if (t->side == 0)
+        vt_expect(t->buf + 4096 + 96, 500, 1, "iova");
+
+    /* Another protection domain's region is not reachable through this QP. */
+    struct ibv_pd *pd = ibv_alloc_pd(t->ctx);
+    struct ibv_mr *foreign = ibv_reg_mr(pd, t->buf, 4096, ALL_ACCESS);
+    CHECK(pd && foreign && ibv_dealloc_pd(pd) == EBUSY);
+    mine = (struct note){foreign->rkey, (uintptr_t)t->buf};
+    vt_swap(t, &mine, &theirs, sizeof(mine));
+    if (t->side == 1)
+        write_to(t, &dead, theirs, 0, 8, IBV_WC_REM_ACCESS_ERR);
+    vt_sync(t);
+    CHECK(!ibv_dereg_mr(foreign) && !ibv_dealloc_pd(pd));
+    vt_qp_end(&dead);
+
+    /* A key is worth nothing after its region. */
+    mine = (struct note){iova->rkey, 0x1000000};
+    CHECK(!ibv_dereg_mr(iova));
+    struct ibv_mr *again = ibv_reg_mr_iova(t->pd, t->buf + 4096, 4096, 0x1000000, ALL_ACCESS);
+    CHECK(again && again->rkey != mine.rkey, "a fresh region has a fresh key");
+    vt_swap(t, &mine, &theirs, sizeof(mine));
+    if (t->side == 1)
+        write_to(t, &q, theirs, 0, 8, IBV_WC_REM_ACCESS_ERR);
+    vt_sync(t);
+    CHECK(!ibv_dereg_mr(again));
+
+    CHECK(!ibv_reg_mr(t->pd, t->buf, 4096, IBV_ACCESS_REMOTE_WRITE), "remote write needs local write");
+    void *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(hole, 8192);
+    CHECK(!ibv_reg_mr(t->pd, hole, 8192, IBV_ACCESS_LOCAL_WRITE) && errno == EFAULT,
+          "memory that is not there");
+    vt_qp_end(&q);
+}
+
+int main(void)
+{
+    return vt_run(test);
+}

@@ -1,0 +1,137 @@
+/*
+ * Datagrams: data after the room for the route header, source fields, keys that do not fit, overruns that
+ * drop, address handles made from a completion, multicast. SPDX-License-Identifier: Apache-2.0
+ */
+#include "vt.h"
+#include <errno.h>
+
+#define GRH 40u
+
+static void post_ud(struct vt *t, struct vt_qp *q, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
+                    uint32_t len, uint64_t id, unsigned flags)
+{
+    struct ibv_sge s = {(uintptr_t)t->buf, len, t->mr->lkey};
+    struct ibv_send_wr wr = {.wr_id = id,
+                             .sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND_WITH_IMM,
+                             .send_flags = flags},
+                       *bad;
+    wr.imm_data = (uint32_t)id;
+    wr.wr.ud.ah = ah;
+    wr.wr.ud.remote_qpn = qpn;
+    wr.wr.ud.remote_qkey = qkey;
+    CHECK(!ibv_post_send(q->qp, &wr, &bad));
+}
+
+static void send_ud(struct vt *t, struct vt_qp *q, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
+                    uint32_t len, uint64_t id)
+{
+    post_ud(t, q, ah, qpn, qkey, len, id, IBV_SEND_SIGNALED);
+    CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).wr_id == id);
+}
+
+static void unicast(struct vt *t, struct vt_qp *q)
+{
+    struct ibv_ah *ah = vt_ah(t, &q->peer);
+    for (unsigned n = 0; n <= 1024; n += 512) {
+        if (t->side == 0) {
+            vt_recv(q, t, n, 0, 2048);
+            vt_sync(t);
+            struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+            CHECK(wc.byte_len == n + GRH && wc.src_qp == q->peer.qpn && wc.imm_data == n + 1);
+            CHECK(t->gid_index >= 0 || wc.slid == q->peer.lid, "slid %x", wc.slid);
+            vt_expect(t->buf + GRH, n, n, "datagram");
+            /* The answer goes where the completion says. */
+            struct ibv_ah *back = ibv_create_ah_from_wc(t->pd, &wc, (struct ibv_grh *)t->buf, 1);
+            CHECK(back);
+            vt_fill(t->buf, 64, n + 1);
+            send_ud(t, q, back, wc.src_qp, 0x1111, 64, n + 2);
+            CHECK(!ibv_destroy_ah(back));
+        } else {
+            vt_recv(q, t, n, 4096, 2048);
+            vt_fill(t->buf, n, n);
+            vt_sync(t);
+            /* Unsignalled: the answer may overtake the completion of the question. */
+            post_ud(t, q, ah, q->peer.qpn, 0x1111, n, n + 1, 0);
+            CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).byte_len == 64 + GRH);
+            vt_expect(t->buf + 4096 + GRH, 64, n + 1, "answer");
+        }
+        vt_sync(t);
+    }
+    CHECK(!ibv_destroy_ah(ah));
+}
+
+/* A wrong key, and more datagrams than receives: silence, and what fits still arrives. */
+static void drops(struct vt *t, struct vt_qp *q)
+{
+    struct ibv_ah *ah = vt_ah(t, &q->peer);
+    if (t->side == 0) {
+        vt_sync(t);
+        vt_sync(t);
+        CHECK(vt_quiet(t->cq, 100), "nothing was posted, nothing may arrive");
+        vt_recv(q, t, 1, 0, 2048);
+        vt_sync(t);
+        CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).imm_data == 9);
+        vt_sync(t);
+    } else {
+        vt_sync(t);
+        for (unsigned i = 0; i < 5; i++)
+            send_ud(t, q, ah, q->peer.qpn, 0x1111, 100, i);
+        vt_sync(t);
+        vt_sync(t);
+        send_ud(t, q, ah, q->peer.qpn, 0x2222, 100, 8);
+        send_ud(t, q, ah, q->peer.qpn, 0x1111, 100, 9);
+        vt_sync(t);
+    }
+    CHECK(!ibv_destroy_ah(ah));
+}
+
+static void multicast(struct vt *t, struct vt_qp *q)
+{
+    union ibv_gid group = {.raw = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4}};
+    struct ibv_ah_attr a = {.dlid = 0xc001, .port_num = 1, .is_global = 1};
+    a.grh.dgid = group;
+    a.grh.hop_limit = 1;
+    if (t->gid_index >= 0)
+        return; /* RoCE needs the group joined on the network device as well: the rig's business */
+    CHECK(!ibv_attach_mcast(q->qp, &group, 0xc001));
+    vt_recv(q, t, 5, 8192, 2048);
+    vt_sync(t);
+    struct ibv_ah *ah = ibv_create_ah(t->pd, &a);
+    CHECK(ah);
+    if (t->side == 1) {
+        vt_fill(t->buf, 333, 8);
+        post_ud(t, q, ah, 0xffffff, 0x1111, 333, 5, 0);
+    }
+    struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS); /* the sender's QP is in the group as well */
+    CHECK(wc.byte_len == 333 + GRH && wc.wc_flags & IBV_WC_GRH);
+    CHECK(wc.src_qp == (t->side ? q->me.qpn : q->peer.qpn));
+    vt_expect(t->buf + 8192 + GRH, 333, 8, "multicast");
+    CHECK(!memcmp(&((struct ibv_grh *)(t->buf + 8192))->dgid, &group, 16));
+    CHECK(ibv_destroy_qp(q->qp) == EBUSY, "a member of a group is not destroyed");
+    vt_sync(t);
+    CHECK(!ibv_detach_mcast(q->qp, &group, 0xc001));
+    vt_recv(q, t, 6, 8192, 2048);
+    vt_sync(t);
+    if (t->side == 1)
+        send_ud(t, q, ah, 0xffffff, 0x1111, 333, 6);
+    vt_sync(t);
+    CHECK(vt_quiet(t->cq, 50), "left the group");
+    CHECK(!ibv_destroy_ah(ah));
+}
+
+static void test(struct vt *t)
+{
+    struct vt_qp q;
+    vt_qp_make(t, vt_defaults(IBV_QPT_UD), &q);
+    unicast(t, &q);
+    drops(t, &q);
+    multicast(t, &q);
+    vt_qp_end(&q);
+}
+
+int main(void)
+{
+    return vt_run(test);
+}
