@@ -2,7 +2,6 @@
  * the library is built: INTEGER is a C int, .TRUE. is 1; a program may state the same, nothing else.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
 #include "impl.h"
@@ -57,9 +56,13 @@ static int facts_to_info(const struct fact *facts, size_t count, MPI_Info *out)
 {
     struct info *info;
     int rc = info_create(&info);
+    if (rc)
+        return rc;
     for (size_t i = 0; !rc && i < count; i++)
         rc = info_set(info, facts[i].key, facts[i].value);
-    if (!rc)
+    if (rc)
+        info_release(info);
+    else
         *out = info_handle(info);
     return rc;
 }

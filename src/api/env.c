@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -69,7 +68,7 @@ int impl_Alloc_mem(MPI_Aint size, struct info *info, void *baseptr)
     void *memory = aligned_alloc(alignment, ALIGN_UP((size_t)MAX(size, 1), alignment));
     if (!memory)
         return err_set(MPI_ERR_NO_MEM, "no %lld bytes of memory, aligned to %zu", (long long)size, alignment);
-    memcpy(baseptr, &memory, sizeof(memory));
+    *(void **)baseptr = memory;
     return MPI_SUCCESS;
 }
 
