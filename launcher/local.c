@@ -35,6 +35,7 @@ struct proc {
     bool running, input_end;
     struct watch out[2], pmi, in;
     struct buf pmi_out, in_buf;
+    struct spawn_fault *fault;
 };
 
 struct local {
@@ -272,7 +273,6 @@ static const char *find_program(struct local *h, uint32_t app)
 static bool start_rank(struct local *h, struct proc *p, int node_fd, const struct cpus *cpus)
 {
     const struct app *app = &h->plan->apps[p->at->app];
-    enum spawn_step step = SPAWN_EXEC;
     struct child_files f;
     if (access(app->wdir, X_OK) != 0) {
         report_failure(p, SPAWN_WDIR, errno);
@@ -284,7 +284,7 @@ static bool start_rank(struct local *h, struct proc *p, int node_fd, const struc
         return false;
     }
     if (!make_files(p, &f)) {
-        report_failure(p, SPAWN_FORK, errno);
+        report_failure(p, SPAWN_FILES, errno);
         close_files(&f, true);
         return false;
     }
@@ -299,9 +299,9 @@ static bool start_rank(struct local *h, struct proc *p, int node_fd, const struc
                       .err = f.err[1],
                       .keep = keep,
                       .cpus = cpus};
-    p->pid = spawn_process(&s, &step);
+    p->pid = spawn_process(&s, p->fault);
     if (p->pid < 0) {
-        report_failure(p, step, errno);
+        report_failure(p, SPAWN_FILES, errno);
         close_files(&f, true);
         return false;
     }
@@ -369,6 +369,8 @@ static void rank_ended(struct local *h, struct proc *p, int status)
         buf_take(&p->in_buf, buf_size(&p->in_buf));
         h->ev->stdin_empty(h->ctx, p->at->rank);
     }
+    if (p->fault->step != SPAWN_OK)
+        report_failure(p, p->fault->step, p->fault->error);
     h->ev->exited(h->ctx, p->at->rank, status);
 }
 
@@ -500,11 +502,13 @@ struct local *local_new(struct loop *l, const struct plan *plan, const struct lo
     h->paths = xcalloc(plan->napps, sizeof *h->paths);
     h->procs = xcalloc(plan->nranks, sizeof *h->procs);
     h->by_rank = xcalloc(plan->size, sizeof *h->by_rank);
+    struct spawn_fault *faults = spawn_faults(plan->nranks);
     h->linger.fn = on_linger;
     h->linger.ctx = h;
     for (uint32_t i = 0; i < plan->nranks; i++) {
         struct proc *p = &h->procs[i];
         p->host = h;
+        p->fault = &faults[i];
         p->at = &plan->ranks[i];
         h->by_rank[p->at->rank] = p;
         p->out[0] = (struct watch){.fd = -1, .fn = on_stdout, .ctx = p};

@@ -1,7 +1,8 @@
 /*
- * A sink is a place to write to, a stream is one rank's output or error. Without a prefix a stream that has
- * begun a line owns the sink until the line ends, or until others have waited for HOLD_MS: a prompt shows
- * at once, and yet no two ranks share a line. With a prefix only whole lines are passed on.
+ * A sink is a place to write to, a stream is one rank's output or error. Only whole lines are passed on, so
+ * that lines of different ranks never mix. Without a prefix the beginning of a line goes out as well when
+ * its rest has not come for a while; the stream then owns the sink until the line ends, and others wait for
+ * it, but no longer than that either.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HOLD_MS    100
 #define LONG_LINE  (256 * 1024)  /* a longer line is passed on in parts */
 #define HIGH_WATER (1024 * 1024) /* more than this is waiting: stop reading from ranks */
 #define LOW_WATER  (256 * 1024)
@@ -28,7 +28,8 @@ struct stream {
     uint32_t rank;
     struct buf held; /* not passed on yet */
     struct stream *next_waiting;
-    bool waiting;
+    uint64_t since; /* when it last got something it could not pass on */
+    bool waiting, ended;
 };
 
 struct sink {
@@ -39,6 +40,7 @@ struct sink {
     struct buf out;
     struct stream *owner, *waiting; /* first in the queue */
     struct timer hold;
+    uint64_t hold_ms; /* 0: for ever */
 };
 
 struct output {
@@ -142,10 +144,23 @@ static void pass_prefixed(struct stream *st, bool end)
     }
 }
 
-static void wait_turn(struct stream *st)
+static void leave_queue(struct stream *st)
+{
+    struct stream **p = &st->sink->waiting;
+    if (!st->waiting)
+        return;
+    while (*p != st)
+        p = &(*p)->next_waiting;
+    *p = st->next_waiting;
+    st->waiting = false;
+}
+
+/* Last in the queue, unless it has a place already; its patience starts anew. */
+static void join_queue(struct stream *st)
 {
     struct sink *s = st->sink;
     struct stream **p = &s->waiting;
+    st->since = now_ms();
     if (st->waiting)
         return;
     st->waiting = true;
@@ -153,55 +168,70 @@ static void wait_turn(struct stream *st)
     while (*p)
         p = &(*p)->next_waiting;
     *p = st;
-    if (s->hold.at == 0)
-        loop_after(s->output->loop, &s->hold, HOLD_MS);
+    if (s->hold.at == 0 && s->hold_ms > 0)
+        loop_after(s->output->loop, &s->hold, s->hold_ms);
 }
 
-/* The sink belongs to nobody: those who waited pass on what they have, until one leaves a line open. */
-static void next_turn(struct sink *s)
+/* How much of what is held may go out now: whole lines, or everything. */
+static size_t ready(const struct stream *st, bool everything)
 {
-    while (!s->owner && s->waiting) {
-        struct stream *st = s->waiting;
-        s->waiting = st->next_waiting;
-        st->waiting = false;
-        size_t n = buf_size(&st->held);
-        if (n == 0)
-            continue;
-        if (buf_head(&st->held)[n - 1] != '\n')
-            s->owner = st;
+    size_t n = buf_size(&st->held);
+    if (n == 0 || everything || st->ended || n > LONG_LINE)
+        return n;
+    const char *newline = memrchr(buf_head(&st->held), '\n', n);
+    return newline ? (size_t)(newline + 1 - buf_head(&st->held)) : 0;
+}
+
+static void pass(struct stream *st, bool everything)
+{
+    struct sink *s = st->sink;
+    size_t n = ready(st, everything);
+    if (n > 0) {
+        s->owner = buf_head(&st->held)[n - 1] == '\n' || st->ended ? NULL : st;
         sink_add(s, buf_head(&st->held), n);
         buf_take(&st->held, n);
     }
-    if (!s->waiting)
-        loop_cancel(s->output->loop, &s->hold);
-    else if (s->hold.at == 0)
-        loop_after(s->output->loop, &s->hold, HOLD_MS);
+    if (buf_size(&st->held) == 0)
+        leave_queue(st);
 }
 
+/* No line is open: those who waited pass on their whole lines. */
+static void next_turn(struct sink *s)
+{
+    for (struct stream *st = s->waiting, *next; st && !s->owner; st = next) {
+        next = st->next_waiting;
+        pass(st, false);
+    }
+}
+
+/* Somebody has waited long enough, be it for the rest of its own line or for another to end one. */
 static void on_hold(void *ctx)
 {
     struct sink *s = ctx;
-    s->owner = NULL;
-    next_turn(s);
+    uint64_t now = now_ms();
+    for (struct stream *st = s->waiting, *next; st; st = next) {
+        next = st->next_waiting;
+        if (now - st->since >= s->hold_ms)
+            pass(st, true);
+    }
+    if (!s->owner)
+        next_turn(s);
     sink_flush(s);
+    if (s->waiting)
+        loop_after(s->output->loop, &s->hold, s->hold_ms);
 }
 
-static void pass_plain(struct stream *st, const char *data, size_t len)
+static void pass_plain(struct stream *st, bool end)
 {
     struct sink *s = st->sink;
-    if (s->owner && s->owner != st && len > 0) {
-        buf_add(&st->held, data, len);
-        wait_turn(st);
-        if (buf_size(&st->held) > LONG_LINE)
-            on_hold(s);
-        return;
-    }
-    if (len > 0) {
-        s->owner = data[len - 1] == '\n' ? NULL : st;
-        sink_add(s, data, len);
-    } else if (s->owner == st) {
+    st->ended = end;
+    if (end && s->owner == st)
         s->owner = NULL;
-    }
+    bool may = !s->owner || s->owner == st || buf_size(&st->held) > LONG_LINE;
+    if (may)
+        pass(st, false);
+    if (buf_size(&st->held) > 0)
+        join_queue(st);
     if (!s->owner)
         next_turn(s);
 }
@@ -209,12 +239,11 @@ static void pass_plain(struct stream *st, const char *data, size_t len)
 void output_write(struct output *o, uint32_t rank, int stream, const char *data, size_t len)
 {
     struct stream *st = &o->streams[stream - 1][rank];
-    if (o->opt.prefix) {
-        buf_add(&st->held, data, len);
+    buf_add(&st->held, data, len);
+    if (o->opt.prefix)
         pass_prefixed(st, len == 0);
-    } else {
-        pass_plain(st, data, len);
-    }
+    else
+        pass_plain(st, len == 0);
     sink_flush(st->sink);
     check_water(o);
 }
@@ -224,8 +253,8 @@ void output_flush(struct output *o, uint64_t ms)
     uint64_t end = now_ms() + ms;
     for (size_t i = 0; i < o->nsinks; i++) {
         struct sink *s = o->all[i];
-        s->owner = NULL;
-        next_turn(s);
+        while (s->waiting)
+            pass(s->waiting, true);
         for (sink_flush(s); buf_size(&s->out) > 0 && now_ms() < end; sink_flush(s))
             writable(s->fd, (int)(end - now_ms()));
     }
@@ -238,6 +267,8 @@ static struct sink *sink_new(struct output *o, int fd)
     s->output = o;
     s->fd = fd;
     s->always_ready = fstat(fd, &st) != 0 || S_ISREG(st.st_mode);
+    /* A person waits for a prompt, a program perhaps, a file never. */
+    s->hold_ms = isatty(fd) ? 100 : s->always_ready ? 0 : 1000;
     s->w = (struct watch){.fd = -1, .fn = on_writable, .ctx = s};
     s->hold = (struct timer){.fn = on_hold, .ctx = s};
     o->all = xrealloc(o->all, (o->nsinks + 1) * sizeof *o->all);

@@ -49,7 +49,6 @@ void plan_encode(const struct plan *p, struct buf *out)
         put_list(out, p->apps[i].argv);
         put_list(out, p->apps[i].env);
         put_str(out, p->apps[i].wdir);
-        put_u32(out, p->apps[i].search);
     }
     put_u32(out, p->nranks);
     for (uint32_t i = 0; i < p->nranks; i++) {
@@ -140,18 +139,45 @@ struct plan *plan_decode(const char *data, size_t len)
     p->bind = get_u32(&r);
     p->scatter_sockets = get_u32(&r);
     p->verbose = get_u32(&r);
-    p->napps = get_count(&r, 16);
+    p->napps = get_count(&r, 12);
     p->apps = xcalloc(p->napps, sizeof *p->apps);
     for (uint32_t i = 0; i < p->napps; i++) {
         p->apps[i].argv = get_list(&r);
         p->apps[i].env = get_list(&r);
         p->apps[i].wdir = get_str(&r);
-        p->apps[i].search = get_u32(&r);
         r.bad = r.bad || !p->apps[i].argv[0];
     }
     p->nranks = get_count(&r, 28);
     p->ranks = xcalloc(p->nranks, sizeof *p->ranks);
     for (uint32_t i = 0; i < p->nranks && !r.bad; i++)
         p->ranks[i] = get_place(&r, p);
-    return r.bad || r.left || p->bind > BIND_SOCKET ? NULL : p;
+    if (r.bad || r.left || p->bind > BIND_SOCKET) {
+        plan_free(p);
+        return NULL;
+    }
+    return p;
+}
+
+static void free_list(char **list)
+{
+    for (char **s = list; s && *s; s++)
+        free(*s);
+    free(list);
+}
+
+void plan_free(struct plan *p)
+{
+    if (!p)
+        return;
+    for (uint32_t i = 0; i < p->napps; i++) {
+        free_list(p->apps[i].argv);
+        free_list(p->apps[i].env);
+        free(p->apps[i].wdir);
+    }
+    free(p->apps);
+    free(p->ranks);
+    free(p->job);
+    free(p->host);
+    free(p->node_map);
+    free(p);
 }

@@ -19,9 +19,8 @@ enum stdin_from { STDIN_NULL, STDIN_PIPE, STDIN_INHERIT };
 
 struct app {
     char **argv;
-    char **env;  /* complete but for what is per rank */
-    char *wdir;  /* where to start */
-    bool search; /* argv[0] is to be looked for in PATH */
+    char **env; /* complete but for what is per rank */
+    char *wdir; /* where to start */
 };
 
 struct place {
@@ -46,5 +45,8 @@ void plan_encode(const struct plan *p, struct buf *out);
 
 /* NULL when the bytes are not a plan. */
 struct plan *plan_decode(const char *data, size_t len);
+
+/* One that plan_decode made, or NULL. */
+void plan_free(struct plan *p);
 
 #endif

@@ -350,7 +350,6 @@ static void start_agent(struct remote *r, uint32_t index)
     struct strings words = {0};
     char self[4096], number[16];
     int in[2];
-    enum spawn_step step = SPAWN_EXEC;
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = '\0';
     snprintf(number, sizeof number, "%u", index);
@@ -375,7 +374,7 @@ static void start_agent(struct remote *r, uint32_t index)
     (void)sent; /* an empty pipe has room */
     close(in[1]);
     struct spawn s = {.path = path, .argv = words.v, .env = environ, .in = in[0], .out = 2, .err = 2};
-    h->shell = spawn_process(&s, &step);
+    h->shell = spawn_process(&s, NULL);
     close(in[0]);
     free(path);
     if (h->shell < 0) {

@@ -1,5 +1,5 @@
 /*
- * Starting one process: a vfork, a handful of system calls, an exec. Nothing else in the launcher forks,
+ * Starting one process: a fork, a handful of system calls, an exec. Nothing else in the launcher forks,
  * but for the guard.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -21,13 +21,23 @@ struct spawn {
     const struct cpus *cpus; /* NULL: no binding */
 };
 
-enum spawn_step { SPAWN_OK, SPAWN_FORK, SPAWN_WDIR, SPAWN_EXEC };
+enum spawn_step { SPAWN_OK, SPAWN_FILES, SPAWN_WDIR, SPAWN_EXEC };
+
+/* Where a child says why it could not become the program; in memory from spawn_faults. */
+struct spawn_fault {
+    enum spawn_step step;
+    int error;
+};
+
+/* Memory shared with children, all zero. */
+struct spawn_fault *spawn_faults(uint32_t n);
 
 /*
- * The new process leads a session of its own and is killed by the kernel when we die. -1 on failure,
- * with *step and errno saying which and why.
+ * The new process leads a session of its own and is killed by the kernel when we die. -1 when none can be
+ * made. What goes wrong later is in *fault (may be NULL) once the process has ended: waiting for its exec
+ * here would start ranks one after the other instead of side by side.
  */
-pid_t spawn_process(const struct spawn *s, enum spawn_step *step);
+pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault);
 
 /* What to give back to children: limits and signal mask as they were when mpiexec started. */
 void spawn_remember(void);
