@@ -1,0 +1,56 @@
+# Other hosts, through a remote shell that stays here: everything that works locally works through agents.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+make_shell
+remote() {
+    run -launcher-exec "$T/shell" -hosts a:2,b:2 -n 4 "$@"
+}
+
+remote "$CLIENT" exchange
+expect_rc 0
+expect_out "exchange ok" "exchange ok" "exchange ok" "exchange ok"
+run -launcher-exec "$T/shell" -hosts a:2,localhost:2 -n 4 "$CLIENT" exchange
+expect_rc 0
+remote -l sh -c 'echo $PMI_RANK on $FISHPLATE_HOST'
+expect_out "[0] 0 on a" "[1] 1 on a" "[2] 2 on b" "[3] 3 on b"
+remote head -c 2000000 /dev/zero
+[ "$(wc -c <"$T/out")" -eq 8000000 ] || fail "$last: output was lost"
+remote -genv A 'two  words' -wdir / sh -c 'echo "$A" $(pwd)'
+expect_out "two  words /" "two  words /" "two  words /" "two  words /"
+
+remote "$CLIENT" crash 2
+expect_rc 139
+expect_err "Rank 2 on host b"
+remote "$CLIENT" abort 3 7 "it is enough"
+expect_rc 7
+expect_err "Rank 3 on host b"
+remote no-such-program
+expect_rc 127
+expect_err "could not be started on host"
+remote "$CLIENT" late 1 5
+expect_rc 5
+remote -timeout 1 sleep 1000
+expect_rc 124
+expect_err "ranks 0-1 on host a; ranks 2-3 on host b"
+
+# A host that cannot be reached, a command that is not there, an agent without its secret.
+run -launcher-exec false -hosts a,localhost -n 2 sleep 1000
+expect_rc 1
+expect_err "Host a, with 1 rank, was lost"
+run -launcher-exec "$T/nowhere" -hosts a,localhost -n 2 sleep 1000
+expect_rc 1
+expect_err "$T/nowhere"
+"$MPIEXEC" --fishplate-agent 127.0.0.1 1 0 </dev/null >"$T/out" 2>"$T/err" && fail "an agent ran without a secret"
+
+# An agent that is killed takes its ranks with it, and the job.
+cat >"$T/agent-kill" <<'END'
+#!/bin/sh
+# The rank's parent is the agent's worker.
+[ $PMI_RANK != 1 ] || kill -KILL $PPID
+exec sleep 1000
+END
+chmod +x "$T/agent-kill"
+run -launcher-exec "$T/shell" -hosts a,b -n 2 "$T/agent-kill"
+expect_rc 1
+expect_err "Host b, with 1 rank, was lost"
+finish

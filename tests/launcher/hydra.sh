@@ -1,0 +1,26 @@
+# The boot layer under MPICH's launcher, and MPICH's library under ours: one PMI-1 for both.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+command -v mpiexec.hydra >/dev/null || skip "mpiexec.hydra (package mpich) is not installed"
+hydra() {
+    last="mpiexec.hydra $*"
+    rc=0
+    mpiexec.hydra "$@" >"$T/out" 2>"$T/err" || rc=$?
+}
+
+for n in 1 2 5; do
+    hydra -n $n "$CLIENT" exchange
+    expect_rc 0
+    [ "$(grep -c 'exchange ok' "$T/out")" -eq $n ] || fail "$last: not all ranks came through"
+done
+hydra -n 3 "$CLIENT" place
+grep -q "rank 2 of 3 node 0 of 1 local 2 of 3 vnode -1 appnum 0 host $(hostname) launcher pmi1" "$T/out" ||
+    fail "$last: the layout is wrong"
+hydra -pmi-port -n 3 "$CLIENT" exchange
+expect_rc 0
+hydra -n 3 "$CLIENT" abort 1 5
+[ "$rc" -ne 0 ] || fail "$last: an abort went unnoticed"
+# Our variables from an outer job do not confuse a job of Hydra's.
+run -n 1 mpiexec.hydra -n 2 "$CLIENT" exchange
+expect_rc 0
+finish

@@ -1,0 +1,61 @@
+# Which rank goes where: hosts, slots, files of hosts, -ppn, -map-by, virtual nodes; what ranks are told of it.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+make_shell
+show='echo $PMI_RANK $FISHPLATE_HOST $FISHPLATE_LOCAL_RANK/$FISHPLATE_LOCAL_SIZE'
+remote() {
+    run -launcher-exec "$T/shell" "$@" sh -c "$show"
+    expect_rc 0
+}
+
+remote -hosts a,b:2 -n 3
+expect_out "0 a 0/1" "1 b 0/2" "2 b 1/2"
+remote -hosts a,b:2
+expect_out "0 a 0/1" "1 b 0/2" "2 b 1/2"
+remote -hosts a,b -ppn 2 -n 4
+expect_out "0 a 0/2" "1 a 1/2" "2 b 0/2" "3 b 1/2"
+remote -hosts a:2,b:2 -map-by node -n 4
+expect_out "0 a 0/2" "1 b 0/2" "2 a 1/2" "3 b 1/2"
+remote -hosts a,b -n 4 # more ranks than slots: around again
+expect_out "0 a 0/2" "1 b 0/2" "2 a 1/2" "3 b 1/2"
+printf '# hosts\nc slots=2\n\nd:1   # one\nc\n' >"$T/hosts"
+for name in -f -hostfile --hostfile -machinefile; do
+    remote $name "$T/hosts"
+    expect_out "0 c 0/3" "1 c 1/3" "2 c 2/3" "3 d 0/1"
+done
+printf 'c slots=many\n' >"$T/hosts"
+run -f "$T/hosts" true
+expect_rc 2
+expect_err "line 1 of"
+run -f "$T/nowhere" true
+expect_rc 2
+run -hosts=-oProxyCommand=true true
+expect_rc 2
+expect_err "not a host name"
+
+show='echo $PMI_RANK $FISHPLATE_VNODE $FISHPLATE_LOCAL_RANK/$FISHPLATE_LOCAL_SIZE $MPI_LOCALRANKID/$MPI_LOCALNRANKS'
+run -n 5 -vnodes 2 sh -c "$show"
+expect_out "0 0 0/3 0/3" "1 0 1/3 1/3" "2 0 2/3 2/3" "3 1 0/2 0/2" "4 1 1/2 1/2"
+run -n 4 -vnodes 2 -map-by node sh -c "$show"
+expect_out "0 0 0/2 0/2" "1 1 0/2 0/2" "2 0 1/2 1/2" "3 1 1/2 1/2"
+run -n 2 sh -c 'echo ${FISHPLATE_VNODE-none} $FISHPLATE_WORLD_RANK/$FISHPLATE_WORLD_SIZE $FISHPLATE_NODE_MAP'
+expect_out "none 0/2 (vector,(0,1,2))" "none 1/2 (vector,(0,1,2))"
+
+# The library sees the same, and the segment of a node belongs to its ranks alone.
+run -n 4 -vnodes 2 "$CLIENT" place
+host=$(hostname)
+expect_out "rank 0 of 4 node 0 of 2 local 0 of 2 vnode 0 appnum 0 host $host-v0 launcher mpiexec" \
+    "rank 1 of 4 node 0 of 2 local 1 of 2 vnode 0 appnum 0 host $host-v0 launcher mpiexec" \
+    "rank 2 of 4 node 1 of 2 local 0 of 2 vnode 1 appnum 0 host $host-v1 launcher mpiexec" \
+    "rank 3 of 4 node 1 of 2 local 1 of 2 vnode 1 appnum 0 host $host-v1 launcher mpiexec"
+run -n 6 -vnodes 3 "$CLIENT" segment
+expect_rc 0
+run -n 4 "$CLIENT" segment
+expect_rc 0
+run -launcher-exec "$T/shell" -hosts a:2,b:2,localhost:2 "$CLIENT" segment
+expect_rc 0
+
+# A job inside a rank is a job of its own.
+run -n 1 -vnodes 1 "$MPIEXEC" -n 2 sh -c 'echo $PMI_SIZE ${FISHPLATE_VNODE-none}'
+expect_out "2 none" "2 none"
+finish

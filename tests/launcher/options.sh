@@ -1,0 +1,57 @@
+# The command line: help that teaches, mistakes that are named with what was probably meant.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+
+run --help
+expect_rc 0
+for word in -n -ppn -hosts -hostfile -genv -wdir -configfile -prepend-rank -outfile-pattern -bind-to -map-by \
+    -launcher-exec -vnodes -timeout -stdin; do
+    grep -q -- "$word" "$T/out" || fail "--help does not tell of $word"
+done
+run --version
+expect_rc 0
+grep -q '^mpiexec (Fishplate) [0-9]' "$T/out" || fail "--version prints something else"
+
+# mistyped, meant
+suggest() {
+    run "$1" 2 true
+    expect_rc 2
+    expect_err "There is no option $1."
+    expect_err "Did you mean $2?"
+    [ ! -s "$T/out" ] || fail "$last: printed to standard output"
+}
+suggest -vnode -vnodes
+suggest --hostfil -hostfile
+suggest -bindto -bind-to
+suggest --time-out -timeout
+suggest -prepend -prepend-rank
+run -completely-unknown true
+expect_rc 2
+grep -q "Did you mean" "$T/err" && fail "$last: guessed without reason"
+
+run
+expect_rc 2
+expect_err "No program was named"
+run -n 2
+expect_rc 2
+for bad in 0 -1 x 1.5 '' 99999999999; do
+    run -n "$bad" true
+    expect_rc 2
+    expect_err "whole number"
+done
+run -n
+expect_rc 2
+run -bind-to chair true
+expect_rc 2
+expect_err "core, socket"
+run -map-by chair true
+expect_rc 2
+run -vnodes 2 -hosts a,b true
+expect_rc 2
+
+# Two dashes, an equals sign, the end of options, the other MPIs' habits.
+run --np=2 --tag-output -- echo text
+expect_out "[0] text" "[1] text"
+run --allow-run-as-root --oversubscribe -np 3 echo many
+expect_out many many many
+finish

@@ -1,0 +1,62 @@
+# Output: nothing is lost, lines stay whole, a prefix begins each of them, a closed reader ends nothing.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+
+run -l -n 3 sh -c 'echo one; echo two'
+expect_out "[0] one" "[0] two" "[1] one" "[1] two" "[2] one" "[2] two"
+for name in -prepend-rank --prepend-rank --tag-output; do
+    run $name -n 1 echo text
+    expect_out "[0] text"
+done
+# A last line without an end, lines in pieces, empty lines.
+run -l -n 2 sh -c 'printf a; printf "b\n\nc"'
+expect_out "[0] ab" "[0] " "[0] c" "[1] ab" "[1] " "[1] c"
+run -n 1 printf 'no newline'
+printf 'no newline' | cmp -s - "$T/out" || fail "$last: output was changed"
+
+# Standard error is kept apart.
+run -l -n 2 sh -c 'echo out; echo err >&2'
+expect_out "[0] out" "[1] out"
+expect_err "[0] err"
+expect_err "[1] err"
+
+# Much output from ranks that end at once; each rank's own order is kept.
+run -n 4 sh -c 'seq $((PMI_RANK * 100000)) $((PMI_RANK * 100000 + 99999))'
+expect_rc 0
+[ "$(wc -l <"$T/out")" -eq 400000 ] || fail "$last: $(wc -l <"$T/out") lines, expected 400000"
+seq 0 399999 >"$T/wanted"
+sort -n "$T/out" | cmp -s - "$T/wanted" || fail "$last: lines were damaged"
+for r in 0 1 2 3; do
+    awk -v r=$r 'int($1 / 100000) == r { if ($1 <= last) exit 1; last = $1 } BEGIN { last = -1 }' "$T/out" ||
+        fail "$last: the lines of rank $r are out of order"
+done
+last="a slow reader"
+mkfifo "$T/go"
+"$MPIEXEC" -n 2 head -c 5000000 /dev/zero | {
+    : <"$T/go" # does not read until told
+    wc -c
+} >"$T/out" &
+reader=$!
+: >"$T/go"
+wait $reader
+[ "$(cat "$T/out")" -eq 10000000 ] || fail "$last got $(cat "$T/out") bytes, expected 10000000"
+
+# A reader that leaves, and no standard output at all.
+last="a reader that left"
+rc=0
+{
+    "$MPIEXEC" -n 2 sh -c 'seq 200000' 2>"$T/err" || echo $? >"$T/rc"
+} | head -n 1 >/dev/null
+[ ! -s "$T/rc" ] || fail "$last: exit status $(cat "$T/rc")"
+last="standard output closed"
+"$MPIEXEC" -n 2 echo text >&- 2>"$T/err" || fail "$last: exit status $?"
+last="everything closed"
+"$MPIEXEC" -n 2 echo text <&- >&- 2>&- || fail "$last: exit status $?"
+
+# Files.
+run -outfile-pattern "$T/out.%r" -errfile-pattern "$T/err.%h.%r" -n 2 sh -c 'echo I am $PMI_RANK; echo E >&2'
+expect_rc 0
+[ "$(cat "$T/out.1")" = "I am 1" ] || fail "$last: $T/out.1 is wrong"
+[ "$(cat "$T/err.$(hostname).0")" = "E" ] || fail "$last: the file for errors is wrong"
+[ ! -s "$T/out" ] || fail "$last: output went to both places"
+finish

@@ -1,0 +1,61 @@
+# Signals to mpiexec reach the ranks; INT and its like end the job, USR1 does not.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+mkfifo "$T/up" "$T/got"
+
+# start script: two ranks that write to $T/up when their traps are set.
+start() {
+    "$MPIEXEC" -n 2 sh -c "$1" >"$T/out" 2>"$T/err" &
+    pid=$!
+    last="mpiexec -n 2 sh -c '$1'"
+    # Opened for both, so that it does not end between two writers.
+    exec 3<>"$T/up"
+    read -r _ <&3
+    read -r _ <&3
+    exec 3<&-
+}
+
+end() {
+    rc=0
+    wait $pid || rc=$?
+}
+
+start "trap 'exit 3' TERM; echo up >$T/up; while :; do sleep 1000 & wait; done"
+kill -TERM $pid
+end
+expect_rc 3
+expect_err "Received SIGTERM"
+
+start "echo up >$T/up; exec sleep 1000"
+kill -INT $pid
+end
+expect_rc 130
+start "echo up >$T/up; exec sleep 1000"
+kill -HUP $pid
+end
+expect_rc 129
+
+# USR1 is handed on and changes nothing else.
+start "trap 'echo got usr1; kill \$!; exit 0' USR1; sleep 1000 & echo up >$T/up; wait"
+kill -USR1 $pid
+end
+expect_rc 0
+expect_out "got usr1" "got usr1"
+
+# Ranks that ignore everything are ended by KILL in the end.
+start "trap '' INT TERM; echo up >$T/up; while :; do sleep 1000; done"
+kill -INT $pid
+kill -INT $pid
+end
+[ "$rc" -ge 128 ] || fail "$last: exit status $rc, expected 128 or more"
+
+# A suspended job goes on.
+start "echo up >$T/up; read -r line <$T/got; echo done"
+kill -TSTP $pid
+kill -CONT $pid
+exec 4<>"$T/got"
+printf 'a\nb\n' >&4
+end
+exec 4<&-
+expect_rc 0
+finish

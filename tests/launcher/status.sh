@@ -1,0 +1,65 @@
+# Exit statuses, and the sentence that goes with each way to fail.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+
+run -n 3 true
+expect_rc 0
+expect_no_err
+run -n 3 sh -c 'exit $((PMI_RANK == 1 ? 7 : 0))'
+expect_rc 7
+expect_err "Rank 1 on host"
+expect_err "exited with status 7"
+run -n 3 sh -c 'if [ $PMI_RANK = 2 ]; then kill -SEGV $$; fi; exec sleep 1000'
+expect_rc 139
+expect_err "Rank 2 on host $(hostname)"
+expect_err "signal 11 (SIGSEGV"
+[ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one message was expected"
+run -n 3 sh -c 'if [ $PMI_RANK = 0 ]; then kill -KILL $$; fi; exec sleep 1000'
+expect_rc 137
+expect_err "signal 9"
+
+# With the library: before and after finalize.
+run -n 3 "$CLIENT" exit 1 5
+expect_rc 5
+expect_err "before calling MPI_Finalize"
+run -n 3 "$CLIENT" exit 1 0
+expect_rc 1
+expect_err "Rank 1 on host"
+expect_err "without calling MPI_Finalize"
+run -n 3 "$CLIENT" late 1 6
+expect_rc 6
+run -n 3 "$CLIENT" crash 2
+expect_rc 139
+run -n 3 "$CLIENT" abort 1 42 "the input file is empty"
+expect_rc 42
+expect_err "Rank 1 on host"
+expect_err "code 42: the input file is empty."
+run -n 2 "$CLIENT" abort 0 256
+expect_rc 1
+
+# A process that ends without MPI_Init while others wait for it.
+run -n 3 "$CLIENT" leaves 1
+expect_rc 1
+expect_err "Rank 1 on host"
+
+# Programs that cannot be started.
+run -n 2 no-such-program-anywhere
+expect_rc 127
+expect_err "no-such-program-anywhere"
+: >"$T/plain"
+run -n 2 "$T/plain"
+expect_rc 126
+expect_err "Permission denied"
+printf '#!/no/such/interpreter\n' >"$T/script"
+chmod +x "$T/script"
+run -n 2 "$T/script"
+expect_rc 127
+run -n 2 -wdir "$T/nowhere" true
+expect_rc 1
+expect_err "$T/nowhere"
+
+# A rank that speaks nonsense to the server.
+run -n 2 bash -c 'echo nonsense >&$PMI_FD; exec sleep 1000'
+expect_rc 1
+expect_err "PMI version 1"
+finish

@@ -1,0 +1,179 @@
+/*
+ * The PMI-1 server, driven byte by byte: the answers it gives, and that no bytes a rank may send can harm it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "boot/pmi_line.h"
+#include "pmi.h"
+#include "test.h"
+#include "util.h"
+
+static struct buf answers;
+static int aborts, bads, abort_code;
+static char abort_msg[256];
+
+static void on_reply(void *ctx, uint32_t rank, const char *data, size_t len)
+{
+    (void)ctx;
+    (void)rank;
+    buf_add(&answers, data, len);
+}
+
+static void on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
+{
+    (void)ctx;
+    (void)rank;
+    aborts++;
+    abort_code = code;
+    snprintf(abort_msg, sizeof abort_msg, "%s", msg);
+}
+
+static void on_bad(void *ctx, uint32_t rank, const char *why)
+{
+    (void)ctx;
+    (void)rank;
+    (void)why;
+    bads++;
+}
+
+static void on_barrier(void *ctx, bool open)
+{
+    (void)ctx;
+    (void)open;
+}
+
+static void on_describe(void *ctx, const bool *arrived, char *out, size_t size)
+{
+    (void)ctx;
+    (void)arrived;
+    snprintf(out, size, "rank 1 on host a b");
+}
+
+static const struct pmi_events events = {on_reply, on_aborted, on_bad, on_barrier, on_describe};
+
+static struct pmi *fresh(uint32_t size)
+{
+    buf_free(&answers);
+    aborts = bads = 0;
+    return pmi_new(size, size + 1, "job1", "(vector,(0,1,2))", NULL, &events, NULL);
+}
+
+/* What came back for this request, without the newline. */
+static const char *ask(struct pmi *s, uint32_t rank, const char *request)
+{
+    buf_free(&answers);
+    pmi_input(s, rank, request, strlen(request));
+    buf_add(&answers, "", 1);
+    char *newline = strchr(answers.data, '\n');
+    if (newline)
+        *newline = '\0';
+    return answers.data;
+}
+
+static void commands(void)
+{
+    struct pmi *s = fresh(2);
+    EXPECT_STR(ask(s, 0, "cmd=init pmi_version=1 pmi_subversion=1\n"),
+               "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
+    EXPECT(pmi_inited(s, 0) && !pmi_inited(s, 1));
+    EXPECT(strstr(ask(s, 0, "cmd=get_maxes\n"), "vallen_max=1024"));
+    EXPECT(strstr(ask(s, 0, "cmd=get_universe_size\n"), "size=3"));
+    EXPECT(strstr(ask(s, 0, "cmd=get_appnum\n"), "appnum=0"));
+    EXPECT(strstr(ask(s, 0, "cmd=get_my_kvsname\n"), "kvsname=job1"));
+    EXPECT_STR(ask(s, 0, "cmd=put kvsname=job1 key=k value=a=b\n"), "cmd=put_result rc=0 msg=success");
+    EXPECT_STR(ask(s, 1, "key=k  kvsname=job1 cmd=get \n"), "cmd=get_result rc=0 msg=success value=a=b");
+    EXPECT(strstr(ask(s, 1, "cmd=get kvsname=other key=k\n"), "rc=-1"));
+    EXPECT(strstr(ask(s, 1, "cmd=get kvsname=job1 key=none\n"), "rc=-1"));
+    EXPECT(strstr(ask(s, 0, "cmd=get kvsname=job1 key=PMI_process_mapping\n"), "value=(vector,(0,1,2))"));
+    EXPECT_STR(ask(s, 0, "cmd=put kvsname=job1 key=q value=1 quiet=1\n"), "");
+    EXPECT(strstr(ask(s, 0, "cmd=publish_name service=s port=p\n"), "rc=0"));
+    EXPECT(strstr(ask(s, 1, "cmd=lookup_name service=s\n"), "port=p"));
+    EXPECT(strstr(ask(s, 0, "cmd=unpublish_name service=s\n"), "rc=0"));
+    EXPECT(strstr(ask(s, 1, "cmd=lookup_name service=s\n"), "rc=-1"));
+    EXPECT(strstr(ask(s, 0, "mcmd=spawn\nnprocs=1\nexecname=x y\nendcmd\n"), "cmd=spawn_result rc=-1"));
+    EXPECT_STR(ask(s, 0, "cmd=barrier_in\n"), "");
+    EXPECT_STR(ask(s, 0, "cmd=missing\n"), "cmd=missing_result msg=rank%201%20on%20host%20a%20b");
+    ask(s, 1, "cmd=barrier_in\n");
+    EXPECT_EQ(buf_size(&answers), 2 * strlen("cmd=barrier_out rc=0\n") + 1);
+    EXPECT(pmi_waiting(s) == NULL);
+    ask(s, 1, "cmd=abort exitcode=-3 msg=no%20luck\n");
+    EXPECT_EQ(aborts, 1);
+    EXPECT_EQ(abort_code, -3);
+    EXPECT_STR(abort_msg, "no luck");
+    ask(s, 0, "cmd=finalize\n");
+    EXPECT(pmi_finalized(s, 0) && !pmi_finalized(s, 1));
+    EXPECT_EQ(bads, 0);
+    pmi_free(s);
+}
+
+static void pieces(void)
+{
+    static const char text[] = "cmd=init pmi_version=1 pmi_subversion=1\ncmd=get_maxes\ncmd=finalize\n";
+    struct pmi *s = fresh(1);
+    for (size_t i = 0; i < sizeof text - 1; i++)
+        pmi_input(s, 0, text + i, 1);
+    EXPECT(pmi_finalized(s, 0));
+    EXPECT_EQ(bads, 0);
+    pmi_free(s);
+}
+
+static void refuses(void)
+{
+    static const char *const lines[] = {"nonsense\n",   "cmd=unknown\n", "\n",  "=x\n", "cmd=init \x01\n",
+                                        "mcmd=other\n", "cmd=\n",        " \n", "cmd\n"};
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        struct pmi *s = fresh(1);
+        ask(s, 0, lines[i]);
+        EXPECT_EQ(bads, 1);
+        ask(s, 0, "cmd=get_maxes\n"); /* not listened to any more */
+        EXPECT_EQ(buf_size(&answers), 1);
+        pmi_free(s);
+    }
+    struct pmi *s = fresh(1);
+    char *lots = xcalloc(1, 200000);
+    memset(lots, 'a', 200000);
+    pmi_input(s, 0, lots, 200000);
+    EXPECT_EQ(bads, 1);
+    free(lots);
+    pmi_free(s);
+}
+
+/* Requests that are right but for a few bytes: whatever comes, it comes back from here. */
+static void fuzz(void)
+{
+    static const char *const seeds[] = {"cmd=init pmi_version=1 pmi_subversion=1\n",
+                                        "cmd=put kvsname=job1 key=key value=value\n",
+                                        "cmd=get kvsname=job1 key=key\n",
+                                        "cmd=barrier_in\n",
+                                        "cmd=abort exitcode=1 msg=%20%0a%zz%\n",
+                                        "mcmd=spawn\nnprocs=1\nendcmd\n",
+                                        "cmd=missing\n"};
+    srand(7);
+    for (int round = 0; round < 20000; round++) {
+        struct pmi *s = fresh(2);
+        for (int k = 0; k < 4; k++) {
+            char line[128];
+            size_t len = strlen(seeds[(size_t)rand() % COUNT_OF(seeds)]);
+            const char *seed = seeds[(size_t)rand() % COUNT_OF(seeds)];
+            len = strlen(seed);
+            memcpy(line, seed, len);
+            for (int n = rand() % 4; n > 0; n--)
+                line[(size_t)rand() % len] = (char)(rand() % 3 ? "=% \n\t0kvc"[rand() % 9] : rand());
+            pmi_input(s, (uint32_t)(rand() % 2), line, len);
+        }
+        pmi_free(s);
+    }
+}
+
+int main(void)
+{
+    TEST_RUN(commands);
+    TEST_RUN(pieces);
+    TEST_RUN(refuses);
+    TEST_RUN(fuzz);
+    buf_free(&answers);
+    return test_result();
+}
