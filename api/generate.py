@@ -8,6 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # building must not write into the sources
+
 from gen.header import write_header
 from gen.impl import write_impl
 from gen.kinds import classify
