@@ -461,9 +461,14 @@ static void finish_if_quiet(struct local *h)
 
 void local_signal(struct local *h, int sig)
 {
-    for (uint32_t i = 0; i < h->plan->nranks; i++)
-        if (h->procs[i].pid > 0 && (h->procs[i].running || sig == SIGKILL))
-            kill(-h->procs[i].pid, sig);
+    for (uint32_t i = 0; i < h->plan->nranks; i++) {
+        const struct proc *p = &h->procs[i];
+        if (p->pid <= 0 || (!p->running && sig != SIGKILL))
+            continue;
+        /* Just forked, it may not lead its group yet. */
+        if (kill(-p->pid, sig) != 0 && p->running)
+            kill(p->pid, sig);
+    }
     if (sig == SIGKILL) {
         if (!h->other)
             descend_signal(SIGKILL);

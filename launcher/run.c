@@ -253,7 +253,7 @@ static int worker(void *ctx, int front)
     if (ranks_here && !j->failed)
         local_start(local);
     else if (ranks_here)
-        host->done = true;
+        job_on_done(host);
     if (!j->loop.stop)
         start_input(r, j);
     return job_run(j, front);

@@ -42,10 +42,10 @@ end
 expect_rc 0
 expect_out "got usr1" "got usr1"
 
-# Ranks that ignore everything are ended by KILL in the end.
+# Ranks that ignore everything are ended by KILL; asking twice means at once.
 start "trap '' INT TERM; echo up >$T/up; while :; do sleep 1000; done"
 kill -INT $pid
-kill -INT $pid
+kill -TERM $pid
 end
 [ "$rc" -ge 128 ] || fail "$last: exit status $rc, expected 128 or more"
 
