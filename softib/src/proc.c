@@ -6,6 +6,7 @@
  */
 #include "proc.h"
 #include "engine.h"
+#include "registry.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -16,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <sched.h>
 
@@ -59,17 +59,6 @@ void shlock_take_slow(struct shlock *l)
             return;
         spin_wait(&turn);
     }
-}
-
-static socklen_t abstract_name(struct sockaddr_un *a, const char *fmt, ...)
-{
-    memset(a, 0, sizeof(*a));
-    a->sun_family = AF_UNIX;
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, fmt, ap);
-    va_end(ap);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
 static int bind_name(const struct sockaddr_un *a, socklen_t len)
@@ -126,53 +115,6 @@ bool member_alive(uint32_t slot)
         return errno == EMFILE || errno == ENFILE;
     close(fd);
     return true;
-}
-
-uint64_t registry_key(const struct fabric *f)
-{
-    struct stat st = {0};
-    stat("/proc/self/ns/pid", &st);
-    uint64_t k[4] = {f->id, (uint64_t)getuid(), (uint64_t)st.st_ino, SHM_MAGIC};
-    uint64_t h = hash_bytes(k, sizeof(k), 1469598103934665603ull);
-    /* With wire=tcp each node is a machine of its own. */
-    return f->wire == WIRE_TCP ? hash_bytes(&f->node, sizeof(f->node), h) : h;
-}
-
-static int registry_open(int pid, int fd)
-{
-    char path[64];
-    uint32_t magic = 0;
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-    int r = open(path, O_RDWR | O_CLOEXEC);
-    if (r >= 0 && (pread(r, &magic, sizeof(magic), 0) != sizeof(magic) || magic != SHM_MAGIC)) {
-        close(r);
-        return -1;
-    }
-    return r;
-}
-
-int registry_find(uint64_t key)
-{
-    char line[512], want[64];
-    snprintf(want, sizeof(want), "@softib/%016llx/", (unsigned long long)key);
-    FILE *in = fopen("/proc/net/unix", "re");
-    if (!in)
-        return -1;
-    int fd = -1;
-    while (fd < 0 && fgets(line, sizeof(line), in)) {
-        char *p = strstr(line, want);
-        int pid, reg;
-        if (p && sscanf(p + strlen(want), "%d.%d", &pid, &reg) == 2)
-            fd = registry_open(pid, reg);
-    }
-    fclose(in);
-    return fd;
-}
-
-struct registry *registry_map(int fd)
-{
-    void *m = mmap(NULL, sizeof(struct registry), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    return m == MAP_FAILED ? NULL : m;
 }
 
 static int registry_create(void)
@@ -301,8 +243,7 @@ static bool join_locked(void)
         proc.reg_fd = registry_create();
     if (proc.reg_fd < 0 || !(proc.reg = registry_map(proc.reg_fd)) || !arena_create() || !slot_claim())
         return false;
-    socklen_t len =
-        abstract_name(&a, "softib/%016llx/%d.%d", (unsigned long long)proc.key, proc.pid, proc.reg_fd);
+    socklen_t len = bell_name(&a, proc.key, &proc.reg->member[proc.slot]);
     proc.bell_fd = bind_name(&a, len);
     proc.ring_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (proc.bell_fd < 0 || proc.ring_fd < 0 || !self_peer())
@@ -370,8 +311,7 @@ void member_ring(uint32_t slot)
     if (atomic_exchange(&m->rung, 1))
         return;
     struct sockaddr_un a;
-    socklen_t len =
-        abstract_name(&a, "softib/%016llx/%d.%d", (unsigned long long)proc.key, m->pid, m->reg_fd);
+    socklen_t len = bell_name(&a, proc.key, m);
     char token = 1;
     sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
 }

@@ -77,16 +77,6 @@ static inline void *arena_at(struct arena *a, uint64_t off)
     return (char *)a + off;
 }
 
-/* Reads the member name of a socket in /proc/net/unix; used by the tool as well. */
-struct member_name {
-    uint64_t key;
-    int pid, reg_fd;
-};
-/* Finds a live member of fabric `key` and opens its registry; -1 when there is none. */
-int registry_find(uint64_t key);
-uint64_t registry_key(const struct fabric *f);
-struct registry *registry_map(int fd);
-
 static inline void port_count(uint32_t linear, enum counter c, uint64_t n)
 {
     atomic_fetch_add_explicit(&proc.reg->tally[proc.slot][linear].count[c], n, memory_order_relaxed);

@@ -22,8 +22,8 @@ void wire_lock(void);
 bool wire_try_lock(void);
 void wire_unlock(void);
 extern atomic_bool wire_active;
-void wire_attend(bool on); /* whether the engine watches the sockets */
-bool wire_pending(void);   /* something waits in a socket */
+void wire_attend(bool on);       /* whether the engine watches the sockets */
+bool wire_pending(void);         /* something waits in a socket */
 void remote_quiet(struct qp *q); /* the QP failed: nothing of it may touch its memory any more */
 /* Drains the sockets without waiting; lock held. */
 void wire_poll(void);

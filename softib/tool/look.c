@@ -1,0 +1,169 @@
+/*
+ * softib info, stat and ctl: the registry of a running fabric, read and written from outside.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tool.h"
+#include "registry.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *const names[CNT_COUNT] = {
+    [CNT_TX_PACKETS] = "tx_packets", [CNT_TX_BYTES] = "tx_bytes", [CNT_RX_PACKETS] = "rx_packets",
+    [CNT_RX_BYTES] = "rx_bytes",     [CNT_RNR_NAKS] = "rnr_naks", [CNT_RETRIES] = "retries",
+    [CNT_TX_DROPS] = "tx_drops",     [CNT_RX_DROPS] = "rx_drops", [CNT_BAD_FRAMES] = "bad_frames",
+};
+
+static void sum(const struct registry *r, uint32_t port, uint64_t out[CNT_COUNT])
+{
+    memset(out, 0, CNT_COUNT * sizeof(*out));
+    for (uint32_t m = 1; m < MEMBERS; m++)
+        for (int c = 0; atomic_load(&r->member[m].gen) && c < CNT_COUNT; c++)
+            out[c] += atomic_load(&r->tally[m][port].count[c]);
+}
+
+static struct registry *need_registry(const struct fabric *f, uint64_t *key)
+{
+    struct registry *r = tool_registry(f, key);
+    if (!r)
+        fprintf(stderr, "softib: no process is in the fabric \"%s\" now (same SOFTIB_FABRIC and user?)\n",
+                f->name);
+    return r;
+}
+
+int cmd_stat(const struct options *o)
+{
+    struct fabric f;
+    uint64_t key, v[CNT_COUNT];
+    if (!tool_fabric(&f))
+        return 2;
+    struct registry *r = need_registry(&f, &key);
+    if (!r)
+        return 1;
+    if (o->json)
+        printf("{\"fabric\": \"%s\", \"ports\": [", f.name);
+    else
+        printf("%-18s %-6s", "port", "state");
+    for (int c = 0; !o->json && c < CNT_COUNT; c++)
+        printf(" %13s", names[c]);
+    printf("\n");
+    for (uint32_t p = 0; p < f.nports; p++) {
+        char name[48];
+        const char *up = atomic_load(&r->port[p].up) ? "active" : "down";
+        port_name(&f, p, name);
+        sum(r, p, v);
+        printf(o->json ? "%s {\"port\": \"%s\", \"state\": \"%s\"" : "%s%-18s %-6s", p && o->json ? "," : "",
+               name, up);
+        for (int c = 0; c < CNT_COUNT; c++)
+            if (o->json)
+                printf(", \"%s\": %llu", names[c], (unsigned long long)v[c]);
+            else
+                printf(" %13llu", (unsigned long long)v[c]);
+        printf(o->json ? "}\n" : "\n");
+    }
+    if (o->json)
+        printf("]}\n");
+    return 0;
+}
+
+static bool pid_there(int pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static void info_port(const struct fabric *f, const struct registry *r, uint32_t p, bool json)
+{
+    char name[48];
+    struct fab_place at = {0};
+    uint16_t lid = fabric_lid(f, p);
+    fabric_locate(f, lid, &at);
+    port_name(f, p, name);
+    const char *up = !r ? "unused" : atomic_load(&r->port[p].up) ? "active" : "down";
+    unsigned last = lid + (1u << f->lmc) - 1;
+    unsigned long long guid = fabric_port_guid(at.node, at.hca, at.port);
+    double rate = (double)f->port[p].rate / 1e6, lat = (double)f->port[p].latency / 1e3;
+    if (json)
+        printf("%s {\"port\": \"%s\", \"state\": \"%s\", \"lid\": %u, \"lids\": %u, \"guid\": \"%016llx\", "
+               "\"rate_mb_s\": %g, \"latency_us\": %g}\n",
+               p ? "," : "", name, up, lid, 1u << f->lmc, guid, rate, lat);
+    else
+        printf("%-18s %-6s lid %u-%u guid %016llx rate %g MB/s latency %g us\n", name, up, lid, last, guid,
+               rate, lat);
+}
+
+int cmd_info(const struct options *o)
+{
+    struct fabric f;
+    uint64_t key;
+    if (!tool_fabric(&f))
+        return 2;
+    struct registry *r = tool_registry(&f, &key);
+    printf(o->json
+               ? "{\"fabric\": \"%s\", \"nodes\": %u, \"hcas\": %u, \"ports_per_hca\": %u, \"wire\": \"%s\", "
+                 "\"ports\": [\n"
+               : "fabric %s: %u nodes, %u HCAs each, %u ports each, wire %s\n",
+           f.name, f.nodes, f.hcas, f.ports, f.wire == WIRE_TCP ? "tcp" : "shm");
+    for (uint32_t p = 0; p < f.nports; p++)
+        info_port(&f, r, p, o->json);
+    if (o->json)
+        printf("], \"members\": [");
+    for (uint32_t m = 1, n = 0; r && m < MEMBERS; m++) {
+        const struct reg_member *x = &r->member[m];
+        if (!atomic_load(&x->live) || !pid_there(x->pid))
+            continue;
+        if (o->json)
+            printf("%s{\"pid\": %d, \"node\": %u}", n++ ? ", " : "", x->pid, x->node);
+        else
+            printf("process %d on node%u\n", x->pid, x->node);
+    }
+    if (o->json)
+        printf("]}\n");
+    return 0;
+}
+
+static void ring_all(const struct registry *r, uint64_t key)
+{
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    char token = 1;
+    for (uint32_t m = 1; m < MEMBERS; m++) {
+        struct sockaddr_un a;
+        if (!atomic_load(&r->member[m].live))
+            continue;
+        socklen_t len = bell_name(&a, key, &r->member[m]);
+        sendto(fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
+    }
+    close(fd);
+}
+
+int cmd_ctl(const struct options *o, char **argv)
+{
+    struct fabric f;
+    uint64_t key;
+    (void)o;
+    bool down = argv[0] && argv[1] && !strcmp(argv[1], "down");
+    if (!argv[0] || !argv[1] || !argv[2] || argv[3] || strcmp(argv[0], "port") ||
+        (!down && strcmp(argv[1], "up"))) {
+        fprintf(stderr, "softib: usage: softib ctl port down|up node0/hca0/1\n");
+        return 2;
+    }
+    if (!tool_fabric(&f))
+        return 2;
+    bool *match = calloc(f.nports, sizeof(bool));
+    if (!match || !fabric_select(&f, argv[2], match)) {
+        fprintf(stderr, "softib: no port %s in the fabric; softib info lists them\n", argv[2]);
+        return 2;
+    }
+    struct registry *r = need_registry(&f, &key);
+    if (!r)
+        return 1;
+    for (uint32_t p = 0; p < f.nports; p++)
+        if (match[p])
+            atomic_store(&r->port[p].up, !down);
+    ring_all(r, key);
+    free(match);
+    return 0;
+}

@@ -1,0 +1,126 @@
+/*
+ * softib: runs programs on the software HCA, and looks at and changes the fabric they run on.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tool.h"
+#include "registry.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "softib - a software InfiniBand HCA and fabric for unmodified verbs programs\n"
+    "\n"
+    "  softib run [--node N] [--fabric TEXT] CMD...   run CMD on softib instead of the system's libibverbs\n"
+    "  softib info [--json]                           the fabric: nodes, ports, LIDs, who is in it\n"
+    "  softib stat [--json]                           counters of every port\n"
+    "  softib ctl port down|up node0/hca0/1           take a port (or an HCA's, or a node's ports) down or "
+    "up\n"
+    "\n"
+    "Try it:\n"
+    "  softib run ibv_rc_pingpong & softib run ibv_rc_pingpong localhost\n"
+    "  softib run mpirun -n 2 --mca btl openib,self --mca btl_openib_allow_ib 1 ./a.out\n"
+    "\n"
+    "The fabric is described by SOFTIB_FABRIC (text, or the path of a file beginning with / or .):\n"
+    "  words key=value; after \"node1/hca0/1:\" (or \"node1:\") they count for those ports only.\n"
+    "    nodes hcas ports   how many nodes, HCAs a node, ports an HCA              (1 1 1; must come first)\n"
+    "    lmc                2^lmc LIDs, and so paths, a port                       (0)\n"
+    "    mtu                256 to 4096                                            (4096)\n"
+    "    rate latency       of a port's link: 1GB/s, 10Gbit/s; 1.5us               (as fast as memory)\n"
+    "    down up            when a port goes down or up, since the fabric began: 2s\n"
+    "    ud_loss ud_dup ud_reorder seed    faults of datagrams, as probabilities   (0)\n"
+    "    switch_loss        faults of barrier packets (softib/barrier.h)           (0)\n"
+    "    name               keeps fabrics with equal text apart\n"
+    "    wire               shm: all nodes on this machine; tcp: each node a machine (shm)\n"
+    "    addr base          of a node, with wire=tcp: its IPv4 address and first port number\n"
+    "  A process belongs to the node in SOFTIB_NODE (0).\n"
+    "\n"
+    "  SOFTIB_FABRIC='nodes=2 ports=2 rate=1GB/s node1/hca0/2: latency=5us'\n"
+    "  SOFTIB_FABRIC='nodes=2 wire=tcp node0: addr=10.0.0.1 node1: addr=10.0.0.2'\n";
+
+bool tool_fabric(struct fabric *f)
+{
+    char err[512];
+    char *text = fabric_text(err, sizeof(err));
+    const char *node = getenv("SOFTIB_NODE");
+    if (!text || !fabric_parse(text, f, err, sizeof(err))) {
+        fprintf(stderr, "softib: %s\n", err);
+        free(text);
+        return false;
+    }
+    free(text);
+    if (node)
+        f->node = (uint32_t)strtoul(strncmp(node, "node", 4) ? node : node + 4, NULL, 10);
+    if (f->node < f->nodes)
+        return true;
+    fprintf(stderr, "softib: SOFTIB_NODE=%s: the fabric has nodes 0 to %u\n", node, f->nodes - 1);
+    return false;
+}
+
+struct registry *tool_registry(const struct fabric *f, uint64_t *key)
+{
+    *key = registry_key(f);
+    int fd = registry_find(*key);
+    return fd < 0 ? NULL : registry_map(fd);
+}
+
+void port_name(const struct fabric *f, uint32_t linear, char out[48])
+{
+    struct fab_place at = {0};
+    fabric_locate(f, fabric_lid(f, linear), &at);
+    snprintf(out, 48, "node%u/hca%u/%u", at.node, at.hca, at.port);
+}
+
+static int usage(const char *what, const char *arg)
+{
+    fprintf(stderr, "softib: %s%s%s\nTry: softib --help\n", what, arg ? ": " : "", arg ? arg : "");
+    return 2;
+}
+
+static char **parse_options(char **argv, struct options *o)
+{
+    for (; *argv && !strncmp(*argv, "--", 2); argv++) {
+        if (!strcmp(*argv, "--json"))
+            o->json = true;
+        else if (!strcmp(*argv, "--fabric") && argv[1])
+            o->fabric = *++argv;
+        else if (!strcmp(*argv, "--node") && argv[1])
+            o->node = *++argv;
+        else
+            break;
+    }
+    return argv;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        fputs(help, argc < 2 ? stderr : stdout);
+        return argc < 2 ? 2 : 0;
+    }
+    char **rest = parse_options(argv + 2, &o);
+    if (o.fabric)
+        setenv("SOFTIB_FABRIC", o.fabric, 1);
+    if (o.node)
+        setenv("SOFTIB_NODE", o.node, 1);
+    if (*rest && !strcmp(*rest, "--help")) {
+        fputs(help, stdout);
+        return 0;
+    }
+    if (*rest && !strncmp(*rest, "--", 2) && strcmp(*rest, "--"))
+        return usage("unknown option", *rest);
+    if (*rest && !strcmp(*rest, "--"))
+        rest++;
+    if (!strcmp(argv[1], "run"))
+        return *rest ? cmd_run(&o, rest) : usage("run what?", NULL);
+    if (!strcmp(argv[1], "ctl"))
+        return cmd_ctl(&o, rest);
+    if (*rest)
+        return usage("unexpected argument", *rest);
+    if (!strcmp(argv[1], "stat"))
+        return cmd_stat(&o);
+    if (!strcmp(argv[1], "info"))
+        return cmd_info(&o);
+    return usage("unknown command", argv[1]);
+}

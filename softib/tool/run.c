@@ -1,0 +1,54 @@
+/*
+ * softib run: the library in front of the system's, and for programs that insist on a device file, a small
+ * preload. SPDX-License-Identifier: Apache-2.0
+ */
+#include "tool.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void put_first(const char *var, const char *value)
+{
+    const char *old = getenv(var);
+    size_t n = strlen(value) + (old ? strlen(old) : 0) + 2;
+    char *all = malloc(n);
+    if (!all)
+        return;
+    snprintf(all, n, "%s%s%s", value, old && *old ? ":" : "", old ? old : "");
+    setenv(var, all, 1);
+    free(all);
+}
+
+int cmd_run(const struct options *o, char **argv)
+{
+    char exe[PATH_MAX], dir[PATH_MAX + 32], preload[PATH_MAX + 64];
+    struct fabric f;
+    struct stat st;
+    (void)o;
+    if (!tool_fabric(&f))
+        return 2;
+    fabric_free(&f);
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[n > 0 ? n : 0] = 0;
+    for (int up = 0; up < 2; up++) { /* PREFIX/bin/softib */
+        char *slash = strrchr(exe, '/');
+        if (slash)
+            *slash = 0;
+    }
+    snprintf(dir, sizeof(dir), "%s/lib/softib", exe);
+    if (stat(dir, &st)) {
+        fprintf(stderr, "softib: no library in %s\n", dir);
+        return 2;
+    }
+    put_first("LD_LIBRARY_PATH", dir);
+    snprintf(preload, sizeof(preload), "%s/libsoftib-devnode.so", dir);
+    if (stat("/dev/infiniband", &st) && !stat(preload, &st))
+        put_first("LD_PRELOAD", preload);
+    execvp(argv[0], argv);
+    fprintf(stderr, "softib: cannot run %s: %s\n", argv[0], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}

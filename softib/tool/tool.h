@@ -1,0 +1,28 @@
+/*
+ * The softib tool's commands; each returns the exit status.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_TOOL_H
+#define SOFTIB_TOOL_H
+
+#include "fabric.h"
+#include "shm.h"
+#include <stdbool.h>
+
+struct options {
+    bool json;
+    const char *fabric, *node; /* override the environment */
+};
+
+int cmd_run(const struct options *o, char **argv);
+int cmd_ctl(const struct options *o, char **argv);
+int cmd_stat(const struct options *o);
+int cmd_info(const struct options *o);
+
+/* Reads SOFTIB_FABRIC and SOFTIB_NODE; says what is wrong with them. */
+bool tool_fabric(struct fabric *f);
+/* The registry of the running fabric, NULL when no process is in it. */
+struct registry *tool_registry(const struct fabric *f, uint64_t *key);
+void port_name(const struct fabric *f, uint32_t linear, char out[48]);
+
+#endif
