@@ -105,6 +105,8 @@ void peer_queue(struct peer *peer, struct net_pending *item)
         list_append(&peer->net->stalled, &peer->stalled_link);
     peer->stalled = true;
     list_append(&peer->pending, &item->link);
+    if (peer->net->lock)
+        net_ring_self(peer->net); /* a thread that sleeps for good must look after this from now on */
 }
 
 void peer_unstall(struct peer *peer)

@@ -88,8 +88,8 @@ static void idle_alone(struct net *net, struct net_waiter *w)
     if (w->idle < w->look)
         return;
     w->look = w->idle + POLLS_PER_LOOK;
-    if (net->lock)
-        biglock_share(net->lock);
+    if (net->lock && biglock_share(net->lock))
+        return; /* another thread may have brought what we wait for: look before sleeping */
     uint64_t now = clock_ns();
     if (w->since == 0)
         w->since = now;
