@@ -163,7 +163,7 @@ static int shm_connect(struct transport *t, struct peer *peer)
                                 .doorbell = &it->doorbell,
                                 .rank = it,
                                 .pid = it->pid,
-                                .fence = it->fence || t->net->oversubscribed};
+                                .fence = it->fence || !s->membarrier || t->net->oversubscribed};
     bool cma = use_cma.value && cma_works(it->pid, it->probe_address, it->probe_value);
     peer->endpoint = ep;
     peer->caps = (struct transport_caps){.frame_max = (size_t)MIN(frame_size.value, ring_size.value / 4),
