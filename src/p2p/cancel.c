@@ -66,10 +66,10 @@ void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header 
 
 void cancelled_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
-    struct p2p_request *r = ids_find(&p->ids, h->word);
-    if (!r || !h->flags) /* it was matched: the usual end comes or has come */
+    if (!h->flags) /* it was matched: the usual end comes or has come */
         return;
-    CHECK(r->peer == from, "a send was cancelled by a rank that it was not meant for");
+    struct p2p_request *r = request_known(p, from, h->word, &send_ops);
+    CHECK(r != NULL, "a send was cancelled that does not exist");
     ids_remove(&p->ids, h->word);
     request_unregister(r);
     cancelled(&r->base);

@@ -75,9 +75,9 @@ void eager_take(struct p2p *p, struct p2p_request *r, struct message *m)
 
 void ack_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
-    (void)from;
-    struct p2p_request *r = ids_find(&p->ids, h->word);
-    CHECK(r != NULL, "an acknowledgement arrived for a send that does not exist");
+    struct p2p_request *r = request_known(p, from, h->word, &send_ops);
+    CHECK(r != NULL && r->header.kind == FRAME_EAGER_SYNC,
+          "an acknowledgement arrived for a send that does not exist");
     ids_remove(&p->ids, h->word);
     request_complete(&r->base, 0);
 }

@@ -108,6 +108,15 @@ static inline struct p2p_request *p2p_request(struct request *r)
 
 /* request.c */
 extern const struct request_ops send_ops, recv_ops;
+
+/* The request that a peer knows by this cookie, or NULL: an old or invented cookie, one that was told to
+ * another peer, or one of a request of another kind. */
+static inline struct p2p_request *request_known(struct p2p *p, const struct peer *from, uint64_t cookie,
+                                                const struct request_ops *kind)
+{
+    struct p2p_request *r = ids_find(&p->ids, cookie);
+    return r && r->peer == from && r->base.ops == kind ? r : NULL;
+}
 struct p2p_request *p2p_request_new(struct p2p *p, const struct request_ops *ops);
 
 /* Describes the user's buffer to the request. */

@@ -70,8 +70,8 @@ void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     CHECK(len == sizeof(struct cts), "a request for a message has the wrong length");
     struct cts cts;
     memcpy(&cts, payload, sizeof(cts));
-    struct p2p_request *r = ids_find(&p->ids, h->word);
-    CHECK(r != NULL && r->peer == from && cts.bytes <= r->length,
+    struct p2p_request *r = request_known(p, from, h->word, &send_ops);
+    CHECK(r != NULL && r->header.kind == FRAME_RTS && cts.bytes <= r->length,
           "a message was asked for that does not exist");
     ids_remove(&p->ids, h->word);
     request_unregister(r);
@@ -91,8 +91,8 @@ void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
 void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len)
 {
-    struct p2p_request *r = ids_find(&p->ids, h->word);
-    CHECK(r != NULL && r->peer == from && len <= r->expected - r->moved,
+    struct p2p_request *r = request_known(p, from, h->word, &recv_ops);
+    CHECK(r != NULL && len <= r->expected - r->moved,
           "a piece of a message arrived that nobody waits for");
     if (r->block)
         memcpy(r->buf + r->moved, payload, len);

@@ -46,9 +46,9 @@ void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint
 
 void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
-    (void)from;
-    struct p2p_request *r = ids_find(&p->ids, h->word);
-    CHECK(r != NULL, "the end of a message was reported for a send that does not exist");
+    struct p2p_request *r = request_known(p, from, h->word, &send_ops);
+    CHECK(r != NULL && r->header.kind == FRAME_RTS,
+          "the end of a message was reported for a send that does not exist");
     ids_remove(&p->ids, h->word);
     request_unregister(r);
     request_complete(&r->base, h->aux);
