@@ -27,13 +27,24 @@ static int rts_send(struct p2p_request *r)
     return peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
 }
 
+/* Nobody has heard of this message, and nobody will. */
+static void rts_failed(struct p2p_request *r, int rc)
+{
+    ids_remove(&r->base.p2p->ids, r->cookie);
+    request_unregister(r);
+    request_complete(&r->base, rc);
+}
+
 static int rts_resume(struct net_pending *item)
 {
     struct p2p_request *r = container_of(item, struct p2p_request, pending);
     int rc = rts_send(r);
-    if (rc != ERR_AGAIN)
-        r->queued = false;
-    return rc;
+    if (rc == ERR_AGAIN)
+        return rc;
+    r->queued = false;
+    if (rc != 0)
+        rts_failed(r, rc);
+    return 0;
 }
 
 void rendezvous_start(struct p2p *p, struct p2p_request *r)
@@ -47,11 +58,14 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
     r->registered =
         r->block && r->peer->caps.get && t->ops->mem_register(t, r->buf, r->length, &r->mem, &r->key) == 0;
     counter_add(&announced, 1);
-    if (list_empty(&r->peer->pending) && rts_send(r) == 0)
-        return;
-    r->queued = true;
-    r->pending.resume = rts_resume;
-    peer_queue(r->peer, &r->pending);
+    int rc = list_empty(&r->peer->pending) ? rts_send(r) : ERR_AGAIN;
+    if (rc == ERR_AGAIN) {
+        r->queued = true;
+        r->pending.resume = rts_resume;
+        peer_queue(r->peer, &r->pending);
+    } else if (rc != 0) {
+        rts_failed(r, rc);
+    }
 }
 
 void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
