@@ -11,22 +11,33 @@
 #include "dt/number.h"
 
 #ifdef __clang__
+/* It warns of loops that have no vector form, such as those over 128-bit integers. */
+#pragma clang diagnostic ignored "-Wpass-failed"
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-#define LOOP(op, num, type, expression)                                                  \
-    static void op##_##num(const void *left, const void *right, void *out, size_t count) \
-    {                                                                                    \
-        typedef type element __attribute__((aligned(1), may_alias));                     \
-        const element *x = left, *y = right;                                             \
-        element *z = out;                                                                \
-        INDEPENDENT for (size_t i = 0; i < count; i++)                                   \
-        {                                                                                \
-            const type a = x[i], b = y[i];                                               \
-            z[i] = (type)(expression);                                                   \
-        }                                                                                \
+/* On x86-64 the loops are compiled a second time for processors with 32-byte vectors, chosen when the library
+ * is loaded. */
+#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define CLONES
+#endif
+
+#define LOOP(op, num, type, expression)                                                         \
+    CLONES static void op##_##num(const void *left, const void *right, void *out, size_t count) \
+    {                                                                                           \
+        typedef type element __attribute__((aligned(1), may_alias));                            \
+        const element *x = left, *y = right;                                                    \
+        element *z = out;                                                                       \
+        INDEPENDENT for (size_t i = 0; i < count; i++)                                          \
+        {                                                                                       \
+            const type a = x[i], b = y[i];                                                      \
+            z[i] = (type)(expression);                                                          \
+        }                                                                                       \
     }
 
 #define INTEGER(num, type, wide)               \
@@ -46,25 +57,25 @@
     LOOP(min, num, type, a < b ? a : b) \
     LOOP(max, num, type, a > b ? a : b)
 /* A complex number is two neighbours of its half's type. */
-#define COMPLEX(num, type)                                                               \
-    static void prod_##num(const void *left, const void *right, void *out, size_t count) \
-    {                                                                                    \
-        typedef type element __attribute__((aligned(1), may_alias));                     \
-        const element *x = left, *y = right;                                             \
-        element *z = out;                                                                \
-        INDEPENDENT for (size_t i = 0; i < 2 * count; i += 2)                            \
-        {                                                                                \
-            const type a = x[i], ai = x[i + 1], b = y[i], bi = y[i + 1];                 \
-            z[i] = a * b - ai * bi;                                                      \
-            z[i + 1] = a * bi + ai * b;                                                  \
-        }                                                                                \
-    }                                                                                    \
-    static void sum_##num(const void *left, const void *right, void *out, size_t count)  \
-    {                                                                                    \
-        typedef type element __attribute__((aligned(1), may_alias));                     \
-        const element *x = left, *y = right;                                             \
-        element *z = out;                                                                \
-        INDEPENDENT for (size_t i = 0; i < 2 * count; i++) z[i] = x[i] + y[i];           \
+#define COMPLEX(num, type)                                                                      \
+    CLONES static void prod_##num(const void *left, const void *right, void *out, size_t count) \
+    {                                                                                           \
+        typedef type element __attribute__((aligned(1), may_alias));                            \
+        const element *x = left, *y = right;                                                    \
+        element *z = out;                                                                       \
+        INDEPENDENT for (size_t i = 0; i < 2 * count; i += 2)                                   \
+        {                                                                                       \
+            const type a = x[i], ai = x[i + 1], b = y[i], bi = y[i + 1];                        \
+            z[i] = a * b - ai * bi;                                                             \
+            z[i + 1] = a * bi + ai * b;                                                         \
+        }                                                                                       \
+    }                                                                                           \
+    CLONES static void sum_##num(const void *left, const void *right, void *out, size_t count)  \
+    {                                                                                           \
+        typedef type element __attribute__((aligned(1), may_alias));                            \
+        const element *x = left, *y = right;                                                    \
+        element *z = out;                                                                       \
+        INDEPENDENT for (size_t i = 0; i < 2 * count; i++) z[i] = x[i] + y[i];                  \
     }
 #include "dt/kernel.def"
 #undef INTEGER
