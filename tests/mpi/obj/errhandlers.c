@@ -1,0 +1,108 @@
+/* errhandlers.c: error handlers: user functions, inheritance, replacing oneself, which object hears of what;
+ * user error codes.
+ *
+ * ranks: 1 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+static int calls, last_code;
+static MPI_Comm last_comm;
+
+static void on_error(MPI_Comm *c, int *code, ...)
+{
+    int size;
+    calls++;
+    last_code = *code;
+    last_comm = *c;
+    MPI_Comm_size(*c, &size); /* a handler may call MPI */
+}
+
+static void replace_myself(MPI_Comm *c, int *code, ...)
+{
+    (void)code;
+    MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN);
+}
+
+static void user_handlers(void)
+{
+    MPI_Comm a, b;
+    MPI_Errhandler mine, got;
+    int x = 0;
+    MPI_Comm_create_errhandler(on_error, &mine);
+    MPI_Comm_dup(MPI_COMM_WORLD, &a);
+    MPI_Comm_set_errhandler(a, mine);
+    MPI_Errhandler_free(&mine);
+    EXPECT(mine == MPI_ERRHANDLER_NULL);
+    EXPECT_EQ(MPI_Send(&x, 1, MPI_INT, 999, 0, a), MPI_ERR_RANK);
+    EXPECT(calls == 1 && last_code == MPI_ERR_RANK && last_comm == a);
+    MPI_Comm_dup(a, &b); /* inherits */
+    EXPECT_EQ(MPI_Send(&x, -1, MPI_INT, 0, 0, b), MPI_ERR_COUNT);
+    EXPECT(calls == 2 && last_comm == b);
+    EXPECT_EQ(MPI_Comm_call_errhandler(b, MPI_ERR_IO), MPI_SUCCESS);
+    EXPECT(calls == 3 && last_code == MPI_ERR_IO);
+    MPI_Comm_get_errhandler(b, &got);
+    MPI_Comm_set_errhandler(a, got);
+    MPI_Errhandler_free(&got);
+    EXPECT_EQ(MPI_Send(&x, 1, MPI_INT, 0, -5, a), MPI_ERR_TAG);
+    EXPECT_EQ(calls, 4);
+    MPI_Comm_create_errhandler(replace_myself, &mine);
+    MPI_Comm_set_errhandler(a, mine);
+    MPI_Errhandler_free(&mine);
+    EXPECT_EQ(MPI_Send(&x, 1, MPI_INT, 0, -5, a), MPI_ERR_TAG);
+    MPI_Comm_get_errhandler(a, &got);
+    EXPECT(got == MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&got);
+    MPI_Comm_free(&a);
+    MPI_Comm_free(&b);
+}
+
+static void errors_without_an_object(void)
+{
+    MPI_Comm c = MPI_COMM_NULL;
+    MPI_Info info = MPI_INFO_NULL;
+    int n;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    EXPECT_EQ(MPI_Comm_rank(MPI_COMM_NULL, &n), MPI_ERR_COMM);
+    EXPECT_EQ(MPI_Comm_free(&c), MPI_ERR_COMM);
+    EXPECT_EQ(MPI_Info_get_nkeys(info, &n), MPI_ERR_INFO);
+    EXPECT_EQ(MPI_Group_size(MPI_GROUP_NULL, &n), MPI_ERR_GROUP);
+    c = MPI_COMM_WORLD;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    EXPECT_EQ(MPI_Comm_free(&c), MPI_ERR_COMM);
+    EXPECT_EQ(MPI_Comm_remote_size(MPI_COMM_WORLD, &n), MPI_ERR_COMM);
+    MPI_Errhandler file;
+    MPI_File_create_errhandler(NULL, &file);
+    EXPECT_EQ(MPI_Comm_set_errhandler(MPI_COMM_WORLD, file), MPI_ERR_ERRHANDLER);
+    MPI_Errhandler_free(&file);
+    MPI_File_get_errhandler(MPI_FILE_NULL, &file);
+    EXPECT(file == MPI_ERRORS_RETURN);
+}
+
+static void user_codes(void)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int errclass, code, found, len;
+    MPI_Add_error_class(&errclass);
+    MPI_Add_error_code(errclass, &code);
+    MPI_Add_error_string(code, "out of tea");
+    MPI_Error_string(code, text, &len);
+    EXPECT(strcmp(text, "out of tea") == 0 && len == 10);
+    MPI_Error_class(code, &found);
+    EXPECT_EQ(found, errclass);
+    MPI_Remove_error_string(code);
+    MPI_Remove_error_code(code);
+    MPI_Remove_error_class(errclass);
+    MPI_Error_string(MPI_ERR_TRUNCATE, text, &len);
+    EXPECT(strncmp(text, "MPI_ERR_TRUNCATE", 16) == 0 && len == (int)strlen(text));
+}
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    user_handlers();
+    errors_without_an_object();
+    user_codes();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    return mpitest_end();
+}

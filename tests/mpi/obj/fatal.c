@@ -1,0 +1,16 @@
+/* fatal.c: the default error handler ends the job.
+ *
+ * ranks: 1 2
+ * expect: fail
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+int main(int argc, char **argv)
+{
+    int x = 0;
+    mpitest_begin(&argc, &argv);
+    MPI_Send(&x, 1, MPI_INT, 999, 0, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0; /* not reached: a success here is a failure of the test */
+}
