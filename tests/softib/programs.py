@@ -1,0 +1,156 @@
+"""The real, unmodified programs on softib: rdma-core's examples, perftest, UCX, Open MPI and MPICH.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+
+from lab import *
+
+
+def test_devinfo():
+    need("ibv_devinfo")
+    out = once(["ibv_devinfo", "-v"], env=env("nodes=2 hcas=2 ports=2 lmc=2", 1))
+    for want in ("softib0", "softib1", "PORT_ACTIVE", "port_lmc:\t\t0x02", "link_layer:\t\tInfiniBand", "max_qp_wr:"):
+        assert want in out, f"no {want!r} in\n{out}"
+    assert out.count("PORT_ACTIVE (4)") == 4, out
+
+
+def pingpong(kind, *options):
+    need(f"ibv_{kind}_pingpong")
+    out = pair([f"ibv_{kind}_pingpong", *options])
+    assert "1000 iters" in out, out
+
+
+def test_rc_pingpong():
+    pingpong("rc", "-c")
+    pingpong("rc", "-c", "-e")
+    pingpong("rc", "-N")
+    pingpong("rc", "-g", "0")
+    pingpong("rc", "-t")
+
+
+def test_uc_pingpong():
+    pingpong("uc", "-c")
+    pingpong("uc", "-c", "-e")
+
+
+def test_ud_pingpong():
+    pingpong("ud", "-c")
+    pingpong("ud", "-c", "-e")
+
+
+def test_srq_pingpong():
+    pingpong("srq", "-c")
+    pingpong("srq", "-c", "-e")
+
+
+def perf(*cmd):
+    need(cmd[0])
+    out = pair([*cmd, "-F"])
+    assert "#bytes" in out, out
+
+
+def test_perftest_latency():
+    for op in ("send", "write", "read"):
+        perf(f"ib_{op}_lat", "-n", 500, "-s", 64)
+    perf("ib_atomic_lat", "-n", 500)
+    perf("ib_send_lat", "-n", 500, "-c", "UC")
+    perf("ib_send_lat", "-n", 500, "-c", "UD")
+    perf("ib_write_lat", "-n", 500, "-c", "UC")
+    perf("ib_write_lat", "-n", 500, "-I", 0)
+    perf("ib_write_lat", "-n", 500, "-s", 200, "-I", 256)
+    perf("ib_send_lat", "-n", 300, "-e")
+
+
+def test_perftest_bandwidth():
+    for op in ("send", "write", "read"):
+        perf(f"ib_{op}_bw", "-n", 200)
+    perf("ib_atomic_bw", "-n", 500)
+    perf("ib_send_bw", "-n", 500, "-c", "UD")
+    perf("ib_write_bw", "-n", 200, "-c", "UC")
+    perf("ib_send_bw", "-a", "-n", 20)
+    perf("ib_write_bw", "-n", 200, "-q", 4)
+    perf("ib_send_bw", "-n", 200, "-q", 4, "--use-srq")
+    perf("ib_write_bw", "-n", 200, "-b")
+    perf("ib_send_bw", "-n", 200, "-e")
+
+
+UCX = {"UCX_NET_DEVICES": "softib0:1"}
+
+
+def test_ucx_perftest():
+    need("ucx_perftest")
+    for tls in ("rc", "ud"):
+        for kind in ("tag_lat", "tag_bw", "ucp_put_lat", "ucp_get"):
+            out = pair(["ucx_perftest", "-t", kind, "-n", 300, "-s", 4096], server_env=env(UCX_TLS=f"{tls},self", **UCX))
+            assert "Final:" in out or out == "", out
+
+
+RING = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+    int r, n, sum, mine;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &r);
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    for (int size = 1; size <= 1 << 20; size *= 8)
+        for (int it = 0; it < 5; it++) {
+            unsigned char *a = malloc(size), *b = calloc(1, size);
+            int from = (r + n - 1) % n;
+            for (int i = 0; i < size; i++)
+                a[i] = (unsigned char)(i * 7 + r + it);
+            MPI_Sendrecv(a, size, MPI_BYTE, (r + 1) % n, 5, b, size, MPI_BYTE, from, 5, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+            for (int i = 0; i < size; i++)
+                if (b[i] != (unsigned char)(i * 7 + from + it)) {
+                    printf("rank %d: byte %d of %d is wrong\n", r, i, size);
+                    MPI_Abort(MPI_COMM_WORLD, 1);
+                }
+            free(a);
+            free(b);
+        }
+    mine = r + 1;
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (sum != n * (n + 1) / 2)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    if (!r)
+        printf("all data right on %d ranks\n", n);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def mpi(compiler, launch, **settings):
+    need(compiler, launch[0])
+    with scratch() as d:
+        source, binary = os.path.join(d, "ring.c"), os.path.join(d, "ring")
+        with open(source, "w") as f:
+            f.write(RING)
+        once([compiler, source, "-o", binary])
+        for n in (2, 4):
+            out = once([*launch, "-n", n, binary], env=env(TMPDIR=d, **settings))
+            assert f"all data right on {n} ranks" in out, out
+
+
+OMPI = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
+
+
+def test_openmpi_openib():
+    mpi("mpicc.openmpi", [*OMPI, "--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1"])
+
+
+def test_openmpi_ucx():
+    mpi("mpicc.openmpi", [*OMPI, "--mca", "pml", "ucx", "--mca", "btl", "^openib"], UCX_TLS="rc,self", **UCX)
+
+
+def test_mpich_ucx():
+    mpi("mpicc.mpich", ["mpirun.mpich"], UCX_TLS="rc,self", **UCX)
+    mpi("mpicc.mpich", ["mpirun.mpich"], UCX_TLS="ud,self", **UCX)
+
+
+run(collect(globals()))
