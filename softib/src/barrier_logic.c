@@ -27,7 +27,7 @@ static bool all_reached(const struct softib_switch *s, unsigned i)
     return true;
 }
 
-void softib_switch_init(struct softib_switch *s, uint32_t ports)
+SOFTIB_API void softib_switch_init(struct softib_switch *s, uint32_t ports)
 {
     memset(s, 0, sizeof(*s));
     s->ports = ports;
@@ -92,8 +92,8 @@ static void reached(struct softib_switch *s, const struct softib_packet *p, uint
     send_ready(s, id, now, emit, arg);
 }
 
-void softib_switch_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
-                          softib_emit emit, void *arg)
+SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
+                                     softib_emit emit, void *arg)
 {
     unsigned id = p->id;
     if (p->port >= s->ports)
@@ -126,7 +126,7 @@ void softib_switch_packet(struct softib_switch *s, const struct softib_packet *p
     }
 }
 
-void softib_switch_tick(struct softib_switch *s, uint64_t now, softib_emit emit, void *arg)
+SOFTIB_API void softib_switch_tick(struct softib_switch *s, uint64_t now, softib_emit emit, void *arg)
 {
     for (unsigned id = 0; id < I; id++) {
         uint64_t waiting = 0;

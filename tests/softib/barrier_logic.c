@@ -1,0 +1,197 @@
+/*
+ * The switch's barrier logic alone, with packets lost, duplicated and delayed on both ways by a seeded random
+ * wire: no host may leave a barrier before all have entered it, and all must leave it in the end. Many seeds,
+ * several barriers at once, hosts that take no part. SPDX-License-Identifier: Apache-2.0
+ */
+#include "softib/barrier.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOSTS  24
+#define GROUPS 3
+#define ROUNDS 12
+#define WIRE   4096
+
+#define FAIL(...)                                               \
+    do {                                                        \
+        printf("FAILED seed %llu: ", (unsigned long long)seed); \
+        printf(__VA_ARGS__);                                    \
+        printf("\n");                                           \
+        exit(1);                                                \
+    } while (0)
+
+static uint64_t seed, rng, now;
+static struct softib_switch sw;
+static struct softib_packet wire[2][WIRE]; /* to the switch, to the hosts */
+static int on_wire[2];
+
+static unsigned rnd(unsigned n)
+{
+    rng ^= rng << 13;
+    rng ^= rng >> 7;
+    rng ^= rng << 17;
+    return (unsigned)(rng >> 33) % n;
+}
+
+static void put(int way, const struct softib_packet *p)
+{
+    for (unsigned copies = rnd(10) ? 1 : 2; copies; copies--)
+        if (rnd(100) >= 20 && on_wire[way] < WIRE) /* a fifth is lost */
+            wire[way][on_wire[way]++] = *p;
+}
+
+static void emit(void *arg, const struct softib_packet *p)
+{
+    (void)arg;
+    put(1, p);
+}
+
+struct host {
+    int id[GROUPS]; /* the barrier of each group it is in, -1: not in it */
+    uint32_t round[GROUPS];
+    bool inside[GROUPS], joined[GROUPS];
+    uint64_t repeat_at[GROUPS];
+};
+
+static struct host host[HOSTS];
+static int group_id[GROUPS];
+static unsigned entered[GROUPS][ROUNDS + 1], size[GROUPS];
+
+static void host_packet(const struct softib_packet *p)
+{
+    struct host *h = &host[p->port];
+    for (int g = 0; g < GROUPS; g++) {
+        if (h->id[g] != p->id)
+            continue;
+        if (p->type == SOFTIB_WANT_PARTICIPATE_ACK)
+            h->joined[g] = true;
+        if (p->type != SOFTIB_BARRIER_READY)
+            continue;
+        struct softib_packet ack = {SOFTIB_BARRIER_READY_ACK, p->id, p->port, p->round};
+        put(0, &ack);
+        if (!h->inside[g] || p->round != h->round[g])
+            continue;
+        if (entered[g][p->round] != size[g])
+            FAIL("host %u left round %u of group %d with %u of %u inside", p->port, p->round, g,
+                 entered[g][p->round], size[g]);
+        h->inside[g] = false;
+        h->round[g]++;
+    }
+}
+
+static void host_step(unsigned n)
+{
+    struct host *h = &host[n];
+    for (int g = 0; g < GROUPS; g++) {
+        if (h->id[g] < 0 || now < h->repeat_at[g])
+            continue;
+        struct softib_packet p = {SOFTIB_WANT_PARTICIPATE, (uint8_t)h->id[g], (uint16_t)n, h->round[g]};
+        bool all_joined = true;
+        for (unsigned k = 0; k < HOSTS; k++)
+            all_joined &= host[k].id[g] < 0 || host[k].joined[g];
+        if (h->joined[g]) {
+            if (!all_joined || h->round[g] == ROUNDS || (!h->inside[g] && rnd(4)))
+                continue;
+            if (!h->inside[g])
+                entered[g][h->round[g]]++;
+            h->inside[g] = true;
+            p.type = SOFTIB_BARRIER_REACHED;
+        }
+        put(0, &p);
+        h->repeat_at[g] = now + SOFTIB_SWITCH_REPEAT_NS;
+    }
+}
+
+static void carry(int way)
+{
+    if (!on_wire[way])
+        return;
+    int k = (int)rnd((unsigned)on_wire[way]); /* any of them: the wire reorders */
+    struct softib_packet p = wire[way][k];
+    wire[way][k] = wire[way][--on_wire[way]];
+    if (way == 0)
+        softib_switch_packet(&sw, &p, now, emit, NULL);
+    else if (p.type != SOFTIB_GET_ID_ACK)
+        host_packet(&p);
+}
+
+static int allotted;
+static void take_id(void *arg, const struct softib_packet *p)
+{
+    (void)arg;
+    allotted = p->id;
+}
+
+static int get_id(uint16_t port, uint32_t serial)
+{
+    struct softib_packet p = {SOFTIB_GET_ID, 0, port, serial};
+    softib_switch_packet(&sw, &p, now, take_id, NULL);
+    return allotted;
+}
+
+static bool finished(void)
+{
+    for (int n = 0; n < HOSTS; n++)
+        for (int g = 0; g < GROUPS; g++)
+            if (host[n].id[g] >= 0 && host[n].round[g] != ROUNDS)
+                return false;
+    return true;
+}
+
+static void one_seed(void)
+{
+    rng = seed * 0x9E3779B97F4A7C15ull + 1;
+    softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
+    memset(host, 0, sizeof(host));
+    memset(entered, 0, sizeof(entered));
+    memset(size, 0, sizeof(size));
+    on_wire[0] = on_wire[1] = 0;
+    for (int g = 0; g < GROUPS; g++) {
+        group_id[g] = get_id(0, 1000u + (uint32_t)g);
+        if (get_id(0, 1000u + (uint32_t)g) != group_id[g])
+            FAIL("a repeated getId got another barrier");
+        for (int n = 0; n < HOSTS; n++) {
+            host[n].id[g] = rnd(3) ? group_id[g] : -1;
+            size[g] += host[n].id[g] >= 0;
+        }
+    }
+    for (uint64_t steps = 0; !finished(); steps++) {
+        if (steps > 3000000)
+            FAIL("the barrier does not end");
+        now += 2000;
+        host_step(rnd(HOSTS));
+        carry(0);
+        carry(1);
+        if (steps % 64 == 0)
+            softib_switch_tick(&sw, now, emit, NULL);
+    }
+}
+
+/* All barriers taken: the next getId is told so; a freed one comes back. */
+static void exhaustion(void)
+{
+    softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
+    for (unsigned i = 0; i < SOFTIB_SWITCH_BARRIERS; i++)
+        if (get_id(1, i) != (int)i)
+            FAIL("barrier %u is number %d", i, allotted);
+    if (get_id(1, 9999) != SOFTIB_SWITCH_BARRIERS)
+        FAIL("a barrier too many");
+    struct softib_packet p = {SOFTIB_FREE_BARRIER, 77, 1, 0};
+    softib_switch_packet(&sw, &p, now, take_id, NULL);
+    if (get_id(1, 9999) != 77)
+        FAIL("the freed barrier is not used again");
+    struct softib_packet junk = {SOFTIB_BARRIER_REACHED, 200, 5, 0};
+    softib_switch_packet(&sw, &junk, now, take_id, NULL);
+    junk = (struct softib_packet){SOFTIB_BARRIER_REACHED, 3, 60000, 0};
+    softib_switch_packet(&sw, &junk, now, take_id, NULL);
+}
+
+int main(void)
+{
+    for (seed = 1; seed <= 40; seed++)
+        one_seed();
+    exhaustion();
+    printf("40 seeds, %d hosts, %d barriers at once, %d rounds: right\n", HOSTS, GROUPS, ROUNDS);
+    return 0;
+}
