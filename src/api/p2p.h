@@ -33,6 +33,14 @@ static inline void request_bind(struct request *r, struct comm *c)
     }
 }
 
+/* A call that only looks found nothing: threads that wait for the lock get their turn, however often it is
+ * called. */
+static inline void api_not_yet(struct proc *p)
+{
+    if (unlikely(p->threaded))
+        biglock_share(&p->lock);
+}
+
 /* The buffer for buffered sends on this communicator: its own, its session's, or the process's; NULL when
  * none. */
 struct bsend_pool *bsend_pool_of(struct comm *c);

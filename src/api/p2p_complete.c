@@ -36,13 +36,26 @@ static int check_all(int count, const MPI_Request requests[])
     return 0;
 }
 
+/* A generalized request: its status and its error are the user's, and the last word is that of the free
+ * function (MPI-5.0, 13.2). */
+static __attribute__((noinline, cold)) int finish_general(MPI_Request *handle, MPI_Status *status)
+{
+    struct request *r = (struct request *)*handle;
+    *handle = MPI_REQUEST_NULL;
+    int queried = request_status(r, status);
+    int freed = r->ops->forget(r);
+    request_free(r);
+    return freed ? freed : queried;
+}
+
 /* Takes the result of a complete request and lets go of it; returns its error. */
 static int finish(MPI_Request *handle, MPI_Status *status)
 {
     struct request *r = (struct request *)*handle;
+    if (unlikely(r->ops->query != NULL))
+        return finish_general(handle, status);
     int rc = r->error;
-    int queried = request_status(r, status);
-    rc = rc ? rc : queried;
+    request_status(r, status);
     if (unlikely(rc != 0 && r->comm && r->comm->obj.refs > 1))
         api_blame(r->comm);
     if (r->persistent) {
@@ -83,8 +96,7 @@ int impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
     if (is_complete(r))
         return finish(request, status);
     *flag = 0;
-    if (unlikely(the_proc->threaded))
-        biglock_share(&the_proc->lock);
+    api_not_yet(the_proc);
     return 0;
 }
 
@@ -148,7 +160,10 @@ int impl_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Stat
         net_progress(the_proc->net);
         *flag = all_complete(count, array_of_requests);
     }
-    return *flag ? finish_all(count, array_of_requests, array_of_statuses) : 0;
+    if (*flag)
+        return finish_all(count, array_of_requests, array_of_statuses);
+    api_not_yet(the_proc);
+    return 0;
 }
 
 /* Index of the first complete request, -1 when none is, MPI_UNDEFINED when there is nothing to wait for. */
@@ -198,7 +213,10 @@ int impl_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fla
     }
     *flag = found != -1;
     *indx = MPI_UNDEFINED;
-    return *flag ? finish_any(found, array_of_requests, indx, status) : 0;
+    if (*flag)
+        return finish_any(found, array_of_requests, indx, status);
+    api_not_yet(the_proc);
+    return 0;
 }
 
 static int finish_some(int incount, MPI_Request requests[], int *outcount, int indices[],
@@ -210,8 +228,11 @@ static int finish_some(int incount, MPI_Request requests[], int *outcount, int i
             continue;
         MPI_Status *status = status_at(statuses, n);
         int rc = finish(&requests[i], status);
-        set_error(status, rc);
-        failed |= rc;
+        if (unlikely(rc != 0) && failed++ == 0)
+            for (int before = 0; before < n; before++)
+                set_error(status_at(statuses, before), MPI_SUCCESS);
+        if (unlikely(failed))
+            set_error(status, rc);
         indices[n++] = i;
     }
     *outcount = n;
@@ -250,7 +271,10 @@ int impl_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, i
         *outcount = MPI_UNDEFINED;
         return 0;
     }
-    return finish_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    rc = finish_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    if (*outcount == 0)
+        api_not_yet(the_proc);
+    return rc;
 }
 
 int impl_Request_get_status(struct request *request, int *flag, MPI_Status *status)
@@ -263,7 +287,10 @@ int impl_Request_get_status(struct request *request, int *flag, MPI_Status *stat
     if (!is_complete(request))
         net_progress(the_proc->net);
     *flag = is_complete(request);
-    return *flag ? request_status(request, status) : 0;
+    if (*flag)
+        return request_status(request, status);
+    api_not_yet(the_proc);
+    return 0;
 }
 
 static int peek_status(MPI_Request handle, MPI_Status *status)
@@ -289,6 +316,8 @@ int impl_Request_get_status_all(int count, const MPI_Request array_of_requests[]
         else
             rc = peek_status(array_of_requests[i], status);
     }
+    if (!*flag)
+        api_not_yet(the_proc);
     return rc;
 }
 
@@ -305,9 +334,13 @@ int impl_Request_get_status_any(int count, const MPI_Request array_of_requests[]
     }
     *flag = found != -1;
     *indx = found == -1 ? MPI_UNDEFINED : found;
+    if (found >= 0)
+        return request_status((struct request *)array_of_requests[found], status);
     if (found == MPI_UNDEFINED)
         status_empty(status);
-    return found >= 0 ? request_status((struct request *)array_of_requests[found], status) : 0;
+    else
+        api_not_yet(the_proc);
+    return 0;
 }
 
 int impl_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount,
@@ -329,6 +362,8 @@ int impl_Request_get_status_some(int incount, const MPI_Request array_of_request
         rc = peek_status(array_of_requests[i], status_at(array_of_statuses, *outcount));
         array_of_indices[(*outcount)++] = i;
     }
+    if (*outcount == 0)
+        api_not_yet(the_proc);
     return rc;
 }
 
@@ -352,7 +387,8 @@ int impl_Cancel(MPI_Request *request)
     if (!r)
         return err_set(MPI_ERR_REQUEST, "request is %s, which cannot be cancelled",
                        *request == MPI_REQUEST_NULL ? "MPI_REQUEST_NULL" : "not a valid handle");
-    if (r->active && !is_complete(r))
-        p2p_cancel(the_proc->p2p, r);
+    /* A generalized request decides itself, also when it is complete. */
+    if (r->active && (!is_complete(r) || r->ops->query))
+        return p2p_cancel(the_proc->p2p, r);
     return 0;
 }

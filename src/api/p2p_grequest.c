@@ -27,31 +27,41 @@ static int grequest_query(struct request *r, MPI_Status *status)
     return rc;
 }
 
-static void grequest_cancel(struct request *r)
+static int grequest_cancel(struct request *r)
 {
     struct grequest *g = (struct grequest *)r;
     if (!g->cancel)
-        return;
+        return 0;
     proc_unlock(the_proc);
-    g->cancel(g->extra, r->complete);
+    int rc = g->cancel(g->extra, r->complete);
     proc_lock(the_proc);
+    return rc;
+}
+
+static int grequest_forget(struct request *r)
+{
+    struct grequest *g = (struct grequest *)r;
+    MPI_Grequest_free_function *user = g->free;
+    g->free = NULL;
+    if (!user)
+        return 0;
+    proc_unlock(the_proc);
+    int rc = user(g->extra);
+    proc_lock(the_proc);
+    return rc;
 }
 
 static void grequest_release(struct request *r)
 {
-    struct grequest *g = (struct grequest *)r;
-    if (g->free) {
-        proc_unlock(the_proc);
-        g->free(g->extra);
-        proc_lock(the_proc);
-    }
+    grequest_forget(r); /* unless it was done: MPI_Request_free */
     r->obj.magic = MAGIC_FREED;
-    free(g);
+    free(r);
 }
 
 static const struct request_ops grequest_ops = {.name = "generalized request",
                                                 .query = grequest_query,
                                                 .cancel = grequest_cancel,
+                                                .forget = grequest_forget,
                                                 .release = grequest_release};
 
 int impl_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
@@ -73,6 +83,8 @@ int impl_Grequest_complete(struct request *request)
 {
     if (!request || request->ops != &grequest_ops)
         return err_set(MPI_ERR_REQUEST, "request is not a generalized request");
+    if (request->complete)
+        return err_set(MPI_ERR_REQUEST, "request was completed by MPI_Grequest_complete before");
     request_complete(request, 0);
     return 0;
 }

@@ -50,11 +50,10 @@ static int persistent_start(struct request *base)
     return 0;
 }
 
-static void persistent_cancel(struct request *base)
+static int persistent_cancel(struct request *base)
 {
     struct persistent_request *pr = (struct persistent_request *)base;
-    if (pr->running)
-        p2p_cancel(base->p2p, pr->running);
+    return pr->running ? p2p_cancel(base->p2p, pr->running) : 0;
 }
 
 static void persistent_release(struct request *base)

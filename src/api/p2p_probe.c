@@ -23,6 +23,8 @@ int impl_Iprobe(int source, int tag, struct comm *comm, int *flag, MPI_Status *s
         net_progress(proc->net);
         *flag = p2p_iprobe(proc->p2p, env, status);
     }
+    if (!*flag)
+        api_not_yet(proc);
     return 0;
 }
 
@@ -57,6 +59,8 @@ int impl_Improbe(int source, int tag, struct comm *comm, int *flag, MPI_Message 
     *flag = m != NULL;
     if (m)
         *message = (MPI_Message)m;
+    else
+        api_not_yet(proc);
     return 0;
 }
 

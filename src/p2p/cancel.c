@@ -10,24 +10,25 @@ static void cancelled(struct request *r)
     request_complete(r, 0);
 }
 
-void recv_cancel(struct request *base)
+int recv_cancel(struct request *base)
 {
     struct p2p *p = base->p2p;
     struct p2p_request *r = p2p_request(base);
     if (base->complete)
-        return;
+        return 0;
     /* A receive that was matched is no longer posted, even when its data is still on the way. */
     if (r->match.posted) {
         posted_remove(&p->posted, &r->match);
         cancelled(base);
     }
+    return 0;
 }
 
-void send_cancel(struct request *base)
+int send_cancel(struct request *base)
 {
     struct p2p_request *r = p2p_request(base);
     if (base->complete)
-        return;
+        return 0;
     if (r->queued && r->header.kind != FRAME_PIECE) { /* it never left */
         list_remove(&r->pending.link);
         peer_unstall(r->peer);
@@ -36,14 +37,15 @@ void send_cancel(struct request *base)
             ids_remove(&base->p2p->ids, r->cookie);
         request_unregister(r);
         cancelled(base);
-        return;
+        return 0;
     }
     if (ids_find(&base->p2p->ids, r->cookie) != r)
-        return; /* matched already: it will complete */
+        return 0; /* matched already: it will complete */
     struct frame_header ask = r->header;
     ask.kind = FRAME_CANCEL;
     ask.word = r->cookie;
     control_send(base->p2p, r->peer, &ask, NULL, 0);
+    return 0;
 }
 
 void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
@@ -75,9 +77,8 @@ void cancelled_arrived(struct p2p *p, struct peer *from, const struct frame_head
     cancelled(&r->base);
 }
 
-void p2p_cancel(struct p2p *p, struct request *r)
+int p2p_cancel(struct p2p *p, struct request *r)
 {
     (void)p;
-    if (r->ops->cancel)
-        r->ops->cancel(r);
+    return r->ops->cancel ? r->ops->cancel(r) : 0;
 }

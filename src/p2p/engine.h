@@ -199,7 +199,7 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
 /* cancel.c */
 void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
 void cancelled_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
-void send_cancel(struct request *r);
-void recv_cancel(struct request *r);
+int send_cancel(struct request *r);
+int recv_cancel(struct request *r);
 
 #endif

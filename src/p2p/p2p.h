@@ -47,8 +47,8 @@ struct message *p2p_improbe(struct p2p *p, struct envelope env, MPI_Status *stat
 int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count count, struct dtype *type,
                struct request **out);
 
-/* Cancels if it can still be done; the request completes either way. */
-void p2p_cancel(struct p2p *p, struct request *r);
+/* Cancels if it can still be done; the request completes either way. Only a generalized request may fail. */
+int p2p_cancel(struct p2p *p, struct request *r);
 
 /* Drives progress until the request is complete. Does not free it. Returns its error. */
 int p2p_wait(struct p2p *p, struct request *r);

@@ -92,8 +92,7 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
                    size_t len)
 {
     struct p2p_request *r = request_known(p, from, h->word, &recv_ops);
-    CHECK(r != NULL && len <= r->expected - r->moved,
-          "a piece of a message arrived that nobody waits for");
+    CHECK(r != NULL && len <= r->expected - r->moved, "a piece of a message arrived that nobody waits for");
     if (r->block)
         memcpy(r->buf + r->moved, payload, len);
     else

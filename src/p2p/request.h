@@ -19,9 +19,10 @@ struct comm;
 struct request_ops {
     const char *name;                /* for diagnostics: "send", "iallreduce" */
     int (*start)(struct request *r); /* persistent: MPI_Start */
-    void (*cancel)(struct request *r);
+    int (*cancel)(struct request *r);
     int (*query)(struct request *r, MPI_Status *); /* generalized: fills the status at completion */
-    void (*release)(struct request *r);            /* frees what hangs from it, and the request itself */
+    int (*forget)(struct request *r);   /* goes with query: the user's last word, once, before release */
+    void (*release)(struct request *r); /* frees what hangs from it, and the request itself */
 };
 
 struct request {
