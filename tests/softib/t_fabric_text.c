@@ -1,0 +1,81 @@
+/*
+ * The text of SOFTIB_FABRIC: what it means, and that every mistake is refused with a sentence that names it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base.h"
+#include "fabric.h"
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int failures;
+
+#define EXPECT(cond)                                         \
+    do {                                                     \
+        if (!(cond)) {                                       \
+            printf("FAILED line %d: %s\n", __LINE__, #cond); \
+            failures++;                                      \
+        }                                                    \
+    } while (0)
+
+static void good(void)
+{
+    struct fabric f;
+    char err[256];
+    EXPECT(fabric_parse("", &f, err, sizeof(err)) && f.nports == 1 && f.mtu == 4096 && !f.paced);
+    fabric_free(&f);
+    EXPECT(fabric_parse(
+        "nodes=3 hcas=2 ports=2 lmc=3 mtu=1024 rate=10Gbit/s; # comment\n"
+        "node1/hca1/2: rate=500MB/s latency=1.5us down=2s up=3s\n node2: latency=7us addr=10.1.2.3 base=5000",
+        &f, err, sizeof(err)));
+    EXPECT(f.nports == 12 && f.lmc == 3 && f.mtu == 1024 && f.paced);
+    uint32_t p = fabric_linear(&f, 1, 1, 2);
+    EXPECT(f.port[p].rate == 500000000 && f.port[p].latency == 1500 && f.port[p].down_at == 2 * NS_S);
+    EXPECT(f.port[0].rate == 1250000000 && f.port[0].latency == 0);
+    EXPECT(f.port[fabric_linear(&f, 2, 0, 1)].latency == 7000);
+    EXPECT(f.addr[2].s_addr == inet_addr("10.1.2.3") && f.base_of[2] == 5000 && f.base_of[1] == f.base);
+    for (uint32_t i = 0; i < f.nports; i++) {
+        struct fab_place at;
+        uint16_t lid = fabric_lid(&f, i);
+        EXPECT(lid % 8 == 0 && fabric_locate(&f, (uint16_t)(lid + 5), &at) && at.linear == i && at.path == 5);
+        EXPECT(fabric_guid_lid(&f, fabric_port_guid(at.node, at.hca, at.port)) == lid);
+    }
+    struct fab_place none;
+    EXPECT(!fabric_locate(&f, 0, &none) && !fabric_locate(&f, 7, &none) && !fabric_locate(&f, 13 * 8, &none));
+    fabric_free(&f);
+}
+
+static void bad(const char *text, const char *names)
+{
+    struct fabric f;
+    char err[256] = "";
+    if (fabric_parse(text, &f, err, sizeof(err)) || !strstr(err, names)) {
+        printf("FAILED: \"%s\" gave \"%s\", expected a refusal that names \"%s\"\n", text, err, names);
+        failures++;
+    }
+}
+
+int main(void)
+{
+    good();
+    bad("nodes=0", "nodes=0");
+    bad("nodes=x", "nodes=x");
+    bad("nodes=-1", "nodes=-1");
+    bad("colour=red", "colour=red");
+    bad("nodes", "nodes");
+    bad("mtu=1000", "mtu=1000");
+    bad("rate=5", "rate=5");
+    bad("rate=-1GB/s", "rate=-1GB/s");
+    bad("latency=5", "latency=5");
+    bad("ud_loss=1.5", "ud_loss=1.5");
+    bad("ud_loss=nan", "ud_loss=nan");
+    bad("nodes=2 node2: rate=1GB/s", "node2");
+    bad("nodes=2 node1/hca1/1: rate=1GB/s", "node1/hca1/1");
+    bad("nodes=2 node1/hca0/0: rate=1GB/s", "node1/hca0/0");
+    bad("rate=1GB/s nodes=2", "nodes=2");
+    bad("nodes=1024 lmc=7", "LIDs");
+    bad("nodes=1000 hcas=16", "LIDs");
+    bad("wire=carrier-pigeon", "wire=carrier-pigeon");
+    bad("nodes=2 node1: addr=localhost", "addr=localhost");
+    return failures != 0;
+}
