@@ -58,7 +58,7 @@ static void test(struct vt *t)
     struct ibv_qp_attr got;
     struct ibv_qp_init_attr gi;
     CHECK(!ibv_query_qp(v.qp, &got, ~0, &gi));
-    CHECK(got.dest_qp_num == v.peer.qpn && got.timeout == 14 && got.rnr_retry == 7 &&
+    CHECK(got.dest_qp_num == v.peer.qpn && got.timeout == o.timeout && got.rnr_retry == 7 &&
           got.path_mtu == IBV_MTU_1024);
     CHECK(gi.cap.max_send_wr >= 128 && gi.cap.max_inline_data >= 64 && gi.qp_type == IBV_QPT_RC);
     CHECK(ibv_destroy_cq(t->cq) == EBUSY, "a CQ in use");

@@ -138,7 +138,8 @@ struct vt_opts vt_defaults(enum ibv_qp_type type)
                             .recv_wr = 128,
                             .sge = 4,
                             .inline_data = 64,
-                            .timeout = 14,
+                            .timeout =
+                                (uint8_t)(getenv("VERBS_TIMEOUT") ? atoi(getenv("VERBS_TIMEOUT")) : 14),
                             .retry = 6,
                             .rnr_retry = 7,
                             .rnr_timer = 12,

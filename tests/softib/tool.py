@@ -1,0 +1,69 @@
+"""The softib tool: what it prints is true, its JSON parses, its mistakes are told.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import os
+import subprocess
+
+from lab import *
+
+FABRIC = f"name=tool{os.getpid()} nodes=2 ports=2 lmc=1"
+
+
+def softib(*args, fabric=FABRIC, **kw):
+    return subprocess.run([SOFTIB, *args], env=env(fabric, **kw), capture_output=True, text=True, timeout=LIMIT)
+
+
+def test_help():
+    r = softib("--help")
+    assert r.returncode == 0 and "softib run" in r.stdout and "SOFTIB_FABRIC" in r.stdout
+    assert softib().returncode == 2 and softib("dance").returncode == 2 and softib("stat", "--bogus").returncode == 2
+
+
+def test_info():
+    info = json.loads(softib("info", "--json").stdout)
+    assert info["nodes"] == 2 and len(info["ports"]) == 4 and not info["members"], info
+    assert [p["lid"] for p in info["ports"]] == [2, 4, 6, 8]
+    assert "node1/hca0/2" in softib("info").stdout
+
+
+def test_mistakes():
+    r = softib("info", fabric="nodes=two")
+    assert r.returncode == 2 and "nodes=two" in r.stderr, r.stderr
+    r = softib("stat")
+    assert r.returncode == 1 and "no process" in r.stderr, r.stderr
+    r = softib("ctl", "port", "down", "node7/hca0/1")
+    assert r.returncode == 2 and "node7" in r.stderr, r.stderr
+    r = softib("info", SOFTIB_NODE=9)
+    assert r.returncode == 2 and "SOFTIB_NODE=9" in r.stderr, r.stderr
+    r = softib("run", "/no/such/program")
+    assert r.returncode == 127 and "/no/such/program" in r.stderr, r.stderr
+
+
+def test_counters():
+    """A running fabric: its counters count what was sent, on both ports."""
+    need("ibv_rc_pingpong")
+    port = free_port()
+    # A third member keeps the fabric alive so that the counters can be read after the exchange.
+    keeper = start(["ibv_rc_pingpong", "-p", port], env=env(FABRIC, 0))
+    try:
+        wait_until(lambda: listening(port, keeper.pid), "the keeper", keeper)
+        pair(["ibv_rc_pingpong", "-s", 5000, "-n", 100, "-m", 1024], server_env=env(FABRIC, 0), client_env=env(FABRIC, 1))
+        stat = json.loads(softib("stat", "--json").stdout)
+        by_name = {p["port"]: p for p in stat["ports"]}
+        for end in ("node0/hca0/1", "node1/hca0/1"):
+            c = by_name[end]
+            assert c["tx_bytes"] == c["rx_bytes"] == 500000, c
+            assert c["tx_packets"] == 500 and c["state"] == "active", c
+        assert by_name["node0/hca0/2"]["tx_bytes"] == 0
+        assert len(json.loads(softib("info", "--json").stdout)["members"]) == 1
+        assert softib("ctl", "port", "down", "node1").returncode == 0
+        ports = json.loads(softib("stat", "--json").stdout)["ports"]
+        assert [p["state"] for p in ports] == ["active", "active", "down", "down"], ports
+    finally:
+        keeper.kill()
+        keeper.communicate()
+
+
+run(collect(globals()))
