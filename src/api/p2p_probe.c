@@ -42,6 +42,13 @@ int impl_Probe(int source, int tag, struct comm *comm, MPI_Status *status)
     return 0;
 }
 
+/* A matched message keeps its communicator, for the error handler of its receive. */
+static MPI_Message message_out(struct message *m, struct comm *comm)
+{
+    p2p_message_bind(m, comm_retain(comm));
+    return (MPI_Message)m;
+}
+
 int impl_Improbe(int source, int tag, struct comm *comm, int *flag, MPI_Message *message, MPI_Status *status)
 {
     if (source == MPI_PROC_NULL) {
@@ -58,7 +65,7 @@ int impl_Improbe(int source, int tag, struct comm *comm, int *flag, MPI_Message 
     }
     *flag = m != NULL;
     if (m)
-        *message = (MPI_Message)m;
+        *message = message_out(m, comm);
     else
         api_not_yet(proc);
     return 0;
@@ -74,7 +81,7 @@ int impl_Mprobe(int source, int tag, struct comm *comm, MPI_Message *message, MP
     struct message *m;
     while (!(m = p2p_improbe(comm->proc->p2p, env, status)))
         net_wait_step(comm->proc->net, &w);
-    *message = (MPI_Message)m;
+    *message = message_out(m, comm);
     return 0;
 }
 

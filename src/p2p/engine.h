@@ -87,6 +87,7 @@ struct message {
     struct object obj; /* MAGIC_MESSAGE; first: it may be a user's handle (matched probe) */
     struct match_entry match;
     struct p2p *p2p;
+    struct comm *comm; /* once a matched probe handed it out; the receive takes it over */
     struct peer *from;
     uint64_t length; /* of the whole message */
     uint64_t cookie; /* of the sender, for synchronous and rendezvous messages */

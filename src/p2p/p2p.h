@@ -44,6 +44,8 @@ int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, stru
 struct message;
 bool p2p_iprobe(struct p2p *p, struct envelope env, MPI_Status *status);
 struct message *p2p_improbe(struct p2p *p, struct envelope env, MPI_Status *status);
+/* Whose error handler serves its receive; the reference goes over to the request. */
+void p2p_message_bind(struct message *m, struct comm *comm);
 int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count count, struct dtype *type,
                struct request **out);
 

@@ -17,6 +17,7 @@ struct message *message_new(struct p2p *p, struct peer *from, const struct frame
           "send less at once");
     m->obj = object_init(MAGIC_MESSAGE);
     m->p2p = p;
+    m->comm = NULL;
     m->from = from;
     m->kind = h->kind;
     m->cookie = 0;
@@ -106,6 +107,7 @@ int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count coun
         return err_set(MPI_ERR_NO_MEM, "out of memory for a receive request");
     dtype_retain(type);
     request_data(r, buf, count, type);
+    r->base.comm = message->comm;
     recv_message(p, r, message);
     *out = &r->base;
     return 0;
@@ -137,4 +139,9 @@ struct message *p2p_improbe(struct p2p *p, struct envelope env, MPI_Status *stat
     unexpected_remove(&p->unexpected, e);
     probe_status(message_of(e), status);
     return message_of(e);
+}
+
+void p2p_message_bind(struct message *m, struct comm *comm)
+{
+    m->comm = comm;
 }
