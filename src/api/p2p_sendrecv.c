@@ -57,6 +57,16 @@ static void half_watch(struct pair_request *pair, int i)
     r->freed = true; /* nobody else frees it */
 }
 
+/* The send could not start: its receive is taken back, or ends on its own when it has met its message. */
+static void give_up(struct request *r)
+{
+    p2p_cancel(r->p2p, r);
+    if (r->complete)
+        request_free(r);
+    else
+        r->freed = true;
+}
+
 static int pair_start(const struct p2p_call *send, const struct p2p_call *recv, void *copy,
                       MPI_Request *request)
 {
@@ -73,10 +83,8 @@ static int pair_start(const struct p2p_call *send, const struct p2p_call *recv, 
     if (rc == 0)
         rc = p2p_call_start(send, &pair->half[0]);
     if (rc != 0) {
-        if (pair->half[1]) {
-            p2p_cancel(comm->proc->p2p, pair->half[1]);
-            request_free(pair->half[1]);
-        }
+        if (pair->half[1])
+            give_up(pair->half[1]);
         pair_release(&pair->base);
         return rc;
     }
@@ -112,6 +120,8 @@ static int exchange(const struct p2p_call *send, const struct p2p_call *recv, MP
     if (rc != 0)
         return rc;
     int sent = impl_Send(send->buf, send->count, send->type, send->rank, send->tag, send->comm);
+    if (unlikely(sent != 0))
+        p2p_cancel(p, incoming);
     rc = p2p_wait(p, incoming);
     request_status(incoming, status);
     request_free(incoming);
