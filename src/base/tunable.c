@@ -26,9 +26,9 @@ static TUNABLE_CHOICE(log_level, "LOG", LOG_WARN, "error|warn|info|debug",
                       "How much the library says on standard error.");
 
 /* Set by mpiexec, the wrappers or the tools for their own use: not tunables, and not mistakes. */
-static const char *const reserved[] = {"WORLD_RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_SIZE", "NODE_FD",
-                                       "NODE_MAP",   "VNODE",      "JOB",        "LAUNCHER",   "CC",
-                                       "CXX",        "FC",         "HOST",       "AGENT",      "VERSION",
+static const char *const reserved[] = {"WORLD_RANK", "WORLD_SIZE",   "LOCAL_RANK", "LOCAL_SIZE", "NODE_FD",
+                                       "NODE_MAP",   "VNODE",        "JOB",        "LAUNCHER",   "CC",
+                                       "CXX",        "FC",           "HOST",       "AGENT",      "VERSION",
                                        "APPNUM",     "UNIVERSE_SIZE"};
 
 static struct {
@@ -240,10 +240,9 @@ int tunables_load(void)
         const char *name = *entry + strlen(PREFIX);
         const char *equals = strchr(name, '=');
         char key[64];
-        if (!equals || (size_t)(equals - name) >= sizeof(key))
+        if (!equals)
             continue;
-        memcpy(key, name, (size_t)(equals - name));
-        key[equals - name] = '\0';
+        snprintf(key, sizeof(key), "%.*s", (int)MIN(equals - name, (ptrdiff_t)sizeof(key)), name);
         struct tunable *t = tunables_find(key);
         if (!t) {
             unknown_name(key);
