@@ -3,6 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/error.h"
 
+#include <stdio.h>
+
+#include "base/err.h"
 #include "impl.h"
 
 int impl_Error_class(int errorcode, int *errorclass)
@@ -12,7 +15,13 @@ int impl_Error_class(int errorcode, int *errorclass)
 
 int impl_Error_string(int errorcode, char *string, int *resultlen)
 {
-    return error_text(errorcode, string, resultlen);
+    int rc = error_text(errorcode, string, resultlen);
+    const char *detail = err_detail(errorcode);
+    if (rc == 0 && *detail)
+        *resultlen +=
+            snprintf(string + *resultlen, (size_t)(MPI_MAX_ERROR_STRING - *resultlen), "; %s", detail);
+    *resultlen = MIN(*resultlen, MPI_MAX_ERROR_STRING - 1);
+    return rc;
 }
 
 int impl_Add_error_class(int *errorclass)

@@ -39,9 +39,16 @@ struct dtype {
     char name[MPI_MAX_OBJECT_NAME];
 };
 
-/* The predefined type with this handle value, or NULL. Immutable and shared by the whole process, except for
- * names and attributes. */
-struct dtype *dt_predefined(uint32_t handle);
+/* Predefined types by handle value - 0x200. Shared by the whole process and immutable, except for names and
+ * attributes. */
+#define DT_HANDLES 256
+extern struct dtype *const dt_by_handle[DT_HANDLES];
+
+/* The predefined type with this handle value, or NULL. */
+static inline struct dtype *dt_predefined(uint32_t handle)
+{
+    return handle - 0x200 < DT_HANDLES ? dt_by_handle[handle - 0x200] : NULL;
+}
 
 /* Resolves a user's handle; NULL when it is not a datatype. */
 static inline struct dtype *dtype_from(MPI_Datatype handle)

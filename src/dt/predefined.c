@@ -110,19 +110,10 @@ static struct dtype types[KIND_LIMIT] = {
 #undef PAIR
 };
 
-/* Handle values are 0x200 .. 0x2ff. */
-static const uint8_t kind_of[256] = {
-#define BASIC(name, handle, ctype, num, class, external) [(handle)&0xff] = KIND_##name,
-#define PAIR(name, handle, value, index)                 [(handle)&0xff] = KIND_##name,
+struct dtype *const dt_by_handle[DT_HANDLES] = {
+#define BASIC(name, handle, ctype, num, class, external) [(handle)&0xff] = &types[KIND_##name],
+#define PAIR(name, handle, value, index)                 [(handle)&0xff] = &types[KIND_##name],
 #include "dt/predefined.def"
 #undef BASIC
 #undef PAIR
 };
-
-struct dtype *dt_predefined(uint32_t handle)
-{
-    if (handle >> 8 != 2)
-        return NULL;
-    uint8_t kind = kind_of[handle & 0xff];
-    return kind == KIND_MIXED ? NULL : &types[kind];
-}
