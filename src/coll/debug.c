@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "coll/exec.h"
@@ -69,10 +68,20 @@ static void describe(struct record *r, const struct coll_args *args, const struc
                 args->kind == COLL_REDUCE;
 }
 
+static bool both(uint64_t a, uint64_t b, uint64_t unknown)
+{
+    return a != unknown && b != unknown;
+}
+
+/* In the group of an intercommunicator's root only the root says what is sent. */
 static bool differ(const struct record *a, const struct record *b)
 {
-    return strcmp(a->name, b->name) != 0 || a->op != b->op ||
-           (a->bytes != b->bytes && a->bytes != UNKNOWN && b->bytes != UNKNOWN) || a->root != b->root;
+    if (strcmp(a->name, b->name) != 0 || (both(a->bytes, b->bytes, UNKNOWN) && a->bytes != b->bytes))
+        return true;
+    if (a->root != b->root && (a->root >= 0 || b->root >= 0))
+        return true;
+    return both(a->op, b->op, 0) &&
+           (a->op != b->op || (both(a->type[0], b->type[0], 0) && strcmp(a->type, b->type)));
 }
 
 static const char *op_name(uint64_t handle)
@@ -122,13 +131,12 @@ static void report(const struct comparison *c)
         say(out, &c->theirs);
         fclose(out);
     }
-    log_error("%s", sentence);
     boot_abort(c->comm->proc->boot, 1, sentence);
 }
 
-static void compared(struct request *m)
+/* One of the two messages, or the start of both, is over. */
+static void part_over(struct comparison *c)
 {
-    struct comparison *c = m->user;
     if (--c->pending > 0)
         return;
     if (differ(&c->mine, &c->theirs))
@@ -138,50 +146,61 @@ static void compared(struct request *m)
         free(c);
 }
 
+static void message_done(struct request *m)
+{
+    part_over(m->user);
+}
+
 static void watch(struct comparison *c, struct request *m)
 {
-    c->pending++;
     if (atomic_load_explicit(&m->complete, memory_order_relaxed)) {
-        m->user = c;
-        compared(m);
         request_free(m);
         return;
     }
-    m->on_complete = compared;
+    c->pending++;
+    m->on_complete = message_done;
     m->user = c;
     m->freed = true;
 }
 
-int debug_check(const struct coll_args *args, const struct call *call, bool wait)
+static int exchange(struct comparison *cmp, struct comm *c, int tag)
 {
-    struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
-    if (c->size == 1)
-        return 0;
-    struct comparison *cmp = calloc(1, sizeof(*cmp));
-    struct request *in = NULL, *out = NULL;
+    struct request *in, *out;
     struct peer *next;
-    if (!cmp)
-        return err_set(MPI_ERR_NO_MEM, "out of memory while comparing collective calls");
-    describe(&cmp->mine, args, call);
-    cmp->comm = args->comm;
-    cmp->pending = 1;
-    const int tag = COLL_TAG_DEBUG | (int)(args->comm->coll_sequence & 0x0ffffff);
     int rc = comm_peer(c, (c->rank + 1) % c->size, &next);
     if (!rc)
         rc = p2p_irecv(c->proc->p2p, &cmp->theirs, sizeof(cmp->theirs), byte_type(),
                        comm_coll_envelope(c, (c->rank + c->size - 1) % c->size, tag), &in);
     if (rc)
-        return rc; /* the record is left behind: a failure here ends the job anyway */
+        return rc;
     watch(cmp, in);
     rc = p2p_isend(c->proc->p2p, &cmp->mine, sizeof(cmp->mine), byte_type(), next,
                    comm_coll_envelope(c, c->rank, tag), SEND_STANDARD, &out);
+    if (!rc)
+        watch(cmp, out);
+    return rc;
+}
+
+int debug_check(const struct coll_args *args, const struct call *call, bool wait)
+{
+    struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
+    const int number =
+        (int)(args->comm->coll_sequence++ & 0x0ffffff); /* everywhere, also where nobody listens */
+    if (c->size == 1)
+        return 0;
+    struct comparison *cmp = calloc(1, sizeof(*cmp));
+    if (!cmp)
+        return err_set(MPI_ERR_NO_MEM, "out of memory while comparing collective calls");
+    describe(&cmp->mine, args, call);
+    cmp->comm = args->comm;
+    cmp->pending = 1; /* until both are started */
+    int rc = exchange(cmp, c, COLL_TAG_DEBUG | number);
     if (rc)
-        return rc;
-    watch(cmp, out);
-    struct request last = {.user = cmp};
+        return rc; /* what was started may still write into cmp, so it is left behind */
     cmp->detached = !wait && cmp->pending > 1;
-    compared(&last);
-    if (cmp->pending > 0 && !wait)
+    const bool left_alone = cmp->detached;
+    part_over(cmp);
+    if (left_alone)
         return 0;
     net_wait(c->proc->net, &cmp->done);
     free(cmp);

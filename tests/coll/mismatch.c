@@ -1,0 +1,35 @@
+/* mismatch.c: makes the collective mistake whose number it is given, after some calls that match.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    int rank, x[8] = {0}, y[8], which = argc > 1 ? atoi(argv[1]) : 9;
+    double d[3] = {0}, e[3];
+    MPI_Comm w = MPI_COMM_WORLD;
+    MPI_Datatype four;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(w, &rank);
+    MPI_Type_contiguous(4, MPI_INT, &four);
+    MPI_Type_commit(&four);
+    MPI_Barrier(w);
+    MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
+    MPI_Bcast(x, rank ? 4 : 1, rank ? MPI_INT : four, 0, w); /* the same data in other words */
+    if (which == 0 && rank == 1)
+        MPI_Bcast(x, 4, MPI_INT, 0, w);
+    else if (which == 0)
+        MPI_Barrier(w);
+    if (which == 1)
+        MPI_Bcast(x, 4, MPI_INT, rank == 2, w);
+    if (which == 2 && rank == 0)
+        MPI_Allreduce(d, e, 3, MPI_DOUBLE, MPI_SUM, w);
+    else if (which == 2)
+        MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
+    if (which == 3)
+        MPI_Allreduce(x, y, 4, MPI_INT, rank == 1 ? MPI_MAX : MPI_SUM, w);
+    MPI_Type_free(&four);
+    MPI_Finalize();
+    return 0;
+}

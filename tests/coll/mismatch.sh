@@ -1,0 +1,36 @@
+#!/bin/sh
+# FISHPLATE_DEBUG=coll: calls that do not match end the job with both sides' operation, count, type and root; calls that
+# do match go on.   usage: mismatch.sh mpiexec program
+# SPDX-License-Identifier: Apache-2.0
+mpiexec=$1
+program=$2
+failed=0
+
+expect() { # number of the mistake, words that must be in the message
+    FISHPLATE_DEBUG=coll "$mpiexec" -n 3 -timeout 30 "$program" "$1" >mismatch.out 2>&1
+    status=$?
+    shift
+    if [ $status -eq 0 ]; then
+        echo "mismatch was not noticed: $*"
+        failed=1
+    fi
+    for word in "$@"; do
+        if ! grep -q -- "$word" mismatch.out; then
+            echo "expected '$word' in:"
+            cat mismatch.out
+            failed=1
+        fi
+    done
+}
+
+expect 0 'do not match' 'calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0' 'calls MPI_Barrier'
+expect 1 'do not match' 'root 0' 'root 1'
+expect 2 'do not match' '4 x MPI_INT (16 bytes)' '3 x MPI_DOUBLE (24 bytes)'
+expect 3 'do not match' 'operator MPI_MAX' 'operator MPI_SUM'
+if ! FISHPLATE_DEBUG=coll "$mpiexec" -n 3 -timeout 30 "$program" 9 >mismatch.out 2>&1; then
+    echo "calls that match were stopped:"
+    cat mismatch.out
+    failed=1
+fi
+rm -f mismatch.out
+exit $failed
