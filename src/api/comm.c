@@ -152,7 +152,7 @@ int impl_Comm_free(MPI_Comm *comm)
     return MPI_SUCCESS;
 }
 
-/* Unlike free it waits for what is under way here, and for everyone else. */
+/* Unlike free it waits until what was sent from here has left, and for everyone else. */
 int impl_Comm_disconnect(MPI_Comm *comm)
 {
     struct comm *c;
@@ -161,9 +161,7 @@ int impl_Comm_disconnect(MPI_Comm *comm)
         rc = undress(c);
     if (rc)
         return rc;
-    struct net_waiter w = {0};
-    while (c->obj.refs > 1)
-        net_wait_step(c->proc->net, &w);
+    proc_drain(c->proc);
     rc = comm_quiesce(c);
     if (rc)
         return rc;

@@ -199,19 +199,33 @@ int comm_dup(struct comm *parent, struct info *info, struct comm **out)
     return rc;
 }
 
+static int check_subgroup(const struct comm *parent, const struct group *group)
+{
+    struct group_index index;
+    int rc = group_index_open(&index, parent->group);
+    for (int i = 0; i < group->size && !rc; i++)
+        if (group_index_find(&index, group_job_rank(group, i)) == MPI_UNDEFINED)
+            rc = err_set(MPI_ERR_GROUP, "the group's rank %d is not in %s", i, comm_label(parent));
+    group_index_close(&index);
+    return rc;
+}
+
 int comm_create_group(struct comm *parent, struct group *group, int tag, struct comm **out)
 {
     *out = NULL;
     if (group->rank == MPI_UNDEFINED)
         return MPI_SUCCESS;
+    int rc = check_subgroup(parent, group);
+    if (rc)
+        return rc;
     /* The user's tag with the sign bit is a tag that nobody else uses, except where that would be the
      * wildcard. */
     int own_tag = (int)((uint32_t)tag | 0x80000000u);
     if (own_tag == MPI_ANY_TAG)
         own_tag = INT_MAX;
     struct creation *c;
-    int rc = creation_open_among(parent->proc, group, parent->context + 1, own_tag, "group of",
-                                 build_for_group, &c);
+    rc = creation_open_among(parent->proc, group, parent->context + 1, own_tag, "group of", build_for_group,
+                             &c);
     if (rc)
         return rc;
     c->parent = comm_retain(parent);
@@ -251,17 +265,6 @@ static int build_inter_create(struct creation *c)
         return MPI_SUCCESS;
     }
     return creation_make(c, group_retain(c->group), remote);
-}
-
-static int check_subgroup(const struct comm *parent, const struct group *group)
-{
-    struct group_index index;
-    int rc = group_index_open(&index, parent->group);
-    for (int i = 0; i < group->size && !rc; i++)
-        if (group_index_find(&index, group_job_rank(group, i)) == MPI_UNDEFINED)
-            rc = err_set(MPI_ERR_GROUP, "the group's rank %d is not in %s", i, comm_label(parent));
-    group_index_close(&index);
-    return rc;
 }
 
 int comm_create(struct comm *parent, struct group *group, struct comm **out)

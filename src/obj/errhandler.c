@@ -175,5 +175,17 @@ int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object
 
 int errhandler_invoke(struct proc *p, enum error_object on, void *object, int code, const char *function)
 {
-    return errhandler_invoke_on(p, errhandler_of(p, on, object), on, object, code, function);
+    /* Held, because a handler may replace itself. */
+    if (p)
+        proc_lock(p);
+    struct errhandler *e = errhandler_retain(errhandler_of(p, on, object));
+    if (p)
+        proc_unlock(p);
+    errhandler_invoke_on(p, e, on, object, code, function);
+    if (p)
+        proc_lock(p);
+    errhandler_release(e);
+    if (p)
+        proc_unlock(p);
+    return code;
 }

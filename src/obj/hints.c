@@ -46,6 +46,9 @@ int hints_used(const struct info *kept, struct info **out)
         return rc;
     for (size_t i = 0; i < COUNT_OF(assertions) && !rc; i++)
         rc = info_set(used, assertions[i], info_get_bool(kept, assertions[i], false) ? "true" : "false");
+    const char *hardware = kept ? info_get(kept, HINT_HARDWARE) : NULL;
+    if (!rc && hardware)
+        rc = info_set(used, HINT_HARDWARE, hardware);
     if (rc) {
         info_release(used);
         return rc;

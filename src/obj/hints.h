@@ -6,6 +6,9 @@
 
 #include "obj/info.h"
 
+/* The kind of hardware that MPI_Comm_split_type divided by: told to the user, never taken from one. */
+#define HINT_HARDWARE "mpi_hw_resource_type"
+
 /* Takes over the hints in `info` (may be NULL) that communicators know; *kept is made when there is something
  * to keep. */
 int hints_apply(struct info **kept, const struct info *info);

@@ -21,22 +21,16 @@ static const struct {
     const char *name;
     int level;
 } names[] = {
-    {"mpi_shared_memory", MACHINE_NODE},
-    {"Machine", MACHINE_NODE},
-    {"Node", MACHINE_NODE},
-    {"Package", MACHINE_PACKAGE},
-    {"Socket", MACHINE_PACKAGE},
-    {"NUMANode", MACHINE_NUMA},
-    {"NUMA", MACHINE_NUMA},
-    {"L3Cache", MACHINE_L3},
-    {"L3", MACHINE_L3},
-    {"Core", MACHINE_CORE},
+    /* The first of each level is the one we tell. */
+    {"mpi_shared_memory", MACHINE_NODE}, {"hwloc://Package", MACHINE_PACKAGE},
+    {"hwloc://NUMANode", MACHINE_NUMA},  {"hwloc://L3Cache", MACHINE_L3},
+    {"hwloc://Core", MACHINE_CORE},      {"hwloc://Machine", MACHINE_NODE},
+    {"hwloc://Socket", MACHINE_PACKAGE}, {"hwloc://NUMA", MACHINE_NUMA},
+    {"hwloc://L3", MACHINE_L3},
 };
 
 int machine_level(const char *type)
 {
-    if (strncasecmp(type, "hwloc://", 8) == 0)
-        type += 8;
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcasecmp(type, names[i].name) == 0)
             return names[i].level;

@@ -15,7 +15,7 @@ enum { MACHINE_NODE, MACHINE_PACKAGE, MACHINE_NUMA, MACHINE_L3, MACHINE_CORE, MA
  * processors belong to several. */
 void machine_places(const struct boot *boot, int32_t place[MACHINE_LEVELS]);
 
-/* The level behind a resource type ("mpi_shared_memory", "hwloc://NUMANode", "Package", ...), or -1. */
+/* The level behind a resource type ("mpi_shared_memory", "hwloc://NUMANode", ...), or -1. */
 int machine_level(const char *type);
 
 /* The names that machine_level knows, one for each level. */

@@ -79,6 +79,20 @@ static int layers_open(struct proc *p)
     return rc;
 }
 
+const char *thread_level_name(int level)
+{
+    switch (level) {
+    case MPI_THREAD_SINGLE:
+        return "MPI_THREAD_SINGLE";
+    case MPI_THREAD_FUNNELED:
+        return "MPI_THREAD_FUNNELED";
+    case MPI_THREAD_SERIALIZED:
+        return "MPI_THREAD_SERIALIZED";
+    default:
+        return "MPI_THREAD_MULTIPLE";
+    }
+}
+
 static int predefined_comm(struct proc *p, uint32_t first, int size, uint32_t id, MPI_Comm handle,
                            const char *name, struct comm **out)
 {
@@ -111,6 +125,9 @@ static int objects_open(struct proc *p)
     }
     if (!rc) {
         p->info_env->obj.predefined = true;
+        rc = info_set(p->info_env, "thread_level", thread_level_name(p->thread_level));
+    }
+    if (!rc) {
         p->info_env->handle = (uint32_t)(uintptr_t)MPI_INFO_ENV;
         rc = predefined_comm(p, 0, (int)p->size, CONTEXT_ID_WORLD, MPI_COMM_WORLD, "MPI_COMM_WORLD",
                              &p->world);
@@ -165,8 +182,7 @@ int proc_end_world(struct proc *p)
     return rc ? rc : rc_world;
 }
 
-/* What this process still has to send for requests that the program has given up. */
-static void drain(struct proc *p)
+void proc_drain(struct proc *p)
 {
     struct net_waiter w = {0};
     while (!list_empty(&p->net->stalled))
@@ -200,11 +216,11 @@ int proc_close(struct proc *p)
     proc_lock(p);
     int rc = proc_end_world(p);
     flush_buffered(p);
-    drain(p);
+    proc_drain(p);
     if (p->world_used && p->size > 1) {
         int quiesced = comm_quiesce(p->world);
         rc = rc ? rc : quiesced;
-        drain(p);
+        proc_drain(p);
     }
     bool keep = !p->world_used;
     objects_close(p);

@@ -57,6 +57,12 @@ int proc_close(struct proc *p);
  * nobody did. */
 int proc_end_world(struct proc *p);
 
+/* Waits until what this process has to send for requests that the program has given up has left. */
+void proc_drain(struct proc *p);
+
+/* "MPI_THREAD_MULTIPLE", as info objects have it. */
+const char *thread_level_name(int level);
+
 static inline void proc_lock(struct proc *p)
 {
     if (unlikely(p->threaded))

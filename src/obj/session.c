@@ -10,20 +10,6 @@
 #include "obj/group.h"
 #include "obj/info.h"
 
-static const char *level_name(int level)
-{
-    switch (level) {
-    case MPI_THREAD_SINGLE:
-        return "MPI_THREAD_SINGLE";
-    case MPI_THREAD_FUNNELED:
-        return "MPI_THREAD_FUNNELED";
-    case MPI_THREAD_SERIALIZED:
-        return "MPI_THREAD_SERIALIZED";
-    default:
-        return "MPI_THREAD_MULTIPLE";
-    }
-}
-
 int session_open(struct proc *p, const struct info *info, struct errhandler *errhandler, struct session **out)
 {
     (void)info; /* its one key, thread_level, was read before the process was opened */
@@ -32,7 +18,7 @@ int session_open(struct proc *p, const struct info *info, struct errhandler *err
         return err_set(MPI_ERR_NO_MEM, "no memory for a session");
     int rc = info_create(&s->info);
     if (!rc)
-        rc = info_set(s->info, "thread_level", level_name(p->thread_level));
+        rc = info_set(s->info, "thread_level", thread_level_name(p->thread_level));
     if (rc) {
         info_release(s->info);
         free(s);

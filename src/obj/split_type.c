@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "boot/boot.h"
+#include "obj/hints.h"
 #include "obj/info.h"
 #include "obj/machine.h"
 #include "obj/split.h"
@@ -14,15 +15,21 @@
 struct place_record {
     struct split_record split;
     int32_t type;
+    int32_t level;                 /* of the hardware that decides, -1 when none does */
     int32_t place[MACHINE_LEVELS]; /* which one at each level, -1 when not bound to one */
 };
 _Static_assert(sizeof(struct place_record) <= sizeof(((struct creation *)0)->record), "the record fits");
 
-static int make_from(struct creation *c, const struct split_record *records, int color)
+/* hardware is NULL when it was not hardware that decided. */
+static int make_from(struct creation *c, const struct split_record *records, int color, const char *hardware)
 {
     struct group *group;
     int rc = split_group(records, c->parent->group, color, c->parent->proc->rank, &group);
-    return rc ? rc : creation_make(c, group, NULL);
+    if (!rc)
+        rc = creation_make(c, group, NULL);
+    if (!rc && hardware)
+        rc = info_create(&c->made->info);
+    return rc || !hardware ? rc : info_set(c->made->info, HINT_HARDWARE, hardware);
 }
 
 /* The first level at which the processes are not all in one place; -1 when there is none. */
@@ -39,7 +46,7 @@ static int build_split_type(struct creation *c)
 {
     const struct place_record *all = (const struct place_record *)(void *)c->agree.round.records;
     const struct place_record *mine = &all[c->parent->rank];
-    int n = c->parent->size, color = mine->split.color;
+    int n = c->parent->size;
     struct split_record *records = malloc(((size_t)n + 1) * sizeof(*records));
     if (!records)
         return err_set(MPI_ERR_NO_MEM, "no memory to split a communicator of %d processes", n);
@@ -50,17 +57,21 @@ static int build_split_type(struct creation *c)
         if (all[i].type == MPI_COMM_TYPE_HW_UNGUIDED)
             records[i].color = level < 0 || all[i].place[level] < 0 ? MPI_UNDEFINED : all[i].place[level];
     }
-    color = records[c->parent->rank].color;
-    int rc = color == MPI_UNDEFINED ? MPI_SUCCESS : make_from(c, records, color);
+    int color = records[c->parent->rank].color;
+    if (mine->type != MPI_COMM_TYPE_HW_UNGUIDED)
+        level = mine->level;
+    int rc = MPI_SUCCESS;
+    if (color != MPI_UNDEFINED)
+        rc = make_from(c, records, color, level < 0 ? NULL : machine_level_name(level));
     free(records);
     return rc;
 }
 
 /* Where the key names a kind of hardware: the one this process is bound to. */
-static int hardware_color(const struct place_record *r, const char *kind)
+static int hardware_color(struct place_record *r, const char *kind)
 {
-    int level = kind ? machine_level(kind) : -1;
-    return level < 0 || r->place[level] < 0 ? MPI_UNDEFINED : r->place[level];
+    r->level = kind ? machine_level(kind) : -1;
+    return r->level < 0 || r->place[r->level] < 0 ? MPI_UNDEFINED : r->place[r->level];
 }
 
 static int pset_color(const struct proc *p, const char *name)
@@ -70,10 +81,9 @@ static int pset_color(const struct proc *p, const char *name)
     return strcmp(name, "mpi://SELF") == 0 ? (int)p->rank : MPI_UNDEFINED;
 }
 
-static int choose_color(struct comm *parent, int type, struct info *info, const struct place_record *r,
-                        int *color)
+static int choose_color(struct comm *parent, int type, struct info *info, struct place_record *r, int *color)
 {
-    const char *kind = info ? info_get(info, "mpi_hw_resource_type") : NULL;
+    const char *kind = info ? info_get(info, HINT_HARDWARE) : NULL;
     const char *pset = info ? info_get(info, "mpi_pset_name") : NULL;
     switch (type) {
     case MPI_UNDEFINED:
@@ -102,6 +112,7 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
     struct place_record *r = (struct place_record *)(void *)c->record;
     machine_places(parent->proc->boot, r->place);
     r->type = type;
+    r->level = -1;
     r->split.key = key;
     c->agree.local_error = choose_color(parent, type, info, r, &r->split.color);
     c->agree.round.record_size = sizeof(*r);

@@ -8,7 +8,7 @@
 static void keys_keep_their_order(void)
 {
     struct info *i, *copy;
-    char key[16], value[16];
+    char key[32], value[32];
     EXPECT_EQ(info_create(&i), MPI_SUCCESS);
     for (int k = 0; k < 20; k++) {
         snprintf(key, sizeof(key), "key%d", k);
