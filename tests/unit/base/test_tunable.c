@@ -1,0 +1,138 @@
+/* test_tunable.c: tunables of every type: what is understood, what is refused, what stays in force after a
+ * refusal, and what the environment's mistakes are counted as.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/nearest.h"
+#include "base/tunable.h"
+#include "test.h"
+
+static TUNABLE_BOOL(t_bool, "T_BOOL", 1, "A switch.");
+static TUNABLE_INT(t_int, "T_INT", 7, -5, 100, "A number.");
+static TUNABLE_SIZE(t_size, "T_SIZE", 4096, 64, 1 << 30, "A size.");
+static TUNABLE_STRING(t_string, "T_STRING", "Words.");
+static TUNABLE_CHOICE(t_choice, "T_CHOICE", 0, "auto|copy|get", "A choice.");
+
+static int set(struct tunable *t, const char *text)
+{
+    return tunable_set(t, text, SOURCE_PROGRAM);
+}
+
+static void booleans(void)
+{
+    static const char *const yes[] = {"1", "yes", "on", "true"}, *const no[] = {"0", "no", "off", "false"};
+    for (int i = 0; i < 4; i++) {
+        EXPECT_EQ(set(&t_bool, yes[i]), 0);
+        EXPECT_EQ(t_bool.value, 1);
+        EXPECT_EQ(set(&t_bool, no[i]), 0);
+        EXPECT_EQ(t_bool.value, 0);
+    }
+    EXPECT_EQ(set(&t_bool, "2"), MPI_ERR_ARG);
+    EXPECT_EQ(set(&t_bool, ""), MPI_ERR_ARG);
+    EXPECT_EQ(t_bool.value, 0);
+}
+
+static void numbers(void)
+{
+    EXPECT_EQ(set(&t_int, "-5"), 0);
+    EXPECT_EQ(t_int.value, -5);
+    EXPECT_EQ(set(&t_int, "100"), 0);
+    EXPECT_EQ(t_int.value, 100);
+    static const char *const bad[] = {"-6",   "101", "1k", "", "x", "1 ", "99999999999999999999",
+                                      "0x10", "1.5"};
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        EXPECT_EQ(set(&t_int, bad[i]), MPI_ERR_ARG);
+    EXPECT_EQ(t_int.value, 100);
+    EXPECT(strstr(err_detail(MPI_ERR_ARG), "FISHPLATE_T_INT") != NULL);
+}
+
+static void sizes(void)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+        const char *shown;
+    } good[] = {{"64", 64, "64"},       {"1k", 1024, "1k"},       {"64K", 65536, "64k"},
+                {"2m", 2 << 20, "2m"},  {"1g", 1 << 30, "1024m"}, {"4kb", 4096, "4k"},
+                {"3MB", 3 << 20, "3m"}, {"1025", 1025, "1025"}};
+    char text[64];
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        EXPECT_EQ(set(&t_size, good[i].text), 0);
+        EXPECT_EQ(t_size.value, good[i].value);
+        tunable_format(&t_size, text, sizeof(text));
+        EXPECT_STR(text, good[i].shown);
+    }
+    static const char *const bad[] = {"63", "2g", "1t", "k", "1kk", "1kbb", "-1k", "9223372036854775807g"};
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        EXPECT_EQ(set(&t_size, bad[i]), MPI_ERR_ARG);
+    EXPECT_EQ(t_size.value, 1025);
+}
+
+static void choices_and_strings(void)
+{
+    char text[64];
+    EXPECT_EQ(set(&t_choice, "get"), 0);
+    EXPECT_EQ(t_choice.value, 2);
+    tunable_format(&t_choice, text, sizeof(text));
+    EXPECT_STR(text, "get");
+    static const char *const bad[] = {"", "ge", "gett", "auto|copy", "|"};
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        EXPECT_EQ(set(&t_choice, bad[i]), MPI_ERR_ARG);
+    EXPECT_EQ(t_choice.value, 2);
+    EXPECT_EQ(set(&t_string, "any words"), 0);
+    EXPECT_STR(t_string.text, "any words");
+    free((char *)(uintptr_t)t_string.text);
+    t_string.text = "";
+}
+
+static void environment(void)
+{
+    setenv("FISHPLATE_T_INT", "42", 1);
+    EXPECT_EQ(tunables_load(), 0);
+    EXPECT_EQ(t_int.value, 42);
+    EXPECT_EQ(t_int.source, SOURCE_ENVIRONMENT);
+    setenv("FISHPLATE_T_INT", "4711", 1); /* out of range: the old value stays */
+    setenv("FISHPLATE_T_INTT", "1", 1);   /* nearly right */
+    setenv("FISHPLATE_HOST", "x", 1);     /* mpiexec's own */
+    setenv("FISHPLATE_A_NAME_THAT_IS_MUCH_LONGER_THAN_ANY_TUNABLE_OF_THIS_LIBRARY_WILL_EVER_BE", "1", 1);
+    EXPECT_EQ(tunables_load(), 3);
+    EXPECT_EQ(t_int.value, 42);
+    EXPECT(tunables_find("T_SIZE") == &t_size);
+    EXPECT(tunables_find("T_SIZ") == NULL);
+    for (size_t i = 1; i < tunables_count(); i++)
+        EXPECT(strcmp(tunables_get(i - 1)->name, tunables_get(i)->name) < 0);
+    EXPECT(tunables_get(tunables_count()) == NULL);
+}
+
+static const char *nearest_of(const char *typed)
+{
+    static const char *const names[] = {"EAGER_MAX", "SHM_RING", "SHM_FRAME", "SPIN_US"};
+    struct nearest best = nearest_begin(typed);
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        nearest_consider(&best, names[i]);
+    return best.word ? best.word : "none";
+}
+
+static void nearest_names(void)
+{
+    EXPECT_STR(nearest_of("EAGERMAX"), "EAGER_MAX");
+    EXPECT_STR(nearest_of("EAGRE_MAX"), "EAGER_MAX");
+    EXPECT_STR(nearest_of("SHM_RNIG"), "SHM_RING");
+    EXPECT_STR(nearest_of("SPIN"), "none");
+    EXPECT_STR(nearest_of("SPIN_S"), "SPIN_US");
+    EXPECT_STR(nearest_of("COMPLETELY_DIFFERENT"), "none");
+    EXPECT_STR(nearest_of(""), "none");
+}
+
+int main(void)
+{
+    TEST_RUN(booleans);
+    TEST_RUN(numbers);
+    TEST_RUN(sizes);
+    TEST_RUN(choices_and_strings);
+    TEST_RUN(environment);
+    TEST_RUN(nearest_names);
+    return test_result();
+}
