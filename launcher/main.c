@@ -11,6 +11,7 @@
 #include "agent.h"
 #include "options.h"
 #include "run.h"
+#include "util.h"
 
 /* Files 0 to 2 must be something, or pipes would take their place. */
 static void fill_std_files(void)
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
     struct options o;
     fill_std_files();
     if (argc > 1 && strcmp(argv[1], AGENT_OPTION) == 0)
-        return agent_main(argc, argv);
+        quit(agent_main(argc, argv));
     options_parse(argc, argv, &o);
-    return run_job(&o, argv);
+    quit(run_job(&o, argv));
 }

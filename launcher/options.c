@@ -220,7 +220,7 @@ static void show_help(struct opt_parse *p, const char *name, const char *value)
     (void)name;
     (void)value;
     options_help();
-    exit(0);
+    quit(0);
 }
 
 static void show_version(struct opt_parse *p, const char *name, const char *value)
@@ -229,7 +229,7 @@ static void show_version(struct opt_parse *p, const char *name, const char *valu
     (void)name;
     (void)value;
     printf("mpiexec (Fishplate) %s\n", FISHPLATE_VERSION);
-    exit(0);
+    quit(0);
 }
 
 static void ignore(struct opt_parse *p, const char *name, const char *value)

@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FILES_WANTED 65536
+
 static struct rlimit first_limit;
 static sigset_t first_mask;
 
@@ -28,7 +30,8 @@ void spawn_remember(void)
     sigprocmask(SIG_SETMASK, NULL, &first_mask);
     /* Three files a rank: the usual soft limit of 1024 would end at some 300 ranks. */
     all = first_limit;
-    all.rlim_cur = all.rlim_max;
+    if (all.rlim_cur < FILES_WANTED)
+        all.rlim_cur = all.rlim_max < FILES_WANTED ? all.rlim_max : FILES_WANTED;
     setrlimit(RLIMIT_NOFILE, &all);
 }
 

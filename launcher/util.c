@@ -48,13 +48,19 @@ void say(const char *fmt, ...)
     va_end(args);
 }
 
+_Noreturn void quit(int status)
+{
+    fflush(stdout);
+    _exit(status);
+}
+
 _Noreturn void die(int status, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     vsay(fmt, args);
     va_end(args);
-    exit(status);
+    quit(status);
 }
 
 static void *checked(void *p)

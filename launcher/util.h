@@ -28,7 +28,10 @@ char *xstrf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* "mpiexec: " and one paragraph on standard error, in one write. */
 void say(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* The same, then exit. Only before ranks run: afterwards everything ends through the job. */
+/* Ends the process with what was printed, and nothing more: memory lives as long as the process does. */
+_Noreturn void quit(int status);
+
+/* say(), then quit(). Only before ranks run: afterwards everything ends through the job. */
 _Noreturn void die(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* In an agent messages carry its host's name. */
