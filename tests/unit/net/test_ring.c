@@ -1,0 +1,261 @@
+/* test_ring.c: the shared-memory ring: empty, full, wrapping counters, payload at the edge of the data ring,
+ * what is given back when, and several senders at once with the order and the bytes of each checked.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/shm/ring.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+
+enum { LINES = 1024 };
+
+static struct ring *ring_new(void)
+{
+    size_t size = sizeof(struct ring) + LINES * CACHE_LINE;
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static void ring_drop(struct ring *r)
+{
+    munmap(r, sizeof(struct ring) + LINES * CACHE_LINE);
+}
+
+/* A ring that has been used for a long time: its counters are about to wrap. */
+static void ring_age(struct ring *r, struct ring_receiver *in, uint32_t slots, uint32_t lines)
+{
+    r->tail = r->head = ring_position(slots, lines);
+    in->slot = slots;
+    in->line = lines;
+    in->published = ring_position(slots, lines);
+    for (uint32_t i = slots - RING_SLOTS; i != slots; i++) /* the frames of the last round */
+        r->slots[i % RING_SLOTS].sequence = i + 1;
+}
+
+static struct ring_sender sender_to(struct ring *r, uint32_t id, bool alone)
+{
+    return (struct ring_sender){
+        .ring = r, .data = ring_data(r), .head = r->head, .data_lines = LINES, .id = id, .alone = alone};
+}
+
+static struct ring_receiver receiver_of(struct ring *r)
+{
+    return (struct ring_receiver){.ring = r, .data = ring_data(r), .data_lines = LINES};
+}
+
+static unsigned char byte_of(uint32_t sender, uint64_t number, size_t i)
+{
+    return (unsigned char)(sender * 131 + number * 7 + i);
+}
+
+static int send_numbered(struct ring_sender *s, uint64_t number, size_t len)
+{
+    static unsigned char payload[LINES * CACHE_LINE];
+    for (size_t i = 0; i < len; i++)
+        payload[i] = byte_of(s->id, number, i);
+    return ring_send(s, frame_head(1, 2, 3, 4), frame_from(-5, 6), number, payload, len);
+}
+
+/* Takes one frame and checks all of it; false when the ring is empty. */
+static bool take(struct ring_receiver *in, uint32_t *sender, uint64_t *number, size_t *len)
+{
+    const char *payload;
+    const struct ring_slot *slot = ring_peek(in, &payload, len, sender);
+    if (!slot)
+        return false;
+    *number = slot->header.word;
+    EXPECT_EQ(slot->header.kind, 1);
+    EXPECT_EQ(slot->header.flags, 2);
+    EXPECT_EQ(slot->header.aux, 3);
+    EXPECT_EQ(slot->header.context, 4);
+    EXPECT_EQ(slot->header.source, -5);
+    EXPECT_EQ(slot->header.tag, 6);
+    size_t wrong = 0;
+    for (size_t i = 0; i < *len; i++)
+        wrong += (unsigned char)payload[i] != byte_of(*sender, *number, i);
+    EXPECT_EQ(wrong, 0);
+    ring_consume(in, slot, *len);
+    return true;
+}
+
+static void expect_frame(struct ring_receiver *in, uint64_t number, size_t len)
+{
+    uint32_t sender = 99;
+    uint64_t found = 0;
+    size_t found_len = 0;
+    EXPECT(take(in, &sender, &found, &found_len));
+    EXPECT_EQ(found, number);
+    EXPECT_EQ(found_len, len);
+}
+
+static void lengths(bool alone)
+{
+    struct ring *r = ring_new();
+    struct ring_receiver in = receiver_of(r);
+    uint32_t sender;
+    uint64_t number;
+    size_t len;
+    ring_age(r, &in, UINT32_MAX - 500, UINT32_MAX - 2000); /* both counters wrap on the way */
+    struct ring_sender out = sender_to(r, 3, alone);
+    EXPECT(!take(&in, &sender, &number, &len));
+    static const size_t sizes[] = {0,  1,  7,  8,   9,   15,   16,   31,   32,    33,
+                                   63, 64, 65, 127, 128, 1000, 4095, 4096, 16384, LINES * CACHE_LINE / 4};
+    for (uint64_t n = 0; n < 2000; n++) {
+        size_t want = sizes[n % COUNT_OF(sizes)];
+        EXPECT_EQ(send_numbered(&out, n, want), 0);
+        expect_frame(&in, n, want);
+        EXPECT(!take(&in, &sender, &number, &len));
+        ring_idle(&in);
+    }
+    ring_drop(r);
+}
+
+static void every_length(void)
+{
+    lengths(true);
+    lengths(false);
+}
+
+static void full_of_slots(void)
+{
+    struct ring *r = ring_new();
+    struct ring_receiver in = receiver_of(r);
+    struct ring_sender out = sender_to(r, 0, true);
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t n = 0; n < RING_SLOTS; n++)
+            EXPECT_EQ(send_numbered(&out, n, 8), 0);
+        EXPECT_EQ(send_numbered(&out, 9999, 8), ERR_AGAIN);
+        for (uint64_t n = 0; n < RING_SLOTS; n++)
+            expect_frame(&in, n, 8);
+        ring_idle(&in);
+    }
+    ring_drop(r);
+}
+
+/* One consumed frame makes room at last when the receiver is idle, by the quarter when it is busy. */
+static void gives_back(void)
+{
+    struct ring *r = ring_new();
+    struct ring_receiver in = receiver_of(r);
+    struct ring_sender out = sender_to(r, 0, true);
+    for (uint64_t n = 0; n < RING_SLOTS; n++)
+        EXPECT_EQ(send_numbered(&out, n, 8), 0);
+    expect_frame(&in, 0, 8);
+    EXPECT_EQ(send_numbered(&out, 1024, 8), ERR_AGAIN);
+    ring_idle(&in);
+    EXPECT_EQ(send_numbered(&out, 1024, 8), 0);
+    for (uint64_t n = 1; n <= RING_SLOTS / 4; n++)
+        expect_frame(&in, n, 8);
+    EXPECT_EQ(send_numbered(&out, 1025, 8), 0);
+    ring_drop(r);
+}
+
+/* A payload that would cross the edge starts anew at the beginning; what it skips comes back too. */
+static void edge(void)
+{
+    struct ring *r = ring_new();
+    struct ring_receiver in = receiver_of(r);
+    struct ring_sender out = sender_to(r, 0, true);
+    size_t third = LINES / 3 * CACHE_LINE;
+    for (uint64_t n = 0; n < 50; n++) {
+        EXPECT_EQ(send_numbered(&out, 3 * n, third), 0);
+        EXPECT_EQ(send_numbered(&out, 3 * n + 1, 40), 0);
+        EXPECT_EQ(send_numbered(&out, 3 * n + 2, 8), 0);
+        expect_frame(&in, 3 * n, third);
+        expect_frame(&in, 3 * n + 1, 40);
+        expect_frame(&in, 3 * n + 2, 8);
+        ring_idle(&in);
+    }
+    EXPECT_EQ(send_numbered(&out, 0, third), 0);
+    EXPECT_EQ(send_numbered(&out, 1, third), 0);
+    EXPECT_EQ(send_numbered(&out, 2, third), ERR_AGAIN); /* the edge takes what would have been enough */
+    EXPECT_EQ(send_numbered(&out, 2, 8), 0);             /* a slot needs no lines */
+    ring_drop(r);
+}
+
+static void reserve_in_place(void)
+{
+    struct ring *r = ring_new();
+    struct ring_receiver in = receiver_of(r);
+    struct ring_sender out = sender_to(r, 7, false);
+    struct frame_header h = {.kind = 1, .flags = 2, .aux = 3, .context = 4, .source = -5, .tag = 6};
+    for (size_t len = 0; len < 200; len += 10) {
+        uint32_t position, sender;
+        char *room;
+        uint64_t number;
+        size_t found;
+        struct ring_slot *slot = ring_reserve(&out, len, &position, &room);
+        EXPECT(slot && !take(&in, &sender, &number, &found)); /* not visible yet */
+        h.word = len;
+        for (size_t i = 0; i < len; i++)
+            room[i] = (char)byte_of(7, len, i);
+        ring_publish(&out, slot, position, &h, len);
+        expect_frame(&in, len, len);
+    }
+    ring_drop(r);
+}
+
+enum { SENDERS = 4, EACH = 6000 };
+
+static void send_all(struct ring *r, uint32_t id)
+{
+    struct ring_sender out = sender_to(r, id, false);
+    for (uint64_t n = 0; n < EACH; n++) {
+        size_t len = (n * 37 + id * 11) % 500;
+        if (n % 97 == 0)
+            len = 16000;
+        while (send_numbered(&out, n, len) != 0)
+            sched_yield();
+    }
+    _exit(0);
+}
+
+static void many_senders(void)
+{
+    struct ring *r = ring_new();
+    struct ring_receiver in = receiver_of(r);
+    uint64_t next[SENDERS] = {0};
+    pid_t pids[SENDERS];
+    ring_age(r, &in, UINT32_MAX - 5000, UINT32_MAX - 70000);
+    fflush(stdout);
+    for (uint32_t id = 0; id < SENDERS; id++)
+        if ((pids[id] = fork()) == 0)
+            send_all(r, id);
+    for (int left = SENDERS * EACH; left > 0 && test_failures < 10;) {
+        uint32_t sender;
+        uint64_t number;
+        size_t len;
+        if (!take(&in, &sender, &number, &len)) {
+            ring_idle(&in);
+            sched_yield();
+            continue;
+        }
+        EXPECT(sender < SENDERS);
+        EXPECT_EQ(number, next[sender]);
+        next[sender]++;
+        left--;
+    }
+    for (int i = 0; i < SENDERS; i++) {
+        int status = 1;
+        waitpid(pids[i], &status, 0);
+        EXPECT_EQ(status, 0);
+        EXPECT_EQ(next[i], EACH);
+    }
+    ring_drop(r);
+}
+
+int main(void)
+{
+    TEST_RUN(every_length);
+    TEST_RUN(full_of_slots);
+    TEST_RUN(gives_back);
+    TEST_RUN(edge);
+    TEST_RUN(reserve_in_place);
+    TEST_RUN(many_senders);
+    return test_result();
+}

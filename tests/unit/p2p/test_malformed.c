@@ -1,0 +1,149 @@
+/* test_malformed.c: frames that no sound peer would send. Whatever the bytes, the engine either makes sense
+ * of them or ends with its sentence (abort); it never crashes and never writes where it should not. Each
+ * batch runs in a child, so that its end can be looked at.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "boot/boot.h"
+#include "p2p/engine.h"
+#include "test.h"
+
+enum { BATCHES = 400, FRAMES_MAX = 12, ROOM = 4096, GUARD = 64 };
+
+static uint32_t seed;
+
+static uint32_t dice(uint32_t n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
+}
+
+/* A process of one rank, by hand; `other` stands for a peer whose frames are invented. */
+struct world {
+    uint32_t zero;
+    struct boot boot;
+    struct net *net;
+    struct p2p *p2p;
+    struct peer *peer;
+    struct peer other;
+    char guarded[GUARD + ROOM + GUARD];
+};
+
+static void world_open(struct world *w)
+{
+    memset(w->guarded, 0x5a, sizeof(w->guarded));
+    w->zero = 0;
+    w->boot = (struct boot){
+        .size = 1, .nnodes = 1, .node_of = &w->zero, .nlocal = 1, .local_ranks = &w->zero, .node_fd = -1};
+    EXPECT_EQ(net_open(&w->boot, &w->net), 0);
+    EXPECT_EQ(p2p_open(w->net, &w->p2p), 0);
+    EXPECT_EQ(net_peer(w->net, 0, &w->peer), 0);
+    w->other = *w->peer;
+    w->other.caps.get = false; /* reading its memory would be reading ours */
+    list_init(&w->other.pending);
+    list_init(&w->other.stalled_link);
+}
+
+/* Requests in every state, so that a frame that guesses well finds something. */
+static void start_some(struct world *w)
+{
+    struct dtype *byte = dtype_from(MPI_BYTE);
+    struct envelope env = {.context = 2, .source = 0};
+    char *room = w->guarded + GUARD;
+    struct request *r;
+    for (int i = 0; i < 8; i++) {
+        env.tag = i;
+        p2p_irecv(w->p2p, room + i * 16, 16, byte, env, &r);
+        env.tag = 100 + i;
+        p2p_isend(w->p2p, room, 16, byte, w->peer, env, SEND_SYNCHRONOUS, &r);
+        p2p_isend(w->p2p, room, ROOM, byte, w->peer, env, SEND_STANDARD, &r);
+    }
+    env = (struct envelope){.context = 2, .source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+    p2p_irecv(w->p2p, room + 1024, 1024, byte, env, &r);
+}
+
+static uint64_t random_word(void)
+{
+    switch (dice(4)) {
+    case 0:
+        return (uint64_t)(1 + dice(2)) << 32 | dice(40); /* perhaps a real cookie */
+    case 1:
+        return dice(10000);
+    case 2:
+        return UINT64_MAX - dice(3);
+    default:
+        return (uint64_t)dice(1u << 24) << 40 | dice(1u << 24);
+    }
+}
+
+static void feed(struct world *w)
+{
+    uint64_t payload[256];
+    struct frame_header h = {.kind = (uint8_t)(dice(20) ? dice(FRAME_KINDS) : dice(256)),
+                             .flags = (uint8_t)dice(3),
+                             .aux = (uint16_t)dice(1u << 16),
+                             .context = dice(4),
+                             .source = (int32_t)dice(4) - 2,
+                             .tag = (int32_t)dice(120) - 2,
+                             .word = random_word()};
+    static const size_t lengths[] = {0, 1, 8, 16, 24, 32, 40, 48, 64, 1000, 2048};
+    size_t len = lengths[dice(COUNT_OF(lengths))];
+    if (h.kind == FRAME_RTS && dice(4))
+        len = sizeof(struct rts);
+    if (h.kind == FRAME_CTS && dice(4))
+        len = sizeof(struct cts);
+    for (size_t i = 0; i < COUNT_OF(payload); i++)
+        payload[i] = random_word();
+    w->net->deliver(w->p2p, dice(2) ? w->peer : &w->other, &h, payload, len);
+}
+
+static void child(uint32_t batch)
+{
+    static struct world w;
+    seed = batch * 7919 + 1;
+    world_open(&w);
+    w.peer->caps.get = false;
+    start_some(&w);
+    for (int left = 1 + (int)dice(FRAMES_MAX); left > 0; left--) {
+        feed(&w);
+        if (dice(8) == 0)
+            net_progress(w.net);
+    }
+    for (int i = 0; i < GUARD; i++)
+        if (w.guarded[i] != 0x5a || w.guarded[GUARD + ROOM + i] != 0x5a)
+            _exit(3);
+    _exit(0);
+}
+
+static void batches(void)
+{
+    int ended = 0;
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        fflush(stdout);
+        pid_t pid = fork();
+        if (pid == 0) {
+            if (!freopen("/dev/null", "w", stderr))
+                _exit(4);
+            child(b);
+        }
+        int status = 0;
+        waitpid(pid, &status, 0);
+        bool sentence = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+        bool through = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        if (!sentence && !through)
+            printf("batch %u ended with status %#x\n", b, (unsigned)status);
+        EXPECT(sentence || through);
+        ended += sentence;
+    }
+    printf("%d of %d batches ended with a sentence\n", ended, BATCHES);
+}
+
+int main(void)
+{
+    TEST_RUN(batches);
+    return test_result();
+}
