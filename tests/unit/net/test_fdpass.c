@@ -1,0 +1,115 @@
+/* test_fdpass.c: a node whose launcher gives no shared memory: its first rank hands it to the others through
+ * a socket. All see the same memory; ranks with other ring sizes are refused with a sentence.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "node.h"
+
+#include <sys/socket.h>
+
+#include "base/tunable.h"
+#include "boot/backend.h"
+
+static int fence_sockets[NODE_MAX][2]; /* [rank][0] is the parent's end */
+
+/* Everybody tells rank 0, and rank 0 tells everybody. */
+static int fence(struct boot *b)
+{
+    char byte = 1;
+    if (b->rank != 0)
+        return write(fence_sockets[b->rank][1], &byte, 1) == 1 &&
+                       read(fence_sockets[b->rank][1], &byte, 1) == 1
+                   ? 0
+                   : MPI_ERR_OTHER;
+    for (uint32_t i = 1; i < b->size; i++)
+        if (read(fence_sockets[i][0], &byte, 1) != 1)
+            return MPI_ERR_OTHER;
+    for (uint32_t i = 1; i < b->size; i++)
+        if (write(fence_sockets[i][0], &byte, 1) != 1)
+            return MPI_ERR_OTHER;
+    return 0;
+}
+
+static const struct boot_backend backend = {.name = "test", .fence = fence};
+
+/* Like node_run, but nobody has the memory yet; `odd` is a rank with another ring size, or -1. */
+static void run(uint32_t size, int odd, void (*body)(struct node *n, int rc))
+{
+    static struct node n;
+    static char job[32];
+    uint32_t rank = 0;
+    snprintf(job, sizeof(job), "fdpass-%d", (int)getpid());
+    for (uint32_t i = 1; i < size; i++)
+        EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fence_sockets[i]), 0);
+    fflush(stdout);
+    for (uint32_t i = 1; i < size && rank == 0; i++)
+        if ((n.children[i] = fork()) == 0)
+            rank = i;
+    alarm(60);
+    if ((int)rank == odd)
+        tunable_set(tunables_find("SHM_RING"), "1m", SOURCE_PROGRAM);
+    node_describe(&n, rank, size, -1);
+    n.boot.job = job;
+    n.boot.backend = &backend;
+    int rc = net_open(&n.boot, &n.net);
+    body(&n, rc);
+    if (rc == 0)
+        net_close(n.net);
+    if (rank != 0) {
+        fflush(stdout);
+        _exit(test_result());
+    }
+    alarm(0);
+    for (uint32_t i = 1; i < size; i++) {
+        int status = 1;
+        waitpid(n.children[i], &status, 0);
+        EXPECT_EQ(status, 0);
+        close(fence_sockets[i][0]);
+        close(fence_sockets[i][1]);
+    }
+}
+
+static bool all_added(void *arg)
+{
+    return atomic_load((_Atomic uint32_t *)arg) == 4;
+}
+
+static void add_up(struct node *n, int rc)
+{
+    EXPECT_EQ(rc, 0);
+    if (rc != 0)
+        return;
+    _Atomic uint32_t *count = (_Atomic uint32_t *)n->net->area;
+    struct net_waiter w = {.ready = all_added, .arg = count};
+    atomic_fetch_add(count, 1);
+    for (uint32_t i = 0; i < n->boot.size; i++)
+        net_ring_local(n->net, i);
+    while (!all_added(count))
+        net_wait_step(n->net, &w);
+}
+
+static void same_memory(void)
+{
+    run(4, -1, add_up);
+}
+
+/* Whoever comes second disagrees; the first one then waits for a rank that does not come. */
+static void expect_refusal(struct node *n, int rc)
+{
+    (void)n;
+    EXPECT(rc != 0);
+    const char *sentence = err_detail(rc);
+    EXPECT(strstr(sentence, "disagree") || strstr(sentence, "did not reach"));
+}
+
+static void other_ring(void)
+{
+    run(2, 1, expect_refusal);
+}
+
+int main(void)
+{
+    tunable_set(tunables_find("INIT_TIMEOUT"), "1", SOURCE_PROGRAM);
+    TEST_RUN(same_memory);
+    TEST_RUN(other_ring);
+    return test_result();
+}
