@@ -43,20 +43,13 @@ static const struct {
                       .commutative = true,                                       \
                       .code = code_,                                             \
                       .handle = value}
-static struct op predefined[0x20] = {
+struct op op_by_handle[OP_HANDLES] = {
     PREDEFINED(0x21, OP_SUM),     PREDEFINED(0x22, OP_MIN),    PREDEFINED(0x23, OP_MAX),
     PREDEFINED(0x24, OP_PROD),    PREDEFINED(0x28, OP_BAND),   PREDEFINED(0x29, OP_BOR),
     PREDEFINED(0x2a, OP_BXOR),    PREDEFINED(0x30, OP_LAND),   PREDEFINED(0x31, OP_LOR),
     PREDEFINED(0x32, OP_LXOR),    PREDEFINED(0x38, OP_MINLOC), PREDEFINED(0x39, OP_MAXLOC),
     PREDEFINED(0x3c, OP_REPLACE), PREDEFINED(0x3d, OP_NO_OP),
 };
-
-struct op *op_predefined(uint32_t handle)
-{
-    if (handle - 0x20 >= COUNT_OF(predefined) || !predefined[handle - 0x20].handle)
-        return NULL;
-    return &predefined[handle - 0x20];
-}
 
 int op_new(MPI_User_function *function, MPI_User_function_c *large, bool commutative, struct op **out)
 {

@@ -16,7 +16,16 @@ struct op {
     MPI_User_function_c *function_large;
 };
 
-struct op *op_predefined(uint32_t handle);
+/* Predefined operators by handle value - 0x20; those without a handle are no operators. */
+#define OP_HANDLES 32
+extern struct op op_by_handle[OP_HANDLES];
+
+/* The predefined operator with this handle value, or NULL. */
+static inline struct op *op_predefined(uint32_t handle)
+{
+    return handle - 0x20 < OP_HANDLES && op_by_handle[handle - 0x20].handle ? &op_by_handle[handle - 0x20]
+                                                                            : NULL;
+}
 
 static inline struct op *op_from(MPI_Op handle)
 {
