@@ -192,7 +192,7 @@ static void set_stdin(struct opt_parse *p, const char *name, const char *value)
 
 static void set_launcher(struct opt_parse *p, const char *name, const char *value)
 {
-    static const char *const words[] = {"ssh", "rsh"};
+    static const char *const words[] = {"ssh", "rsh", "slurm"};
     p->o->launcher = words[choice(name, value, words, COUNT_OF(words))];
 }
 
@@ -269,7 +269,8 @@ const struct optdef optdefs[] = {
     {"outfile-pattern", ARG_ONE, "NAME", "write output to files; %r is the rank, %h its host", set_outfile},
     {"errfile-pattern", ARG_ONE, "NAME", "the same for standard error", set_errfile},
     {"timeout", ARG_ONE, "S", "end the job after S seconds, with exit status 124", set_timeout},
-    {"launcher", ARG_ONE, "NAME", "how to reach other hosts: ssh (default) or rsh", set_launcher},
+    {"launcher", ARG_ONE, "NAME", "how to reach other hosts: ssh (default), rsh or slurm (srun)",
+     set_launcher},
     {"launcher-exec", ARG_ONE, "CMD", "use this command instead, called as CMD host command...",
      set_launcher_exec},
     {"v|verbose", ARG_NONE, NULL, "say what is started where", set_verbose},

@@ -329,8 +329,18 @@ static char *quoted(const char *word)
     return b.data;
 }
 
-static void shell_words(const struct job *j, struct strings *words)
+/* The command that runs its further words on that host. */
+static void shell_words(const struct job *j, const char *host, struct strings *words)
 {
+    static const char *const srun[] = {"srun", "--nodes=1", "--ntasks=1", "--overlap", "--mpi=none"};
+    if (!j->opt->launcher_exec && strcmp(j->opt->launcher, "slurm") == 0) {
+        for (size_t i = 0; i < COUNT_OF(srun); i++)
+            strings_add(words, srun[i]);
+        char *list = xstrf("--nodelist=%s", host);
+        strings_add(words, list);
+        free(list);
+        return;
+    }
     char *copy = xstrdup(j->opt->launcher_exec ? j->opt->launcher_exec : j->opt->launcher), *save = NULL;
     for (char *w = strtok_r(copy, " \t", &save); w; w = strtok_r(NULL, " \t", &save))
         strings_add(words, w);
@@ -342,6 +352,7 @@ static void shell_words(const struct job *j, struct strings *words)
         strings_add(words, "-x");
         strings_add(words, "-oBatchMode=yes");
     }
+    strings_add(words, host);
 }
 
 static void start_agent(struct remote *r, uint32_t index)
@@ -353,9 +364,8 @@ static void start_agent(struct remote *r, uint32_t index)
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = '\0';
     snprintf(number, sizeof number, "%u", index);
-    shell_words(r->job, &words);
+    shell_words(r->job, h->host->name, &words);
     char *path = spawn_find(words.v[0], getenv("PATH"), ".");
-    strings_add(&words, h->host->name);
     strings_add(&words, quoted(self));
     strings_add(&words, AGENT_OPTION);
     strings_add(&words, r->addresses);
