@@ -1,0 +1,140 @@
+/* cancel.c: receives and sends are cancelled when they have not met, and complete as usual when they have;
+ * either way the wait ends and says which it was.
+ *
+ * ranks: 2
+ * also: FISHPLATE_SHM_CMA=0 FISHPLATE_EAGER_MAX=64
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pattern.h"
+
+enum { LARGE = 200000 };
+
+static char buf[LARGE], other[LARGE];
+
+static int was_cancelled(MPI_Request *r)
+{
+    MPI_Status s;
+    int flag = -1;
+    MPI_Wait(r, &s);
+    MPI_Test_cancelled(&s, &flag);
+    return flag;
+}
+
+static void receives(void)
+{
+    MPI_Request r[3];
+    int peer = 1 - mpitest_rank, in[3] = {0}, flag;
+    for (int i = 0; i < 3; i++)
+        MPI_Irecv(&in[i], 1, MPI_INT, i == 1 ? MPI_ANY_SOURCE : peer, 5, MPI_COMM_WORLD, &r[i]);
+    MPI_Cancel(&r[1]);
+    MPI_Cancel(&r[1]); /* once more does no harm */
+    EXPECT_EQ(was_cancelled(&r[1]), 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 1; i <= 2; i++)
+        MPI_Send(&i, 1, MPI_INT, peer, 5, MPI_COMM_WORLD);
+    for (flag = 0; !flag;)
+        MPI_Test(&r[2], &flag, MPI_STATUS_IGNORE);
+    MPI_Cancel(&r[0]); /* too late: its message is here */
+    EXPECT_EQ(was_cancelled(&r[0]), 0);
+    EXPECT(in[0] == 1 && in[1] == 0 && in[2] == 2);
+}
+
+static void persistent_receive(void)
+{
+    MPI_Request r;
+    int in = 0, out = 9, peer = 1 - mpitest_rank;
+    MPI_Recv_init(&in, 1, MPI_INT, peer, 6, MPI_COMM_WORLD, &r);
+    MPI_Start(&r);
+    MPI_Cancel(&r);
+    EXPECT_EQ(was_cancelled(&r), 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Start(&r); /* it can be started again and is not cancelled any more */
+    MPI_Send(&out, 1, MPI_INT, peer, 6, MPI_COMM_WORLD);
+    EXPECT_EQ(was_cancelled(&r), 0);
+    EXPECT_EQ(in, 9);
+    MPI_Request_free(&r);
+}
+
+/* Rank 0 sends with `start`, cancels, and reports; rank 1 receives exactly what was not cancelled. */
+typedef int start_fn(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+
+static void unmatched_send(start_fn *start, int size)
+{
+    int flag = 0;
+    if (mpitest_rank == 0) {
+        MPI_Request r;
+        start(buf, size, MPI_BYTE, 1, 7, MPI_COMM_WORLD, &r);
+        MPI_Cancel(&r);
+        flag = was_cancelled(&r);
+        MPI_Send(&flag, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Recv(&flag, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    int there;
+    MPI_Iprobe(0, 7, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+    EXPECT_EQ(there, !flag);
+    if (size == LARGE || start == MPI_Issend)
+        EXPECT_EQ(flag, 1);
+    if (!flag)
+        MPI_Recv(other, size, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void matched_send(start_fn *start, int size)
+{
+    struct layout l = layout_of((size_t)size, 0);
+    MPI_Request r;
+    if (mpitest_rank == 0) {
+        pattern_fill(buf, &l, 3);
+        MPI_Barrier(MPI_COMM_WORLD);
+        start(buf, size, MPI_BYTE, 1, 9, MPI_COMM_WORLD, &r);
+        MPI_Cancel(&r);
+        EXPECT_EQ(was_cancelled(&r), 0);
+    } else {
+        memset(other, 0, sizeof(other));
+        MPI_Irecv(other, size, MPI_BYTE, 0, 9, MPI_COMM_WORLD, &r);
+        MPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_EQ(was_cancelled(&r), 0);
+        EXPECT_EQ(pattern_wrong(other, &l, 3), 0);
+    }
+}
+
+/* Sends that wait for room at the receiver are taken back before they leave. */
+static void queued_sends(void)
+{
+    enum { N = 4000 };
+    static MPI_Request r[N];
+    int n = 0;
+    if (mpitest_rank == 0) {
+        for (int i = 0; i < N; i++)
+            MPI_Isend(buf, 1000 + i % 2, MPI_BYTE, 1, 10, MPI_COMM_WORLD, &r[i]);
+        for (int i = N; i-- > 0;)
+            MPI_Cancel(&r[i]);
+        for (int i = 0; i < N; i++)
+            n += !was_cancelled(&r[i]);
+        MPI_Send(&n, 1, MPI_INT, 1, 11, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Recv(&n, 1, MPI_INT, 0, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < n; i++)
+        MPI_Recv(other, 1001, MPI_BYTE, 0, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Iprobe(0, 10, MPI_COMM_WORLD, &n, MPI_STATUS_IGNORE);
+    EXPECT_EQ(n, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static start_fn *const starts[] = {MPI_Isend, MPI_Issend, MPI_Irsend};
+    mpitest_begin(&argc, &argv);
+    receives();
+    persistent_receive();
+    for (int i = 0; i < 3; i++) {
+        if (i < 2) {
+            unmatched_send(starts[i], 10);
+            unmatched_send(starts[i], LARGE);
+        }
+        matched_send(starts[i], 10);
+        matched_send(starts[i], LARGE);
+    }
+    queued_sends();
+    return mpitest_end();
+}

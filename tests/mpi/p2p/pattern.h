@@ -1,0 +1,72 @@
+/* pattern.h: bytes that tell where they come from, in one block or with holes, for tests of messages.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_MPI_P2P_PATTERN_H
+#define FP_MPI_P2P_PATTERN_H
+
+#include "mpitest.h"
+
+/* A message of `size` bytes in memory: one block of bytes, or ints with a hole as long behind each. */
+struct layout {
+    MPI_Datatype type;
+    int count;
+    size_t size, span;
+    int holey;
+};
+
+static inline struct layout layout_of(size_t size, int holey)
+{
+    struct layout l = {.size = size, .holey = holey};
+    if (!holey) {
+        l.type = MPI_BYTE;
+        l.count = (int)size;
+        l.span = size;
+    } else {
+        MPI_Datatype one;
+        MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &one);
+        MPI_Type_contiguous(1, one, &l.type);
+        MPI_Type_commit(&l.type);
+        MPI_Type_free(&one);
+        l.count = (int)(size / sizeof(int));
+        l.span = (size_t)l.count * 2 * sizeof(int);
+    }
+    return l;
+}
+
+static inline void layout_free(struct layout *l)
+{
+    if (l->holey)
+        MPI_Type_free(&l->type);
+}
+
+/* Where byte i of the message lies. */
+static inline size_t layout_at(const struct layout *l, size_t i)
+{
+    return l->holey ? i / 4 * 8 + i % 4 : i;
+}
+
+static inline unsigned char pattern_byte(unsigned seed, size_t i)
+{
+    return (unsigned char)(seed * 31 + i + (i >> 8) * 7);
+}
+
+static inline void pattern_fill(void *buf, const struct layout *l, unsigned seed)
+{
+    memset(buf, 0xee, l->span);
+    for (size_t i = 0; i < l->size; i++)
+        ((unsigned char *)buf)[layout_at(l, i)] = pattern_byte(seed, i);
+}
+
+/* Number of wrong bytes, holes included: they must still hold 0xdd. */
+static inline size_t pattern_wrong(const void *buf, const struct layout *l, unsigned seed)
+{
+    const unsigned char *b = buf;
+    size_t wrong = 0;
+    for (size_t i = 0; i < l->size; i++)
+        wrong += b[layout_at(l, i)] != pattern_byte(seed, i);
+    for (size_t i = 0; l->holey && i < l->span; i++)
+        wrong += i % 8 >= 4 && b[i] != 0xdd;
+    return wrong;
+}
+
+#endif
