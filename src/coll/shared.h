@@ -84,7 +84,8 @@ static inline uint64_t shared_begin_reading(struct shared *b)
 {
     return ++b->step;
 }
-/* What was written before becomes visible with the flag. Who waits for the flag is the caller's to wake. */
+/* What was written before becomes visible with the flag. Whom that may wake is the caller's to wake: shared_wake,
+ * shared_wake_all or shared_done must follow. */
 void shared_post(struct shared *b, uint64_t step);
 void shared_wait(struct shared *b, int rank, uint64_t step);
 /* Posts, waits for everyone, and wakes everyone if this rank was the last. */

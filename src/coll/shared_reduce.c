@@ -160,8 +160,8 @@ int shared_reduce(struct shared *b, const struct coll_args *args, size_t piece)
             put(&j, shared_slot(b, b->comm->rank, step, bytes), j.in, 0, n);
         if (!root) {
             shared_post(b, step);
-            shared_wake(b, args->root);
             shared_done(b, step); /* it reads nothing */
+            shared_wake(b, args->root);
             continue;
         }
         for (int r = b->comm->size - 1; r >= 0; r--)

@@ -117,16 +117,10 @@ uint64_t shared_begin(struct shared *b, size_t bytes)
     return step;
 }
 
-static void post(struct shared *b, uint64_t step)
+void shared_post(struct shared *b, uint64_t step)
 {
     atomic_store_explicit(&b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH].posted, step,
                           memory_order_release);
-}
-
-void shared_post(struct shared *b, uint64_t step)
-{
-    post(b, step);
-    announce(b);
 }
 
 void shared_wait(struct shared *b, int rank, uint64_t step)
@@ -134,12 +128,14 @@ void shared_wait(struct shared *b, int rank, uint64_t step)
     struct wait w = {.b = b, .step = step, .next = rank};
     if (!one_arrived(&w))
         wait_for(&w, one_arrived);
+    if (b->comm->size == 2) /* the only other rank has begun this step */
+        b->safe = step - 1;
 }
 
 void shared_meet(struct shared *b, uint64_t step)
 {
     struct wait w = {.b = b, .step = step};
-    post(b, step);
+    shared_post(b, step);
     announce(b);
     if (all_arrived(&w))
         shared_wake_all(b);
