@@ -9,7 +9,7 @@
 #define FP_BOOT_LAUNCH_ENV_H
 
 #ifndef FISHPLATE_VERSION
-#define FISHPLATE_VERSION "0.1.0"
+#error "FISHPLATE_VERSION comes from mpi.h in the library and from the build in the launcher"
 #endif
 
 #define ENV_LAUNCHER   "FISHPLATE_LAUNCHER" /* version of the mpiexec */
