@@ -15,7 +15,7 @@ static void named(void)
 
 static void nested(void)
 {
-    MPI_Datatype inner, outer, got[1];
+    MPI_Datatype inner, outer, got[1], basic[1];
     int ni, na, nd, combiner, integers[3], size;
     MPI_Type_vector(3, 2, 5, MPI_INT, &inner);
     MPI_Type_contiguous(4, inner, &outer);
@@ -30,9 +30,10 @@ static void nested(void)
     EXPECT_EQ(size, 24);
     MPI_Type_get_envelope(got[0], &ni, &na, &nd, &combiner);
     EXPECT(ni == 3 && combiner == MPI_COMBINER_VECTOR);
-    MPI_Type_get_contents(got[0], 3, 0, 1, integers, NULL, got + 0);
+    MPI_Type_get_contents(got[0], 3, 0, 1, integers, NULL, basic);
     EXPECT(integers[0] == 3 && integers[1] == 2 && integers[2] == 5);
-    EXPECT(got[0] == MPI_INT);
+    EXPECT(basic[0] == MPI_INT);
+    MPI_Type_free(&got[0]);
 }
 
 static void large(void)

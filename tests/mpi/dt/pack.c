@@ -8,13 +8,13 @@
 static void several_positions(void)
 {
     char buffer[200];
-    int position = 0, size, a[6], i3 = 3, back3 = 0, back[6];
+    int position = 0, size, a[12], i3 = 3, back3 = 0, back[6];
     double d[2] = {1.5, -2.5}, e[2] = {0, 0};
     MPI_Datatype column;
     MPI_Type_vector(3, 1, 2, MPI_INT, &column);
     MPI_Type_commit(&column);
-    for (int i = 0; i < 6; i++)
-        a[i] = back[i] = 10 + i;
+    for (int i = 0; i < 12; i++)
+        a[i] = 10 + i;
     MPI_Pack(&i3, 1, MPI_INT, buffer, sizeof(buffer), &position, MPI_COMM_WORLD);
     EXPECT_EQ(position, 4);
     MPI_Pack(a, 1, column, buffer, sizeof(buffer), &position, MPI_COMM_WORLD);
