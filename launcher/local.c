@@ -255,7 +255,8 @@ static void report_failure(struct proc *p, enum spawn_step step, int error)
     } else if (step == SPAWN_EXEC) {
         why = xstrf("%s cannot be run: %s", app->argv[0], strerror(error));
     } else {
-        why = xstrf("no process could be made for it: %s", strerror(error));
+        why = xstrf("no process could be made for it: %s%s", strerror(error),
+                    error == EMFILE ? " (mpiexec needs three for each rank: raise ulimit -n)" : "");
         status = 1;
     }
     h->ev->failed(h->ctx, p->at->rank, status, why);
