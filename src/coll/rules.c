@@ -28,12 +28,14 @@ static const struct coll_rule rules[] = {
     {.kind = COLL_SCATTER, .algorithm = "linear", .window = 64},
     {.kind = COLL_SCATTER, .algorithm = "inter"},
 
+    {.kind = COLL_ALLGATHER, .algorithm = "shared", .max_bytes = 16 * K},
     {.kind = COLL_ALLGATHER, .algorithm = "recursive_doubling", .max_bytes = 16 * K},
     {.kind = COLL_ALLGATHER, .algorithm = "bruck", .max_bytes = 4 * K},
     {.kind = COLL_ALLGATHER, .algorithm = "neighbor_exchange", .max_bytes = 128 * K, .min_size = 4},
     {.kind = COLL_ALLGATHER, .algorithm = "ring"},
     {.kind = COLL_ALLGATHER, .algorithm = "inter"},
 
+    {.kind = COLL_ALLTOALL, .algorithm = "shared", .max_bytes = 4 * K, .max_size = 16},
     {.kind = COLL_ALLTOALL, .algorithm = "bruck", .max_bytes = 256, .min_size = 8},
     {.kind = COLL_ALLTOALL, .algorithm = "linear", .max_bytes = 32 * K, .window = 32},
     {.kind = COLL_ALLTOALL, .algorithm = "pairwise", .min_bytes = 32 * K + 1},

@@ -22,6 +22,12 @@ COLL_ALGORITHM(reduce_shared, .name = "shared", .kind = COLL_REDUCE, .needs = NE
                .doc = "the root combines pieces in shared memory, in rank order");
 COLL_ALGORITHM(allreduce_shared, .name = "shared", .kind = COLL_ALLREDUCE, .needs = NEED_NODE | NEED_TWO,
                .doc = "everyone combines pieces in shared memory, in rank order");
+COLL_ALGORITHM(allgather_shared, .name = "shared", .kind = COLL_ALLGATHER,
+               .needs = NEED_NODE | NEED_TWO | NEED_ADJACENT,
+               .doc = "short blocks laid down in shared memory");
+COLL_ALGORITHM(alltoall_shared, .name = "shared", .kind = COLL_ALLTOALL,
+               .needs = NEED_NODE | NEED_TWO | NEED_ADJACENT,
+               .doc = "short blocks laid down in shared memory");
 
 static size_t block_length(int size)
 {
@@ -137,26 +143,49 @@ size_t shared_piece(struct shared *b, uint64_t total, MPI_Count element)
     return (uint64_t)element > slot ? 0 : slot / (size_t)element * (size_t)element;
 }
 
+/* What a rank puts into shared memory at a time; 0 when the call does not fit. */
+static size_t piece_of(struct shared *b, const struct coll_args *args, uint64_t bytes)
+{
+    switch (args->kind) {
+    case COLL_BCAST:
+        return shared_piece(b, bytes, 1);
+    case COLL_REDUCE:
+    case COLL_ALLREDUCE:
+        return shared_piece(b, bytes, args->send.type->size);
+    case COLL_ALLGATHER:
+        return shared_piece(b, bytes, 1) >= bytes ? bytes : 0;
+    default:
+        return shared_piece(b, bytes * (uint64_t)b->comm->size, 1) >= bytes * (uint64_t)b->comm->size ? bytes
+                                                                                                      : 0;
+    }
+}
+
 bool shared_run(const struct coll_args *args, struct coll_state *state, const struct call *call, int *rc)
 {
-    const uint64_t total = call->where.bytes;
     struct shared *b = state->shared;
+    size_t piece = 0;
     *rc = 0;
     if (unlikely(!b) && !(b = shared_open(state)))
         return false;
+    counter_add(&runs, 1);
     if (args->kind == COLL_BARRIER) {
         shared_barrier(b);
-    } else if (total > 0) {
-        size_t piece = shared_piece(b, total, args->kind == COLL_BCAST ? 1 : args->send.type->size);
-        if (piece == 0)
-            return false;
-        if (args->kind == COLL_BCAST)
-            shared_bcast(b, args, piece);
-        else if (args->kind == COLL_REDUCE)
-            *rc = shared_reduce(b, args, piece);
-        else
-            *rc = shared_allreduce(b, args, piece);
+        return true;
     }
-    counter_add(&runs, 1);
+    if (call->where.bytes == 0)
+        return true;
+    piece = piece_of(b, args, call->where.bytes);
+    if (piece == 0)
+        return false;
+    if (args->kind == COLL_BCAST)
+        shared_bcast(b, args, piece);
+    else if (args->kind == COLL_REDUCE)
+        *rc = shared_reduce(b, args, piece);
+    else if (args->kind == COLL_ALLREDUCE)
+        *rc = shared_allreduce(b, args, piece);
+    else if (args->kind == COLL_ALLGATHER)
+        shared_allgather(b, args, piece);
+    else
+        shared_alltoall(b, args, piece);
     return true;
 }

@@ -84,8 +84,8 @@ static inline uint64_t shared_begin_reading(struct shared *b)
 {
     return ++b->step;
 }
-/* What was written before becomes visible with the flag. Whom that may wake is the caller's to wake: shared_wake,
- * shared_wake_all or shared_done must follow. */
+/* What was written before becomes visible with the flag. Whom that may wake is the caller's to wake:
+ * shared_wake, shared_wake_all or shared_done must follow. */
 void shared_post(struct shared *b, uint64_t step);
 void shared_wait(struct shared *b, int rank, uint64_t step);
 /* Posts, waits for everyone, and wakes everyone if this rank was the last. */
@@ -99,6 +99,8 @@ void shared_wake_all(struct shared *b);
 size_t shared_piece(struct shared *b, uint64_t total, MPI_Count element);
 void shared_barrier(struct shared *b);
 void shared_bcast(struct shared *b, const struct coll_args *args, size_t piece);
+void shared_allgather(struct shared *b, const struct coll_args *args, size_t bytes);
+void shared_alltoall(struct shared *b, const struct coll_args *args, size_t bytes);
 int shared_reduce(struct shared *b, const struct coll_args *args, size_t piece);
 int shared_allreduce(struct shared *b, const struct coll_args *args, size_t piece);
 
