@@ -48,3 +48,10 @@ if $info --nonsense 2>"$scratch/err"; then
     fail "an unknown option was accepted"
 fi
 expect_line "$scratch/err" "unknown option '--nonsense'"
+
+# Between the ranks of a job: rank 0 prints, once.
+"$BIN/mpiexec" -n 3 "$BIN/fishplate" info --protocols --json >"$scratch/protocols.json"
+expect_json "$scratch/protocols.json"
+"$BIN/mpiexec" -n 3 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
+expect_line "$scratch/protocols.txt" '^  to rank 1-2 by shm'
+expect_line "$scratch/protocols.txt" 'eager'

@@ -19,8 +19,7 @@ static const struct info_section sections[] = {
      info_tunables_json},
     {"--coll", "the algorithms of each collective, and which is chosen when", true, false, info_coll_text,
      info_coll_json},
-    {"--pvars", "the counters that MPI_T and FISHPLATE_STATS show", false, false, info_pvars_text,
-     info_pvars_json},
+    {"--pvars", "the counters the library keeps", false, false, info_pvars_text, info_pvars_json},
     {"--api", "every MPI function and whether it is there", false, false, info_api_text, info_api_json},
 };
 enum { NSECTIONS = sizeof sections / sizeof sections[0], PAGE_WIDTH = 110 };

@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <string.h>
 
+#include "base/tunable.h"
 #include "info.h"
 #include "net/peer.h"
 
@@ -15,11 +16,25 @@ static bool alike(const struct peer *a, const struct peer *b)
            a->eager_max == b->eager_max;
 }
 
-/* Above the eager limit: one copy when the receiver can read the sender's memory, else pieces. */
-static const char *large_protocol(const struct peer *p)
+/* Above the eager limit: as the user or measurement says when the receiver can read the sender's memory, else
+ * pieces. */
+static const char *large_protocol(const struct fishplate_inside *in, const struct peer *p)
 {
-    return p->caps.get ? "get (the receiver reads the sender's memory)" : "pieces (copied through frames)";
+    char choice[32] = "";
+    for (size_t i = 0; i < in->tunables_count(); i++)
+        if (strcmp(in->tunables_get(i)->name, "RENDEZVOUS") == 0)
+            in->tunable_format(in->tunables_get(i), choice, sizeof choice);
+    if (!p->caps.get || strcmp(choice, "copy") == 0)
+        return "pieces (copied through frames)";
+    if (strcmp(choice, "get") == 0)
+        return "get (the receiver reads the sender's memory)";
+    return "get (the receiver reads the sender's memory) or pieces, whichever proves faster";
 }
+
+struct printer {
+    const struct fishplate_inside *in;
+    struct json *json;
+};
 
 /* Calls visit for each kind of peer, with the ranks first..last that are reached that way. */
 static void each_kind(const struct fishplate_inside *in, void (*visit)(const struct peer *, int, int, void *),
@@ -40,18 +55,19 @@ static void each_kind(const struct fishplate_inside *in, void (*visit)(const str
 
 static void print_kind(const struct peer *p, int first, int last, void *arg)
 {
+    const struct printer *to = arg;
     char ranks[32];
-    (void)arg;
     snprintf(ranks, sizeof ranks, first == last ? "%d" : "%d-%d", first, last);
     printf("  to rank %s by %s: frames of up to %zu bytes, the first %zu at no extra cost\n", ranks,
            p->ops->name, p->caps.frame_max, p->caps.inline_max);
     printf("    up to %" PRIu64 " bytes  eager (sent at once)\n", p->eager_max);
-    printf("    above %" PRIu64 " bytes  %s\n", p->eager_max, large_protocol(p));
+    printf("    above %" PRIu64 " bytes  %s\n", p->eager_max, large_protocol(to->in, p));
 }
 
 static void json_kind(const struct peer *p, int first, int last, void *arg)
 {
-    struct json *j = arg;
+    const struct printer *to = arg;
+    struct json *j = to->json;
     json_object(j, NULL);
     json_int(j, "first_rank", first);
     json_int(j, "last_rank", last);
@@ -59,7 +75,7 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     json_int(j, "frame_max", (long long)p->caps.frame_max);
     json_int(j, "inline_max", (long long)p->caps.inline_max);
     json_int(j, "eager_max", (long long)p->eager_max);
-    json_string(j, "large", p->caps.get ? "get" : "pieces");
+    json_string(j, "large", large_protocol(to->in, p));
     json_int(j, "latency_ns", p->caps.latency_ns);
     json_int(j, "bandwidth_mbs", p->caps.bandwidth_mbs);
     json_end(j);
@@ -69,13 +85,13 @@ void info_protocols_text(const struct fishplate_inside *in, const struct info_op
 {
     (void)o;
     printf("Protocols of rank 0\n");
-    each_kind(in, print_kind, NULL);
+    each_kind(in, print_kind, &(struct printer){.in = in});
 }
 
 void info_protocols_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
 {
     (void)o;
     json_array(j, "protocols");
-    each_kind(in, json_kind, j);
+    each_kind(in, json_kind, &(struct printer){.in = in, .json = j});
     json_end(j);
 }

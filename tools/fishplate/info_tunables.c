@@ -110,7 +110,7 @@ void info_tunables_json(const struct fishplate_inside *in, const struct info_opt
 void info_pvars_text(const struct fishplate_inside *in, const struct info_options *o)
 {
     (void)o;
-    printf("Counters (MPI_T performance variables; FISHPLATE_STATS=1 prints them at the end of a job)\n");
+    printf("Counters the library keeps\n");
     for (size_t i = 0; i < in->counters_count(); i++)
         printf("  %-28s %s\n", in->counters_get(i)->name, in->counters_get(i)->doc);
 }
