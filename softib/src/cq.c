@@ -11,6 +11,7 @@
 static struct lock table_lock;
 static uint32_t table_hint = 1;
 static _Atomic(struct cq *) table[CQ_MAX];
+static bool taken[CQ_MAX]; /* a number is taken before, and given back after, events can find its CQ */
 
 static struct sh_cqe *ring_of(struct arena *a, const struct sh_cq *s)
 {
@@ -154,17 +155,17 @@ static uint32_t ring_size(uint32_t entries)
     return size;
 }
 
-static uint32_t table_take(struct cq *cq)
+static uint32_t table_take(void)
 {
     uint32_t found = 0;
     lock_take(&table_lock);
     for (uint32_t i = 0; i < CQ_MAX && !found; i++) {
         uint32_t at = (table_hint + i) % CQ_MAX;
-        if (at && !atomic_load(&table[at]))
+        if (at && !taken[at])
             found = at;
     }
     if (found) {
-        atomic_store(&table[found], cq);
+        taken[found] = true;
         table_hint = found + 1;
     }
     lock_drop(&table_lock);
@@ -203,7 +204,7 @@ struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_c
     struct cq *cq = calloc(1, sizeof(*cq));
     uint32_t size = ring_size(cqe);
     uint64_t ring = cq ? arena_alloc(size * sizeof(struct sh_cqe)) : 0;
-    uint32_t idx = ring ? table_take(cq) : 0;
+    uint32_t idx = ring ? table_take() : 0;
     if (!idx) {
         arena_free(ring, size * sizeof(struct sh_cqe));
         free(cq);
@@ -228,6 +229,9 @@ struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_c
         channel_link(CONTAINER_OF(ch, struct channel, ibv), cq);
     }
     atomic_store(&s->live, 1);
+    lock_take(&table_lock);
+    atomic_store(&table[idx], cq);
+    lock_drop(&table_lock);
     return cq;
 }
 
@@ -300,6 +304,9 @@ SOFTIB_API int ibv_destroy_cq(struct ibv_cq *ibv)
     async_purge(ctx_of(ibv->context), &cq->async_delivered);
     wait_for_acks(cq);
     arena_free(atomic_load(&s->ring), atomic_load(&s->size) * sizeof(struct sh_cqe));
+    lock_take(&table_lock);
+    taken[cq->idx] = false;
+    lock_drop(&table_lock);
     pthread_mutex_destroy(&cq->ex.mutex);
     pthread_cond_destroy(&cq->ex.cond);
     free(cq);

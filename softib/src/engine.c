@@ -25,11 +25,6 @@ static _Atomic uint64_t polls; /* wire (b): counts pollers' visits */
 static atomic_uint armed_wakes;
 static atomic_bool aside; /* wire (b): the thread leaves the sockets to a poller */
 
-struct peer_watch {
-    struct watch w;
-    struct peer *peer;
-};
-
 bool engine_add(int fd, struct watch *w, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = w};
@@ -136,26 +131,19 @@ static void on_bell(struct watch *w, uint32_t ev)
 
 static void on_death(struct watch *w, uint32_t ev)
 {
-    struct peer_watch *pw = CONTAINER_OF(w, struct peer_watch, w);
+    struct peer *p = CONTAINER_OF(w, struct peer, death);
     (void)ev;
-    atomic_store(&pw->peer->dead, true);
-    engine_del(pw->peer->pidfd);
-    peer_put(pw->peer);
-    free(pw);
+    atomic_store(&p->dead, true);
+    engine_del(p->pidfd);
+    peer_put(p);
 }
 
 void engine_watch_peer(struct peer *p)
 {
-    struct peer_watch *pw = calloc(1, sizeof(*pw));
-    if (!pw)
-        return;
-    pw->w.ready = on_death;
-    pw->peer = p;
+    p->death.ready = on_death;
     atomic_fetch_add(&p->refs, 1);
-    if (!engine_add(p->pidfd, &pw->w, EPOLLIN)) {
+    if (!engine_add(p->pidfd, &p->death, EPOLLIN))
         atomic_fetch_sub(&p->refs, 1);
-        free(pw);
-    }
 }
 
 static void unlink_locked(struct qp *q)

@@ -6,6 +6,7 @@
 #ifndef SOFTIB_PROC_H
 #define SOFTIB_PROC_H
 
+#include "engine.h"
 #include "shm.h"
 #include <pthread.h>
 #include <sys/types.h>
@@ -24,6 +25,7 @@ struct peer {
     uint32_t slot, gen;
     pid_t pid;
     int pidfd;
+    struct watch death;
     bool self;
     atomic_bool dead;
     atomic_int refs;

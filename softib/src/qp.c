@@ -10,23 +10,31 @@
 _Atomic(struct qp *) qp_table[QP_MAX];
 static struct lock table_lock;
 static uint32_t table_hint = 2;
+static bool taken[QP_MAX]; /* a number is taken before, and given back after, its QP can be looked up */
 
 /* A number is not reused soon: a late packet for its predecessor must find nobody. */
-static uint32_t table_take(struct qp *q)
+static uint32_t table_take(void)
 {
     uint32_t found = 0;
     lock_take(&table_lock);
     for (uint32_t i = 0; i < QP_MAX && !found; i++) {
         uint32_t at = (table_hint + i) % QP_MAX;
-        if (at >= 2 && !atomic_load(&qp_table[at]))
+        if (at >= 2 && !taken[at])
             found = at;
     }
     if (found) {
-        atomic_store(&qp_table[found], q);
+        taken[found] = true;
         table_hint = found + 1;
     }
     lock_drop(&table_lock);
     return found;
+}
+
+static void table_give(uint32_t idx)
+{
+    lock_take(&table_lock);
+    taken[idx] = false;
+    lock_drop(&table_lock);
 }
 
 static int caps_check(struct ibv_qp_cap *c, enum ibv_qp_type t, const struct ibv_srq *srq)
@@ -85,10 +93,10 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
         room = a->cap.max_inline_data;
     q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
     q->sq = aligned_alloc(CACHELINE, q->stride * a->cap.max_send_wr);
-    q->idx = q->sq ? table_take(q) : 0;
+    q->idx = q->sq ? table_take() : 0;
     if (!q->idx || (!a->srq && !rq_make(&proc.arena->rq[q->idx], a->cap.max_recv_wr, a->cap.max_recv_sge))) {
         if (q->idx)
-            atomic_store(&qp_table[q->idx], NULL);
+            table_give(q->idx);
         free(q->sq);
         free(q);
         errno = ENOMEM;
@@ -114,6 +122,9 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
     q->rng = (proc.fab.seed * 0x9E3779B97F4A7C15ull) ^ ((uint64_t)v->qp_num << 20 | 1);
     publish(q, a);
     hold_objects(q, 1);
+    lock_take(&table_lock);
+    atomic_store(&qp_table[q->idx], q);
+    lock_drop(&table_lock);
     return v;
 }
 
@@ -384,11 +395,13 @@ SOFTIB_API int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask, s
 {
     struct qp *q = qp_of(v);
     (void)mask;
+    sq_lock_both(q); /* the engine may be failing it just now */
     *a = q->attr;
     unsigned s = atomic_load(&q->sh->state); /* a peer may have failed it a moment ago */
     a->qp_state = a->cur_qp_state = s == IBV_QPS_ERR ? IBV_QPS_ERR : v->state;
     a->cap = q->cap;
     a->sq_draining = v->state == IBV_QPS_SQD && q->done != q->next;
+    sq_unlock_both(q);
     *init = (struct ibv_qp_init_attr){
         .qp_context = v->qp_context,
         .send_cq = v->send_cq,
@@ -423,6 +436,7 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
     hold_objects(q, -1);
     pthread_mutex_destroy(&v->mutex);
     pthread_cond_destroy(&v->cond);
+    table_give(q->idx);
     free(q->sq);
     free(q);
     return 0;

@@ -8,6 +8,7 @@
 static struct lock table_lock;
 static uint32_t table_hint;
 static struct srq *table[SRQ_MAX];
+static bool taken[SRQ_MAX];
 
 static size_t ring_bytes(const struct sh_rq *rq)
 {
@@ -96,19 +97,28 @@ bool rq_pop(struct peer *owner, uint32_t index, bool is_srq, struct rwqe *out)
     return left > 0;
 }
 
-static uint32_t table_take(struct srq *s)
+static uint32_t table_take(void)
 {
     uint32_t found = SRQ_MAX;
     lock_take(&table_lock);
     for (uint32_t i = 0; i < SRQ_MAX && found == SRQ_MAX; i++)
-        if (!table[(table_hint + i) % SRQ_MAX])
+        if (!taken[(table_hint + i) % SRQ_MAX])
             found = (table_hint + i) % SRQ_MAX;
     if (found < SRQ_MAX) {
-        table[found] = s;
+        taken[found] = true;
         table_hint = found + 1;
     }
     lock_drop(&table_lock);
     return found;
+}
+
+/* Events find the queue from here on, or no longer. */
+static void table_set(uint32_t idx, struct srq *s)
+{
+    lock_take(&table_lock);
+    table[idx] = s;
+    taken[idx] = s != NULL;
+    lock_drop(&table_lock);
 }
 
 SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
@@ -118,7 +128,7 @@ SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
         return NULL;
     }
     struct srq *s = calloc(1, sizeof(*s));
-    uint32_t idx = s ? table_take(s) : SRQ_MAX;
+    uint32_t idx = s ? table_take() : SRQ_MAX;
     if (idx == SRQ_MAX) {
         free(s);
         errno = ENOMEM;
@@ -136,12 +146,13 @@ SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
     pthread_mutex_init(&s->ibv.mutex, NULL);
     pthread_cond_init(&s->ibv.cond, NULL);
     if (!rq_make(s->sh, a->attr.max_wr, a->attr.max_sge)) {
-        table[idx] = NULL;
+        table_set(idx, NULL);
         free(s);
         errno = ENOMEM;
         return NULL;
     }
     atomic_fetch_add(&((struct pd *)pd)->refs, 1);
+    table_set(idx, s);
     return &s->ibv;
 }
 
@@ -207,11 +218,12 @@ SOFTIB_API int ibv_destroy_srq(struct ibv_srq *ibv)
     if (atomic_load(&s->refs))
         return EBUSY;
     lock_take(&table_lock);
-    table[s->idx] = NULL;
+    table[s->idx] = NULL; /* the number stays taken until the ring is gone */
     lock_drop(&table_lock);
     async_purge(ctx_of(ibv->context), &s->async_delivered);
     async_wait(&ibv->events_completed, &s->async_delivered, &ibv->mutex, &ibv->cond);
     rq_destroy(s->sh);
+    table_set(s->idx, NULL);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
     pthread_mutex_destroy(&ibv->mutex);
     pthread_cond_destroy(&ibv->cond);

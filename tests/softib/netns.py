@@ -69,7 +69,7 @@ def test_loss():
            "add rule inet t in iif eth0 numgen random mod 100 < 2 counter drop")
     try:
         for t in ("t_rc_ops", "t_stress", "t_srq"):
-            verbs(t, VERBS_TIMEOUT=18)
+            verbs(t)
         rules = subprocess.run(["ip", "netns", "exec", A, "nft", "list", "table", "inet", "t"], capture_output=True,
                                text=True).stdout
         assert "packets 0 " not in rules, f"nothing was lost:\n{rules}"
@@ -86,7 +86,7 @@ def test_rate():
            "20ms")
     try:
         for t in ("t_rc_ops", "t_stress"):
-            verbs(t, VERBS_TIMEOUT=18)
+            verbs(t)
     finally:
         for ns in (A, B):
             sh("tc", "-n", ns, "qdisc", "del", "dev", "eth0", "root")
