@@ -82,12 +82,13 @@ int p2p_call_start(const struct p2p_call *c, struct request **out)
     }
 }
 
-static inline int hand_out(int rc, struct request *r, struct comm *comm, MPI_Request *request)
+/* r is a pointer to the variable: arguments are evaluated in any order. */
+static inline int hand_out(int rc, struct request **r, struct comm *comm, MPI_Request *request)
 {
     if (unlikely(rc != 0))
         return rc;
-    request_bind(r, comm);
-    *request = request_handle(r);
+    request_bind(*r, comm);
+    *request = request_handle(*r);
     return 0;
 }
 
@@ -95,26 +96,26 @@ int impl_Isend(const void *buf, MPI_Count count, struct dtype *datatype, int des
                MPI_Request *request)
 {
     struct request *r = NULL;
-    return hand_out(isend_on(buf, count, datatype, dest, tag, comm, SEND_STANDARD, &r), r, comm, request);
+    return hand_out(isend_on(buf, count, datatype, dest, tag, comm, SEND_STANDARD, &r), &r, comm, request);
 }
 
 int impl_Issend(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
                 struct comm *comm, MPI_Request *request)
 {
     struct request *r = NULL;
-    return hand_out(isend_on(buf, count, datatype, dest, tag, comm, SEND_SYNCHRONOUS, &r), r, comm, request);
+    return hand_out(isend_on(buf, count, datatype, dest, tag, comm, SEND_SYNCHRONOUS, &r), &r, comm, request);
 }
 
 int impl_Irsend(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
                 struct comm *comm, MPI_Request *request)
 {
     struct request *r = NULL;
-    return hand_out(isend_on(buf, count, datatype, dest, tag, comm, SEND_READY, &r), r, comm, request);
+    return hand_out(isend_on(buf, count, datatype, dest, tag, comm, SEND_READY, &r), &r, comm, request);
 }
 
 int impl_Irecv(void *buf, MPI_Count count, struct dtype *datatype, int source, int tag, struct comm *comm,
                MPI_Request *request)
 {
     struct request *r = NULL;
-    return hand_out(irecv_on(buf, count, datatype, source, tag, comm, &r), r, comm, request);
+    return hand_out(irecv_on(buf, count, datatype, source, tag, comm, &r), &r, comm, request);
 }
