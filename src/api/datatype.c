@@ -196,7 +196,7 @@ int impl_Type_dup(struct dtype *oldtype, MPI_Datatype *newtype)
     rc = attr_copy_all(the_proc, ATTR_TYPE, dtype_handle(oldtype), oldtype->attrs, &t->attrs);
     if (rc)
         dtype_release(t);
-    return give(rc, t, newtype);
+    return give(rc, &t, newtype);
 }
 
 /* Attributes go with the user's last handle, though the type itself may live on inside others. */
