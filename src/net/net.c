@@ -10,6 +10,27 @@
 #include "boot/boot.h"
 #include "net/registry.h"
 
+static struct transport *transport_for(struct net *net, uint32_t rank)
+{
+    for (int i = 0; i < net->ntransports; i++)
+        if (net->transports[i]->ops->reaches(net->transports[i], rank))
+            return net->transports[i];
+    return NULL;
+}
+
+/* Better at the start than in the middle of a job: is there a way to everyone? */
+static int check_reach(struct net *net)
+{
+    for (uint32_t r = 0; r < net->size; r++)
+        if (!transport_for(net, r))
+            return err_set(
+                MPI_ERR_OTHER,
+                "the job runs on %u nodes and no transport leads from %s to rank %u on another one: this "
+                "version moves data within one node only. Run all ranks on one host, without -vnodes",
+                net->boot->nnodes, net->boot->host, r);
+    return 0;
+}
+
 int net_open(struct boot *boot, struct net **out)
 {
     struct net *net = calloc(1, sizeof(*net));
@@ -31,6 +52,7 @@ int net_open(struct boot *boot, struct net **out)
         if (rc == 0 && t)
             net->transports[net->ntransports++] = t;
     }
+    rc = rc ? rc : check_reach(net);
     if (rc != 0) {
         net_close(net);
         return rc;
@@ -54,27 +76,13 @@ void net_close(struct net *net)
     free(net);
 }
 
-static struct transport *transport_for(struct net *net, uint32_t rank)
-{
-    for (int i = 0; i < net->ntransports; i++)
-        if (net->transports[i]->ops->reaches(net->transports[i], rank))
-            return net->transports[i];
-    return NULL;
-}
-
 int net_peer(struct net *net, uint32_t rank, struct peer **out)
 {
     if (net->peers[rank]) {
         *out = net->peers[rank];
         return 0;
     }
-    struct transport *t = transport_for(net, rank);
-    if (!t)
-        return err_set(
-            MPI_ERR_OTHER,
-            "no transport reaches rank %u, which runs on another node; this build moves data within one "
-            "node only (see `fishplate info --transports`)",
-            rank);
+    struct transport *t = transport_for(net, rank); /* check_reach found one */
     struct peer *peer = NULL;
     if (posix_memalign((void **)&peer, CACHE_LINE, ALIGN_UP(sizeof(*peer), CACHE_LINE)) != 0)
         return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", rank);
