@@ -1,4 +1,5 @@
-/* mpitest.h: what MPI test programs share: a check that names rank, file and line, and an exit status that mpiexec sees.
+/* mpitest.h: what MPI test programs share: a check that names rank, file and line, and an exit status that
+ * mpiexec sees.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_MPITEST_H
@@ -12,21 +13,21 @@
 static int mpitest_failures;
 static int mpitest_rank, mpitest_size;
 
-#define EXPECT(cond)                                                                                           \
-    do {                                                                                                       \
-        if (!(cond)) {                                                                                         \
-            if (mpitest_failures++ < 20)                                                                       \
-                fprintf(stderr, "rank %d: %s:%d: in %s: expected %s\n", mpitest_rank, __FILE__, __LINE__,      \
-                        __func__, #cond);                                                                      \
-        }                                                                                                      \
+#define EXPECT(cond)                                                                                      \
+    do {                                                                                                  \
+        if (!(cond)) {                                                                                    \
+            if (mpitest_failures++ < 20)                                                                  \
+                fprintf(stderr, "rank %d: %s:%d: in %s: expected %s\n", mpitest_rank, __FILE__, __LINE__, \
+                        __func__, #cond);                                                                 \
+        }                                                                                                 \
     } while (0)
 
-#define EXPECT_EQ(actual, wanted)                                                                              \
-    do {                                                                                                       \
-        long long mt_a = (long long)(actual), mt_w = (long long)(wanted);                                      \
-        if (mt_a != mt_w && mpitest_failures++ < 20)                                                           \
-            fprintf(stderr, "rank %d: %s:%d: in %s: %s is %lld, expected %lld\n", mpitest_rank, __FILE__,      \
-                    __LINE__, __func__, #actual, mt_a, mt_w);                                                  \
+#define EXPECT_EQ(actual, wanted)                                                                         \
+    do {                                                                                                  \
+        long long mt_a = (long long)(actual), mt_w = (long long)(wanted);                                 \
+        if (mt_a != mt_w && mpitest_failures++ < 20)                                                      \
+            fprintf(stderr, "rank %d: %s:%d: in %s: %s is %lld, expected %lld\n", mpitest_rank, __FILE__, \
+                    __LINE__, __func__, #actual, mt_a, mt_w);                                             \
     } while (0)
 
 static inline void mpitest_begin(int *argc, char ***argv)
