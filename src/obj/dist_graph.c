@@ -266,7 +266,8 @@ static int topology_from_ends(struct ends *mine, bool weighted, struct topology 
     int *sources = lists, *source_weights = sources + mine->count;
     int *targets = source_weights + mine->count, *target_weights = targets + mine->count;
     int in = 0, outgoing = 0;
-    qsort(mine->list, mine->count, sizeof(*mine->list), by_teller);
+    if (mine->count > 0)
+        qsort(mine->list, mine->count, sizeof(*mine->list), by_teller);
     for (size_t i = 0; i < mine->count; i++) {
         const struct edge_end *e = &mine->list[i];
         if (e->incoming) {
