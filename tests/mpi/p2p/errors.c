@@ -1,0 +1,140 @@
+/* errors.c: wrong arguments and truncated messages give the right class through the communicator's error
+ * handler and leave the library usable; nothing crashes.
+ *
+ * ranks: 2 1
+ * also: FISHPLATE_SHM_CMA=0 FISHPLATE_EAGER_MAX=64
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+static int calls, last_class;
+static MPI_Comm last_comm;
+
+static void note(MPI_Comm *comm, int *code, ...)
+{
+    calls++;
+    last_comm = *comm;
+    MPI_Error_class(*code, &last_class);
+}
+
+/* The call returned this class, and the handler was told once. */
+static void expect_error(int rc, int class, int line)
+{
+    int got = -1;
+    MPI_Error_class(rc, &got);
+    if (got != class || calls != 1 || last_class != class) {
+        mpitest_failures++;
+        fprintf(stderr, "rank %d: line %d: class %d and %d calls of the handler, expected %d and 1\n",
+                mpitest_rank, line, got, calls, class);
+    }
+    calls = 0;
+}
+
+#define EXPECT_ERROR(call, class) expect_error(call, class, __LINE__)
+
+static void arguments(MPI_Comm c)
+{
+    int x = 0;
+    MPI_Request r = MPI_REQUEST_NULL;
+    MPI_Status s;
+    MPI_Datatype raw;
+    EXPECT_ERROR(MPI_Send(&x, -1, MPI_INT, 0, 0, c), MPI_ERR_COUNT);
+    EXPECT_ERROR(MPI_Send(&x, 1, MPI_DATATYPE_NULL, 0, 0, c), MPI_ERR_TYPE);
+    EXPECT_ERROR(MPI_Send(&x, 1, MPI_INT, mpitest_size, 0, c), MPI_ERR_RANK);
+    EXPECT_ERROR(MPI_Send(&x, 1, MPI_INT, -7, 0, c), MPI_ERR_RANK);
+    EXPECT_ERROR(MPI_Send(&x, 1, MPI_INT, MPI_ANY_SOURCE, 0, c), MPI_ERR_RANK);
+    EXPECT_ERROR(MPI_Send(&x, 1, MPI_INT, 0, -3, c), MPI_ERR_TAG);
+    EXPECT_ERROR(MPI_Send(&x, 1, MPI_INT, 0, MPI_ANY_TAG, c), MPI_ERR_TAG);
+    EXPECT_ERROR(MPI_Send(NULL, 1, MPI_INT, 0, 0, c), MPI_ERR_BUFFER);
+    EXPECT_ERROR(MPI_Recv(&x, -1, MPI_INT, 0, 0, c, &s), MPI_ERR_COUNT);
+    EXPECT_ERROR(MPI_Recv(&x, 1, MPI_INT, mpitest_size, 0, c, &s), MPI_ERR_RANK);
+    EXPECT_ERROR(MPI_Recv(&x, 1, MPI_INT, 0, -3, c, &s), MPI_ERR_TAG);
+    EXPECT_ERROR(MPI_Isend(&x, 1, MPI_INT, mpitest_size, 0, c, &r), MPI_ERR_RANK);
+    EXPECT_ERROR(MPI_Irecv(&x, 1, MPI_INT, -9, 0, c, &r), MPI_ERR_RANK);
+    EXPECT_ERROR(MPI_Send_init(&x, -2, MPI_INT, 0, 0, c, &r), MPI_ERR_COUNT);
+    EXPECT_ERROR(MPI_Recv_init(&x, 1, MPI_INT, 0, -3, c, &r), MPI_ERR_TAG);
+    EXPECT_ERROR(MPI_Bsend(&x, 1, MPI_INT, 0, 0, c), MPI_ERR_BUFFER);
+    EXPECT_ERROR(MPI_Probe(mpitest_size + 5, 0, c, &s), MPI_ERR_RANK);
+    EXPECT_ERROR(MPI_Sendrecv(&x, 1, MPI_INT, 0, 0, &x, -1, MPI_INT, 0, 0, c, &s), MPI_ERR_COUNT);
+    MPI_Type_contiguous(2, MPI_INT, &raw);
+    EXPECT_ERROR(MPI_Send(&x, 1, raw, 0, 0, c), MPI_ERR_TYPE);
+    MPI_Type_free(&raw);
+    EXPECT(last_comm == c && r == MPI_REQUEST_NULL);
+}
+
+/* Calls without a communicator ask MPI_COMM_SELF's handler. */
+static void requests(void)
+{
+    int x = 0, flag, index;
+    MPI_Request null = MPI_REQUEST_NULL, active;
+    MPI_Message m = MPI_MESSAGE_NULL;
+    MPI_Status s;
+    EXPECT_ERROR(MPI_Start(&null), MPI_ERR_REQUEST);
+    EXPECT_ERROR(MPI_Request_free(&null), MPI_ERR_REQUEST);
+    EXPECT_ERROR(MPI_Cancel(&null), MPI_ERR_REQUEST);
+    EXPECT_ERROR(MPI_Grequest_complete(null), MPI_ERR_REQUEST);
+    EXPECT_ERROR(MPI_Mrecv(&x, 1, MPI_INT, &m, &s), MPI_ERR_REQUEST);
+    EXPECT_ERROR(MPI_Wait(NULL, &s), MPI_ERR_ARG);
+    EXPECT_ERROR(MPI_Waitall(-1, NULL, NULL), MPI_ERR_COUNT);
+    EXPECT_ERROR(MPI_Testany(2, NULL, &index, &flag, &s), MPI_ERR_ARG);
+    MPI_Irecv(&x, 1, MPI_INT, 0, 77, MPI_COMM_SELF, &active);
+    EXPECT_ERROR(MPI_Start(&active), MPI_ERR_REQUEST); /* not persistent */
+    EXPECT_ERROR(MPI_Grequest_complete(active), MPI_ERR_REQUEST);
+    MPI_Cancel(&active);
+    MPI_Wait(&active, &s);
+    MPI_Recv_init(&x, 1, MPI_INT, 0, 78, MPI_COMM_SELF, &active);
+    MPI_Start(&active);
+    EXPECT_ERROR(MPI_Start(&active), MPI_ERR_REQUEST); /* active already */
+    MPI_Cancel(&active);
+    MPI_Wait(&active, &s);
+    MPI_Request_free(&active);
+}
+
+/* A message longer than the receive, by every protocol and every kind of receive. */
+static void truncation(MPI_Comm c, int size)
+{
+    char *out = calloc(1, (size_t)size), *in = calloc(1, (size_t)size);
+    int peer = mpitest_size - 1 - mpitest_rank, room = size / 2, count, kept = 1;
+    MPI_Request send[4], recv;
+    MPI_Message m;
+    MPI_Status s;
+    memset(out, 7, (size_t)size);
+    for (int i = 0; i < 4; i++)
+        MPI_Isend(out, size, MPI_BYTE, peer, i, c, &send[i]);
+    EXPECT_ERROR(MPI_Recv(in, room, MPI_BYTE, peer, 0, c, &s), MPI_ERR_TRUNCATE);
+    EXPECT(s.MPI_SOURCE == peer && s.MPI_TAG == 0);
+    MPI_Get_count(&s, MPI_BYTE, &count);
+    EXPECT(count <= room);
+    MPI_Irecv(in, room, MPI_BYTE, MPI_ANY_SOURCE, 1, c, &recv);
+    EXPECT_ERROR(MPI_Wait(&recv, &s), MPI_ERR_TRUNCATE);
+    MPI_Mprobe(peer, 2, c, &m, &s);
+    EXPECT_ERROR(MPI_Mrecv(in, room, MPI_BYTE, &m, &s), MPI_ERR_TRUNCATE);
+    EXPECT(last_comm == c);
+    EXPECT_ERROR(MPI_Recv(NULL, 0, MPI_BYTE, peer, 3, c, &s), MPI_ERR_TRUNCATE);
+    MPI_Waitall(4, send, MPI_STATUSES_IGNORE);
+    for (int i = room; i < size; i++)
+        kept &= in[i] == 0;
+    EXPECT(kept); /* nothing beyond the room */
+    EXPECT_EQ(calls, 0);
+    free(out);
+    free(in);
+}
+
+int main(int argc, char **argv)
+{
+    static const int sizes[] = {2, 40, 16384, 16386, 400000};
+    MPI_Errhandler h;
+    MPI_Comm dup;
+    mpitest_begin(&argc, &argv);
+    MPI_Comm_create_errhandler(note, &h);
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    MPI_Comm_set_errhandler(dup, h);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, h);
+    arguments(dup);
+    requests();
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        truncation(dup, sizes[i]);
+    MPI_Comm_free(&dup);
+    MPI_Errhandler_free(&h);
+    return mpitest_end();
+}

@@ -1,0 +1,120 @@
+/* many.c: thousands of posted receives and of waiting messages, met in order, in reverse and at random; and
+ * all ranks flooding one that is busy elsewhere.
+ *
+ * ranks: 2 4 8
+ * also: FISHPLATE_SHM_RING=64k FISHPLATE_SHM_FRAME=1k FISHPLATE_SHM_CMA=0
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+enum { N = 8000 };
+
+static int words[N], order[N];
+static MPI_Request r[N];
+
+static void shuffle(int how)
+{
+    unsigned dice = 12345;
+    for (int i = 0; i < N; i++)
+        order[i] = how == 1 ? N - 1 - i : i;
+    for (int i = N - 1; how == 2 && i > 0; i--) {
+        dice = dice * 1103515245u + 12345u;
+        int k = (int)((dice >> 8) % (unsigned)(i + 1)), t = order[i];
+        order[i] = order[k];
+        order[k] = t;
+    }
+}
+
+/* Receives are there first; messages come in another order. */
+static void posted(int how)
+{
+    shuffle(how);
+    if (mpitest_rank == 0)
+        for (int i = 0; i < N; i++)
+            MPI_Irecv(&words[i], 1, MPI_INT, 1, i, MPI_COMM_WORLD, &r[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mpitest_rank == 1)
+        for (int i = 0; i < N; i++)
+            MPI_Send(&order[i], 1, MPI_INT, 0, order[i], MPI_COMM_WORLD);
+    if (mpitest_rank == 0) {
+        MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < N; i++)
+            EXPECT_EQ(words[i], i);
+    }
+}
+
+/* Messages are there first. The last one tells that all have come. */
+static void unexpected(int how)
+{
+    shuffle(how);
+    if (mpitest_rank == 1) {
+        for (int i = 0; i < N; i++)
+            MPI_Send(&i, 1, MPI_INT, 0, i, MPI_COMM_WORLD);
+        MPI_Send(NULL, 0, MPI_INT, 0, N, MPI_COMM_WORLD);
+    }
+    if (mpitest_rank == 0) {
+        MPI_Recv(NULL, 0, MPI_INT, 1, N, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < N; i++) {
+            MPI_Recv(&words[0], 1, MPI_INT, 1, order[i], MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            EXPECT_EQ(words[0], order[i]);
+        }
+    }
+}
+
+/* Everybody sends to rank 0, which waits for the last rank alone, then takes the rest as it comes. */
+static void flood(void)
+{
+    enum { EACH = 1500, LENGTH = 200 };
+    static int big[LENGTH];
+    int last = mpitest_size - 1;
+    if (mpitest_rank != 0) {
+        for (int i = 0; i < EACH; i++) {
+            big[0] = i;
+            big[LENGTH - 1] = mpitest_rank;
+            MPI_Send(big, i % 3 ? 1 : LENGTH, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        }
+        MPI_Ssend(big, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+        return;
+    }
+    int *next = calloc((size_t)mpitest_size, sizeof(int));
+    MPI_Recv(big, 1, MPI_INT, last, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < EACH * last; i++) {
+        MPI_Status s;
+        MPI_Recv(big, LENGTH, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &s);
+        EXPECT_EQ(big[0], next[s.MPI_SOURCE]++);
+        if (big[0] % 3 == 0)
+            EXPECT_EQ(big[LENGTH - 1], s.MPI_SOURCE);
+    }
+    for (int i = 1; i < last; i++)
+        MPI_Recv(big, 1, MPI_INT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    free(next);
+}
+
+/* Both directions at once, more than the rings hold, with nobody receiving at first. */
+static void crossfire(void)
+{
+    enum { EACH = 600, LENGTH = 1500 };
+    static int out[LENGTH], in[EACH][LENGTH];
+    static MPI_Request sends[EACH];
+    int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
+    out[LENGTH - 1] = mpitest_rank;
+    for (int i = 0; i < EACH; i++)
+        MPI_Isend(out, LENGTH, MPI_INT, right, 3, MPI_COMM_WORLD, &sends[i]);
+    for (int i = 0; i < EACH; i++) {
+        MPI_Recv(in[i], LENGTH, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        EXPECT_EQ(in[i][LENGTH - 1], left);
+    }
+    MPI_Waitall(EACH, sends, MPI_STATUSES_IGNORE);
+}
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    for (int how = 0; how < 3; how++) {
+        posted(how);
+        unexpected(how);
+    }
+    flood();
+    crossfire();
+    return mpitest_end();
+}
