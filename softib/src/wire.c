@@ -216,21 +216,20 @@ static void flush_ack(struct conn *c)
 
 static void receive(struct conn *c)
 {
-    /* Bounded: one busy connection must not keep the lock from the others. */
+    /* Bounded: one busy connection must not keep the lock from the others. What was read is parsed before we leave,
+     * since no event will tell of it again. */
     for (int rounds = 0; rounds < 64 && !c->broken; rounds++) {
         size_t got;
-        while (!c->broken && parse(c))
-            ;
-        if (c->broken)
-            break;
         if (c->in_payload && c->rx_at == c->rx_end && read_direct(c))
             continue;
         memmove(c->rx, c->rx + c->rx_at, c->rx_end - c->rx_at);
         c->rx_end -= c->rx_at;
         c->rx_at = 0;
-        if (!read_some(c, c->rx + c->rx_end, CONN_BUFFER - c->rx_end, &got))
+        if (c->broken || !read_some(c, c->rx + c->rx_end, CONN_BUFFER - c->rx_end, &got))
             break;
         c->rx_end += got;
+        while (!c->broken && parse(c))
+            ;
     }
     flush_ack(c);
     if (!c->broken)

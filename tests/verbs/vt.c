@@ -138,8 +138,7 @@ struct vt_opts vt_defaults(enum ibv_qp_type type)
                             .recv_wr = 128,
                             .sge = 4,
                             .inline_data = 64,
-                            .timeout =
-                                (uint8_t)(getenv("VERBS_TIMEOUT") ? atoi(getenv("VERBS_TIMEOUT")) : 14),
+                            .timeout = 18, /* a second: a busy machine must not look like a dead peer */
                             .retry = 6,
                             .rnr_retry = 7,
                             .rnr_timer = 12,
