@@ -8,42 +8,27 @@
 #define FP_BASE_BIGLOCK_H
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-
-#define BIGLOCK_PATIENCE 64 /* yields to one who wants the lock but has not come yet */
 
 struct biglock {
     pthread_mutex_t mutex;
     _Atomic int wanted;     /* threads that wait for it */
-    _Atomic unsigned turns; /* how often one of them got it */
+    _Atomic unsigned turns; /* how often one of them got it; a futex */
+    _Atomic int sharers;    /* threads that sleep until one of them gets it */
 };
 
-static inline void biglock_init(struct biglock *l)
-{
-    pthread_mutexattr_t twice;
-    pthread_mutexattr_init(&twice);
-    pthread_mutexattr_settype(&twice, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&l->mutex, &twice);
-    pthread_mutexattr_destroy(&twice);
-    l->wanted = 0;
-    l->turns = 0;
-}
+void biglock_init(struct biglock *l);
+void biglock_destroy(struct biglock *l);
 
-static inline void biglock_destroy(struct biglock *l)
-{
-    pthread_mutex_destroy(&l->mutex);
-}
+/* The slow halves: the lock is taken; somebody wants it. */
+void biglock_take_turn(struct biglock *l);
+void biglock_give_turn(struct biglock *l);
 
 static inline void biglock_take(struct biglock *l)
 {
-    if (pthread_mutex_trylock(&l->mutex) == 0)
-        return;
-    atomic_fetch_add_explicit(&l->wanted, 1, memory_order_relaxed);
-    pthread_mutex_lock(&l->mutex);
-    atomic_fetch_sub_explicit(&l->wanted, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&l->turns, 1, memory_order_relaxed);
+    if (pthread_mutex_trylock(&l->mutex) != 0)
+        biglock_take_turn(l);
 }
 
 static inline void biglock_drop(struct biglock *l)
@@ -57,14 +42,7 @@ static inline bool biglock_share(struct biglock *l)
 {
     if (atomic_load_explicit(&l->wanted, memory_order_relaxed) == 0)
         return false;
-    unsigned turn = atomic_load_explicit(&l->turns, memory_order_relaxed);
-    biglock_drop(l);
-    for (int i = 0; i < BIGLOCK_PATIENCE; i++) {
-        sched_yield();
-        if (atomic_load_explicit(&l->turns, memory_order_relaxed) != turn)
-            break;
-    }
-    biglock_take(l);
+    biglock_give_turn(l);
     return true;
 }
 
