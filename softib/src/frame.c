@@ -111,6 +111,7 @@ bool frame_decode(const uint8_t in[FRAME_BYTES], uint32_t fabric, struct frame *
     f->slid = (uint16_t)get(&p, 2);
     f->dlid = (uint16_t)get(&p, 2);
     f->arg = (uint32_t)get(&p, 4);
-    f->qp_type = (uint8_t)get(&p, 4);
-    return get(&p, 4) == checksum(in, fabric) && consistent(f);
+    uint64_t kind = get(&p, 4);
+    f->qp_type = (uint8_t)kind;
+    return kind < 256 && get(&p, 4) == checksum(in, fabric) && consistent(f);
 }

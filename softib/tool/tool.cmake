@@ -7,3 +7,12 @@ add_library(softib_devnode MODULE tool/devnode.c)
 softib_flags(softib_devnode)
 set_target_properties(softib_devnode PROPERTIES PREFIX "" OUTPUT_NAME libsoftib-devnode
                                                 LIBRARY_OUTPUT_DIRECTORY ${SOFTIB_LIB_DIR})
+
+# The program behind the figures of the README.
+add_executable(softib_bench_lat bench/lat.c)
+target_compile_definitions(softib_bench_lat PRIVATE _GNU_SOURCE)
+target_compile_options(softib_bench_lat PRIVATE -Wall -Wextra -Werror)
+target_include_directories(softib_bench_lat PRIVATE ${IBVERBS_INCLUDE})
+target_link_libraries(softib_bench_lat PRIVATE ${IBVERBS_REAL})
+set_target_properties(softib_bench_lat PROPERTIES OUTPUT_NAME softib-bench-lat RUNTIME_OUTPUT_DIRECTORY ${SOFTIB_BIN_DIR}
+                                                  SKIP_BUILD_RPATH ON)

@@ -1,0 +1,120 @@
+/*
+ * Garbage on the wire: random bytes, cut-off frames, well-formed frames with senseless contents, sent to the
+ * sockets of a process at work. It must go on working, its other connections untouched, and memory it did not
+ * offer unchanged. SPDX-License-Identifier: Apache-2.0
+ */
+#include "../verbs/vt.h"
+#include "base.h"
+#include "fabric.h"
+#include "frame.h"
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ROUNDS 400
+#define GUARD  (6u << 20)
+
+static uint64_t rng = 0x1234567;
+static struct fabric fab;
+
+static uint32_t rnd(void)
+{
+    return (uint32_t)(rng_next(&rng) >> 32);
+}
+
+static struct sockaddr_in target(uint32_t qpn)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_addr = fab.addr[0],
+                                .sin_port = htons((uint16_t)(fab.base_of[0] + (qpn >> 14)))};
+}
+
+static void well_formed(uint8_t *p, const struct vt_qp *q, bool datagram)
+{
+    static const uint8_t ops[] = {IBV_WR_SEND,       IBV_WR_SEND_WITH_IMM,
+                                  IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
+                                  IBV_WR_RDMA_READ,  IBV_WR_ATOMIC_FETCH_AND_ADD};
+    struct frame f = {.type = (uint8_t)(datagram ? FRAME_DATAGRAM_DATA : 1 + rnd() % 7),
+                      .flags = (uint8_t)(rnd() % 4),
+                      .opcode = ops[rnd() % 6],
+                      .qp_type = (uint8_t)(datagram ? IBV_QPT_UD : IBV_QPT_RC),
+                      .dst_qpn = rnd() % 4 ? q->peer.qpn : rnd() & 0xffffff,
+                      .src_qpn = rnd() % 4 ? q->me.qpn : rnd() & 0xffffff,
+                      .seq = rnd() % 2 ? (q->me.psn + rnd() % 8) & 0xffffff : rnd() & 0xffffff,
+                      .rkey = rnd(),
+                      .raddr = q->peer.buf + GUARD,
+                      .slid = q->me.lid,
+                      .dlid = q->peer.lid,
+                      .arg = rnd() % 8,
+                      .imm = rnd()};
+    f.total = f.type == FRAME_ATOMIC ? 16 : f.type == FRAME_ATOMIC_RESULT ? 8 : rnd() % 2000;
+    f.length = f.type == FRAME_READ || f.type == FRAME_ACK || f.type == FRAME_NAK ? 0 : f.total;
+    if (f.type == FRAME_ACK || f.type == FRAME_NAK)
+        f.total = 0;
+    frame_encode(&f, (uint32_t)fab.id, p);
+}
+
+static void attack(const struct vt_qp *q)
+{
+    struct sockaddr_in to = target(q->peer.qpn);
+    uint8_t buf[4096];
+    int udp = socket(AF_INET, SOCK_DGRAM, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        int tcp = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(!connect(tcp, (struct sockaddr *)&to, sizeof(to)));
+        for (unsigned k = 0, frames = 1 + rnd() % 5; k < frames; k++) {
+            for (unsigned b = 0; b < sizeof(buf); b++)
+                buf[b] = (uint8_t)rnd();
+            if (rnd() % 4)
+                well_formed(buf, q, false);
+            if (send(tcp, buf, 1 + rnd() % sizeof(buf), MSG_NOSIGNAL) < 0)
+                break; /* it hung up on us: quite right */
+            if (rnd() % 3)
+                well_formed(buf, q, true);
+            sendto(udp, buf, rnd() % sizeof(buf), 0, (struct sockaddr *)&to, sizeof(to));
+        }
+        close(tcp);
+    }
+    close(udp);
+}
+
+static void exchange(struct vt *t, struct vt_qp *q, unsigned seed)
+{
+    if (t->side == 0)
+        vt_recv(q, t, 3, 0, 1u << 20);
+    vt_sync(t);
+    if (t->side == 1) {
+        vt_fill(t->buf, 600000, seed);
+        CHECK(!vt_post(q, t, IBV_WR_SEND, 1, 0, 600000, 0, IBV_SEND_SIGNALED));
+        vt_wc(t->cq, IBV_WC_SUCCESS);
+    } else {
+        CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).byte_len == 600000);
+        vt_expect(t->buf, 600000, seed, "beside the garbage");
+    }
+    vt_sync(t);
+}
+
+static void test(struct vt *t)
+{
+    struct vt_qp good, prey;
+    char err[256];
+    CHECK(fabric_parse(getenv("SOFTIB_FABRIC"), &fab, err, sizeof(err)) && fab.wire == WIRE_TCP, "%s", err);
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &good);
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &prey);
+    memset(t->buf + GUARD, 0x77, 1u << 20);
+    for (int round = 0; round < 2; round++) {
+        exchange(t, &good, 1 + (unsigned)round);
+        if (t->side == 1 && !round)
+            attack(&prey);
+        vt_sync(t);
+    }
+    for (size_t i = 0; i < 1u << 20; i++)
+        CHECK(t->buf[GUARD + i] == 0x77, "byte %zu was written without a key", i);
+    vt_qp_end(&prey);
+    vt_qp_end(&good);
+    fabric_free(&fab);
+}
+
+int main(void)
+{
+    return vt_run(test);
+}
