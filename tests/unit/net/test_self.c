@@ -129,17 +129,16 @@ static void put_and_get(void)
     me->ops->mem_release(me->transport, &mem);
 }
 
+/* A second rank on another node, and nothing that reaches it: known at once, and said. */
 static void unreachable(void)
 {
     struct node alone;
-    struct peer *peer = NULL;
     node_describe(&alone, 0, 1, -1);
-    alone.boot.size = 2; /* a second rank on another node */
+    alone.boot.size = 2;
+    alone.boot.nnodes = 2;
     alone.node_of[1] = 1;
-    EXPECT_EQ(net_open(&alone.boot, &alone.net), 0);
-    EXPECT_EQ(net_peer(alone.net, 1, &peer), MPI_ERR_OTHER);
-    EXPECT(strstr(err_detail(MPI_ERR_OTHER), "rank 1") != NULL);
-    net_close(alone.net);
+    EXPECT_EQ(net_open(&alone.boot, &alone.net), MPI_ERR_OTHER);
+    EXPECT(err_detail(MPI_ERR_OTHER)[0] != '\0');
 }
 
 int main(void)
