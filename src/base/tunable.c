@@ -246,6 +246,8 @@ int tunables_load(void)
         struct tunable *t = tunables_find(key);
         if (!t) {
             unknown_name(key);
+        } else if (t->source == SOURCE_PROGRAM) {
+            continue; /* set through MPI_T meanwhile: the program has the last word */
         } else if (tunable_set(t, equals + 1, SOURCE_ENVIRONMENT) != 0) {
             char *slot = problem_slot(), value[64];
             tunable_format(t, value, sizeof(value));

@@ -22,13 +22,14 @@ struct tunable {
     const char *doc;
     const char *choices; /* "auto|on|off" for a choice; value is the index */
     const char *text;    /* value of a string, "" when unset */
+    const char *file;    /* where it stands: tells its layer */
     int64_t value, initial, min, max;
     enum tunable_type type;
     enum tunable_source source;
 };
 
-#define TUNABLE_DEFINE(var, ...)        \
-    struct tunable var = {__VA_ARGS__}; \
+#define TUNABLE_DEFINE(var, ...)                          \
+    struct tunable var = {__VA_ARGS__, .file = __FILE__}; \
     static struct tunable *const var##_entry __attribute__((section("fp_tunables"), used)) = &var
 
 #define TUNABLE_BOOL(var, NAME, def, DOC)                                                              \

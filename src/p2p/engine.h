@@ -53,6 +53,8 @@ struct p2p {
     struct request sent;    /* stands for every eager send: complete from the start, never freed */
     struct request no_proc; /* likewise for every receive from MPI_PROC_NULL */
     void (*drop_comm)(struct comm *comm);
+    uint32_t channels;             /* names given so far */
+    const struct p2p_watch *watch; /* NULL unless a tool looks */
 };
 
 struct p2p_request {

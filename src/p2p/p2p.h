@@ -27,6 +27,29 @@ void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm));
 struct request *p2p_sent(struct p2p *p);
 struct request *p2p_no_proc(struct p2p *p);
 
+/* A name for a conversation that this process begins: no two alike, 31 bits. */
+uint32_t p2p_channel(struct p2p *p);
+
+/* What tools can see. All of it runs inside progress, under the lock. */
+enum p2p_protocol { PROTOCOL_EAGER, PROTOCOL_SYNCHRONOUS, PROTOCOL_COPY, PROTOCOL_GET, PROTOCOL_RENDEZVOUS };
+struct p2p_arrival {
+    struct envelope env;
+    uint64_t length;
+    enum p2p_protocol protocol; /* eager, synchronous, or announced (rendezvous) */
+    bool expected;              /* its receive is posted */
+};
+struct p2p_watch {
+    void (*arrived)(struct p2p *p, const struct p2p_arrival *a);
+    void (*delivered)(struct p2p *p); /* after the message was matched or kept */
+    void (*chose)(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol);
+};
+/* NULL: nobody looks, and nothing is paid for it. */
+void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch);
+
+/* Messages that wait for a receive, and receives that wait for a message. */
+size_t p2p_unexpected_length(const struct p2p *p);
+size_t p2p_posted_length(const struct p2p *p);
+
 /* Starts a send of `count` elements at `buf`. env.source is my rank in the communicator. *out may come back
  * complete already. The datatype is retained until completion. */
 int p2p_isend(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,

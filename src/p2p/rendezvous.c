@@ -96,6 +96,8 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, struct peer *from, st
     enum way way = WAY_COPY;
     if (get_possible(r, from, rts))
         way = rendezvous.value ? (enum way)(rendezvous.value - 1) : way_pick(&p->ways, bytes);
+    if (unlikely(p->watch != NULL))
+        p->watch->chose(p, env, length, way == WAY_GET ? PROTOCOL_GET : PROTOCOL_COPY);
     r->started = clock_ns();
     if (way == WAY_GET)
         get_start(p, r, rts, bytes);

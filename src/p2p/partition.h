@@ -1,0 +1,36 @@
+/* partition.h: how a partitioned message is cut into transfers. A transfer is one or more whole partitions of
+ * the sender, so that it can leave when they are ready. Small neighbours travel together, but only inside one
+ * partition of the receiver: it could not see them arrive one by one anyway, so nobody ever waits for a
+ * partition that the program would mark ready later.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_PARTITION_H
+#define FP_P2P_PARTITION_H
+
+#include <stdint.h>
+
+/* One side's view of the message. */
+struct partition_side {
+    int partitions;
+    uint64_t bytes; /* of each */
+};
+
+struct partition_plan {
+    int transfers;
+    int *first; /* transfer i is the sender's partitions first[i] .. first[i + 1] - 1; one more closes it */
+};
+
+/* Both sides call it with the same arguments and get the same plan. `together` bounds the bytes of partitions
+ * that travel together. 0 or MPI_ERR_NO_MEM. */
+int partition_plan_make(struct partition_side sender, struct partition_side receiver, uint64_t together,
+                        struct partition_plan *out);
+void partition_plan_free(struct partition_plan *plan);
+
+/* The transfer that a partition of the sender belongs to. */
+int partition_transfer(const struct partition_plan *plan, int partition);
+
+/* Partitions of the receiver that the bytes [from, to) lie in: *first .. *last - 1. All of them when the
+ * message is empty. */
+void partition_touched(struct partition_side receiver, uint64_t from, uint64_t to, int *first, int *last);
+
+#endif
