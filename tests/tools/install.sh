@@ -1,5 +1,5 @@
 #!/bin/sh
-# install.sh BIN: the installed tree works alone: a program is compiled and run from another folder with the installed
+# install.sh BIN [FLAGS]: the installed tree works alone: a program is compiled and run from another folder with the installed
 # mpicc and mpiexec, even after the tree was moved.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -13,10 +13,11 @@ mv "$scratch/first" "$scratch/moved"
 prefix=$scratch/moved
 [ -f "$prefix/include/mpi.h" ] || fail "mpi.h was not installed"
 
+flags=${2:-} # a library built with sanitizers wants programs built with them
 mkdir "$scratch/elsewhere"
 cd "$scratch/elsewhere" || exit 1
 cp "$SOURCE/examples/ring.c" .
-env -u LD_LIBRARY_PATH "$prefix/bin/mpicc" -Wall -Werror ring.c -o ring
+env -u LD_LIBRARY_PATH "$prefix/bin/mpicc" -Wall -Werror ${flags:+"$flags"} ring.c -o ring
 env -u LD_LIBRARY_PATH "$prefix/bin/mpiexec" -n 3 ./ring >out
 expect_line out '^around 3 ranks: 3$'
 env -u LD_LIBRARY_PATH "$prefix/bin/fishplate" info --build >out
