@@ -9,8 +9,7 @@
 /* NULL from below is MPI_COMM_NULL above. */
 static int give(int rc, struct comm *made, MPI_Comm *newcomm)
 {
-    if (!rc)
-        *newcomm = made ? comm_handle(made) : MPI_COMM_NULL;
+    *newcomm = !rc && made ? comm_handle(made) : MPI_COMM_NULL;
     return rc;
 }
 

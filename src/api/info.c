@@ -38,7 +38,7 @@ int impl_Info_create(MPI_Info *info)
 int impl_Info_create_env(int argc, char *argv[], MPI_Info *info)
 {
     struct info *made = NULL;
-    int rc = info_create_env(the_proc ? the_proc->boot : NULL, argc, argv, &made);
+    int rc = info_create_env(argc, argv, &made);
     return give(rc, made, info);
 }
 

@@ -19,8 +19,7 @@ static int need(const struct comm *comm, int kind)
 
 static int give(int rc, struct comm *made, MPI_Comm *newcomm)
 {
-    if (!rc)
-        *newcomm = made ? comm_handle(made) : MPI_COMM_NULL;
+    *newcomm = !rc && made ? comm_handle(made) : MPI_COMM_NULL;
     return rc;
 }
 

@@ -131,10 +131,13 @@ static void keyval_release(struct proc *p, struct keyval *k)
 int attr_keyval_free(struct proc *p, enum attr_kind kind, int *keyval)
 {
     struct keyval *k = keyval_find(p, kind, *keyval);
-    if (!k || k->freed)
+    if (!k)
         return bad_keyval(*keyval);
-    k->freed = true;
-    keyval_release(p, k);
+    if (!k->freed) { /* a second free through a copy of the number does nothing while attributes hold the
+                        keyval */
+        k->freed = true;
+        keyval_release(p, k);
+    }
     *keyval = MPI_KEYVAL_INVALID;
     return MPI_SUCCESS;
 }

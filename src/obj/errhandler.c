@@ -98,7 +98,11 @@ struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *obj
     default:
         break;
     }
-    return p && p->self ? p->self->errhandler : errhandler_initial;
+    if (!p || !p->self)
+        return errhandler_initial;
+    /* MPI-4 moved errors without an object from MPI_COMM_WORLD's handler to MPI_COMM_SELF's. Programs that
+     * only ever set the former mean it for these errors too. */
+    return p->self->errhandler == errhandler_initial ? p->world->errhandler : p->self->errhandler;
 }
 
 static void call_user(struct errhandler *e, enum error_object on, void *object, int code)

@@ -49,7 +49,7 @@ const char *info_get(const struct info *i, const char *key);
  * NULL. */
 bool info_get_bool(const struct info *i, const char *key, bool otherwise);
 
-/* The contents of MPI_INFO_ENV (MPI-5.0, 11.2.1): argc and argv may be 0 and NULL, boot may be NULL. */
-int info_create_env(const struct boot *boot, int argc, char **argv, struct info **out);
+/* The contents of MPI_INFO_ENV (MPI-5.0, 11.2.1): argc and argv may be 0 and NULL. */
+int info_create_env(int argc, char **argv, struct info **out);
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "boot/boot.h"
+#include "base/tunable.h"
 #include "obj/info.h"
 
 /* A value that may have to be cut: telling the beginning is better than telling nothing. */
@@ -59,15 +59,19 @@ static int set_machine(struct info *i)
     return rc;
 }
 
-static int set_job(struct info *i, const struct boot *boot)
+/* From the launcher's variables, which are there before MPI_Init as well: the answer does not change with
+ * time. */
+static int set_job(struct info *i)
 {
-    char number[16];
-    snprintf(number, sizeof(number), "%u", boot->size);
-    int rc = info_set(i, "maxprocs", number);
-    return rc ? rc : set_cut(i, "host", boot->host);
+    char host[256] = "";
+    const char *size = env_get("PMI_SIZE"), *name = env_get("FISHPLATE_HOST");
+    int rc = info_set(i, "maxprocs", size ? size : "1");
+    if (!name && gethostname(host, sizeof(host) - 1) == 0)
+        name = host;
+    return rc || !name ? rc : set_cut(i, "host", name);
 }
 
-int info_create_env(const struct boot *boot, int argc, char **argv, struct info **out)
+int info_create_env(int argc, char **argv, struct info **out)
 {
     struct info *i;
     int rc = info_create(&i);
@@ -82,8 +86,8 @@ int info_create_env(const struct boot *boot, int argc, char **argv, struct info 
     }
     if (!rc)
         rc = set_machine(i);
-    if (!rc && boot)
-        rc = set_job(i, boot);
+    if (!rc)
+        rc = set_job(i);
     if (rc) {
         info_release(i);
         return rc;

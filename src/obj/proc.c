@@ -121,7 +121,7 @@ static int objects_open(struct proc *p)
     if (!rc) {
         p->group_empty->obj.predefined = true;
         p->group_empty->handle = (uint32_t)(uintptr_t)MPI_GROUP_EMPTY;
-        rc = info_create_env(p->boot, 0, NULL, &p->info_env);
+        rc = info_create_env(0, NULL, &p->info_env);
     }
     if (!rc) {
         p->info_env->obj.predefined = true;
