@@ -222,7 +222,9 @@ int impl_Graph_neighbors(struct comm *comm, int rank, int maxneighbors, int neig
  * empty. */
 static const int *weights_given(const int *weights)
 {
-    return weights == MPI_UNWEIGHTED ? NULL : weights;
+    if (weights == MPI_UNWEIGHTED)
+        return NULL;
+    return weights ? weights : MPI_WEIGHTS_EMPTY; /* an empty list may well be a null pointer */
 }
 
 static int check_lists(int n, const int *list, const int *weights, const char *name)

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "obj/errhandler.h"
 #include "obj/group.h"
@@ -58,9 +59,9 @@ const char *pset_name(const struct proc *p, int index)
 
 int pset_group(struct proc *p, const char *name, struct group **out)
 {
-    if (strcmp(name, psets[0]) == 0)
+    if (strcasecmp(name, psets[0]) == 0)
         return group_from_range(p->rank, 0, (int)p->size, out);
-    if (strcmp(name, psets[1]) == 0)
+    if (strcasecmp(name, psets[1]) == 0)
         return group_from_range(p->rank, p->rank, 1, out);
     return err_set(MPI_ERR_ARG, "there is no process set '%.200s'", name);
 }
