@@ -49,15 +49,16 @@ struct conn {
     struct sink sink;
     struct qp *ack_q; /* acknowledgement not yet queued: the next one of the same QP replaces it */
     struct frame ack;
+    bool ack_lazy; /* it may wait for the program's own next message */
 
     uint8_t head[FRAME_BYTES + 16];
-    struct iovec out[MAX_SGE + 2];
+    struct iovec out[MAX_SGE + 3];
     int out_n, out_at;
     struct qp *out_q;     /* whose memory `out` points to */
     struct sh_mr *out_mr; /* held until the frame has left */
     char *out_copy;
-    char *ctrl; /* small frames, ready to go */
-    size_t ctrl_at, ctrl_len, ctrl_cap;
+    char *ctrl, *ctrl_out; /* small frames, ready to go; and those that are part of `out` */
+    size_t ctrl_len, ctrl_cap, ctrl_out_cap;
     struct read_job *jobs;
     struct remote *active, *active_last;
 };
@@ -94,9 +95,13 @@ struct conn *conn_open(uint32_t node, uint32_t slot);
 void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
 void conn_send(struct conn *c);  /* as much as the socket takes */
 void conn_reply(struct conn *c, const struct frame *f, const void *payload);
+void conn_flush_ack(struct conn *c);
+void conn_drop_ack(struct conn *c);
 void conn_activate(struct conn *c, struct remote *r);
 extern struct conn *conns;
 uint32_t wire_fabric(void);
+/* A lazy acknowledgement of q, if there is one, leaves with what `with` sends next. */
+void wire_join_ack(struct qp *q, struct conn *with);
 
 /* remote.c */
 void remote_frame(struct conn *c);   /* c->in was decoded: choose the sink */

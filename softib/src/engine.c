@@ -226,6 +226,11 @@ void engine_poll(void)
     }
 }
 
+bool engine_aside(void)
+{
+    return atomic_load_explicit(&aside, memory_order_relaxed);
+}
+
 void engine_armed(void)
 {
     if (LIKELY(!atomic_load_explicit(&wire_active, memory_order_relaxed)))
@@ -254,7 +259,7 @@ static void set_timer(uint64_t due)
  */
 static int share_sockets(void)
 {
-    static uint64_t last_polls;
+    static uint64_t last_polls, last_drained;
     static unsigned last_armed;
     static bool watching = true;
     static uint64_t distrust_until;
@@ -264,7 +269,8 @@ static int share_sockets(void)
     unsigned a = atomic_load(&armed_wakes);
     uint64_t now = now_ns();
     /* Bytes it left lying: it looks at its memory, not at a completion queue. Then do it all for a while. */
-    if (!watching && wire_pending())
+    uint64_t drained = wire_drains();
+    if (!watching && drained - last_drained < 16 && wire_pending())
         distrust_until = now + 200 * NS_MS;
     bool polled = p != last_polls && a == last_armed && now >= distrust_until;
     atomic_store(&aside, polled);
@@ -273,6 +279,7 @@ static int share_sockets(void)
     if (watching == polled)
         wire_attend(watching = !polled);
     last_polls = p;
+    last_drained = drained;
     last_armed = a;
     return polled ? 1 : -1;
 }
@@ -295,6 +302,11 @@ static void *run(void *arg)
         }
         if (wired)
             wire_unlock();
+        if (atomic_load(&wire_active) && (n == 0 || wired)) {
+            wire_lock();
+            wire_flush();
+            wire_unlock();
+        }
         run_due();
     }
     return NULL;

@@ -35,5 +35,7 @@ void engine_poll(void);
 /* A completion queue was armed or disarmed: while one is armed the engine watches the sockets itself. */
 void engine_armed(void);
 void engine_wake(void);
+bool engine_aside(
+    void); /* the engine leaves the sockets to a polling program, and looks again in a millisecond */
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "frame.h"
 #include "responder.h"
+#include <endian.h>
 
 #define MAGIC 0x53494231u /* "SIB1" */
 
@@ -24,7 +25,16 @@ static uint64_t get(const uint8_t **p, int bytes)
 
 static uint32_t checksum(const uint8_t *p, uint32_t fabric)
 {
-    uint64_t h = hash_bytes(p, FRAME_BYTES - 4, 1469598103934665603ull ^ fabric);
+    /* Word by word: a byte-wise hash of two headers would be a tenth of a small message's time. */
+    uint64_t h = 1469598103934665603ull ^ fabric, w;
+    for (unsigned i = 0; i < FRAME_BYTES - 8; i += 8) {
+        memcpy(&w, p + i, 8);
+        h = (h ^ le64toh(w)) * 0x9E3779B97F4A7C15ull;
+        h ^= h >> 29;
+    }
+    uint32_t last;
+    memcpy(&last, p + FRAME_BYTES - 8, 4);
+    h = (h ^ le32toh(last)) * 0x9E3779B97F4A7C15ull;
     return (uint32_t)(h ^ h >> 32);
 }
 

@@ -194,9 +194,9 @@ static bool build(struct remote *r, struct conn *c, struct wqe *w, const struct 
     if (!paced(r, f.length + 30 * packets_of(f.length, (uint32_t)q->attr.path_mtu)))
         return false;
     frame_encode(&f, wire_fabric(), c->head);
-    c->out[0] = (struct iovec){c->head, FRAME_BYTES + (f.type == FRAME_ATOMIC ? 16 : 0)};
-    c->out_n = 1 + (f.type == FRAME_DATA ? slice(iov, n, f.offset, f.length, &c->out[1]) : 0);
-    c->out_at = 0;
+    c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES + (f.type == FRAME_ATOMIC ? 16 : 0)};
+    if (f.type == FRAME_DATA)
+        c->out_n += slice(iov, n, f.offset, f.length, &c->out[c->out_n]);
     c->out_q = q;
     port_count(q->linear, CNT_TX_PACKETS, packets_of(f.length, (uint32_t)q->attr.path_mtu));
     port_count(q->linear, CNT_TX_BYTES, f.type == FRAME_DATA ? f.length : 0);
@@ -279,6 +279,7 @@ void remote_progress(struct qp *q)
             if (!r->conn || r->conn->broken)
                 r->conn = conn_open(r->node, r->slot);
             if (r->conn) {
+                wire_join_ack(q, r->conn);
                 conn_activate(r->conn, r);
                 conn_send(r->conn);
             } /* else RC's timer decides */
@@ -399,7 +400,7 @@ static void ack(struct conn *c, struct qp *q, const struct frame *f)
     if (f->qp_type != IBV_QPT_RC)
         return;
     if (c->ack_q && c->ack_q != q)
-        conn_reply(c, &c->ack, NULL);
+        conn_flush_ack(c);
     c->ack_q = q;
     reply_head(f, FRAME_ACK, &c->ack);
 }
@@ -411,10 +412,7 @@ static void nak(struct conn *c, struct qp *q, const struct frame *f, enum answer
         port_count(q->linear, CNT_RNR_NAKS, 1);
     if (f->qp_type != IBV_QPT_RC || code == ANS_DROP)
         return;
-    if (c->ack_q) {
-        conn_reply(c, &c->ack, NULL);
-        c->ack_q = NULL;
-    }
+    conn_flush_ack(c);
     reply_head(f, FRAME_NAK, &a);
     a.arg = code;
     a.imm = timer;
@@ -763,7 +761,7 @@ void remote_detach(struct qp *q)
     remote_quiet(q);
     for (struct conn *c = conns; c; c = c->next) {
         if (c->ack_q == q)
-            c->ack_q = NULL;
+            conn_drop_ack(c);
         struct remote *last = NULL;
         for (struct remote **p = &c->active; *p;) {
             if (*p == r) {

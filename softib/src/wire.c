@@ -15,6 +15,8 @@
 atomic_bool wire_active;
 struct conn *conns;
 static pthread_mutex_t mutex; /* recursive: the engine holds it around all its work */
+static _Atomic uint64_t drains;
+static unsigned lazy; /* connections with an acknowledgement that waits */
 static int listen_fd = -1, set_fd = -1;
 static struct watch listen_watch, set_watch;
 
@@ -98,6 +100,8 @@ static void conn_free(struct conn *c)
     close(c->fd);
     frame_gone(c);
     free(c->ctrl);
+    free(c->ctrl_out);
+    lazy -= c->ack_lazy;
     free(c);
 }
 
@@ -207,17 +211,24 @@ static bool parse(struct conn *c)
     return true;
 }
 
-static void flush_ack(struct conn *c)
+void conn_drop_ack(struct conn *c)
+{
+    c->ack_q = NULL;
+    lazy -= c->ack_lazy;
+    c->ack_lazy = false;
+}
+
+void conn_flush_ack(struct conn *c)
 {
     if (c->ack_q)
         conn_reply(c, &c->ack, NULL);
-    c->ack_q = NULL;
+    conn_drop_ack(c);
 }
 
 static void receive(struct conn *c)
 {
-    /* Bounded: one busy connection must not keep the lock from the others. What was read is parsed before we leave,
-     * since no event will tell of it again. */
+    /* Bounded: one busy connection must not keep the lock from the others. What was read is parsed before we
+     * leave, since no event will tell of it again. */
     for (int rounds = 0; rounds < 64 && !c->broken; rounds++) {
         size_t got;
         if (c->in_payload && c->rx_at == c->rx_end && read_direct(c))
@@ -228,11 +239,21 @@ static void receive(struct conn *c)
         if (c->broken || !read_some(c, c->rx + c->rx_end, CONN_BUFFER - c->rx_end, &got))
             break;
         c->rx_end += got;
+        bool drained = c->rx_end < CONN_BUFFER;
         while (!c->broken && parse(c))
             ;
+        if (drained && !c->in_payload)
+            break; /* the socket had no more */
     }
-    flush_ack(c);
-    if (!c->broken)
+    /* A polling program is about to see the message and will poll or answer at once: the acknowledgement can
+     * wait for that, and often leaves with the answer. */
+    if (c->ack_q && !c->ack_lazy && engine_aside() && !c->ctrl_len && !c->jobs) {
+        c->ack_lazy = true;
+        lazy++;
+    } else if (!c->ack_lazy) {
+        conn_flush_ack(c);
+    }
+    if (!c->broken && (c->ctrl_len || c->jobs || c->active))
         conn_send(c);
 }
 
@@ -312,8 +333,6 @@ static void on_listen(struct watch *w, uint32_t ev)
 void conn_reply(struct conn *c, const struct frame *f, const void *payload)
 {
     size_t need = FRAME_BYTES + f->length;
-    if (c->ctrl_at && c->ctrl_at == c->ctrl_len)
-        c->ctrl_at = c->ctrl_len = 0;
     if (c->ctrl_len + need > c->ctrl_cap) {
         size_t cap = (c->ctrl_cap + need) * 2;
         char *p = realloc(c->ctrl, cap);
@@ -352,10 +371,9 @@ static bool next_job(struct conn *c)
     f.offset = j->off;
     f.length = f.total - j->off < FRAME_SEGMENT ? f.total - j->off : FRAME_SEGMENT;
     frame_encode(&f, wire_fabric(), c->head);
-    c->out[0] = (struct iovec){c->head, FRAME_BYTES};
-    c->out[1] = (struct iovec){j->src.map + j->off, f.length};
-    c->out_n = f.length ? 2 : 1;
-    c->out_at = 0;
+    c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES};
+    if (f.length)
+        c->out[c->out_n++] = (struct iovec){j->src.map + j->off, f.length};
     c->out_q = j->q;
     j->off += f.length;
     if (j->off == f.total) {
@@ -411,37 +429,74 @@ static bool push_frame(struct conn *c)
     return true;
 }
 
-static bool push_ctrl(struct conn *c)
+/* The waiting small frames become the beginning of the next message. */
+static void take_ctrl(struct conn *c)
 {
-    while (c->ctrl_at < c->ctrl_len) {
-        struct iovec v = {c->ctrl + c->ctrl_at, c->ctrl_len - c->ctrl_at};
-        size_t done;
-        if (!write_out(c, &v, 1, &done))
-            return false;
-        c->ctrl_at += done;
-    }
-    return true;
+    if (!c->ctrl_len)
+        return;
+    char *p = c->ctrl;
+    size_t cap = c->ctrl_cap;
+    c->ctrl = c->ctrl_out;
+    c->ctrl_cap = c->ctrl_out_cap;
+    c->ctrl_out = p;
+    c->ctrl_out_cap = cap;
+    c->out[c->out_n++] = (struct iovec){p, c->ctrl_len};
+    c->ctrl_len = 0;
 }
 
 void conn_send(struct conn *c)
 {
     if (c->connecting || c->broken)
         return;
-    /* Answers keep the order of their requests: READ data first, then what was acknowledged after it. */
-    do {
-        if (!push_frame(c) || (!c->jobs && !push_ctrl(c))) {
-            if (!c->broken)
-                watch_out(c, true);
+    while (push_frame(c)) {
+        /* Answers keep the order of their requests: READ data first, then what was acknowledged after it. */
+        if (!c->jobs)
+            take_ctrl(c);
+        if (!next_job(c))
+            next_request(c);
+        if (!c->out_n) {
+            watch_out(c, false);
             return;
         }
-    } while (next_job(c) || next_request(c));
-    watch_out(c, false);
+    }
+    if (!c->broken)
+        watch_out(c, true);
+}
+
+static void flush_lazy(void)
+{
+    for (struct conn *c = lazy ? conns : NULL; c; c = c->next) {
+        if (!c->ack_lazy)
+            continue;
+        conn_flush_ack(c);
+        conn_send(c);
+    }
+}
+
+void wire_join_ack(struct qp *q, struct conn *with)
+{
+    for (struct conn *c = lazy ? conns : NULL; c; c = c->next)
+        if (c->ack_lazy && c->ack_q == q) {
+            conn_reply(with, &c->ack, NULL);
+            c->ack_q = NULL;
+            c->ack_lazy = false;
+            lazy--;
+        }
+}
+
+void wire_flush(void)
+{
+    if (lazy)
+        flush_lazy();
 }
 
 void wire_poll(void)
 {
     struct epoll_event ev[16];
+    wire_flush();
     int n = epoll_wait(set_fd, ev, ARRAY_LEN(ev), 0);
+    if (n > 0)
+        atomic_fetch_add_explicit(&drains, 1, memory_order_relaxed);
     for (int i = 0; i < n; i++) {
         struct watch *w = ev[i].data.ptr;
         w->ready(w, ev[i].events);
@@ -453,6 +508,12 @@ static void on_set(struct watch *w, uint32_t ev)
 {
     (void)w, (void)ev;
     wire_poll();
+    wire_flush();
+}
+
+uint64_t wire_drains(void)
+{
+    return atomic_load_explicit(&drains, memory_order_relaxed);
 }
 
 bool wire_pending(void)

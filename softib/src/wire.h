@@ -23,8 +23,10 @@ bool wire_try_lock(void);
 void wire_unlock(void);
 extern atomic_bool wire_active;
 void wire_attend(bool on);       /* whether the engine watches the sockets */
+uint64_t wire_drains(void);      /* how often a call found something to receive */
 bool wire_pending(void);         /* something waits in a socket */
 void remote_quiet(struct qp *q); /* the QP failed: nothing of it may touch its memory any more */
+void wire_flush(void);           /* sends acknowledgements that were waiting; lock held */
 /* Drains the sockets without waiting; lock held. */
 void wire_poll(void);
 
