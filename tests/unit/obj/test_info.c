@@ -70,7 +70,7 @@ static void environment(void)
 {
     struct info *i;
     char *argv[] = {"prog", "one", "two words", NULL};
-    EXPECT_EQ(info_create_env(NULL, 3, argv, &i), MPI_SUCCESS);
+    EXPECT_EQ(info_create_env(3, argv, &i), MPI_SUCCESS);
     EXPECT_STR(info_get(i, "command"), "prog");
     EXPECT_STR(info_get(i, "argv"), "one two words");
     EXPECT(info_get(i, "arch") != NULL);
