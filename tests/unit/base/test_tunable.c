@@ -17,7 +17,7 @@ static TUNABLE_CHOICE(t_choice, "T_CHOICE", 0, "auto|copy|get", "A choice.");
 
 static int set(struct tunable *t, const char *text)
 {
-    return tunable_set(t, text, SOURCE_PROGRAM);
+    return tunable_set(t, text, SOURCE_DEFAULT);
 }
 
 static void booleans(void)
@@ -99,6 +99,10 @@ static void environment(void)
     setenv("FISHPLATE_A_NAME_THAT_IS_MUCH_LONGER_THAN_ANY_TUNABLE_OF_THIS_LIBRARY_WILL_EVER_BE", "1", 1);
     EXPECT_EQ(tunables_load(), 3);
     EXPECT_EQ(t_int.value, 42);
+    EXPECT_EQ(tunable_set(&t_int, "5", SOURCE_PROGRAM), 0); /* what the program says stays */
+    setenv("FISHPLATE_T_INT", "6", 1);
+    tunables_load();
+    EXPECT_EQ(t_int.value, 5);
     EXPECT(tunables_find("T_SIZE") == &t_size);
     EXPECT(tunables_find("T_SIZ") == NULL);
     for (size_t i = 1; i < tunables_count(); i++)
