@@ -1,0 +1,143 @@
+# What every function and parameter is in Fortran: LOGICAL or INTEGER, handle, string, choice buffer, callback. Both writers,
+# of C (fortran_c.py) and of Fortran text (fortran_text.py), read this and nothing else, so that they cannot disagree.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+from .model import HANDLES
+
+HANDLE_TYPES = (*HANDLES, "MPI_Message")
+KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
+
+# C only in the standard, or (spawn, datarep) not written yet.
+SKIP = {
+    "Abi_get_fortran_booleans", "Abi_set_fortran_booleans", "Abi_get_fortran_info", "Abi_set_fortran_info",
+    "Comm_spawn", "Comm_spawn_multiple", "Register_datarep", "Register_datarep_c",
+    "Status_c2f", "Status_f2c", "Status_c2f08", "Status_f082c",
+}
+
+# Their C is in fortran/*.c, by hand: callbacks, attributes, and what differs in more than types.
+BY_HAND = {
+    "Init", "Init_thread", "Info_create_env", "Pcontrol", "Wtime", "Wtick", "Aint_add", "Aint_diff",
+    "Op_create", "Op_create_c", "Grequest_start", "Info_get", "Info_get_string", "Session_get_nth_pset",
+    "Comm_create_errhandler", "Win_create_errhandler", "File_create_errhandler", "Session_create_errhandler",
+    "Comm_create_keyval", "Type_create_keyval", "Win_create_keyval", "Keyval_create",
+    "Comm_set_attr", "Type_set_attr", "Win_set_attr", "Attr_put",
+    "Comm_get_attr", "Type_get_attr", "Win_get_attr", "Attr_get",
+    "Buffer_detach", "Comm_detach_buffer", "Session_detach_buffer",
+    "Buffer_detach_c", "Comm_detach_buffer_c", "Session_detach_buffer_c",
+}
+# Deprecated forms with INTEGER where their successors have INTEGER(KIND=MPI_ADDRESS_KIND): not in mpi_f08.
+OLD = {"Attr_put", "Attr_get", "Attr_delete", "Keyval_create", "Keyval_free"}
+# Large-count forms that keep a name of their own: their callbacks cannot tell them from the small ones.
+OWN_NAME = {"Op_create_c"}
+
+LOGICALS = {"flag", "reorder", "commute", "high", "periods", "remain_dims", "weighted"}
+WEIGHTS = {"weights", "sourceweights", "destweights"}
+INOUT_POINTERS = {"position", "buflen", "pset_len"}
+INOUT_HANDLES = {"Wait", "Test", "Start", "Cancel", "Mrecv", "Imrecv", "Mrecv_c", "Imrecv_c", "Type_commit"}
+ENDS = ("_free", "_disconnect", "_close", "_finalize")
+STRING_SIZES = {"string": "MPI_MAX_ERROR_STRING", "version": "MPI_MAX_LIBRARY_VERSION_STRING",
+                "name": "MPI_MAX_PROCESSOR_NAME", "key": "MPI_MAX_INFO_KEY", "port_name": "MPI_MAX_PORT_NAME",
+                "datarep": "MPI_MAX_DATAREP_STRING"}
+
+
+def has_fortran(f):
+    return not (f.is_tool or f.is_conversion or f.short in SKIP or f.returns not in ("int", "double", "MPI_Aint"))
+
+
+def functions(api):
+    """Every function that Fortran has, the large-count forms among them."""
+    return [f for f in api.functions if has_fortran(f)]
+
+
+def is_large(f):
+    return f.name.endswith("_c")
+
+
+def in_f08(f):
+    """Large-count forms that Fortran could not tell from the small ones are left out, as the standard says."""
+    if f.short in OLD:
+        return False
+    if not is_large(f) or f.short in OWN_NAME:
+        return True
+    small = f.base or _small(f)
+    if small is None:
+        return False
+    mine, theirs = [shape(f, p) for p in parameters(f)], [shape(small, p) for p in parameters(small)]
+    return mine != theirs
+
+
+_TABLE = {}
+
+
+def remember(api):
+    """An `_c` function that has an implementation of its own is not joined with its small form by the model."""
+    _TABLE.update(api.by_name)
+
+
+def _small(f):
+    return _TABLE.get(f.name[:-2])
+
+
+def parameters(f):
+    """The parameters that Fortran has: argc and argv are for C."""
+    return [p for p in f.params if p.name not in ("argc", "argv")]
+
+
+def is_choice(f):
+    return any(role(f, p) == "choice" for p in parameters(f))
+
+
+def shape(f, p):
+    """What tells two specific procedures of one generic name apart."""
+    kind = KINDS.get(p.base, "")
+    return (role(f, p).split("_")[0], "8" if kind else "")
+
+
+def fortran_name(f, p):
+    if p.name == "indx":
+        return "index"
+    return "err" if p.name == "error" and f.short.startswith("Status_") else p.name
+
+
+def string_size(p):
+    return STRING_SIZES.get(p.name, "MPI_MAX_OBJECT_NAME")
+
+
+def role(f, p):
+    """One word that says how a parameter travels between Fortran and C."""
+    if p.base.endswith("_function") or p.base.endswith("_function_c"):
+        return "callback"
+    if p.base == "void":
+        return {"baseptr": "baseptr", "attribute_val": "attribute", "extra_state": "state",
+                "buffer_addr": "address"}.get(p.name, "choice")
+    if p.base == "char":
+        return "string_in" if p.const else "string_out"
+    if p.base in ("MPI_Status", "MPI_F08_status") or p.name == "f_status":
+        return "statuses" if p.name == "array_of_statuses" else "status"
+    if p.base in HANDLE_TYPES:
+        return _handle_role(f, p)
+    if p.base == "int" and p.name in LOGICALS:
+        return "logical_in" if p.is_value else "logical_array" if p.is_array else "logical_out"
+    if p.is_value:
+        return "value"
+    if p.is_pointer:
+        return "index_out" if p.name == "indx" else "pointer"
+    if p.name == "array_of_indices":
+        return "indices"
+    if p.name in WEIGHTS:
+        return "weights"
+    return "array"
+
+
+def _handle_role(f, p):
+    if p.is_value:
+        return "handle_in"
+    if p.is_array:
+        return "handles_in" if p.const else "handles_out" if p.name == "array_of_datatypes" else "handles_inout"
+    return "handle_inout" if f.short in INOUT_HANDLES or f.name.endswith(ENDS) else "handle_out"
+
+
+def handles_length(p):
+    """The C expression for the length of an array of handles; None: one for each peer."""
+    return {"array_of_types": "*count", "array_of_datatypes": "*max_datatypes"}.get(p.name)

@@ -1,0 +1,299 @@
+/* section.c: array sections of mpi_f08. A descriptor that is not contiguous becomes a datatype where one
+ * block moves; where several blocks do, or a reduction needs its datatype as it is, the elements are copied
+ * aside and back. A copy for a nonblocking call is kept beside its request until a Fortran call sees the
+ * request end.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fortran/fort.h"
+
+struct kept {
+    struct kept *next;
+    MPI_Fint request;
+    bool back, persistent, active;
+    void *copy;
+    CFI_CDESC_T(CFI_MAX_RANK) section;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kept *kept_list;
+int fort_kept; /* how many are in the list; read without the lock as a hint that only this thread's requests
+                  make true */
+
+static bool is_contiguous(const CFI_cdesc_t *d)
+{
+    CFI_index_t expected = (CFI_index_t)d->elem_len;
+    for (int i = 0; i < d->rank; i++) {
+        const CFI_index_t extent = d->dim[i].extent;
+        if (extent == 0 || extent == -1) /* empty, or assumed size: the last dimension */
+            return true;
+        if (extent != 1 && d->dim[i].sm != expected)
+            return false;
+        expected *= extent;
+    }
+    return true;
+}
+
+static size_t element_count(const CFI_cdesc_t *d)
+{
+    size_t n = 1;
+    for (int i = 0; i < d->rank; i++)
+        n *= (size_t)d->dim[i].extent;
+    return n;
+}
+
+/* The byte offset of the k-th element in array element order. */
+static ptrdiff_t element_offset(const CFI_cdesc_t *d, size_t k)
+{
+    ptrdiff_t offset = 0;
+    for (int i = 0; i < d->rank; i++) {
+        const size_t extent = (size_t)d->dim[i].extent;
+        offset += (ptrdiff_t)(k % extent) * d->dim[i].sm;
+        k /= extent;
+    }
+    return offset;
+}
+
+static int refuse(const char *why)
+{
+    fprintf(stderr, "Fishplate: an array section as a buffer: %s\n", why);
+    PMPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_BUFFER);
+    return MPI_ERR_BUFFER;
+}
+
+/* One element holds `per` items of the datatype and the section is used whole: a vector for each dimension.
+ */
+static int type_of_vectors(const CFI_cdesc_t *d, MPI_Count per, MPI_Datatype dtype, MPI_Datatype *made)
+{
+    MPI_Datatype type;
+    int rc = PMPI_Type_contiguous_c(per, dtype, &type);
+    for (int i = 0; i < d->rank && !rc; i++) {
+        MPI_Datatype inner = type;
+        rc = PMPI_Type_create_hvector_c(d->dim[i].extent, 1, d->dim[i].sm, inner, &type);
+        PMPI_Type_free(&inner);
+    }
+    *made = type;
+    return rc;
+}
+
+/* The first elements only. */
+static int type_of_elements(const CFI_cdesc_t *d, size_t elements, MPI_Count per, MPI_Datatype dtype,
+                            MPI_Datatype *made)
+{
+    MPI_Count *places = malloc(elements * sizeof(*places));
+    if (!places)
+        return MPI_ERR_NO_MEM;
+    for (size_t i = 0; i < elements; i++)
+        places[i] = element_offset(d, i);
+    int rc = PMPI_Type_create_hindexed_block_c((MPI_Count)elements, per, places, dtype, made);
+    free(places);
+    return rc;
+}
+
+/* Where each byte of (count, dtype) lies in a contiguous buffer: found by packing buffers that hold their own
+ * offsets, eight bits at a time. */
+static int byte_places(size_t bytes, MPI_Count count, MPI_Datatype dtype, size_t packed, uint64_t *places)
+{
+    unsigned char *digits = malloc(bytes), *picked = malloc(packed);
+    int rc = digits && picked ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    memset(places, 0, packed * sizeof(*places));
+    for (int shift = 0; !rc && (shift == 0 || bytes >> shift); shift += 8) {
+        MPI_Count position = 0;
+        for (size_t i = 0; i < bytes; i++)
+            digits[i] = (unsigned char)(i >> shift);
+        rc = PMPI_Pack_c(digits, count, dtype, picked, (MPI_Count)packed, &position, MPI_COMM_SELF);
+        for (size_t i = 0; i < packed && !rc; i++)
+            places[i] |= (uint64_t)picked[i] << shift;
+    }
+    free(digits);
+    free(picked);
+    return rc;
+}
+
+/* Any datatype over any section: as runs of bytes. */
+static int type_of_bytes(const CFI_cdesc_t *d, MPI_Count count, MPI_Datatype dtype, MPI_Count size,
+                         MPI_Datatype *made)
+{
+    const size_t packed = (size_t)(count * size);
+    uint64_t *places = malloc(packed * sizeof(*places));
+    MPI_Count *starts = malloc(packed * sizeof(*starts)), *lengths = malloc(packed * sizeof(*lengths));
+    MPI_Count runs = 0;
+    int rc = places && starts && lengths ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (!rc)
+        rc = byte_places(element_count(d) * d->elem_len, count, dtype, packed, places);
+    for (size_t i = 0; i < packed && !rc; i++) {
+        const MPI_Count at =
+            element_offset(d, places[i] / d->elem_len) + (MPI_Count)(places[i] % d->elem_len);
+        if (runs > 0 && starts[runs - 1] + lengths[runs - 1] == at) {
+            lengths[runs - 1]++;
+        } else {
+            starts[runs] = at;
+            lengths[runs++] = 1;
+        }
+    }
+    if (!rc)
+        rc = PMPI_Type_create_hindexed_c(runs, lengths, starts, MPI_BYTE, made);
+    free(places);
+    free(starts);
+    free(lengths);
+    return rc;
+}
+
+static int build_type(const CFI_cdesc_t *d, MPI_Count count, MPI_Datatype dtype, MPI_Datatype *made)
+{
+    MPI_Count size, lb, extent, true_lb, true_extent;
+    const MPI_Count element = (MPI_Count)d->elem_len, all = (MPI_Count)element_count(d);
+    int rc = PMPI_Type_size_c(dtype, &size);
+    if (!rc)
+        rc = PMPI_Type_get_extent_c(dtype, &lb, &extent);
+    if (!rc)
+        rc = PMPI_Type_get_true_extent_c(dtype, &true_lb, &true_extent);
+    if (rc)
+        return rc;
+    if (true_lb < 0 || extent < 0 || true_lb + (count - 1) * extent + true_extent > all * element)
+        return refuse("the datatype reaches beyond the section");
+    const bool plain =
+        size > 0 && !lb && !true_lb && extent == size && true_extent == size && element % size == 0;
+    if (plain && count * size == all * element)
+        return type_of_vectors(d, element / size, dtype, made);
+    if (plain && count * size % element == 0)
+        return type_of_elements(d, (size_t)(count * size / element), element / size, dtype, made);
+    return type_of_bytes(d, count, dtype, size, made);
+}
+
+/* On return *count items of *dtype at s->base are what the caller meant. */
+int fort_section_type(struct fort_section *s, CFI_cdesc_t *section, MPI_Count *count, MPI_Datatype *dtype)
+{
+    s->base = fort_buffer(section->base_addr);
+    s->made = MPI_DATATYPE_NULL;
+    if (is_contiguous(section) || *count <= 0 || *dtype == MPI_DATATYPE_NULL)
+        return MPI_SUCCESS;
+    MPI_Datatype made;
+    int rc = build_type(section, *count, *dtype, &made);
+    if (rc)
+        return rc;
+    rc = PMPI_Type_commit(&made);
+    s->made = made;
+    *dtype = made;
+    *count = 1;
+    return rc;
+}
+
+/* A communication under way keeps the datatype as long as it needs it. */
+void fort_section_type_end(struct fort_section *s)
+{
+    if (s->made != MPI_DATATYPE_NULL)
+        PMPI_Type_free(&s->made);
+}
+
+/* Between the section and the copy, in either direction. */
+static void move(const CFI_cdesc_t *d, char *copy, bool to_section)
+{
+    const size_t n = element_count(d), size = d->elem_len;
+    for (size_t i = 0; i < n; i++) {
+        char *element = (char *)d->base_addr + element_offset(d, i);
+        memcpy(to_section ? element : copy + i * size, to_section ? copy + i * size : element, size);
+    }
+}
+
+int fort_section_copy(struct fort_section *s, CFI_cdesc_t *section, enum fort_lasts lasts, bool back)
+{
+    s->base = fort_buffer(section->base_addr);
+    s->copy = NULL;
+    s->section = section;
+    s->back = back;
+    s->persistent = lasts == FORT_PERSISTENT;
+    if (is_contiguous(section))
+        return MPI_SUCCESS;
+    if (lasts == FORT_BEYOND)
+        return refuse("this call needs contiguous memory");
+    s->copy = malloc(element_count(section) * section->elem_len);
+    if (!s->copy)
+        return refuse("out of memory for a copy");
+    move(section, s->copy, false);
+    s->base = s->copy;
+    return MPI_SUCCESS;
+}
+
+void fort_section_copy_end(struct fort_section *s)
+{
+    if (!s->copy)
+        return;
+    if (s->back)
+        move(s->section, s->copy, true);
+    free(s->copy);
+}
+
+/* After the call that made the request: the copy must live as long as the request. */
+void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
+{
+    if (!s->copy)
+        return;
+    if (rc || request == MPI_REQUEST_NULL) {
+        fort_section_copy_end(s);
+        return;
+    }
+    struct kept *k = calloc(1, sizeof(*k));
+    if (!k)
+        abort();
+    k->request = PMPI_Request_c2f(request);
+    k->back = s->back;
+    k->persistent = s->persistent;
+    k->active = !s->persistent;
+    k->copy = s->copy;
+    memcpy(&k->section, s->section,
+           offsetof(CFI_cdesc_t, dim) + (size_t)s->section->rank * sizeof(CFI_dim_t));
+    pthread_mutex_lock(&lock);
+    k->next = kept_list;
+    kept_list = k;
+    __atomic_add_fetch(&fort_kept, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A persistent request reads its buffers anew each time. */
+void fort_request_starts(MPI_Fint request)
+{
+    if (!__atomic_load_n(&fort_kept, __ATOMIC_RELAXED))
+        return;
+    pthread_mutex_lock(&lock);
+    for (struct kept *k = kept_list; k; k = k->next) {
+        if (k->request == request && !k->active) {
+            move((CFI_cdesc_t *)&k->section, k->copy, false);
+            k->active = true;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* A completion call had this request; `now` is what it left. */
+void fort_request_ended(MPI_Fint request, MPI_Request now)
+{
+    int done = 1;
+    pthread_mutex_lock(&lock);
+    for (struct kept **at = &kept_list; *at;) {
+        struct kept *k = *at;
+        if (k->request != request) {
+            at = &k->next;
+            continue;
+        }
+        if (now != MPI_REQUEST_NULL)
+            PMPI_Request_get_status(now, &done, MPI_STATUS_IGNORE);
+        if (done && k->active && k->back)
+            move((CFI_cdesc_t *)&k->section, k->copy, true);
+        if (done)
+            k->active = false;
+        if (now != MPI_REQUEST_NULL) {
+            at = &k->next;
+            continue;
+        }
+        *at = k->next;
+        __atomic_sub_fetch(&fort_kept, 1, __ATOMIC_RELAXED);
+        free(k->copy);
+        free(k);
+    }
+    pthread_mutex_unlock(&lock);
+}

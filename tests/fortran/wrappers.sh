@@ -1,0 +1,32 @@
+#!/bin/sh
+# mpifort, mpif90 and mpif77 compile, link and answer questions. Arguments: the folder of the wrappers, of the tests, a
+# folder to work in.
+#
+# SPDX-License-Identifier: Apache-2.0
+bin=$1 tests=$2 work=$3
+failed=0
+rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+
+check() {
+    "$@" >log 2>&1 || { echo "failed: $*"; cat log; failed=1; }
+}
+
+check "$bin/mpifort" "$tests/f08_basic.f90" -o by-mpifort
+check "$bin/mpif90" "$tests/mpi_basic.f90" -o by-mpif90
+check "$bin/mpif77" "$tests/mpif_ring.f" -o by-mpif77
+for program in by-mpifort by-mpif90 by-mpif77; do
+    check "$bin/mpiexec" -n 2 ./$program
+done
+check "$bin/mpifort" -c "$tests/mpi_basic.f90" -o object.o
+case $("$bin/mpifort" -show x.f90) in
+*"-I"*"x.f90"*"-lmpifort_abi"*"-lmpi_abi"*) ;;
+*) echo "-show: $("$bin/mpifort" -show x.f90)"; failed=1 ;;
+esac
+[ "$(FISHPLATE_FC=other "$bin/mpif90" -showme:command)" = other ] || { echo "FISHPLATE_FC is not heard"; failed=1; }
+[ "$(MPICH_FC=other "$bin/mpif90" -showme:command)" = other ] || { echo "MPICH_FC is not heard"; failed=1; }
+[ "$("$bin/mpif77" -fc=other -showme:command)" = other ] || { echo "-fc= is not heard"; failed=1; }
+if "$bin/mpifort" -showme:nonsense >log 2>/dev/null || [ -s log ]; then
+    echo "an unknown request is answered"
+    failed=1
+fi
+exit $failed
