@@ -185,7 +185,7 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
 {
     struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
     const int number =
-        (int)(args->comm->coll_sequence++ & 0x0ffffff); /* everywhere, also where nobody listens */
+        (int)(args->comm->coll_sequence++ & COLL_TAG_MASK); /* everywhere, also where nobody listens */
     if (c->size == 1)
         return 0;
     struct comparison *cmp = calloc(1, sizeof(*cmp));

@@ -31,11 +31,11 @@ struct coll_request {
 
 /* Tags on the collective context: the number of the call, with a bit for the persistent ones (which number
  * their creation) and one for the private traffic of an intercommunicator's groups. */
-#define COLL_TAG_MASK       0x0fffffff
-#define COLL_TAG_PERSISTENT 0x10000000
-#define COLL_TAG_LOCAL      0x20000000
-#define COLL_TAG_AGREE      0x2ffffffe /* the shared block of the fast paths */
-#define COLL_TAG_DEBUG      0x30000000 /* + number: records that are compared */
+#define COLL_TAG_MASK       0x03ffffff
+#define COLL_TAG_PERSISTENT 0x04000000
+#define COLL_TAG_LOCAL      0x08000000
+#define COLL_TAG_AGREE      0x20000000 /* the shared block of the fast paths */
+#define COLL_TAG_DEBUG      0x10000000 /* + number: records that are compared */
 
 int coll_tag_next(struct comm *c);
 
