@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "api/report.h"
+#include "api/tool.h"
 #include "boot/boot.h"
 #include "impl.h"
 #include "obj/handle.h"
@@ -41,6 +42,7 @@ static int instance_open(int thread_level, struct proc **out)
         if (rc)
             return rc;
         the_proc = p;
+        tool_attach(p);
     }
     raise_thread_level(the_proc, thread_level);
     the_proc->users++;
@@ -118,6 +120,7 @@ int impl_Finalize(void)
         return api_outside("MPI_Finalize");
     proc_lock(the_proc);
     int rc = proc_end_world(the_proc);
+    stats_report(the_proc);
     proc_unlock(the_proc);
     int rc_close = api_instance_close();
     atomic_store(&world, WORLD_DONE);

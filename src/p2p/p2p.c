@@ -68,9 +68,10 @@ static void deliver_watched(void *ctx, struct peer *from, const struct frame_hea
                                            : PROTOCOL_SYNCHRONOUS,
     };
     a.expected = posted_find(&p->posted, a.env) != NULL;
-    p->watch->arrived(p, &a);
-    deliver(ctx, from, h, payload, len);
     if (p->watch)
+        p->watch->arrived(p, &a);
+    deliver(ctx, from, h, payload, len);
+    if (p->watch) /* a tool may have looked away meanwhile */
         p->watch->delivered(p);
 }
 

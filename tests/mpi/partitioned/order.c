@@ -1,6 +1,7 @@
 /* order.c: partitioned requests meet in the order of their initialisation, whatever the order of their
  * starts, apart from ordinary messages with the same tag; MPI_PROC_NULL; freeing early; a partition that
- * arrives while another is held back. ranks: 2
+ * arrives while another is held back.
+ * ranks: 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

@@ -1,0 +1,126 @@
+/* tool.h: what the files of the tool information interface (MPI_T) share. Control variables are the tunables,
+ * performance variables the counters and a few more; both exist without MPI_Init, so that this chapter has a
+ * lock and a life of its own. None of it costs anything until a tool asks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_TOOL_H
+#define FP_API_TOOL_H
+
+#include <mpi.h>
+
+#include "base/list.h"
+#include "base/tunable.h"
+#include "obj/info.h"
+#include "p2p/p2p.h"
+
+/* What handles of this chapter point to begins with one of these. */
+enum tool_magic {
+    TOOL_ENUM = 0x6d756e65,
+    TOOL_CVAR = 0x72617663,
+    TOOL_PVAR = 0x72617670,
+    TOOL_SESSION = 0x73657370,
+    TOOL_REGISTRATION = 0x67657265,
+    TOOL_INSTANCE = 0x736e6965,
+};
+
+/* Names for the values 0, 1, 2 ... */
+struct tool_enum {
+    uint32_t magic;
+    const char *name;
+    const char *items; /* "off|on" */
+};
+
+/* Every call of the chapter stands between these: MPI_T_ERR_NOT_INITIALIZED outside MPI_T_init_thread and
+ * MPI_T_finalize. */
+int tool_enter(void);
+int tool_leave(int rc);
+/* The lock alone. */
+void tool_lock(void);
+void tool_unlock(void);
+
+/* True when the handle points to what it should. */
+bool tool_is(const void *handle, enum tool_magic magic);
+
+/* Strings go out as the standard has it: at most *len bytes with the final zero, and in *len what the whole
+ * string needs. Each of the pointers may be NULL. */
+void tool_string(const char *text, char *out, int *len);
+#define TOOL_OUT(pointer, value)  \
+    do {                          \
+        if ((pointer) != NULL)    \
+            *(pointer) = (value); \
+    } while (0)
+
+/* A process instance was opened: its messages can be watched from now on. */
+void tool_attach(struct proc *p);
+/* Were the layers below ever opened? What they read then cannot be changed any more. */
+bool tool_layers_opened(void);
+/* Starts or stops watching messages, as pvar handles and event registrations need it. */
+void tool_watch_update(void);
+
+/* tool_cvar.c */
+const char *tool_cvar_layer(int index);
+int tool_cvar_count(void);
+
+/* tool_pvar.c: a variable, and the handle of a session to it. */
+struct tool_pvar {
+    const char *name, *doc;
+    int class, bind;
+    bool readonly, continuous;
+    const uint64_t *counter;                /* a counter's value, else NULL */
+    uint64_t (*read)(const struct proc *p); /* what it is now: levels, sizes and what a watermark follows */
+};
+struct tool_pvar_handle {
+    uint32_t magic;
+    struct list link; /* of its session */
+    struct tool_session *session;
+    struct tool_pvar var;
+    bool started;
+    uint64_t value;   /* without what has happened since the start */
+    uint64_t base;    /* the counter at the start */
+    uint32_t context; /* of the communicator it is bound to */
+};
+struct tool_session {
+    uint32_t magic;
+    struct list link;
+    struct list handles;
+};
+int tool_pvar_count(void);
+bool tool_pvar_get(int index, struct tool_pvar *out);
+/* "p2p" of "p2p_eager_sent" */
+void tool_pvar_layer(int index, char *out, size_t size);
+
+/* tool_pvar_session.c */
+bool tool_pvars_watch(void); /* does one of the handles need to see messages? */
+void tool_pvars_arrived(const struct p2p_arrival *a);
+void tool_pvars_delivered(struct p2p *p);
+void tool_pvars_close(void);
+
+/* tool_event.c, tool_event_handle.c */
+struct tool_event_type {
+    const char *name, *doc, *layer;
+    int nelements;
+    MPI_Datatype types[8];
+    MPI_Aint displacements[8];
+    size_t sizes[8];
+    size_t size;               /* of the whole */
+    struct tool_enum elements; /* their names */
+};
+enum { EVENT_ARRIVED, EVENT_CHOSEN, EVENT_TYPES };
+extern const struct tool_event_type tool_events[EVENT_TYPES];
+struct tool_event_instance {
+    uint32_t magic;
+    const struct tool_event_type *type;
+    uint64_t timestamp;
+    const void *data;
+};
+void tool_event_raise(int type, const void *data);
+void tool_event_arrived(const struct p2p_arrival *a);
+void tool_event_chosen(struct envelope env, uint64_t length, enum p2p_protocol protocol);
+bool tool_events_watch(void);
+void tool_events_close(void);
+int tool_info_new(MPI_Info *out); /* an empty one; NULL is allowed */
+
+/* stats.c: FISHPLATE_STATS: called by all ranks in MPI_Finalize. */
+void stats_report(struct proc *p);
+
+#endif

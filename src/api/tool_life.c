@@ -1,0 +1,185 @@
+/* tool_life.c: the life of the tool information interface, its lock, its strings and its enumerations, and
+ * the one place where it looks at messages.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <string.h>
+
+#include "api/init.h"
+#include "api/tool.h"
+#include "impl.h"
+#include "obj/proc.h"
+
+/* Recursive: an event's callback may ask for the event's data. Taken after the process's lock, never before.
+ */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static int users;
+static bool layers_opened;
+
+void tool_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void tool_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+int tool_enter(void)
+{
+    tool_lock();
+    if (users > 0)
+        return 0;
+    tool_unlock();
+    return MPI_T_ERR_NOT_INITIALIZED;
+}
+
+int tool_leave(int rc)
+{
+    tool_unlock();
+    return rc;
+}
+
+int impl_T_init_thread(int required, int *provided)
+{
+    tool_lock();
+    /* Control variables show what the environment says, also before MPI_Init. */
+    if (users++ == 0 && !layers_opened)
+        tunables_load();
+    TOOL_OUT(provided, api_thread_level(required));
+    return tool_leave(0);
+}
+
+int impl_T_finalize(void)
+{
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    if (--users == 0) {
+        tool_pvars_close();
+        tool_events_close();
+        tool_watch_update();
+    }
+    return tool_leave(0);
+}
+
+bool tool_is(const void *handle, enum tool_magic magic)
+{
+    return !handle_is_predefined(handle) && *(const uint32_t *)handle == magic;
+}
+
+void tool_string(const char *text, char *out, int *len)
+{
+    if (!len)
+        return;
+    if (out && *len > 0) {
+        size_t n = MIN(strlen(text), (size_t)*len - 1);
+        memcpy(out, text, n);
+        out[n] = '\0';
+    }
+    *len = (int)strlen(text) + 1;
+}
+
+/* The item'th word of "a|b|c"; NULL when there are not so many. */
+static const char *item_at(const char *items, int item, char *out, size_t size)
+{
+    for (; item > 0; item--) {
+        items = strchr(items, '|');
+        if (!items)
+            return NULL;
+        items++;
+    }
+    size_t n = MIN(strcspn(items, "|"), size - 1);
+    memcpy(out, items, n);
+    out[n] = '\0';
+    return out;
+}
+
+int impl_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len)
+{
+    const struct tool_enum *e = (const struct tool_enum *)enumtype;
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    if (!tool_is(e, TOOL_ENUM))
+        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
+    int n = 1;
+    for (const char *p = e->items; (p = strchr(p, '|')); p++)
+        n++;
+    TOOL_OUT(num, n);
+    tool_string(e->name, name, name_len);
+    return tool_leave(0);
+}
+
+int impl_T_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, int *name_len)
+{
+    const struct tool_enum *e = (const struct tool_enum *)enumtype;
+    char word[64];
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    if (!tool_is(e, TOOL_ENUM))
+        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
+    if (indx < 0 || !item_at(e->items, indx, word, sizeof(word)))
+        return tool_leave(MPI_T_ERR_INVALID_ITEM);
+    TOOL_OUT(value, indx);
+    tool_string(word, name, name_len);
+    return tool_leave(0);
+}
+
+static void arrived(struct p2p *p, const struct p2p_arrival *a)
+{
+    (void)p;
+    tool_lock();
+    tool_pvars_arrived(a);
+    tool_event_arrived(a);
+    tool_unlock();
+}
+
+static void delivered(struct p2p *p)
+{
+    tool_lock();
+    tool_pvars_delivered(p);
+    tool_unlock();
+}
+
+static void chose(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol)
+{
+    (void)p;
+    tool_lock();
+    tool_event_chosen(env, length, protocol);
+    tool_unlock();
+}
+
+void tool_watch_update(void)
+{
+    static const struct p2p_watch watch = {.arrived = arrived, .delivered = delivered, .chose = chose};
+    if (the_proc)
+        p2p_set_watch(the_proc->p2p, tool_pvars_watch() || tool_events_watch() ? &watch : NULL);
+}
+
+void tool_attach(struct proc *p)
+{
+    (void)p;
+    tool_lock();
+    layers_opened = true;
+    tool_watch_update();
+    tool_unlock();
+}
+
+bool tool_layers_opened(void)
+{
+    return layers_opened;
+}
+
+int tool_info_new(MPI_Info *out)
+{
+    struct info *i;
+    if (!out)
+        return 0;
+    if (info_create(&i) != 0)
+        return MPI_T_ERR_MEMORY;
+    *out = info_handle(i);
+    return 0;
+}

@@ -1,0 +1,142 @@
+/* tool_pvar.c: which performance variables there are: every counter, then what a queue, a watermark or a
+ * communicator can tell. Sessions and handles are in tool_pvar_session.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/tool.h"
+#include "base/counter.h"
+#include "impl.h"
+#include "obj/proc.h"
+
+static uint64_t unexpected_length(const struct proc *p)
+{
+    return p2p_unexpected_length(p->p2p);
+}
+
+static uint64_t posted_length(const struct proc *p)
+{
+    return p2p_posted_length(p->p2p);
+}
+
+static uint64_t area_size(const struct proc *p)
+{
+    return p->net->area_size;
+}
+
+static const struct tool_pvar others[] = {
+    {.name = "p2p_unexpected_length",
+     .doc = "Messages that wait for their receive.",
+     .class = MPI_T_PVAR_CLASS_LEVEL,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .read = unexpected_length},
+    {.name = "p2p_posted_length",
+     .doc = "Receives that wait for their message.",
+     .class = MPI_T_PVAR_CLASS_LEVEL,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .read = posted_length},
+    {.name = "p2p_unexpected_peak",
+     .doc = "Most messages that waited for their receive at one time.",
+     .class = MPI_T_PVAR_CLASS_HIGHWATERMARK,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .read = unexpected_length},
+    {.name = "p2p_comm_received",
+     .doc = "Point-to-point messages that arrived on the communicator.",
+     .class = MPI_T_PVAR_CLASS_COUNTER,
+     .bind = MPI_T_BIND_MPI_COMM},
+    {.name = "p2p_comm_received_bytes",
+     .doc = "Bytes of point-to-point messages that arrived on the communicator.",
+     .class = MPI_T_PVAR_CLASS_AGGREGATE,
+     .bind = MPI_T_BIND_MPI_COMM},
+    {.name = "shm_area_size",
+     .doc = "Bytes of the memory that the ranks of a node share for collectives.",
+     .class = MPI_T_PVAR_CLASS_SIZE,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .read = area_size},
+};
+
+int tool_pvar_count(void)
+{
+    return (int)(counters_count() + COUNT_OF(others));
+}
+
+bool tool_pvar_get(int index, struct tool_pvar *out)
+{
+    if (index < 0 || index >= tool_pvar_count())
+        return false;
+    size_t i = (size_t)index;
+    if (i >= counters_count()) {
+        *out = others[i - counters_count()];
+        return true;
+    }
+    const struct counter *c = counters_get(i);
+    *out = (struct tool_pvar){.name = c->name,
+                              .doc = c->doc,
+                              .class = MPI_T_PVAR_CLASS_COUNTER,
+                              .bind = MPI_T_BIND_NO_OBJECT,
+                              .counter = &c->value};
+    return true;
+}
+
+void tool_pvar_layer(int index, char *out, size_t size)
+{
+    struct tool_pvar v;
+    tool_pvar_get(index, &v);
+    snprintf(out, size, "%.*s", (int)strcspn(v.name, "_"), v.name);
+}
+
+int impl_T_pvar_get_num(int *num_pvar)
+{
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    TOOL_OUT(num_pvar, tool_pvar_count());
+    return tool_leave(0);
+}
+
+int impl_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class,
+                         MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind,
+                         int *readonly, int *continuous, int *atomic)
+{
+    struct tool_pvar v;
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    if (!tool_pvar_get(pvar_index, &v))
+        return tool_leave(MPI_T_ERR_INVALID_INDEX);
+    tool_string(v.name, name, name_len);
+    tool_string(v.doc, desc, desc_len);
+    TOOL_OUT(verbosity, v.counter ? MPI_T_VERBOSITY_TUNER_BASIC : MPI_T_VERBOSITY_USER_DETAIL);
+    TOOL_OUT(var_class, v.class);
+    TOOL_OUT(datatype, MPI_UNSIGNED_LONG_LONG);
+    TOOL_OUT(enumtype, MPI_T_ENUM_NULL);
+    TOOL_OUT(bind, v.bind);
+    TOOL_OUT(readonly, v.readonly);
+    TOOL_OUT(continuous, v.continuous);
+    TOOL_OUT(atomic, !v.readonly);
+    return tool_leave(0);
+}
+
+int impl_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
+{
+    struct tool_pvar v;
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    if (!name || !pvar_index)
+        return tool_leave(MPI_T_ERR_INVALID);
+    rc = MPI_T_ERR_INVALID_NAME;
+    for (int i = 0; rc != 0 && tool_pvar_get(i, &v); i++)
+        if (v.class == var_class && strcmp(v.name, name) == 0) {
+            *pvar_index = i;
+            rc = 0;
+        }
+    return tool_leave(rc);
+}

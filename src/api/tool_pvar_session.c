@@ -1,0 +1,347 @@
+/* tool_pvar_session.c: sessions and handles of performance variables. A handle to a counter remembers where
+ * the counter stood when it was started, so that the code that counts knows nothing of handles; what is bound
+ * to a communicator, and the watermark, are kept by looking at messages while such a handle is started.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/tool.h"
+#include "impl.h"
+#include "obj/handle.h"
+
+static struct list sessions = {&sessions, &sessions};
+
+static struct tool_pvar_handle *handle_at(struct list *pos)
+{
+    return container_of(pos, struct tool_pvar_handle, link);
+}
+
+static struct tool_session *session_at(struct list *pos)
+{
+    return container_of(pos, struct tool_session, link);
+}
+
+static bool is_bound(const struct tool_pvar_handle *h)
+{
+    return h->var.bind == MPI_T_BIND_MPI_COMM;
+}
+
+static bool is_peak(const struct tool_pvar_handle *h)
+{
+    return h->var.class == MPI_T_PVAR_CLASS_HIGHWATERMARK;
+}
+
+/* What the variable behind the handle is now. */
+static uint64_t level_now(const struct tool_pvar_handle *h)
+{
+    return h->var.read && the_proc ? h->var.read(the_proc) : 0;
+}
+
+static uint64_t value_now(const struct tool_pvar_handle *h)
+{
+    if (h->var.continuous)
+        return level_now(h);
+    if (h->var.counter && h->started)
+        return h->value + (*h->var.counter - h->base);
+    return h->value;
+}
+
+static void value_set(struct tool_pvar_handle *h, uint64_t value)
+{
+    h->value = value;
+    if (h->var.counter)
+        h->base = *h->var.counter;
+}
+
+static void value_reset(struct tool_pvar_handle *h)
+{
+    value_set(h, is_peak(h) ? level_now(h) : 0);
+}
+
+static void handle_start(struct tool_pvar_handle *h)
+{
+    if (h->started || h->var.continuous)
+        return;
+    h->started = true;
+    if (h->var.counter)
+        h->base = *h->var.counter;
+    else if (is_peak(h))
+        h->value = MAX(h->value, level_now(h));
+}
+
+static void handle_stop(struct tool_pvar_handle *h)
+{
+    if (h->var.continuous)
+        return;
+    h->value = value_now(h);
+    h->started = false;
+}
+
+bool tool_pvars_watch(void)
+{
+    list_foreach(s, &sessions) list_foreach(
+        pos, &session_at(s)->handles) if (handle_at(pos)->started &&
+                                          (is_bound(handle_at(pos)) || is_peak(handle_at(pos)))) return true;
+    return false;
+}
+
+void tool_pvars_arrived(const struct p2p_arrival *a)
+{
+    list_foreach(s, &sessions) list_foreach(pos, &session_at(s)->handles)
+    {
+        struct tool_pvar_handle *h = handle_at(pos);
+        if (h->started && is_bound(h) && h->context == a->env.context)
+            h->value += h->var.class == MPI_T_PVAR_CLASS_AGGREGATE ? a->length : 1;
+    }
+}
+
+void tool_pvars_delivered(struct p2p *p)
+{
+    list_foreach(s, &sessions) list_foreach(pos, &session_at(s)->handles)
+    {
+        struct tool_pvar_handle *h = handle_at(pos);
+        if (h->started && is_peak(h))
+            h->value = MAX(h->value, p2p_unexpected_length(p));
+    }
+}
+
+static void handle_drop(struct tool_pvar_handle *h)
+{
+    list_remove(&h->link);
+    h->magic = 0;
+    free(h);
+}
+
+static void session_drop(struct tool_session *s)
+{
+    list_foreach_safe(pos, after, &s->handles) handle_drop(handle_at(pos));
+    list_remove(&s->link);
+    s->magic = 0;
+    free(s);
+}
+
+void tool_pvars_close(void)
+{
+    list_foreach_safe(pos, after, &sessions) session_drop(session_at(pos));
+}
+
+int impl_T_pvar_session_create(MPI_T_pvar_session *session)
+{
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    if (!session)
+        return tool_leave(MPI_T_ERR_INVALID);
+    struct tool_session *s = malloc(sizeof(*s));
+    if (!s)
+        return tool_leave(MPI_T_ERR_OUT_OF_SESSIONS);
+    s->magic = TOOL_SESSION;
+    list_init(&s->handles);
+    list_append(&sessions, &s->link);
+    *session = (MPI_T_pvar_session)s;
+    return tool_leave(0);
+}
+
+int impl_T_pvar_session_free(MPI_T_pvar_session *session)
+{
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    if (!session || !tool_is(*session, TOOL_SESSION))
+        return tool_leave(MPI_T_ERR_INVALID_SESSION);
+    session_drop((struct tool_session *)*session);
+    *session = MPI_T_PVAR_SESSION_NULL;
+    tool_watch_update();
+    return tool_leave(0);
+}
+
+/* The communicator behind the address of a handle. */
+static struct comm *comm_at(void *obj_handle)
+{
+    return obj_handle && the_proc ? comm_from(the_proc, *(MPI_Comm *)obj_handle) : NULL;
+}
+
+static int handle_new(struct tool_session *s, const struct tool_pvar *v, void *obj_handle,
+                      struct tool_pvar_handle **out)
+{
+    const struct comm *c = v->bind == MPI_T_BIND_MPI_COMM ? comm_at(obj_handle) : NULL;
+    if (v->bind == MPI_T_BIND_MPI_COMM && !c)
+        return MPI_T_ERR_INVALID_HANDLE;
+    struct tool_pvar_handle *h = calloc(1, sizeof(*h));
+    if (!h)
+        return MPI_T_ERR_OUT_OF_HANDLES;
+    h->magic = TOOL_PVAR;
+    h->session = s;
+    h->var = *v;
+    h->context = c ? c->context : 0;
+    h->started = v->continuous;
+    list_append(&s->handles, &h->link);
+    *out = h;
+    return 0;
+}
+
+int impl_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj_handle,
+                             MPI_T_pvar_handle *handle, int *count)
+{
+    struct tool_pvar v;
+    struct tool_pvar_handle *h;
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    if (!tool_is(session, TOOL_SESSION))
+        return tool_leave(MPI_T_ERR_INVALID_SESSION);
+    if (!tool_pvar_get(pvar_index, &v))
+        return tool_leave(MPI_T_ERR_INVALID_INDEX);
+    if (!handle)
+        return tool_leave(MPI_T_ERR_INVALID);
+    rc = handle_new((struct tool_session *)session, &v, obj_handle, &h);
+    if (rc == 0) {
+        *handle = (MPI_T_pvar_handle)h;
+        TOOL_OUT(count, 1);
+    }
+    return tool_leave(rc);
+}
+
+/* Enters, and checks a session and one of its handles. */
+static int enter_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, struct tool_pvar_handle **out)
+{
+    int rc = tool_enter();
+    if (rc)
+        return rc;
+    *out = NULL;
+    if (!tool_is(session, TOOL_SESSION))
+        return tool_leave(MPI_T_ERR_INVALID_SESSION);
+    if (handle == MPI_T_PVAR_ALL_HANDLES)
+        return 0;
+    *out = (struct tool_pvar_handle *)handle;
+    if (!tool_is(handle, TOOL_PVAR) || (*out)->session != (struct tool_session *)session)
+        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
+    return 0;
+}
+
+/* The same for calls that want one handle only. */
+static int enter_one(MPI_T_pvar_session session, MPI_T_pvar_handle handle, struct tool_pvar_handle **out)
+{
+    int rc = enter_handle(session, handle, out);
+    return rc == 0 && !*out ? tool_leave(MPI_T_ERR_INVALID_HANDLE) : rc;
+}
+
+int impl_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
+{
+    struct tool_pvar_handle *h;
+    int rc = enter_one(session, handle ? *handle : MPI_T_PVAR_HANDLE_NULL, &h);
+    if (rc)
+        return rc;
+    handle_drop(h);
+    *handle = MPI_T_PVAR_HANDLE_NULL;
+    tool_watch_update();
+    return tool_leave(0);
+}
+
+static void for_all(MPI_T_pvar_session session, void (*act)(struct tool_pvar_handle *h))
+{
+    list_foreach(pos, &((struct tool_session *)session)->handles) act(handle_at(pos));
+}
+
+int impl_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
+{
+    struct tool_pvar_handle *h;
+    int rc = enter_handle(session, handle, &h);
+    if (rc)
+        return rc;
+    if (!h)
+        for_all(session, handle_start);
+    else if (h->var.continuous)
+        rc = MPI_T_ERR_PVAR_NO_STARTSTOP;
+    else
+        handle_start(h);
+    tool_watch_update();
+    return tool_leave(rc);
+}
+
+int impl_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
+{
+    struct tool_pvar_handle *h;
+    int rc = enter_handle(session, handle, &h);
+    if (rc)
+        return rc;
+    if (!h)
+        for_all(session, handle_stop);
+    else if (h->var.continuous)
+        rc = MPI_T_ERR_PVAR_NO_STARTSTOP;
+    else
+        handle_stop(h);
+    tool_watch_update();
+    return tool_leave(rc);
+}
+
+static void put_value(const struct tool_pvar_handle *h, void *buf)
+{
+    unsigned long long value = value_now(h);
+    memcpy(buf, &value, sizeof(value));
+}
+
+int impl_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
+{
+    struct tool_pvar_handle *h;
+    int rc = enter_one(session, handle, &h);
+    if (rc)
+        return rc;
+    if (!buf)
+        return tool_leave(MPI_T_ERR_INVALID);
+    put_value(h, buf);
+    return tool_leave(0);
+}
+
+int impl_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf)
+{
+    struct tool_pvar_handle *h;
+    int rc = enter_one(session, handle, &h);
+    if (rc)
+        return rc;
+    if (h->var.readonly)
+        return tool_leave(MPI_T_ERR_PVAR_NO_WRITE);
+    if (!buf)
+        return tool_leave(MPI_T_ERR_INVALID);
+    unsigned long long value;
+    memcpy(&value, buf, sizeof(value));
+    value_set(h, value);
+    return tool_leave(0);
+}
+
+static void reset_if_allowed(struct tool_pvar_handle *h)
+{
+    if (!h->var.readonly)
+        value_reset(h);
+}
+
+int impl_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
+{
+    struct tool_pvar_handle *h;
+    int rc = enter_handle(session, handle, &h);
+    if (rc)
+        return rc;
+    if (!h)
+        for_all(session, reset_if_allowed);
+    else if (h->var.readonly)
+        rc = MPI_T_ERR_PVAR_NO_WRITE;
+    else
+        value_reset(h);
+    return tool_leave(rc);
+}
+
+int impl_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
+{
+    struct tool_pvar_handle *h;
+    int rc = enter_one(session, handle, &h);
+    if (rc)
+        return rc;
+    if (h->var.readonly)
+        return tool_leave(MPI_T_ERR_PVAR_NO_ATOMIC);
+    if (!buf)
+        return tool_leave(MPI_T_ERR_INVALID);
+    put_value(h, buf);
+    value_reset(h);
+    return tool_leave(0);
+}

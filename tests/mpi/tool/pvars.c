@@ -1,0 +1,178 @@
+/* pvars.c: performance variables: sessions and handles, start, stop, read, write, reset; levels, a watermark,
+ * and what is bound to a communicator.
+ * ranks: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+static MPI_T_pvar_session session;
+
+static int index_of(const char *name, int class)
+{
+    int index = -1;
+    EXPECT_EQ(MPI_T_pvar_get_index(name, class, &index), MPI_SUCCESS);
+    return index;
+}
+
+static MPI_T_pvar_handle handle_of(const char *name, int class, void *object)
+{
+    MPI_T_pvar_handle h = MPI_T_PVAR_HANDLE_NULL;
+    int count = 0;
+    EXPECT_EQ(MPI_T_pvar_handle_alloc(session, index_of(name, class), object, &h, &count), MPI_SUCCESS);
+    EXPECT_EQ(count, 1);
+    return h;
+}
+
+static long long value_of(MPI_T_pvar_handle h)
+{
+    unsigned long long value = 12345;
+    EXPECT_EQ(MPI_T_pvar_read(session, h, &value), MPI_SUCCESS);
+    return (long long)value;
+}
+
+static void list_all(void)
+{
+    int n;
+    MPI_T_pvar_get_num(&n);
+    for (int i = 0; i < n; i++) {
+        char name[128], desc[512];
+        int name_len = sizeof(name), desc_len = sizeof(desc), verbosity, class, bind, readonly, continuous,
+            atomic, index;
+        MPI_Datatype type;
+        MPI_T_enum e;
+        EXPECT_EQ(MPI_T_pvar_get_info(i, name, &name_len, &verbosity, &class, &type, &e, desc, &desc_len,
+                                      &bind, &readonly, &continuous, &atomic),
+                  MPI_SUCCESS);
+        EXPECT(type == MPI_UNSIGNED_LONG_LONG && e == MPI_T_ENUM_NULL);
+        EXPECT(class >= MPI_T_PVAR_CLASS_STATE && class <= MPI_T_PVAR_CLASS_GENERIC);
+        MPI_T_pvar_get_index(name, class, &index);
+        EXPECT_EQ(index, i);
+    }
+    EXPECT_EQ(MPI_T_pvar_get_index("p2p_eager_sent", MPI_T_PVAR_CLASS_TIMER, &n), MPI_T_ERR_INVALID_NAME);
+    EXPECT_EQ(
+        MPI_T_pvar_get_info(n + 1000, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+        MPI_T_ERR_INVALID_INDEX);
+}
+
+/* Sends to itself, so that nothing else counts. */
+static void talk(int times)
+{
+    for (int i = 0; i < times; i++) {
+        int x = i, y;
+        MPI_Sendrecv(&x, 1, MPI_INT, mpitest_rank, 0, &y, 1, MPI_INT, mpitest_rank, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    }
+}
+
+static void counting(void)
+{
+    MPI_T_pvar_handle h = handle_of("p2p_eager_sent", MPI_T_PVAR_CLASS_COUNTER, NULL);
+    unsigned long long value = 100;
+    talk(3);
+    EXPECT_EQ(value_of(h), 0);
+    MPI_T_pvar_start(session, h);
+    talk(5);
+    EXPECT_EQ(value_of(h), 5);
+    EXPECT_EQ(MPI_T_pvar_readreset(session, h, &value), MPI_SUCCESS);
+    EXPECT_EQ(value, 5);
+    EXPECT_EQ(value_of(h), 0);
+    talk(2);
+    MPI_T_pvar_stop(session, h);
+    talk(4);
+    EXPECT_EQ(value_of(h), 2);
+    MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES);
+    talk(1);
+    EXPECT_EQ(value_of(h), 3);
+    value = 50;
+    MPI_T_pvar_write(session, h, &value);
+    talk(1);
+    EXPECT_EQ(value_of(h), 51);
+    MPI_T_pvar_reset(session, MPI_T_PVAR_ALL_HANDLES);
+    EXPECT_EQ(value_of(h), 0);
+    EXPECT_EQ(MPI_T_pvar_read(session, MPI_T_PVAR_ALL_HANDLES, &value), MPI_T_ERR_INVALID_HANDLE);
+    EXPECT_EQ(MPI_T_pvar_handle_free(session, &h), MPI_SUCCESS);
+    EXPECT(h == MPI_T_PVAR_HANDLE_NULL);
+}
+
+static void queue(void)
+{
+    MPI_T_pvar_handle level = handle_of("p2p_unexpected_length", MPI_T_PVAR_CLASS_LEVEL, NULL);
+    MPI_T_pvar_handle peak = handle_of("p2p_unexpected_peak", MPI_T_PVAR_CLASS_HIGHWATERMARK, NULL);
+    unsigned long long value;
+    int x = 0, flag = 0;
+    EXPECT_EQ(MPI_T_pvar_start(session, level), MPI_T_ERR_PVAR_NO_STARTSTOP);
+    EXPECT_EQ(MPI_T_pvar_reset(session, level), MPI_T_ERR_PVAR_NO_WRITE);
+    EXPECT_EQ(MPI_T_pvar_write(session, level, &value), MPI_T_ERR_PVAR_NO_WRITE);
+    EXPECT_EQ(MPI_T_pvar_readreset(session, level, &value), MPI_T_ERR_PVAR_NO_ATOMIC);
+    MPI_T_pvar_start(session, peak);
+    for (int i = 0; i < 4; i++)
+        MPI_Send(&x, 1, MPI_INT, mpitest_rank, 70 + i, MPI_COMM_WORLD);
+    while (!flag)
+        MPI_Iprobe(mpitest_rank, 73, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    EXPECT(value_of(level) >= 4);
+    EXPECT(value_of(peak) >= 4);
+    long long before = value_of(level);
+    for (int i = 0; i < 4; i++)
+        MPI_Recv(&x, 1, MPI_INT, mpitest_rank, 70 + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT(value_of(level) <= before - 4 + 1);
+    EXPECT(value_of(peak) >= 4);
+    MPI_T_pvar_reset(session, peak);
+    EXPECT(value_of(peak) < 4);
+    MPI_T_pvar_handle_free(session, &level);
+    MPI_T_pvar_handle_free(session, &peak);
+}
+
+static void bound(void)
+{
+    MPI_Comm comm, other;
+    double x[10] = {0};
+    MPI_T_pvar_handle none = MPI_T_PVAR_HANDLE_NULL;
+    int count;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_T_pvar_handle n = handle_of("p2p_comm_received", MPI_T_PVAR_CLASS_COUNTER, &comm);
+    MPI_T_pvar_handle bytes = handle_of("p2p_comm_received_bytes", MPI_T_PVAR_CLASS_AGGREGATE, &comm);
+    EXPECT_EQ(MPI_T_pvar_handle_alloc(session, index_of("p2p_comm_received", MPI_T_PVAR_CLASS_COUNTER), NULL,
+                                      &none, &count),
+              MPI_T_ERR_INVALID_HANDLE);
+    MPI_T_pvar_start(session, n);
+    MPI_T_pvar_start(session, bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 6; i++)
+        MPI_Sendrecv_replace(x, 10, MPI_DOUBLE, 1 - mpitest_rank, 0, 1 - mpitest_rank, 0,
+                             i % 2 ? other : comm, MPI_STATUS_IGNORE);
+    EXPECT_EQ(value_of(n), 3);
+    EXPECT_EQ(value_of(bytes), 240);
+    MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Sendrecv_replace(x, 10, MPI_DOUBLE, 1 - mpitest_rank, 0, 1 - mpitest_rank, 0, comm,
+                         MPI_STATUS_IGNORE);
+    EXPECT_EQ(value_of(n), 3);
+    MPI_T_pvar_handle_free(session, &n);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free(&other);
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    EXPECT_EQ(MPI_T_pvar_session_create(&session), MPI_SUCCESS);
+    list_all();
+    mpitest_begin(&argc, &argv);
+    counting();
+    queue();
+    bound();
+    MPI_T_pvar_session second;
+    MPI_T_pvar_handle h = handle_of("net_sleeps", MPI_T_PVAR_CLASS_COUNTER, NULL);
+    unsigned long long value;
+    MPI_T_pvar_session_create(&second);
+    EXPECT_EQ(MPI_T_pvar_read(second, h, &value), MPI_T_ERR_INVALID_HANDLE);
+    EXPECT_EQ(MPI_T_pvar_session_free(&second), MPI_SUCCESS);
+    EXPECT(second == MPI_T_PVAR_SESSION_NULL);
+    EXPECT_EQ(MPI_T_pvar_read(second, h, &value), MPI_T_ERR_INVALID_SESSION);
+    EXPECT_EQ(MPI_T_pvar_session_free(&session), MPI_SUCCESS);
+    int rc = mpitest_end();
+    MPI_T_finalize();
+    return rc;
+}
