@@ -344,7 +344,7 @@ void conn_reply(struct conn *c, const struct frame *f, const void *payload)
         c->ctrl_cap = cap;
     }
     frame_encode(f, wire_fabric(), (uint8_t *)c->ctrl + c->ctrl_len);
-    if (f->length)
+    if (payload)
         memcpy(c->ctrl + c->ctrl_len + FRAME_BYTES, payload, f->length);
     c->ctrl_len += need;
 }
