@@ -14,6 +14,7 @@ static const struct coll_rule rules[] = {
     {.kind = COLL_BARRIER, .algorithm = "inter"},
 
     {.kind = COLL_BCAST, .algorithm = "shared", .max_bytes = 512 * K},
+    {.kind = COLL_BCAST, .algorithm = "shared", .min_size = 3, .max_size = 16},
     {.kind = COLL_BCAST, .algorithm = "binomial", .max_bytes = 64 * K},
     {.kind = COLL_BCAST, .algorithm = "binomial", .max_size = 4},
     {.kind = COLL_BCAST, .algorithm = "scatter_ring", .max_bytes = 2048 * K},
@@ -42,14 +43,16 @@ static const struct coll_rule rules[] = {
     {.kind = COLL_ALLTOALL, .algorithm = "linear", .window = 32},
     {.kind = COLL_ALLTOALL, .algorithm = "inter"},
 
-    {.kind = COLL_REDUCE, .algorithm = "shared", .max_bytes = 512 * K},
+    {.kind = COLL_REDUCE, .algorithm = "shared", .max_size = 16},
+    {.kind = COLL_REDUCE, .algorithm = "shared", .max_bytes = 64 * K},
     {.kind = COLL_REDUCE, .algorithm = "binomial", .max_bytes = 32 * K},
     {.kind = COLL_REDUCE, .algorithm = "rabenseifner", .min_size = 4, .max_bytes = 8192 * K},
     {.kind = COLL_REDUCE, .algorithm = "chain", .min_size = 3, .segment = 128 * K},
     {.kind = COLL_REDUCE, .algorithm = "binomial"},
     {.kind = COLL_REDUCE, .algorithm = "inter"},
 
-    {.kind = COLL_ALLREDUCE, .algorithm = "shared", .max_bytes = 1024 * K},
+    {.kind = COLL_ALLREDUCE, .algorithm = "shared", .max_size = 16},
+    {.kind = COLL_ALLREDUCE, .algorithm = "shared", .max_bytes = 64 * K},
     {.kind = COLL_ALLREDUCE, .algorithm = "recursive_doubling", .max_bytes = 16 * K},
     {.kind = COLL_ALLREDUCE, .algorithm = "rabenseifner", .max_bytes = 1024 * K},
     {.kind = COLL_ALLREDUCE, .algorithm = "ring", .min_size = 3},
