@@ -5,6 +5,8 @@
 
 #include "fortran/fort.h"
 
+#pragma GCC visibility push(hidden)
+
 typedef void (*fort_procedure)(void);
 
 /* NULL: too many different procedures. */
@@ -32,3 +34,5 @@ void *fort_grequest_new(fort_procedure query, fort_procedure free_fn, fort_proce
 int fort_grequest_query(void *state, MPI_Status *status);
 int fort_grequest_free(void *state);
 int fort_grequest_cancel(void *state, int complete);
+
+#pragma GCC visibility pop

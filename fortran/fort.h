@@ -51,6 +51,8 @@ extern MPI_Fint mpifort_status_ignore_[8], mpifort_statuses_ignore_[8];
 extern MPI_Fint mpifort_unweighted_[1], mpifort_weights_empty_[1], mpifort_errcodes_ignore_[1];
 extern char mpifort_argv_null_[1], mpifort_argvs_null_[1];
 
+#pragma GCC visibility push(hidden) /* what follows is for this library alone */
+
 void *fort_buffer(void *buffer);
 int *fort_weights(const int *weights);
 MPI_Status *fort_status(MPI_Status *status);
@@ -91,3 +93,5 @@ void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
 void fort_request_starts(MPI_Fint request);
 void fort_request_ended(MPI_Fint request, MPI_Request now);
 extern int fort_kept;
+
+#pragma GCC visibility pop
