@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <mpi.h>
 #include <string.h>
 
-#include "base/counter.h"
 #include "base/tunable.h"
 #include "info.h"
 
@@ -107,23 +107,67 @@ void info_tunables_json(const struct fishplate_inside *in, const struct info_opt
     json_end(j);
 }
 
+/* Performance variables, as any tool would see them. */
+struct pvar {
+    char name[128], doc[512];
+    int class, bind;
+};
+
+static bool pvar_get(int index, struct pvar *v)
+{
+    int name = sizeof(v->name), doc = sizeof(v->doc);
+    return MPI_T_pvar_get_info(index, v->name, &name, NULL, &v->class, NULL, NULL, v->doc, &doc, &v->bind,
+                               NULL, NULL, NULL) == MPI_SUCCESS;
+}
+
+static const char *class_name(int class)
+{
+    switch (class) {
+    case MPI_T_PVAR_CLASS_COUNTER:
+        return "counter";
+    case MPI_T_PVAR_CLASS_LEVEL:
+        return "level";
+    case MPI_T_PVAR_CLASS_SIZE:
+        return "size";
+    case MPI_T_PVAR_CLASS_HIGHWATERMARK:
+        return "peak";
+    case MPI_T_PVAR_CLASS_AGGREGATE:
+        return "sum";
+    default:
+        return "other";
+    }
+}
+
 void info_pvars_text(const struct fishplate_inside *in, const struct info_options *o)
 {
+    struct pvar v;
+    int provided;
+    (void)in;
     (void)o;
-    printf("Counters the library keeps\n");
-    for (size_t i = 0; i < in->counters_count(); i++)
-        printf("  %-28s %s\n", in->counters_get(i)->name, in->counters_get(i)->doc);
+    printf("What the library counts (FISHPLATE_STATS=1 prints the counters of a job)\n");
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    for (int i = 0; pvar_get(i, &v); i++)
+        printf("  %-28s %-8s %s%s\n", v.name, class_name(v.class), v.doc,
+               v.bind == MPI_T_BIND_MPI_COMM ? " (of a communicator)" : "");
+    MPI_T_finalize();
 }
 
 void info_pvars_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
 {
+    struct pvar v;
+    int provided;
+    (void)in;
     (void)o;
     json_array(j, "pvars");
-    for (size_t i = 0; i < in->counters_count(); i++) {
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    for (int i = 0; pvar_get(i, &v); i++) {
         json_object(j, NULL);
-        json_string(j, "name", in->counters_get(i)->name);
-        json_string(j, "doc", in->counters_get(i)->doc);
+        json_string(j, "name", v.name);
+        json_string(j, "class", class_name(v.class));
+        json_string(j, "bound", v.bind == MPI_T_BIND_MPI_COMM ? "communicator" : "nothing");
+        json_string(j, "doc", v.doc);
         json_end(j);
     }
+    MPI_T_finalize();
     json_end(j);
 }
