@@ -44,8 +44,11 @@ static int caps_check(struct ibv_qp_cap *c, enum ibv_qp_type t, const struct ibv
         return EINVAL;
     if (t != IBV_QPT_RC && t != IBV_QPT_UC && t != IBV_QPT_UD)
         return EOPNOTSUPP;
-    if (!c->max_send_wr)
-        c->max_send_wr = 1;
+    /* A ring has a power of two of entries, and programs count on the slack. */
+    uint32_t ring = 16;
+    while (ring < c->max_send_wr)
+        ring *= 2;
+    c->max_send_wr = ring;
     if (!c->max_send_sge)
         c->max_send_sge = 1;
     if (!c->max_recv_sge)

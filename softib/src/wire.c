@@ -220,9 +220,16 @@ void conn_drop_ack(struct conn *c)
 
 void conn_flush_ack(struct conn *c)
 {
-    if (c->ack_q)
-        conn_reply(c, &c->ack, NULL);
+    /* On the connection our own requests to that peer take: there it stays ahead of the program's answer, as
+     * an acknowledgement does on InfiniBand. */
+    struct remote *r = c->ack_q ? c->ack_q->remote : NULL;
+    struct conn *with = r && r->conn && !r->conn->broken && !r->conn->connecting ? r->conn : c;
+    bool some = c->ack_q != NULL;
+    if (some)
+        conn_reply(with, &c->ack, NULL);
     conn_drop_ack(c);
+    if (some && with != c)
+        conn_send(with);
 }
 
 static void receive(struct conn *c)
