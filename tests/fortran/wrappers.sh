@@ -14,7 +14,8 @@ check() {
 check "$bin/mpifort" "$tests/f08_basic.f90" -o by-mpifort
 check "$bin/mpif90" "$tests/mpi_basic.f90" -o by-mpif90
 check "$bin/mpif77" "$tests/mpif_ring.f" -o by-mpif77
-for program in by-mpifort by-mpif90 by-mpif77; do
+check "$bin/mpif77" "$tests/mpif_types.f" -o by-mpif77-types
+for program in by-mpifort by-mpif90 by-mpif77 by-mpif77-types; do
     check "$bin/mpiexec" -n 2 ./$program
 done
 check "$bin/mpifort" -c "$tests/mpi_basic.f90" -o object.o
