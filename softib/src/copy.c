@@ -16,9 +16,10 @@ void copy_last_last(char *dst, const char *src, size_t n)
         __atomic_store_n((uint64_t *)(void *)dst, v, __ATOMIC_RELEASE);
         return;
     }
+    char last = src[n - 1]; /* a program may send to itself, onto the same bytes */
     if (n > 1)
-        memcpy(dst, src, n - 1);
-    __atomic_store_n(dst + n - 1, src[n - 1], __ATOMIC_RELEASE);
+        memmove(dst, src, n - 1);
+    __atomic_store_n(dst + n - 1, last, __ATOMIC_RELEASE);
 }
 
 static bool all_mapped(const struct rseg *s, int n)
@@ -39,7 +40,7 @@ static void direct_out(const struct rseg *dst, const struct iovec *src, uint64_t
         const char *s = (const char *)src->iov_base + soff;
         n -= step;
         if (n)
-            memcpy(d, s, step);
+            memmove(d, s, step);
         else
             copy_last_last(d, s, step);
         if ((doff += step) == dst->len)
@@ -57,7 +58,7 @@ static void direct_in(const struct rseg *src, const struct iovec *dst, uint64_t 
         char *d = (char *)dst->iov_base + doff;
         n -= step;
         if (n)
-            memcpy(d, src->map + soff, step);
+            memmove(d, src->map + soff, step);
         else
             copy_last_last(d, src->map + soff, step);
         if ((soff += step) == src->len)
