@@ -88,16 +88,23 @@ static void poll_politely(void)
         sched_yield();
 }
 
+static bool is_empty(const struct sh_cq *s)
+{
+    return atomic_load_explicit(&s->tail, memory_order_acquire) ==
+           atomic_load_explicit(&s->head, memory_order_relaxed);
+}
+
 int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
     struct cq *cq = cq_of(ibv);
     struct sh_cq *s = cq->sh;
     int got = 0;
-    engine_poll();
-    if (atomic_load_explicit(&s->tail, memory_order_acquire) ==
-        atomic_load_explicit(&s->head, memory_order_relaxed)) {
-        poll_politely();
-        return 0;
+    if (is_empty(s)) {
+        engine_poll(); /* only now: a caller with completions to fetch need not wait for the wire */
+        if (is_empty(s)) {
+            poll_politely();
+            return 0;
+        }
     }
     empty_polls = 0;
     lock_take(&cq->poll_lock);
