@@ -44,6 +44,7 @@ program heat
   total = sum(t(1:rows, 1:columns))
   call MPI_Reduce(total, mean, 1, MPI_DOUBLE_PRECISION, MPI_SUM, 0, grid)
   if (rank == 0) print '(a, i0, a, f0.2)', "settled after ", step, " steps; mean temperature ", mean / cells**2
+  deallocate (t, next)
   call MPI_Finalize()
 
 contains

@@ -190,17 +190,23 @@ static void cell_free(void *attribute)
 
 /* A key's procedures. It outlives the key, which MPI keeps while attributes use it; a program has few. */
 struct key {
+    struct key *next; /* so that a leak checker finds them */
     fort_procedure copy, delete;
     MPI_Aint state;
     bool narrow; /* MPI_Keyval_create: INTEGER instead of an address-sized one */
 };
+
+static struct key *keys;
 
 struct key *fort_key_new(fort_procedure copy, fort_procedure delete, MPI_Aint state, bool narrow)
 {
     struct key *key = malloc(sizeof(*key));
     if (!key)
         abort();
-    *key = (struct key){copy, delete, state, narrow};
+    pthread_mutex_lock(&lock);
+    *key = (struct key){keys, copy, delete, state, narrow};
+    keys = key;
+    pthread_mutex_unlock(&lock);
     return key;
 }
 

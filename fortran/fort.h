@@ -63,7 +63,7 @@ char *fort_string_stripped(const char *text, size_t length);
 /* Fills a CHARACTER variable, padded with blanks. */
 void fort_string_out(char *text, size_t length, const char *from);
 
-/* Arrays of handles; room for a few is on the caller's stack. */
+/* Arrays of handles; room for a few is on the caller's stack, or few is NULL and they come from malloc(). */
 size_t fort_length(MPI_Count count);
 size_t fort_peers(MPI_Fint comm, bool neighbors, bool sending, void *sendbuf);
 MPI_Datatype *fort_types_in(const MPI_Fint *from, size_t n, MPI_Datatype *few, bool convert);
@@ -90,6 +90,8 @@ void fort_section_type_end(struct fort_section *s);
 int fort_section_copy(struct fort_section *s, CFI_cdesc_t *section, enum fort_lasts lasts, bool back);
 void fort_section_copy_end(struct fort_section *s);
 void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request);
+/* Memory from malloc() that C reads until the request ends. */
+void fort_keep(void *memory, int rc, MPI_Request request);
 void fort_request_starts(MPI_Fint request);
 void fort_request_ended(MPI_Fint request, MPI_Request now);
 extern int fort_kept;

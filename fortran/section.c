@@ -14,7 +14,7 @@
 struct kept {
     struct kept *next;
     MPI_Fint request;
-    bool back, persistent, active;
+    bool back, active;
     void *copy;
     CFI_CDESC_T(CFI_MAX_RANK) section;
 };
@@ -228,6 +228,25 @@ void fort_section_copy_end(struct fort_section *s)
     free(s->copy);
 }
 
+static void keep(struct kept *k, MPI_Request request)
+{
+    k->request = PMPI_Request_c2f(request);
+    pthread_mutex_lock(&lock);
+    k->next = kept_list;
+    kept_list = k;
+    __atomic_add_fetch(&fort_kept, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+}
+
+static struct kept *new_kept(void *copy)
+{
+    struct kept *k = calloc(1, sizeof(*k));
+    if (!k)
+        abort();
+    k->copy = copy;
+    return k;
+}
+
 /* After the call that made the request: the copy must live as long as the request. */
 void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
 {
@@ -237,21 +256,24 @@ void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
         fort_section_copy_end(s);
         return;
     }
-    struct kept *k = calloc(1, sizeof(*k));
-    if (!k)
-        abort();
-    k->request = PMPI_Request_c2f(request);
+    struct kept *k = new_kept(s->copy);
     k->back = s->back;
-    k->persistent = s->persistent;
     k->active = !s->persistent;
-    k->copy = s->copy;
     memcpy(&k->section, s->section,
            offsetof(CFI_cdesc_t, dim) + (size_t)s->section->rank * sizeof(CFI_dim_t));
-    pthread_mutex_lock(&lock);
-    k->next = kept_list;
-    kept_list = k;
-    __atomic_add_fetch(&fort_kept, 1, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&lock);
+    keep(k, request);
+}
+
+/* An empty section: nothing to move, something to free. */
+void fort_keep(void *memory, int rc, MPI_Request request)
+{
+    if (rc || request == MPI_REQUEST_NULL) {
+        free(memory);
+        return;
+    }
+    struct kept *k = new_kept(memory);
+    k->section.rank = 1;
+    keep(k, request);
 }
 
 /* A persistent request reads its buffers anew each time. */

@@ -123,7 +123,7 @@ size_t fort_peers(MPI_Fint comm, bool neighbors, bool sending, void *sendbuf)
 
 static void *room(void *few, size_t n, size_t size)
 {
-    void *result = n <= FORT_FEW ? few : malloc(n * size);
+    void *result = few && n <= FORT_FEW ? few : malloc(n * size + 1);
     if (!result)
         abort();
     return result;

@@ -172,11 +172,14 @@ class Body:
     def _handles(self, p):
         self.arguments.append(f"{'const ' if p.const else ''}MPI_Fint *{p.name}")
         self.before.append(f"const size_t {p.name}_n = {self._length(p)};")
-        self.before.append(f"{p.base} {p.name}_few[FORT_FEW];")
+        later = p.const and self._has_request()  # C reads the array until the request completes
+        few = "NULL" if later else p.name + "_few"
+        if not later:
+            self.before.append(f"{p.base} {p.name}_few[FORT_FEW];")
         fill = "false" if fortran.role(self.f, p) == "handles_out" else "true"
-        self.before.append(f"{p.base} *{p.name}_ = fort_{_word(p.base)}s_in({p.name}, {p.name}_n, {p.name}_few, {fill});")
+        self.before.append(f"{p.base} *{p.name}_ = fort_{_word(p.base)}s_in({p.name}, {p.name}_n, {few}, {fill});")
         self.passed.append(p.name + "_")
-        self.after.append(f"fort_room_free({p.name}_, {p.name}_few);")
+        self.after.append(f"fort_keep({p.name}_, rc, request_);" if later else f"fort_room_free({p.name}_, {few});")
 
     def _length(self, p):
         given = fortran.handles_length(p)
@@ -242,7 +245,8 @@ class Body:
             self.after.append(f"fort_section_copy_keep(&{p.name}_, rc, {'request_' if self._has_request() else 'NULL'});")
 
     def _has_request(self):
-        return any(q.base == "MPI_Request" for q in self.f.params)
+        """Does the call hand out a request?"""
+        return any(q.base == "MPI_Request" and q.is_pointer for q in self.f.params)
 
     def _lasts(self):
         """For how long a buffer belongs to MPI: this call, until its request completes, or longer than we can follow."""

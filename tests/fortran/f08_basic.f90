@@ -127,6 +127,7 @@ program basic08
   all = -1
   call PMPI_Alltoallw(spread(rank, 1, nranks), counts, displs, types, all, counts, displs, types, MPI_COMM_WORLD)
   if (any(all /= [(i, i = 0, nranks - 1)])) stop 14
+  call later_types()
   call MPI_Alloc_mem(40_MPI_ADDRESS_KIND, MPI_INFO_NULL, memory)
   call c_f_pointer(memory, room, [10])
   room = 1.0
@@ -134,5 +135,27 @@ program basic08
   call MPI_F_sync_reg(x)
   if (MPI_Wtime() < 0) stop 15
   call MPI_Barrier(MPI_COMM_WORLD)
+  deallocate (all, counts, displs, types)
   call MPI_Finalize()
+
+contains
+
+  ! C reads the datatypes until the request completes, so what they were converted into must live as long.
+  subroutine later_types()
+    integer, asynchronous :: mine(nranks), theirs(nranks)
+    integer :: round
+    mine = 10 * rank
+    theirs = -1
+    call MPI_Ialltoallw(mine, counts, displs, types, theirs, counts, displs, types, MPI_COMM_WORLD, requests(1))
+    call MPI_Wait(requests(1), MPI_STATUS_IGNORE)
+    if (any(theirs /= [(10 * i, i = 0, nranks - 1)])) stop 20
+    call MPI_Alltoallw_init(mine, counts, displs, types, theirs, counts, displs, types, MPI_COMM_WORLD, MPI_INFO_NULL, requests(1))
+    do round = 1, 2
+      mine = rank + round
+      call MPI_Start(requests(1))
+      call MPI_Wait(requests(1), MPI_STATUS_IGNORE)
+      if (any(theirs /= [(i + round, i = 0, nranks - 1)])) stop 21
+    end do
+    call MPI_Request_free(requests(1))
+  end subroutine
 end program

@@ -112,5 +112,6 @@ program sections
     if (any(b(6, :) /= nranks * j + nranks * (nranks - 1) / 2) .or. count(b /= -1) /= 5) stop 14
   end do
   call MPI_Request_free(r(1))
+  deallocate (wide)
   call MPI_Finalize()
 end program

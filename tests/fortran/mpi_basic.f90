@@ -191,5 +191,6 @@ program basic
   call MPI_Wait(request, status, ierror)
   call MPI_Get_count(status, MPI_BYTE, n, ierror)
   if (queries /= 7 .or. frees /= 7 .or. n /= 5 .or. status(MPI_TAG) /= 55) stop 26
+  deallocate (all)
   call MPI_Finalize(ierror)
 end program
