@@ -167,7 +167,7 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
     bool inited = pmi_inited(j->pmi, rank), finalized = pmi_finalized(j->pmi, rank);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     j->ranks[rank].state = RANK_ENDED;
-    if (j->abort.pending && j->abort.rank == rank) {
+    if (j->abort.pending && j->ranks[rank].aborted) {
         report_abort(j);
     } else if (j->ending) {
         /* How ranks react to being ended says nothing new, unless the user ended them. */
@@ -232,6 +232,7 @@ static void on_reply(void *ctx, uint32_t rank, const char *data, size_t len)
 static void on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
 {
     struct job *j = ctx;
+    j->ranks[rank].aborted = true;
     if (j->failed || j->abort.pending)
         return;
     j->abort.pending = true;

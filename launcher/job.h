@@ -39,6 +39,7 @@ enum rank_state { RANK_PENDING, RANK_RUNNING, RANK_ENDED };
 
 struct job_rank {
     enum rank_state state;
+    bool aborted; /* it asked for the end of the job, so its own is no news */
     long pid;
 };
 

@@ -53,7 +53,9 @@ struct spawn_fault *spawn_faults(uint32_t n)
 /* Returns only on failure, with the step that failed. */
 static enum spawn_step become(const struct spawn *s, pid_t parent)
 {
-    setsid();
+    /* A process group of its own, but not a session: where the kernel groups processes by session for
+     * scheduling (autogroup), ranks that share processors could not yield to each other. */
+    setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
