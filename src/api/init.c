@@ -12,6 +12,7 @@
 #include "api/report.h"
 #include "api/tool.h"
 #include "boot/boot.h"
+#include "coll/coll.h"
 #include "impl.h"
 #include "obj/handle.h"
 
@@ -43,6 +44,9 @@ static int instance_open(int thread_level, struct proc **out)
             return rc;
         the_proc = p;
         tool_attach(p);
+        rc = coll_open(p); /* says at once what is wrong with FISHPLATE_COLL */
+        if (rc)
+            return rc;
     }
     raise_thread_level(the_proc, thread_level);
     the_proc->users++;

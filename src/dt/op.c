@@ -13,9 +13,11 @@
 #include "dt/recipe.h"
 #include "dt/walk.h"
 
-#define BIT(class)  (1u << CLASS_##class)
-#define ARITHMETIC  (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(FLOATING) | BIT(MULTI))
-#define LOGICAL_OPS (BIT(C_INTEGER) | BIT(LOGICAL))
+#define BIT(class) (1u << CLASS_##class)
+#define ARITHMETIC (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(FLOATING) | BIT(MULTI))
+/* The standard stops at C integers and logicals; other integers are taken too, as programs have come to
+ * expect. */
+#define LOGICAL_OPS (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(LOGICAL) | BIT(MULTI))
 #define BITWISE     (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(BYTE) | BIT(MULTI))
 
 static const struct {

@@ -55,7 +55,7 @@ static bool is_defined(uint32_t op, const char *t)
     case LAND:
     case LOR:
     case LXOR:
-        return c || listed(logical, t);
+        return integer || listed(logical, t); /* more than the standard asks for */
     case BAND:
     case BOR:
     case BXOR:
