@@ -1,6 +1,7 @@
 /*
- * Address handles, and the multicast groups of this machine. A group is a row of the registry; attaching
- * writes the QP's number into it, and a sender reads the row. SPDX-License-Identifier: Apache-2.0
+ * Address handles, and the multicast groups of this machine. A group is a row of the registry;
+ * attaching writes the QP's number into it, and a sender reads the row.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "hca.h"
 #include "wire.h"

@@ -1,8 +1,8 @@
 /*
- * The hosts' end of the switch's barriers. The switch is a state in the registry: whoever sends it a packet
- * runs its logic under its lock, and its answers wait in the mailboxes of the ports. Packets get lost on both
- * ways when the fabric says so; then the repetition of the protocol does its work. SPDX-License-Identifier:
- * Apache-2.0
+ * The hosts' end of the switch's barriers. The switch is a state in the registry: whoever sends it a
+ * packet runs its logic under its lock, and its answers wait in the mailboxes of the ports. Packets
+ * get lost on both ways when the fabric says so; then the repetition of the protocol does its work.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "proc.h"
 #include <sched.h>

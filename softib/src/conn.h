@@ -1,7 +1,8 @@
 /*
- * One TCP connection of wire (b) and the other half of a connected QP. Requests leave on a connection this
- * process opened; answers come back on the same one. All under the wire's lock. SPDX-License-Identifier:
- * Apache-2.0
+ * One TCP connection of wire (b) and the other half of a connected QP. Requests leave on a connection
+ * this process opened; READ data and refusals come back on the same one, acknowledgements on the
+ * peer's own where it has one. All under the wire's lock.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef SOFTIB_CONN_H
 #define SOFTIB_CONN_H

@@ -1,8 +1,9 @@
 /*
  * The data path of wire (a). Direct stores when the other side's memory is mapped here, else
- * process_vm_writev and readv. Ordering of the tail: a direct copy ends with a release store; a cross-memory
- * copy puts the tail in an iovec of its own, and the kernel takes and drops the target's memory lock between
- * two iovecs. SPDX-License-Identifier: Apache-2.0
+ * process_vm_writev and readv. Ordering of the tail: a direct copy ends with a release store; a cross-
+ * memory copy puts the tail in an iovec of its own, and the kernel takes and drops the target's memory
+ * lock between two iovecs.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "copy.h"
 

@@ -1,7 +1,8 @@
 /*
- * Completion queues. Anyone who completes work for this process pushes into the ring in its arena: its own
- * threads, its engine, or a peer that sent to it. A push is: lock, write the entry, publish the tail; a
- * producer that dies in between has published nothing. SPDX-License-Identifier: Apache-2.0
+ * Completion queues. Anyone who completes work for this process pushes into the ring in its arena: its
+ * own threads, its engine, or a peer that sent to it. A push is: lock, write the entry, publish the
+ * tail; a producer that dies in between has published nothing.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "hca.h"
 #include "engine.h"

@@ -1,7 +1,8 @@
 /*
  * The engine: one thread per process that sleeps until work cannot be done by the caller: a timer of a
- * deferred send (retry, rate, latency), an event a peer left in the arena, the death of a peer, bytes on a
- * socket. SPDX-License-Identifier: Apache-2.0
+ * deferred send (retry, rate, latency), an event a peer left in the arena, the death of a peer, bytes
+ * on a socket.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef SOFTIB_ENGINE_H
 #define SOFTIB_ENGINE_H

@@ -1,6 +1,7 @@
 /*
- * Protection domains: a number that a QP and the memory it touches must share. A parent domain has the number
- * of the domain it was made from; thread domains change nothing here. SPDX-License-Identifier: Apache-2.0
+ * Protection domains: a number that a QP and the memory it touches must share. A parent domain has the
+ * number of the domain it was made from; thread domains change nothing here.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "hca.h"
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /*
- * Joining and leaving the fabric of this machine. Nothing has a name in a file system: every member binds an
- * abstract socket whose name says its pid and the descriptor of its registry memfd, and a newcomer finds the
- * others in /proc/net/unix and opens the memfd through /proc. When the last process dies, by whatever means,
- * all of it is gone. The same socket is the member's doorbell. SPDX-License-Identifier: Apache-2.0
+ * Joining and leaving the fabric of this machine. Nothing has a name in a file system: every member
+ * binds an abstract socket whose name says its pid and the descriptor of its registry memfd, and a
+ * newcomer finds the others in /proc/net/unix and opens the memfd through /proc. When the last process
+ * dies, by whatever means, all of it is gone. The same socket is the member's doorbell.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "proc.h"
 #include "engine.h"

@@ -1,6 +1,7 @@
 /*
- * Queue pairs: creation, modification, errors and destruction. What a sender on another process must know of
- * a QP is in its arena entry and is kept in step here. SPDX-License-Identifier: Apache-2.0
+ * Queue pairs: creation, modification, errors and destruction. What a sender on another process must
+ * know of a QP is in its arena entry and is kept in step here.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "requester.h"
 #include "engine.h"

@@ -1,7 +1,7 @@
 /*
- * The QP state machine as a table: which transitions exist for which kind of QP, which attributes each needs
- * and which it may take besides. Anything not in the table is refused with EINVAL. SPDX-License-Identifier:
- * Apache-2.0
+ * The QP state machine as a table: which transitions exist for which kind of QP, which attributes each
+ * needs and which it may take besides. Anything not in the table is refused with EINVAL.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "hca.h"
 

@@ -1,6 +1,7 @@
 /*
- * See responder.h. The order of checks is the one of an HCA: who is asking, is the QP ready, is there a
- * receive, does the data fit, may it be written. SPDX-License-Identifier: Apache-2.0
+ * See responder.h. The order of checks is the one of an HCA: who is asking, is the QP ready, is there
+ * a receive, does the data fit, may it be written.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "responder.h"
 

@@ -1,7 +1,8 @@
 /*
- * The target's half of every operation: checks a request against the QP it names, finds where its data goes,
- * and completes the receive. Runs in the sender's process on wire (a), on the peer's arena, and in the
- * target's own process on wire (b); the code is the same. SPDX-License-Identifier: Apache-2.0
+ * The target's half of every operation: checks a request against the QP it names, finds where its data
+ * goes, and completes the receive. Runs in the sender's process on wire (a), on the peer's arena, and
+ * in the target's own process on wire (b); the code is the same.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef SOFTIB_RESPONDER_H
 #define SOFTIB_RESPONDER_H

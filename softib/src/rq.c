@@ -1,6 +1,7 @@
 /*
- * Receive queues, a QP's own and shared ones: a ring of receive requests in the arena that the owner fills
- * and whoever delivers a message empties. SPDX-License-Identifier: Apache-2.0
+ * Receive queues, a QP's own and shared ones: a ring of receive requests in the arena that the owner
+ * fills and whoever delivers a message empties.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "hca.h"
 #include <stdlib.h>

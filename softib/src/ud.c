@@ -1,6 +1,7 @@
 /*
- * Datagrams: unicast and multicast, with the faults the fabric was told to make. A datagram nobody can take
- * is dropped and counted; the sender's request always succeeds. SPDX-License-Identifier: Apache-2.0
+ * Datagrams: unicast and multicast, with the faults the fabric was told to make. A datagram nobody can
+ * take is dropped and counted; the sender's request always succeeds.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "requester.h"
 #include "copy.h"

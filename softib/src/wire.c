@@ -1,6 +1,7 @@
 /*
- * The sockets of wire (b): listening, connecting, sending and receiving frames. A polling program and the
- * engine thread drive the same code; whoever holds the lock drains. SPDX-License-Identifier: Apache-2.0
+ * The sockets of wire (b): listening, connecting, sending and receiving frames. A polling program and
+ * the engine thread drive the same code; whoever holds the lock drains.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "conn.h"
 #include "copy.h"

@@ -1,6 +1,7 @@
 /*
- * softib run: the library in front of the system's, and for programs that insist on a device file, a small
- * preload. SPDX-License-Identifier: Apache-2.0
+ * softib run: the library in front of the system's, and for programs that insist on a device file, a
+ * small preload.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "tool.h"
 #include <errno.h>

@@ -1,6 +1,7 @@
 /*
- * Barriers through the switch between processes, with a third of the packets lost: nobody leaves before all
- * arrived. SPDX-License-Identifier: Apache-2.0
+ * Barriers through the switch between processes, with a third of the packets lost: nobody leaves
+ * before all arrived.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "softib/barrier.h"
 #include <infiniband/verbs.h>

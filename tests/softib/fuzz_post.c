@@ -1,7 +1,8 @@
 /*
- * Posting nonsense: random opcodes, lists, lengths, keys, flags and addresses on QPs of every kind. Whatever
- * is accepted completes, nothing outside the registered memory changes, nothing crashes. A fixed number of
- * seeded rounds. SPDX-License-Identifier: Apache-2.0
+ * Posting nonsense: random opcodes, lists, lengths, keys, flags and addresses on QPs of every kind.
+ * Whatever is accepted completes, nothing outside the registered memory changes, nothing crashes. A
+ * fixed number of seeded rounds.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "../verbs/vt.h"
 #include "base.h"

@@ -1,7 +1,8 @@
 /*
- * Garbage on the wire: random bytes, cut-off frames, well-formed frames with senseless contents, sent to the
- * sockets of a process at work. It must go on working, its other connections untouched, and memory it did not
- * offer unchanged. SPDX-License-Identifier: Apache-2.0
+ * Garbage on the wire: random bytes, cut-off frames, well-formed frames with senseless contents, sent
+ * to the sockets of a process at work. It must go on working, its other connections untouched, and
+ * memory it did not offer unchanged.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "../verbs/vt.h"
 #include "base.h"

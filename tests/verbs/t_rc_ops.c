@@ -1,6 +1,7 @@
 /*
- * Every operation of a reliable connection: data, completion fields, gather and scatter, inline, fences,
- * unsignalled sends, a full send queue. SPDX-License-Identifier: Apache-2.0
+ * Every operation of a reliable connection: data, completion fields, gather and scatter, inline,
+ * fences, unsignalled sends, a full send queue.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "vt.h"
 #include <errno.h>
