@@ -221,7 +221,7 @@ void engine_poll(void)
         return;
     atomic_fetch_add_explicit(&polls, 1, memory_order_relaxed);
     if (wire_try_lock()) {
-        wire_poll();
+        wire_peek();
         wire_unlock();
     }
 }

@@ -29,6 +29,7 @@ void remote_quiet(struct qp *q); /* the QP failed: nothing of it may touch its m
 void wire_flush(void);           /* sends acknowledgements that were waiting; lock held */
 /* Drains the sockets without waiting; lock held. */
 void wire_poll(void);
+void wire_peek(void); /* the same for a poller that comes again soon: perhaps not all of them */
 
 /* Connected QPs. */
 bool remote_attach(struct qp *q, uint32_t node); /* lock order: wire, then QP */
