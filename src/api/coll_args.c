@@ -26,16 +26,33 @@ static int misplaced(const char *buffer)
     return err_set(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE, which this call does not allow there", buffer);
 }
 
+struct span {
+    uintptr_t start, length;
+};
+
+/* Where this rank's own block lies in a buffer of many; of a buffer for one, all of it. */
+static struct span block_of(const struct coll_side *side, bool many, int rank)
+{
+    int64_t count = side->counts.p ? ivec_get(side->counts, (size_t)rank) : side->count;
+    int64_t at = side->displs.p ? ivec_get(side->displs, (size_t)rank) : many ? rank * count : 0;
+    return (struct span){(uintptr_t)ptr_add(side->buf, at * side->type->extent),
+                         (uintptr_t)(count * side->type->size)};
+}
+
 /* Both ends of the call in the same memory. Derived types may pick different parts of it, so only plain ones
  * count. */
 static int check_alias(const struct coll_args *a)
 {
     const struct coll_side *s = &a->send, *r = &a->recv;
-    if (!a->comm->proc->check_args || s->buf != r->buf || !s->buf || a->in_place || a->vector)
+    if (!a->comm->proc->check_args || a->comm->remote || a->in_place || !s->buf || !r->buf)
         return 0;
     if (!s->type || !r->type || !s->type->contiguous || !r->type->contiguous)
         return 0;
-    if (s->count * s->type->size == 0 || r->count * r->type->size == 0)
+    const bool gathers = a->kind == COLL_GATHER || a->kind == COLL_ALLGATHER;
+    struct span from = block_of(s, a->kind == COLL_SCATTER, a->comm->rank);
+    struct span to = block_of(r, gathers, a->comm->rank);
+    const bool overlap = from.start < to.start + to.length && to.start < from.start + from.length;
+    if (from.length == 0 || to.length == 0 || !(overlap || s->buf == r->buf))
         return 0;
     return err_set(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; use MPI_IN_PLACE");
 }

@@ -43,6 +43,10 @@ int impl_Op_commutative(struct op *op, int *commute)
 int impl_Reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count, struct dtype *datatype,
                       struct op *op)
 {
+    if (inbuf == MPI_IN_PLACE || inoutbuf == MPI_IN_PLACE)
+        return err_set(MPI_ERR_BUFFER, "MPI_IN_PLACE is not a buffer of MPI_Reduce_local");
+    if (count > 0 && datatype->handle && inbuf == inoutbuf)
+        return err_set(MPI_ERR_BUFFER, "inbuf and inoutbuf are the same memory");
     int rc = op_check(op, datatype);
     if (!rc)
         op_apply(op, inbuf, inoutbuf, count, datatype);
