@@ -46,6 +46,8 @@ run: setup $(BUILD)/CMakeCache.txt
 test: setup-all all
 	$(call tests,$(BUILD))
 
+# Looking for leaks takes seconds in every process, so only the unit tests do (tests/unit/CMakeLists.txt asks for it).
+asan: export ASAN_OPTIONS := detect_leaks=0
 asan: setup-all build-asan/CMakeCache.txt
 	@cmake --build build-asan --parallel $(JOBS)
 	$(call tests,build-asan)

@@ -146,7 +146,9 @@ static _Noreturn void die(struct proc *p, const struct errhandler *e, enum error
     char where[256], message[2048];
     int len = 0, errclass = MPI_ERR_UNKNOWN;
     char detail[1024];
-    snprintf(detail, sizeof(detail), "%s", err_detail(code));
+    size_t used = (size_t)snprintf(detail, sizeof(detail), "%s", err_detail(code));
+    if (used > 0 && used < sizeof(detail) && detail[used - 1] == '.')
+        detail[used - 1] = '\0'; /* the message ends the sentence itself */
     error_text(code, text, &len);
     error_class_of(code, &errclass);
     describe_object(on, object, where, sizeof(where));
