@@ -87,7 +87,8 @@ static void wait_for(struct wait *w, bool (*ready)(void *))
         for (int i = net->oversubscribed ? 1 : SPINS; i > 0; i--) {
             if (ready(w))
                 return;
-            cpu_relax();
+            if (i < SPINS / 2) /* on some processors the hint costs as much as a step */
+                cpu_relax();
         }
         net_wait_step(net, &waiter);
     }

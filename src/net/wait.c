@@ -126,7 +126,9 @@ void net_wait(struct net *net, const _Atomic int *flag)
                 net_waiter_restart(&w);
             if (atomic_load_explicit(flag, memory_order_acquire) != 0)
                 return;
-            cpu_relax();
+            if (w.idle >
+                0) /* not in the first burst: on some processors the hint costs as much as a message */
+                cpu_relax();
         }
         if (atomic_load_explicit(flag, memory_order_acquire) != 0)
             return;
