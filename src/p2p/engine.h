@@ -73,6 +73,7 @@ struct p2p_request {
     uint64_t moved;     /* by pieces so far */
     uint64_t expected;  /* receive by pieces: when to stop */
     uint64_t started;   /* large receive: when its data began to move */
+    uint64_t first;     /* bytes of its first piece */
     uint64_t cookie;    /* mine, 0 when peers do not know this request */
     uint64_t peer_cookie;
     bool block;  /* the data is one block of memory */

@@ -97,9 +97,15 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
         memcpy(r->buf + r->moved, payload, len);
     else
         dt_cursor_unpack(&r->cursor, payload, len);
+    /* Timed from the first piece on: before that, other messages of a window may have been on their way. */
+    if (r->moved == 0) {
+        r->started = clock_ns();
+        r->first = len;
+    }
     r->moved += len;
     if (r->moved == r->expected) {
-        way_learn(&p->ways, WAY_COPY, r->expected, clock_ns() - r->started);
+        if (r->moved > r->first)
+            way_learn(&p->ways, WAY_COPY, r->moved - r->first, clock_ns() - r->started);
         ids_remove(&p->ids, h->word);
         request_complete(&r->base, r->base.error);
     }
