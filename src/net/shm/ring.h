@@ -20,7 +20,7 @@
 #include "base/util.h"
 #include "net/transport.h"
 
-#define RING_SLOTS      1024u
+#define RING_SLOTS      512u
 #define RING_INLINE_MAX 32u
 #define RING_SENDERS    4096u /* sender numbers fit into 12 bits, frame lengths into 20 */
 #define RING_FRAME_MAX  ((1u << 20) - 1)
