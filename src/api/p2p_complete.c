@@ -150,16 +150,21 @@ static bool all_complete(int count, const MPI_Request requests[])
     return true;
 }
 
+/* The tests look, make progress once if that is needed, and look again. */
+static bool try_all(int count, const MPI_Request requests[])
+{
+    if (all_complete(count, requests))
+        return true;
+    net_progress(the_proc->net);
+    return all_complete(count, requests);
+}
+
 int impl_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
-    *flag = all_complete(count, array_of_requests);
-    if (!*flag) {
-        net_progress(the_proc->net);
-        *flag = all_complete(count, array_of_requests);
-    }
+    *flag = try_all(count, array_of_requests);
     if (*flag)
         return finish_all(count, array_of_requests, array_of_statuses);
     api_not_yet(the_proc);
@@ -178,6 +183,15 @@ static int find_complete(int count, const MPI_Request requests[])
         any = true;
     }
     return any ? -1 : MPI_UNDEFINED;
+}
+
+static int try_find(int count, const MPI_Request requests[])
+{
+    int found = find_complete(count, requests);
+    if (found != -1)
+        return found;
+    net_progress(the_proc->net);
+    return find_complete(count, requests);
 }
 
 static int finish_any(int found, MPI_Request requests[], int *indx, MPI_Status *status)
@@ -206,11 +220,7 @@ int impl_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fla
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
-    int found = find_complete(count, array_of_requests);
-    if (found == -1) {
-        net_progress(the_proc->net);
-        found = find_complete(count, array_of_requests);
-    }
+    int found = try_find(count, array_of_requests);
     *flag = found != -1;
     *indx = MPI_UNDEFINED;
     if (*flag)
@@ -262,11 +272,7 @@ int impl_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, i
     int rc = check_all(incount, array_of_requests);
     if (rc != 0)
         return rc;
-    int found = find_complete(incount, array_of_requests);
-    if (found == -1) {
-        net_progress(the_proc->net);
-        found = find_complete(incount, array_of_requests);
-    }
+    int found = try_find(incount, array_of_requests);
     if (found == MPI_UNDEFINED) {
         *outcount = MPI_UNDEFINED;
         return 0;
@@ -306,9 +312,7 @@ int impl_Request_get_status_all(int count, const MPI_Request array_of_requests[]
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
-    if (!all_complete(count, array_of_requests))
-        net_progress(the_proc->net);
-    *flag = all_complete(count, array_of_requests);
+    *flag = try_all(count, array_of_requests);
     for (int i = 0; *flag && rc == 0 && i < count; i++) {
         MPI_Status *status = status_at(array_of_statuses, i);
         if (is_idle(array_of_requests[i]))
@@ -327,11 +331,7 @@ int impl_Request_get_status_any(int count, const MPI_Request array_of_requests[]
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
-    int found = find_complete(count, array_of_requests);
-    if (found == -1) {
-        net_progress(the_proc->net);
-        found = find_complete(count, array_of_requests);
-    }
+    int found = try_find(count, array_of_requests);
     *flag = found != -1;
     *indx = found == -1 ? MPI_UNDEFINED : found;
     if (found >= 0)
@@ -349,9 +349,7 @@ int impl_Request_get_status_some(int incount, const MPI_Request array_of_request
     int rc = check_all(incount, array_of_requests);
     if (rc != 0)
         return rc;
-    if (find_complete(incount, array_of_requests) == -1)
-        net_progress(the_proc->net);
-    if (find_complete(incount, array_of_requests) == MPI_UNDEFINED) {
+    if (try_find(incount, array_of_requests) == MPI_UNDEFINED) {
         *outcount = MPI_UNDEFINED;
         return 0;
     }
