@@ -26,35 +26,42 @@ static int misplaced(const char *buffer)
     return err_set(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE, which this call does not allow there", buffer);
 }
 
-struct span {
-    uintptr_t start, length;
-};
-
-/* Where this rank's own block lies in a buffer of many; of a buffer for one, all of it. */
-static struct span block_of(const struct coll_side *side, bool many, int rank)
+/* Can it be told from the arguments whether the two ends share memory? Derived types may pick different parts
+ * of it, so only plain ones count. */
+static bool comparable(const struct coll_args *a)
 {
-    int64_t count = side->counts.p ? ivec_get(side->counts, (size_t)rank) : side->count;
-    int64_t at = side->displs.p ? ivec_get(side->displs, (size_t)rank) : many ? rank * count : 0;
-    return (struct span){(uintptr_t)ptr_add(side->buf, at * side->type->extent),
-                         (uintptr_t)(count * side->type->size)};
+    const struct coll_side *s = &a->send, *r = &a->recv;
+    return a->comm->proc->check_args && !a->in_place && s->buf && r->buf && s->type && r->type &&
+           s->type->contiguous && r->type->contiguous;
 }
 
-/* Both ends of the call in the same memory. Derived types may pick different parts of it, so only plain ones
- * count. */
+static int same_memory(void)
+{
+    return err_set(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; use MPI_IN_PLACE");
+}
+
+/* Both ends of the call in the same buffer. */
 static int check_alias(const struct coll_args *a)
 {
     const struct coll_side *s = &a->send, *r = &a->recv;
-    if (!a->comm->proc->check_args || a->comm->remote || a->in_place || !s->buf || !r->buf)
+    if (a->vector || s->buf != r->buf || !comparable(a))
         return 0;
-    if (!s->type || !r->type || !s->type->contiguous || !r->type->contiguous)
+    return s->count * s->type->size == 0 || r->count * r->type->size == 0 ? 0 : same_memory();
+}
+
+/* The root of a gather or scatter: its own block among `many`, and the buffer for `one`. */
+static int check_own_block(const struct coll_args *a, const struct coll_side *one,
+                           const struct coll_side *many)
+{
+    if (a->comm->remote || !comparable(a))
         return 0;
-    const bool gathers = a->kind == COLL_GATHER || a->kind == COLL_ALLGATHER;
-    struct span from = block_of(s, a->kind == COLL_SCATTER, a->comm->rank);
-    struct span to = block_of(r, gathers, a->comm->rank);
-    const bool overlap = from.start < to.start + to.length && to.start < from.start + from.length;
-    if (from.length == 0 || to.length == 0 || !(overlap || s->buf == r->buf))
-        return 0;
-    return err_set(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; use MPI_IN_PLACE");
+    const int rank = a->comm->rank;
+    int64_t count = many->counts.p ? ivec_get(many->counts, (size_t)rank) : many->count;
+    int64_t at = many->displs.p ? ivec_get(many->displs, (size_t)rank) : rank * count;
+    uintptr_t block = (uintptr_t)ptr_add(many->buf, at * many->type->extent), single = (uintptr_t)one->buf;
+    uintptr_t block_end = block + (uintptr_t)(count * many->type->size);
+    uintptr_t single_end = single + (uintptr_t)(one->count * one->type->size);
+    return block < single_end && single < block_end ? same_memory() : 0;
 }
 
 /* The in-place flag of calls whose send buffer may be MPI_IN_PLACE at every rank of one group. */
@@ -105,7 +112,8 @@ static int take_rooted(struct coll_args *a, struct coll_side *one, const struct 
     } else if (leaf) {
         *one = *one_given;
     }
-    return check_alias(a);
+    int rc = check_alias(a);
+    return rc ? rc : check_own_block(a, one, many);
 }
 
 int args_gather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
