@@ -194,6 +194,15 @@ static int try_find(int count, const MPI_Request requests[])
     return find_complete(count, requests);
 }
 
+static int wait_find(int count, const MPI_Request requests[])
+{
+    struct net_waiter w = {0};
+    int found;
+    while ((found = find_complete(count, requests)) == -1)
+        net_wait_step(the_proc->net, &w);
+    return found;
+}
+
 static int finish_any(int found, MPI_Request requests[], int *indx, MPI_Status *status)
 {
     *indx = found;
@@ -208,10 +217,7 @@ int impl_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Stat
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
-    struct net_waiter w = {0};
-    int found;
-    while ((found = find_complete(count, array_of_requests)) == -1)
-        net_wait_step(the_proc->net, &w);
+    int found = wait_find(count, array_of_requests);
     return finish_any(found, array_of_requests, indx, status);
 }
 
@@ -255,10 +261,7 @@ int impl_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, i
     int rc = check_all(incount, array_of_requests);
     if (rc != 0)
         return rc;
-    struct net_waiter w = {0};
-    int found;
-    while ((found = find_complete(incount, array_of_requests)) == -1)
-        net_wait_step(the_proc->net, &w);
+    int found = wait_find(incount, array_of_requests);
     if (found == MPI_UNDEFINED) {
         *outcount = MPI_UNDEFINED;
         return 0;

@@ -67,7 +67,7 @@ static bool is_defined(uint32_t op, const char *t)
     return false;
 }
 
-static void defined_as_the_standard_says(void)
+static void defined_where_the_standard_says_and_for_logic_on_all_integers(void)
 {
     for (size_t i = 0; i < COUNT_OF(all_ops); i++) {
         struct op *op = op_predefined(all_ops[i]);
@@ -382,7 +382,7 @@ static void derived_types(void)
 
 int main(void)
 {
-    TEST_RUN(defined_as_the_standard_says);
+    TEST_RUN(defined_where_the_standard_says_and_for_logic_on_all_integers);
     TEST_RUN(equal_to_scalar_code);
     TEST_RUN(locations);
     TEST_RUN(pairs_without_trailing_padding);
