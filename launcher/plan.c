@@ -41,6 +41,7 @@ void plan_encode(const struct plan *p, struct buf *out)
     put_str(out, p->node_map);
     put_u32(out, p->size);
     put_u32(out, p->universe);
+    put_u32(out, p->nnodes);
     put_u32(out, p->bind);
     put_u32(out, p->scatter_sockets);
     put_u32(out, p->verbose);
@@ -136,6 +137,7 @@ struct plan *plan_decode(const char *data, size_t len)
     p->node_map = get_str(&r);
     p->size = get_u32(&r);
     p->universe = get_u32(&r);
+    p->nnodes = get_u32(&r);
     p->bind = get_u32(&r);
     p->scatter_sockets = get_u32(&r);
     p->verbose = get_u32(&r);

@@ -32,7 +32,7 @@ struct place {
 
 struct plan {
     char *job, *host, *node_map;
-    uint32_t size, universe;
+    uint32_t size, universe, nnodes;
     uint32_t bind;
     bool scatter_sockets; /* -map-by socket: deal neighbouring ranks to different sockets */
     bool verbose;

@@ -6,13 +6,27 @@
 #define _GNU_SOURCE
 #include "rankenv.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "boot/launch_env.h"
 
-#define OWN_MAX 24
+#define OWN_MAX 28
+
+/* In a job inside a job: the software fabric that the outer mpiexec made for its own ranks. */
+static bool outer_fabric(const char *entry)
+{
+    const char *outer = getenv(ENV_JOB);
+    if (!outer || !*outer)
+        return false;
+    return strncmp(entry, ENV_SOFTIB_NODE "=", strlen(ENV_SOFTIB_NODE) + 1) == 0 ||
+           (strncmp(entry, ENV_SOFTIB_FABRIC "=", strlen(ENV_SOFTIB_FABRIC) + 1) == 0 &&
+            strstr(entry, outer));
+}
 
 bool rankenv_is_launchers(const char *entry)
 {
@@ -22,6 +36,8 @@ bool rankenv_is_launchers(const char *entry)
         ENV_WORLD_RANK "=", ENV_WORLD_SIZE "=", ENV_LOCAL_RANK "=", ENV_LOCAL_SIZE "=", ENV_UNIVERSE "=",
         ENV_APPNUM "=",     ENV_NODE_FD "=",    ENV_NODE_MAP "=",   ENV_HOST "=",       ENV_VNODE "=",
         "PMIX_NAMESPACE=",  "PMIX_RANK=",       "PMIX_SERVER_"};
+    if (entry[0] == 'S')
+        return outer_fabric(entry);
     if (entry[0] != 'P' && entry[0] != 'M' && entry[0] != 'F')
         return false;
     for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -56,10 +72,37 @@ static void add(struct builder *b, const char *fmt, ...)
     b->used += (size_t)len + 1;
 }
 
-/* Room for everything that follows, so that the strings never move. */
-static void reserve(struct builder *b, const struct plan *p, size_t inherited)
+/* The path of softib's library in the tree this mpiexec belongs to, "" when it was not built. */
+static const char *softib_library(void)
 {
-    size_t text = OWN_MAX * 64 + strlen(p->job) + strlen(p->host) + strlen(p->node_map);
+    static const char *const folders[] = {"lib", FISHPLATE_LIBDIR};
+    static char path[PATH_MAX + 64];
+    static bool known;
+    char self[PATH_MAX];
+    if (known)
+        return path;
+    known = true;
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = '\0';
+    for (int up = 0; up < 2; up++) { /* PREFIX/bin/mpiexec */
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+    }
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        snprintf(path, sizeof path, "%s/%s/softib/libibverbs.so.1", self, folders[i]);
+        if (access(path, R_OK) == 0)
+            return path;
+    }
+    path[0] = '\0';
+    return path;
+}
+
+/* Room for everything that follows, so that the strings never move. */
+static void reserve(struct builder *b, const struct plan *p, size_t inherited, const char *fabric)
+{
+    size_t text = OWN_MAX * 64 + strlen(p->job) + strlen(p->host) + strlen(p->node_map) +
+                  strlen(softib_library()) + (fabric ? strlen(fabric) : 0);
     if (b->cap < text) {
         b->text = xrealloc(b->text, text);
         b->cap = text;
@@ -71,6 +114,36 @@ static void reserve(struct builder *b, const struct plan *p, size_t inherited)
     b->used = b->n = 0;
 }
 
+/* Takes NAME=value off the list, so that ours is the only one. */
+static void drop(struct builder *b, const char *name)
+{
+    size_t kept = 0, len = strlen(name);
+    for (size_t i = 0; i < b->n; i++)
+        if (strncmp(b->list[i], name, len) != 0 || b->list[i][len] != '=')
+            b->list[kept++] = b->list[i];
+    b->n = kept;
+}
+
+/*
+ * With virtual nodes each is a node of a software fabric. A user who describes the links but not the
+ * nodes (SOFTIB_FABRIC="ports=2") gets as many as there are; a whole description is left as it is.
+ */
+static void add_softib(struct builder *b, const struct plan *p, const struct place *at, const char *fabric)
+{
+    char *const *inherited = p->apps[at->app].env;
+    if (*softib_library() && !rankenv_get(inherited, ENV_SOFTIB_LIB))
+        add(b, ENV_SOFTIB_LIB "=%s", softib_library());
+    if (at->vnode < 0)
+        return;
+    if (!rankenv_get(inherited, ENV_SOFTIB_NODE))
+        add(b, ENV_SOFTIB_NODE "=%u", at->node);
+    if (fabric && (*fabric == '/' || *fabric == '.' || strstr(fabric, "nodes=")))
+        return;
+    drop(b, ENV_SOFTIB_FABRIC);
+    add(b, ENV_SOFTIB_FABRIC "=nodes=%u name=%s%s%s", p->nnodes, p->job, fabric ? " " : "",
+        fabric ? fabric : "");
+}
+
 char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi_fd, int node_fd)
 {
     static struct builder b;
@@ -78,7 +151,8 @@ char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi
     size_t n = 0;
     while (inherited[n])
         n++;
-    reserve(&b, p, n);
+    const char *fabric = rankenv_get(inherited, ENV_SOFTIB_FABRIC);
+    reserve(&b, p, n, fabric);
     memcpy(b.list, inherited, n * sizeof *inherited);
     b.n = n;
     add(&b, "PMI_FD=%d", pmi_fd);
@@ -101,6 +175,7 @@ char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi
         add(&b, ENV_NODE_MAP "=%s", p->node_map);
     if (at->vnode >= 0)
         add(&b, ENV_VNODE "=%d", at->vnode);
+    add_softib(&b, p, at, fabric);
     b.list[b.n] = NULL;
     return b.list;
 }

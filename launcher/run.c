@@ -124,6 +124,7 @@ static struct plan *new_plan(const struct run *r, uint32_t host)
                        .node_map = r->node_map,
                        .size = r->layout.size,
                        .universe = (uint32_t)(slots > r->layout.size ? slots : r->layout.size),
+                       .nnodes = r->layout.nnodes,
                        .bind = r->opt->bind,
                        .scatter_sockets = r->opt->map_by == MAP_SOCKET,
                        .verbose = r->opt->verbose,

@@ -58,4 +58,26 @@ expect_rc 0
 # A job inside a rank is a job of its own.
 run -n 1 -vnodes 1 "$MPIEXEC" -n 2 sh -c 'echo $PMI_SIZE ${FISHPLATE_VNODE-none}'
 expect_out "2 none" "2 none"
+
+# Virtual nodes are the nodes of a software fabric, unless the user describes one.
+unset SOFTIB_FABRIC SOFTIB_NODE
+run -n 3 -vnodes 3 sh -c 'echo $SOFTIB_NODE ${SOFTIB_FABRIC%name=*}'
+expect_out "0 nodes=3" "1 nodes=3" "2 nodes=3"
+run -n 2 -vnodes 2 -genv SOFTIB_FABRIC "ports=2" sh -c 'echo $SOFTIB_NODE ${SOFTIB_FABRIC#*name=}'
+job=$(sed 's/.* \(fp.*\) ports=2/\1/;q' "$T/out")
+expect_out "0 $job ports=2" "1 $job ports=2"
+run -n 2 -vnodes 2 -genv SOFTIB_FABRIC "nodes=4 ports=2" -genv SOFTIB_NODE 3 sh -c 'echo $SOFTIB_NODE $SOFTIB_FABRIC'
+expect_out "3 nodes=4 ports=2" "3 nodes=4 ports=2"
+run -n 1 -vnodes 1 "$MPIEXEC" -n 2 -vnodes 2 sh -c 'echo $SOFTIB_NODE ${SOFTIB_FABRIC%name=*}'
+expect_out "0 nodes=2" "1 nodes=2"
+run -n 2 sh -c 'echo $SOFTIB_NODE-$SOFTIB_FABRIC'
+expect_out "-" "-"
+# mpiexec tells where the software HCA of its own tree is.
+mkdir -p "$T/bin" "$T/lib/softib"
+cp "$MPIEXEC" "$T/bin/mpiexec"
+"$T/bin/mpiexec" -n 1 sh -c 'echo ${FISHPLATE_SOFTIB_LIB-none}' >"$T/out" 2>"$T/err"
+expect_out none
+: >"$T/lib/softib/libibverbs.so.1"
+"$T/bin/mpiexec" -n 1 sh -c 'echo ${FISHPLATE_SOFTIB_LIB-none}' >"$T/out" 2>"$T/err"
+expect_out "$T/lib/softib/libibverbs.so.1"
 finish
