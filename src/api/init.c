@@ -31,8 +31,10 @@ static void raise_thread_level(struct proc *p, int thread_level)
     if (thread_level <= p->thread_level)
         return;
     p->thread_level = thread_level;
-    p->threaded = thread_level == MPI_THREAD_MULTIPLE;
-    p->net->lock = p->threaded ? &p->lock : NULL;
+    if (thread_level == MPI_THREAD_MULTIPLE) {
+        p->threaded = true;
+        p->net->lock = &p->lock;
+    }
 }
 
 static int instance_open(int thread_level, struct proc **out)
@@ -47,6 +49,8 @@ static int instance_open(int thread_level, struct proc **out)
         rc = coll_open(p); /* says at once what is wrong with FISHPLATE_COLL */
         if (rc)
             return rc;
+        if (net_thread_wanted())
+            net_thread_start(p->net);
     }
     raise_thread_level(the_proc, thread_level);
     the_proc->users++;
@@ -69,6 +73,7 @@ int api_instance_close(void)
     pthread_mutex_unlock(&life);
     if (!last)
         return MPI_SUCCESS;
+    net_thread_stop(the_proc->net); /* from here on this thread waits for whatever must still happen */
     /* Attribute callbacks on MPI_COMM_SELF run inside and may call MPI: the_proc stays until they are done.
      */
     int rc = proc_close(the_proc);

@@ -31,16 +31,28 @@ static inline void biglock_take(struct biglock *l)
         biglock_take_turn(l);
 }
 
+/* For one who is in no hurry: whoever holds it does not hear of it. */
+static inline void biglock_take_last(struct biglock *l)
+{
+    pthread_mutex_lock(&l->mutex);
+}
+
 static inline void biglock_drop(struct biglock *l)
 {
     pthread_mutex_unlock(&l->mutex);
+}
+
+/* Does anybody (in a hurry) wait for it? */
+static inline bool biglock_wanted(struct biglock *l)
+{
+    return atomic_load_explicit(&l->wanted, memory_order_relaxed) != 0;
 }
 
 /* Lets one of those who wait have the lock, if any. True when it did: whatever the caller knew may have
  * changed. */
 static inline bool biglock_share(struct biglock *l)
 {
-    if (atomic_load_explicit(&l->wanted, memory_order_relaxed) == 0)
+    if (!biglock_wanted(l))
         return false;
     biglock_give_turn(l);
     return true;

@@ -40,6 +40,7 @@ struct net {
     struct doorbell own_doorbell; /* used when no transport shares memory */
     bool oversubscribed;          /* more ranks on this node than processors: never spin */
     struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
+    struct net_thread *thread; /* makes progress while the program computes; NULL unless asked for */
 
     /* Where frames go. Set by p2p. The payload is valid only during the call. */
     void (*deliver)(void *ctx, struct peer *from, const struct frame_header *header, const void *payload,
@@ -84,6 +85,13 @@ struct net_waiter {
     uint64_t since; /* when spinning began, 0 until it is asked */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
+
+/* Sleeping in its parts, for those who do not wait in a loop of their own: read the bell's rings; begin
+ * (announces a sleeper and arms; false when something has arrived already); block until it has rung since,
+ * without the lock; end. A nap is short: sends wait for room, and nobody rings when it appears. */
+bool net_sleep_begin(struct net *net);
+void net_sleep(struct net *net, uint32_t rings, bool nap);
+void net_sleep_end(struct net *net);
 
 /* Rings a doorbell whatever its owner does: for transports, once they saw sleepers. */
 void net_doorbell_ring(struct doorbell *bell);

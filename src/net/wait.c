@@ -37,30 +37,44 @@ void net_ring_self(struct net *net)
         net_doorbell_ring(net->doorbell);
 }
 
-/* Sleeps until the doorbell rings, unless something arrived while we were arming. The futex is shared between
- * processes. While sends wait for room in a peer's ring the nap is short: nobody rings when room appears. */
-static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
+bool net_sleep_begin(struct net *net)
 {
-    static const struct timespec nap = {.tv_nsec = 50000};
-    struct doorbell *bell = net->doorbell;
-    uint32_t before = atomic_load_explicit(&bell->rings, memory_order_acquire);
-    atomic_fetch_add_explicit(&bell->sleepers, 1, memory_order_seq_cst);
-
+    atomic_fetch_add_explicit(&net->doorbell->sleepers, 1, memory_order_seq_cst);
     bool quiet = true;
     for (int i = 0; i < net->ntransports; i++)
         quiet &= net->transports[i]->ops->arm(net->transports[i]);
-    if (quiet && !(w->ready && w->ready(w->arg))) {
-        const struct timespec *limit = list_empty(&net->stalled) ? NULL : &nap;
+    return quiet;
+}
+
+void net_sleep_end(struct net *net)
+{
+    for (int i = 0; i < net->ntransports; i++)
+        net->transports[i]->ops->disarm(net->transports[i]);
+    atomic_fetch_sub_explicit(&net->doorbell->sleepers, 1, memory_order_relaxed);
+}
+
+/* The futex is shared between processes. */
+void net_sleep(struct net *net, uint32_t rings, bool nap)
+{
+    static const struct timespec short_time = {.tv_nsec = 50000};
+    syscall(SYS_futex, &net->doorbell->rings, FUTEX_WAIT, rings, nap ? &short_time : NULL, NULL, 0);
+}
+
+/* Sleeps until the doorbell rings, unless something arrived while we were arming. While sends wait for room
+ * in a peer's ring it is a nap: nobody rings when room appears. */
+static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
+{
+    uint32_t before = atomic_load_explicit(&net->doorbell->rings, memory_order_acquire);
+    if (net_sleep_begin(net) && !(w->ready && w->ready(w->arg))) {
+        const bool nap = !list_empty(&net->stalled);
         counter_add(&sleeps, 1);
         if (net->lock)
             biglock_drop(net->lock);
-        syscall(SYS_futex, &bell->rings, FUTEX_WAIT, before, limit, NULL, 0);
+        net_sleep(net, before, nap);
         if (net->lock)
             biglock_take(net->lock);
     }
-    for (int i = 0; i < net->ntransports; i++)
-        net->transports[i]->ops->disarm(net->transports[i]);
-    atomic_fetch_sub_explicit(&bell->sleepers, 1, memory_order_relaxed);
+    net_sleep_end(net);
 }
 
 static inline void net_waiter_restart(struct net_waiter *w)

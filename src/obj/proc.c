@@ -154,10 +154,10 @@ int proc_open(int thread_level, struct proc **out)
     biglock_init(&p->lock);
     list_init(&p->sessions);
     p->thread_level = thread_level;
-    p->threaded = thread_level == MPI_THREAD_MULTIPLE;
     p->main_thread = pthread_self();
     int rc = layers_open(p);
     if (!rc) {
+        p->threaded = thread_level == MPI_THREAD_MULTIPLE || net_thread_wanted();
         p->rank = p->boot->rank;
         p->size = p->boot->size;
         p->check_args = check.value != 0;
@@ -224,11 +224,11 @@ int proc_close(struct proc *p)
     }
     bool keep = !p->world_used;
     objects_close(p);
+    proc_unlock(p);
     if (keep)
         park(p);
     else
         layers_close(p->boot, p->net, p->p2p);
-    proc_unlock(p);
     biglock_destroy(&p->lock);
     free(p);
     return rc;

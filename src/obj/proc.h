@@ -10,6 +10,7 @@
 #include "base/biglock.h"
 #include "base/list.h"
 #include "net/net.h"
+#include "net/thread.h"
 #include "p2p/p2p.h"
 
 struct comm;
@@ -27,7 +28,7 @@ struct proc {
     struct group *group_empty;
     struct info *info_env;
     uint32_t rank, size;
-    bool threaded;   /* MPI_THREAD_MULTIPLE: the lock is taken by every call */
+    bool threaded;   /* MPI_THREAD_MULTIPLE or a progress thread: the lock is taken by every call */
     bool check_args; /* FISHPLATE_CHECK */
     int thread_level;
     pthread_t main_thread;
@@ -65,13 +66,19 @@ const char *thread_level_name(int level);
 
 static inline void proc_lock(struct proc *p)
 {
-    if (unlikely(p->threaded))
+    if (unlikely(p->threaded)) {
         biglock_take(&p->lock);
+        if (p->net->thread)
+            net_thread_enter(p->net->thread);
+    }
 }
 static inline void proc_unlock(struct proc *p)
 {
-    if (unlikely(p->threaded))
+    if (unlikely(p->threaded)) {
+        if (p->net->thread)
+            net_thread_leave(p->net->thread);
         biglock_drop(&p->lock);
+    }
 }
 
 #endif

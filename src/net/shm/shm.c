@@ -4,8 +4,8 @@
  * A sender must not miss a sleeper: it publishes a frame, then looks whether the receiver sleeps; the
  * receiver announces that it sleeps, then looks for frames. Each needs its store ordered before its load.
  * When every rank has a processor, the sleeper pays for both sides with membarrier(2) and senders pay
- * nothing. When ranks share processors, sleeping is the common case and a fence in the sender is the cheaper
- * way.
+ * nothing. When ranks share processors, or a progress thread is announced after every call, sleeping is the
+ * common case and a fence in the sender is the cheaper way.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -24,6 +24,7 @@
 #include "boot/boot.h"
 #include "net/registry.h"
 #include "net/shm/cma.h"
+#include "net/thread.h"
 
 #define POLL_BATCH 32
 
@@ -70,7 +71,8 @@ static void announce(struct shm *s, struct segment_rank *me)
     me->probe_address = (uintptr_t)&s->probe;
     me->probe_value = s->probe;
     announce_cpus(me);
-    s->membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+    s->membarrier =
+        !net_thread_wanted() && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
     me->fence = !s->membarrier;
     if (use_cma.value)
         cma_permit();

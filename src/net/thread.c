@@ -1,0 +1,169 @@
+/* thread.c: the progress thread. It must not cost a program that is inside MPI anything, so it is counted
+ * among the doorbell's sleepers only while nobody is: the last one to leave announces it, looks once more
+ * whether there is anything to do, and rings if there is; the first one to enter takes the announcement back.
+ * The thread itself stays where it is, asleep on the doorbell.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "net/thread.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/tunable.h"
+
+enum { PROGRESS_CALLS, PROGRESS_THREAD };
+static TUNABLE_CHOICE(progress, "PROGRESS", PROGRESS_CALLS, "calls|thread",
+                      "Who moves messages while a program computes: nobody, so that progress is made in MPI "
+                      "calls only, or a thread of its own, which sleeps when there is nothing to do.");
+
+static COUNTER(wakes, "net_thread_wakes",
+               "Times the progress thread found the program outside MPI and took over.");
+
+/* Rounds without an event before it sleeps: the other side of a transfer often answers within a few. */
+#define IDLE_ROUNDS 4
+
+bool net_thread_wanted(void)
+{
+    return progress.value == PROGRESS_THREAD;
+}
+
+/* False when there is something to do already. */
+static bool announce(struct net_thread *t)
+{
+    t->announced = true;
+    return net_sleep_begin(t->net) && list_empty(&t->net->hooks);
+}
+
+static void take_back(struct net_thread *t)
+{
+    if (t->announced)
+        net_sleep_end(t->net);
+    t->announced = false;
+}
+
+void net_thread_enter(struct net_thread *t)
+{
+    if (atomic_fetch_add_explicit(&t->inside, 1, memory_order_relaxed) == 0)
+        take_back(t);
+}
+
+void net_thread_leave(struct net_thread *t)
+{
+    if (atomic_fetch_sub_explicit(&t->inside, 1, memory_order_release) != 1 || t->working)
+        return;
+    if (!announce(t) || !list_empty(&t->net->stalled)) /* nobody rings when room appears */
+        net_doorbell_ring(t->net->doorbell);
+}
+
+static bool somebody_inside(struct net_thread *t)
+{
+    return atomic_load_explicit(&t->inside, memory_order_acquire) != 0;
+}
+
+/* Until there is nothing to do, or a thread of the program wants in: it will announce us when it leaves. */
+static void work(struct net_thread *t)
+{
+    struct net *net = t->net;
+    take_back(t);
+    t->working = true;
+    counter_add(&wakes, 1);
+    for (int idle = 0; idle < IDLE_ROUNDS && !somebody_inside(t) && !biglock_wanted(net->lock);) {
+        if (net_progress(net) > 0) {
+            idle = 0;
+            continue;
+        }
+        idle++;
+        biglock_drop(net->lock);
+        sched_yield();
+        biglock_take_last(net->lock);
+    }
+    t->working = false;
+}
+
+static uint32_t bell(const struct net_thread *t)
+{
+    return atomic_load_explicit(&t->net->doorbell->rings, memory_order_acquire);
+}
+
+/* One turn, after which it may sleep, or only nap. `rings` is what the bell stood at before the last look. */
+static bool turn(struct net_thread *t, uint32_t *rings)
+{
+    struct net *net = t->net;
+    bool nap = false;
+    *rings = bell(t);
+    if (somebody_inside(t))
+        return nap;
+    biglock_take_last(net->lock);
+    while (!somebody_inside(t)) {
+        work(t);
+        *rings = bell(t);
+        if (somebody_inside(t) || biglock_wanted(net->lock))
+            break;
+        nap = !list_empty(&net->stalled);
+        if (announce(t))
+            break;
+    }
+    biglock_drop(net->lock);
+    return nap;
+}
+
+static void *run(void *arg)
+{
+    struct net_thread *t = arg;
+    while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
+        uint32_t rings;
+        bool nap = turn(t, &rings);
+        if (!atomic_load_explicit(&t->stop, memory_order_acquire))
+            net_sleep(t->net, rings, nap);
+    }
+    return NULL;
+}
+
+/* The program's signal handlers are not to run in a thread it does not know. */
+static int create(struct net_thread *t)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&t->thread, NULL, run, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+void net_thread_start(struct net *net)
+{
+    struct net_thread *t = calloc(1, sizeof(*t));
+    int rc = ENOMEM;
+    if (t) {
+        t->net = net;
+        rc = create(t);
+    }
+    if (rc == 0) {
+        pthread_setname_np(t->thread, "fishplate");
+        net->thread = t;
+        return;
+    }
+    free(t);
+    log_warn("FISHPLATE_PROGRESS is `thread`, but no thread can be started (%s); messages move in MPI calls "
+             "only",
+             strerror(rc));
+}
+
+void net_thread_stop(struct net *net)
+{
+    struct net_thread *t = net->thread;
+    if (!t)
+        return;
+    atomic_store_explicit(&t->stop, true, memory_order_release);
+    net_doorbell_ring(net->doorbell);
+    pthread_join(t->thread, NULL);
+    take_back(t);
+    net->thread = NULL;
+    free(t);
+}

@@ -1,0 +1,34 @@
+/* thread.h: progress without the program's help (FISHPLATE_PROGRESS=thread): a thread that sleeps on the
+ * doorbell while the program computes, and serves what arrives meanwhile. While a thread of the program is
+ * inside MPI, that one makes the progress and nobody wakes this one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_THREAD_H
+#define FP_NET_THREAD_H
+
+#include <pthread.h>
+
+#include "net/net.h"
+
+struct net_thread {
+    struct net *net;
+    pthread_t thread;
+    _Atomic int inside; /* threads of the program inside MPI; changed under the lock */
+    _Atomic bool stop;
+    bool announced; /* counted among the doorbell's sleepers: who delivers must ring. Under the lock */
+    bool working;   /* it has been woken and makes progress. Under the lock */
+};
+
+/* The user asked for it. Then every call takes the lock, whatever the level of threads. */
+bool net_thread_wanted(void);
+
+/* Needs net->lock. When no thread can be had the job goes on without it, and says so. */
+void net_thread_start(struct net *net);
+/* Without the lock; nobody is inside. */
+void net_thread_stop(struct net *net);
+
+/* A thread of the program has taken the lock; it is about to drop it. */
+void net_thread_enter(struct net_thread *t);
+void net_thread_leave(struct net_thread *t);
+
+#endif

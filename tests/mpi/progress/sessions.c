@@ -1,0 +1,72 @@
+/* sessions.c: the progress thread ends with the last session and begins again with the next, and ends with
+ * MPI_Finalize when the world is the last user.
+ *
+ * ranks: 2 1 3 4 5 8
+ * env: FISHPLATE_PROGRESS=thread
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <sched.h>
+
+#include "mpitest.h"
+
+static int threads(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/task");
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        n += e->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* A joined thread leaves the list a moment later. */
+static int threads_at_last(int wanted)
+{
+    for (int i = 0; i < 100000 && threads() != wanted; i++)
+        sched_yield();
+    return threads();
+}
+
+static void ring(MPI_Comm comm)
+{
+    int rank, size, from = -1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &from, 1, MPI_INT, (rank + size - 1) % size, 0,
+                 comm, MPI_STATUS_IGNORE);
+    EXPECT_EQ(from, (rank + size - 1) % size);
+}
+
+static void one_session(int before)
+{
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+    EXPECT_EQ(threads_at_last(before), before);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    EXPECT_EQ(threads(), before + 1);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "progress", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    ring(comm);
+    MPI_Comm_free(&comm);
+    MPI_Group_free(&group);
+    MPI_Session_finalize(&session);
+    EXPECT_EQ(threads_at_last(before), before);
+}
+
+int main(int argc, char **argv)
+{
+    const int before = threads();
+    for (int i = 0; i < 3; i++)
+        one_session(before);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &mpitest_rank);
+    EXPECT_EQ(threads(), before + 1);
+    ring(MPI_COMM_WORLD);
+    MPI_Finalize();
+    EXPECT_EQ(threads_at_last(before), before);
+    return mpitest_failures != 0;
+}
