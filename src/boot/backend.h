@@ -16,23 +16,37 @@ struct boot_backend {
     /* Does the environment say that this launcher started us? Must not communicate. */
     bool (*detect)(void);
     int (*open)(struct boot **out);
-    /* rank is the caller's own or BOOT_ANY in put; keys are checked by boot.c. */
-    int (*put)(struct boot *b, uint32_t rank, const char *key, const void *val, size_t len);
+    /* Keys and ranks are checked by boot.c. */
+    int (*put)(struct boot *b, const char *key, const void *val, size_t len);
     int (*fence)(struct boot *b);
     int (*get)(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
     int (*finalize)(struct boot *b);
-    /* True when the launcher was told and will itself report code and message to the user. */
+    /* True when the user has been told, or will be by the launcher. One that kills at once and reports
+     * nothing is told only after boot_say_abort. */
     bool (*abort)(struct boot *b, int code, const char *msg);
     void (*close)(struct boot *b);
 };
 
-extern const struct boot_backend boot_pmi1, boot_singleton;
+extern const struct boot_backend boot_pmix, boot_pmi1, boot_singleton;
+
+/* FISHPLATE_INIT_TIMEOUT in seconds, and when it ends if it begins now, in clock_ns() terms. */
+int boot_timeout(void);
+uint64_t boot_deadline(void);
+
+/* Flushes standard output and says on standard error who ends the job and why. */
+void boot_say_abort(const struct boot *b, int code, const char *msg);
 
 /*
  * Fills in the node part of *b from a text map; with a NULL map every rank is on one node. Also sets
  * host (with the virtual node's suffix) and job. 0, or an error when the map is not one.
  */
 int boot_layout(struct boot *b, const char *map, const char *job);
+
+/*
+ * The same for a launcher whose name of the job may come again: Slurm counts jobs from 1 in each cluster,
+ * and two clusters may share a machine. Adds what keeps them apart, where the environment has it.
+ */
+int boot_layout_foreign(struct boot *b, const char *map, const char *job);
 
 /* Frees what boot_layout allocated. */
 void boot_layout_free(struct boot *b);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/tunable.h"
 #include "base/util.h"
@@ -21,7 +22,20 @@
 #define KEY_LEN_MAX 40
 
 /* The first that detects itself is used; singleton always does. */
-static const struct boot_backend *const backends[] = {&boot_pmi1, &boot_singleton};
+static const struct boot_backend *const backends[] = {&boot_pmix, &boot_pmi1, &boot_singleton};
+
+static TUNABLE_INT(init_timeout, "INIT_TIMEOUT", 60, 1, 86400,
+                   "Seconds a start-up step may wait for other ranks before it names them and ends the job.");
+
+int boot_timeout(void)
+{
+    return (int)init_timeout.value;
+}
+
+uint64_t boot_deadline(void)
+{
+    return clock_ns() + (uint64_t)init_timeout.value * 1000000000u;
+}
 
 /*
  * A task of `srun` without a PMI server would be one of N singletons that each believe to be rank 0. A
@@ -35,21 +49,36 @@ static bool slurm_task_without_server(void)
     return !env_get("SLURM_JOB_ID") || env_get("SLURM_STEP_ID");
 }
 
+/* Launchers that leave their traces but no server we could talk to. */
+static const struct {
+    const char *rank, *size, *name;
+} others[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "the mpirun of an Open MPI older than version 4"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MVAPICH2's mpirun_rsh"},
+    {"MP_CHILD", "MP_PROCS", "IBM's poe"},
+    {"ALPS_APP_PE", NULL, "aprun"},
+    {"PALS_RANKID", NULL, "the mpiexec of PALS"},
+};
+
 /* Evidence of a launcher that no back end can talk to is an error: running on would be silently wrong. */
 static int refuse_unserved(void)
 {
-    if (env_get("PMIX_NAMESPACE"))
-        return err_set(
-            MPI_ERR_OTHER,
-            "This program was started by a PMIx launcher (orterun, prun or srun --mpi=pmix), which this "
-            "version of Fishplate does not speak yet. Start it with Fishplate's mpiexec, with "
-            "mpiexec.hydra or with srun --mpi=pmi2.");
     if (slurm_task_without_server())
         return err_set(
             MPI_ERR_OTHER,
             "This program is a task of srun, but srun offers no PMI server, so that each task would run "
-            "as a job of its own. Start it with srun --mpi=pmi2, or with Fishplate's mpiexec inside the "
-            "allocation.");
+            "as a job of its own. Start it with srun --mpi=pmix or srun --mpi=pmi2 (srun --mpi=list shows "
+            "which there are), or with Fishplate's mpiexec inside the allocation.");
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        const char *size = others[i].size ? env_get(others[i].size) : NULL;
+        if (env_get(others[i].rank) && (!size || strcmp(size, "1") != 0))
+            return err_set(
+                MPI_ERR_OTHER,
+                "This program was started by %s (%s is set), which offers neither PMIx nor PMI-1, so that "
+                "each process would run as a job of its own. Start it with Fishplate's mpiexec, or unset %s "
+                "to run it alone.",
+                others[i].name, others[i].rank, others[i].rank);
+    }
     return 0;
 }
 
@@ -81,13 +110,7 @@ static int check_key(const char *key)
 int boot_put(struct boot *b, const char *key, const void *val, size_t len)
 {
     int rc = check_key(key);
-    return rc ? rc : b->backend->put(b, b->rank, key, val, len);
-}
-
-int boot_put_shared(struct boot *b, const char *key, const void *val, size_t len)
-{
-    int rc = check_key(key);
-    return rc ? rc : b->backend->put(b, BOOT_ANY, key, val, len);
+    return rc ? rc : b->backend->put(b, key, val, len);
 }
 
 int boot_fence(struct boot *b)
@@ -100,7 +123,7 @@ int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t 
     int rc = check_key(key);
     if (rc)
         return rc;
-    if (rank >= b->size && rank != BOOT_ANY)
+    if (rank >= b->size)
         return err_set(MPI_ERR_RANK, "Rank %u is not in this job of %u ranks.", rank, b->size);
     return b->backend->get(b, rank, key, val, len);
 }
@@ -116,18 +139,27 @@ void boot_close(struct boot *b)
         b->backend->close(b);
 }
 
-_Noreturn void boot_abort(struct boot *b, int code, const char *msg)
+/* Output printed before MPI_Abort should be seen; a lock held by another thread must not stop the end. */
+static void flush_stdout(void)
 {
-    if (!b || !b->backend->abort(b, code, msg)) {
-        const char *host = b ? b->host : "this host";
-        fprintf(stderr, "fishplate: Rank %u on %s ended the job with code %d%s%s\n", b ? b->rank : 0, host,
-                code, msg ? ": " : ".", msg ? msg : "");
-    }
-    /* Output printed before MPI_Abort should be seen; a lock held by another thread must not stop the end. */
     if (ftrylockfile(stdout) == 0) {
         fflush(stdout);
         funlockfile(stdout);
     }
+}
+
+void boot_say_abort(const struct boot *b, int code, const char *msg)
+{
+    flush_stdout();
+    fprintf(stderr, "fishplate: Rank %u on %s ended the job with code %d%s%s\n", b ? b->rank : 0,
+            b ? b->host : "this host", code, msg ? ": " : ".", msg ? msg : "");
+}
+
+_Noreturn void boot_abort(struct boot *b, int code, const char *msg)
+{
+    if (!b || !b->backend->abort(b, code, msg))
+        boot_say_abort(b, code, msg);
+    flush_stdout();
     _exit((code & 0xff) || code == 0 ? code & 0xff : 1);
 }
 
@@ -169,6 +201,16 @@ int boot_layout(struct boot *b, const char *map, const char *job)
     b->host = strdup(host);
     b->job = strdup(job);
     return b->host && b->job ? 0 : err_set(MPI_ERR_NO_MEM, "No memory for the names of host and job.");
+}
+
+int boot_layout_foreign(struct boot *b, const char *map, const char *job)
+{
+    char unique[400];
+    const char *host = env_get("SLURM_SRUN_COMM_HOST"), *port = env_get("SLURM_SRUN_COMM_PORT");
+    if (!host || !port)
+        return boot_layout(b, map, job);
+    snprintf(unique, sizeof unique, "%.256s-%.100s-%.10s", job, host, port);
+    return boot_layout(b, map, unique);
 }
 
 void boot_layout_free(struct boot *b)

@@ -1,6 +1,6 @@
 /*
  * Where ranks learn of each other: one interface over whatever started the job (our mpiexec, Hydra,
- * srun, or nothing at all). A back end fills in `struct boot` and answers put, fence and get;
+ * srun, orterun, or nothing at all). A back end fills in `struct boot` and answers put, fence and get;
  * boot.c keeps everything that does not depend on the launcher.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -12,9 +12,6 @@
 #include <stdint.h>
 
 struct boot_backend;
-
-/* boot_get: the key was put by boot_put_shared, not by one rank. */
-#define BOOT_ANY UINT32_MAX
 
 /*
  * Everything here is known when boot_open returns, without communication under our own mpiexec, and
@@ -34,7 +31,7 @@ struct boot {
     int vnode;                   /* virtual node number under `mpiexec -vnodes`, else -1 */
     const char *host;            /* host name the library reports; differs between virtual nodes */
     const char *job;      /* job id, the same on every rank, unique among running jobs on these hosts */
-    const char *launcher; /* "mpiexec", "pmi1", "singleton": for messages */
+    const char *launcher; /* "mpiexec", "pmix", "pmi1", "singleton": for messages */
     /*
      * A memfd that exactly the ranks of my node share, size 0 when the job starts, or -1 (another
      * launcher, singleton): then the shared-memory transport exchanges a name through put and get.
@@ -54,9 +51,6 @@ int boot_open(struct boot **out);
  */
 int boot_put(struct boot *b, const char *key, const void *val, size_t len);
 
-/* The same for a key that belongs to no rank; exactly one rank may put it. */
-int boot_put_shared(struct boot *b, const char *key, const void *val, size_t len);
-
 /*
  * Collective over all ranks of the world. Ends with an error that names the missing ranks and hosts,
  * as far as the launcher can tell, after FISHPLATE_INIT_TIMEOUT seconds.
@@ -64,9 +58,9 @@ int boot_put_shared(struct boot *b, const char *key, const void *val, size_t len
 int boot_fence(struct boot *b);
 
 /*
- * What `rank` put under `key` before a fence; BOOT_ANY for boot_put_shared. The caller frees *val,
- * which is followed by one zero byte that is not counted in *len. A
- * missing key is MPI_ERR_OTHER with the key's name in the detail.
+ * What `rank` put under `key` before a fence. It is fetched now, not in the fence: ask for what is
+ * needed, when it is needed. The caller frees *val, which is followed by one zero byte that is not counted
+ * in *len. A missing key is MPI_ERR_OTHER with the key's name in the detail.
  */
 int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
 

@@ -25,9 +25,6 @@
 #define RANKS_MAX     (1u << 24)
 #define STORE_KEY_MAX 96 /* within PMI_KEY_MAX for any rank and value we accept; the rest calms compilers */
 
-static TUNABLE_INT(init_timeout, "INIT_TIMEOUT", 60, 1, 86400,
-                   "Seconds a start-up step may wait for other ranks before it names them and ends the job.");
-
 struct pmi1 {
     struct boot boot;
     struct pmi1_conn conn;
@@ -38,11 +35,6 @@ struct pmi1 {
 static struct pmi1 *pmi1_of(struct boot *b)
 {
     return container_of(b, struct pmi1, boot);
-}
-
-static uint64_t deadline(void)
-{
-    return clock_ns() + (uint64_t)init_timeout.value * 1000000000u;
 }
 
 static bool env_number(const char *name, long min, long max, long *out)
@@ -57,10 +49,10 @@ static int ask(struct pmi1 *p, const char *answer, const char *request)
 {
     int rc = pmi1_conn_send(&p->conn, "%s", request);
     if (rc == 0)
-        rc = pmi1_conn_recv(&p->conn, deadline());
+        rc = pmi1_conn_recv(&p->conn, boot_deadline());
     if (rc == PMI1_LATE)
         return err_set(MPI_ERR_OTHER, "The launcher did not answer \"%s\" within %d seconds.", request,
-                       (int)init_timeout.value);
+                       boot_timeout());
     if (rc)
         return rc;
     const char *cmd = pmi_line_get(&p->conn.line, "cmd");
@@ -117,7 +109,7 @@ static int connect_port(struct pmi1 *p)
     /* Three lines follow, `cmd=set` of size, rank and debug. */
     for (int i = 0; i < 3 && rc == 0; i++) {
         long v;
-        rc = pmi1_conn_recv(&p->conn, deadline());
+        rc = pmi1_conn_recv(&p->conn, boot_deadline());
         if (rc == PMI1_LATE)
             return err_set(MPI_ERR_OTHER, "The launcher did not tell this process its rank.");
         if (rc == 0 && pmi_line_int(&p->conn.line, "size", 1, RANKS_MAX, &v))
@@ -223,7 +215,7 @@ static int read_map(struct pmi1 *p)
     if (!found)
         return err_set(MPI_ERR_OTHER,
                        "The launcher does not tell which rank is on which node (PMI_process_mapping).");
-    return boot_layout(&p->boot, map, p->kvs);
+    return boot_layout_foreign(&p->boot, map, p->kvs);
 }
 
 static int pmi1_open(struct boot **out)
@@ -249,13 +241,10 @@ static int pmi1_open(struct boot **out)
     return 0;
 }
 
-/* "fp.<rank>.<key>.<piece>", or "fp.any.<key>.<piece>". */
+/* "fp.<rank>.<key>.<piece>" */
 static void store_key(uint32_t rank, const char *key, size_t piece, char *out)
 {
-    if (rank == BOOT_ANY)
-        snprintf(out, STORE_KEY_MAX, "fp.any.%.40s.%zu", key, piece);
-    else
-        snprintf(out, STORE_KEY_MAX, "fp.%u.%.40s.%zu", rank, key, piece);
+    snprintf(out, STORE_KEY_MAX, "fp.%u.%.40s.%zu", rank, key, piece);
 }
 
 static int put_piece(struct pmi1 *p, const char *name, const char *text, size_t len)
@@ -272,7 +261,7 @@ static int put_piece(struct pmi1 *p, const char *name, const char *text, size_t 
     return rc;
 }
 
-static int pmi1_put(struct boot *b, uint32_t rank, const char *key, const void *val, size_t len)
+static int pmi1_put(struct boot *b, const char *key, const void *val, size_t len)
 {
     struct pmi1 *p = pmi1_of(b);
     size_t text_len;
@@ -284,7 +273,7 @@ static int pmi1_put(struct boot *b, uint32_t rank, const char *key, const void *
     int rc = 0;
     for (size_t at = 0; at < text_len && rc == 0; at += PMI_CHUNK) {
         char name[STORE_KEY_MAX];
-        store_key(rank, key, at / PMI_CHUNK, name);
+        store_key(b->rank, key, at / PMI_CHUNK, name);
         rc = put_piece(p, name, text + at, MIN(text_len - at, (size_t)PMI_CHUNK));
     }
     free(text);
@@ -307,7 +296,7 @@ static int fence_late(struct pmi1 *p)
     return err_set(
         MPI_ERR_OTHER,
         "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT), as not all ranks arrived: %s.",
-        (int)init_timeout.value, who);
+        boot_timeout(), who);
 }
 
 static int pmi1_fence(struct boot *b)
@@ -315,7 +304,7 @@ static int pmi1_fence(struct boot *b)
     struct pmi1 *p = pmi1_of(b);
     int rc = pmi1_conn_send(&p->conn, "cmd=barrier_in");
     if (rc == 0)
-        rc = pmi1_conn_recv(&p->conn, deadline());
+        rc = pmi1_conn_recv(&p->conn, boot_deadline());
     if (rc == PMI1_LATE)
         return fence_late(p);
     if (rc)
@@ -325,13 +314,6 @@ static int pmi1_fence(struct boot *b)
         return err_set(MPI_ERR_OTHER, "The launcher ended the start-up barrier with %.60s.",
                        cmd ? cmd : "no command");
     return 0;
-}
-
-static int missing_key(uint32_t rank, const char *key)
-{
-    if (rank == BOOT_ANY)
-        return err_set(MPI_ERR_OTHER, "No rank published the start-up key %s.", key);
-    return err_set(MPI_ERR_OTHER, "Rank %u did not publish the start-up key %s.", rank, key);
 }
 
 static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
@@ -349,7 +331,7 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
         if (rc)
             break;
         if (!found) {
-            rc = missing_key(rank, key);
+            rc = err_set(MPI_ERR_OTHER, "Rank %u did not publish the start-up key %s.", rank, key);
             break;
         }
         size_t n = strlen(value);
@@ -380,8 +362,9 @@ static bool pmi1_abort(struct boot *b, int code, const char *msg)
 {
     struct pmi1 *p = pmi1_of(b);
     if (!p->ours) {
+        boot_say_abort(b, code, msg);
         pmi1_conn_send(&p->conn, "cmd=abort exitcode=%d", code);
-        return false;
+        return true;
     }
     char text[1800];
     pmi_escape(msg ? msg : "", text, sizeof text);

@@ -20,7 +20,6 @@ struct entry {
     char *key;
     void *val;
     size_t len;
-    uint32_t rank;
 };
 
 struct singleton {
@@ -73,10 +72,10 @@ static int singleton_open(struct boot **out)
     return 0;
 }
 
-static struct entry *find(struct singleton *s, uint32_t rank, const char *key)
+static struct entry *find(struct singleton *s, const char *key)
 {
     struct entry *e = s->entries;
-    while (e && (e->rank != rank || strcmp(e->key, key) != 0))
+    while (e && strcmp(e->key, key) != 0)
         e = e->next;
     return e;
 }
@@ -92,10 +91,10 @@ static void *copy_bytes(const void *val, size_t len)
     return copy;
 }
 
-static int singleton_put(struct boot *b, uint32_t rank, const char *key, const void *val, size_t len)
+static int singleton_put(struct boot *b, const char *key, const void *val, size_t len)
 {
     struct singleton *s = container_of(b, struct singleton, boot);
-    struct entry *e = find(s, rank, key);
+    struct entry *e = find(s, key);
     bool fresh = !e;
     if (fresh)
         e = calloc(1, sizeof *e);
@@ -113,7 +112,6 @@ static int singleton_put(struct boot *b, uint32_t rank, const char *key, const v
     e->len = len;
     if (fresh) {
         e->key = name;
-        e->rank = rank;
         e->next = s->entries;
         s->entries = e;
     }
@@ -128,7 +126,8 @@ static int singleton_fence(struct boot *b)
 
 static int singleton_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
 {
-    struct entry *e = find(container_of(b, struct singleton, boot), rank, key);
+    struct entry *e = find(container_of(b, struct singleton, boot), key);
+    (void)rank; /* there is one only */
     if (!e)
         return err_set(MPI_ERR_OTHER, "Nothing was published under the start-up key %s.", key);
     void *copy = copy_bytes(e->val, e->len);

@@ -61,8 +61,6 @@ static void do_exchange(void)
             data[i] = pattern(b->rank, i);
         must(boot_put(b, key, data, lengths[k]), "put");
     }
-    if (b->rank == 0)
-        must(boot_put_shared(b, "common", "shared value", 12), "put_shared");
     must(boot_fence(b), "fence");
     for (uint32_t r = 0; r < b->size; r++)
         for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
@@ -80,10 +78,6 @@ static void do_exchange(void)
         }
     char *text;
     size_t len;
-    must(boot_get(b, BOOT_ANY, "common", (void **)&text, &len), "get of the shared value");
-    if (len != 12 || strcmp(text, "shared value") != 0)
-        fail("the shared value came back damaged");
-    free(text);
     if (boot_get(b, 0, "nobody", (void **)&text, &len) == 0)
         fail("a key that nobody put was found");
     for (int i = 0; i < 20; i++)

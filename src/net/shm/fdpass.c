@@ -18,12 +18,15 @@
 
 #define PASS_TIMEOUT_MS 60000
 
+/* A launcher's name of the job can be longer than an address: the name is hashed (FNV-1a), not cut. */
 static socklen_t pass_address(const struct boot *boot, struct sockaddr_un *address)
 {
+    uint64_t job = 0xcbf29ce484222325u;
+    for (const char *c = boot->job; *c; c++)
+        job = (job ^ (unsigned char)*c) * 0x100000001b3u;
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "fishplate-%u-%s-%u",
-                     (unsigned)getuid(), boot->job, boot->node);
-    n = MIN(n, (int)sizeof(address->sun_path) - 2);
+    int n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "fishplate-%u-%016llx-%u",
+                     (unsigned)getuid(), (unsigned long long)job, boot->node);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 

@@ -1,0 +1,408 @@
+/*
+ * The PMIx back end: orterun, prun and srun --mpi=pmix. libpmix.so.2 is loaded when the environment says
+ * that such a launcher started us, so that nothing else ever needs it. Values are fetched from their owner's
+ * server when somebody asks (direct modex): a fence carries no data.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/tunable.h"
+#include "base/util.h"
+#include "boot/backend.h"
+#include "boot/nodemap.h"
+#include "boot/pmix_abi.h"
+
+#define LIBRARY "libpmix.so.2"
+
+/* The functions we use, by name. */
+static struct {
+    int (*Init)(struct px_proc *, struct px_info *, size_t);
+    int (*Finalize)(const struct px_info *, size_t);
+    int (*Abort)(int, const char *, struct px_proc *, size_t);
+    int (*Put)(uint8_t, const char *, struct px_value *);
+    int (*Commit)(void);
+    int (*Fence_nb)(const struct px_proc *, size_t, const struct px_info *, size_t, px_done, void *);
+    int (*Get)(const struct px_proc *, const char *, const struct px_info *, size_t, struct px_value **);
+    int (*Resolve_nodes)(const char *, char **);
+    int (*Resolve_peers)(const char *, const char *, struct px_proc **, size_t *);
+    const char *(*Error_string)(int);
+    const char *(*Get_version)(void);
+} px;
+
+static const struct {
+    const char *name;
+    void *slot;
+} functions[] = {
+    {"PMIx_Init", &px.Init},
+    {"PMIx_Finalize", &px.Finalize},
+    {"PMIx_Abort", &px.Abort},
+    {"PMIx_Put", &px.Put},
+    {"PMIx_Commit", &px.Commit},
+    {"PMIx_Fence_nb", &px.Fence_nb},
+    {"PMIx_Get", &px.Get},
+    {"PMIx_Resolve_nodes", &px.Resolve_nodes},
+    {"PMIx_Resolve_peers", &px.Resolve_peers},
+    {"PMIx_Error_string", &px.Error_string},
+    {"PMIx_Get_version", &px.Get_version},
+};
+
+struct pmix {
+    struct boot boot;
+    struct px_proc me;
+};
+
+static struct pmix *pmix_of(struct boot *b)
+{
+    return container_of(b, struct pmix, boot);
+}
+
+static bool pmix_detect(void)
+{
+    return env_get("PMIX_NAMESPACE") != NULL;
+}
+
+static int load_library(void)
+{
+    static const char instead[] = "Install it (Debian: libpmix2), or start the program with Fishplate's "
+                                  "mpiexec or with srun --mpi=pmi2.";
+    void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        return err_set(MPI_ERR_OTHER,
+                       "This program was started by a PMIx launcher (orterun, prun or srun --mpi=pmix), but "
+                       "the library to speak to it cannot be loaded: %s. %s",
+                       dlerror(), instead);
+    for (size_t i = 0; i < COUNT_OF(functions); i++) {
+        void *address = dlsym(lib, functions[i].name);
+        if (!address)
+            return err_set(MPI_ERR_OTHER, "The installed " LIBRARY " is too old: it has no %s. %s",
+                           functions[i].name, instead);
+        memcpy(functions[i].slot, &address, sizeof address);
+    }
+    return 0;
+}
+
+static int refused(const char *what, int status)
+{
+    return err_set(MPI_ERR_OTHER, "The PMIx launcher failed in %s: %s (%d). Library: %.60s.", what,
+                   px.Error_string(status), status, px.Get_version());
+}
+
+/* libpmix has macros in place of a function to free what it returned. */
+static void value_free(struct px_value *v)
+{
+    if (v->type == PX_STRING)
+        free(v->data.string);
+    else if (v->type == PX_BYTE_OBJECT)
+        free(v->data.bo.bytes);
+    free(v);
+}
+
+/* Something the server knows; only what it already told this process is looked at. */
+static struct px_value *server_value(const struct pmix *p, uint32_t rank, const char *key)
+{
+    struct px_proc whose = p->me;
+    struct px_info optional = {.key = PX_OPTIONAL, .value = {.type = PX_BOOL, .data.flag = true}};
+    struct px_value *v = NULL;
+    whose.rank = rank;
+    return px.Get(&whose, key, &optional, 1, &v) == PX_SUCCESS ? v : NULL;
+}
+
+/* Servers disagree on the types of numbers. */
+static bool value_number(const struct px_value *v, int64_t *out)
+{
+    switch (v->type) {
+    case PX_INT:
+        *out = v->data.integer;
+        return true;
+    case PX_INT32:
+        *out = v->data.int32;
+        return true;
+    case PX_INT64:
+        *out = v->data.int64;
+        return true;
+    case PX_UINT:
+        *out = v->data.uint;
+        return true;
+    case PX_UINT16:
+        *out = v->data.uint16;
+        return true;
+    case PX_UINT32:
+    case PX_PROC_RANK:
+        *out = v->data.uint32;
+        return true;
+    case PX_UINT64:
+        *out = (int64_t)v->data.uint64;
+        return true;
+    case PX_SIZE:
+        *out = (int64_t)v->data.size;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool server_number(const struct pmix *p, uint32_t rank, const char *key, int64_t min, int64_t *out)
+{
+    int64_t n;
+    struct px_value *v = server_value(p, rank, key);
+    bool ok = v && value_number(v, &n) && n >= min && n <= INT32_MAX;
+    if (v)
+        value_free(v);
+    if (ok)
+        *out = n;
+    return ok;
+}
+
+/* One question for each node, answered from the server's memory. NULL: it cannot tell. */
+static char *map_from_peers(const struct pmix *p)
+{
+    uint32_t size = p->boot.size, node = 0, known = 0;
+    char *names = NULL, *save = NULL, *map = NULL;
+    uint32_t *node_of = calloc(size, sizeof *node_of);
+    if (!node_of || px.Resolve_nodes(p->me.nspace, &names) != PX_SUCCESS || !names)
+        goto out;
+    for (char *n = strtok_r(names, ",", &save); n; n = strtok_r(NULL, ",", &save), node++) {
+        struct px_proc *peers = NULL;
+        size_t count = 0;
+        if (px.Resolve_peers(n, p->me.nspace, &peers, &count) != PX_SUCCESS)
+            goto out;
+        for (size_t i = 0; i < count; i++)
+            if (peers[i].rank < size) {
+                node_of[peers[i].rank] = node;
+                known++;
+            }
+        free(peers);
+    }
+    if (known == size)
+        map = nodemap_format(node_of, size);
+out:
+    free(names);
+    free(node_of);
+    return map;
+}
+
+static int read_layout(struct pmix *p)
+{
+    int64_t nodes = 0;
+    if (p->boot.size == 1 || (server_number(p, PX_RANK_WILDCARD, PX_NUM_NODES, 1, &nodes) && nodes == 1))
+        return boot_layout_foreign(&p->boot, NULL, p->me.nspace);
+    struct px_value *v = server_value(p, PX_RANK_WILDCARD, PX_PACKED_MAP);
+    char *map = v && v->type == PX_STRING && v->data.string ? strdup(v->data.string) : map_from_peers(p);
+    if (v)
+        value_free(v);
+    if (!map)
+        return err_set(MPI_ERR_OTHER, "The PMIx launcher does not tell which rank is on which node.");
+    int rc = boot_layout_foreign(&p->boot, map, p->me.nspace);
+    free(map);
+    return rc;
+}
+
+static int greet(struct pmix *p)
+{
+    int status = px.Init(&p->me, NULL, 0);
+    if (status != PX_SUCCESS)
+        return err_set(MPI_ERR_OTHER,
+                       "PMIX_NAMESPACE is set, but no PMIx launcher answers: %s (%d). If a rank started this "
+                       "program, unset PMIX_NAMESPACE to run it alone.",
+                       px.Error_string(status), status);
+    int64_t n;
+    if (!server_number(p, PX_RANK_WILDCARD, PX_JOB_SIZE, 1, &n) || (uint64_t)n <= p->me.rank)
+        return err_set(MPI_ERR_OTHER, "The PMIx launcher does not tell how many ranks the job has.");
+    p->boot.rank = p->me.rank;
+    p->boot.size = (uint32_t)n;
+    if (server_number(p, p->me.rank, PX_APPNUM, 0, &n))
+        p->boot.appnum = (int)n;
+    if (server_number(p, PX_RANK_WILDCARD, PX_UNIV_SIZE, 1, &n))
+        p->boot.universe_size = (int)n;
+    return read_layout(p);
+}
+
+static void pmix_close(struct boot *b)
+{
+    boot_layout_free(b);
+    free(pmix_of(b));
+}
+
+static int pmix_open(struct boot **out)
+{
+    int rc = load_library();
+    if (rc)
+        return rc;
+    struct pmix *p = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(MPI_ERR_NO_MEM, "No memory to speak to the launcher.");
+    p->boot = (struct boot){.appnum = -1,
+                            .universe_size = -1,
+                            .vnode = -1,
+                            .node_fd = -1,
+                            .launcher = "pmix",
+                            .backend = &boot_pmix};
+    rc = greet(p);
+    if (rc) {
+        pmix_close(&p->boot);
+        return rc;
+    }
+    *out = &p->boot;
+    return 0;
+}
+
+static void store_key(const char *key, char out[64])
+{
+    snprintf(out, 64, "fp.%.40s", key);
+}
+
+static int pmix_put(struct boot *b, const char *key, const void *val, size_t len)
+{
+    char name[64];
+    struct px_value v = {.type = PX_BYTE_OBJECT};
+    (void)b;
+    store_key(key, name);
+    v.data.bo.bytes = (char *)val; /* copied, not changed */
+    v.data.bo.size = len;
+    int status = px.Put(PX_SCOPE_GLOBAL, name, &v);
+    return status == PX_SUCCESS ? 0 : refused("PMIx_Put", status);
+}
+
+/* Waits for PMIx's own thread, with a deadline that the server need not know. */
+struct fence {
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    bool done;
+    int status;
+};
+
+static void fence_done(int status, void *ctx)
+{
+    struct fence *f = ctx;
+    pthread_mutex_lock(&f->lock);
+    f->status = status;
+    f->done = true;
+    pthread_cond_signal(&f->change);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static bool fence_wait(struct fence *f)
+{
+    uint64_t end = boot_deadline();
+    struct timespec at = {.tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u)};
+    pthread_mutex_lock(&f->lock);
+    while (!f->done && pthread_cond_timedwait(&f->change, &f->lock, &at) != ETIMEDOUT)
+        ;
+    bool done = f->done;
+    pthread_mutex_unlock(&f->lock);
+    return done;
+}
+
+static struct fence *fence_new(void)
+{
+    struct fence *f = calloc(1, sizeof *f);
+    pthread_condattr_t attr;
+    if (!f)
+        return NULL;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&f->change, &attr);
+    pthread_condattr_destroy(&attr);
+    return f;
+}
+
+static void fence_free(struct fence *f)
+{
+    pthread_cond_destroy(&f->change);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+static int pmix_fence(struct boot *b)
+{
+    (void)b;
+    int status = px.Commit();
+    if (status != PX_SUCCESS)
+        return refused("PMIx_Commit", status);
+    struct fence *f = fence_new();
+    if (!f)
+        return err_set(MPI_ERR_NO_MEM, "No memory to wait for the other ranks.");
+    status = px.Fence_nb(NULL, 0, NULL, 0, fence_done, f);
+    if (status == PX_SUCCESS) {
+        /* One that is late still has the pointer: it is never freed. The job ends anyway. */
+        if (!fence_wait(f))
+            return err_set(MPI_ERR_OTHER,
+                           "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT), as not all "
+                           "ranks arrived; the launcher cannot tell which ranks are missing.",
+                           boot_timeout());
+        status = f->status;
+    }
+    fence_free(f);
+    return status == PX_SUCCESS || status == PX_OPERATION_SUCCEEDED ? 0 : refused("PMIx_Fence", status);
+}
+
+static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
+{
+    struct px_proc whose = pmix_of(b)->me;
+    struct px_info limit = {.key = PX_TIMEOUT, .value = {.type = PX_INT, .data.integer = boot_timeout()}};
+    struct px_value *v = NULL;
+    char name[64];
+    store_key(key, name);
+    whose.rank = rank;
+    int status = px.Get(&whose, name, &limit, 1, &v);
+    if (status == PX_ERR_NOT_FOUND)
+        return err_set(MPI_ERR_OTHER, "Rank %u did not publish the start-up key %s.", rank, key);
+    if (status == PX_ERR_TIMEOUT)
+        return err_set(MPI_ERR_OTHER,
+                       "The PMIx launcher did not bring the start-up key %s of rank %u within %d seconds "
+                       "(FISHPLATE_INIT_TIMEOUT).",
+                       key, rank, boot_timeout());
+    if (status != PX_SUCCESS)
+        return refused("PMIx_Get", status);
+    int rc = 0;
+    char *copy = NULL;
+    size_t n = v->type == PX_BYTE_OBJECT ? v->data.bo.size : 0;
+    if (v->type != PX_BYTE_OBJECT)
+        rc = err_set(MPI_ERR_OTHER, "The start-up key %s of rank %u came back with another type.", key, rank);
+    else if (!(copy = malloc(n + 1)))
+        rc = err_set(MPI_ERR_NO_MEM, "No memory for the start-up key %s.", key);
+    if (rc == 0) {
+        if (n)
+            memcpy(copy, v->data.bo.bytes, n);
+        copy[n] = '\0';
+        *val = copy;
+        *len = n;
+    }
+    value_free(v);
+    return rc;
+}
+
+static int pmix_finalize(struct boot *b)
+{
+    (void)b;
+    int status = px.Finalize(NULL, 0);
+    return status == PX_SUCCESS ? 0 : refused("PMIx_Finalize", status);
+}
+
+static bool pmix_abort(struct boot *b, int code, const char *msg)
+{
+    boot_say_abort(b, code, msg);
+    px.Abort(code, msg ? msg : "", NULL, 0);
+    return true;
+}
+
+const struct boot_backend boot_pmix = {.name = "pmix",
+                                       .detect = pmix_detect,
+                                       .open = pmix_open,
+                                       .put = pmix_put,
+                                       .fence = pmix_fence,
+                                       .get = pmix_get,
+                                       .finalize = pmix_finalize,
+                                       .abort = pmix_abort,
+                                       .close = pmix_close};

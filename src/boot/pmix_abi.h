@@ -1,0 +1,86 @@
+/*
+ * The part of PMIx's binary interface that we use: written here so that the library builds without PMIx's
+ * headers and finds libpmix.so.2 at run time. The layouts have been the same since PMIx 2; a test compares
+ * them with pmix.h where that is installed (tests/unit/boot/test_pmix_abi.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_BOOT_PMIX_ABI_H
+#define FP_BOOT_PMIX_ABI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Keys of what the server knows about job and process. */
+#define PX_JOB_SIZE   "pmix.job.size"
+#define PX_UNIV_SIZE  "pmix.univ.size"
+#define PX_NUM_NODES  "pmix.num.nodes"
+#define PX_PACKED_MAP "pmix.anlmap" /* the text of nodemap.h; Slurm has it */
+#define PX_APPNUM     "pmix.appnum"
+/* Directives. */
+#define PX_TIMEOUT  "pmix.timeout"  /* int, seconds */
+#define PX_OPTIONAL "pmix.optional" /* bool: do not ask the server */
+
+enum {
+    PX_SUCCESS = 0,
+    PX_ERR_TIMEOUT = -24,
+    PX_ERR_NOT_FOUND = -46,
+    PX_OPERATION_SUCCEEDED = -157, /* done at once, no call back */
+    PX_SCOPE_GLOBAL = 3,
+};
+#define PX_RANK_WILDCARD (UINT32_MAX - 1)
+
+enum px_type {
+    PX_BOOL = 1,
+    PX_STRING = 3,
+    PX_SIZE = 4,
+    PX_INT = 6,
+    PX_INT32 = 9,
+    PX_INT64 = 10,
+    PX_UINT = 11,
+    PX_UINT16 = 13,
+    PX_UINT32 = 14,
+    PX_UINT64 = 15,
+    PX_BYTE_OBJECT = 27,
+    PX_PROC_RANK = 40,
+};
+
+struct px_proc {
+    char nspace[256];
+    uint32_t rank;
+};
+
+struct px_value {
+    uint16_t type;
+    union {
+        bool flag;
+        char *string;
+        size_t size;
+        int integer;
+        int32_t int32;
+        int64_t int64;
+        unsigned uint;
+        uint16_t uint16;
+        uint32_t uint32;
+        uint64_t uint64;
+        struct {
+            char *bytes;
+            size_t size;
+        } bo;
+        struct {
+            char *name, *value;
+            char separator;
+        } largest; /* never used */
+    } data;
+};
+
+struct px_info {
+    char key[512];
+    uint32_t flags;
+    struct px_value value;
+};
+
+typedef void (*px_done)(int status, void *ctx);
+
+#endif
