@@ -1,0 +1,139 @@
+/* conn.c: opening and closing a connection; see conn.h for the protocol.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/conn.h"
+
+static void begin(struct conn *c, enum conn_state state)
+{
+    c->state = state;
+    c->mine++;
+    c->yours = 0;
+    c->tries = 0;
+}
+
+static void know(struct conn *c, uint32_t theirs)
+{
+    c->yours = c->seen = theirs;
+    c->tries = 0;
+}
+
+unsigned conn_want(struct conn *c)
+{
+    if (c->state != CONN_IDLE)
+        return 0;
+    begin(c, CONN_ASKING);
+    return CONN_DO_CREATE | CONN_DO_HELLO;
+}
+
+/* The first HELLO of a generation of the peer. */
+static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
+{
+    unsigned before = 0;
+    switch (c->state) {
+    case CONN_AGREED: /* it began anew, so my last frame did arrive */
+        before = CONN_DO_DESTROY;
+        /* fall through */
+    case CONN_IDLE:
+        begin(c, CONN_HALF);
+        know(c, theirs);
+        return before | CONN_DO_CREATE | CONN_DO_CONNECT | CONN_DO_HELLO;
+    case CONN_ASKING:
+        if (of_mine && of_mine != c->mine)
+            return 0;
+        know(c, theirs);
+        c->state = of_mine ? CONN_OPEN : CONN_HALF;
+        return CONN_DO_CONNECT | CONN_DO_HELLO | (of_mine ? CONN_DO_OPENED : 0);
+    default:
+        return 0;
+    }
+}
+
+unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready)
+{
+    if (theirs > c->seen)
+        return hello_new(c, theirs, of_mine);
+    if (theirs != c->yours)
+        return 0;
+    switch (c->state) {
+    case CONN_HALF:
+        c->tries = 0;
+        if (of_mine != c->mine) /* still asking: my answer was lost or is on its way */
+            return CONN_DO_HELLO;
+        c->state = CONN_OPEN;
+        /* It may be half itself. If my HELLO {mine, yours} was lost, it asks again and is answered below. */
+        return CONN_DO_OPENED;
+    case CONN_OPEN:
+        return of_mine == c->mine && !ready ? CONN_DO_HELLO : 0;
+    default:
+        return 0;
+    }
+}
+
+unsigned conn_timer(struct conn *c, uint32_t tries_max)
+{
+    if (conn_settled(c))
+        return 0;
+    if (c->tries >= tries_max) {
+        c->state = CONN_FAILED;
+        return CONN_DO_FAIL;
+    }
+    c->tries++;
+    return CONN_DO_HELLO;
+}
+
+unsigned conn_frame(struct conn *c)
+{
+    if (c->state != CONN_HALF)
+        return 0;
+    c->state = CONN_OPEN;
+    return CONN_DO_OPENED;
+}
+
+unsigned conn_idle(struct conn *c)
+{
+    if (c->state != CONN_OPEN)
+        return 0;
+    c->state = CONN_CLOSING;
+    return CONN_DO_CLOSE;
+}
+
+unsigned conn_close(struct conn *c, bool busy)
+{
+    unsigned opened = conn_frame(c);
+    switch (c->state) {
+    case CONN_OPEN:
+        if (busy)
+            return opened | CONN_DO_KEEP;
+        c->state = CONN_AGREED;
+        return CONN_DO_AGREE;
+    case CONN_CLOSING: /* both at once */
+        c->state = CONN_AGREED;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+unsigned conn_agree(struct conn *c)
+{
+    if (c->state != CONN_CLOSING)
+        return 0;
+    c->state = CONN_IDLE;
+    return CONN_DO_DESTROY;
+}
+
+unsigned conn_keep(struct conn *c)
+{
+    if (c->state != CONN_CLOSING)
+        return 0;
+    c->state = CONN_OPEN;
+    return CONN_DO_OPENED;
+}
+
+unsigned conn_left(struct conn *c)
+{
+    if (c->state != CONN_AGREED)
+        return 0;
+    c->state = CONN_IDLE;
+    return CONN_DO_DESTROY;
+}

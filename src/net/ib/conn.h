@@ -1,0 +1,113 @@
+/* conn.h: how two processes open and close a connection, as a pure state machine: events in, actions out, no
+ * I/O and no clock. Opening goes over an unreliable channel (UD datagrams that may be lost, doubled or
+ * overtake each other); closing goes through the connection itself, in order with its frames.
+ *
+ * Both sides are equal, so that both may start at once: each sends HELLO with the address of its queue pairs
+ * until it knows that the other has it. A side may send frames only then.
+ *
+ *     HELLO {mine: my generation, yours: the generation of the peer's address I have, 0 when I have none,
+ *            ready: I am open and need no answer}
+ *
+ * A generation counts the times this side opened a connection to this peer, from 1. A HELLO of an older
+ * generation is an old datagram and is dropped. A HELLO that is not ready is answered, one that is ready
+ * never: without that difference two open sides would greet each other for ever once a datagram was doubled.
+ *
+ *     A: want      HELLO {1, 0} -->                              A is asking
+ *                  <-- HELLO {1, 1}              B: connect      B is half open
+ *     A: connect   HELLO {1, 1, ready} -->                       A is open, then B
+ *
+ * Closing: CLOSE is the last frame of a side that has nothing in flight. The other answers AGREE (its own
+ * last frame) or KEEP (it still has work: the connection stays). When both send CLOSE at once, each takes the
+ * other's for an AGREE, and waits as after an AGREE of its own until its CLOSE has left: dropping the queue
+ * pairs before would take the CLOSE with them, and the peer would wait for ever. A peer that wants to send
+ * afterwards opens the next generation.
+ *
+ * CLOSE, AGREE and KEEP go without a credit, as credit messages do: the peer that owes credits may be closing
+ * and send none until it has the answer. While CLOSING, a HELLO of the next generation is dropped, although
+ * the peer has agreed and gone: its AGREE, and frames before it, may still lie in the completion queue. The
+ * HELLO comes again.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_CONN_H
+#define FP_NET_IB_CONN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum conn_state {
+    CONN_IDLE,    /* no queue pairs */
+    CONN_ASKING,  /* mine exist, the peer's address is not known */
+    CONN_HALF,    /* the peer's address is known and mine are ready to receive; does it have mine? */
+    CONN_OPEN,    /* frames may be sent */
+    CONN_CLOSING, /* I sent CLOSE and send no more; waiting for AGREE, CLOSE or KEEP */
+    CONN_AGREED,  /* the peer has sent its last frame and I mine; when that has left, the queue pairs go */
+    CONN_FAILED   /* the peer never answered */
+};
+
+/* What to do, in this order of bits. */
+enum conn_action {
+    CONN_DO_DESTROY = 1 << 0, /* drop the old queue pairs */
+    CONN_DO_CREATE = 1 << 1,  /* make new ones, with receives posted */
+    CONN_DO_CONNECT = 1 << 2, /* bring them to ready-to-send with the address in the HELLO at hand */
+    CONN_DO_HELLO =
+        1 << 3, /* send HELLO {c->mine, c->yours, conn_ready}, (re)start the timer while !conn_settled */
+    CONN_DO_OPENED = 1 << 4, /* frames may go now */
+    CONN_DO_CLOSE = 1 << 5,  /* send these as the last frame */
+    CONN_DO_AGREE = 1 << 6,
+    CONN_DO_KEEP = 1 << 7, /* an ordinary frame: not the last */
+    CONN_DO_FAIL =
+        1 << 8 /* an error if something waits to be sent; else the peer has merely gone home early */
+};
+
+struct conn {
+    enum conn_state state;
+    uint32_t mine;  /* my generation, 0 before the first */
+    uint32_t yours; /* the peer's generation I know the address of, 0: none in this generation of mine */
+    uint32_t seen;  /* newest generation of the peer ever connected to: older HELLOs are old datagrams */
+    uint32_t tries; /* HELLOs sent by the timer since the peer was last heard of in this generation */
+};
+
+/* Events. Each returns the actions (bits of enum conn_action). Events that mean nothing in a state do
+ * nothing. */
+
+/* There is something to send. To be said again after a DESTROY while something waits. */
+unsigned conn_want(struct conn *c);
+
+/* A HELLO {mine, yours, ready} arrived. */
+unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready);
+
+/* No answer for a while. */
+unsigned conn_timer(struct conn *c, uint32_t tries_max);
+
+/* A frame arrived through the queue pairs, so the peer has my address. */
+unsigned conn_frame(struct conn *c);
+
+/* The budget asks to close; nothing is in flight or queued here. */
+unsigned conn_idle(struct conn *c);
+
+/* CLOSE arrived; busy: something is in flight or queued here. */
+unsigned conn_close(struct conn *c, bool busy);
+
+/* AGREE arrived. */
+unsigned conn_agree(struct conn *c);
+
+/* KEEP arrived. */
+unsigned conn_keep(struct conn *c);
+
+/* All that I sent has left, or failed to because the peer is gone already. To be said whenever the state is
+ * CONN_AGREED and nothing is in flight, even if nothing was in flight when that state began. */
+unsigned conn_left(struct conn *c);
+
+/* No HELLO of mine waits for an answer. */
+static inline bool conn_settled(const struct conn *c)
+{
+    return c->state != CONN_ASKING && c->state != CONN_HALF;
+}
+
+/* What a HELLO says of its sender. */
+static inline bool conn_ready(const struct conn *c)
+{
+    return c->state == CONN_OPEN;
+}
+
+#endif

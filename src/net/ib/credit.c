@@ -1,0 +1,44 @@
+/* credit.c: the colder half of flow control: how it begins, and when the number of buffers changes
+ * (paper 000, section 5.4; letting buffers go again is what that section leaves to the future).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/credit.h"
+
+static uint32_t due_at(const struct credit_rules *rules, uint32_t posted)
+{
+    return MAX(MIN(rules->tell_at, posted / 2), 1);
+}
+
+static void set_posted(struct credit *c, uint32_t posted)
+{
+    c->posted = posted;
+    c->most_posted = MAX(c->most_posted, posted);
+    c->due_at = due_at(c->rules, posted);
+}
+
+void credit_start(struct credit *c, const struct credit_rules *rules, uint32_t peer_posted)
+{
+    *c = (struct credit){.rules = rules, .unit = rules->scheme == CREDIT_HW ? 0 : 1, .have = peer_posted};
+    set_posted(c, rules->first);
+}
+
+uint32_t credit_adapt(struct credit *c, bool waited)
+{
+    const struct credit_rules *r = c->rules;
+    if (waited) {
+        uint32_t room = r->most > c->posted ? r->most - c->posted : 0;
+        uint32_t more = MIN(r->growth == CREDIT_LINEAR ? r->step : c->posted, room);
+        c->calm = 0;
+        c->owed += 1 + more;
+        set_posted(c, c->posted + more);
+        return 1 + more;
+    }
+    if (r->calm_after && c->posted > r->first && ++c->calm >= r->calm_after) {
+        /* Its credit is spent, and the sender never hears of it again. */
+        c->calm = 0;
+        set_posted(c, c->posted - 1);
+        return 0;
+    }
+    c->owed++;
+    return 1;
+}

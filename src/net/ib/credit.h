@@ -1,0 +1,109 @@
+/* credit.h: flow control of the send/receive channel (paper 000, chapter 5) as arithmetic. One struct credit
+ * per direction pair of a lane: how many frames I may send to the peer, and how many receive buffers I keep
+ * for it and owe it news of. A pure state machine: no buffers, no verbs, no clock. The transport, the unit
+ * test and the exhaustive exploration drive the same code.
+ *
+ *   hw       no credits: the adapter holds frames back when the receiver has no buffer (RNR with endless
+ * retry) static   a frame takes a credit; credits come back with frames the other way (piggybacked) or, when
+ * enough are owed, in a credit message that needs no credit itself, so that it cannot deadlock dynamic  the
+ * same with few buffers at first: a frame that had to wait for a credit makes the receiver post more; when
+ * none had to wait for a while, the receiver lets buffers go again
+ *
+ * What always holds: have + frames not consumed yet + credits told but not granted yet + owed at the receiver
+ * = posted at the receiver. So a side that has none is owed some, and credit_due there becomes true before
+ * all are owed: whoever sends the credit message when it is due can never leave the peer waiting for ever.
+ * Each credit message carries at least due_at, so with static not more than first / due_at of them are on
+ * their way: who keeps that many buffers above `posted` never makes the adapter refuse one (RNR).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_CREDIT_H
+#define FP_NET_IB_CREDIT_H
+
+#include "base/util.h"
+
+enum credit_scheme { CREDIT_HW, CREDIT_STATIC, CREDIT_DYNAMIC };
+enum credit_growth { CREDIT_LINEAR, CREDIT_EXPONENTIAL };
+
+struct credit_rules {
+    enum credit_scheme scheme;
+    enum credit_growth growth;
+    uint32_t first;   /* buffers posted for a peer when the connection opens, at least 1 */
+    uint32_t most;    /* and at most (dynamic) */
+    uint32_t step;    /* linear growth: buffers more at a time */
+    uint32_t tell_at; /* a credit message is due when this many are owed, or half of those posted if less */
+    uint32_t
+        calm_after; /* dynamic: frames in a row that did not wait, until one buffer is let go; 0: never */
+};
+
+struct credit {
+    const struct credit_rules *rules;
+    uint32_t unit; /* what a frame costs: 1, or 0 where the adapter does the counting (hw) */
+    /* as a sender */
+    uint32_t have; /* frames I may send; with hw it stays as it is */
+    bool starved;  /* a frame was refused since the last one that went */
+    /* as a receiver */
+    uint32_t posted;      /* buffers I keep for this peer */
+    uint32_t most_posted; /* the largest that ever was (table 5.2) */
+    uint32_t owed;        /* posted again, and the peer does not know yet */
+    uint32_t due_at;      /* with so many owed, a credit message is due */
+    uint32_t calm;        /* frames since the last one that had waited */
+};
+
+/* Both sides begin with what the other said it posted, which is at least 1. */
+void credit_start(struct credit *c, const struct credit_rules *rules, uint32_t peer_posted);
+
+/* The part of credit_consumed that changes the number of buffers. */
+uint32_t credit_adapt(struct credit *c, bool waited);
+
+/* Takes a credit for one frame. False: there is none, nothing may be sent. *waited is what the frame must
+ * tell the receiver: an earlier attempt was refused. */
+static inline bool credit_take(struct credit *c, bool *waited)
+{
+    if (unlikely(c->have == 0)) {
+        c->starved = true;
+        return false;
+    }
+    *waited = c->starved;
+    c->starved = false;
+    c->have -= c->unit;
+    return true;
+}
+
+/* Gives back a credit that was taken for a frame that was not sent after all. */
+static inline void credit_untake(struct credit *c, bool waited)
+{
+    c->have += c->unit;
+    c->starved |= waited;
+}
+
+/* The peer told of n credits. */
+static inline void credit_granted(struct credit *c, uint32_t n)
+{
+    c->have += n;
+}
+
+/* A frame that had taken a credit was received and its buffer is free. Returns how many buffers to post now:
+ * 1, more (growth), or 0 (one is let go). The new ones are owed. */
+static inline uint32_t credit_consumed(struct credit *c, bool waited)
+{
+    if (c->rules->scheme == CREDIT_DYNAMIC)
+        return credit_adapt(c, waited);
+    c->owed += c->unit;
+    return 1;
+}
+
+/* How many credits the frame that is about to leave shall carry, at most `limit`; they are no longer owed. */
+static inline uint32_t credit_tell(struct credit *c, uint32_t limit)
+{
+    uint32_t n = MIN(c->owed, limit);
+    c->owed -= n;
+    return n;
+}
+
+/* True when so many are owed that a message of its own is due. It carries all that are owed. */
+static inline bool credit_due(const struct credit *c)
+{
+    return c->owed >= c->due_at;
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* pollset.c: who is polled by RDMA ring; see pollset.h for the policies.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/pollset.h"
+
+#include <string.h>
+
+/* A connection's word: how much it sent, and when that was last halved. */
+#define COUNT_BITS 16
+#define COUNT_MAX  ((1u << COUNT_BITS) - 1)
+
+static uint32_t count_now(const struct pollset *s, uint32_t word)
+{
+    uint32_t missed = (s->epoch - (word >> COUNT_BITS)) & COUNT_MAX;
+    return missed < COUNT_BITS ? (word & COUNT_MAX) >> missed : 0;
+}
+
+static uint32_t count_word(const struct pollset *s, uint32_t count)
+{
+    return s->epoch << COUNT_BITS | MIN(count, COUNT_MAX);
+}
+
+void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_order order, uint32_t limit)
+{
+    memset(s, 0, sizeof *s);
+    s->policy = policy;
+    s->order = order;
+    s->limit = MIN(limit, POLLSET_MAX);
+}
+
+void pollset_age(struct pollset *s)
+{
+    s->events = 0;
+    s->epoch++;
+    s->least /= 2;
+    for (uint32_t i = 0; i < s->count; i++)
+        s->members[i].traffic /= 2;
+}
+
+static struct pollset_member *find(struct pollset *s, uint32_t id)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->members[i].id == id)
+            return &s->members[i];
+    return NULL;
+}
+
+/* The quietest of those who stay, and what is known of the others from it. */
+static struct pollset_member *quietest(struct pollset *s)
+{
+    struct pollset_member *found = NULL;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct pollset_member *m = &s->members[i];
+        if (!m->leaving && (!found || m->traffic < found->traffic))
+            found = m;
+    }
+    if (found)
+        s->least = found->traffic;
+    return found;
+}
+
+static bool clearly_more(uint32_t count, uint32_t than)
+{
+    return count > 2 * than + POLLSET_WORTH;
+}
+
+static void add(struct pollset *s, uint32_t id, uint32_t count)
+{
+    s->members[s->count++] = (struct pollset_member){.id = id, .traffic = count};
+    s->least = MIN(s->least, count);
+}
+
+struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *traffic)
+{
+    struct pollset_change change = {.add = POLLSET_NONE, .remove = POLLSET_NONE};
+    if (s->limit == 0)
+        return change;
+    uint32_t count = count_now(s, *traffic) + 1;
+    *traffic = count_word(s, count);
+    if (++s->events >= POLLSET_WINDOW)
+        pollset_age(s);
+
+    /* Cheap refusals first: this runs for every frame of a connection that has no ring. */
+    bool room = s->count < s->limit;
+    if (s->policy == POLLSET_FIRST ? !room
+                                   : count < POLLSET_WORTH || (!room && !clearly_more(count, s->least)))
+        return change;
+
+    struct pollset_member *m = find(s, id);
+    if (m) { /* its ring was full, or it does not know yet: that counts for it too */
+        m->traffic += count;
+        *traffic = count_word(s, 0);
+        return change;
+    }
+    if (room) {
+        add(s, id, count);
+        change.add = id;
+        *traffic = count_word(s, 0);
+        return change;
+    }
+    /* A few at a time: who is sent away may be slow to go, and need not keep others from going. Whoever had
+     * one sent away counts from 0 again, so that it does not have a second sent away while it waits. */
+    m = s->leaving <= s->limit / 4 ? quietest(s) : NULL;
+    if (m && clearly_more(count, m->traffic)) {
+        m->leaving = true;
+        s->leaving++;
+        change.remove = m->id;
+        *traffic = count_word(s, 0);
+    }
+    return change;
+}
+
+void pollset_gone(struct pollset *s, uint32_t id)
+{
+    struct pollset_member *m = find(s, id);
+    if (!m)
+        return;
+    uint32_t place = (uint32_t)(m - s->members);
+    s->leaving -= m->leaving;
+    s->count--;
+    memmove(m, m + 1, (s->count - place) * sizeof *m);
+    if (place < s->next)
+        s->next--;
+    if (s->next >= s->count)
+        s->next = 0;
+}

@@ -1,0 +1,94 @@
+/* pollset.h: which connections the receiver polls by RDMA ring (paper 000, sections 6.1.3 and 6.2.6). The set
+ * is bounded, so that polling stays cheap; everything else arrives through the completion queue. A pure state
+ * machine over small numbers (the caller's index of a connection): events in, decisions out.
+ *
+ *   first    whoever sends first, until the set is full; nobody is ever sent away (the paper's own)
+ *   traffic  whoever sent a few frames lately, until the set is full; then a connection that sends clearly
+ * more than the quietest member has it sent away. Twice as much and some: two alike never change places.
+ *
+ * "Lately" is counted in frames, not in time: after POLLSET_WINDOW of them every count is halved.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_POLLSET_H
+#define FP_NET_IB_POLLSET_H
+
+#include "base/util.h"
+
+#define POLLSET_MAX    256
+#define POLLSET_NONE   UINT32_MAX
+#define POLLSET_WORTH  16   /* traffic: frames lately that make a ring worth its memory */
+#define POLLSET_WINDOW 4096 /* frames until counts are halved */
+
+enum pollset_policy { POLLSET_FIRST, POLLSET_TRAFFIC }; /* who gets in */
+enum pollset_order { POLLSET_SEQUENTIAL, POLLSET_CIRCULAR, POLLSET_PRIORITISED };
+
+struct pollset_member {
+    uint32_t id;      /* of the connection */
+    uint32_t traffic; /* frames lately, halved now and then */
+    bool leaving;     /* told to stop; polled until it says that it has */
+};
+
+struct pollset {
+    enum pollset_policy policy;
+    enum pollset_order order;
+    uint32_t limit; /* at most this many members, 0: no RDMA channel at all */
+    uint32_t count;
+    uint32_t leaving; /* members on their way out */
+    uint32_t next;    /* circular: where the next round begins */
+    uint32_t events;  /* frames since traffic was last halved */
+    uint32_t epoch;   /* how often it was */
+    uint32_t least;   /* no member that stays has less traffic than this */
+    struct pollset_member members[POLLSET_MAX];
+};
+
+struct pollset_change {
+    uint32_t add;    /* connection to take in now, or POLLSET_NONE: it is a member, at the last place */
+    uint32_t remove; /* connection to send away now, or POLLSET_NONE; its place is free after pollset_gone */
+};
+
+void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_order order, uint32_t limit);
+
+/* A frame that could have come by ring (small enough) came from a connection through the completion queue.
+ * *traffic is a word that the caller keeps per connection, 0 at first, and only pollset understands. Members
+ * may be told of too (their ring was full, or they have not heard yet). */
+struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *traffic);
+
+/* The connection has stopped writing into its ring (it said so, or it was closed). Places behind it move up.
+ * In the middle of a round of polling this, or an addition, may make the round miss a member or look twice,
+ * never look at a place that is none, if count and pollset_place are read anew for each step. */
+void pollset_gone(struct pollset *s, uint32_t id);
+
+void pollset_age(struct pollset *s); /* halves the counts */
+
+/* A frame came from member number `place` by ring. May move it one place forward (prioritised): returns its
+ * place now. It changes places with one that was looked at before, so a round that goes on misses nobody. */
+static inline uint32_t pollset_hit(struct pollset *s, uint32_t place)
+{
+    struct pollset_member *m = &s->members[place];
+    m->traffic++;
+    if (unlikely(++s->events >= POLLSET_WINDOW))
+        pollset_age(s);
+    if (s->order != POLLSET_PRIORITISED || place == 0 || m->traffic <= m[-1].traffic)
+        return place;
+    struct pollset_member forward = *m;
+    *m = m[-1];
+    m[-1] = forward;
+    return place - 1;
+}
+
+/* The order of one round of polling: the k-th place to look at, for k in 0..count-1. */
+static inline uint32_t pollset_place(const struct pollset *s, uint32_t k)
+{
+    if (s->order != POLLSET_CIRCULAR)
+        return k;
+    uint32_t place = s->next + k;
+    return place >= s->count ? place - s->count : place;
+}
+
+/* A round is over. */
+static inline void pollset_round(struct pollset *s)
+{
+    s->next = s->next + 1 < s->count ? s->next + 1 : 0;
+}
+
+#endif
