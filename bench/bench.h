@@ -110,6 +110,7 @@ void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes)
 void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_rate(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_collective(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_limits(struct bench *b, const struct bench_test *test, size_t bytes);
 
 #endif

@@ -14,6 +14,8 @@ static const size_t bw_all[] = {8,       256,      1 * KI, 4 * KI, 16 * KI,
 static const size_t bw_brief[] = {64 * KI, 1 * MI, 4 * MI, BENCH_END};
 static const size_t coll_all[] = {8, 64, 1 * KI, 8 * KI, 64 * KI, 512 * KI, BENCH_END};
 static const size_t coll_brief[] = {8, 1 * KI, 64 * KI, BENCH_END};
+static const size_t overlap_all[] = {64 * KI, 1 * MI, BENCH_END};
+static const size_t overlap_brief[] = {64 * KI, BENCH_END};
 
 const struct bench_test bench_tests[] = {
     {"latency", "one message to and fro; half the time", true, false, latency_all, latency_brief,
@@ -28,6 +30,11 @@ const struct bench_test bench_tests[] = {
     {"allreduce", "MPI_Allreduce of doubles", false, true, coll_all, coll_brief, bench_collective},
     {"allgather", "MPI_Allgather, bytes per rank", false, true, coll_all, coll_brief, bench_collective},
     {"alltoall", "MPI_Alltoall, bytes per pair", false, true, coll_all, coll_brief, bench_collective},
+    {"isend", "MPI_Isend and MPI_Irecv behind computation", true, false, overlap_all, overlap_brief,
+     bench_overlap},
+    {"ibcast", "MPI_Ibcast behind computation", false, true, overlap_all, overlap_brief, bench_overlap},
+    {"iallreduce", "MPI_Iallreduce of doubles behind computation", false, true, overlap_all, overlap_brief,
+     bench_overlap},
     {"limits", "one cache line between two cores; memcpy", true, true, none, none, bench_limits},
 };
 const int bench_ntests = (int)(sizeof bench_tests / sizeof bench_tests[0]);

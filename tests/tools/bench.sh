@@ -11,9 +11,9 @@ ranks=$2
 }
 expect_line "$scratch/table" '^transport: [a-z]+ '
 expect_line "$scratch/table" '^All data arrived as sent'
-tests="barrier bcast reduce allreduce allgather alltoall memcpy"
+tests="barrier bcast reduce allreduce allgather alltoall ibcast iallreduce.both memcpy"
 if [ "$ranks" -gt 1 ]; then
-    tests="$tests latency bw bibw rate"
+    tests="$tests latency bw bibw rate isend.test"
 fi
 for test in $tests; do
     expect_line "$scratch/table" "^$test +.* [0-9]+\.[0-9]+ "

@@ -1,0 +1,179 @@
+/* overlap.c: how much of a nonblocking operation hides behind computation? Measured are the operation alone,
+ * a computation about twice as long alone, and both together, once without a call to MPI on the way and once
+ * with a few calls of MPI_Test. What the pair takes longer than the computation is what was not hidden. On
+ * one node somebody's processor has to copy, so that only waiting can be hidden there, and copying where a
+ * processor is idle.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { TESTS = 8, WORK_UNIT = 100 };
+
+struct overlap {
+    MPI_Comm comm;
+    int rank, size, bytes, root;
+    char *in, *out;
+    int requests;
+    MPI_Request request[2];
+    void (*start)(struct overlap *o);
+    long work;  /* units of computation in one operation */
+    int slices; /* into which the computation is cut, with a call of MPI_Test between */
+    volatile double result;
+};
+
+static void start_exchange(struct overlap *o)
+{
+    int peer = o->rank ^ 1;
+    o->requests = 2;
+    MPI_Irecv(o->out, o->bytes, MPI_BYTE, peer, 1, o->comm, &o->request[0]);
+    MPI_Isend(o->in, o->bytes, MPI_BYTE, peer, 1, o->comm, &o->request[1]);
+}
+
+/* The root moves on, as in the blocking test. */
+static void start_bcast(struct overlap *o)
+{
+    o->requests = 1;
+    o->root = o->root + 1 < o->size ? o->root + 1 : 0;
+    MPI_Ibcast(o->out, o->bytes, MPI_BYTE, o->root, o->comm, o->request);
+}
+
+static void start_allreduce(struct overlap *o)
+{
+    o->requests = 1;
+    MPI_Iallreduce(o->in, o->out, o->bytes / 8, MPI_DOUBLE, MPI_SUM, o->comm, o->request);
+}
+
+static void wait_for_all(struct overlap *o)
+{
+    MPI_Waitall(o->requests, o->request, MPI_STATUSES_IGNORE);
+}
+
+/* Each step needs the one before: nothing but the processor's clock decides how long it takes. */
+static void compute(struct overlap *o, long units)
+{
+    double x = o->result;
+    for (long i = 0; i < units * WORK_UNIT; i++)
+        x = x * 0.999999 + 1e-6;
+    o->result = x;
+}
+
+static void run_alone(void *arg, int n)
+{
+    struct overlap *o = arg;
+    for (int i = 0; i < n; i++) {
+        o->start(o);
+        wait_for_all(o);
+    }
+}
+
+static void run_work(void *arg, int n)
+{
+    struct overlap *o = arg;
+    for (int i = 0; i < n; i++)
+        compute(o, o->work);
+}
+
+static void run_both(void *arg, int n)
+{
+    struct overlap *o = arg;
+    int flag;
+    for (int i = 0; i < n; i++) {
+        o->start(o);
+        for (int s = 0; s < o->slices; s++) {
+            compute(o, o->work / o->slices);
+            if (s + 1 < o->slices)
+                MPI_Testall(o->requests, o->request, &flag, MPI_STATUSES_IGNORE);
+        }
+        wait_for_all(o);
+    }
+}
+
+/* The same traffic with data that is looked at, with and without computation. */
+static void checked(struct bench *b, struct overlap *o, unsigned seed)
+{
+    const double each = o->rank + 1.0, sum = (double)o->size * (o->size + 1) / 2;
+    bench_fill(o->in, (size_t)o->bytes, seed + (unsigned)o->rank);
+    memset(o->out, 0xa5, (size_t)o->bytes);
+    if (o->start == start_bcast && o->rank == (o->root + 1) % o->size)
+        bench_fill(o->out, (size_t)o->bytes, seed);
+    for (int i = 0; i < o->bytes / 8 && o->start == start_allreduce; i++)
+        memcpy(o->in + (size_t)i * 8, &each, 8);
+    run_both(o, 1);
+    if (o->start == start_exchange)
+        b->errors += bench_check(o->out, (size_t)o->bytes, seed + (unsigned)(o->rank ^ 1));
+    else if (o->start == start_bcast)
+        b->errors += bench_check(o->out, (size_t)o->bytes, seed);
+    for (int i = 0; i < o->bytes / 8 && o->start == start_allreduce; i++)
+        b->errors += memcmp(o->out + (size_t)i * 8, &sum, 8) != 0;
+}
+
+/* Returns the best: differences of times that others disturbed would say little. */
+static double one_row(struct bench *b, struct overlap *o, const char *name, size_t bytes,
+                      void (*batch)(void *arg, int n))
+{
+    struct bench_stats s = {0};
+    bench_measure(b, b->team, true, batch, o, &s);
+    if (b->rank == 0)
+        bench_report_time(b, name, bytes, &s);
+    MPI_Bcast(&s.min, 1, MPI_DOUBLE, 0, b->team);
+    return s.min;
+}
+
+/* As much work as takes this long; the fastest of a few looks, since this processor may be interrupted. */
+static long work_for(struct overlap *o, double seconds)
+{
+    const long units = 2000;
+    double best = 1;
+    for (int i = 0; i < 5; i++) {
+        double start = MPI_Wtime();
+        compute(o, units);
+        double took = MPI_Wtime() - start;
+        best = took < best ? took : best;
+    }
+    long wanted = (long)(seconds / best * (double)units);
+    MPI_Allreduce(MPI_IN_PLACE, &wanted, 1, MPI_LONG, MPI_MAX, o->comm);
+    return wanted < TESTS ? TESTS : wanted;
+}
+
+static void report(struct bench *b, const char *test, size_t bytes, const char *how, double hidden)
+{
+    char size[32], what[96];
+    bench_format_bytes(bytes, size);
+    snprintf(what, sizeof what, "overlap of %s, %s, %s, in percent", test, size, how);
+    if (b->rank == 0)
+        bench_report_ratio(b, what, hidden * 100);
+}
+
+void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes)
+{
+    char name[48];
+    struct overlap o = {.comm = b->team, .slices = 1};
+    bytes = (bytes + 7) / 8 * 8;
+    MPI_Comm_rank(b->team, &o.rank);
+    MPI_Comm_size(b->team, &o.size);
+    o.bytes = (int)bytes;
+    o.start = strcmp(test->name, "isend") == 0    ? start_exchange
+              : strcmp(test->name, "ibcast") == 0 ? start_bcast
+                                                  : start_allreduce;
+    o.in = bench_alloc(bytes);
+    o.out = bench_alloc(bytes);
+    checked(b, &o, 1);
+    double alone = one_row(b, &o, test->name, bytes, run_alone);
+    o.work = work_for(&o, 2 * alone);
+    snprintf(name, sizeof name, "%s.work", test->name);
+    double work = one_row(b, &o, name, bytes, run_work);
+    snprintf(name, sizeof name, "%s.both", test->name);
+    double both = one_row(b, &o, name, bytes, run_both);
+    o.slices = TESTS;
+    snprintf(name, sizeof name, "%s.test", test->name);
+    double tested = one_row(b, &o, name, bytes, run_both);
+    checked(b, &o, 11);
+    report(b, test->name, bytes, "no calls on the way", 1 - (both - work) / alone);
+    report(b, test->name, bytes, "MPI_Test on the way", 1 - (tested - work) / alone);
+    free(o.in);
+    free(o.out);
+}
