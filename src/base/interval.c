@@ -1,0 +1,170 @@
+/* interval.c: an AVL tree of ranges, ordered by start, then end, then address of the node. Depth is at most
+ * 1.44 log2(n), so plain recursion is safe.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/interval.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+static int height(const struct interval *n)
+{
+    return n ? n->height : 0;
+}
+
+static bool before(const struct interval *a, const struct interval *b)
+{
+    if (a->start != b->start)
+        return a->start < b->start;
+    if (a->end != b->end)
+        return a->end < b->end;
+    return (uintptr_t)a < (uintptr_t)b;
+}
+
+/* What a node knows of its subtree, from its children. */
+static void update(struct interval *n)
+{
+    n->height = 1 + MAX(height(n->left), height(n->right));
+    n->reach = n->end;
+    if (n->left && n->left->reach > n->reach)
+        n->reach = n->left->reach;
+    if (n->right && n->right->reach > n->reach)
+        n->reach = n->right->reach;
+}
+
+static struct interval *rotate_right(struct interval *n)
+{
+    struct interval *up = n->left;
+    n->left = up->right;
+    up->right = n;
+    update(n);
+    update(up);
+    return up;
+}
+
+static struct interval *rotate_left(struct interval *n)
+{
+    struct interval *up = n->right;
+    n->right = up->left;
+    up->left = n;
+    update(n);
+    update(up);
+    return up;
+}
+
+/* The root of this subtree once its heights differ by one at most; they differ by two at most before. */
+static struct interval *balance(struct interval *n)
+{
+    int lean = height(n->left) - height(n->right);
+    if (lean > 1) {
+        if (height(n->left->left) < height(n->left->right))
+            n->left = rotate_left(n->left);
+        return rotate_right(n);
+    }
+    if (lean < -1) {
+        if (height(n->right->right) < height(n->right->left))
+            n->right = rotate_right(n->right);
+        return rotate_left(n);
+    }
+    update(n);
+    return n;
+}
+
+static struct interval *insert(struct interval *root, struct interval *node)
+{
+    if (!root)
+        return node;
+    if (before(node, root))
+        root->left = insert(root->left, node);
+    else
+        root->right = insert(root->right, node);
+    return balance(root);
+}
+
+void interval_insert(struct interval_tree *t, struct interval *node)
+{
+    ASSERT(node->start < node->end);
+    node->left = node->right = NULL;
+    update(node);
+    t->root = insert(t->root, node);
+}
+
+static struct interval *take_first(struct interval *root, struct interval **first)
+{
+    if (!root->left) {
+        *first = root;
+        return root->right;
+    }
+    root->left = take_first(root->left, first);
+    return balance(root);
+}
+
+static struct interval *remove_from(struct interval *root, struct interval *node)
+{
+    CHECK(root != NULL, "an address range that was never entered was to be removed");
+    if (root == node) {
+        struct interval *heir;
+        if (!node->right)
+            return node->left;
+        struct interval *right = take_first(node->right, &heir);
+        heir->left = node->left;
+        heir->right = right;
+        return balance(heir);
+    }
+    if (before(node, root))
+        root->left = remove_from(root->left, node);
+    else
+        root->right = remove_from(root->right, node);
+    return balance(root);
+}
+
+void interval_remove(struct interval_tree *t, struct interval *node)
+{
+    t->root = remove_from(t->root, node);
+}
+
+/* A subtree to the left of a node that starts early enough starts early enough as a whole: whether it covers
+ * the range is then a matter of its reach alone, and one path suffices. */
+struct interval *interval_cover(const struct interval_tree *t, uintptr_t start, uintptr_t end)
+{
+    struct interval *n = t->root;
+    while (n && n->reach >= end) {
+        if (n->start > start)
+            n = n->left;
+        else if (n->end >= end)
+            return n;
+        else
+            n = n->left && n->left->reach >= end ? n->left : n->right;
+    }
+    return NULL;
+}
+
+/* The first node behind `after` (or of all) that ends beyond start; only subtrees that reach so far are
+ * looked at, so that a turn into one that has nothing happens at most once on a level. */
+static struct interval *first_beyond(struct interval *n, const struct interval *after, uintptr_t start)
+{
+    if (!n || n->reach <= start)
+        return NULL;
+    if (after && !before(after, n))
+        return first_beyond(n->right, after, start);
+    struct interval *found = first_beyond(n->left, after, start);
+    if (found)
+        return found;
+    if (n->end > start)
+        return n;
+    return first_beyond(n->right, after, start);
+}
+
+struct interval *interval_overlap_next(const struct interval_tree *t, const struct interval *node,
+                                       uintptr_t start, uintptr_t end)
+{
+    struct interval *found = first_beyond(t->root, node, start);
+    return found && found->start < end ? found : NULL;
+}
+
+struct interval *interval_overlap(const struct interval_tree *t, uintptr_t start, uintptr_t end)
+{
+    return interval_overlap_next(t, NULL, start, end);
+}
