@@ -36,6 +36,8 @@ struct net {
     struct peer **peers; /* by job rank; NULL until first used */
     struct list stalled; /* peers with pending work */
     struct list hooks;
+    uint32_t
+        unrung; /* things awaited that ring no doorbell (bytes written by a peer): naps instead of sleep */
     struct doorbell *doorbell;
     struct doorbell own_doorbell; /* used when no transport shares memory */
     bool oversubscribed;          /* more ranks on this node than processors: never spin */

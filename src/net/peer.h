@@ -16,12 +16,17 @@ struct net_pending {
     int (*resume)(struct net_pending *item);
 };
 
+/* What every small message touches comes first, in one cache line. */
 struct peer {
     const struct transport_ops *ops; /* copied from the transport: one load less on every send */
     struct transport *transport;
-    void *endpoint; /* the transport's own */
+    void *endpoint;       /* the transport's own */
+    struct list pending;  /* in order; while it is not empty nothing may overtake it */
+    uint64_t eager_below; /* shorter messages are sent at once without a further look; 0: look first (p2p) */
+    uint64_t told, heard; /* messages that went to and came from this peer in frames: p2p's count */
+    uint64_t eager_max;   /* protocol limit, filled by p2p when the peer connects */
+    void *protocol;       /* p2p's own */
     struct transport_caps caps;
-    struct list pending;      /* in order; while it is not empty nothing may overtake it */
     struct list stalled_link; /* net->stalled */
     struct net *net;
     uint32_t rank; /* in the job (MPI_COMM_WORLD of the first process set) */
@@ -29,7 +34,6 @@ struct peer {
     bool stalled; /* on net->stalled */
     bool local;   /* same (virtual) node */
     bool self;
-    uint64_t eager_max; /* protocol limit, filled by p2p when the peer connects */
 };
 
 /* Sends a frame now, past whatever is queued: for what comes from the queue. */

@@ -65,10 +65,14 @@ struct net_key {
 };
 
 struct transport_caps {
-    size_t frame_max;  /* largest payload of one frame */
-    size_t inline_max; /* payload that costs no more than an empty frame */
-    bool put, get;     /* one-sided transfers to and from the peer's private memory */
-    bool put_last_byte_last;
+    size_t frame_max;    /* largest payload of one frame */
+    size_t inline_max;   /* payload that costs no more than an empty frame */
+    size_t eager_best;   /* up to which size a message is best sent at once; 0: as FISHPLATE_EAGER_MAX says */
+    bool put, get;       /* one-sided transfers to and from the peer's private memory */
+    bool cpu_moves;      /* ... by this processor, before the call returns; else by an adapter, on its own */
+    bool put_ordered;    /* a frame sent after a put was started arrives after its data */
+    bool last_byte_last; /* who sees the last byte of a put or get change sees all of its data */
+    bool starves;        /* frames may be refused for long: the peer grants credits, and they run out */
     uint32_t latency_ns; /* one small frame, one way: for choosing protocols and schedules */
     uint32_t bandwidth_mbs;
 };
@@ -106,8 +110,9 @@ struct transport_ops {
     int (*reserve)(struct peer *peer, size_t len, void **payload);
     void (*commit)(struct peer *peer, const struct frame_header *header, size_t len);
 
-    /* One-sided transfers of any length. 0: op->done will be called or has been; ERR_AGAIN: nothing happened.
-     */
+    /* One-sided transfers of any length, at least 1. 0: op->done will be called or has been; ERR_AGAIN:
+     * nothing happened, and the caller comes again (the send queue is full, the connection is being opened);
+     * another error: nothing happened and nothing will. `mem` is the registration of the local memory. */
     int (*put)(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
                const struct net_key *key, size_t len, struct net_op *op);
     int (*get)(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,

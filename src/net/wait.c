@@ -61,12 +61,12 @@ void net_sleep(struct net *net, uint32_t rings, bool nap)
 }
 
 /* Sleeps until the doorbell rings, unless something arrived while we were arming. While sends wait for room
- * in a peer's ring it is a nap: nobody rings when room appears. */
+ * in a peer's ring it is a nap: nobody rings when room appears, or when a peer has written into memory. */
 static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
 {
     uint32_t before = atomic_load_explicit(&net->doorbell->rings, memory_order_acquire);
     if (net_sleep_begin(net) && !(w->ready && w->ready(w->arg))) {
-        const bool nap = !list_empty(&net->stalled);
+        const bool nap = !list_empty(&net->stalled) || net->unrung != 0;
         counter_add(&sleeps, 1);
         if (net->lock)
             biglock_drop(net->lock);

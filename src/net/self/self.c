@@ -57,7 +57,9 @@ static int self_connect(struct transport *t, struct peer *peer)
                                          .inline_max = 32,
                                          .put = true,
                                          .get = true,
-                                         .put_last_byte_last = true,
+                                         .cpu_moves = true,
+                                         .put_ordered = true,
+                                         .last_byte_last = true,
                                          .latency_ns = 50,
                                          .bandwidth_mbs = 10000};
     return 0;

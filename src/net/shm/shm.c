@@ -172,6 +172,9 @@ static int shm_connect(struct transport *t, struct peer *peer)
                                          .inline_max = RING_INLINE_MAX,
                                          .put = cma,
                                          .get = cma,
+                                         .cpu_moves = true,
+                                         .put_ordered = true,
+                                         .last_byte_last = true,
                                          .latency_ns = 150,
                                          .bandwidth_mbs = 10000};
     s->peers[s->local_rank_of[peer->rank]] = peer;
@@ -256,13 +259,24 @@ static void shm_commit(struct peer *peer, const struct frame_header *header, siz
     knock(ep);
 }
 
+/* The last byte is written by a call of its own: within one, the kernel copies in any order, and even where
+ * it does not, the other processor may see the stores in another one. */
+static int put_last_byte_last(pid_t pid, const char *local, uint64_t remote, size_t len)
+{
+    int rc = cma_write(pid, local, remote, len - 1);
+    if (rc != 0)
+        return rc;
+    atomic_thread_fence(memory_order_seq_cst);
+    return cma_write(pid, local + len - 1, remote + len - 1, 1);
+}
+
 static int shm_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
                    const struct net_key *key, size_t len, struct net_op *op)
 {
     (void)mem, (void)key;
     struct shm_endpoint *ep = peer->endpoint;
     counter_add(&cma_bytes, len);
-    op->done(op, cma_write(ep->pid, local, remote, len));
+    op->done(op, put_last_byte_last(ep->pid, local, remote, len));
     return 0;
 }
 
