@@ -127,13 +127,23 @@ static enum answer land_receive(struct target *t, const struct request *r, struc
     return ANS_OK;
 }
 
+/* What the QP itself does not take is an invalid request, whatever the memory would allow. */
+static bool qp_takes(const struct sh_qp *q, uint32_t need)
+{
+    return atomic_load_explicit(&q->access, memory_order_relaxed) & need;
+}
+
 static enum answer land_write(struct target *t, const struct request *r, struct landing *l)
 {
     struct sh_qp *q = t->qp;
+    if (!qp_takes(q, IBV_ACCESS_REMOTE_WRITE)) {
+        if (r->type == IBV_QPT_RC)
+            target_fail(t, IBV_EVENT_QP_REQ_ERR);
+        return ANS_INVALID;
+    }
     if (!r->length)
         return ANS_OK;
-    if (!(atomic_load_explicit(&q->access, memory_order_relaxed) & IBV_ACCESS_REMOTE_WRITE) ||
-        !mr_hold(t->owner, r->rkey, atomic_load_explicit(&q->pd, memory_order_relaxed), r->raddr, r->length,
+    if (!mr_hold(t->owner, r->rkey, atomic_load_explicit(&q->pd, memory_order_relaxed), r->raddr, r->length,
                  IBV_ACCESS_REMOTE_WRITE, &l->seg[0])) {
         if (r->type == IBV_QPT_RC)
             target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
@@ -169,15 +179,14 @@ enum answer target_source(struct target *t, const struct request *r, uint64_t le
 {
     struct sh_qp *q = t->qp;
     s->mr = NULL;
-    if (!atomic_load_explicit(&q->max_dest_rd, memory_order_relaxed) ||
+    if (!qp_takes(q, need) || !atomic_load_explicit(&q->max_dest_rd, memory_order_relaxed) ||
         (need == IBV_ACCESS_REMOTE_ATOMIC && (r->raddr & 7))) {
         target_fail(t, IBV_EVENT_QP_REQ_ERR);
         return ANS_INVALID;
     }
     if (!len)
         return ANS_OK;
-    if (!(atomic_load_explicit(&q->access, memory_order_relaxed) & need) ||
-        !mr_hold(t->owner, r->rkey, atomic_load_explicit(&q->pd, memory_order_relaxed), r->raddr, len, need,
+    if (!mr_hold(t->owner, r->rkey, atomic_load_explicit(&q->pd, memory_order_relaxed), r->raddr, len, need,
                  s)) {
         target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;

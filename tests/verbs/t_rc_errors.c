@@ -54,7 +54,7 @@ static void local_key(struct vt *t)
         struct ibv_sge s = {(uintptr_t)t->buf, 8, t->mr->lkey ^ 0x100};
         struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND, .wr_id = 4}, *bad;
         CHECK(!ibv_post_send(q.qp, &wr, &bad));
-        vt_wc(t->cq, IBV_WC_LOC_PROT_ERR);
+        vt_wc(t->cq, t->rxe ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_PROT_ERR);
         expect_flush(t, &q);
     }
     vt_sync(t);
@@ -72,11 +72,11 @@ static void too_long(struct vt *t)
     }
     vt_qp_connect(t, vt_defaults(IBV_QPT_RC), &q);
     if (t->side == 0) {
-        CHECK(vt_wc(t->cq, IBV_WC_LOC_LEN_ERR).wr_id == 1);
+        CHECK(vt_wc(t->cq, t->rxe ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_LEN_ERR).wr_id == 1);
         CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 2);
     } else {
         CHECK(!vt_post(&q, t, IBV_WR_SEND, 1, 0, 11, 0, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_REM_INV_REQ_ERR);
+        vt_wc(t->cq, t->rxe ? IBV_WC_REM_OP_ERR : IBV_WC_REM_INV_REQ_ERR);
     }
     vt_sync(t);
     vt_qp_end(&q);
@@ -152,7 +152,7 @@ static void test(struct vt *t)
     int no_write = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
     refused(t, IBV_WR_RDMA_WRITE, 0x100, 0, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
     refused(t, IBV_WR_RDMA_WRITE, 0, BUF_BYTES - 4, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
-    refused(t, IBV_WR_RDMA_WRITE, 0, 0, 8, no_write, IBV_WC_REM_ACCESS_ERR);
+    refused(t, IBV_WR_RDMA_WRITE, 0, 0, 8, no_write, IBV_WC_REM_INV_REQ_ERR);
     refused(t, IBV_WR_RDMA_READ, 0x100, 0, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
     refused(t, IBV_WR_RDMA_READ, 0, BUF_BYTES - 4, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
     local_key(t);

@@ -58,7 +58,7 @@ static void test(struct vt *t)
     CHECK(state_of(v.qp) == IBV_QPS_RTS);
     struct ibv_qp_attr got;
     struct ibv_qp_init_attr gi;
-    CHECK(!ibv_query_qp(v.qp, &got, ~0, &gi));
+    CHECK(!ibv_query_qp(v.qp, &got, (IBV_QP_DEST_QPN << 1) - 1, &gi)); /* every attribute there is */
     CHECK(got.dest_qp_num == v.peer.qpn && got.timeout == o.timeout && got.rnr_retry == 7 &&
           got.path_mtu == IBV_MTU_1024);
     CHECK(gi.cap.max_send_wr >= 128 && gi.cap.max_inline_data >= 64 && gi.qp_type == IBV_QPT_RC);
@@ -69,7 +69,8 @@ static void test(struct vt *t)
     to(v.qp, IBV_QPS_ERR);
     CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 5);
     vt_recv(&v, t, 6, 0, 8);
-    CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 6, "a receive posted in the error state");
+    if (!t->rxe) /* whose kernel half does not learn of it */
+        CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 6, "a receive posted in the error state");
     to(v.qp, IBV_QPS_RESET);
     vt_sync(t);
     CHECK(!ibv_modify_qp(v.qp, &a, init)); /* the same QP lives again */

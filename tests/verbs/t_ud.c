@@ -5,6 +5,9 @@
  */
 #include "vt.h"
 #include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define GRH 40u
 
@@ -88,14 +91,33 @@ static void drops(struct vt *t, struct vt_qp *q)
     CHECK(!ibv_destroy_ah(ah));
 }
 
+/* On RoCE a group is an IP group, and the network interface has to be a member besides the QP. Returns the
+ * socket that holds the membership. */
+static int join_ip_group(const union ibv_gid *mine, const union ibv_gid *group)
+{
+    struct ip_mreqn m = {0};
+    int s = socket(AF_INET, SOCK_DGRAM, 0);
+    memcpy(&m.imr_multiaddr, group->raw + 12, 4);
+    memcpy(&m.imr_address, mine->raw + 12, 4);
+    CHECK(s >= 0 && !setsockopt(s, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof(m)));
+    return s;
+}
+
 static void multicast(struct vt *t, struct vt_qp *q)
 {
-    union ibv_gid group = {.raw = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4}};
+    static const union ibv_gid ib = {.raw = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, [12] = 1, 2, 3, 4}};
+    static const union ibv_gid ip = {.raw = {[10] = 0xff, 0xff, 239, 2, 3, 4}};
+    union ibv_gid group = t->gid_index >= 0 ? ip : ib;
     struct ibv_ah_attr a = {.dlid = 0xc001, .port_num = 1, .is_global = 1};
+    int member = -1;
     a.grh.dgid = group;
     a.grh.hop_limit = 1;
-    if (t->gid_index >= 0)
-        return; /* RoCE needs the group joined on the network device as well: the rig's business */
+    if (t->gid_index >= 0) {
+        if (memcmp(t->gid.raw, ip.raw, 12))
+            return; /* not an IPv4 address: there is nothing to join with */
+        member = join_ip_group(&t->gid, &group);
+        a.grh.sgid_index = (uint8_t)t->gid_index;
+    }
     CHECK(!ibv_attach_mcast(q->qp, &group, 0xc001));
     vt_recv(q, t, 5, 8192, 2048);
     vt_sync(t);
@@ -109,7 +131,9 @@ static void multicast(struct vt *t, struct vt_qp *q)
     CHECK(wc.byte_len == 333 + GRH && wc.wc_flags & IBV_WC_GRH);
     CHECK(wc.src_qp == (t->side ? q->me.qpn : q->peer.qpn));
     vt_expect(t->buf + 8192 + GRH, 333, 8, "multicast");
-    CHECK(!memcmp(&((struct ibv_grh *)(t->buf + 8192))->dgid, &group, 16));
+    /* RoCE over IPv4 puts its IP header into the last 20 bytes of the room for the route header. */
+    unsigned known = member >= 0 ? 12 : 0;
+    CHECK(!memcmp(((struct ibv_grh *)(t->buf + 8192))->dgid.raw + known, group.raw + known, 16 - known));
     CHECK(ibv_destroy_qp(q->qp) == EBUSY, "a member of a group is not destroyed");
     vt_sync(t);
     CHECK(!ibv_detach_mcast(q->qp, &group, 0xc001));
@@ -120,6 +144,8 @@ static void multicast(struct vt *t, struct vt_qp *q)
     vt_sync(t);
     CHECK(vt_quiet(t->cq, 50), "left the group");
     CHECK(!ibv_destroy_ah(ah));
+    if (member >= 0)
+        close(member);
 }
 
 static void test(struct vt *t)

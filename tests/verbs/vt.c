@@ -84,6 +84,9 @@ static void open_device(struct vt *t)
             t->ctx = ibv_open_device(list[i]);
     CHECK(t->ctx, "cannot open %s", want ? want : "the first device");
     ibv_free_device_list(list);
+    struct ibv_device_attr device;
+    CHECK(!ibv_query_device(t->ctx, &device));
+    t->rxe = device.vendor_id == 0xffffff;
     CHECK(!ibv_query_port(t->ctx, 1, &t->port));
     t->gid_index = gid ? atoi(gid) : -1;
     CHECK(!ibv_query_gid(t->ctx, 1, gid ? t->gid_index : 0, &t->gid));
