@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "copy.h"
+#include "share.h"
 
 void copy_last_last(char *dst, const char *src, size_t n)
 {
@@ -21,6 +22,22 @@ void copy_last_last(char *dst, const char *src, size_t n)
     if (n > 1)
         memmove(dst, src, n - 1);
     __atomic_store_n(dst + n - 1, last, __ATOMIC_RELEASE);
+}
+
+int iov_slice(const struct iovec *iov, int n, uint64_t off, uint64_t len, struct iovec *out)
+{
+    int k = 0;
+    for (int i = 0; i < n && len; i++) {
+        if (off >= iov[i].iov_len) {
+            off -= iov[i].iov_len;
+            continue;
+        }
+        uint64_t step = min_u64(iov[i].iov_len - off, len);
+        out[k++] = (struct iovec){(char *)iov[i].iov_base + off, step};
+        len -= step;
+        off = 0;
+    }
+    return k;
 }
 
 static bool all_mapped(const struct rseg *s, int n)
@@ -108,7 +125,19 @@ bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src
         return true;
     }
     struct iovec riov[MAX_SGE + 1];
-    unsigned long k = remote_iov(dst, n, n > 1, riov);
+    unsigned long k;
+    if (n >= SHARE_MIN && share_wanted(to)) {
+        /* All but the last byte, by two processes at once; the last one when the others are there. */
+        k = remote_iov(dst, n - 1, false, riov);
+        if (share_copy(to, false, riov, (int)k, src, ns, n - 1)) {
+            struct iovec last, end;
+            k = remote_iov(dst, n, false, riov);
+            iov_slice(riov, (int)k, n - 1, 1, &end);
+            iov_slice(src, ns, n - 1, 1, &last);
+            return cross_ok(to, process_vm_writev(to->pid, &last, 1, &end, 1, 0), 1);
+        }
+    }
+    k = remote_iov(dst, n, n > 1, riov);
     return cross_ok(to, process_vm_writev(to->pid, src, (unsigned long)ns, riov, k, 0), n);
 }
 
@@ -123,6 +152,8 @@ bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct i
     }
     struct iovec riov[MAX_SGE + 1];
     unsigned long k = remote_iov(src, n, false, riov);
+    if (n >= SHARE_MIN && share_wanted(from) && share_copy(from, true, riov, (int)k, dst, nd, n))
+        return true;
     return cross_ok(from, process_vm_readv(from->pid, dst, (unsigned long)nd, riov, k, 0), n);
 }
 

@@ -14,6 +14,9 @@ bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src
 bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct iovec *dst, int nd,
              uint64_t n);
 
+/* Bytes [off, off+len) of a list, as a list; returns its length. */
+int iov_slice(const struct iovec *iov, int n, uint64_t off, uint64_t len, struct iovec *out);
+
 /* Into directly reachable memory, in order. */
 void copy_last_last(char *dst, const char *src, size_t n);
 

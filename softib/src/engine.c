@@ -5,6 +5,7 @@
  */
 #include "engine.h"
 #include "hca.h"
+#include "share.h"
 #include "wire.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -217,6 +218,8 @@ void engine_poll(void)
 {
     if (UNLIKELY(atomic_load_explicit(&next_due, memory_order_relaxed) != NEVER))
         run_due();
+    if (UNLIKELY(share_open()))
+        share_help();
     if (LIKELY(!atomic_load_explicit(&wire_active, memory_order_relaxed)))
         return;
     atomic_fetch_add_explicit(&polls, 1, memory_order_relaxed);
@@ -292,7 +295,8 @@ static void *run(void *arg)
     for (;;) {
         uint64_t port_next = check_ports();
         set_timer(min_u64(atomic_load(&next_due), port_next));
-        int n = epoll_wait(ep_fd, ev, ARRAY_LEN(ev), share_sockets());
+        int wait = share_sockets();
+        int n = epoll_wait(ep_fd, ev, ARRAY_LEN(ev), share_attend() ? 0 : wait);
         bool wired = n > 0 && atomic_load(&wire_active);
         if (wired)
             wire_lock();

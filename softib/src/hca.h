@@ -194,6 +194,9 @@ bool rq_pop(struct peer *owner, uint32_t rq, bool is_srq, struct rwqe *out);
 int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 void srq_limit_event(uint32_t idx);
 
+/* huge.c: the region is in one private mapping [map_start, map_end) */
+void huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end);
+
 /* mr.c */
 struct rseg { /* a piece of some process's memory */
     uint64_t addr;

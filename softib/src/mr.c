@@ -22,26 +22,32 @@ static uint32_t table_hint = 1, serial;
 static uint8_t variant[MR_MAX]; /* low byte of the key: a stale key of a reused entry does not fit */
 static bool taken[MR_MAX];
 
+enum kind { MAP_OTHER, MAP_PRIVATE_ANON, MAP_SHARED_FILE };
+
 struct mapping {
     uint64_t start, end, offset, ino;
-    unsigned major, minor;
+    enum kind kind;
 };
 
-/* The one shared mapping that holds all of [addr, addr+len). */
+/* The one mapping that holds all of [addr, addr+len). */
 static bool find_mapping(uint64_t addr, uint64_t len, struct mapping *m)
 {
-    char line[512], perms[8];
+    char line[512], perms[8], name[16];
     FILE *in = fopen("/proc/self/maps", "re");
     bool found = false;
     while (in && !found && fgets(line, sizeof(line), in)) {
         unsigned long long a, b, off, ino;
-        if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu", &a, &b, perms, &off, &m->major, &m->minor, &ino) !=
-            7)
+        int n = sscanf(line, "%llx-%llx %7s %llx %*x:%*x %llu %15s", &a, &b, perms, &off, &ino, name);
+        if (n < 5)
             continue;
         if (a > addr)
             break;
-        found = addr >= a && addr + len <= b && perms[3] == 's' && perms[1] == 'w' && ino;
-        *m = (struct mapping){a, b, off, ino, m->major, m->minor};
+        found = addr >= a && addr + len <= b && perms[1] == 'w';
+        bool plain = n == 5 || !strcmp(name, "[heap]"); /* no stack */
+        *m = (struct mapping){a, b, off, ino,
+                              perms[3] == 's' && ino             ? MAP_SHARED_FILE
+                              : perms[3] == 'p' && !ino && plain ? MAP_PRIVATE_ANON
+                                                                 : MAP_OTHER};
     }
     if (in)
         fclose(in);
@@ -109,7 +115,10 @@ static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uin
     s->length = mr->ibv.length;
     s->fd = -1;
     if (s->length && find_mapping(s->addr, s->length, &m)) {
-        s->fd = open_mapping(&m);
+        if (m.kind == MAP_SHARED_FILE)
+            s->fd = open_mapping(&m);
+        else if (m.kind == MAP_PRIVATE_ANON)
+            huge_pages(s->addr, s->length, m.start, m.end);
         s->file_off = m.offset + (s->addr - m.start);
     }
     lock_take(&table_lock);

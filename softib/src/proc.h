@@ -30,6 +30,7 @@ struct peer {
     atomic_bool dead;
     atomic_int refs;
     struct arena *arena;
+    atomic_uint unhelped, until_share; /* share.c: copies in a row nobody helped with, how many to do alone */
     struct lock map_lock;
     struct mr_map *maps[MR_MAPS];
 };

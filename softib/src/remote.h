@@ -8,6 +8,7 @@
 #define SOFTIB_REMOTE_H
 
 #include "conn.h"
+#include "copy.h"
 
 #define SEQ_MASK 0xffffffu
 
@@ -21,9 +22,6 @@ static inline bool is_rc(struct qp *q)
 {
     return qp_ibv(q)->qp_type == IBV_QPT_RC;
 }
-
-/* Bytes [off, off+len) of a list, as a list; returns its length. */
-int iov_slice(const struct iovec *iov, int n, uint32_t off, uint32_t len, struct iovec *out);
 
 /* remote_send.c: the requester */
 void remote_arm(struct remote *r, uint64_t now); /* its timer */

@@ -117,23 +117,6 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
     };
 }
 
-/* Bytes [off, off+len) of a gather list behind out[1]. */
-int iov_slice(const struct iovec *iov, int n, uint32_t off, uint32_t len, struct iovec *out)
-{
-    int k = 0;
-    for (int i = 0; i < n && len; i++) {
-        if (off >= iov[i].iov_len) {
-            off -= (uint32_t)iov[i].iov_len;
-            continue;
-        }
-        size_t step = iov[i].iov_len - off < len ? iov[i].iov_len - off : len;
-        out[k++] = (struct iovec){(char *)iov[i].iov_base + off, step};
-        len -= (uint32_t)step;
-        off = 0;
-    }
-    return k;
-}
-
 static void local_error(struct remote *r)
 {
     /* What was sent before completes first; then this one fails. */

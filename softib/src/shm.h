@@ -13,20 +13,21 @@
 #include "fabric.h"
 #include "softib/barrier.h"
 
-#define SHM_MAGIC   0x50f71b01u
-#define MEMBERS     1024 /* slot 0 is never used */
-#define QP_BITS     14
-#define QP_MAX      (1u << QP_BITS)
-#define CQ_MAX      16384u
-#define SRQ_MAX     8192u
-#define RQ_TABLE    (QP_MAX + SRQ_MAX) /* a QP's own queue has the QP's index */
-#define MR_MAX      131072u
-#define CHAN_MAX    4096u
-#define GROUPS      512
-#define GROUP_QPS   240
-#define EVENTS      1024
-#define MAX_SGE     32
-#define ARENA_BYTES (2ull << 30)
+#define SHM_MAGIC     0x50f71b01u
+#define MEMBERS       1024 /* slot 0 is never used */
+#define QP_BITS       14
+#define QP_MAX        (1u << QP_BITS)
+#define CQ_MAX        16384u
+#define SRQ_MAX       8192u
+#define RQ_TABLE      (QP_MAX + SRQ_MAX) /* a QP's own queue has the QP's index */
+#define MR_MAX        131072u
+#define CHAN_MAX      4096u
+#define GROUPS        512
+#define GROUP_QPS     240
+#define EVENTS        1024
+#define MAX_SGE       32
+#define SHARED_COPIES 8
+#define ARENA_BYTES   (2ull << 30)
 
 enum counter {
     CNT_TX_PACKETS,
@@ -160,8 +161,28 @@ struct sh_event {
     uint32_t kind, index, detail;
 };
 
+struct sh_piece {
+    uint64_t addr, len;
+};
+
+/* A large copy between this process and a sender, cut into pieces that both take: see share.h. The upper
+ * half of `next` and `done` is the number of the copy, so that whoever comes late touches nothing. */
+struct sh_copy {
+    struct shlock lock; /* the sender that uses this entry */
+    uint32_t pid, nnear, nfar, inward;
+    uint64_t total;
+    struct sh_piece near[MAX_SGE], far[MAX_SGE]; /* the sender's memory, and ours */
+    atomic_uint failed;
+    _Alignas(CACHELINE) _Atomic uint64_t next; /* first byte nobody has taken */
+    _Alignas(CACHELINE) _Atomic uint64_t done; /* bytes this process has copied */
+};
+
 struct arena {
     uint32_t magic, slot;
+    _Alignas(CACHELINE) atomic_uint copies_open; /* which entries of `copy` want help */
+    atomic_uint attentive;                       /* our engine thread looks without being rung */
+    atomic_uint help_asked;                      /* the ring is for a copy, perhaps over by now */
+    _Alignas(CACHELINE) struct sh_copy copy[SHARED_COPIES];
     struct shlock ev_lock, atomic_unit;
     _Atomic uint64_t ev_head, ev_tail;
     struct sh_event event[EVENTS];

@@ -12,7 +12,7 @@ from lab import *
 A, B = f"softib-a{os.getpid()}", f"softib-b{os.getpid()}"
 ADDR = {A: "10.77.31.1", B: "10.77.31.2"}
 FABRIC = f"nodes=2 wire=tcp base=20000 node0: addr={ADDR[A]} node1: addr={ADDR[B]}"
-SUITE = ["t_rc_ops", "t_rc_errors", "t_ud", "t_uc", "t_srq", "t_cq", "t_states", "t_order", "t_mr", "t_stress"]
+SUITE = ["t_rc_ops", "t_rc_errors", "t_ud", "t_uc", "t_srq", "t_cq", "t_states", "t_order", "t_mr", "t_large", "t_stress"]
 
 
 def sh(*cmd):
