@@ -76,7 +76,8 @@ unsigned conn_want(struct conn *c);
 /* A HELLO {mine, yours, ready} arrived. */
 unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready);
 
-/* No answer for a while. */
+/* No answer for a while. Whoever was busy elsewhere looks first at what has arrived meanwhile: otherwise it
+ * could give up on a peer that answered long ago. */
 unsigned conn_timer(struct conn *c, uint32_t tries_max);
 
 /* A frame arrived through the queue pairs, so the peer has my address. */

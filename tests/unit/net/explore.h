@@ -1,0 +1,128 @@
+/* explore.h: every state that a small system can reach. A test gives states of a fixed size that compare byte
+ * by byte (no padding, or zeroed) and a function that adds the successors of one; the search is breadth
+ * first, so the trail to a state that is found wrong is as short as any.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TESTS_EXPLORE_H
+#define FP_TESTS_EXPLORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct explore {
+    size_t size;        /* of a state */
+    uint32_t count;     /* states found */
+    uint32_t room;      /* of the arrays */
+    uint32_t slots;     /* of the hash table, a power of two */
+    uint32_t at;        /* the state whose successors are being added */
+    char *states;       /* in the order they were found */
+    uint32_t *from;     /* from which state each was found first */
+    const char **event; /* and by what */
+    uint32_t *table;    /* index + 1 */
+};
+
+static inline void explore_open(struct explore *e, size_t size)
+{
+    *e = (struct explore){.size = size, .room = 1 << 12, .slots = 1 << 13};
+    e->states = malloc(e->room * size);
+    e->from = malloc(e->room * sizeof *e->from);
+    e->event = malloc(e->room * sizeof *e->event);
+    e->table = calloc(e->slots, sizeof *e->table);
+}
+
+static inline void explore_close(struct explore *e)
+{
+    free(e->states);
+    free(e->from);
+    free(e->event);
+    free(e->table);
+}
+
+static inline const void *explore_state(const struct explore *e, uint32_t i)
+{
+    return e->states + i * e->size;
+}
+
+static inline uint32_t explore_slot(const struct explore *e, const void *state)
+{
+    const char *bytes = state;
+    uint64_t hash = 0;
+    for (size_t i = 0; i < e->size; i += sizeof hash) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + i, e->size - i < sizeof word ? e->size - i : sizeof word);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return (uint32_t)(hash >> 32) & (e->slots - 1);
+}
+
+static inline void explore_grow(struct explore *e)
+{
+    e->room *= 2;
+    e->slots *= 2;
+    e->states = realloc(e->states, e->room * e->size);
+    e->from = realloc(e->from, e->room * sizeof *e->from);
+    e->event = realloc(e->event, e->room * sizeof *e->event);
+    free(e->table);
+    e->table = calloc(e->slots, sizeof *e->table);
+    if (!e->states || !e->from || !e->event || !e->table) {
+        printf("explore: no memory for %u states\n", e->room);
+        exit(1);
+    }
+    for (uint32_t i = 0; i < e->count; i++) {
+        uint32_t slot = explore_slot(e, explore_state(e, i));
+        while (e->table[slot])
+            slot = (slot + 1) & (e->slots - 1);
+        e->table[slot] = i + 1;
+    }
+}
+
+/* Adds a state that `event` leads to from the one being looked at, unless it is known. */
+static inline void explore_add(struct explore *e, const void *state, const char *event)
+{
+    uint32_t slot = explore_slot(e, state);
+    for (; e->table[slot]; slot = (slot + 1) & (e->slots - 1))
+        if (memcmp(explore_state(e, e->table[slot] - 1), state, e->size) == 0)
+            return;
+    if (e->count == e->room) {
+        explore_grow(e);
+        slot = explore_slot(e, state);
+        while (e->table[slot])
+            slot = (slot + 1) & (e->slots - 1);
+    }
+    e->table[slot] = e->count + 1;
+    memcpy(e->states + e->count * e->size, state, e->size);
+    e->from[e->count] = e->at;
+    e->event[e->count] = event;
+    e->count++;
+}
+
+/* Goes on until no state is new, or `look` says false. */
+static inline bool explore_run(struct explore *e, const void *first,
+                               bool (*look)(struct explore *e, const void *state))
+{
+    explore_add(e, first, "begin");
+    char *state = malloc(e->size); /* a copy: the array may move */
+    bool good = true;
+    for (e->at = 0; good && e->at < e->count; e->at++) {
+        memcpy(state, explore_state(e, e->at), e->size);
+        good = look(e, state);
+        if (!good)
+            break;
+    }
+    free(state);
+    return good;
+}
+
+/* The events that led to a state, first to last. */
+static inline void explore_trail(const struct explore *e, uint32_t i)
+{
+    if (i != 0)
+        explore_trail(e, e->from[i]);
+    printf("  %s\n", e->event[i]);
+}
+
+#endif

@@ -1,0 +1,389 @@
+/* test_ib_credit.c: flow control: what each scheme refuses, tells and posts; and every interleaving of two
+ * sides with few credits that send each other a few frames: no frame without a buffer, no credit lost or
+ * invented, nobody waits for ever.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/credit.h"
+
+#include "explore.h"
+#include "test.h"
+
+static const struct credit_rules fixed = {.scheme = CREDIT_STATIC, .first = 4, .most = 4, .tell_at = 100};
+
+static void static_takes_and_refuses(void)
+{
+    struct credit c;
+    bool waited = true;
+    credit_start(&c, &fixed, 2);
+    EXPECT_EQ(c.posted, 4);
+    EXPECT_EQ(c.most_posted, 4);
+    EXPECT(credit_take(&c, &waited) && !waited);
+    EXPECT(credit_take(&c, &waited) && !waited);
+    EXPECT(!credit_take(&c, &waited));
+    EXPECT(!credit_take(&c, &waited));
+    credit_granted(&c, 3);
+    EXPECT(credit_take(&c, &waited) && waited); /* the first after a refusal says so, the next does not */
+    EXPECT(credit_take(&c, &waited) && !waited);
+    EXPECT_EQ(c.have, 1);
+}
+
+static void untake_forgets_nothing(void)
+{
+    struct credit c;
+    bool waited;
+    credit_start(&c, &fixed, 1);
+    EXPECT(credit_take(&c, &waited) && !waited);
+    EXPECT(!credit_take(&c, &waited));
+    credit_granted(&c, 1);
+    EXPECT(credit_take(&c, &waited) && waited);
+    credit_untake(&c, waited); /* the adapter's queue was full, say */
+    EXPECT_EQ(c.have, 1);
+    EXPECT(credit_take(&c, &waited) && waited);
+    credit_granted(&c, 1);
+    EXPECT(credit_take(&c, &waited) && !waited);
+    credit_untake(&c, waited);
+    EXPECT(credit_take(&c, &waited) && !waited);
+}
+
+static void static_tells_what_it_owes(void)
+{
+    struct credit c;
+    credit_start(&c, &fixed, 1);
+    EXPECT(!credit_due(&c));
+    EXPECT_EQ(credit_consumed(&c, false), 1);
+    EXPECT(!credit_due(&c));
+    EXPECT_EQ(credit_consumed(&c, true), 1); /* a frame that waited changes nothing here */
+    EXPECT(credit_due(&c));                  /* half of 4, although tell_at is larger */
+    EXPECT_EQ(credit_consumed(&c, false), 1);
+    EXPECT_EQ(credit_tell(&c, 2), 2);
+    EXPECT(!credit_due(&c));
+    EXPECT_EQ(credit_tell(&c, 255), 1);
+    EXPECT_EQ(credit_tell(&c, 255), 0);
+    EXPECT_EQ(c.posted, 4);
+}
+
+static void due_when_told_to_or_at_half(void)
+{
+    static const struct {
+        uint32_t first, tell_at, due_at;
+    } cases[] = {{1, 0, 1}, {1, 100, 1}, {2, 100, 1}, {3, 100, 1}, {10, 100, 5}, {10, 3, 3}, {10, 0, 1}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct credit_rules rules = {
+            .scheme = CREDIT_STATIC, .first = cases[i].first, .tell_at = cases[i].tell_at};
+        struct credit c;
+        credit_start(&c, &rules, 1);
+        uint32_t n = 0;
+        while (!credit_due(&c) && n < 1000)
+            n += credit_consumed(&c, false);
+        EXPECT_EQ(n, cases[i].due_at);
+    }
+}
+
+static void hw_never_refuses(void)
+{
+    struct credit_rules rules = {.scheme = CREDIT_HW, .first = 2, .most = 8, .step = 2, .tell_at = 1};
+    struct credit c;
+    bool waited = true;
+    credit_start(&c, &rules, 2);
+    for (int i = 0; i < 1000; i++) {
+        EXPECT(credit_take(&c, &waited) && !waited);
+        if (i % 3 == 0)
+            credit_untake(&c, waited);
+        EXPECT_EQ(credit_consumed(&c, false), 1);
+        EXPECT(!credit_due(&c));
+        EXPECT_EQ(credit_tell(&c, 255), 0);
+    }
+    EXPECT_EQ(c.posted, 2);
+}
+
+static void dynamic_grows(enum credit_growth growth, const uint32_t *posted, size_t n)
+{
+    struct credit_rules rules = {
+        .scheme = CREDIT_DYNAMIC, .growth = growth, .first = 2, .most = 15, .step = 4, .tell_at = 100};
+    struct credit c;
+    credit_start(&c, &rules, 2);
+    EXPECT_EQ(credit_consumed(&c, false), 1);
+    EXPECT_EQ(c.posted, 2);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t before = c.posted, owed = c.owed;
+        uint32_t post = credit_consumed(&c, true);
+        EXPECT_EQ(c.posted, posted[i]);
+        EXPECT_EQ(post, 1 + c.posted - before);
+        EXPECT_EQ(c.owed, owed + post);
+        EXPECT_EQ(c.most_posted, posted[i]);
+    }
+}
+
+static void dynamic_grows_by_steps(void)
+{
+    dynamic_grows(CREDIT_LINEAR, (const uint32_t[]){6, 10, 14, 15, 15}, 5);
+}
+
+static void dynamic_grows_by_doubling(void)
+{
+    dynamic_grows(CREDIT_EXPONENTIAL, (const uint32_t[]){4, 8, 15, 15}, 4);
+}
+
+static void dynamic_shrinks_to_first(void)
+{
+    struct credit_rules rules = {
+        .scheme = CREDIT_DYNAMIC, .first = 2, .most = 5, .step = 3, .tell_at = 100, .calm_after = 10};
+    struct credit c;
+    credit_start(&c, &rules, 2);
+    EXPECT_EQ(credit_consumed(&c, true), 4);
+    for (uint32_t want = 5; want > 2; want--) {
+        for (int i = 0; i < 9; i++) {
+            EXPECT_EQ(credit_consumed(&c, false), 1);
+            EXPECT_EQ(c.posted, want);
+        }
+        EXPECT_EQ(credit_consumed(&c, false), 0);
+        EXPECT_EQ(c.posted, want - 1);
+    }
+    for (int i = 0; i < 100; i++)
+        EXPECT_EQ(credit_consumed(&c, false), 1);
+    EXPECT_EQ(c.posted, 2);
+    EXPECT_EQ(c.most_posted, 5);
+    credit_tell(&c, c.owed - 1);
+    EXPECT(credit_due(&c)); /* half of two, no longer of five */
+    /* One that waited begins the count of calm frames anew. */
+    EXPECT_EQ(credit_consumed(&c, true), 4);
+    for (int i = 0; i < 9; i++)
+        EXPECT_EQ(credit_consumed(&c, false), 1);
+    EXPECT_EQ(credit_consumed(&c, true), 1);
+    for (int i = 0; i < 9; i++)
+        EXPECT_EQ(credit_consumed(&c, false), 1);
+    EXPECT_EQ(c.posted, 5);
+    EXPECT_EQ(credit_consumed(&c, false), 0);
+}
+
+/* --- every interleaving --------------------------------------------------------------------------------- */
+
+enum { FRAMES = 3, WIRE = 16, HELD = 8 };
+
+/* A message on the wire: credits | kind. */
+enum { IS_FRAME = 0x80, IS_CREDIT = 0x40, HAD_WAITED = 0x20, CREDITS = 0x1f };
+
+struct one {
+    uint8_t later, queued; /* frames that the program will send, and that it has asked to send */
+    uint8_t have, starved, posted, owed, due_at, calm;
+    uint8_t on_wire, held;                 /* towards me: messages, and frames I use */
+    uint8_t wire[WIRE], held_waited[HELD]; /* oldest first, zero behind the last */
+};
+
+struct both {
+    struct one side[2];
+};
+
+static struct credit_rules the_rules[2];
+static uint32_t the_limit; /* credits that a frame can carry */
+static uint64_t states_seen;
+
+static struct credit thaw(const struct one *o, int side)
+{
+    struct credit c;
+    credit_start(&c, &the_rules[side], o->have);
+    c.due_at = o->due_at;
+    c.starved = o->starved;
+    c.posted = o->posted;
+    c.owed = o->owed;
+    c.calm = o->calm;
+    return c;
+}
+
+static void freeze(struct one *o, const struct credit *c)
+{
+    o->have = (uint8_t)c->have;
+    o->starved = c->starved;
+    o->posted = (uint8_t)c->posted;
+    o->owed = (uint8_t)c->owed;
+    o->due_at = (uint8_t)c->due_at;
+    o->calm = (uint8_t)c->calm;
+}
+
+static void push(uint8_t *list, uint8_t *n, uint8_t what)
+{
+    list[(*n)++] = what;
+}
+
+static uint8_t pop(uint8_t *list, uint8_t *n)
+{
+    uint8_t what = list[0];
+    memmove(list, list + 1, --*n);
+    list[*n] = 0;
+    return what;
+}
+
+/* What one side may do next; each adds the state it leads to. Returns how many there were, without the
+ * program asking for more. */
+static int moves(struct explore *e, const struct both *now, int me)
+{
+    const struct one *mine = &now->side[me];
+    struct credit c = thaw(mine, me);
+    struct both next = *now;
+    int n = 0;
+
+    if (mine->later) {
+        next.side[me].later--;
+        next.side[me].queued++;
+        explore_add(e, &next, me ? "b asks to send" : "a asks to send");
+    }
+    if (mine->queued) {
+        struct credit s = c;
+        bool waited;
+        next = *now;
+        if (credit_take(&s, &waited)) {
+            n++;
+            next.side[me].queued--;
+            uint8_t credits = (uint8_t)credit_tell(&s, the_limit);
+            push(next.side[!me].wire, &next.side[!me].on_wire,
+                 (uint8_t)(IS_FRAME | (waited ? HAD_WAITED : 0) | credits));
+        }
+        freeze(&next.side[me], &s);
+        explore_add(e, &next, me ? "b sends or is refused" : "a sends or is refused");
+    }
+    if (credit_due(&c)) {
+        struct credit s = c;
+        next = *now;
+        n++;
+        push(next.side[!me].wire, &next.side[!me].on_wire, (uint8_t)(IS_CREDIT | credit_tell(&s, CREDITS)));
+        freeze(&next.side[me], &s);
+        explore_add(e, &next, me ? "b sends credits" : "a sends credits");
+    }
+    if (mine->on_wire) {
+        struct credit s = c;
+        next = *now;
+        n++;
+        uint8_t got = pop(next.side[me].wire, &next.side[me].on_wire);
+        credit_granted(&s, got & CREDITS);
+        if (got & IS_FRAME)
+            push(next.side[me].held_waited, &next.side[me].held, !!(got & HAD_WAITED));
+        freeze(&next.side[me], &s);
+        explore_add(e, &next, me ? "b receives" : "a receives");
+    }
+    if (mine->held) {
+        struct credit s = c;
+        next = *now;
+        n++;
+        bool waited = pop(next.side[me].held_waited, &next.side[me].held);
+        uint32_t post = credit_consumed(&s, waited);
+        const struct credit_rules *r = &the_rules[me];
+        EXPECT_EQ((int)s.posted - (int)c.posted, (int)post - 1);
+        EXPECT(s.posted <= c.posted || (waited && r->scheme == CREDIT_DYNAMIC && s.posted <= r->most));
+        EXPECT(s.posted >= r->first);
+        freeze(&next.side[me], &s);
+        explore_add(e, &next, me ? "b is done with a frame" : "a is done with a frame");
+    }
+    return n;
+}
+
+static void check(const struct both *now, int me)
+{
+    const struct one *sender = &now->side[me], *receiver = &now->side[!me];
+    uint32_t frames = receiver->held, told = 0, messages = 0;
+    for (int i = 0; i < receiver->on_wire; i++)
+        frames += receiver->wire[i] >= IS_FRAME;
+    for (int i = 0; i < sender->on_wire; i++) {
+        told += sender->wire[i] & CREDITS;
+        messages += !(sender->wire[i] & IS_FRAME);
+    }
+    if (the_rules[!me].scheme == CREDIT_HW) {
+        EXPECT_EQ(told + messages + receiver->owed, 0);
+        EXPECT_EQ(receiver->posted, the_rules[!me].first);
+        return;
+    }
+    EXPECT(frames <= receiver->posted);
+    EXPECT_EQ(sender->have + frames + told + receiver->owed, receiver->posted);
+    if (the_rules[!me].scheme == CREDIT_STATIC)
+        EXPECT(messages <= receiver->posted / receiver->due_at);
+}
+
+static bool look(struct explore *e, const void *state)
+{
+    const struct both *now = state;
+    int before = test_failures;
+    check(now, 0);
+    check(now, 1);
+    EXPECT(now->side[0].on_wire < WIRE - 1 && now->side[1].on_wire < WIRE - 1);
+    int n = moves(e, now, 0);
+    n += moves(e, now, 1);
+    if (n == 0) /* all that was asked for has been sent */
+        EXPECT_EQ(now->side[0].queued + now->side[1].queued, 0);
+    return test_failures == before;
+}
+
+static void explore_rules(const struct credit_rules *rules, uint32_t first_a, uint32_t first_b,
+                          uint32_t limit)
+{
+    struct both begin;
+    memset(&begin, 0, sizeof begin);
+    the_limit = limit;
+    for (int i = 0; i < 2; i++) {
+        the_rules[i] = *rules;
+        the_rules[i].first = i ? first_b : first_a;
+    }
+    for (int i = 0; i < 2; i++) {
+        struct credit c;
+        credit_start(&c, &the_rules[i], the_rules[!i].first);
+        freeze(&begin.side[i], &c);
+        begin.side[i].later = FRAMES;
+    }
+    struct explore e;
+    explore_open(&e, sizeof begin);
+    if (!explore_run(&e, &begin, look)) {
+        printf("with %u and %u buffers, at most %u, credits due at %u, %u in a frame, calm after %u:\n",
+               first_a, first_b, rules->most, rules->tell_at, limit, rules->calm_after);
+        explore_trail(&e, e.at);
+    }
+    states_seen += e.count;
+    explore_close(&e);
+}
+
+static void explore_pairs(const struct credit_rules *rules)
+{
+    int before = test_failures;
+    for (uint32_t a = 1; a <= 3; a++)
+        for (uint32_t b = a; b <= 3; b++)
+            for (uint32_t limit = 1; limit <= CREDITS; limit += CREDITS - 1)
+                if (test_failures == before)
+                    explore_rules(rules, a, b, limit);
+}
+
+static void every_interleaving_hw(void)
+{
+    struct credit_rules rules = {.scheme = CREDIT_HW};
+    explore_rules(&rules, 1, 1, CREDITS);
+    explore_rules(&rules, 2, 3, CREDITS);
+}
+
+static void every_interleaving_static(void)
+{
+    struct credit_rules rules = {.scheme = CREDIT_STATIC, .tell_at = 100};
+    explore_pairs(&rules);
+    rules.tell_at = 1;
+    explore_pairs(&rules);
+}
+
+static void every_interleaving_dynamic(void)
+{
+    struct credit_rules rules = {.scheme = CREDIT_DYNAMIC, .most = 4, .step = 1, .tell_at = 100};
+    for (rules.growth = CREDIT_LINEAR; rules.growth <= CREDIT_EXPONENTIAL; rules.growth++)
+        for (rules.calm_after = 0; rules.calm_after <= 2; rules.calm_after++)
+            explore_pairs(&rules);
+}
+
+int main(void)
+{
+    TEST_RUN(static_takes_and_refuses);
+    TEST_RUN(untake_forgets_nothing);
+    TEST_RUN(static_tells_what_it_owes);
+    TEST_RUN(due_when_told_to_or_at_half);
+    TEST_RUN(hw_never_refuses);
+    TEST_RUN(dynamic_grows_by_steps);
+    TEST_RUN(dynamic_grows_by_doubling);
+    TEST_RUN(dynamic_shrinks_to_first);
+    TEST_RUN(every_interleaving_hw);
+    TEST_RUN(every_interleaving_static);
+    TEST_RUN(every_interleaving_dynamic);
+    printf("%" PRIu64 " states\n", states_seen);
+    return test_result();
+}
