@@ -1,0 +1,290 @@
+/* memhook.c: puts the hooks in, tests them, tells the listeners, takes the hooks out. A hook is a jump at the
+ * beginning of a function of libc (memhook/jump.h) to the one that stands in for it (memhook/replace.h).
+ * Changing only the table a program calls through would miss what matters most: free() calls munmap inside
+ * libc.
+ *
+ * The code of a process is one for all who run in it, so this state is not a rank's.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/memhook.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/rawcall.h"
+#include "base/tunable.h"
+#include "base/util.h"
+#include "net/memhook/jump.h"
+#include "net/memhook/library.h"
+#include "net/memhook/patch.h"
+#include "net/memhook/replace.h"
+#include "net/memhook/selftest.h"
+
+enum { HOOKS_AUTO, HOOKS_OFF };
+static TUNABLE_CHOICE(mem_hooks, "MEM_HOOKS", HOOKS_AUTO, "auto|off",
+                      "Watch memory that is given back to the system, by changing libc's functions while the "
+                      "program runs. Without it no memory stays registered between messages.");
+
+struct hook {
+    uint8_t *entry;
+    struct jump jump;
+    uint8_t saved[JUMP_MAX];
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* over all but what listeners need */
+static struct hook hooks[REPLACEMENTS];
+static int installed; /* of hooks */
+static int users;     /* listeners */
+static uint8_t *islands;
+static const char *broken; /* why it cannot be done in this process, once known */
+
+/* What the replacements use, in any thread. */
+enum { LISTENERS = 4 + 1 }; /* one is the self-test's */
+static struct {
+    _Atomic(memhook_fn *) fn;
+    void *_Atomic ctx;
+} listeners[LISTENERS];
+static _Atomic int telling;            /* threads that call listeners now */
+static _Atomic uint64_t entered, left; /* calls that take memory: begun, ended */
+
+void memhook_going(uintptr_t start, size_t length)
+{
+    atomic_fetch_add(&entered, 1);
+    atomic_fetch_add(&telling, 1);
+    for (int i = 0; i < LISTENERS; i++) {
+        memhook_fn *fn = atomic_load(&listeners[i].fn);
+        if (fn)
+            fn(atomic_load(&listeners[i].ctx), start, length);
+    }
+    atomic_fetch_sub(&telling, 1);
+}
+
+void memhook_gone(void)
+{
+    atomic_fetch_add(&left, 1);
+}
+
+/* In this order: `left` never overtakes `entered`, so equality means that nobody was between them. */
+bool memhook_quiet(uint64_t *mark)
+{
+    uint64_t ended = atomic_load(&left);
+    *mark = atomic_load(&entered);
+    return ended == *mark;
+}
+
+bool memhook_still(uint64_t mark)
+{
+    return atomic_load(&entered) == mark;
+}
+
+/* Threads that were telling or between the two counts are not in the child. */
+static void after_fork_child(void)
+{
+    atomic_store(&telling, 0);
+    atomic_store(&left, atomic_load(&entered));
+}
+
+static bool listener_add(memhook_fn *fn, void *ctx)
+{
+    for (int i = 0; i < LISTENERS; i++) {
+        if (atomic_load(&listeners[i].fn))
+            continue;
+        atomic_store(&listeners[i].ctx, ctx);
+        atomic_store(&listeners[i].fn, fn);
+        return true;
+    }
+    return false;
+}
+
+/* Waits for threads that may have read the listener before it went. They run our own few instructions. */
+static bool listener_remove(memhook_fn *fn, void *ctx)
+{
+    bool found = false;
+    for (int i = 0; i < LISTENERS && !found; i++) {
+        if (atomic_load(&listeners[i].fn) == fn && atomic_load(&listeners[i].ctx) == ctx) {
+            atomic_store(&listeners[i].fn, NULL);
+            found = true;
+        }
+    }
+    while (atomic_load(&telling) != 0)
+        sched_yield();
+    return found;
+}
+
+static bool is_ours(const struct hook *h)
+{
+    return memcmp(h->entry + h->jump.skip, h->jump.bytes, h->jump.length) == 0;
+}
+
+bool memhook_intact(void)
+{
+    bool ours = true;
+    for (int i = 0; i < installed; i++)
+        ours &= is_ours(&hooks[i]);
+    return ours;
+}
+
+/* Takes out what is still ours. What is not may lead to our functions all the same, from within another
+ * tool's: then this library must stay in memory, and the hooks must not be put in a second time, or they
+ * would call each other in a circle. */
+static void uninstall(const struct jump_code *code)
+{
+    bool clean = true;
+    for (int i = 0; i < installed; i++) {
+        struct hook *h = &hooks[i];
+        clean &= is_ours(h) && patch_write(code, h->entry + h->jump.skip, h->saved, h->jump.length);
+    }
+    installed = 0;
+    if (clean)
+        return;
+    broken = "another tool has changed libc after us";
+    Dl_info self;
+    if (dladdr((void *)memhook_open, &self) && self.dli_fname)
+        dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static bool known(const uint8_t *entry, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (hooks[i].entry == entry)
+            return true;
+    return false;
+}
+
+/* Finds the functions; NULL, or what is missing. *found of them are to be changed. */
+static const char *find_entries(int *found, uintptr_t *low, uintptr_t *high, const struct replacement **which)
+{
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (!libc)
+        return "this is not the GNU C library";
+    *low = UINTPTR_MAX;
+    *high = 0;
+    *found = 0;
+    const char *missing = NULL;
+    for (int i = 0; i < REPLACEMENTS; i++) {
+        uint8_t *entry = dlsym(libc, replacements[i].name);
+        if (!entry && !replacements[i].optional)
+            missing = "a function is missing in libc";
+        if (!entry || known(entry, *found))
+            continue;
+        which[*found] = &replacements[i];
+        hooks[(*found)++].entry = entry;
+        *low = MIN(*low, (uintptr_t)entry);
+        *high = MAX(*high, (uintptr_t)entry);
+    }
+    dlclose(libc);
+    return missing;
+}
+
+/* Made once: a thread may still be on an island when the hooks are out. */
+static const char *make_islands(const struct jump_code *code, int found, uintptr_t low, uintptr_t high,
+                                const struct replacement **which)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (islands)
+        return NULL;
+    uint8_t *at = patch_page_near(low, high, code->reach, page);
+    if (!at)
+        return "there is no room for code near libc";
+    for (int i = 0; i < found; i++)
+        code->island(at + (size_t)i * code->island_size, (uintptr_t)which[i]->function);
+    if (!patch_seal(at, page))
+        return "the system does not let us make memory executable";
+    islands = at;
+    return NULL;
+}
+
+static const char *install(const struct jump_code *code)
+{
+    const struct replacement *which[REPLACEMENTS];
+    uintptr_t low, high;
+    int found = 0;
+    const char *problem = replacements_prepare();
+    if (!problem)
+        problem = find_entries(&found, &low, &high, which);
+    if (!problem)
+        problem = make_islands(code, found, low, high, which);
+    for (int i = 0; i < REPLACEMENTS; i++)
+        *replacements[i].another = 0;
+    for (int i = 0; i < found && !problem; i++) {
+        struct hook *h = &hooks[i];
+        uintptr_t other = code->follow(h->entry, (uintptr_t)h->entry);
+        if (other)
+            *which[i]->another = other;
+        h->jump = code->to_island(h->entry, (uintptr_t)h->entry,
+                                  (uintptr_t)islands + (size_t)i * code->island_size);
+        memcpy(h->saved, h->entry + h->jump.skip, h->jump.length);
+        if (patch_write(code, h->entry + h->jump.skip, h->jump.bytes, h->jump.length))
+            installed = i + 1;
+        else
+            problem = "the system does not let us change code";
+    }
+    return problem;
+}
+
+static const char *install_and_test(void)
+{
+    static char sentence[80];
+    static bool forks_watched;
+    const struct jump_code *code = jump_find(CPU_NAME);
+    const char *tool = library_tool();
+    if (tool) {
+        snprintf(sentence, sizeof(sentence), "%s watches this program's memory", tool);
+        return sentence;
+    }
+    if (!code)
+        return "not written for this processor";
+    if (!forks_watched && pthread_atfork(NULL, NULL, after_fork_child) != 0)
+        return "no memory for a fork handler";
+    forks_watched = true;
+
+    const char *problem = install(code);
+    if (!problem) {
+        listener_add(selftest_listen, NULL);
+        problem = selftest_run();
+        listener_remove(selftest_listen, NULL);
+    }
+    if (problem)
+        uninstall(code);
+    else
+        log_debug("memory hooks: %d functions of libc changed and tested", installed);
+    return problem;
+}
+
+bool memhook_open(memhook_fn *fn, void *ctx, const char **why)
+{
+    const char *problem = NULL;
+    if (mem_hooks.value == HOOKS_OFF) {
+        *why = "FISHPLATE_MEM_HOOKS is off";
+        return false;
+    }
+    pthread_mutex_lock(&mutex);
+    if (broken)
+        problem = broken;
+    else if (users == 0)
+        problem = broken = install_and_test();
+    else if (!memhook_intact())
+        problem = "another tool has changed libc after us";
+    if (!problem && users == LISTENERS - 1)
+        problem = "there are four listeners already";
+    if (!problem && listener_add(fn, ctx))
+        users++;
+    pthread_mutex_unlock(&mutex);
+    if (problem)
+        *why = problem;
+    return !problem;
+}
+
+void memhook_close(memhook_fn *fn, void *ctx)
+{
+    pthread_mutex_lock(&mutex);
+    if (listener_remove(fn, ctx) && --users == 0)
+        uninstall(jump_find(CPU_NAME));
+    pthread_mutex_unlock(&mutex);
+}

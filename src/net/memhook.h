@@ -1,0 +1,38 @@
+/* memhook.h: notices when memory goes away: munmap, mremap, madvise(DONTNEED, FREE, REMOVE), mmap(MAP_FIXED)
+ * over existing memory, brk and sbrk, shmdt, and the allocator's own calls of these inside libc. It is what
+ * makes it safe to keep memory registered after its last use.
+ *
+ * Not seen: system calls made without libc, and what dlclose unmaps (memhook/library.h is for that).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_MEMHOOK_H
+#define FP_NET_MEMHOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Called before the memory goes. It may run in any thread, inside the allocator and in a signal handler: it
+ * must not allocate and take no lock. (0, SIZE_MAX) when it cannot be said which memory goes. */
+typedef void memhook_fn(void *ctx, uintptr_t address, size_t len);
+
+/* Installs the hooks (once in a process; further calls add listeners, at most 4). Verified by a self-test:
+ * the return value is false when an event was missed, and *why says which; nothing must be cached then.
+ * FISHPLATE_MEM_HOOKS=off refuses. */
+bool memhook_open(memhook_fn *fn, void *ctx, const char **why);
+
+/* When it returns, fn is not running and will not be called again. The last one takes the hooks out, unless
+ * another tool has put its own over them. */
+void memhook_close(memhook_fn *fn, void *ctx);
+
+/* False when another tool has replaced or removed a hook since: events may have been missed, and more will
+ * be. */
+bool memhook_intact(void);
+
+/* Calls that take memory are announced before they happen. Who looks at memory that is not the caller's own
+ * must know that none is under way: memhook_quiet is true when none is, and gives a mark; memhook_still(mark)
+ * is true when none has begun since. */
+bool memhook_quiet(uint64_t *mark);
+bool memhook_still(uint64_t mark);
+
+#endif

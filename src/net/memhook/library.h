@@ -1,0 +1,21 @@
+/* library.h: memory of shared libraries goes away in dlclose, by code of the dynamic linker that no hook
+ * sees. So whoever remembers something about such memory asks how many libraries have gone since.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_MEMHOOK_LIBRARY_H
+#define FP_NET_MEMHOOK_LIBRARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A part of the range belongs to a library that might be unloaded (the program itself never is). */
+bool library_holds(uintptr_t start, size_t length);
+
+/* Libraries unloaded so far in this process. */
+uint64_t library_unloads(void);
+
+/* A tool that runs this process (a sanitizer, valgrind) and does things of its own to memory, or NULL. */
+const char *library_tool(void);
+
+#endif

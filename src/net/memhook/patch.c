@@ -1,0 +1,112 @@
+/* patch.c: see patch.h. System calls are made raw: the functions for them are what is being changed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/memhook/patch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/rawcall.h"
+#include "base/util.h"
+
+#define STEP (2u << 20)
+
+static bool failed(long result)
+{
+    return (unsigned long)result >= -4095UL;
+}
+
+static uintptr_t distance(uintptr_t a, uintptr_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* The kernel takes the address as a wish: what came is looked at. */
+static uint8_t *page_at(uintptr_t wish, uintptr_t low, uintptr_t high, uintptr_t reach, size_t size)
+{
+    long p = raw_syscall(SYS_mmap, (long)wish, (long)size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (failed(p))
+        return NULL;
+    uintptr_t at = (uintptr_t)p;
+    if (MAX(distance(at, high), distance(at + size, low)) < reach &&
+        MAX(distance(at, low), distance(at + size, high)) < reach)
+        return (uint8_t *)p;
+    raw_syscall(SYS_munmap, p, (long)size, 0, 0, 0, 0);
+    return NULL;
+}
+
+/* Wherever the kernel likes is near libc as a rule; else ever farther on both sides. */
+uint8_t *patch_page_near(uintptr_t low, uintptr_t high, uintptr_t reach, size_t size)
+{
+    uint8_t *page = page_at(0, low, high, reach, size);
+    uintptr_t middle = low / STEP * STEP;
+    for (uintptr_t off = STEP; !page && off < MIN(reach, 256ul * STEP); off += STEP) {
+        page = page_at(middle - off, low, high, reach, size);
+        if (!page)
+            page = page_at(middle + off, low, high, reach, size);
+    }
+    return page;
+}
+
+bool patch_seal(uint8_t *page, size_t size)
+{
+    __builtin___clear_cache((char *)page, (char *)page + size);
+    return !failed(raw_syscall(SYS_mprotect, (long)page, (long)size, PROT_READ | PROT_EXEC, 0, 0, 0));
+}
+
+/* One store, when the bytes lie in one aligned word. */
+static bool store_at_once(uint8_t *at, const uint8_t *bytes, size_t length)
+{
+    size_t offset = (uintptr_t)at % 8;
+    if (offset + length > 8)
+        return false;
+    uint64_t *word = (uint64_t *)(at - offset), value = *word;
+    memcpy((uint8_t *)&value + offset, bytes, length);
+    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+    __builtin___clear_cache((char *)at, (char *)at + length);
+    return true;
+}
+
+/* Otherwise whoever comes waits in a loop at the first bytes until the rest is there. */
+static void store(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
+{
+    if (store_at_once(at, bytes, length))
+        return;
+    size_t head = code->hold_length;
+    bool held = store_at_once(at, code->hold, head);
+    memcpy(at + head, bytes + head, length - head);
+    __builtin___clear_cache((char *)at, (char *)at + length);
+    if (!held || !store_at_once(at, bytes, head))
+        memcpy(at, bytes, head);
+    __builtin___clear_cache((char *)at, (char *)at + length);
+}
+
+/* Where no page may be writable and executable at once, the kernel may still write for us. */
+static bool write_through_kernel(uint8_t *at, const uint8_t *bytes, size_t length)
+{
+    long fd = raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
+    if (failed(fd))
+        return false;
+    long n = raw_syscall(SYS_pwrite64, fd, (long)bytes, (long)length, (long)at, 0, 0);
+    raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+    __builtin___clear_cache((char *)at, (char *)at + length);
+    return n == (long)length;
+}
+
+/* Pages with BTI lose it: their landing pads are then ordinary instructions. */
+bool patch_write(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = (uintptr_t)at & ~(page - 1), end = ((uintptr_t)at + length + page - 1) & ~(page - 1);
+    long all = PROT_READ | PROT_WRITE | PROT_EXEC;
+    if (failed(raw_syscall(SYS_mprotect, (long)first, (long)(end - first), all, 0, 0, 0)))
+        return write_through_kernel(at, bytes, length);
+    store(code, at, bytes, length);
+    raw_syscall(SYS_mprotect, (long)first, (long)(end - first), PROT_READ | PROT_EXEC, 0, 0, 0);
+    return true;
+}

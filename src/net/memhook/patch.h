@@ -1,0 +1,17 @@
+/* patch.h: changing code that is in use. For memhook.c alone.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_MEMHOOK_PATCH_H
+#define FP_NET_MEMHOOK_PATCH_H
+
+#include "net/memhook/jump.h"
+
+/* A page for islands within reach of both addresses, or NULL. It is writable until patch_seal. */
+uint8_t *patch_page_near(uintptr_t low, uintptr_t high, uintptr_t reach, size_t size);
+bool patch_seal(uint8_t *page, size_t size);
+
+/* Replaces code other threads may be running. False when the system does not let us, and then nothing
+ * changed. */
+bool patch_write(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length);
+
+#endif

@@ -1,0 +1,30 @@
+/* replace.h: the functions that stand in for those of libc: each says what goes, then makes the system call
+ * itself, so that nothing of the old code is needed. Where another tool had already redirected a function,
+ * the tool's own is called instead of the system.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_MEMHOOK_REPLACE_H
+#define FP_NET_MEMHOOK_REPLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct replacement {
+    const char *name;   /* in libc */
+    void *function;     /* ours */
+    uintptr_t *another; /* set to the function another tool put in its place, else 0 */
+    bool optional;      /* not in every libc */
+};
+
+extern const struct replacement replacements[];
+enum { REPLACEMENTS = 11 };
+
+/* Finds what the replacements need of libc; NULL, or what is missing. */
+const char *replacements_prepare(void);
+
+/* Implemented by memhook.c: around every call that takes memory. */
+void memhook_going(uintptr_t start, size_t length);
+void memhook_gone(void);
+
+#endif

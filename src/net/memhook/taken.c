@@ -1,0 +1,117 @@
+/* taken.c: see taken.h. When in doubt more is said to go than does: that costs a registration, the other way
+ * round costs data.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/memhook/taken.h"
+
+#include <linux/mman.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+
+/* Newer than the headers of some systems. */
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+#ifndef SYS_process_madvise
+#define SYS_process_madvise 440
+#endif
+
+static const struct span everything = {0, SIZE_MAX};
+
+/* As the kernel rounds: what does not begin on a page is refused, so the beginning does not matter. */
+static struct span pages(uintptr_t start, uintptr_t length, size_t page)
+{
+    uintptr_t first = start & ~(page - 1);
+    uintptr_t bytes = start - first + length;
+    if (bytes < length || bytes > SIZE_MAX - page)
+        return everything;
+    return (struct span){first, (bytes + page - 1) & ~(page - 1)};
+}
+
+static bool advice_takes(long advice)
+{
+    switch (advice) {
+    case MADV_DONTNEED:
+    case MADV_FREE:
+    case MADV_REMOVE:
+    case MADV_DONTNEED_LOCKED:
+    case MADV_HWPOISON:
+    case MADV_SOFT_OFFLINE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int mremap_takes(const long *a, size_t page, struct span out[2])
+{
+    uintptr_t old = (uintptr_t)a[0], old_size = (uintptr_t)a[1], new_size = (uintptr_t)a[2];
+    long flags = a[3];
+    if (flags & MREMAP_FIXED) {
+        out[0] = pages(old, old_size, page);
+        out[1] = pages((uintptr_t)a[4], new_size, page);
+        return 2;
+    }
+    if (new_size < old_size && !(flags & MREMAP_DONTUNMAP)) { /* shrinks where it is */
+        struct span keep = pages(old, new_size, page), all = pages(old, old_size, page);
+        if (all.length <= keep.length || all.length == SIZE_MAX)
+            return 0;
+        out[0] = (struct span){old + keep.length, all.length - keep.length};
+        return 1;
+    }
+    if (!(flags & (MREMAP_MAYMOVE | MREMAP_DONTUNMAP)))
+        return 0;
+    out[0] = pages(old, old_size, page);
+    return 1;
+}
+
+int memory_taken(const struct syscall_args *call, uintptr_t heap_end, size_t page, struct span out[2])
+{
+    const long *a = call->a;
+    bool takes = false;
+    out[0] = pages((uintptr_t)a[0], (uintptr_t)a[1], page);
+    switch (call->number) {
+    case SYS_munmap:
+    case SYS_remap_file_pages:
+        takes = true;
+        break;
+    case SYS_mmap:
+        takes = (a[3] & MAP_FIXED) && !(a[3] & MAP_FIXED_NOREPLACE);
+        break;
+    case SYS_madvise:
+        takes = advice_takes(a[2]);
+        break;
+    case SYS_mremap:
+        return mremap_takes(a, page, out);
+    case SYS_brk: {
+        uintptr_t end = ((uintptr_t)a[0] + page - 1) & ~(page - 1);
+        takes = a[0] != 0 && end < heap_end;
+        if (takes)
+            out[0] = pages(end, heap_end - end, page);
+        break;
+    }
+    case SYS_shmdt: /* the length is the kernel's secret */
+        takes = true;
+        out[0] = everything;
+        break;
+    case SYS_shmat:
+        takes = a[2] & SHM_REMAP;
+        out[0] = everything;
+        break;
+    case SYS_process_madvise: /* of this process or another, in a list */
+        takes = advice_takes(a[3]);
+        out[0] = everything;
+        break;
+    default:
+        break;
+    }
+    return takes ? 1 : 0;
+}

@@ -1,0 +1,24 @@
+/* taken.h: which addresses a system call takes away, or gives other pages: a pure function of its arguments.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_MEMHOOK_TAKEN_H
+#define FP_NET_MEMHOOK_TAKEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct span {
+    uintptr_t start;
+    size_t length; /* SIZE_MAX from 0: nobody can say which */
+};
+
+struct syscall_args {
+    long number;
+    long a[6];
+};
+
+/* Fills at most two spans of whole pages and returns how many. heap_end is the break before the call. It says
+ * what the call takes if it succeeds. */
+int memory_taken(const struct syscall_args *call, uintptr_t heap_end, size_t page, struct span out[2]);
+
+#endif

@@ -1,0 +1,400 @@
+/* test_memhook.c: the hooks see memory go, in a real process: directly, inside the allocator, in other
+ * threads. They leave errno and the break right, live beside another tool's patches, notice when one is put
+ * over them, and are taken out without a trace. Where a sanitizer or valgrind is at work they must refuse,
+ * and say so.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/memhook.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/rawcall.h"
+#include "base/tunable.h"
+#include "base/util.h"
+#include "net/memhook/jump.h"
+#include "net/memhook/library.h"
+#include "net/memhook/patch.h"
+#include "test.h"
+
+static size_t page;
+
+/* Whether an address was announced while it was watched. */
+struct watch {
+    _Atomic uintptr_t at;
+    _Atomic int told;
+};
+
+static void listen(void *ctx, uintptr_t start, size_t length)
+{
+    struct watch *w = ctx;
+    if (atomic_load(&w->at) - start < length)
+        atomic_fetch_add(&w->told, 1);
+}
+
+static struct watch watch;
+
+static bool open_hooks(void)
+{
+    const char *why = "";
+    bool ok = memhook_open(listen, &watch, &why);
+    if (!ok)
+        printf("hooks: %s\n", why);
+    return ok;
+}
+
+static void close_hooks(void)
+{
+    memhook_close(listen, &watch);
+}
+
+static void *look_at(void *p)
+{
+    atomic_store(&watch.told, 0);
+    atomic_store(&watch.at, (uintptr_t)p);
+    return p;
+}
+
+static char *map(size_t pages)
+{
+    char *p = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(p, 1, pages * page);
+    return p;
+}
+
+static void calls_are_seen(void)
+{
+    EXPECT(open_hooks());
+    char *p = look_at(map(8));
+    madvise(p, page, MADV_WILLNEED);
+    mprotect(p, page, PROT_READ | PROT_WRITE);
+    munmap(p + 7 * page, page);
+    mremap(p, 7 * page, 6 * page, 0);
+    EXPECT_EQ(watch.told, 0); /* nothing happened to the first page */
+    madvise(p, page, MADV_DONTNEED);
+    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(*p, 0); /* and it really went */
+    char *q = mremap(p, 6 * page, 64 * page, MREMAP_MAYMOVE);
+    EXPECT_EQ(watch.told, 2);
+    look_at(q + 63 * page);
+    EXPECT(mmap(q + 62 * page, 2 * page, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+           q + 62 * page);
+    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(syscall(SYS_munmap, q + 32 * page, 32 * page), 0);
+    EXPECT_EQ(watch.told, 2);
+    look_at(q);
+    EXPECT_EQ(munmap(q, 32 * page), 0);
+    EXPECT_EQ(watch.told, 1);
+    int id = shmget(IPC_PRIVATE, page, IPC_CREAT | 0600);
+    if (id >= 0) {
+        p = look_at(shmat(id, NULL, 0));
+        shmctl(id, IPC_RMID, NULL);
+        EXPECT_EQ(watch.told, 0);
+        EXPECT_EQ(shmdt(p), 0);
+        EXPECT_EQ(watch.told, 1);
+    }
+    close_hooks();
+}
+
+static void errors_are_kept(void)
+{
+    EXPECT(open_hooks());
+    errno = 0;
+    EXPECT(munmap((void *)1, page) == -1 && errno == EINVAL);
+    EXPECT(mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED && errno == EINVAL);
+    errno = 0;
+    EXPECT(mremap((void *)1, page, page, 0) == MAP_FAILED && errno == EINVAL);
+    errno = 0;
+    EXPECT(madvise((void *)1, page, MADV_DONTNEED) == -1 && errno == EINVAL);
+    errno = 0;
+    EXPECT(shmdt((void *)page) == -1 && errno == EINVAL);
+    EXPECT(shmat(-1, NULL, 0) == (void *)-1 && errno == EINVAL);
+    errno = 0;
+    EXPECT(syscall(SYS_close, -1) == -1 && errno == EBADF);
+    errno = 0;
+    EXPECT(brk((void *)UINTPTR_MAX) == -1 && errno == ENOMEM);
+    errno = 77;
+    char *p = map(1);
+    munmap(p, page);
+    EXPECT_EQ(errno, 77);
+    EXPECT_EQ(syscall(SYS_getpid), getpid());
+    /* six arguments, of which the last lies on the stack on some processors */
+    p = (char *)syscall(SYS_mmap, NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(p != MAP_FAILED);
+    munmap(p, page);
+    close_hooks();
+}
+
+/* libc keeps the break in a variable that sbrk trusts. */
+static void break_is_kept(void)
+{
+    EXPECT(open_hooks());
+    char *end = sbrk(0);
+    EXPECT(sbrk((intptr_t)(8 * page)) == end);
+    EXPECT(sbrk(0) == end + 8 * page);
+    memset(end, 1, 8 * page);
+    look_at(end + 7 * page - 1);
+    EXPECT(sbrk(-(intptr_t)page) == end + 8 * page);
+    EXPECT_EQ(watch.told, 0); /* the page below stays */
+    EXPECT_EQ(brk(end), 0);
+    EXPECT_EQ(watch.told, 1);
+    EXPECT(sbrk(0) == end);
+    EXPECT((uintptr_t)raw_syscall(SYS_brk, 0, 0, 0, 0, 0, 0) == (uintptr_t)end);
+    close_hooks();
+}
+
+static void allocator_is_seen(void)
+{
+    EXPECT(open_hooks());
+    char *volatile p = look_at(malloc(80 << 20));
+    p[0] = 1;
+    char *volatile q = realloc(p, 200 << 20);
+    EXPECT_EQ(watch.told, q == p ? 0 : 1);
+    look_at(q + page);
+    free(q);
+    EXPECT_EQ(watch.told, 1);
+
+    /* Memory in the middle of the heap, held there by a block behind it, goes by malloc_trim. */
+    enum { BLOCKS = 64 };
+    char *volatile blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        memset(blocks[i] = malloc(50000), 1, 50000);
+    look_at(blocks[10] + 2 * page);
+    for (int i = 0; i < BLOCKS - 1; i++)
+        free(blocks[i]);
+    malloc_trim(0);
+    unsigned char resident = 1;
+    mincore((void *)((watch.at) & ~(page - 1)), page, &resident);
+    EXPECT(!(resident & 1)); /* else this proved nothing */
+    EXPECT(watch.told >= 1);
+    free(blocks[BLOCKS - 1]);
+    malloc_trim(0);
+    close_hooks();
+}
+
+enum { THREADS = 4, ROUNDS = 300 };
+
+/* A thread's own arena, its stack and its large blocks. */
+static void *churn(void *arg)
+{
+    struct watch *mine = arg;
+    char *volatile small[32];
+    for (int round = 0; round < ROUNDS; round++) {
+        char *p = map(4);
+        atomic_store(&mine->at, (uintptr_t)p);
+        int before = atomic_load(&mine->told);
+        munmap(p, 4 * page);
+        if (atomic_load(&mine->told) == before)
+            return "munmap was missed";
+        for (int i = 0; i < 32; i++)
+            memset(small[i] = malloc(30000), 1, 30000);
+        for (int i = 0; i < 32; i++)
+            free(small[i]);
+    }
+    return NULL;
+}
+
+static void threads_are_seen(void)
+{
+    pthread_t threads[THREADS];
+    static struct watch watches[THREADS];
+    const char *why;
+    EXPECT(open_hooks());
+    for (int i = 0; i < THREADS - 1; i++)
+        EXPECT(memhook_open(listen, &watches[i], &why));
+    EXPECT(!memhook_open(listen, &watches[THREADS - 1], &why)); /* four at most */
+    for (int i = 0; i < THREADS - 1; i++)
+        pthread_create(&threads[i], NULL, churn, &watches[i]);
+    for (int i = 0; i < THREADS - 1; i++) {
+        void *problem;
+        pthread_join(threads[i], &problem);
+        if (problem)
+            printf("thread %d: %s\n", i, (const char *)problem);
+        EXPECT(problem == NULL);
+    }
+    uint64_t mark;
+    EXPECT(memhook_quiet(&mark) && memhook_still(mark));
+    munmap(map(1), page);
+    EXPECT(!memhook_still(mark));
+    EXPECT(memhook_quiet(&mark));
+    for (int i = 0; i < THREADS - 1; i++)
+        memhook_close(listen, &watches[i]);
+    close_hooks();
+}
+
+static _Atomic bool stop;
+
+static void *use(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&stop)) {
+        char *p = map(2), *volatile q = malloc(1 << 20);
+        *q = 1;
+        free(q);
+        madvise(p, page, MADV_DONTNEED);
+        if (*p != 0 || syscall(SYS_getpid) != getpid())
+            return "a call went wrong";
+        munmap(p, 2 * page);
+    }
+    return NULL;
+}
+
+/* Hooks come and go while threads use what is being changed; nothing of them stays behind. */
+static void changed_under_load(void)
+{
+    static const char *const names[] = {"munmap", "mmap", "madvise", "brk", "syscall"};
+    uint8_t before[COUNT_OF(names)][JUMP_LOOK];
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        memcpy(before[i], dlsym(RTLD_DEFAULT, names[i]), JUMP_LOOK);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, use, NULL);
+    for (int round = 0; round < 20; round++) {
+        EXPECT(open_hooks());
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            EXPECT(memcmp(before[i], dlsym(RTLD_DEFAULT, names[i]), JUMP_LOOK) != 0);
+        close_hooks();
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            EXPECT_EQ(memcmp(before[i], dlsym(RTLD_DEFAULT, names[i]), JUMP_LOOK), 0);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < THREADS; i++) {
+        void *problem;
+        pthread_join(threads[i], &problem);
+        EXPECT(problem == NULL);
+    }
+}
+
+/* A child still sees its own memory go, and is not confused by what other threads did at the time of the
+ * fork. */
+static void after_fork(void)
+{
+    EXPECT(open_hooks());
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        uint64_t mark;
+        char *p = look_at(map(1));
+        munmap(p, page);
+        _exit(watch.told == 1 && memhook_quiet(&mark) && memhook_intact() ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    close_hooks();
+}
+
+static void off_is_off(void)
+{
+    const char *why = "";
+    tunable_set(tunables_find("MEM_HOOKS"), "off", SOURCE_PROGRAM);
+    EXPECT(!memhook_open(listen, &watch, &why));
+    EXPECT(strstr(why, "MEM_HOOKS") != NULL);
+    tunable_set(tunables_find("MEM_HOOKS"), "auto", SOURCE_PROGRAM);
+}
+
+/* What another tool would have put in place of madvise: it counts, and makes the call. */
+static int other_calls;
+
+static int other_madvise(void *p, size_t length, int advice)
+{
+    other_calls++;
+    return (int)raw_syscall(SYS_madvise, (long)p, (long)length, advice, 0, 0, 0);
+}
+
+/* A long jump at the very beginning, as others write it. */
+static void patch_like_another(uint8_t *saved)
+{
+    const struct jump_code *code = jump_find(CPU_NAME);
+    uint8_t *entry = dlsym(RTLD_DEFAULT, "madvise");
+    uint8_t bytes[JUMP_MAX];
+    memcpy(saved, entry, JUMP_MAX);
+    code->island(bytes, (uintptr_t)other_madvise);
+    EXPECT(patch_write(code, entry, bytes, code->island_size));
+}
+
+static void unpatch(const uint8_t *saved)
+{
+    EXPECT(patch_write(jump_find(CPU_NAME), dlsym(RTLD_DEFAULT, "madvise"), saved, JUMP_MAX));
+}
+
+/* Who came before us is still called. */
+static void beside_another(void)
+{
+    uint8_t saved[JUMP_MAX];
+    patch_like_another(saved);
+    char *p = map(1);
+    other_calls = 0;
+    EXPECT(open_hooks());
+    int calls = other_calls; /* the self-test's */
+    EXPECT(calls > 0);
+    look_at(p);
+    EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0);
+    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(other_calls, calls + 1);
+    close_hooks();
+    EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0); /* the other's jump is back */
+    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(other_calls, calls + 2);
+    unpatch(saved);
+    madvise(p, page, MADV_DONTNEED);
+    EXPECT_EQ(other_calls, calls + 2);
+    munmap(p, page);
+}
+
+/* Who comes after us is noticed, and left in place. The last test: hooks are out for good then. */
+static void another_on_top(void)
+{
+    uint8_t saved[JUMP_MAX], now[JUMP_MAX];
+    const char *why = "";
+    EXPECT(open_hooks());
+    EXPECT(memhook_intact());
+    patch_like_another(saved);
+    EXPECT(!memhook_intact());
+    EXPECT(!memhook_open(listen, &page, &why));
+    memcpy(now, dlsym(RTLD_DEFAULT, "madvise"), JUMP_MAX);
+    close_hooks();
+    EXPECT_EQ(memcmp(now, dlsym(RTLD_DEFAULT, "madvise"), JUMP_MAX), 0);
+    EXPECT(!memhook_open(listen, &watch, &why));
+    EXPECT(strstr(why, "another tool") != NULL);
+    char *p = map(1);
+    munmap(p, page); /* the others are out */
+    unpatch(saved);  /* and what the other restores leads to us: it must still work */
+    p = map(1);
+    EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0);
+    EXPECT_EQ(*p, 0);
+    munmap(p, page);
+}
+
+int main(void)
+{
+    page = (size_t)sysconf(_SC_PAGESIZE);
+    alarm(100);
+    if (library_tool() || !jump_find(CPU_NAME)) {
+        const char *why = "";
+        EXPECT(!memhook_open(listen, &watch, &why));
+        printf("no hooks here, as it should be: %s\n", why);
+        EXPECT(*why != '\0');
+        return test_result();
+    }
+    TEST_RUN(break_is_kept);
+    TEST_RUN(calls_are_seen);
+    TEST_RUN(errors_are_kept);
+    TEST_RUN(allocator_is_seen);
+    TEST_RUN(threads_are_seen);
+    TEST_RUN(changed_under_load);
+    TEST_RUN(after_fork);
+    TEST_RUN(off_is_off);
+    TEST_RUN(beside_another);
+    TEST_RUN(another_on_top);
+    return test_result();
+}
