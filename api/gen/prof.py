@@ -1,0 +1,177 @@
+# Writes the interception of `fishplate prof` (tools/prof): for every function an MPI_X that times PMPI_X and, where data
+# moves, says which buffers moved how much to whom. Helpers with the prefix prof_ are in tools/prof/prof.h.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+from .text import banner, wrap_call, wrap_prototype
+
+# Where a rank waits for others; Test and its like are here because programs wait by calling them in a loop.
+WAITS = ("Wait", "Test", "Probe", "Iprobe", "Mprobe", "Improbe", "Parrived", "Request_get_status")
+LOCAL = ("Status_", "Test_cancelled", "Request_free", "Reduce_local", "Op_")
+
+# Collectives: how much the send and the receive buffer hold. `one` block; a block for each of the `peers`, the own group's
+# `members`, or the neighbours `in` and `out`; `sum` over the counts of those. After @: who has such a buffer.
+COLLECTIVES = {
+    "Allgather": ("one", "each peers"), "Allgatherv": ("one", "sum peers"),
+    "Allreduce": ("one", "one"), "Scan": ("one", "one"), "Exscan": ("one", "one"),
+    "Alltoall": ("each peers", "each peers"), "Alltoallv": ("sum peers", "sum peers"),
+    "Alltoallw": ("types peers", "types peers"), "Barrier": (None, None), "Bcast": ("one@ROOT", "one@LEAF"),
+    "Gather": ("one@LEAF", "each peers@ROOT"), "Gatherv": ("one@LEAF", "sum peers@ROOT"),
+    "Scatter": ("each peers@ROOT", "one@LEAF"), "Scatterv": ("sum peers@ROOT", "one@LEAF"),
+    "Reduce": ("one@LEAF", "one@ROOT"), "Reduce_scatter": ("sum members", "sum members"),
+    "Reduce_scatter_block": ("each members", "one"),
+    "Neighbor_allgather": ("one", "each in"), "Neighbor_allgatherv": ("one", "sum in"),
+    "Neighbor_alltoall": ("each out", "each in"), "Neighbor_alltoallv": ("sum out", "sum in"),
+    "Neighbor_alltoallw": ("types out", "types in"),
+}
+
+# Statements around the call: in front of it, and after it when it succeeded.
+BEFORE = {
+    "Finalize": "prof_world_ends();",
+    "Abort": "prof_aborts();",
+    "Init_thread": "prof_threads(required);",
+    "Session_init": "prof_threads(MPI_THREAD_MULTIPLE);",
+    "Session_finalize": "prof_session_ends(session);",
+    "T_init_thread": "prof_threads(required);",
+    "Pcontrol": "prof_control(level);",
+    "Comm_free": "const MPI_Comm ended = comm ? *comm : MPI_COMM_NULL;",
+    "Comm_disconnect": "const MPI_Comm ended = comm ? *comm : MPI_COMM_NULL;",
+    "Request_free": "prof_drop(request);",
+}
+AFTER = {
+    "Init": "prof_world_begins();",
+    "Init_thread": "prof_world_begins();",
+    "Session_init": "prof_session_begins(*session);",
+    "Comm_free": "prof_comm_ends(ended);",
+    "Comm_disconnect": "prof_comm_ends(ended);",
+    "Start": "prof_started(CALL_Start, span.on, 1, request);",
+    "Startall": "prof_started(CALL_Startall, span.on, count, array_of_requests);",
+}
+
+
+def stem(f):
+    """The operation behind a function: Ibcast_c and Bcast_init are Bcast."""
+    short = f.short.removesuffix("_c").removesuffix("_init")
+    return short[1:].capitalize() if is_immediate(f) else short
+
+
+def is_immediate(f):
+    return f.chapter in ("coll", "p2p") and "nonblocking" in f.marks and f.short.startswith("I")
+
+
+def is_nonblocking(f):
+    return is_immediate(f) or f.short in ("Start", "Startall")
+
+
+def kind(f):
+    """What the time in it is spent on."""
+    if f.short.startswith(LOCAL):
+        return "OTHER"
+    if f.chapter in ("p2p", "partitioned"):
+        return "WAIT" if f.short.startswith(WAITS) else "P2P"
+    return {"coll": "COLL", "persistent-coll": "COLL", "rma": "RMA", "io": "IO"}.get(f.chapter, "OTHER")
+
+
+def write_header(api):
+    calls = "".join(f"    CALL_{f.short},\n" for f in api.functions)
+    return banner("Every MPI function as a number, for tools/prof.") + f"""
+#ifndef PROF_CALLS_H
+#define PROF_CALLS_H
+
+enum prof_call {{
+{calls}    CALLS
+}};
+
+#endif
+"""
+
+
+def write_calls(api):
+    parts = [banner("Every MPI function, timed: see tools/prof/README.md."), '#include "prof.h"\n', _table(api)]
+    parts += [_function(f) for f in api.functions]
+    return "\n".join(parts)
+
+
+def _table(api):
+    rows = "".join(f'    {{"{f.name}", PROF_{kind(f)}, {"true" if is_nonblocking(f) else "false"}}},\n'
+                   for f in api.functions)
+    return "const struct prof_function prof_functions[CALLS] = {\n" + rows + "};\n"
+
+
+def _function(f):
+    arguments = ", ".join(p.name for p in f.params)
+    lines = [BEFORE[f.short]] if f.short in BEFORE else []
+    lines += [f"struct prof_span span = prof_begin(CALL_{f.short});",
+              wrap_call(f"const {f.returns} returned = P{f.name}({arguments});"), "prof_end(&span);"]
+    after = _after(f)
+    if after:
+        condition, statement = after
+        lines += [f"if ({condition})", "    " + wrap_call(statement, 12)]
+    lines.append("return returned;")
+    return wrap_prototype("PROF_API " + f.prototype()) + "\n{\n" + "\n".join("    " + line for line in lines) + "\n}\n"
+
+
+def _after(f):
+    """(condition, statement) of what happens when the call is back."""
+    if f.short in AFTER:
+        return "!returned", AFTER[f.short]
+    operation = _operation(f)
+    if not operation:
+        return None
+    operation = f"&(struct prof_op){{.call = CALL_{f.short}, {operation}}}"
+    if f.short.removesuffix("_c").endswith("_init"):
+        return "!returned", f"prof_keep(*request, {operation});"
+    return "span.on && !returned", f"prof_note({operation});"
+
+
+def _operation(f):
+    """The fields of a struct prof_op, or None when no data moves."""
+    names = {p.name for p in f.params}
+    if f.chapter in ("coll", "persistent-coll"):
+        return _collective(f, names) if stem(f) in COLLECTIVES else None
+    if f.chapter not in ("p2p", "partitioned") or not names & {"buf", "sendbuf"}:
+        return None
+    fields = []
+    if "dest" in names:
+        fields.append(f".to = prof_peer(comm, dest), .send = {_block(f, names, 'send')}")
+    if "source" in names:
+        fields.append(f".from = prof_source(source), .receive = {_block(f, names, 'recv')}")
+    if "message" in names:
+        fields.append(f".from = PROF_OUTSIDE, .receive = {_block(f, names, 'recv')}")
+    if {"buf", "dest", "source"} <= names:  # one buffer for both directions is used once
+        fields.append(".replaces = true")
+    return ", ".join(fields)
+
+
+def _block(f, names, side):
+    if side + "buf" in names:
+        return f"prof_block({side}buf, {side}count, {side}type)"
+    if "partitions" in names:
+        return "prof_blocks(buf, count, datatype, partitions)"
+    return "prof_block(buf, count, datatype)"
+
+
+def _collective(f, names):
+    send, receive = COLLECTIVES[stem(f)]
+    fields = [".collective = true"]
+    if send:
+        fields.append(f".send = {_side(f, names, 'send', send)}, .receive = {_side(f, names, 'recv', receive)}")
+    if "buffer" in names:
+        fields.append(".replaces = true")
+    return ", ".join(fields)
+
+
+def _side(f, names, side, rule):
+    rule, _, owner = rule.partition("@")
+    rule, _, group = rule.partition(" ")
+    buffer = side + "buf" if side + "buf" in names else "buffer"
+    count = next(n for n in (side + "counts", side + "count", "recvcounts", "recvcount", "count") if n in names)
+    dtype = next(n for n in (side + "types", side + "type", "datatype") if n in names)
+    wide = "_c" if f.name.endswith("_c") else ""
+    if rule == "one":
+        text = f"prof_block({buffer}, {count}, {dtype})"
+    elif rule == "each":
+        text = f"prof_blocks({buffer}, {count}, {dtype}, prof_{group}(comm))"
+    else:
+        text = f"prof_{rule}{wide}({buffer}, {count}, {dtype}, prof_{group}(comm))"
+    return f"prof_is(comm, root, PROF_{owner}) ? {text} : PROF_NOTHING" if owner else text

@@ -1,0 +1,53 @@
+/* buffers.c: the addresses of buffers that were used before: an open hash that doubles up to a limit. When it
+ * is full, new addresses are not remembered (counted as dropped), so that the reuse rate is then a lower
+ * bound.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "prof.h"
+
+enum { FIRST_SLOTS = 1 << 10, LAST_SLOTS = 1 << 18 }; /* at most 2 MiB a process */
+
+static uintptr_t *slots; /* 0: free */
+static size_t nslots, used;
+
+static uintptr_t *slot_of(uintptr_t *table, size_t n, uintptr_t key)
+{
+    size_t i = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & (n - 1);
+    while (table[i] && table[i] != key)
+        i = (i + 1) & (n - 1);
+    return &table[i];
+}
+
+/* At most three quarters full, so that a search is short. */
+static bool make_room(void)
+{
+    if (used < nslots - nslots / 4 && nslots)
+        return true;
+    const size_t more = nslots ? 2 * nslots : FIRST_SLOTS;
+    uintptr_t *table = more <= LAST_SLOTS ? calloc(more, sizeof(*table)) : NULL;
+    if (!table)
+        return false;
+    for (size_t i = 0; i < nslots; i++)
+        if (slots[i])
+            *slot_of(table, more, slots[i]) = slots[i];
+    free(slots);
+    slots = table;
+    nslots = more;
+    return true;
+}
+
+bool prof_buffer_seen(const void *at)
+{
+    const uintptr_t key = (uintptr_t)at;
+    if (slots && *slot_of(slots, nslots, key) == key)
+        return true;
+    if (!make_room()) {
+        prof.reuse.dropped++;
+        return false;
+    }
+    *slot_of(slots, nslots, key) = key;
+    used++;
+    return false;
+}

@@ -1,0 +1,186 @@
+/* comms.c: communicators: their sizes, neighbours, and which world rank a rank is. Asked once for each and
+ * remembered until it is freed. A program may not free a communicator while a call on it runs, so what was
+ * found stays there as long as it is needed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "prof.h"
+
+enum { BUCKETS = 64 };
+
+struct facts {
+    struct facts *next;
+    MPI_Comm comm;
+    int rank, size, remote; /* remote: of the other group, or of the own one */
+    int in, out;            /* neighbours */
+    bool inter;
+    int *world; /* world rank of each peer; NULL: the same number */
+};
+
+static struct facts *table[BUCKETS];
+static MPI_Group world = MPI_GROUP_NULL;
+
+void prof_comm_world(MPI_Group group)
+{
+    world = group;
+}
+
+static struct facts **find(MPI_Comm comm)
+{
+    struct facts **at = &table[((uintptr_t)comm >> 4 ^ (uintptr_t)comm >> 12 ^ (uintptr_t)comm) % BUCKETS];
+    while (*at && (*at)->comm != comm)
+        at = &(*at)->next;
+    return at;
+}
+
+static void ask_neighbours(struct facts *f)
+{
+    int kind = MPI_UNDEFINED, n = 0, weighted;
+    if (f->inter || PMPI_Topo_test(f->comm, &kind) != MPI_SUCCESS)
+        return;
+    if (kind == MPI_DIST_GRAPH) {
+        PMPI_Dist_graph_neighbors_count(f->comm, &f->in, &f->out, &weighted);
+    } else if (kind == MPI_CART) {
+        PMPI_Cartdim_get(f->comm, &n);
+        f->in = f->out = 2 * n;
+    } else if (kind == MPI_GRAPH) {
+        PMPI_Graph_neighbors_count(f->comm, f->rank, &n);
+        f->in = f->out = n;
+    }
+}
+
+/* NULL when the peers have the same numbers as in the world. */
+static int *translate(const struct facts *f)
+{
+    MPI_Group group;
+    bool same = true;
+    int *ranks = malloc(2 * (size_t)f->remote * sizeof(*ranks) + 1), *found;
+    if (!ranks)
+        abort();
+    found = ranks + f->remote;
+    for (int i = 0; i < f->remote; i++) {
+        ranks[i] = i;
+        found[i] = PROF_OUTSIDE;
+    }
+    if (world != MPI_GROUP_NULL) {
+        if (f->inter)
+            PMPI_Comm_remote_group(f->comm, &group);
+        else
+            PMPI_Comm_group(f->comm, &group);
+        PMPI_Group_translate_ranks(group, f->remote, ranks, world, found);
+        PMPI_Group_free(&group);
+    }
+    for (int i = 0; i < f->remote; i++) {
+        ranks[i] = found[i] >= 0 && found[i] < prof.size ? found[i] : PROF_OUTSIDE;
+        same = same && ranks[i] == i;
+    }
+    if (!same)
+        return ranks;
+    free(ranks);
+    return NULL;
+}
+
+static struct facts *ask(MPI_Comm comm)
+{
+    struct facts *f = calloc(1, sizeof(*f));
+    int inter = 0;
+    if (!f)
+        abort();
+    f->comm = comm;
+    PMPI_Comm_test_inter(comm, &inter);
+    f->inter = inter != 0;
+    PMPI_Comm_rank(comm, &f->rank);
+    PMPI_Comm_size(comm, &f->size);
+    f->remote = f->size;
+    if (f->inter)
+        PMPI_Comm_remote_size(comm, &f->remote);
+    ask_neighbours(f);
+    f->world = translate(f);
+    return f;
+}
+
+static void facts_free(struct facts *f)
+{
+    if (f)
+        free(f->world);
+    free(f);
+}
+
+static const struct facts *facts_of(MPI_Comm comm)
+{
+    prof_lock();
+    struct facts *f = *find(comm);
+    prof_unlock();
+    if (f)
+        return f;
+    struct facts *asked = ask(comm);
+    prof_lock();
+    struct facts **at = find(comm);
+    if (!*at) {
+        *at = asked;
+        asked = NULL;
+    }
+    f = *at;
+    prof_unlock();
+    facts_free(asked); /* another thread was faster */
+    return f;
+}
+
+void prof_comm_ends(MPI_Comm comm)
+{
+    prof_lock();
+    struct facts **at = find(comm), *old = *at;
+    if (old)
+        *at = old->next;
+    prof_unlock();
+    facts_free(old);
+}
+
+int prof_peers(MPI_Comm comm)
+{
+    return facts_of(comm)->remote;
+}
+
+int prof_members(MPI_Comm comm)
+{
+    return facts_of(comm)->size;
+}
+
+int prof_in(MPI_Comm comm)
+{
+    return facts_of(comm)->in;
+}
+
+int prof_out(MPI_Comm comm)
+{
+    return facts_of(comm)->out;
+}
+
+/* Between two groups the root is alone on its side; inside one group it takes part like all others. */
+bool prof_is(MPI_Comm comm, int root, int role)
+{
+    const struct facts *f = facts_of(comm);
+    if (!f->inter)
+        return role == PROF_LEAF || root == f->rank;
+    if (root == MPI_PROC_NULL)
+        return false;
+    return role == (root == MPI_ROOT ? PROF_ROOT : PROF_LEAF);
+}
+
+int prof_peer(MPI_Comm comm, int rank)
+{
+    if (rank == MPI_PROC_NULL)
+        return PROF_NOBODY;
+    const struct facts *f = facts_of(comm);
+    if (rank < 0 || rank >= f->remote)
+        return PROF_OUTSIDE;
+    if (f->world)
+        return f->world[rank];
+    return rank;
+}
+
+int prof_source(int rank)
+{
+    return rank == MPI_PROC_NULL ? PROF_NOBODY : PROF_OUTSIDE;
+}

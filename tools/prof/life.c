@@ -1,0 +1,159 @@
+/* life.c: from the start of MPI to its end: the world's record is gathered in MPI_Finalize; a program that
+ * uses sessions only, ends without MPI_Finalize or aborts leaves one record a process.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "prof.h"
+
+struct session {
+    struct session *next;
+    MPI_Session handle;
+};
+
+static struct session *sessions;
+static MPI_Session lender = MPI_SESSION_NULL; /* the session that the world's group came from */
+static MPI_Group group = MPI_GROUP_NULL;
+static bool world;
+
+static void take_group(MPI_Group taken)
+{
+    group = taken;
+    prof_comm_world(group);
+}
+
+static void begin(void)
+{
+    int length, rank = 0, size = 0;
+    char host[MPI_MAX_PROCESSOR_NAME] = "";
+    PMPI_Group_rank(group, &rank);
+    PMPI_Group_size(group, &size);
+    PMPI_Get_processor_name(host, &length);
+    prof_lock();
+    if (!prof.used) {
+        prof.rank = rank;
+        prof.size = size;
+        prof.peers = calloc((size_t)size + 1, sizeof(*prof.peers));
+        prof.pid = (int)getpid();
+        memcpy(prof.host, host, sizeof(host));
+    }
+    if (!prof.running && prof.on)
+        prof.on_since = clock_ns();
+    PROF_SET(prof.running, true);
+    prof.used = true;
+    prof_unlock();
+}
+
+static void end(void)
+{
+    prof_lock();
+    if (prof.on_since)
+        prof.on_ns += clock_ns() - prof.on_since;
+    prof.on_since = 0;
+    PROF_SET(prof.running, false);
+    prof_unlock();
+}
+
+void prof_world_begins(void)
+{
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Group taken;
+    PMPI_Query_thread(&provided);
+    prof_threads(provided);
+    prof.threaded |= provided == MPI_THREAD_MULTIPLE;
+    if (group == MPI_GROUP_NULL) {
+        PMPI_Comm_group(MPI_COMM_WORLD, &taken);
+        take_group(taken);
+    }
+    world = true;
+    begin();
+}
+
+void prof_world_ends(void)
+{
+    if (!world || prof.shipped)
+        return;
+    end();
+    prof.calls[CALL_Finalize].calls += prof.on; /* its end comes too late to be seen */
+    prof_ship_gathered();
+    PROF_SET(prof.shipped, true);
+    if (lender == MPI_SESSION_NULL)
+        PMPI_Group_free(&group);
+    world = false;
+}
+
+/* Every session knows the world's processes. */
+static void borrow_group(MPI_Session from)
+{
+    MPI_Group taken;
+    if (PMPI_Group_from_session_pset(from, "mpi://WORLD", &taken) != MPI_SUCCESS)
+        return;
+    lender = from;
+    take_group(taken);
+}
+
+void prof_session_begins(MPI_Session session)
+{
+    struct session *s = malloc(sizeof(*s));
+    if (!s || prof.shipped) {
+        free(s);
+        return;
+    }
+    s->handle = session;
+    prof_lock();
+    s->next = sessions;
+    sessions = s;
+    prof_unlock();
+    prof.threaded = true; /* unless it asks for less, a session's threads may do everything */
+    if (group == MPI_GROUP_NULL)
+        borrow_group(session);
+    if (group != MPI_GROUP_NULL)
+        begin();
+}
+
+void prof_session_ends(const MPI_Session *session)
+{
+    if (!session || prof.shipped)
+        return;
+    prof_lock();
+    for (struct session **at = &sessions; *at; at = &(*at)->next)
+        if ((*at)->handle == *session) {
+            struct session *old = *at;
+            *at = old->next;
+            free(old);
+            break;
+        }
+    struct session *other = sessions;
+    prof_unlock();
+    if (!other && !world)
+        end();
+    if (*session != lender)
+        return;
+    lender = MPI_SESSION_NULL;
+    PMPI_Group_free(&group);
+    take_group(MPI_GROUP_NULL);
+    if (other)
+        borrow_group(other->handle);
+}
+
+static void ship_if_left(void)
+{
+    if (!prof.used || prof.shipped || prof.pid != (int)getpid()) /* a child of fork() has nothing to tell */
+        return;
+    end();
+    prof_ship_alone();
+    PROF_SET(prof.shipped, true);
+}
+
+void prof_aborts(void)
+{
+    ship_if_left();
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    ship_if_left();
+}

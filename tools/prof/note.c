@@ -1,0 +1,197 @@
+/* note.c: what an operation moved: sizes, peers and buffers. A message is counted where it is sent; of a
+ * collective, what a rank hands in counts, or what it gets when it hands in nothing. Persistent operations
+ * are described once and noted at every start.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "prof.h"
+
+/* Predefined datatypes never change and have small handles in the standard ABI. */
+enum { KNOWN_TYPES = 1024 };
+static int32_t known_size[KNOWN_TYPES]; /* size + 1; 0: not asked yet. A race writes the same value twice. */
+
+static uint64_t type_size(MPI_Datatype type)
+{
+    const uintptr_t handle = (uintptr_t)type;
+    MPI_Count size = 0;
+    if (handle < KNOWN_TYPES) {
+        const int32_t known = __atomic_load_n(&known_size[handle], __ATOMIC_RELAXED);
+        if (known)
+            return (uint64_t)known - 1;
+    }
+    if (PMPI_Type_size_c(type, &size) != MPI_SUCCESS || size < 0)
+        return 0;
+    if (handle < KNOWN_TYPES && size < INT32_MAX)
+        __atomic_store_n(&known_size[handle], (int32_t)size + 1, __ATOMIC_RELAXED);
+    return (uint64_t)size;
+}
+
+/* A type with absolute addresses carries its buffer's place itself. */
+static const void *place(const void *at, MPI_Datatype type)
+{
+    MPI_Count lb = 0, extent;
+    if (at == MPI_BOTTOM)
+        PMPI_Type_get_true_extent_c(type, &lb, &extent);
+    return (const char *)at + lb;
+}
+
+struct prof_block prof_blocks(const void *at, MPI_Count count, MPI_Datatype type, MPI_Count times)
+{
+    if (at == MPI_IN_PLACE)
+        return PROF_NOTHING;
+    const uint64_t bytes = count > 0 && times > 0 ? (uint64_t)count * (uint64_t)times * type_size(type) : 0;
+    return (struct prof_block){.at = bytes ? place(at, type) : at, .bytes = bytes, .given = true};
+}
+
+struct prof_block prof_block(const void *at, MPI_Count count, MPI_Datatype type)
+{
+    return prof_blocks(at, count, type, 1);
+}
+
+struct prof_block prof_sum(const void *at, const int *counts, MPI_Datatype type, int n)
+{
+    MPI_Count sum = 0;
+    for (int i = 0; at != MPI_IN_PLACE && i < n; i++)
+        sum += counts[i];
+    return prof_block(at, sum, type);
+}
+
+struct prof_block prof_sum_c(const void *at, const MPI_Count *counts, MPI_Datatype type, int n)
+{
+    MPI_Count sum = 0;
+    for (int i = 0; at != MPI_IN_PLACE && i < n; i++)
+        sum += counts[i];
+    return prof_block(at, sum, type);
+}
+
+struct prof_block prof_types(const void *at, const int *counts, const MPI_Datatype *types, int n)
+{
+    struct prof_block all = {.at = at, .given = at != MPI_IN_PLACE};
+    for (int i = 0; all.given && i < n; i++)
+        all.bytes += prof_block(at, counts[i], types[i]).bytes;
+    return all;
+}
+
+struct prof_block prof_types_c(const void *at, const MPI_Count *counts, const MPI_Datatype *types, int n)
+{
+    struct prof_block all = {.at = at, .given = at != MPI_IN_PLACE};
+    for (int i = 0; all.given && i < n; i++)
+        all.bytes += prof_block(at, counts[i], types[i]).bytes;
+    return all;
+}
+
+/* Liu 9.2.4: the share of accesses that are to buffers used before, plain and weighted by size. */
+static void access_buffer(const struct prof_block *b)
+{
+    if (!b->given || b->bytes == 0)
+        return;
+    struct prof_reuse *r = &prof.reuse;
+    r->accesses++;
+    r->bytes += b->bytes;
+    if (prof_buffer_seen(b->at)) {
+        r->reused++;
+        r->reused_bytes += b->bytes;
+    }
+}
+
+static void count_size(struct prof_bin *bins, uint64_t bytes)
+{
+    const int bin = bytes ? 64 - __builtin_clzll(bytes) : 0;
+    bins[bin < PROF_BINS ? bin : PROF_BINS - 1].count++;
+    bins[bin < PROF_BINS ? bin : PROF_BINS - 1].bytes += bytes;
+}
+
+static void count_peer(int to, uint64_t bytes)
+{
+    struct prof_traffic *t = to >= 0 && prof.peers ? &prof.peers[to] : &prof.outside;
+    t->messages++;
+    t->bytes += bytes;
+}
+
+static void note(const struct prof_op *op, int call)
+{
+    struct prof_stat *stat = &prof.calls[call];
+    const bool sends = op->send.given && (op->collective || op->to != PROF_NOBODY);
+    const bool receives = op->receive.given && (op->collective || op->from != PROF_NOBODY);
+    const uint64_t bytes = sends ? op->send.bytes : receives ? op->receive.bytes : 0;
+    if (op->collective) {
+        count_size(prof.coll, bytes);
+    } else if (sends) {
+        count_size(prof.p2p, bytes);
+        count_peer(op->to, bytes);
+    }
+    if (op->collective || sends || receives) {
+        stat->sized++;
+        stat->bytes += bytes;
+    }
+    if (sends)
+        access_buffer(&op->send);
+    if (receives && !(sends && op->replaces))
+        access_buffer(&op->receive);
+}
+
+void prof_note(const struct prof_op *op)
+{
+    prof_lock();
+    note(op, op->call);
+    prof_unlock();
+}
+
+/* Persistent operations by request handle. */
+enum { BUCKETS = 256 };
+struct kept {
+    struct kept *next;
+    MPI_Request request;
+    struct prof_op op;
+};
+static struct kept *kept[BUCKETS];
+
+static struct kept **find(MPI_Request request)
+{
+    struct kept **at = &kept[((uintptr_t)request >> 4 ^ (uintptr_t)request >> 12) % BUCKETS];
+    while (*at && (*at)->request != request)
+        at = &(*at)->next;
+    return at;
+}
+
+void prof_keep(MPI_Request request, const struct prof_op *op)
+{
+    struct kept *made = calloc(1, sizeof(*made));
+    if (!made)
+        return;
+    prof_lock();
+    struct kept **at = find(request);
+    if (*at) { /* the old one ended unseen */
+        free(made);
+        made = *at;
+    } else {
+        *at = made;
+    }
+    made->request = request;
+    made->op = *op;
+    prof_unlock();
+}
+
+void prof_started(int call, bool on, int count, const MPI_Request *requests)
+{
+    prof_lock();
+    for (int i = 0; on && i < count; i++) {
+        const struct kept *k = *find(requests[i]);
+        if (k)
+            note(&k->op, call);
+    }
+    prof_unlock();
+}
+
+void prof_drop(const MPI_Request *request)
+{
+    if (!request)
+        return;
+    prof_lock();
+    struct kept **at = find(*request), *old = *at;
+    if (old)
+        *at = old->next;
+    prof_unlock();
+    free(old);
+}

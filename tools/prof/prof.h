@@ -1,0 +1,139 @@
+/* prof.h: what the generated interception (prof_calls.c, written by api/gen/prof.py) and the files of this
+ * folder share. One process has one record; it is locked only when several threads may be in MPI at once, and
+ * never while a PMPI function runs, because a callback inside that function may come back here.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_PROF_H
+#define FP_PROF_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "prof_calls.h"
+
+#define PROF_API __attribute__((visibility("default")))
+
+/* What the time in a function is spent on. */
+enum prof_kind { PROF_P2P, PROF_WAIT, PROF_COLL, PROF_RMA, PROF_IO, PROF_OTHER };
+
+struct prof_function {
+    const char *name;
+    enum prof_kind kind;
+    bool nonblocking;
+};
+extern const struct prof_function prof_functions[CALLS];
+
+struct prof_stat {
+    uint64_t calls, ns, ns_max;
+    uint64_t sized, bytes; /* operations whose size is known, and the sum of their sizes */
+};
+
+/* Sizes by powers of two: bin 0 is nothing, bin b is 2^(b-1) to 2^b - 1 bytes. */
+enum { PROF_BINS = 64 };
+struct prof_bin {
+    uint64_t count, bytes;
+};
+
+struct prof_traffic {
+    uint64_t messages, bytes;
+};
+
+struct prof_reuse {
+    uint64_t accesses, reused, bytes, reused_bytes, dropped;
+};
+
+struct prof_record {
+    struct prof_stat calls[CALLS];
+    struct prof_bin p2p[PROF_BINS], coll[PROF_BINS];
+    struct prof_traffic *peers, outside; /* messages sent, by world rank; outside: to none that we know */
+    struct prof_reuse reuse;
+    uint64_t mpi_ns;    /* in MPI, calls from inside callbacks not counted twice */
+    uint64_t on_ns;     /* while recording was on, until on_since */
+    uint64_t on_since;  /* 0: off, or MPI does not run */
+    bool on;            /* MPI_Pcontrol */
+    bool running;       /* between the start and the end of MPI */
+    bool used, shipped; /* there is something to write; it was written */
+    bool threaded;
+    int rank, size, pid; /* in the world */
+    char host[MPI_MAX_PROCESSOR_NAME];
+};
+extern struct prof_record prof;
+
+/* The switches are looked at without the lock. */
+#define PROF_GET(field)        __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define PROF_SET(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
+
+/* Time: what the program is in, on its way through one call. */
+struct prof_span {
+    uint64_t start;
+    int call;
+    bool on, outermost;
+};
+struct prof_span prof_begin(int call);
+void prof_end(struct prof_span *span);
+void prof_control(int level);
+
+/* Data: a buffer and how much it holds. */
+struct prof_block {
+    const void *at;
+    uint64_t bytes;
+    bool given;
+};
+#define PROF_NOTHING ((struct prof_block){0})
+enum { PROF_OUTSIDE = -1, PROF_NOBODY = -2 };
+
+struct prof_op {
+    int call;
+    bool collective;
+    bool replaces; /* one buffer in both roles */
+    int to, from;  /* world rank, or one of the above */
+    struct prof_block send, receive;
+};
+
+struct prof_block prof_block(const void *at, MPI_Count count, MPI_Datatype type);
+struct prof_block prof_blocks(const void *at, MPI_Count count, MPI_Datatype type, MPI_Count times);
+struct prof_block prof_sum(const void *at, const int *counts, MPI_Datatype type, int n);
+struct prof_block prof_sum_c(const void *at, const MPI_Count *counts, MPI_Datatype type, int n);
+struct prof_block prof_types(const void *at, const int *counts, const MPI_Datatype *types, int n);
+struct prof_block prof_types_c(const void *at, const MPI_Count *counts, const MPI_Datatype *types, int n);
+
+void prof_note(const struct prof_op *op);
+/* Persistent operations: kept until freed, noted whenever they start. */
+void prof_keep(MPI_Request request, const struct prof_op *op);
+void prof_started(int call, bool on, int count, const MPI_Request *requests);
+void prof_drop(const MPI_Request *request);
+
+/* Was this buffer used before? Called with the lock held. */
+bool prof_buffer_seen(const void *at);
+
+/* Communicators: who is who. */
+enum { PROF_ROOT = 1, PROF_LEAF = 2 };
+bool prof_is(MPI_Comm comm, int root, int role);
+int prof_peers(MPI_Comm comm);
+int prof_members(MPI_Comm comm);
+int prof_in(MPI_Comm comm);
+int prof_out(MPI_Comm comm);
+int prof_peer(MPI_Comm comm, int rank);
+int prof_source(int rank);
+void prof_comm_ends(MPI_Comm comm);
+/* The group whose ranks the record is in; taken from the world or, without one, from a session. */
+void prof_comm_world(MPI_Group group);
+
+/* Life */
+void prof_lock(void);
+void prof_unlock(void);
+void prof_threads(int level);
+void prof_world_begins(void);
+void prof_world_ends(void);
+void prof_session_begins(MPI_Session session);
+void prof_session_ends(const MPI_Session *session);
+void prof_aborts(void);
+
+/* The record as text, and where it goes. */
+char *prof_text(size_t *size);
+void prof_ship_gathered(void);
+void prof_ship_alone(void);
+
+#endif

@@ -1,0 +1,167 @@
+/* ship.c: the record as lines of text, and its way to a file. In MPI_Finalize rank 0 collects all records
+ * over a communicator of its own, so that only its file system is needed; otherwise each process writes its
+ * own. The file is read by `fishplate prof`; FISHPLATE_PROF names its folder. A program that was linked with
+ * this library and is not run by that command leaves the file in the working folder and says so.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "prof.h"
+
+enum { TAG = 1, NAME_SIZE = 256 };
+
+/* One name for all processes of a job: the launcher's, or else that of the process that started them. */
+static void job_name(char *out, size_t size)
+{
+    const char *job = getenv("FISHPLATE_JOB");
+    if (job && *job)
+        snprintf(out, size, "%s", job);
+    else
+        snprintf(out, size, "%d", prof.size > 1 ? (int)getppid() : (int)getpid());
+    for (char *c = out; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
+            *c = '_';
+}
+
+static void put_bins(FILE *out, const char *word, const struct prof_bin *bins)
+{
+    for (int b = 0; b < PROF_BINS; b++)
+        if (bins[b].count)
+            fprintf(out, "%s %d %" PRIu64 " %" PRIu64 "\n", word, b, bins[b].count, bins[b].bytes);
+}
+
+static void put_calls(FILE *out)
+{
+    static const char *const kinds[] = {[PROF_P2P] = "p2p", [PROF_WAIT] = "wait", [PROF_COLL] = "coll",
+                                        [PROF_RMA] = "rma", [PROF_IO] = "io",     [PROF_OTHER] = "other"};
+    for (int i = 0; i < CALLS; i++) {
+        const struct prof_stat *s = &prof.calls[i];
+        const struct prof_function *f = &prof_functions[i];
+        if (s->calls)
+            fprintf(out, "call %s %s %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+                    f->name, kinds[f->kind], f->nonblocking, s->calls, s->ns, s->ns_max, s->sized, s->bytes);
+    }
+}
+
+char *prof_text(size_t *size)
+{
+    char *text = NULL, job[NAME_SIZE];
+    FILE *out = open_memstream(&text, size);
+    if (!out)
+        return NULL;
+    job_name(job, sizeof(job));
+    fprintf(out, "record 1\njob %s\nrank %d %d\nhost %s\nprogram %s\n", job, prof.rank, prof.size, prof.host,
+            program_invocation_short_name);
+    fprintf(out, "time %" PRIu64 " %" PRIu64 " %d\n", prof.on_ns, prof.mpi_ns, prof.threaded);
+    put_calls(out);
+    put_bins(out, "p2p", prof.p2p);
+    put_bins(out, "coll", prof.coll);
+    for (int r = 0; prof.peers && r < prof.size; r++)
+        if (prof.peers[r].messages)
+            fprintf(out, "peer %d %" PRIu64 " %" PRIu64 "\n", r, prof.peers[r].messages, prof.peers[r].bytes);
+    fprintf(out, "outside %" PRIu64 " %" PRIu64 "\n", prof.outside.messages, prof.outside.bytes);
+    const struct prof_reuse *u = &prof.reuse;
+    fprintf(out, "reuse %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\nend\n", u->accesses,
+            u->reused, u->bytes, u->reused_bytes, u->dropped);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* In the folder that `fishplate prof` made, or, where that is not to be found, here. */
+static FILE *open_file(bool alone)
+{
+    const char *folder = getenv("FISHPLATE_PROF");
+    char job[NAME_SIZE], name[2 * NAME_SIZE], path[4096];
+    FILE *out = NULL;
+    job_name(job, sizeof(job));
+    if (alone)
+        snprintf(name, sizeof(name), "fishplate-prof-%s-rank%d.txt", job, prof.rank);
+    else
+        snprintf(name, sizeof(name), "fishplate-prof-%s.txt", job);
+    if (folder && *folder) {
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        out = fopen(path, "we");
+        if (out)
+            return out;
+    }
+    out = fopen(name, "we");
+    if (!out)
+        fprintf(stderr, "fishplate prof: rank %d cannot write its record %s: %s. Run where it may.\n",
+                prof.rank, name, strerror(errno));
+    else if (!alone || prof.rank == 0)
+        fprintf(stderr, "fishplate prof: the record is in %s; `fishplate prof --read %s` shows it.\n", name,
+                alone ? "fishplate-prof-*-rank*.txt" : name);
+    return out;
+}
+
+static void put(FILE *out, const char *text, size_t size)
+{
+    if (out && fwrite(text, 1, size, out) != size)
+        fprintf(stderr, "fishplate prof: the record could not be written: %s\n", strerror(errno));
+}
+
+static void close_file(FILE *out)
+{
+    if (out && fclose(out) != 0)
+        fprintf(stderr, "fishplate prof: the record could not be written: %s\n", strerror(errno));
+}
+
+void prof_ship_alone(void)
+{
+    size_t size = 0;
+    char *text = prof_text(&size);
+    FILE *out = text ? open_file(true) : NULL;
+    put(out, text, size);
+    close_file(out);
+    free(text);
+}
+
+/* Rank 0 has room for one record at a time. */
+static void receive_all(MPI_Comm comm, FILE *out)
+{
+    for (int r = 1; r < prof.size; r++) {
+        MPI_Status status;
+        int n = 0;
+        char *text = NULL;
+        if (PMPI_Probe(r, TAG, comm, &status) == MPI_SUCCESS &&
+            PMPI_Get_count(&status, MPI_BYTE, &n) == MPI_SUCCESS)
+            text = malloc((size_t)n + 1);
+        if (!text || PMPI_Recv(text, n, MPI_BYTE, r, TAG, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            fprintf(stderr, "fishplate prof: the record of rank %d did not arrive\n", r);
+        else
+            put(out, text, (size_t)n);
+        free(text);
+    }
+}
+
+void prof_ship_gathered(void)
+{
+    MPI_Comm comm;
+    size_t size = 0;
+    /* Not a duplicate: that would call the user's attribute functions. */
+    if (PMPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm) != MPI_SUCCESS)
+        return;
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    char *text = prof_text(&size);
+    if (!text)
+        size = 0;
+    if (prof.rank == 0) {
+        FILE *out = open_file(false);
+        put(out, text, size);
+        receive_all(comm, out);
+        close_file(out);
+    } else {
+        PMPI_Send(text, (int)size, MPI_BYTE, 0, TAG, comm);
+    }
+    free(text);
+    PMPI_Comm_free(&comm);
+}
