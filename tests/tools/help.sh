@@ -11,6 +11,7 @@ first=$("$BIN/fishplate" version | head -n 1)
 "$BIN/fishplate" --help >"$scratch/help"
 expect_line "$scratch/help" '^  info '
 expect_line "$scratch/help" '^  bench '
+expect_line "$scratch/help" '^  prof '
 "$BIN/fishplate" info --help >"$scratch/help"
 expect_line "$scratch/help" '--tunables'
 "$BIN/fishplate" bench --help >"$scratch/help"

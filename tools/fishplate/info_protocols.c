@@ -24,11 +24,22 @@ static const char *large_protocol(const struct fishplate_inside *in, const struc
     for (size_t i = 0; i < in->tunables_count(); i++)
         if (strcmp(in->tunables_get(i)->name, "RENDEZVOUS") == 0)
             in->tunable_format(in->tunables_get(i), choice, sizeof choice);
-    if (!p->caps.get || strcmp(choice, "copy") == 0)
-        return "pieces (copied through frames)";
-    if (strcmp(choice, "get") == 0)
-        return "get (the receiver reads the sender's memory)";
-    return "get (the receiver reads the sender's memory) or pieces, whichever proves faster";
+    static const struct {
+        const char *name, *text;
+    } forced[] = {{"rput", "rput (the sender writes into the receiver's memory when asked to)"},
+                  {"getcqe", "getcqe (the receiver reads the sender's memory)"},
+                  {"get", "get (the receiver reads the sender's memory and looks at the last byte)"},
+                  {"putnr", "putnr (the receiver offers its memory, its last byte a constant), or get"},
+                  {"put", "put (the receiver offers its memory, its last byte random), or get"}};
+    if ((!p->caps.get && !p->caps.put) || strcmp(choice, "r3") == 0)
+        return "r3 (copied in pieces)";
+    for (size_t i = 0; i < sizeof forced / sizeof forced[0]; i++)
+        if (strcmp(choice, forced[i].name) == 0)
+            return forced[i].text;
+    return p->caps.cpu_moves
+               ? "getcqe (the receiver reads the sender's memory) or r3 (copied in pieces), whichever "
+                 "proves faster"
+               : "put where the receive was offered; else get or rput, whichever proves faster";
 }
 
 struct printer {

@@ -71,6 +71,12 @@ void json_int(struct json *j, const char *key, long long value)
     fprintf(j->out, "%lld", value);
 }
 
+void json_real(struct json *j, const char *key, double value)
+{
+    put_lead(j, key);
+    fprintf(j->out, "%.9g", value);
+}
+
 void json_bool(struct json *j, const char *key, bool value)
 {
     put_lead(j, key);

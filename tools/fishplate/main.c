@@ -15,6 +15,7 @@ static int command_help(int argc, char **argv);
 static const struct command commands[] = {
     {"info", "what this library is made of: tunables, transports, collectives, functions", command_info},
     {"bench", "how fast it is here; an MPI program: mpiexec -n 4 fishplate bench", command_bench},
+    {"prof", "how a program uses MPI: fishplate prof -- mpiexec -n 4 ./program", command_prof},
     {"version", "the version, and what it was built for", command_version},
     {"help", "this page", command_help},
 };
@@ -51,6 +52,7 @@ static int command_help(int argc, char **argv)
     printf("\n`fishplate <command> --help` explains one of them. To begin with:\n"
            "  mpicc hello.c -o hello && mpiexec -n 4 ./hello    compile and run a program\n"
            "  mpiexec -n 4 fishplate bench --short              is it fast, and over which transport?\n"
+           "  fishplate prof -- mpiexec -n 4 ./hello            where a program's time in MPI goes\n"
            "  fishplate info                                    the tunables and what they are set to\n"
            "  fishplate info --api --missing                    MPI functions that are not there yet\n");
     return 0;

@@ -1,0 +1,79 @@
+#!/bin/sh
+# prof.sh BIN [FLAGS]: `fishplate prof` counts exactly what programs do, preloaded and linked, in C and Fortran, and reports it
+# as text, JSON and a page that needs nothing else. prof/check.py has the numbers.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+flags=${2:-}
+here=$(cd "$(dirname "$0")/prof" && pwd)
+lib=$(dirname "$BIN")/lib
+# A sanitizer's library wants to be the first; the programs here bring it along, behind what is preloaded.
+[ -z "$flags" ] || export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
+cd "$scratch"
+export TMPDIR="$scratch/tmp"
+mkdir "$TMPDIR"
+
+check() {
+    python3 "$here/check.py" "$1" "$2" >out || {
+        cat out
+        fail "the profile of $1"
+    }
+}
+
+compile() {
+    "$BIN/mpicc" -Wall -Wextra -g ${flags:+"$flags"} "$here/$1.c" -o "$1"
+}
+
+# C, preloaded: the three forms of the report.
+compile known
+"$BIN/fishplate" prof --html known.html --json known.json --record known.txt -- "$BIN/mpiexec" -n 4 ./known >known.out
+check known known.json
+check html known.html
+expect_line known.out '^fishplate prof: .*mpiexec -n 4 ./known, 4 ranks on 1 node$'
+expect_line known.out '^  MPI_Isend +40 +[0-9.]+ % '
+expect_line known.out '^  point to point +46 +20 +3 +0 +69 +213\.3 KiB +3\.1 KiB$'
+expect_line known.out '^  collective +64 +0 +0 +4 +68 '
+expect_line known.out '^  MPI_Irecv +40 +1000 B$'
+expect_line known.out '^  81\.02 % of 216 accesses; '
+expect_line known.out '^  from 1 +5 +\. +11 +1$'
+rmdir "$TMPDIR" || fail "records were left behind"
+mkdir "$TMPDIR"
+
+# A kept record gives the same report.
+"$BIN/fishplate" prof --quiet --json again.json --read known.txt >quiet.out
+check known again.json
+[ ! -s quiet.out ] || fail "--quiet was not"
+
+# Linked ahead of the library, without the command: the record stays in the working folder.
+"$BIN/mpicc" ${flags:+"$flags"} "$here/known.c" -o linked -L"$lib" -lfishplate-prof
+"$BIN/mpiexec" -n 4 ./linked 2>linked.err
+expect_line linked.err 'fishplate prof --read fishplate-prof-.*\.txt'
+"$BIN/fishplate" prof --quiet --json - --read fishplate-prof-*.txt >linked.json
+check known linked.json
+rm fishplate-prof-*.txt
+
+# Sessions only: a record a rank, put together.
+compile session
+"$BIN/fishplate" prof --quiet --json session.json "$BIN/mpiexec" -n 3 ./session
+check session session.json
+
+"$BIN/mpicc" ${flags:+"$flags"} -pthread "$here/threads.c" -o threads
+"$BIN/fishplate" prof --quiet --json threads.json -- "$BIN/mpiexec" -n 2 ./threads
+check threads threads.json
+
+# Fortran, when there is a compiler.
+if [ -x "$BIN/mpifort" ]; then
+    for way in f08 mpif; do
+        "$BIN/mpifort" -g ${flags:+"$flags"} "$here/known_$way.f90" -o "known_$way"
+        "$BIN/fishplate" prof --quiet --json "$way.json" -- "$BIN/mpiexec" -n 2 "./known_$way"
+        check "$way" "$way.json"
+    done
+fi
+
+# An abort: what there is, and the command's status.
+compile aborts
+status=0
+"$BIN/fishplate" prof -- "$BIN/mpiexec" -n 2 ./aborts >aborts.out 2>aborts.err || status=$?
+[ "$status" = 5 ] || fail "the status of an aborted job is $status"
+expect_line aborts.out 'only 1 of 2 ranks left a record'
+expect_line aborts.out '^  MPI_Comm_rank +1 '

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# check.py WHAT FILE: is the report in FILE (JSON, or HTML) what the program WHAT must give?
+#
+# SPDX-License-Identifier: Apache-2.0
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+
+found_wrong = []
+
+
+def same(what, found, expected):
+    if found != expected:
+        found_wrong.append(f"{what}: found {found}, expected {expected}")
+
+
+def calls(report):
+    return {f["name"]: f["calls"] for f in report["functions"]}
+
+
+def pairs(report):
+    return {(p["from"], p["to"]): (p["messages"], p["bytes"]) for p in report["peers"]}
+
+
+def size(report, name):
+    return next(f["mean_size"] for f in report["functions"] if f["name"] == name)
+
+
+def check_known(r):
+    same("ranks", (r["size"], r["records"]), (4, 4))
+    same("calls", calls(r), {
+        "MPI_Init": 4, "MPI_Comm_rank": 8, "MPI_Comm_size": 4, "MPI_Finalize": 4, "MPI_Pcontrol": 4,
+        "MPI_Irecv": 40, "MPI_Isend": 40, "MPI_Waitall": 60, "MPI_Wait": 4, "MPI_Send": 3 + 8 + 4, "MPI_Recv": 5,
+        "MPI_Sendrecv_replace": 4, "MPI_Send_init": 4, "MPI_Recv_init": 4, "MPI_Startall": 20, "MPI_Request_free": 8,
+        "MPI_Type_vector": 4, "MPI_Type_commit": 4, "MPI_Type_free": 4, "MPI_Comm_split": 4, "MPI_Comm_free": 4,
+        "MPI_Ssend": 2, "MPI_Bcast": 16, "MPI_Ibcast": 4, "MPI_Allreduce": 28, "MPI_Alltoall": 4, "MPI_Barrier": 8,
+        "MPI_Gatherv": 4, "MPI_Scatterv": 4, "MPI_Comm_set_errhandler": 8})
+    p, c = r["point_to_point"], r["collective"]
+    classes = ("below_2k", "2k_to_16k", "16k_to_1m", "from_1m", "count", "bytes")
+    same("message sizes", [p[k] for k in classes], [46, 20, 3, 0, 69, 40 * 1000 + 3 * 32768 + 4 * 8 + 20 * 4000 + 2 * 48])
+    handed_in = 20 * 16 + 24 * 8 + 4 * 2097152 + 4 * 16 + (4 + 8 + 12 + 16) + (4 + 8 + 40 + 16)
+    same("collective sizes", [c[k] for k in classes], [64, 0, 0, 4, 68, handed_in])
+    same("bins", {b["from"]: b["count"] for b in p["by_power_of_two"]}, {8: 4, 32: 2, 512: 40, 2048: 20, 32768: 3})
+    same("peers", pairs(r), {
+        (0, 1): (14, 10 * 1000 + 3 * 32768 + 8), (1, 2): (11, 10008), (2, 3): (11, 10008), (3, 0): (11, 10008),
+        (1, 0): (5, 20000), (2, 1): (5, 20000), (3, 2): (5, 20000), (0, 3): (5, 20000), (0, 2): (1, 48), (1, 3): (1, 48)})
+    same("within a node", r["within_node"]["messages_percent"], 100)
+    same("nonblocking", sorted(f["name"] for f in r["functions"] if f["nonblocking"]),
+         ["MPI_Ibcast", "MPI_Irecv", "MPI_Isend", "MPI_Startall"])
+    same("size of MPI_Isend", size(r, "MPI_Isend"), 1000)
+    same("size of MPI_Irecv", size(r, "MPI_Irecv"), 1000)
+    same("size of MPI_Startall", size(r, "MPI_Startall"), 4000)
+    u = r["buffer_reuse"]
+    same("buffers", (u["accesses"], u["reused"], u["dropped"]), (216, 216 - 41, 0))
+    for f in r["functions"]:
+        if not 0 <= f["min"] <= f["mean"] <= f["max"] or f["longest_call"] > f["max"]:
+            found_wrong.append(f"times of {f['name']}: {f}")
+
+
+def check_f08(r):
+    same("calls", calls(r), {"MPI_Init": 2, "MPI_Comm_rank": 2, "MPI_Wtime": 2, "MPI_Isend": 7, "MPI_Irecv": 7, "MPI_Wait": 14,
+                             "MPI_Comm_dup": 2, "MPI_Allreduce": 6, "MPI_Comm_free": 2, "MPI_Pcontrol": 2,
+                             "MPI_Finalize": 2})
+    same("peers", pairs(r), {(0, 1): (7, 7 * 48)})
+    same("size of MPI_Irecv", size(r, "MPI_Irecv"), 48)
+
+
+def check_mpif(r):
+    same("calls", calls(r), {"MPI_Init": 2, "MPI_Comm_rank": 2, "MPI_Send": 5, "MPI_Recv": 5, "MPI_Bcast": 2,
+                             "MPI_Allreduce": 2, "MPI_Finalize": 2})
+    same("peers", pairs(r), {(0, 1): (5, 2000)})
+    same("collective", (r["collective"]["count"], r["collective"]["bytes"]), (4, 2 * 40 + 2 * 4))
+
+
+def check_session(r):
+    same("records", (r["size"], r["records"]), (3, 3))
+    same("peers", pairs(r), {(0, 1): (2, 200), (1, 2): (2, 200), (2, 0): (2, 200)})
+    same("sessions", calls(r)["MPI_Session_init"], 6)
+
+
+def check_threads(r):
+    same("threaded", r["threaded"], True)
+    same("calls", calls(r)["MPI_Sendrecv"], 800)
+    same("peers", pairs(r), {(0, 1): (400, 4000), (1, 0): (400, 4000)})
+    same("accesses", r["buffer_reuse"]["accesses"], 1600)
+
+
+def check_nodes(r):
+    same("nodes", r["nodes"], 2)
+    same("within a node", r["within_node"],
+         {"messages": 30, "bytes": 300, "messages_percent": 75, "bytes_percent": 30})
+    same("outside", r["outside"], {"messages": 3, "bytes": 9})
+    f = r["functions"][0]
+    same("function", (f["name"], f["calls"], f["bytes"]), ("MPI_Send", 43, 1009))
+    same("time", (f["min"], f["mean"], f["max"], f["slowest_rank"], f["imbalance"]), (0, 0.2, 0.5, 1, 1.5))
+    same("reuse", (r["buffer_reuse"]["percent"], r["buffer_reuse"]["weighted_percent"]), (50, 90))
+    same("sizes", [r["point_to_point"][k] for k in ("below_2k", "2k_to_16k", "16k_to_1m", "from_1m")], [1, 2, 3, 4])
+
+
+def check_html(path):
+    text = open(path, encoding="utf-8").read()
+    tree = ET.fromstring(text)
+    words = {e.tag for e in tree.iter()}
+    same("elements that load something", words & {"script", "link", "img", "iframe", "object", "image", "use"}, set())
+    if re.search(r"https?:|url\(|@import|\bsrc=|\bhref=", text):
+        found_wrong.append("the page names something outside itself")
+    if "prefers-color-scheme:dark" not in text:
+        found_wrong.append("no colours for the dark")
+    same("charts", sum(e.tag == "svg" for e in tree.iter()), 3)
+    cells = sum(e.get("class") == "heat" for e in tree.iter())
+    print(f"{cells} cells")
+
+
+what, path = sys.argv[1:]
+if what == "html":
+    check_html(path)
+else:
+    globals()["check_" + what](json.load(open(path)))
+for line in found_wrong:
+    print(line)
+sys.exit(bool(found_wrong))

@@ -1,0 +1,139 @@
+#!/bin/sh
+# prof_command.sh BIN [FLAGS]: what `fishplate prof` does around a command: status, environment, several jobs, mistakes; and
+# reports of jobs larger than this machine could run, from records made up here.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+flags=${2:-}
+here=$(cd "$(dirname "$0")/prof" && pwd)
+[ -z "$flags" ] || export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
+cd "$scratch"
+
+check() {
+    python3 "$here/check.py" "$1" "$2" >out || {
+        cat out
+        fail "the report on $1"
+    }
+}
+
+# expect_status STATUS COMMAND...
+expect_status() {
+    wanted=$1 found=0
+    shift
+    "$@" >out 2>err || found=$?
+    [ "$found" = "$wanted" ] || {
+        cat out err
+        fail "$*: status $found instead of $wanted"
+    }
+}
+
+"$BIN/fishplate" prof --help >help
+expect_line help 'fishplate prof -- mpiexec -n 4'
+expect_line help 'MPI_Pcontrol'
+expect_status 2 "$BIN/fishplate" prof
+expect_line err 'what should be run'
+expect_status 2 "$BIN/fishplate" prof --nonsense -- true
+expect_line err "unknown option '--nonsense'"
+expect_status 2 "$BIN/fishplate" prof --html
+expect_status 1 "$BIN/fishplate" prof --read nowhere.txt
+expect_line err 'nowhere.txt cannot be read'
+echo 'record 1
+job 1
+rank 0 2
+nonsense' >bad.txt
+expect_status 1 "$BIN/fishplate" prof --read bad.txt
+expect_line err 'line 4 of bad.txt'
+
+# A job on two nodes, with known sums.
+cat >nodes.txt <<'END'
+record 1
+job a
+rank 0 3
+host north
+program made-up
+time 1000000000 100000000 0
+call MPI_Send p2p 0 20 100000000 50000000 20 200
+p2p 11 1 1000
+peer 1 20 200
+outside 0 0
+reuse 10 5 100 90 0
+end
+record 1
+job a
+rank 1 3
+host north
+program made-up
+time 1000000000 500000000 0
+call MPI_Send p2p 0 23 500000000 50000000 23 809
+p2p 12 1 1
+p2p 14 1 1
+p2p 15 1 1
+p2p 20 2 1
+p2p 21 4 1
+peer 0 10 100
+peer 2 10 700
+outside 3 9
+reuse 10 5 100 90 0
+end
+record 1
+job a
+rank 2 3
+host south
+program made-up
+time 1000000000 0 0
+outside 0 0
+reuse 0 0 0 0 0
+end
+END
+"$BIN/fishplate" prof --json nodes.json --read nodes.txt >nodes.out
+check nodes nodes.json
+expect_line nodes.out '3 ranks on 2 nodes$'
+expect_line nodes.out 'within a node: 75\.0 % of the messages, 30\.0 % of the bytes'
+expect_line nodes.out '3 messages went to processes outside'
+
+# Many ranks: pairs instead of a table, and a page that stays small.
+python3 - >many.txt <<'PY'
+for rank in range(500):
+    print(f"record 1\njob b\nrank {rank} 500\nhost n{rank // 8}\nprogram <many & \"more\">\ntime 1000000000 500000000 0")
+    print("call MPI_Send p2p 0 2 500000000 400000000 2 20\np2p 5 2 20\nreuse 2 1 20 10 7")
+    for peer in (rank + 1) % 500, (rank + 499) % 500:
+        print(f"peer {peer} 1 10")
+    print("outside 0 0\nend")
+PY
+"$BIN/fishplate" prof --html many.html --read many.txt >many.out
+check html many.html
+cells=$(sed -n 's/ cells//p' out)
+[ "$cells" -ge 64 ] && [ "$cells" -le 4096 ] || fail "$cells cells in the chart of 500 ranks"
+expect_line many.out '1000 pairs of ranks, 2\.0 peers a rank'
+expect_line many.out '3500 addresses found no room'
+[ "$(wc -l <many.out)" -lt 60 ] || fail "a report of 500 ranks has $(wc -l <many.out) lines"
+
+# The command's status and environment. A sanitizer does not suit programs that know nothing of it, such as the shell.
+[ -z "$flags" ] || exit 0
+expect_status 3 "$BIN/fishplate" prof -- sh -c 'exit 3'
+expect_status 143 "$BIN/fishplate" prof -- sh -c 'kill -TERM $$'
+expect_status 127 "$BIN/fishplate" prof -- "$scratch/nothing"
+expect_status 1 "$BIN/fishplate" prof -- true
+expect_line err 'no record was left'
+
+"$BIN/mpicc" "$SOURCE/examples/ring.c" -o ring
+LD_BIND_NOW=1 "$BIN/fishplate" prof --quiet --html two.html --json two.json -- \
+    sh -c '"$0" -n 2 ./ring && "$0" -n 3 ./ring' "$BIN/mpiexec" >out
+for file in two.html two-2.html two.json two-2.json; do
+    [ -s "$file" ] || fail "no $file after two jobs"
+done
+
+# What was preloaded stays.
+echo '#include <stdlib.h>
+__attribute__((constructor)) static void here(void) { setenv("WAS_PRELOADED", "yes", 1); }' >other.c
+"${CC:-cc}" -shared -fPIC other.c -o other.so
+LD_PRELOAD="$scratch/other.so" "$BIN/fishplate" prof -- sh -c 'echo "preloaded: $WAS_PRELOADED"; "$0" -n 2 ./ring' \
+    "$BIN/mpiexec" >out
+expect_line out '^preloaded: yes$'
+expect_line out '^fishplate prof: .*, 2 ranks on 1 node$'
+
+# A library whose path LD_PRELOAD cannot say.
+mkdir 'a b'
+cp -P "$(dirname "$BIN")"/lib/lib*.so* 'a b/'
+LD_LIBRARY_PATH="$scratch/a b" "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 2 ./ring >out
+expect_line out '^fishplate prof: .*, 2 ranks on 1 node$'

@@ -1,0 +1,252 @@
+/* prof.c: `fishplate prof`: runs a command with the profiler in its MPI programs, or reads what it left, and
+ * writes the reports.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "prof.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+struct options {
+    const char *html, *json, *record;
+    bool all, quiet, read;
+    char **rest; /* the command, or with --read the files */
+};
+
+static void usage(void)
+{
+    printf("Usage: fishplate prof [options] [--] mpiexec ...      run a program and report how it used MPI\n"
+           "       fishplate prof [options] --read FILE...        report on records that were kept\n\n"
+           "The program needs no change and no recompilation, in C or Fortran. After its own output comes "
+           "the report:\n"
+           "calls and time of each function with its imbalance over ranks, message sizes, nonblocking calls, "
+           "waiting,\n"
+           "reuse of buffers, and who sent how much to whom.\n\n"
+           "Options:\n"
+           "  --html FILE      also as one HTML page with charts; needs nothing from elsewhere\n"
+           "  --json FILE      also as JSON; - is standard output\n"
+           "  --all            all functions and pairs of ranks, not only the first twenty\n"
+           "  --quiet          no report on standard output\n"
+           "  --record FILE    keep the record, for --read\n\n"
+           "Examples:\n"
+           "  fishplate prof -- mpiexec -n 4 ./program\n"
+           "  fishplate prof --html report.html -- mpiexec -n 4 ./program\n\n"
+           "In the program, MPI_Pcontrol(0) stops recording and MPI_Pcontrol(1) goes on with it. To see one "
+           "phase only,\n"
+           "call MPI_Pcontrol(0) after MPI_Init.\n\n"
+           "How to read it:\n"
+           "  of MPI           share of all time that ranks spend in MPI, between MPI_Init and MPI_Finalize\n"
+           "  imbalance        how much longer the slowest rank takes than the mean; large: work is spread "
+           "unevenly, and\n"
+           "                   the others probably wait for it elsewhere\n"
+           "  sizes            a message counts where it is sent; a collective call counts once on each "
+           "rank, with what\n"
+           "                   that rank hands in, or gets when it hands in nothing; receives by the room "
+           "they offer\n"
+           "  buffer reuse     high is good: an address used before is registered with the network already. "
+           "Up to 196608\n"
+           "                   addresses a rank are remembered; the report says if there were more\n"
+           "  One-sided and file calls are timed; their data is not counted.\n\n"
+           "Rank 0 collects the records of all ranks in MPI_Finalize. A program that uses sessions only, "
+           "aborts or ends\n"
+           "without MPI_Finalize leaves a record for each rank, which are found on this machine only. A "
+           "program can also\n"
+           "be linked with the profiler, ahead of MPI: mpicc program.c -lfishplate-prof; it then leaves a "
+           "record file.\n");
+}
+
+static bool needs_value(const char *option)
+{
+    return strcmp(option, "--html") == 0 || strcmp(option, "--json") == 0 || strcmp(option, "--record") == 0;
+}
+
+/* Options end at `--` or at the first word that is none. */
+static bool parse(struct options *o, char **argv)
+{
+    char **a = argv + 1;
+    for (; *a && (*a)[0] == '-' && (*a)[1]; a++) {
+        if (strcmp(*a, "--") == 0) {
+            a++;
+            break;
+        }
+        if (strcmp(*a, "--all") == 0) {
+            o->all = true;
+        } else if (strcmp(*a, "--quiet") == 0) {
+            o->quiet = true;
+        } else if (strcmp(*a, "--read") == 0) {
+            o->read = true;
+        } else if (!needs_value(*a)) {
+            fprintf(stderr, "fishplate prof: unknown option '%s'; --help lists them.\n", *a);
+            return false;
+        } else if (!a[1]) {
+            fprintf(stderr, "fishplate prof: %s wants a file name.\n", *a);
+            return false;
+        } else {
+            const char **value = a[0][2] == 'h' ? &o->html : a[0][2] == 'j' ? &o->json : &o->record;
+            *value = *++a;
+        }
+    }
+    o->rest = a;
+    if (*a)
+        return true;
+    fprintf(stderr, o->read
+                        ? "fishplate prof: --read wants the names of record files.\n"
+                        : "fishplate prof: what should be run? For example: fishplate prof -- mpiexec -n 4 "
+                          "./program; --help explains.\n");
+    return false;
+}
+
+static bool complain(const char *path)
+{
+    fprintf(stderr, "fishplate prof: %s cannot be written: %s.\n", path, strerror(errno));
+    return false;
+}
+
+/* A command may run several jobs: the second one's file is called name-2.html. */
+static void file_name(const char *wanted, int job, char *out, size_t size)
+{
+    const char *slash = strrchr(wanted, '/'), *dot = strrchr(wanted, '.');
+    if (job == 1)
+        snprintf(out, size, "%s", wanted);
+    else if (dot && dot != wanted && (!slash || dot > slash + 1))
+        snprintf(out, size, "%.*s-%d%s", (int)(dot - wanted), wanted, job, dot);
+    else
+        snprintf(out, size, "%s-%d", wanted, job);
+}
+
+static bool write_file(const struct prof_job *job, const char *wanted, int number,
+                       void (*write)(const struct prof_job *, FILE *))
+{
+    char path[PATH_MAX];
+    if (strcmp(wanted, "-") == 0) {
+        write(job, stdout);
+        return true;
+    }
+    file_name(wanted, number, path, sizeof(path));
+    FILE *out = fopen(path, "w");
+    if (!out)
+        return complain(path);
+    write(job, out);
+    return fclose(out) == 0 || complain(path);
+}
+
+static bool report(const struct options *o, struct prof_job *jobs, const char *command)
+{
+    bool good = true;
+    int number = 0;
+    for (struct prof_job *job = jobs; job; job = job->next) {
+        number++;
+        job->command = command;
+        prof_job_sum_up(job);
+        if (!o->quiet) {
+            printf("\n");
+            prof_write_text(job, o->all, stdout);
+        }
+        if (o->html)
+            good = write_file(job, o->html, number, prof_write_html) && good;
+        if (o->json)
+            good = write_file(job, o->json, number, prof_write_json) && good;
+    }
+    return good;
+}
+
+static bool copy(const char *path, FILE *out)
+{
+    char block[8192];
+    size_t n;
+    FILE *in = fopen(path, "r");
+    if (!in)
+        return complain(path);
+    while ((n = fread(block, 1, sizeof(block), in)) > 0)
+        fwrite(block, 1, n, out);
+    fclose(in);
+    return true;
+}
+
+static bool read_folder(const char *folder, FILE *kept, struct prof_job **jobs)
+{
+    char path[PATH_MAX + 256];
+    bool good = true;
+    struct dirent **names;
+    int n = scandir(folder, &names, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        const char *name = names[i]->d_name, *end = strrchr(name, '.');
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        if (end && strcmp(end, ".txt") == 0) {
+            good = prof_read_file(path, jobs) && good;
+            if (kept)
+                good = copy(path, kept) && good;
+        }
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+    return good;
+}
+
+static char *joined(char **words)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return NULL;
+    for (char **w = words; *w; w++)
+        fprintf(f, "%s%s", w == words ? "" : " ", *w);
+    fclose(f);
+    return text;
+}
+
+/* The command's failure is ours; a report that could not be written is one too. */
+static int run_and_report(const struct options *o)
+{
+    char folder[PATH_MAX];
+    struct prof_job *jobs = NULL;
+    FILE *kept = NULL;
+    if (o->record && !(kept = fopen(o->record, "w")))
+        return complain(o->record) ? 0 : 1;
+    if (!prof_folder_make(folder, sizeof(folder)))
+        return 1;
+    int status = prof_run(o->rest, folder);
+    bool good = read_folder(folder, kept, &jobs);
+    prof_folder_remove(folder);
+    if (kept && fclose(kept) != 0)
+        good = complain(o->record);
+    if (!jobs && status == 0) {
+        fprintf(
+            stderr,
+            "fishplate prof: no record was left on this machine. Did the command run an MPI program, linked "
+            "dynamically, until MPI_Finalize?\n");
+        good = false;
+    }
+    char *command = joined(o->rest);
+    good = report(o, jobs, command) && good;
+    free(command);
+    prof_jobs_free(jobs);
+    return status ? status : !good;
+}
+
+int command_prof(int argc, char **argv)
+{
+    struct options o = {0};
+    struct prof_job *jobs = NULL;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        usage();
+        return 0;
+    }
+    if (!parse(&o, argv))
+        return 2;
+    if (!o.read)
+        return run_and_report(&o);
+    bool good = true;
+    for (char **file = o.rest; *file; file++)
+        good = prof_read_file(*file, &jobs) && good;
+    good = good && report(&o, jobs, NULL);
+    prof_jobs_free(jobs);
+    return !good;
+}

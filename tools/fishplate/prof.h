@@ -1,0 +1,112 @@
+/* prof.h: a profiled job as `fishplate prof` reads it from the records of its ranks, and the forms it is
+ * shown in. The records are written by tools/prof.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TOOLS_PROF_H
+#define FP_TOOLS_PROF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum prof_kind { PROF_P2P, PROF_WAIT, PROF_COLL, PROF_RMA, PROF_IO, PROF_OTHER, PROF_KINDS };
+
+struct prof_stat {
+    uint64_t calls, ns, ns_max, sized, bytes;
+};
+
+/* One MPI function: on each rank, and over all. */
+struct prof_function {
+    char name[64];
+    enum prof_kind kind;
+    bool nonblocking, startup; /* startup: its time is not part of the recorded time */
+    struct prof_stat *ranks;
+    struct prof_stat all;
+    double min, mean, max; /* seconds, over ranks */
+    int slowest;           /* the rank of max */
+};
+
+struct prof_bin {
+    uint64_t count, bytes;
+};
+enum { PROF_BINS = 64 };
+
+struct prof_rank {
+    bool there;
+    char host[256];
+    int node; /* index of the first rank on the same host */
+    bool threaded;
+    double on, mpi; /* seconds */
+    double kinds[PROF_KINDS];
+    uint64_t messages, bytes; /* sent */
+};
+
+struct prof_pair {
+    int from, to;
+    uint64_t messages, bytes;
+};
+
+struct prof_traffic {
+    uint64_t messages, bytes;
+};
+
+struct prof_reuse {
+    uint64_t accesses, reused, bytes, reused_bytes, dropped;
+};
+
+/* The four classes of Liu, table 9.1, and their sum. */
+struct prof_classes {
+    uint64_t count[4], all, bytes;
+};
+
+struct prof_job {
+    struct prof_job *next;
+    char name[256], program[256];
+    const char *command; /* NULL when read from a file */
+    int size, there, nodes;
+    bool threaded;
+    struct prof_rank *ranks;
+    struct prof_function *functions; /* most time first */
+    size_t nfunctions;
+    struct prof_pair *pairs;
+    size_t npairs;
+    struct prof_bin p2p[PROF_BINS], coll[PROF_BINS];
+    struct prof_reuse reuse;
+    /* From prof_job_sum_up */
+    struct prof_traffic sent, within,
+        outside; /* within: both ranks on one node; outside: no rank of this job */
+    struct prof_classes p2p_classes, coll_classes;
+    double on, mpi; /* sums over ranks */
+    double kinds[PROF_KINDS];
+};
+
+extern const char *const prof_kind_words[PROF_KINDS]; /* in records and JSON */
+extern const char *const prof_kind_names[PROF_KINDS]; /* for people */
+extern const char *const prof_class_names[4];
+
+/* Adds the records of a file to the list of jobs. False, with a message, when it cannot be read. */
+bool prof_read_file(const char *path, struct prof_job **jobs);
+void prof_job_sum_up(struct prof_job *job);
+void prof_jobs_free(struct prof_job *jobs);
+
+/* How uneven over ranks: 0 when all take the same time, 1 when the slowest takes twice the mean. */
+double prof_imbalance(const struct prof_function *f);
+double prof_share(double part, double whole); /* percent; 0 of nothing */
+
+/* Short texts for people, in out. */
+enum { PROF_TEXT = 32 };
+const char *prof_bytes(double bytes, char out[PROF_TEXT]);
+const char *prof_seconds(double seconds, char out[PROF_TEXT]);
+
+void prof_write_text(const struct prof_job *job, bool all, FILE *out);
+void prof_write_json(const struct prof_job *job, FILE *out);
+void prof_write_html(const struct prof_job *job, FILE *out);
+
+/* Runs the command with the profiler in its MPI programs; the records are then in folder. Returns its status.
+ */
+int prof_run(char **command, const char *folder);
+/* A folder of our own for records; false with a message. */
+bool prof_folder_make(char *out, size_t size);
+void prof_folder_remove(const char *folder);
+
+#endif

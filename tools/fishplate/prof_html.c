@@ -1,0 +1,328 @@
+/* prof_html.c: the report as one page: tables here, charts in prof_charts.c. Nothing is loaded from
+ * elsewhere, and colours follow the reader's choice of light or dark.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "html.h"
+#include "prof.h"
+#include "prof_charts.h"
+
+static const char style[] =
+    ":root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#e1e5ea;"
+    "--k0:#2f6fb7;--k1:#d98a1f;--k2:#2a9d78;--k3:#8a5cc2;--k4:#b0466c;--k5:#7b8794;--app:#d5dbe2;--heat:#"
+    "c0392b}\n"
+    "@media(prefers-color-scheme:dark){:root{--page:#12161b;--card:#1b2129;--ink:#e6eaf0;--soft:#98a4b3;"
+    "--line:#2c3540;--k0:#5b9be0;--k1:#e5a84d;--k2:#4cc29a;--k3:#b08be6;--k4:#dd7a9c;--k5:#8d99a8;--app:#"
+    "38424e;"
+    "--heat:#ff7b66}}\n"
+    "*{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);"
+    "font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\n"
+    "main{max-width:1080px;margin:0 auto;padding:28px 20px 60px}h1{font-size:24px;margin:0 0 2px}"
+    "h2{font-size:17px;margin:0 0 4px}p{margin:4px 0 12px;color:var(--soft)}"
+    "code{font:13px ui-monospace,Menlo,Consolas,monospace}\n"
+    "section{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:18px 20px;"
+    "margin-top:18px;overflow-x:auto}\n"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(128px,1fr));gap:12px;margin-top:18px}\n"
+    ".tile{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px}"
+    ".tile b{display:block;font-size:20px;font-weight:600;white-space:nowrap}.tile "
+    "span{color:var(--soft);font-size:13px}\n"
+    "table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}"
+    "th,td{padding:4px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}"
+    "th{color:var(--soft);font-weight:500;font-size:13px}th:first-child,td:first-child{text-align:left}"
+    "tr:last-child td{border-bottom:0}td:first-child{font:13px ui-monospace,Menlo,Consolas,monospace}\n"
+    ".bar{display:inline-block;width:90px;height:9px;border-radius:3px;background:var(--line);vertical-align:"
+    "middle;"
+    "margin-right:8px;overflow:hidden}.bar i{display:block;height:100%}\n"
+    ".num{display:inline-block;min-width:52px}"
+    ".legend span{margin-right:16px;color:var(--soft);font-size:13px;white-space:nowrap}.legend "
+    "i{display:inline-block;"
+    "width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}\n"
+    ".b0{background:var(--k0)}.b1{background:var(--k1)}.b2{background:var(--k2)}.b3{background:var(--k3)}"
+    ".b4{background:var(--k4)}.b5{background:var(--k5)}.ba{background:var(--app)}\n"
+    "svg{display:block;max-width:100%;height:auto}svg text{fill:var(--soft);font-size:12px}"
+    ".f0{fill:var(--k0)}.f1{fill:var(--k1)}.f2{fill:var(--k2)}.f3{fill:var(--k3)}.f4{fill:var(--k4)}"
+    ".f5{fill:var(--k5)}.fa{fill:var(--app)}.heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}\n"
+    "footer{margin-top:22px;color:var(--soft);font-size:13px}";
+
+static void open_section(FILE *out, const char *title, const char *about)
+{
+    fputs("<section>\n", out);
+    html_put(out, "h2", NULL, "%s", title);
+    html_put(out, "p", NULL, "%s", about);
+    fputc('\n', out);
+}
+
+static void close_section(FILE *out)
+{
+    fputs("</section>\n", out);
+}
+
+static void head_row(FILE *out, const char *const *names)
+{
+    fputs("<table>\n<tr>", out);
+    for (; *names; names++)
+        html_put(out, "th", NULL, "%s", *names);
+    fputs("</tr>\n", out);
+}
+
+static void tile(FILE *out, const char *value, const char *what)
+{
+    fputs("<div class=\"tile\">", out);
+    html_put(out, "b", NULL, "%s", value);
+    html_put(out, "span", NULL, "%s", what);
+    fputs("</div>\n", out);
+}
+
+static void write_tiles(const struct prof_job *job, FILE *out)
+{
+    char text[64], small[PROF_TEXT];
+    const uint64_t messages = job->p2p_classes.all;
+    fputs("<div class=\"tiles\">\n", out);
+    tile(out, prof_seconds(job->on / job->there, small), "recorded, a rank");
+    snprintf(text, sizeof(text), "%.1f %%", prof_share(job->mpi, job->on));
+    tile(out, text, "of it in MPI");
+    snprintf(text, sizeof(text), "%" PRIu64, messages);
+    tile(out, text, "messages sent");
+    tile(out, prof_bytes((double)job->p2p_classes.bytes, small), "in messages");
+    snprintf(text, sizeof(text), "%" PRIu64, job->coll_classes.all);
+    tile(out, text, "collective calls");
+    if (job->reuse.accesses) {
+        snprintf(text, sizeof(text), "%.1f %%",
+                 prof_share((double)job->reuse.reused, (double)job->reuse.accesses));
+        tile(out, text, "buffer reuse");
+    }
+    if (job->sent.messages) {
+        snprintf(text, sizeof(text), "%.1f %%",
+                 prof_share((double)job->within.messages, (double)job->sent.messages));
+        tile(out, text, "of messages within a node");
+    }
+    fputs("</div>\n", out);
+}
+
+static void write_functions(const struct prof_job *job, FILE *out)
+{
+    static const char *const names[] = {"function",     "calls", "share of MPI time", "min",
+                                        "mean",         "max",   "slowest rank",      "imbalance",
+                                        "longest call", NULL};
+    char text[PROF_TEXT];
+    open_section(
+        out, "Functions",
+        "Calls of all ranks; the time is that of a rank. Imbalance is max / mean - 1: large where some ranks "
+        "wait for others.");
+    head_row(out, names);
+    for (size_t i = 0; i < job->nfunctions; i++) {
+        const struct prof_function *f = &job->functions[i];
+        const double share = prof_share((double)f->all.ns * 1e-9, job->mpi);
+        fputs("<tr>", out);
+        html_put(out, "td", NULL, "%s", f->name);
+        html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
+        if (f->startup)
+            html_put(out, "td", NULL, "-");
+        else
+            fprintf(out,
+                    "<td><span class=\"bar\"><i class=\"b%d\" style=\"width:%.1f%%\"></i></span><span "
+                    "class=\"num\">%.1f %%</span></td>",
+                    (int)f->kind, share > 100 ? 100 : share, share);
+        html_put(out, "td", NULL, "%s", prof_seconds(f->min, text));
+        html_put(out, "td", NULL, "%s", prof_seconds(f->mean, text));
+        html_put(out, "td", NULL, "%s", prof_seconds(f->max, text));
+        html_put(out, "td", NULL, "%d", f->slowest);
+        html_put(out, "td", NULL, "%.0f %%", 100 * prof_imbalance(f));
+        html_put(out, "td", NULL, "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n", out);
+    close_section(out);
+}
+
+static void class_row(FILE *out, const char *name, const struct prof_classes *c)
+{
+    char text[PROF_TEXT];
+    fputs("<tr>", out);
+    html_put(out, "td", NULL, "%s", name);
+    for (int i = 0; i < 4; i++)
+        html_put(out, "td", NULL, "%" PRIu64, c->count[i]);
+    html_put(out, "td", NULL, "%" PRIu64, c->all);
+    html_put(out, "td", NULL, "%s", prof_bytes((double)c->bytes, text));
+    html_put(out, "td", NULL, "%s", prof_bytes(c->all ? (double)c->bytes / (double)c->all : 0, text));
+    fputs("</tr>\n", out);
+}
+
+static void write_sizes(const struct prof_job *job, FILE *out)
+{
+    const char *const names[] = {"",
+                                 prof_class_names[0],
+                                 prof_class_names[1],
+                                 prof_class_names[2],
+                                 prof_class_names[3],
+                                 "all",
+                                 "bytes",
+                                 "mean",
+                                 NULL};
+    const struct prof_classes *p = &job->p2p_classes, *c = &job->coll_classes;
+    open_section(
+        out, "Message sizes",
+        "A message counts where it is sent; a collective call counts once on each rank, with what that rank "
+        "hands in, or gets when it hands in nothing.");
+    head_row(out, names);
+    class_row(out, "point to point", p);
+    class_row(out, "collective", c);
+    fputs("</table>\n", out);
+    prof_chart_sizes(job, out);
+    if (p->all + c->all)
+        html_put(
+            out, "p", NULL,
+            "Collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time in MPI.",
+            prof_share((double)c->all, (double)(p->all + c->all)),
+            prof_share((double)c->bytes, (double)(p->bytes + c->bytes)),
+            prof_share(job->kinds[PROF_COLL], job->mpi));
+    close_section(out);
+}
+
+static bool any_function(const struct prof_job *job, bool nonblocking)
+{
+    for (size_t i = 0; i < job->nfunctions; i++)
+        if (nonblocking ? job->functions[i].nonblocking : job->functions[i].kind == PROF_WAIT)
+            return true;
+    return false;
+}
+
+static void write_nonblocking(const struct prof_job *job, FILE *out)
+{
+    static const char *const names[] = {"function", "calls", "mean size", NULL};
+    char text[PROF_TEXT];
+    if (!any_function(job, true))
+        return;
+    open_section(out, "Nonblocking calls",
+                 "Communication that can overlap with computation: the larger, the more it pays.");
+    head_row(out, names);
+    for (size_t i = 0; i < job->nfunctions; i++) {
+        const struct prof_function *f = &job->functions[i];
+        if (!f->nonblocking)
+            continue;
+        fputs("<tr>", out);
+        html_put(out, "td", NULL, "%s", f->name);
+        html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
+        html_put(out, "td", NULL, "%s",
+                 prof_bytes(f->all.sized ? (double)f->all.bytes / (double)f->all.sized : 0, text));
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n", out);
+    close_section(out);
+}
+
+static void write_waiting(const struct prof_job *job, FILE *out)
+{
+    static const char *const names[] = {"function", "calls", "share of MPI time", "a rank", "a call",
+                                        "longest",  NULL};
+    char text[PROF_TEXT];
+    if (!any_function(job, false))
+        return;
+    open_section(out, "Waiting",
+                 "In calls that complete, test or probe. Blocking calls wait too: see their time above.");
+    head_row(out, names);
+    for (size_t i = 0; i < job->nfunctions; i++) {
+        const struct prof_function *f = &job->functions[i];
+        const double seconds = (double)f->all.ns * 1e-9;
+        if (f->kind != PROF_WAIT)
+            continue;
+        fputs("<tr>", out);
+        html_put(out, "td", NULL, "%s", f->name);
+        html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
+        html_put(out, "td", NULL, "%.1f %%", prof_share(seconds, job->mpi));
+        html_put(out, "td", NULL, "%s", prof_seconds(f->mean, text));
+        html_put(out, "td", NULL, "%s", prof_seconds(seconds / (double)f->all.calls, text));
+        html_put(out, "td", NULL, "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
+        fputs("</tr>\n", out);
+    }
+    fputs("</table>\n", out);
+    close_section(out);
+}
+
+static void write_reuse(const struct prof_job *job, FILE *out)
+{
+    static const char *const names[] = {"", "accesses", "to a buffer used before", "share", NULL};
+    const struct prof_reuse *u = &job->reuse;
+    char a[PROF_TEXT], b[PROF_TEXT];
+    if (!u->accesses)
+        return;
+    open_section(out, "Buffer reuse",
+                 "A buffer is used again when its address was used before. A network registers a buffer on "
+                 "first use.");
+    head_row(out, names);
+    fputs("<tr>", out);
+    html_put(out, "td", NULL, "accesses");
+    html_put(out, "td", NULL, "%" PRIu64, u->accesses);
+    html_put(out, "td", NULL, "%" PRIu64, u->reused);
+    html_put(out, "td", NULL, "%.2f %%", prof_share((double)u->reused, (double)u->accesses));
+    fputs("</tr>\n<tr>", out);
+    html_put(out, "td", NULL, "weighted by size");
+    html_put(out, "td", NULL, "%s", prof_bytes((double)u->bytes, a));
+    html_put(out, "td", NULL, "%s", prof_bytes((double)u->reused_bytes, b));
+    html_put(out, "td", NULL, "%.2f %%", prof_share((double)u->reused_bytes, (double)u->bytes));
+    fputs("</tr>\n</table>\n", out);
+    if (u->dropped)
+        html_put(out, "p", NULL,
+                 "%" PRIu64
+                 " addresses found no room to be remembered: the true rate may be higher than that.",
+                 u->dropped);
+    close_section(out);
+}
+
+static void write_peers(const struct prof_job *job, FILE *out)
+{
+    if (!job->npairs)
+        return;
+    open_section(out, "Peers",
+                 "Who sent how much to whom, point to point. The stronger the colour the more, on a "
+                 "logarithmic scale.");
+    prof_chart_peers(job, out);
+    html_put(out, "p", NULL, "Within a node: %.1f %% of the messages, %.1f %% of the bytes.",
+             prof_share((double)job->within.messages, (double)job->sent.messages),
+             prof_share((double)job->within.bytes, (double)job->sent.bytes));
+    if (job->outside.messages)
+        html_put(out, "p", NULL, "%" PRIu64 " messages went to processes outside this job's world.",
+                 job->outside.messages);
+    close_section(out);
+}
+
+static void write_ranks(const struct prof_job *job, FILE *out)
+{
+    open_section(
+        out, "Where time goes",
+        job->threaded
+            ? "A bar for each rank, as shares of its recorded time; the threads of a rank are added up."
+            : "A bar for each rank, as shares of its recorded time.");
+    prof_chart_ranks(job, out);
+    close_section(out);
+}
+
+void prof_write_html(const struct prof_job *job, FILE *out)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n",
+          out);
+    html_put(out, "title", NULL, "%s: MPI profile", job->program);
+    fprintf(out, "\n<style>\n%s\n</style>\n</head>\n<body>\n<main>\n", style);
+    html_put(out, "h1", NULL, "%s", job->program);
+    fputs("\n<p><code>", out);
+    html_text(out, job->command ? job->command : job->program);
+    fprintf(out, "</code><br/>%d rank%s on %d node%s", job->size, job->size == 1 ? "" : "s", job->nodes,
+            job->nodes == 1 ? "" : "s");
+    if (job->there < job->size)
+        fprintf(out, "; only %d left a record: the others did not end in order", job->there);
+    fputs("</p>\n", out);
+    write_tiles(job, out);
+    write_ranks(job, out);
+    write_functions(job, out);
+    write_sizes(job, out);
+    write_nonblocking(job, out);
+    write_waiting(job, out);
+    write_reuse(job, out);
+    write_peers(job, out);
+    fputs("<footer>Written by fishplate prof; <code>fishplate prof --help</code> says how to read "
+          "it.</footer>\n"
+          "</main>\n</body>\n</html>\n",
+          out);
+}

@@ -1,0 +1,146 @@
+/* prof_json.c: the report for programs. Times are in seconds, shares in percent.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "json.h"
+#include "prof.h"
+
+static double mean(uint64_t bytes, uint64_t count)
+{
+    return count ? (double)bytes / (double)count : 0;
+}
+
+static void put_ranks(struct json *j, const struct prof_job *job)
+{
+    json_array(j, "ranks");
+    for (int r = 0; r < job->size; r++) {
+        const struct prof_rank *rank = &job->ranks[r];
+        if (!rank->there)
+            continue;
+        json_object(j, NULL);
+        json_int(j, "rank", r);
+        json_string(j, "host", rank->host);
+        json_real(j, "recorded", rank->on);
+        json_real(j, "mpi", rank->mpi);
+        json_object(j, "kinds");
+        for (int k = 0; k < PROF_KINDS; k++)
+            json_real(j, prof_kind_words[k], rank->kinds[k]);
+        json_end(j);
+        json_int(j, "messages", (long long)rank->messages);
+        json_int(j, "bytes", (long long)rank->bytes);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void put_functions(struct json *j, const struct prof_job *job)
+{
+    json_array(j, "functions");
+    for (size_t i = 0; i < job->nfunctions; i++) {
+        const struct prof_function *f = &job->functions[i];
+        json_object(j, NULL);
+        json_string(j, "name", f->name);
+        json_string(j, "kind", prof_kind_words[f->kind]);
+        json_bool(j, "nonblocking", f->nonblocking);
+        json_int(j, "calls", (long long)f->all.calls);
+        json_real(j, "min", f->min);
+        json_real(j, "mean", f->mean);
+        json_real(j, "max", f->max);
+        json_int(j, "slowest_rank", f->slowest);
+        json_real(j, "imbalance", prof_imbalance(f));
+        json_real(j, "longest_call", (double)f->all.ns_max * 1e-9);
+        json_int(j, "operations", (long long)f->all.sized);
+        json_int(j, "bytes", (long long)f->all.bytes);
+        json_real(j, "mean_size", mean(f->all.bytes, f->all.sized));
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void put_sizes(struct json *j, const char *key, const struct prof_classes *c,
+                      const struct prof_bin *bins)
+{
+    static const char *const names[4] = {"below_2k", "2k_to_16k", "16k_to_1m", "from_1m"};
+    json_object(j, key);
+    for (int i = 0; i < 4; i++)
+        json_int(j, names[i], (long long)c->count[i]);
+    json_int(j, "count", (long long)c->all);
+    json_int(j, "bytes", (long long)c->bytes);
+    json_array(j, "by_power_of_two");
+    for (int b = 0; b < PROF_BINS; b++) {
+        if (!bins[b].count)
+            continue;
+        json_object(j, NULL);
+        json_int(j, "from", b ? 1ll << (b - 1) : 0);
+        json_int(j, "count", (long long)bins[b].count);
+        json_int(j, "bytes", (long long)bins[b].bytes);
+        json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+}
+
+static void put_peers(struct json *j, const struct prof_job *job)
+{
+    json_object(j, "within_node");
+    json_int(j, "messages", (long long)job->within.messages);
+    json_int(j, "bytes", (long long)job->within.bytes);
+    json_real(j, "messages_percent", prof_share((double)job->within.messages, (double)job->sent.messages));
+    json_real(j, "bytes_percent", prof_share((double)job->within.bytes, (double)job->sent.bytes));
+    json_end(j);
+    json_object(j, "outside");
+    json_int(j, "messages", (long long)job->outside.messages);
+    json_int(j, "bytes", (long long)job->outside.bytes);
+    json_end(j);
+    json_array(j, "peers");
+    for (size_t i = 0; i < job->npairs; i++) {
+        const struct prof_pair *p = &job->pairs[i];
+        json_object(j, NULL);
+        json_int(j, "from", p->from);
+        json_int(j, "to", p->to);
+        json_int(j, "messages", (long long)p->messages);
+        json_int(j, "bytes", (long long)p->bytes);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void put_reuse(struct json *j, const struct prof_reuse *u)
+{
+    json_object(j, "buffer_reuse");
+    json_int(j, "accesses", (long long)u->accesses);
+    json_int(j, "reused", (long long)u->reused);
+    json_int(j, "bytes", (long long)u->bytes);
+    json_int(j, "reused_bytes", (long long)u->reused_bytes);
+    json_real(j, "percent", prof_share((double)u->reused, (double)u->accesses));
+    json_real(j, "weighted_percent", prof_share((double)u->reused_bytes, (double)u->bytes));
+    json_int(j, "dropped", (long long)u->dropped);
+    json_end(j);
+}
+
+void prof_write_json(const struct prof_job *job, FILE *out)
+{
+    const struct prof_classes *p = &job->p2p_classes, *c = &job->coll_classes;
+    struct json j = {.out = out};
+    json_object(&j, NULL);
+    json_string(&j, "program", job->program);
+    json_string(&j, "command", job->command ? job->command : "");
+    json_int(&j, "size", job->size);
+    json_int(&j, "records", job->there);
+    json_int(&j, "nodes", job->nodes);
+    json_bool(&j, "threaded", job->threaded);
+    json_real(&j, "recorded", job->on);
+    json_real(&j, "mpi", job->mpi);
+    json_real(&j, "mpi_percent", prof_share(job->mpi, job->on));
+    put_functions(&j, job);
+    put_sizes(&j, "point_to_point", p, job->p2p);
+    put_sizes(&j, "collective", c, job->coll);
+    json_object(&j, "collective_share");
+    json_real(&j, "calls_percent", prof_share((double)c->all, (double)(p->all + c->all)));
+    json_real(&j, "bytes_percent", prof_share((double)c->bytes, (double)(p->bytes + c->bytes)));
+    json_real(&j, "time_percent", prof_share(job->kinds[PROF_COLL], job->mpi));
+    json_end(&j);
+    put_reuse(&j, &job->reuse);
+    put_peers(&j, job);
+    put_ranks(&j, job);
+    json_end(&j);
+}

@@ -1,0 +1,345 @@
+/* prof_read.c: from records to jobs: parses what tools/prof wrote and adds it up.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prof.h"
+
+enum { RANKS_MAX = 1 << 22 };
+
+const char *const prof_kind_words[PROF_KINDS] = {"p2p", "wait", "coll", "rma", "io", "other"};
+
+struct reader {
+    const char *path;
+    struct prof_job **jobs, *job;
+    struct prof_rank *rank;
+    char name[256];
+    int number;  /* of the rank */
+    bool inside; /* a record begun and not ended */
+};
+
+static void *grown(void *array, size_t n, size_t size)
+{
+    if (n & (n - 1)) /* doubles whenever n is a power of two */
+        return array;
+    void *more = realloc(array, (n ? 2 * n : 1) * size);
+    if (!more) {
+        fprintf(stderr, "fishplate prof: out of memory\n");
+        exit(1);
+    }
+    return more;
+}
+
+static void *room(size_t n, size_t size)
+{
+    void *made = calloc(n + 1, size);
+    if (!made) {
+        fprintf(stderr, "fishplate prof: out of memory\n");
+        exit(1);
+    }
+    return made;
+}
+
+/* `rank 2 4`: after `job`, so that the job can be found or made. */
+static bool begin_rank(struct reader *r, const char *rest)
+{
+    int rank, size;
+    if (sscanf(rest, "%d %d", &rank, &size) != 2 || size < 1 || size > RANKS_MAX || rank < 0 || rank >= size)
+        return false;
+    struct prof_job **at = r->jobs;
+    while (*at && strcmp((*at)->name, r->name) != 0)
+        at = &(*at)->next;
+    if (!*at) {
+        *at = room(1, sizeof(**at));
+        snprintf((*at)->name, sizeof((*at)->name), "%s", r->name);
+        (*at)->size = size;
+        (*at)->ranks = room((size_t)size, sizeof(*(*at)->ranks));
+    }
+    r->job = *at;
+    if (r->job->size != size || r->job->ranks[rank].there)
+        return false;
+    r->number = rank;
+    r->rank = &r->job->ranks[rank];
+    r->rank->there = true;
+    r->job->there++;
+    return true;
+}
+
+static struct prof_function *function_of(struct prof_job *job, const char *name)
+{
+    for (size_t i = 0; i < job->nfunctions; i++)
+        if (strcmp(job->functions[i].name, name) == 0)
+            return &job->functions[i];
+    job->functions = grown(job->functions, job->nfunctions, sizeof(*job->functions));
+    struct prof_function *f = &job->functions[job->nfunctions++];
+    memset(f, 0, sizeof(*f));
+    snprintf(f->name, sizeof(f->name), "%s", name);
+    f->ranks = room((size_t)job->size, sizeof(*f->ranks));
+    f->startup = strcmp(name, "MPI_Init") == 0 || strcmp(name, "MPI_Init_thread") == 0 ||
+                 strcmp(name, "MPI_Finalize") == 0;
+    return f;
+}
+
+static bool read_call(struct reader *r, const char *rest)
+{
+    char name[64], kind[16];
+    int nonblocking, k = 0;
+    struct prof_stat s;
+    if (sscanf(rest, "%63s %15s %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, name, kind,
+               &nonblocking, &s.calls, &s.ns, &s.ns_max, &s.sized, &s.bytes) != 8)
+        return false;
+    while (k < PROF_KINDS && strcmp(prof_kind_words[k], kind) != 0)
+        k++;
+    if (k == PROF_KINDS)
+        return false;
+    struct prof_function *f = function_of(r->job, name);
+    f->kind = (enum prof_kind)k;
+    f->nonblocking = nonblocking != 0;
+    f->ranks[r->number] = s;
+    return true;
+}
+
+static bool read_bin(struct prof_bin *bins, const char *rest)
+{
+    int bin;
+    uint64_t count, bytes;
+    if (sscanf(rest, "%d %" SCNu64 " %" SCNu64, &bin, &count, &bytes) != 3 || bin < 0 || bin >= PROF_BINS)
+        return false;
+    bins[bin].count += count;
+    bins[bin].bytes += bytes;
+    return true;
+}
+
+static bool read_peer(struct reader *r, const char *rest)
+{
+    struct prof_job *job = r->job;
+    struct prof_pair p = {.from = r->number};
+    if (sscanf(rest, "%d %" SCNu64 " %" SCNu64, &p.to, &p.messages, &p.bytes) != 3 || p.to < 0 ||
+        p.to >= job->size)
+        return false;
+    job->pairs = grown(job->pairs, job->npairs, sizeof(*job->pairs));
+    job->pairs[job->npairs++] = p;
+    r->rank->messages += p.messages;
+    r->rank->bytes += p.bytes;
+    return true;
+}
+
+static bool read_outside(struct prof_job *job, const char *rest)
+{
+    uint64_t messages, bytes;
+    if (sscanf(rest, "%" SCNu64 " %" SCNu64, &messages, &bytes) != 2)
+        return false;
+    job->outside.messages += messages;
+    job->outside.bytes += bytes;
+    return true;
+}
+
+static bool read_reuse(struct prof_reuse *all, const char *rest)
+{
+    struct prof_reuse u;
+    if (sscanf(rest, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &u.accesses, &u.reused,
+               &u.bytes, &u.reused_bytes, &u.dropped) != 5)
+        return false;
+    all->accesses += u.accesses;
+    all->reused += u.reused;
+    all->bytes += u.bytes;
+    all->reused_bytes += u.reused_bytes;
+    all->dropped += u.dropped;
+    return true;
+}
+
+static bool read_time(struct prof_rank *rank, const char *rest)
+{
+    uint64_t on, mpi;
+    int threaded;
+    if (sscanf(rest, "%" SCNu64 " %" SCNu64 " %d", &on, &mpi, &threaded) != 3)
+        return false;
+    rank->on = (double)on * 1e-9;
+    rank->mpi = (double)mpi * 1e-9;
+    rank->threaded = threaded != 0;
+    return true;
+}
+
+static bool read_line(struct reader *r, const char *word, const char *rest)
+{
+    if (strcmp(word, "record") == 0) {
+        const bool cut = r->inside;
+        r->rank = NULL;
+        r->inside = true;
+        return !cut && strcmp(rest, "1") == 0;
+    }
+    if (strcmp(word, "job") == 0)
+        return snprintf(r->name, sizeof(r->name), "%s", rest) > 0;
+    if (strcmp(word, "rank") == 0)
+        return !r->rank && r->name[0] && begin_rank(r, rest);
+    if (!r->rank)
+        return false;
+    if (strcmp(word, "host") == 0)
+        return snprintf(r->rank->host, sizeof(r->rank->host), "%s", rest) >= 0;
+    if (strcmp(word, "program") == 0)
+        return snprintf(r->job->program, sizeof(r->job->program), "%s", rest) >= 0;
+    if (strcmp(word, "time") == 0)
+        return read_time(r->rank, rest);
+    if (strcmp(word, "call") == 0)
+        return read_call(r, rest);
+    if (strcmp(word, "p2p") == 0)
+        return read_bin(r->job->p2p, rest);
+    if (strcmp(word, "coll") == 0)
+        return read_bin(r->job->coll, rest);
+    if (strcmp(word, "peer") == 0)
+        return read_peer(r, rest);
+    if (strcmp(word, "outside") == 0)
+        return read_outside(r->job, rest);
+    if (strcmp(word, "reuse") == 0)
+        return read_reuse(&r->job->reuse, rest);
+    r->inside = false;
+    return strcmp(word, "end") == 0;
+}
+
+bool prof_read_file(const char *path, struct prof_job **jobs)
+{
+    struct reader r = {.path = path, .jobs = jobs};
+    char *line = NULL;
+    size_t room_of_line = 0;
+    ssize_t length;
+    int number = 0;
+    bool good = true;
+    FILE *in = fopen(path, "r");
+    if (!in) {
+        fprintf(stderr, "fishplate prof: %s cannot be read: %s.\n", path, strerror(errno));
+        return false;
+    }
+    while (good && (length = getline(&line, &room_of_line, in)) > 0) {
+        number++;
+        line[strcspn(line, "\n")] = '\0';
+        char *rest = strchr(line, ' ');
+        if (rest)
+            *rest++ = '\0';
+        good = read_line(&r, line, rest ? rest : "");
+    }
+    free(line);
+    fclose(in);
+    if (!good)
+        fprintf(stderr,
+                "fishplate prof: line %d of %s is not what the profiler of this version writes, or tells of "
+                "a rank "
+                "twice. Give the files of one run.\n",
+                number, path);
+    else if (r.inside)
+        fprintf(stderr,
+                "fishplate prof: %s ends in the middle of a record: its process was killed while it wrote.\n",
+                path);
+    return good && !r.inside;
+}
+
+static void sum_up_function(struct prof_job *job, struct prof_function *f)
+{
+    f->min = -1;
+    f->slowest = -1;
+    for (int r = 0; r < job->size; r++) {
+        if (!job->ranks[r].there)
+            continue;
+        const struct prof_stat *s = &f->ranks[r];
+        const double seconds = (double)s->ns * 1e-9;
+        f->all.calls += s->calls;
+        f->all.ns += s->ns;
+        f->all.sized += s->sized;
+        f->all.bytes += s->bytes;
+        if (s->ns_max > f->all.ns_max)
+            f->all.ns_max = s->ns_max;
+        if (f->min < 0 || seconds < f->min)
+            f->min = seconds;
+        if (f->slowest < 0 || seconds > f->max) {
+            f->max = seconds;
+            f->slowest = r;
+        }
+        if (!f->startup)
+            job->ranks[r].kinds[f->kind] += seconds;
+    }
+    f->mean = (double)f->all.ns * 1e-9 / job->there;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct prof_function *f = a, *g = b;
+    if (f->all.ns != g->all.ns)
+        return f->all.ns < g->all.ns ? 1 : -1;
+    return strcmp(f->name, g->name);
+}
+
+static void find_nodes(struct prof_job *job)
+{
+    for (int r = 0; r < job->size; r++) {
+        int first = 0;
+        if (!job->ranks[r].there)
+            continue;
+        while (first < r &&
+               (!job->ranks[first].there || strcmp(job->ranks[first].host, job->ranks[r].host) != 0))
+            first++;
+        job->ranks[r].node = first;
+        job->nodes += first == r;
+    }
+}
+
+/* Below 2 KiB, 16 KiB, 1 MiB, and above: bins 0 to 11, 12 to 14, 15 to 20, the rest. */
+static struct prof_classes classify(const struct prof_bin *bins)
+{
+    struct prof_classes c = {0};
+    for (int b = 0; b < PROF_BINS; b++) {
+        c.count[b <= 11 ? 0 : b <= 14 ? 1 : b <= 20 ? 2 : 3] += bins[b].count;
+        c.all += bins[b].count;
+        c.bytes += bins[b].bytes;
+    }
+    return c;
+}
+
+void prof_job_sum_up(struct prof_job *job)
+{
+    for (size_t i = 0; i < job->nfunctions; i++)
+        sum_up_function(job, &job->functions[i]);
+    if (job->nfunctions)
+        qsort(job->functions, job->nfunctions, sizeof(*job->functions), by_time);
+    find_nodes(job);
+    for (int r = 0; r < job->size; r++) {
+        struct prof_rank *rank = &job->ranks[r];
+        double known = 0;
+        for (int k = 0; k < PROF_OTHER; k++)
+            known += rank->kinds[k];
+        /* What a callback calls is in its own function's time and in that of the call it is called from. */
+        rank->kinds[PROF_OTHER] = rank->mpi > known ? rank->mpi - known : 0;
+        job->on += rank->on;
+        job->mpi += rank->mpi;
+        job->threaded |= rank->threaded;
+        for (int k = 0; k < PROF_KINDS; k++)
+            job->kinds[k] += rank->kinds[k];
+    }
+    for (size_t i = 0; i < job->npairs; i++) {
+        const struct prof_pair *p = &job->pairs[i];
+        const struct prof_rank *to = &job->ranks[p->to];
+        job->sent.messages += p->messages;
+        job->sent.bytes += p->bytes;
+        if (to->there && to->node == job->ranks[p->from].node) {
+            job->within.messages += p->messages;
+            job->within.bytes += p->bytes;
+        }
+    }
+    job->p2p_classes = classify(job->p2p);
+    job->coll_classes = classify(job->coll);
+}
+
+void prof_jobs_free(struct prof_job *jobs)
+{
+    while (jobs) {
+        struct prof_job *next = jobs->next;
+        for (size_t i = 0; i < jobs->nfunctions; i++)
+            free(jobs->functions[i].ranks);
+        free(jobs->functions);
+        free(jobs->pairs);
+        free(jobs->ranks);
+        free(jobs);
+        jobs = next;
+    }
+}

@@ -1,0 +1,231 @@
+/* prof_text.c: the report for a terminal.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prof.h"
+
+enum { FEW_FUNCTIONS = 20, MATRIX_MAX = 16, FEW_PAIRS = 20 };
+
+static void write_head(const struct prof_job *job, FILE *out)
+{
+    char text[PROF_TEXT];
+    int least = -1, most = -1;
+    fprintf(out, "fishplate prof: %s, %d rank%s on %d node%s\n", job->command ? job->command : job->program,
+            job->size, job->size == 1 ? "" : "s", job->nodes, job->nodes == 1 ? "" : "s");
+    if (job->there < job->size)
+        fprintf(out, "  only %d of %d ranks left a record: the others did not end in order\n", job->there,
+                job->size);
+    for (int r = 0; r < job->size; r++) {
+        if (!job->ranks[r].there)
+            continue;
+        if (least < 0 || job->ranks[r].mpi < job->ranks[least].mpi)
+            least = r;
+        if (most < 0 || job->ranks[r].mpi > job->ranks[most].mpi)
+            most = r;
+    }
+    fprintf(out, "  recorded time of a rank: %s", prof_seconds(job->on / job->there, text));
+    fprintf(out, "; in MPI %.1f %% (rank %d: %.1f %%, rank %d: %.1f %%)\n", prof_share(job->mpi, job->on),
+            least, prof_share(job->ranks[least].mpi, job->ranks[least].on), most,
+            prof_share(job->ranks[most].mpi, job->ranks[most].on));
+    if (job->threaded)
+        fprintf(out, "  times are sums over the threads of a rank\n");
+    fprintf(out, "  of the time in MPI:");
+    const char *comma = "";
+    for (int k = 0; k < PROF_KINDS; k++)
+        if (job->kinds[k] > 0) {
+            fprintf(out, "%s %s %.1f %%", comma, prof_kind_names[k], prof_share(job->kinds[k], job->mpi));
+            comma = ",";
+        }
+    fprintf(out, "\n");
+}
+
+static void write_functions(const struct prof_job *job, bool all, FILE *out)
+{
+    char a[PROF_TEXT], b[PROF_TEXT], c[PROF_TEXT], d[PROF_TEXT], share[PROF_TEXT];
+    size_t n = all || job->nfunctions < FEW_FUNCTIONS ? job->nfunctions : FEW_FUNCTIONS;
+    fprintf(out, "\nFunctions: calls of all ranks; time of a rank; imbalance is max / mean - 1\n");
+    fprintf(out, "  %-28s %12s %7s %10s %10s %10s %10s %12s\n", "", "calls", "of MPI", "min", "mean", "max",
+            "imbalance", "longest call");
+    for (size_t i = 0; i < n; i++) {
+        const struct prof_function *f = &job->functions[i];
+        snprintf(share, sizeof(share), f->startup ? "-" : "%.1f %%",
+                 prof_share((double)f->all.ns * 1e-9, job->mpi));
+        fprintf(out, "  %-28s %12" PRIu64 " %7s %10s %10s %10s %8.0f %% %12s\n", f->name, f->all.calls, share,
+                prof_seconds(f->min, a), prof_seconds(f->mean, b), prof_seconds(f->max, c),
+                100 * prof_imbalance(f), prof_seconds((double)f->all.ns_max * 1e-9, d));
+    }
+    if (n < job->nfunctions)
+        fprintf(out, "  and %zu more that took less time; --all shows them\n", job->nfunctions - n);
+}
+
+static void write_classes(const char *name, const struct prof_classes *c, FILE *out)
+{
+    char mean[PROF_TEXT], bytes[PROF_TEXT];
+    fprintf(out, "  %-16s %12" PRIu64 " %12" PRIu64 " %16" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12s %12s\n",
+            name, c->count[0], c->count[1], c->count[2], c->count[3], c->all,
+            prof_bytes((double)c->bytes, bytes),
+            prof_bytes(c->all ? (double)c->bytes / (double)c->all : 0, mean));
+}
+
+static void write_sizes(const struct prof_job *job, FILE *out)
+{
+    const struct prof_classes *p = &job->p2p_classes, *c = &job->coll_classes;
+    fprintf(out, "\nMessage sizes: messages sent; collective calls by what a rank hands in\n");
+    fprintf(out, "  %-16s %12s %12s %16s %12s %12s %12s %12s\n", "", prof_class_names[0], prof_class_names[1],
+            prof_class_names[2], prof_class_names[3], "all", "bytes", "mean");
+    write_classes("point to point", p, out);
+    write_classes("collective", c, out);
+    if (p->all + c->all)
+        fprintf(out,
+                "  collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time "
+                "in MPI\n",
+                prof_share((double)c->all, (double)(p->all + c->all)),
+                prof_share((double)c->bytes, (double)(p->bytes + c->bytes)),
+                prof_share(job->kinds[PROF_COLL], job->mpi));
+}
+
+static void write_nonblocking(const struct prof_job *job, FILE *out)
+{
+    char mean[PROF_TEXT];
+    bool any = false;
+    fprintf(out, "\nNonblocking calls\n");
+    for (size_t i = 0; i < job->nfunctions; i++) {
+        const struct prof_function *f = &job->functions[i];
+        if (!f->nonblocking)
+            continue;
+        if (!any)
+            fprintf(out, "  %-28s %12s %12s\n", "", "calls", "mean size");
+        any = true;
+        fprintf(out, "  %-28s %12" PRIu64 " %12s\n", f->name, f->all.calls,
+                prof_bytes(f->all.sized ? (double)f->all.bytes / (double)f->all.sized : 0, mean));
+    }
+    if (!any)
+        fprintf(out, "  none\n");
+}
+
+static void write_waiting(const struct prof_job *job, FILE *out)
+{
+    char a[PROF_TEXT], b[PROF_TEXT], c[PROF_TEXT];
+    bool any = false;
+    fprintf(out, "\nWaiting: in calls that complete, test or probe; blocking calls wait too, see above\n");
+    for (size_t i = 0; i < job->nfunctions; i++) {
+        const struct prof_function *f = &job->functions[i];
+        if (f->kind != PROF_WAIT)
+            continue;
+        if (!any)
+            fprintf(out, "  %-28s %12s %12s %12s %12s %12s\n", "", "calls", "of MPI", "a rank", "a call",
+                    "longest");
+        any = true;
+        fprintf(out, "  %-28s %12" PRIu64 " %10.1f %% %12s %12s %12s\n", f->name, f->all.calls,
+                prof_share((double)f->all.ns * 1e-9, job->mpi), prof_seconds(f->mean, a),
+                prof_seconds((double)f->all.ns * 1e-9 / (double)f->all.calls, b),
+                prof_seconds((double)f->all.ns_max * 1e-9, c));
+    }
+    if (!any)
+        fprintf(out, "  none\n");
+}
+
+static void write_reuse(const struct prof_job *job, FILE *out)
+{
+    const struct prof_reuse *u = &job->reuse;
+    fprintf(out, "\nBuffer reuse: accesses to buffers whose address was used before\n");
+    if (u->accesses)
+        fprintf(out, "  %.2f %% of %" PRIu64 " accesses; %.2f %% weighted by size\n",
+                prof_share((double)u->reused, (double)u->accesses), u->accesses,
+                prof_share((double)u->reused_bytes, (double)u->bytes));
+    else
+        fprintf(out, "  no buffer was used\n");
+    if (u->dropped)
+        fprintf(out,
+                "  %" PRIu64
+                " addresses found no room to be remembered: the true rate may be higher than that\n",
+                u->dropped);
+}
+
+static const struct prof_pair *pair_of(const struct prof_job *job, int from, int to)
+{
+    for (size_t i = 0; i < job->npairs; i++)
+        if (job->pairs[i].from == from && job->pairs[i].to == to)
+            return &job->pairs[i];
+    return NULL;
+}
+
+static void write_matrix(const struct prof_job *job, bool bytes, FILE *out)
+{
+    char text[PROF_TEXT];
+    fprintf(out, "  %-9s", bytes ? "bytes" : "messages");
+    for (int to = 0; to < job->size; to++)
+        fprintf(out, " %9d", to);
+    fprintf(out, "   (to)\n");
+    for (int from = 0; from < job->size; from++) {
+        fprintf(out, "  from %-4d", from);
+        for (int to = 0; to < job->size; to++) {
+            const struct prof_pair *p = pair_of(job, from, to);
+            if (p && !bytes)
+                snprintf(text, sizeof(text), "%" PRIu64, p->messages);
+            fprintf(out, " %9s", !p ? "." : bytes ? prof_bytes((double)p->bytes, text) : text);
+        }
+        fprintf(out, "\n");
+    }
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct prof_pair *p = a, *q = b;
+    if (p->bytes != q->bytes)
+        return p->bytes < q->bytes ? 1 : -1;
+    return p->from != q->from ? p->from - q->from : p->to - q->to;
+}
+
+/* Too many ranks for a table: the pairs that moved most. */
+static void write_pairs(const struct prof_job *job, bool all, FILE *out)
+{
+    char text[PROF_TEXT];
+    struct prof_pair *sorted = malloc(job->npairs * sizeof(*sorted) + 1);
+    size_t n = all || job->npairs < FEW_PAIRS ? job->npairs : FEW_PAIRS;
+    if (!sorted)
+        return;
+    memcpy(sorted, job->pairs, job->npairs * sizeof(*sorted));
+    qsort(sorted, job->npairs, sizeof(*sorted), by_bytes);
+    fprintf(out, "  %zu pairs of ranks, %.1f peers a rank; those that moved most:\n", job->npairs,
+            (double)job->npairs / job->there);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "  %6d to %-6d %12" PRIu64 " messages %12s\n", sorted[i].from, sorted[i].to,
+                sorted[i].messages, prof_bytes((double)sorted[i].bytes, text));
+    free(sorted);
+}
+
+static void write_peers(const struct prof_job *job, bool all, FILE *out)
+{
+    fprintf(out, "\nPeers: messages sent, point to point\n");
+    if (job->outside.messages)
+        fprintf(out, "  %" PRIu64 " messages went to processes outside this job's world\n",
+                job->outside.messages);
+    if (!job->npairs) {
+        fprintf(out, "  none between ranks\n");
+        return;
+    }
+    fprintf(out, "  within a node: %.1f %% of the messages, %.1f %% of the bytes\n",
+            prof_share((double)job->within.messages, (double)job->sent.messages),
+            prof_share((double)job->within.bytes, (double)job->sent.bytes));
+    if (job->size > MATRIX_MAX) {
+        write_pairs(job, all, out);
+        return;
+    }
+    write_matrix(job, false, out);
+    write_matrix(job, true, out);
+}
+
+void prof_write_text(const struct prof_job *job, bool all, FILE *out)
+{
+    write_head(job, out);
+    write_functions(job, all, out);
+    write_sizes(job, out);
+    write_nonblocking(job, out);
+    write_waiting(job, out);
+    write_reuse(job, out);
+    write_peers(job, all, out);
+}
