@@ -405,8 +405,8 @@ struct peer *peer_get(uint32_t slot)
     }
     if (!p && (p = calloc(1, sizeof(*p)))) {
         p->slot = slot;
+        atomic_store(&p->refs, 1); /* the table's; whoever watches it adds its own */
         if (peer_attach(p)) {
-            atomic_store(&p->refs, 1);
             proc.peers[slot] = p;
         } else {
             free(p);
