@@ -21,6 +21,7 @@
 #include "boot/chunk.h"
 #include "boot/launch_env.h"
 #include "boot/pmi1_conn.h"
+#include "boot/watch.h"
 
 #define RANKS_MAX     (1u << 24)
 #define STORE_KEY_MAX 96 /* within PMI_KEY_MAX for any rank and value we accept; the rest calms compilers */
@@ -28,7 +29,8 @@
 struct pmi1 {
     struct boot boot;
     struct pmi1_conn conn;
-    bool ours; /* served by a mpiexec of this very version */
+    struct watch watch; /* under our own mpiexec the kernel does it */
+    bool ours;          /* served by a mpiexec of this very version */
     char kvs[256];
 };
 
@@ -70,6 +72,7 @@ static bool pmi1_detect(void)
 static void pmi1_close(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
+    watch_stop(&p->watch);
     pmi1_conn_close(&p->conn);
     if (b->node_fd >= 0)
         close(b->node_fd);
@@ -237,6 +240,8 @@ static int pmi1_open(struct boot **out)
         pmi1_close(&p->boot);
         return rc;
     }
+    if (!p->ours)
+        watch_start(&p->watch, &p->boot, p->conn.fd);
     *out = &p->boot;
     return 0;
 }
@@ -353,6 +358,7 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
 static int pmi1_finalize(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
+    watch_stop(&p->watch);
     if (p->ours)
         return pmi1_conn_send(&p->conn, "cmd=finalize quiet=1");
     return ask(p, "finalize_ack", "cmd=finalize");

@@ -21,6 +21,7 @@
 #include "boot/backend.h"
 #include "boot/nodemap.h"
 #include "boot/pmix_abi.h"
+#include "boot/watch.h"
 
 #define LIBRARY "libpmix.so.2"
 
@@ -35,6 +36,7 @@ static struct {
     int (*Get)(const struct px_proc *, const char *, const struct px_info *, size_t, struct px_value **);
     int (*Resolve_nodes)(const char *, char **);
     int (*Resolve_peers)(const char *, const char *, struct px_proc **, size_t *);
+    int (*Register_event_handler)(int *, size_t, struct px_info *, size_t, px_event, px_registered, void *);
     const char *(*Error_string)(int);
     const char *(*Get_version)(void);
 } px;
@@ -52,6 +54,7 @@ static const struct {
     {"PMIx_Get", &px.Get},
     {"PMIx_Resolve_nodes", &px.Resolve_nodes},
     {"PMIx_Resolve_peers", &px.Resolve_peers},
+    {"PMIx_Register_event_handler", &px.Register_event_handler},
     {"PMIx_Error_string", &px.Error_string},
     {"PMIx_Get_version", &px.Get_version},
 };
@@ -227,6 +230,39 @@ static int greet(struct pmix *p)
     return read_layout(p);
 }
 
+/* The handler has no argument of its own, and a process has one launcher. */
+static struct pmix *served;
+
+/* Other ranks may lose their connections; only the loss of our server is our end. */
+static void on_lost(size_t id, int status, const struct px_proc *source, struct px_info *info, size_t ninfo,
+                    struct px_info *results, size_t nresults, px_handled handled, void *event)
+{
+    struct pmix *p = __atomic_load_n(&served, __ATOMIC_ACQUIRE);
+    (void)id;
+    (void)info;
+    (void)ninfo;
+    (void)results;
+    (void)nresults;
+    if (p && status == PX_ERR_LOST_CONNECTION && source && strcmp(source->nspace, p->me.nspace) != 0)
+        watch_lost(&p->boot);
+    if (handled)
+        handled(PX_SUCCESS, NULL, 0, NULL, NULL, event);
+}
+
+static void on_registered(int status, size_t id, void *ctx)
+{
+    (void)status; /* without it only the notice of a killed launcher is missing */
+    (void)id;
+    (void)ctx;
+}
+
+static void watch_server(struct pmix *p)
+{
+    static int codes[] = {PX_ERR_LOST_CONNECTION};
+    __atomic_store_n(&served, p, __ATOMIC_RELEASE);
+    px.Register_event_handler(codes, COUNT_OF(codes), NULL, 0, on_lost, on_registered, NULL);
+}
+
 static void pmix_close(struct boot *b)
 {
     boot_layout_free(b);
@@ -252,6 +288,7 @@ static int pmix_open(struct boot **out)
         pmix_close(&p->boot);
         return rc;
     }
+    watch_server(p);
     *out = &p->boot;
     return 0;
 }
@@ -350,12 +387,16 @@ static int pmix_fence(struct boot *b)
 static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
 {
     struct px_proc whose = pmix_of(b)->me;
+    /* Of a rank on this node the server knows all there is, but would wait for more; of another it asks the
+     * other server, which it must have time for. */
+    bool here = b->node_of[rank] == b->node;
+    struct px_info now = {.key = PX_IMMEDIATE, .value = {.type = PX_BOOL, .data.flag = true}};
     struct px_info limit = {.key = PX_TIMEOUT, .value = {.type = PX_INT, .data.integer = boot_timeout()}};
     struct px_value *v = NULL;
     char name[64];
     store_key(key, name);
     whose.rank = rank;
-    int status = px.Get(&whose, name, &limit, 1, &v);
+    int status = px.Get(&whose, name, here ? &now : &limit, 1, &v);
     if (status == PX_ERR_NOT_FOUND)
         return err_set(MPI_ERR_OTHER, "Rank %u did not publish the start-up key %s.", rank, key);
     if (status == PX_ERR_TIMEOUT)
@@ -386,6 +427,7 @@ static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, 
 static int pmix_finalize(struct boot *b)
 {
     (void)b;
+    __atomic_store_n(&served, NULL, __ATOMIC_RELEASE);
     int status = px.Finalize(NULL, 0);
     return status == PX_SUCCESS ? 0 : refused("PMIx_Finalize", status);
 }

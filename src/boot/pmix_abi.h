@@ -19,13 +19,15 @@
 #define PX_PACKED_MAP "pmix.anlmap" /* the text of nodemap.h; Slurm has it */
 #define PX_APPNUM     "pmix.appnum"
 /* Directives. */
-#define PX_TIMEOUT  "pmix.timeout"  /* int, seconds */
-#define PX_OPTIONAL "pmix.optional" /* bool: do not ask the server */
+#define PX_TIMEOUT   "pmix.timeout"   /* int, seconds */
+#define PX_OPTIONAL  "pmix.optional"  /* bool: do not ask the server */
+#define PX_IMMEDIATE "pmix.immediate" /* bool: ask the server, but let it not wait for the key */
 
 enum {
     PX_SUCCESS = 0,
     PX_ERR_TIMEOUT = -24,
     PX_ERR_NOT_FOUND = -46,
+    PX_ERR_LOST_CONNECTION = -61,
     PX_OPERATION_SUCCEEDED = -157, /* done at once, no call back */
     PX_SCOPE_GLOBAL = 3,
 };
@@ -82,5 +84,12 @@ struct px_info {
 };
 
 typedef void (*px_done)(int status, void *ctx);
+/* To be called by an event's handler that did not end the process. */
+typedef void (*px_handled)(int status, struct px_info *results, size_t nresults, px_done done, void *ctx,
+                           void *event);
+typedef void (*px_event)(size_t id, int status, const struct px_proc *source, struct px_info *info,
+                         size_t ninfo, struct px_info *results, size_t nresults, px_handled handled,
+                         void *event);
+typedef void (*px_registered)(int status, size_t id, void *ctx);
 
 #endif

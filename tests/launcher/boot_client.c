@@ -107,6 +107,18 @@ static void print_place(void)
     fflush(stdout);
 }
 
+/* Says its process id and stays until it is ended. */
+_Noreturn static void stay(const char *path)
+{
+    FILE *f = fopen(path, "w");
+    if (!f)
+        fail("the pipe cannot be opened");
+    fprintf(f, "%ld\n", (long)getpid());
+    fclose(f);
+    for (;;)
+        pause();
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "place";
@@ -127,6 +139,8 @@ int main(int argc, char **argv)
         do_segment();
     else if (strcmp(what, "absent") == 0 || strcmp(what, "leaves") == 0 || strcmp(what, "fence") == 0)
         must(boot_fence(b), "fence");
+    else if (strcmp(what, "stay") == 0)
+        stay(argv[2]);
     else if (strcmp(what, "abort") == 0 && b->rank == who)
         boot_abort(b, atoi(argv[3]), argc > 4 ? argv[4] : NULL);
     else if (strcmp(what, "exit") == 0 && b->rank == who)

@@ -20,6 +20,7 @@ hydra -pmi-port -n 3 "$CLIENT" exchange
 expect_rc 0
 hydra -n 3 "$CLIENT" abort 1 5
 [ "$rc" -ne 0 ] || fail "$last: an abort went unnoticed"
+mpi_programs mpiexec.hydra -n 4
 # Our variables from an outer job do not confuse a job of Hydra's.
 run -n 1 mpiexec.hydra -n 2 "$CLIENT" exchange
 expect_rc 0

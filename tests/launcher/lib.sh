@@ -2,10 +2,25 @@
 # A test goes on after a failed check and exits 1 at the end; 77 means that it could not run here.
 # SPDX-License-Identifier: Apache-2.0
 set -u
-T=$(mktemp -d)
+T=${GUARDED_T:-$(mktemp -d)}
 trap 'rm -rf "$T"' EXIT
 trap 'exit 1' HUP INT TERM
 failures=0
+
+# guarded: the script runs again under mpiexec, which ends every process that descends from it, whatever happens: for
+# tests that start daemons. Under it, nothing of that mpiexec's is seen by the jobs of the test.
+guarded() {
+    if [ "${GUARDED-}" = yes ]; then
+        unset PMI_FD PMI_RANK PMI_SIZE PMI_APPNUM PMI_UNIVERSE_SIZE MPI_LOCALNRANKS MPI_LOCALRANKID
+        for name in $(env | sed -n 's/^\(FISHPLATE_[A-Z_]*\)=.*/\1/p'); do
+            unset "$name"
+        done
+        return
+    fi
+    rc=0
+    GUARDED=yes GUARDED_T=$T "$MPIEXEC" -timeout 140 -n 1 sh "$0" || rc=$?
+    exit $rc
+}
 
 skip() {
     echo "skipped: $*"
@@ -24,6 +39,47 @@ run() {
     rc=0
     last="mpiexec $*"
     "$MPIEXEC" "$@" >"$T/out" 2>"$T/err" || rc=$?
+}
+
+# launch words...: the same for another launcher.
+launch() {
+    rc=0
+    last="$*"
+    "$@" >"$T/out" 2>"$T/err" </dev/null || rc=$?
+}
+
+# mpi_programs launcher-words...: MPI programs run under it, point-to-point and collective.
+mpi_programs() {
+    for program in mpi_p2p_order mpi_p2p_sendrecv mpi_coll_chosen mpi_obj_comm_split; do
+        launch timeout 100 "$@" "$MPI_TESTS/$program"
+        expect_rc 0
+    done
+}
+
+# Waits a while for the end of a process that is not our child; one that nobody has collected counts as ended.
+expect_gone() {
+    tries=0
+    while kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || {
+            fail "$last: process $1 is still there: $(tr '\0' ' ' <"/proc/$1/cmdline")"
+            kill -KILL "$1"
+            return
+        }
+        sleep 0.1
+    done
+}
+
+# own_client: a client with a path of its own, so that its processes can be told from those of other tests.
+own_client() {
+    cp "$CLIENT" "$T/client"
+    CLIENT=$T/client
+}
+
+expect_no_client() {
+    for file in /proc/[0-9]*/exe; do
+        [ "$(readlink "$file" 2>/dev/null)" != "$CLIENT" ] || expect_gone "$(basename "$(dirname "$file")")"
+    done
 }
 
 expect_rc() {

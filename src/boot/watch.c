@@ -1,0 +1,69 @@
+/*
+ * The thread behind watch.h. It waits for the end of the connection only: answers on it are not its business,
+ * so that it never takes a byte from the main thread.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "boot/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define STACK (64 * 1024)
+
+_Noreturn void watch_lost(const struct boot *b)
+{
+    if (b->local_rank == 0)
+        fprintf(stderr, "fishplate: The launcher of this job is gone; its %u rank%s on %s end%s.\n",
+                b->nlocal, b->nlocal == 1 ? "" : "s", b->host, b->nlocal == 1 ? "s" : "");
+    _exit(1);
+}
+
+static void *watch_body(void *arg)
+{
+    struct watch *w = arg;
+    for (;;) {
+        struct pollfd p[] = {{.fd = w->fd, .events = POLLRDHUP}, {.fd = w->stop, .events = POLLIN}};
+        if (poll(p, 2, -1) < 0 && errno != EINTR)
+            return NULL;
+        if (p[1].revents)
+            return NULL;
+        if (p[0].revents)
+            watch_lost(w->boot);
+    }
+}
+
+void watch_start(struct watch *w, const struct boot *b, int fd)
+{
+    pthread_attr_t attr;
+    sigset_t all, before;
+    *w = (struct watch){.boot = b, .fd = fd, .stop = eventfd(0, EFD_CLOEXEC)};
+    if (w->stop < 0)
+        return;
+    /* The program's signals belong to the program's threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK);
+    w->running = pthread_create(&w->thread, &attr, watch_body, w) == 0;
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!w->running)
+        close(w->stop);
+}
+
+void watch_stop(struct watch *w)
+{
+    uint64_t one = 1;
+    if (!w->running)
+        return;
+    if (write(w->stop, &one, sizeof one) == sizeof one)
+        pthread_join(w->thread, NULL);
+    close(w->stop);
+    w->running = false;
+}

@@ -1,0 +1,29 @@
+/*
+ * Notices that the launcher is gone while the program computes: a launcher that was killed cannot end its
+ * ranks any more, and they would stay for ever. A thread sleeps on the connection; it costs no processor.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_BOOT_WATCH_H
+#define FP_BOOT_WATCH_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "boot/boot.h"
+
+struct watch {
+    const struct boot *boot;
+    pthread_t thread;
+    int fd, stop;
+    bool running;
+};
+
+/* Ends the process when the other end of fd closes. A failure to start is not an error. */
+void watch_start(struct watch *w, const struct boot *b, int fd);
+void watch_stop(struct watch *w);
+
+/* One rank of the node says so; then the process ends, without looking back. */
+_Noreturn void watch_lost(const struct boot *b);
+
+#endif

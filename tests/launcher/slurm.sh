@@ -1,0 +1,66 @@
+# Jobs of srun over four Slurm nodes, with each PMI server that srun has, and what a user sees without one.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+guarded
+. "$TESTS/slurm_up.sh"
+
+kinds=
+for kind in pmix pmi2; do
+    srun --mpi=list 2>&1 | grep -qw $kind && kinds="$kinds $kind"
+done
+[ -n "$kinds" ] || skip "this srun has neither pmix nor pmi2"
+host=$(hostname)
+own_client
+
+for kind in $kinds; do
+    name=$kind
+    [ $kind = pmix ] || name=pmi1
+    launch timeout 60 srun -N4 -n8 --mpi=$kind "$CLIENT" exchange
+    expect_rc 0
+    [ "$(grep -c 'exchange ok' "$T/out")" -eq 8 ] || fail "$last: not all ranks came through"
+    launch timeout 60 srun -N2 -n4 --mpi=$kind "$CLIENT" place
+    expect_rc 0
+    for place in "rank 0 of 4 node 0 of 2 local 0 of 2" "rank 3 of 4 node 1 of 2 local 1 of 2"; do
+        grep "$place vnode -1" "$T/out" | grep -q "host $host launcher $name" || fail "$last: not $place"
+    done
+    launch timeout 60 srun -N1 -n1 --mpi=$kind "$CLIENT" exchange
+    expect_rc 0
+    mpi_programs srun -N1 -n4 --mpi=$kind
+    # Two jobs at once do not meet.
+    srun -N1 -n3 --mpi=$kind --overlap "$MPI_TESTS/mpi_p2p_order" >"$T/other" 2>&1 &
+    other=$!
+    launch timeout 60 srun -N1 -n3 --mpi=$kind --overlap "$MPI_TESTS/mpi_p2p_order"
+    expect_rc 0
+    wait $other || fail "the second of two jobs failed: $(tail -n 3 "$T/other")"
+    launch timeout 60 srun -N2 -n4 --mpi=$kind "$CLIENT" abort 1 5 "it is enough"
+    [ "$rc" -ne 0 ] || fail "$last: an abort went unnoticed"
+    expect_err "Rank 1 on $host ended the job with code 5: it is enough"
+    expect_no_client
+done
+
+# Without a PMI server each task would be a job of its own.
+launch timeout 60 srun -n2 --mpi=none "$CLIENT" place
+[ "$rc" -ne 0 ] || fail "$last: two singletons ran"
+expect_err "srun --mpi=pmix or srun --mpi=pmi2"
+launch timeout 60 srun -n1 --mpi=none "$CLIENT" place
+expect_rc 0
+
+# A killed slurmstepd cannot end its tasks: they notice by themselves.
+for kind in $kinds; do
+    mkfifo "$T/up.$kind"
+    exec 6<>"$T/up.$kind"
+    srun -N2 -n2 --mpi=$kind "$CLIENT" stay "$T/up.$kind" >"$T/out" 2>"$T/err" 6>&- &
+    job=$!
+    read -r pid1 <&6
+    read -r pid2 <&6
+    last="killing the slurmstepd of a job with $kind"
+    kill -KILL "$(ps -o ppid= -p "$pid1" | tr -d ' ')"
+    expect_gone "$pid1"
+    scancel --quiet --user="$(id -un)"
+    expect_gone "$pid2"
+    kill -KILL $job $(ps -o pid= --ppid $job) 2>/dev/null
+    wait $job 2>/dev/null
+    exec 6>&-
+done
+expect_no_client
+finish
