@@ -1,0 +1,100 @@
+/* farm.c: a task farm. Rank 0 hands out pieces of work, the others do them and ask for more, so that a slow
+ * rank or an expensive piece holds nobody up. The question: which number has the longest way to 1 if it is
+ * halved when even and tripled plus one when odd? Who does which piece changes from run to run; the answer
+ * does not.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <stdio.h>
+
+enum { TASKS = 120, TASK_SIZE = 2500 };
+enum { TAG_WORK, TAG_RESULT, TAG_STOP }; /* what a message means */
+
+struct result {
+    long number, steps;
+};
+
+static long steps_from(long n)
+{
+    long steps = 0;
+    for (; n != 1; steps++)
+        n = n % 2 ? 3 * n + 1 : n / 2;
+    return steps;
+}
+
+static struct result do_task(int task)
+{
+    struct result best = {0, -1};
+    const long first = 1 + (long)task * TASK_SIZE;
+    for (long n = first; n < first + TASK_SIZE; n++) {
+        long steps = steps_from(n);
+        if (steps > best.steps)
+            best = (struct result){n, steps};
+    }
+    return best;
+}
+
+/* Results come in any order: of equals the smallest number wins, so that the order does not matter. */
+static void keep_better(struct result *best, const struct result *r)
+{
+    if (r->steps > best->steps || (r->steps == best->steps && r->number < best->number))
+        *best = *r;
+}
+
+static struct result farmer(int workers)
+{
+    struct result best = {0, -1}, r;
+    int task = 0, busy = 0;
+
+    /* One piece for everybody to begin with; with more workers than work some go home at once. */
+    for (int w = 1; w <= workers; w++, task++) {
+        MPI_Send(&task, 1, MPI_INT, w, task < TASKS ? TAG_WORK : TAG_STOP, MPI_COMM_WORLD);
+        busy += task < TASKS;
+    }
+    /* Whoever is done first is heard first, and gets the next piece. */
+    while (busy > 0) {
+        MPI_Status status;
+        MPI_Recv(&r, 2, MPI_LONG, MPI_ANY_SOURCE, TAG_RESULT, MPI_COMM_WORLD, &status);
+        keep_better(&best, &r);
+        if (task >= TASKS)
+            busy--;
+        MPI_Send(&task, 1, MPI_INT, status.MPI_SOURCE, task < TASKS ? TAG_WORK : TAG_STOP, MPI_COMM_WORLD);
+        task++;
+    }
+    /* Alone on the farm: the farmer does it all. */
+    for (; workers == 0 && task < TASKS; task++) {
+        r = do_task(task);
+        keep_better(&best, &r);
+    }
+    return best;
+}
+
+static void worker(void)
+{
+    for (;;) {
+        int task;
+        MPI_Status status;
+        MPI_Recv(&task, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        if (status.MPI_TAG == TAG_STOP)
+            return;
+        struct result r = do_task(task);
+        MPI_Send(&r, 2, MPI_LONG, 0, TAG_RESULT, MPI_COMM_WORLD);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank == 0) {
+        struct result best = farmer(size - 1);
+        printf("%d tasks: of the numbers up to %d, %ld takes longest: %ld steps\n", TASKS, TASKS * TASK_SIZE,
+               best.number, best.steps);
+    } else {
+        worker();
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,84 @@
+/* pipeline.c: blocks of numbers stream through the ranks, and each rank does its share of the work on every
+ * block. While a rank works on one block, the next one is already arriving and the one before is still
+ * leaving: nonblocking calls and two buffers in turn. The work is the series of the exponential function, by
+ * Horner's rule, one step for each term.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+
+enum { BLOCKS = 100, LENGTH = 1000, STEPS = 12 };
+
+struct block {
+    double x[LENGTH], y[LENGTH]; /* y grows towards exp(x) on its way */
+};
+
+/* Step k of STEPS, STEPS - 1 ... 1: y becomes 1 + y x / k. */
+static void do_steps(struct block *b, int from, int to)
+{
+    for (int k = from; k > to; k--)
+        for (int i = 0; i < LENGTH; i++)
+            b->y[i] = 1 + b->y[i] * b->x[i] / k;
+}
+
+/* The first rank makes the blocks: points between 0 and 1. */
+static void fill(struct block *b, int number)
+{
+    for (int i = 0; i < LENGTH; i++) {
+        b->x[i] = (number * LENGTH + i + 0.5) / (BLOCKS * LENGTH);
+        b->y[i] = 1;
+    }
+}
+
+/* The last one looks at what came out. */
+static void look(const struct block *b, double *sum, double *worst)
+{
+    for (int i = 0; i < LENGTH; i++) {
+        *sum += b->y[i];
+        *worst = fmax(*worst, fabs(b->y[i] - exp(b->x[i])));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size;
+    double sum = 0, worst = 0;
+    static struct block blocks[2];
+    MPI_Request in[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}, out[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+
+    /* Before the first rank and after the last there is nobody: messages with MPI_PROC_NULL are no messages.
+     */
+    const int before = rank > 0 ? rank - 1 : MPI_PROC_NULL,
+              after = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
+    /* Steps are counted down; this rank does those from `from` to just above `to`. */
+    const int from = STEPS - STEPS * rank / size, to = STEPS - STEPS * (rank + 1) / size;
+
+    MPI_Irecv(&blocks[0], 2 * LENGTH, MPI_DOUBLE, before, 0, MPI_COMM_WORLD, &in[0]);
+    for (int n = 0; n < BLOCKS; n++) {
+        const int here = n % 2, other = 1 - here;
+        /* The next block may come as soon as the one that was in its place is gone. */
+        if (n + 1 < BLOCKS) {
+            MPI_Wait(&out[other], MPI_STATUS_IGNORE);
+            MPI_Irecv(&blocks[other], 2 * LENGTH, MPI_DOUBLE, before, 0, MPI_COMM_WORLD, &in[other]);
+        }
+        MPI_Wait(&in[here], MPI_STATUS_IGNORE);
+        if (rank == 0)
+            fill(&blocks[here], n);
+        do_steps(&blocks[here], from, to);
+        if (rank == size - 1)
+            look(&blocks[here], &sum, &worst);
+        MPI_Isend(&blocks[here], 2 * LENGTH, MPI_DOUBLE, after, 0, MPI_COMM_WORLD, &out[here]);
+    }
+    MPI_Waitall(2, out, MPI_STATUSES_IGNORE);
+
+    if (rank == size - 1)
+        printf("%d blocks through %d steps: mean of exp %.6f, largest error %.1e\n", BLOCKS, STEPS,
+               sum / (BLOCKS * LENGTH), worst);
+    MPI_Finalize();
+    return 0;
+}
