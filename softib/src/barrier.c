@@ -1,19 +1,24 @@
 /*
- * The hosts' end of the switch's barriers. The switch is a state in the registry: whoever sends it a
- * packet runs its logic under its lock, and its answers wait in the mailboxes of the ports. Packets
- * get lost on both ways when the fabric says so; then the repetition of the protocol does its work.
- * SPDX-License-Identifier: Apache-2.0
+ * The hosts' end of the switch's barriers. The switch is a state in the registry: on wire (a) whoever sends
+ * it a packet runs its logic under its lock, and its answers wait in the mailboxes of the ports. On wire (b)
+ * the switch is in node 0's registry, packets come and go by UDP, and each process keeps its own mailbox.
+ * Packets get lost on both ways, by the network or when the fabric says so; then the repetition of the
+ * protocol does its work. SPDX-License-Identifier: Apache-2.0
  */
-#include "proc.h"
-#include <sched.h>
+#include "frame.h"
+#include "wire.h"
 #include <stdlib.h>
 
 #define ACKS   0
 #define READY  1
 #define ID_ROW SOFTIB_SWITCH_BARRIERS
+#define SLOW   8 /* an acknowledged packet is repeated this many times more rarely */
+#define TICKS  64
+
+static unsigned ticks; /* wire (b): how often the switch still looks whether it has to repeat something */
 
 struct softib_barrier {
-    uint32_t id, round;
+    uint32_t id, round, silent;
     bool entered, acked;
     uint64_t repeat_at;
 };
@@ -29,35 +34,127 @@ static bool lost(void)
     return proc.fab.sw_loss && (uint32_t)(rng_next(&proc.reg->sw_rng) >> 32) < proc.fab.sw_loss;
 }
 
+/* A packet from the switch is in the mailbox of its port. */
+static void post(uint32_t port, const struct softib_packet *p)
+{
+    uint32_t row = p->type == SOFTIB_GET_ID_ACK ? ID_ROW : p->id;
+    atomic_store(&proc.reg->sw_mail[port][row][p->type == SOFTIB_BARRIER_READY ? READY : ACKS], pack(p));
+}
+
+static void frame_of(const struct softib_packet *p, struct frame *f)
+{
+    *f = (struct frame){
+        .type = FRAME_SWITCH,
+        .qp_type = IBV_QPT_UD,
+        .opcode = p->type,
+        .src_qpn = proc.slot << QP_BITS,
+        .slid = fabric_lid(&proc.fab, fabric_linear(&proc.fab, proc.fab.node, 0, 1)),
+        .arg = p->id,
+        .imm = p->round,
+    };
+}
+
 /* Under the switch's lock. */
 static void deliver(void *arg, const struct softib_packet *p)
 {
+    struct frame f;
     (void)arg;
     if (lost() || p->port >= SOFTIB_SWITCH_PORTS)
         return;
-    uint32_t row = p->type == SOFTIB_GET_ID_ACK ? ID_ROW : p->id;
-    atomic_store(&proc.reg->sw_mail[p->port][row][p->type == SOFTIB_BARRIER_READY ? READY : ACKS], pack(p));
+    if (proc.fab.wire == WIRE_SHM) {
+        post(p->port, p);
+        return;
+    }
+    frame_of(p, &f);
+    wire_udp_switch(&f, &proc.reg->sw_addr[p->port]);
+}
+
+/* The switch takes a packet. */
+static void switch_run(const struct softib_packet *p)
+{
+    struct registry *r = proc.reg;
+    if (!r->sw_rng)
+        r->sw_rng = proc.fab.seed * 0x9E3779B97F4A7C15ull | 1;
+    if (!lost())
+        softib_switch_packet(&r->sw, p, now_ns(), deliver, NULL);
 }
 
 static void to_switch(uint8_t type, uint32_t id, uint32_t round)
 {
     struct softib_packet p = {type, (uint8_t)id, (uint16_t)proc.slot, round};
-    struct registry *r = proc.reg;
-    shlock_take(&r->sw_lock);
-    if (!r->sw_rng)
-        r->sw_rng = proc.fab.seed * 0x9E3779B97F4A7C15ull | 1;
-    if (!lost())
-        softib_switch_packet(&r->sw, &p, now_ns(), deliver, NULL);
-    shlock_drop(&r->sw_lock);
+    struct frame f;
+    if (proc.fab.wire == WIRE_TCP) {
+        frame_of(&p, &f);
+        wire_lock();
+        wire_udp_switch(&f, NULL);
+        wire_unlock();
+        return;
+    }
+    shlock_take(&proc.reg->sw_lock);
+    switch_run(&p);
+    shlock_drop(&proc.reg->sw_lock);
 }
 
-/* The switch has no clock of its own: those who wait for it lend it theirs. */
+/* The switch's port of a process, given to it with its first packet; SOFTIB_SWITCH_PORTS: none is left. */
+static uint32_t port_of(uint32_t node, uint32_t slot, const struct sockaddr_in *from)
+{
+    uint32_t host = node << 16 | slot, i = 0;
+    while (i < SOFTIB_SWITCH_PORTS && proc.reg->sw_host[i] && proc.reg->sw_host[i] != host)
+        i++;
+    if (i < SOFTIB_SWITCH_PORTS) {
+        proc.reg->sw_host[i] = host; /* never 0: there is no slot 0 */
+        proc.reg->sw_addr[i] = *from;
+    }
+    return i;
+}
+
+static bool from_switch(uint8_t type)
+{
+    return type == SOFTIB_BARRIER_READY || (type != SOFTIB_BARRIER_READY_ACK && !(type & 1));
+}
+
+void barrier_frame(const struct frame *f, const struct sockaddr_in *from)
+{
+    struct softib_packet p = {f->opcode, (uint8_t)f->arg, 0, f->imm};
+    struct fab_place at;
+    uint32_t slot = f->src_qpn >> QP_BITS;
+    if (from_switch(p.type)) {
+        wire_udp_switch_at(from);
+        post(proc.slot, &p);
+        return;
+    }
+    if (proc.fab.node || !slot || !fabric_locate(&proc.fab, f->slid, &at)) {
+        port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
+        return;
+    }
+    shlock_take(&proc.reg->sw_lock);
+    uint32_t port = port_of(at.node, slot, from);
+    if (port < SOFTIB_SWITCH_PORTS) {
+        p.port = (uint16_t)port;
+        switch_run(&p);
+    }
+    shlock_drop(&proc.reg->sw_lock);
+    ticks = TICKS;
+    engine_tick_at(now_ns() + SOFTIB_SWITCH_REPEAT_NS);
+}
+
+/* On wire (a) the switch has no clock of its own: those who wait for it lend it theirs. */
 static void tick(void)
 {
     struct registry *r = proc.reg;
     shlock_take(&r->sw_lock);
     softib_switch_tick(&r->sw, now_ns(), deliver, NULL);
     shlock_drop(&r->sw_lock);
+}
+
+/* On wire (b) it has that of the process that took a packet for it last. */
+void barrier_tick(uint64_t now)
+{
+    if (!ticks)
+        return;
+    tick();
+    if (--ticks)
+        engine_tick_at(now + SOFTIB_SWITCH_REPEAT_NS);
 }
 
 static uint64_t mail(uint32_t row, int box)
@@ -67,9 +164,9 @@ static uint64_t mail(uint32_t row, int box)
 
 static bool usable(void)
 {
-    if (proc_joined() && proc.fab.wire == WIRE_SHM)
+    if (proc_joined())
         return true;
-    errno = proc_joined() ? EOPNOTSUPP : ENODEV; /* open a device first */
+    errno = ENODEV; /* open a device first */
     return false;
 }
 
@@ -87,6 +184,7 @@ static uint64_t ask(uint8_t type, uint32_t id, uint32_t round, uint32_t row, uin
             to_switch(type, id, round);
             repeat_at = now + SOFTIB_SWITCH_REPEAT_NS;
         }
+        engine_poll();
         spin_wait(&turn);
     }
 }
@@ -139,6 +237,7 @@ SOFTIB_API int softib_barrier_test(struct softib_barrier *b)
 {
     if (!b->entered)
         return 0;
+    engine_poll(); /* wire (b): the packet may be in the socket */
     uint64_t ready = mail(b->id, READY);
     if (ready >> 48 == SOFTIB_BARRIER_READY && (uint32_t)ready == b->round) {
         to_switch(SOFTIB_BARRIER_READY_ACK, b->id, b->round);
@@ -151,9 +250,9 @@ SOFTIB_API int softib_barrier_test(struct softib_barrier *b)
     if (now < b->repeat_at)
         return 0;
     b->repeat_at = now + SOFTIB_SWITCH_REPEAT_NS;
-    if (b->acked)
-        tick(); /* the switch repeats its barrierReady */
-    else
+    if (b->acked && proc.fab.wire == WIRE_SHM)
+        tick();                                    /* the switch repeats its barrierReady */
+    else if (!b->acked || ++b->silent % SLOW == 0) /* its clock may have died with a process of node 0 */
         to_switch(SOFTIB_BARRIER_REACHED, b->id, b->round);
     return 0;
 }

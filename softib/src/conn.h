@@ -9,6 +9,7 @@
 
 #include "engine.h"
 #include "frame.h"
+#include "reach.h"
 #include "requester.h"
 #include "wire.h"
 
@@ -39,7 +40,9 @@ struct conn {
     struct watch w;
     int fd;
     bool outgoing, connecting, want_out, broken;
-    uint32_t node, slot;
+    uint32_t node, slot, linear, to; /* outgoing: the peer, our port and its port */
+    struct reach reach;              /* while connecting */
+    uint64_t rx_pause, tx_pause;     /* the port's rate: do not read, do not send READ data, until then */
     struct conn *next;
 
     uint8_t rx[CONN_BUFFER];
@@ -67,14 +70,15 @@ struct conn {
 struct remote {
     struct qp *q;
     struct remote *next;
-    uint32_t node, slot;
+    uint32_t node, slot, to; /* the peer, and its port */
     /* requester */
     struct conn *conn;
     bool active;
     struct remote *active_next;
-    uint32_t tx_off; /* of request q->next */
-    uint64_t acked;  /* requests before this index are acknowledged */
-    uint32_t rd_out; /* READs and atomics under way */
+    uint32_t tx_off;   /* of request q->next */
+    uint64_t tx_pause; /* the port's rate: no piece before that */
+    uint64_t acked;    /* requests before this index are acknowledged */
+    uint32_t rd_out;   /* READs and atomics under way */
     uint64_t progress_at;
     bool busy;       /* progress_at counts */
     bool reap_after; /* UC: complete once the frame has left */
@@ -92,7 +96,11 @@ struct remote {
 };
 
 /* wire.c */
-struct conn *conn_open(uint32_t node, uint32_t slot);
+/* Books bytes on one direction of a port; returns until when the next ones have to wait, 0: not at all. */
+uint64_t port_book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now);
+struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t to);
+void conn_reached(struct conn *c, int fd);                           /* the way is found */
+void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* the port's rate may stop reading */
 void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
 void conn_send(struct conn *c);  /* as much as the socket takes */
 void conn_reply(struct conn *c, const struct frame *f, const void *payload);
@@ -100,6 +108,8 @@ void conn_flush_ack(struct conn *c);
 void conn_drop_ack(struct conn *c);
 void conn_activate(struct conn *c, struct remote *r);
 extern struct conn *conns;
+bool wire_watch(int fd, struct watch *w, uint32_t events);
+void wire_watch_again(int fd, struct watch *w, uint32_t events);
 uint32_t wire_fabric(void);
 /* A lazy acknowledgement of q, if there is one, leaves with what `with` sends next. */
 void wire_join_ack(struct qp *q, struct conn *with);

@@ -24,6 +24,7 @@ static _Atomic uint64_t timer_set = NEVER; /* what the thread sleeps until */
 static uint32_t seen_down[FAB_MAX_PORTS / 32];
 static _Atomic uint64_t polls; /* wire (b): counts pollers' visits */
 static atomic_uint armed_wakes;
+static _Atomic uint64_t tick_due = NEVER;
 static atomic_bool aside; /* wire (b): the thread leaves the sockets to a poller */
 
 bool engine_add(int fd, struct watch *w, uint32_t events)
@@ -214,6 +215,16 @@ static void run_due(void)
     }
 }
 
+/* Under the wire's lock. */
+static void run_tick(void)
+{
+    uint64_t due = atomic_load_explicit(&tick_due, memory_order_relaxed), now;
+    if (LIKELY(due == NEVER) || (now = now_ns()) < due)
+        return;
+    atomic_store(&tick_due, NEVER);
+    wire_tick(now);
+}
+
 void engine_poll(void)
 {
     if (UNLIKELY(atomic_load_explicit(&next_due, memory_order_relaxed) != NEVER))
@@ -224,9 +235,19 @@ void engine_poll(void)
         return;
     atomic_fetch_add_explicit(&polls, 1, memory_order_relaxed);
     if (wire_try_lock()) {
+        run_tick();
         wire_peek();
         wire_unlock();
     }
+}
+
+void engine_tick_at(uint64_t due)
+{
+    uint64_t old = atomic_load(&tick_due);
+    while (due < old && !atomic_compare_exchange_weak(&tick_due, &old, due))
+        ;
+    if (due < atomic_load(&timer_set))
+        engine_wake();
 }
 
 bool engine_aside(void)
@@ -252,7 +273,7 @@ static void set_timer(uint64_t due)
         timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
     atomic_store(&timer_set, due);
     /* Published first, then looked again: a deferral that saw the old value has woken us or is seen here. */
-    if (atomic_load(&next_due) < due)
+    if (min_u64(atomic_load(&next_due), atomic_load(&tick_due)) < due)
         engine_wake();
 }
 
@@ -294,7 +315,7 @@ static void *run(void *arg)
     pthread_setname_np(pthread_self(), "softib-engine");
     for (;;) {
         uint64_t port_next = check_ports();
-        set_timer(min_u64(atomic_load(&next_due), port_next));
+        set_timer(min_u64(min_u64(atomic_load(&next_due), atomic_load(&tick_due)), port_next));
         int wait = share_sockets();
         int n = epoll_wait(ep_fd, ev, ARRAY_LEN(ev), share_attend() ? 0 : wait);
         bool wired = n > 0 && atomic_load(&wire_active);
@@ -308,6 +329,7 @@ static void *run(void *arg)
             wire_unlock();
         if (atomic_load(&wire_active) && (n == 0 || wired)) {
             wire_lock();
+            run_tick();
             wire_flush();
             wire_unlock();
         }

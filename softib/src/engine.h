@@ -36,6 +36,8 @@ void engine_poll(void);
 /* A completion queue was armed or disarmed: while one is armed the engine watches the sockets itself. */
 void engine_armed(void);
 void engine_wake(void);
+/* Wire (b): has wire_tick called at that time or soon after. */
+void engine_tick_at(uint64_t due);
 bool engine_aside(
     void); /* the engine leaves the sockets to a polling program, and looks again in a millisecond */
 

@@ -18,6 +18,7 @@ struct parse {
     struct fabric *f;
     bool *match; /* ports the current scope names; NULL before the first scope */
     uint32_t scope_node;
+    bool addr_given; /* in this scope: a further one is added to it */
     char *err;
     size_t errlen;
 };
@@ -190,14 +191,14 @@ static bool settle(struct parse *p, const char *word)
     if (f->nports > FAB_MAX_PORTS || ((f->nports + 1) << f->lmc) > LID_MAX)
         return fail(p, "more ports than LIDs", word);
     f->port = calloc(f->nports, sizeof(*f->port));
-    f->addr = calloc(f->nodes, sizeof(*f->addr));
     f->base_of = calloc(f->nodes, sizeof(*f->base_of));
-    if (!f->port || !f->addr || !f->base_of)
+    if (!f->port || !f->base_of)
         return fail(p, "out of memory", word);
-    for (uint32_t i = 0; i < f->nports; i++)
+    for (uint32_t i = 0; i < f->nports; i++) {
         f->port[i].down_at = f->port[i].up_at = NEVER;
-    for (uint32_t i = 0; i < f->nodes; i++)
-        f->addr[i].s_addr = htonl(INADDR_LOOPBACK);
+        f->port[i].addr[0].s_addr = htonl(INADDR_LOOPBACK);
+        f->port[i].addrs = 1;
+    }
     return true;
 }
 
@@ -210,6 +211,30 @@ static bool enter_scope(struct parse *p, const char *word)
     if (!fabric_select(p->f, word, p->match))
         return fail(p, "no such node, HCA or port (write node0/hca0/1)", word);
     p->scope_node = (uint32_t)strtoul(word + 4, NULL, 10);
+    p->addr_given = false;
+    return true;
+}
+
+/* Adds to the ports in scope an address under which they may be reached. Where several ports have one list,
+ * each takes another of those that answer: so the networks a node is on become its rails. */
+static bool add_addr(struct parse *p, const char *v, const char *word)
+{
+    struct fabric *f = p->f;
+    struct in_addr a;
+    if (inet_pton(AF_INET, v, &a) != 1)
+        return fail(p, "bad IPv4 address", word);
+    uint8_t nth = 0;
+    for (uint32_t i = 0; i < f->nports; i++) {
+        struct fab_port *port = &f->port[i];
+        if (!p->match[i])
+            continue;
+        port->addrs = p->addr_given ? port->addrs : 0;
+        port->rail = nth++;
+        if (port->addrs == FAB_ADDRS)
+            return fail(p, "more than 8 addresses of one port", word);
+        port->addr[port->addrs++] = a;
+    }
+    p->addr_given = true;
     return true;
 }
 
@@ -238,7 +263,7 @@ static bool setting(struct parse *p, char *word)
         return fail(p, "expected key=value or node0/hca0/1:", word);
     *v++ = 0;
     if (p->match && !strcmp(copy, "addr"))
-        return inet_pton(AF_INET, v, &f->addr[p->scope_node]) == 1 ? true : fail(p, "bad IPv4 address", word);
+        return add_addr(p, v, word);
     if (p->match && !strcmp(copy, "base"))
         return set_base(&f->base_of[p->scope_node], v) ? true : fail(p, "bad value", word);
     if (!p->match) {
@@ -310,10 +335,8 @@ bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen)
 void fabric_free(struct fabric *f)
 {
     free(f->port);
-    free(f->addr);
     free(f->base_of);
     f->port = NULL;
-    f->addr = NULL;
     f->base_of = NULL;
 }
 
@@ -369,6 +392,16 @@ bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at)
     at->hca = n / f->ports % f->hcas;
     at->node = n / f->ports / f->hcas;
     return true;
+}
+
+struct in_addr fabric_bind_addr(const struct fabric *f, uint32_t node)
+{
+    uint32_t n = f->hcas * f->ports;
+    const struct fab_port *p = &f->port[node * n];
+    for (uint32_t i = 0; i < n; i++)
+        if (p[i].addrs != 1 || p[i].addr[0].s_addr != p->addr[0].s_addr)
+            return (struct in_addr){htonl(INADDR_ANY)};
+    return p->addr[0];
 }
 
 uint64_t fabric_node_guid(uint32_t node, uint32_t hca)

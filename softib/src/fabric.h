@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #define FAB_MAX_PORTS 1024
-#define FAB_TEXT_MAX  16384
+#define FAB_TEXT_MAX  (256u << 10)
+#define FAB_ADDRS     8
 
 enum fab_wire {
     WIRE_SHM, /* all nodes on this machine */
@@ -24,6 +25,8 @@ struct fab_port {
     uint64_t latency; /* ns, one way */
     uint64_t down_at; /* ns since the fabric began, NEVER: not planned */
     uint64_t up_at;
+    struct in_addr addr[FAB_ADDRS]; /* with wire=tcp: under which it may be reached */
+    uint8_t addrs, rail;            /* how many; it takes the rail-th of those that answer */
 };
 
 struct fabric {
@@ -35,7 +38,6 @@ struct fabric {
     uint16_t base;         /* first TCP and UDP port number */
     uint32_t node;         /* ours */
     uint64_t id;           /* hash of the text: processes with the same one are in the same fabric */
-    struct in_addr *addr;  /* per node */
     uint16_t *base_of;     /* per node */
     struct fab_port *port; /* per linear port number */
     uint32_t nports;
@@ -60,6 +62,8 @@ uint16_t fabric_lid(const struct fabric *f, uint32_t linear);
 bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at);
 uint64_t fabric_node_guid(uint32_t node, uint32_t hca);
 uint64_t fabric_port_guid(uint32_t node, uint32_t hca, uint32_t port);
+/* The address a node's sockets are bound to: its only one, or any. */
+struct in_addr fabric_bind_addr(const struct fabric *f, uint32_t node);
 /* From a port GUID back to its LID, 0 when it names no port. */
 uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid);
 

@@ -95,6 +95,12 @@ static bool consistent(const struct frame *f)
     case FRAME_DATAGRAM_DATA:
         return f->qp_type == IBV_QPT_UD && (f->opcode == IBV_WR_SEND || f->opcode == IBV_WR_SEND_WITH_IMM) &&
                f->total == f->length && f->length >= GRH_BYTES && f->length <= FRAME_DATAGRAM;
+    case FRAME_HELLO:
+    case FRAME_HELLO_ACK:
+        return rc && !f->total;
+    case FRAME_SWITCH: /* opcode is the packet's type, arg the barrier, imm the round */
+        return f->qp_type == IBV_QPT_UD && !f->total && f->opcode && f->opcode <= SOFTIB_FREE_BARRIER_ACK &&
+               f->arg <= SOFTIB_SWITCH_BARRIERS;
     default:
         return false;
     }

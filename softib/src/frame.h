@@ -23,6 +23,9 @@ enum frame_type {
     FRAME_READ_DATA,     /* a piece of the answer to the READ seq */
     FRAME_ATOMIC_RESULT, /* payload: the old value */
     FRAME_DATAGRAM_DATA, /* UDP only; payload: route header, data */
+    FRAME_HELLO,         /* first on a connection: is it you? */
+    FRAME_HELLO_ACK,     /* it is */
+    FRAME_SWITCH,        /* UDP only: a packet to or from the switch's barrier unit */
     FRAME_TYPES
 };
 

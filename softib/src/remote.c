@@ -64,6 +64,7 @@ bool remote_attach(struct qp *q, uint32_t node)
         return false;
     r->q = q;
     r->node = node;
+    r->to = (uint32_t)(q->path.dlid >> proc.fab.lmc) - 1;
     r->slot = q->attr.dest_qp_num >> QP_BITS;
     r->expect = q->attr.rq_psn & SEQ_MASK;
     wire_lock();

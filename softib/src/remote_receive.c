@@ -141,6 +141,7 @@ void remote_data_done(struct conn *c, struct remote *r)
     uint32_t mtu = (uint32_t)r->q->attr.path_mtu;
     port_count(r->q->linear, CNT_RX_PACKETS, packets_of(f->length, mtu));
     port_count(r->q->linear, CNT_RX_BYTES, f->length);
+    conn_received(c, r->q->linear, f->length);
     if (r->got != f->total)
         return;
     close_message(r, true);

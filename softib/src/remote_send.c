@@ -9,8 +9,6 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#define BURST_NS (500 * NS_US)
-
 static uint32_t seq_of(const struct qp *q, uint64_t index)
 {
     return (q->attr.sq_psn + (uint32_t)index) & SEQ_MASK;
@@ -22,7 +20,18 @@ static bool is_read_like(uint8_t opcode)
            opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static void reap(struct remote *r)
+/* The latency of the link, both ports', one way. */
+static uint64_t latency_of(const struct qp *q)
+{
+    struct fab_place at;
+    if (LIKELY(!proc.fab.paced) || !fabric_locate(&proc.fab, q->path.dlid, &at))
+        return 0;
+    return proc.fab.port[q->linear].latency + proc.fab.port[at.linear].latency;
+}
+
+/* Completes what is over, in order, and no sooner than its answer would have been here: `now` NEVER waits for
+ * no answer. */
+static void reap(struct remote *r, uint64_t now)
 {
     struct qp *q = r->q;
     while (q->done != q->next) {
@@ -30,6 +39,10 @@ static void reap(struct remote *r)
         bool over = is_read_like(w->opcode) ? w->executed : q->done < r->acked;
         if (!over)
             break;
+        if (UNLIKELY(w->ack_at > now)) {
+            engine_defer(q, w->ack_at);
+            break;
+        }
         q->rnr_left = q->attr.rnr_retry;
         q->retry_left = q->attr.retry_cnt;
         sq_complete(q, w, q->done++, IBV_WC_SUCCESS);
@@ -59,7 +72,7 @@ void remote_arm(struct remote *r, uint64_t now)
         engine_defer(r->q, now + t);
 }
 
-/* May this request start now? Fences, the limit of outstanding READs, the rate of the port. */
+/* May this request start now? Fences, the limit of outstanding READs, the latency of the link. */
 static bool may_start(struct remote *r, struct wqe *w)
 {
     struct qp *q = r->q;
@@ -67,32 +80,29 @@ static bool may_start(struct remote *r, struct wqe *w)
         return false;
     if (is_read_like(w->opcode) && r->rd_out >= q->attr.max_rd_atomic)
         return false;
-    uint64_t now;
-    if (q->wait_until && q->wait_until > (now = now_ns())) {
-        engine_defer(q, q->wait_until);
+    uint64_t due = max_u64(q->wait_until, w->due), now;
+    if (due && due > (now = now_ns())) {
+        engine_defer(q, due);
+        r->progress_at = due; /* this wait is our own */
         return false;
     }
     q->wait_until = 0;
     return true;
 }
 
-/* The rate of our port: a bucket that holds half a millisecond, so that a late wake-up costs nothing. */
+/* The rate of our port. A piece may start while the port owes nothing; its own time is booked then. */
 static bool paced(struct remote *r, uint32_t bytes)
 {
     uint64_t rate = proc.fab.port[r->q->linear].rate;
     if (!rate)
         return true;
-    _Atomic uint64_t *free_at = &proc.reg->port[r->q->linear].tx_free;
-    uint64_t now = now_ns(), old = atomic_load(free_at), need = (uint64_t)((__uint128_t)bytes * NS_S / rate),
-             end;
-    do {
-        if (old > now + BURST_NS) {
-            engine_defer(r->q, old - BURST_NS / 2);
-            r->progress_at = now; /* waiting for our own port is no silence of the peer */
-            return false;
-        }
-        end = max_u64(old, now > BURST_NS ? now - BURST_NS : 0) + need;
-    } while (!atomic_compare_exchange_weak(free_at, &old, end));
+    uint64_t now = now_ns();
+    if (r->tx_pause > now) {
+        engine_defer(r->q, r->tx_pause);
+        r->progress_at = now; /* waiting for our own port is no silence of the peer */
+        return false;
+    }
+    r->tx_pause = port_book(&proc.reg->port[r->q->linear].tx_free, rate, bytes, now);
     return true;
 }
 
@@ -172,6 +182,13 @@ static bool build(struct remote *r, struct conn *c, struct wqe *w, const struct 
     return true;
 }
 
+void remote_reserve(struct qp *q, struct wqe *w)
+{
+    uint64_t latency = latency_of(q);
+    if (latency) /* of a READ, the request's and the answer's */
+        w->due = now_ns() + latency * (w->opcode == IBV_WR_RDMA_READ ? 2 : 1);
+}
+
 bool remote_segment(struct remote *r, struct conn *c)
 {
     struct qp *q = r->q;
@@ -181,7 +198,7 @@ bool remote_segment(struct remote *r, struct conn *c)
                    1);   /* the wire swallows it: RC's timer runs, UC's request is done */
     if (r->reap_after) { /* UC: the frame before this call is out */
         r->reap_after = false;
-        reap(r);
+        reap(r, NEVER);
     }
     if (qp_ibv(q)->state != IBV_QPS_RTS || q->next == q->posted)
         return false;
@@ -201,7 +218,7 @@ static bool timed_out(struct remote *r, uint64_t now)
 {
     uint64_t t = ack_timeout_ns(r->q->attr.timeout);
     int outq = 0;
-    if (!t || now - r->progress_at < t)
+    if (!t || now < r->progress_at + t)
         return false;
     if (r->conn && !r->conn->broken && !r->conn->connecting && !ioctl(r->conn->fd, SIOCOUTQ, &outq) && outq &&
         outq != r->outq) {
@@ -217,7 +234,8 @@ static void check_timer(struct remote *r, uint64_t now)
     struct qp *q = r->q;
     if (!is_rc(q) || q->done == q->posted)
         return;
-    if (!r->busy || q->wait_until > now) {
+    bool idle = q->next == q->posted && !r->rd_out && r->acked >= q->next; /* the peer owes us nothing */
+    if (!r->busy || idle || q->wait_until > now) {
         r->busy = true;
         r->progress_at = now;
     }
@@ -239,10 +257,12 @@ void remote_progress(struct qp *q)
     struct remote *r = q->remote;
     if (qp_ibv(q)->state == IBV_QPS_RTS) {
         uint64_t now = now_ns();
+        if (UNLIKELY(proc.fab.paced))
+            reap(r, now);
         check_timer(r, now);
         if (q->next != q->posted && qp_ibv(q)->state == IBV_QPS_RTS) {
             if (!r->conn || r->conn->broken)
-                r->conn = conn_open(r->node, r->slot);
+                r->conn = conn_open(r->node, r->slot, q->linear, r->to);
             if (r->conn) {
                 wire_join_ack(q, r->conn);
                 conn_activate(r->conn, r);
@@ -258,9 +278,12 @@ void remote_on_ack(struct remote *r, const struct frame *f)
     uint32_t ahead = seq_diff(f->seq, seq_of(q, q->done));
     if (ahead >= q->next - q->done)
         return; /* of an earlier attempt */
+    uint64_t now = now_ns(), latency = latency_of(q);
+    for (uint64_t i = max_u64(r->acked, q->done); latency && i <= q->done + ahead; i++)
+        sq_at(q, i)->ack_at = is_read_like(sq_at(q, i)->opcode) ? 0 : now + latency;
     r->acked = max_u64(r->acked, q->done + ahead + 1);
-    r->progress_at = now_ns();
-    reap(r);
+    r->progress_at = now;
+    reap(r, now);
 }
 
 static enum ibv_wc_status nak_status(uint32_t code)
@@ -277,7 +300,7 @@ void remote_on_nak(struct remote *r, const struct frame *f)
     if (ahead >= q->next - q->done + (r->tx_off ? 1 : 0))
         return;
     r->acked = max_u64(r->acked, q->done + ahead);
-    reap(r);
+    reap(r, NEVER);
     if (q->done != q->next && seq_of(q, q->done) != f->seq)
         return; /* an RDMA READ before it is still arriving; the timer will bring the refusal again */
     enum ibv_wc_status st = f->arg == ANS_RNR ? sq_retry(q, ANS_RNR, f->imm, now_ns()) : nak_status(f->arg);
@@ -335,11 +358,13 @@ void remote_answer_done(struct conn *c, struct remote *r)
         w->executed = w->got == w->length;
         port_count(r->q->linear, CNT_RX_BYTES, f->length);
         port_count(r->q->linear, CNT_RX_PACKETS, packets_of(f->length, (uint32_t)r->q->attr.path_mtu));
+        conn_received(c, r->q->linear, f->length);
     }
     r->progress_at = now_ns();
     if (w->executed) {
         r->rd_out -= r->rd_out > 0;
-        reap(r);
+        w->ack_at = w->opcode == IBV_WR_RDMA_READ ? 0 : r->progress_at + latency_of(r->q);
+        reap(r, r->progress_at);
         remote_progress(r->q); /* a fence or the READ limit may have held others back */
     }
 }

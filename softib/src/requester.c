@@ -362,6 +362,10 @@ void sq_reserve(struct qp *q, struct wqe *w)
 {
     uint16_t dlid = qp_ibv(q)->qp_type == IBV_QPT_UD ? path_resolve(&w->path) : q->path.dlid;
     struct fab_place at;
+    if (q->remote) { /* rates are kept where the bytes pass */
+        remote_reserve(q, w);
+        return;
+    }
     if (!fabric_locate(&proc.fab, dlid, &at))
         return;
     uint64_t now = now_ns();

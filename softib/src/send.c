@@ -95,7 +95,7 @@ int sq_commit(struct qp *q, struct wqe *w)
         return EINVAL;
     if (UNLIKELY(w->length > MAX_MSG))
         return EINVAL;
-    if (UNLIKELY(proc.fab.paced && !q->remote && qp_ibv(q)->state == IBV_QPS_RTS))
+    if (UNLIKELY(proc.fab.paced && qp_ibv(q)->state == IBV_QPS_RTS))
         sq_reserve(q, w);
     q->posted++;
     return 0;

@@ -34,11 +34,12 @@ enum counter {
     CNT_TX_BYTES,
     CNT_RX_PACKETS,
     CNT_RX_BYTES,
-    CNT_RNR_NAKS,   /* sent: a receive queue was empty */
-    CNT_RETRIES,    /* a sender tried again */
-    CNT_TX_DROPS,   /* this port was down, or the fault injection ate it */
-    CNT_RX_DROPS,   /* nobody wanted it: no receive, wrong key, no such QP */
-    CNT_BAD_FRAMES, /* bytes from the network that were no frame of ours */
+    CNT_RNR_NAKS,    /* sent: a receive queue was empty */
+    CNT_RETRIES,     /* a sender tried again */
+    CNT_TX_DROPS,    /* this port was down, or the fault injection ate it */
+    CNT_RX_DROPS,    /* nobody wanted it: no receive, wrong key, no such QP */
+    CNT_BAD_FRAMES,  /* bytes from the network that were no frame of ours */
+    CNT_UNREACHABLE, /* an address of a peer that did not lead to it */
     CNT_COUNT
 };
 
@@ -83,6 +84,9 @@ struct registry {
      * every packet is repeated until it is acknowledged. The extra row is for getId. */
     _Atomic uint64_t sw_mail[SOFTIB_SWITCH_PORTS][SOFTIB_SWITCH_BARRIERS + 1][2];
     uint64_t sw_rng;
+    /* Wire (b): which process has which port of the switch, as node << 16 | slot, and where it is. */
+    uint32_t sw_host[SOFTIB_SWITCH_PORTS];
+    struct sockaddr_in sw_addr[SOFTIB_SWITCH_PORTS];
 };
 
 struct sh_cqe {

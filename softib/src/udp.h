@@ -12,6 +12,8 @@
 bool udp_bind(const struct sockaddr_in *a);
 bool udp_start(void);
 void udp_forget(void);
-bool wire_watch(int fd, struct watch *w);
+void udp_release(uint32_t linear); /* a way to that port was found, or none was: datagrams need not wait */
+void udp_tick(void);
+void udp_route(struct in_addr me); /* our address that leads to the others: multicast leaves there */
 
 #endif

@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define BURST_NS (500 * NS_US)
+
 atomic_bool wire_active;
 struct conn *conns;
 static pthread_mutex_t mutex; /* recursive: the engine holds it around all its work */
@@ -46,7 +48,7 @@ bool wire_listen(uint32_t slot)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)(proc.fab.base_of[proc.fab.node] + slot)),
-                            .sin_addr = proc.fab.addr[proc.fab.node]};
+                            .sin_addr = fabric_bind_addr(&proc.fab, proc.fab.node)};
     int one = 1;
     listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listen_fd < 0)
@@ -61,23 +63,29 @@ bool wire_listen(uint32_t slot)
     return false;
 }
 
-static bool set_add(int fd, struct watch *w, uint32_t events)
+bool wire_watch(int fd, struct watch *w, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = w};
     return !epoll_ctl(set_fd, EPOLL_CTL_ADD, fd, &e);
 }
 
-bool wire_watch(int fd, struct watch *w)
+void wire_watch_again(int fd, struct watch *w, uint32_t events)
 {
-    return set_add(fd, w, EPOLLIN);
+    struct epoll_event e = {.events = events, .data.ptr = w};
+    epoll_ctl(set_fd, EPOLL_CTL_MOD, fd, &e);
+}
+
+static void watch_for(struct conn *c)
+{
+    wire_watch_again(c->fd, &c->w, (c->rx_pause ? 0 : EPOLLIN) | (c->want_out ? EPOLLOUT : 0));
 }
 
 static void watch_out(struct conn *c, bool on)
 {
-    struct epoll_event e = {.events = EPOLLIN | (on ? EPOLLOUT : 0), .data.ptr = &c->w};
-    if (c->want_out != on)
-        epoll_ctl(set_fd, EPOLL_CTL_MOD, c->fd, &e);
+    if (c->want_out == on)
+        return;
     c->want_out = on;
+    watch_for(c);
 }
 
 static void frame_gone(struct conn *c)
@@ -101,7 +109,9 @@ static void conn_free(struct conn *c)
     remote_lost(c);
     if (hot == c)
         hot = NULL;
-    close(c->fd);
+    reach_end(c);
+    if (c->fd >= 0)
+        close(c->fd);
     frame_gone(c);
     free(c->ctrl);
     free(c->ctrl_out);
@@ -186,13 +196,28 @@ static void take_payload(struct conn *c)
     c->in_left -= (uint32_t)n;
 }
 
+static bool for_tcp(uint8_t type)
+{
+    return type != FRAME_DATAGRAM_DATA && type != FRAME_SWITCH && type != FRAME_HELLO_ACK;
+}
+
+/* Who connects asks first whether we are the one it wants. */
+static void on_hello(struct conn *c)
+{
+    struct frame reply;
+    if (reach_answer(&c->in, &reply))
+        conn_reply(c, &reply, NULL);
+    else
+        conn_break(c);
+}
+
 /* One step over what is buffered. False: more bytes are needed. */
 static bool parse(struct conn *c)
 {
     if (!c->in_payload) {
         if (c->rx_end - c->rx_at < FRAME_BYTES)
             return false;
-        if (!frame_decode(c->rx + c->rx_at, wire_fabric(), &c->in) || c->in.type == FRAME_DATAGRAM_DATA) {
+        if (!frame_decode(c->rx + c->rx_at, wire_fabric(), &c->in) || !for_tcp(c->in.type)) {
             port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
             conn_break(c);
             return false;
@@ -203,7 +228,10 @@ static bool parse(struct conn *c)
         c->sink.kind = SINK_DROP;
         c->sink.n = c->sink.at = 0;
         c->sink.small_have = 0;
-        remote_frame(c);
+        if (c->in.type == FRAME_HELLO)
+            on_hello(c);
+        else
+            remote_frame(c);
     }
     if (c->in_left && c->rx_at == c->rx_end)
         return false;
@@ -236,11 +264,17 @@ void conn_flush_ack(struct conn *c)
         conn_send(with);
 }
 
+static void parse_all(struct conn *c)
+{
+    while (!c->broken && !c->rx_pause && parse(c))
+        hot = c;
+}
+
 static void receive(struct conn *c)
 {
     /* Bounded: one busy connection must not keep the lock from the others. What was read is parsed before we
-     * leave, since no event will tell of it again. */
-    for (int rounds = 0; rounds < 64 && !c->broken; rounds++) {
+     * leave, since no event will tell of it again; only the port's rate stops that, and has a timer. */
+    for (int rounds = 0; rounds < 64 && !c->broken && !c->rx_pause; rounds++) {
         size_t got;
         if (c->in_payload && c->rx_at == c->rx_end && read_direct(c))
             continue;
@@ -251,8 +285,7 @@ static void receive(struct conn *c)
             break;
         c->rx_end += got;
         bool drained = c->rx_end < CONN_BUFFER;
-        while (!c->broken && parse(c))
-            hot = c;
+        parse_all(c);
         if (drained && !c->in_payload)
             break; /* the socket had no more */
     }
@@ -273,15 +306,9 @@ static void on_conn(struct watch *w, uint32_t ev)
     struct conn *c = CONTAINER_OF(w, struct conn, w);
     if (c->broken)
         return;
-    if (c->connecting && ev & (EPOLLOUT | EPOLLERR | EPOLLHUP)) {
-        int err = 0;
-        socklen_t len = sizeof(err);
-        getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len);
-        if (err) {
-            conn_break(c);
-            return;
-        }
-        c->connecting = false;
+    if (c->rx_pause && ev & (EPOLLERR | EPOLLHUP)) {
+        conn_break(c); /* it would be told again and again until the pause is over */
+        return;
     }
     if (ev & (EPOLLIN | EPOLLERR | EPOLLHUP))
         receive(c);
@@ -289,56 +316,116 @@ static void on_conn(struct watch *w, uint32_t ev)
         conn_send(c);
 }
 
-static struct conn *conn_make(int fd)
+static struct conn *conn_make(void)
 {
     struct conn *c = calloc(1, sizeof(*c));
-    int one = 1;
-    if (!c) {
-        close(fd);
+    if (!c)
         return NULL;
-    }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     c->w.ready = on_conn;
-    c->fd = fd;
+    c->fd = -1;
     c->next = conns;
     conns = c;
-    if (!set_add(fd, &c->w, EPOLLIN))
-        conn_break(c);
     return c;
 }
 
-struct conn *conn_open(uint32_t node, uint32_t slot)
+static void conn_adopt(struct conn *c, int fd)
+{
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    c->fd = fd;
+}
+
+struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t to)
 {
     for (struct conn *c = conns; c; c = c->next)
-        if (c->outgoing && !c->broken && c->node == node && c->slot == slot)
+        if (c->outgoing && !c->broken && c->slot == slot && c->linear == linear && c->to == to)
             return c;
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons((uint16_t)(proc.fab.base_of[node] + slot)),
-                            .sin_addr = proc.fab.addr[node]};
-    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = proc.fab.addr[proc.fab.node]};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return NULL;
-    if (bind(fd, (struct sockaddr *)&from, sizeof(from)) ||
-        (connect(fd, (struct sockaddr *)&a, sizeof(a)) && errno != EINPROGRESS)) {
-        close(fd);
-        return NULL;
-    }
-    struct conn *c = conn_make(fd);
+    struct conn *c = conn_make();
     if (!c)
         return NULL;
     c->outgoing = c->connecting = true;
     c->node = node;
     c->slot = slot;
-    watch_out(c, true);
-    return c;
+    c->linear = linear;
+    c->to = to;
+    return reach_begin(c) ? c : NULL;
+}
+
+void conn_reached(struct conn *c, int fd)
+{
+    c->connecting = false;
+    conn_adopt(c, fd);
+    watch_for(c); /* its events were the attempt's until now */
+    conn_send(c);
+}
+
+/* A token bucket that holds half a millisecond, so that a late wake-up costs nothing. */
+uint64_t port_book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
+{
+    uint64_t need = (uint64_t)((__uint128_t)bytes * NS_S / rate), old = atomic_load(free_at), end;
+    do
+        end = max_u64(old, now > BURST_NS ? now - BURST_NS : 0) + need;
+    while (!atomic_compare_exchange_weak(free_at, &old, end));
+    return end > now + BURST_NS ? end - BURST_NS / 2 : 0;
+}
+
+void conn_received(struct conn *c, uint32_t linear, uint32_t bytes)
+{
+    uint64_t rate = proc.fab.port[linear].rate;
+    if (!rate)
+        return;
+    uint64_t wait = port_book(&proc.reg->port[linear].rx_free, rate, bytes, now_ns());
+    if (!wait)
+        return;
+    c->rx_pause = max_u64(c->rx_pause, wait);
+    watch_for(c);
+    engine_tick_at(c->rx_pause);
+}
+
+void wire_tick(uint64_t now)
+{
+    for (struct conn *c = conns; c; c = c->next) {
+        if (c->broken)
+            continue;
+        if (c->connecting)
+            reach_tick(c, now);
+        if (c->rx_pause > now)
+            engine_tick_at(c->rx_pause);
+        else if (c->rx_pause) {
+            c->rx_pause = 0;
+            watch_for(c);
+            parse_all(c);
+            receive(c);
+        }
+        if (c->tx_pause > now)
+            engine_tick_at(c->tx_pause);
+        else if (c->tx_pause) {
+            c->tx_pause = 0;
+            conn_send(c);
+        }
+    }
+    barrier_tick(now);
+    udp_tick();
+    bury();
+}
+
+static void conn_accept(int fd)
+{
+    struct conn *c = conn_make();
+    if (!c) {
+        close(fd);
+        return;
+    }
+    conn_adopt(c, fd);
+    if (!wire_watch(fd, &c->w, EPOLLIN))
+        conn_break(c);
 }
 
 static void on_listen(struct watch *w, uint32_t ev)
 {
     (void)w, (void)ev;
     for (int fd; (fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
-        conn_make(fd);
+        conn_accept(fd);
 }
 
 void conn_reply(struct conn *c, const struct frame *f, const void *payload)
@@ -381,6 +468,11 @@ static bool next_job(struct conn *c)
     struct frame f = j->head;
     f.offset = j->off;
     f.length = f.total - j->off < FRAME_SEGMENT ? f.total - j->off : FRAME_SEGMENT;
+    uint64_t rate = proc.fab.port[j->q->linear].rate;
+    if (c->tx_pause)
+        return false;
+    if (rate && (c->tx_pause = port_book(&proc.reg->port[j->q->linear].tx_free, rate, f.length, now_ns())))
+        engine_tick_at(c->tx_pause); /* this piece may go: the bucket was not empty before it */
     frame_encode(&f, wire_fabric(), c->head);
     c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES};
     if (f.length)
@@ -570,7 +662,7 @@ bool wire_start(void)
     listen_watch.ready = on_listen;
     set_watch.ready = on_set;
     conns = NULL;
-    bool ok = set_fd >= 0 && wire_watch(listen_fd, &listen_watch) && udp_start() &&
+    bool ok = set_fd >= 0 && wire_watch(listen_fd, &listen_watch, EPOLLIN) && udp_start() &&
               engine_add(set_fd, &set_watch, EPOLLIN);
     atomic_store(&wire_active, ok);
     return ok;
@@ -581,8 +673,11 @@ void wire_forget(void)
     if (!atomic_load(&wire_active))
         return;
     atomic_store(&wire_active, false);
-    for (struct conn *c = conns; c; c = c->next)
-        close(c->fd);
+    for (struct conn *c = conns; c; c = c->next) {
+        reach_end(c);
+        if (c->fd >= 0)
+            close(c->fd);
+    }
     close(set_fd);
     close(listen_fd);
     udp_forget();

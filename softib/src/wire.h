@@ -27,6 +27,7 @@ uint64_t wire_drains(void);      /* how often a call found something to receive 
 bool wire_pending(void);         /* something waits in a socket */
 void remote_quiet(struct qp *q); /* the QP failed: nothing of it may touch its memory any more */
 void wire_flush(void);           /* sends acknowledgements that were waiting; lock held */
+void wire_tick(uint64_t now);    /* timers of connections; lock held */
 /* Drains the sockets without waiting; lock held. */
 void wire_poll(void);
 void wire_peek(void); /* the same for a poller that comes again soon: perhaps not all of them */
@@ -34,9 +35,18 @@ void wire_peek(void); /* the same for a poller that comes again soon: perhaps no
 /* Connected QPs. */
 bool remote_attach(struct qp *q, uint32_t node); /* lock order: wire, then QP */
 void remote_detach(struct qp *q);
-void remote_progress(struct qp *q); /* both locks held */
+void remote_progress(struct qp *q);               /* both locks held */
+void remote_reserve(struct qp *q, struct wqe *w); /* the latency of its link */
+
+/* barrier.c: packets of the switch's barrier unit. */
+struct frame;
+struct sockaddr_in;
+void barrier_frame(const struct frame *f, const struct sockaddr_in *from);
+void barrier_tick(uint64_t now);
 
 /* Datagrams. */
+void wire_udp_switch(const struct frame *f, const struct sockaddr_in *to); /* NULL: to the switch */
+void wire_udp_switch_at(const struct sockaddr_in *from);                   /* it answered from there */
 void wire_udp_send(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n);
 void wire_udp_multicast(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,
                         int n);

@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 static const char *const names[CNT_COUNT] = {
-    [CNT_TX_PACKETS] = "tx_packets", [CNT_TX_BYTES] = "tx_bytes", [CNT_RX_PACKETS] = "rx_packets",
-    [CNT_RX_BYTES] = "rx_bytes",     [CNT_RNR_NAKS] = "rnr_naks", [CNT_RETRIES] = "retries",
-    [CNT_TX_DROPS] = "tx_drops",     [CNT_RX_DROPS] = "rx_drops", [CNT_BAD_FRAMES] = "bad_frames",
+    [CNT_TX_PACKETS] = "tx_packets",   [CNT_TX_BYTES] = "tx_bytes", [CNT_RX_PACKETS] = "rx_packets",
+    [CNT_RX_BYTES] = "rx_bytes",       [CNT_RNR_NAKS] = "rnr_naks", [CNT_RETRIES] = "retries",
+    [CNT_TX_DROPS] = "tx_drops",       [CNT_RX_DROPS] = "rx_drops", [CNT_BAD_FRAMES] = "bad_frames",
+    [CNT_UNREACHABLE] = "unreachable",
 };
 
 static void sum(const struct registry *r, uint32_t port, uint64_t out[CNT_COUNT])

@@ -32,11 +32,16 @@ static const char help[] =
     "    switch_loss        faults of barrier packets (softib/barrier.h)           (0)\n"
     "    name               keeps fabrics with equal text apart\n"
     "    wire               shm: all nodes on this machine; tcp: each node a machine (shm)\n"
-    "    addr base          of a node, with wire=tcp: its IPv4 address and first port number\n"
+    "    addr               of a node or port, with wire=tcp: its IPv4 address, or several (up to 8), of "
+    "which\n"
+    "                       those that answer are used, one for each port\n"
+    "    base               of a node or all: the first of its TCP and UDP port numbers (47200)\n"
     "  A process belongs to the node in SOFTIB_NODE (0).\n"
     "\n"
     "  SOFTIB_FABRIC='nodes=2 ports=2 rate=1GB/s node1/hca0/2: latency=5us'\n"
-    "  SOFTIB_FABRIC='nodes=2 wire=tcp node0: addr=10.0.0.1 node1: addr=10.0.0.2'\n";
+    "  SOFTIB_FABRIC='nodes=2 wire=tcp node0: addr=10.0.0.1 node1: addr=10.0.0.2'\n"
+    "  SOFTIB_FABRIC='nodes=2 hcas=2 wire=tcp node0: addr=10.0.0.1 addr=10.1.0.1 addr=172.17.0.1\n"
+    "                 node1: addr=10.0.0.2 addr=10.1.0.2 addr=172.17.0.1'\n";
 
 bool tool_fabric(struct fabric *f)
 {

@@ -1,14 +1,16 @@
 /*
  * Barriers through the switch between processes, with a third of the packets lost: nobody leaves
- * before all arrived.
+ * before all arrived. The processes are spread over the fabric's nodes.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "softib/barrier.h"
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +24,17 @@ struct shared {
 
 static int host(int rank, struct shared *s)
 {
+    const char *nodes = getenv("VERBS_NODES");
+    char node[16];
     int n;
+    snprintf(node, sizeof(node), "%d", rank % (nodes ? atoi(nodes) : 1));
+    setenv("SOFTIB_NODE", node, 1);
+    if (strcmp(node, "0") && getenv("VERBS_NETNS1")) {
+        int fd = open(getenv("VERBS_NETNS1"), O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || setns(fd, CLONE_NEWNET))
+            return 7;
+        close(fd);
+    }
     struct ibv_device **list = ibv_get_device_list(&n);
     struct ibv_context *ctx = list && n ? ibv_open_device(list[0]) : NULL;
     uint32_t id;

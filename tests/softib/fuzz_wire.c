@@ -25,7 +25,7 @@ static uint32_t rnd(void)
 static struct sockaddr_in target(uint32_t qpn)
 {
     return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_addr = fab.addr[0],
+                                .sin_addr = fab.port[0].addr[0],
                                 .sin_port = htons((uint16_t)(fab.base_of[0] + (qpn >> 14)))};
 }
 
@@ -34,23 +34,29 @@ static void well_formed(uint8_t *p, const struct vt_qp *q, bool datagram)
     static const uint8_t ops[] = {IBV_WR_SEND,       IBV_WR_SEND_WITH_IMM,
                                   IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
                                   IBV_WR_RDMA_READ,  IBV_WR_ATOMIC_FETCH_AND_ADD};
-    struct frame f = {.type = (uint8_t)(datagram ? FRAME_DATAGRAM_DATA : 1 + rnd() % 7),
-                      .flags = (uint8_t)(rnd() % 4),
-                      .opcode = ops[rnd() % 6],
-                      .qp_type = (uint8_t)(datagram ? IBV_QPT_UD : IBV_QPT_RC),
-                      .dst_qpn = rnd() % 4 ? q->peer.qpn : rnd() & 0xffffff,
-                      .src_qpn = rnd() % 4 ? q->me.qpn : rnd() & 0xffffff,
-                      .seq = rnd() % 2 ? (q->me.psn + rnd() % 8) & 0xffffff : rnd() & 0xffffff,
-                      .rkey = rnd(),
-                      .raddr = q->peer.buf + GUARD,
-                      .slid = q->me.lid,
-                      .dlid = q->peer.lid,
-                      .arg = rnd() % 8,
-                      .imm = rnd()};
+    struct frame f = {
+        .type = (uint8_t)(datagram && rnd() % 4 ? FRAME_DATAGRAM_DATA : 1 + rnd() % (FRAME_TYPES - 1)),
+        .flags = (uint8_t)(rnd() % 4),
+        .opcode = ops[rnd() % 6],
+        .qp_type = (uint8_t)(datagram ? IBV_QPT_UD : IBV_QPT_RC),
+        .dst_qpn = rnd() % 4 ? q->peer.qpn : rnd() & 0xffffff,
+        .src_qpn = rnd() % 4 ? q->me.qpn : rnd() & 0xffffff,
+        .seq = rnd() % 2 ? (q->me.psn + rnd() % 8) & 0xffffff : rnd() & 0xffffff,
+        .rkey = rnd(),
+        .raddr = q->peer.buf + GUARD,
+        .slid = q->me.lid,
+        .dlid = q->peer.lid,
+        .arg = rnd() % 8,
+        .imm = rnd()};
     f.total = f.type == FRAME_ATOMIC ? 16 : f.type == FRAME_ATOMIC_RESULT ? 8 : rnd() % 2000;
     f.length = f.type == FRAME_READ || f.type == FRAME_ACK || f.type == FRAME_NAK ? 0 : f.total;
-    if (f.type == FRAME_ACK || f.type == FRAME_NAK)
-        f.total = 0;
+    if (f.type == FRAME_ACK || f.type == FRAME_NAK || f.type >= FRAME_HELLO)
+        f.total = f.length = 0;
+    if (f.type == FRAME_SWITCH) { /* packets to and from the switch that nobody asked for */
+        f.qp_type = IBV_QPT_UD;
+        f.opcode = (uint8_t)(1 + rnd() % 12);
+        f.arg = rnd() % 129;
+    }
     frame_encode(&f, (uint32_t)fab.id, p);
 }
 

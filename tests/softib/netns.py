@@ -4,6 +4,7 @@ packets lost by nft and with the rate limited by tc tbf. Everything made here is
 SPDX-License-Identifier: Apache-2.0
 """
 import atexit
+import json
 import os
 import subprocess
 
@@ -90,6 +91,77 @@ def test_rate():
     finally:
         for ns in (A, B):
             sh("tc", "-n", ns, "qdisc", "del", "dev", "eth0", "root")
+
+
+def second_network():
+    """A second rail between the two, and what must not be taken for one: a bridge with the same address on both, as
+    container engines make them, and a network that only one of them is on."""
+    network()
+    sh("ip", "link", "add", "eth1", "netns", A, "type", "veth", "peer", "name", "eth1", "netns", B)
+    for i, ns in enumerate((A, B)):
+        sh("ip", "-n", ns, "addr", "add", f"10.77.32.{i + 1}/24", "dev", "eth1")
+        sh("ip", "-n", ns, "link", "set", "eth1", "up")
+        for name, addr in (("docker0", "172.17.0.1/16"), ("lan0", f"10.77.{40 + i}.1/24")):
+            sh("ip", "-n", ns, "link", "add", name, "type", "veth", "peer", "name", name + "-end")
+            sh("ip", "-n", ns, "addr", "add", addr, "dev", name)
+            sh("ip", "-n", ns, "link", "set", name, "up")
+            sh("ip", "-n", ns, "link", "set", name + "-end", "up")
+        # Addresses of nowhere are swallowed, as by a default route, not refused.
+        sh("ip", "-n", ns, "route", "add", "default", "dev", "lan0")
+
+
+# What a job start knows: every address of every node, the useless ones first.
+CANDIDATES = ("nodes=2 hcas=2 wire=tcp base=21000 "
+              "node0: addr=172.17.0.1 addr=10.77.40.1 addr=10.77.31.1 addr=10.77.32.1 "
+              "node1: addr=10.77.41.1 addr=172.17.0.1 addr=10.77.32.2 addr=10.77.31.2")
+
+
+def sent(ns, dev):
+    out = subprocess.run(["ip", "netns", "exec", ns, "cat", f"/sys/class/net/{dev}/statistics/tx_bytes"], capture_output=True,
+                         text=True).stdout
+    return int(out)
+
+
+def test_addresses():
+    """Unreachable and misleading addresses are skipped and counted, and two networks are two rails."""
+    need("ib_write_bw", "ibv_rc_pingpong")
+    second_network()
+    inside = ("ip", "netns", "exec")
+    port = free_port()
+    keeper = start([*inside, B, "ibv_rc_pingpong", "-p", port], env=env(CANDIDATES, 1))
+    try:
+        wait_until(lambda: listening(port, keeper.pid), "the keeper", keeper)
+        for t in ("t_rc_ops", "t_ud", "t_stress"):
+            once([*inside, A, os.path.join(VERBS, t)],
+                 env=env(CANDIDATES, VERBS_NODES=2, VERBS_NETNS1=f"/run/netns/{B}"))
+        used = set()
+        for hca in (0, 1):
+            before = {d: sent(B, d) for d in ("eth0", "eth1")}
+            pair(["ib_write_bw", "-F", "-n", 200, "-s", 65536, "-d", f"softib{hca}"], server_env=env(CANDIDATES, 0),
+                 client_env=env(CANDIDATES, 1), server_prefix=(*inside, A), client_prefix=(*inside, B), host=ADDR[A])
+            used |= {d for d in before if sent(B, d) - before[d] > 200 * 65536}
+        assert used == {"eth0", "eth1"}, f"the two rails went over {used}"
+        stat = subprocess.run([*inside, B, SOFTIB, "stat", "--json"], env=env(CANDIDATES, 1), capture_output=True, text=True)
+        ports = {p["port"]: p["unreachable"] for p in json.loads(stat.stdout)["ports"]}
+        assert ports["node1/hca0/1"] >= 2, ports
+    finally:
+        keeper.kill()
+        keeper.communicate()
+
+
+def test_barrier():
+    """The switch of node 0, its packets by UDP, a tenth of them lost by the network."""
+    need("nft")
+    network()
+    for ns in (A, B):
+        sh("ip", "netns", "exec", ns, "nft", "add table inet t; add chain inet t in { type filter hook input priority 0; }; "
+           "add rule inet t in iif eth0 numgen random mod 100 < 10 counter drop")
+    try:
+        once(["ip", "netns", "exec", A, os.path.join(BUILD, "tests", "softib", "barrier_hosts")],
+             env=env(FABRIC, VERBS_NODES=2, VERBS_NETNS1=f"/run/netns/{B}"))
+    finally:
+        for ns in (A, B):
+            sh("ip", "netns", "exec", ns, "nft", "delete table inet t")
 
 
 run(collect(globals()))

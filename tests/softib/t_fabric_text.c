@@ -33,7 +33,8 @@ static void good(void)
     EXPECT(f.port[p].rate == 500000000 && f.port[p].latency == 1500 && f.port[p].down_at == 2 * NS_S);
     EXPECT(f.port[0].rate == 1250000000 && f.port[0].latency == 0);
     EXPECT(f.port[fabric_linear(&f, 2, 0, 1)].latency == 7000);
-    EXPECT(f.addr[2].s_addr == inet_addr("10.1.2.3") && f.base_of[2] == 5000 && f.base_of[1] == f.base);
+    EXPECT(f.port[fabric_linear(&f, 2, 1, 1)].addr[0].s_addr == inet_addr("10.1.2.3") &&
+           f.base_of[2] == 5000 && f.base_of[1] == f.base);
     for (uint32_t i = 0; i < f.nports; i++) {
         struct fab_place at;
         uint16_t lid = fabric_lid(&f, i);
@@ -42,6 +43,25 @@ static void good(void)
     }
     struct fab_place none;
     EXPECT(!fabric_locate(&f, 0, &none) && !fabric_locate(&f, 7, &none) && !fabric_locate(&f, 13 * 8, &none));
+    fabric_free(&f);
+}
+
+/* A node's list of addresses is that of all its ports, each on a rail of its own; a port may have its own. */
+static void addresses(void)
+{
+    struct fabric f;
+    char err[256];
+    EXPECT(fabric_parse("nodes=2 hcas=2 wire=tcp node0: addr=10.0.0.1 addr=10.1.0.1 addr=172.17.0.1"
+                        " node1: addr=10.9.9.9 node1/hca1: addr=10.1.0.2 addr=10.0.0.2",
+                        &f, err, sizeof(err)));
+    EXPECT(f.port[0].addrs == 3 && f.port[1].addrs == 3 && f.port[2].addrs == 1 && f.port[3].addrs == 2);
+    EXPECT(f.port[0].rail == 0 && f.port[1].rail == 1 && f.port[2].rail == 0 && f.port[3].rail == 0);
+    EXPECT(f.port[1].addr[2].s_addr == inet_addr("172.17.0.1"));
+    EXPECT(f.port[3].addr[0].s_addr == inet_addr("10.1.0.2"));
+    EXPECT(fabric_bind_addr(&f, 0).s_addr == INADDR_ANY && fabric_bind_addr(&f, 1).s_addr == INADDR_ANY);
+    fabric_free(&f);
+    EXPECT(fabric_parse("nodes=2 ports=2 wire=tcp node1: addr=10.9.9.9", &f, err, sizeof(err)));
+    EXPECT(fabric_bind_addr(&f, 1).s_addr == inet_addr("10.9.9.9"));
     fabric_free(&f);
 }
 
@@ -58,6 +78,7 @@ static void bad(const char *text, const char *names)
 int main(void)
 {
     good();
+    addresses();
     bad("nodes=0", "nodes=0");
     bad("nodes=x", "nodes=x");
     bad("nodes=-1", "nodes=-1");
@@ -77,5 +98,8 @@ int main(void)
     bad("nodes=1000 hcas=16", "LIDs");
     bad("wire=carrier-pigeon", "wire=carrier-pigeon");
     bad("nodes=2 node1: addr=localhost", "addr=localhost");
+    bad("nodes=1 node0: addr=1.1.1.1 addr=1.1.1.2 addr=1.1.1.3 addr=1.1.1.4 addr=1.1.1.5 addr=1.1.1.6 "
+        "addr=1.1.1.7 addr=1.1.1.8 addr=1.1.1.9",
+        "addr=1.1.1.9");
     return failures != 0;
 }

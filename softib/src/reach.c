@@ -1,0 +1,209 @@
+/*
+ * See reach.h. All under the wire's lock. An address that failed is counted at the port that tried it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "reach.h"
+#include "conn.h"
+#include "udp.h"
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define GRACE_NS (10 * NS_MS)
+#define LIMIT_NS (3 * NS_S)
+
+/* Which address of each port was taken; 0: none yet, else its number + 1. */
+static _Atomic uint8_t taken[FAB_MAX_PORTS];
+
+struct in_addr reach_addr(uint32_t linear)
+{
+    uint8_t t = taken[linear];
+    return proc.fab.port[linear].addr[t ? t - 1 : 0];
+}
+
+bool reach_known(uint32_t linear)
+{
+    return proc.fab.port[linear].addrs == 1 || taken[linear];
+}
+
+static void hello(const struct conn *c, struct frame *f)
+{
+    *f = (struct frame){
+        .type = FRAME_HELLO,
+        .qp_type = IBV_QPT_RC,
+        .dst_qpn = c->slot << QP_BITS,
+        .src_qpn = proc.slot << QP_BITS,
+        .slid = fabric_lid(&proc.fab, c->linear),
+        .dlid = fabric_lid(&proc.fab, c->to),
+    };
+}
+
+bool reach_answer(const struct frame *f, struct frame *reply)
+{
+    struct fab_place at;
+    if (!fabric_locate(&proc.fab, f->dlid, &at) || at.node != proc.fab.node ||
+        f->dst_qpn >> QP_BITS != proc.slot)
+        return false;
+    *reply = *f;
+    reply->type = FRAME_HELLO_ACK;
+    reply->dst_qpn = f->src_qpn;
+    reply->src_qpn = f->dst_qpn;
+    reply->slid = f->dlid;
+    reply->dlid = f->slid;
+    return true;
+}
+
+static bool right_answer(const struct attempt *a)
+{
+    struct frame f, want;
+    hello(a->c, &want);
+    return frame_decode(a->in, wire_fabric(), &f) && f.type == FRAME_HELLO_ACK && f.src_qpn == want.dst_qpn &&
+           f.dst_qpn == want.src_qpn && f.slid == want.dlid && f.dlid == want.slid;
+}
+
+static void attempt_end(struct attempt *a, bool failed)
+{
+    close(a->fd);
+    a->fd = -1;
+    a->good = false;
+    if (failed)
+        port_count(a->c->linear, CNT_UNREACHABLE, 1);
+}
+
+void reach_end(struct conn *c)
+{
+    for (unsigned i = 0; i < FAB_ADDRS; i++)
+        if (c->reach.a[i].c && c->reach.a[i].fd >= 0)
+            attempt_end(&c->reach.a[i], false);
+}
+
+static void say_hello(struct attempt *a)
+{
+    struct frame f;
+    uint8_t out[FRAME_BYTES];
+    int err = 0;
+    socklen_t len = sizeof(err);
+    hello(a->c, &f);
+    frame_encode(&f, wire_fabric(), out);
+    getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &err, &len);
+    a->connected = !err && send(a->fd, out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(out);
+    if (a->connected)
+        wire_watch_again(a->fd, &a->w, EPOLLIN);
+    else
+        attempt_end(a, true);
+}
+
+static void hear_answer(struct attempt *a, uint32_t ev)
+{
+    ssize_t n = recv(a->fd, a->in + a->have, sizeof(a->in) - a->have, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR) && !(ev & (EPOLLERR | EPOLLHUP)))
+        return;
+    a->have += n > 0 ? (size_t)n : 0;
+    a->good = a->have == sizeof(a->in) && right_answer(a);
+    if (a->good)
+        wire_watch_again(a->fd, &a->w, 0);
+    else if (n <= 0 || a->have == sizeof(a->in))
+        attempt_end(a, true); /* hung up, or somebody else */
+}
+
+static void on_attempt(struct watch *w, uint32_t ev)
+{
+    struct attempt *a = CONTAINER_OF(w, struct attempt, w);
+    if (a->fd < 0 || a->c->broken)
+        return;
+    if (a->good)
+        attempt_end(a, true); /* nothing but bad news can come now */
+    else if (a->connected)
+        hear_answer(a, ev);
+    else
+        say_hello(a);
+    reach_tick(a->c, now_ns());
+}
+
+/* A port with one address sends from it too; with several the kernel's routes choose. */
+static bool from_here(int fd, uint32_t linear)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = proc.fab.port[linear].addr[0]};
+    return proc.fab.port[linear].addrs > 1 || !bind(fd, (struct sockaddr *)&from, sizeof(from));
+}
+
+static void attempt_begin(struct conn *c, unsigned i)
+{
+    struct attempt *a = &c->reach.a[i];
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)(proc.fab.base_of[c->node] + c->slot)),
+                             .sin_addr = proc.fab.port[c->to].addr[i]};
+    *a = (struct attempt){.w = {on_attempt}, .c = c};
+    a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (a->fd >= 0 && (!from_here(a->fd, c->linear) ||
+                       (connect(a->fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS) ||
+                       !wire_watch(a->fd, &a->w, EPOLLOUT)))
+        attempt_end(a, true);
+}
+
+static void begin_all(struct conn *c)
+{
+    c->reach.remembered = false;
+    c->reach.decide_at = 0;
+    c->reach.since = now_ns();
+    for (unsigned i = 0; i < proc.fab.port[c->to].addrs; i++)
+        attempt_begin(c, i);
+}
+
+/* The rail-th of those that answered. */
+static void choose(struct conn *c, unsigned good)
+{
+    unsigned skip = proc.fab.port[c->to].rail % good, i = 0;
+    for (;; i++)
+        if (c->reach.a[i].good && !skip--)
+            break;
+    int fd = c->reach.a[i].fd;
+    struct sockaddr_in me;
+    socklen_t len = sizeof(me);
+    if (!getsockname(fd, (struct sockaddr *)&me, &len))
+        udp_route(me.sin_addr);
+    taken[c->to] = (uint8_t)(i + 1);
+    c->reach.a[i].fd = -1;
+    for (unsigned k = 0; k < FAB_ADDRS; k++)
+        if (c->reach.a[k].c && c->reach.a[k].fd >= 0)
+            attempt_end(&c->reach.a[k], !c->reach.a[k].good);
+    udp_release(c->to);
+    conn_reached(c, fd);
+}
+
+void reach_tick(struct conn *c, uint64_t now)
+{
+    struct reach *r = &c->reach;
+    unsigned good = 0, open = 0;
+    for (unsigned i = 0; i < FAB_ADDRS; i++)
+        if (r->a[i].c && r->a[i].fd >= 0) {
+            open++;
+            good += r->a[i].good;
+        }
+    if (!r->decide_at && good)
+        r->decide_at = now + GRACE_NS + 4 * (now - r->since);
+    if (good && (good == open || now >= r->decide_at)) {
+        choose(c, good);
+    } else if (open && now - r->since < LIMIT_NS) {
+        engine_tick_at(good ? r->decide_at : r->since + LIMIT_NS);
+    } else if (r->remembered) { /* it is no longer there: are the others? */
+        reach_end(c);
+        taken[c->to] = 0;
+        begin_all(c);
+        reach_tick(c, now_ns());
+    } else {
+        udp_release(c->to);
+        conn_break(c);
+    }
+}
+
+bool reach_begin(struct conn *c)
+{
+    c->reach = (struct reach){.since = now_ns(), .remembered = taken[c->to] != 0};
+    if (c->reach.remembered)
+        attempt_begin(c, taken[c->to] - 1u);
+    else
+        begin_all(c);
+    reach_tick(c, now_ns());
+    return !c->broken;
+}

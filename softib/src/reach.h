@@ -1,0 +1,43 @@
+/*
+ * Finding a way to a port of another node. A port may have several addresses; from here some lead nowhere
+ * (the bridge of somebody's containers, another network) and some to the wrong machine (many have a
+ * 172.17.0.1 of their own). None is believed: all are tried at once and asked who they are. Of those that
+ * answer as the process we want, the first port of a node takes the first, the second port the second, and so
+ * on. SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_REACH_H
+#define SOFTIB_REACH_H
+
+#include "engine.h"
+#include "frame.h"
+#include "shm.h"
+
+struct conn;
+
+struct attempt {
+    struct watch w;
+    struct conn *c;
+    int fd; /* -1: not tried, or ended */
+    bool connected, good;
+    uint8_t in[FRAME_BYTES]; /* the answer */
+    size_t have;
+};
+
+struct reach {
+    struct attempt a[FAB_ADDRS]; /* one for each address of the port */
+    uint64_t since, decide_at;   /* the others have so long after the first answer */
+    bool remembered;             /* only the address that answered last time is tried */
+};
+
+bool reach_begin(struct conn *c); /* false: no way at all; else conn_reached or conn_break follows */
+void reach_tick(struct conn *c, uint64_t now);
+void reach_end(struct conn *c);
+
+/* Answers a FRAME_HELLO; false: it was meant for somebody else. */
+bool reach_answer(const struct frame *f, struct frame *reply);
+
+/* The address a datagram for that port is sent to: the one that answered last, else the first. */
+struct in_addr reach_addr(uint32_t linear);
+bool reach_known(uint32_t linear);
+
+#endif
