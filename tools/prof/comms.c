@@ -23,7 +23,7 @@ static MPI_Group world = MPI_GROUP_NULL;
 
 void prof_comm_world(MPI_Group group)
 {
-    world = group;
+    PROF_SET(world, group);
 }
 
 static struct facts **find(MPI_Comm comm)
@@ -63,12 +63,13 @@ static int *translate(const struct facts *f)
         ranks[i] = i;
         found[i] = PROF_OUTSIDE;
     }
-    if (world != MPI_GROUP_NULL) {
+    const MPI_Group all = PROF_GET(world);
+    if (all != MPI_GROUP_NULL) {
         if (f->inter)
             PMPI_Comm_remote_group(f->comm, &group);
         else
             PMPI_Comm_group(f->comm, &group);
-        PMPI_Group_translate_ranks(group, f->remote, ranks, world, found);
+        PMPI_Group_translate_ranks(group, f->remote, ranks, all, found);
         PMPI_Group_free(&group);
     }
     for (int i = 0; i < f->remote; i++) {
@@ -109,31 +110,31 @@ static void facts_free(struct facts *f)
 
 static const struct facts *facts_of(MPI_Comm comm)
 {
-    prof_lock();
+    bool locked = prof_lock();
     struct facts *f = *find(comm);
-    prof_unlock();
+    prof_unlock(locked);
     if (f)
         return f;
     struct facts *asked = ask(comm);
-    prof_lock();
+    locked = prof_lock();
     struct facts **at = find(comm);
     if (!*at) {
         *at = asked;
         asked = NULL;
     }
     f = *at;
-    prof_unlock();
+    prof_unlock(locked);
     facts_free(asked); /* another thread was faster */
     return f;
 }
 
 void prof_comm_ends(MPI_Comm comm)
 {
-    prof_lock();
+    bool locked = prof_lock();
     struct facts **at = find(comm), *old = *at;
     if (old)
         *at = old->next;
-    prof_unlock();
+    prof_unlock(locked);
     facts_free(old);
 }
 

@@ -2,6 +2,7 @@
  * uses sessions only, ends without MPI_Finalize or aborts leaves one record a process.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@ struct session {
     MPI_Session handle;
 };
 
+/* Several threads may open and close sessions at once. */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static struct session *sessions;
 static MPI_Session lender = MPI_SESSION_NULL; /* the session that the world's group came from */
 static MPI_Group group = MPI_GROUP_NULL;
@@ -32,7 +35,7 @@ static void begin(void)
     PMPI_Group_rank(group, &rank);
     PMPI_Group_size(group, &size);
     PMPI_Get_processor_name(host, &length);
-    prof_lock();
+    bool locked = prof_lock();
     if (!prof.used) {
         prof.rank = rank;
         prof.size = size;
@@ -44,17 +47,17 @@ static void begin(void)
         prof.on_since = clock_ns();
     PROF_SET(prof.running, true);
     prof.used = true;
-    prof_unlock();
+    prof_unlock(locked);
 }
 
 static void end(void)
 {
-    prof_lock();
+    bool locked = prof_lock();
     if (prof.on_since)
         prof.on_ns += clock_ns() - prof.on_since;
     prof.on_since = 0;
     PROF_SET(prof.running, false);
-    prof_unlock();
+    prof_unlock(locked);
 }
 
 void prof_world_begins(void)
@@ -98,45 +101,48 @@ static void borrow_group(MPI_Session from)
 void prof_session_begins(MPI_Session session)
 {
     struct session *s = malloc(sizeof(*s));
-    if (!s || prof.shipped) {
+    if (!s || PROF_GET(prof.shipped)) {
         free(s);
         return;
     }
-    s->handle = session;
-    prof_lock();
-    s->next = sessions;
+    pthread_mutex_lock(&life);
+    *s = (struct session){.next = sessions, .handle = session};
     sessions = s;
-    prof_unlock();
     prof.threaded = true; /* unless it asks for less, a session's threads may do everything */
     if (group == MPI_GROUP_NULL)
         borrow_group(session);
     if (group != MPI_GROUP_NULL)
         begin();
+    pthread_mutex_unlock(&life);
+}
+
+static void forget(MPI_Session session)
+{
+    for (struct session **at = &sessions; *at; at = &(*at)->next)
+        if ((*at)->handle == session) {
+            struct session *old = *at;
+            *at = old->next;
+            free(old);
+            return;
+        }
 }
 
 void prof_session_ends(const MPI_Session *session)
 {
-    if (!session || prof.shipped)
+    if (!session)
         return;
-    prof_lock();
-    for (struct session **at = &sessions; *at; at = &(*at)->next)
-        if ((*at)->handle == *session) {
-            struct session *old = *at;
-            *at = old->next;
-            free(old);
-            break;
-        }
-    struct session *other = sessions;
-    prof_unlock();
-    if (!other && !world)
+    pthread_mutex_lock(&life);
+    forget(*session);
+    if (!sessions && !world)
         end();
-    if (*session != lender)
-        return;
-    lender = MPI_SESSION_NULL;
-    PMPI_Group_free(&group);
-    take_group(MPI_GROUP_NULL);
-    if (other)
-        borrow_group(other->handle);
+    if (*session == lender && lender != MPI_SESSION_NULL) {
+        lender = MPI_SESSION_NULL;
+        PMPI_Group_free(&group);
+        take_group(MPI_GROUP_NULL);
+        if (sessions)
+            borrow_group(sessions->handle);
+    }
+    pthread_mutex_unlock(&life);
 }
 
 static void ship_if_left(void)

@@ -133,9 +133,9 @@ static void note(const struct prof_op *op, int call)
 
 void prof_note(const struct prof_op *op)
 {
-    prof_lock();
+    bool locked = prof_lock();
     note(op, op->call);
-    prof_unlock();
+    prof_unlock(locked);
 }
 
 /* Persistent operations by request handle. */
@@ -160,7 +160,7 @@ void prof_keep(MPI_Request request, const struct prof_op *op)
     struct kept *made = calloc(1, sizeof(*made));
     if (!made)
         return;
-    prof_lock();
+    bool locked = prof_lock();
     struct kept **at = find(request);
     if (*at) { /* the old one ended unseen */
         free(made);
@@ -170,28 +170,28 @@ void prof_keep(MPI_Request request, const struct prof_op *op)
     }
     made->request = request;
     made->op = *op;
-    prof_unlock();
+    prof_unlock(locked);
 }
 
 void prof_started(int call, bool on, int count, const MPI_Request *requests)
 {
-    prof_lock();
+    bool locked = prof_lock();
     for (int i = 0; on && i < count; i++) {
         const struct kept *k = *find(requests[i]);
         if (k)
             note(&k->op, call);
     }
-    prof_unlock();
+    prof_unlock(locked);
 }
 
 void prof_drop(const MPI_Request *request)
 {
     if (!request)
         return;
-    prof_lock();
+    bool locked = prof_lock();
     struct kept **at = find(*request), *old = *at;
     if (old)
         *at = old->next;
-    prof_unlock();
+    prof_unlock(locked);
     free(old);
 }

@@ -26,7 +26,7 @@ struct prof_function {
 extern const struct prof_function prof_functions[CALLS];
 
 struct prof_stat {
-    uint64_t calls, ns, ns_max;
+    uint64_t calls, ticks, ticks_max;
     uint64_t sized, bytes; /* operations whose size is known, and the sum of their sizes */
 };
 
@@ -49,7 +49,7 @@ struct prof_record {
     struct prof_bin p2p[PROF_BINS], coll[PROF_BINS];
     struct prof_traffic *peers, outside; /* messages sent, by world rank; outside: to none that we know */
     struct prof_reuse reuse;
-    uint64_t mpi_ns;    /* in MPI, calls from inside callbacks not counted twice */
+    uint64_t mpi_ticks; /* in MPI, calls from inside callbacks not counted twice */
     uint64_t on_ns;     /* while recording was on, until on_since */
     uint64_t on_since;  /* 0: off, or MPI does not run */
     bool on;            /* MPI_Pcontrol */
@@ -122,8 +122,8 @@ void prof_comm_ends(MPI_Comm comm);
 void prof_comm_world(MPI_Group group);
 
 /* Life */
-void prof_lock(void);
-void prof_unlock(void);
+bool prof_lock(void); /* true when it did: threads may have come since */
+void prof_unlock(bool locked);
 void prof_threads(int level);
 void prof_world_begins(void);
 void prof_world_ends(void);
@@ -132,7 +132,7 @@ void prof_session_ends(const MPI_Session *session);
 void prof_aborts(void);
 
 /* The record as text, and where it goes. */
-char *prof_text(size_t *size);
+char *prof_text(const char *job, size_t *size);
 void prof_ship_gathered(void);
 void prof_ship_alone(void);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "prof.h"
+#include "ticks.h"
 
 enum { TAG = 1, NAME_SIZE = 256 };
 
@@ -22,7 +23,7 @@ static void job_name(char *out, size_t size)
 {
     const char *job = getenv("FISHPLATE_JOB");
     if (job && *job)
-        snprintf(out, size, "%s", job);
+        snprintf(out, size, "%.200s", job);
     else
         snprintf(out, size, "%d", prof.size > 1 ? (int)getppid() : (int)getpid());
     for (char *c = out; *c; c++)
@@ -46,20 +47,20 @@ static void put_calls(FILE *out)
         const struct prof_function *f = &prof_functions[i];
         if (s->calls)
             fprintf(out, "call %s %s %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-                    f->name, kinds[f->kind], f->nonblocking, s->calls, s->ns, s->ns_max, s->sized, s->bytes);
+                    f->name, kinds[f->kind], f->nonblocking, s->calls, ticks_to_ns(s->ticks),
+                    ticks_to_ns(s->ticks_max), s->sized, s->bytes);
     }
 }
 
-char *prof_text(size_t *size)
+char *prof_text(const char *job, size_t *size)
 {
-    char *text = NULL, job[NAME_SIZE];
+    char *text = NULL;
     FILE *out = open_memstream(&text, size);
     if (!out)
         return NULL;
-    job_name(job, sizeof(job));
     fprintf(out, "record 1\njob %s\nrank %d %d\nhost %s\nprogram %s\n", job, prof.rank, prof.size, prof.host,
             program_invocation_short_name);
-    fprintf(out, "time %" PRIu64 " %" PRIu64 " %d\n", prof.on_ns, prof.mpi_ns, prof.threaded);
+    fprintf(out, "time %" PRIu64 " %" PRIu64 " %d\n", prof.on_ns, ticks_to_ns(prof.mpi_ticks), prof.threaded);
     put_calls(out);
     put_bins(out, "p2p", prof.p2p);
     put_bins(out, "coll", prof.coll);
@@ -77,12 +78,11 @@ char *prof_text(size_t *size)
 }
 
 /* In the folder that `fishplate prof` made, or, where that is not to be found, here. */
-static FILE *open_file(bool alone)
+static FILE *open_file(const char *job, bool alone)
 {
     const char *folder = getenv("FISHPLATE_PROF");
-    char job[NAME_SIZE], name[2 * NAME_SIZE], path[4096];
+    char name[2 * NAME_SIZE], path[4096];
     FILE *out = NULL;
-    job_name(job, sizeof(job));
     if (alone)
         snprintf(name, sizeof(name), "fishplate-prof-%s-rank%d.txt", job, prof.rank);
     else
@@ -118,8 +118,10 @@ static void close_file(FILE *out)
 void prof_ship_alone(void)
 {
     size_t size = 0;
-    char *text = prof_text(&size);
-    FILE *out = text ? open_file(true) : NULL;
+    char job[NAME_SIZE];
+    job_name(job, sizeof(job));
+    char *text = prof_text(job, &size);
+    FILE *out = text ? open_file(job, true) : NULL;
     put(out, text, size);
     close_file(out);
     free(text);
@@ -147,15 +149,23 @@ void prof_ship_gathered(void)
 {
     MPI_Comm comm;
     size_t size = 0;
+    char job[NAME_SIZE] = "";
     /* Not a duplicate: that would call the user's attribute functions. */
     if (PMPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm) != MPI_SUCCESS)
         return;
     PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    char *text = prof_text(&size);
+    /* Rank 0 names the job, for parents differ from node to node, and by its number, for a job may spawn
+     * another. */
+    if (prof.rank == 0) {
+        job_name(job, sizeof(job));
+        snprintf(job + strlen(job), sizeof(job) - strlen(job), "-%d", (int)getpid());
+    }
+    PMPI_Bcast(job, sizeof(job), MPI_CHAR, 0, comm);
+    char *text = prof_text(job, &size);
     if (!text)
         size = 0;
     if (prof.rank == 0) {
-        FILE *out = open_file(false);
+        FILE *out = open_file(job, false);
         put(out, text, size);
         receive_all(comm, out);
         close_file(out);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "prof.h"
+#include "ticks.h"
 
 struct prof_record prof = {.on = true};
 
@@ -14,21 +15,39 @@ static bool many; /* several threads: set before any of them can be here */
 /* Calls inside calls: a user's callback may call MPI. Initial-exec: reached without a function call. */
 static __thread int depth __attribute__((tls_model("initial-exec")));
 
+static uint64_t first_ns, first_ticks;
+
+__attribute__((constructor)) static void begin_ticks(void)
+{
+    first_ns = clock_ns();
+    first_ticks = ticks();
+}
+
+uint64_t ticks_to_ns(uint64_t count)
+{
+    static double ns; /* of a tick */
+    if (ns == 0)
+        ns = (double)(clock_ns() - first_ns) / (double)(ticks() - first_ticks);
+    return (uint64_t)((double)count * ns + 0.5);
+}
+
 void prof_threads(int level)
 {
     if (level == MPI_THREAD_MULTIPLE)
         __atomic_store_n(&many, true, __ATOMIC_RELAXED);
 }
 
-void prof_lock(void)
+bool prof_lock(void)
 {
-    if (__atomic_load_n(&many, __ATOMIC_RELAXED))
+    const bool locks = __atomic_load_n(&many, __ATOMIC_RELAXED);
+    if (locks)
         pthread_mutex_lock(&lock);
+    return locks;
 }
 
-void prof_unlock(void)
+void prof_unlock(bool locked)
 {
-    if (__atomic_load_n(&many, __ATOMIC_RELAXED))
+    if (locked)
         pthread_mutex_unlock(&lock);
 }
 
@@ -38,7 +57,7 @@ struct prof_span prof_begin(int call)
                              .on = PROF_GET(prof.on) && !PROF_GET(prof.shipped),
                              .outermost = depth++ == 0 && PROF_GET(prof.running)};
     if (span.on)
-        span.start = clock_ns();
+        span.start = ticks();
     return span;
 }
 
@@ -47,16 +66,16 @@ void prof_end(struct prof_span *span)
     depth--;
     if (!span->on)
         return;
-    const uint64_t ns = clock_ns() - span->start;
+    const uint64_t now = ticks(), spent = now > span->start ? now - span->start : 0;
     struct prof_stat *s = &prof.calls[span->call];
-    prof_lock();
+    const bool locked = prof_lock();
     s->calls++;
-    s->ns += ns;
-    if (ns > s->ns_max)
-        s->ns_max = ns;
+    s->ticks += spent;
+    if (spent > s->ticks_max)
+        s->ticks_max = spent;
     if (span->outermost)
-        prof.mpi_ns += ns;
-    prof_unlock();
+        prof.mpi_ticks += spent;
+    prof_unlock(locked);
 }
 
 /* MPI-5.0, 15.2.4: 0 switches profiling off, 1 on; what other levels do is ours to say: nothing. */
@@ -64,7 +83,7 @@ void prof_control(int level)
 {
     if (level != 0 && level != 1)
         return;
-    prof_lock();
+    const bool locked = prof_lock();
     const uint64_t now = clock_ns();
     if (level == 0 && prof.on_since) {
         prof.on_ns += now - prof.on_since;
@@ -73,5 +92,5 @@ void prof_control(int level)
         prof.on_since = now;
     }
     PROF_SET(prof.on, level == 1);
-    prof_unlock();
+    prof_unlock(locked);
 }
