@@ -8,7 +8,7 @@
 
 #include "prof.h"
 
-enum { RANKS_MAX = 1 << 22 };
+enum { RANKS_MAX = 1 << 20 };
 
 const char *const prof_kind_words[PROF_KINDS] = {"p2p", "wait", "coll", "rma", "io", "other"};
 

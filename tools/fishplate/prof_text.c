@@ -27,9 +27,12 @@ static void write_head(const struct prof_job *job, FILE *out)
             most = r;
     }
     fprintf(out, "  recorded time of a rank: %s", prof_seconds(job->on / job->there, text));
-    fprintf(out, "; in MPI %.1f %% (rank %d: %.1f %%, rank %d: %.1f %%)\n", prof_share(job->mpi, job->on),
-            least, prof_share(job->ranks[least].mpi, job->ranks[least].on), most,
-            prof_share(job->ranks[most].mpi, job->ranks[most].on));
+    fprintf(out, "; in MPI %.1f %%", prof_share(job->mpi, job->on));
+    if (job->there > 1)
+        fprintf(out, " (rank %d: %.1f %%, rank %d: %.1f %%)", least,
+                prof_share(job->ranks[least].mpi, job->ranks[least].on), most,
+                prof_share(job->ranks[most].mpi, job->ranks[most].on));
+    fprintf(out, "\n");
     if (job->threaded)
         fprintf(out, "  times are sums over the threads of a rank\n");
     fprintf(out, "  of the time in MPI:");
