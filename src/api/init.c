@@ -31,7 +31,7 @@ static void raise_thread_level(struct proc *p, int thread_level)
     if (thread_level <= p->thread_level)
         return;
     p->thread_level = thread_level;
-    if (thread_level == MPI_THREAD_MULTIPLE) {
+    if (thread_level == MPI_THREAD_MULTIPLE && !p->threaded) {
         p->threaded = true;
         p->net->lock = &p->lock;
     }

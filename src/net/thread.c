@@ -136,17 +136,20 @@ static int create(struct net_thread *t)
     return rc;
 }
 
+/* Under the lock: it may be asked for by the new thread itself, in a callback of a tool. */
 void net_thread_start(struct net *net)
 {
     struct net_thread *t = calloc(1, sizeof(*t));
     int rc = ENOMEM;
     if (t) {
         t->net = net;
+        biglock_take(net->lock);
         rc = create(t);
+        net->thread = rc == 0 ? t : NULL;
+        biglock_drop(net->lock);
     }
     if (rc == 0) {
         pthread_setname_np(t->thread, "fishplate");
-        net->thread = t;
         return;
     }
     free(t);
