@@ -23,11 +23,10 @@ static int check_reach(struct net *net)
 {
     for (uint32_t r = 0; r < net->size; r++)
         if (!transport_for(net, r))
-            return err_set(
-                MPI_ERR_OTHER,
-                "the job runs on %u nodes and no transport leads from %s to rank %u on another one: this "
-                "version moves data within one node only. Run all ranks on one host, without -vnodes",
-                net->boot->nnodes, net->boot->host, r);
+            return err_set(MPI_ERR_OTHER,
+                           "the job runs on %u nodes and nothing leads from %s to rank %u on another one: %s",
+                           net->boot->nnodes, net->boot->host, r,
+                           net->why_no_ib ? net->why_no_ib : "this library was built without InfiniBand");
     return 0;
 }
 
@@ -53,6 +52,8 @@ int net_open(struct boot *boot, struct net **out)
             net->transports[net->ntransports++] = t;
     }
     rc = rc ? rc : check_reach(net);
+    if (rc == 0 && net->published)
+        rc = boot_fence(boot);
     if (rc != 0) {
         net_close(net);
         return rc;
@@ -73,7 +74,24 @@ void net_close(struct net *net)
     for (int i = net->ntransports; i-- > 0;)
         net->transports[i]->ops->close(net->transports[i]);
     free(net->peers);
+    free(net->why_no_ib);
     free(net);
+}
+
+int net_settle(struct net *net)
+{
+    int rc = 0;
+    for (int i = 0; i < net->ntransports && rc == 0; i++)
+        if (net->transports[i]->ops->settle)
+            rc = net->transports[i]->ops->settle(net->transports[i]);
+    return rc;
+}
+
+void net_finish(struct net *net)
+{
+    for (int i = 0; i < net->ntransports; i++)
+        if (net->transports[i]->ops->finish)
+            net->transports[i]->ops->finish(net->transports[i]);
 }
 
 int net_peer(struct net *net, uint32_t rank, struct peer **out)

@@ -38,6 +38,8 @@ struct net {
     struct list hooks;
     uint32_t
         unrung; /* things awaited that ring no doorbell (bytes written by a peer): naps instead of sleep */
+    bool published;  /* a transport told the boot layer something that peers will ask for */
+    char *why_no_ib; /* why there is no InfiniBand, when somebody needs to know */
     struct doorbell *doorbell;
     struct doorbell own_doorbell; /* used when no transport shares memory */
     bool oversubscribed;          /* more ranks on this node than processors: never spin */
@@ -61,6 +63,12 @@ struct net {
 
 int net_open(struct boot *boot, struct net **out);
 void net_close(struct net *net);
+
+/* Once frames can be delivered: opens what was asked to be open from the start. */
+int net_settle(struct net *net);
+
+/* Before the layers above go: everything that was sent has left. */
+void net_finish(struct net *net);
 
 /* The peer with this job rank, connected on first use. */
 int net_peer(struct net *net, uint32_t rank, struct peer **out);

@@ -3,4 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/registry.h"
 
-const struct transport_ops *const net_transports[] = {&shm_transport, &self_transport, NULL};
+const struct transport_ops *const net_transports[] = {&shm_transport,
+#ifdef FISHPLATE_IB
+                                                      &ib_transport,
+#endif
+                                                      &self_transport, NULL};

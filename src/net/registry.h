@@ -11,5 +11,6 @@ extern const struct transport_ops *const net_transports[]; /* ends with NULL */
 
 extern const struct transport_ops self_transport;
 extern const struct transport_ops shm_transport;
+extern const struct transport_ops ib_transport;
 
 #endif

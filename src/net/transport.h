@@ -100,6 +100,11 @@ struct transport_ops {
     int (*connect)(struct transport *t, struct peer *peer);
     void (*disconnect)(struct transport *t, struct peer *peer);
 
+    /* Both may be NULL. settle: opens connections now that were asked for at the start. finish: returns when
+     * all that was sent has left this process for good; nothing will be sent afterwards. */
+    int (*settle)(struct transport *t);
+    void (*finish)(struct transport *t);
+
     /* Sends one frame: 0 (the payload has been copied or sent) or ERR_AGAIN (nothing happened). The first
      * three words are the header (frame_head, frame_from, word). */
     int (*send)(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,

@@ -1,0 +1,105 @@
+/* buffer.c: registered memory in large chunks, cut into buffers. Chunks are shared mappings: a fork leaves
+ * them where they are (no copy-on-write under the adapter's feet), and softib stores into them directly.
+ * Nothing is given back before the end: what a closed connection leaves serves the next.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/counter.h"
+#include "net/ib/ib.h"
+
+#define CHUNK (256 * 1024) /* at least; a large buffer has a chunk of its own */
+
+static COUNTER(buffer_bytes, "ib_buffer_bytes", "Bytes registered for frames, rings and handshakes.");
+
+static int chunk_map(struct ib *ib, struct ib_chunk *c)
+{
+    int fd = memfd_create("fishplate-ib", MFD_CLOEXEC);
+    bool sized = fd >= 0 && ftruncate(fd, (off_t)c->size) == 0;
+    c->memory = sized ? mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (c->memory == MAP_FAILED) {
+        if (fd >= 0)
+            close(fd);
+        return err_set(MPI_ERR_NO_MEM, "no memory for %zu bytes of InfiniBand buffers", c->size);
+    }
+    c->mr = ib->device.verbs.reg_mr(ib->device.pd, c->memory, c->size,
+                                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    int why = errno;
+    close(fd);
+    if (!c->mr) {
+        munmap(c->memory, c->size);
+        return err_set(
+            MPI_ERR_NO_MEM,
+            "%s cannot register %zu bytes for buffers (%s); raise the limit of locked memory (ulimit -l)",
+            ib->device.name, c->size, strerror(why));
+    }
+    return 0;
+}
+
+static int pool_extend(struct ib_pool *pool)
+{
+    struct ib *ib = pool->ib;
+    size_t n = MAX(CHUNK / pool->size, 1);
+    struct ib_chunk c = {.size = ALIGN_UP(n * pool->size, 4096)};
+    if (!ib->chunks)
+        ib->chunks = calloc(IB_CHUNKS_MAX, sizeof(*ib->chunks));
+    c.buffers = calloc(n, sizeof(*c.buffers));
+    int rc = ib->chunks && c.buffers && ib->nchunks < IB_CHUNKS_MAX
+                 ? chunk_map(ib, &c)
+                 : err_set(MPI_ERR_NO_MEM, "out of memory for InfiniBand buffers");
+    if (rc != 0) {
+        free(c.buffers);
+        return rc;
+    }
+    counter_add(&buffer_bytes, c.size);
+    ib->chunks[ib->nchunks++] = c;
+    pool->total += (uint32_t)n;
+    for (size_t i = n; i-- > 0;) { /* the first is handed out first */
+        struct ib_buffer *b = &c.buffers[i];
+        b->data = (char *)c.memory + i * pool->size;
+        b->lkey = c.mr->lkey;
+        b->rkey = c.mr->rkey;
+        list_init(&b->link);
+        b->next = pool->free;
+        pool->free = b;
+    }
+    return 0;
+}
+
+void ib_pool_init(struct ib_pool *pool, struct ib *ib, size_t size)
+{
+    *pool = (struct ib_pool){.ib = ib, .size = ALIGN_UP(size, CACHE_LINE)};
+}
+
+struct ib_buffer *ib_buffer_get(struct ib_pool *pool)
+{
+    if (unlikely(!pool->free) && pool_extend(pool) != 0)
+        return NULL;
+    struct ib_buffer *b = pool->free;
+    pool->free = b->next;
+    pool->in_use++;
+    return b;
+}
+
+void ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b)
+{
+    b->next = pool->free;
+    pool->free = b;
+    pool->in_use--;
+}
+
+void ib_buffers_close(struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->nchunks; i++) {
+        ib->device.verbs.dereg_mr(ib->chunks[i].mr);
+        munmap(ib->chunks[i].memory, ib->chunks[i].size);
+        free(ib->chunks[i].buffers);
+    }
+    free(ib->chunks);
+    ib->chunks = NULL;
+    ib->nchunks = 0;
+}

@@ -1,0 +1,49 @@
+/* device.h: one port of one adapter, opened: which one, what it can do, and how it is addressed. Everything
+ * is asked of the device, nothing assumed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_DEVICE_H
+#define FP_NET_IB_DEVICE_H
+
+#include "net/ib/verbs.h"
+
+#define IB_NAME_MAX 64
+
+/* How a port is reached. It travels (boot, HELLO): fixed layout, little-endian. */
+struct ib_address {
+    uint8_t gid[16];
+    uint16_t lid;
+    uint8_t mtu;      /* enum ibv_mtu */
+    uint8_t ethernet; /* RoCE: reached by GID; LIDs mean nothing */
+    uint32_t ud_qpn;  /* where HELLOs go */
+    uint64_t subnet;  /* GID prefix on InfiniBand: another one needs a global route */
+};
+_Static_assert(sizeof(struct ib_address) == 32, "travels between processes");
+
+struct ib_device {
+    struct verbs verbs;
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_device_attr attr;
+    struct ibv_port_attr port_attr;
+    char name[IB_NAME_MAX]; /* "mlx5_0 port 1": for messages */
+    uint8_t port;
+    uint8_t gid_index;
+    uint16_t pkey_index;
+    bool ask_last_byte;  /* not decided yet */
+    bool last_byte_last; /* RDMA data appears in memory with its last byte last */
+    struct ib_address address;
+};
+
+/* Opens the best active port. 0; or MPI_ERR_OTHER with a sentence that says why there is none (which may not
+ * be an error for the caller: one node needs none). */
+int ib_device_open(struct ib_device *d);
+void ib_device_close(struct ib_device *d);
+
+/* Finds out, once there is a queue pair to ask about, whether the last byte arrives last. */
+void ib_device_ask_order(struct ib_device *d, struct ibv_qp *qp);
+
+/* How to reach an address from this port. */
+void ib_device_route(const struct ib_device *d, const struct ib_address *to, struct ibv_ah_attr *out);
+
+#endif

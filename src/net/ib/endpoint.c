@@ -1,0 +1,256 @@
+/* endpoint.c: a connection to one peer. Opened when the first frame wants to go (or at start, on request),
+ * closed again when there are more than the budget allows and it has been idle longest; conn.h decides, this
+ * file does.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "boot/boot.h"
+#include "net/ib/ib.h"
+
+static TUNABLE_INT(
+    max_connections, "IB_MAX_CONNECTIONS", 0, 0, 1000000,
+    "Connections a process keeps open; beyond them the one that was idle longest is closed. 0: no limit.");
+
+static COUNTER(opened, "ib_connections_opened", "Connections that were opened.");
+static COUNTER(closed, "ib_connections_closed", "Connections that were closed to stay within the budget.");
+static COUNTER(refused, "ib_connections_kept",
+               "Times a peer asked to close a connection that was still needed.");
+
+/* ---- the peer as the layers above see it ---- */
+
+static void fill_caps(struct ib *ib, struct transport_caps *caps)
+{
+    *caps = (struct transport_caps){.frame_max = ib->large.size - sizeof(struct ib_frame),
+                                    .inline_max = 256,
+                                    .put = true,
+                                    .get = true,
+                                    .put_ordered = ib->lanes == 1,
+                                    .last_byte_last = ib->device.last_byte_last,
+                                    .starves = ib->rules.scheme != CREDIT_HW,
+                                    .latency_ns = 1000,
+                                    .bandwidth_mbs = 10000};
+}
+
+static int lanes_init(struct ib *ib, struct ib_endpoint *ep)
+{
+    for (uint32_t i = 0; i < ib->lanes; i++) {
+        struct ib_lane *lane = &ep->lanes[i];
+        lane->endpoint = ep;
+        lane->index = (uint8_t)i;
+        lane->shared = ib->lanes > 1 ? &ib->shared[i] : NULL;
+        lane->pool = ib->lanes > 1 && i == 0 ? &ib->small : &ib->large;
+        lane->frame_max = lane->pool->size - sizeof(struct ib_frame);
+        list_init(&lane->posted);
+    }
+    ep->bell = ib_buffer_get(&ib->bells);
+    if (!ep->bell)
+        return MPI_ERR_NO_MEM;
+    memset(ep->bell->data, 0, sizeof(uint32_t));
+    return 0;
+}
+
+static int endpoint_number(struct ib *ib, struct ib_endpoint *ep)
+{
+    if (ib->nendpoints == ib->endpoints_room) {
+        uint32_t room = MAX(2 * ib->endpoints_room, 16);
+        struct ib_endpoint **more = realloc(ib->endpoints, room * sizeof(*more));
+        if (!more)
+            return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", ep->peer->rank);
+        ib->endpoints = more;
+        ib->endpoints_room = room;
+    }
+    ep->id = ib->nendpoints;
+    ib->endpoints[ib->nendpoints++] = ep;
+    return 0;
+}
+
+static int find_address(struct ib *ib, struct ib_endpoint *ep)
+{
+    void *value;
+    size_t len;
+    int rc = boot_get(ib->base.net->boot, ep->peer->rank, "ib", &value, &len);
+    if (rc != 0)
+        return err_set(MPI_ERR_OTHER,
+                       "rank %u, on another node, has no InfiniBand or RoCE port; FISHPLATE_LOG=info shows "
+                       "what each rank "
+                       "found",
+                       ep->peer->rank);
+    bool fits = len == sizeof(ep->address);
+    if (fits)
+        memcpy(&ep->address, value, len);
+    free(value);
+    if (!fits || ep->address.ethernet != ib->device.address.ethernet)
+        return err_set(MPI_ERR_OTHER,
+                       "rank %u and rank %u use different kinds of network (InfiniBand and RoCE)",
+                       ib->base.net->rank, ep->peer->rank);
+    return 0;
+}
+
+int ib_connect(struct transport *t, struct peer *peer)
+{
+    struct ib *ib = ib_of(t);
+    struct ib_endpoint *ep = NULL;
+    if (posix_memalign((void **)&ep, CACHE_LINE, ALIGN_UP(sizeof(*ep), CACHE_LINE)) != 0)
+        return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", peer->rank);
+    memset(ep, 0, sizeof(*ep));
+    ep->ib = ib;
+    ep->peer = peer;
+    list_init(&ep->held);
+    list_init(&ep->unsaid_link);
+    list_init(&ep->asking);
+    int rc = find_address(ib, ep);
+    rc = rc ? rc : lanes_init(ib, ep);
+    rc = rc ? rc : endpoint_number(ib, ep);
+    if (rc != 0) {
+        free(ep);
+        return rc;
+    }
+    peer->endpoint = ep;
+    fill_caps(ib, &peer->caps);
+    return 0;
+}
+
+void ib_disconnect(struct transport *t, struct peer *peer)
+{
+    struct ib *ib = ib_of(t);
+    struct ib_endpoint *ep = peer->endpoint;
+    ib_rdma_reset(ep);
+    for (uint32_t i = 0; i < ib->lanes; i++) {
+        ib_lane_destroy(&ep->lanes[i]);
+        free(ep->lanes[i].work);
+        ep->lanes[i].work = NULL;
+    }
+    if (ep->ah)
+        ib->device.verbs.destroy_ah(ep->ah);
+    ep->ah = NULL;
+    /* freed with the table: completions that are still on their way may name its lanes */
+}
+
+/* ---- opening and closing ---- */
+
+bool ib_endpoint_busy(const struct ib_endpoint *ep)
+{
+    return !list_empty(&ep->peer->pending) || ep->ops > 0 || !list_empty(&ep->held) || ep->unsaid != 0;
+}
+
+/* The budget: asks the connection that was idle longest to close. */
+static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
+{
+    struct ib_endpoint *idle = NULL;
+    if (max_connections.value == 0 || ib->open < (uint32_t)max_connections.value)
+        return;
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        if (ep == for_this || ep->conn.state != CONN_OPEN || ib_endpoint_busy(ep) ||
+            !ib_lane_room(&ep->lanes[0], 2, true))
+            continue;
+        if (!idle || ep->used < idle->used)
+            idle = ep;
+    }
+    if (idle)
+        ib_endpoint_do(idle, conn_idle(&idle->conn));
+}
+
+static void destroy(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    ib_rdma_reset(ep);
+    for (uint32_t i = 0; i < ib->lanes; i++)
+        ib_lane_destroy(&ep->lanes[i]);
+    ep->unsaid = 0;
+    list_remove(&ep->unsaid_link);
+    ib->open--;
+    counter_add(&closed, 1);
+    log_debug("connection to rank %u closed, %u open", ep->peer->rank, ib->open);
+}
+
+static void create(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    make_room(ib, ep);
+    ib->open++;
+    ep->next_seq = ep->expected = 0;
+    ep->used = ib->tick;
+    atomic_store((_Atomic uint32_t *)(void *)ep->bell->data, 0);
+    for (uint32_t i = 0; i < ib->lanes; i++)
+        if (ib_lane_create(&ep->lanes[i]) != 0)
+            ib_fatal(ib, ep, "%s", err_detail(MPI_ERR_OTHER));
+}
+
+static _Noreturn void unanswered(struct ib_endpoint *ep)
+{
+    ib_fatal(ep->ib, ep, "it does not answer; has it ended?");
+}
+
+void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
+{
+    if (actions & CONN_DO_DESTROY)
+        destroy(ep);
+    if (actions & CONN_DO_CREATE)
+        create(ep);
+    if (actions & CONN_DO_HELLO)
+        ib_hello_send(ep);
+    if (actions & CONN_DO_OPENED) {
+        counter_add(&opened, 1);
+        log_debug("connection to rank %u open, %u in all", ep->peer->rank, ep->ib->open);
+        ep->ib->base.idle = false;
+    }
+    if (actions & (CONN_DO_CLOSE | CONN_DO_AGREE)) {
+        ep->last_left = false;
+        ib_say(ep, actions & CONN_DO_CLOSE ? IB_CLOSE : IB_AGREE);
+    }
+    if (actions & CONN_DO_KEEP) {
+        counter_add(&refused, 1);
+        ib_say(ep, IB_KEEP);
+    }
+    if (actions & CONN_DO_FAIL && !list_empty(&ep->peer->pending))
+        unanswered(ep);
+    if (conn_settled(&ep->conn))
+        list_remove(&ep->asking);
+    if (ep->conn.state == CONN_AGREED && ep->last_left)
+        ib_endpoint_do(ep, conn_left(&ep->conn));
+}
+
+void ib_endpoint_want(struct ib_endpoint *ep)
+{
+    if (ep->conn.state == CONN_FAILED)
+        unanswered(ep);
+    ib_endpoint_do(ep, conn_want(&ep->conn));
+}
+
+static void check_hello(struct ib_endpoint *ep, const struct ib_hello *h)
+{
+    if (h->lanes != ep->ib->lanes || h->scheme != (uint32_t)ep->ib->rules.scheme)
+        ib_fatal(ep->ib, ep,
+                 "it uses other settings: FISHPLATE_IB_RECEIVE and FISHPLATE_IB_FLOW must be the same on all "
+                 "ranks");
+}
+
+/* A HELLO: connecting needs what it says, so it is done here, between making the queue pairs and answering.
+ */
+void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h)
+{
+    unsigned actions = conn_hello(&ep->conn, h->mine, h->yours, h->ready != 0);
+    unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;
+    check_hello(ep, h);
+    if (actions & before)
+        ib_endpoint_do(ep, actions & before);
+    if (actions & CONN_DO_CONNECT) {
+        ep->address = h->address;
+        ep->peer_bell = h->bell;
+        ep->peer_bell_key = h->bell_key;
+        ep->tx_by_imm = h->ring_by_imm != 0;
+        for (uint32_t i = 0; i < ep->ib->lanes; i++) {
+            credit_start(&ep->lanes[i].credit, &ep->ib->rules, h->posted[i]);
+            if (ib_lane_connect(&ep->lanes[i], &h->address, h->qpn[i], h->psn[i], h->rd_atomic) != 0)
+                ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
+        }
+    }
+    ib_endpoint_do(ep, actions & ~before);
+}

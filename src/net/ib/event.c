@@ -1,0 +1,136 @@
+/* event.c: sleeping. The adapter reports to a file descriptor, the node's doorbell is a futex; a thread of
+ * its own waits for the one and rings the other, so that a process sleeps on both at once. The same thread
+ * hears of asynchronous events (a shared queue that runs low, a port that goes down).
+ *
+ * A frame in a ring wakes nobody; rdma.c tells the writers before we sleep. A write that was posted before
+ * the news reached its sender, and arrived after our last look, would be missed: so while there are rings the
+ * thread rings now and then by itself, rarer the longer nothing happens.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net/ib/ib.h"
+
+#define FIRST_LOOK 1   /* ms */
+#define LAST_LOOK  256 /* ms */
+
+static void asynchronous(struct ib *ib)
+{
+    struct ibv_async_event e;
+    if (ib->device.verbs.get_async_event(ib->device.context, &e) != 0)
+        return;
+    switch (e.event_type) {
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        for (int i = 0; i < IB_LANES; i++)
+            if (ib->shared[i].srq == e.element.srq)
+                atomic_store(&ib->shared[i].low, 1);
+        atomic_store(&ib->attention, 1);
+        break;
+    case IBV_EVENT_PORT_ERR:
+        if (e.element.port_num == ib->device.port)
+            log_warn("%s went down; messages wait for it as long as the adapter repeats them",
+                     ib->device.name);
+        break;
+    case IBV_EVENT_PORT_ACTIVE:
+        if (e.element.port_num == ib->device.port)
+            log_warn("%s is up again", ib->device.name);
+        break;
+    case IBV_EVENT_DEVICE_FATAL:
+        log_error("%s has failed", ib->device.name);
+        break;
+    default:
+        log_debug("%s: %s", ib->device.name, ib->device.verbs.event_type_str(e.event_type));
+    }
+    ib->device.verbs.ack_async_event(&e);
+}
+
+static void completion(struct ib *ib)
+{
+    struct ibv_cq *cq;
+    void *context;
+    if (ib->device.verbs.get_cq_event(ib->channel, &cq, &context) == 0)
+        ib->device.verbs.ack_cq_events(cq, 1);
+}
+
+static void *listen(void *arg)
+{
+    struct ib *ib = arg;
+    struct pollfd fds[] = {{.fd = ib->stop_fd, .events = POLLIN},
+                           {.fd = ib->channel->fd, .events = POLLIN},
+                           {.fd = ib->device.context->async_fd, .events = POLLIN}};
+    for (int wait = FIRST_LOOK;;) {
+        bool rings = atomic_load(&ib->sleeps_with_rings);
+        int n = poll(fds, 3, rings ? wait : -1);
+        if (n < 0 && errno != EINTR)
+            return NULL;
+        wait = n == 0 ? MIN(2 * wait, LAST_LOOK) : FIRST_LOOK;
+        if (n < 0)
+            continue;
+        if (n > 0 && fds[0].revents) {
+            uint64_t count;
+            if (read(ib->stop_fd, &count, sizeof(count)) > 0 && atomic_load(&ib->stop))
+                return NULL;
+            continue; /* there are rings now */
+        }
+        if (n > 0 && fds[1].revents)
+            completion(ib);
+        if (n > 0 && fds[2].revents)
+            asynchronous(ib);
+        net_doorbell_ring(ib->base.net->doorbell);
+    }
+}
+
+int ib_event_open(struct ib *ib)
+{
+    sigset_t all, before;
+    ib->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int flags = fcntl(ib->channel->fd, F_GETFL);
+    fcntl(ib->channel->fd, F_SETFL, flags | O_NONBLOCK);
+    flags = fcntl(ib->device.context->async_fd, F_GETFL);
+    fcntl(ib->device.context->async_fd, F_SETFL, flags | O_NONBLOCK);
+    sigfillset(&all); /* signals belong to the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = ib->stop_fd < 0 ? errno : pthread_create(&ib->thread, NULL, listen, ib);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    ib->thread_runs = rc == 0;
+    return rc == 0 ? 0
+                   : err_set(MPI_ERR_OTHER, "no thread for events of %s (%s)", ib->device.name, strerror(rc));
+}
+
+static void prod(struct ib *ib)
+{
+    uint64_t one = 1;
+    if (write(ib->stop_fd, &one, sizeof(one)) < 0)
+        log_debug("an event thread was not reached: %s", strerror(errno));
+}
+
+void ib_event_close(struct ib *ib)
+{
+    if (ib->thread_runs) {
+        atomic_store(&ib->stop, 1);
+        prod(ib);
+        pthread_join(ib->thread, NULL);
+    }
+    if (ib->stop_fd >= 0)
+        close(ib->stop_fd);
+}
+
+/* From here on an arrival rings the doorbell, unless there is one already. */
+bool ib_arm(struct transport *t)
+{
+    struct ib *ib = ib_of(t);
+    bool rings = ib->pollset.count > 0 && ib->device.last_byte_last;
+    if (!ib_rdma_bells(ib) || ibv_req_notify_cq(ib->cq, 0) != 0)
+        return false;
+    if (rings && !atomic_exchange(&ib->sleeps_with_rings, 1))
+        prod(ib);
+    atomic_thread_fence(memory_order_seq_cst);
+    return ib_poll_completions(ib) == 0 && ib_rdma_quiet(ib) && !atomic_load(&ib->attention);
+}

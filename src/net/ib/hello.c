@@ -1,0 +1,202 @@
+/* hello.c: the handshake's datagrams. One UD queue pair per process receives HELLOs of everybody; they may be
+ * lost, so whoever waits for an answer asks again, less and less often.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/tunable.h"
+#include "net/ib/ib.h"
+
+static TUNABLE_INT(
+    patience, "IB_CONNECT_TIMEOUT", 60, 1, 3600,
+    "Seconds after which a peer that does not answer the opening of a connection is given up.");
+
+static COUNTER(hellos, "ib_hellos_sent", "Datagrams sent to open connections.");
+static COUNTER(repeats, "ib_hellos_repeated", "Of these, repeated because no answer came.");
+static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this process of this job.");
+
+#define HELLO_MAGIC    0x46504942u
+#define HELLO_VERSION  1
+#define HELLO_QKEY     0x11110000u
+#define HELLO_RECEIVES 64
+#define HELLO_SENDS    64
+#define GRH_BYTES      40
+#define FIRST_WAIT     (2 * 1000 * 1000ull) /* ns; doubles up to LONGEST_WAIT */
+#define LONGEST_WAIT   (250 * 1000 * 1000ull)
+
+static void post_receive(struct ib *ib, struct ib_buffer *b)
+{
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)b->data, .length = (uint32_t)ib->ud_pool.size, .lkey = b->lkey};
+    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b | IB_KIND_HELLO, .sg_list = &piece, .num_sge = 1}, *bad;
+    int rc = ibv_post_recv(ib->ud, &wr, &bad);
+    if (rc != 0)
+        ib_fatal(ib, NULL, "a receive buffer for handshakes was refused (%s)", strerror(rc));
+}
+
+static int ud_ready(struct ib *ib)
+{
+    const struct verbs *v = &ib->device.verbs;
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+                            .pkey_index = ib->device.pkey_index,
+                            .port_num = ib->device.port,
+                            .qkey = HELLO_QKEY};
+    struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTR};
+    struct ibv_qp_attr c = {.qp_state = IBV_QPS_RTS};
+    int rc = v->modify_qp(ib->ud, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+    rc = rc ? rc : v->modify_qp(ib->ud, &b, IBV_QP_STATE);
+    return rc ? rc : v->modify_qp(ib->ud, &c, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+int ib_hello_open(struct ib *ib)
+{
+    struct ibv_qp_init_attr a = {
+        .send_cq = ib->cq,
+        .recv_cq = ib->cq,
+        .qp_type = IBV_QPT_UD,
+        .cap = {
+            .max_send_wr = HELLO_SENDS, .max_recv_wr = HELLO_RECEIVES, .max_send_sge = 1, .max_recv_sge = 1}};
+    ib_pool_init(&ib->ud_pool, ib, GRH_BYTES + sizeof(struct ib_hello));
+    ib->ud = ib->device.verbs.create_qp(ib->device.pd, &a);
+    if (!ib->ud || ud_ready(ib) != 0)
+        return err_set(MPI_ERR_OTHER, "%s made no queue pair for handshakes (%s)", ib->device.name,
+                       strerror(errno));
+    ib->cq_used += HELLO_SENDS + HELLO_RECEIVES;
+    for (int i = 0; i < HELLO_RECEIVES; i++) {
+        struct ib_buffer *b = ib_buffer_get(&ib->ud_pool);
+        if (!b)
+            return MPI_ERR_NO_MEM;
+        post_receive(ib, b);
+    }
+    ib->device.address.ud_qpn = ib->ud->qp_num;
+    return 0;
+}
+
+void ib_hello_close(struct ib *ib)
+{
+    if (ib->ud)
+        ib->device.verbs.destroy_qp(ib->ud);
+    ib->ud = NULL;
+}
+
+static void fill(const struct ib_endpoint *ep, struct ib_hello *h)
+{
+    struct ib *ib = ep->ib;
+    *h = (struct ib_hello){.magic = HELLO_MAGIC,
+                           .version = HELLO_VERSION,
+                           .job = ib->job,
+                           .from = ib->base.net->rank,
+                           .to = ep->peer->rank,
+                           .mine = ep->conn.mine,
+                           .yours = ep->conn.yours,
+                           .ready = conn_ready(&ep->conn),
+                           .lanes = ib->lanes,
+                           .scheme = (uint32_t)ib->rules.scheme,
+                           .rd_atomic = (uint32_t)MIN(ib->device.attr.max_qp_rd_atom, 16),
+                           .bell = (uintptr_t)ep->bell->data,
+                           .bell_key = ep->bell->rkey,
+                           .ring_by_imm = !ib->device.last_byte_last,
+                           .address = ib->device.address};
+    for (uint32_t i = 0; i < ib->lanes; i++) {
+        h->qpn[i] = ep->lanes[i].qp->qp_num;
+        h->psn[i] = ep->lanes[i].psn;
+        h->posted[i] = ib->rules.first;
+    }
+}
+
+static struct ibv_ah *handle_for(struct ib_endpoint *ep)
+{
+    struct ibv_ah_attr route;
+    if (ep->ah)
+        return ep->ah;
+    ib_device_route(&ep->ib->device, &ep->address, &route);
+    ep->ah = ep->ib->device.verbs.create_ah(ep->ib->device.pd, &route);
+    if (!ep->ah)
+        ib_fatal(ep->ib, ep, "no route to it (LID %u): %s", ep->address.lid, strerror(errno));
+    return ep->ah;
+}
+
+static void watch(struct ib_endpoint *ep)
+{
+    if (conn_settled(&ep->conn))
+        return;
+    uint64_t wait = FIRST_WAIT << MIN(ep->conn.tries, 8u);
+    ep->deadline = clock_ns() + MIN(wait, LONGEST_WAIT);
+    if (list_empty(&ep->asking))
+        list_append(&ep->ib->asking, &ep->asking);
+    ep->ib->next_timer = MIN(ep->ib->next_timer, ep->deadline);
+}
+
+void ib_hello_send(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    struct ib_buffer *b = ib->ud_sends < HELLO_SENDS ? ib_buffer_get(&ib->ud_pool) : NULL;
+    watch(ep);
+    if (!b)
+        return; /* as good as lost: the timer sends it again */
+    fill(ep, (struct ib_hello *)(void *)b->data);
+    struct ibv_sge piece = {.addr = (uintptr_t)b->data, .length = sizeof(struct ib_hello), .lkey = b->lkey};
+    struct ibv_send_wr wr = {.wr_id = (uintptr_t)b | IB_KIND_HELLO_SENT,
+                             .sg_list = &piece,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
+                             .wr.ud = {.ah = handle_for(ep),
+                                       .remote_qpn = ep->address.ud_qpn,
+                                       .remote_qkey = HELLO_QKEY}},
+                       *bad;
+    counter_add(&hellos, 1);
+    ib->ud_sends++;
+    if (ibv_post_send(ib->ud, &wr, &bad) != 0) {
+        ib->ud_sends--;
+        ib_buffer_put(&ib->ud_pool, b);
+    }
+}
+
+/* Bytes from the network: anybody can send a datagram. */
+static bool for_me(const struct ib *ib, const struct ib_hello *h, uint32_t length)
+{
+    const struct net *net = ib->base.net;
+    return length == GRH_BYTES + sizeof(*h) && h->magic == HELLO_MAGIC && h->version == HELLO_VERSION &&
+           h->job == ib->job && h->to == net->rank && h->from < net->size && h->from != net->rank &&
+           h->mine != 0 && h->lanes >= 1 && h->lanes <= IB_LANES;
+}
+
+void ib_hello_arrived(struct ib *ib, struct ib_buffer *b, uint32_t length)
+{
+    struct ib_hello h;
+    memcpy(&h, b->data + GRH_BYTES, sizeof(h));
+    post_receive(ib, b);
+    struct peer *peer;
+    if (!for_me(ib, &h, length)) {
+        counter_add(&foreign, 1);
+        return;
+    }
+    if (net_peer(ib->base.net, h.from, &peer) != 0)
+        ib_fatal(ib, NULL, "rank %u cannot be answered: %s", h.from, err_detail(MPI_ERR_OTHER));
+    if (peer->transport == &ib->base)
+        ib_endpoint_hello(peer->endpoint, &h);
+}
+
+void ib_hello_timers(struct ib *ib)
+{
+    uint64_t now = clock_ns();
+    if (now < ib->next_timer)
+        return;
+    ib->next_timer = UINT64_MAX;
+    uint32_t tries = (uint32_t)((uint64_t)patience.value * 1000000000u / LONGEST_WAIT) + 8;
+    list_foreach_safe(pos, after, &ib->asking)
+    {
+        struct ib_endpoint *ep = list_entry(pos, struct ib_endpoint, asking);
+        if (ep->deadline <= now) {
+            counter_add(&repeats, 1);
+            ib_endpoint_do(ep, conn_timer(&ep->conn, tries));
+        }
+        if (!list_empty(&ep->asking))
+            ib->next_timer = MIN(ib->next_timer, ep->deadline);
+    }
+}

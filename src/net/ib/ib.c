@@ -1,0 +1,290 @@
+/* ib.c: the InfiniBand and RoCE transport's life, from the device to the ops table.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/ib.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "boot/boot.h"
+#include "net/memlock.h"
+#include "net/registry.h"
+
+static TUNABLE_CHOICE(require_ib, "REQUIRE", 0, "nothing|ib",
+                      "ib: end with an error at start unless an InfiniBand or RoCE port can be used.");
+static TUNABLE_CHOICE(connect_when, "IB_CONNECT", 0, "on-demand|static",
+                      "When connections are opened: with the first message, or all at start.");
+static TUNABLE_CHOICE(receive_mode, "IB_RECEIVE", 0, "peer|shared",
+                      "Receive buffers for each peer, or shared receive queues for all.");
+static TUNABLE_CHOICE(flow, "IB_FLOW", 2, "hw|static|dynamic",
+                      "Flow control: by the adapter alone, by credits, or by credits whose number adapts.");
+static TUNABLE_CHOICE(growth, "IB_GROWTH", 1, "linear|exponential", "How dynamic flow control adds buffers.");
+static TUNABLE_INT(buffers, "IB_BUFFERS", 16, 2, 4096,
+                   "Receive buffers posted for a peer when a connection opens.");
+static TUNABLE_INT(buffers_max, "IB_BUFFERS_MAX", 128, 2, 16384,
+                   "At most so many with dynamic flow control.");
+static TUNABLE_SIZE(frame_size, "IB_FRAME", 16 * 1024, 1024, 1024 * 1024, "Largest payload of one frame.");
+static TUNABLE_INT(poll_limit, "IB_POLLSET", 16, 0, POLLSET_MAX,
+                   "Peers whose small messages are polled for in memory (the RDMA channel); 0: none.");
+static TUNABLE_CHOICE(poll_policy, "IB_POLL_POLICY", 0, "first|traffic",
+                      "Which peers get into the polling set: the first, or those who send most.");
+static TUNABLE_CHOICE(poll_order, "IB_POLL_ORDER", 0, "sequential|circular|prioritised",
+                      "In which order the polling set is looked at.");
+static TUNABLE_INT(ring_slots, "IB_RING_SLOTS", 64, 2, 4096,
+                   "Slots of a ring of the RDMA channel, a power of two.");
+static TUNABLE_SIZE(ring_slot, "IB_RING_SLOT", 2048, 128, 65536, "Bytes of one slot.");
+
+#define SMALL_FRAME  2048 /* bytes of a buffer of the small shared receive queue */
+#define FIRST_CQ     1024
+#define START_PINNED (8u << 20) /* what a job cannot do without; the rest of the limit is for messages */
+
+static const char *host_of(const struct net *net, uint32_t rank)
+{
+    return net->boot->node_of[rank] == net->boot->node ? "this node" : "another node";
+}
+
+void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
+{
+    char text[400], sentence[600];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    if (ep)
+        snprintf(sentence, sizeof(sentence),
+                 "the connection to rank %u (on %s, node %u) over %s failed: %s. If that rank is alive, look "
+                 "at the cable, "
+                 "the port and the switch",
+                 ep->peer->rank, host_of(ib->base.net, ep->peer->rank), ep->peer->node, ib->device.name,
+                 text);
+    else
+        snprintf(sentence, sizeof(sentence), "%s: %s", ib->device.name, text);
+    boot_abort(ib->base.net->boot, 1, sentence);
+}
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t h = 1469598103934665603u;
+    for (; *text; text++)
+        h = (h ^ (uint8_t)*text) * 1099511628211u;
+    return h;
+}
+
+static void settings(struct ib *ib)
+{
+    ib->lanes = receive_mode.value ? 2 : 1;
+    ib->rules = (struct credit_rules){
+        .scheme = (enum credit_scheme)flow.value,
+        .growth = (enum credit_growth)growth.value,
+        .first = (uint32_t)buffers.value,
+        .most =
+            (uint32_t)(flow.value == CREDIT_DYNAMIC ? MAX(buffers.value, buffers_max.value) : buffers.value),
+        .step = (uint32_t)buffers.value,
+        .tell_at = (uint32_t)MAX(buffers.value / 2, 1),
+        .calm_after = 1024};
+    uint32_t most_receives = (uint32_t)ib->device.attr.max_qp_wr - 16;
+    ib->rules.most = MIN(ib->rules.most, most_receives);
+    ib->rules.first = MIN(ib->rules.first, ib->rules.most);
+    uint32_t slots = 2;
+    while (2 * slots <= (uint32_t)ring_slots.value)
+        slots *= 2;
+    ib->ring_slots = slots;
+    ib->ring_slot_size = (uint32_t)ALIGN_UP((size_t)ring_slot.value, CACHE_LINE);
+    ib->ring_frame_max = ring_frame_max(ib->ring_slot_size);
+    pollset_open(&ib->pollset, (enum pollset_policy)poll_policy.value, (enum pollset_order)poll_order.value,
+                 (uint32_t)poll_limit.value);
+    ib_pool_init(&ib->small, ib, SMALL_FRAME);
+    ib_pool_init(&ib->large, ib, sizeof(struct ib_frame) + (size_t)frame_size.value);
+    ib_pool_init(&ib->rings, ib, (size_t)slots * ib->ring_slot_size);
+    ib_pool_init(&ib->bells, ib, CACHE_LINE);
+}
+
+static int start(struct ib *ib, struct boot *boot)
+{
+    const struct verbs *v = &ib->device.verbs;
+    if (!v->softib && memlock_check(START_PINNED, ib->device.name) != 0) /* softib pins nothing */
+        return MPI_ERR_NO_MEM;
+    settings(ib);
+    ib->channel = v->create_comp_channel(ib->device.context);
+    ib->cq_size = MIN(FIRST_CQ, ib->device.attr.max_cqe);
+    if (ib->lanes > 1)
+        ib->cq_size = MIN(16 * FIRST_CQ, ib->device.attr.max_cqe);
+    ib->cq = ib->channel ? v->create_cq(ib->device.context, ib->cq_size, NULL, ib->channel, 0) : NULL;
+    if (!ib->cq)
+        return err_set(MPI_ERR_OTHER, "%s made no completion queue of %d entries", ib->device.name,
+                       ib->cq_size);
+    int rc = ib_memory_open(ib);
+    rc = rc ? rc : ib_shared_open(ib);
+    rc = rc ? rc : ib_hello_open(ib);
+    rc = rc ? rc : ib_event_open(ib);
+    return rc ? rc : boot_put(boot, "ib", &ib->device.address, sizeof(ib->device.address));
+}
+
+static void stop(struct ib *ib)
+{
+    const struct verbs *v = &ib->device.verbs;
+    ib_event_close(ib);
+    ib_hello_close(ib);
+    ib_shared_close(ib);
+    ib_memory_close(ib);
+    if (ib->cq)
+        v->destroy_cq(ib->cq);
+    if (ib->channel)
+        v->destroy_comp_channel(ib->channel);
+    ib_buffers_close(ib);
+    ib_device_close(&ib->device);
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        free(ib->endpoints[i]);
+    free(ib->endpoints);
+    free(ib->by_qpn);
+    free(ib);
+}
+
+static void report(const struct ib *ib, const struct boot *boot)
+{
+    static const char *const schemes[] = {"by the adapter", "static", "dynamic"};
+    if (boot->rank == 0)
+        log_info("nodes are connected over %s%s: %s receive buffers, flow control %s, RDMA channel for up to "
+                 "%u peers",
+                 ib->device.name, ib->device.verbs.softib ? " (softib, a software adapter)" : "",
+                 ib->lanes > 1 ? "shared" : "per-peer", schemes[ib->rules.scheme], ib->pollset.limit);
+}
+
+static int ib_open(struct net *net, struct boot *boot, struct transport **out)
+{
+    if (boot->nnodes < 2 && !require_ib.value)
+        return 0;
+    struct ib *ib = calloc(1, sizeof(*ib));
+    if (!ib)
+        return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
+    ib->base = (struct transport){.ops = &ib_transport, .net = net};
+    ib->job = hash_of(boot->job);
+    ib->next_timer = UINT64_MAX;
+    ib->stop_fd = -1;
+    list_init(&ib->asking);
+    list_init(&ib->unsaid);
+    int rc = ib_device_open(&ib->device);
+    if (rc != 0) {
+        free(ib);
+        if (require_ib.value)
+            return err_set(MPI_ERR_OTHER, "FISHPLATE_REQUIRE=ib, but %s", err_detail(rc));
+        net->why_no_ib = strdup(err_detail(rc));
+        return 0;
+    }
+    rc = start(ib, boot);
+    if (rc != 0) {
+        stop(ib);
+        return rc;
+    }
+    net->published = true;
+    report(ib, boot);
+    *out = &ib->base;
+    return 0;
+}
+
+static void ib_close(struct transport *t)
+{
+    stop(ib_of(t));
+}
+
+static bool ib_reaches(struct transport *t, uint32_t rank)
+{
+    return rank != t->net->rank;
+}
+
+/* ---- start and end of a job ---- */
+
+static bool all_settled(const struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (ib->endpoints[i]->conn.state != CONN_OPEN)
+            return false;
+    return true;
+}
+
+/* Static connections: to everyone on other nodes, before MPI_Init returns. */
+static int ib_settle(struct transport *t)
+{
+    struct ib *ib = ib_of(t);
+    struct net *net = t->net;
+    if (connect_when.value == 0)
+        return 0;
+    for (uint32_t r = 0; r < net->size; r++) {
+        struct peer *peer;
+        if (net->boot->node_of[r] == net->boot->node)
+            continue;
+        int rc = net_peer(net, r, &peer);
+        if (rc != 0)
+            return rc;
+        if (peer->transport == t)
+            ib_endpoint_want(peer->endpoint);
+    }
+    while (!all_settled(ib))
+        if (net_progress(net) == 0)
+            usleep(50);
+    return 0;
+}
+
+/* Everything that was sent has reached the peers' adapters: this process may go. */
+static bool flushed(struct ib *ib)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        for (uint32_t k = 0; k < ib->lanes; k++) {
+            struct ib_lane *lane = &ib->endpoints[i]->lanes[k];
+            if (!lane->qp || lane->head == lane->tail || ib->endpoints[i]->conn.state == CONN_FAILED)
+                continue;
+            done = false;
+            if (lane->quiet > 0 &&
+                ib_lane_room(lane, 1, true)) { /* nobody has asked for a report of the last ones */
+                struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+                ib_lane_signal(lane, &wr, true);
+                ib_lane_send(lane, &wr);
+            }
+        }
+    return done;
+}
+
+static void ib_finish(struct transport *t)
+{
+    struct ib *ib = ib_of(t);
+    uint64_t end = clock_ns() + 10000000000u;
+    while (!flushed(ib) && clock_ns() < end)
+        if (net_progress(t->net) == 0)
+            usleep(20);
+    ib->closing = true;
+}
+
+static void ib_disarm(struct transport *t)
+{
+    atomic_store_explicit(&ib_of(t)->sleeps_with_rings, 0, memory_order_relaxed);
+}
+
+const struct transport_ops ib_transport = {
+    .name = "ib",
+    .doc = "InfiniBand and RoCE through verbs, between nodes",
+    .open = ib_open,
+    .close = ib_close,
+    .reaches = ib_reaches,
+    .connect = ib_connect,
+    .disconnect = ib_disconnect,
+    .settle = ib_settle,
+    .finish = ib_finish,
+    .send = ib_send,
+    .reserve = ib_reserve,
+    .commit = ib_commit,
+    .put = ib_put,
+    .get = ib_get,
+    .mem_register = ib_register,
+    .mem_release = ib_release,
+    .poll = ib_poll,
+    .arm = ib_arm,
+    .disarm = ib_disarm,
+};

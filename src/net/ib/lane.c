@@ -1,0 +1,304 @@
+/* lane.c: one queue pair of a connection: making it, its receive buffers, and its send queue, in which most
+ * requests are unsignalled: a signalled one every so often tells that all before it are done (paper
+ * 000, 6.2.3).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/tunable.h"
+#include "net/ib/ib.h"
+
+static TUNABLE_INT(send_depth, "IB_SEND_DEPTH", 256, 32, 16384, "Requests a connection's send queue holds.");
+static TUNABLE_INT(signal_every, "IB_SIGNAL_EVERY", 32, 1, 4096,
+                   "One send in so many asks the adapter to report its completion.");
+static TUNABLE_INT(
+    timeout, "IB_TIMEOUT", 14, 1, 31,
+    "How long the adapter waits for an acknowledgement: 4 microseconds times two to this power.");
+static TUNABLE_INT(retries, "IB_RETRIES", 7, 0, 7, "How often the adapter repeats what is not acknowledged.");
+
+#define RNR_TIMER      1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
+#define RNR_FOR_EVER   7
+#define SPARE_RECEIVES 4 /* beyond the credits: for control messages, which take none */
+#define INLINE_WISH    256
+
+/* ---- which lane a queue pair is: shared receive queues do not tell ---- */
+
+static uint32_t slot_of(const struct ib *ib, uint32_t qpn)
+{
+    return (uint32_t)((qpn * 0x9e3779b97f4a7c15ull) >> 40) & (ib->by_qpn_size - 1);
+}
+
+struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn)
+{
+    if (ib->by_qpn_size == 0)
+        return NULL;
+    uint32_t at = slot_of(ib, qpn);
+    for (; ib->by_qpn[at]; at = (at + 1) & (ib->by_qpn_size - 1))
+        if (ib->by_qpn[at]->qp && ib->by_qpn[at]->qp->qp_num == qpn)
+            return ib->by_qpn[at];
+    return NULL;
+}
+
+static void index_put(struct ib *ib, struct ib_lane *lane)
+{
+    uint32_t at = slot_of(ib, lane->qp->qp_num);
+    while (ib->by_qpn[at])
+        at = (at + 1) & (ib->by_qpn_size - 1);
+    ib->by_qpn[at] = lane;
+}
+
+/* Makes the table anew with those lanes that have queue pairs: after growth, and after one went away. */
+static int index_rebuild(struct ib *ib, uint32_t size)
+{
+    struct ib_lane **table = calloc(size, sizeof(struct ib_lane *));
+    if (!table)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a connection");
+    free(ib->by_qpn);
+    ib->by_qpn = table;
+    ib->by_qpn_size = size;
+    ib->by_qpn_used = 0;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        for (uint32_t k = 0; k < ib->lanes; k++)
+            if (ib->endpoints[i]->lanes[k].qp) {
+                index_put(ib, &ib->endpoints[i]->lanes[k]);
+                ib->by_qpn_used++;
+            }
+    return 0;
+}
+
+static int index_add(struct ib *ib, struct ib_lane *lane)
+{
+    if (2 * (ib->by_qpn_used + 1) > ib->by_qpn_size)
+        return index_rebuild(ib, MAX(2 * ib->by_qpn_size, 64)); /* finds this lane too */
+    index_put(ib, lane);
+    ib->by_qpn_used++;
+    return 0;
+}
+
+/* ---- making and dropping ---- */
+
+/* The completion queue must hold whatever can complete at once: it grows with the connections. */
+static int room_for_completions(struct ib *ib, int more)
+{
+    ib->cq_used += more;
+    if (ib->cq_used <= ib->cq_size)
+        return 0;
+    int size = MIN(2 * ib->cq_used, ib->device.attr.max_cqe);
+    if (size < ib->cq_used || ib->device.verbs.resize_cq(ib->cq, size) != 0)
+        return err_set(
+            MPI_ERR_OTHER,
+            "%s has no completion queue for %d entries: fewer connections (FISHPLATE_IB_MAX_CONNECTIONS), "
+            "smaller ones (FISHPLATE_IB_BUFFERS, FISHPLATE_IB_SEND_DEPTH) or shared receive queues "
+            "(FISHPLATE_IB_RECEIVE=shared) need less",
+            ib->device.name, ib->cq_used);
+    ib->cq_size = size;
+    return 0;
+}
+
+static uint32_t receive_depth(const struct ib_lane *lane)
+{
+    return lane->shared ? 0 : lane->endpoint->ib->rules.most + SPARE_RECEIVES;
+}
+
+static struct ibv_qp *create_qp(struct ib_lane *lane)
+{
+    struct ib *ib = lane->endpoint->ib;
+    struct ibv_qp_init_attr a = {.send_cq = ib->cq,
+                                 .recv_cq = ib->cq,
+                                 .srq = lane->shared ? lane->shared->srq : NULL,
+                                 .qp_type = IBV_QPT_RC,
+                                 .cap = {.max_send_wr = lane->depth,
+                                         .max_recv_wr = receive_depth(lane),
+                                         .max_send_sge = 1,
+                                         .max_recv_sge = 1,
+                                         .max_inline_data = ib->inline_max ? ib->inline_max : INLINE_WISH}};
+    /* There is no asking how much can be inline: try less until it works. */
+    struct ibv_qp *qp;
+    for (;;) {
+        struct ibv_qp_init_attr tried = a;
+        qp = ib->device.verbs.create_qp(ib->device.pd, &tried);
+        if (qp && ib->inline_max == 0) {
+            ib->inline_max = MIN(tried.cap.max_inline_data, INLINE_WISH);
+            ib_device_ask_order(&ib->device, qp);
+        }
+        if (qp || a.cap.max_inline_data == 0)
+            return qp;
+        a.cap.max_inline_data /= 2;
+    }
+}
+
+static int to_init(struct ib_lane *lane)
+{
+    struct ib *ib = lane->endpoint->ib;
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+                            .pkey_index = ib->device.pkey_index,
+                            .port_num = ib->device.port,
+                            .qp_access_flags =
+                                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+    return ib->device.verbs.modify_qp(lane->qp, &a,
+                                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+static uint32_t power_of_two_below(uint32_t n)
+{
+    uint32_t p = 1;
+    while (2 * p <= n)
+        p *= 2;
+    return p;
+}
+
+int ib_lane_create(struct ib_lane *lane)
+{
+    struct ib *ib = lane->endpoint->ib;
+    if (!lane->work) {
+        lane->depth = power_of_two_below((uint32_t)MIN(send_depth.value, (int64_t)ib->device.attr.max_qp_wr));
+        lane->work = calloc(lane->depth, sizeof(*lane->work));
+        if (!lane->work)
+            return err_set(MPI_ERR_NO_MEM, "out of memory for a connection to rank %u",
+                           lane->endpoint->peer->rank);
+    }
+    int rc = room_for_completions(ib, (int)(lane->depth + receive_depth(lane)));
+    if (rc != 0)
+        return rc;
+    lane->head = lane->tail = lane->quiet = 0;
+    lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
+    lane->qp = create_qp(lane);
+    if (!lane->qp || to_init(lane) != 0)
+        return err_set(
+            MPI_ERR_OTHER,
+            "%s made no queue pair for rank %u (%s): %u connections are open, the device has %d queue pairs; "
+            "FISHPLATE_IB_MAX_CONNECTIONS bounds how many are used",
+            ib->device.name, lane->endpoint->peer->rank, strerror(errno), ib->open, ib->device.attr.max_qp);
+    if (lane->shared)
+        return index_add(ib, lane);
+    ib_lane_post(lane, ib->rules.first + SPARE_RECEIVES);
+    return 0;
+}
+
+int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
+                    uint32_t rd_atomic)
+{
+    struct ib *ib = lane->endpoint->ib;
+    const struct verbs *v = &ib->device.verbs;
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = (enum ibv_mtu)MIN(to->mtu, ib->device.address.mtu),
+                            .dest_qp_num = qpn,
+                            .rq_psn = psn,
+                            .max_dest_rd_atomic = (uint8_t)MIN(ib->device.attr.max_qp_rd_atom, 16),
+                            .min_rnr_timer = RNR_TIMER};
+    ib_device_route(&ib->device, to, &a.ah_attr);
+    int rc = v->modify_qp(lane->qp, &a,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    struct ibv_qp_attr b = {
+        .qp_state = IBV_QPS_RTS,
+        .timeout = (uint8_t)timeout.value,
+        .retry_cnt = (uint8_t)retries.value,
+        .rnr_retry = RNR_FOR_EVER,
+        .sq_psn = lane->psn,
+        .max_rd_atomic = (uint8_t)MIN(rd_atomic, (uint32_t)MIN(ib->device.attr.max_qp_init_rd_atom, 16))};
+    if (rc == 0)
+        rc = v->modify_qp(lane->qp, &b,
+                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    return rc == 0 ? 0
+                   : err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", ib->device.name,
+                             lane->endpoint->peer->rank, to->lid, strerror(rc > 0 ? rc : errno));
+}
+
+void ib_lane_destroy(struct ib_lane *lane)
+{
+    struct ib *ib = lane->endpoint->ib;
+    if (!lane->qp)
+        return;
+    ib->device.verbs.destroy_qp(lane->qp);
+    lane->qp = NULL;
+    ib->cq_used -= (int)(lane->depth + receive_depth(lane));
+    if (lane->shared && !ib->closing)
+        index_rebuild(ib, ib->by_qpn_size);
+    for (; lane->tail != lane->head; lane->tail++) {
+        struct ib_work *w = &lane->work[lane->tail & (lane->depth - 1)];
+        if (w->buffer)
+            ib_buffer_put(lane->pool, w->buffer);
+        *w = (struct ib_work){0};
+    }
+    list_foreach_safe(pos, after, &lane->posted)
+    {
+        list_remove(pos);
+        ib_buffer_put(lane->pool, list_entry(pos, struct ib_buffer, link));
+    }
+}
+
+/* ---- receive buffers ---- */
+
+void ib_lane_repost(struct ib_lane *lane, struct ib_buffer *b)
+{
+    struct ib *ib = lane->endpoint->ib;
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)b->data, .length = (uint32_t)lane->pool->size, .lkey = b->lkey};
+    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &piece, .num_sge = 1}, *bad;
+    b->lane = lane;
+    list_append(&lane->posted, &b->link);
+    int rc = ibv_post_recv(lane->qp, &wr, &bad);
+    if (unlikely(rc != 0))
+        ib_fatal(ib, lane->endpoint, "a receive buffer was refused (%s)", strerror(rc));
+}
+
+void ib_lane_post(struct ib_lane *lane, uint32_t n)
+{
+    while (n-- > 0) {
+        struct ib_buffer *b = ib_buffer_get(lane->pool);
+        if (unlikely(!b))
+            ib_fatal(lane->endpoint->ib, lane->endpoint, "%s", err_detail(MPI_ERR_NO_MEM));
+        ib_lane_repost(lane, b);
+    }
+}
+
+/* ---- the send queue ---- */
+
+/* The record for a request that is about to be posted; decides whether it is signalled. */
+struct ib_work *ib_lane_signal(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal)
+{
+    struct ib_work *w = &lane->work[lane->head & (lane->depth - 1)];
+    bool due = ++lane->quiet >= (uint32_t)signal_every.value || lane->quiet >= lane->depth / 4;
+    *w = (struct ib_work){.signalled = signal || due};
+    if (w->signalled) {
+        lane->quiet = 0;
+        wr->send_flags |= IBV_SEND_SIGNALED;
+    }
+    return w;
+}
+
+void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr)
+{
+    struct ibv_send_wr *bad;
+    wr->wr_id = ib_send_id(lane->endpoint->id, lane->index, lane->head);
+    lane->head++;
+    int rc = ibv_post_send(lane->qp, wr, &bad);
+    if (unlikely(rc != 0))
+        ib_fatal(lane->endpoint->ib, lane->endpoint, "a send request was refused (%s)", strerror(rc));
+}
+
+/* Requests complete in order, so a completion speaks for everything before it. */
+void ib_lane_retire(struct ib_lane *lane, uint32_t place)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    uint32_t n = ((place - lane->tail) & 0xffffff) + 1;
+    while (n-- > 0 && lane->tail != lane->head) {
+        struct ib_work w = lane->work[lane->tail++ & (lane->depth - 1)];
+        if (w.buffer)
+            ib_buffer_put(lane->pool, w.buffer);
+        if (w.op) {
+            ep->ops--;
+            w.op->done(w.op, 0);
+        }
+        if (w.last) {
+            ep->last_left = true;
+            ib_endpoint_do(ep, 0); /* may be all that closing waits for */
+            return;
+        }
+    }
+}

@@ -1,0 +1,295 @@
+/* rdma.c: the RDMA channel (paper 000, chapter 6). A receiver that hears from a peer often gives it a ring
+ * and polls that memory; the peer then writes its small frames there with one RDMA write each. Rings and
+ * polling set are pure (ring.h, pollset.h); here they meet verbs.
+ *
+ * A write into memory wakes nobody. So a process that goes to sleep first sets a word at each peer that has a
+ * ring here (its bell); a peer that finds it set uses the send/receive channel, or sends a WAKE after its
+ * write.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "net/ib/ib.h"
+
+static COUNTER(ring_frames, "ib_ring_frames_sent", "Frames written into a peer's ring by RDMA.");
+static COUNTER(ring_arrived, "ib_ring_frames_received", "Frames found in rings.");
+static COUNTER(ring_full, "ib_ring_full", "Small frames that found the ring full and went the other way.");
+static COUNTER(rings_added, "ib_rings_added", "Peers taken into the polling set.");
+static COUNTER(rings_removed, "ib_rings_removed", "Peers sent away from the polling set.");
+static COUNTER(wakes, "ib_wakes", "Sleeping peers that were woken.");
+
+static inline _Atomic uint32_t *bell_of(const struct ib_endpoint *ep)
+{
+    return (_Atomic uint32_t *)(void *)ep->bell->data;
+}
+
+/* ---- sending ---- */
+
+/* The place for the next frame, or NULL: no ring, ring full, the receiver sleeps, or the send queue is full.
+ */
+char *ib_rdma_room(struct ib_endpoint *ep)
+{
+    struct ib_lane *lane = &ep->lanes[0];
+    char *room = ring_tx_room(&ep->tx);
+    if (unlikely(!room)) {
+        counter_add(&ring_full, 1);
+        return NULL;
+    }
+    if (unlikely(atomic_load_explicit(bell_of(ep), memory_order_relaxed) != 0)) {
+        atomic_store(bell_of(ep), 0); /* the frame itself will wake it */
+        counter_add(&wakes, 1);
+        return NULL;
+    }
+    if (unlikely(!ib_lane_room(lane, 1, false)))
+        return NULL;
+    if (unlikely(ep->tx_by_imm)) { /* takes a receive buffer at the peer, so it takes a credit */
+        bool waited;
+        if (lane->credit.have == 0 || !credit_take(&lane->credit, &waited))
+            return NULL;
+        credit_untake(&lane->credit, waited);
+    }
+    return room;
+}
+
+void ib_rdma_post(struct ib_endpoint *ep, size_t size)
+{
+    struct ib_lane *lane = &ep->lanes[0];
+    struct ibv_send_wr *wr = &ep->tx_work;
+    uint32_t slot;
+    size_t bytes = ring_tx_close(&ep->tx, size, &slot);
+    size_t offset = (size_t)slot * ep->tx.slot_size;
+    ep->tx_piece.addr = (uintptr_t)ep->tx.mirror + offset;
+    ep->tx_piece.length = (uint32_t)bytes;
+    wr->wr.rdma.remote_addr = ep->tx_address + offset;
+    wr->send_flags = bytes <= ep->ib->inline_max ? IBV_SEND_INLINE : 0;
+    if (unlikely(ep->tx_by_imm)) {
+        bool waited;
+        credit_take(&lane->credit, &waited);
+        wr->imm_data = htonl(slot);
+        wr->send_flags |= IBV_SEND_SOLICITED;
+    }
+    ib_lane_signal(lane, wr, false)->frame = true;
+    ib_lane_send(lane, wr);
+    counter_add(&ring_frames, 1);
+    if (ep->ib->base.net->oversubscribed)
+        atomic_thread_fence(memory_order_seq_cst); /* it may have gone to sleep meanwhile */
+    if (unlikely(atomic_load_explicit(bell_of(ep), memory_order_relaxed) != 0) && !ep->tx_by_imm) {
+        atomic_store(bell_of(ep), 0);
+        counter_add(&wakes, 1);
+        ib_say(ep, IB_WAKE);
+    }
+}
+
+/* ---- receiving ---- */
+
+/* Frames at the head of one ring whose turn it is. */
+int ib_rdma_take(struct ib_endpoint *ep)
+{
+    int events = 0;
+    bool broken = false, by_imm = !ep->ib->device.last_byte_last;
+    size_t size;
+    const char *frame;
+    while ((!by_imm || ep->rx_announced > 0) && ep->rx_state != IB_RING_NONE && events < IB_POLL_BATCH &&
+           (frame = ring_rx_peek(&ep->rx, &size, &broken)) != NULL) {
+        const struct ib_head *h = (const struct ib_head *)(const void *)frame;
+        if (unlikely(size < sizeof(*h) || h->seq != ep->expected)) {
+            broken = size < sizeof(*h);
+            break;
+        }
+        ib_received(ep, h, size);
+        ring_rx_consume(&ep->rx);
+        ep->rx_announced -= by_imm;
+        events++;
+    }
+    if (unlikely(broken))
+        ib_fatal(ep->ib, ep, "its ring holds bytes that are no frame");
+    return events;
+}
+
+int ib_rdma_poll(struct ib *ib)
+{
+    struct pollset *set = &ib->pollset;
+    int events = 0;
+    for (uint32_t k = 0; k < set->count; k++) {
+        uint32_t place = pollset_place(set, k);
+        struct ib_endpoint *ep = ib->endpoints[set->members[place].id];
+        int n = ib_rdma_take(ep);
+        if (likely(n == 0))
+            continue;
+        counter_add(&ring_arrived, (uint64_t)n);
+        events += n;
+        if (place < set->count && set->members[place].id == ep->id) /* frames may have changed the set */
+            pollset_hit(set, place);
+        if (unlikely(!list_empty(&ep->held)))
+            ib_drain(ep);
+        ib_owe(ep);
+    }
+    if (events > 0)
+        pollset_round(set);
+    return events;
+}
+
+/* ---- who has a ring ---- */
+
+static bool ring_open(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    ep->rx_memory = ib_buffer_get(&ib->rings);
+    if (!ep->rx_memory)
+        return false;
+    memset(ep->rx_memory->data, 0, ib->rings.size);
+    ep->rx = (struct ring_rx){
+        .ring = ep->rx_memory->data, .slots = ib->ring_slots, .slot_size = ib->ring_slot_size};
+    ep->rx_state = IB_RING_USED;
+    return true;
+}
+
+static void ring_free(struct ib_endpoint *ep)
+{
+    if (ep->rx_memory)
+        ib_buffer_put(&ep->ib->rings, ep->rx_memory);
+    ep->rx_memory = NULL;
+    ep->rx = (struct ring_rx){0};
+    ep->rx_state = IB_RING_NONE;
+    ep->rx_announced = 0;
+}
+
+void ib_rdma_candidate(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    struct pollset_change change = pollset_arrived(&ib->pollset, ep->id, &ep->rx_traffic);
+    if (likely(change.add == POLLSET_NONE && change.remove == POLLSET_NONE))
+        return;
+    if (change.add != POLLSET_NONE) {
+        if (!ring_open(ib->endpoints[change.add])) { /* no memory: it stays with the other channel */
+            pollset_gone(&ib->pollset, change.add);
+            return;
+        }
+        counter_add(&rings_added, 1);
+        ib_say(ib->endpoints[change.add], IB_RING_ON);
+    }
+    if (change.remove != POLLSET_NONE) {
+        struct ib_endpoint *out = ib->endpoints[change.remove];
+        counter_add(&rings_removed, 1);
+        out->rx_state = IB_RING_LEAVING;
+        ib_say(out, IB_RING_OFF);
+    }
+}
+
+/* The peer polls a ring for me: a mirror of it, and a request with everything filled in but the place. */
+static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
+{
+    struct ib *ib = ep->ib;
+    if (on->slots != ib->ring_slots || on->slot_size != ib->ring_slot_size)
+        ib_fatal(
+            ib, ep,
+            "its ring has another shape: FISHPLATE_IB_RING_SLOTS and _SLOT must be the same on all ranks");
+    if (!ep->tx_mirror)
+        ep->tx_mirror = ib_buffer_get(&ib->rings);
+    if (!ep->tx_mirror)
+        return; /* without memory the other channel does */
+    memset(ep->tx_mirror->data, 0, ib->rings.size);
+    ep->tx = (struct ring_tx){.mirror = ep->tx_mirror->data, .slots = on->slots, .slot_size = on->slot_size};
+    ep->tx_address = on->address;
+    ep->tx_piece = (struct ibv_sge){.lkey = ep->tx_mirror->lkey};
+    ep->tx_work =
+        (struct ibv_send_wr){.sg_list = &ep->tx_piece,
+                             .num_sge = 1,
+                             .opcode = ep->tx_by_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+                             .wr.rdma.rkey = on->rkey};
+    ep->tx_frame_max = ib->ring_frame_max - sizeof(struct ib_frame);
+    ep->tx_on = true;
+}
+
+static void mirror_close(struct ib_endpoint *ep)
+{
+    /* The mirror stays: an unsignalled write may still be reading it, and the next ring may want it. */
+    ep->tx_on = false;
+    ep->tx_frame_max = 0;
+    ep->tx = (struct ring_tx){0};
+}
+
+void ib_rdma_control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    struct ib_ring_on on;
+    switch (h->type) {
+    case IB_RING_ON:
+        if (len != sizeof(*h) + sizeof(on))
+            ib_fatal(ep->ib, ep, "it offered a ring in a message of the wrong length");
+        memcpy(&on, h + 1, sizeof(on));
+        mirror_open(ep, &on);
+        break;
+    case IB_RING_OFF:
+        mirror_close(ep);
+        ib_say(ep, IB_RING_STOPPED);
+        break;
+    default: /* IB_RING_STOPPED: in order, so the ring is empty */
+        pollset_gone(&ep->ib->pollset, ep->id);
+        ring_free(ep);
+        break;
+    }
+}
+
+void ib_rdma_reset(struct ib_endpoint *ep)
+{
+    if (ep->rx_state != IB_RING_NONE)
+        pollset_gone(&ep->ib->pollset, ep->id);
+    ring_free(ep);
+    mirror_close(ep);
+    if (ep->tx_mirror)
+        ib_buffer_put(&ep->ib->rings, ep->tx_mirror);
+    ep->tx_mirror = NULL;
+    ep->rx_traffic = 0;
+}
+
+/* ---- going to sleep ---- */
+
+static bool ring_bell(struct ib_endpoint *ep)
+{
+    static const uint32_t asleep = 1;
+    struct ib_lane *lane = &ep->lanes[0];
+    if (ep->conn.state != CONN_OPEN)
+        return true; /* nobody writes */
+    if (!ib_lane_room(lane, 1, true))
+        return false;
+    bool inlined = ep->ib->inline_max >= sizeof(asleep);
+    struct ib_buffer *b = inlined ? NULL : ib_buffer_get(lane->pool);
+    if (b)
+        memcpy(b->data, &asleep, sizeof(asleep));
+    struct ibv_sge piece = {.addr = b ? (uintptr_t)b->data : (uintptr_t)&asleep,
+                            .length = sizeof(asleep),
+                            .lkey = b ? b->lkey : 0};
+    struct ibv_send_wr wr = {.sg_list = &piece,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = b ? 0 : IBV_SEND_INLINE,
+                             .wr.rdma = {.remote_addr = ep->peer_bell, .rkey = ep->peer_bell_key}};
+    ib_lane_signal(lane, &wr, false)->buffer = b;
+    ib_lane_send(lane, &wr);
+    return true;
+}
+
+bool ib_rdma_bells(struct ib *ib)
+{
+    if (!ib->device.last_byte_last)
+        return true; /* frames in rings are announced by immediates, which wake */
+    for (uint32_t i = 0; i < ib->pollset.count; i++)
+        if (!ring_bell(ib->endpoints[ib->pollset.members[i].id]))
+            return false;
+    return true;
+}
+
+bool ib_rdma_quiet(const struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->pollset.count; i++) {
+        const struct ib_endpoint *ep = ib->endpoints[ib->pollset.members[i].id];
+        size_t size;
+        bool broken;
+        if (ring_rx_peek(&ep->rx, &size, &broken))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,326 @@
+/* receive.c: what the adapter reports, and frames on their way in. A connection has several channels (ring,
+ * lanes), each in order by itself; seq puts them in order together (paper 000, 6.2.5): what comes before its
+ * turn waits in its ring slot or, from a lane, on the endpoint's list.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "net/ib/ib.h"
+
+static COUNTER(lane_arrived, "ib_frames_received", "Frames received through the send/receive channel.");
+static COUNTER(early, "ib_frames_early", "Frames that arrived before another channel had delivered theirs.");
+
+/* ---- one message, in its turn ---- */
+
+static void granted(struct ib_endpoint *ep, const struct ib_head *h)
+{
+    if (h->credits[0])
+        credit_granted(&ep->lanes[0].credit, h->credits[0]);
+    if (h->credits[1] && ep->ib->lanes > 1)
+        credit_granted(&ep->lanes[1].credit, h->credits[1]);
+    if (h->ring && unlikely(!ring_tx_granted(&ep->tx, h->ring)))
+        ib_fatal(ep->ib, ep, "it told of more free ring slots than there are");
+}
+
+static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    switch (h->type) {
+    case IB_CREDIT:
+    case IB_WAKE:
+        break;
+    case IB_RING_ON:
+    case IB_RING_OFF:
+    case IB_RING_STOPPED:
+        ib_rdma_control(ep, h, len);
+        break;
+    case IB_CLOSE:
+        ib_endpoint_do(ep, conn_close(&ep->conn, ib_endpoint_busy(ep)));
+        break;
+    case IB_AGREE:
+        ib_endpoint_do(ep, conn_agree(&ep->conn));
+        break;
+    case IB_KEEP:
+        ib_endpoint_do(ep, conn_keep(&ep->conn));
+        break;
+    default:
+        ib_fatal(ep->ib, ep, "it sent a message of unknown kind %u; do all ranks use the same version?",
+                 h->type);
+    }
+}
+
+static inline bool ordered(const struct ib_head *h)
+{
+    return h->type != IB_CREDIT && h->type != IB_WAKE;
+}
+
+void ib_received(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    ep->used = ep->ib->tick;
+    if (ordered(h))
+        ep->expected++;
+    granted(ep, h);
+    if (likely(h->type == IB_FRAME)) {
+        const struct ib_frame *f = (const struct ib_frame *)(const void *)h;
+        struct net *net = ep->ib->base.net;
+        if (unlikely(len < sizeof(*f)))
+            ib_fatal(ep->ib, ep, "it sent a frame that is too short");
+        net->deliver(net->deliver_ctx, ep->peer, &f->header, f->payload, len - sizeof(*f));
+    } else {
+        control(ep, h, len);
+    }
+}
+
+void ib_owe(struct ib_endpoint *ep)
+{
+    bool due = credit_due(&ep->lanes[0].credit) || (ep->ib->lanes > 1 && credit_due(&ep->lanes[1].credit)) ||
+               (ep->rx_state != IB_RING_NONE && ring_rx_due(&ep->rx));
+    if (unlikely(due))
+        ib_say(ep, IB_CREDIT);
+}
+
+/* ---- through a lane ---- */
+
+/* The buffer has been read. Control messages took no credit; their buffer is posted again and that is all. */
+static void lane_consumed(struct ib_lane *lane, struct ib_buffer *b, bool frame, bool waited)
+{
+    uint32_t n = frame ? credit_consumed(&lane->credit, waited) : 1;
+    if (lane->shared) {
+        ib_buffer_put(lane->pool, b);
+        if (n > 1)
+            ib_shared_grow(lane->shared, n - 1);
+        ib_shared_refill(lane->shared);
+        return;
+    }
+    if (n == 0 || !lane->qp) { /* let go; or the message has closed the connection */
+        ib_buffer_put(lane->pool, b);
+        return;
+    }
+    ib_lane_repost(lane, b);
+    if (unlikely(n > 1))
+        ib_lane_post(lane, n - 1);
+}
+
+static void lane_take(struct ib_lane *lane, struct ib_buffer *b)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    const struct ib_head *h = (const struct ib_head *)(const void *)b->data;
+    bool frame = h->type == IB_FRAME, waited = h->flags & IB_WAITED;
+    bool fits_ring = frame && b->length <= ep->ib->ring_frame_max;
+    ib_received(ep, h, b->length);
+    lane_consumed(lane, b, frame, waited);
+    if (!frame || ep->conn.state != CONN_OPEN)
+        return;
+    if (fits_ring && ep->rx_state == IB_RING_NONE)
+        ib_rdma_candidate(ep);
+    ib_owe(ep);
+}
+
+static uint16_t seq_of(const struct ib_buffer *b)
+{
+    return ((const struct ib_head *)(const void *)b->data)->seq;
+}
+
+/* Sorted by seq; nearly always it belongs at the end. */
+static void hold(struct ib_endpoint *ep, struct ib_buffer *b)
+{
+    struct list *after = ep->held.prev;
+    counter_add(&early, 1);
+    while (after != &ep->held && (int16_t)(seq_of(list_entry(after, struct ib_buffer, link)) - seq_of(b)) > 0)
+        after = after->prev;
+    list_prepend(after, &b->link);
+}
+
+/* Whatever has its turn now, from any channel. */
+void ib_drain(struct ib_endpoint *ep)
+{
+    for (bool more = true; more;) {
+        more = ib_rdma_take(ep) > 0;
+        while (!list_empty(&ep->held)) {
+            struct ib_buffer *b = list_entry(ep->held.next, struct ib_buffer, link);
+            if (seq_of(b) != ep->expected)
+                break;
+            list_remove(&b->link);
+            lane_take(b->lane, b);
+            more = true;
+        }
+    }
+}
+
+static void lane_arrival(struct ib_lane *lane, struct ib_buffer *b, uint32_t length)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    const struct ib_head *h = (const struct ib_head *)(const void *)b->data;
+    b->length = length;
+    b->lane = lane;
+    if (unlikely(length < sizeof(*h)))
+        ib_fatal(ep->ib, ep, "it sent a message that is too short");
+    if (unlikely(ep->conn.state == CONN_HALF))
+        ib_endpoint_do(ep, conn_frame(&ep->conn));
+    counter_add(&lane_arrived, 1);
+    if (ordered(h) && h->seq != ep->expected) {
+        hold(ep, b);
+        ib_drain(ep);
+        return;
+    }
+    lane_take(lane, b);
+    if (unlikely(!list_empty(&ep->held)))
+        ib_drain(ep);
+}
+
+/* An immediate: a frame is in the ring. The receive buffer it took was not used. */
+static void imm_arrival(struct ib_lane *lane, struct ib_buffer *b)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    ep->rx_announced++;
+    lane_consumed(lane, b, true, false);
+    ib_drain(ep);
+    ib_owe(ep);
+}
+
+/* ---- the completion queue ---- */
+
+/* Nothing is lost when credits do not reach a peer that has ended, as it may when it needs nothing more. */
+static bool only_news(const struct ib_endpoint *ep)
+{
+    for (uint32_t i = 0; i < ep->ib->lanes; i++) {
+        const struct ib_lane *lane = &ep->lanes[i];
+        for (uint32_t at = lane->tail; at != lane->head; at++)
+            if (lane->work[at & (lane->depth - 1)].frame)
+                return false;
+    }
+    return list_empty(&ep->peer->pending);
+}
+
+/* A send of this connection failed. Those before it did not. */
+static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc *wc)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    uint32_t place = ib_send_place(wc->wr_id);
+    if (((place - lane->tail) & 0xffffff) != 0)
+        ib_lane_retire(lane, place - 1);
+    if (ep->conn.state == CONN_AGREED) { /* the peer has closed already */
+        ib_endpoint_do(ep, conn_left(&ep->conn));
+        return;
+    }
+    if (ep->conn.state != CONN_FAILED && !only_news(ep))
+        ib_fatal(ib, ep, "%s (verbs status %d, vendor code 0x%x)", ib->device.verbs.wc_status_str(wc->status),
+                 wc->status, wc->vendor_err);
+    if (ep->conn.state != CONN_FAILED)
+        log_debug("rank %u has gone: %s", ep->peer->rank, ib->device.verbs.wc_status_str(wc->status));
+    ep->conn.state = CONN_FAILED; /* whoever wants to send to it will hear of it */
+}
+
+static struct ib_lane *send_lane(const struct ib *ib, const struct ibv_wc *wc)
+{
+    struct ib_lane *lane = &ib->endpoints[ib_send_endpoint(wc->wr_id)]->lanes[ib_send_lane(wc->wr_id)];
+    return lane->qp && lane->qp->qp_num == wc->qp_num ? lane : NULL; /* else: of one that is gone */
+}
+
+static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct ibv_wc *wc)
+{
+    if (ib->closing)
+        return;
+    unsigned kind = wc->wr_id & 3;
+    if (kind == IB_KIND_SEND) {
+        struct ib_lane *lane = send_lane(ib, wc);
+        if (lane)
+            send_failed(ib, lane, wc);
+    } else if (wc->status != IBV_WC_WR_FLUSH_ERR) { /* flushed receives: the send that failed says why */
+        const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
+        ib_fatal(ib, kind == IB_KIND_RECEIVE && b->lane ? b->lane->endpoint : NULL,
+                 "a receive failed: %s (verbs status %d, vendor code 0x%x)",
+                 ib->device.verbs.wc_status_str(wc->status), wc->status, wc->vendor_err);
+    }
+}
+
+static void receive_completed(struct ib *ib, const struct ibv_wc *wc)
+{
+    struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
+    struct ib_lane *lane = b->lane;
+    list_remove(&b->link);
+    if (ib->lanes > 1) {
+        struct ib_shared *s = b->shared;
+        s->posted--;
+        lane = ib_lane_find(ib, wc->qp_num);
+        if (!lane) { /* of a connection that is closed */
+            ib_buffer_put(s->pool, b);
+            return;
+        }
+    }
+    if (unlikely(wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM))
+        imm_arrival(lane, b);
+    else
+        lane_arrival(lane, b, wc->byte_len);
+}
+
+/* True when a receive completion is of a queue pair that still exists (its buffers went back with it
+ * otherwise). */
+static bool current(const struct ib *ib, const struct ibv_wc *wc)
+{
+    const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)wc->wr_id;
+    return ib->lanes > 1 || (b->lane && b->lane->qp && b->lane->qp->qp_num == wc->qp_num);
+}
+
+static void completed(struct ib *ib, const struct ibv_wc *wc)
+{
+    void *buffer = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
+    bool good = wc->status == IBV_WC_SUCCESS;
+    if (unlikely(!good))
+        failed(ib, wc);
+    switch ((enum ib_kind)(wc->wr_id & 3)) {
+    case IB_KIND_RECEIVE:
+        if (likely(good && current(ib, wc)))
+            receive_completed(ib, wc);
+        break;
+    case IB_KIND_SEND: {
+        struct ib_lane *lane = good ? send_lane(ib, wc) : NULL;
+        if (lane)
+            ib_lane_retire(lane, ib_send_place(wc->wr_id));
+        break;
+    }
+    case IB_KIND_HELLO_SENT:
+        ib->ud_sends--;
+        ib_buffer_put(&ib->ud_pool, buffer);
+        break;
+    case IB_KIND_HELLO:
+        if (good)
+            ib_hello_arrived(ib, buffer, wc->byte_len);
+        break;
+    }
+}
+
+int ib_poll_completions(struct ib *ib)
+{
+    struct ibv_wc wc[IB_POLL_BATCH];
+    int n = ibv_poll_cq(ib->cq, IB_POLL_BATCH, wc);
+    if (unlikely(n < 0))
+        ib_fatal(ib, NULL, "the completion queue cannot be read");
+    for (int i = 0; i < n; i++)
+        completed(ib, &wc[i]);
+    return n;
+}
+
+static __attribute__((noinline, cold)) void look_after(struct ib *ib)
+{
+    atomic_store(&ib->attention, 0);
+    list_foreach_safe(pos, after, &ib->unsaid) ib_flush(list_entry(pos, struct ib_endpoint, unsaid_link));
+    if (!list_empty(&ib->asking))
+        ib_hello_timers(ib);
+    for (uint32_t i = 0; i < ib->lanes && ib->lanes > 1; i++)
+        if (atomic_exchange(&ib->shared[i].low, 0))
+            ib_shared_low(&ib->shared[i]);
+}
+
+int ib_poll(struct transport *t)
+{
+    struct ib *ib = ib_of(t);
+    int events = ib_rdma_poll(ib);
+    ib->tick++;
+    events += ib_poll_completions(ib);
+    if (unlikely(!list_empty(&ib->unsaid) || !list_empty(&ib->asking) ||
+                 atomic_load_explicit(&ib->attention, memory_order_relaxed)))
+        look_after(ib);
+    return events;
+}

@@ -1,0 +1,279 @@
+/* send.c: frames, puts and gets on their way out. A small frame goes into the peer's ring when the peer polls
+ * one; everything else through a lane, for a credit. Out of credits, of ring slots or of places in the send
+ * queue is ERR_AGAIN; the layer above keeps the order.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/counter.h"
+#include "net/ib/ib.h"
+
+static COUNTER(lane_frames, "ib_frames_sent", "Frames sent through the send/receive channel.");
+static COUNTER(no_credit, "ib_credit_waits", "Frames that had to wait for a credit.");
+static COUNTER(no_room, "ib_queue_waits", "Frames, puts and gets that had to wait for room in a send queue.");
+static COUNTER(credit_messages, "ib_credit_messages", "Messages sent only to tell of credits.");
+static COUNTER(control_messages, "ib_control_messages", "Messages about rings, sleep and closing.");
+static COUNTER(put_bytes, "ib_put_bytes", "Bytes written into memory of peers by RDMA.");
+static COUNTER(get_bytes, "ib_get_bytes", "Bytes read from memory of peers by RDMA.");
+
+#define PIECE_MAX (1u << 30) /* of one RDMA request */
+
+void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited)
+{
+    *h = (struct ib_head){.seq = type <= IB_WAKE && type != IB_FRAME ? 0 : ep->next_seq++,
+                          .type = (uint8_t)type,
+                          .flags = waited ? IB_WAITED : 0,
+                          .credits = {(uint8_t)credit_tell(&ep->lanes[0].credit, UINT8_MAX)},
+                          .ring = (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX)};
+    if (ep->ib->lanes > 1)
+        h->credits[1] = (uint8_t)credit_tell(&ep->lanes[1].credit, UINT8_MAX);
+    ep->used = ep->ib->tick;
+}
+
+/* ---- the send/receive channel ---- */
+
+static __attribute__((noinline, cold)) int refuse(struct counter *why)
+{
+    counter_add(why, 1);
+    return ERR_AGAIN;
+}
+
+static inline struct ib_lane *lane_for(struct ib_endpoint *ep, size_t len)
+{
+    return &ep->lanes[ep->ib->lanes > 1 && len > ep->lanes[0].frame_max];
+}
+
+/* A credit and a place in the queue for one frame. */
+static inline int lane_claim(struct ib_lane *lane, bool *waited)
+{
+    if (unlikely(!ib_lane_room(lane, 1, false)))
+        return refuse(&no_room);
+    if (unlikely(!credit_take(&lane->credit, waited)))
+        return refuse(&no_credit);
+    return 0;
+}
+
+static void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes)
+{
+    struct ibv_sge piece = {.addr = (uintptr_t)at, .length = (uint32_t)bytes, .lkey = b ? b->lkey : 0};
+    struct ibv_send_wr wr = {.sg_list = &piece,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
+    struct ib_work *w = ib_lane_signal(lane, &wr, false);
+    w->buffer = b;
+    w->frame = true;
+    ib_lane_send(lane, &wr);
+}
+
+static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                     size_t len)
+{
+    struct ib_lane *lane = lane_for(ep, len);
+    size_t bytes = sizeof(struct ib_frame) + len;
+    bool waited;
+    int rc = lane_claim(lane, &waited);
+    if (rc != 0)
+        return rc;
+    _Alignas(8) char small[256];
+    struct ib_buffer *b = NULL;
+    if (bytes > MIN(ep->ib->inline_max, sizeof(small)) && !(b = ib_buffer_get(lane->pool))) {
+        credit_untake(&lane->credit, waited);
+        return err_set(MPI_ERR_NO_MEM, "%s", err_detail(MPI_ERR_NO_MEM));
+    }
+    struct ib_frame *f = (struct ib_frame *)(void *)(b ? b->data : small);
+    ib_head_fill(ep, &f->head, IB_FRAME, waited);
+    frame_write(&f->header, head, from, word);
+    memcpy(f->payload, payload, len);
+    post_frame(lane, b, f, bytes);
+    counter_add(&lane_frames, 1);
+    return 0;
+}
+
+/* ---- frames ---- */
+
+/* Not open: opens it. What wants to be sent waits in the peer's queue. */
+static __attribute__((noinline, cold)) int not_open(struct ib_endpoint *ep)
+{
+    ib_endpoint_want(ep);
+    return ERR_AGAIN;
+}
+
+int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    if (unlikely(ep->conn.state != CONN_OPEN))
+        return not_open(ep);
+    if (likely(ep->tx_on && len <= ep->tx_frame_max)) {
+        char *room = ib_rdma_room(ep);
+        if (likely(room != NULL)) {
+            struct ib_frame *f = (struct ib_frame *)(void *)room;
+            ib_head_fill(ep, &f->head, IB_FRAME, false);
+            frame_write(&f->header, head, from, word);
+            memcpy(f->payload, payload, len);
+            ib_rdma_post(ep, sizeof(*f) + len);
+            return 0;
+        }
+    }
+    return lane_send(ep, head, from, word, payload, len);
+}
+
+int ib_reserve(struct peer *peer, size_t len, void **payload)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    if (unlikely(ep->conn.state != CONN_OPEN))
+        return not_open(ep);
+    ep->reserved = NULL;
+    ep->reserved_room = ep->tx_on && len <= ep->tx_frame_max ? ib_rdma_room(ep) : NULL;
+    if (ep->reserved_room) {
+        *payload = ((struct ib_frame *)(void *)ep->reserved_room)->payload;
+        return 0;
+    }
+    struct ib_lane *lane = lane_for(ep, len);
+    int rc = lane_claim(lane, &ep->reserved_waited);
+    if (rc != 0)
+        return rc;
+    ep->reserved = ib_buffer_get(lane->pool);
+    if (!ep->reserved) {
+        credit_untake(&lane->credit, ep->reserved_waited);
+        return err_set(MPI_ERR_NO_MEM, "%s", err_detail(MPI_ERR_NO_MEM));
+    }
+    ep->reserved_lane = lane;
+    *payload = ((struct ib_frame *)(void *)ep->reserved->data)->payload;
+    return 0;
+}
+
+void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    if (!ep->reserved) {
+        struct ib_frame *f = (struct ib_frame *)(void *)ep->reserved_room;
+        ib_head_fill(ep, &f->head, IB_FRAME, false);
+        f->header = *header;
+        ib_rdma_post(ep, sizeof(*f) + len);
+        return;
+    }
+    struct ib_frame *f = (struct ib_frame *)(void *)ep->reserved->data;
+    ib_head_fill(ep, &f->head, IB_FRAME, ep->reserved_waited);
+    f->header = *header;
+    post_frame(ep->reserved_lane, ep->reserved, f, sizeof(*f) + len);
+    counter_add(&lane_frames, 1);
+    ep->reserved = NULL;
+}
+
+/* ---- control messages: no credit, and sent in the order of their types when several wait ---- */
+
+static size_t control_body(const struct ib_endpoint *ep, enum ib_type type, void *body)
+{
+    if (type != IB_RING_ON)
+        return 0;
+    struct ib_ring_on on = {.address = (uintptr_t)ep->rx.ring,
+                            .rkey = ep->rx_memory->rkey,
+                            .slots = ep->rx.slots,
+                            .slot_size = ep->rx.slot_size};
+    memcpy(body, &on, sizeof(on));
+    return sizeof(on);
+}
+
+/* Inline where the adapter can; control messages are short. */
+static void control_post(struct ib_endpoint *ep, enum ib_type type)
+{
+    struct ib_lane *lane = &ep->lanes[0];
+    struct {
+        struct ib_head head;
+        char body[sizeof(struct ib_ring_on)];
+    } m;
+    size_t bytes = sizeof(m.head) + control_body(ep, type, m.body);
+    ib_head_fill(ep, &m.head, type, false);
+    struct ib_buffer *b = NULL;
+    if (bytes > ep->ib->inline_max) {
+        b = ib_buffer_get(lane->pool);
+        if (!b)
+            ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_NO_MEM));
+        memcpy(b->data, &m, bytes);
+    }
+    struct ibv_sge piece = {
+        .addr = b ? (uintptr_t)b->data : (uintptr_t)&m, .length = (uint32_t)bytes, .lkey = b ? b->lkey : 0};
+    struct ibv_send_wr wr = {.sg_list = &piece,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
+    bool last = type == IB_CLOSE || type == IB_AGREE;
+    struct ib_work *w = ib_lane_signal(lane, &wr, last);
+    w->buffer = b;
+    w->last = last;
+    counter_add(type == IB_CREDIT ? &credit_messages : &control_messages, 1);
+    ib_lane_send(lane, &wr);
+}
+
+static bool may_speak(const struct ib_endpoint *ep)
+{
+    return ep->conn.state == CONN_OPEN || ep->conn.state == CONN_CLOSING || ep->conn.state == CONN_AGREED;
+}
+
+void ib_flush(struct ib_endpoint *ep)
+{
+    while (ep->unsaid && may_speak(ep) && ib_lane_room(&ep->lanes[0], 1, true)) {
+        enum ib_type type = (enum ib_type)__builtin_ctz(ep->unsaid);
+        ep->unsaid &= ep->unsaid - 1;
+        control_post(ep, type);
+    }
+    if (ep->unsaid && list_empty(&ep->unsaid_link))
+        list_append(&ep->ib->unsaid, &ep->unsaid_link);
+    else if (!ep->unsaid && !list_empty(&ep->unsaid_link))
+        list_remove(&ep->unsaid_link);
+}
+
+void ib_say(struct ib_endpoint *ep, enum ib_type type)
+{
+    ep->unsaid |= 1u << type;
+    ib_flush(ep);
+}
+
+/* ---- one-sided ---- */
+
+static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local, uint32_t lkey,
+                     uint64_t remote, uint32_t rkey, size_t len, struct net_op *op)
+{
+    if (unlikely(ep->conn.state != CONN_OPEN))
+        return not_open(ep);
+    struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
+    size_t most = MIN(PIECE_MAX, ep->ib->device.port_attr.max_msg_sz);
+    size_t pieces = (len + most - 1) / most;
+    if (unlikely(!ib_lane_room(lane, (uint32_t)pieces, false)))
+        return refuse(&no_room);
+    ep->used = ep->ib->tick;
+    ep->ops++;
+    for (size_t done = 0; done < len; done += most) {
+        struct ibv_sge piece = {
+            .addr = local + done, .length = (uint32_t)MIN(most, len - done), .lkey = lkey};
+        struct ibv_send_wr wr = {.sg_list = &piece,
+                                 .num_sge = 1,
+                                 .opcode = opcode,
+                                 .wr.rdma = {.remote_addr = remote + done, .rkey = rkey}};
+        bool end = done + most >= len;
+        struct ib_work *w = ib_lane_signal(lane, &wr, end);
+        w->op = end ? op : NULL;
+        w->frame = true;
+        ib_lane_send(lane, &wr);
+    }
+    return 0;
+}
+
+int ib_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
+           const struct net_key *key, size_t len, struct net_op *op)
+{
+    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_WRITE, (uintptr_t)local, ib_lkey(mem), remote,
+                       (uint32_t)key->word[0], len, op);
+    counter_add(&put_bytes, rc == 0 ? len : 0);
+    return rc;
+}
+
+int ib_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
+           const struct net_key *key, size_t len, struct net_op *op)
+{
+    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_READ, (uintptr_t)local, ib_lkey(mem), remote,
+                       (uint32_t)key->word[0], len, op);
+    counter_add(&get_bytes, rc == 0 ? len : 0);
+    return rc;
+}

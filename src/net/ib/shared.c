@@ -1,0 +1,109 @@
+/* shared.c: receive queues that all connections share (paper 003, section 5.2): one for small frames and
+ * control, one for large frames, each with log2(n) * k + b buffers. Buffers go back when half of them are out
+ * or when the adapter says that few are left (the limit event). Memory no longer grows with the number of
+ * peers; what keeps a crowd of senders from draining the queue is that each still needs credits, and that a
+ * queue that ran low grows.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/tunable.h"
+#include "net/ib/ib.h"
+
+static TUNABLE_INT(factor, "IB_SHARED_FACTOR", 16, 0, 4096,
+                   "Shared receive queues: k in log2(ranks) * k + b, the buffers of each queue.");
+static TUNABLE_INT(base, "IB_SHARED_BASE", 64, 8, 65536, "Shared receive queues: b in log2(ranks) * k + b.");
+
+static COUNTER(limit_events, "ib_shared_limit_events", "Times a shared receive queue ran low.");
+static COUNTER(refills, "ib_shared_refills", "Times a shared receive queue was refilled.");
+
+static uint32_t log2_up(uint32_t n)
+{
+    uint32_t bits = 0;
+    while ((1u << bits) < n && bits < 31)
+        bits++;
+    return bits;
+}
+
+static void arm(struct ib_shared *s)
+{
+    struct ibv_srq_attr a = {.srq_limit = MAX(s->target / 4, 1)};
+    s->ib->device.verbs.modify_srq(s->srq, &a, IBV_SRQ_LIMIT);
+}
+
+static void fill(struct ib_shared *s)
+{
+    counter_add(&refills, 1);
+    while (s->posted < s->target) {
+        struct ib_buffer *b = ib_buffer_get(s->pool);
+        if (!b)
+            return; /* fewer will do */
+        struct ibv_sge piece = {
+            .addr = (uintptr_t)b->data, .length = (uint32_t)s->pool->size, .lkey = b->lkey};
+        struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &piece, .num_sge = 1}, *bad;
+        b->lane = NULL;
+        b->shared = s;
+        int rc = ibv_post_srq_recv(s->srq, &wr, &bad);
+        if (rc != 0)
+            ib_fatal(s->ib, NULL, "a shared receive buffer was refused (%s)", strerror(rc));
+        list_append(&s->buffers, &b->link);
+        s->posted++;
+    }
+}
+
+void ib_shared_refill(struct ib_shared *s)
+{
+    if (unlikely(s->posted <= s->target / 2))
+        fill(s);
+}
+
+void ib_shared_grow(struct ib_shared *s, uint32_t n)
+{
+    s->target = MIN(s->target + n, s->most);
+}
+
+void ib_shared_low(struct ib_shared *s)
+{
+    counter_add(&limit_events, 1);
+    ib_shared_grow(s, s->target / 2);
+    fill(s);
+    arm(s);
+}
+
+static int shared_create(struct ib *ib, struct ib_shared *s, struct ib_pool *pool)
+{
+    uint32_t first = log2_up(ib->base.net->size) * (uint32_t)factor.value + (uint32_t)base.value;
+    s->ib = ib;
+    s->pool = pool;
+    s->most = (uint32_t)MIN((int64_t)ib->device.attr.max_srq_wr, (int64_t)16 * first);
+    s->target = MIN(first, s->most);
+    list_init(&s->buffers);
+    struct ibv_srq_init_attr a = {.srq_context = s, .attr = {.max_wr = s->most, .max_sge = 1}};
+    s->srq = ib->device.verbs.create_srq(ib->device.pd, &a);
+    if (!s->srq)
+        return err_set(MPI_ERR_OTHER,
+                       "%s made no shared receive queue of %u entries (%s); FISHPLATE_IB_RECEIVE=peer "
+                       "does without",
+                       ib->device.name, s->most, strerror(errno));
+    ib->cq_used += (int)s->most;
+    fill(s);
+    arm(s);
+    return 0;
+}
+
+int ib_shared_open(struct ib *ib)
+{
+    if (ib->lanes == 1)
+        return 0;
+    int rc = shared_create(ib, &ib->shared[0], &ib->small);
+    return rc ? rc : shared_create(ib, &ib->shared[1], &ib->large);
+}
+
+void ib_shared_close(struct ib *ib)
+{
+    for (int i = 0; i < IB_LANES; i++)
+        if (ib->shared[i].srq)
+            ib->device.verbs.destroy_srq(ib->shared[i].srq);
+}
