@@ -3,16 +3,17 @@
  * (persistent buffer association), with one RDMA write. The receiver finds a frame by looking at the slot at
  * its head.
  *
- *     slot:  word0 = size | flag << 24      size bytes of frame      tail flag (1 byte, right behind)
+ *     slot:  head = size, flag, and both again inverted (8 bytes)     size bytes of frame     tail flag (1
+ * byte)
  *
  * The tail flag arrives last, where the adapter places the last byte last. It must differ from what stood at
  * that place before, which the sender knows because mirror and ring hold the same bytes: so there are two
- * flag values, and the sender takes the one that changes the byte (6.2.2). After use the receiver clears
- * word0. Nothing else may be written to the mirror: not one byte behind the frame that is sent.
+ * flag values, and the sender takes the one that changes the byte (6.2.2). After use the receiver clears the
+ * head. Nothing else may be written to the mirror: not one byte behind the frame that is sent.
  *
- * In memory the size stands before the flag (figure 6.6 has them the other way round): bytes arrive in
- * ascending order, so who sees the flag sees the size, and never looks for the tail in a wrong place, where
- * an old byte may look like one.
+ * Beyond the paper, the head proves itself: while only some of its bytes have arrived, the inverted half does
+ * not fit. So nobody looks for the tail in a wrong place, where an old byte may look like one, and nothing is
+ * asked of the order of all bytes but the last.
  *
  * Only arithmetic and bytes: no verbs.
  *
@@ -26,11 +27,15 @@
 
 #define RING_FLAG_FIRST  0x5a
 #define RING_FLAG_SECOND 0xa5
-#define RING_HEAD_BYTES  8 /* word0, padded so that the frame is aligned */
+#define RING_HEAD_BYTES  8
 #define RING_TAIL_BYTES  1
 #define RING_SIZE_BITS   24 /* so a slot is smaller than 16 MiB */
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the flag is the last byte of word0");
+static inline uint64_t ring_head(size_t size, unsigned char flag)
+{
+    uint32_t word = (uint32_t)size | (uint32_t)flag << RING_SIZE_BITS;
+    return word | (uint64_t)~word << 32;
+}
 
 /* The sender's end. */
 struct ring_tx {
@@ -75,7 +80,7 @@ static inline size_t ring_tx_close(struct ring_tx *t, size_t size, uint32_t *slo
     char *at = ring_slot_at(t->mirror, *slot, t->slot_size);
     unsigned char *tail = (unsigned char *)at + RING_HEAD_BYTES + size;
     unsigned char flag = *tail == RING_FLAG_FIRST ? RING_FLAG_SECOND : RING_FLAG_FIRST;
-    *(uint32_t *)(void *)at = (uint32_t)size | (uint32_t)flag << RING_SIZE_BITS;
+    *(uint64_t *)(void *)at = ring_head(size, flag);
     *tail = flag;
     return RING_HEAD_BYTES + size + RING_TAIL_BYTES;
 }
@@ -94,11 +99,12 @@ static inline bool ring_tx_granted(struct ring_tx *t, uint32_t n)
 static inline const char *ring_rx_peek(const struct ring_rx *r, size_t *size, bool *broken)
 {
     char *at = ring_slot_at(r->ring, r->head & (r->slots - 1), r->slot_size);
-    uint32_t word = atomic_load_explicit((_Atomic uint32_t *)(void *)at, memory_order_acquire);
-    unsigned char flag = (unsigned char)(word >> RING_SIZE_BITS);
-    if (likely(!flag))
+    uint64_t head = atomic_load_explicit((_Atomic uint64_t *)(void *)at, memory_order_acquire);
+    if ((uint32_t)(head ^ head >> 32) != UINT32_MAX) /* empty, or some of its bytes are missing */
         return NULL;
+    uint32_t word = (uint32_t)head;
     size_t len = word & ((1u << RING_SIZE_BITS) - 1);
+    unsigned char flag = (unsigned char)(word >> RING_SIZE_BITS);
     if (unlikely(len > ring_frame_max(r->slot_size) ||
                  (flag != RING_FLAG_FIRST && flag != RING_FLAG_SECOND))) {
         *broken = true;
@@ -111,11 +117,11 @@ static inline const char *ring_rx_peek(const struct ring_rx *r, size_t *size, bo
     return frame;
 }
 
-/* The frame at the head was used: clears its flag, moves on, owes one more slot. */
+/* The frame at the head was used: clears its head, moves on, owes one more slot. */
 static inline void ring_rx_consume(struct ring_rx *r)
 {
     char *at = ring_slot_at(r->ring, r->head++ & (r->slots - 1), r->slot_size);
-    atomic_store_explicit((_Atomic uint32_t *)(void *)at, 0, memory_order_relaxed);
+    atomic_store_explicit((_Atomic uint64_t *)(void *)at, 0, memory_order_relaxed);
     r->owed++;
 }
 
