@@ -1,6 +1,7 @@
 /*
- * An agent: runs the plan it is sent through local.c, and turns events into frames. When the connection
- * ends before the job does, everything here ends with it.
+ * An agent: runs the plan it is sent through local.c, and turns events into frames; looks after the hosts
+ * below it in the tree, and passes their frames on. When the connection ends before the job does, everything
+ * here ends with it, and everything below.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,96 +10,146 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "boot/launch_env.h"
 #include "guard.h"
 #include "link.h"
 #include "local.h"
+#include "tree.h"
 
-#define ADDRESSES_MAX 32
-#define CONNECT_MS    20000
-#define HIGH_WATER    (1024 * 1024) /* waits on the link: leave output in the ranks' pipes */
+#define HIGH_WATER (1024 * 1024) /* waits on the link: leave output in the ranks' pipes */
 
 struct agent {
     struct loop loop;
     struct link link;
     struct local *local;
+    struct tree *tree; /* NULL: no hosts below this one */
     struct plan *plan;
-    bool told_to_pause, done;
-    const char *cookie, *index;
+    uint32_t host; /* our number, once told */
+    bool greeted, told_to_pause, paused, done;
+    const char *cookie, *who;
     int fd;
 };
 
+/* Everything that writes to the link stops while too much waits there: our ranks, and the hosts below. */
 static void set_pause(struct agent *a)
 {
+    bool pause = a->told_to_pause || buf_size(&a->link.out) > HIGH_WATER;
     if (a->local)
-        local_pause(a->local, a->told_to_pause || buf_size(&a->link.out) > HIGH_WATER);
+        local_pause(a->local, pause);
+    if (a->tree && pause != a->paused)
+        tree_pause(a->tree, pause);
+    a->paused = pause;
+}
+
+static void stop_if_done(struct agent *a)
+{
+    if (a->done && (!a->tree || tree_left(a->tree) == 0) && buf_size(&a->link.out) == 0)
+        a->loop.stop = true;
+}
+
+/* Upwards, from one of our own ranks or about our host. */
+static void send(struct agent *a, enum frame type, uint32_t rank, const void *data, size_t len)
+{
+    link_send(&a->link, &(struct frame_head){type, a->host, rank, len}, data);
 }
 
 static void on_output(void *ctx, uint32_t rank, int stream, const char *data, size_t len)
 {
     struct agent *a = ctx;
-    link_send(&a->link, stream == 1 ? FRAME_OUTPUT : FRAME_ERROR, rank, data, len);
+    send(a, stream == 1 ? FRAME_OUTPUT : FRAME_ERROR, rank, data, len);
     if (buf_size(&a->link.out) > HIGH_WATER)
         set_pause(a);
 }
 
 static void on_pmi(void *ctx, uint32_t rank, const char *data, size_t len)
 {
-    struct agent *a = ctx;
-    link_send(&a->link, FRAME_PMI, rank, data, len);
+    send(ctx, FRAME_PMI, rank, data, len);
 }
 
 static void on_started(void *ctx, uint32_t rank, pid_t pid)
 {
     struct agent *a = ctx;
-    link_send_u32(&a->link, FRAME_STARTED, rank, (uint32_t)pid);
+    link_send_u32(&a->link, FRAME_STARTED, a->host, rank, (uint32_t)pid);
 }
 
 static void on_failed(void *ctx, uint32_t rank, int status, const char *why)
 {
-    struct agent *a = ctx;
     char data[1024] = {0, 0, 0, (char)status};
     int len = snprintf(data + 4, sizeof data - 4, "%s", why);
-    link_send(&a->link, FRAME_FAILED, rank, data,
-              4 + ((size_t)len < sizeof data - 5 ? (size_t)len : sizeof data - 5));
+    send(ctx, FRAME_FAILED, rank, data, 4 + ((size_t)len < sizeof data - 5 ? (size_t)len : sizeof data - 5));
 }
 
 static void on_exited(void *ctx, uint32_t rank, int status)
 {
     struct agent *a = ctx;
-    link_send_u32(&a->link, FRAME_EXITED, rank, (uint32_t)status);
+    link_send_u32(&a->link, FRAME_EXITED, a->host, rank, (uint32_t)status);
 }
 
 static void on_stdin_empty(void *ctx, uint32_t rank)
 {
-    struct agent *a = ctx;
-    link_send(&a->link, FRAME_INPUT_TAKEN, rank, NULL, 0);
+    send(ctx, FRAME_INPUT_TAKEN, rank, NULL, 0);
 }
 
 static void on_done(void *ctx)
 {
     struct agent *a = ctx;
     a->done = true;
-    link_send(&a->link, FRAME_DONE, 0, NULL, 0);
-    if (buf_size(&a->link.out) == 0)
-        a->loop.stop = true;
+    send(a, FRAME_DONE, 0, NULL, 0);
+    stop_if_done(a);
 }
 
 static void on_drained(void *ctx)
 {
     struct agent *a = ctx;
     set_pause(a);
-    if (a->done && buf_size(&a->link.out) == 0)
-        a->loop.stop = true;
+    stop_if_done(a);
+}
+
+/* From a host below ours: upwards as it is. */
+static void on_below(void *ctx, const struct frame_head *head, const char *data)
+{
+    struct agent *a = ctx;
+    link_send(&a->link, head, data);
+    if (buf_size(&a->link.out) > HIGH_WATER)
+        set_pause(a);
+    if (head->type == FRAME_DONE || head->type == FRAME_LOST)
+        stop_if_done(a);
+}
+
+static void on_other_child(void *ctx, pid_t pid, int status)
+{
+    struct agent *a = ctx;
+    tree_child_ended(a->tree, pid, status);
+}
+
+static void not_understood(struct agent *a, const char *what)
+{
+    say("The %s from mpiexec cannot be understood.", what);
+    a->loop.stop = true;
+}
+
+/* Comes first: who we are, and maybe hosts to look after. */
+static void start_tree(struct agent *a, const struct frame_head *head, const char *data)
+{
+    static const struct tree_events events = {on_below};
+    a->greeted = true;
+    a->host = head->host;
+    if (head->len == 0)
+        return;
+    struct tree_spec *spec = tree_decode(data, head->len);
+    if (!spec) {
+        not_understood(a, "list of hosts");
+        return;
+    }
+    a->tree = tree_new(&a->loop, spec, &events, a);
+    tree_run(a->tree);
 }
 
 static void start_plan(struct agent *a, const char *data, size_t len)
@@ -106,33 +157,45 @@ static void start_plan(struct agent *a, const char *data, size_t len)
     static const struct local_events events = {on_output, on_pmi,         on_started, on_failed,
                                                on_exited, on_stdin_empty, on_done};
     if (a->local || !(a->plan = plan_decode(data, len))) {
-        say("The plan from mpiexec cannot be understood.");
-        a->loop.stop = true;
+        not_understood(a, "plan");
         return;
     }
     say_from(a->plan->host);
     a->local = local_new(&a->loop, a->plan, &events, a);
+    if (a->tree)
+        local_on_other(a->local, on_other_child);
     local_start(a->local);
 }
 
-static void on_frame(void *ctx, enum frame type, uint32_t rank, const char *data, size_t len)
+/* For one of our own ranks, or all of them. */
+static void own_frame(struct agent *a, const struct frame_head *head, const char *data)
 {
-    struct agent *a = ctx;
     uint32_t value = 0;
-    if (type == FRAME_PLAN)
-        start_plan(a, data, len);
+    if (head->type == FRAME_PLAN)
+        start_plan(a, data, head->len);
     if (!a->local)
         return;
-    if (type == FRAME_PMI) {
-        local_pmi(a->local, rank, data, len);
-    } else if (type == FRAME_INPUT) {
-        local_stdin(a->local, rank, data, len);
-    } else if (type == FRAME_SIGNAL && link_u32(data, len, &value) && value > 0 && value < NSIG) {
+    if (head->type == FRAME_PMI) {
+        local_pmi(a->local, head->rank, data, head->len);
+    } else if (head->type == FRAME_INPUT) {
+        local_stdin(a->local, head->rank, data, head->len);
+    } else if (head->type == FRAME_SIGNAL && link_u32(data, head->len, &value) && value > 0 && value < NSIG) {
         local_signal(a->local, (int)value);
-    } else if (type == FRAME_PAUSE && link_u32(data, len, &value)) {
+    } else if (head->type == FRAME_PAUSE && link_u32(data, head->len, &value)) {
         a->told_to_pause = value != 0;
         set_pause(a);
     }
+}
+
+static void on_frame(void *ctx, const struct frame_head *head, const char *data)
+{
+    struct agent *a = ctx;
+    if (!a->greeted && head->type == FRAME_TREE)
+        start_tree(a, head, data);
+    else if (a->greeted && head->host == a->host)
+        own_frame(a, head, data);
+    else if (a->greeted && a->tree)
+        tree_send(a->tree, head, data);
 }
 
 /* mpiexec is gone, or never was: the worker's last act ends all ranks. */
@@ -172,64 +235,12 @@ static int worker(void *ctx, int front)
     a->link = (struct link){
         .greeted = true, .frame = on_frame, .closed = on_closed, .drained = on_drained, .ctx = a};
     link_open(&a->link, &a->loop, a->fd);
-    char hello[128];
-    int len = snprintf(hello, sizeof hello, "%s %s %s", a->cookie, a->index, FISHPLATE_VERSION);
-    link_send(&a->link, FRAME_HELLO, 0, hello, (size_t)len);
+    char hello[250];
+    int len = snprintf(hello, sizeof hello, "%s %.180s %s", a->cookie, a->who, FISHPLATE_VERSION);
+    send(a, FRAME_HELLO, 0, hello, (size_t)len);
     loop_run(&a->loop);
     link_flush(&a->link, 2000);
     return a->done ? 0 : 1;
-}
-
-/* Begins to connect to one address; -1 when that cannot even be tried. */
-static int begin_connect(const char *address, const char *port)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *info;
-    if (getaddrinfo(address, port, &hints, &info) != 0)
-        return -1;
-    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, info->ai_addr, info->ai_addrlen) != 0 && errno != EINPROGRESS) {
-        close(fd);
-        fd = -1;
-    }
-    freeaddrinfo(info);
-    return fd;
-}
-
-/* mpiexec cannot know which of its addresses this host reaches, so all are tried at once. */
-static int connect_any(char *addresses, const char *port)
-{
-    struct pollfd p[ADDRESSES_MAX];
-    nfds_t n = 0;
-    int chosen = -1;
-    char *save = NULL;
-    for (char *w = strtok_r(addresses, ",", &save); w && n < ADDRESSES_MAX; w = strtok_r(NULL, ",", &save)) {
-        int fd = begin_connect(w, port);
-        if (fd >= 0)
-            p[n++] = (struct pollfd){.fd = fd, .events = POLLOUT};
-    }
-    uint64_t end = now_ms() + CONNECT_MS;
-    for (nfds_t left = n; left > 0 && chosen < 0 && now_ms() < end;) {
-        if (poll(p, n, (int)(end - now_ms())) <= 0)
-            continue;
-        for (nfds_t i = 0; i < n && chosen < 0; i++) {
-            int error = 0;
-            socklen_t len = sizeof error;
-            if (p[i].fd < 0 || !p[i].revents)
-                continue;
-            getsockopt(p[i].fd, SOL_SOCKET, SO_ERROR, &error, &len);
-            if (error == 0) {
-                chosen = p[i].fd;
-            } else {
-                close(p[i].fd);
-                left--;
-            }
-            p[i].fd = -1;
-        }
-    }
-    for (nfds_t i = 0; i < n; i++)
-        if (p[i].fd >= 0)
-            close(p[i].fd);
-    return chosen;
 }
 
 static bool read_cookie(char *cookie)
@@ -262,9 +273,13 @@ int agent_main(int argc, char **argv)
     if (null >= 0)
         dup2(null, STDIN_FILENO);
     a.cookie = cookie;
-    a.index = argv[4];
+    a.who = argv[4];
+    if (strcmp(a.who, AGENT_BY_NAME) == 0)
+        a.who = getenv("SLURMD_NODENAME");
+    if (!a.who)
+        die(1, "Slurm does not tell this agent the name of its node (SLURMD_NODENAME).");
     char *addresses = xstrdup(argv[2]);
-    a.fd = connect_any(addresses, argv[3]);
+    a.fd = address_connect(addresses, argv[3]);
     free(addresses);
     if (a.fd < 0)
         die(1, "mpiexec cannot be reached from here at any of its addresses %s, port %s.", argv[2], argv[3]);

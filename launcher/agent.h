@@ -7,9 +7,11 @@
 #ifndef FP_LAUNCHER_AGENT_H
 #define FP_LAUNCHER_AGENT_H
 
-/* argv: AGENT_OPTION addresses port index */
-#define AGENT_OPTION "--fishplate-agent"
-#define COOKIE_LEN   32 /* hexadecimal digits */
+/* argv: AGENT_OPTION addresses port number; the number is its host's, or AGENT_BY_NAME where one command
+ * starts all agents and Slurm tells each the name of its node. */
+#define AGENT_OPTION  "--fishplate-agent"
+#define AGENT_BY_NAME "by-name"
+#define COOKIE_LEN    32 /* hexadecimal digits */
 
 int agent_main(int argc, char **argv);
 

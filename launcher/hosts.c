@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "slurm.h"
 #include "topo.h"
 
 /* A literal address that one of our interfaces has. */
@@ -128,6 +129,30 @@ static void read_hostfile(struct hosts *h, const char *file)
         die(STATUS_USAGE, "The host file %s names no host.", file);
 }
 
+/* Are they all of the allocation, so that srun reaches them? */
+static bool in_allocation(const struct hosts *h)
+{
+    struct strings names = {0};
+    if (!slurm_here() || !slurm_expand(getenv("SLURM_JOB_NODELIST"), &names))
+        return false;
+    bool all = true;
+    for (uint32_t i = 0; i < h->n && all; i++) {
+        unsigned k = 0;
+        while (k < names.n && strcmp(names.v[k], h->v[i].name) != 0)
+            k++;
+        all = k < names.n || h->v[i].local;
+    }
+    strings_free(&names);
+    return all;
+}
+
+const char *hosts_launcher(const struct options *o, const struct hosts *h)
+{
+    if (o->launcher)
+        return o->launcher;
+    return in_allocation(h) ? "slurm" : "ssh";
+}
+
 void hosts_list(const struct options *o, struct hosts *out)
 {
     *out = (struct hosts){0};
@@ -135,6 +160,10 @@ void hosts_list(const struct options *o, struct hosts *out)
         add_word(out, o->hosts.v[i], "-hosts", 0);
     if (o->hostfile)
         read_hostfile(out, o->hostfile);
+    if (out->n == 0 && !o->vnodes && slurm_here()) {
+        slurm_hosts(out);
+        return;
+    }
     if (out->n == 0) {
         char self[256] = "localhost";
         gethostname(self, sizeof self - 1);

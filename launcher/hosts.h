@@ -21,8 +21,11 @@ struct hosts {
     uint32_t n;
 };
 
-/* From -hosts and -hostfile, or this machine with a slot per core. */
+/* From -hosts and -hostfile, or the Slurm allocation, or this machine with a slot per core. */
 void hosts_list(const struct options *o, struct hosts *out);
+
+/* How to reach them: as the user said, else srun inside a Slurm allocation, else ssh. */
+const char *hosts_launcher(const struct options *o, const struct hosts *h);
 
 /* Is that this machine? By name and by literal address, never through a name server. */
 bool hosts_is_local(const char *name);

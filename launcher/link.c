@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HEADER       12
+#define HEADER       16
 #define PAYLOAD_MAX  (64u << 20)
 #define GREETING_MAX 256
 
@@ -53,14 +53,15 @@ static bool take_frames(struct link *k)
 {
     while (k->w.fd >= 0 && buf_size(&k->in) >= HEADER) {
         const char *head = buf_head(&k->in);
-        uint32_t len = word(head), type = word(head + 4), rank = word(head + 8);
+        uint32_t len = word(head), type = word(head + 4);
+        struct frame_head h = {(enum frame)type, word(head + 8), word(head + 12), len};
         if (type < FRAME_HELLO || type > FRAME_LAST || len > (k->greeted ? PAYLOAD_MAX : GREETING_MAX)) {
             fail(k, "it sent something that is not ours");
             return false;
         }
         if (buf_size(&k->in) < HEADER + len)
             break;
-        k->frame(k->ctx, (enum frame)type, rank, head + HEADER, len);
+        k->frame(k->ctx, &h, head + HEADER);
         if (k->w.fd < 0)
             return false;
         buf_take(&k->in, HEADER + len);
@@ -110,18 +111,18 @@ void link_close(struct link *k)
         loop_close(k->loop, &k->w);
 }
 
-void link_frame(struct buf *out, enum frame type, uint32_t rank, const void *data, size_t len)
+void link_frame(struct buf *out, const struct frame_head *h, const void *data)
 {
-    uint32_t head[3] = {htonl((uint32_t)len), htonl(type), htonl(rank)};
+    uint32_t head[4] = {htonl((uint32_t)h->len), htonl(h->type), htonl(h->host), htonl(h->rank)};
     buf_add(out, head, sizeof head);
-    buf_add(out, data, len);
+    buf_add(out, data, h->len);
 }
 
-void link_send(struct link *k, enum frame type, uint32_t rank, const void *data, size_t len)
+void link_send(struct link *k, const struct frame_head *h, const void *data)
 {
     if (k->w.fd < 0)
         return;
-    link_frame(&k->out, type, rank, data, len);
+    link_frame(&k->out, h, data);
     flush(k);
 }
 
@@ -134,10 +135,10 @@ void link_send_frames(struct link *k, struct buf *frames)
     buf_free(frames);
 }
 
-void link_send_u32(struct link *k, enum frame type, uint32_t rank, uint32_t value)
+void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank, uint32_t value)
 {
     value = htonl(value);
-    link_send(k, type, rank, &value, sizeof value);
+    link_send(k, &(struct frame_head){type, host, rank, sizeof value}, &value);
 }
 
 bool link_u32(const char *data, size_t len, uint32_t *out)

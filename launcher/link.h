@@ -1,6 +1,7 @@
 /*
- * The connection between mpiexec and an agent: frames with a type, a rank and bytes, over TCP. Both ends
- * use the same code; what the frames mean is in the enum.
+ * The connection between mpiexec and an agent, or two agents: frames with a type, a host, a rank and bytes,
+ * over TCP. Both ends use the same code; what the frames mean is in the enum. The host is the one the frame
+ * is for, or comes from: agents in between pass it on without looking inside.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,16 +12,18 @@
 #include "util.h"
 
 enum frame {
-    /* agent to mpiexec */
-    FRAME_HELLO = 1,   /* cookie, host's index, version: text, separated by spaces */
+    /* up the tree: agent to mpiexec */
+    FRAME_HELLO = 1,   /* cookie, host's number or name, version: text, separated by spaces */
     FRAME_OUTPUT,      /* bytes; none: ended */
     FRAME_ERROR,       /* the same for standard error */
     FRAME_STARTED,     /* process id, 4 bytes */
     FRAME_FAILED,      /* exit status, 4 bytes, and a sentence */
     FRAME_EXITED,      /* waitpid's status, 4 bytes */
     FRAME_INPUT_TAKEN, /* nothing */
-    FRAME_DONE,        /* nothing */
-    /* mpiexec to agent */
+    FRAME_DONE,        /* nothing: all of that host's ranks have ended */
+    FRAME_LOST,        /* a sentence: that host cannot be reached, or no longer */
+    /* down the tree: mpiexec to agent */
+    FRAME_TREE,   /* tree.h: further hosts that this agent looks after */
     FRAME_PLAN,   /* plan.h */
     FRAME_INPUT,  /* bytes; none: end of file */
     FRAME_SIGNAL, /* number, 4 bytes */
@@ -30,12 +33,18 @@ enum frame {
     FRAME_LAST = FRAME_PMI,
 };
 
+struct frame_head {
+    enum frame type;
+    uint32_t host, rank;
+    size_t len;
+};
+
 struct link {
     struct loop *loop;
     struct watch w;
     struct buf in, out;
     bool greeted; /* until then only a short HELLO is accepted */
-    void (*frame)(void *ctx, enum frame type, uint32_t rank, const char *data, size_t len);
+    void (*frame)(void *ctx, const struct frame_head *head, const char *data);
     void (*closed)(void *ctx, const char *why);
     void (*drained)(void *ctx); /* nothing waits to be sent any more; may be NULL */
     void *ctx;
@@ -45,11 +54,11 @@ struct link {
 void link_open(struct link *k, struct loop *l, int fd);
 void link_close(struct link *k);
 
-void link_send(struct link *k, enum frame type, uint32_t rank, const void *data, size_t len);
-void link_send_u32(struct link *k, enum frame type, uint32_t rank, uint32_t value);
+void link_send(struct link *k, const struct frame_head *head, const void *data);
+void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank, uint32_t value);
 
 /* The same frame into a buffer, for a link that is not there yet. */
-void link_frame(struct buf *out, enum frame type, uint32_t rank, const void *data, size_t len);
+void link_frame(struct buf *out, const struct frame_head *head, const void *data);
 void link_send_frames(struct link *k, struct buf *frames);
 
 /* The first four bytes of a frame as a number; false when there are fewer. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hosts.h"
+#include "slurm.h"
 
 /* Fills bins in turn, each with its share, and starts over when all are full. */
 static void fill_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
@@ -87,7 +88,7 @@ static void notice_oversubscription(const struct options *o, const struct hosts 
     for (uint32_t i = 0; i < h->n && (o->verbose || isatty(STDERR_FILENO)); i++)
         if (h->v[i].counted && count[i] > h->v[i].slots) {
             say("Note: %u ranks share the %u %s of %s; they will take turns.", count[i], h->v[i].slots,
-                o->hosts.n || o->hostfile ? "slots" : "cores", h->v[i].name);
+                o->hosts.n || o->hostfile || slurm_here() ? "slots" : "cores", h->v[i].name);
             break;
         }
     free(count);

@@ -15,6 +15,7 @@
 
 #include "boot/launch_env.h"
 #include "optdefs.h"
+#include "tree.h"
 
 struct opt_parse {
     struct options *o;
@@ -27,6 +28,14 @@ void strings_add(struct strings *s, const char *text)
     s->v = xrealloc(s->v, (s->n + 2) * sizeof *s->v);
     s->v[s->n++] = xstrdup(text);
     s->v[s->n] = NULL;
+}
+
+void strings_free(struct strings *s)
+{
+    for (unsigned i = 0; i < s->n; i++)
+        free(s->v[i]);
+    free(s->v);
+    *s = (struct strings){0};
 }
 
 static long number(const char *name, const char *value, long min, long max)
@@ -202,6 +211,11 @@ static void set_launcher_exec(struct opt_parse *p, const char *name, const char 
     p->o->launcher_exec = value;
 }
 
+static void set_fanout(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->fanout = number(name, value, 0, 1 << 20);
+}
+
 static void set_timeout(struct opt_parse *p, const char *name, const char *value)
 {
     p->o->timeout = number(name, value, 1, 100000000);
@@ -269,10 +283,12 @@ const struct optdef optdefs[] = {
     {"outfile-pattern", ARG_ONE, "NAME", "write output to files; %r is the rank, %h its host", set_outfile},
     {"errfile-pattern", ARG_ONE, "NAME", "the same for standard error", set_errfile},
     {"timeout", ARG_ONE, "S", "end the job after S seconds, with exit status 124", set_timeout},
-    {"launcher", ARG_ONE, "NAME", "how to reach other hosts: ssh (default), rsh or slurm (srun)",
-     set_launcher},
+    {"launcher", ARG_ONE, "NAME",
+     "how to reach other hosts: ssh (default), rsh or slurm (srun; default in an allocation)", set_launcher},
     {"launcher-exec", ARG_ONE, "CMD", "use this command instead, called as CMD host command...",
      set_launcher_exec},
+    {"fanout", ARG_ONE, "N", "hosts that are reached from one host (default 16); 0: all from here",
+     set_fanout},
     {"v|verbose", ARG_NONE, NULL, "say what is started where", set_verbose},
     {"version|V", ARG_NONE, NULL, "print the version", show_version},
     {"help|h|?", ARG_NONE, NULL, "print this text", show_help},
@@ -424,7 +440,7 @@ static void from_environment(struct options *o)
 
 void options_parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.launcher = "ssh", .init_timeout = 60};
+    *o = (struct options){.fanout = FANOUT_DEFAULT, .init_timeout = 60};
     struct opt_parse p = {.o = o};
     from_environment(o);
     parse_words(&p, argc - 1, argv + 1);

@@ -17,6 +17,7 @@ struct strings {
 };
 
 void strings_add(struct strings *s, const char *text);
+void strings_free(struct strings *s);
 
 /* One program of an MPMD job, between two colons. */
 struct app_spec {
@@ -44,7 +45,9 @@ struct options {
     enum env_pass env_pass;
     bool prefix, verbose;
     const char *out_pattern, *err_pattern;
-    const char *launcher, *launcher_exec;
+    const char *launcher; /* NULL: not said */
+    const char *launcher_exec;
+    long fanout;       /* agents that one host starts; 0: all from here */
     long timeout;      /* seconds; 0: none */
     long stdin_rank;   /* or STDIN_ALL, STDIN_NONE */
     long init_timeout; /* seconds */

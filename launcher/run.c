@@ -278,6 +278,7 @@ int run_job(struct options *o, char **argv)
     struct run r = {.opt = o};
     hosts_list(o, &r.hosts);
     merge_local(&r.hosts);
+    o->launcher = hosts_launcher(o, &r.hosts);
     hosts_layout(o, &r.hosts, &r.layout);
     if (o->stdin_rank >= (long)r.layout.size)
         die(STATUS_USAGE, "-stdin %ld: there is no such rank in a job of %u.", o->stdin_rank, r.layout.size);

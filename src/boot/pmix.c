@@ -230,6 +230,57 @@ static int greet(struct pmix *p)
     return read_layout(p);
 }
 
+/* Waits for PMIx's own thread, with a deadline that the server need not know. */
+struct answer {
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    bool done;
+    int status;
+};
+
+static void answer_come(int status, void *ctx)
+{
+    struct answer *w = ctx;
+    pthread_mutex_lock(&w->lock);
+    w->status = status;
+    w->done = true;
+    pthread_cond_signal(&w->change);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static bool answer_wait(struct answer *w)
+{
+    uint64_t end = boot_deadline();
+    struct timespec at = {.tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u)};
+    pthread_mutex_lock(&w->lock);
+    while (!w->done && pthread_cond_timedwait(&w->change, &w->lock, &at) != ETIMEDOUT)
+        ;
+    bool done = w->done;
+    pthread_mutex_unlock(&w->lock);
+    return done;
+}
+
+static struct answer *answer_new(void)
+{
+    struct answer *w = calloc(1, sizeof *w);
+    pthread_condattr_t attr;
+    if (!w)
+        return NULL;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->change, &attr);
+    pthread_condattr_destroy(&attr);
+    return w;
+}
+
+static void answer_free(struct answer *w)
+{
+    pthread_cond_destroy(&w->change);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
 /* The handler has no argument of its own, and a process has one launcher. */
 static struct pmix *served;
 
@@ -251,16 +302,21 @@ static void on_lost(size_t id, int status, const struct px_proc *source, struct 
 
 static void on_registered(int status, size_t id, void *ctx)
 {
-    (void)status; /* without it only the notice of a killed launcher is missing */
     (void)id;
-    (void)ctx;
+    answer_come(status, ctx);
 }
 
 static void watch_server(struct pmix *p)
 {
     static int codes[] = {PX_ERR_LOST_CONNECTION};
+    struct answer *w = answer_new();
+    if (!w)
+        return;
     __atomic_store_n(&served, p, __ATOMIC_RELEASE);
-    px.Register_event_handler(codes, COUNT_OF(codes), NULL, 0, on_lost, on_registered, NULL);
+    /* Where that fails only the notice of a killed launcher is missing. */
+    int status = px.Register_event_handler(codes, COUNT_OF(codes), NULL, 0, on_lost, on_registered, w);
+    if (status != PX_SUCCESS || answer_wait(w))
+        answer_free(w);
 }
 
 static void pmix_close(struct boot *b)
@@ -310,77 +366,26 @@ static int pmix_put(struct boot *b, const char *key, const void *val, size_t len
     return status == PX_SUCCESS ? 0 : refused("PMIx_Put", status);
 }
 
-/* Waits for PMIx's own thread, with a deadline that the server need not know. */
-struct fence {
-    pthread_mutex_t lock;
-    pthread_cond_t change;
-    bool done;
-    int status;
-};
-
-static void fence_done(int status, void *ctx)
-{
-    struct fence *f = ctx;
-    pthread_mutex_lock(&f->lock);
-    f->status = status;
-    f->done = true;
-    pthread_cond_signal(&f->change);
-    pthread_mutex_unlock(&f->lock);
-}
-
-static bool fence_wait(struct fence *f)
-{
-    uint64_t end = boot_deadline();
-    struct timespec at = {.tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u)};
-    pthread_mutex_lock(&f->lock);
-    while (!f->done && pthread_cond_timedwait(&f->change, &f->lock, &at) != ETIMEDOUT)
-        ;
-    bool done = f->done;
-    pthread_mutex_unlock(&f->lock);
-    return done;
-}
-
-static struct fence *fence_new(void)
-{
-    struct fence *f = calloc(1, sizeof *f);
-    pthread_condattr_t attr;
-    if (!f)
-        return NULL;
-    pthread_mutex_init(&f->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&f->change, &attr);
-    pthread_condattr_destroy(&attr);
-    return f;
-}
-
-static void fence_free(struct fence *f)
-{
-    pthread_cond_destroy(&f->change);
-    pthread_mutex_destroy(&f->lock);
-    free(f);
-}
-
 static int pmix_fence(struct boot *b)
 {
     (void)b;
     int status = px.Commit();
     if (status != PX_SUCCESS)
         return refused("PMIx_Commit", status);
-    struct fence *f = fence_new();
-    if (!f)
+    struct answer *w = answer_new();
+    if (!w)
         return err_set(MPI_ERR_NO_MEM, "No memory to wait for the other ranks.");
-    status = px.Fence_nb(NULL, 0, NULL, 0, fence_done, f);
+    status = px.Fence_nb(NULL, 0, NULL, 0, answer_come, w);
     if (status == PX_SUCCESS) {
         /* One that is late still has the pointer: it is never freed. The job ends anyway. */
-        if (!fence_wait(f))
+        if (!answer_wait(w))
             return err_set(MPI_ERR_OTHER,
                            "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT), as not all "
                            "ranks arrived; the launcher cannot tell which ranks are missing.",
                            boot_timeout());
-        status = f->status;
+        status = w->status;
     }
-    fence_free(f);
+    answer_free(w);
     return status == PX_SUCCESS || status == PX_OPERATION_SUCCEEDED ? 0 : refused("PMIx_Fence", status);
 }
 

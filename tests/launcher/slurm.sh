@@ -38,6 +38,24 @@ for kind in $kinds; do
     expect_no_client
 done
 
+# mpiexec inside an allocation uses its hosts, through srun.
+launch timeout 60 salloc --quiet -N4 "$MPIEXEC" -n 8 -ppn 2 "$CLIENT" exchange
+expect_rc 0
+[ "$(grep -c 'exchange ok' "$T/out")" -eq 8 ] || fail "$last: not all ranks came through"
+launch timeout 60 salloc --quiet -N3 -n5 "$MPIEXEC" -l sh -c 'echo $FISHPLATE_HOST'
+expect_rc 0
+[ "$(sed 's/.*] //' "$T/out" | sort | uniq -c | awk '{ printf "%s ", $1 }')" = "2 2 1 " ] ||
+    fail "$last: the ranks are not where Slurm wants them"
+launch timeout 60 salloc --quiet -N2 "$MPIEXEC" -n 4 -ppn 2 "$CLIENT" crash 3
+expect_rc 139
+expect_err "Rank 3 on host n"
+printf '#!/bin/sh\n"%s" -l sh -c "echo \$FISHPLATE_HOST \$SLURM_STEP_ID"\n' "$MPIEXEC" >"$T/batch"
+launch timeout 60 sbatch --quiet --wait -N2 -n3 --nodelist=n0,n1 --output="$T/batch.out" "$T/batch"
+expect_rc 0
+printf '[0] n0\n[1] n0\n[2] n1\n' >"$T/wanted"
+grep '^\[' "$T/batch.out" | sort | cmp -s - "$T/wanted" || fail "$last: $(cat "$T/batch.out")"
+expect_no_client
+
 # Without a PMI server each task would be a job of its own.
 launch timeout 60 srun -n2 --mpi=none "$CLIENT" place
 [ "$rc" -ne 0 ] || fail "$last: two singletons ran"

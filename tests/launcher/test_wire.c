@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 #include "plan.h"
+#include "slurm.h"
 #include "test.h"
+#include "tree.h"
 
 static char *argv[] = {"program", "an argument", "", NULL};
 static char *env[] = {"A=1", "B=two words", NULL};
@@ -75,10 +77,71 @@ static void damaged_bytes(void)
     }
 }
 
+static uint32_t numbers[] = {2, 5, 6};
+static char *names[] = {"two", "five", "six"};
+static const struct tree_spec spec = {
+    .shell = {"ssh", "my shell"}, .fanout = 4, .timeout = 60, .n = 3, .numbers = numbers, .names = names};
+
+static void trees(void)
+{
+    struct buf bytes = {0};
+    tree_encode(&spec, 1, 2, &bytes);
+    struct tree_spec *s = tree_decode(buf_head(&bytes), buf_size(&bytes));
+    EXPECT(s != NULL);
+    if (s) {
+        EXPECT_STR(s->shell.command, "my shell");
+        EXPECT_EQ(s->n, 2);
+        EXPECT_EQ(s->numbers[1], 6);
+        EXPECT_STR(s->names[0], "five");
+        tree_free(s);
+    }
+    for (size_t len = 0; len < buf_size(&bytes); len++)
+        EXPECT(tree_decode(buf_head(&bytes), len) == NULL);
+    buf_free(&bytes);
+    srand(12);
+    for (int round = 0; round < 20000; round++) {
+        tree_encode(&spec, 0, 3, &bytes);
+        for (int n = 1 + rand() % 4; n > 0; n--)
+            buf_head(&bytes)[(size_t)rand() % buf_size(&bytes)] = (char)(rand() % 2 ? rand() : 0);
+        tree_free(tree_decode(buf_head(&bytes), buf_size(&bytes)));
+        buf_free(&bytes);
+    }
+}
+
+/* What scontrol show hostnames makes of the same text. */
+static void host_lists(void)
+{
+    static const struct {
+        const char *list, *names;
+    } good[] = {
+        {"n0", "n0"},
+        {"n[0-2]", "n0 n1 n2"},
+        {"n[08-11,3],login", "n08 n09 n10 n11 n3 login"},
+        {"a[1-2]b[01-02]x,c", "a1b01x a1b02x a2b01x a2b02x c"},
+    };
+    static const char *const bad[] = {"", "n[", "n[]", "n[2-1]", "n[a]", "n]", "-x", "n[1-99999999]", "a;b"};
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        struct strings out = {0};
+        char text[256] = "";
+        EXPECT(slurm_expand(good[i].list, &out));
+        for (unsigned k = 0; k < out.n; k++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", k ? " " : "", out.v[k]);
+        EXPECT_STR(text, good[i].names);
+        strings_free(&out);
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct strings out = {0};
+        EXPECT(!slurm_expand(bad[i], &out));
+        strings_free(&out);
+    }
+}
+
 int main(void)
 {
     TEST_RUN(round_trip);
     TEST_RUN(short_bytes);
     TEST_RUN(damaged_bytes);
+    TEST_RUN(trees);
+    TEST_RUN(host_lists);
     return test_result();
 }

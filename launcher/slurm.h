@@ -1,0 +1,21 @@
+/*
+ * The hosts of a Slurm allocation, from the environment that salloc and sbatch give: `n[01-03,7],login`
+ * and `8(x3),4`. Nothing is asked of Slurm itself.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_SLURM_H
+#define FP_LAUNCHER_SLURM_H
+
+#include "hosts.h"
+
+/* Are we inside an allocation? */
+bool slurm_here(void);
+
+/* Its hosts with their slots: tasks where the user asked for some, else processors. */
+void slurm_hosts(struct hosts *out);
+
+/* Adds every name of a compressed list; false when it is not one or names more than a million hosts. */
+bool slurm_expand(const char *list, struct strings *out);
+
+#endif

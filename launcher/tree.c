@@ -1,0 +1,420 @@
+/*
+ * Starting agents, letting them in, and passing frames on. An agent proves by a secret that it is the one
+ * that was started; until then it may send almost nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "tree.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "agent.h"
+#include "boot/launch_env.h"
+#include "pack.h"
+
+/* An agent that is started from here, for the hosts from `at` on: its own and those below it. */
+struct child {
+    struct tree *tree;
+    uint32_t at, n;
+    struct link *link; /* NULL until it has called */
+    pid_t shell;
+    struct buf early; /* what was sent to it before it had called */
+    bool closed;      /* its hosts are settled: nothing more is sent there */
+};
+
+/* A connection that has not said who it is. */
+struct caller {
+    struct tree *tree;
+    struct link link;
+    struct child *child; /* once known */
+};
+
+struct tree {
+    struct loop *loop;
+    const struct tree_spec *spec;
+    const struct tree_events *ev;
+    void *ctx;
+    struct child *children;
+    uint32_t nchildren, expected, left;
+    bool *settled; /* [spec->n] done or lost */
+    pid_t shell;   /* of all, when one command starts all */
+    struct watch listener;
+    struct timer deadline;
+    char cookie[COOKIE_LEN + 1];
+    char addresses[1024], port[8];
+};
+
+void tree_encode(const struct tree_spec *s, uint32_t from, uint32_t n, struct buf *out)
+{
+    pack_str(out, s->shell.launcher);
+    pack_str(out, s->shell.command);
+    pack_u32(out, s->fanout);
+    pack_u32(out, s->timeout);
+    pack_u32(out, s->verbose);
+    pack_u32(out, n);
+    for (uint32_t i = from; i < from + n; i++) {
+        pack_u32(out, s->numbers[i]);
+        pack_str(out, s->names[i]);
+    }
+}
+
+struct tree_spec *tree_decode(const char *data, size_t len)
+{
+    struct unpack r = {.at = data, .left = len};
+    struct tree_spec *s = xcalloc(1, sizeof *s);
+    s->shell.launcher = unpack_str(&r);
+    s->shell.command = unpack_str(&r);
+    s->fanout = unpack_u32(&r);
+    s->timeout = unpack_u32(&r);
+    s->verbose = unpack_u32(&r);
+    s->n = unpack_count(&r, 8);
+    s->numbers = xcalloc(s->n, sizeof *s->numbers);
+    s->names = xcalloc(s->n, sizeof *s->names);
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->numbers[i] = unpack_u32(&r);
+        s->names[i] = unpack_str(&r);
+        r.bad =
+            r.bad || (i > 0 && s->numbers[i] <= s->numbers[i - 1]) || !*s->names[i] || *s->names[i] == '-';
+    }
+    if (!r.bad && r.left == 0 && s->n > 0)
+        return s;
+    tree_free(s);
+    return NULL;
+}
+
+void tree_free(struct tree_spec *s)
+{
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->n; i++)
+        free(s->names[i]);
+    free(s->names);
+    free(s->numbers);
+    free(s->shell.launcher);
+    free(s->shell.command);
+    free(s);
+}
+
+/* Where a host stands in the list; spec->n when it is not ours. */
+static uint32_t place_of(const struct tree *t, uint32_t number)
+{
+    uint32_t lo = 0, hi = t->spec->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (t->spec->numbers[mid] < number)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < t->spec->n && t->spec->numbers[lo] == number ? lo : t->spec->n;
+}
+
+static struct child *child_of(struct tree *t, uint32_t place)
+{
+    uint32_t lo = 0, hi = t->nchildren;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (t->children[mid].at <= place)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return &t->children[lo];
+}
+
+uint32_t tree_left(const struct tree *t)
+{
+    return t->left;
+}
+
+/* Tells once, whatever comes first, how it went with a host. */
+static void settle(struct tree *t, uint32_t place, enum frame type, const char *why)
+{
+    if (t->settled[place])
+        return;
+    t->settled[place] = true;
+    t->left--;
+    t->ev->frame(t->ctx, &(struct frame_head){type, t->spec->numbers[place], 0, strlen(why)}, why);
+}
+
+static void settle_child(struct child *c, enum frame type, const char *why)
+{
+    struct tree *t = c->tree;
+    bool own = !t->settled[c->at]; /* its first host is the one that something happened to */
+    c->closed = true;
+    buf_free(&c->early);
+    settle(t, c->at, type, why);
+    char *below =
+        own ? xstrf("its agent was to be reached through host %s, which was lost", t->spec->names[c->at])
+            : xstrf("the agent on host %s, through which it was reached, is gone", t->spec->names[c->at]);
+    for (uint32_t i = 1; i < c->n; i++)
+        settle(t, c->at + i, type, type == FRAME_LOST ? below : why);
+    free(below);
+}
+
+static bool ends_ranks(int sig)
+{
+    return sig == SIGTERM || sig == SIGKILL || sig == SIGINT || sig == SIGHUP || sig == SIGQUIT;
+}
+
+void tree_send(struct tree *t, const struct frame_head *head, const void *data)
+{
+    uint32_t place = place_of(t, head->host), sig = 0;
+    if (place == t->spec->n)
+        return;
+    struct child *c = child_of(t, place);
+    if (c->closed)
+        return;
+    if (c->link) {
+        link_send(c->link, head, data);
+    } else if (head->type != FRAME_SIGNAL) {
+        link_frame(&c->early, head, data);
+    } else if (link_u32(data, head->len, &sig) && ends_ranks((int)sig)) {
+        /* It has no ranks yet and must not get any. */
+        pid_t shell = c->shell > 0 ? c->shell : t->shell;
+        if (shell > 0)
+            kill(-shell, SIGTERM);
+        settle_child(c, FRAME_DONE, "");
+    }
+}
+
+void tree_pause(struct tree *t, bool pause)
+{
+    for (uint32_t i = 0; i < t->nchildren; i++)
+        if (t->children[i].link && !t->children[i].closed)
+            link_send_u32(t->children[i].link, FRAME_PAUSE, t->spec->numbers[t->children[i].at], 0, pause);
+}
+
+/* What a connected agent sends is about its own hosts, or it is not believed. */
+static void child_frame(struct child *c, const struct frame_head *head, const char *data)
+{
+    struct tree *t = c->tree;
+    uint32_t place = place_of(t, head->host);
+    if (place < c->at || place >= c->at + c->n || head->type == FRAME_HELLO) {
+        link_close(c->link);
+        settle_child(c, FRAME_LOST, "its agent sent something that cannot be");
+        return;
+    }
+    if (head->type != FRAME_DONE && head->type != FRAME_LOST) {
+        t->ev->frame(t->ctx, head, data);
+        return;
+    }
+    char *why = xstrf("%.*s", (int)head->len, data);
+    settle(t, place, head->type, why);
+    free(why);
+}
+
+/* The cookie proves that the caller is the agent we started. Compared without stopping early. */
+static bool cookie_matches(const char *given, const char *wanted)
+{
+    unsigned differ = 0;
+    for (int i = 0; i < COOKIE_LEN; i++)
+        differ |= (unsigned char)given[i] ^ (unsigned char)wanted[i];
+    return differ == 0;
+}
+
+/* An agent knows its host's number, or where one command started all of them, its name. */
+static struct child *find_child(struct tree *t, const char *who)
+{
+    for (uint32_t i = 0; i < t->nchildren; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%u", t->spec->numbers[t->children[i].at]);
+        if (strcmp(shell_starts_all(&t->spec->shell) ? t->spec->names[t->children[i].at] : number, who) == 0)
+            return &t->children[i];
+    }
+    return NULL;
+}
+
+static void greet(struct caller *c, const char *data, size_t len)
+{
+    struct tree *t = c->tree;
+    char cookie[COOKIE_LEN + 1], who[201], version[32], *text = xstrf("%.*s", (int)len, data);
+    int n = sscanf(text, "%32s %200s %31s", cookie, who, version);
+    free(text);
+    bool known = n == 3 && strlen(cookie) == COOKIE_LEN && cookie_matches(cookie, t->cookie);
+    struct child *child = known ? find_child(t, who) : NULL;
+    if (!child || child->link) {
+        link_close(&c->link);
+        return;
+    }
+    c->child = child;
+    child->link = &c->link;
+    c->link.greeted = true;
+    if (--t->expected == 0) {
+        loop_close(t->loop, &t->listener);
+        loop_cancel(t->loop, &t->deadline);
+    }
+    if (strcmp(version, FISHPLATE_VERSION) != 0) {
+        char *why = xstrf("its mpiexec is of Fishplate %s, this one of %s", version, FISHPLATE_VERSION);
+        link_close(&c->link);
+        settle_child(child, FRAME_LOST, why);
+        free(why);
+        return;
+    }
+    if (child->closed) {
+        link_close(&c->link);
+        return;
+    }
+    /* Who it is, and who is below it; then what waited for it. */
+    struct buf tree = {0};
+    if (child->n > 1)
+        tree_encode(t->spec, child->at + 1, child->n - 1, &tree);
+    link_send(&c->link, &(struct frame_head){FRAME_TREE, t->spec->numbers[child->at], 0, buf_size(&tree)},
+              tree.data ? buf_head(&tree) : "");
+    buf_free(&tree);
+    link_send_frames(&c->link, &child->early);
+}
+
+static void on_frame(void *ctx, const struct frame_head *head, const char *data)
+{
+    struct caller *c = ctx;
+    if (c->child)
+        child_frame(c->child, head, data);
+    else if (head->type == FRAME_HELLO)
+        greet(c, data, head->len);
+    else
+        link_close(&c->link);
+}
+
+static void on_closed(void *ctx, const char *why)
+{
+    struct caller *c = ctx;
+    if (c->child)
+        settle_child(c->child, FRAME_LOST, why);
+}
+
+static void on_drained(void *ctx)
+{
+    struct caller *c = ctx;
+    if (c->tree->ev->drained)
+        c->tree->ev->drained(c->tree->ctx);
+}
+
+static void on_call(void *ctx, uint32_t events)
+{
+    struct tree *t = ctx;
+    (void)events;
+    int fd = accept4(t->listener.fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    struct caller *c = xcalloc(1, sizeof *c);
+    c->tree = t;
+    c->link = (struct link){.frame = on_frame, .closed = on_closed, .drained = on_drained, .ctx = c};
+    link_open(&c->link, t->loop, fd);
+}
+
+static void on_deadline(void *ctx)
+{
+    struct tree *t = ctx;
+    for (uint32_t i = 0; i < t->nchildren; i++)
+        if (!t->children[i].link && !t->children[i].closed) {
+            char *why =
+                xstrf("no agent called back within %u seconds (FISHPLATE_INIT_TIMEOUT); it tries %s, port %s",
+                      t->spec->timeout, t->addresses, t->port);
+            settle_child(&t->children[i], FRAME_LOST, why);
+            free(why);
+        }
+}
+
+void tree_child_ended(struct tree *t, pid_t pid, int status)
+{
+    bool all = pid == t->shell;
+    for (uint32_t i = 0; i < t->nchildren; i++) {
+        struct child *c = &t->children[i];
+        if (!all && c->shell != pid)
+            continue;
+        c->shell = 0;
+        /* One that leaves the agent in the background and ends well is no failure. */
+        if (c->link || c->closed || status == 0)
+            continue;
+        char *how = WIFSIGNALED(status) ? xstrf("was killed by signal %d", WTERMSIG(status))
+                                        : xstrf("exited with status %d", WEXITSTATUS(status));
+        char *why = xstrf("its agent could not be started: `%s%s%s` %s", shell_name(&t->spec->shell),
+                          all ? "" : " ", all ? "" : t->spec->names[c->at], how);
+        settle_child(c, FRAME_LOST, why);
+        free(how);
+        free(why);
+    }
+    if (all)
+        t->shell = 0;
+}
+
+static void make_cookie(char *out)
+{
+    unsigned char bytes[COOKIE_LEN / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        die(1, "The kernel gives no random bytes: %s.", strerror(errno));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        sprintf(out + 2 * i, "%02x", bytes[i]);
+}
+
+static void start_agent(struct tree *t, struct child *c)
+{
+    bool all = shell_starts_all(&t->spec->shell);
+    char number[16], *why;
+    snprintf(number, sizeof number, "%u", t->spec->numbers[c->at]);
+    const char *words[] = {AGENT_OPTION, t->addresses, t->port, all ? AGENT_BY_NAME : number, NULL};
+    if (t->spec->verbose)
+        say("Starting %s on host %s%s with %s.", all ? "agents" : "an agent", t->spec->names[c->at],
+            all && t->spec->n > 1 ? " and the others" : "", shell_name(&t->spec->shell));
+    pid_t pid =
+        shell_run(&t->spec->shell, &t->spec->names[c->at], all ? t->spec->n : 1, words, t->cookie, &why);
+    if (pid < 0) {
+        for (struct child *each = c; each < t->children + t->nchildren && (all || each == c); each++)
+            settle_child(each, FRAME_LOST, why);
+        free(why);
+        return;
+    }
+    if (all)
+        t->shell = pid;
+    else
+        c->shell = pid;
+}
+
+/* Runs of nearly equal length, one for each child. */
+static void divide(struct tree *t)
+{
+    const struct tree_spec *s = t->spec;
+    bool flat = s->fanout == 0 || shell_starts_all(&s->shell);
+    t->nchildren = flat || s->n < s->fanout ? s->n : s->fanout;
+    t->children = xcalloc(t->nchildren, sizeof *t->children);
+    for (uint32_t i = 0, at = 0; i < t->nchildren; i++) {
+        uint32_t n = s->n / t->nchildren + (i < s->n % t->nchildren);
+        t->children[i] = (struct child){.tree = t, .at = at, .n = n};
+        at += n;
+    }
+}
+
+struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct tree_events *ev, void *ctx)
+{
+    struct tree *t = xcalloc(1, sizeof *t);
+    *t = (struct tree){.loop = l, .spec = spec, .ev = ev, .ctx = ctx, .left = spec->n};
+    t->settled = xcalloc(spec->n, sizeof *t->settled);
+    divide(t);
+    t->expected = t->nchildren;
+    make_cookie(t->cookie);
+    address_own(t->addresses, sizeof t->addresses);
+    t->listener = (struct watch){.fd = -1, .fn = on_call, .ctx = t};
+    loop_add(l, &t->listener, address_listen(t->port, sizeof t->port), EPOLLIN);
+    t->deadline = (struct timer){.fn = on_deadline, .ctx = t};
+    loop_after(l, &t->deadline, (uint64_t)spec->timeout * 1000);
+    return t;
+}
+
+void tree_run(struct tree *t)
+{
+    uint32_t n = shell_starts_all(&t->spec->shell) ? 1 : t->nchildren;
+    for (uint32_t i = 0; i < n; i++)
+        if (!t->children[i].closed)
+            start_agent(t, &t->children[i]);
+}
