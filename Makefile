@@ -4,7 +4,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all run test asan tsan install docs format format-check setup setup-all clean help
+.PHONY: all run test rig asan tsan install docs format format-check setup setup-all setup-rig clean help
 .NOTPARALLEL:
 
 # $(call configure,folder,options): once; a failure leaves nothing that looks configured.
@@ -15,7 +15,7 @@ define configure
 endef
 # $(call tests,folder): two at a time, for a test may have more ranks than there are cores.
 define tests
-	@cd $(1) && ctest --output-on-failure --parallel 2
+	@cd $(1) && ctest --output-on-failure --parallel 2 --label-exclude rig
 endef
 
 all: $(BUILD)/CMakeCache.txt
@@ -39,6 +39,9 @@ setup:
 setup-all:
 	@tools/setup --all
 
+setup-rig:
+	@tools/setup --rig
+
 # Only what the benchmark needs is built: the tests can wait.
 run: setup $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) --parallel $(JOBS) --target fishplate mpiexec
@@ -52,6 +55,10 @@ asan: export ASAN_OPTIONS := detect_leaks=0
 asan: setup-all build-asan/CMakeCache.txt
 	@cmake --build build-asan --parallel $(JOBS)
 	$(call tests,build-asan)
+
+# Jobs on the kernel's soft-RoCE in a QEMU guest; what cannot be installed here is skipped, with the reason.
+rig: setup-rig all
+	@cd $(BUILD) && ctest --output-on-failure --label-regex rig
 
 tsan: setup-all build-tsan/CMakeCache.txt
 	@cmake --build build-tsan --parallel $(JOBS)
@@ -76,6 +83,7 @@ help:
 	@echo "make            build into build/bin and build/lib"
 	@echo "make run        install what is missing, build, and run the main benchmark on 4 ranks"
 	@echo "make test       the same set-up, then all tests"
+	@echo "make rig        the network tests on the kernel's soft-RoCE, in a QEMU guest"
 	@echo "make asan       all tests under the address and undefined-behaviour sanitizers"
 	@echo "make tsan       all tests under the thread sanitizer"
 	@echo "make install PREFIX=/opt/fishplate"

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""compare: the benchmark of `fishplate bench` with our library and others, all over one soft-RoCE device in the guest.
+
+    compare.py [--build DIR] [--repeat N] [--time SECONDS] [--only NAME...]
+
+The sources in bench/ are compiled with each library's own mpicc; the libraries take turns in one guest, two ranks, no
+shared memory between them. Prints a table of the best figures, as docs/results.md has it.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import guest
+import image
+
+BENCH = os.path.join(os.path.dirname(os.path.dirname(image.HERE)), "bench")
+SIZES = "8,1k,64k,1M"
+LIMIT = 240
+OPENMPI = "mpiexec.openmpi --allow-run-as-root --oversubscribe -n 2 --bind-to core"
+# UCX connects by datagrams, and on this device takes none for its own that came to an IPv4 address: GID 0 is link-local.
+UCX = "UCX_TLS=rc,self UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=0"
+
+
+class Library:
+    def __init__(self, name, title, mpicc, start):
+        self.name, self.title, self.mpicc, self.start = name, title, mpicc, start
+        self.program = None
+
+
+def libraries(build):
+    return [
+        Library("fishplate", "Fishplate", f"{build}/bin/mpicc",
+                f"{build}/bin/mpiexec -n 2 -vnodes 2 -bind-to core"),
+        Library("openib", "Open MPI, btl openib", "mpicc.openmpi",
+                OPENMPI + " --mca pml ob1 --mca btl openib,self --mca btl_openib_allow_ib 1 "
+                "--mca btl_openib_if_include rxe0 --mca btl_openib_gid_index 1 "
+                "--mca btl_openib_warn_no_device_params_found 0"),
+        Library("openmpi-ucx", "Open MPI, UCX", "mpicc.openmpi",
+                f"env {UCX} " + OPENMPI + " --mca pml ucx --mca osc ucx --mca btl self"),
+        Library("mpich-ucx", "MPICH, UCX", "mpicc.mpich", f"env {UCX} mpiexec.mpich -n 2 -bind-to core"),
+    ]
+
+
+def compile_bench(lib, folder):
+    """One program for each compiler, whatever the network."""
+    if not shutil.which(lib.mpicc):
+        return False
+    os.makedirs(folder, exist_ok=True)
+    lib.program = os.path.join(folder, os.path.basename(lib.mpicc))
+    core = [os.path.join(BENCH, f) for f in sorted(os.listdir(BENCH)) if f.endswith(".c")]
+    subprocess.run([lib.mpicc, "-std=c11", "-O3", "-Wno-stringop-overflow", "-pthread", *core,
+                    os.path.join(BENCH, "programs", "main.c"), "-o", lib.program, "-lm"], check=True)
+    return True
+
+
+def figures(output):
+    """{(test, bytes): best}; empty when the run failed."""
+    at = output.find("{")
+    try:
+        answer = json.loads(output[at:output.rfind("}") + 1])
+    except ValueError:
+        return {}
+    if answer["wrong"]:
+        sys.exit(f"compare: {answer['wrong']} wrong bytes")
+    return {(row["test"], row["bytes"]): row["best"] for row in answer["results"]}
+
+
+def table(best, libs):
+    rows = ["| | " + " | ".join(lib.title for lib in libs) + " |", "|---" + "|---:" * len(libs) + "|"]
+    for test, unit, pick in (("latency", "us", "{:.1f}"), ("bw", "MB/s", "{:.0f}")):
+        for size, text in ((8, "8 B"), (1024, "1 KiB"), (65536, "64 KiB"), (1 << 20, "1 MiB")):
+            cells = [pick.format(best[lib.name][test, size]) if (test, size) in best[lib.name] else "—" for lib in libs]
+            name = "latency" if test == "latency" else "bandwidth"
+            rows.append(f"| {name} {text}, {unit} | " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--time", type=float, default=1.0)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--verbose", action="store_true")
+    o = parser.parse_args()
+    build = os.path.abspath(o.build)
+    folder = os.path.join(build, "rig")
+    libs = [lib for lib in libraries(build) if not o.only or lib.name in o.only]
+    libs = [lib for lib in libs if compile_bench(lib, os.path.join(folder, "compare"))]
+    jobs = [guest.Job(f"{lib.name}.{i}", "one", LIMIT,
+                      f"{lib.start} {lib.program} --json --time {o.time} --sizes {SIZES} latency bw >answer 2>said; "
+                      "s=$?; [ $s = 0 ] || cat said; cat answer; exit $s")
+            for i in range(o.repeat) for lib in libs]
+
+    best = {lib.name: {} for lib in libs}
+
+    def keep(job):
+        found = figures(job.output)
+        print(f"compare: {job.name}: status {job.status}, {job.seconds:.0f} s", file=sys.stderr)
+        if job.status or not found or o.verbose:
+            print(job.output, file=sys.stderr)
+        mine = best[job.name.rsplit(".", 1)[0]]
+        for key, value in found.items():
+            mine[key] = value if key not in mine else (min if key[0] == "latency" else max)(mine[key], value)
+
+    try:
+        guest.run_all(folder, build, jobs, keep)
+    except image.Missing as why:
+        print(f"compare: skipped: {why}.")
+        return 77
+    print(table(best, libs))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

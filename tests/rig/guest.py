@@ -1,0 +1,126 @@
+"""One guest and the jobs it is given. The guest tells how far it is by files in a shared folder; one that hangs or dies
+is ended, its job is reported as the one to blame, and another guest takes the jobs that are left.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import image
+
+BOOT_LIMIT = 180  # seconds until the first job starts; an emulated processor on a busy machine is slow
+GRACE = 30        # what a job may take beyond its limit, which the guest watches over itself
+CPU = {"x86_64": "max", "aarch64": "neoverse-n1"}  # on Arm "max" computes pointer authentication in software
+BOARD = {"x86_64": "q35", "aarch64": "virt"}
+CONSOLE = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
+KERNEL_LINE = ("quiet mitigations=off nokaslr random.trust_cpu=on random.trust_bootloader=on watchdog_thresh=20 tsc=reliable "
+               "no_timer_check oops=panic panic=-1 net.ifnames=0")
+
+
+class Job:
+    def __init__(self, name, devices, limit, command):
+        self.name, self.devices, self.limit, self.command = name, devices, int(limit), command
+        self.status, self.output, self.seconds = None, "", 0.0
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def accelerator(arch):
+    if os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return ["-accel", "kvm", "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", CPU[arch]]
+
+
+def command_line(kernel, initramfs, share):
+    arch = image.machine()
+    return [image.qemu(), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", BOARD[arch],
+            *accelerator(arch), "-smp", "2", "-m", "3072", "-kernel", kernel, "-initrd", initramfs,
+            "-append", f"console={CONSOLE[arch]} {KERNEL_LINE}", "-serial", "stdio",
+            "-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
+            "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
+            "-fsdev", f"local,id=share,path={share},security_model=none",
+            "-device", "virtio-9p-pci,fsdev=share,mount_tag=share"]
+
+
+class Guest:
+    """Boots with a list of jobs; run() returns when they are done or the guest is no more."""
+
+    def __init__(self, folder, build, jobs, tell):
+        self.jobs, self.tell = jobs, tell
+        self.share = tempfile.mkdtemp(prefix="share-", dir=folder)
+        self.write("rig-folder", image.HERE)
+        self.write("build-folder", build)
+        self.write("todo", "".join(f"{j.name} {j.devices} {j.limit} {j.command}\n" for j in jobs))
+        kernel, initramfs = image.prepare(folder)
+        self.console = open(os.path.join(self.share, "console"), "wb")
+        self.process = subprocess.Popen(command_line(kernel, initramfs, self.share), stdin=subprocess.DEVNULL,
+                                        stdout=self.console, stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
+
+    def write(self, name, text):
+        with open(os.path.join(self.share, name), "w") as f:
+            f.write(text)
+
+    def read(self, name):
+        """Empty when it is not there or nothing has been written yet."""
+        try:
+            with open(os.path.join(self.share, name), errors="replace") as f:
+                return f.read()
+        except OSError:
+            return ""
+
+    def finish(self, job, status, started, note=""):
+        job.status, job.seconds = status, time.monotonic() - started
+        job.output = self.read(job.name + ".out") + note
+        self.tell(job)
+
+    def await_file(self, name, until):
+        """Whether the file has something in it before that time; not when the guest ended without."""
+        while not self.read(name):
+            if self.process.poll() is not None:
+                return bool(self.read(name))
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def blame(self, job, started, what):
+        console = self.read("console").splitlines()[-25:]
+        how = "hung and was ended" if self.process.poll() is None else "ended by itself"
+        self.finish(job, 1, started, f"rig: the guest {how} {what}. Last on its console:\n" + "\n".join(console) + "\n")
+
+    def run(self):
+        try:
+            started = time.monotonic()
+            for number, job in enumerate(self.jobs):
+                limit = BOOT_LIMIT if number == 0 else GRACE
+                if not self.await_file(job.name + ".start", started + limit):
+                    return self.blame(job, started, "before the job began")
+                started = time.monotonic()
+                if not self.await_file(job.name + ".rc", started + job.limit + GRACE):
+                    return self.blame(job, started, "in this job")
+                self.finish(job, int(self.read(job.name + ".rc")), started)
+            self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            print("rig: the guest did not power off; it was ended.", flush=True)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+            self.console.close()
+            shutil.rmtree(self.share, ignore_errors=True)
+
+
+def run_all(folder, build, jobs, tell):
+    """Every job gets a status: a guest that fails takes only the job down that it failed in."""
+    os.makedirs(folder, exist_ok=True)
+    left = list(jobs)
+    while left:
+        Guest(folder, build, left, tell).run()
+        left = [j for j in left if j.status is None]

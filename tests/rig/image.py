@@ -1,0 +1,149 @@
+"""What the guest boots: a stock Debian kernel, unpacked and never installed, and an initramfs of busybox and the few
+modules that soft-RoCE needs. Everything lies in the rig's folder of the build directory and is made once.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import glob
+import lzma
+import os
+import platform
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEBIAN_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
+
+# In the order of loading; what they depend on comes before them. crc32_generic (and on x86 the fast one) is asked for by
+# name at run time: without it `rdma link add` fails with ENOENT, though nothing lists it as a dependency.
+MODULES = ("crc32_generic virtio_pci 9pnet_virtio 9p overlay dummy veth sch_netem virtio_net "
+           "ib_uverbs rdma_rxe rdma_ucm ib_umad").split()
+OPTIONAL = {"x86_64": ["crc32_pclmul"], "aarch64": ["crct10dif_ce"]}
+
+
+class Missing(Exception):
+    """Something that this machine does not have and that cannot be got: the rig is skipped, with this reason."""
+
+
+def machine():
+    name = platform.machine()
+    if name not in DEBIAN_ARCH:
+        raise Missing(f"no recipe for a {name} guest")
+    return name
+
+
+def run(*command, **options):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode:
+        raise Missing(f"'{' '.join(command)}' failed: {done.stdout.strip().splitlines()[-1:] or done.returncode}")
+    return done.stdout
+
+
+def need(program, package):
+    path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
+    if not path:
+        raise Missing(f"{program} is not installed (package {package})")
+    return path
+
+
+def kernel_package():
+    """The kernel that Debian's meta package stands for at present."""
+    meta = f"linux-image-{DEBIAN_ARCH[machine()]}"
+    for line in run("apt-cache", "depends", meta).splitlines():
+        word = line.split()
+        if len(word) == 2 and word[0] == "Depends:" and word[1].startswith("linux-image-"):
+            return word[1]
+    raise Missing(f"the package lists do not know {meta}")
+
+
+def fetch_kernel(folder):
+    """folder/kernel: the package's files. A stamp tells a finished one from one that was interrupted."""
+    kernel, stamp = os.path.join(folder, "kernel"), os.path.join(folder, "kernel.stamp")
+    if os.path.exists(stamp):
+        return kernel
+    need("apt-get", "apt")
+    shutil.rmtree(kernel, ignore_errors=True)
+    download = os.path.join(folder, "download")
+    shutil.rmtree(download, ignore_errors=True)
+    os.makedirs(download)
+    run("apt-get", "download", "-q", kernel_package(), cwd=download)
+    package = glob.glob(os.path.join(download, "*.deb"))[0]
+    run("dpkg-deb", "-x", package, kernel)
+    version = os.listdir(os.path.join(kernel, "lib", "modules"))[0]
+    run(need("depmod", "kmod"), "-b", kernel, version)
+    shutil.rmtree(download)
+    with open(stamp, "w") as f:
+        f.write(version + "\n")
+    return kernel
+
+
+def unpack_x86(packed, path):
+    """QEMU enters an ELF kernel directly (PVH), which saves the guest decompressing itself on an emulated processor."""
+    with open(packed, "rb") as f:
+        data = f.read()
+    at = data.find(b"\xfd7zXZ\0")
+    if at < 0:
+        return False
+    with open(path, "wb") as f:
+        f.write(lzma.LZMADecompressor().decompress(data[at:]))
+    return True
+
+
+def boot_image(kernel, folder):
+    packed = glob.glob(os.path.join(kernel, "boot", "vmlinuz-*"))[0]
+    if machine() == "x86_64":
+        path = os.path.join(folder, "vmlinux")
+        if os.path.exists(path) or unpack_x86(packed, path):
+            return path
+    return packed
+
+
+def module_files(kernel):
+    """The .ko files in the order of loading."""
+    version = os.listdir(os.path.join(kernel, "lib", "modules"))[0]
+    found = []
+    for name in OPTIONAL[machine()] + MODULES:
+        try:
+            listing = run(need("modprobe", "kmod"), "-d", kernel, "-S", version, "--show-depends", name)
+        except Missing:
+            if name in OPTIONAL[machine()]:
+                continue
+            raise
+        for line in listing.splitlines():
+            word = line.split()
+            if word[0] == "insmod" and word[1] not in found:
+                found.append(word[1])
+    return found
+
+
+def make_initramfs(kernel, folder):
+    path = os.path.join(folder, "initramfs.cpio")
+    root = os.path.join(folder, "initramfs")
+    shutil.rmtree(root, ignore_errors=True)
+    for d in ("bin", "dev", "proc", "sys", "mnt", "modules"):
+        os.makedirs(os.path.join(root, d))
+    shutil.copy(need("busybox", "busybox-static"), os.path.join(root, "bin", "busybox"))
+    shutil.copy(os.path.join(HERE, "guest", "init"), os.path.join(root, "init"))
+    os.chmod(os.path.join(root, "init"), 0o755)
+    with open(os.path.join(root, "modules", "order"), "w") as order:
+        for module in module_files(kernel):
+            shutil.copy(module, os.path.join(root, "modules"))
+            order.write(os.path.basename(module) + "\n")
+    names = run("find", ".", cwd=root)
+    with open(path, "wb") as out:
+        subprocess.run([need("cpio", "cpio"), "-o", "-H", "newc", "--quiet", "-R", "0:0"], input=names.encode(),
+                       stdout=out, cwd=root, check=True)
+    shutil.rmtree(root)
+    return path
+
+
+def qemu():
+    packages = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
+    return need(f"qemu-system-{machine()}", packages[machine()])
+
+
+def prepare(folder):
+    """Returns the kernel and the initramfs that folder has from now on."""
+    os.makedirs(folder, exist_ok=True)
+    qemu()
+    kernel = fetch_kernel(folder)
+    return boot_image(kernel, folder), make_initramfs(kernel, folder)

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""rig: runs jobs on the kernel's soft-RoCE in a QEMU guest that sees the host's files.
+
+    rig.py prepare                      fetch the kernel, build the initramfs
+    rig.py all [NAME...]                the jobs of jobs.txt (or those whose name begins so), in one guest
+    rig.py result NAME                  what became of that job: prints its output, exits with its status
+    rig.py do DEVICES COMMAND           one command of your own; DEVICES as in guest/devices
+
+Options before the word: --build DIR (default: build), --limit SECONDS (for `do`; default 120).
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import os
+import shutil
+import sys
+
+import guest
+import image
+
+SKIPPED = 77
+
+
+def table():
+    jobs = []
+    with open(os.path.join(image.HERE, "jobs.txt")) as f:
+        for line in f:
+            if line.strip() and not line.startswith("#"):
+                jobs.append(guest.Job(*line.split(None, 3)))
+                jobs[-1].command = jobs[-1].command.strip()
+    return jobs
+
+
+def tell(results):
+    def write(job):
+        print(f"rig: {job.name}: {'passed' if job.status == 0 else f'status {job.status}'} in {job.seconds:.1f} s",
+              flush=True)
+        with open(os.path.join(results, job.name), "w") as f:
+            f.write(f"{job.status}\n{job.output}")
+    return write
+
+
+def run_table(folder, build, names):
+    jobs = [j for j in table() if not names or any(j.name.startswith(n) for n in names)]
+    if not jobs:
+        sys.exit(f"rig: no job is called {' or '.join(names)}; tests/rig/jobs.txt lists them.")
+    results = os.path.join(folder, "results")
+    shutil.rmtree(results, ignore_errors=True)
+    os.makedirs(results)
+    guest.run_all(folder, build, jobs, tell(results))
+    return 0  # a job that failed is a failed test of its own
+
+
+def show_result(folder, name):
+    try:
+        with open(os.path.join(folder, "results", name)) as f:
+            status, output = f.read().split("\n", 1)
+    except OSError:
+        if os.path.exists(os.path.join(folder, "skipped")):
+            with open(os.path.join(folder, "skipped")) as f:
+                print(f.read(), end="")
+            return SKIPPED
+        print(f"rig: the job {name} has not been run; 'rig.py all' runs it.")
+        return 1
+    print(output, end="")
+    return int(status)
+
+
+def do(folder, build, devices, limit, command):
+    job = guest.Job("job", devices, limit, command)
+    guest.run_all(folder, build, [job], lambda j: print(j.output, end=""))
+    return job.status
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--limit", type=int, default=120)
+    parser.add_argument("word", choices=["prepare", "all", "result", "do"])
+    parser.add_argument("rest", nargs=argparse.REMAINDER)
+    o = parser.parse_args()
+    build = os.path.abspath(o.build)
+    folder = os.path.join(build, "rig")
+    skipped = os.path.join(folder, "skipped")
+    if o.word == "result":
+        return show_result(folder, o.rest[0])
+    os.makedirs(folder, exist_ok=True)
+    try:
+        if o.word == "prepare":
+            image.prepare(folder)
+            return 0
+        if o.word == "all":
+            if os.path.exists(skipped):
+                os.remove(skipped)
+            return run_table(folder, build, o.rest)
+        return do(folder, build, o.rest[0], o.limit, " ".join(o.rest[1:]))
+    except image.Missing as why:
+        print(f"rig: skipped: {why}.")
+        with open(skipped, "w") as f:
+            f.write(f"rig: skipped: {why}.\n")
+        return SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
