@@ -82,6 +82,8 @@ struct fort_section {
     void *copy;           /* the elements one after the other, or NULL */
     bool back;            /* copy them back at the end */
     bool persistent;
+    MPI_Count stride, low,
+        span; /* of partitions, in bytes: distance, first byte of the first, length; stride 0: none */
 };
 enum fort_lasts { FORT_CALL, FORT_REQUEST, FORT_PERSISTENT, FORT_BEYOND };
 
@@ -90,6 +92,10 @@ void fort_section_type_end(struct fort_section *s);
 int fort_section_copy(struct fort_section *s, CFI_cdesc_t *section, enum fort_lasts lasts, bool back);
 void fort_section_copy_end(struct fort_section *s);
 void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request);
+/* Partitioned messages: each partition of a copy moves when it is ready, or has arrived. */
+void fort_section_partitions(struct fort_section *s, MPI_Count count, MPI_Datatype dtype);
+void fort_partitions_ready(MPI_Fint request, int low, int high);
+void fort_partition_arrived(MPI_Fint request, int partition);
 /* Memory from malloc() that C reads until the request ends. */
 void fort_keep(void *memory, int rc, MPI_Request request);
 void fort_request_starts(MPI_Fint request);

@@ -1,7 +1,7 @@
 /* section.c: array sections of mpi_f08. A descriptor that is not contiguous becomes a datatype where one
  * block moves; where several blocks do, or a reduction needs its datatype as it is, the elements are copied
  * aside and back. A copy for a nonblocking call is kept beside its request until a Fortran call sees the
- * request end.
+ * request end; that of a partitioned message moves partition by partition.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -15,6 +15,7 @@ struct kept {
     struct kept *next;
     MPI_Fint request;
     bool back, active;
+    MPI_Count stride, low, span; /* see struct fort_section */
     void *copy;
     CFI_CDESC_T(CFI_MAX_RANK) section;
 };
@@ -190,14 +191,19 @@ void fort_section_type_end(struct fort_section *s)
         PMPI_Type_free(&s->made);
 }
 
-/* Between the section and the copy, in either direction. */
-static void move(const CFI_cdesc_t *d, char *copy, bool to_section)
+/* Between the section and the copy, in either direction: some of the elements. */
+static void move_some(const CFI_cdesc_t *d, char *copy, size_t first, size_t end, bool to_section)
 {
-    const size_t n = element_count(d), size = d->elem_len;
-    for (size_t i = 0; i < n; i++) {
+    const size_t size = d->elem_len;
+    for (size_t i = first; i < end; i++) {
         char *element = (char *)d->base_addr + element_offset(d, i);
         memcpy(to_section ? element : copy + i * size, to_section ? copy + i * size : element, size);
     }
+}
+
+static void move(const CFI_cdesc_t *d, char *copy, bool to_section)
+{
+    move_some(d, copy, 0, element_count(d), to_section);
 }
 
 int fort_section_copy(struct fort_section *s, CFI_cdesc_t *section, enum fort_lasts lasts, bool back)
@@ -207,6 +213,7 @@ int fort_section_copy(struct fort_section *s, CFI_cdesc_t *section, enum fort_la
     s->section = section;
     s->back = back;
     s->persistent = lasts == FORT_PERSISTENT;
+    s->stride = 0;
     if (is_contiguous(section))
         return MPI_SUCCESS;
     if (lasts == FORT_BEYOND)
@@ -259,6 +266,9 @@ void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
     struct kept *k = new_kept(s->copy);
     k->back = s->back;
     k->active = !s->persistent;
+    k->stride = s->stride;
+    k->low = s->low;
+    k->span = s->span;
     memcpy(&k->section, s->section,
            offsetof(CFI_cdesc_t, dim) + (size_t)s->section->rank * sizeof(CFI_dim_t));
     keep(k, request);
@@ -318,4 +328,45 @@ void fort_request_ended(MPI_Fint request, MPI_Request now)
         free(k);
     }
     pthread_mutex_unlock(&lock);
+}
+
+void fort_section_partitions(struct fort_section *s, MPI_Count count, MPI_Datatype dtype)
+{
+    MPI_Count lb, extent, true_lb, true_extent;
+    if (!s->copy || count <= 0 || PMPI_Type_get_extent_c(dtype, &lb, &extent) ||
+        PMPI_Type_get_true_extent_c(dtype, &true_lb, &true_extent))
+        return;
+    s->stride = count * extent;
+    s->low = true_lb;
+    s->span = (count - 1) * extent + true_extent;
+}
+
+/* Elements that partitions share with their neighbours move with each of them, so one thread at a time. */
+static void move_partitions(MPI_Fint request, MPI_Count low, MPI_Count high, bool arrived)
+{
+    if (!__atomic_load_n(&fort_kept, __ATOMIC_RELAXED) || low < 0 || high < low)
+        return;
+    pthread_mutex_lock(&lock);
+    for (struct kept *k = kept_list; k; k = k->next) {
+        if (k->request != request || k->stride <= 0 || !k->active || k->back != arrived)
+            continue;
+        const CFI_cdesc_t *section = (const CFI_cdesc_t *)&k->section;
+        const MPI_Count size = (MPI_Count)section->elem_len, all = (MPI_Count)element_count(section);
+        const MPI_Count first = (low * k->stride + k->low) / size;
+        const MPI_Count end = (high * k->stride + k->low + k->span + size - 1) / size;
+        if (first >= 0 && first < all)
+            move_some(section, k->copy, (size_t)first, (size_t)(end < all ? end : all), arrived);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* A partition may be written until it is said to be ready, long after the start. */
+void fort_partitions_ready(MPI_Fint request, int low, int high)
+{
+    move_partitions(request, low, high, false);
+}
+
+void fort_partition_arrived(MPI_Fint request, int partition)
+{
+    move_partitions(request, partition, partition, true);
 }

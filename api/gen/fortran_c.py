@@ -11,6 +11,14 @@ PARTS = ("core", "coll", "large", "rest")
 SINGLE_BLOCK = {"Bcast", "Ibcast", "Bcast_init", "Sendrecv", "Isendrecv", "Sendrecv_replace", "Isendrecv_replace"}
 
 COUNTS = ("count", "sendcount", "recvcount", "origin_count", "result_count")
+# A section whose partitions become ready, or arrive, one by one: statements in front of the call and after it.
+PARTITIONS = {
+    "Pready": (["fort_partitions_ready(*request, *partition, *partition);"], []),
+    "Pready_range": (["fort_partitions_ready(*request, *partition_low, *partition_high);"], []),
+    "Pready_list": (["for (int i = 0; i < *length; i++)",
+                     "    fort_partitions_ready(*request, array_of_partitions[i], array_of_partitions[i]);"], []),
+    "Parrived": ([], ["if (!rc && *flag)", "    fort_partition_arrived(*request, *partition);"]),
+}
 ADDRESS_ONLY = ("Get_address", "Free_mem", "Win_detach")
 
 
@@ -60,13 +68,14 @@ def _function(f, name, descriptors):
     arguments = ", ".join(body.arguments + ["MPI_Fint *ierror"] + body.lengths)
     head = wrap_prototype(f"void N({name})({arguments})")
     call = wrap_call(f"rc = C({f.name})({', '.join(body.passed)});")
-    lines = ["int rc;", *body.before]
+    first, last = PARTITIONS.get(f.short, ([], []))
+    lines = ["int rc;", *body.before, *first]
     if body.guards:
         lines.append(f"rc = {' | '.join(body.guards)};")
         lines += ["if (!rc)", "    " + call]
     else:
         lines.append(call)
-    lines += [*body.after, "FORT_RETURN(rc);"]
+    lines += [*body.after, *last, "FORT_RETURN(rc);"]
     return head + "\n{\n" + "\n".join("    " + line for line in lines) + "\n}\n"
 
 
@@ -242,6 +251,8 @@ class Body:
         if self._lasts() == "FORT_CALL":
             self.after.append(f"fort_section_copy_end(&{p.name}_);")
         else:
+            if self.f.chapter == "partitioned":
+                self.after += ["if (!rc)", f"    fort_section_partitions(&{p.name}_, *count, PMPI_Type_f2c(*datatype));"]
             self.after.append(f"fort_section_copy_keep(&{p.name}_, rc, {'request_' if self._has_request() else 'NULL'});")
 
     def _has_request(self):
@@ -251,7 +262,7 @@ class Body:
     def _lasts(self):
         """For how long a buffer belongs to MPI: this call, until its request completes, or longer than we can follow."""
         f = self.f
-        if f.chapter == "partitioned" or any(q.base == "MPI_Win" for q in f.params) or "attach" in f.name:
+        if any(q.base == "MPI_Win" for q in f.params) or "attach" in f.name:
             return "FORT_BEYOND"
         if self._has_request():
             return "FORT_PERSISTENT" if "_init" in f.name else "FORT_REQUEST"

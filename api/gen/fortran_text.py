@@ -97,6 +97,8 @@ def write_mpi(api):
                 overloads.append((prefix + f.name.lower(), f))
         lines += _sync_reg(prefix)
     lines.append("  end interface")
+    for prefix in ("", "p"):
+        lines += _sizeof(prefix)
     for name, f in overloads:
         lines += [f"  interface {name}", f"    procedure {name}"]
         lines += _body_mpi(f, name + "_cptr", "pointer") + ["  end interface"]
@@ -108,6 +110,15 @@ def write_mpi(api):
 def _sync_reg(prefix):
     return [f"    subroutine {prefix}mpi_f_sync_reg(buf)", "      type(*), dimension(*) :: buf",
             "      !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf", "    end subroutine"]
+
+
+def _sizeof(prefix):
+    """A descriptor knows the size of its elements. mpif.h, which has no interfaces, cannot have it. A program may use both
+    modules, so that both say the same."""
+    name = f"{prefix.lower()}mpi_sizeof_f08ts"
+    return [f"  interface {prefix}MPI_Sizeof", f'    subroutine {name}(x, size, ierror) bind(C, name="{name}_")',
+            "      type(*), dimension(..), intent(in) :: x", "      integer, intent(out) :: size",
+            "      integer, optional, intent(out) :: ierror", "    end subroutine", "  end interface"]
 
 
 def _body_mpi(f, name, base):
@@ -207,6 +218,7 @@ def write_f08(api):
         lines += [f"  interface {prefix}MPI_F_sync_reg",
                   f'    subroutine {prefix}mpi_f_sync_reg_f08ts(buf) bind(C, name="{prefix.lower()}mpi_f_sync_reg_f08ts_")',
                   "      type(*), dimension(..), asynchronous :: buf", "    end subroutine", "  end interface"]
+        lines += _sizeof(prefix)
     return "\n".join(lines + ["end module mpi_f08"]) + "\n"
 
 
