@@ -111,6 +111,11 @@ static int visit_out(void *context, struct dtype *basic, MPI_Count count, char *
     int n = halves(k);
     size_t inner = (size_t)basic->size / n, outer = k->external / (size_t)n;
     bool extended = k->num == NUM_FL || k->num == NUM_CL;
+    if (inner == 1 && outer == 1) { /* nothing to turn around */
+        memcpy(c->outside, at, (size_t)(count * n));
+        c->outside += count * n;
+        return 0;
+    }
     for (MPI_Count i = 0; i < count * n; i++, at += inner, c->outside += outer) {
         int rc = 0;
         if (extended)
@@ -131,6 +136,11 @@ static int visit_in(void *context, struct dtype *basic, MPI_Count count, char *a
     int n = halves(k);
     size_t inner = (size_t)basic->size / n, outer = k->external / (size_t)n;
     bool extended = k->num == NUM_FL || k->num == NUM_CL;
+    if (inner == 1 && outer == 1) {
+        memcpy(at, c->outside, (size_t)(count * n));
+        c->outside += count * n;
+        return 0;
+    }
     for (MPI_Count i = 0; i < count * n; i++, at += inner, c->outside += outer) {
         if (extended)
             long_double_in(at, c->outside);

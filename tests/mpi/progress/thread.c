@@ -5,8 +5,7 @@
  *
  * ranks: 2 1 3 4 5 8
  * env: FISHPLATE_PROGRESS=thread
- * also: FISHPLATE_RENDEZVOUS=copy
- * also: FISHPLATE_RENDEZVOUS=get
+ * also: FISHPLATE_SHM_CMA=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,0 +1,115 @@
+/* big.h: buffers of more than 2^31 bytes on a small machine. One small file is mapped over and over, so that
+ * gigabytes of addresses are one megabyte of memory. What a program may send lies there with a period; what
+ * it receives must show the same period. The first page and the last ones are memory of their own: there it
+ * is seen that a transfer begins and ends where it should.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_MPI_BIG_H
+#define FP_MPI_BIG_H
+
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mpitest.h"
+
+#define BIG_2G ((MPI_Count)1 << 31)
+enum { BIG_PAGE = 65536, BIG_PERIOD = 17 * BIG_PAGE, BIG_EDGE = 3 * BIG_PAGE };
+
+struct big {
+    unsigned char *at;
+    unsigned char *period; /* where the repeated part may be read and written in one piece */
+    size_t room;
+};
+
+static inline unsigned char big_value(MPI_Count i)
+{
+    unsigned p = (unsigned)(i % BIG_PERIOD);
+    return (unsigned char)(p * 13 + p / 251 + p / 4096);
+}
+
+/* Room for this many bytes and an edge. */
+static inline struct big big_new(MPI_Count len)
+{
+    struct big b = {.room = ((size_t)len + BIG_EDGE + BIG_PERIOD) / BIG_PERIOD * BIG_PERIOD};
+    int fd = memfd_create("big", MFD_CLOEXEC);
+    b.at = mmap(NULL, b.room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (fd < 0 || ftruncate(fd, BIG_PERIOD) != 0 || b.at == MAP_FAILED)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    for (size_t at = 0; at < b.room; at += BIG_PERIOD)
+        if (mmap(b.at + at, BIG_PERIOD, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
+                 0) == MAP_FAILED)
+            MPI_Abort(MPI_COMM_WORLD, 1);
+    b.period = mmap(NULL, BIG_PERIOD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return b;
+}
+
+static inline void big_free(struct big *b)
+{
+    munmap(b->at, b->room);
+    munmap(b->period, BIG_PERIOD);
+}
+
+/* To send from: any position in it is that position of the pattern, of which mask leaves some bits. */
+static inline struct big big_source(MPI_Count len, unsigned char mask)
+{
+    struct big b = big_new(len);
+    for (MPI_Count i = 0; i < BIG_PERIOD; i++)
+        b.period[i] = big_value(i) & mask;
+    return b;
+}
+
+static inline void big_own(void *at, size_t len)
+{
+    if (mmap(at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* The pages that hold the last bytes of len, and what follows them. */
+static inline size_t big_edge_start(MPI_Count len)
+{
+    return (size_t)(len - 1) / BIG_PAGE * BIG_PAGE - BIG_PAGE;
+}
+
+/* To receive up to len bytes into, or a little less. */
+static inline struct big big_target(MPI_Count len)
+{
+    struct big b = big_new(len);
+    big_own(b.at, BIG_PAGE);
+    big_own(b.at + big_edge_start(len - BIG_PAGE), 4 * BIG_PAGE);
+    return b;
+}
+
+/* Makes the target ready for a transfer of this many bytes: what it was made for, or less by at most a page.
+ */
+static inline void big_clear(struct big *b, MPI_Count len)
+{
+    memset(b->period, 0xee, BIG_PERIOD);
+    memset(b->at, 0xee, BIG_PAGE);
+    memset(b->at + big_edge_start(len), 0xee, 2 * BIG_PAGE + 64);
+}
+
+/* Whether it holds bytes `from` to `from + len - 1` of the pattern, of each the bits in mask, and nothing
+ * behind. Returns how many of those that are looked at are wrong. */
+static inline long big_wrong(const struct big *b, MPI_Count from, MPI_Count len, unsigned char mask)
+{
+    long wrong = 0;
+    for (MPI_Count i = 0; i < BIG_PAGE + BIG_PERIOD; i++)
+        wrong += b->at[i] != (big_value(from + i) & mask);
+    for (MPI_Count i = (MPI_Count)big_edge_start(len); i < len; i++)
+        wrong += b->at[i] != (big_value(from + i) & mask);
+    for (MPI_Count i = len; i < len + 64; i++)
+        wrong += b->at[i] != 0xee;
+    return wrong;
+}
+
+/* One count a run, so that a run is short: 2^31 - 1 unless BIG says 0 or 1 more. */
+static inline MPI_Count big_count(int *which)
+{
+    const char *text = getenv("BIG");
+    *which = text ? atoi(text) + 1 : 0;
+    return BIG_2G - 1 + *which;
+}
+
+#endif

@@ -1,0 +1,297 @@
+/* p2p.c: messages of 2^31 - 1, 2^31 and 2^31 + 1 bytes by every large-count function of point-to-point
+ * communication, from rank 0 to rank 1.
+ *
+ * ranks: 2
+ * env: FISHPLATE_SHM_CMA=0
+ * also: BIG=0
+ * also: BIG=1
+ * alone: yes
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "large/big.h"
+
+static struct big out, in, room;
+static MPI_Count n;
+#define WORLD MPI_COMM_WORLD
+
+static void look_at_status(const MPI_Status *s)
+{
+    MPI_Count count = -1, elements = -1;
+    int small = -1;
+    MPI_Get_count_c(s, MPI_BYTE, &count);
+    EXPECT_EQ(count, n);
+    MPI_Get_elements_c(s, MPI_BYTE, &elements);
+    EXPECT_EQ(elements, n);
+    MPI_Get_elements_x(s, MPI_BYTE, &elements);
+    EXPECT_EQ(elements, n);
+    MPI_Get_count(s, MPI_BYTE, &small);
+    EXPECT_EQ(small, n > INT32_MAX ? MPI_UNDEFINED : n);
+    MPI_Get_elements(s, MPI_BYTE, &small);
+    EXPECT_EQ(small, n > INT32_MAX ? MPI_UNDEFINED : n);
+}
+
+static void wait_for(MPI_Request *r)
+{
+    MPI_Status s;
+    MPI_Wait(r, &s);
+    if (mpitest_rank == 1)
+        look_at_status(&s);
+}
+
+static void restart(MPI_Request *r)
+{
+    MPI_Start(r);
+    wait_for(r);
+    MPI_Request_free(r);
+}
+
+static void attach(void)
+{
+    MPI_Buffer_attach_c(room.at, n + MPI_BSEND_OVERHEAD);
+}
+
+static void detach(void)
+{
+    void *at = NULL;
+    MPI_Count size = 0;
+    MPI_Buffer_detach_c(&at, &size);
+    EXPECT(at == room.at);
+    EXPECT_EQ(size, n + MPI_BSEND_OVERHEAD);
+}
+
+/* The ways to send. A ready send needs its receive: the other side says when it is posted. */
+static void by_send(void)
+{
+    MPI_Send_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
+}
+static void by_ssend(void)
+{
+    MPI_Ssend_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
+}
+static void by_rsend(void)
+{
+    MPI_Rsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
+}
+static void by_isend(void)
+{
+    MPI_Request r;
+    MPI_Isend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
+    wait_for(&r);
+}
+static void by_issend(void)
+{
+    MPI_Request r;
+    MPI_Issend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
+    wait_for(&r);
+}
+static void by_irsend(void)
+{
+    MPI_Request r;
+    MPI_Irsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
+    wait_for(&r);
+}
+static void by_send_init(void)
+{
+    MPI_Request r;
+    MPI_Send_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
+    restart(&r);
+}
+static void by_ssend_init(void)
+{
+    MPI_Request r;
+    MPI_Ssend_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
+    restart(&r);
+}
+static void by_rsend_init(void)
+{
+    MPI_Request r;
+    MPI_Rsend_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
+    restart(&r);
+}
+static void by_bsend(void)
+{
+    attach();
+    MPI_Bsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
+    detach();
+}
+static void by_ibsend(void)
+{
+    MPI_Request r;
+    void *at = NULL;
+    MPI_Count size = 0;
+    MPI_Comm_attach_buffer_c(WORLD, room.at, n + MPI_BSEND_OVERHEAD);
+    MPI_Ibsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
+    wait_for(&r);
+    MPI_Comm_detach_buffer_c(WORLD, &at, &size);
+    EXPECT(at == room.at);
+    EXPECT_EQ(size, n + MPI_BSEND_OVERHEAD);
+}
+static void by_bsend_init(void)
+{
+    MPI_Request r;
+    attach();
+    MPI_Bsend_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
+    restart(&r);
+    detach();
+}
+static void by_psend(void)
+{
+    MPI_Request r;
+    MPI_Psend_init(out.at, 1, n, MPI_BYTE, 1, 0, WORLD, MPI_INFO_NULL, &r);
+    MPI_Start(&r);
+    MPI_Pready(0, r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Request_free(&r);
+}
+/* One byte comes back, so that both counts are looked at. */
+static void by_sendrecv(void)
+{
+    unsigned char x = 0;
+    MPI_Sendrecv_c(out.at, n, MPI_BYTE, 1, 0, &x, 1, MPI_BYTE, 1, 0, WORLD, MPI_STATUS_IGNORE);
+    EXPECT_EQ(x, 77);
+}
+static void expect_replaced(const MPI_Status *s)
+{
+    MPI_Count count = -1;
+    MPI_Get_count_c(s, MPI_BYTE, &count);
+    EXPECT_EQ(count, 1);
+    EXPECT_EQ(out.at[0], 77);
+    EXPECT_EQ(out.at[1], big_value(1));
+    out.at[0] = big_value(0);
+}
+static void by_sendrecv_replace(void)
+{
+    MPI_Status s;
+    MPI_Sendrecv_replace_c(out.at, n, MPI_BYTE, 1, 0, 1, 0, WORLD, &s);
+    expect_replaced(&s);
+}
+static void by_isendrecv_replace(void)
+{
+    MPI_Status s;
+    MPI_Request r;
+    MPI_Isendrecv_replace_c(out.at, n, MPI_BYTE, 1, 0, 1, 0, WORLD, &r);
+    MPI_Wait(&r, &s);
+    expect_replaced(&s);
+}
+static void by_isendrecv(void)
+{
+    unsigned char x = 0;
+    MPI_Request r;
+    MPI_Isendrecv_c(out.at, n, MPI_BYTE, 1, 0, &x, 1, MPI_BYTE, 1, 0, WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT_EQ(x, 77);
+}
+
+/* The ways to receive. */
+static void to_recv(void)
+{
+    MPI_Status s;
+    MPI_Recv_c(in.at, n, MPI_BYTE, 0, 0, WORLD, &s);
+    look_at_status(&s);
+}
+static void to_irecv(void)
+{
+    MPI_Request r;
+    MPI_Irecv_c(in.at, n, MPI_BYTE, 0, 0, WORLD, &r);
+    MPI_Send(NULL, 0, MPI_BYTE, 0, 1, WORLD);
+    wait_for(&r);
+}
+static void to_recv_init(void)
+{
+    MPI_Request r;
+    MPI_Recv_init_c(in.at, n, MPI_BYTE, 0, 0, WORLD, &r);
+    MPI_Start(&r);
+    MPI_Send(NULL, 0, MPI_BYTE, 0, 1, WORLD);
+    wait_for(&r);
+    MPI_Request_free(&r);
+}
+static void to_mrecv(void)
+{
+    MPI_Message m;
+    MPI_Status s;
+    MPI_Mprobe(0, 0, WORLD, &m, &s);
+    look_at_status(&s);
+    MPI_Mrecv_c(in.at, n, MPI_BYTE, &m, &s);
+    look_at_status(&s);
+}
+static void to_imrecv(void)
+{
+    MPI_Message m;
+    MPI_Request r;
+    MPI_Status s;
+    MPI_Mprobe(0, 0, WORLD, &m, &s);
+    look_at_status(&s);
+    MPI_Imrecv_c(in.at, n, MPI_BYTE, &m, &r);
+    wait_for(&r);
+}
+static void to_precv(void)
+{
+    MPI_Request r;
+    MPI_Precv_init(in.at, 1, n, MPI_BYTE, 0, 0, WORLD, MPI_INFO_NULL, &r);
+    MPI_Start(&r);
+    wait_for(&r);
+    MPI_Request_free(&r);
+}
+static void to_sendrecv(void)
+{
+    unsigned char x = 77;
+    MPI_Status s;
+    MPI_Sendrecv_c(&x, 1, MPI_BYTE, 0, 0, in.at, n, MPI_BYTE, 0, 0, WORLD, &s);
+    look_at_status(&s);
+}
+static void to_isendrecv(void)
+{
+    unsigned char x = 77;
+    MPI_Request r;
+    MPI_Isendrecv_c(&x, 1, MPI_BYTE, 0, 0, in.at, n, MPI_BYTE, 0, 0, WORLD, &r);
+    wait_for(&r);
+}
+
+static const struct {
+    void (*send)(void), (*receive)(void);
+    int ready; /* the receiver says first that it is ready */
+} ways[] = {
+    {by_send, to_recv, 0},
+    {by_ssend, to_mrecv, 0},
+    {by_rsend, to_irecv, 1},
+    {by_isend, to_imrecv, 0},
+    {by_issend, to_recv, 0},
+    {by_irsend, to_recv_init, 1},
+    {by_send_init, to_recv, 0},
+    {by_ssend_init, to_recv, 0},
+    {by_rsend_init, to_recv_init, 1},
+    {by_bsend, to_recv, 0},
+    {by_ibsend, to_recv, 0},
+    {by_bsend_init, to_recv, 0},
+    {by_sendrecv, to_sendrecv, 0},
+    {by_isendrecv, to_isendrecv, 0},
+    {by_psend, to_precv, 0},
+    {by_sendrecv_replace, to_isendrecv, 0},
+    {by_isendrecv_replace, to_sendrecv, 0},
+};
+
+int main(int argc, char **argv)
+{
+    int which;
+    mpitest_begin(&argc, &argv);
+    n = big_count(&which);
+    if (mpitest_rank == 0) {
+        out = big_source(n, 0xff);
+        room = big_new(n + MPI_BSEND_OVERHEAD);
+    } else {
+        in = big_target(n);
+    }
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        if (mpitest_rank == 1) {
+            big_clear(&in, n);
+            ways[i].receive();
+            EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
+            continue;
+        }
+        if (ways[i].ready)
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, 1, WORLD, MPI_STATUS_IGNORE);
+        ways[i].send();
+    }
+    return mpitest_end();
+}
