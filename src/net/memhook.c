@@ -50,12 +50,10 @@ static struct {
     _Atomic(memhook_fn *) fn;
     void *_Atomic ctx;
 } listeners[LISTENERS];
-static _Atomic int telling;            /* threads that call listeners now */
-static _Atomic uint64_t entered, left; /* calls that take memory: begun, ended */
+static _Atomic int telling; /* threads that call listeners now */
 
-void memhook_going(uintptr_t start, size_t length)
+void memhook_tell(uintptr_t start, size_t length)
 {
-    atomic_fetch_add(&entered, 1);
     atomic_fetch_add(&telling, 1);
     for (int i = 0; i < LISTENERS; i++) {
         memhook_fn *fn = atomic_load(&listeners[i].fn);
@@ -65,29 +63,10 @@ void memhook_going(uintptr_t start, size_t length)
     atomic_fetch_sub(&telling, 1);
 }
 
-void memhook_gone(void)
-{
-    atomic_fetch_add(&left, 1);
-}
-
-/* In this order: `left` never overtakes `entered`, so equality means that nobody was between them. */
-bool memhook_quiet(uint64_t *mark)
-{
-    uint64_t ended = atomic_load(&left);
-    *mark = atomic_load(&entered);
-    return ended == *mark;
-}
-
-bool memhook_still(uint64_t mark)
-{
-    return atomic_load(&entered) == mark;
-}
-
-/* Threads that were telling or between the two counts are not in the child. */
+/* Threads that were telling are not in the child. */
 static void after_fork_child(void)
 {
     atomic_store(&telling, 0);
-    atomic_store(&left, atomic_load(&entered));
 }
 
 static bool listener_add(memhook_fn *fn, void *ctx)
@@ -122,12 +101,18 @@ static bool is_ours(const struct hook *h)
     return memcmp(h->entry + h->jump.skip, h->jump.bytes, h->jump.length) == 0;
 }
 
+/* Asked for every message, so the last four bytes of a jump, which hold the distance, must do. */
 bool memhook_intact(void)
 {
-    bool ours = true;
-    for (int i = 0; i < installed; i++)
-        ours &= is_ours(&hooks[i]);
-    return ours;
+    uint32_t differs = 0;
+    for (int i = 0; i < installed; i++) {
+        const struct hook *h = &hooks[i];
+        uint32_t now, then;
+        memcpy(&now, h->entry + h->jump.skip + h->jump.length - 4, 4);
+        memcpy(&then, h->jump.bytes + h->jump.length - 4, 4);
+        differs |= now ^ then;
+    }
+    return differs == 0;
 }
 
 /* Takes out what is still ours. What is not may lead to our functions all the same, from within another

@@ -29,10 +29,4 @@ void memhook_close(memhook_fn *fn, void *ctx);
  * be. */
 bool memhook_intact(void);
 
-/* Calls that take memory are announced before they happen. Who looks at memory that is not the caller's own
- * must know that none is under way: memhook_quiet is true when none is, and gives a mark; memhook_still(mark)
- * is true when none has begun since. */
-bool memhook_quiet(uint64_t *mark);
-bool memhook_still(uint64_t mark);
-
 #endif

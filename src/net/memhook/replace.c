@@ -29,23 +29,13 @@ static void **current_break; /* libc's own idea of the break, which brk must kee
 static uintptr_t other_munmap, other_mmap, other_mremap, other_madvise, other_brk, other_shmat, other_shmdt,
     other_remap_file_pages, other_process_madvise, other_syscall;
 
-/* Says what goes. The result belongs to done(). */
-static bool announce(const struct syscall_args *call)
+static void announce(const struct syscall_args *call)
 {
     struct span spans[2];
     uintptr_t heap_end = call->number == SYS_brk ? (uintptr_t)raw_syscall(SYS_brk, 0, 0, 0, 0, 0, 0) : 0;
     int n = memory_taken(call, heap_end, page_size, spans);
     for (int i = 0; i < n; i++)
-        memhook_going(spans[i].start, spans[i].length);
-    for (int i = 1; i < n; i++) /* one call, counted once */
-        memhook_gone();
-    return n > 0;
-}
-
-static void done(bool announced)
-{
-    if (announced)
-        memhook_gone();
+        memhook_tell(spans[i].start, spans[i].length);
 }
 
 static long with_errno(long result)
@@ -64,10 +54,8 @@ static long call_system(const struct syscall_args *c)
 static int new_munmap(void *address, size_t length)
 {
     struct syscall_args c = {SYS_munmap, {(long)address, (long)length}};
-    bool announced = announce(&c);
-    int rc = other_munmap ? ((int (*)(void *, size_t))other_munmap)(address, length) : (int)call_system(&c);
-    done(announced);
-    return rc;
+    announce(&c);
+    return other_munmap ? ((int (*)(void *, size_t))other_munmap)(address, length) : (int)call_system(&c);
 }
 
 typedef void *mmap_fn(void *, size_t, int, int, int, off_t);
@@ -75,11 +63,9 @@ typedef void *mmap_fn(void *, size_t, int, int, int, off_t);
 static void *new_mmap(void *address, size_t length, int prot, int flags, int fd, off_t offset)
 {
     struct syscall_args c = {SYS_mmap, {(long)address, (long)length, prot, flags, fd, offset}};
-    bool announced = announce(&c);
-    void *p = other_mmap ? ((mmap_fn *)other_mmap)(address, length, prot, flags, fd, offset)
-                         : (void *)call_system(&c);
-    done(announced);
-    return p;
+    announce(&c);
+    return other_mmap ? ((mmap_fn *)other_mmap)(address, length, prot, flags, fd, offset)
+                      : (void *)call_system(&c);
 }
 
 typedef void *mremap_fn(void *, size_t, size_t, int, void *);
@@ -90,28 +76,24 @@ static void *new_mremap(void *old, size_t old_size, size_t new_size, int flags, 
     struct syscall_args c = {SYS_mremap, {(long)old, (long)old_size, (long)new_size, flags}};
     if (flags & ~MREMAP_MAYMOVE)
         c.a[4] = (long)address;
-    bool announced = announce(&c);
-    void *p = other_mremap ? ((mremap_fn *)other_mremap)(old, old_size, new_size, flags, address)
-                           : (void *)call_system(&c);
-    done(announced);
-    return p;
+    announce(&c);
+    return other_mremap ? ((mremap_fn *)other_mremap)(old, old_size, new_size, flags, address)
+                        : (void *)call_system(&c);
 }
 
 static int new_madvise(void *address, size_t length, int advice)
 {
     struct syscall_args c = {SYS_madvise, {(long)address, (long)length, advice}};
-    bool announced = announce(&c);
-    int rc = other_madvise ? ((int (*)(void *, size_t, int))other_madvise)(address, length, advice)
-                           : (int)call_system(&c);
-    done(announced);
-    return rc;
+    announce(&c);
+    return other_madvise ? ((int (*)(void *, size_t, int))other_madvise)(address, length, advice)
+                         : (int)call_system(&c);
 }
 
 /* sbrk is not replaced: it calls brk. */
 static int new_brk(void *address)
 {
     struct syscall_args c = {SYS_brk, {(long)address}};
-    bool announced = announce(&c);
+    announce(&c);
     int rc = 0;
     if (other_brk) {
         rc = ((int (*)(void *))other_brk)(address);
@@ -121,27 +103,22 @@ static int new_brk(void *address)
         if ((uintptr_t)now < (uintptr_t)address)
             rc = (int)with_errno(-ENOMEM);
     }
-    done(announced);
     return rc;
 }
 
 static void *new_shmat(int id, const void *address, int flags)
 {
     struct syscall_args c = {SYS_shmat, {id, (long)address, flags}};
-    bool announced = announce(&c);
-    void *p = other_shmat ? ((void *(*)(int, const void *, int))other_shmat)(id, address, flags)
-                          : (void *)call_system(&c);
-    done(announced);
-    return p;
+    announce(&c);
+    return other_shmat ? ((void *(*)(int, const void *, int))other_shmat)(id, address, flags)
+                       : (void *)call_system(&c);
 }
 
 static int new_shmdt(const void *address)
 {
     struct syscall_args c = {SYS_shmdt, {(long)address}};
-    bool announced = announce(&c);
-    int rc = other_shmdt ? ((int (*)(const void *))other_shmdt)(address) : (int)call_system(&c);
-    done(announced);
-    return rc;
+    announce(&c);
+    return other_shmdt ? ((int (*)(const void *))other_shmdt)(address) : (int)call_system(&c);
 }
 
 typedef int remap_fn(void *, size_t, int, size_t, int);
@@ -149,11 +126,9 @@ typedef int remap_fn(void *, size_t, int, size_t, int);
 static int new_remap_file_pages(void *address, size_t length, int prot, size_t page, int flags)
 {
     struct syscall_args c = {SYS_remap_file_pages, {(long)address, (long)length, prot, (long)page, flags}};
-    bool announced = announce(&c);
-    int rc = other_remap_file_pages ? ((remap_fn *)other_remap_file_pages)(address, length, prot, page, flags)
-                                    : (int)call_system(&c);
-    done(announced);
-    return rc;
+    announce(&c);
+    return other_remap_file_pages ? ((remap_fn *)other_remap_file_pages)(address, length, prot, page, flags)
+                                  : (int)call_system(&c);
 }
 
 typedef ssize_t process_madvise_fn(int, const struct iovec *, size_t, int, unsigned);
@@ -161,12 +136,10 @@ typedef ssize_t process_madvise_fn(int, const struct iovec *, size_t, int, unsig
 static ssize_t new_process_madvise(int pidfd, const struct iovec *list, size_t n, int advice, unsigned flags)
 {
     struct syscall_args c = {SYS_process_madvise, {pidfd, (long)list, (long)n, advice, (long)flags}};
-    bool announced = announce(&c);
-    ssize_t rc = other_process_madvise
-                     ? ((process_madvise_fn *)other_process_madvise)(pidfd, list, n, advice, flags)
-                     : call_system(&c);
-    done(announced);
-    return rc;
+    announce(&c);
+    return other_process_madvise
+               ? ((process_madvise_fn *)other_process_madvise)(pidfd, list, n, advice, flags)
+               : call_system(&c);
 }
 
 typedef long syscall_fn(long, long, long, long, long, long, long);
@@ -175,10 +148,8 @@ typedef long syscall_fn(long, long, long, long, long, long, long);
 static long new_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     struct syscall_args s = {number, {a, b, c, d, e, f}};
-    bool announced = announce(&s);
-    long rc = other_syscall ? ((syscall_fn *)other_syscall)(number, a, b, c, d, e, f) : call_system(&s);
-    done(announced);
-    return rc;
+    announce(&s);
+    return other_syscall ? ((syscall_fn *)other_syscall)(number, a, b, c, d, e, f) : call_system(&s);
 }
 
 const struct replacement replacements[] = {

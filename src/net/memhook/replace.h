@@ -23,8 +23,7 @@ enum { REPLACEMENTS = 11 };
 /* Finds what the replacements need of libc; NULL, or what is missing. */
 const char *replacements_prepare(void);
 
-/* Implemented by memhook.c: around every call that takes memory. */
-void memhook_going(uintptr_t start, size_t length);
-void memhook_gone(void);
+/* Implemented by memhook.c: called before memory is taken. */
+void memhook_tell(uintptr_t start, size_t length);
 
 #endif

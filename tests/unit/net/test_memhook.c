@@ -221,11 +221,6 @@ static void threads_are_seen(void)
             printf("thread %d: %s\n", i, (const char *)problem);
         EXPECT(problem == NULL);
     }
-    uint64_t mark;
-    EXPECT(memhook_quiet(&mark) && memhook_still(mark));
-    munmap(map(1), page);
-    EXPECT(!memhook_still(mark));
-    EXPECT(memhook_quiet(&mark));
     for (int i = 0; i < THREADS - 1; i++)
         memhook_close(listen, &watches[i]);
     close_hooks();
@@ -282,10 +277,9 @@ static void after_fork(void)
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        uint64_t mark;
         char *p = look_at(map(1));
         munmap(p, page);
-        _exit(watch.told == 1 && memhook_quiet(&mark) && memhook_intact() ? 0 : 1);
+        _exit(watch.told == 1 && memhook_intact() ? 0 : 1);
     }
     int status = 1;
     waitpid(child, &status, 0);
