@@ -1,0 +1,432 @@
+/* regcache.c: the pin-down cache; see regcache.h.
+ *
+ * Why a cached entry is never stale when it is used. Memory that goes is announced before it goes
+ * (memhook.h), and an address can be used again only after that; get takes announcements before it looks.
+ * Pages of a request are the caller's own: nobody takes them away while they are being pinned. Pages that are
+ * pinned along with them, the union with entries that overlap, may be taken at any moment, but not unnoticed:
+ * they were cached before, so their end is announced, and the announcement waits until the new entry can be
+ * found.
+ *
+ * After fork the parent's registrations stay right where the kernel copies pinned pages for the child
+ * (Linux 5.12) or the transport asked verbs to hide them from it (ibv_fork_init); that is the transport's
+ * decision.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/regcache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/counter.h"
+#include "base/err.h"
+#include "base/interval.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "net/memhook.h"
+#include "net/memhook/library.h"
+#include "net/memlock.h"
+#include "net/regcache_gone.h"
+
+static TUNABLE_SIZE(
+    reg_cache, "REG_CACHE", 1 << 30, 0, (int64_t)1 << 40,
+    "Bytes a rank keeps registered with the network after their last use, in case they are used "
+    "again; 0 registers anew for each message. Unless set, at most the rank's share of a quarter "
+    "of the node's memory.");
+
+static COUNTER(reg_hits, "reg_hits", "Buffers that were found registered already.");
+static COUNTER(reg_misses, "reg_misses", "Buffers that had to be registered.");
+static COUNTER(reg_evictions, "reg_evictions", "Registrations let go to make room for others.");
+static COUNTER(reg_invalidations, "reg_invalidations",
+               "Registrations dropped because their memory went away.");
+static COUNTER(reg_pinned_bytes, "reg_pinned_bytes",
+               "Bytes registered with the network, each time they were.");
+
+struct pinned {
+    struct regcache_entry entry;
+    struct interval range;
+    struct list idle; /* in the cache's list while nobody uses it */
+    unsigned users;
+    bool cached;  /* in the tree; otherwise it goes with its last user */
+    bool library; /* memory of a shared library, whose end no hook announces */
+};
+
+struct regcache {
+    const struct regcache_ops *ops;
+    void *ctx;
+    size_t budget, page;
+    struct interval_tree tree;
+    struct list idle; /* least recently used first */
+    struct gone gone;
+    struct regcache_stats stats;
+    uint64_t unloads;    /* libraries gone when entries of libraries were last looked at */
+    unsigned generation; /* of processes: see regcache_after_fork_child */
+    unsigned users;
+    bool watched;
+};
+
+static _Atomic unsigned generation;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+void regcache_after_fork_child(void)
+{
+    atomic_fetch_add(&generation, 1);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, regcache_after_fork_child);
+}
+
+static bool inherited(const struct regcache *c)
+{
+    return unlikely(atomic_load_explicit(&generation, memory_order_relaxed) != c->generation);
+}
+
+size_t regcache_budget(uint32_t ranks_on_node)
+{
+    uint64_t budget = (uint64_t)reg_cache.value;
+    if (reg_cache.source != SOURCE_DEFAULT)
+        return budget;
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    budget = MIN(budget, memory / 4 / MAX(ranks_on_node, 1));
+    return MIN(budget, memlock_limit() / 2); /* the other half for what is in use */
+}
+
+int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, struct regcache **out)
+{
+    struct regcache *c = calloc(1, sizeof(*c));
+    if (!c)
+        return err_set(MPI_ERR_NO_MEM, "no memory for the registration cache");
+    pthread_once(&fork_once, watch_forks);
+    c->ops = ops;
+    c->ctx = ctx;
+    c->budget = budget;
+    c->page = (size_t)sysconf(_SC_PAGESIZE);
+    c->generation = atomic_load(&generation);
+    c->unloads = library_unloads();
+    list_init(&c->idle);
+    *out = c;
+    return 0;
+}
+
+/* The end of an entry that is in no tree and no list. */
+static void release(struct regcache *c, struct pinned *p)
+{
+    c->stats.pinned -= p->entry.length;
+    c->ops->unpin(c->ctx, p->entry.handle);
+    free(p);
+}
+
+/* Nobody will find it again; it goes now, or with its last user. */
+static void uncache(struct regcache *c, struct pinned *p)
+{
+    interval_remove(&c->tree, &p->range);
+    gone_uncached(&c->gone, p->range.start, p->range.end);
+    p->cached = false;
+    if (p->users > 0)
+        return;
+    list_remove(&p->idle);
+    c->stats.idle -= p->entry.length;
+    release(c, p);
+}
+
+static void invalidate(struct regcache *c, struct pinned *p)
+{
+    c->stats.invalidations++;
+    counter_add(&reg_invalidations, 1);
+    uncache(c, p);
+}
+
+static struct pinned *first_overlap(struct regcache *c, uintptr_t start, uintptr_t end)
+{
+    struct interval *n = interval_overlap(&c->tree, start, end);
+    return n ? container_of(n, struct pinned, range) : NULL;
+}
+
+static struct pinned *next_overlap(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
+{
+    struct interval *n = interval_overlap_next(&c->tree, &p->range, start, end);
+    return n ? container_of(n, struct pinned, range) : NULL;
+}
+
+static void forget_range(void *arg, uintptr_t start, uintptr_t end)
+{
+    struct regcache *c = arg;
+    for (struct pinned *p; (p = first_overlap(c, start, end)) != NULL;)
+        invalidate(c, p);
+}
+
+/* Memory that dlclose unmapped cannot be told from what was mapped there since, so all of its kind goes. */
+static void forget_unloaded(struct regcache *c)
+{
+    uint64_t now = library_unloads();
+    if (now == c->unloads)
+        return;
+    c->unloads = now;
+    for (struct pinned *p = first_overlap(c, 0, UINTPTR_MAX), *next; p; p = next) {
+        next = next_overlap(c, p, 0, UINTPTR_MAX);
+        if (p->library)
+            invalidate(c, p);
+    }
+}
+
+/* What went away is not to be found any more. */
+static void settle(struct regcache *c)
+{
+    gone_take(&c->gone, forget_range, c);
+    if (c->watched && c->budget > 0 && unlikely(!memhook_intact())) {
+        log_warn("another library has replaced the functions Fishplate put in place of libc's munmap and its "
+                 "like; "
+                 "from now on memory is registered anew for each message. FISHPLATE_MEM_HOOKS=off leaves "
+                 "libc alone "
+                 "from the start");
+        c->budget = 0;
+        forget_range(c, 0, UINTPTR_MAX);
+    }
+}
+
+static struct pinned *find(struct regcache *c, uintptr_t start, uintptr_t end)
+{
+    struct interval *n = interval_cover(&c->tree, start, end);
+    if (!n)
+        return NULL;
+    struct pinned *p = container_of(n, struct pinned, range);
+    if (likely(!p->library))
+        return p;
+    forget_unloaded(c);
+    n = interval_cover(&c->tree, start, end);
+    return n ? container_of(n, struct pinned, range) : NULL;
+}
+
+/* Lets go of idle entries, oldest first, until `bytes` are free; false when there were none. */
+static bool evict(struct regcache *c, size_t bytes)
+{
+    size_t freed = 0;
+    while (freed < bytes && !list_empty(&c->idle)) {
+        struct pinned *p = list_entry(list_first(&c->idle), struct pinned, idle);
+        freed += p->entry.length;
+        c->stats.evictions++;
+        counter_add(&reg_evictions, 1);
+        uncache(c, p);
+    }
+    return freed > 0;
+}
+
+static int pin(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
+{
+    int rc = c->ops->pin(c->ctx, (void *)start, end - start, &p->entry.handle);
+    if (rc != 0)
+        return rc;
+    p->entry.address = p->range.start = start;
+    p->range.end = end;
+    p->entry.length = end - start;
+    c->stats.pinned += end - start;
+    counter_add(&reg_pinned_bytes, end - start);
+    return 0;
+}
+
+/* The new entry makes those it covers superfluous. They go first, so that nothing is pinned twice. */
+static void forget_covered(struct regcache *c, uintptr_t start, uintptr_t end)
+{
+    for (struct pinned *p = first_overlap(c, start, end), *next; p; p = next) {
+        next = next_overlap(c, p, start, end);
+        if (start <= p->range.start && p->range.end <= end)
+            uncache(c, p);
+    }
+}
+
+/* The range with all entries that overlap it, when that is not out of proportion. */
+static bool unite(struct regcache *c, uintptr_t *start, uintptr_t *end)
+{
+    uintptr_t s = *start, e = *end;
+    for (struct pinned *p = first_overlap(c, *start, *end); p; p = next_overlap(c, p, *start, *end)) {
+        s = MIN(s, p->range.start);
+        e = MAX(e, p->range.end);
+    }
+    if (e - s == *end - *start || e - s > 2 * (*end - *start) || e - s > c->budget)
+        return false;
+    *start = s;
+    *end = e;
+    return true;
+}
+
+/* Pins, and lets go of others as long as that may help. */
+static int pin_or_evict(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
+{
+    int rc = pin(c, p, start, end);
+    while (rc == MPI_ERR_NO_MEM && evict(c, end - start)) {
+        err_clear(); /* nobody is told of what went well in the end */
+        rc = pin(c, p, start, end);
+    }
+    return rc;
+}
+
+/* The new entry is counted before those it replaces go: otherwise, for a moment, nobody would be told that
+ * memory of theirs goes. */
+static int pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end, bool hard)
+{
+    gone_cached(&c->gone, start, end);
+    forget_covered(c, start, end);
+    int rc = hard ? pin_or_evict(c, p, start, end) : pin(c, p, start, end);
+    if (rc != 0) {
+        gone_uncached(&c->gone, start, end);
+        return rc;
+    }
+    p->cached = true;
+    p->library = library_holds(start, end - start);
+    interval_insert(&c->tree, &p->range);
+    return 0;
+}
+
+/* Together with what overlaps if that can be had without trouble, else alone. */
+static int pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
+{
+    uintptr_t s = start, e = end;
+    if (c->budget == 0)
+        return pin(c, p, start, end);
+    forget_unloaded(c);
+    if (unite(c, &s, &e)) {
+        if (pin_cached(c, p, s, e, false) == 0)
+            return 0;
+        err_clear();
+    }
+    return pin_cached(c, p, start, end, true);
+}
+
+static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, struct pinned **out)
+{
+    struct pinned *p = calloc(1, sizeof(*p));
+    if (!p)
+        return err_set(MPI_ERR_NO_MEM, "no memory for an entry of the registration cache");
+    list_init(&p->idle);
+    c->stats.misses++;
+    counter_add(&reg_misses, 1);
+    int rc = pin_new(c, p, start, end);
+    if (rc != 0) {
+        free(p);
+        return rc;
+    }
+    p->users = 1;
+    *out = p;
+    return 0;
+}
+
+static void use_again(struct regcache *c, struct pinned *p)
+{
+    c->stats.hits++;
+    counter_add(&reg_hits, 1);
+    if (p->users++ == 0) {
+        list_remove(&p->idle);
+        c->stats.idle -= p->entry.length;
+    }
+}
+
+int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out)
+{
+    uintptr_t page = c->page, start = (uintptr_t)address & ~(page - 1);
+    uintptr_t end = ((uintptr_t)address + len + page - 1) & ~(page - 1);
+    ASSERT(len > 0);
+    if (inherited(c))
+        return err_set(MPI_ERR_OTHER, "a process that was forked from an MPI process cannot communicate");
+    if (end <= start)
+        return err_set(MPI_ERR_BUFFER, "a buffer of %zu bytes at %p does not fit in memory", len, address);
+
+    settle(c);
+    struct pinned *p = find(c, start, end);
+    if (p) {
+        use_again(c, p);
+    } else {
+        int rc = get_new(c, start, end, &p);
+        if (rc != 0)
+            return rc;
+    }
+    c->users++;
+    *out = &p->entry;
+    return 0;
+}
+
+void regcache_put(struct regcache *c, struct regcache_entry *e)
+{
+    struct pinned *p = container_of(e, struct pinned, entry);
+    if (inherited(c)) {
+        if (--p->users == 0 && !p->cached)
+            free(p);
+        return;
+    }
+    c->users--;
+    if (--p->users == 0) {
+        if (p->cached) {
+            if (p->entry.length > c->budget) /* it would drive out all others before it went itself */
+                list_prepend(&c->idle, &p->idle);
+            else
+                list_append(&c->idle, &p->idle);
+            c->stats.idle += p->entry.length;
+        } else {
+            release(c, p);
+        }
+    }
+    gone_take(&c->gone, forget_range, c);
+    if (c->stats.idle > c->budget)
+        evict(c, c->stats.idle - c->budget);
+}
+
+void regcache_sweep(struct regcache *c)
+{
+    if (!inherited(c))
+        gone_take(&c->gone, forget_range, c);
+}
+
+void regcache_invalidate(struct regcache *c, uintptr_t address, size_t len)
+{
+    gone_tell(&c->gone, address, len);
+}
+
+static void memory_going(void *ctx, uintptr_t address, size_t len)
+{
+    regcache_invalidate(ctx, address, len);
+}
+
+bool regcache_watch(struct regcache *c)
+{
+    static bool said;
+    const char *why = NULL;
+    if (c->budget == 0)
+        return false;
+    c->watched = memhook_open(memory_going, c, &why);
+    if (c->watched)
+        return true;
+    c->budget = 0;
+    forget_range(c, 0, UINTPTR_MAX);
+    if (!said)
+        log_info("memory is registered anew for each message, since it would not be noticed here when it "
+                 "goes away: "
+                 "%s",
+                 why);
+    said = true;
+    return false;
+}
+
+void regcache_close(struct regcache *c)
+{
+    bool own = !inherited(c);
+    ASSERT(!own || c->users == 0);
+    if (own && c->watched)
+        memhook_close(memory_going, c);
+    for (struct pinned *p; (p = first_overlap(c, 0, UINTPTR_MAX)) != NULL;) {
+        if (own) {
+            uncache(c, p);
+        } else {
+            interval_remove(&c->tree, &p->range);
+            free(p);
+        }
+    }
+    if (own || !c->watched) /* in a child the hooks still tell it */
+        free(c);
+}
+
+void regcache_stats(const struct regcache *c, struct regcache_stats *out)
+{
+    *out = c->stats;
+}

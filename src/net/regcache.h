@@ -1,0 +1,73 @@
+/* regcache.h: the pin-down cache: memory stays registered after its last use (lazy deregistration), so that a
+ * buffer that is used again costs nothing (paper 000, section 4.1.2; paper 003, sections 4.3 and 5.1).
+ * Entries lie in an interval tree; those not in use are let go, least recently used first, when a budget of
+ * pinned bytes is exceeded. When memory goes away (munmap, mremap, madvise, a shrinking heap), memhook.h
+ * tells the cache, which forgets what overlaps. It knows nothing of verbs: pinning is a pair of functions.
+ *
+ * All calls but regcache_invalidate and regcache_after_fork_child are made by one thread at a time (the big
+ * lock).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_REGCACHE_H
+#define FP_NET_REGCACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct regcache;
+
+struct regcache_ops {
+    /* Pins whole pages: 0, or an MPI error class with a sentence in err_detail. MPI_ERR_NO_MEM means that
+     * something is out (memory, RLIMIT_MEMLOCK, regions of the device) which unpinning other memory may give
+     * back. */
+    int (*pin)(void *ctx, void *address, size_t len, void **handle);
+    void (*unpin)(void *ctx, void *handle);
+};
+
+/* A pinned range; valid from regcache_get to regcache_put. */
+struct regcache_entry {
+    uintptr_t address; /* page-aligned */
+    size_t length;
+    void *handle; /* from pin */
+};
+
+struct regcache_stats {
+    uint64_t hits, misses, evictions, invalidations;
+    size_t pinned; /* bytes, in use or not */
+    size_t idle;   /* bytes of these that nobody uses */
+};
+
+/* What FISHPLATE_REG_CACHE says; by default not more than a quarter of the memory, shared with the other
+ * ranks on this node. */
+size_t regcache_budget(uint32_t ranks_on_node);
+
+/* budget: bytes that may stay pinned without being in use; 0 turns caching off. */
+int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, struct regcache **out);
+void regcache_close(struct regcache *c);
+
+/* Lets the memory hooks tell this cache. When they cannot be trusted here caching is turned off and the log
+ * says why once (level info); false then. Without it somebody else must call regcache_invalidate. */
+bool regcache_watch(struct regcache *c);
+
+/* An entry that covers the range (len > 0), from the cache or pinned now. When pinning fails for lack of
+ * resources, unused entries are let go and it is tried again, before the error is returned. */
+int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
+void regcache_put(struct regcache *c, struct regcache_entry *e);
+
+/* Unpins what has gone away since the last call. Get and put do it too; a transport that polls without either
+ * calls this now and then, so that freed memory does not stay pinned. Costs one load when nothing has. */
+void regcache_sweep(struct regcache *c);
+
+/* The range is about to go away. Unused entries that overlap it are forgotten by the next get, put or sweep,
+ * before anything is looked up; used ones by their put. May be called from any thread, from inside free() and
+ * from a signal handler: takes no lock and allocates nothing. */
+void regcache_invalidate(struct regcache *c, uintptr_t address, size_t len);
+
+/* In a forked child, whose parent owns the registrations, every cache is inert from now on: get fails, put
+ * and close only free memory. Called by a handler of pthread_atfork; for processes made without one. */
+void regcache_after_fork_child(void);
+
+void regcache_stats(const struct regcache *c, struct regcache_stats *out);
+
+#endif

@@ -1,0 +1,101 @@
+/* regcache_gone.c: see regcache_gone.h. Why nothing is missed: memory is freed after it was cached, in the
+ * order the program itself provides, so whoever frees sees the count; and whoever uses the address again does
+ * so after the telling, so it sees `told` change.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/regcache_gone.h"
+
+#define AREA_BITS 21 /* 2 MiB: what large blocks of an allocator rarely share */
+#define AREAS_MAX 64 /* ranges over more areas are not counted by area */
+#define ATTEMPTS  16
+
+enum { PLACE_EMPTY, PLACE_TAKEN, PLACE_FULL };
+
+static _Atomic unsigned *area(struct gone *g, uintptr_t number)
+{
+    return &g->areas[((uint64_t)number * 0x9e3779b97f4a7c15u) >> 54];
+}
+_Static_assert(GONE_AREAS == 1 << 10, "the hash gives 10 bits");
+
+static bool is_large(uintptr_t start, uintptr_t end)
+{
+    return ((end - 1) >> AREA_BITS) - (start >> AREA_BITS) >= AREAS_MAX;
+}
+
+static void count(struct gone *g, uintptr_t start, uintptr_t end, unsigned by)
+{
+    atomic_fetch_add(&g->ranges, by);
+    if (is_large(start, end)) {
+        atomic_fetch_add(&g->large, by);
+        return;
+    }
+    for (uintptr_t i = start >> AREA_BITS; i <= (end - 1) >> AREA_BITS; i++)
+        atomic_fetch_add(area(g, i), by);
+}
+
+void gone_cached(struct gone *g, uintptr_t start, uintptr_t end)
+{
+    count(g, start, end, 1);
+}
+
+void gone_uncached(struct gone *g, uintptr_t start, uintptr_t end)
+{
+    count(g, start, end, -1u);
+}
+
+static bool may_be_cached(struct gone *g, uintptr_t start, uintptr_t end)
+{
+    if (atomic_load(&g->ranges) == 0)
+        return false;
+    if (atomic_load(&g->large) != 0 || is_large(start, end))
+        return true;
+    for (uintptr_t i = start >> AREA_BITS; i <= (end - 1) >> AREA_BITS; i++)
+        if (atomic_load(area(g, i)) != 0)
+            return true;
+    return false;
+}
+
+static bool put(struct gone *g, uintptr_t start, uintptr_t end)
+{
+    for (int i = 0; i < ATTEMPTS; i++) {
+        unsigned at = atomic_fetch_add_explicit(&g->next, 1, memory_order_relaxed) % GONE_PLACES;
+        struct gone_place *p = &g->places[at];
+        int empty = PLACE_EMPTY;
+        if (!atomic_compare_exchange_strong_explicit(&p->state, &empty, PLACE_TAKEN, memory_order_acquire,
+                                                     memory_order_relaxed))
+            continue;
+        p->start = start;
+        p->end = end;
+        atomic_store_explicit(&p->state, PLACE_FULL, memory_order_release);
+        return true;
+    }
+    return false;
+}
+
+void gone_tell(struct gone *g, uintptr_t start, size_t length)
+{
+    uintptr_t end = start + length;
+    if (end < start)
+        end = UINTPTR_MAX;
+    if (length == 0 || !may_be_cached(g, start, end))
+        return;
+    if (!put(g, start, end))
+        atomic_store(&g->lost, true);
+    atomic_fetch_add(&g->told, 1);
+}
+
+/* A place that is being filled belongs to a call that has not told yet: it will be seen next time. */
+void gone_take_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg)
+{
+    g->taken = atomic_load_explicit(&g->told, memory_order_acquire);
+    if (atomic_exchange(&g->lost, false))
+        fn(arg, 0, UINTPTR_MAX);
+    for (int i = 0; i < GONE_PLACES; i++) {
+        struct gone_place *p = &g->places[i];
+        if (atomic_load_explicit(&p->state, memory_order_acquire) != PLACE_FULL)
+            continue;
+        uintptr_t start = p->start, end = p->end;
+        atomic_store_explicit(&p->state, PLACE_EMPTY, memory_order_release);
+        fn(arg, start, end);
+    }
+}

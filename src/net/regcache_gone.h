@@ -1,0 +1,52 @@
+/* regcache_gone.h: memory that went away, told by any thread, from inside free() or a signal handler, and
+ * taken by whoever has the cache. Telling takes no lock and never waits: there is a fixed number of places,
+ * and when they are full it is only remembered that something was lost. A count of cached ranges by coarse
+ * address keeps most of what a program frees out of it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_REGCACHE_GONE_H
+#define FP_NET_REGCACHE_GONE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GONE_PLACES = 256, GONE_AREAS = 1024 };
+
+struct gone_place {
+    _Atomic int state;
+    uintptr_t start, end;
+};
+
+struct gone {
+    _Atomic uint64_t told;
+    uint64_t taken; /* `told` when it was last taken */
+    _Atomic unsigned next;
+    _Atomic bool lost;
+    struct gone_place places[GONE_PLACES];
+    _Atomic unsigned ranges; /* cached ranges in all */
+    _Atomic unsigned large;  /* of these, too large for the next */
+    _Atomic unsigned
+        areas[GONE_AREAS]; /* ranges that touch an area of addresses (several areas share a count) */
+};
+
+/* All zero is a good beginning. */
+
+/* Any thread: [start, start + length) goes away. */
+void gone_tell(struct gone *g, uintptr_t start, size_t length);
+
+/* The rest: whoever has the cache. A range is cached from now on, or no more. */
+void gone_cached(struct gone *g, uintptr_t start, uintptr_t end);
+void gone_uncached(struct gone *g, uintptr_t start, uintptr_t end);
+
+/* Hands over everything told since the last time; (0, UINTPTR_MAX) when something was lost. */
+void gone_take_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg);
+
+static inline void gone_take(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg)
+{
+    if (__builtin_expect(atomic_load_explicit(&g->told, memory_order_acquire) != g->taken, 0))
+        gone_take_all(g, fn, arg);
+}
+
+#endif
