@@ -20,7 +20,7 @@ static void granted(struct ib_endpoint *ep, const struct ib_head *h)
         credit_granted(&ep->lanes[0].credit, h->credits[0]);
     if (h->credits[1] && ep->ib->lanes > 1)
         credit_granted(&ep->lanes[1].credit, h->credits[1]);
-    if (h->ring && unlikely(!ring_tx_granted(&ep->tx, h->ring)))
+    if (h->ring && ep->tx_on && unlikely(!ring_tx_granted(&ep->tx, h->ring)))
         ib_fatal(ep->ib, ep, "it told of more free ring slots than there are");
 }
 
@@ -181,16 +181,14 @@ static void imm_arrival(struct ib_lane *lane, struct ib_buffer *b)
 
 /* ---- the completion queue ---- */
 
-/* Nothing is lost when credits do not reach a peer that has ended, as it may when it needs nothing more. */
-static bool only_news(const struct ib_endpoint *ep)
+/* Nothing is lost when credits do not reach a peer that has ended, as it may when it needs nothing more. What
+ * was sent through another lane and did not arrive reports for itself. */
+static bool only_news(const struct ib_lane *lane)
 {
-    for (uint32_t i = 0; i < ep->ib->lanes; i++) {
-        const struct ib_lane *lane = &ep->lanes[i];
-        for (uint32_t at = lane->tail; at != lane->head; at++)
-            if (lane->work[at & (lane->depth - 1)].frame)
-                return false;
-    }
-    return list_empty(&ep->peer->pending);
+    for (uint32_t at = lane->tail; at != lane->head; at++)
+        if (lane->work[at & (lane->depth - 1)].frame)
+            return false;
+    return true;
 }
 
 /* A send of this connection failed. Those before it did not. */
@@ -204,7 +202,7 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_endpoint_do(ep, conn_left(&ep->conn));
         return;
     }
-    if (ep->conn.state != CONN_FAILED && !only_news(ep))
+    if (!only_news(lane))
         ib_fatal(ib, ep, "%s (verbs status %d, vendor code 0x%x)", ib->device.verbs.wc_status_str(wc->status),
                  wc->status, wc->vendor_err);
     if (ep->conn.state != CONN_FAILED)
