@@ -82,8 +82,8 @@ struct fort_section {
     void *copy;           /* the elements one after the other, or NULL */
     bool back;            /* copy them back at the end */
     bool persistent;
-    MPI_Count stride, low,
-        span; /* of partitions, in bytes: distance, first byte of the first, length; stride 0: none */
+    /* Of partitions, in bytes: distance, first byte of the first, length; distance 0: no partitions. */
+    MPI_Count stride, low, span;
 };
 enum fort_lasts { FORT_CALL, FORT_REQUEST, FORT_PERSISTENT, FORT_BEYOND };
 

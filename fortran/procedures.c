@@ -65,7 +65,7 @@ void N(mpi_f_sync_reg_)(void *buf)
 FORT_SPELLINGS(mpi_f_sync_reg, MPI_F_SYNC_REG)
 FORT_ALIAS(N(mpi_f_sync_reg_f08ts_), N(mpi_f_sync_reg_))
 
-/* Of an array, the size of one element (MPI-5.0, 19.1.9). Only Fortran has it. */
+/* Of an array, the size of one element. Only Fortran has it, and it is deprecated there. */
 void N(mpi_sizeof_f08ts_)(const CFI_cdesc_t *x, MPI_Fint *size, MPI_Fint *ierror)
 {
     *size = (MPI_Fint)x->elem_len;
