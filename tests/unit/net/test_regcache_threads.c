@@ -7,7 +7,6 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/util.h"
@@ -142,12 +141,17 @@ static void pretended(void)
     finish();
 }
 
-/* Real memory: a new page is stamped; a page that is not there is an error, as it is for a device. */
+/* Real memory: a new page is stamped. The kernel looks at it, since a page that is not there is an error, as
+ * it is for a device, and no crash. */
 static uint64_t stamp(struct pins *p, size_t index)
 {
+    static _Thread_local int ends[2];
     uint64_t value = 0;
-    struct iovec here = {&value, 8}, there = {(void *)(p->base + index * page), 8};
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 8 ? value : 0;
+    if (ends[1] == 0 && pipe(ends) != 0)
+        return 0;
+    if (write(ends[1], (void *)(p->base + index * page), 8) != 8 || read(ends[0], &value, 8) != 8)
+        return 0;
+    return value;
 }
 
 static void fill(size_t index, size_t n)
