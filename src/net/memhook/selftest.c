@@ -17,36 +17,38 @@
 
 #include "base/util.h"
 
-/* What was announced since forget(). Other threads may free memory meanwhile: their calls are listed too. */
-enum { NOTES = 128, TRIES = 3 };
+/* Pages that are about to go, and which of them were announced. Other threads free memory meanwhile. */
+enum { PAGES = 32 };
 static struct {
-    _Atomic uintptr_t start, length;
-} notes[NOTES];
-static _Atomic unsigned noted;
+    _Atomic uintptr_t at;
+    _Atomic bool told;
+} watched[PAGES];
+static _Atomic int watching;
 
 static size_t page;
 
 void selftest_listen(void *ctx, uintptr_t start, size_t length)
 {
     (void)ctx;
-    unsigned i = atomic_fetch_add(&noted, 1);
-    if (i < NOTES) {
-        atomic_store(&notes[i].start, start);
-        atomic_store(&notes[i].length, length);
-    }
+    for (int i = 0, n = atomic_load(&watching); i < n; i++)
+        if (atomic_load(&watched[i].at) - start < length)
+            atomic_store(&watched[i].told, true);
 }
 
-static void forget(void)
+static char *watch(char *p)
 {
-    atomic_store(&noted, 0);
+    int n = atomic_load(&watching);
+    atomic_store(&watched[n].at, (uintptr_t)p);
+    atomic_store(&watched[n].told, false);
+    atomic_store(&watching, n + 1);
+    return p;
 }
 
 static bool announced(const char *p)
 {
-    unsigned n = MIN(atomic_load(&noted), NOTES);
-    for (unsigned i = 0; i < n; i++)
-        if ((uintptr_t)p - atomic_load(&notes[i].start) < atomic_load(&notes[i].length))
-            return true;
+    for (int i = 0, n = atomic_load(&watching); i < n; i++)
+        if (atomic_load(&watched[i].at) == (uintptr_t)p)
+            return atomic_load(&watched[i].told);
     return false;
 }
 
@@ -56,13 +58,14 @@ static bool gone(const char *p)
     return mincore((void *)p, page, &resident) != 0 || !(resident & 1);
 }
 
-/* Whole pages of a block, written to so that they exist. */
+/* The first whole page of a block, written to so that it exists, and watched; NULL when it has none. */
 static char *touch(void *block, size_t length)
 {
     char *p = (char *)(((uintptr_t)block + page - 1) & ~(page - 1));
-    for (volatile char *q = p; (char *)q + page <= (char *)block + length; q += page)
-        *q = 1;
-    return p;
+    if (!block || p + page > (char *)block + length)
+        return NULL;
+    *(volatile char *)p = 1;
+    return watch(p);
 }
 
 static char *map(size_t pages)
@@ -105,10 +108,12 @@ static bool try_mmap_fixed(void)
 
 static bool try_mremap(void)
 {
-    char *p = map(4), *q = p ? mremap(p, 4 * page, 2 * page, 0) : MAP_FAILED;
-    bool ok = q == MAP_FAILED || announced(q + 2 * page);
-    if (p)
-        munmap(p, (q == MAP_FAILED ? 4 : 2) * page);
+    char *p = map(4);
+    if (!p)
+        return true;
+    char *tail = watch(p + 2 * page), *q = mremap(p, 4 * page, 2 * page, 0);
+    bool ok = q == MAP_FAILED || announced(tail);
+    munmap(p, (q == MAP_FAILED ? 4 : 2) * page);
     return ok;
 }
 
@@ -119,31 +124,36 @@ static bool try_shmdt(void)
         return true;
     char *p = shmat(id, NULL, 0);
     shmctl(id, IPC_RMID, NULL);
-    return p == (char *)-1 || shmdt(p) != 0 || announced(p);
+    return p == (char *)-1 || shmdt(watch(p)) != 0 || announced(p);
 }
 
-/* Larger than any threshold below which libc would keep the block (32 MiB); only two pages of it ever exist.
- */
-#define LARGE ((size_t)64 << 20)
+/* libc gives any block above 32 MiB back at once, and only the pages that were touched exist; other
+ * allocators have other thoughts, and may copy all of it in realloc. */
+static size_t large(void)
+{
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    bool own = libc && dlsym(libc, "malloc") == dlsym(RTLD_DEFAULT, "malloc");
+    if (libc)
+        dlclose(libc);
+    return (size_t)(own ? 40 : 4) << 20;
+}
 
 static bool try_free(void)
 {
-    void *block = malloc(LARGE);
-    if (!block)
-        return true;
-    char *p = touch(block, 3 * page);
+    size_t size = large();
+    void *block = malloc(size);
+    char *p = touch(block, size);
     free(block);
-    return !gone(p) || announced(p);
+    return !p || !gone(p) || announced(p);
 }
 
 static bool try_realloc(void)
 {
-    void *block = malloc(LARGE), *larger = NULL;
-    if (!block)
-        return true;
-    char *p = touch(block, 3 * page);
-    larger = realloc(block, 2 * LARGE);
-    bool ok = !gone(p) || announced(p);
+    size_t size = large();
+    void *block = malloc(size);
+    char *p = touch(block, size);
+    void *larger = realloc(block, 2 * size);
+    bool ok = !p || !gone(p) || announced(p);
     free(larger ? larger : block);
     return ok;
 }
@@ -152,13 +162,12 @@ static bool try_realloc(void)
 static bool try_trim(void)
 {
     enum { BLOCKS = 24 };
-    static const size_t size = 60000;
+    static const size_t size = 100000; /* from 128 KiB on, libc would not use the heap */
     void *blocks[BLOCKS];
-    char *pages[BLOCKS] = {NULL};
+    char *pages[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
         blocks[i] = malloc(size);
-        if (blocks[i])
-            pages[i] = touch(blocks[i], size);
+        pages[i] = touch(blocks[i], size);
     }
     for (int i = 0; i < BLOCKS; i++)
         free(blocks[i]);
@@ -178,8 +187,7 @@ static bool try_sbrk(void)
     if (block == (char *)-1)
         return true;
     char *p = touch(block, 4 * page);
-    bool ok = sbrk(-(intptr_t)(4 * page)) == (void *)-1 || !gone(p + page) || announced(p + page);
-    return ok;
+    return sbrk(-(intptr_t)(4 * page)) == (void *)-1 || !gone(p) || announced(p);
 }
 
 const char *selftest_run(void)
@@ -201,14 +209,8 @@ const char *selftest_run(void)
     };
     page = (size_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < COUNT_OF(tries); i++) {
-        bool ok = false;
-        for (int n = 0; n < TRIES && !ok; n++) {
-            forget();
-            ok = tries[i].ok();
-            if (atomic_load(&noted) <= NOTES)
-                break; /* nothing was left out: this counts */
-        }
-        if (!ok)
+        atomic_store(&watching, 0);
+        if (!tries[i].ok())
             return tries[i].missed;
     }
     return NULL;
