@@ -5,19 +5,21 @@
 
 #include <string.h>
 
-/* A connection's word: how much it sent, and when that was last halved. */
-#define COUNT_BITS 16
-#define COUNT_MAX  ((1u << COUNT_BITS) - 1)
+/* A connection's word: how much it sent, whether a member was sent away for it, and when it was last halved.
+ */
+#define COUNT_MAX   0xffffu
+#define ASKED       0x10000u
+#define EPOCH_SHIFT 17
 
 static uint32_t count_now(const struct pollset *s, uint32_t word)
 {
-    uint32_t missed = (s->epoch - (word >> COUNT_BITS)) & COUNT_MAX;
-    return missed < COUNT_BITS ? (word & COUNT_MAX) >> missed : 0;
+    uint32_t missed = (s->epoch - (word >> EPOCH_SHIFT)) & (UINT32_MAX >> EPOCH_SHIFT);
+    return missed < 16 ? (word & COUNT_MAX) >> missed : 0;
 }
 
-static uint32_t count_word(const struct pollset *s, uint32_t count)
+static uint32_t count_word(const struct pollset *s, uint32_t count, uint32_t asked)
 {
-    return s->epoch << COUNT_BITS | MIN(count, COUNT_MAX);
+    return s->epoch << EPOCH_SHIFT | asked | MIN(count, COUNT_MAX);
 }
 
 void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_order order, uint32_t limit)
@@ -26,6 +28,7 @@ void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_or
     s->policy = policy;
     s->order = order;
     s->limit = MIN(limit, POLLSET_MAX);
+    s->window = MAX(256 * s->limit, POLLSET_WINDOW);
 }
 
 void pollset_age(struct pollset *s)
@@ -73,12 +76,10 @@ static void add(struct pollset *s, uint32_t id, uint32_t count)
 struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *traffic)
 {
     struct pollset_change change = {.add = POLLSET_NONE, .remove = POLLSET_NONE};
-    if (s->limit == 0)
-        return change;
-    uint32_t count = count_now(s, *traffic) + 1;
-    *traffic = count_word(s, count);
-    if (++s->events >= POLLSET_WINDOW)
+    if (++s->events >= s->window)
         pollset_age(s);
+    uint32_t count = count_now(s, *traffic) + 1, asked = *traffic & ASKED;
+    *traffic = count_word(s, count, asked);
 
     /* Cheap refusals first: this runs for every frame of a connection that has no ring. */
     bool room = s->count < s->limit;
@@ -89,23 +90,23 @@ struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *
     struct pollset_member *m = find(s, id);
     if (m) { /* its ring was full, or it does not know yet: that counts for it too */
         m->traffic += count;
-        *traffic = count_word(s, 0);
+        *traffic = count_word(s, 0, 0);
         return change;
     }
     if (room) {
         add(s, id, count);
         change.add = id;
-        *traffic = count_word(s, 0);
+        *traffic = count_word(s, 0, 0);
         return change;
     }
     /* A few at a time: who is sent away may be slow to go, and need not keep others from going. Whoever had
-     * one sent away counts from 0 again, so that it does not have a second sent away while it waits. */
-    m = s->leaving <= s->limit / 4 ? quietest(s) : NULL;
+     * one sent away waits while any is on its way. */
+    m = (asked ? s->leaving == 0 : s->leaving <= s->limit / 4) ? quietest(s) : NULL;
     if (m && clearly_more(count, m->traffic)) {
         m->leaving = true;
         s->leaving++;
         change.remove = m->id;
-        *traffic = count_word(s, 0);
+        *traffic = count_word(s, count, ASKED);
     }
     return change;
 }

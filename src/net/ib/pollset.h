@@ -6,7 +6,8 @@
  *   traffic  whoever sent a few frames lately, until the set is full; then a connection that sends clearly
  * more than the quietest member has it sent away. Twice as much and some: two alike never change places.
  *
- * "Lately" is counted in frames, not in time: after POLLSET_WINDOW of them every count is halved.
+ * "Lately" is counted in frames, not in time: after a window of them every count is halved. The window grows
+ * with the limit, so that many connections that send alike find a large set worth it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_POLLSET_H
@@ -17,7 +18,7 @@
 #define POLLSET_MAX    256
 #define POLLSET_NONE   UINT32_MAX
 #define POLLSET_WORTH  16   /* traffic: frames lately that make a ring worth its memory */
-#define POLLSET_WINDOW 4096 /* frames until counts are halved */
+#define POLLSET_WINDOW 4096 /* frames until counts are halved, at least */
 
 enum pollset_policy { POLLSET_FIRST, POLLSET_TRAFFIC }; /* who gets in */
 enum pollset_order { POLLSET_SEQUENTIAL, POLLSET_CIRCULAR, POLLSET_PRIORITISED };
@@ -36,6 +37,7 @@ struct pollset {
     uint32_t leaving; /* members on their way out */
     uint32_t next;    /* circular: where the next round begins */
     uint32_t events;  /* frames since traffic was last halved */
+    uint32_t window;  /* and until it is */
     uint32_t epoch;   /* how often it was */
     uint32_t least;   /* no member that stays has less traffic than this */
     struct pollset_member members[POLLSET_MAX];
@@ -66,7 +68,7 @@ static inline uint32_t pollset_hit(struct pollset *s, uint32_t place)
 {
     struct pollset_member *m = &s->members[place];
     m->traffic++;
-    if (unlikely(++s->events >= POLLSET_WINDOW))
+    if (unlikely(++s->events >= s->window))
         pollset_age(s);
     if (s->order != POLLSET_PRIORITISED || place == 0 || m->traffic <= m[-1].traffic)
         return place;

@@ -127,7 +127,7 @@ static void close_crosses_close(void)
     EXPECT_EQ(conn_hello(&a, 2, 2, false), CONN_DO_CONNECT | CONN_DO_HELLO | CONN_DO_OPENED);
 }
 
-/* --- everything that can happen ------------------------------------------------------------------------- */
+/* ---- everything that can happen ---- */
 
 enum { GENERATIONS = 3, FRAMES = 2, QUEUE = 6 };
 enum item { NOTHING, FRAME, CLOSE, AGREE, KEEP };
@@ -385,8 +385,7 @@ static void hears(struct both *now, int me, uint8_t number)
     act(now, me, &c, actions);
 }
 
-/* --- what must hold in every state ------------------------------------------------------------------------
- */
+/* ---- what must hold in every state ---- */
 
 static int count(const uint8_t *queue, enum item item)
 {
@@ -419,8 +418,7 @@ static void check(const struct both *now, int me)
     EXPECT(mine->mine <= the_limits.generations);
 }
 
-/* --- what a fair network makes of it ----------------------------------------------------------------------
- */
+/* ---- what a fair network makes of it ---- */
 
 static bool quiet(const struct both *now)
 {
@@ -476,8 +474,7 @@ static void ends_well(const struct both *from)
     the_net.on = false;
 }
 
-/* --- the search
- * --------------------------------------------------------------------------------------------- */
+/* ---- the search ---- */
 
 static const char *const names[2][9] = {
     {"a asks to send", "a wants", "a sends", "what a sent arrives", "a looks", "a's timer", "a closes",

@@ -156,7 +156,7 @@ static void dynamic_shrinks_to_first(void)
     EXPECT_EQ(credit_consumed(&c, false), 0);
 }
 
-/* --- every interleaving --------------------------------------------------------------------------------- */
+/* ---- every interleaving ---- */
 
 enum { FRAMES = 3, WIRE = 16, HELD = 8 };
 

@@ -82,8 +82,7 @@ static void pass(struct pair *p, const void *bytes, size_t size)
     EXPECT(ring_tx_granted(&p->tx, ring_rx_tell(&p->rx, UINT32_MAX)));
 }
 
-/* --- one slot and all that can have happened to it --------------------------------------------------------
- */
+/* ---- one slot and all that can have happened to it ---- */
 
 static uint64_t histories;
 
@@ -193,8 +192,7 @@ static void large_slots(void)
     pair_drop(&p);
 }
 
-/* --- full, empty, wrapping --------------------------------------------------------------------------------
- */
+/* ---- full, empty, wrapping ---- */
 
 static void fills_and_wraps(void)
 {
@@ -284,8 +282,7 @@ static void broken_peers_are_noticed(void)
     pair_drop(&p);
 }
 
-/* --- a long random run against a model --------------------------------------------------------------------
- */
+/* ---- a long random run against a model ---- */
 
 static uint64_t seed = 88172645463325252u;
 
@@ -391,8 +388,7 @@ static void random_run(void)
     pair_drop(&s.p);
 }
 
-/* --- an adapter in a thread of its own
- * ---------------------------------------------------------------------- */
+/* ---- an adapter in a thread of its own ---- */
 
 enum { THREAD_FRAMES = 20000, IDLE_MAX = 4000000 };
 
