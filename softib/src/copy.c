@@ -6,9 +6,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "copy.h"
+#include "dma.h"
 #include "share.h"
 
-void copy_last_last(char *dst, const char *src, size_t n)
+static void store_last_last(char *dst, const char *src, size_t n)
 {
     if (!n)
         return;
@@ -22,6 +23,13 @@ void copy_last_last(char *dst, const char *src, size_t n)
     if (n > 1)
         memmove(dst, src, n - 1);
     __atomic_store_n(dst + n - 1, last, __ATOMIC_RELEASE);
+}
+
+void copy_last_last(char *dst, const char *src, size_t n)
+{
+    dma_begin();
+    store_last_last(dst, src, n);
+    dma_end();
 }
 
 int iov_slice(const struct iovec *iov, int n, uint64_t off, uint64_t len, struct iovec *out)
@@ -60,7 +68,7 @@ static void direct_out(const struct rseg *dst, const struct iovec *src, uint64_t
         if (n)
             memmove(d, s, step);
         else
-            copy_last_last(d, s, step);
+            store_last_last(d, s, step);
         if ((doff += step) == dst->len)
             dst++, doff = 0;
         if ((soff += step) == src->iov_len)
@@ -78,7 +86,7 @@ static void direct_in(const struct rseg *src, const struct iovec *dst, uint64_t 
         if (n)
             memmove(d, src->map + soff, step);
         else
-            copy_last_last(d, src->map + soff, step);
+            store_last_last(d, src->map + soff, step);
         if ((soff += step) == src->len)
             src++, soff = 0;
         if ((doff += step) == dst->iov_len)
@@ -116,12 +124,23 @@ static bool cross_ok(struct peer *p, ssize_t r, uint64_t n)
     return false;
 }
 
+static bool cross_out(struct peer *to, const struct iovec *src, unsigned long ns, const struct iovec *dst,
+                      unsigned long nd, uint64_t n)
+{
+    dma_begin();
+    ssize_t r = process_vm_writev(to->pid, src, ns, dst, nd, 0);
+    dma_end();
+    return cross_ok(to, r, n);
+}
+
 bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src, int ns, uint64_t n)
 {
     if (!n)
         return true;
     if (all_mapped(dst, nd)) {
+        dma_begin();
         direct_out(dst, src, n);
+        dma_end();
         return true;
     }
     struct iovec riov[MAX_SGE + 1];
@@ -134,11 +153,11 @@ bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src
             k = remote_iov(dst, n, false, riov);
             iov_slice(riov, (int)k, n - 1, 1, &end);
             iov_slice(src, ns, n - 1, 1, &last);
-            return cross_ok(to, process_vm_writev(to->pid, &last, 1, &end, 1, 0), 1);
+            return cross_out(to, &last, 1, &end, 1, 1);
         }
     }
     k = remote_iov(dst, n, n > 1, riov);
-    return cross_ok(to, process_vm_writev(to->pid, src, (unsigned long)ns, riov, k, 0), n);
+    return cross_out(to, src, (unsigned long)ns, riov, k, n);
 }
 
 bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct iovec *dst, int nd, uint64_t n)
@@ -147,24 +166,31 @@ bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct i
         return true;
     if (all_mapped(src, nsrc)) {
         atomic_thread_fence(memory_order_acquire);
+        dma_begin();
         direct_in(src, dst, n);
+        dma_end();
         return true;
     }
     struct iovec riov[MAX_SGE + 1];
     unsigned long k = remote_iov(src, n, false, riov);
     if (n >= SHARE_MIN && share_wanted(from) && share_copy(from, true, riov, (int)k, dst, nd, n))
         return true;
-    return cross_ok(from, process_vm_readv(from->pid, dst, (unsigned long)nd, riov, k, 0), n);
+    dma_begin();
+    ssize_t r = process_vm_readv(from->pid, dst, (unsigned long)nd, riov, k, 0);
+    dma_end();
+    return cross_ok(from, r, n);
 }
 
 static void direct_atomic(char *at, bool cas, uint64_t operand, uint64_t swap, uint64_t *old)
 {
     uint64_t *word = (uint64_t *)(void *)at;
     *old = operand;
+    dma_begin();
     if (cas)
         __atomic_compare_exchange_n(word, old, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     else
         *old = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
+    dma_end();
 }
 
 bool copy_atomic(struct peer *at, const struct rseg *s, bool cas, uint64_t operand, uint64_t swap,

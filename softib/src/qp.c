@@ -197,7 +197,7 @@ static void flush_receives(struct qp *q)
 void qp_to_error(struct qp *q)
 {
     q->attr.qp_state = qp_ibv(q)->state = IBV_QPS_ERR;
-    atomic_store(&q->sh->state, IBV_QPS_ERR);
+    atomic_exchange(&q->sh->state, IBV_QPS_ERR);
     remote_quiet(q);
     sq_flush(q);
     if (!qp_ibv(q)->srq)
@@ -462,11 +462,14 @@ int qp_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 {
     struct qp *q = qp_of(v);
     int r = 0;
+    bool refuse = v->srq || atomic_load_explicit(&q->sh->state, memory_order_relaxed) == IBV_QPS_RESET;
     for (; wr && !r; wr = r ? wr : wr->next)
-        r = v->srq || v->state == IBV_QPS_RESET ? EINVAL : rq_post(&proc.arena->rq[q->idx], wr);
+        r = refuse ? EINVAL : rq_post(&proc.arena->rq[q->idx], wr);
     if (r)
         *bad = wr;
-    if (UNLIKELY(v->state == IBV_QPS_ERR))
+    atomic_thread_fence(
+        memory_order_seq_cst); /* posted, then looked: who fails the QP looks in the other order */
+    if (UNLIKELY(atomic_load(&q->sh->state) == IBV_QPS_ERR) && !v->srq)
         flush_receives(q);
     return r;
 }

@@ -5,6 +5,7 @@
  */
 #include "share.h"
 #include "copy.h"
+#include "dma.h"
 #include <stdlib.h>
 
 #define PIECE_MIN   (32u << 10)
@@ -56,7 +57,9 @@ static bool move(pid_t pid, bool read, const struct iovec *mine, int nm, const s
     struct iovec l[MAX_SGE], r[MAX_SGE];
     unsigned long nl = (unsigned long)iov_slice(mine, nm, at, len, l);
     unsigned long nr = (unsigned long)iov_slice(theirs, nt, at, len, r);
+    dma_begin();
     ssize_t got = read ? process_vm_readv(pid, l, nl, r, nr, 0) : process_vm_writev(pid, l, nl, r, nr, 0);
+    dma_end();
     return got == (ssize_t)len;
 }
 
@@ -179,7 +182,8 @@ static int pieces_to(struct iovec *out, const struct sh_piece *in, uint32_t n)
     return (int)n;
 }
 
-/* What is read here may be half of the next copy's; then `next` has another number and no piece is taken. */
+/* What is read here may be half of the next copy's; then `next` has another number and no piece is taken: the
+ * exchange that takes one is ordered after these reads. */
 static void job_read(struct sh_copy *c, struct job *j)
 {
     uint64_t word = atomic_load(&c->next);
@@ -188,7 +192,6 @@ static void job_read(struct sh_copy *c, struct job *j)
     j->inward = c->inward;
     j->nnear = pieces_to(j->near, c->near, c->nnear);
     j->nfar = pieces_to(j->far, c->far, c->nfar);
-    atomic_thread_fence(memory_order_acquire);
 }
 
 static void report(struct sh_copy *c, uint64_t number, uint64_t len)

@@ -5,6 +5,7 @@
  */
 #include "conn.h"
 #include "copy.h"
+#include "dma.h"
 #include "udp.h"
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -136,7 +137,9 @@ static void bury(void)
 
 static bool read_some(struct conn *c, void *buf, size_t n, size_t *got)
 {
+    dma_begin(); /* `buf` may be the program's */
     ssize_t r = recv(c->fd, buf, n, MSG_DONTWAIT);
+    dma_end();
     *got = r > 0 ? (size_t)r : 0;
     if (r > 0)
         return true;
@@ -158,8 +161,11 @@ static void sink_put(struct sink *s, const uint8_t *p, size_t n, bool last)
             step = n < v->iov_len ? n : v->iov_len;
             if (last && step == n)
                 copy_last_last(v->iov_base, (const char *)p, step);
-            else
+            else {
+                dma_begin();
                 memcpy(v->iov_base, p, step);
+                dma_end();
+            }
             v->iov_base = (char *)v->iov_base + step;
             v->iov_len -= step;
             s->at += !v->iov_len;
@@ -505,7 +511,9 @@ static bool next_request(struct conn *c)
 static bool write_out(struct conn *c, struct iovec *iov, int n, size_t *done)
 {
     struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+    dma_begin();
     ssize_t r = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    dma_end();
     *done = r > 0 ? (size_t)r : 0;
     if (r < 0 && errno != EAGAIN && errno != EINTR)
         conn_break(c);
