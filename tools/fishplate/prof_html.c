@@ -170,7 +170,7 @@ static void write_sizes(const struct prof_job *job, FILE *out)
     class_row(out, "collective", c);
     fputs("</table>\n", out);
     prof_chart_sizes(job, out);
-    if (p->all + c->all)
+    if (c->all)
         html_put(
             out, "p", NULL,
             "Collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time in MPI.",

@@ -81,7 +81,7 @@ static void write_sizes(const struct prof_job *job, FILE *out)
             prof_class_names[2], prof_class_names[3], "all", "bytes", "mean");
     write_classes("point to point", p, out);
     write_classes("collective", c, out);
-    if (p->all + c->all)
+    if (c->all)
         fprintf(out,
                 "  collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time "
                 "in MPI\n",
