@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/err.h"
 #include "base/tunable.h"
 #include "base/util.h"
@@ -26,6 +27,21 @@ static const struct boot_backend *const backends[] = {&boot_pmix, &boot_pmi1, &b
 
 static TUNABLE_INT(init_timeout, "INIT_TIMEOUT", 60, 1, 86400,
                    "Seconds a start-up step may wait for other ranks before it names them and ends the job.");
+
+static COUNTER(open_us, "start_launcher_us",
+               "Microseconds until the launcher had told rank, size and nodes.");
+static COUNTER(fence_us, "start_fence_us",
+               "Microseconds in the launcher's fences, where ranks wait for others.");
+static COUNTER(fences, "start_fences", "Fences of the launcher.");
+static COUNTER(put_bytes, "start_put_bytes", "Bytes published through the launcher.");
+static COUNTER(gets, "start_gets",
+               "Values of ranks fetched through the launcher, each when it is first needed.");
+static COUNTER(get_us, "start_get_us", "Microseconds to fetch them.");
+
+static void count_us(struct counter *c, uint64_t since)
+{
+    counter_add(c, (clock_ns() - since) / 1000);
+}
 
 int boot_timeout(void)
 {
@@ -93,7 +109,10 @@ int boot_open(struct boot **out)
         if (rc)
             return rc;
     }
-    return chosen->open(out);
+    uint64_t began = clock_ns();
+    int rc = chosen->open(out);
+    count_us(&open_us, began);
+    return rc;
 }
 
 static int check_key(const char *key)
@@ -110,12 +129,17 @@ static int check_key(const char *key)
 int boot_put(struct boot *b, const char *key, const void *val, size_t len)
 {
     int rc = check_key(key);
+    counter_add(&put_bytes, len);
     return rc ? rc : b->backend->put(b, key, val, len);
 }
 
 int boot_fence(struct boot *b)
 {
-    return b->backend->fence(b);
+    uint64_t began = clock_ns();
+    int rc = b->backend->fence(b);
+    count_us(&fence_us, began);
+    counter_add(&fences, 1);
+    return rc;
 }
 
 int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
@@ -125,7 +149,11 @@ int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t 
         return rc;
     if (rank >= b->size)
         return err_set(MPI_ERR_RANK, "Rank %u is not in this job of %u ranks.", rank, b->size);
-    return b->backend->get(b, rank, key, val, len);
+    uint64_t began = clock_ns();
+    rc = b->backend->get(b, rank, key, val, len);
+    count_us(&get_us, began);
+    counter_add(&gets, 1);
+    return rc;
 }
 
 int boot_finalize(struct boot *b)

@@ -5,10 +5,14 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/counter.h"
 #include "base/cpu.h"
 #include "base/log.h"
 #include "boot/boot.h"
 #include "net/registry.h"
+
+static COUNTER(open_us, "start_transports_us", "Microseconds to open all transports, fences among them.");
 
 static struct transport *transport_for(struct net *net, uint32_t rank)
 {
@@ -45,6 +49,7 @@ int net_open(struct boot *boot, struct net **out)
     net->peers = calloc(net->size, sizeof(*net->peers));
     int rc = net->peers ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a table of %u peers", net->size);
 
+    uint64_t began = clock_ns();
     for (const struct transport_ops *const *ops = net_transports; *ops && rc == 0; ops++) {
         struct transport *t = NULL;
         rc = (*ops)->open(net, boot, &t);
@@ -54,6 +59,7 @@ int net_open(struct boot *boot, struct net **out)
     rc = rc ? rc : check_reach(net);
     if (rc == 0 && net->published)
         rc = boot_fence(boot);
+    counter_add(&open_us, (clock_ns() - began) / 1000);
     if (rc != 0) {
         net_close(net);
         return rc;

@@ -1,45 +1,59 @@
-# Several hosts on one machine: network namespaces with addresses and names of their own, reached by a script that
-# plays the remote shell. Needs root and the right to make namespaces.
+# Several hosts on one machine: network namespaces with addresses and names of their own.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
-[ "$(id -u)" -eq 0 ] || skip "network namespaces need root"
-command -v ip >/dev/null || skip "ip (package iproute2) is not installed"
-id=fp$$
-bridge=$id-br
-
-cleanup() {
-    for i in 0 1 2; do
-        ip netns del $id-n$i 2>/dev/null
-    done
-    ip link del $bridge 2>/dev/null
-    rm -rf "$T"
-}
-trap cleanup EXIT
-ip netns add $id-n0 2>/dev/null || skip "no network namespace can be made here"
-ip link add $bridge type bridge 2>/dev/null || skip "no bridge can be made here"
-net=10.77.$(($$ % 250))
-ip addr add $net.1/24 dev $bridge && ip link set $bridge up || skip "the bridge cannot be set up"
-for i in 0 1 2; do
-    [ $i -eq 0 ] || ip netns add $id-n$i
-    ip link add $id-v$i type veth peer name eth0 netns $id-n$i &&
-        ip link set $id-v$i master $bridge up &&
-        ip -n $id-n$i addr add $net.$((10 + i))/24 dev eth0 &&
-        ip -n $id-n$i link set eth0 up && ip -n $id-n$i link set lo up || skip "a namespace cannot be set up"
-done
-cat >"$T/shell" <<'END'
-#!/bin/sh
-host=$1
-shift
-exec ip netns exec "$host" unshare -u -- sh -c 'hostname "$0"; exec "$@"' "$host" "$@"
-END
-chmod +x "$T/shell"
+. "$TESTS/netns_up.sh"
+own_client
+per_host=$(echo $hosts | sed 's/,/:2,/g'):2
 
 run -launcher-exec "$T/shell" -hosts $id-n0:2,$id-n1:2,$id-n2:2,localhost:2 "$CLIENT" exchange
 expect_rc 0
 [ "$(grep -c 'exchange ok' "$T/out")" -eq 8 ] || fail "$last: not all ranks came through"
-run -l -launcher-exec "$T/shell" -hosts $id-n0,$id-n1,$id-n2 hostname
-expect_out "[0] $id-n0" "[1] $id-n1" "[2] $id-n2"
-run -launcher-exec "$T/shell" -hosts $id-n0,$id-n1,$id-n2 "$CLIENT" crash 1
+run -l -fanout 2 -launcher-exec "$T/shell" -hosts $hosts hostname
+expect_out "[0] $id-n0" "[1] $id-n1" "[2] $id-n2" "[3] $id-n3"
+run -launcher-exec "$T/shell" -hosts $hosts "$CLIENT" crash 1
 expect_rc 139
 expect_err "Rank 1 on host $id-n1"
+expect_no_client
+
+# MPI between hosts that have no InfiniBand: over TCP, and one line says so.
+has_softib || {
+    echo "without softib: no messages between hosts"
+    finish
+    exit 0
+}
+mpi_programs "$MPIEXEC" -launcher-exec "$T/shell" -hosts $per_host
+expect_err "the 4 nodes are connected by software over TCP"
+[ "$(grep -c 'connected by software' "$T/err")" -eq 1 ] || fail "$last: said more than once"
+run -launcher-exec "$T/shell" -hosts $per_host -genv FISHPLATE_STATS 1 "$MPI_TESTS/mpi_p2p_order"
+expect_rc 0
+# An empty network takes no data: what a rank publishes does not grow with the job.
+awk '/start_put_bytes/ { exit !($4 <= 400) }' "$T/err" || fail "$last: $(grep start_ "$T/err")"
+
+# The same under Hydra, which knows nothing of it.
+if command -v mpiexec.hydra >/dev/null; then
+    mpi_programs mpiexec.hydra -launcher ssh -launcher-exec "$T/shell" -hosts $hosts -ppn 2 -n 8
+    expect_err "the 4 nodes are connected by software over TCP"
+fi
+
+# A host that falls silent in the middle of the job ends it, and is named.
+mkfifo "$T/up"
+exec 6<>"$T/up"
+"$MPIEXEC" -launcher-exec "$T/shell" -hosts $hosts "$CLIENT" stay "$T/up" >"$T/out" 2>"$T/err" 6>&- &
+job=$!
+pids=
+for i in 0 1 2 3; do
+    read -r pid <&6
+    pids="$pids $pid"
+    grep -qz "^FISHPLATE_HOST=$id-n2$" "/proc/$pid/environ" && victim=$pid
+done
+last="killing the agent on host $id-n2"
+kill -KILL "$(ps -o ppid= -p "$victim" | tr -d ' ')"
+rc=0
+wait $job || rc=$?
+expect_rc 1
+expect_err "Host $id-n2, with 1 rank, was lost"
+for pid in $pids; do
+    expect_gone "$pid"
+done
+expect_no_client
 finish

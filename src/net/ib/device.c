@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/tunable.h"
+#include "boot/softib.h"
 
 static TUNABLE_STRING(
     verbs_choice, "VERBS",
@@ -220,14 +221,21 @@ static int try_library(struct ib_device *d, const char *path)
     return rc;
 }
 
-int ib_device_open(struct ib_device *d)
+/* softib must know the job's nodes before its library is loaded. */
+static int try_softib(struct ib_device *d, const char *path, struct boot *boot, bool asked_for)
+{
+    int rc = boot_softib(boot, asked_for);
+    return rc ? rc : try_library(d, path);
+}
+
+int ib_device_open(struct ib_device *d, struct boot *boot)
 {
     const char *choice = *verbs_choice.text ? verbs_choice.text : "auto";
     char softib[512];
     *d = (struct ib_device){0};
     verbs_softib_path(softib, sizeof(softib));
     if (strcmp(choice, "softib") == 0)
-        return *softib ? try_library(d, softib)
+        return *softib ? try_softib(d, softib, boot, true)
                        : err_set(MPI_ERR_OTHER,
                                  "FISHPLATE_VERBS=softib, but softib's libibverbs.so.1 was not found "
                                  "beside the MPI library: was it built (libibverbs-dev)?");
@@ -240,7 +248,7 @@ int ib_device_open(struct ib_device *d)
     if (rc == 0 || strcmp(choice, "system") == 0 || !*softib)
         return rc;
     log_debug("%s; softib is the InfiniBand adapter", err_detail(rc));
-    return try_library(d, softib);
+    return try_softib(d, softib, boot, false);
 }
 
 void ib_device_close(struct ib_device *d)

@@ -9,6 +9,8 @@
 
 #define IB_NAME_MAX 64
 
+struct boot;
+
 /* How a port is reached. It travels (boot, HELLO): fixed layout, little-endian. */
 struct ib_address {
     uint8_t gid[16];
@@ -37,7 +39,7 @@ struct ib_device {
 
 /* Opens the best active port. 0; or MPI_ERR_OTHER with a sentence that says why there is none (which may not
  * be an error for the caller: one node needs none). */
-int ib_device_open(struct ib_device *d);
+int ib_device_open(struct ib_device *d, struct boot *boot);
 void ib_device_close(struct ib_device *d);
 
 /* Finds out, once there is a queue pair to ask about, whether the last byte arrives last. */

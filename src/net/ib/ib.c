@@ -170,7 +170,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     ib->stop_fd = -1;
     list_init(&ib->asking);
     list_init(&ib->unsaid);
-    int rc = ib_device_open(&ib->device);
+    int rc = ib_device_open(&ib->device, boot);
     if (rc != 0) {
         free(ib);
         if (require_ib.value)

@@ -1,0 +1,224 @@
+/*
+ * The first rank of each node publishes the node's addresses; rank 0 writes them into one description, which
+ * all ranks fetch. Which of the addresses lead anywhere softib finds out by trying.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "boot/softib.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "base/util.h"
+#include "boot/launch_env.h"
+
+#define ADDRESSES_MAX 8    /* of one port, in softib */
+#define PORTS_MAX     1024 /* of a fabric, in softib */
+/* TCP and UDP ports: below those the kernel gives out by itself; a node needs one for each of its ranks. */
+#define BASE_FIRST 10240u
+#define BASE_RANGE 16384u
+#define BASE_SPAN  1024u
+
+/* Nodes on one machine in one network and one set of process ids can share softib's memory; nothing less
+ * will do, and a host's name proves nothing. */
+static void machine_name(char *out, size_t size)
+{
+    char boot_id[64] = "", net[32] = "", pid[32] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f) {
+        if (!fgets(boot_id, sizeof boot_id, f))
+            boot_id[0] = '\0';
+        boot_id[strcspn(boot_id, "\n")] = '\0';
+        fclose(f);
+    }
+    ssize_t n = readlink("/proc/self/ns/net", net, sizeof net - 1);
+    net[n > 0 ? n : 0] = '\0';
+    n = readlink("/proc/self/ns/pid", pid, sizeof pid - 1);
+    pid[n > 0 ? n : 0] = '\0';
+    snprintf(out, size, "%s.%s.%s.%u", boot_id, net, pid, (unsigned)getuid());
+}
+
+static void own_addresses(char *out, size_t size)
+{
+    struct ifaddrs *list;
+    size_t used = 0;
+    int count = 0;
+    out[0] = '\0';
+    if (getifaddrs(&list) != 0)
+        return;
+    for (const struct ifaddrs *a = list; a && count < ADDRESSES_MAX; a = a->ifa_next) {
+        char text[INET_ADDRSTRLEN];
+        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP) ||
+            (a->ifa_flags & IFF_LOOPBACK))
+            continue;
+        const struct sockaddr_in *in = (const void *)a->ifa_addr;
+        if (!inet_ntop(AF_INET, &in->sin_addr, text, sizeof text) || used + strlen(text) + 2 > size)
+            continue;
+        used += (size_t)snprintf(out + used, size - used, "%s%s", count++ ? "," : "", text);
+    }
+    freeifaddrs(list);
+}
+
+static uint32_t count_addresses(const char *list)
+{
+    uint32_t n = *list != '\0';
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+static bool one_machine(const struct softib_node *nodes, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (strcmp(nodes[i].machine, nodes[0].machine) != 0)
+            return false;
+    return true;
+}
+
+/* A rail for each network that every node is on, as far as numbers can tell. */
+static uint32_t rails(const struct softib_node *nodes, uint32_t n)
+{
+    uint32_t least = ADDRESSES_MAX;
+    for (uint32_t i = 0; i < n; i++)
+        least = MIN(least, count_addresses(nodes[i].addresses));
+    return MAX(MIN(least, PORTS_MAX / n), 1u);
+}
+
+static void describe_node(FILE *f, const struct softib_node *nodes, uint32_t i, uint32_t base)
+{
+    uint32_t before = 0; /* nodes of the same machine must not want the same ports */
+    for (uint32_t k = 0; k < i; k++)
+        before += strcmp(nodes[k].machine, nodes[i].machine) == 0;
+    fprintf(f, " node%u:", i);
+    if (before)
+        fprintf(f, " base=%u", base + before * BASE_SPAN);
+    for (const char *p = nodes[i].addresses; *p;) {
+        size_t len = strcspn(p, ",");
+        fprintf(f, " addr=%.*s", (int)len, p);
+        p += len + (p[len] == ',');
+    }
+}
+
+char *softib_describe(const struct softib_node *nodes, uint32_t n, uint64_t job)
+{
+    char *text = NULL;
+    size_t size;
+    uint32_t base = BASE_FIRST + (uint32_t)(job % BASE_RANGE);
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return NULL;
+    if (one_machine(nodes, n)) {
+        fprintf(f, "nodes=%u name=%016llx", n, (unsigned long long)job);
+    } else {
+        fprintf(f, "nodes=%u ports=%u wire=tcp base=%u name=%016llx", n, rails(nodes, n), base,
+                (unsigned long long)job);
+        for (uint32_t i = 0; i < n; i++)
+            describe_node(f, nodes, i, base);
+    }
+    if (fclose(f) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static int publish_node(struct boot *b)
+{
+    struct softib_node me;
+    memset(&me, 0, sizeof me);
+    machine_name(me.machine, sizeof me.machine);
+    own_addresses(me.addresses, sizeof me.addresses);
+    return boot_put(b, "softib.node", &me, sizeof me);
+}
+
+/* Rank 0: everybody's addresses, from the first rank of each node. */
+static int collect_nodes(struct boot *b, struct softib_node *nodes)
+{
+    uint32_t next = 0; /* nodes are numbered in the order of their first ranks */
+    for (uint32_t r = 0; r < b->size && next < b->nnodes; r++) {
+        void *value;
+        size_t len;
+        if (b->node_of[r] != next)
+            continue;
+        int rc = boot_get(b, r, "softib.node", &value, &len);
+        if (rc)
+            return rc;
+        if (len == sizeof *nodes) {
+            memcpy(&nodes[next], value, len);
+            nodes[next].machine[sizeof nodes->machine - 1] = '\0';
+            nodes[next].addresses[sizeof nodes->addresses - 1] = '\0';
+        }
+        free(value);
+        if (len != sizeof *nodes)
+            return err_set(MPI_ERR_OTHER, "Rank %u uses another version of the MPI library than rank 0.", r);
+        next++;
+    }
+    return 0;
+}
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+    return h;
+}
+
+static int publish_fabric(struct boot *b, bool asked_for)
+{
+    if (b->nnodes > PORTS_MAX)
+        return err_set(
+            MPI_ERR_OTHER,
+            "No InfiniBand or RoCE port is active, and without one a job has at most %u nodes, not %u.",
+            PORTS_MAX, b->nnodes);
+    struct softib_node *nodes = calloc(b->nnodes, sizeof *nodes);
+    if (!nodes)
+        return err_set(MPI_ERR_NO_MEM, "No memory to describe %u nodes.", b->nnodes);
+    int rc = collect_nodes(b, nodes);
+    char *text = rc ? NULL : softib_describe(nodes, b->nnodes, hash_of(b->job));
+    if (rc == 0 && !text)
+        rc = err_set(MPI_ERR_NO_MEM, "No memory to describe %u nodes.", b->nnodes);
+    if (rc == 0) {
+        rc = boot_put(b, "softib.fabric", text, strlen(text));
+        if (!asked_for)
+            log_warn("no InfiniBand or RoCE port is active: the %u nodes are connected by software over %s",
+                     b->nnodes, one_machine(nodes, b->nnodes) ? "this machine's memory" : "TCP");
+    }
+    free(text);
+    free(nodes);
+    return rc;
+}
+
+int boot_softib(struct boot *b, bool asked_for)
+{
+    void *text = NULL;
+    size_t len;
+    char node[16];
+    if (b->nnodes < 2 || env_get(ENV_SOFTIB_FABRIC))
+        return 0;
+    int rc = b->local_rank == 0 ? publish_node(b) : 0;
+    int fence = boot_fence(b);
+    rc = rc ? rc : fence;
+    if (rc == 0 && b->rank == 0)
+        rc = publish_fabric(b, asked_for);
+    fence = boot_fence(b);
+    rc = rc ? rc : fence;
+    rc = rc ? rc : boot_get(b, 0, "softib.fabric", &text, &len);
+    if (rc)
+        return rc;
+    snprintf(node, sizeof node, "%u", b->node);
+    if (setenv(ENV_SOFTIB_FABRIC, text, 1) != 0 || setenv(ENV_SOFTIB_NODE, node, 1) != 0)
+        rc = err_set(MPI_ERR_NO_MEM, "No memory for the description of the nodes.");
+    free(text);
+    return rc;
+}

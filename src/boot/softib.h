@@ -1,0 +1,32 @@
+/*
+ * Describes the job's nodes to softib, the software adapter, when the user has not and mpiexec could not:
+ * where ranks run on several nodes without InfiniBand, it carries their messages.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_BOOT_SOFTIB_H
+#define FP_BOOT_SOFTIB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "boot/boot.h"
+
+/*
+ * Collective over all ranks of the world, before softib's library is loaded: sets SOFTIB_FABRIC and
+ * SOFTIB_NODE in the environment, unless the fabric is described already. Rank 0 says in one line what the
+ * messages travel on, unless the user asked for it.
+ */
+int boot_softib(struct boot *b, bool asked_for);
+
+/* What one node tells about itself. */
+struct softib_node {
+    char machine[128];   /* the same for nodes that share a machine, its network and its process ids */
+    char addresses[160]; /* separated by commas; may be empty */
+};
+
+/* The text of SOFTIB_FABRIC for these nodes, allocated; NULL: no memory. Pure. */
+char *softib_describe(const struct softib_node *nodes, uint32_t n, uint64_t job);
+
+#endif
