@@ -1,5 +1,6 @@
 /* memhook.h: notices when memory goes away: munmap, mremap, madvise(DONTNEED, FREE, REMOVE), mmap(MAP_FIXED)
- * over existing memory, brk and sbrk, shmdt, and the allocator's own calls of these inside libc. It is what
+ * over existing memory, brk and sbrk, shmdt, mprotect that adds PROT_WRITE (what was registered for reading
+ * must be registered anew), and the allocator's own calls of these inside libc. It is what
  * makes it safe to keep memory registered after its last use.
  *
  * Not seen: system calls made without libc, and what dlclose unmaps (memhook/library.h is for that).

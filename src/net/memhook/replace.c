@@ -26,8 +26,8 @@
 static size_t page_size;
 static void **current_break; /* libc's own idea of the break, which brk must keep right */
 
-static uintptr_t other_munmap, other_mmap, other_mremap, other_madvise, other_brk, other_shmat, other_shmdt,
-    other_remap_file_pages, other_process_madvise, other_syscall;
+static uintptr_t other_munmap, other_mmap, other_mremap, other_madvise, other_mprotect, other_brk,
+    other_shmat, other_shmdt, other_remap_file_pages, other_process_madvise, other_syscall;
 
 static void announce(const struct syscall_args *call)
 {
@@ -87,6 +87,14 @@ static int new_madvise(void *address, size_t length, int advice)
     announce(&c);
     return other_madvise ? ((int (*)(void *, size_t, int))other_madvise)(address, length, advice)
                          : (int)call_system(&c);
+}
+
+static int new_mprotect(void *address, size_t length, int prot)
+{
+    struct syscall_args c = {SYS_mprotect, {(long)address, (long)length, prot}};
+    announce(&c);
+    return other_mprotect ? ((int (*)(void *, size_t, int))other_mprotect)(address, length, prot)
+                          : (int)call_system(&c);
 }
 
 /* sbrk is not replaced: it calls brk. */
@@ -158,6 +166,7 @@ const struct replacement replacements[] = {
     {"mmap64", (void *)new_mmap, &other_mmap, true}, /* the same code wherever addresses have 64 bits */
     {"mremap", (void *)new_mremap, &other_mremap, false},
     {"madvise", (void *)new_madvise, &other_madvise, false},
+    {"mprotect", (void *)new_mprotect, &other_mprotect, false},
     {"brk", (void *)new_brk, &other_brk, false},
     {"shmat", (void *)new_shmat, &other_shmat, false},
     {"shmdt", (void *)new_shmdt, &other_shmdt, false},

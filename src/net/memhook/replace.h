@@ -18,7 +18,7 @@ struct replacement {
 };
 
 extern const struct replacement replacements[];
-enum { REPLACEMENTS = 11 };
+enum { REPLACEMENTS = 12 };
 
 /* Finds what the replacements need of libc; NULL, or what is missing. */
 const char *replacements_prepare(void);

@@ -96,6 +96,15 @@ static bool try_madvise(void)
     return ok;
 }
 
+static bool try_mprotect(void)
+{
+    char *p = map(1);
+    bool ok = !p || mprotect(p, page, PROT_READ | PROT_WRITE) != 0 || announced(p);
+    if (p)
+        munmap(p, page);
+    return ok;
+}
+
 static bool try_mmap_fixed(void)
 {
     char *p = map(1);
@@ -199,6 +208,7 @@ const char *selftest_run(void)
         {"munmap was not seen", try_munmap},
         {"munmap by syscall() was not seen", try_syscall},
         {"madvise was not seen", try_madvise},
+        {"mprotect was not seen", try_mprotect},
         {"mmap over other memory was not seen", try_mmap_fixed},
         {"mremap was not seen", try_mremap},
         {"shmdt was not seen", try_shmdt},

@@ -89,6 +89,9 @@ int memory_taken(const struct syscall_args *call, uintptr_t heap_end, size_t pag
     case SYS_madvise:
         takes = advice_takes(a[2]);
         break;
+    case SYS_mprotect: /* nothing goes, but a registration for reading is not enough any more */
+        takes = a[2] & PROT_WRITE;
+        break;
     case SYS_mremap:
         return mremap_takes(a, page, out);
     case SYS_brk: {

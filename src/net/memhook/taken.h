@@ -1,4 +1,5 @@
-/* taken.h: which addresses a system call takes away, or gives other pages: a pure function of its arguments.
+/* taken.h: which addresses a system call takes away, gives other pages, or makes writable: a pure function of
+ * its arguments.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MEMHOOK_TAKEN_H

@@ -140,6 +140,8 @@ static void taken(void)
     TAKEN("10+1", SYS_madvise, 10 * PAGE, PAGE, MADV_REMOVE);
     TAKEN("none", SYS_madvise, 10 * PAGE, PAGE, MADV_DONTFORK);
     TAKEN("none", SYS_madvise, 10 * PAGE, PAGE, MADV_HUGEPAGE);
+    TAKEN("10+1", SYS_mprotect, 10 * PAGE, PAGE, PROT_READ | PROT_WRITE);
+    TAKEN("none", SYS_mprotect, 10 * PAGE, PAGE, PROT_READ);
     TAKEN("12+2", SYS_mremap, 10 * PAGE, 4 * PAGE, PAGE + 1, MREMAP_MAYMOVE); /* stays, shorter */
     TAKEN("none", SYS_mremap, 10 * PAGE, 4 * PAGE, 4 * PAGE - 1, 0);
     TAKEN("none", SYS_mremap, 10 * PAGE, 4 * PAGE, 8 * PAGE, 0);

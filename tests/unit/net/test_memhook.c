@@ -76,10 +76,13 @@ static void calls_are_seen(void)
     EXPECT(open_hooks());
     char *p = look_at(map(8));
     madvise(p, page, MADV_WILLNEED);
-    mprotect(p, page, PROT_READ | PROT_WRITE);
+    mprotect(p, page, PROT_READ);
     munmap(p + 7 * page, page);
     mremap(p, 7 * page, 6 * page, 0);
     EXPECT_EQ(watch.told, 0); /* nothing happened to the first page */
+    mprotect(p, page, PROT_READ | PROT_WRITE);
+    EXPECT_EQ(watch.told, 1);
+    look_at(p);
     madvise(p, page, MADV_DONTNEED);
     EXPECT_EQ(watch.told, 1);
     EXPECT_EQ(*p, 0); /* and it really went */
@@ -115,6 +118,8 @@ static void errors_are_kept(void)
     EXPECT(mremap((void *)1, page, page, 0) == MAP_FAILED && errno == EINVAL);
     errno = 0;
     EXPECT(madvise((void *)1, page, MADV_DONTNEED) == -1 && errno == EINVAL);
+    errno = 0;
+    EXPECT(mprotect((void *)1, page, PROT_READ) == -1 && errno == EINVAL);
     errno = 0;
     EXPECT(shmdt((void *)page) == -1 && errno == EINVAL);
     EXPECT(shmat(-1, NULL, 0) == (void *)-1 && errno == EINVAL);
