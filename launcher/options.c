@@ -221,6 +221,16 @@ static void set_timeout(struct opt_parse *p, const char *name, const char *value
     p->o->timeout = number(name, value, 1, 100000000);
 }
 
+/* MPI-5.0, 11.5: which error handler objects begin with. */
+static void set_errhandler(struct opt_parse *p, const char *name, const char *value)
+{
+    static const char *const words[] = {"mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"};
+    char *entry =
+        xstrf("FISHPLATE_INITIAL_ERRHANDLER=%s", words[choice(name, value, words, COUNT_OF(words))]);
+    strings_add(&p->o->genv, entry);
+    free(entry);
+}
+
 static void set_verbose(struct opt_parse *p, const char *name, const char *value)
 {
     (void)name;
@@ -289,6 +299,9 @@ const struct optdef optdefs[] = {
      set_launcher_exec},
     {"fanout", ARG_ONE, "N", "hosts that are reached from one host (default 16); 0: all from here",
      set_fanout},
+    {"initial-errhandler", ARG_ONE, "NAME",
+     "what errors do unless the program says: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
+     set_errhandler},
     {"v|verbose", ARG_NONE, NULL, "say what is started where", set_verbose},
     {"version|V", ARG_NONE, NULL, "print the version", show_version},
     {"help|h|?", ARG_NONE, NULL, "print this text", show_help},

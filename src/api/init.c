@@ -14,6 +14,7 @@
 #include "boot/boot.h"
 #include "coll/coll.h"
 #include "impl.h"
+#include "obj/errhandler.h"
 #include "obj/handle.h"
 
 /* Sessions may be opened by several threads at once, before there is a process whose lock could be taken. */
@@ -41,6 +42,7 @@ static int instance_open(int thread_level, struct proc **out)
 {
     if (!the_proc) {
         struct proc *p;
+        errhandler_open();
         int rc = proc_open(thread_level, &p);
         if (rc)
             return rc;

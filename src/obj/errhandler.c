@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/tunable.h"
 #include "boot/boot.h"
 #include "obj/comm.h"
 #include "obj/error.h"
@@ -25,7 +26,19 @@ static struct errhandler predefined[] = {
     PREDEFINED(ERRHANDLER_RETURN, 0x143),
 };
 
+/* In the order of `predefined`. */
+static TUNABLE_CHOICE(initial, "INITIAL_ERRHANDLER", 0,
+                      "mpi_errors_are_fatal|mpi_errors_abort|mpi_errors_return",
+                      "What an error does where the program has set no error handler (MPI-5.0, 9.3); "
+                      "mpiexec -initial-errhandler sets it.");
+
 struct errhandler *errhandler_initial = &predefined[ERRHANDLER_FATAL];
+
+void errhandler_open(void)
+{
+    tunables_load();
+    errhandler_initial = &predefined[initial.value];
+}
 
 /* Errors of file operations without a file: returned unless the program says otherwise (MPI-5.0, 14.7). */
 struct errhandler *errhandler_of_no_file = &predefined[ERRHANDLER_RETURN];
@@ -98,8 +111,10 @@ struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *obj
     default:
         break;
     }
-    if (!p || !p->self)
+    if (!p || !p->self) {
+        errhandler_open(); /* an error before MPI_Init */
         return errhandler_initial;
+    }
     /* MPI-4 moved errors without an object from MPI_COMM_WORLD's handler to MPI_COMM_SELF's. Programs that
      * only ever set the former mean it for these errors too. */
     return p->self->errhandler == errhandler_initial ? p->world->errhandler : p->self->errhandler;

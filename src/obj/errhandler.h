@@ -71,7 +71,9 @@ int errhandler_invoke(struct proc *p, enum error_object on, void *object, int co
 int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object on, void *object, int code,
                          const char *function);
 
-/* What is used while there is no MPI_COMM_SELF: set by the info key or launcher's mpi_initial_errhandler. */
+/* What communicators begin with and what is used while there are none: FISHPLATE_INITIAL_ERRHANDLER, which
+ * mpiexec -initial-errhandler sets. errhandler_open reads it. */
+void errhandler_open(void);
 extern struct errhandler *errhandler_initial;
 /* What MPI_FILE_NULL stands for: errors of file operations that have no file yet. */
 extern struct errhandler *errhandler_of_no_file;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/tunable.h"
+#include "obj/errhandler.h"
 #include "obj/info.h"
 
 /* A value that may have to be cut: telling the beginning is better than telling nothing. */
@@ -71,6 +72,14 @@ static int set_job(struct info *i)
     return rc || !name ? rc : set_cut(i, "host", name);
 }
 
+static int set_errhandler(struct info *i)
+{
+    char name[64];
+    errhandler_open();
+    tunable_format(tunables_find("INITIAL_ERRHANDLER"), name, sizeof(name));
+    return info_set(i, "mpi_initial_errhandler", name);
+}
+
 int info_create_env(int argc, char **argv, struct info **out)
 {
     struct info *i;
@@ -88,6 +97,8 @@ int info_create_env(int argc, char **argv, struct info **out)
         rc = set_machine(i);
     if (!rc)
         rc = set_job(i);
+    if (!rc)
+        rc = set_errhandler(i);
     if (rc) {
         info_release(i);
         return rc;

@@ -1,0 +1,43 @@
+#!/bin/sh
+# aborts.sh BIN: every way to end a job by an error ends all of it, with the right status and a sentence that says why;
+# and mpiexec -initial-errhandler.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+program=$BIN/../tests/mpi/mpi_obj_aborts
+
+# expect_end RANKS WAY STATUS PATTERN
+expect_end() {
+    status=0
+    "$BIN/mpiexec" -n "$1" -timeout 60 "$program" "$2" >"$scratch/out" 2>&1 || status=$?
+    [ "$status" = "$3" ] || {
+        cat "$scratch/out"
+        fail "$2 with $1 ranks ended with status $status, not $3"
+    }
+    expect_line "$scratch/out" "$4"
+}
+
+# class NAME: the number of an error class.
+class() {
+    grep -Eo "define $1 +\(?[0-9]+" "$BIN/../include/mpi.h" | grep -Eo '[0-9]+$'
+}
+
+for ranks in 1 3; do
+    expect_end $ranks world 7 'MPI_Abort was called on MPI_COMM_WORLD with error code 7'
+    expect_end $ranks self 8 'MPI_Abort was called on MPI_COMM_SELF with error code 8'
+    expect_end $ranks part 9 'MPI_Abort was called on .*the last.* with error code 9'
+done
+expect_end 3 errors "$(class MPI_ERR_RANK)" 'MPI_Send failed on .*the last.*MPI_ERRORS_ABORT'
+expect_end 3 fatal "$(class MPI_ERR_COUNT)" 'MPI_Send failed on .*the last.*MPI_ERRORS_ARE_FATAL'
+expect_end 3 called "$(class MPI_ERR_IO)" 'MPI_Comm_call_errhandler failed on .*the last'
+expect_end 3 session "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed.*MPI_ERRORS_ABORT'
+expect_end 3 alone "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed.*MPI_ERRORS_ABORT'
+
+# The launcher's option is the variable, and what it does not know it refuses.
+for name in mpi_errors_are_fatal mpi_errors_abort mpi_errors_return; do
+    "$BIN/mpiexec" -n 2 -initial-errhandler $name "$program" || fail "-initial-errhandler $name"
+done
+if "$BIN/mpiexec" -n 1 -initial-errhandler mpi_errors_ignore "$program" 2>"$scratch/out"; then
+    fail "an unknown error handler was accepted"
+fi
+expect_line "$scratch/out" 'mpi_errors_return'
