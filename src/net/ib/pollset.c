@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* A connection's word: how much it sent, whether a member was sent away for it, and when it was last halved.
- */
+/* A connection's word: how much it sent, when that was last halved, and whether it had a member sent away. */
 #define COUNT_MAX   0xffffu
 #define ASKED       0x10000u
 #define EPOCH_SHIFT 17

@@ -438,8 +438,11 @@ static void settle(struct both *now)
     while (more && the_net.delivered < 64) {
         more = false;
         for (int me = 0; me < 2; me++) {
-            more |= wants(now, me, false) | sends(now, me) | arrives(now, me) | looks(now, me, false) |
-                    has_left(now, me);
+            more |= wants(now, me, false);
+            more |= sends(now, me);
+            more |= arrives(now, me);
+            more |= looks(now, me, false);
+            more |= has_left(now, me);
             if (!the_net.n[me])
                 continue;
             uint8_t number = the_net.hello[me][0];

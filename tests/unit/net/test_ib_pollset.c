@@ -163,7 +163,7 @@ static void equals_do_not_change_places(void)
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         uint32_t limit = limits[i];
         begin(POLLSET_TRAFFIC, POLLSET_PRIORITISED, limit);
-        frames(0, 2 * limit - 1, (int)(400000 / limit));
+        frames(0, 2 * limit - 1, (int)(100000 / limit));
         EXPECT_EQ(r.added, limit);
         EXPECT_EQ(r.removed, 0);
     }
@@ -424,10 +424,10 @@ static void random_run(enum pollset_policy policy, enum pollset_order order, uin
     uint32_t favourite = 0;
     int before = test_failures;
     begin(policy, order, limit);
-    for (int i = 0; i < 60000 && test_failures == before; i++) {
+    for (int i = 0; i < 30000 && test_failures == before; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         uint32_t dice = (uint32_t)(seed >> 33), id = dice / 64 % 40;
-        if (i % 5000 == 0)
+        if (i % 3000 == 0)
             favourite = id;
         switch (dice % 16) {
         case 0:

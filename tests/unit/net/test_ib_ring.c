@@ -122,7 +122,7 @@ static void no_history_of_a_slot_deceives(void)
 
 static void every_size_after_the_worst_leftovers(void)
 {
-    enum { SLOT = 1024 };
+    enum { SLOT = 512 };
     static const unsigned char flags[] = {RING_FLAG_FIRST, RING_FLAG_SECOND};
     size_t most = ring_frame_max(SLOT);
     unsigned char old[SLOT], bytes[SLOT];
