@@ -24,6 +24,12 @@ compile() {
     "$BIN/mpicc" -Wall -Wextra -g ${flags:+"$flags"} "$here/$1.c" -o "$1"
 }
 
+# Every function of the library is intercepted.
+nm -D --defined-only "$lib/libmpi_abi.so.1" | awk '$2 == "W" && $3 ~ /^MPI_/ { print $3 }' | sort >functions
+nm -D --defined-only "$lib/libfishplate-prof.so" | awk '$3 ~ /^MPI_/ { print $3 }' | sort >intercepted
+[ -s functions ] || fail "no functions in libmpi_abi.so.1"
+diff functions intercepted || fail "the profiler does not see these"
+
 # C, preloaded: the three forms of the report.
 compile known
 "$BIN/fishplate" prof --html known.html --json known.json --record known.txt -- "$BIN/mpiexec" -n 4 ./known >known.out

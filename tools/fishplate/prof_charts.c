@@ -153,6 +153,7 @@ void prof_chart_sizes(const struct prof_job *job, FILE *out)
 struct cells {
     int n, ranks; /* cells in a row, ranks in a cell */
     struct prof_traffic *sum;
+    double least, most; /* bytes of a cell that has any */
 };
 
 static bool gather_cells(const struct prof_job *job, struct cells *c)
@@ -166,6 +167,13 @@ static bool gather_cells(const struct prof_job *job, struct cells *c)
         cell->messages += p->messages;
         cell->bytes += p->bytes;
     }
+    c->least = c->most = 0;
+    for (int i = 0; c->sum && i < c->n * c->n; i++) {
+        const double bytes = (double)c->sum[i].bytes;
+        c->most = fmax(c->most, bytes);
+        if (bytes > 0 && (c->least == 0 || bytes < c->least))
+            c->least = bytes;
+    }
     return c->sum != NULL;
 }
 
@@ -175,19 +183,26 @@ static void ranks_text(const struct prof_job *job, const struct cells *c, int i,
     snprintf(out, PROF_TEXT, low == high ? "%d" : "%d-%d", low, high);
 }
 
+/* From faint to full, by the logarithm of the bytes; empty messages are faint too. */
+static double strength_of(const struct cells *c, double bytes)
+{
+    if (bytes <= 0)
+        return 0.15;
+    return c->most > c->least ? 0.2 + 0.8 * log(bytes / c->least) / log(c->most / c->least) : 1;
+}
+
 static void peer_cell(FILE *out, const struct prof_job *job, const struct cells *c, int from, int to,
-                      double most, double side)
+                      double side)
 {
     const struct prof_traffic *t = &c->sum[from * c->n + to];
     char a[PROF_TEXT], b[PROF_TEXT], bytes[PROF_TEXT], text[192];
     if (!t->messages)
         return;
-    const double strength = 0.12 + 0.88 * log1p((double)t->bytes) / log1p(most);
     ranks_text(job, c, from, a);
     ranks_text(job, c, to, b);
     snprintf(text, sizeof(text), "rank %s to rank %s: %" PRIu64 " messages, %s", a, b, t->messages,
              prof_bytes((double)t->bytes, bytes));
-    fprintf(out, "<g fill-opacity=\"%.2f\">", strength);
+    fprintf(out, "<g fill-opacity=\"%.2f\">", strength_of(c, (double)t->bytes));
     rect(out, "heat", 80 + to * side, 40 + from * side, side - 1, side - 1, text);
     fputs("</g>\n", out);
 }
@@ -195,12 +210,9 @@ static void peer_cell(FILE *out, const struct prof_job *job, const struct cells 
 void prof_chart_peers(const struct prof_job *job, FILE *out)
 {
     struct cells c;
-    double most = 1;
     char text[PROF_TEXT];
     if (!gather_cells(job, &c))
         return;
-    for (int i = 0; i < c.n * c.n; i++)
-        most = fmax(most, (double)c.sum[i].bytes);
     const double side = fmin(48, 560.0 / c.n);
     const int every = side < 9 ? 8 : side < 22 ? 4 : 1, height = (int)(c.n * side) + 50;
     open_svg(out, (int)(c.n * side) + 100, height, "bytes from rank to rank");
@@ -213,7 +225,7 @@ void prof_chart_peers(const struct prof_job *job, FILE *out)
     }
     for (int from = 0; from < c.n; from++)
         for (int to = 0; to < c.n; to++)
-            peer_cell(out, job, &c, from, to, most, side);
+            peer_cell(out, job, &c, from, to, side);
     fprintf(out, "<rect class=\"frame\" x=\"79\" y=\"39\" width=\"%.1f\" height=\"%.1f\"/>\n</svg>\n",
             c.n * side + 1, c.n * side + 1);
     free(c.sum);
