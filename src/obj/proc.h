@@ -50,8 +50,8 @@ extern struct proc *the_proc;
 
 /* Opens the process: tunables, boot, net, p2p, then the objects (world, self, ...). */
 int proc_open(int thread_level, struct proc **out);
-/* Takes the lock itself. When only sessions used the process, the layers below stay open for the next session
- * and close when the program exits. */
+/* Takes the lock itself. The layers below stay open for the next session and close when the program exits,
+ * except after MPI_Finalize on several nodes. */
 int proc_close(struct proc *p);
 
 /* What MPI_Finalize does first: the delete functions of MPI_COMM_SELF's attributes. proc_close does it if

@@ -1,0 +1,46 @@
+/* sessions_after.c: sessions before MPI_Init, and sessions that begin when MPI_Finalize is over and nothing
+ * of MPI is open any more.
+ *
+ * ranks: 2 1 3 4 5 8
+ * also: FISHPLATE_PROGRESS=thread
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+static void sum_of(MPI_Comm c)
+{
+    int rank, size, sum = -1;
+    MPI_Comm_rank(c, &rank);
+    MPI_Comm_size(c, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, c);
+    EXPECT_EQ(sum, size * (size - 1) / 2);
+}
+
+static void one_session(const char *tag)
+{
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    sum_of(comm);
+    MPI_Comm_free(&comm);
+    MPI_Group_free(&group);
+    MPI_Session_finalize(&session);
+}
+
+int main(int argc, char **argv)
+{
+    int flag = 0;
+    one_session("before");
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &mpitest_rank);
+    sum_of(MPI_COMM_WORLD);
+    MPI_Finalize();
+    MPI_Finalized(&flag);
+    EXPECT(flag);
+    for (int i = 0; i < 3; i++)
+        one_session("after");
+    return mpitest_failures != 0;
+}
