@@ -1,6 +1,6 @@
-/* proc.c: one MPI process from its first breath to its last: the layers below
- * are opened left to right and closed right to left, the predefined objects
- * hang in between, and nobody leaves while others may still need it.
+/* proc.c: one MPI process from its first breath to its last: the layers below are opened left to right and
+ * closed right to left, the predefined objects hang in between, and nobody leaves while others may still need
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/proc.h"
@@ -24,225 +24,230 @@
 #include "p2p/bsend.h"
 
 static TUNABLE_BOOL(check, "CHECK", 1,
-                    "Check the arguments of MPI calls. Off saves a few "
-                    "instructions in each call.");
+                    "Check the arguments of MPI calls. Off saves a few instructions in each call.");
 
 struct proc *the_proc;
 
-/* The layers below, kept open between sessions: a launcher greets a process
- * only once. */
+/* The layers below, kept open between sessions: a launcher greets a process only once. */
 static struct {
-  struct boot *boot;
-  struct net *net;
-  struct p2p *p2p;
-  pid_t owner;
-  bool left; /* the launcher knows that this process has called MPI_Finalize */
+    struct boot *boot;
+    struct net *net;
+    struct p2p *p2p;
+    pid_t owner;
+    bool left; /* the launcher knows that this process has called MPI_Finalize */
 } parked;
 
-/* A launcher wants to hear it when MPI_Finalize is called: whatever happens to
- * the program afterwards is its own affair. */
-static int take_leave(struct boot *boot) {
-  if (parked.left)
-    return MPI_SUCCESS;
-  parked.left = true;
-  return boot_finalize(boot);
+/* A launcher wants to hear it when MPI_Finalize is called: whatever happens to the program afterwards is its
+ * own affair. */
+static int take_leave(struct boot *boot)
+{
+    if (parked.left)
+        return MPI_SUCCESS;
+    parked.left = true;
+    return boot_finalize(boot);
 }
 
-static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p) {
-  if (p2p)
-    p2p_close(p2p);
-  if (net)
-    net_close(net);
-  if (boot) {
-    take_leave(boot);
-    boot_close(boot);
-  }
+static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p)
+{
+    if (p2p)
+        p2p_close(p2p);
+    if (net)
+        net_close(net);
+    if (boot) {
+        take_leave(boot);
+        boot_close(boot);
+    }
 }
 
 /* At exit. A forked child must not take leave in its parent's name. */
-static void parked_close(void) {
-  if (parked.boot && parked.owner == getpid())
-    layers_close(parked.boot, parked.net, parked.p2p);
+static void parked_close(void)
+{
+    if (parked.boot && parked.owner == getpid())
+        layers_close(parked.boot, parked.net, parked.p2p);
 }
 
-static int layers_open(struct proc *p) {
-  if (parked.boot) {
-    p->boot = parked.boot;
-    p->net = parked.net;
-    p->p2p = parked.p2p;
-    parked.boot = NULL;
+static int layers_open(struct proc *p)
+{
+    if (parked.boot) {
+        p->boot = parked.boot;
+        p->net = parked.net;
+        p->p2p = parked.p2p;
+        parked.boot = NULL;
+        return MPI_SUCCESS;
+    }
+    if (parked.left)
+        return err_set(MPI_ERR_OTHER,
+                       "this process has left its job and cannot join it again: on several nodes, open the "
+                       "first session before MPI_Finalize and close the last one after it");
+    tunables_load();
+    int rc = boot_open(&p->boot);
+    if (rc)
+        return rc;
+    if (p->boot->rank == 0)
+        tunables_report();
+    log_identity((int)p->boot->rank, p->boot->host);
+    rc = net_open(p->boot, &p->net);
+    if (!rc)
+        rc = p2p_open(p->net, &p->p2p);
+    if (!rc)
+        p2p_on_drop_comm(p->p2p, comm_release);
+    return rc;
+}
+
+const char *thread_level_name(int level)
+{
+    switch (level) {
+    case MPI_THREAD_SINGLE:
+        return "MPI_THREAD_SINGLE";
+    case MPI_THREAD_FUNNELED:
+        return "MPI_THREAD_FUNNELED";
+    case MPI_THREAD_SERIALIZED:
+        return "MPI_THREAD_SERIALIZED";
+    default:
+        return "MPI_THREAD_MULTIPLE";
+    }
+}
+
+static int predefined_comm(struct proc *p, uint32_t first, int size, uint32_t id, MPI_Comm handle,
+                           const char *name, struct comm **out)
+{
+    struct group *g;
+    struct comm *c;
+    int rc = group_from_range(p->rank, first, size, &g);
+    if (!rc)
+        rc = comm_alloc(p, g, NULL, &c);
+    if (rc)
+        return rc;
+    c->obj.predefined = true;
+    c->handle = (uint32_t)(uintptr_t)handle;
+    c->context = context_of_id(id);
+    c->errhandler = errhandler_retain(errhandler_initial);
+    snprintf(c->name, sizeof(c->name), "%s", name);
+    *out = c;
     return MPI_SUCCESS;
-  }
-  if (parked.left)
-    return err_set(
-        MPI_ERR_OTHER,
-        "this process has left its job and cannot join it again: on several "
-        "nodes, open the "
-        "first session before MPI_Finalize and close the last one after it");
-  tunables_load();
-  int rc = boot_open(&p->boot);
-  if (rc)
+}
+
+static int objects_open(struct proc *p)
+{
+    context_ids_init(p);
+    int rc = attr_table_open(p);
+    if (!rc)
+        rc = group_from_range(p->rank, 0, 0, &p->group_empty);
+    if (!rc) {
+        p->group_empty->obj.predefined = true;
+        p->group_empty->handle = (uint32_t)(uintptr_t)MPI_GROUP_EMPTY;
+        rc = info_create_env(0, NULL, &p->info_env);
+    }
+    if (!rc) {
+        p->info_env->obj.predefined = true;
+        rc = info_set(p->info_env, "thread_level", thread_level_name(p->thread_level));
+    }
+    if (!rc) {
+        p->info_env->handle = (uint32_t)(uintptr_t)MPI_INFO_ENV;
+        rc = predefined_comm(p, 0, (int)p->size, CONTEXT_ID_WORLD, MPI_COMM_WORLD, "MPI_COMM_WORLD",
+                             &p->world);
+    }
+    if (!rc)
+        rc = predefined_comm(p, p->rank, 1, CONTEXT_ID_SELF, MPI_COMM_SELF, "MPI_COMM_SELF", &p->self);
     return rc;
-  if (p->boot->rank == 0)
-    tunables_report();
-  log_identity((int)p->boot->rank, p->boot->host);
-  rc = net_open(p->boot, &p->net);
-  if (!rc)
-    rc = p2p_open(p->net, &p->p2p);
-  if (!rc)
-    p2p_on_drop_comm(p->p2p, comm_release);
-  return rc;
 }
 
-const char *thread_level_name(int level) {
-  switch (level) {
-  case MPI_THREAD_SINGLE:
-    return "MPI_THREAD_SINGLE";
-  case MPI_THREAD_FUNNELED:
-    return "MPI_THREAD_FUNNELED";
-  case MPI_THREAD_SERIALIZED:
-    return "MPI_THREAD_SERIALIZED";
-  default:
-    return "MPI_THREAD_MULTIPLE";
-  }
+static void objects_close(struct proc *p)
+{
+    comm_release(p->world);
+    comm_release(p->self);
+    group_release(p->group_empty);
+    info_release(p->info_env);
+    attr_table_close(p);
 }
 
-static int predefined_comm(struct proc *p, uint32_t first, int size,
-                           uint32_t id, MPI_Comm handle, const char *name,
-                           struct comm **out) {
-  struct group *g;
-  struct comm *c;
-  int rc = group_from_range(p->rank, first, size, &g);
-  if (!rc)
-    rc = comm_alloc(p, g, NULL, &c);
-  if (rc)
-    return rc;
-  c->obj.predefined = true;
-  c->handle = (uint32_t)(uintptr_t)handle;
-  c->context = context_of_id(id);
-  c->errhandler = errhandler_retain(errhandler_initial);
-  snprintf(c->name, sizeof(c->name), "%s", name);
-  *out = c;
-  return MPI_SUCCESS;
+int proc_open(int thread_level, struct proc **out)
+{
+    struct proc *p = calloc(1, sizeof(*p));
+    if (!p)
+        return err_set(MPI_ERR_NO_MEM, "no memory at start-up");
+    biglock_init(&p->lock);
+    list_init(&p->sessions);
+    p->thread_level = thread_level;
+    p->main_thread = pthread_self();
+    int rc = layers_open(p);
+    if (!rc) {
+        p->threaded = thread_level == MPI_THREAD_MULTIPLE || net_thread_wanted();
+        p->rank = p->boot->rank;
+        p->size = p->boot->size;
+        p->check_args = check.value != 0;
+        p->net->lock = p->threaded ? &p->lock : NULL;
+        rc = objects_open(p);
+    }
+    if (rc) {
+        objects_close(p);
+        layers_close(p->boot, p->net, p->p2p);
+        biglock_destroy(&p->lock);
+        free(p);
+        return rc;
+    }
+    *out = p;
+    return MPI_SUCCESS;
 }
 
-static int objects_open(struct proc *p) {
-  context_ids_init(p);
-  int rc = attr_table_open(p);
-  if (!rc)
-    rc = group_from_range(p->rank, 0, 0, &p->group_empty);
-  if (!rc) {
-    p->group_empty->obj.predefined = true;
-    p->group_empty->handle = (uint32_t)(uintptr_t)MPI_GROUP_EMPTY;
-    rc = info_create_env(0, NULL, &p->info_env);
-  }
-  if (!rc) {
-    p->info_env->obj.predefined = true;
-    rc = info_set(p->info_env, "thread_level",
-                  thread_level_name(p->thread_level));
-  }
-  if (!rc) {
-    p->info_env->handle = (uint32_t)(uintptr_t)MPI_INFO_ENV;
-    rc = predefined_comm(p, 0, (int)p->size, CONTEXT_ID_WORLD, MPI_COMM_WORLD,
-                         "MPI_COMM_WORLD", &p->world);
-  }
-  if (!rc)
-    rc = predefined_comm(p, p->rank, 1, CONTEXT_ID_SELF, MPI_COMM_SELF,
-                         "MPI_COMM_SELF", &p->self);
-  return rc;
+int proc_end_world(struct proc *p)
+{
+    int rc = attr_delete_all(p, ATTR_COMM, MPI_COMM_SELF, &p->self->attrs);
+    int rc_world = attr_delete_all(p, ATTR_COMM, MPI_COMM_WORLD, &p->world->attrs);
+    return rc ? rc : rc_world;
 }
 
-static void objects_close(struct proc *p) {
-  comm_release(p->world);
-  comm_release(p->self);
-  group_release(p->group_empty);
-  info_release(p->info_env);
-  attr_table_close(p);
+void proc_drain(struct proc *p)
+{
+    struct net_waiter w = {0};
+    while (!list_empty(&p->net->stalled))
+        net_wait_step(p->net, &w);
 }
 
-int proc_open(int thread_level, struct proc **out) {
-  struct proc *p = calloc(1, sizeof(*p));
-  if (!p)
-    return err_set(MPI_ERR_NO_MEM, "no memory at start-up");
-  biglock_init(&p->lock);
-  list_init(&p->sessions);
-  p->thread_level = thread_level;
-  p->main_thread = pthread_self();
-  int rc = layers_open(p);
-  if (!rc) {
-    p->threaded = thread_level == MPI_THREAD_MULTIPLE || net_thread_wanted();
-    p->rank = p->boot->rank;
-    p->size = p->boot->size;
-    p->check_args = check.value != 0;
-    p->net->lock = p->threaded ? &p->lock : NULL;
-    rc = objects_open(p);
-  }
-  if (rc) {
+static void flush_buffered(struct proc *p)
+{
+    void *buffer;
+    MPI_Count size;
+    if (p->bsend)
+        bsend_detach(p->bsend, &buffer, &size);
+    p->bsend = NULL;
+}
+
+static void park(struct proc *p)
+{
+    static bool registered;
+    if (!registered)
+        atexit(parked_close);
+    registered = true;
+    p->net->lock = NULL;
+    parked.boot = p->boot;
+    parked.net = p->net;
+    parked.p2p = p->p2p;
+    parked.owner = getpid();
+}
+
+int proc_close(struct proc *p)
+{
+    proc_lock(p);
+    int rc = proc_end_world(p);
+    flush_buffered(p);
+    proc_drain(p);
+    if (p->world_used && p->size > 1) {
+        int quiesced = comm_quiesce(p->world);
+        rc = rc ? rc : quiesced;
+        proc_drain(p);
+    }
     objects_close(p);
-    layers_close(p->boot, p->net, p->p2p);
+    proc_unlock(p);
+    /* Between nodes connections are taken down while all ranks are there to answer. */
+    bool keep = !p->world_used || p->boot->nnodes == 1;
+    if (p->world_used && keep)
+        take_leave(p->boot);
+    if (keep)
+        park(p);
+    else
+        layers_close(p->boot, p->net, p->p2p);
     biglock_destroy(&p->lock);
     free(p);
     return rc;
-  }
-  *out = p;
-  return MPI_SUCCESS;
-}
-
-int proc_end_world(struct proc *p) {
-  int rc = attr_delete_all(p, ATTR_COMM, MPI_COMM_SELF, &p->self->attrs);
-  int rc_world =
-      attr_delete_all(p, ATTR_COMM, MPI_COMM_WORLD, &p->world->attrs);
-  return rc ? rc : rc_world;
-}
-
-void proc_drain(struct proc *p) {
-  struct net_waiter w = {0};
-  while (!list_empty(&p->net->stalled))
-    net_wait_step(p->net, &w);
-}
-
-static void flush_buffered(struct proc *p) {
-  void *buffer;
-  MPI_Count size;
-  if (p->bsend)
-    bsend_detach(p->bsend, &buffer, &size);
-  p->bsend = NULL;
-}
-
-static void park(struct proc *p) {
-  static bool registered;
-  if (!registered)
-    atexit(parked_close);
-  registered = true;
-  p->net->lock = NULL;
-  parked.boot = p->boot;
-  parked.net = p->net;
-  parked.p2p = p->p2p;
-  parked.owner = getpid();
-}
-
-int proc_close(struct proc *p) {
-  proc_lock(p);
-  int rc = proc_end_world(p);
-  flush_buffered(p);
-  proc_drain(p);
-  if (p->world_used && p->size > 1) {
-    int quiesced = comm_quiesce(p->world);
-    rc = rc ? rc : quiesced;
-    proc_drain(p);
-  }
-  objects_close(p);
-  proc_unlock(p);
-  /* Between nodes connections are taken down while all ranks are there to
-   * answer. */
-  bool keep = !p->world_used || p->boot->nnodes == 1;
-  if (p->world_used && keep)
-    take_leave(p->boot);
-  if (keep)
-    park(p);
-  else
-    layers_close(p->boot, p->net, p->p2p);
-  biglock_destroy(&p->lock);
-  free(p);
-  return rc;
 }
