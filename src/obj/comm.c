@@ -36,6 +36,12 @@ int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct
     return MPI_SUCCESS;
 }
 
+void comm_speaks(struct comm *c, uint32_t context_id)
+{
+    c->context = context_of_id(context_id);
+    c->proc->comms[context_id] = c;
+}
+
 int comm_activate(struct comm *c, const uint32_t ids[2])
 {
     if (c->remote) {
@@ -43,11 +49,11 @@ int comm_activate(struct comm *c, const uint32_t ids[2])
         if (rc)
             return rc;
         comm_set_label(c->local_comm, "local side of", c);
-        c->local_comm->context = context_of_id(ids[1]);
+        comm_speaks(c->local_comm, ids[1]);
         c->local_comm->owns_context = true;
         c->local_comm->errhandler = errhandler_retain(c->errhandler);
     }
-    c->context = context_of_id(ids[0]);
+    comm_speaks(c, ids[0]);
     c->owns_context = true;
     return MPI_SUCCESS;
 }
@@ -65,6 +71,8 @@ void comm_release(struct comm *c)
     if (c->proc->comm_closing)
         c->proc->comm_closing(c);
     comm_release(c->local_comm);
+    if (c->proc->comms[context_id_of(c->context)] == c)
+        c->proc->comms[context_id_of(c->context)] = NULL;
     if (c->owns_context)
         context_id_put(c->proc, context_id_of(c->context));
     errhandler_release(c->errhandler);
@@ -92,4 +100,19 @@ int comm_peer_connect(struct comm *c, int rank, struct peer **out)
     if (!rc)
         *out = c->peers[rank];
     return rc;
+}
+
+/* The creation of communicators speaks on collective contexts with numbers of its own as sources, and so do
+ * partitioned messages, on contexts that are nobody's: their receives are not looked up. */
+struct peer *comm_peer_of(void *proc, struct envelope env)
+{
+    struct proc *p = proc;
+    uint32_t id = context_id_of((uint32_t)env.context);
+    struct comm *c = id < CONTEXT_IDS ? p->comms[id] : NULL;
+    struct peer *peer;
+    if (!c || env.source < 0 || env.source >= comm_peers(c))
+        return NULL;
+    if ((env.context & 1) && env.tag >= ASSEMBLY_TAG_FIRST)
+        return NULL;
+    return comm_peer(c, env.source, &peer) == 0 ? peer : NULL;
 }

@@ -62,7 +62,13 @@ static inline const char *comm_label(const struct comm *c)
 }
 void comm_set_label(struct comm *c, const char *how, const struct comm *parent);
 
+/* From now on its context is known to be its own. */
+void comm_speaks(struct comm *c, uint32_t context_id);
+
 int comm_peer_connect(struct comm *c, int rank, struct peer **out);
+
+/* Who sends messages with this envelope (p2p asks it for large receives), or NULL. */
+struct peer *comm_peer_of(void *proc, struct envelope env);
 
 /* The peer behind a valid rank (not MPI_PROC_NULL): one load once it has been used. */
 static inline int comm_peer(struct comm *c, int rank, struct peer **out)

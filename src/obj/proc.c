@@ -49,8 +49,10 @@ static int take_leave(struct boot *boot)
 
 static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p)
 {
-    if (p2p)
+    if (p2p) {
+        net_finish(net);
         p2p_close(p2p);
+    }
     if (net)
         net_close(net);
     if (boot) {
@@ -90,7 +92,11 @@ static int layers_open(struct proc *p)
     if (!rc)
         rc = p2p_open(p->net, &p->p2p);
     if (!rc)
+        rc = net_settle(p->net);
+    if (!rc) {
         p2p_on_drop_comm(p->p2p, comm_release);
+        p2p_on_peer_of(p->p2p, comm_peer_of, p);
+    }
     return rc;
 }
 
@@ -120,7 +126,7 @@ static int predefined_comm(struct proc *p, uint32_t first, int size, uint32_t id
         return rc;
     c->obj.predefined = true;
     c->handle = (uint32_t)(uintptr_t)handle;
-    c->context = context_of_id(id);
+    comm_speaks(c, id);
     c->errhandler = errhandler_retain(errhandler_initial);
     snprintf(c->name, sizeof(c->name), "%s", name);
     *out = c;

@@ -33,9 +33,10 @@ struct proc {
     int thread_level;
     pthread_t main_thread;
     struct biglock lock;
-    uint64_t context_mask[64]; /* free context ids: see obj/context.c */
-    bool context_busy;         /* an agreement holds the part of the mask that only one may use */
-    int context_claims;        /* agreements that have claimed ids they may have to give back */
+    uint64_t context_mask[64];   /* free context ids: see obj/context.c */
+    struct comm *comms[64 * 64]; /* by context id: which communicator speaks on it */
+    bool context_busy;           /* an agreement holds the part of the mask that only one may use */
+    int context_claims;          /* agreements that have claimed ids they may have to give back */
     struct attr_table *keyvals;
     /* Set by coll: a communicator goes away, drop c->coll and the like. */
     void (*comm_closing)(struct comm *c);

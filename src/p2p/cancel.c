@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/engine.h"
 
-static void cancelled(struct request *r)
+void request_cancelled(struct request *r)
 {
     r->cancelled = true;
     request_complete(r, 0);
@@ -18,8 +18,12 @@ int recv_cancel(struct request *base)
         return 0;
     /* A receive that was matched is no longer posted, even when its data is still on the way. */
     if (r->match.posted) {
+        if (r->offered) { /* its memory may be written to at this moment */
+            offer_recall(r);
+            return 0;
+        }
         posted_remove(&p->posted, &r->match);
-        cancelled(base);
+        request_cancelled(base);
     }
     return 0;
 }
@@ -29,14 +33,16 @@ int send_cancel(struct request *base)
     struct p2p_request *r = p2p_request(base);
     if (base->complete)
         return 0;
-    if (r->queued && r->header.kind != FRAME_PIECE) { /* it never left */
+    uint8_t kind = r->header.kind;
+    if (r->queued &&
+        (kind == FRAME_EAGER || kind == FRAME_EAGER_SYNC || kind == FRAME_RTS)) { /* it never left */
         list_remove(&r->pending.link);
         peer_unstall(r->peer);
         r->queued = false;
         if (r->cookie)
             ids_remove(&base->p2p->ids, r->cookie);
         request_unregister(r);
-        cancelled(base);
+        request_cancelled(base);
         return 0;
     }
     if (ids_find(&base->p2p->ids, r->cookie) != r)
@@ -50,7 +56,7 @@ int send_cancel(struct request *base)
 
 void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
-    struct envelope env = {.context = h->context, .source = h->source, .tag = h->tag};
+    struct envelope env = header_envelope(h);
     struct frame_header answer = {.kind = FRAME_CANCELLED, .word = h->word};
     struct list *bucket = &p->unexpected.buckets[MATCH_EXACT][match_hash(env) & (p->unexpected.nbuckets - 1)];
     list_foreach_safe(pos, after, bucket)
@@ -74,7 +80,7 @@ void cancelled_arrived(struct p2p *p, struct peer *from, const struct frame_head
     CHECK(r != NULL, "a send was cancelled that does not exist");
     ids_remove(&p->ids, h->word);
     request_unregister(r);
-    cancelled(&r->base);
+    request_cancelled(&r->base);
 }
 
 int p2p_cancel(struct p2p *p, struct request *r)

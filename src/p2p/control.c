@@ -25,11 +25,9 @@ static int control_resume(struct net_pending *item)
     return 0;
 }
 
-void control_send(struct p2p *p, struct peer *to, const struct frame_header *header, const void *payload,
-                  size_t len)
+static struct control *control_new(struct p2p *p, struct peer *to, const struct frame_header *header,
+                                   const void *payload, size_t len)
 {
-    if (likely(peer_send(to, header, payload, len) == 0))
-        return;
     if (p->controls.item_size == 0)
         pool_init(&p->controls, sizeof(struct control), 64);
     struct control *c = pool_get(&p->controls);
@@ -39,5 +37,23 @@ void control_send(struct p2p *p, struct peer *to, const struct frame_header *hea
         (struct control){.pending.resume = control_resume, .p2p = p, .to = to, .header = *header, .len = len};
     if (len)
         memcpy(c->payload, payload, len);
+    return c;
+}
+
+void control_send(struct p2p *p, struct peer *to, const struct frame_header *header, const void *payload,
+                  size_t len)
+{
+    if (unlikely(peer_send(to, header, payload, len) != 0))
+        peer_queue(to, &control_new(p, to, header, payload, len)->pending);
+}
+
+void control_send_first(struct p2p *p, struct peer *to, const struct frame_header *header,
+                        const void *payload, size_t len)
+{
+    if (likely(peer_send_now(to, header, payload, len) == 0))
+        return;
+    struct control *c = control_new(p, to, header, payload, len);
     peer_queue(to, &c->pending);
+    list_remove(&c->pending.link);
+    list_prepend(&to->pending, &c->pending.link);
 }

@@ -6,24 +6,10 @@
 
 #include "p2p/engine.h"
 
-static inline struct envelope envelope_of(const struct frame_header *h)
-{
-    return (struct envelope){.context = h->context, .source = h->source, .tag = h->tag};
-}
-
 static void acknowledge(struct p2p *p, struct peer *to, uint64_t cookie)
 {
     struct frame_header ack = {.kind = FRAME_ACK, .word = cookie};
     control_send(p, to, &ack, NULL, 0);
-}
-
-static inline struct p2p_request *take_posted(struct p2p *p, struct envelope env)
-{
-    struct match_entry *e = posted_find(&p->posted, env);
-    if (!e)
-        return NULL;
-    posted_remove(&p->posted, e);
-    return container_of(e, struct p2p_request, match);
 }
 
 static void keep_for_later(struct p2p *p, struct peer *from, const struct frame_header *h,
@@ -38,7 +24,8 @@ static void keep_for_later(struct p2p *p, struct peer *from, const struct frame_
 void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len)
 {
-    struct envelope env = envelope_of(h);
+    struct envelope env = header_envelope(h);
+    from->heard++;
     struct p2p_request *r = take_posted(p, env);
     if (unlikely(!r)) {
         keep_for_later(p, from, h, payload, len);
@@ -52,7 +39,8 @@ void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *
 void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                         size_t len)
 {
-    struct envelope env = envelope_of(h);
+    struct envelope env = header_envelope(h);
+    from->heard++;
     struct p2p_request *r = take_posted(p, env);
     if (!r) {
         keep_for_later(p, from, h, payload, len);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/tunable.h"
 #include "p2p/engine.h"
 
@@ -39,6 +40,24 @@ static void deliver(void *ctx, struct peer *from, const struct frame_header *h, 
     case FRAME_FIN:
         fin_arrived(p, from, h);
         break;
+    case FRAME_CTS_WRITE:
+        cts_write_arrived(p, from, h, payload, len);
+        break;
+    case FRAME_WRITTEN:
+        written_arrived(p, from, h, payload, len);
+        break;
+    case FRAME_RTR:
+        rtr_arrived(p, from, h, payload, len);
+        break;
+    case FRAME_TAKEN:
+        taken_arrived(p, from, h);
+        break;
+    case FRAME_RECALL:
+        recall_arrived(p, from);
+        break;
+    case FRAME_RECALLED:
+        recalled_arrived(p, from);
+        break;
     case FRAME_CANCEL:
         cancel_arrived(p, from, h);
         break;
@@ -61,7 +80,7 @@ static void deliver_watched(void *ctx, struct peer *from, const struct frame_hea
         return;
     }
     struct p2p_arrival a = {
-        .env = {.context = h->context, .source = h->source, .tag = h->tag},
+        .env = header_envelope(h),
         .length = h->kind == FRAME_RTS ? h->word : len,
         .protocol = h->kind == FRAME_EAGER ? PROTOCOL_EAGER
                     : h->kind == FRAME_RTS ? PROTOCOL_RENDEZVOUS
@@ -98,8 +117,12 @@ uint32_t p2p_channel(struct p2p *p)
 
 static void connected(void *ctx, struct peer *peer)
 {
-    (void)ctx;
-    peer->eager_max = MIN((uint64_t)eager_max.value, peer->caps.frame_max);
+    struct p2p *p = ctx;
+    bool suggested = peer->caps.eager_best && eager_max.source == SOURCE_DEFAULT;
+    uint64_t best = suggested ? peer->caps.eager_best : (uint64_t)eager_max.value;
+    peer->eager_max = MIN(best, peer->caps.frame_max);
+    peer->eager_below = peer->eager_max + 1;
+    p->offer_above = MIN(p->offer_above, peer->eager_max);
 }
 
 static void sent_release(struct request *r)
@@ -122,6 +145,10 @@ int p2p_open(struct net *net, struct p2p **out)
         return rc;
     }
     p->net = net;
+    list_init(&p->links);
+    last_bytes_open(&p->looks, net);
+    p->offer_above = (uint64_t)eager_max.value;
+    p->dice = (uint32_t)clock_ns() ^ net->rank << 20;
     pool_init(&p->requests, sizeof(struct p2p_request), 64);
     pool_init(&p->messages, sizeof(struct message) + MESSAGE_SMALL, 64);
     request_setup(&p->sent, p, &sent_ops);
@@ -152,6 +179,8 @@ void p2p_close(struct p2p *p)
     pool_destroy(&p->requests);
     pool_destroy(&p->messages);
     pool_destroy(&p->controls);
+    pool_destroy(&p->reads);
+    links_close(p);
     ids_close(&p->ids);
     free(p);
 }
@@ -159,6 +188,12 @@ void p2p_close(struct p2p *p)
 void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm))
 {
     p->drop_comm = drop;
+}
+
+void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg)
+{
+    p->peer_of = peer_of;
+    p->peer_of_arg = arg;
 }
 
 struct request *p2p_sent(struct p2p *p)

@@ -23,6 +23,11 @@ struct net *p2p_net(struct p2p *p);
 /* Requests hold a communicator (request.comm) that only upper layers know how to drop. */
 void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm));
 
+/* Who the source of a receive is: NULL when that cannot be said. Without it no receive is ever offered to its
+ * sender. */
+typedef struct peer *p2p_peer_of(void *arg, struct envelope env);
+void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg);
+
 /* Complete from the start and shared by all who need one: an eager send, a receive from MPI_PROC_NULL. */
 struct request *p2p_sent(struct p2p *p);
 struct request *p2p_no_proc(struct p2p *p);
@@ -31,12 +36,23 @@ struct request *p2p_no_proc(struct p2p *p);
 uint32_t p2p_channel(struct p2p *p);
 
 /* What tools can see. All of it runs inside progress, under the lock. */
-enum p2p_protocol { PROTOCOL_EAGER, PROTOCOL_SYNCHRONOUS, PROTOCOL_COPY, PROTOCOL_GET, PROTOCOL_RENDEZVOUS };
+enum p2p_protocol {
+    PROTOCOL_EAGER,
+    PROTOCOL_SYNCHRONOUS,
+    PROTOCOL_R3,
+    PROTOCOL_GETCQE,
+    PROTOCOL_RENDEZVOUS, /* announced: how it moves is not known yet */
+    PROTOCOL_RPUT,
+    PROTOCOL_GET,
+    PROTOCOL_PUTNR,
+    PROTOCOL_PUT,
+};
 struct p2p_arrival {
     struct envelope env;
     uint64_t length;
-    enum p2p_protocol protocol; /* eager, synchronous, or announced (rendezvous) */
-    bool expected;              /* its receive is posted */
+    enum p2p_protocol
+        protocol;  /* eager, synchronous, announced (rendezvous), or written there (putnr, put) */
+    bool expected; /* its receive is posted */
 };
 struct p2p_watch {
     void (*arrived)(struct p2p *p, const struct p2p_arrival *a);

@@ -49,10 +49,13 @@ void recv_copy(struct p2p_request *r, const void *payload, size_t len)
 
 void recv_message(struct p2p *p, struct p2p_request *r, struct message *m)
 {
-    if (m->kind == FRAME_RTS)
-        rendezvous_take(p, r, m->from, m->match.env, m->length, &m->rts);
-    else
+    if (m->kind == FRAME_RTS) {
+        struct announcement a = {
+            .from = m->from, .env = m->match.env, .length = m->length, .rts = &m->rts, .last = m->last};
+        rendezvous_take(p, r, &a);
+    } else {
         eager_take(p, r, m);
+    }
     message_free(m);
 }
 
@@ -69,6 +72,8 @@ void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env)
     r->match.env = env;
     r->match.order = p->order++;
     posted_add(&p->posted, &r->match);
+    if (unlikely(r->length > p->offer_above))
+        offer_make(p, r);
 }
 
 int p2p_irecv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
@@ -91,7 +96,7 @@ int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, stru
     request_setup(&r.base, p, &recv_ops);
     r.cookie = 0;
     r.stack = true;
-    r.queued = r.registered = r.match.posted = false;
+    r.queued = r.registered = r.offered = r.match.posted = false;
     request_data(&r, buf, count, type);
     recv_start(p, &r, env);
     int rc = p2p_wait(p, &r.base);

@@ -1,5 +1,5 @@
-/* rendezvous.c: large messages are announced first (request to send); when the receive is there, the data is
- * moved in the way both sides can: by one read of the sender's memory, or in pieces through frames.
+/* rendezvous.c: large messages are announced first (RTS, request to send), unless the receiver has offered
+ * its memory before. When the receive is there, the receiver chooses how the data moves: one file a protocol.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -9,63 +9,97 @@
 
 #include "p2p/engine.h"
 
+enum {
+    RENDEZVOUS_AUTO,
+    RENDEZVOUS_RPUT,
+    RENDEZVOUS_GETCQE,
+    RENDEZVOUS_GET,
+    RENDEZVOUS_PUTNR,
+    RENDEZVOUS_PUT,
+    RENDEZVOUS_R3
+};
 static TUNABLE_CHOICE(
-    rendezvous, "RENDEZVOUS", 0, "auto|copy|get",
-    "How large messages move: sent in pieces (copy), read from the sender's memory (get), or whichever "
-    "has proved faster (auto).");
+    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|r3",
+    "How large messages move: written by the sender (rput), read by the receiver, who is told (getcqe) or "
+    "sees "
+    "(get) when that is done, written into a receive that was offered before (putnr, put), copied in pieces "
+    "(r3), or as it has proved best (auto). What cannot be done gives way to what can.");
 
 static COUNTER(announced, "p2p_rendezvous", "Messages that were announced before their data moved.");
+static COUNTER(held, "p2p_rendezvous_held", "Large sends that waited a moment for the receiver's offer.");
 
 static int rts_send(struct p2p_request *r)
 {
+    if (r->cookie == 0) {
+        r->cookie = ids_add(&r->base.p2p->ids, r);
+        CHECK(r->cookie != 0, "out of memory for a large send");
+    }
     struct rts rts = {.cookie = r->cookie};
     if (r->registered) {
         rts.address = (uintptr_t)r->buf;
         rts.key = r->key;
-        rts.reachable = 1;
+        rts.can = (r->peer->caps.get ? RTS_READ : 0) | (r->peer->caps.put ? RTS_WRITE : 0);
+        r->header.aux = (uint8_t)r->buf[r->length - 1];
     }
-    return peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
+    int rc = peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
+    if (rc == 0) {
+        r->peer->told++;
+        counter_add(&announced, 1);
+    } else if (rc != ERR_AGAIN) { /* nobody has heard of this message, and nobody will */
+        ids_remove(&r->base.p2p->ids, r->cookie);
+        request_unregister(r);
+        request_complete(&r->base, rc);
+    }
+    return rc;
 }
 
-/* Nobody has heard of this message, and nobody will. */
-static void rts_failed(struct p2p_request *r, int rc)
+/* It is this message's turn: into an offer, or announced. Afterwards the request may be gone, unless this
+ * returns ERR_AGAIN. */
+static int rendezvous_go(struct p2p_request *r)
 {
-    ids_remove(&r->base.p2p->ids, r->cookie);
-    request_unregister(r);
-    request_complete(&r->base, rc);
+    if (r->peer->protocol && offer_use(r)) {
+        r->pending.resume = write_resume;
+        return write_start(r);
+    }
+    if (r->held) {
+        if (offer_awaited(r))
+            return ERR_AGAIN;
+        r->held = false;
+        if (r->peer->protocol)
+            trust_learn(&link_of(r->peer)->hold, false);
+    }
+    int rc = likely(r->peer->eager_below != 0) ? 0 : offer_pass(r->peer, header_envelope(&r->header));
+    return rc ? rc : rts_send(r);
 }
 
-static int rts_resume(struct net_pending *item)
+static int rendezvous_resume(struct net_pending *item)
 {
     struct p2p_request *r = container_of(item, struct p2p_request, pending);
-    int rc = rts_send(r);
-    if (rc == ERR_AGAIN)
-        return rc;
     r->queued = false;
-    if (rc != 0)
-        rts_failed(r, rc);
-    return 0;
+    if (rendezvous_go(r) != ERR_AGAIN)
+        return 0;
+    r->queued = true;
+    return ERR_AGAIN;
 }
 
 void rendezvous_start(struct p2p *p, struct p2p_request *r)
 {
-    r->cookie = ids_add(&p->ids, r);
-    CHECK(r->cookie != 0, "out of memory for a large send");
+    (void)p;
+    const struct transport_caps *caps = &r->peer->caps;
     r->header.kind = FRAME_RTS;
     r->header.word = r->length;
     r->moved = 0;
-    struct transport *t = r->peer->transport;
-    r->registered =
-        r->block && r->peer->caps.get && t->ops->mem_register(t, r->buf, r->length, &r->mem, &r->key) == 0;
-    counter_add(&announced, 1);
-    int rc = list_empty(&r->peer->pending) ? rts_send(r) : ERR_AGAIN;
-    if (rc == ERR_AGAIN) {
-        r->queued = true;
-        r->pending.resume = rts_resume;
-        peer_queue(r->peer, &r->pending);
-    } else if (rc != 0) {
-        rts_failed(r, rc);
-    }
+    r->registered = false;
+    if (r->block && (caps->get || caps->put))
+        request_register(r, r->length);
+    r->started = clock_ns();
+    r->held = offer_awaited(r);
+    counter_add(&held, r->held);
+    r->pending.resume = rendezvous_resume;
+    if (list_empty(&r->peer->pending) && rendezvous_go(r) != ERR_AGAIN)
+        return;
+    r->queued = true;
+    peer_queue(r->peer, &r->pending);
 }
 
 void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
@@ -74,33 +108,102 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     CHECK(len == sizeof(struct rts), "an announcement of a message has the wrong length");
     struct rts rts;
     memcpy(&rts, payload, sizeof(rts));
-    struct envelope env = {.context = h->context, .source = h->source, .tag = h->tag};
-    struct match_entry *e = posted_find(&p->posted, env);
-    if (e) {
-        posted_remove(&p->posted, e);
-        rendezvous_take(p, container_of(e, struct p2p_request, match), from, env, h->word, &rts);
+    struct announcement a = {
+        .from = from, .env = header_envelope(h), .length = h->word, .rts = &rts, .last = (uint8_t)h->aux};
+    from->heard++;
+    struct p2p_request *r = take_posted(p, a.env);
+    if (r) {
+        rendezvous_take(p, r, &a);
         return;
     }
     struct message *m = message_new(p, from, h, 0);
     m->length = h->word;
     m->cookie = rts.cookie;
+    m->last = a.last;
     m->rts = rts;
 }
 
-void rendezvous_take(struct p2p *p, struct p2p_request *r, struct peer *from, struct envelope env,
-                     uint64_t length, const struct rts *rts)
+enum p2p_protocol rendezvous_offers(const struct peer *peer, bool *sure)
 {
-    r->peer = from;
-    r->base.error = recv_matched(r, env, length); /* kept until the data is there */
+    *sure = rendezvous.value != RENDEZVOUS_AUTO;
+    if (!peer->caps.put)
+        return PROTOCOL_RENDEZVOUS;
+    switch (rendezvous.value) {
+    case RENDEZVOUS_PUTNR:
+        return PROTOCOL_PUTNR;
+    case RENDEZVOUS_PUT:
+        return PROTOCOL_PUT;
+    case RENDEZVOUS_AUTO: /* where a processor must do the copying anyway, nothing is won */
+        return peer->caps.cpu_moves ? PROTOCOL_RENDEZVOUS : PROTOCOL_PUT;
+    default:
+        return PROTOCOL_RENDEZVOUS;
+    }
+}
+
+void way_took(struct p2p_request *r, enum way way)
+{
+    way_learn(&r->base.p2p->ways[r->peer->caps.cpu_moves], way, (uint64_t)r->base.bytes,
+              clock_ns() - r->started);
+}
+
+/* Reading, in the way asked for if the last byte can tell: it must be the message's own, and there must be
+ * few enough to look at. */
+static enum p2p_protocol reading(struct p2p *p, const struct peer *from, uint64_t bytes, uint64_t length)
+{
+    bool tells = from->caps.last_byte_last && bytes == length && last_bytes_room(&p->looks);
+    return tells && rendezvous.value != RENDEZVOUS_GETCQE ? PROTOCOL_GET : PROTOCOL_GETCQE;
+}
+
+/* A processor that moves the bytes itself is measured reading against copying in pieces; an adapter reading
+ * against writing. */
+static enum p2p_protocol measured(struct p2p *p, const struct peer *from, uint64_t bytes, uint64_t length)
+{
+    struct way_table *ways = &p->ways[from->caps.cpu_moves];
+    if (from->caps.cpu_moves)
+        return way_pick(ways, bytes, WAY_PIECES, WAY_READ) == WAY_READ ? PROTOCOL_GETCQE : PROTOCOL_R3;
+    return way_pick(ways, bytes, WAY_READ, WAY_WRITE) == WAY_READ ? reading(p, from, bytes, length)
+                                                                  : PROTOCOL_RPUT;
+}
+
+static enum p2p_protocol choose(struct p2p *p, const struct p2p_request *r, const struct announcement *a)
+{
     uint64_t bytes = (uint64_t)r->base.bytes;
-    enum way way = WAY_COPY;
-    if (get_possible(r, from, rts))
-        way = rendezvous.value ? (enum way)(rendezvous.value - 1) : way_pick(&p->ways, bytes);
+    bool read = r->block && a->rts->can & RTS_READ && a->from->caps.get;
+    bool write = r->block && a->rts->can & RTS_WRITE && bytes > 0;
+    if (bytes == 0 && read)
+        return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */
+    if (rendezvous.value == RENDEZVOUS_R3 || (!read && !write))
+        return PROTOCOL_R3;
+    if (!read || (write && rendezvous.value == RENDEZVOUS_RPUT))
+        return PROTOCOL_RPUT;
+    if (rendezvous.value == RENDEZVOUS_AUTO && (write || a->from->caps.cpu_moves))
+        return measured(p, a->from, bytes, a->length);
+    return reading(p, a->from, bytes, a->length);
+}
+
+void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announcement *a)
+{
+    if (unlikely(r->offered))
+        offer_void(r);
+    r->peer = a->from;
+    r->peer_cookie = a->rts->cookie;
+    r->base.error = recv_matched(r, a->env, a->length); /* kept until the data is there */
+    uint64_t bytes = (uint64_t)r->base.bytes;
+    enum p2p_protocol protocol = choose(p, r, a);
     if (unlikely(p->watch != NULL))
-        p->watch->chose(p, env, length, way == WAY_GET ? PROTOCOL_GET : PROTOCOL_COPY);
+        p->watch->chose(p, a->env, a->length, protocol);
     r->started = clock_ns();
-    if (way == WAY_GET)
-        get_start(p, r, rts, bytes);
-    else
-        copy_start(p, r, rts, bytes);
+    switch (protocol) {
+    case PROTOCOL_RPUT:
+        rput_start(p, r, a->rts, bytes);
+        break;
+    case PROTOCOL_GETCQE:
+        getcqe_start(p, r, a->rts, bytes);
+        break;
+    case PROTOCOL_GET:
+        get_start(p, r, a->rts, bytes, a->last);
+        break;
+    default:
+        r3_start(p, r, bytes);
+    }
 }

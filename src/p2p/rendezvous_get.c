@@ -1,55 +1,112 @@
-/* rendezvous_get.c: the receiver reads the data from the sender's memory and then tells it so (FIN). One
- * copy, or none of the processor's time where the transport has a DMA engine.
+/* rendezvous_get.c: GET: like GETCQE, but the receiver does not wait for the transport to say that the read
+ * is done: the announcement carries the last byte of the data, the receiver stores its complement where that
+ * byte belongs, and looks there (Takagi 3.1, steps GS1', GR1', GR2').
+ *
+ *     sender                         receiver
+ *       RTS (address, key, last byte) -> match; store the complement; look at it
+ *       <=========================  read
+ *       <--------------------------- FIN   the byte has changed: complete
+ *     complete
+ *
+ * The transport's word still comes, perhaps before the change is seen. Until then the transfer and its
+ * registration live on in an object of their own, since the request may be gone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "base/clock.h"
 #include "p2p/engine.h"
 
-static COUNTER(gets, "p2p_rendezvous_get", "Large messages the receiver read from the sender's memory.");
+static COUNTER(gets, "p2p_rendezvous_get",
+               "Large messages the receiver read from the sender's memory, looking at the last byte.");
 
-bool get_possible(const struct p2p_request *r, const struct peer *from, const struct rts *rts)
+struct read {
+    struct net_op op;
+    struct net_pending pending;
+    struct net_mem mem;
+    struct net_key key;
+    struct p2p *p2p;
+    struct peer *peer;
+    struct p2p_request *r; /* NULL once it has its message */
+    uint64_t remote, bytes;
+    char *buf;
+};
+
+/* The message is there, or has failed. */
+static void get_end(struct p2p_request *r, int status)
 {
-    return r->block && rts->reachable && from->caps.get;
+    last_byte_forget(&r->base.p2p->looks, &r->last);
+    if (status == 0)
+        way_took(r, WAY_READ);
+    fin_send(r, status);
+    request_complete(&r->base, status ? status : r->base.error);
 }
 
 static void get_done(struct net_op *op, int status)
 {
-    struct p2p_request *r = container_of(op, struct p2p_request, op);
-    int error = r->base.error ? r->base.error : status;
-    request_unregister(r);
-    way_learn(&r->base.p2p->ways, WAY_GET, (uint64_t)r->base.bytes, clock_ns() - r->started);
-    struct frame_header fin = {.kind = FRAME_FIN, .aux = (uint16_t)status, .word = r->peer_cookie};
-    control_send(r->base.p2p, r->peer, &fin, NULL, 0);
-    request_complete(&r->base, error);
+    struct read *read = container_of(op, struct read, op);
+    struct p2p_request *r = read->r;
+    struct transport *t = read->peer->transport;
+    t->ops->mem_release(t, &read->mem);
+    pool_put(&read->p2p->reads, read);
+    if (r)
+        get_end(r, status);
 }
 
-void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+static void get_changed(struct last_byte *b)
 {
-    (void)p;
-    counter_add(&gets, 1);
-    r->peer_cookie = rts->cookie;
-    r->op.done = get_done;
-    if (bytes == 0) {
-        get_done(&r->op, 0);
-        return;
-    }
+    struct p2p_request *r = container_of(b, struct p2p_request, last);
+    r->read->r = NULL;
+    get_end(r, 0);
+}
+
+static int get_read(struct read *read)
+{
+    int rc = read->peer->ops->get(read->peer, read->buf, &read->mem, read->remote, &read->key, read->bytes,
+                                  &read->op);
+    if (rc != 0 && rc != ERR_AGAIN)
+        get_done(&read->op, rc);
+    return rc;
+}
+
+static int get_resume(struct net_pending *item)
+{
+    return get_read(container_of(item, struct read, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
+}
+
+static struct read *read_new(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+{
     struct transport *t = r->peer->transport;
-    int rc = t->ops->mem_register(t, r->buf, bytes, &r->mem, &r->key);
-    if (rc != 0) {
-        get_done(&r->op, rc);
-        return;
+    if (p->reads.item_size == 0)
+        pool_init(&p->reads, sizeof(struct read), 32);
+    struct read *read = pool_get(&p->reads);
+    struct net_key mine;
+    if (read && t->ops->mem_register(t, r->buf, bytes, &read->mem, &mine) != 0) {
+        pool_put(&p->reads, read);
+        read = NULL;
     }
-    r->registered = true;
-    rc = r->peer->ops->get(r->peer, r->buf, &r->mem, rts->address, &rts->key, bytes, &r->op);
-    CHECK(rc == 0, "a transport refused a read of a peer's memory that it had offered");
+    if (!read)
+        return NULL;
+    read->op.done = get_done;
+    read->pending.resume = get_resume;
+    read->key = rts->key;
+    read->p2p = p;
+    read->peer = r->peer;
+    read->r = r;
+    read->remote = rts->address;
+    read->bytes = bytes;
+    read->buf = r->buf;
+    return read;
 }
 
-void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
+void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes, uint8_t last)
 {
-    struct p2p_request *r = request_known(p, from, h->word, &send_ops);
-    CHECK(r != NULL && r->header.kind == FRAME_RTS,
-          "the end of a message was reported for a send that does not exist");
-    ids_remove(&p->ids, h->word);
-    request_unregister(r);
-    request_complete(&r->base, h->aux);
+    struct read *read = read_new(p, r, rts, bytes);
+    if (!read) {
+        r3_start(p, r, bytes);
+        return;
+    }
+    counter_add(&gets, 1);
+    r->read = read;
+    last_byte_set(&r->last, (uint8_t *)r->buf + bytes - 1, (uint8_t)~last);
+    last_byte_watch(&p->looks, &r->last, false, get_changed);
+    if (get_read(read) == ERR_AGAIN)
+        peer_queue(read->peer, &read->pending);
 }

@@ -37,7 +37,8 @@ struct request {
     bool active; /* persistent: started and not yet waited for. Others: always true */
     bool freed;  /* the user called MPI_Request_free; goes away at completion */
     bool cancelled;
-    bool watched; /* the process is threaded: somebody may sleep for it */
+    bool
+        watched; /* there is more to do when it completes: the process is threaded, or a receive is offered */
     /* Status of a receive; a send keeps it empty. */
     int source, tag;
     MPI_Count bytes;

@@ -2,10 +2,19 @@
  * of one block is decided here and is one call into the transport.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/tunable.h"
 #include "p2p/engine.h"
+
+static TUNABLE_SIZE(
+    starved_rendezvous, "STARVED_RENDEZVOUS", 1024, 0, 512 * 1024,
+    "Messages of at least this size are announced instead of queued while the receiver grants "
+    "no credits for frames.");
 
 static COUNTER(eager_sent, "p2p_eager_sent", "Messages sent eagerly, in one frame.");
 static COUNTER(eager_queued, "p2p_eager_queued", "Eager messages that had to wait for room at the receiver.");
+
+static COUNTER(starved, "p2p_starved_rendezvous",
+               "Small messages that were announced because the receiver granted no credits.");
 
 static struct frame_header eager_header(struct envelope env, uint64_t length)
 {
@@ -20,15 +29,21 @@ static struct frame_header eager_header(struct envelope env, uint64_t length)
 int send_frame(struct p2p_request *r)
 {
     struct peer *to = r->peer;
-    if (r->block)
-        return peer_send_now(to, &r->header, r->buf, r->length);
-    void *room;
-    int rc = to->ops->reserve(to, r->length, &room);
+    int rc = likely(to->eager_below != 0) ? 0 : offer_pass(to, header_envelope(&r->header));
     if (rc != 0)
         return rc;
-    dt_pack_all(r->type, r->count, r->buf, room);
-    to->ops->commit(to, &r->header, r->length);
-    return 0;
+    if (r->block) {
+        rc = peer_send_now(to, &r->header, r->buf, r->length);
+    } else {
+        void *room;
+        rc = to->ops->reserve(to, r->length, &room);
+        if (rc == 0) {
+            dt_pack_all(r->type, r->count, r->buf, room);
+            to->ops->commit(to, &r->header, r->length);
+        }
+    }
+    to->told += rc == 0;
+    return rc;
 }
 
 static void eager_finished(struct p2p_request *r)
@@ -53,6 +68,14 @@ static int eager_resume(struct net_pending *item)
     return 0;
 }
 
+/* Out of credits: the announcement waits as well, but the data then needs none (Liu 5.3). */
+static bool better_announced(const struct p2p_request *r)
+{
+    const struct transport_caps *caps = &r->peer->caps;
+    return unlikely(caps->starves) && r->length >= (uint64_t)starved_rendezvous.value && r->length > 0 &&
+           r->block && (caps->get || caps->put);
+}
+
 void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
 {
     struct peer *to = r->peer;
@@ -67,7 +90,13 @@ void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
         r->header.word = r->cookie;
     }
     int rc = list_empty(&to->pending) ? send_frame(r) : ERR_AGAIN;
-    if (rc == ERR_AGAIN) {
+    if (rc == ERR_AGAIN && better_announced(r)) {
+        counter_add(&starved, 1);
+        if (r->cookie)
+            ids_remove(&p->ids, r->cookie);
+        r->cookie = 0;
+        rendezvous_start(p, r);
+    } else if (rc == ERR_AGAIN) {
         counter_add(&eager_queued, 1);
         r->queued = true;
         r->pending.resume = eager_resume;
@@ -79,20 +108,29 @@ void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
     }
 }
 
+/* The receiver has offered receives: this message may be for one of them, and goes in a frame all the same.
+ */
+static __attribute__((noinline)) bool eager_looks(struct peer *to, struct envelope env, uint64_t length)
+{
+    return length <= to->eager_max && offer_pass(to, env) == 0;
+}
+
 /* True when the message has left, eagerly and in one piece: nothing remains to be done. */
 static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
                             struct envelope env)
 {
     uint64_t length = (uint64_t)(count * type->size);
     MPI_Aint offset;
-    if (unlikely(length > to->eager_max || !dt_is_block(type, count, &offset)))
+    if (unlikely(!dt_is_block(type, count, &offset) || !list_empty(&to->pending)))
         return ERR_AGAIN;
-    if (unlikely(!list_empty(&to->pending)))
+    if (unlikely(length >= to->eager_below) && !eager_looks(to, env, length))
         return ERR_AGAIN;
     int rc = to->ops->send(to, frame_head(FRAME_EAGER, 0, 0, (uint32_t)env.context),
                            frame_from(env.source, env.tag), length, ptr_add(buf, offset), length);
-    if (likely(rc == 0))
+    if (likely(rc == 0)) {
+        to->told++;
         counter_add(&eager_sent, 1);
+    }
     return rc;
 }
 
@@ -133,7 +171,7 @@ static __attribute__((noinline)) int send_slowly(struct p2p *p, const void *buf,
     request_setup(&r.base, p, &send_ops);
     r.cookie = 0;
     r.stack = true;
-    r.queued = r.registered = false;
+    r.queued = r.registered = r.offered = false;
     send_setup(&r, buf, count, type, to, env);
     send_start(p, &r, mode);
     return p2p_wait(p, &r.base);

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/way.h"
 
+#include <stdbool.h>
+
 #include "base/util.h"
 
 #define FIRST_TRIES 3   /* of each way; the cheapest counts, since the first touch of memory is slow */
@@ -17,14 +19,15 @@ static struct way_state *class_of(struct way_table *t, uint64_t bytes)
     return &t->classes[i];
 }
 
-enum way way_pick(struct way_table *t, uint64_t bytes)
+enum way way_pick(struct way_table *t, uint64_t bytes, enum way one, enum way other)
 {
     struct way_state *s = class_of(t, bytes);
-    for (int way = 0; way < WAYS; way++)
-        if (s->samples[way] < FIRST_TRIES)
-            return (enum way)way;
-    enum way better = s->cost[WAY_GET] < s->cost[WAY_COPY] ? WAY_GET : WAY_COPY;
-    return ++s->picks % LOOK_AGAIN == 0 ? (enum way) !better : better;
+    if (s->samples[one] < FIRST_TRIES)
+        return one;
+    if (s->samples[other] < FIRST_TRIES)
+        return other;
+    bool look_again = ++s->picks % LOOK_AGAIN == 0;
+    return (s->cost[other] < s->cost[one]) != look_again ? other : one;
 }
 
 void way_learn(struct way_table *t, enum way way, uint64_t bytes, uint64_t ns)

@@ -1,6 +1,6 @@
-/* way.h: which way a large message goes, when both are open: read from the sender's memory (one copy, one
- * processor works) or sent in pieces (two copies, both processors work at once). Which is faster depends on
- * the machine, on the size and on what the sender is doing meanwhile, so the receiver measures both and takes
+/* way.h: which way a large message goes, when two are open: in pieces (two copies, both processors work at
+ * once), read from the sender's memory, or written into the receiver's. Which is faster depends on the
+ * machine, on the size and on what the sender is doing meanwhile, so the receiver measures both and takes
  * the better. A pure state machine: times in, choices out.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-enum way { WAY_COPY, WAY_GET, WAYS };
+enum way { WAY_PIECES, WAY_READ, WAY_WRITE, WAYS };
 
 #define WAY_CLASSES 4
 
@@ -24,7 +24,8 @@ struct way_table {
     struct way_state classes[WAY_CLASSES];
 };
 
-enum way way_pick(struct way_table *t, uint64_t bytes);
+/* One of the two. */
+enum way way_pick(struct way_table *t, uint64_t bytes, enum way one, enum way other);
 void way_learn(struct way_table *t, enum way way, uint64_t bytes, uint64_t ns);
 
 #endif

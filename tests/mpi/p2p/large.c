@@ -1,7 +1,7 @@
 /* large.c: one message above 2 GiB by the `_c` calls, and its size in the status.
  *
  * ranks: 2
- * env: FISHPLATE_RENDEZVOUS=get
+ * env: FISHPLATE_RENDEZVOUS=getcqe
  * alone: yes
  *
  * SPDX-License-Identifier: Apache-2.0 */

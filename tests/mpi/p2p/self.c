@@ -2,8 +2,10 @@
  * and matched by wildcards; and PROC_NULL, which is nobody.
  *
  * ranks: 1 2
+ * also: FISHPLATE_RENDEZVOUS=rput
  * also: FISHPLATE_RENDEZVOUS=get
- * also: FISHPLATE_RENDEZVOUS=copy FISHPLATE_EAGER_MAX=64
+ * also: FISHPLATE_RENDEZVOUS=put
+ * also: FISHPLATE_RENDEZVOUS=r3 FISHPLATE_EAGER_MAX=64
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pattern.h"

@@ -43,7 +43,7 @@ static void world_open(struct world *w)
     EXPECT_EQ(p2p_open(w->net, &w->p2p), 0);
     EXPECT_EQ(net_peer(w->net, 0, &w->peer), 0);
     w->other = *w->peer;
-    w->other.caps.get = false; /* reading its memory would be reading ours */
+    w->other.caps.get = w->other.caps.put = false; /* its memory would be ours */
     list_init(&w->other.pending);
     list_init(&w->other.stalled_link);
 }
@@ -96,6 +96,12 @@ static void feed(struct world *w)
         len = sizeof(struct rts);
     if (h.kind == FRAME_CTS && dice(4))
         len = sizeof(struct cts);
+    if (h.kind == FRAME_CTS_WRITE && dice(4))
+        len = sizeof(struct cts_write);
+    if (h.kind == FRAME_WRITTEN && dice(4))
+        len = sizeof(uint64_t);
+    if (h.kind == FRAME_RTR && dice(4))
+        len = sizeof(struct rtr);
     for (size_t i = 0; i < COUNT_OF(payload); i++)
         payload[i] = random_word();
     w->net->deliver(w->p2p, dice(2) ? w->peer : &w->other, &h, payload, len);
@@ -106,7 +112,7 @@ static void child(uint32_t batch)
     static struct world w;
     seed = batch * 7919 + 1;
     world_open(&w);
-    w.peer->caps.get = false;
+    w.peer->caps.get = w.peer->caps.put = false;
     start_some(&w);
     for (int left = 1 + (int)dice(FRAMES_MAX); left > 0; left--) {
         feed(&w);

@@ -11,9 +11,9 @@ static int run(struct way_table *t, uint64_t bytes, int n, uint64_t copy_ns, uin
 {
     int gets = 0;
     for (int i = 0; i < n; i++) {
-        enum way way = way_pick(t, bytes);
-        gets += way == WAY_GET;
-        way_learn(t, way, bytes, (way == WAY_GET ? get_ns : copy_ns) * bytes / 65536);
+        enum way way = way_pick(t, bytes, WAY_PIECES, WAY_READ);
+        gets += way == WAY_READ;
+        way_learn(t, way, bytes, (way == WAY_READ ? get_ns : copy_ns) * bytes / 65536);
     }
     return gets;
 }
@@ -40,13 +40,13 @@ static void odd_values(void)
 {
     struct way_table t = {0};
     for (int i = 0; i < 100; i++) {
-        way_learn(&t, WAY_COPY, 0, 1000);
-        way_learn(&t, WAY_GET, 1, UINT32_MAX);
-        way_learn(&t, WAY_GET, UINT64_MAX, 1);
-        enum way way = way_pick(&t, 0);
-        EXPECT(way == WAY_COPY || way == WAY_GET);
-        way = way_pick(&t, UINT64_MAX);
-        EXPECT(way == WAY_COPY || way == WAY_GET);
+        way_learn(&t, WAY_PIECES, 0, 1000);
+        way_learn(&t, WAY_READ, 1, UINT32_MAX);
+        way_learn(&t, WAY_READ, UINT64_MAX, 1);
+        enum way way = way_pick(&t, 0, WAY_PIECES, WAY_READ);
+        EXPECT(way == WAY_PIECES || way == WAY_READ);
+        way = way_pick(&t, UINT64_MAX, WAY_PIECES, WAY_READ);
+        EXPECT(way == WAY_PIECES || way == WAY_READ);
     }
 }
 

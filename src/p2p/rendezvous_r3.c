@@ -1,7 +1,13 @@
-/* rendezvous_copy.c: the receiver asks (CTS) and the sender sends the message in pieces through frames. Both
- * sides copy, at the same time; pieces are packed straight into the transport's buffers and unpacked straight
- * out of them, so that data with holes needs no copy of its own. The way for memory that cannot be reached
- * from outside.
+/* rendezvous_r3.c: R3: the receiver asks (CTS) and the sender sends the message in pieces through frames.
+ * Both sides copy, at the same time; pieces are packed straight into the transport's buffers and unpacked
+ * straight out of them, so that data with holes needs no copy of its own. The way for memory that cannot be
+ * reached from outside or is not one block.
+ *
+ *     sender                         receiver
+ *       RTS ---------------------------> match
+ *       <------------------------- CTS
+ *       PIECE, PIECE, ... -------------> complete with the last one
+ *     complete when the last one has left
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -10,18 +16,18 @@
 
 #include "p2p/engine.h"
 
-static COUNTER(copies, "p2p_rendezvous_copy", "Large messages sent in pieces through frames.");
+static COUNTER(pieces, "p2p_rendezvous_r3", "Large messages sent in pieces through frames.");
 
-void copy_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 {
-    counter_add(&copies, 1);
+    counter_add(&pieces, 1);
     r->moved = 0;
     r->expected = bytes;
     r->cookie = ids_add(&p->ids, r);
     CHECK(r->cookie != 0, "out of memory for a large receive");
     if (!r->block)
         dt_cursor_init(&r->cursor, r->type, r->count, r->buf);
-    struct frame_header header = {.kind = FRAME_CTS, .word = rts->cookie};
+    struct frame_header header = {.kind = FRAME_CTS, .word = r->peer_cookie};
     struct cts cts = {.cookie = r->cookie, .bytes = bytes};
     control_send(p, r->peer, &header, &cts, sizeof(cts));
     if (bytes == 0) {
@@ -105,7 +111,8 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
     r->moved += len;
     if (r->moved == r->expected) {
         if (r->moved > r->first)
-            way_learn(&p->ways, WAY_COPY, r->moved - r->first, clock_ns() - r->started);
+            way_learn(&p->ways[from->caps.cpu_moves], WAY_PIECES, r->moved - r->first,
+                      clock_ns() - r->started);
         ids_remove(&p->ids, h->word);
         request_complete(&r->base, r->base.error);
     }

@@ -1,0 +1,65 @@
+/* last_byte.h: seeing a one-sided transfer end without a word from anybody: memory is written in order, so
+ * when the last byte has changed, all of the data is there (Takagi 3). Before the transfer starts, that byte
+ * is given a value which the data will change.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_LAST_BYTE_H
+#define FP_P2P_LAST_BYTE_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "net/net.h"
+
+/* One byte that is looked at, embedded in whoever waits for it. */
+struct last_byte {
+    struct list link;
+    uint8_t *at;
+    uint8_t was;    /* what it was set to */
+    uint8_t before; /* what it held before that: the user's, if the transfer does not cover it after all */
+    bool watched;
+    bool unrung; /* nothing else will wake a sleeper */
+    void (*changed)(struct last_byte *b);
+};
+
+/* All that are looked at. The hook runs only while there are some, so that nobody else pays for it; and they
+ * are never many: what is looked at on every progress must stay cheap. */
+#define LAST_BYTES_MAX 64
+struct last_bytes {
+    struct net *net;
+    struct net_hook hook;
+    struct list watched;
+    uint32_t count;
+};
+
+void last_bytes_open(struct last_bytes *all, struct net *net);
+
+/* Gives the byte its value. */
+static inline void last_byte_set(struct last_byte *b, uint8_t *at, uint8_t value)
+{
+    b->at = at;
+    b->was = value;
+    b->before = *at;
+    b->watched = false;
+    *at = value;
+}
+
+/* Acquire: whoever sees the change may read everything in front of it. */
+static inline bool last_byte_changed(const struct last_byte *b)
+{
+    bool changed = *(volatile const uint8_t *)b->at != b->was;
+    atomic_thread_fence(memory_order_acquire);
+    return changed;
+}
+
+static inline bool last_bytes_room(const struct last_bytes *all)
+{
+    return all->count < LAST_BYTES_MAX;
+}
+
+/* `unrung`: no arrival will ring the doorbell when it changes. */
+void last_byte_watch(struct last_bytes *all, struct last_byte *b, bool unrung,
+                     void (*changed)(struct last_byte *b));
+void last_byte_forget(struct last_bytes *all, struct last_byte *b);
+
+#endif

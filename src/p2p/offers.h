@@ -1,0 +1,100 @@
+/* offers.h: when the receiver starts a transfer (Takagi 2.2, 3.2), it offers the sender the memory of one
+ * posted receive (RTR, ready to receive). Which message will that receive take? Both sides must agree,
+ * although messages and offers cross on their way. What each side keeps for that, as pure arithmetic:
+ *
+ *   The receiver offers a receive only if it names source and tag, and if it is the oldest posted one that
+ *   takes such a message: no older receive, with or without wildcards, could take it first. With the offer go
+ *   the messages it has heard from that peer so far (frames with an envelope: eager or announced).
+ *
+ *   The sender counts what it has told the peer. An offer that arrives with heard != told has crossed with a
+ *   message, which may be the one that this receive takes: the offer is void, and dropped. With heard == told
+ *   nothing is under way in frames. A message that was written into an earlier offer may be, but not with the
+ *   same envelope: its receive would be posted still, and older. So the offered receive takes the next
+ * message with this envelope, whatever it is: the sender keeps the offer until it sends one. If that is a
+ * large message that fits, it is written into the offered memory; anything else goes as if there were no
+ * offer, and arrives where the offer came from, which makes it void there too.
+ *
+ *   A message that was written is not seen in the order of frames. Before the receiver gives an offered
+ * receive to a frame, it looks whether it has been filled meanwhile: a frame sent after the write arrives
+ * after its data (put_ordered), or after the word that the receiver was promised instead. Where that is not
+ * so, the sender says first that the receive is taken (TAKEN) if it sends another message with the same
+ * envelope while it still writes.
+ *
+ * So an offer that the sender holds belongs to a receive that is still posted. To take that receive back
+ * (MPI_Cancel) the receiver asks for its offers back; the answer comes behind everything the sender did with
+ * them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_OFFERS_H
+#define FP_P2P_OFFERS_H
+
+#include "net/transport.h"
+#include "p2p/match.h"
+
+#define OFFERS_MAX 16 /* a receiver has not more of them out to one peer */
+
+struct offer {
+    struct envelope env;
+    uint64_t cookie; /* the receive's */
+    uint64_t address, room;
+    struct net_key key;
+    uint8_t last; /* value of the last byte of the room */
+    bool looks;   /* the receiver looks at that byte: it need not be told when it changes */
+};
+
+/* The sender's: what a peer has offered. */
+struct offers {
+    int count;
+    struct offer held[OFFERS_MAX];
+};
+
+/* An offer arrived. False when it is void. */
+static inline bool offers_add(struct offers *o, const struct offer *offer, uint64_t heard, uint64_t told)
+{
+    if (heard != told || o->count == OFFERS_MAX)
+        return false;
+    o->held[o->count++] = *offer;
+    return true;
+}
+
+/* A message with this envelope is about to leave: the offer it goes into, or false. */
+static inline bool offers_take(struct offers *o, struct envelope env, struct offer *out)
+{
+    for (int i = 0; i < o->count; i++) {
+        if (!envelope_equal(o->held[i].env, env))
+            continue;
+        *out = o->held[i];
+        o->held[i] = o->held[--o->count]; /* no two have one envelope: the order does not matter */
+        return true;
+    }
+    return false;
+}
+
+/* Does it pay to offer? Offers that were used make the receiver confident, wasted ones do not; then it only
+ * tries again now and then. */
+#define TRUST_START 2
+#define TRUST_MOST  8
+#define TRUST_RETRY 32
+
+struct trust {
+    int8_t level;
+    uint8_t skipped;
+};
+
+static inline bool trust_asks(struct trust *t)
+{
+    if (t->level > 0)
+        return true;
+    t->skipped = (uint8_t)((t->skipped + 1) % TRUST_RETRY);
+    return t->skipped == 0;
+}
+
+static inline void trust_learn(struct trust *t, bool used)
+{
+    if (used)
+        t->level = (int8_t)(t->level + 2 < TRUST_MOST ? t->level + 2 : TRUST_MOST);
+    else if (t->level > 0)
+        t->level--;
+}
+
+#endif

@@ -1,0 +1,296 @@
+/* fake.h: two ranks in one process, joined by a transport whose every step is thrown by dice: when a frame
+ * arrives, when the bytes of a put or get appear and in which halves, when it is reported done, when
+ * something is refused, cannot be registered or fails. What the transport promises (caps) it keeps, and
+ * nothing more.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TEST_P2P_FAKE_H
+#define FP_TEST_P2P_FAKE_H
+
+#include <stdlib.h>
+
+#include "p2p/engine.h"
+#include "test.h"
+
+enum { RANKS = 2, FAKE_FRAME = 256 };
+
+static uint32_t fake_seed;
+
+static inline uint32_t dice(uint32_t n)
+{
+    fake_seed = fake_seed * 1664525u + 1013904223u;
+    return (fake_seed >> 8) % n;
+}
+
+/* How the transport behaves; chances are 1 in n, 0: never. */
+struct fake_rules {
+    struct transport_caps caps;
+    uint32_t again, unregistrable, fails;
+};
+
+/* A frame, put or get under way. Puts and frames of a pair stand in one queue, in the order they were
+ * started. */
+struct fake_item {
+    struct list link;
+    struct net_op *op; /* NULL: a frame */
+    char *to;
+    const char *from;
+    size_t len;
+    int phase; /* 0: nothing moved, 1: one half, 2: all, reported next */
+    struct frame_header header;
+    char payload[];
+};
+
+struct fake_rank {
+    struct transport t; /* first */
+    struct net net;
+    struct p2p *p2p;
+    struct peer peers[RANKS];
+    struct peer *table[RANKS];
+    struct list out[RANKS]; /* frames and puts to that rank */
+    struct list gets;
+    void *reserved;
+    int registered;
+};
+
+static struct fake_rules fake;
+static struct fake_rank fake_ranks[RANKS];
+
+static inline bool chance(uint32_t n)
+{
+    return n && dice(n) == 0;
+}
+
+static inline struct fake_rank *rank_of(struct peer *peer)
+{
+    return (struct fake_rank *)peer->transport;
+}
+
+static int fake_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                     size_t len)
+{
+    EXPECT(len <= FAKE_FRAME);
+    if (chance(fake.again))
+        return ERR_AGAIN;
+    struct fake_item *f = calloc(1, sizeof(*f) + len);
+    frame_write(&f->header, head, from, word);
+    f->len = len;
+    if (len)
+        memcpy(f->payload, payload, len);
+    list_append(&rank_of(peer)->out[peer->rank], &f->link);
+    return 0;
+}
+
+static int fake_reserve(struct peer *peer, size_t len, void **payload)
+{
+    (void)peer, (void)len, (void)payload;
+    return ERR_AGAIN; /* data with holes is not tested here */
+}
+
+static void fake_commit(struct peer *peer, const struct frame_header *header, size_t len)
+{
+    (void)peer, (void)header, (void)len;
+}
+
+/* One half of the data appears. With last_byte_last the second half has the last byte, else anything goes. */
+static void fake_move(struct fake_item *i)
+{
+    size_t half = i->len / 2;
+    bool front = fake.caps.last_byte_last ? i->phase == 0 : i->phase != 0;
+    if (front)
+        memmove(i->to, i->from, half);
+    else
+        memmove(i->to + half, i->from + half, i->len - half);
+    i->phase++;
+}
+
+static int fake_one_sided(struct list *queue, char *to, const char *from, size_t len, struct net_op *op)
+{
+    EXPECT(len > 0);
+    if (chance(fake.again))
+        return ERR_AGAIN;
+    if (fake.caps.cpu_moves) {
+        bool fails = chance(fake.fails);
+        if (!fails)
+            memmove(to, from, len);
+        op->done(op, fails ? MPI_ERR_OTHER : 0);
+        return 0;
+    }
+    struct fake_item *i = calloc(1, sizeof(*i));
+    *i = (struct fake_item){.op = op, .to = to, .from = from, .len = len};
+    list_append(queue, &i->link);
+    return 0;
+}
+
+static int fake_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
+                    const struct net_key *key, size_t len, struct net_op *op)
+{
+    EXPECT(mem->handle != NULL && key->word[0] == 77 && len <= key->word[1]);
+    return fake_one_sided(&rank_of(peer)->out[peer->rank], (char *)(uintptr_t)remote, local, len, op);
+}
+
+static int fake_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
+                    const struct net_key *key, size_t len, struct net_op *op)
+{
+    EXPECT(mem->handle != NULL && key->word[0] == 77 && len <= key->word[1]);
+    return fake_one_sided(&rank_of(peer)->gets, local, (const char *)(uintptr_t)remote, len, op);
+}
+
+static int fake_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                         struct net_key *key)
+{
+    if (chance(fake.unregistrable))
+        return MPI_ERR_OTHER;
+    ((struct fake_rank *)t)->registered++;
+    *mem = (struct net_mem){.address = (uintptr_t)address, .length = len, .handle = t};
+    *key = (struct net_key){{77, len}};
+    return 0;
+}
+
+static void fake_release(struct transport *t, struct net_mem *mem)
+{
+    EXPECT(mem->handle == t);
+    mem->handle = NULL;
+    ((struct fake_rank *)t)->registered--;
+}
+
+/* What adapters do on their own: one step somewhere. */
+static void fake_hardware(void)
+{
+    struct fake_rank *r = &fake_ranks[dice(RANKS)];
+    struct list *queue = dice(2) ? &r->gets : &r->out[dice(RANKS)];
+    list_foreach(pos, queue)
+    {
+        struct fake_item *i = list_entry(pos, struct fake_item, link);
+        if (!i->op || i->phase == 2)
+            continue;
+        fake_move(i);
+        if (fake.caps.put_ordered || dice(2))
+            return;
+    }
+}
+
+/* Reports the first one-sided transfer that is over, or has failed. A put that frames follow in order does
+ * not fail alone: the connection does, and they with it. */
+static int fake_report(struct list *queue, bool may_fail)
+{
+    list_foreach(pos, queue)
+    {
+        struct fake_item *i = list_entry(pos, struct fake_item, link);
+        if (!i->op)
+            continue;
+        bool fails = may_fail && i->phase < 2 && chance(fake.fails);
+        if (i->phase < 2 && !fails)
+            return 0;
+        struct net_op *op = i->op;
+        list_remove(&i->link);
+        free(i);
+        op->done(op, fails ? MPI_ERR_OTHER : 0);
+        return 1;
+    }
+    return 0;
+}
+
+static int fake_deliver(struct fake_rank *to, struct fake_rank *from)
+{
+    uint32_t me = to->net.rank;
+    list_foreach(pos, &from->out[me])
+    {
+        struct fake_item *i = list_entry(pos, struct fake_item, link);
+        if (i->op && fake.caps.put_ordered && i->phase < 2)
+            return 0; /* its data comes first */
+        if (i->op)
+            continue;
+        list_remove(&i->link);
+        to->net.deliver(to->net.deliver_ctx, &to->peers[from->net.rank], &i->header, i->payload, i->len);
+        free(i);
+        return 1;
+    }
+    return 0;
+}
+
+static int fake_poll(struct transport *t)
+{
+    struct fake_rank *me = (struct fake_rank *)t;
+    int events = 0;
+    for (int r = 0; r < RANKS; r++) {
+        if (dice(2))
+            events += fake_deliver(me, &fake_ranks[r]);
+        if (dice(2))
+            events += fake_report(&me->out[r], !fake.caps.put_ordered);
+    }
+    return events + (dice(2) ? fake_report(&me->gets, true) : 0);
+}
+
+static const struct transport_ops fake_ops = {.name = "fake",
+                                              .send = fake_send,
+                                              .reserve = fake_reserve,
+                                              .commit = fake_commit,
+                                              .put = fake_put,
+                                              .get = fake_get,
+                                              .mem_register = fake_register,
+                                              .mem_release = fake_release,
+                                              .poll = fake_poll};
+
+static struct peer *fake_peer_of(void *arg, struct envelope env)
+{
+    return &((struct fake_rank *)arg)->peers[env.source];
+}
+
+static void fake_open(struct fake_rules rules)
+{
+    fake = rules;
+    fake.caps.frame_max = FAKE_FRAME;
+    fake.caps.inline_max = 32;
+    for (uint32_t i = 0; i < RANKS; i++) {
+        struct fake_rank *r = &fake_ranks[i];
+        *r = (struct fake_rank){.t = {.ops = &fake_ops, .net = &r->net}};
+        r->net = (struct net){
+            .rank = i, .size = RANKS, .transports = {&r->t}, .ntransports = 1, .peers = r->table};
+        r->net.doorbell = &r->net.own_doorbell;
+        list_init(&r->net.stalled);
+        list_init(&r->net.hooks);
+        list_init(&r->gets);
+        EXPECT_EQ(p2p_open(&r->net, &r->p2p), 0);
+        p2p_on_peer_of(r->p2p, fake_peer_of, r);
+        for (uint32_t k = 0; k < RANKS; k++) {
+            struct peer *peer = r->table[k] = &r->peers[k];
+            *peer = (struct peer){.ops = &fake_ops,
+                                  .transport = &r->t,
+                                  .net = &r->net,
+                                  .rank = k,
+                                  .self = k == i,
+                                  .caps = fake.caps};
+            list_init(&r->out[k]);
+            list_init(&peer->pending);
+            list_init(&peer->stalled_link);
+            r->net.connected(r->net.deliver_ctx, peer);
+        }
+    }
+}
+
+static bool fake_quiet(void)
+{
+    for (int i = 0; i < RANKS; i++) {
+        struct fake_rank *r = &fake_ranks[i];
+        if (!list_empty(&r->net.stalled) || !list_empty(&r->gets))
+            return false;
+        for (int k = 0; k < RANKS; k++)
+            if (!list_empty(&r->out[k]))
+                return false;
+    }
+    return true;
+}
+
+static void fake_close(void)
+{
+    for (int i = 0; i < RANKS; i++) {
+        struct fake_rank *r = &fake_ranks[i];
+        EXPECT_EQ(r->registered, 0);
+        EXPECT_EQ(r->net.unrung, 0);
+        EXPECT(list_empty(&r->net.hooks));
+        p2p_close(r->p2p);
+    }
+}
+
+#endif
