@@ -163,7 +163,9 @@ static bool try_realloc(void)
     char *p = touch(block, size);
     void *larger = realloc(block, 2 * size);
     bool ok = !p || !gone(p) || announced(p);
-    free(larger ? larger : block);
+    if (!larger)
+        free(block);
+    free(larger);
     return ok;
 }
 
