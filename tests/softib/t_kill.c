@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define VICTIMS 40
+#define VICTIMS 20
 
 struct hello {
     struct vt_addr addr;
@@ -54,8 +54,9 @@ static void victim(int oob)
     CHECK(send(oob, &up, 1, 0) == 1);
     for (uint64_t i = 0;; i++) {
         struct ibv_wc wc;
-        vt_post(&q, &t, i % 3 ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, i, 0, 1 + (uint32_t)(i * 97 % 4096),
-                4u << 20, 0);
+        bool send = i % 3, large = i % 12 == 0; /* with large ones the other side helps */
+        vt_post(&q, &t, send ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, i, 0,
+                large ? 1u << 19 : 1 + (uint32_t)(i * 97 % 4096), 4u << 20, 0);
         while (ibv_poll_cq(t.cq, 1, &wc))
             ;
     }
@@ -104,7 +105,7 @@ static void one_victim(struct vt *t, struct ibv_srq *srq, unsigned n)
     CHECK(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
     drain(t, srq, &got);
     struct ibv_wc wc;
-    CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 7, 0, 8, 0, 0));
+    CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 7, 0, n % 2 ? 8 : 1u << 20, 0, 0));
     do
         wc = (struct ibv_wc){0};
     while (!ibv_poll_cq(t->cq, 1, &wc) || wc.opcode & IBV_WC_RECV);
