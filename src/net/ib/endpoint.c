@@ -163,7 +163,7 @@ static void destroy(struct ib_endpoint *ep)
     ib_rdma_reset(ep);
     for (uint32_t i = 0; i < ib->lanes; i++)
         ib_lane_destroy(&ep->lanes[i]);
-    ep->unsaid = 0;
+    ep->unsaid = ep->last_words = 0;
     list_remove(&ep->unsaid_link);
     ib->open--;
     counter_add(&closed, 1);
@@ -201,10 +201,8 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
         log_debug("connection to rank %u open, %u in all", ep->peer->rank, ep->ib->open);
         ep->ib->base.idle = false;
     }
-    if (actions & (CONN_DO_CLOSE | CONN_DO_AGREE)) {
-        ep->last_left = false;
+    if (actions & (CONN_DO_CLOSE | CONN_DO_AGREE))
         ib_say(ep, actions & CONN_DO_CLOSE ? IB_CLOSE : IB_AGREE);
-    }
     if (actions & CONN_DO_KEEP) {
         counter_add(&refused, 1);
         ib_say(ep, IB_KEEP);
@@ -213,7 +211,7 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
         unanswered(ep);
     if (conn_settled(&ep->conn))
         list_remove(&ep->asking);
-    if (ep->conn.state == CONN_AGREED && ep->last_left)
+    if (ep->conn.state == CONN_AGREED && ep->unsaid == 0 && ep->last_words == 0)
         ib_endpoint_do(ep, conn_left(&ep->conn));
 }
 

@@ -244,9 +244,7 @@ static bool flushed(struct ib *ib)
             done = false;
             if (lane->quiet > 0 &&
                 ib_lane_room(lane, 1, true)) { /* nobody has asked for a report of the last ones */
-                struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
-                ib_lane_signal(lane, &wr, true);
-                ib_lane_send(lane, &wr);
+                ib_lane_end(lane, false);
             }
         }
     return done;

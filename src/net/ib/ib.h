@@ -123,7 +123,7 @@ struct ib_work {
     struct net_op *op;        /* to tell, or NULL */
     bool signalled;
     bool frame; /* carries something the layer above waits for */
-    bool last;  /* the CLOSE or AGREE that ends the connection */
+    bool last;  /* the end of a lane of a connection that closes */
 };
 
 struct ib_lane {
@@ -174,7 +174,7 @@ struct ib_endpoint {
     struct list held;        /* arrived through a lane before their turn; by seq */
     uint32_t unsaid;         /* control messages to send, a bit each: 1 << enum ib_type */
     struct list unsaid_link; /* ib->unsaid: they found no room */
-    bool last_left;          /* my CLOSE or AGREE has been acknowledged */
+    uint32_t last_words;     /* ends of lanes that are on their way since my CLOSE or AGREE */
 
     /* A word the peer sets before it sleeps: what is written into its ring then needs a knock. */
     struct ib_buffer *bell;
@@ -282,6 +282,7 @@ void ib_lane_repost(struct ib_lane *lane, struct ib_buffer *b); /* this one agai
 void ib_lane_retire(struct ib_lane *lane, uint32_t place);      /* this one and all before it are done */
 struct ib_work *ib_lane_signal(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal);
 void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr); /* posts; the queue had room */
+void ib_lane_end(struct ib_lane *lane, bool last);
 struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn);
 
 /* Who a completion is for: the two low bits of a request's id. Sends name their place in the queue, receives

@@ -282,6 +282,14 @@ void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr)
         ib_fatal(lane->endpoint->ib, lane->endpoint, "a send request was refused (%s)", strerror(rc));
 }
 
+/* A request that does nothing but report, once all before it are done. */
+void ib_lane_end(struct ib_lane *lane, bool last)
+{
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+    ib_lane_signal(lane, &wr, true)->last = last;
+    ib_lane_send(lane, &wr);
+}
+
 /* Requests complete in order, so a completion speaks for everything before it. */
 void ib_lane_retire(struct ib_lane *lane, uint32_t place)
 {
@@ -296,7 +304,7 @@ void ib_lane_retire(struct ib_lane *lane, uint32_t place)
             w.op->done(w.op, 0);
         }
         if (w.last) {
-            ep->last_left = true;
+            ep->last_words--;
             ib_endpoint_do(ep, 0); /* may be all that closing waits for */
             return;
         }

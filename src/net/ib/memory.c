@@ -6,6 +6,7 @@
 
 #include "boot/boot.h"
 #include "net/ib/ib.h"
+#include "net/memlock.h"
 
 static int pin(void *ctx, void *address, size_t len, void **handle)
 {
@@ -15,8 +16,12 @@ static int pin(void *ctx, void *address, size_t len, void **handle)
                                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     if (!mr && (errno == EFAULT || errno == EACCES)) /* a constant: it can be read but not written */
         mr = ib->device.verbs.reg_mr(ib->device.pd, address, len, IBV_ACCESS_REMOTE_READ);
+    if (!mr && (errno == ENOMEM || errno == EAGAIN || errno == ENOSPC))
+        return memlock_limit() == UINT64_MAX
+                   ? err_set(MPI_ERR_NO_MEM, "%s is out of memory regions", ib->device.name)
+                   : memlock_refuse(len, memlock_limit(), ib->device.name);
     if (!mr)
-        return err_set(MPI_ERR_NO_MEM, "%s cannot register %zu bytes at %p: %s", ib->device.name, len,
+        return err_set(MPI_ERR_BUFFER, "%s cannot register %zu bytes at %p: %s", ib->device.name, len,
                        address, strerror(errno));
     *handle = mr;
     return 0;

@@ -121,8 +121,8 @@ int ib_rdma_poll(struct ib *ib)
             continue;
         counter_add(&ring_arrived, (uint64_t)n);
         events += n;
-        if (place < set->count && set->members[place].id == ep->id) /* frames may have changed the set */
-            pollset_hit(set, place);
+        for (int i = 0; i < n && place < set->count && set->members[place].id == ep->id; i++)
+            place = pollset_hit(set, place); /* a frame may have changed the set */
         if (unlikely(!list_empty(&ep->held)))
             ib_drain(ep);
         ib_owe(ep);
@@ -157,9 +157,18 @@ static void ring_free(struct ib_endpoint *ep)
     ep->rx_announced = 0;
 }
 
+/* A frame that could have come by ring came another way: its ring was full, or it has none. */
 void ib_rdma_candidate(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
+    if (ep->rx_state != IB_RING_NONE) {
+        for (uint32_t place = 0; place < ib->pollset.count; place++)
+            if (ib->pollset.members[place].id == ep->id) {
+                pollset_hit(&ib->pollset, place);
+                break;
+            }
+        return;
+    }
     struct pollset_change change = pollset_arrived(&ib->pollset, ep->id, &ep->rx_traffic);
     if (likely(change.add == POLLSET_NONE && change.remove == POLLSET_NONE))
         return;

@@ -12,6 +12,8 @@
 static COUNTER(lane_arrived, "ib_frames_received", "Frames received through the send/receive channel.");
 static COUNTER(early, "ib_frames_early", "Frames that arrived before another channel had delivered theirs.");
 
+#define SWEEP 1024 /* polls between two looks for registered memory that has gone */
+
 /* ---- one message, in its turn ---- */
 
 static void granted(struct ib_endpoint *ep, const struct ib_head *h)
@@ -112,7 +114,7 @@ static void lane_take(struct ib_lane *lane, struct ib_buffer *b)
     lane_consumed(lane, b, frame, waited);
     if (!frame || ep->conn.state != CONN_OPEN)
         return;
-    if (fits_ring && ep->rx_state == IB_RING_NONE)
+    if (fits_ring && ep->ib->pollset.limit > 0)
         ib_rdma_candidate(ep);
     ib_owe(ep);
 }
@@ -317,6 +319,8 @@ int ib_poll(struct transport *t)
     int events = ib_rdma_poll(ib);
     ib->tick++;
     events += ib_poll_completions(ib);
+    if (unlikely(ib->tick % SWEEP == 0))
+        regcache_sweep(ib->regcache);
     if (unlikely(!list_empty(&ib->unsaid) || !list_empty(&ib->asking) ||
                  atomic_load_explicit(&ib->attention, memory_order_relaxed)))
         look_after(ib);

@@ -202,20 +202,32 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
     struct ib_work *w = ib_lane_signal(lane, &wr, last);
     w->buffer = b;
     w->last = last;
+    if (last) {
+        ep->last_words = 1;
+        if (ep->ib->lanes > 1 && ep->lanes[1].head != ep->lanes[1].tail) {
+            ib_lane_end(&ep->lanes[1], true);
+            ep->last_words = 2;
+        }
+    }
     counter_add(type == IB_CREDIT ? &credit_messages : &control_messages, 1);
     ib_lane_send(lane, &wr);
 }
 
-static bool may_speak(const struct ib_endpoint *ep)
+#define LAST_WORDS (1u << IB_CLOSE | 1u << IB_AGREE)
+
+/* What may be said now: nothing follows a CLOSE or an AGREE, unless the peer wants to go on. */
+static uint32_t sayable(const struct ib_endpoint *ep)
 {
-    return ep->conn.state == CONN_OPEN || ep->conn.state == CONN_CLOSING || ep->conn.state == CONN_AGREED;
+    if (ep->conn.state == CONN_OPEN)
+        return ep->unsaid;
+    return ep->conn.state == CONN_CLOSING || ep->conn.state == CONN_AGREED ? ep->unsaid & LAST_WORDS : 0;
 }
 
 void ib_flush(struct ib_endpoint *ep)
 {
-    while (ep->unsaid && may_speak(ep) && ib_lane_room(&ep->lanes[0], 1, true)) {
-        enum ib_type type = (enum ib_type)__builtin_ctz(ep->unsaid);
-        ep->unsaid &= ep->unsaid - 1;
+    for (uint32_t now; (now = sayable(ep)) != 0 && ib_lane_room(&ep->lanes[0], 1, true);) {
+        enum ib_type type = (enum ib_type)__builtin_ctz(now);
+        ep->unsaid &= ~(1u << type);
         control_post(ep, type);
     }
     if (ep->unsaid && list_empty(&ep->unsaid_link))

@@ -1,0 +1,144 @@
+/* counted.c: each mechanism of the InfiniBand transport does what its setting says, as its counters tell: the
+ * program looks at its environment and then at the performance variables.
+ *
+ * ranks: 4
+ * nodes: only 4
+ * also: FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_POLLSET=1
+ * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_FLOW=hw FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_MAX_CONNECTIONS=1
+ * also: FISHPLATE_IB_CONNECT=static
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+enum { SMALL = 400, BURST = 64, BYTES = 3000 };
+
+static const char *const names[] = {
+    "ib_connections_opened", "ib_connections_closed", "ib_ring_frames_received",
+    "ib_rings_added",        "ib_rings_removed",      "ib_frames_received",
+    "ib_credit_waits",       "ib_credit_messages",    "ib_shared_refills"};
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
+
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle handles[NAMES];
+
+/* Before MPI_Init, so that what happens there is counted. */
+static void start_counting(void)
+{
+    int provided, index, count;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    for (int i = 0; i < NAMES; i++) {
+        EXPECT_EQ(MPI_T_pvar_get_index(names[i], MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
+        MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count);
+        MPI_T_pvar_start(session, handles[i]);
+    }
+}
+
+static long long counter(const char *name)
+{
+    unsigned long long value = 0;
+    for (int i = 0; i < NAMES; i++)
+        if (strcmp(names[i], name) == 0)
+            EXPECT_EQ(MPI_T_pvar_read(session, handles[i], &value), MPI_SUCCESS);
+    return (long long)value;
+}
+
+static long long setting(const char *name, long long otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atoll(text) : otherwise;
+}
+
+static int set_to(const char *name, const char *value)
+{
+    const char *text = getenv(name);
+    return text && strcmp(text, value) == 0;
+}
+
+/* Neighbours in a ring: every rank hears from one other. */
+static void small_messages(void)
+{
+    int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
+    for (int i = 0; i < SMALL; i++) {
+        int got = -1;
+        MPI_Sendrecv(&i, 1, MPI_INT, right, 0, &got, 1, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        EXPECT_EQ(got, i);
+    }
+}
+
+/* More frames than there are buffers, before the receiver looks. */
+static void burst(void)
+{
+    static char data[BURST][BYTES];
+    MPI_Request requests[BURST];
+    int partner = mpitest_rank ^ 1;
+    for (int i = 0; i < BURST; i++) {
+        memset(data[i], i, BYTES);
+        if (mpitest_rank % 2)
+            MPI_Isend(data[i], BYTES, MPI_CHAR, partner, i, MPI_COMM_WORLD, &requests[i]);
+        else
+            MPI_Irecv(data[i], BYTES, MPI_CHAR, partner, i, MPI_COMM_WORLD, &requests[i]);
+    }
+    MPI_Waitall(BURST, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < BURST; i++)
+        EXPECT_EQ(data[i][BYTES - 1], (char)i);
+}
+
+/* One peer after the other: with room for one connection each needs the place of the last. */
+static void everybody(void)
+{
+    for (int round = 0; round < 3; round++)
+        for (int step = 1; step < mpitest_size; step++) {
+            int to = (mpitest_rank + step) % mpitest_size,
+                from = (mpitest_rank + mpitest_size - step) % mpitest_size;
+            int got = -1;
+            MPI_Sendrecv(&mpitest_rank, 1, MPI_INT, to, 1, &got, 1, MPI_INT, from, 1, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+            EXPECT_EQ(got, from);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    start_counting();
+    mpitest_begin(&argc, &argv);
+    long long at_start = counter("ib_connections_opened");
+    EXPECT_EQ(at_start, set_to("FISHPLATE_IB_CONNECT", "static") ? mpitest_size - 1 : 0);
+
+    small_messages();
+    int rings = setting("FISHPLATE_IB_POLLSET", 16) > 0;
+    if (setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 0) {
+        EXPECT((counter("ib_ring_frames_received") > SMALL / 2) == rings);
+        EXPECT((counter("ib_rings_added") > 0) == rings);
+        EXPECT(rings || counter("ib_frames_received") >= SMALL);
+    }
+    EXPECT(counter("ib_rings_added") - counter("ib_rings_removed") <= setting("FISHPLATE_IB_POLLSET", 16));
+
+    burst();
+    if (set_to("FISHPLATE_IB_FLOW", "static") && mpitest_rank % 2)
+        EXPECT(counter("ib_credit_waits") > 0);
+    if (set_to("FISHPLATE_IB_FLOW", "hw")) {
+        EXPECT_EQ(counter("ib_credit_waits"), 0);
+        EXPECT_EQ(counter("ib_credit_messages"), 0);
+    }
+    if (set_to("FISHPLATE_IB_RECEIVE", "shared"))
+        EXPECT(counter("ib_shared_refills") > 2);
+
+    everybody();
+    EXPECT(counter("ib_connections_opened") >= mpitest_size - 1);
+    if (setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 1) {
+        long long closed = counter("ib_connections_closed"), all;
+        MPI_Allreduce(&closed, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+        EXPECT(all > 0);
+    } else {
+        EXPECT_EQ(counter("ib_connections_closed"), 0);
+        EXPECT_EQ(counter("ib_connections_opened"), mpitest_size - 1);
+    }
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+    return mpitest_end();
+}
