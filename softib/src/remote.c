@@ -6,15 +6,14 @@
 #include "remote.h"
 #include <stdlib.h>
 
-static struct remote *remotes; /* every connected QP of this process, under the wire's lock */
+/* Every connected QP of this process, as a list and by the index in its number; under the wire's lock. */
+static struct remote *remotes, *by_index[QP_MAX];
 
 static struct remote *addressee(const struct frame *f)
 {
-    struct remote *r = remotes;
-    while (r && qp_ibv(r->q)->qp_num != f->dst_qpn)
-        r = r->next;
-    if (r && r->q->attr.dest_qp_num == f->src_qpn && qp_ibv(r->q)->qp_type == f->qp_type &&
-        port_up(r->q->linear))
+    struct remote *r = by_index[f->dst_qpn & (QP_MAX - 1)];
+    if (r && qp_ibv(r->q)->qp_num == f->dst_qpn && r->q->attr.dest_qp_num == f->src_qpn &&
+        qp_ibv(r->q)->qp_type == f->qp_type && port_up(r->q->linear))
         return r;
     port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
     return NULL;
@@ -70,6 +69,7 @@ bool remote_attach(struct qp *q, uint32_t node)
     wire_lock();
     r->next = remotes;
     remotes = r;
+    by_index[q->idx] = r;
     q->remote = r;
     wire_unlock();
     return true;
@@ -156,6 +156,7 @@ void remote_detach(struct qp *q)
             *p = r->next;
             break;
         }
+    by_index[q->idx] = NULL;
     q->remote = NULL;
     wire_unlock();
     free(r);

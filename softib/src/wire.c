@@ -21,7 +21,8 @@ struct conn *conns;
 static pthread_mutex_t mutex; /* recursive: the engine holds it around all its work */
 static _Atomic uint64_t drains;
 static struct conn *hot; /* where the last frame came from: a poller looks there first */
-static unsigned lazy;    /* connections with an acknowledgement that waits */
+static bool any_broken;
+static unsigned lazy; /* connections with an acknowledgement that waits */
 static int listen_fd = -1, set_fd = -1;
 static struct watch listen_watch, set_watch;
 
@@ -122,12 +123,15 @@ static void conn_free(struct conn *c)
 
 void conn_break(struct conn *c)
 {
-    c->broken = true;
+    c->broken = any_broken = true;
 }
 
 /* Connections are only marked while they are in use; here nobody uses one. */
 static void bury(void)
 {
+    if (LIKELY(!any_broken))
+        return;
+    any_broken = false;
     for (struct conn *c = conns, *next; c; c = next) {
         next = c->next;
         if (c->broken)
