@@ -211,19 +211,20 @@ static void rdma_write(int shared)
     finish(child);
 }
 
-static void copy(void)
+static void copy(size_t mib)
 {
-    char *a = malloc(MIB), *b = malloc(MIB);
+    size_t n = mib * MIB;
+    char *a = malloc(n), *b = malloc(n);
     double best = 1e18;
-    memset(a, 1, MIB);
-    memset(b, 2, MIB);
+    memset(a, 1, n);
+    memset(b, 2, n);
     for (int i = 0; i < 2000; i++) {
         double start = now();
-        memcpy(b, a, MIB);
+        memcpy(b, a, n);
         __asm__ volatile("" ::"r"(b) : "memory");
         best = now() - start < best ? now() - start : best;
     }
-    printf("memcpy of 1 MiB in the cache            %8.2f GB/s\n", MIB / best);
+    printf("memcpy of %zu MiB                         %8.2f GB/s\n", mib, (double)n / best);
     free(a);
     free(b);
 }
@@ -293,7 +294,8 @@ int main(void)
     cache_line();
     rdma_write(1);
     rdma_write(0);
-    copy();
+    copy(1);
+    copy(4);
     tcp();
     return 0;
 }
