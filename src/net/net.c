@@ -43,7 +43,8 @@ int net_open(struct boot *boot, struct net **out)
     net->rank = boot->rank;
     net->size = boot->size;
     net->doorbell = &net->own_doorbell;
-    net->oversubscribed = boot->nlocal > (uint32_t)cpu_allowed();
+    uint32_t here = boot->vnode < 0 ? boot->nlocal : boot->size; /* virtual nodes share one machine */
+    net->oversubscribed = here > (uint32_t)cpu_allowed();
     list_init(&net->stalled);
     list_init(&net->hooks);
     net->peers = calloc(net->size, sizeof(*net->peers));
