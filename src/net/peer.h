@@ -16,16 +16,18 @@ struct net_pending {
     int (*resume)(struct net_pending *item);
 };
 
-/* What every small message touches comes first, in one cache line. */
+#define PEER_CLASSES 8
+
+/* What every small message touches comes first, in two cache lines. */
 struct peer {
     const struct transport_ops *ops; /* copied from the transport: one load less on every send */
     struct transport *transport;
     void *endpoint;       /* the transport's own */
     struct list pending;  /* in order; while it is not empty nothing may overtake it */
     uint64_t eager_below; /* shorter messages are sent at once without a further look; 0: look first (p2p) */
-    uint64_t told, heard; /* messages that went to and came from this peer in frames: p2p's count */
     uint64_t eager_max;   /* protocol limit, filled by p2p when the peer connects */
     void *protocol;       /* p2p's own */
+    uint32_t told[PEER_CLASSES], heard[PEER_CLASSES]; /* messages in frames to and from it: p2p's counts */
     struct transport_caps caps;
     struct list stalled_link; /* net->stalled */
     struct net *net;

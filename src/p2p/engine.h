@@ -62,9 +62,10 @@ struct cts_write {
 };
 
 struct rtr {
-    uint64_t heard; /* messages in frames from the peer that gets this, when it was made */
     uint64_t address, room;
     struct net_key key;
+    uint32_t heard; /* messages of its class from the peer that gets this, when it was made */
+    uint32_t unused;
 };
 
 struct p2p {

@@ -130,8 +130,10 @@ static void offer_send(struct p2p *p, struct p2p_request *r)
                              .source = r->match.env.source,
                              .tag = r->match.env.tag,
                              .word = r->cookie};
-    struct rtr rtr = {
-        .heard = r->peer->heard, .address = (uintptr_t)r->buf, .room = r->length, .key = r->key};
+    struct rtr rtr = {.heard = r->peer->heard[envelope_class(r->match.env)],
+                      .address = (uintptr_t)r->buf,
+                      .room = r->length,
+                      .key = r->key};
     counter_add(&made, 1);
     control_send(p, r->peer, &h, &rtr, sizeof(rtr));
 }
@@ -231,7 +233,7 @@ void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                           .looks = h->flags & RTR_LOOKS};
     if (!l)
         return;
-    if (offers_add(&l->offers, &offer, rtr.heard, from->told)) {
+    if (offers_add(&l->offers, &offer, rtr.heard, from->told[envelope_class(offer.env)])) {
         look_first(from);
         return;
     }

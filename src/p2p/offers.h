@@ -1,24 +1,25 @@
 /* offers.h: when the receiver starts a transfer (Takagi 2.2, 3.2), it offers the sender the memory of one
  * posted receive (RTR, ready to receive). Which message will that receive take? Both sides must agree,
- * although messages and offers cross on their way. What each side keeps for that, as pure arithmetic:
+ * although messages and offers cross on their way. What each side keeps for that is arithmetic:
  *
- *   The receiver offers a receive only if it names source and tag, and if it is the oldest posted one that
- *   takes such a message: no older receive, with or without wildcards, could take it first. With the offer go
- *   the messages it has heard from that peer so far (frames with an envelope: eager or announced).
+ * The receiver offers a receive only if it names source and tag, and if it is the oldest posted one that
+ * takes such a message: no older receive, with or without wildcards, could take it first. With the offer goes
+ * the number of messages it has heard from that peer so far (frames with an envelope: eager or announced) of
+ * the same class: those that could be for this receive, and some others.
  *
- *   The sender counts what it has told the peer. An offer that arrives with heard != told has crossed with a
- *   message, which may be the one that this receive takes: the offer is void, and dropped. With heard == told
- *   nothing is under way in frames. A message that was written into an earlier offer may be, but not with the
- *   same envelope: its receive would be posted still, and older. So the offered receive takes the next
- * message with this envelope, whatever it is: the sender keeps the offer until it sends one. If that is a
- * large message that fits, it is written into the offered memory; anything else goes as if there were no
+ * The sender counts what it has told the peer likewise. An offer that arrives with heard != told has crossed
+ * with a message, which may be the one that this receive takes: the offer is void, and dropped. With heard ==
+ * told nothing of that class is under way in frames. A message that was written into an earlier offer may be,
+ * but not with the same envelope: its receive would be posted still, and older. So the offered receive takes
+ * the next message with this envelope, whatever it is: the sender keeps the offer until it sends one. If that
+ * is a large message that fits, it is written into the offered memory; anything else goes as if there were no
  * offer, and arrives where the offer came from, which makes it void there too.
  *
- *   A message that was written is not seen in the order of frames. Before the receiver gives an offered
- * receive to a frame, it looks whether it has been filled meanwhile: a frame sent after the write arrives
- * after its data (put_ordered), or after the word that the receiver was promised instead. Where that is not
- * so, the sender says first that the receive is taken (TAKEN) if it sends another message with the same
- * envelope while it still writes.
+ * A message that was written is not seen in the order of frames. Before the receiver gives an offered receive
+ * to a frame, it looks whether it has been filled meanwhile: a frame sent after the write arrives after its
+ * data (put_ordered), or after the word that the receiver was promised instead. Where that is not so, the
+ * sender says first that the receive is taken (TAKEN) if it sends another message with the same envelope
+ * while it still writes.
  *
  * So an offer that the sender holds belongs to a receive that is still posted. To take that receive back
  * (MPI_Cancel) the receiver asks for its offers back; the answer comes behind everything the sender did with
@@ -28,7 +29,7 @@
 #ifndef FP_P2P_OFFERS_H
 #define FP_P2P_OFFERS_H
 
-#include "net/transport.h"
+#include "net/peer.h"
 #include "p2p/match.h"
 
 #define OFFERS_MAX 16 /* a receiver has not more of them out to one peer */
@@ -48,8 +49,15 @@ struct offers {
     struct offer held[OFFERS_MAX];
 };
 
+/* Messages are counted by classes of envelopes, so that few unrelated ones cross with an offer: a barrier
+ * between the receive and the send, say. */
+static inline uint32_t envelope_class(struct envelope env)
+{
+    return ((uint32_t)env.context + (uint32_t)env.tag) % PEER_CLASSES;
+}
+
 /* An offer arrived. False when it is void. */
-static inline bool offers_add(struct offers *o, const struct offer *offer, uint64_t heard, uint64_t told)
+static inline bool offers_add(struct offers *o, const struct offer *offer, uint32_t heard, uint32_t told)
 {
     if (heard != told || o->count == OFFERS_MAX)
         return false;

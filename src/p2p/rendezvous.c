@@ -43,7 +43,7 @@ static int rts_send(struct p2p_request *r)
     }
     int rc = peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
     if (rc == 0) {
-        r->peer->told++;
+        r->peer->told[envelope_class(header_envelope(&r->header))]++;
         counter_add(&announced, 1);
     } else if (rc != ERR_AGAIN) { /* nobody has heard of this message, and nobody will */
         ids_remove(&r->base.p2p->ids, r->cookie);
@@ -110,7 +110,7 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     memcpy(&rts, payload, sizeof(rts));
     struct announcement a = {
         .from = from, .env = header_envelope(h), .length = h->word, .rts = &rts, .last = (uint8_t)h->aux};
-    from->heard++;
+    from->heard[envelope_class(a.env)]++;
     struct p2p_request *r = take_posted(p, a.env);
     if (r) {
         rendezvous_take(p, r, &a);

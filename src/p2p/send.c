@@ -42,7 +42,7 @@ int send_frame(struct p2p_request *r)
             to->ops->commit(to, &r->header, r->length);
         }
     }
-    to->told += rc == 0;
+    to->told[envelope_class(header_envelope(&r->header))] += rc == 0;
     return rc;
 }
 
@@ -128,7 +128,7 @@ static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type
     int rc = to->ops->send(to, frame_head(FRAME_EAGER, 0, 0, (uint32_t)env.context),
                            frame_from(env.source, env.tag), length, ptr_add(buf, offset), length);
     if (likely(rc == 0)) {
-        to->told++;
+        to->told[envelope_class(env)]++;
         counter_add(&eager_sent, 1);
     }
     return rc;
