@@ -317,7 +317,8 @@ static void *run(void *arg)
         uint64_t port_next = check_ports();
         set_timer(min_u64(min_u64(atomic_load(&next_due), atomic_load(&tick_due)), port_next));
         int wait = share_sockets();
-        int n = epoll_wait(ep_fd, ev, ARRAY_LEN(ev), share_attend() ? 0 : wait);
+        bool attend = share_attend(min_u64(atomic_load(&next_due), atomic_load(&tick_due)));
+        int n = epoll_wait(ep_fd, ev, ARRAY_LEN(ev), attend ? 0 : wait);
         bool wired = n > 0 && atomic_load(&wire_active);
         if (wired)
             wire_lock();

@@ -247,12 +247,12 @@ static bool pieces_left(void)
     return false;
 }
 
-bool share_attend(void)
+bool share_attend(uint64_t due)
 {
     static uint64_t until; /* the engine thread's own */
     bool asked = atomic_load_explicit(&proc.arena->help_asked, memory_order_relaxed) &&
                  atomic_exchange(&proc.arena->help_asked, 0);
-    uint64_t now = until || asked ? now_ns() : 0, leave = now + ATTEND_LONG, got = 0;
+    uint64_t now = until || asked ? now_ns() : 0, leave = min_u64(now + ATTEND_LONG, due), got = 0;
     unsigned turn = 0;
     if (!now)
         return false;

@@ -26,8 +26,8 @@ static inline bool share_open(void)
 
 /* For pollers: takes a piece of each copy that a sender has opened. */
 void share_help(void);
-/* For the engine thread, before it sleeps: helps as long as copies keep coming. True: come again, do not
- * sleep. */
-bool share_attend(void);
+/* For the engine thread, before it sleeps: helps as long as copies keep coming, but not beyond `due`, when it
+ * has other work. True: come again, do not sleep. */
+bool share_attend(uint64_t due);
 
 #endif
