@@ -5,6 +5,8 @@
 #ifndef FP_API_P2P_H
 #define FP_API_P2P_H
 
+#include <sched.h>
+
 #include "obj/comm.h"
 #include "obj/handle.h"
 #include "p2p/bsend.h"
@@ -34,11 +36,13 @@ static inline void request_bind(struct request *r, struct comm *c)
 }
 
 /* A call that only looks found nothing: threads that wait for the lock get their turn, however often it is
- * called. */
+ * called, and so does the rank that shares this processor, which may be the one that is waited for. */
 static inline void api_not_yet(struct proc *p)
 {
     if (unlikely(p->threaded))
         biglock_share(&p->lock);
+    else if (unlikely(p->net->oversubscribed))
+        sched_yield();
 }
 
 /* The buffer for buffered sends on this communicator: its own, its session's, or the process's; NULL when

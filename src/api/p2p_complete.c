@@ -111,7 +111,18 @@ static void set_error(MPI_Status *status, int error)
         status->MPI_ERROR = error;
 }
 
-/* Finishes requests that are all complete. MPI_ERROR in statuses is written only when some failed. */
+/* What became of the i-th of several. MPI_ERROR is written only when some failed, and then in all of them. */
+static void note_error(MPI_Status *statuses, int i, int error, int *failed)
+{
+    if (likely(error == 0 && *failed == 0))
+        return;
+    for (int before = 0; *failed == 0 && before < i; before++)
+        set_error(status_at(statuses, before), MPI_SUCCESS);
+    *failed += error != 0;
+    set_error(status_at(statuses, i), error);
+}
+
+/* Finishes requests that are all complete. */
 static int finish_all(int count, MPI_Request requests[], MPI_Status *statuses)
 {
     int failed = 0;
@@ -121,12 +132,7 @@ static int finish_all(int count, MPI_Request requests[], MPI_Status *statuses)
             status_empty(status);
             continue;
         }
-        int rc = finish(&requests[i], status);
-        if (unlikely(rc != 0) && failed++ == 0)
-            for (int before = 0; before < i; before++)
-                set_error(status_at(statuses, before), MPI_SUCCESS);
-        if (unlikely(failed))
-            set_error(status, rc);
+        note_error(statuses, i, finish(&requests[i], status), &failed);
     }
     return failed ? MPI_ERR_IN_STATUS : 0;
 }
@@ -242,13 +248,7 @@ static int finish_some(int incount, MPI_Request requests[], int *outcount, int i
     for (int i = 0; i < incount; i++) {
         if (is_idle(requests[i]) || !is_complete((struct request *)requests[i]))
             continue;
-        MPI_Status *status = status_at(statuses, n);
-        int rc = finish(&requests[i], status);
-        if (unlikely(rc != 0) && failed++ == 0)
-            for (int before = 0; before < n; before++)
-                set_error(status_at(statuses, before), MPI_SUCCESS);
-        if (unlikely(failed))
-            set_error(status, rc);
+        note_error(statuses, n, finish(&requests[i], status_at(statuses, n)), &failed);
         indices[n++] = i;
     }
     *outcount = n;
@@ -302,11 +302,12 @@ int impl_Request_get_status(struct request *request, int *flag, MPI_Status *stat
     return 0;
 }
 
-static int peek_status(MPI_Request handle, MPI_Status *status)
+/* Looks at one of several complete requests, which stays what it is. */
+static void peek_status(MPI_Request handle, MPI_Status *statuses, int i, int *failed)
 {
-    int rc = request_status((struct request *)handle, status);
-    set_error(status, ((struct request *)handle)->error);
-    return rc;
+    struct request *r = (struct request *)handle;
+    int rc = request_status(r, status_at(statuses, i));
+    note_error(statuses, i, rc ? rc : r->error, failed);
 }
 
 int impl_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
@@ -315,17 +316,17 @@ int impl_Request_get_status_all(int count, const MPI_Request array_of_requests[]
     int rc = check_all(count, array_of_requests);
     if (rc != 0)
         return rc;
+    int failed = 0;
     *flag = try_all(count, array_of_requests);
-    for (int i = 0; *flag && rc == 0 && i < count; i++) {
-        MPI_Status *status = status_at(array_of_statuses, i);
+    for (int i = 0; *flag && i < count; i++) {
         if (is_idle(array_of_requests[i]))
-            status_empty(status);
+            status_empty(status_at(array_of_statuses, i));
         else
-            rc = peek_status(array_of_requests[i], status);
+            peek_status(array_of_requests[i], array_of_statuses, i, &failed);
     }
     if (!*flag)
         api_not_yet(the_proc);
-    return rc;
+    return failed ? MPI_ERR_IN_STATUS : 0;
 }
 
 int impl_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag,
@@ -356,16 +357,17 @@ int impl_Request_get_status_some(int incount, const MPI_Request array_of_request
         *outcount = MPI_UNDEFINED;
         return 0;
     }
+    int failed = 0;
     *outcount = 0;
-    for (int i = 0; rc == 0 && i < incount; i++) {
+    for (int i = 0; i < incount; i++) {
         if (is_idle(array_of_requests[i]) || !is_complete((struct request *)array_of_requests[i]))
             continue;
-        rc = peek_status(array_of_requests[i], status_at(array_of_statuses, *outcount));
+        peek_status(array_of_requests[i], array_of_statuses, *outcount, &failed);
         array_of_indices[(*outcount)++] = i;
     }
     if (*outcount == 0)
         api_not_yet(the_proc);
-    return rc;
+    return failed ? MPI_ERR_IN_STATUS : 0;
 }
 
 int impl_Request_free(MPI_Request *request)

@@ -1,7 +1,7 @@
 /* complete.c: wait and test for one, any, some and all requests; null, inactive and freed ones; what a status
  * holds and when its MPI_ERROR is written; looking at requests without completing them.
  *
- * ranks: 2 1
+ * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_EAGER_MAX=64
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -176,7 +176,8 @@ static void only_looking(void)
     for (flag = 0; !flag;)
         MPI_Request_get_status_all(N, r, &flag, s);
     for (int i = 0; i < N; i++)
-        EXPECT(r[i] != MPI_REQUEST_NULL && s[i].MPI_TAG == i && in[i] == 100 + i);
+        EXPECT(r[i] != MPI_REQUEST_NULL && s[i].MPI_TAG == i && in[i] == 100 + i &&
+               s[i].MPI_ERROR == UNTOUCHED);
     MPI_Request_get_status_any(N, r, &index, &flag, s);
     EXPECT(flag == 1 && index == 0);
     MPI_Request_get_status_some(N, r, &many, indices, s);
@@ -193,8 +194,14 @@ static void failures(int which)
     post();
     for (int i = 0; i < N; i++)
         MPI_Send(i == 2 ? longer : &out[i], i == 2 ? 2 : 1, MPI_INT, peer, i, MPI_COMM_WORLD);
-    for (int flag = 0; !flag;)
-        MPI_Request_get_status_all(N, r, &flag, MPI_STATUSES_IGNORE);
+    for (int flag = 0; !flag;) {
+        rc = MPI_Request_get_status_all(N, r, &flag, s);
+        EXPECT_EQ(rc, flag ? MPI_ERR_IN_STATUS : MPI_SUCCESS);
+    }
+    for (int i = 0; i < N; i++)
+        EXPECT_EQ(s[i].MPI_ERROR, i == 2 ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+    EXPECT_EQ(MPI_Request_get_status_some(N, r, &many, indices, s), MPI_ERR_IN_STATUS);
+    EXPECT(many == N && s[2].MPI_ERROR == MPI_ERR_TRUNCATE && s[3].MPI_ERROR == MPI_SUCCESS);
     rc = which == 0 ? MPI_Waitall(N, r, s) : MPI_Waitsome(N, r, &many, indices, s);
     EXPECT_EQ(rc, MPI_ERR_IN_STATUS);
     for (int i = 0; i < N; i++)
