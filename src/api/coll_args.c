@@ -49,7 +49,8 @@ static int check_alias(const struct coll_args *a)
     return s->count * s->type->size == 0 || r->count * r->type->size == 0 ? 0 : same_memory();
 }
 
-/* The root of a gather or scatter: its own block among `many`, and the buffer for `one`. */
+/* The root of a gather or scatter, and everyone in an allgather: its own block among `many`, and the buffer
+ * for `one`. */
 static int check_own_block(const struct coll_args *a, const struct coll_side *one,
                            const struct coll_side *many)
 {
@@ -61,6 +62,8 @@ static int check_own_block(const struct coll_args *a, const struct coll_side *on
     uintptr_t block = (uintptr_t)ptr_add(many->buf, at * many->type->extent), single = (uintptr_t)one->buf;
     uintptr_t block_end = block + (uintptr_t)(count * many->type->size);
     uintptr_t single_end = single + (uintptr_t)(one->count * one->type->size);
+    if (block == block_end || single == single_end)
+        return 0;
     return block < single_end && single < block_end ? same_memory() : 0;
 }
 
@@ -74,7 +77,8 @@ static int take_in_place(struct coll_args *a, const void *sendbuf, const void *r
         return misplaced("recvbuf");
     if (a->in_place)
         a->send = (struct coll_side){0};
-    return check_alias(a);
+    int rc = check_alias(a);
+    return rc || a->kind != COLL_ALLGATHER ? rc : check_own_block(a, &a->send, &a->recv);
 }
 
 int args_barrier(struct coll_args *a, struct comm *comm)

@@ -168,6 +168,7 @@ bool shared_run(const struct coll_args *args, struct coll_state *state, const st
     if (unlikely(!b) && !(b = shared_open(state)))
         return false;
     counter_add(&runs, 1);
+    shared_enter(b, args->kind, args->root, call->where.bytes);
     if (args->kind == COLL_BARRIER) {
         shared_barrier(b);
         return true;

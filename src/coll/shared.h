@@ -25,7 +25,7 @@
 #define SHARED_AREA_MAX  (8u << 20) /* of big slots, all ranks together */
 
 struct shared_flag {
-    alignas(CACHE_LINE) _Atomic uint64_t posted;
+    alignas(CACHE_LINE) _Atomic uint64_t posted; /* a step and the mark of the call it belongs to */
     alignas(16) char data[SHARED_INLINE];
 };
 
@@ -33,6 +33,7 @@ struct shared_flag {
 struct shared_rank {
     struct shared_flag flag[SHARED_DEPTH];
     alignas(CACHE_LINE) _Atomic uint64_t done;
+    _Atomic uint64_t what; /* the call it is in; read only when marks differ */
     alignas(CACHE_LINE) char small[SHARED_DEPTH][SHARED_SMALL];
 };
 
@@ -53,6 +54,8 @@ struct shared {
     char *big;     /* [rank][SHARED_DEPTH_BIG][big_size], NULL until used */
     uint64_t step; /* the last one begun */
     uint64_t safe; /* every rank is done with this step and all before it */
+    uint64_t what; /* the call that is running */
+    uint64_t mark; /* SHARED_MARK_BITS of it */
     bool no_big;
 };
 
@@ -60,6 +63,19 @@ struct shared {
  * nowhere). */
 bool shared_run(const struct coll_args *args, struct coll_state *state, const struct call *call, int *rc);
 void shared_close(struct coll_state *state);
+
+/* Which call this is must be the same at all ranks: kind, root, bytes. A few bits of it travel in the flag
+ * itself, where comparing them costs nothing. */
+#define SHARED_MARK_BITS 16
+static inline void shared_enter(struct shared *b, enum coll_kind kind, int root, uint64_t bytes)
+{
+    uint64_t what = (uint64_t)kind << 56 | (uint64_t)(root & 0xffff) << 40 | (bytes & 0xffffffffffu);
+    if (b->what == what)
+        return;
+    b->what = what;
+    b->mark = what * 0x9e3779b97f4a7c15u >> (64 - SHARED_MARK_BITS);
+    atomic_store_explicit(&b->head->rank[b->comm->rank].what, what, memory_order_relaxed);
+}
 
 /* The block, agreed on at first use; NULL when there is none to be had. Collective. */
 struct shared *shared_open(struct coll_state *state);

@@ -4,7 +4,10 @@
  * order their post before their look).
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "base/cpu.h"
+#include "boot/boot.h"
 #include "coll/shared.h"
 
 #define SPINS 200 /* looks at a flag between two rounds of progress, when nobody needs this processor */
@@ -29,13 +32,42 @@ void shared_wake_all(struct shared *b)
 
 static uint64_t posted(const struct shared *b, int rank, uint64_t step)
 {
-    return atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_acquire);
+    return atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted,
+                                memory_order_acquire) >>
+           SHARED_MARK_BITS;
+}
+
+static void describe(uint64_t what, int rank, char *out, size_t size)
+{
+    const enum coll_kind kind = (enum coll_kind)(what >> 56);
+    const char *name = kind < COLL_KINDS ? coll_kind_name(kind) : "nothing that is known";
+    snprintf(out, size, "rank %d is in %s (%llu bytes, root %d)", rank, name,
+             (unsigned long long)(what & 0xffffffffffu), (int)(what >> 40 & 0xffff));
+}
+
+static __attribute__((noinline, cold)) void mismatch(const struct shared *b, int rank)
+{
+    char mine[96], other[96], sentence[512];
+    uint64_t theirs = atomic_load_explicit(&b->head->rank[rank].what, memory_order_relaxed);
+    describe(b->what, b->comm->rank, mine, sizeof(mine));
+    describe(theirs, rank, other, sizeof(other));
+    snprintf(sentence, sizeof(sentence),
+             "collective calls do not match on %s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see both "
+             "calls",
+             comm_label(b->comm), mine, other);
+    boot_abort(b->comm->proc->boot, 1, sentence);
 }
 
 /* Flags of other steps than the one asked for hold other numbers; zero means never used. */
 static bool arrived(const struct shared *b, int rank, uint64_t step)
 {
-    return posted(b, rank, step) >= step;
+    uint64_t flag =
+        atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_acquire);
+    if (flag >> SHARED_MARK_BITS < step)
+        return false;
+    if (unlikely((flag & ((1u << SHARED_MARK_BITS) - 1)) != b->mark))
+        mismatch(b, rank);
+    return true;
 }
 
 static bool all_arrived(void *arg)
@@ -120,8 +152,8 @@ uint64_t shared_begin(struct shared *b, size_t bytes)
 
 void shared_post(struct shared *b, uint64_t step)
 {
-    atomic_store_explicit(&b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH].posted, step,
-                          memory_order_release);
+    atomic_store_explicit(&b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH].posted,
+                          step << SHARED_MARK_BITS | b->mark, memory_order_release);
 }
 
 void shared_wait(struct shared *b, int rank, uint64_t step)

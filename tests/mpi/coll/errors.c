@@ -34,6 +34,10 @@ int main(int argc, char **argv)
     expect_class(MPI_Reduce(a, a, 1, MPI_INT, MPI_SUM, mpitest_rank, MPI_COMM_SELF),
                  mpitest_rank ? MPI_ERR_ROOT : MPI_ERR_BUFFER, "reduce onto itself");
     expect_class(MPI_Allgather(a, 1, MPI_INT, a, 1, MPI_INT, w), MPI_ERR_BUFFER, "allgather onto itself");
+    expect_class(MPI_Allgather(&b[mpitest_rank], 1, MPI_INT, b, 1, MPI_INT, w), MPI_ERR_BUFFER,
+                 "allgather of a block of the result");
+    expect_class(MPI_Allgather(&b[mpitest_rank], 0, MPI_INT, b, 0, MPI_INT, w), MPI_SUCCESS,
+                 "allgather of nothing");
     expect_class(MPI_Alltoallv(a, counts, counts, MPI_INT, b, counts, counts, MPI_INT, w), MPI_ERR_COUNT,
                  "alltoallv of -1");
     expect_class(MPI_Reduce_scatter(a, b, counts, MPI_INT, MPI_SUM, w), MPI_ERR_COUNT,
