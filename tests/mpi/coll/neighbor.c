@@ -1,7 +1,7 @@
 /* neighbor.c: neighbourhood collectives on grids (also with one or two ranks in a periodic dimension, where
  * both neighbours are the same rank), on graphs and on distributed graphs with double edges.
  *
- * ranks: 1 2 3 4 6 8
+ * ranks: 1 2 3 4 5 6 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

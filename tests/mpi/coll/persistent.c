@@ -1,7 +1,7 @@
 /* persistent.c: persistent collectives, made in the same order everywhere and started in different ones,
  * again and again with new data; the communicator is freed before the requests are.
  *
- * ranks: 1 2 3 5 8
+ * ranks: 1 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

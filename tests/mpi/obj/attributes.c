@@ -1,7 +1,7 @@
 /* attributes.c: attributes on communicators: predefined ones, callbacks on dup and free, errors from
  * callbacks, callbacks that call MPI, the order at MPI_Finalize.
  *
- * ranks: 1 2 4
+ * ranks: 1 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>

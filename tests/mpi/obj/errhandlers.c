@@ -1,7 +1,7 @@
 /* errhandlers.c: error handlers: user functions, inheritance, replacing oneself, which object hears of what;
  * user error codes.
  *
- * ranks: 1 2
+ * ranks: 1 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
@@ -79,6 +79,14 @@ static void errors_without_an_object(void)
     EXPECT(file == MPI_ERRORS_RETURN);
 }
 
+static int last_used(void)
+{
+    int *value = NULL, flag = 0;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &value, &flag);
+    EXPECT(flag && value);
+    return flag ? *value : -1;
+}
+
 static void user_codes(void)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -90,9 +98,26 @@ static void user_codes(void)
     EXPECT(strcmp(text, "out of tea") == 0 && len == 10);
     MPI_Error_class(code, &found);
     EXPECT_EQ(found, errclass);
-    MPI_Remove_error_string(code);
-    MPI_Remove_error_code(code);
-    MPI_Remove_error_class(errclass);
+    EXPECT(last_used() >= code && last_used() > MPI_ERR_LASTCODE);
+
+    /* In order: the text, then the code, then the class. */
+    EXPECT_EQ(MPI_Remove_error_class(errclass), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Remove_error_code(code), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Remove_error_string(code), MPI_SUCCESS);
+    MPI_Error_string(code, text, &len);
+    EXPECT_EQ(len, 0);
+    EXPECT_EQ(MPI_Remove_error_class(errclass), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Remove_error_code(code), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Error_class(code, &found), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Remove_error_class(errclass), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Remove_error_class(errclass), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Add_error_code(errclass, &code), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Remove_error_class(MPI_ERR_COMM), MPI_ERR_ARG); /* not the program's */
+    EXPECT_EQ(MPI_Add_error_string(MPI_ERR_COMM, "mine"), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Add_error_code(MPI_ERR_COMM, &code), MPI_SUCCESS); /* but codes of its own it may have */
+    MPI_Error_class(code, &found);
+    EXPECT_EQ(found, MPI_ERR_COMM);
+    EXPECT_EQ(MPI_Remove_error_code(code), MPI_SUCCESS);
     MPI_Error_string(MPI_ERR_TRUNCATE, text, &len);
     EXPECT(strncmp(text, "MPI_ERR_TRUNCATE", 16) == 0 && len == (int)strlen(text));
 }

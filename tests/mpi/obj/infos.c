@@ -1,6 +1,6 @@
 /* infos.c: info objects, also before MPI_Init and after MPI_Finalize, and MPI_INFO_ENV.
  *
- * ranks: 1 2
+ * ranks: 1 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

@@ -1,7 +1,7 @@
 /* sessions.c: sessions without MPI_Init: process sets, a communicator from a group, intercommunicators from
  * two groups, several sessions one after the other and at once.
  *
- * ranks: 1 2 3 4 8
+ * ranks: 1 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

@@ -1,7 +1,7 @@
 /* sessions_and_world.c: a session that begins before MPI_Init and ends after MPI_Finalize, beside the world
  * model.
  *
- * ranks: 1 2 4
+ * ranks: 1 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

@@ -1,6 +1,6 @@
 /* topologies.c: grids, graphs and distributed graphs: who is where, and who is next to whom.
  *
- * ranks: 1 2 3 4 6 8
+ * ranks: 1 2 3 4 5 6 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

@@ -1,7 +1,7 @@
 /* grequest.c: generalized requests: the user's functions are called when they should be, their codes come
  * back from the calls that ran them, and such requests mix with ordinary ones.
  *
- * ranks: 1 2
+ * ranks: 1 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>

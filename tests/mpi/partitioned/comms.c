@@ -1,6 +1,6 @@
 /* comms.c: partitioned messages on intercommunicators and duplicates side by side, many requests at once, and
  * a sender that is several rounds ahead of its receiver.
- * ranks: 2 4 5
+ * ranks: 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

@@ -1,7 +1,7 @@
 /* pairs.c: each thread talks to its twin in the next rank under its own tag, with sends and receives of all
  * kinds and protocols, while the other threads do the same.
  *
- * ranks: 2 1 4
+ * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_SHM_RING=64k
  *

@@ -2,7 +2,7 @@
  * message from another thread of the same rank, a cancel, or room for a queued send. The program ends or it
  * does not.
  *
- * ranks: 2 1
+ * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
 /* categories.c: every variable and event is in exactly one category, and the counts are right.
- * ranks: 1
+ * ranks: 1 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

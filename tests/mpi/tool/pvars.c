@@ -1,6 +1,6 @@
 /* pvars.c: performance variables: sessions and handles, start, stop, read, write, reset; levels, a watermark,
  * and what is bound to a communicator.
- * ranks: 2
+ * ranks: 2 1 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
@@ -126,6 +126,8 @@ static void bound(void)
 {
     MPI_Comm comm, other;
     double x[10] = {0};
+    const int right = (mpitest_rank + 1) % mpitest_size,
+              left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     MPI_T_pvar_handle none = MPI_T_PVAR_HANDLE_NULL;
     int count;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -139,14 +141,12 @@ static void bound(void)
     MPI_T_pvar_start(session, bytes);
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < 6; i++)
-        MPI_Sendrecv_replace(x, 10, MPI_DOUBLE, 1 - mpitest_rank, 0, 1 - mpitest_rank, 0,
-                             i % 2 ? other : comm, MPI_STATUS_IGNORE);
+        MPI_Sendrecv_replace(x, 10, MPI_DOUBLE, right, 0, left, 0, i % 2 ? other : comm, MPI_STATUS_IGNORE);
     EXPECT_EQ(value_of(n), 3);
     EXPECT_EQ(value_of(bytes), 240);
     MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Sendrecv_replace(x, 10, MPI_DOUBLE, 1 - mpitest_rank, 0, 1 - mpitest_rank, 0, comm,
-                         MPI_STATUS_IGNORE);
+    MPI_Sendrecv_replace(x, 10, MPI_DOUBLE, right, 0, left, 0, comm, MPI_STATUS_IGNORE);
     EXPECT_EQ(value_of(n), 3);
     MPI_T_pvar_handle_free(session, &n);
     MPI_Comm_free(&comm);
