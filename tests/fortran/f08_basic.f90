@@ -1,5 +1,5 @@
 ! The module mpi_f08: handles as types, absent ierror, statuses, callbacks, sentinels, alltoallw, PMPI names.
-! ranks: 1 2 4
+! ranks: 1 2 3 4 5 8
 ! SPDX-License-Identifier: Apache-2.0
 module callbacks08
   use mpi_f08

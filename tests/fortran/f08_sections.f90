@@ -1,6 +1,6 @@
 ! Array sections in mpi_f08: rows, strides forwards and backwards, parts, derived datatypes over sections; blocking,
 ! nonblocking and persistent; reductions and gathers, which go through copies.
-! ranks: 1 2 3
+! ranks: 1 2 3 4 5 8
 ! SPDX-License-Identifier: Apache-2.0
 program sections
   use mpi_f08

@@ -1,6 +1,6 @@
 ! The module mpi: collectives, operators, attributes with callbacks, error handlers, strings, LOGICAL arrays, info, datatypes,
 ! generalized requests.
-! ranks: 1 2 4
+! ranks: 1 2 3 4 5 8
 ! SPDX-License-Identifier: Apache-2.0
 module callbacks
   use mpi

@@ -1,7 +1,7 @@
 c     mpif.h in fixed form: a ring, collectives in place, requests,
 c     sentinels, strings, and attributes with INTEGER values.
 c     SPDX-License-Identifier: Apache-2.0
-c ranks: 1 2 3 5
+c ranks: 1 2 3 4 5 8
       program ring
       implicit none
       include 'mpif.h'
