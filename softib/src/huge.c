@@ -14,7 +14,7 @@
 #define MADV_COLLAPSE 25
 #endif
 
-#define LEAST    (1ull << 20) /* shorter messages gain nothing worth a copy of the memory */
+#define LEAST    (64ull << 10) /* shorter messages are not worth it */
 #define PAUSE_NS (1 * NS_S)
 
 static uint64_t huge_bytes; /* 0: none to be had */
@@ -41,6 +41,17 @@ static void find_out(void)
     huge_bytes = v & (v - 1) ? 0 : v;
 }
 
+static bool nearly_all_there(uint64_t at)
+{
+    unsigned char there[2048];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), pages = huge_bytes / page, n = 0;
+    if (pages > sizeof(there) || mincore((void *)(uintptr_t)at, huge_bytes, there))
+        return false;
+    for (uint64_t i = 0; i < pages; i++)
+        n += there[i] & 1;
+    return n >= pages - pages / 8;
+}
+
 void huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end)
 {
     static _Atomic uint64_t not_before;
@@ -48,9 +59,13 @@ void huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_en
     if (!huge_bytes || len < LEAST || now_ns() < atomic_load(&not_before))
         return;
     uint64_t mask = huge_bytes - 1;
-    uint64_t from = max_u64(addr & ~mask, (map_start + mask) & ~mask);
-    uint64_t to = min_u64((addr + len + mask) & ~mask, map_end & ~mask);
-    /* No huge page left: looking for one again would cost each registration time. */
-    if (from < to && madvise((void *)(uintptr_t)from, to - from, MADV_COLLAPSE))
+    uint64_t at = max_u64(addr & ~mask, (map_start + mask) & ~mask);
+    for (; at < addr + len && at + huge_bytes <= map_end; at += huge_bytes) {
+        bool inside = at >= addr && at + huge_bytes <= addr + len;
+        if (!(inside || nearly_all_there(at)) || !madvise((void *)(uintptr_t)at, huge_bytes, MADV_COLLAPSE))
+            continue;
+        /* No huge page left: looking for one again would cost each registration time. */
         atomic_store(&not_before, now_ns() + PAUSE_NS);
+        return;
+    }
 }
