@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/tunable.h"
 #include "boot/softib.h"
+#include "net/ib/devlist.h"
 
 static TUNABLE_STRING(
     verbs_choice, "VERBS",
@@ -30,28 +31,6 @@ static TUNABLE_CHOICE(
     last_byte, "IB_LAST_BYTE", 0, "auto|yes|no",
     "Whether the adapter places the last byte of an RDMA write last, so that the end of a message can "
     "be polled for in memory. auto asks the adapter.");
-
-/* Does the user's list name this port? Position in the list (0 first), -1: not wanted. */
-static int list_place(const char *list, const char *device, int port)
-{
-    if (!*list)
-        return 0;
-    char entry[IB_NAME_MAX], with_port[IB_NAME_MAX];
-    snprintf(with_port, sizeof(with_port), "%s:%d", device, port);
-    bool excludes = false;
-    int place = 0;
-    for (const char *at = list; *at; place++) {
-        size_t len = strcspn(at, ",");
-        snprintf(entry, sizeof(entry), "%.*s", (int)len, at);
-        at += len + (at[len] == ',');
-        bool exclude = entry[0] == '^';
-        const char *name = entry + exclude;
-        excludes |= exclude;
-        if (strcmp(name, device) == 0 || strcmp(name, with_port) == 0)
-            return exclude ? -1 : place;
-    }
-    return excludes ? 0 : -1;
-}
 
 static int numa_of_device(const char *device)
 {
@@ -95,7 +74,7 @@ struct choice {
     struct ibv_device *device;
     int port;
     long worth;
-    int devices, inactive; /* seen at all; ports seen that are not active */
+    int devices, inactive, unwanted; /* devices seen at all; ports that are not active, or not in the list */
 };
 
 static void look_at_device(const struct verbs *v, struct ibv_device *device, struct choice *best)
@@ -109,9 +88,11 @@ static void look_at_device(const struct verbs *v, struct ibv_device *device, str
     int ports = v->query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
     for (int port = 1; port <= ports; port++) {
         struct ibv_port_attr p;
-        int place = list_place(device_list.text, name, port);
-        if (place < 0 || query_port(v, context, port, &p) != 0)
+        int place = devlist_place(device_list.text, name, port);
+        if (place < 0 || query_port(v, context, port, &p) != 0) {
+            best->unwanted += place < 0;
             continue;
+        }
         if (p.state != IBV_PORT_ACTIVE) {
             best->inactive++;
             continue;
@@ -196,6 +177,17 @@ static int open_port(struct ib_device *d, const struct choice *choice)
     return 0;
 }
 
+/* There are devices, and none will do. */
+static int nothing_usable(const char *path, const struct choice *c)
+{
+    if (c->inactive == 0 && c->unwanted > 0)
+        return err_set(MPI_ERR_OTHER, "FISHPLATE_IB_DEVICES=%s names none of the %d port%s that %s knows",
+                       device_list.text, c->unwanted, c->unwanted == 1 ? "" : "s", path);
+    return err_set(MPI_ERR_OTHER, "%s knows %d device%s, but none of the %d port%s %s is active", path,
+                   c->devices, c->devices == 1 ? "" : "s", c->inactive, c->inactive == 1 ? "" : "s",
+                   *device_list.text ? "that FISHPLATE_IB_DEVICES allows" : "there");
+}
+
 static int try_library(struct ib_device *d, const char *path)
 {
     struct choice best = {0};
@@ -211,9 +203,7 @@ static int try_library(struct ib_device *d, const char *path)
     else if (best.devices == 0)
         rc = err_set(MPI_ERR_OTHER, "%s knows no InfiniBand or RoCE device", path);
     else
-        rc = err_set(MPI_ERR_OTHER, "%s knows %d device%s, but none of the %d port%s %s is active", path,
-                     best.devices, best.devices == 1 ? "" : "s", best.inactive, best.inactive == 1 ? "" : "s",
-                     *device_list.text ? "that FISHPLATE_IB_DEVICES allows" : "there");
+        rc = nothing_usable(path, &best);
     if (list)
         d->verbs.free_device_list(list);
     if (rc != 0)

@@ -1,0 +1,42 @@
+/* devlist.c: which ports the user wants; see devlist.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/devlist.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Does an entry of `len` bytes, "name" or "name:port", mean this port? */
+static bool means(const char *entry, size_t len, const char *device, int port)
+{
+    size_t name = strlen(device);
+    if (len < name || memcmp(entry, device, name) != 0)
+        return false;
+    if (len == name)
+        return true;
+    char *end;
+    return entry[name] == ':' && len > name + 1 && strtol(entry + name + 1, &end, 10) == port &&
+           end == entry + len;
+}
+
+int devlist_place(const char *list, const char *device, int port)
+{
+    int wanted = 0, place = -1;
+    for (const char *at = list; *at;) {
+        at += strspn(at, ", \t");
+        bool exclude = *at == '^';
+        at += exclude;
+        size_t len = strcspn(at, ", \t");
+        bool mine = len > 0 && means(at, len, device, port);
+        at += len;
+        if (exclude && mine)
+            return -1;
+        if (exclude || len == 0)
+            continue;
+        if (mine && place < 0)
+            place = wanted;
+        wanted++;
+    }
+    return wanted == 0 ? 0 : place;
+}
