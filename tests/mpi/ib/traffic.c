@@ -1,3 +1,4 @@
+/* clang-format off */
 /* traffic.c: everybody sends to everybody, in an order drawn by lot: sizes around every limit of the
  * transport, several messages of one pair in flight at once, replies that cross. Every byte is checked. Run
  * in every mode of the InfiniBand transport.
@@ -6,11 +7,9 @@
  * nodes: only 4
  * also: FISHPLATE_IB_FLOW=hw
  * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=2
- * also: FISHPLATE_IB_FLOW=dynamic FISHPLATE_IB_GROWTH=linear FISHPLATE_IB_BUFFERS=2
- * also: FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_BUFFERS_MAX=8
+ * also: FISHPLATE_IB_FLOW=dynamic FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_BUFFERS_MAX=8 FISHPLATE_IB_GROWTH=linear
  * also: FISHPLATE_IB_RECEIVE=shared
- * also: FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_FLOW=hw FISHPLATE_IB_SHARED_BASE=8
- * also: FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_SHARED_BASE=8 FISHPLATE_IB_SHARED_FACTOR=0
+ * also: FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_FLOW=hw FISHPLATE_IB_SHARED_BASE=8 FISHPLATE_IB_SHARED_FACTOR=0
  * also: FISHPLATE_IB_POLLSET=0
  * also: FISHPLATE_IB_POLLSET=1 FISHPLATE_IB_POLL_POLICY=traffic
  * also: FISHPLATE_IB_POLLSET=3 FISHPLATE_IB_POLL_ORDER=prioritised FISHPLATE_IB_RING_SLOTS=2
@@ -27,6 +26,7 @@
  * also: FISHPLATE_RENDEZVOUS=r3
  *
  * SPDX-License-Identifier: Apache-2.0 */
+/* clang-format on */
 #include "mpitest.h"
 
 enum { ROUNDS = 40, BURST = 12, LONGEST = 300000 };
