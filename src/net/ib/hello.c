@@ -8,12 +8,16 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "base/log.h"
 #include "base/tunable.h"
 #include "net/ib/ib.h"
 
+/* A peer answers when it makes an MPI call, and a program may compute for hours before its first: that is no
+ * failure, and the launcher hears of processes that die. */
 static TUNABLE_INT(
-    patience, "IB_CONNECT_TIMEOUT", 60, 1, 3600,
-    "Seconds after which a peer that does not answer the opening of a connection is given up.");
+    patience, "IB_CONNECT_TIMEOUT", 0, 0, 86400,
+    "Seconds after which a peer that does not answer the opening of a connection is given up. 0: never; the "
+    "launcher notices ranks that die.");
 
 static COUNTER(hellos, "ib_hellos_sent", "Datagrams sent to open connections.");
 static COUNTER(repeats, "ib_hellos_repeated", "Of these, repeated because no answer came.");
@@ -27,6 +31,7 @@ static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this p
 #define GRH_BYTES      40
 #define FIRST_WAIT     (2 * 1000 * 1000ull) /* ns; doubles up to LONGEST_WAIT */
 #define LONGEST_WAIT   (250 * 1000 * 1000ull)
+#define WORRY          248 /* HELLOs without an answer, about a minute, until the user is told */
 
 static void post_receive(struct ib *ib, struct ib_buffer *b)
 {
@@ -60,7 +65,10 @@ int ib_hello_open(struct ib *ib)
         .qp_type = IBV_QPT_UD,
         .cap = {
             .max_send_wr = HELLO_SENDS, .max_recv_wr = HELLO_RECEIVES, .max_send_sge = 1, .max_recv_sge = 1}};
-    ib_pool_init(&ib->ud_pool, ib, GRH_BYTES + sizeof(struct ib_hello));
+    /* Room for whatever fits a packet: what is longer than its buffer breaks the queue pair, and anybody can
+     * send it. */
+    size_t packet = (size_t)128 << ib->device.port_attr.active_mtu;
+    ib_pool_init(&ib->ud_pool, ib, GRH_BYTES + MAX(packet, sizeof(struct ib_hello)));
     ib->ud = ib->device.verbs.create_qp(ib->device.pd, &a);
     if (!ib->ud || ud_ready(ib) != 0)
         return err_set(MPI_ERR_OTHER, "%s made no queue pair for handshakes (%s)", ib->device.name,
@@ -176,10 +184,19 @@ void ib_hello_arrived(struct ib *ib, struct ib_buffer *b, uint32_t length)
         counter_add(&foreign, 1);
         return;
     }
-    if (net_peer(ib->base.net, h.from, &peer) != 0)
-        ib_fatal(ib, NULL, "rank %u cannot be answered: %s", h.from, err_detail(MPI_ERR_OTHER));
+    int rc = net_peer(ib->base.net, h.from, &peer);
+    if (rc != 0)
+        ib_fatal(ib, NULL, "rank %u cannot be answered: %s", h.from, err_detail(rc));
     if (peer->transport == &ib->base)
         ib_endpoint_hello(peer->endpoint, &h);
+}
+
+static void worry(const struct ib_endpoint *ep)
+{
+    if (!list_empty(&ep->peer->pending))
+        log_warn("rank %u has not answered for a minute: it makes no MPI call, or it cannot be reached over "
+                 "%s; still waiting",
+                 ep->peer->rank, ep->ib->device.name);
 }
 
 void ib_hello_timers(struct ib *ib)
@@ -188,12 +205,15 @@ void ib_hello_timers(struct ib *ib)
     if (now < ib->next_timer)
         return;
     ib->next_timer = UINT64_MAX;
-    uint32_t tries = (uint32_t)((uint64_t)patience.value * 1000000000u / LONGEST_WAIT) + 8;
+    uint32_t tries =
+        patience.value ? (uint32_t)((uint64_t)patience.value * 1000000000u / LONGEST_WAIT) + 8 : UINT32_MAX;
     list_foreach_safe(pos, after, &ib->asking)
     {
         struct ib_endpoint *ep = list_entry(pos, struct ib_endpoint, asking);
         if (ep->deadline <= now) {
             counter_add(&repeats, 1);
+            if (ep->conn.tries == WORRY)
+                worry(ep);
             ib_endpoint_do(ep, conn_timer(&ep->conn, tries));
         }
         if (!list_empty(&ep->asking))
