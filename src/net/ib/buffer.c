@@ -40,17 +40,28 @@ static int chunk_map(struct ib *ib, struct ib_chunk *c)
     return 0;
 }
 
+/* One more fits into the table. */
+static bool chunks_room(struct ib *ib)
+{
+    if (ib->nchunks < ib->chunks_room)
+        return true;
+    uint32_t room = MAX(2 * ib->chunks_room, 64);
+    struct ib_chunk *more = realloc(ib->chunks, room * sizeof(*more));
+    if (!more)
+        return false;
+    ib->chunks = more;
+    ib->chunks_room = room;
+    return true;
+}
+
 static int pool_extend(struct ib_pool *pool)
 {
     struct ib *ib = pool->ib;
     size_t n = MAX(CHUNK / pool->size, 1);
     struct ib_chunk c = {.size = ALIGN_UP(n * pool->size, 4096)};
-    if (!ib->chunks)
-        ib->chunks = calloc(IB_CHUNKS_MAX, sizeof(*ib->chunks));
     c.buffers = calloc(n, sizeof(*c.buffers));
-    int rc = ib->chunks && c.buffers && ib->nchunks < IB_CHUNKS_MAX
-                 ? chunk_map(ib, &c)
-                 : err_set(MPI_ERR_NO_MEM, "out of memory for InfiniBand buffers");
+    int rc = c.buffers && chunks_room(ib) ? chunk_map(ib, &c)
+                                          : err_set(MPI_ERR_NO_MEM, "out of memory for InfiniBand buffers");
     if (rc != 0) {
         free(c.buffers);
         return rc;
@@ -101,5 +112,5 @@ void ib_buffers_close(struct ib *ib)
     }
     free(ib->chunks);
     ib->chunks = NULL;
-    ib->nchunks = 0;
+    ib->nchunks = ib->chunks_room = 0;
 }

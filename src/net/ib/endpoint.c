@@ -26,15 +26,16 @@ static COUNTER(refused, "ib_connections_kept",
 
 static void fill_caps(struct ib *ib, struct transport_caps *caps)
 {
-    *caps = (struct transport_caps){.frame_max = ib->large.size - sizeof(struct ib_frame),
-                                    .inline_max = 256,
-                                    .put = true,
-                                    .get = true,
-                                    .put_ordered = ib->lanes == 1,
-                                    .last_byte_last = ib->device.last_byte_last,
-                                    .starves = ib->rules.scheme != CREDIT_HW,
-                                    .latency_ns = 1000,
-                                    .bandwidth_mbs = 10000};
+    *caps = (struct transport_caps){
+        .frame_max = ib->large.size - sizeof(struct ib_frame),
+        .inline_max = 256,
+        .put = true,
+        .get = MIN(ib->device.attr.max_qp_rd_atom, ib->device.attr.max_qp_init_rd_atom) > 0,
+        .put_ordered = ib->lanes == 1,
+        .last_byte_last = ib->device.last_byte_last,
+        .starves = ib->rules.scheme != CREDIT_HW,
+        .latency_ns = 1000,
+        .bandwidth_mbs = 10000};
 }
 
 static int lanes_init(struct ib *ib, struct ib_endpoint *ep)
@@ -108,6 +109,8 @@ int ib_connect(struct transport *t, struct peer *peer)
     rc = rc ? rc : lanes_init(ib, ep);
     rc = rc ? rc : endpoint_number(ib, ep);
     if (rc != 0) {
+        if (ep->bell)
+            ib_buffer_put(&ib->bells, ep->bell);
         free(ep);
         return rc;
     }
@@ -173,18 +176,21 @@ static void destroy(struct ib_endpoint *ep)
 static void create(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
+    int rc;
     make_room(ib, ep);
     ib->open++;
     ep->next_seq = ep->expected = 0;
     ep->used = ib->tick;
     atomic_store((_Atomic uint32_t *)(void *)ep->bell->data, 0);
     for (uint32_t i = 0; i < ib->lanes; i++)
-        if (ib_lane_create(&ep->lanes[i]) != 0)
-            ib_fatal(ib, ep, "%s", err_detail(MPI_ERR_OTHER));
+        if ((rc = ib_lane_create(&ep->lanes[i])) != 0)
+            ib_fatal(ib, ep, "%s", err_detail(rc));
 }
 
 static _Noreturn void unanswered(struct ib_endpoint *ep)
 {
+    if (ep->why != IBV_WC_SUCCESS)
+        ib_fatal(ep->ib, ep, "%s (verbs status %d)", ep->ib->device.verbs.wc_status_str(ep->why), ep->why);
     ib_fatal(ep->ib, ep, "it does not answer; has it ended?");
 }
 

@@ -43,7 +43,10 @@ static void asynchronous(struct ib *ib)
             log_warn("%s is up again", ib->device.name);
         break;
     case IBV_EVENT_DEVICE_FATAL:
-        log_error("%s has failed", ib->device.name);
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_SRQ_ERR:
+        atomic_store(&ib->broken, (int)e.event_type + 1);
+        atomic_store(&ib->attention, 1);
         break;
     default:
         log_debug("%s: %s", ib->device.name, ib->device.verbs.event_type_str(e.event_type));

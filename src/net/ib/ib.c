@@ -89,7 +89,7 @@ static void settings(struct ib *ib)
         .step = (uint32_t)buffers.value,
         .tell_at = (uint32_t)MAX(buffers.value / 2, 1),
         .calm_after = 1024};
-    uint32_t most_receives = (uint32_t)ib->device.attr.max_qp_wr - 16;
+    uint32_t most_receives = (uint32_t)MAX(ib->device.attr.max_qp_wr, 32) - 16;
     ib->rules.most = MIN(ib->rules.most, most_receives);
     ib->rules.first = MIN(ib->rules.first, ib->rules.most);
     uint32_t slots = 2;
@@ -120,7 +120,8 @@ static int start(struct ib *ib, struct boot *boot)
     if (!ib->cq)
         return err_set(MPI_ERR_OTHER, "%s made no completion queue of %d entries", ib->device.name,
                        ib->cq_size);
-    int rc = ib_memory_open(ib);
+    int rc = ib_lane_probe(ib);
+    rc = rc ? rc : ib_memory_open(ib);
     rc = rc ? rc : ib_shared_open(ib);
     rc = rc ? rc : ib_hello_open(ib);
     rc = rc ? rc : ib_event_open(ib);
@@ -201,11 +202,15 @@ static bool ib_reaches(struct transport *t, uint32_t rank)
 
 /* ---- start and end of a job ---- */
 
+/* A connection that has opened may be closed again before the last one opens, to stay within the budget. */
 static bool all_settled(const struct ib *ib)
 {
-    for (uint32_t i = 0; i < ib->nendpoints; i++)
-        if (ib->endpoints[i]->conn.state != CONN_OPEN)
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        if (ib->endpoints[i]->conn.state == CONN_FAILED)
+            ib_endpoint_want(ib->endpoints[i]); /* ends the job, and says why */
+        if (!conn_settled(&ib->endpoints[i]->conn))
             return false;
+    }
     return true;
 }
 

@@ -175,6 +175,7 @@ struct ib_endpoint {
     uint32_t unsaid;         /* control messages to send, a bit each: 1 << enum ib_type */
     struct list unsaid_link; /* ib->unsaid: they found no room */
     uint32_t last_words;     /* ends of lanes that are on their way since my CLOSE or AGREE */
+    enum ibv_wc_status why;  /* CONN_FAILED: what the adapter said; success: the peer never answered */
 
     /* A word the peer sets before it sleeps: what is written into its ring then needs a knock. */
     struct ib_buffer *bell;
@@ -197,7 +198,7 @@ struct ib_endpoint {
 
 /* ---- the transport ---- */
 
-enum { IB_CHUNKS_MAX = 4096, IB_POLL_BATCH = 16 };
+enum { IB_POLL_BATCH = 16 };
 
 struct ib_chunk {
     void *memory;
@@ -228,7 +229,7 @@ struct ib {
     int ud_sends; /* HELLOs that have not left */
     struct ib_pool ud_pool, small, large, rings, bells;
     struct ib_chunk *chunks;
-    uint32_t nchunks;
+    uint32_t nchunks, chunks_room;
     struct ib_shared shared[IB_LANES];
     struct ib_endpoint **endpoints; /* by id */
     uint32_t nendpoints, endpoints_room;
@@ -242,6 +243,7 @@ struct ib {
     uint32_t ring_slots, ring_slot_size;
     size_t ring_frame_max; /* with its head */
     _Atomic int attention; /* an asynchronous event wants to be looked at */
+    _Atomic int broken;    /* the event after which nothing works any more, plus one; 0: none */
     uint64_t job;          /* hash of the job's name: datagrams of others are dropped */
     uint64_t tick;         /* polls so far */
     uint64_t next_timer;
@@ -273,6 +275,7 @@ void ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b);
 void ib_buffers_close(struct ib *ib);
 
 /* lane.c */
+int ib_lane_probe(struct ib *ib); /* how much can be inline, and in which order bytes arrive */
 int ib_lane_create(struct ib_lane *lane);
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic);

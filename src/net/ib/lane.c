@@ -114,20 +114,34 @@ static struct ibv_qp *create_qp(struct ib_lane *lane)
                                          .max_recv_wr = receive_depth(lane),
                                          .max_send_sge = 1,
                                          .max_recv_sge = 1,
-                                         .max_inline_data = ib->inline_max ? ib->inline_max : INLINE_WISH}};
-    /* There is no asking how much can be inline: try less until it works. */
-    struct ibv_qp *qp;
-    for (;;) {
-        struct ibv_qp_init_attr tried = a;
-        qp = ib->device.verbs.create_qp(ib->device.pd, &tried);
-        if (qp && ib->inline_max == 0) {
-            ib->inline_max = MIN(tried.cap.max_inline_data, INLINE_WISH);
-            ib_device_ask_order(&ib->device, qp);
-        }
-        if (qp || a.cap.max_inline_data == 0)
-            return qp;
-        a.cap.max_inline_data /= 2;
+                                         .max_inline_data = ib->inline_max}};
+    return ib->device.verbs.create_qp(ib->device.pd, &a);
+}
+
+/* What only a queue pair can tell, before the first peer asks what the transport can do. There is no asking
+ * how much can be inline: less is tried until it works. */
+int ib_lane_probe(struct ib *ib)
+{
+    const struct verbs *v = &ib->device.verbs;
+    struct ibv_qp *qp = NULL;
+    for (uint32_t wish = INLINE_WISH; !qp; wish /= 2) {
+        struct ibv_qp_init_attr a = {.send_cq = ib->cq,
+                                     .recv_cq = ib->cq,
+                                     .qp_type = IBV_QPT_RC,
+                                     .cap = {.max_send_wr = 1,
+                                             .max_recv_wr = 1,
+                                             .max_send_sge = 1,
+                                             .max_recv_sge = 1,
+                                             .max_inline_data = wish}};
+        qp = v->create_qp(ib->device.pd, &a);
+        if (qp)
+            ib->inline_max = MIN(a.cap.max_inline_data, wish);
+        else if (wish == 0)
+            return err_set(MPI_ERR_OTHER, "%s makes no queue pairs (%s)", ib->device.name, strerror(errno));
     }
+    ib_device_ask_order(&ib->device, qp);
+    v->destroy_qp(qp);
+    return 0;
 }
 
 static int to_init(struct ib_lane *lane)

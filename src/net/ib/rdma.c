@@ -39,8 +39,11 @@ char *ib_rdma_room(struct ib_endpoint *ep)
         return NULL;
     }
     if (unlikely(atomic_load_explicit(bell_of(ep), memory_order_relaxed) != 0)) {
-        atomic_store(bell_of(ep), 0); /* the frame itself will wake it */
-        counter_add(&wakes, 1);
+        if (lane->credit.have > 0 &&
+            ib_lane_room(lane, 1, false)) { /* else it does not go, and wakes nobody */
+            atomic_store(bell_of(ep), 0);   /* the frame itself will wake it */
+            counter_add(&wakes, 1);
+        }
         return NULL;
     }
     if (unlikely(!ib_lane_room(lane, 1, false)))
@@ -266,6 +269,8 @@ static bool ring_bell(struct ib_endpoint *ep)
         return false;
     bool inlined = ep->ib->inline_max >= sizeof(asleep);
     struct ib_buffer *b = inlined ? NULL : ib_buffer_get(lane->pool);
+    if (!inlined && !b)
+        return false;
     if (b)
         memcpy(b->data, &asleep, sizeof(asleep));
     struct ibv_sge piece = {.addr = b ? (uintptr_t)b->data : (uintptr_t)&asleep,

@@ -209,6 +209,7 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
                  wc->status, wc->vendor_err);
     if (ep->conn.state != CONN_FAILED)
         log_debug("rank %u has gone: %s", ep->peer->rank, ib->device.verbs.wc_status_str(wc->status));
+    ep->why = wc->status;
     ep->conn.state = CONN_FAILED; /* whoever wants to send to it will hear of it */
 }
 
@@ -305,6 +306,10 @@ int ib_poll_completions(struct ib *ib)
 static __attribute__((noinline, cold)) void look_after(struct ib *ib)
 {
     atomic_store(&ib->attention, 0);
+    int broken = atomic_load(&ib->broken);
+    if (broken)
+        ib_fatal(ib, NULL, "the adapter has failed: %s",
+                 ib->device.verbs.event_type_str((enum ibv_event_type)(broken - 1)));
     list_foreach_safe(pos, after, &ib->unsaid) ib_flush(list_entry(pos, struct ib_endpoint, unsaid_link));
     if (!list_empty(&ib->asking))
         ib_hello_timers(ib);

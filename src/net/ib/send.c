@@ -11,6 +11,8 @@
 static COUNTER(lane_frames, "ib_frames_sent", "Frames sent through the send/receive channel.");
 static COUNTER(no_credit, "ib_credit_waits", "Frames that had to wait for a credit.");
 static COUNTER(no_room, "ib_queue_waits", "Frames, puts and gets that had to wait for room in a send queue.");
+static COUNTER(no_memory, "ib_buffer_waits",
+               "Frames that had to wait for a buffer, as no memory could be registered.");
 static COUNTER(credit_messages, "ib_credit_messages", "Messages sent only to tell of credits.");
 static COUNTER(control_messages, "ib_control_messages", "Messages about rings, sleep and closing.");
 static COUNTER(put_bytes, "ib_put_bytes", "Bytes written into memory of peers by RDMA.");
@@ -53,6 +55,17 @@ static inline int lane_claim(struct ib_lane *lane, bool *waited)
     return 0;
 }
 
+/* No memory for one more buffer. Those in flight come back, if their completion is asked for; when there are
+ * none, waiting would be for ever. */
+static __attribute__((noinline, cold)) int no_buffer(struct ib_lane *lane)
+{
+    if (lane->head == lane->tail)
+        ib_fatal(lane->endpoint->ib, lane->endpoint, "%s", err_detail(MPI_ERR_NO_MEM));
+    if (lane->quiet > 0 && ib_lane_room(lane, 1, true))
+        ib_lane_end(lane, false);
+    return refuse(&no_memory);
+}
+
 static void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes)
 {
     struct ibv_sge piece = {.addr = (uintptr_t)at, .length = (uint32_t)bytes, .lkey = b ? b->lkey : 0};
@@ -79,7 +92,7 @@ static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint6
     struct ib_buffer *b = NULL;
     if (bytes > MIN(ep->ib->inline_max, sizeof(small)) && !(b = ib_buffer_get(lane->pool))) {
         credit_untake(&lane->credit, waited);
-        return err_set(MPI_ERR_NO_MEM, "%s", err_detail(MPI_ERR_NO_MEM));
+        return no_buffer(lane);
     }
     struct ib_frame *f = (struct ib_frame *)(void *)(b ? b->data : small);
     ib_head_fill(ep, &f->head, IB_FRAME, waited);
@@ -136,7 +149,7 @@ int ib_reserve(struct peer *peer, size_t len, void **payload)
     ep->reserved = ib_buffer_get(lane->pool);
     if (!ep->reserved) {
         credit_untake(&lane->credit, ep->reserved_waited);
-        return err_set(MPI_ERR_NO_MEM, "%s", err_detail(MPI_ERR_NO_MEM));
+        return no_buffer(lane);
     }
     ep->reserved_lane = lane;
     *payload = ((struct ib_frame *)(void *)ep->reserved->data)->payload;
@@ -225,6 +238,8 @@ static uint32_t sayable(const struct ib_endpoint *ep)
 
 void ib_flush(struct ib_endpoint *ep)
 {
+    if (unlikely(ep->conn.state == CONN_FAILED))
+        ep->unsaid = 0; /* nobody listens */
     for (uint32_t now; (now = sayable(ep)) != 0 && ib_lane_room(&ep->lanes[0], 1, true);) {
         enum ib_type type = (enum ib_type)__builtin_ctz(now);
         ep->unsaid &= ~(1u << type);

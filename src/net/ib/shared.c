@@ -38,6 +38,8 @@ static void fill(struct ib_shared *s)
     counter_add(&refills, 1);
     while (s->posted < s->target) {
         struct ib_buffer *b = ib_buffer_get(s->pool);
+        if (!b && s->posted == 0)
+            ib_fatal(s->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
         if (!b)
             return; /* fewer will do */
         struct ibv_sge piece = {
