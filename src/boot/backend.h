@@ -18,7 +18,8 @@ struct boot_backend {
     int (*open)(struct boot **out);
     /* Keys and ranks are checked by boot.c. */
     int (*put)(struct boot *b, const char *key, const void *val, size_t len);
-    int (*fence)(struct boot *b);
+    /* Waits for all ranks; makes what they put visible if `values`. */
+    int (*fence)(struct boot *b, bool values);
     int (*get)(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
     int (*finalize)(struct boot *b);
     /* True when the user has been told, or will be by the launcher. One that kills at once and reports

@@ -304,8 +304,9 @@ static int fence_late(struct pmi1 *p)
         boot_timeout(), who);
 }
 
-static int pmi1_fence(struct boot *b)
+static int pmi1_fence(struct boot *b, bool values)
 {
+    (void)values; /* they were visible when they were put */
     struct pmi1 *p = pmi1_of(b);
     int rc = pmi1_conn_send(&p->conn, "cmd=barrier_in");
     if (rc == 0)

@@ -19,6 +19,7 @@
 #define PX_PACKED_MAP "pmix.anlmap" /* the text of nodemap.h; Slurm has it */
 #define PX_APPNUM     "pmix.appnum"
 /* Directives. */
+#define PX_COLLECT   "pmix.collect"   /* bool: bring every rank's values to every node */
 #define PX_TIMEOUT   "pmix.timeout"   /* int, seconds */
 #define PX_OPTIONAL  "pmix.optional"  /* bool: do not ask the server */
 #define PX_IMMEDIATE "pmix.immediate" /* bool: ask the server, but let it not wait for the key */

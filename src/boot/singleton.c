@@ -118,9 +118,10 @@ static int singleton_put(struct boot *b, const char *key, const void *val, size_
     return 0;
 }
 
-static int singleton_fence(struct boot *b)
+static int singleton_fence(struct boot *b, bool values)
 {
     (void)b;
+    (void)values;
     return 0;
 }
 

@@ -81,7 +81,21 @@ static void do_exchange(void)
     if (boot_get(b, 0, "nobody", (void **)&text, &len) == 0)
         fail("a key that nobody put was found");
     for (int i = 0; i < 20; i++)
-        must(boot_fence(b), "repeated fence");
+        must(boot_barrier(b), "repeated barrier");
+    /* More values, round after round: from one rank only, then from all. */
+    for (uint32_t round = 0; round < 3; round++) {
+        char key[32];
+        snprintf(key, sizeof key, "round%u", round);
+        if (round > 0 || b->rank == 0)
+            must(boot_put(b, key, &round, sizeof round), "put of a later round");
+        must(boot_fence(b), "fence of a later round");
+        for (uint32_t r = 0; r < (round > 0 ? b->size : 1); r++) {
+            must(boot_get(b, r, key, (void **)&text, &len), "get of a later round");
+            if (len != sizeof round || memcmp(text, &round, len) != 0)
+                fail("a value of a later round came back damaged");
+            free(text);
+        }
+    }
 }
 
 /* All ranks of a node, and nobody else, add to the same word of the node's segment. */

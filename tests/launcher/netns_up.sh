@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 [ "$(id -u)" -eq 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip (package iproute2) is not installed"
-id=fp$$
+# The hosts are made and unmade outside of the guard (lib.sh), where no timeout ends the script too early.
+id=${NETNS_ID:-fp$$}
+net=${NETNS_NET:-10.77.$(($$ % 250))}
 bridge=$id-br
 hosts=$id-n0,$id-n1,$id-n2,$id-n3
+[ -z "${NETNS_ID-}" ] || return 0
 
 netns_down() {
     for i in 0 1 2 3; do
@@ -18,9 +21,8 @@ netns_down() {
 trap netns_down EXIT
 ip netns add $id-n0 2>/dev/null || skip "no network namespace can be made here"
 ip link add $bridge type bridge 2>/dev/null || skip "no bridge can be made here"
-net=10.77.$(($$ % 250))
 ip addr add $net.1/24 dev $bridge && ip link set $bridge up || skip "the bridge cannot be set up"
-names=$(for i in 0 1 2 3; do printf '%s %s-n%s\n' "$net.$((10 + i))" $id $i; done)
+names=$(echo "$net.1 $(hostname)"; for i in 0 1 2 3; do printf '%s %s-n%s\n' "$net.$((10 + i))" $id $i; done)
 for i in 0 1 2 3; do
     [ $i -eq 0 ] || ip netns add $id-n$i
     ip link add $id-v$i type veth peer name eth0 netns $id-n$i &&
@@ -30,11 +32,15 @@ for i in 0 1 2 3; do
     mkdir -p "/etc/netns/$id-n$i"
     printf '127.0.0.1 localhost\n%s\n' "$names" >"/etc/netns/$id-n$i/hosts"
 done
-# Real remote shells hand their words to a shell.
+# Options are for ssh; real remote shells hand their words to a shell.
 cat >"$T/shell" <<'END'
 #!/bin/sh
+while [ "${1#-}" != "$1" ]; do
+    shift
+done
 host=$1
 shift
 exec ip netns exec "$host" unshare -u -- sh -c 'hostname "$0"; exec sh -c "$*"' "$host" "$@"
 END
 chmod +x "$T/shell"
+export NETNS_ID=$id NETNS_NET=$net

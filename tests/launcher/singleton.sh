@@ -23,6 +23,15 @@ expect_rc 0
 client PMIX_NAMESPACE=x "$CLIENT" place
 expect_rc 9
 expect_err "PMIx"
+# Launchers of others that offer nothing to talk to.
+client MV2_COMM_WORLD_RANK=0 MV2_COMM_WORLD_SIZE=2 "$CLIENT" place
+expect_rc 9
+expect_err "MVAPICH2's mpirun_rsh"
+client MV2_COMM_WORLD_RANK=0 MV2_COMM_WORLD_SIZE=1 "$CLIENT" place
+expect_rc 0
+client OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 "$CLIENT" place
+expect_rc 9
+expect_err "unset OMPI_COMM_WORLD_RANK to run it alone"
 client PMI_FD=77 PMI_RANK=0 PMI_SIZE=2 "$CLIENT" place
 expect_rc 9
 expect_err "PMI_FD"

@@ -136,7 +136,8 @@ int fdpass_exchange(struct boot *boot, int *fd)
             return err_set(MPI_ERR_NO_MEM, "cannot create shared memory: %s", strerror(errno));
         rc = pass_listen(boot, &listener);
     }
-    int fence = boot_fence(boot); /* every node's first rank listens now; taken by all, also after an error */
+    int fence =
+        boot_barrier(boot); /* every node's first rank listens now; taken by all, also after an error */
     rc = rc ? rc : fence;
     if (rc == 0)
         rc = boot->local_rank == 0 ? pass_to_all(boot, listener, *fd) : pass_fetch(boot, fd);
