@@ -1,0 +1,17 @@
+/* rendezvous.c: p2p/crossing.c over InfiniBand, with every protocol forced, with data that shows its last
+ * byte last and that does not, with and without shared receive queues, and with too few credits.
+ *
+ * ranks: 2
+ * nodes: only 2
+ * also: FISHPLATE_RENDEZVOUS=rput
+ * also: FISHPLATE_RENDEZVOUS=getcqe
+ * also: FISHPLATE_RENDEZVOUS=get FISHPLATE_IB_LAST_BYTE=yes
+ * also: FISHPLATE_RENDEZVOUS=putnr FISHPLATE_IB_LAST_BYTE=yes
+ * also: FISHPLATE_RENDEZVOUS=put FISHPLATE_IB_LAST_BYTE=yes
+ * also: FISHPLATE_RENDEZVOUS=put FISHPLATE_IB_LAST_BYTE=no
+ * also: FISHPLATE_RENDEZVOUS=put FISHPLATE_IB_LAST_BYTE=yes FISHPLATE_IB_RECEIVE=shared
+ * also: FISHPLATE_RENDEZVOUS=r3
+ * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=2 FISHPLATE_STARVED_RENDEZVOUS=64
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/crossing.c"
