@@ -106,6 +106,7 @@ class Guest:
                 if not self.await_file(job.name + ".rc", started + job.limit + GRACE):
                     return self.blame(job, started, "in this job")
                 self.finish(job, int(self.read(job.name + ".rc")), started)
+                started = time.monotonic()
             self.process.wait(GRACE)
         except subprocess.TimeoutExpired:
             print("rig: the guest did not power off; it was ended.", flush=True)
