@@ -29,6 +29,7 @@ static void fill_caps(struct ib *ib, struct transport_caps *caps)
     *caps = (struct transport_caps){
         .frame_max = ib->large.size - sizeof(struct ib_frame),
         .inline_max = 256,
+        .eager_best = ib->large.size - sizeof(struct ib_frame),
         .put = true,
         .get = MIN(ib->device.attr.max_qp_rd_atom, ib->device.attr.max_qp_init_rd_atom) > 0,
         .put_ordered = ib->lanes == 1,
@@ -181,6 +182,7 @@ static void create(struct ib_endpoint *ep)
     ib->open++;
     ep->next_seq = ep->expected = 0;
     ep->used = ib->tick;
+    ep->left = false;
     atomic_store((_Atomic uint32_t *)(void *)ep->bell->data, 0);
     for (uint32_t i = 0; i < ib->lanes; i++)
         if ((rc = ib_lane_create(&ep->lanes[i])) != 0)

@@ -26,11 +26,12 @@ static TUNABLE_CHOICE(receive_mode, "IB_RECEIVE", 0, "peer|shared",
 static TUNABLE_CHOICE(flow, "IB_FLOW", 2, "hw|static|dynamic",
                       "Flow control: by the adapter alone, by credits, or by credits whose number adapts.");
 static TUNABLE_CHOICE(growth, "IB_GROWTH", 1, "linear|exponential", "How dynamic flow control adds buffers.");
-static TUNABLE_INT(buffers, "IB_BUFFERS", 16, 2, 4096,
+static TUNABLE_INT(buffers, "IB_BUFFERS", 8, 2, 4096,
                    "Receive buffers posted for a peer when a connection opens.");
 static TUNABLE_INT(buffers_max, "IB_BUFFERS_MAX", 128, 2, 16384,
                    "At most so many with dynamic flow control.");
-static TUNABLE_SIZE(frame_size, "IB_FRAME", 16 * 1024, 1024, 1024 * 1024, "Largest payload of one frame.");
+static TUNABLE_SIZE(frame_size, "IB_FRAME", 32 * 1024, 1024, 1024 * 1024,
+                    "Largest payload of one frame, and so of a message that is sent at once.");
 static TUNABLE_INT(poll_limit, "IB_POLLSET", 16, 0, POLLSET_MAX,
                    "Peers whose small messages are polled for in memory (the RDMA channel); 0: none.");
 static TUNABLE_CHOICE(poll_policy, "IB_POLL_POLICY", 0, "first|traffic",
@@ -241,7 +242,8 @@ static int ib_settle(struct transport *t)
 static bool flushed(struct ib *ib)
 {
     bool done = true;
-    for (uint32_t i = 0; i < ib->nendpoints; i++)
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        done &= ib->endpoints[i]->conn.state != CONN_OPEN || !ib->endpoints[i]->unsaid;
         for (uint32_t k = 0; k < ib->lanes; k++) {
             struct ib_lane *lane = &ib->endpoints[i]->lanes[k];
             if (!lane->qp || lane->head == lane->tail || ib->endpoints[i]->conn.state == CONN_FAILED)
@@ -252,13 +254,23 @@ static bool flushed(struct ib *ib)
                 ib_lane_end(lane, false);
             }
         }
+    }
     return done;
+}
+
+/* Nobody is to take the end of this process for its death. */
+static void take_leave(struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (ib->endpoints[i]->conn.state == CONN_OPEN)
+            ib_say(ib->endpoints[i], IB_LEAVE);
 }
 
 static void ib_finish(struct transport *t)
 {
     struct ib *ib = ib_of(t);
     uint64_t end = clock_ns() + 10000000000u;
+    take_leave(ib);
     while (!flushed(ib) && clock_ns() < end)
         if (net_progress(t->net) == 0)
             usleep(20);

@@ -35,6 +35,7 @@ enum ib_type {
     IB_FRAME,        /* a frame of the layer above; takes a credit (or a ring slot) */
     IB_CREDIT,       /* nothing but credits; unordered */
     IB_WAKE,         /* look at your rings; unordered */
+    IB_LEAVE,        /* I need nothing more and end soon: when I am gone nothing is wrong; unordered */
     IB_RING_ON,      /* struct ib_ring_on: you may write frames there */
     IB_RING_OFF,     /* write no more */
     IB_RING_STOPPED, /* I shall write no more */
@@ -175,6 +176,7 @@ struct ib_endpoint {
     uint32_t unsaid;         /* control messages to send, a bit each: 1 << enum ib_type */
     struct list unsaid_link; /* ib->unsaid: they found no room */
     uint32_t last_words;     /* ends of lanes that are on their way since my CLOSE or AGREE */
+    bool left;               /* the peer has said LEAVE */
     enum ibv_wc_status why;  /* CONN_FAILED: what the adapter said; success: the peer never answered */
 
     /* A word the peer sets before it sleeps: what is written into its ring then needs a knock. */

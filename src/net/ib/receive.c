@@ -10,6 +10,7 @@
 #include "net/ib/ib.h"
 
 static COUNTER(lane_arrived, "ib_frames_received", "Frames received through the send/receive channel.");
+static COUNTER(posted_most, "ib_posted_most", "Most receive buffers a connection ever had (not a sum).");
 static COUNTER(early, "ib_frames_early", "Frames that arrived before another channel had delivered theirs.");
 
 #define SWEEP 1024 /* polls between two looks for registered memory that has gone */
@@ -31,6 +32,9 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
     switch (h->type) {
     case IB_CREDIT:
     case IB_WAKE:
+        break;
+    case IB_LEAVE:
+        ep->left = true;
         break;
     case IB_RING_ON:
     case IB_RING_OFF:
@@ -54,7 +58,7 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 
 static inline bool ordered(const struct ib_head *h)
 {
-    return h->type != IB_CREDIT && h->type != IB_WAKE;
+    return h->type == IB_FRAME || h->type > IB_LEAVE;
 }
 
 void ib_received(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
@@ -88,6 +92,8 @@ void ib_owe(struct ib_endpoint *ep)
 static void lane_consumed(struct ib_lane *lane, struct ib_buffer *b, bool frame, bool waited)
 {
     uint32_t n = frame ? credit_consumed(&lane->credit, waited) : 1;
+    if (unlikely(lane->credit.most_posted > posted_most.value))
+        posted_most.value = lane->credit.most_posted;
     if (lane->shared) {
         ib_buffer_put(lane->pool, b);
         if (n > 1)
@@ -183,8 +189,8 @@ static void imm_arrival(struct ib_lane *lane, struct ib_buffer *b)
 
 /* ---- the completion queue ---- */
 
-/* Nothing is lost when credits do not reach a peer that has ended, as it may when it needs nothing more. What
- * was sent through another lane and did not arrive reports for itself. */
+/* Nothing is lost when credits do not reach a peer that has taken its leave. What was sent through another
+ * lane and did not arrive reports for itself. */
 static bool only_news(const struct ib_lane *lane)
 {
     for (uint32_t at = lane->tail; at != lane->head; at++)
@@ -204,7 +210,7 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_endpoint_do(ep, conn_left(&ep->conn));
         return;
     }
-    if (!only_news(lane))
+    if (!ep->left || !only_news(lane))
         ib_fatal(ib, ep, "%s (verbs status %d, vendor code 0x%x)", ib->device.verbs.wc_status_str(wc->status),
                  wc->status, wc->vendor_err);
     if (ep->conn.state != CONN_FAILED)

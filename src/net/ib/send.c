@@ -22,7 +22,7 @@ static COUNTER(get_bytes, "ib_get_bytes", "Bytes read from memory of peers by RD
 
 void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited)
 {
-    *h = (struct ib_head){.seq = type <= IB_WAKE && type != IB_FRAME ? 0 : ep->next_seq++,
+    *h = (struct ib_head){.seq = type <= IB_LEAVE && type != IB_FRAME ? 0 : ep->next_seq++,
                           .type = (uint8_t)type,
                           .flags = waited ? IB_WAITED : 0,
                           .credits = {(uint8_t)credit_tell(&ep->lanes[0].credit, UINT8_MAX)},
