@@ -186,7 +186,7 @@ static void create(struct ib_endpoint *ep)
     atomic_store((_Atomic uint32_t *)(void *)ep->bell->data, 0);
     for (uint32_t i = 0; i < ib->lanes; i++)
         if ((rc = ib_lane_create(&ep->lanes[i])) != 0)
-            ib_fatal(ib, ep, "%s", err_detail(rc));
+            ib_fatal(ib, NULL, "%s", err_detail(rc));
 }
 
 static _Noreturn void unanswered(struct ib_endpoint *ep)
