@@ -1,9 +1,13 @@
-/* bench.c: `fishplate bench`: the benchmark of bench/, told by the library which transport it uses.
+/* bench.c: `fishplate bench`: the benchmark of bench/, told by the library which transport it uses; and
+ * `fishplate bench ib`, which starts its own jobs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../../bench/bench.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "../../bench/ib/ib.h"
 
 #include "api/inside.h"
 #include "command.h"
@@ -23,5 +27,7 @@ int command_bench(int argc, char **argv)
 {
     static const struct bench_host host = {.program = "fishplate bench", .transport = transport};
     inside_of_library();
+    if (argc > 1 && strcmp(argv[1], "ib") == 0)
+        return bench_ib_main(argc - 1, argv + 1);
     return bench_main(&host, argc, argv);
 }

@@ -1,0 +1,86 @@
+/* ib.h: `fishplate bench ib`: what the designs of the papers gain, each figure beside the paper's own. A
+ * driver starts one job after another over virtual nodes, with the tunables each needs; the ranks of a job
+ * measure and tell the driver figures by name. A topic is one file: what its ranks do, and the tables made of
+ * their figures.
+ *
+ * Plain MPI and MPI_T; no header of the library.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BENCH_IB_IB_H
+#define FP_BENCH_IB_IB_H
+
+#include "../bench.h"
+
+int bench_ib_main(int argc, char **argv);
+
+#define IB_FORMAT(at) __attribute__((format(printf, at, at + 1)))
+
+/* ---- a rank of a job ---- */
+
+struct ib_rank {
+    struct bench bench; /* rank, size, seconds for each figure; errors: bytes that were not what was sent */
+    bool quick;
+    int argc; /* name=value, from the driver */
+    char **argv;
+};
+
+enum ib_kind { IB_TIME = 't', IB_RATE = 'r', IB_COUNT = 'c' }; /* of several runs: least, most, last */
+
+int ib_rank_main(int argc, char **argv);
+long ib_number(const struct ib_rank *r, const char *name, long otherwise);
+/* Rank 0 tells the driver. */
+void ib_tell(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...) IB_FORMAT(4);
+/* A counter of the library, from its start; -1 when it has none of that name. */
+double ib_counter(const char *name);
+double ib_resident(void);                              /* bytes of this process in memory */
+double ib_highest(const struct ib_rank *r, double x);  /* over all ranks */
+double ib_together(const struct ib_rank *r, double x); /* their sum */
+
+/* ---- the driver ---- */
+
+struct ib_figures;
+
+struct ib_driver {
+    bool quick, json;
+    int repeat;
+    char program[4096], mpiexec[4096];
+    int cores;
+    int jobs, failures, tables;
+    double started;
+    bool terminal; /* progress on one line */
+    char doing[128];
+};
+
+struct ib_job {
+    const char *topic; /* whose rank() runs */
+    int ranks, nodes;
+    const char *settings; /* "NAME=VALUE NAME=VALUE" */
+    int repeat;           /* 0: as the user wants */
+};
+
+/* Runs a job, several times, and returns its best figures; never NULL, but empty after a failure. The format
+ * gives the ranks' arguments. */
+struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const char *args, ...) IB_FORMAT(3);
+double ib_figure(const struct ib_figures *f, const char *name, ...) IB_FORMAT(2); /* NAN when there is none */
+void ib_figures_free(struct ib_figures *f);
+
+/* A table: columns, then cells row by row, then what is to be said about it. */
+struct ib_table;
+struct ib_table *ib_table_open(struct ib_driver *d, const char *title, const char *paper);
+void ib_column(struct ib_table *t, const char *name, ...) IB_FORMAT(2);
+void ib_cell(struct ib_table *t, const char *text, ...) IB_FORMAT(2);
+void ib_cell_number(struct ib_table *t, double value, int digits);
+void ib_ours(struct ib_table *t, const char *text, ...) IB_FORMAT(2);
+void ib_table_close(struct ib_table *t);
+
+struct ib_topic {
+    const char *name, *doc;
+    void (*rank)(struct ib_rank *r);
+    void (*tables)(struct ib_driver *d);
+};
+
+extern const struct ib_topic ib_small, ib_polling, ib_flow, ib_rendezvous, ib_memory, ib_reuse;
+extern const struct ib_topic *const ib_topics[];
+extern const int ib_ntopics;
+
+#endif

@@ -1,0 +1,110 @@
+/* memory.c: memory for communication in a process of a growing job (paper 003, figs 3 to 5): after MPI_Init,
+ * after neighbours have spoken to each other, and after everybody has spoken to everybody.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "ib.h"
+
+enum { STAGES = 3, MESSAGES = 40 };
+static const char *const stage_names[STAGES] = {"hello", "pairwise", "all-to-all"};
+
+struct stage {
+    double buffers, resident, connections;
+};
+
+static void note(struct stage *s)
+{
+    s->buffers = ib_counter("ib_buffer_bytes");
+    s->resident = ib_resident();
+    s->connections = ib_counter("ib_connections_opened");
+}
+
+static void memory_rank(struct ib_rank *r)
+{
+    struct stage stages[STAGES];
+    int me = r->bench.rank, n = r->bench.size, out = 1, in;
+    note(&stages[0]);
+    for (int i = 0; i < MESSAGES && (me ^ 1) < n; i++)
+        MPI_Sendrecv(&out, 1, MPI_INT, me ^ 1, 1, &in, 1, MPI_INT, me ^ 1, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    note(&stages[1]);
+    for (int k = 1; k < n; k++)
+        for (int i = 0; i < MESSAGES; i++)
+            MPI_Sendrecv(&out, 1, MPI_INT, (me + k) % n, 2, &in, 1, MPI_INT, (me + n - k) % n, 2,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    note(&stages[2]);
+    for (int s = 0; s < STAGES; s++) {
+        ib_tell(r, IB_COUNT, ib_highest(r, stages[s].buffers), "buffers.%d", s);
+        ib_tell(r, IB_COUNT, ib_highest(r, stages[s].resident), "resident.%d", s);
+        ib_tell(r, IB_COUNT, ib_highest(r, stages[s].connections), "connections.%d", s);
+    }
+}
+
+static const struct {
+    const char *name, *settings;
+} ways[] = {
+    {"static", "FISHPLATE_IB_CONNECT=static FISHPLATE_IB_POLLSET=0"},
+    {"on demand", "FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=0"},
+    {"and rings", "FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=16"},
+    {"shared queues", "FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_RECEIVE=shared"},
+};
+enum { NWAYS = sizeof ways / sizeof ways[0], SIZES_MAX = 6 };
+
+static void one_table(struct ib_driver *d, struct ib_figures *f[SIZES_MAX][NWAYS], int nsizes, int stage)
+{
+    static const char *const titles[STAGES] = {
+        "Memory of a process after MPI_Init: MiB registered for frames, and resident (003, fig. 3)",
+        "The same after neighbours have exchanged messages (003, fig. 4)",
+        "The same after all have exchanged messages with all (003, fig. 5)"};
+    static const char *const papers[STAGES] = {
+        "constant with connections on demand; grows with the number of ranks when they are opened at start.",
+        "constant on demand; grows when static.",
+        "grows with the number of peers, with shared queues much more slowly."};
+    struct ib_table *t = ib_table_open(d, titles[stage], papers[stage]);
+    ib_column(t, "ranks");
+    for (int w = 0; w < NWAYS; w++)
+        ib_column(t, "%s", ways[w].name);
+    for (int w = 0; w < NWAYS; w++)
+        ib_column(t, "%s: RSS", ways[w].name);
+    for (int i = 0; i < nsizes; i++) {
+        ib_cell(t, "%d", 2 << i);
+        for (int w = 0; w < NWAYS; w++)
+            ib_cell_number(t, ib_figure(f[i][w], "buffers.%d", stage) / (double)MI, 2);
+        for (int w = 0; w < NWAYS; w++)
+            ib_cell_number(t, ib_figure(f[i][w], "resident.%d", stage) / (double)MI, 1);
+    }
+    int last = nsizes - 1;
+    ib_ours(t, "%s, %d ranks: static %.2f MiB, on demand %.2f MiB, shared queues %.2f MiB.",
+            stage_names[stage], 2 << last, ib_figure(f[last][0], "buffers.%d", stage) / (double)MI,
+            ib_figure(f[last][1], "buffers.%d", stage) / (double)MI,
+            ib_figure(f[last][3], "buffers.%d", stage) / (double)MI);
+    ib_table_close(t);
+}
+
+static void memory_tables(struct ib_driver *d)
+{
+    struct ib_figures *f[SIZES_MAX][NWAYS];
+    int nsizes = d->quick ? 2 : SIZES_MAX;
+    for (int i = 0; i < nsizes; i++)
+        for (int w = 0; w < NWAYS; w++) {
+            struct ib_job job = {.topic = "memory",
+                                 .ranks = 2 << i,
+                                 .nodes = 2 << i,
+                                 .settings = ways[w].settings,
+                                 .repeat = 1};
+            f[i][w] = ib_run(d, &job, "%s", "");
+        }
+    for (int stage = 0; stage < STAGES; stage++)
+        one_table(d, f, nsizes, stage);
+    for (int i = 0; i < nsizes; i++)
+        for (int w = 0; w < NWAYS; w++)
+            ib_figures_free(f[i][w]);
+}
+
+const struct ib_topic ib_memory = {
+    .name = "memory",
+    .doc = "memory of a process, 2 to 64 ranks: static, on demand, with rings, shared queues",
+    .rank = memory_rank,
+    .tables = memory_tables,
+};

@@ -1,0 +1,142 @@
+/* reuse.c: what it is worth to send from the same memory again (Liu, figs 9.7 and 9.8): of the iterations of
+ * a round a part uses one buffer, the others each a buffer of their own that was never used before. A round
+ * has new memory; its pages are touched before it is timed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ib.h"
+
+static const size_t sizes[] = {4 * KI, 64 * KI, 256 * KI, 1 * MI};
+static const int percents[] = {0, 25, 50, 75, 100};
+enum {
+    NSIZES = sizeof sizes / sizeof sizes[0],
+    NPERCENTS = sizeof percents / sizeof percents[0],
+    ITERATIONS = 32,
+    ROUNDS = 20,
+    ROUNDS_QUICK = 2
+};
+
+struct round {
+    int me, percent, bytes;
+    char *out, *in; /* 1 + ITERATIONS buffers each; the first is the one that is used again */
+};
+
+static size_t place(const struct round *t, int i)
+{
+    bool again = (i + 1) * t->percent / 100 != i * t->percent / 100;
+    return again ? 0 : (size_t)(i + 1) * (size_t)t->bytes;
+}
+
+static void latency(const struct round *t)
+{
+    for (int i = 0; i < ITERATIONS; i++) {
+        size_t at = place(t, i);
+        if (t->me == 0)
+            MPI_Send(t->out + at, t->bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        MPI_Recv(t->in + at, t->bytes, MPI_BYTE, 1 - t->me, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (t->me == 1)
+            MPI_Send(t->out + at, t->bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    }
+}
+
+static void bandwidth(const struct round *t)
+{
+    MPI_Request requests[ITERATIONS];
+    for (int i = 0; i < ITERATIONS; i++)
+        if (t->me == 0)
+            MPI_Isend(t->out + place(t, i), t->bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[i]);
+        else
+            MPI_Irecv(t->in + place(t, i), t->bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[i]);
+    MPI_Waitall(ITERATIONS, requests, MPI_STATUSES_IGNORE);
+    if (t->me == 0)
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 3, MPI_COMM_WORLD);
+}
+
+static char *new_memory(size_t bytes)
+{
+    char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    memset(p, 1, bytes);
+    return p;
+}
+
+static double best_round(struct ib_rank *r, struct round *t, void (*run)(const struct round *))
+{
+    size_t total = (size_t)t->bytes * (ITERATIONS + 1);
+    double best = 1e9;
+    for (int i = 0; i < (r->quick ? ROUNDS_QUICK : ROUNDS); i++) {
+        t->out = new_memory(total);
+        t->in = new_memory(total);
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        run(t);
+        double took = MPI_Wtime() - start;
+        best = took < best ? took : best;
+        munmap(t->in, total);
+        munmap(t->out, total);
+    }
+    return best / ITERATIONS;
+}
+
+static void reuse_rank(struct ib_rank *r)
+{
+    struct round t = {.me = r->bench.rank};
+    for (int z = 0; z < NSIZES; z += r->quick ? 3 : 1)
+        for (int p = 0; p < NPERCENTS; p += r->quick ? 4 : 1) {
+            t.bytes = (int)sizes[z];
+            t.percent = percents[p];
+            double hits = ib_counter("reg_hits"), misses = ib_counter("reg_misses");
+            ib_tell(r, IB_TIME, best_round(r, &t, latency) / 2 * 1e6, "latency.%zu.%d", sizes[z], t.percent);
+            ib_tell(r, IB_RATE, (double)sizes[z] / best_round(r, &t, bandwidth) / 1e6, "bw.%zu.%d", sizes[z],
+                    t.percent);
+            hits = ib_counter("reg_hits") - hits;
+            misses = ib_counter("reg_misses") - misses;
+            if (hits + misses > 0)
+                ib_tell(r, IB_COUNT, 100 * hits / (hits + misses), "hits.%zu.%d", sizes[z], t.percent);
+        }
+}
+
+static void one_table(struct ib_driver *d, const struct ib_figures *f, const char *title, const char *paper,
+                      const char *figure, int digits, const char *unit)
+{
+    struct ib_table *t = ib_table_open(d, title, paper);
+    ib_column(t, "bytes");
+    for (int p = 0; p < NPERCENTS; p += d->quick ? 4 : 1)
+        ib_column(t, "%d %%", percents[p]);
+    for (int z = 0; z < NSIZES; z += d->quick ? 3 : 1) {
+        ib_cell(t, "%zu", sizes[z]);
+        for (int p = 0; p < NPERCENTS; p += d->quick ? 4 : 1)
+            ib_cell_number(t, ib_figure(f, "%s.%zu.%d", figure, sizes[z], percents[p]), digits);
+    }
+    ib_ours(t, "1 MiB: %.*f%s with new buffers, %.*f%s with the same one.", digits,
+            ib_figure(f, "%s.%zu.0", figure, sizes[NSIZES - 1]), unit, digits,
+            ib_figure(f, "%s.%zu.100", figure, sizes[NSIZES - 1]), unit);
+    ib_table_close(t);
+}
+
+static void reuse_tables(struct ib_driver *d)
+{
+    struct ib_job job = {.topic = "reuse", .ranks = 2, .nodes = 2, .settings = ""};
+    struct ib_figures *f = ib_run(d, &job, "%s", "");
+    one_table(d, f, "Latency by how often buffers are used again: us (Liu, fig. 9.7)",
+              "above 1 KiB latency suffers greatly when buffers are not used again.", "latency", 2, " us");
+    one_table(d, f, "Bandwidth by how often buffers are used again: MB/s (Liu, fig. 9.8)",
+              "drops significantly when buffers are not used again.", "bw", 0, " MB/s");
+    one_table(d, f, "Registrations found in the cache: % (eager messages need none)",
+              "lazy deregistration lives on buffers that are used again.", "hits", 1, " %");
+    ib_figures_free(f);
+}
+
+const struct ib_topic ib_reuse = {
+    .name = "reuse",
+    .doc = "buffers used again from 0 to 100 %: latency, bandwidth, hits of the registration cache",
+    .rank = reuse_rank,
+    .tables = reuse_tables,
+};

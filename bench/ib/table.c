@@ -1,0 +1,173 @@
+/* table.c: a table as text or as JSON: what was measured, what the paper says, what we say.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ib.h"
+
+enum { COLUMNS_MAX = 16, TEXT_MAX = 400, SAID_MAX = 8 };
+
+struct ib_table {
+    struct ib_driver *driver;
+    const char *title, *paper;
+    char *columns[COLUMNS_MAX];
+    int ncolumns;
+    char **cells;
+    int ncells;
+    char *said[SAID_MAX];
+    int nsaid;
+};
+
+static char *formatted(const char *fmt, va_list ap)
+{
+    char text[TEXT_MAX];
+    vsnprintf(text, sizeof text, fmt, ap);
+    char *copy = strdup(text);
+    if (!copy)
+        abort();
+    return copy;
+}
+
+struct ib_table *ib_table_open(struct ib_driver *d, const char *title, const char *paper)
+{
+    struct ib_table *t = calloc(1, sizeof *t);
+    if (!t)
+        abort();
+    *t = (struct ib_table){.driver = d, .title = title, .paper = paper};
+    return t;
+}
+
+void ib_column(struct ib_table *t, const char *name, ...)
+{
+    va_list ap;
+    if (t->ncolumns == COLUMNS_MAX)
+        abort();
+    va_start(ap, name);
+    t->columns[t->ncolumns++] = formatted(name, ap);
+    va_end(ap);
+}
+
+void ib_cell(struct ib_table *t, const char *text, ...)
+{
+    va_list ap;
+    if (t->ncells % 64 == 0) {
+        t->cells = realloc(t->cells, sizeof *t->cells * (size_t)(t->ncells + 64));
+        if (!t->cells)
+            abort();
+    }
+    va_start(ap, text);
+    t->cells[t->ncells++] = formatted(text, ap);
+    va_end(ap);
+}
+
+void ib_cell_number(struct ib_table *t, double value, int digits)
+{
+    if (isnan(value))
+        ib_cell(t, "-");
+    else
+        ib_cell(t, "%.*f", digits, value);
+}
+
+void ib_ours(struct ib_table *t, const char *text, ...)
+{
+    va_list ap;
+    if (t->nsaid == SAID_MAX)
+        return;
+    va_start(ap, text);
+    t->said[t->nsaid++] = formatted(text, ap);
+    va_end(ap);
+}
+
+static void print_text(const struct ib_table *t)
+{
+    int width[COLUMNS_MAX];
+    for (int c = 0; c < t->ncolumns; c++) {
+        width[c] = (int)strlen(t->columns[c]);
+        for (int i = c; i < t->ncells; i += t->ncolumns)
+            if ((int)strlen(t->cells[i]) > width[c])
+                width[c] = (int)strlen(t->cells[i]);
+    }
+    printf("\n%s\n\n   ", t->title);
+    for (int c = 0; c < t->ncolumns; c++)
+        printf(c ? "  %*s" : " %-*s", width[c], t->columns[c]);
+    for (int i = 0; i < t->ncells; i++) {
+        int c = i % t->ncolumns;
+        printf("%s", c ? "" : "\n   ");
+        printf(c ? "  %*s" : " %-*s", width[c], t->cells[i]);
+    }
+    printf("\n\nPaper: %s\n", t->paper);
+    for (int i = 0; i < t->nsaid; i++)
+        printf("Here:  %s\n", t->said[i]);
+}
+
+static void print_string(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putchar('\\');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+/* A cell that is a number is one in JSON too. */
+static void print_value(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end != text && *end == 0 && isfinite(value))
+        printf("%s", text);
+    else
+        print_string(text);
+}
+
+static void print_json(const struct ib_table *t)
+{
+    printf("%s\n  {\"title\": ", t->driver->tables ? "," : "");
+    print_string(t->title);
+    printf(",\n   \"paper\": ");
+    print_string(t->paper);
+    printf(",\n   \"here\": [");
+    for (int i = 0; i < t->nsaid; i++) {
+        printf("%s", i ? ", " : "");
+        print_string(t->said[i]);
+    }
+    printf("],\n   \"columns\": [");
+    for (int c = 0; c < t->ncolumns; c++) {
+        printf("%s", c ? ", " : "");
+        print_string(t->columns[c]);
+    }
+    printf("],\n   \"rows\": [");
+    for (int i = 0; i < t->ncells; i++) {
+        bool first = i % t->ncolumns == 0, last = i % t->ncolumns == t->ncolumns - 1;
+        printf("%s", first ? i ? ",\n            [" : "[" : ", ");
+        print_value(t->cells[i]);
+        printf("%s", last ? "]" : "");
+    }
+    printf("]}");
+}
+
+void ib_table_close(struct ib_table *t)
+{
+    if (t->driver->terminal)
+        fprintf(stderr, "\r\033[K");
+    if (t->driver->json)
+        print_json(t);
+    else
+        print_text(t);
+    fflush(stdout);
+    t->driver->tables++;
+    for (int i = 0; i < t->ncolumns; i++)
+        free(t->columns[i]);
+    for (int i = 0; i < t->ncells; i++)
+        free(t->cells[i]);
+    for (int i = 0; i < t->nsaid; i++)
+        free(t->said[i]);
+    free(t->cells);
+    free(t);
+}
