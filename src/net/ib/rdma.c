@@ -109,6 +109,8 @@ int ib_rdma_take(struct ib_endpoint *ep)
     }
     if (unlikely(broken))
         ib_fatal(ep->ib, ep, "its ring holds bytes that are no frame");
+    if (events > 0)
+        counter_add(&ring_arrived, (uint64_t)events);
     return events;
 }
 
@@ -122,7 +124,6 @@ int ib_rdma_poll(struct ib *ib)
         int n = ib_rdma_take(ep);
         if (likely(n == 0))
             continue;
-        counter_add(&ring_arrived, (uint64_t)n);
         events += n;
         for (int i = 0; i < n && place < set->count && set->members[place].id == ep->id; i++)
             place = pollset_hit(set, place); /* a frame may have changed the set */
