@@ -96,6 +96,12 @@ struct net_waiter {
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
 
+/* Is there anything that no doorbell will ring for: room for sends that wait, bytes that a peer writes? */
+static inline bool net_unrung(const struct net *net)
+{
+    return !list_empty(&net->stalled) || net->unrung != 0;
+}
+
 /* Sleeping in its parts, for those who do not wait in a loop of their own: read the bell's rings; begin
  * (announces a sleeper and arms; false when something has arrived already); block until it has rung since,
  * without the lock; end. A nap is short: sends wait for room, and nobody rings when it appears. */

@@ -57,7 +57,7 @@ void net_thread_leave(struct net_thread *t)
 {
     if (atomic_fetch_sub_explicit(&t->inside, 1, memory_order_release) != 1 || t->working)
         return;
-    if (!announce(t) || !list_empty(&t->net->stalled)) /* nobody rings when room appears */
+    if (!announce(t) || net_unrung(t->net))
         net_doorbell_ring(t->net->doorbell);
 }
 
@@ -105,7 +105,7 @@ static bool turn(struct net_thread *t, uint32_t *rings)
         *rings = bell(t);
         if (somebody_inside(t) || biglock_wanted(net->lock))
             break;
-        nap = !list_empty(&net->stalled);
+        nap = net_unrung(net);
         if (announce(t))
             break;
     }

@@ -66,7 +66,7 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
 {
     uint32_t before = atomic_load_explicit(&net->doorbell->rings, memory_order_acquire);
     if (net_sleep_begin(net) && !(w->ready && w->ready(w->arg))) {
-        const bool nap = !list_empty(&net->stalled) || net->unrung != 0;
+        const bool nap = net_unrung(net);
         counter_add(&sleeps, 1);
         if (net->lock)
             biglock_drop(net->lock);
