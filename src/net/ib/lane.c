@@ -17,7 +17,8 @@ static TUNABLE_INT(signal_every, "IB_SIGNAL_EVERY", 32, 1, 4096,
 static TUNABLE_INT(
     timeout, "IB_TIMEOUT", 14, 1, 31,
     "How long the adapter waits for an acknowledgement: 4 microseconds times two to this power.");
-static TUNABLE_INT(retries, "IB_RETRIES", 7, 0, 7, "How often the adapter repeats what is not acknowledged.");
+static TUNABLE_INT(retries, "IB_RETRIES", 6, 0, 7,
+                   "How often the adapter repeats what is not acknowledged; soft-RoCE takes 7 as for ever.");
 
 #define RNR_TIMER      1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
 #define RNR_FOR_EVER   7
