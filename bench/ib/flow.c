@@ -120,6 +120,11 @@ static void flow_rank(struct ib_rank *r)
 static const char *const schemes[] = {"hw", "static", "dynamic"};
 static const int buffers[] = {10, 100};
 
+static int nbuffers(const struct ib_driver *d)
+{
+    return d->quick ? 1 : 2;
+}
+
 static void windows_table(struct ib_driver *d, struct ib_figures *f[2][3], int z, int blocking)
 {
     static const char *const titles[2][2] = {{"4-byte messages, non-blocking: MB/s by window (Liu, fig. 5.3)",
@@ -133,12 +138,12 @@ static void windows_table(struct ib_driver *d, struct ib_figures *f[2][3], int z
                                           "better than blocking."};
     struct ib_table *t = ib_table_open(d, titles[z][blocking], papers[z]);
     ib_column(t, "window");
-    for (int b = 0; b < 2; b++)
+    for (int b = 0; b < nbuffers(d); b++)
         for (int s = 0; s < 3; s++)
             ib_column(t, "%s/%d", schemes[s], buffers[b]);
     for (int w = 0; w < NWINDOWS; w += d->quick ? 3 : 1) {
         ib_cell(t, "%d", windows[w]);
-        for (int b = 0; b < 2; b++)
+        for (int b = 0; b < nbuffers(d); b++)
             for (int s = 0; s < 3; s++)
                 ib_cell_number(t, ib_figure(f[b][s], "bw.%zu.%d.%d", sizes[z], blocking, windows[w]), 1);
     }
@@ -156,7 +161,7 @@ static void windows_tables(struct ib_driver *d)
 {
     struct ib_figures *f[2][3];
     char settings[256];
-    for (int b = 0; b < 2; b++)
+    for (int b = 0; b < nbuffers(d); b++)
         for (int s = 0; s < 3; s++) {
             snprintf(settings, sizeof settings,
                      "FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_BUFFERS=%d FISHPLATE_IB_FLOW=%s", buffers[b],
@@ -167,7 +172,7 @@ static void windows_tables(struct ib_driver *d)
     for (int z = 0; z < 2; z++)
         for (int blocking = 1; blocking >= 0; blocking--)
             windows_table(d, f, z, blocking);
-    for (int b = 0; b < 2; b++)
+    for (int b = 0; b < nbuffers(d); b++)
         for (int s = 0; s < 3; s++)
             ib_figures_free(f[b][s]);
 }
@@ -191,7 +196,7 @@ static void patterns_table(struct ib_driver *d)
     ib_column(t, "most posted");
     ib_column(t, "waited for credit");
     for (int symmetric = 0; symmetric < 2; symmetric++)
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (size_t i = d->quick ? 1 : 0; i < (d->quick ? 3 : sizeof cases / sizeof cases[0]); i++) {
             char settings[256];
             snprintf(settings, sizeof settings,
                      "FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_BUFFERS=%d FISHPLATE_IB_FLOW=%s", cases[i].buffers,

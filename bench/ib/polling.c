@@ -7,7 +7,7 @@
 
 #include "ib.h"
 
-enum { MOST = 128, MOST_QUICK = 4, GREETINGS = 4, TAG_GO = 1, TAG_HELLO = 2 };
+enum { MOST = 128, MOST_QUICK = 2, GREETINGS = 4, TAG_GO = 1, TAG_HELLO = 2 };
 
 static void probe(void *arg, int n)
 {

@@ -98,7 +98,7 @@ static void reuse_rank(struct ib_rank *r)
                     t.percent);
             hits = ib_counter("reg_hits") - hits;
             misses = ib_counter("reg_misses") - misses;
-            if (hits + misses > 0)
+            if (hits + misses >= ITERATIONS) /* not for eager messages */
                 ib_tell(r, IB_COUNT, 100 * hits / (hits + misses), "hits.%zu.%d", sizes[z], t.percent);
         }
 }
