@@ -18,7 +18,7 @@ guarded() {
         return
     fi
     rc=0
-    GUARDED=yes GUARDED_T=$T "$MPIEXEC" -timeout 140 -n 1 sh "$0" || rc=$?
+    GUARDED=yes GUARDED_T=$T "$MPIEXEC" -timeout 280 -n 1 sh "$0" || rc=$?
     exit $rc
 }
 
@@ -51,7 +51,7 @@ launch() {
 # mpi_programs launcher-words...: MPI programs run under it, point-to-point and collective.
 mpi_programs() {
     for program in mpi_p2p_order mpi_p2p_sendrecv mpi_coll_chosen; do
-        launch timeout 60 "$@" "$MPI_TESTS/$program"
+        launch timeout 100 "$@" "$MPI_TESTS/$program"
         expect_rc 0
     done
 }

@@ -32,7 +32,7 @@ awk '/start_put_bytes/ { exit !($3 <= 64) }' "$T/err" || fail "$last: $(grep sta
 
 # The same under Hydra, which knows nothing of it.
 if command -v mpiexec.hydra >/dev/null; then
-    mpi_programs mpiexec.hydra -launcher ssh -launcher-exec "$T/shell" -hosts $hosts -ppn 2 -n 8
+    mpi_programs mpiexec.hydra -launcher ssh -launcher-exec "$T/shell" -hosts $hosts -ppn 1 -n 4
     expect_err "the 4 nodes are connected by software over TCP"
 fi
 

@@ -26,7 +26,7 @@ for kind in $kinds; do
     launch timeout 60 srun -N1 -n1 --mpi=$kind "$CLIENT" exchange
     expect_rc 0
     mpi_programs srun -N1 -n4 --mpi=$kind
-    ! has_softib || mpi_programs srun -N4 -n8 --mpi=$kind # between nodes
+    ! has_softib || mpi_programs srun -N4 -n4 --mpi=$kind # between nodes
     # Two jobs at once do not meet.
     srun -N1 -n3 --mpi=$kind --overlap "$MPI_TESTS/mpi_p2p_order" >"$T/other" 2>&1 &
     other=$!
@@ -47,7 +47,7 @@ launch timeout 60 salloc --quiet -N3 -n5 "$MPIEXEC" -l sh -c 'echo $FISHPLATE_HO
 expect_rc 0
 [ "$(sed 's/.*] //' "$T/out" | sort | uniq -c | awk '{ printf "%s ", $1 }')" = "2 2 1 " ] ||
     fail "$last: the ranks are not where Slurm wants them"
-! has_softib || mpi_programs salloc --quiet -N4 "$MPIEXEC" -n 8 -ppn 2
+! has_softib || mpi_programs salloc --quiet -N4 "$MPIEXEC" -n 4 -ppn 1
 launch timeout 60 salloc --quiet -N2 "$MPIEXEC" -n 4 -ppn 2 "$CLIENT" crash 3
 expect_rc 139
 expect_err "Rank 3 on host n"
