@@ -75,6 +75,7 @@ static int layers_open(struct proc *p)
         p->net = parked.net;
         p->p2p = parked.p2p;
         parked.boot = NULL;
+        p2p_on_peer_of(p->p2p, comm_peer_of, p); /* it knew the process before this one */
         return MPI_SUCCESS;
     }
     if (parked.left)

@@ -17,6 +17,23 @@ static void sum_of(MPI_Comm c)
     EXPECT_EQ(sum, size * (size - 1) / 2);
 }
 
+/* Large enough not to leave at once. */
+static void ring_of(MPI_Comm c)
+{
+    enum { N = 100000 };
+    static int out[N], in[N];
+    int rank, size, wrong = 0;
+    MPI_Comm_rank(c, &rank);
+    MPI_Comm_size(c, &size);
+    for (int i = 0; i < N; i++)
+        out[i] = rank + i;
+    MPI_Sendrecv(out, N, MPI_INT, (rank + 1) % size, 0, in, N, MPI_INT, (rank + size - 1) % size, 0, c,
+                 MPI_STATUS_IGNORE);
+    for (int i = 0; i < N; i++)
+        wrong += in[i] != (rank + size - 1) % size + i;
+    EXPECT_EQ(wrong, 0);
+}
+
 static void one_session(const char *tag)
 {
     MPI_Session session;
@@ -26,6 +43,7 @@ static void one_session(const char *tag)
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
     MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
     sum_of(comm);
+    ring_of(comm);
     MPI_Comm_free(&comm);
     MPI_Group_free(&group);
     MPI_Session_finalize(&session);
