@@ -42,6 +42,7 @@ struct conn {
     bool outgoing, connecting, want_out, broken;
     uint32_t node, slot, linear, to; /* outgoing: the peer, our port and its port */
     struct reach reach;              /* while connecting */
+    uint32_t ping, pong;             /* questions asked, and the last one that was answered */
     uint64_t rx_pause, tx_pause;     /* the port's rate: do not read, do not send READ data, until then */
     struct conn *next;
 
@@ -80,7 +81,9 @@ struct remote {
     uint64_t acked;    /* requests before this index are acknowledged */
     uint32_t rd_out;   /* READs and atomics under way */
     uint64_t progress_at;
-    bool busy;       /* progress_at counts */
+    bool busy;      /* progress_at counts */
+    uint32_t asked; /* the peer was asked whether it is there, 0: not; and when */
+    uint64_t asked_at;
     bool reap_after; /* UC: complete once the frame has left */
     int outq;
     /* responder */
@@ -104,6 +107,7 @@ void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* the port
 void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
 void conn_send(struct conn *c);  /* as much as the socket takes */
 void conn_reply(struct conn *c, const struct frame *f, const void *payload);
+uint32_t conn_ask(struct conn *c); /* are you there? Returns the number of the question */
 void conn_flush_ack(struct conn *c);
 void conn_drop_ack(struct conn *c);
 void conn_activate(struct conn *c, struct remote *r);

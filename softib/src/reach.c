@@ -11,6 +11,7 @@
 
 #define GRACE_NS (10 * NS_MS)
 #define LIMIT_NS (3 * NS_S)
+#define PATIENCE (30 * NS_S) /* with one that took the connection but has not answered yet */
 
 /* Which address of each port was taken; 0: none yet, else its number + 1. */
 static _Atomic uint8_t taken[FAB_MAX_PORTS];
@@ -26,7 +27,7 @@ bool reach_known(uint32_t linear)
     return proc.fab.port[linear].addrs == 1 || taken[linear];
 }
 
-static void hello(const struct conn *c, struct frame *f)
+void reach_hello(const struct conn *c, struct frame *f)
 {
     *f = (struct frame){
         .type = FRAME_HELLO,
@@ -56,7 +57,7 @@ bool reach_answer(const struct frame *f, struct frame *reply)
 static bool right_answer(const struct attempt *a)
 {
     struct frame f, want;
-    hello(a->c, &want);
+    reach_hello(a->c, &want);
     return frame_decode(a->in, wire_fabric(), &f) && f.type == FRAME_HELLO_ACK && f.src_qpn == want.dst_qpn &&
            f.dst_qpn == want.src_qpn && f.slid == want.dlid && f.dlid == want.slid;
 }
@@ -77,13 +78,21 @@ void reach_end(struct conn *c)
             attempt_end(&c->reach.a[i], false);
 }
 
+bool reach_alive(const struct conn *c)
+{
+    bool alive = false;
+    for (unsigned i = 0; i < FAB_ADDRS; i++)
+        alive |= c->reach.a[i].c && c->reach.a[i].fd >= 0 && c->reach.a[i].connected;
+    return alive;
+}
+
 static void say_hello(struct attempt *a)
 {
     struct frame f;
     uint8_t out[FRAME_BYTES];
     int err = 0;
     socklen_t len = sizeof(err);
-    hello(a->c, &f);
+    reach_hello(a->c, &f);
     frame_encode(&f, wire_fabric(), out);
     getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &err, &len);
     a->connected = !err && send(a->fd, out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(out);
@@ -180,12 +189,13 @@ void reach_tick(struct conn *c, uint64_t now)
             open++;
             good += r->a[i].good;
         }
+    uint64_t limit = reach_alive(c) ? PATIENCE : LIMIT_NS;
     if (!r->decide_at && good)
         r->decide_at = now + GRACE_NS + 4 * (now - r->since);
     if (good && (good == open || now >= r->decide_at)) {
         choose(c, good);
-    } else if (open && now - r->since < LIMIT_NS) {
-        engine_tick_at(good ? r->decide_at : r->since + LIMIT_NS);
+    } else if (open && now - r->since < limit) {
+        engine_tick_at(good ? r->decide_at : r->since + limit);
     } else if (r->remembered) { /* it is no longer there: are the others? */
         reach_end(c);
         taken[c->to] = 0;

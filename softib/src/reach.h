@@ -33,6 +33,8 @@ bool reach_begin(struct conn *c); /* false: no way at all; else conn_reached or 
 void reach_tick(struct conn *c, uint64_t now);
 void reach_end(struct conn *c);
 
+bool reach_alive(const struct conn *c); /* somebody took the connection, if only its kernel so far */
+void reach_hello(const struct conn *c, struct frame *f);
 /* Answers a FRAME_HELLO; false: it was meant for somebody else. */
 bool reach_answer(const struct frame *f, struct frame *reply);
 

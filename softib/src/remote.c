@@ -173,6 +173,7 @@ void remote_lost(struct conn *c)
         if (r->conn != c)
             continue;
         r->conn = NULL;
+        r->asked = 0;
         if (!is_rc(r->q))
             r->tx_off = 0;
         else if (r->q->done != r->q->posted)

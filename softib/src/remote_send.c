@@ -213,20 +213,36 @@ bool remote_segment(struct remote *r, struct conn *c)
     return build(r, c, w, iov, n);
 }
 
-/* No answer for the QP's timeout. As long as the network still takes bytes of ours, the peer is not gone. */
-static bool timed_out(struct remote *r, uint64_t now)
+/* Whether it is the peer that is silent. A process that is not on its processor answers late and is not gone:
+ * as long as the network takes bytes of ours it is waited for, and then it is asked. Frames keep their order,
+ * so that an answer to the question without one to the request means that the request was dropped. */
+static bool silent(struct remote *r, uint64_t now)
 {
-    uint64_t t = ack_timeout_ns(r->q->attr.timeout);
+    struct conn *c = r->conn;
     int outq = 0;
-    if (!t || now < r->progress_at + t)
-        return false;
-    if (r->conn && !r->conn->broken && !r->conn->connecting && !ioctl(r->conn->fd, SIOCOUTQ, &outq) && outq &&
-        outq != r->outq) {
-        r->outq = outq;
+    if (!c || c->broken || (c->connecting && !reach_alive(c)))
+        return true;
+    bool moves = !c->connecting && !ioctl(c->fd, SIOCOUTQ, &outq) && outq && outq != r->outq;
+    r->outq = outq;
+    if (moves || c->connecting) {
         r->progress_at = now;
         return false;
     }
-    return true;
+    bool asked = r->asked && r->progress_at == r->asked_at; /* nothing came since */
+    if (asked && (outq || seq_diff(c->pong, r->asked) < SEQ_MASK / 2)) {
+        r->asked = 0;
+        return true;
+    }
+    if (!asked)
+        r->asked = conn_ask(c);
+    r->asked_at = r->progress_at = now;
+    return false;
+}
+
+static bool timed_out(struct remote *r, uint64_t now)
+{
+    uint64_t t = ack_timeout_ns(r->q->attr.timeout);
+    return t && now >= r->progress_at + t && silent(r, now);
 }
 
 static void check_timer(struct remote *r, uint64_t now)

@@ -208,7 +208,7 @@ static void take_payload(struct conn *c)
 
 static bool for_tcp(uint8_t type)
 {
-    return type != FRAME_DATAGRAM_DATA && type != FRAME_SWITCH && type != FRAME_HELLO_ACK;
+    return type != FRAME_DATAGRAM_DATA && type != FRAME_SWITCH;
 }
 
 /* Who connects asks first whether we are the one it wants. */
@@ -240,6 +240,8 @@ static bool parse(struct conn *c)
         c->sink.small_have = 0;
         if (c->in.type == FRAME_HELLO)
             on_hello(c);
+        else if (c->in.type == FRAME_HELLO_ACK)
+            c->pong = c->in.seq;
         else
             remote_frame(c);
     }
@@ -417,6 +419,18 @@ void wire_tick(uint64_t now)
     barrier_tick(now);
     udp_tick();
     bury();
+}
+
+uint32_t conn_ask(struct conn *c)
+{
+    struct frame f;
+    c->ping = (c->ping + 1) & 0xffffffu;
+    c->ping += !c->ping;
+    reach_hello(c, &f);
+    f.seq = c->ping;
+    conn_reply(c, &f, NULL);
+    conn_send(c);
+    return c->ping;
 }
 
 static void conn_accept(int fd)
