@@ -4,6 +4,7 @@
 #include "net/net.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counter.h"
@@ -34,6 +35,17 @@ static int check_reach(struct net *net)
     return 0;
 }
 
+/* Whether ranks have to share processors, as far as this one can tell. Virtual nodes share one machine. One
+ * processor alone is a binding, which says nothing about the others. Shared memory asks all ranks of a node.
+ */
+static bool crowded(const struct boot *boot)
+{
+    long allowed = cpu_allowed();
+    if (boot->vnode < 0)
+        return boot->nlocal > allowed;
+    return boot->size > (allowed > 1 ? allowed : sysconf(_SC_NPROCESSORS_ONLN));
+}
+
 int net_open(struct boot *boot, struct net **out)
 {
     struct net *net = calloc(1, sizeof(*net));
@@ -43,8 +55,7 @@ int net_open(struct boot *boot, struct net **out)
     net->rank = boot->rank;
     net->size = boot->size;
     net->doorbell = &net->own_doorbell;
-    uint32_t here = boot->vnode < 0 ? boot->nlocal : boot->size; /* virtual nodes share one machine */
-    net->oversubscribed = here > (uint32_t)cpu_allowed();
+    net->oversubscribed = crowded(boot);
     list_init(&net->stalled);
     list_init(&net->hooks);
     net->peers = calloc(net->size, sizeof(*net->peers));

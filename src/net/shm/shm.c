@@ -96,7 +96,8 @@ static int shm_start(struct shm *s, struct net *net, struct boot *boot)
         segment_close(&s->segment);
         return rc;
     }
-    net->oversubscribed |= s->nlocal > segment_cpus(&s->segment);
+    if (boot->vnode < 0)
+        net->oversubscribed = s->nlocal > segment_cpus(&s->segment);
     net->doorbell = &me->doorbell;
     net->area = s->segment.area;
     net->area_size = SEGMENT_AREA_SIZE;
