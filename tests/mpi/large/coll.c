@@ -167,6 +167,7 @@ static void prepare(void)
 int main(int argc, char **argv)
 {
     int which;
+    big_skip();
     mpitest_begin(&argc, &argv);
     me = mpitest_rank;
     n = big_count(&which);

@@ -259,6 +259,7 @@ static void buffers(void)
 int main(int argc, char **argv)
 {
     int which;
+    big_skip();
     mpitest_begin(&argc, &argv);
     n = big_count(&which);
     full = big_source(n + BIG_PAGE, 0xff);
