@@ -138,8 +138,15 @@ static void offer_send(struct p2p *p, struct p2p_request *r)
     control_send(p, r->peer, &h, &rtr, sizeof(rtr));
 }
 
-/* A large receive was posted: offer it, if it is sure to take the next message with this envelope. A rank
- * that may sleep soon does not look at the byte, since a write wakes nobody: it wants to be told. */
+/* A write wakes nobody: where a rank sleeps soon, or a thread makes progress while the program computes, the
+ * receiver wants to be told and does not look at the byte. */
+static bool offer_looks(const struct p2p *p, const struct peer *peer)
+{
+    return peer->caps.last_byte_last && !p->net->oversubscribed && !p->net->thread &&
+           last_bytes_room(&p->looks);
+}
+
+/* A large receive was posted: offer it, if it is sure to take the next message with this envelope. */
 void offer_make(struct p2p *p, struct p2p_request *r)
 {
     struct envelope env = r->match.env;
@@ -168,7 +175,7 @@ void offer_make(struct p2p *p, struct p2p_request *r)
     l->noffered++;
     last_byte_set(&r->last, (uint8_t *)r->buf + r->length - 1,
                   protocol == PROTOCOL_PUTNR ? putnr_last_byte(p) : put_last_byte(p));
-    if (peer->caps.last_byte_last && !p->net->oversubscribed && last_bytes_room(&p->looks))
+    if (offer_looks(p, peer))
         last_byte_watch(&p->looks, &r->last, true, offer_changed);
     offer_send(p, r);
 }
