@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 
@@ -16,10 +17,12 @@ static _Thread_local struct {
 
 int err_set(int errclass, const char *fmt, ...)
 {
+    char text[sizeof(last.text)]; /* the sentence before may be part of this one */
     va_list args;
     va_start(args, fmt);
-    vsnprintf(last.text, sizeof(last.text), fmt, args);
+    vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
+    memcpy(last.text, text, strlen(text) + 1);
     last.errclass = errclass;
     return errclass;
 }
