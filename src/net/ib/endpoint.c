@@ -143,6 +143,22 @@ bool ib_endpoint_busy(const struct ib_endpoint *ep)
     return !list_empty(&ep->peer->pending) || ep->ops > 0 || !list_empty(&ep->held) || ep->unsaid != 0;
 }
 
+/* Who waits for a message sends nothing, and would wait for a dead peer for ever. A request that does nothing
+ * finds out: it needs no help of the peer's program, which may be busy, and fails when the peer is gone. */
+void ib_endpoints_pulse(struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        struct ib_lane *lane = &ep->lanes[0];
+        if (ep->conn.state != CONN_OPEN || ep->left)
+            continue;
+        if (lane->head == lane->tail)
+            ib_lane_end(lane, false);
+        else
+            ib_lane_ask(lane);
+    }
+}
+
 /* The budget: asks the connection that was idle longest to close. */
 static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
 {
@@ -193,7 +209,7 @@ static _Noreturn void unanswered(struct ib_endpoint *ep)
 {
     if (ep->why != IBV_WC_SUCCESS)
         ib_fatal(ep->ib, ep, "%s (verbs status %d)", ep->ib->device.verbs.wc_status_str(ep->why), ep->why);
-    ib_fatal(ep->ib, ep, "it does not answer; has it ended?");
+    ib_fatal(ep->ib, ep, "it does not answer, as if it had ended");
 }
 
 void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)

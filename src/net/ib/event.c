@@ -6,6 +6,8 @@
  * the news reached its sender, and arrived after our last look, would be missed: so while there are rings the
  * thread rings now and then by itself, rarer the longer nothing happens.
  *
+ * Now and then the thread also has the peers' pulses felt (endpoint.c).
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +17,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "net/ib/ib.h"
 
-#define FIRST_LOOK 1   /* ms */
-#define LAST_LOOK  256 /* ms */
+#define FIRST_LOOK 1    /* ms */
+#define LAST_LOOK  256  /* ms */
+#define PULSE      3000 /* ms between two looks whether silent peers are alive */
 
 static void asynchronous(struct ib *ib)
 {
@@ -68,9 +72,10 @@ static void *listen(void *arg)
     struct pollfd fds[] = {{.fd = ib->stop_fd, .events = POLLIN},
                            {.fd = ib->channel->fd, .events = POLLIN},
                            {.fd = ib->device.context->async_fd, .events = POLLIN}};
+    uint64_t pulse = clock_ns() + PULSE * 1000000ull;
     for (int wait = FIRST_LOOK;;) {
         bool rings = atomic_load(&ib->sleeps_with_rings);
-        int n = poll(fds, 3, rings ? wait : -1);
+        int n = poll(fds, 3, rings ? wait : PULSE);
         if (n < 0 && errno != EINTR)
             return NULL;
         wait = n == 0 ? MIN(2 * wait, LAST_LOOK) : FIRST_LOOK;
@@ -81,6 +86,11 @@ static void *listen(void *arg)
             if (read(ib->stop_fd, &count, sizeof(count)) > 0 && atomic_load(&ib->stop))
                 return NULL;
             continue; /* there are rings now */
+        }
+        if (clock_ns() >= pulse) {
+            pulse = clock_ns() + PULSE * 1000000ull;
+            atomic_store(&ib->pulse, 1);
+            atomic_store(&ib->attention, 1);
         }
         if (n > 0 && fds[1].revents)
             completion(ib);

@@ -23,15 +23,14 @@ static COUNTER(hellos, "ib_hellos_sent", "Datagrams sent to open connections.");
 static COUNTER(repeats, "ib_hellos_repeated", "Of these, repeated because no answer came.");
 static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this process of this job.");
 
-#define HELLO_MAGIC    0x46504942u
-#define HELLO_VERSION  1
-#define HELLO_QKEY     0x11110000u
-#define HELLO_RECEIVES 64
-#define HELLO_SENDS    64
-#define GRH_BYTES      40
-#define FIRST_WAIT     (2 * 1000 * 1000ull) /* ns; doubles up to LONGEST_WAIT */
-#define LONGEST_WAIT   (250 * 1000 * 1000ull)
-#define WORRY          248 /* HELLOs without an answer, about a minute, until the user is told */
+#define HELLO_MAGIC   0x46504942u
+#define HELLO_VERSION 1
+#define HELLO_QKEY    0x11110000u
+#define HELLO_DEPTH   64 /* sends, and receives; what finds no room is lost and comes again */
+#define GRH_BYTES     40
+#define FIRST_WAIT    (2 * 1000 * 1000ull) /* ns; doubles up to LONGEST_WAIT */
+#define LONGEST_WAIT  (250 * 1000 * 1000ull)
+#define WORRY         248 /* HELLOs without an answer, about a minute, until the user is told */
 
 static void post_receive(struct ib *ib, struct ib_buffer *b)
 {
@@ -59,12 +58,12 @@ static int ud_ready(struct ib *ib)
 
 int ib_hello_open(struct ib *ib)
 {
+    uint32_t depth = (uint32_t)MIN(HELLO_DEPTH, ib->device.attr.max_qp_wr);
     struct ibv_qp_init_attr a = {
         .send_cq = ib->cq,
         .recv_cq = ib->cq,
         .qp_type = IBV_QPT_UD,
-        .cap = {
-            .max_send_wr = HELLO_SENDS, .max_recv_wr = HELLO_RECEIVES, .max_send_sge = 1, .max_recv_sge = 1}};
+        .cap = {.max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1}};
     /* Room for whatever fits a packet: what is longer than its buffer breaks the queue pair, and anybody can
      * send it. */
     size_t packet = (size_t)128 << ib->device.port_attr.active_mtu;
@@ -73,13 +72,14 @@ int ib_hello_open(struct ib *ib)
     if (!ib->ud || ud_ready(ib) != 0)
         return err_set(MPI_ERR_OTHER, "%s made no queue pair for handshakes (%s)", ib->device.name,
                        strerror(errno));
-    ib->cq_used += HELLO_SENDS + HELLO_RECEIVES;
-    for (int i = 0; i < HELLO_RECEIVES; i++) {
+    ib->cq_used += (int)(2 * depth);
+    for (uint32_t i = 0; i < depth; i++) {
         struct ib_buffer *b = ib_buffer_get(&ib->ud_pool);
         if (!b)
             return MPI_ERR_NO_MEM;
         post_receive(ib, b);
     }
+    ib->ud_depth = (int)depth;
     ib->device.address.ud_qpn = ib->ud->qp_num;
     return 0;
 }
@@ -142,7 +142,7 @@ static void watch(struct ib_endpoint *ep)
 void ib_hello_send(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
-    struct ib_buffer *b = ib->ud_sends < HELLO_SENDS ? ib_buffer_get(&ib->ud_pool) : NULL;
+    struct ib_buffer *b = ib->ud_sends < ib->ud_depth ? ib_buffer_get(&ib->ud_pool) : NULL;
     watch(ep);
     if (!b)
         return; /* as good as lost: the timer sends it again */

@@ -65,6 +65,8 @@ void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
                  "the port and the switch",
                  ep->peer->rank, host_of(ib->base.net, ep->peer->rank), ep->peer->node, ib->device.name,
                  text);
+    else if (strncmp(text, ib->device.name, strlen(ib->device.name)) == 0)
+        snprintf(sentence, sizeof(sentence), "%s", text);
     else
         snprintf(sentence, sizeof(sentence), "%s: %s", ib->device.name, text);
     boot_abort(ib->base.net->boot, 1, sentence);
@@ -249,10 +251,7 @@ static bool flushed(struct ib *ib)
             if (!lane->qp || lane->head == lane->tail || ib->endpoints[i]->conn.state == CONN_FAILED)
                 continue;
             done = false;
-            if (lane->quiet > 0 &&
-                ib_lane_room(lane, 1, true)) { /* nobody has asked for a report of the last ones */
-                ib_lane_end(lane, false);
-            }
+            ib_lane_ask(lane);
         }
     }
     return done;

@@ -228,7 +228,7 @@ struct ib {
     struct ibv_cq *cq;
     int cq_size, cq_used;
     struct ibv_qp *ud;
-    int ud_sends; /* HELLOs that have not left */
+    int ud_depth, ud_sends; /* HELLOs that may be, and are, on their way out */
     struct ib_pool ud_pool, small, large, rings, bells;
     struct ib_chunk *chunks;
     uint32_t nchunks, chunks_room;
@@ -245,6 +245,7 @@ struct ib {
     uint32_t ring_slots, ring_slot_size;
     size_t ring_frame_max; /* with its head */
     _Atomic int attention; /* an asynchronous event wants to be looked at */
+    _Atomic int pulse;     /* time to ask whether silent peers are alive */
     _Atomic int broken;    /* the event after which nothing works any more, plus one; 0: none */
     uint64_t job;          /* hash of the job's name: datagrams of others are dropped */
     uint64_t tick;         /* polls so far */
@@ -288,6 +289,7 @@ void ib_lane_retire(struct ib_lane *lane, uint32_t place);      /* this one and 
 struct ib_work *ib_lane_signal(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal);
 void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr); /* posts; the queue had room */
 void ib_lane_end(struct ib_lane *lane, bool last);
+void ib_lane_ask(struct ib_lane *lane); /* has all that was sent arrived? asks the adapter to tell */
 struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn);
 
 /* Who a completion is for: the two low bits of a request's id. Sends name their place in the queue, receives
@@ -325,6 +327,7 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions);
 void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h);
 void ib_endpoint_want(struct ib_endpoint *ep);
 bool ib_endpoint_busy(const struct ib_endpoint *ep);
+void ib_endpoints_pulse(struct ib *ib);
 
 /* hello.c */
 int ib_hello_open(struct ib *ib);

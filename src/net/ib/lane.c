@@ -267,7 +267,7 @@ void ib_lane_post(struct ib_lane *lane, uint32_t n)
     while (n-- > 0) {
         struct ib_buffer *b = ib_buffer_get(lane->pool);
         if (unlikely(!b))
-            ib_fatal(lane->endpoint->ib, lane->endpoint, "%s", err_detail(MPI_ERR_NO_MEM));
+            ib_fatal(lane->endpoint->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
         ib_lane_repost(lane, b);
     }
 }
@@ -303,6 +303,12 @@ void ib_lane_end(struct ib_lane *lane, bool last)
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
     ib_lane_signal(lane, &wr, true)->last = last;
     ib_lane_send(lane, &wr);
+}
+
+void ib_lane_ask(struct ib_lane *lane)
+{
+    if (lane->quiet > 0 && ib_lane_room(lane, 1, true))
+        ib_lane_end(lane, false);
 }
 
 /* Requests complete in order, so a completion speaks for everything before it. */

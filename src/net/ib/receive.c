@@ -316,6 +316,8 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
     if (broken)
         ib_fatal(ib, NULL, "the adapter has failed: %s",
                  ib->device.verbs.event_type_str((enum ibv_event_type)(broken - 1)));
+    if (atomic_exchange(&ib->pulse, 0))
+        ib_endpoints_pulse(ib);
     list_foreach_safe(pos, after, &ib->unsaid) ib_flush(list_entry(pos, struct ib_endpoint, unsaid_link));
     if (!list_empty(&ib->asking))
         ib_hello_timers(ib);

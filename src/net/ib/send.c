@@ -60,9 +60,8 @@ static inline int lane_claim(struct ib_lane *lane, bool *waited)
 static __attribute__((noinline, cold)) int no_buffer(struct ib_lane *lane)
 {
     if (lane->head == lane->tail)
-        ib_fatal(lane->endpoint->ib, lane->endpoint, "%s", err_detail(MPI_ERR_NO_MEM));
-    if (lane->quiet > 0 && ib_lane_room(lane, 1, true))
-        ib_lane_end(lane, false);
+        ib_fatal(lane->endpoint->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
+    ib_lane_ask(lane);
     return refuse(&no_memory);
 }
 
@@ -202,7 +201,7 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
     if (bytes > ep->ib->inline_max) {
         b = ib_buffer_get(lane->pool);
         if (!b)
-            ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_NO_MEM));
+            ib_fatal(ep->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
         memcpy(b->data, &m, bytes);
     }
     struct ibv_sge piece = {
