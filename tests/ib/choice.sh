@@ -1,0 +1,84 @@
+#!/bin/sh
+# choice.sh: which library, adapter and port: FISHPLATE_VERBS, FISHPLATE_IB_DEVICES, FISHPLATE_REQUIRE.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+
+hello="$MPI_TESTS/mpi_p2p_sendrecv"
+softib="$(dirname "$BIN")/lib/softib/libibverbs.so.1"
+used() {
+    grep -qF "connected over $1" "$T/err" || fail "$last: $1 is not what was used"
+}
+refused() {
+    [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
+}
+
+# ---- the library ----
+for verbs in softib "$softib" auto; do
+    # a machine with InfiniBand uses that by itself
+    [ $verbs != auto ] || [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || continue
+    job 2 2 FISHPLATE_LOG=info "FISHPLATE_VERBS=$verbs" "$hello"
+    expect_rc 0
+    used "softib0 port 1 (softib, a software adapter)"
+done
+job 2 2 FISHPLATE_VERBS=nonsense "$hello"
+refused
+expect_err "FISHPLATE_VERBS=nonsense is none of auto, system, softib or a path with a slash"
+job 2 2 "FISHPLATE_VERBS=$T/nothing.so" "$hello"
+refused
+expect_err "$T/nothing.so cannot be loaded"
+job 2 2 FISHPLATE_VERBS=/lib/ld-linux.so.0/none "$hello"
+refused
+if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+    job 2 2 FISHPLATE_VERBS=system "$hello"
+    refused
+    expect_err "libibverbs.so.1"
+fi
+
+# ---- the port ----
+several() {
+    number=$((number + 1))
+    job 2 2 FISHPLATE_LOG=info FISHPLATE_VERBS=softib "SOFTIB_FABRIC=nodes=2 hcas=2 ports=2 name=fp-choice-$number-$$$2" \
+        "FISHPLATE_IB_DEVICES=$1" "$hello"
+}
+number=0
+while read -r list want; do
+    [ "$list" != - ] || list=
+    several "$list" ""
+    expect_rc 0
+    used "$want"
+done <<'END'
+- softib0 port 1
+softib1 softib1 port 1
+softib1:2 softib1 port 2
+softib1:2,softib0 softib1 port 2
+^softib0 softib1 port 1
+^softib0,^softib1:1 softib1 port 2
+softib0,^softib0:1 softib0 port 2
+^softib0:1,softib0 softib0 port 2
+none,softib0:2 softib0 port 2
+END
+# A port that is down is passed over, and the next in the list taken.
+several softib0:1,softib1:2 " node0/hca0/1: down=0s node1/hca0/1: down=0s"
+expect_rc 0
+used "softib1 port 2"
+several ^softib0,^softib1 ""
+refused
+expect_err "FISHPLATE_IB_DEVICES=^softib0,^softib1 names none of the 4 ports"
+several softib7 ""
+refused
+expect_err "FISHPLATE_IB_DEVICES=softib7 names none of the 4 ports"
+
+# ---- one node ----
+job 2 1 FISHPLATE_LOG=info "$hello"
+expect_rc 0
+expect_no_text "connected over"
+job 2 1 FISHPLATE_VERBS=nonsense "$hello"
+expect_rc 0
+expect_no_err
+job 2 1 FISHPLATE_LOG=info FISHPLATE_VERBS=softib FISHPLATE_REQUIRE=ib "SOFTIB_FABRIC=nodes=1 name=fp-choice-one-$$" "$hello"
+expect_rc 0
+used "softib0 port 1"
+job 2 1 FISHPLATE_REQUIRE=ib "FISHPLATE_VERBS=$T/nothing.so" "$hello"
+refused
+expect_err "FISHPLATE_REQUIRE=ib, but $T/nothing.so cannot be loaded"
+finish

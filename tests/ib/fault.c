@@ -1,0 +1,203 @@
+/* fault.c: what the tests of faults run: one thing goes wrong in a program that checks every byte. Which one
+ * is the argument.
+ *
+ *     storm        everybody sends to rank 0, which looks away: more than its receive queues hold
+ *     down         the port of rank 1's node goes down for good
+ *     flap         ... and comes up again while messages wait
+ *     kill         rank 1 is killed after some messages
+ *     kill-early   rank 1 is killed before anybody has a connection to it
+ *     strike       rank 1 makes no MPI call until rank 0 has waited longer than a handshake usually takes
+ *
+ * The environment names the softib tool (SOFTIB), and with STORM=refused the storm must have made an adapter
+ * refuse messages.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <unistd.h>
+
+#include "mpitest.h"
+
+enum { MESSAGES = 240, LONGEST = 3000, LARGE = 1 << 20 };
+
+static const int sizes[] = {0, 8, 1000, 2500, LONGEST};
+
+static void fill(unsigned char *at, int length, int seed)
+{
+    for (int i = 0; i < length; i++)
+        at[i] = (unsigned char)(seed + i * 3 + (i >> 8));
+}
+
+static void check(const unsigned char *at, int length, int seed)
+{
+    for (int i = 0; i < length; i++)
+        if (at[i] != (unsigned char)(seed + i * 3 + (i >> 8))) {
+            EXPECT_EQ(at[i], (unsigned char)(seed + i * 3 + (i >> 8)));
+            return;
+        }
+}
+
+static int length_of(int k)
+{
+    return sizes[k % (int)(sizeof(sizes) / sizeof(sizes[0]))];
+}
+
+/* Keeps the processor from MPI. */
+static void look_away(double seconds)
+{
+    for (double end = MPI_Wtime() + seconds; MPI_Wtime() < end;)
+        usleep(1000);
+}
+
+/* ---- storm ---- */
+
+/* The sum of a counter over all ports of the fabric. */
+static long fabric_counter(const char *name)
+{
+    char command[512], line[1024], key[64];
+    long sum = 0;
+    snprintf(command, sizeof(command), "%s stat --json", getenv("SOFTIB"));
+    snprintf(key, sizeof(key), "\"%s\": ", name);
+    FILE *in = popen(command, "r");
+    EXPECT(in != NULL);
+    while (in && fgets(line, sizeof(line), in)) {
+        const char *at = strstr(line, key);
+        sum += at ? atol(at + strlen(key)) : 0;
+    }
+    if (in)
+        EXPECT_EQ(pclose(in), 0);
+    return sum;
+}
+
+static void storm_send(void)
+{
+    static unsigned char out[MESSAGES][LONGEST];
+    MPI_Request requests[MESSAGES];
+    for (int k = 0; k < MESSAGES; k++) {
+        fill(out[k], length_of(k), k + mpitest_rank);
+        MPI_Isend(out[k], length_of(k), MPI_BYTE, 0, k, MPI_COMM_WORLD, &requests[k]);
+    }
+    MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
+}
+
+static void storm_receive(void)
+{
+    unsigned char in[LONGEST];
+    int next[64] = {0};
+    for (int n = 0; n < MESSAGES * (mpitest_size - 1); n++) {
+        MPI_Status s;
+        int count;
+        if (n % 100 == 0)
+            look_away(0.05);
+        MPI_Recv(in, LONGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &s);
+        MPI_Get_count(&s, MPI_BYTE, &count);
+        EXPECT_EQ(s.MPI_TAG, next[s.MPI_SOURCE]); /* in order */
+        next[s.MPI_SOURCE] = s.MPI_TAG + 1;
+        EXPECT_EQ(count, length_of(s.MPI_TAG));
+        check(in, count, s.MPI_TAG + s.MPI_SOURCE);
+    }
+}
+
+static void storm(void)
+{
+    const char *wanted = getenv("STORM");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mpitest_rank == 0)
+        storm_receive();
+    else
+        storm_send();
+    if (mpitest_rank == 0 && wanted && strcmp(wanted, "refused") == 0)
+        EXPECT(fabric_counter("rnr_naks") > 0);
+}
+
+/* ---- rank 0 and rank 1 ---- */
+
+/* Several small messages and a large one each way, at once. */
+static void exchange(int round)
+{
+    static unsigned char out[LARGE], in[LARGE], small_out[16][LONGEST], small_in[16][LONGEST];
+    MPI_Request requests[34];
+    int n = 0, partner = 1 - mpitest_rank;
+    memset(in, 0, sizeof(in));
+    fill(out, LARGE, round + mpitest_rank);
+    for (int k = 0; k < 16; k++) {
+        fill(small_out[k], LONGEST, round + k + mpitest_rank);
+        MPI_Irecv(small_in[k], LONGEST, MPI_BYTE, partner, k, MPI_COMM_WORLD, &requests[n++]);
+    }
+    MPI_Irecv(in, LARGE, MPI_BYTE, partner, 16, MPI_COMM_WORLD, &requests[n++]);
+    for (int k = 0; k < 16; k++)
+        MPI_Isend(small_out[k], length_of(k), MPI_BYTE, partner, k, MPI_COMM_WORLD, &requests[n++]);
+    MPI_Isend(out, LARGE, MPI_BYTE, partner, 16, MPI_COMM_WORLD, &requests[n++]);
+    MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+    for (int k = 0; k < 16; k++)
+        check(small_in[k], length_of(k), round + k + partner);
+    check(in, LARGE, round + partner);
+}
+
+static void port(const char *state)
+{
+    char command[512];
+    snprintf(command, sizeof(command), "%s ctl port %s node1/hca0/1", getenv("SOFTIB"), state);
+    EXPECT_EQ(system(command), 0);
+}
+
+static void down(void)
+{
+    exchange(0);
+    if (mpitest_rank == 0)
+        port("down");
+    exchange(1); /* not to return */
+    printf("rank %d got through a port that is down\n", mpitest_rank);
+}
+
+static void flap(void)
+{
+    for (int round = 0; round < 6; round++) {
+        int sent = round, got = -1;
+        MPI_Request requests[2];
+        exchange(round);
+        if (mpitest_rank == 0)
+            port("down");
+        MPI_Irecv(&got, 1, MPI_INT, 1 - mpitest_rank, 99, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(&sent, 1, MPI_INT, 1 - mpitest_rank, 99, MPI_COMM_WORLD, &requests[1]);
+        if (mpitest_rank == 0)
+            port("up");
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        EXPECT_EQ(got, round);
+    }
+}
+
+static void kill_one(int early)
+{
+    if (!early)
+        exchange(0);
+    if (mpitest_rank == 1)
+        raise(SIGKILL);
+    exchange(1); /* not to return */
+    printf("rank %d got through to the dead\n", mpitest_rank);
+}
+
+static void strike(void)
+{
+    if (mpitest_rank == 1)
+        look_away(3);
+    exchange(0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    mpitest_begin(&argc, &argv);
+    if (strcmp(what, "storm") == 0)
+        storm();
+    else if (strcmp(what, "down") == 0)
+        down();
+    else if (strcmp(what, "flap") == 0)
+        flap();
+    else if (strcmp(what, "kill") == 0 || strcmp(what, "kill-early") == 0)
+        kill_one(what[4] != '\0');
+    else if (strcmp(what, "strike") == 0)
+        strike();
+    else
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    return mpitest_end();
+}

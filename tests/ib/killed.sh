@@ -1,0 +1,25 @@
+#!/bin/sh
+# killed.sh: a rank that is killed. The launcher ends the job; and where the launcher does not see it, because a shell
+# stays in the rank's place, the other rank notices by itself: its adapter, or the handshake, hears nothing any more.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+
+job 2 2 "$IB_TESTS/ib_fault" kill
+expect_rc 137
+
+for rings in 0 16; do
+    job 2 2 FISHPLATE_IB_POLLSET=$rings FISHPLATE_IB_TIMEOUT=10 sh -c '"$0" kill; exec sleep 100' "$IB_TESTS/ib_fault"
+    expect_rc 1
+    expect_err "the connection to rank 1 (on another node, node 1) over"
+    expect_err "(verbs status 12"
+done
+job 2 2 FISHPLATE_IB_CONNECT_TIMEOUT=1 sh -c '"$0" kill-early; exec sleep 100' "$IB_TESTS/ib_fault"
+expect_rc 1
+expect_err "the connection to rank 1 (on another node, node 1) over"
+expect_err "it does not answer"
+
+# Nobody is given up for making no MPI call.
+job 2 2 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" strike
+expect_rc 0
+expect_counted ib_hellos_repeated
+finish

@@ -1,0 +1,121 @@
+/* poor.c: an adapter that can do less: a libibverbs that stands before softib's and takes away what the
+ * environment says, to be named in FISHPLATE_VERBS. What is not here is found in softib, on which it depends.
+ *
+ *     POOR_INLINE=n   largest inline request; more is refused, as some adapters do
+ *     POOR_QP_WR=n    entries of a queue
+ *     POOR_SRQ_WR=n   entries of a shared receive queue
+ *     POOR_READS=n    RDMA reads a queue pair can have in flight
+ *     POOR_USER=n     registrations of memory that peers may read (so: of the user's) at a time
+ *     POOR_BUFFERS=n  registrations of other memory in all
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#undef ibv_reg_mr
+
+#define EXPORT   __attribute__((visibility("default")))
+#define USER_MAX 1024
+
+static long limit(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atol(text) : otherwise;
+}
+
+static void *real(const char *name)
+{
+    void *softib = dlopen(getenv("FISHPLATE_SOFTIB_LIB"), RTLD_NOW | RTLD_NOLOAD);
+    void *found = softib ? dlsym(softib, name) : NULL;
+    if (!found)
+        abort();
+    return found;
+}
+
+static int at_most(int value, const char *name)
+{
+    long most = limit(name, value);
+    return most < value ? (int)most : value;
+}
+
+EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
+{
+    int (*query)(struct ibv_context *, struct ibv_device_attr *) = real("ibv_query_device");
+    int rc = query(context, a);
+    a->max_qp_wr = at_most(a->max_qp_wr, "POOR_QP_WR");
+    a->max_srq_wr = at_most(a->max_srq_wr, "POOR_SRQ_WR");
+    a->max_qp_rd_atom = at_most(a->max_qp_rd_atom, "POOR_READS");
+    a->max_qp_init_rd_atom = at_most(a->max_qp_init_rd_atom, "POOR_READS");
+    return rc;
+}
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+    struct ibv_qp *(*create)(struct ibv_pd *, struct ibv_qp_init_attr *) = real("ibv_create_qp");
+    long inlined = limit("POOR_INLINE", 1 << 20), entries = limit("POOR_QP_WR", 1 << 20);
+    if (a->cap.max_inline_data > inlined || a->cap.max_send_wr > entries || a->cap.max_recv_wr > entries) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct ibv_qp *qp = create(pd, a);
+    if (qp && a->cap.max_inline_data > inlined)
+        a->cap.max_inline_data = (uint32_t)inlined;
+    return qp;
+}
+
+EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+{
+    struct ibv_srq *(*create)(struct ibv_pd *, struct ibv_srq_init_attr *) = real("ibv_create_srq");
+    if (a->attr.max_wr > limit("POOR_SRQ_WR", 1 << 20)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return create(pd, a);
+}
+
+/* Registrations of the user's memory, to know them again when they go. */
+static struct ibv_mr *user[USER_MAX];
+static long buffers;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A place for one more, or NULL. */
+static struct ibv_mr **room(void)
+{
+    long most = limit("POOR_USER", USER_MAX);
+    for (long i = 0; i < most && i < USER_MAX; i++)
+        if (!user[i])
+            return &user[i];
+    return NULL;
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
+{
+    struct ibv_mr *(*reg)(struct ibv_pd *, void *, size_t, int) = real("ibv_reg_mr");
+    bool mine = access & IBV_ACCESS_REMOTE_READ;
+    struct ibv_mr *mr = NULL, **place = NULL;
+    pthread_mutex_lock(&lock);
+    errno = ENOMEM;
+    if (mine ? (place = room()) != NULL : buffers < limit("POOR_BUFFERS", LONG_MAX))
+        mr = reg(pd, address, length, access);
+    if (mr && place)
+        *place = mr;
+    buffers += mr && !mine;
+    pthread_mutex_unlock(&lock);
+    return mr;
+}
+
+EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+{
+    int (*dereg)(struct ibv_mr *) = real("ibv_dereg_mr");
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < USER_MAX; i++)
+        if (user[i] == mr)
+            user[i] = NULL;
+    pthread_mutex_unlock(&lock);
+    return dereg(mr);
+}

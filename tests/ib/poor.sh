@@ -1,0 +1,37 @@
+#!/bin/sh
+# poor.sh: adapters that can do less than softib: small queues, nothing inline, no reads, no memory to register. Every
+# byte arrives all the same, or the job ends with a sentence that says what was missing.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+
+traffic="$MPI_TESTS/mpi_ib_traffic"
+poor() {
+    job 4 4 "FISHPLATE_VERBS=$POOR" FISHPLATE_STATS=1 "$@" "$traffic"
+}
+
+poor POOR_USER=0
+expect_rc 0
+expect_counted p2p_rendezvous_r3
+for protocol in rput get; do
+    poor POOR_USER=1 FISHPLATE_RENDEZVOUS=$protocol
+    expect_rc 0
+done
+expect_counted p2p_rendezvous_r3
+poor POOR_INLINE=0
+expect_rc 0
+poor POOR_INLINE=20 FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+expect_rc 0
+poor POOR_QP_WR=32
+expect_rc 0
+poor POOR_QP_WR=64 POOR_SRQ_WR=8 FISHPLATE_IB_RECEIVE=shared
+expect_rc 0
+poor POOR_READS=0 FISHPLATE_RENDEZVOUS=get
+expect_rc 0
+[ "$(counted ib_get_bytes)" -eq 0 ] || fail "$last: bytes were read by an adapter that cannot"
+
+# Memory for the first connection and no more: the sentence, and at once.
+poor POOR_BUFFERS=4
+expect_rc 1
+expect_err "bytes for buffers (Cannot allocate memory)"
+expect_no_text "look at the cable"
+finish

@@ -1,0 +1,134 @@
+/* stranger.c: datagrams that are none of the transport's business arrive at its handshake queue pair: noise
+ * of every length up to the largest packet, and greetings of another job. They are dropped and counted, and
+ * the ranks go on. The senders are the ranks themselves, with a verbs device of their own; they do not know
+ * the numbers of the queue pairs and try all that come into question.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <infiniband/verbs.h>
+
+#include "mpitest.h"
+
+enum { LIDS = 4, MEMBERS = 6, QPS = 6, MEMBER_SHIFT = 14, PACKET = 4096 };
+
+/* As in net/ib/hello.c. */
+#define QKEY  0x11110000u
+#define MAGIC 0x46504942u
+
+static struct ibv_context *context;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static struct ibv_mr *mr;
+static char packet[PACKET];
+
+static void open_device(void)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    context = list && list[0] ? ibv_open_device(list[0]) : NULL;
+    if (!context) {
+        fprintf(stderr, "rank %d: no verbs device\n", mpitest_rank);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    ibv_free_device_list(list);
+    pd = ibv_alloc_pd(context);
+    cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+    mr = ibv_reg_mr(pd, packet, PACKET, IBV_ACCESS_LOCAL_WRITE);
+    struct ibv_qp_init_attr a = {
+        .send_cq = cq,
+        .recv_cq = cq,
+        .qp_type = IBV_QPT_UD,
+        .cap = {.max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+    qp = ibv_create_qp(pd, &a);
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY};
+    struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR}, rts = {.qp_state = IBV_QPS_RTS};
+    EXPECT_EQ(ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
+    EXPECT_EQ(ibv_modify_qp(qp, &rtr, IBV_QP_STATE), 0);
+    EXPECT_EQ(ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+}
+
+static void close_device(void)
+{
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+    EXPECT_EQ(ibv_destroy_cq(cq), 0);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    EXPECT_EQ(ibv_close_device(context), 0);
+}
+
+static void send_packet(struct ibv_ah *ah, uint32_t qpn, uint32_t length)
+{
+    struct ibv_sge piece = {.addr = (uintptr_t)packet, .length = length, .lkey = mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &piece,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = QKEY}},
+                       *bad;
+    struct ibv_wc wc;
+    EXPECT_EQ(ibv_post_send(qp, &wr, &bad), 0);
+    while (ibv_poll_cq(cq, 1, &wc) == 0)
+        ;
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+}
+
+static void molest(struct ibv_ah *ah, uint32_t qpn)
+{
+    static const uint32_t lengths[] = {1, 40, 136, 137, 176, 1000, PACKET};
+    uint32_t words[] = {MAGIC, 1};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        memset(packet, (int)(0x80 + i), PACKET);
+        send_packet(ah, qpn, lengths[i]);
+        memcpy(packet, words, sizeof(words));
+        send_packet(ah, qpn, lengths[i]);
+    }
+}
+
+static void molest_everybody(void)
+{
+    for (uint16_t lid = 1; lid <= LIDS; lid++) {
+        struct ibv_ah_attr route = {.dlid = lid, .port_num = 1};
+        struct ibv_ah *ah = ibv_create_ah(pd, &route);
+        for (uint32_t member = 0; ah && member < MEMBERS; member++)
+            for (uint32_t k = 0; k < QPS; k++)
+                molest(ah, member << MEMBER_SHIFT | k);
+        if (ah)
+            ibv_destroy_ah(ah);
+    }
+}
+
+static unsigned long long dropped(void)
+{
+    static MPI_T_pvar_session session;
+    static MPI_T_pvar_handle handle;
+    static int begun;
+    unsigned long long value = 0;
+    int index, count;
+    if (!begun++) {
+        EXPECT_EQ(MPI_T_pvar_get_index("ib_hellos_dropped", MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
+        MPI_T_pvar_session_create(&session);
+        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
+        MPI_T_pvar_start(session, handle);
+    }
+    MPI_T_pvar_read(session, handle, &value);
+    return value;
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    mpitest_begin(&argc, &argv);
+    EXPECT_EQ(dropped(), 0);
+    open_device();
+    molest_everybody();
+    for (int round = 0; round < 20; round++) {
+        int sum = 0, one = 1;
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        EXPECT_EQ(sum, mpitest_size);
+    }
+    EXPECT(dropped() > 0);
+    close_device();
+    MPI_T_finalize();
+    return mpitest_end();
+}
