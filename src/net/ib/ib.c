@@ -90,7 +90,7 @@ static void settings(struct ib *ib)
         .most =
             (uint32_t)(flow.value == CREDIT_DYNAMIC ? MAX(buffers.value, buffers_max.value) : buffers.value),
         .step = (uint32_t)buffers.value,
-        .tell_at = (uint32_t)MAX(buffers.value / 2, 1),
+        .tell_at = UINT32_MAX, /* half of those that are posted */
         .calm_after = 1024};
     uint32_t most_receives = (uint32_t)MAX(ib->device.attr.max_qp_wr, 32) - 16;
     ib->rules.most = MIN(ib->rules.most, most_receives);
