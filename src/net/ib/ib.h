@@ -7,7 +7,7 @@
  *   endpoint.c  connections: open, close         shared.c    shared receive queues (paper 003)
  *   send.c      frames out, put, get             receive.c   completions, order, frames in
  *   rdma.c      the RDMA ring and polling set    event.c     the thread that wakes sleepers
- *   credit.h conn.h ring.h pollset.h             pure state machines
+ *   credit.h conn.h ring.h pollset.h devlist.h   pure
  *   ib.c        the transport's life
  *
  * SPDX-License-Identifier: Apache-2.0 */
