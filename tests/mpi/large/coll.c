@@ -7,6 +7,7 @@
  * also: BIG=0
  * also: BIG=1
  * alone: yes
+ * nodes: no
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
