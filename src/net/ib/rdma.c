@@ -71,7 +71,7 @@ void ib_rdma_post(struct ib_endpoint *ep, size_t size)
     if (unlikely(ep->tx_by_imm)) {
         bool waited;
         credit_take(&lane->credit, &waited);
-        wr->imm_data = htonl(slot);
+        wr->imm_data = htonl(waited);
         wr->send_flags |= IBV_SEND_SOLICITED;
     }
     ib_lane_signal(lane, wr, false)->frame = true;

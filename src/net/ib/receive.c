@@ -177,12 +177,13 @@ static void lane_arrival(struct ib_lane *lane, struct ib_buffer *b, uint32_t len
         ib_drain(ep);
 }
 
-/* An immediate: a frame is in the ring. The receive buffer it took was not used. */
-static void imm_arrival(struct ib_lane *lane, struct ib_buffer *b)
+/* An immediate: a frame is in the ring. The receive buffer it took was not used; the immediate is not 0 when
+ * an earlier frame found no credit. */
+static void imm_arrival(struct ib_lane *lane, struct ib_buffer *b, bool waited)
 {
     struct ib_endpoint *ep = lane->endpoint;
     ep->rx_announced++;
-    lane_consumed(lane, b, true, false);
+    lane_consumed(lane, b, true, waited);
     ib_drain(ep);
     ib_owe(ep);
 }
@@ -257,7 +258,7 @@ static void receive_completed(struct ib *ib, const struct ibv_wc *wc)
         }
     }
     if (unlikely(wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM))
-        imm_arrival(lane, b);
+        imm_arrival(lane, b, wc->imm_data != 0);
     else
         lane_arrival(lane, b, wc->byte_len);
 }
