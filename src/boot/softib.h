@@ -22,7 +22,7 @@ int boot_softib(struct boot *b, bool asked_for);
 
 /* What one node tells about itself. */
 struct softib_node {
-    char machine[128];   /* the same for nodes that share a machine, its network and its process ids */
+    char machine[160];   /* the same for nodes that share a machine, its network and its process ids */
     char addresses[160]; /* separated by commas; may be empty */
 };
 
