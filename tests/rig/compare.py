@@ -72,9 +72,10 @@ def figures(output):
 
 def table(best, libs):
     rows = ["| | " + " | ".join(lib.title for lib in libs) + " |", "|---" + "|---:" * len(libs) + "|"]
-    for test, unit, pick in (("latency", "us", "{:.1f}"), ("bw", "MB/s", "{:.0f}")):
+    for test, unit in (("latency", "us"), ("bw", "MB/s")):
         for size, text in ((8, "8 B"), (1024, "1 KiB"), (65536, "64 KiB"), (1 << 20, "1 MiB")):
-            cells = [pick.format(best[lib.name][test, size]) if (test, size) in best[lib.name] else "—" for lib in libs]
+            found = [best[lib.name].get((test, size)) for lib in libs]
+            cells = ["—" if f is None else f"{f:.3g}" if f < 100 else f"{f:.0f}" for f in found]
             name = "latency" if test == "latency" else "bandwidth"
             rows.append(f"| {name} {text}, {unit} | " + " | ".join(cells) + " |")
     return "\n".join(rows)
