@@ -28,6 +28,12 @@ void last_bytes_open(struct last_bytes *all, struct net *net)
     list_init(&all->hook.link);
 }
 
+void last_bytes_close(struct last_bytes *all)
+{
+    list_foreach_safe(pos, after, &all->watched)
+        last_byte_forget(all, list_entry(pos, struct last_byte, link));
+}
+
 void last_byte_watch(struct last_bytes *all, struct last_byte *b, bool unrung,
                      void (*changed)(struct last_byte *b))
 {

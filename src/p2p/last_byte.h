@@ -33,6 +33,7 @@ struct last_bytes {
 };
 
 void last_bytes_open(struct last_bytes *all, struct net *net);
+void last_bytes_close(struct last_bytes *all);
 
 /* Gives the byte its value. */
 static inline void last_byte_set(struct last_byte *b, uint8_t *at, uint8_t value)

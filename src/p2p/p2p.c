@@ -174,6 +174,7 @@ static void drop_unexpected(struct match_table *t)
 void p2p_close(struct p2p *p)
 {
     drop_unexpected(&p->unexpected);
+    last_bytes_close(&p->looks); /* receives that were offered and never got a message */
     match_close(&p->posted);
     match_close(&p->unexpected);
     pool_destroy(&p->requests);

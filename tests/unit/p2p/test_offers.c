@@ -1,0 +1,85 @@
+/* test_offers.c: offers as the sender keeps them, and when a receiver trusts in them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/offers.h"
+
+#include "test.h"
+
+static void crossed_ones_are_void(void)
+{
+    struct offers o = {0};
+    struct offer a = {.env = {.context = 2, .source = 1, .tag = 3}, .cookie = 7}, got;
+    EXPECT(!offers_add(&o, &a, 4, 5));
+    EXPECT(!offers_add(&o, &a, UINT32_MAX, 0));
+    EXPECT(!offers_take(&o, a.env, &got));
+    EXPECT(offers_add(&o, &a, 5, 5));
+    EXPECT_EQ(o.count, 1);
+}
+
+static void each_is_taken_once_by_its_envelope(void)
+{
+    struct offers o = {0};
+    struct offer got;
+    for (int i = 0; i < OFFERS_MAX; i++) {
+        struct offer a = {.env = {.context = 2, .source = 1, .tag = i}, .cookie = (uint64_t)(100 + i)};
+        EXPECT(offers_add(&o, &a, 0, 0));
+    }
+    struct offer more = {.env = {.context = 4}};
+    EXPECT(!offers_add(&o, &more, 0, 0));
+    EXPECT(!offers_take(&o, (struct envelope){.context = 3, .source = 1, .tag = 1}, &got));
+    EXPECT(!offers_take(&o, (struct envelope){.context = 2, .source = 0, .tag = 1}, &got));
+    for (int n = 0; n < OFFERS_MAX; n++) {
+        int tag = n * 5 % OFFERS_MAX; /* in some order */
+        struct envelope env = {.context = 2, .source = 1, .tag = tag};
+        EXPECT(offers_take(&o, env, &got));
+        EXPECT_EQ(got.cookie, 100 + tag);
+        EXPECT(!offers_take(&o, env, &got));
+    }
+    EXPECT_EQ(o.count, 0);
+}
+
+static void one_envelope_is_one_class(void)
+{
+    for (int tag = -3; tag < 100; tag++)
+        for (uint64_t context = 0; context < 20; context++) {
+            struct envelope env = {.context = context, .source = 1, .tag = tag}, other = env;
+            other.source = 2; /* of another peer: counted elsewhere */
+            EXPECT(envelope_class(env) < PEER_CLASSES);
+            EXPECT_EQ(envelope_class(env), envelope_class(other));
+        }
+    struct envelope user = {.context = 2, .tag = 5}, barrier = {.context = 3, .tag = 5};
+    EXPECT(envelope_class(user) != envelope_class(barrier));
+}
+
+static int asked(struct trust *t, int n)
+{
+    int yes = 0;
+    for (int i = 0; i < n; i++)
+        yes += trust_asks(t);
+    return yes;
+}
+
+static void trust_follows_use(void)
+{
+    struct trust t = {.level = TRUST_START};
+    EXPECT_EQ(asked(&t, 10), 10);
+    for (int i = 0; i < TRUST_START; i++)
+        trust_learn(&t, false);
+    EXPECT_EQ(asked(&t, 10 * TRUST_RETRY), 10); /* now and then it tries again */
+    trust_learn(&t, true);
+    EXPECT_EQ(asked(&t, 10), 10);
+    for (int i = 0; i < 100; i++)
+        trust_learn(&t, true);
+    for (int i = 0; i < TRUST_MOST; i++)
+        trust_learn(&t, false); /* long success is no reason to go on for ever */
+    EXPECT_EQ(asked(&t, TRUST_RETRY), 1);
+}
+
+int main(void)
+{
+    TEST_RUN(crossed_ones_are_void);
+    TEST_RUN(each_is_taken_once_by_its_envelope);
+    TEST_RUN(one_envelope_is_one_class);
+    TEST_RUN(trust_follows_use);
+    return test_result();
+}
