@@ -398,23 +398,15 @@ static int pmix_fence(struct boot *b, bool values)
 static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
 {
     struct px_proc whose = pmix_of(b)->me;
-    /* Of a rank on this node the server knows all there is, but would wait for more; of another it asks the
-     * other server, which it must have time for. */
-    bool here = b->node_of[rank] == b->node;
+    /* The server here has it since the fence, or nobody has: it must not begin to ask around. */
     struct px_info now = {.key = PX_IMMEDIATE, .value = {.type = PX_BOOL, .data.flag = true}};
-    struct px_info limit = {.key = PX_TIMEOUT, .value = {.type = PX_INT, .data.integer = boot_timeout()}};
     struct px_value *v = NULL;
     char name[64];
     store_key(key, name);
     whose.rank = rank;
-    int status = px.Get(&whose, name, here ? &now : &limit, 1, &v);
+    int status = px.Get(&whose, name, &now, 1, &v);
     if (status == PX_ERR_NOT_FOUND)
         return err_set(MPI_ERR_OTHER, "Rank %u did not publish the start-up key %s.", rank, key);
-    if (status == PX_ERR_TIMEOUT)
-        return err_set(MPI_ERR_OTHER,
-                       "The PMIx launcher did not bring the start-up key %s of rank %u within %d seconds "
-                       "(FISHPLATE_INIT_TIMEOUT).",
-                       key, rank, boot_timeout());
     if (status != PX_SUCCESS)
         return refused("PMIx_Get", status);
     int rc = 0;

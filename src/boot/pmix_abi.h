@@ -20,13 +20,11 @@
 #define PX_APPNUM     "pmix.appnum"
 /* Directives. */
 #define PX_COLLECT   "pmix.collect"   /* bool: bring every rank's values to every node */
-#define PX_TIMEOUT   "pmix.timeout"   /* int, seconds */
 #define PX_OPTIONAL  "pmix.optional"  /* bool: do not ask the server */
 #define PX_IMMEDIATE "pmix.immediate" /* bool: ask the server, but let it not wait for the key */
 
 enum {
     PX_SUCCESS = 0,
-    PX_ERR_TIMEOUT = -24,
     PX_ERR_NOT_FOUND = -46,
     PX_ERR_LOST_CONNECTION = -61,
     PX_OPERATION_SUCCEEDED = -157, /* done at once, no call back */
