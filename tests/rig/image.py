@@ -9,6 +9,7 @@ import os
 import platform
 import shutil
 import subprocess
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEBIAN_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -117,8 +118,7 @@ def module_files(kernel):
 
 def make_initramfs(kernel, folder):
     path = os.path.join(folder, "initramfs.cpio")
-    root = os.path.join(folder, "initramfs")
-    shutil.rmtree(root, ignore_errors=True)
+    root = tempfile.mkdtemp(prefix="initramfs-", dir=folder)
     for d in ("bin", "dev", "proc", "sys", "mnt", "modules"):
         os.makedirs(os.path.join(root, d))
     shutil.copy(need("busybox", "busybox-static"), os.path.join(root, "bin", "busybox"))
@@ -129,9 +129,10 @@ def make_initramfs(kernel, folder):
             shutil.copy(module, os.path.join(root, "modules"))
             order.write(os.path.basename(module) + "\n")
     names = run("find", ".", cwd=root)
-    with open(path, "wb") as out:
+    with open(root + ".cpio", "wb") as out:  # another guest may be booting from the present one
         subprocess.run([need("cpio", "cpio"), "-o", "-H", "newc", "--quiet", "-R", "0:0"], input=names.encode(),
                        stdout=out, cwd=root, check=True)
+    os.replace(root + ".cpio", path)
     shutil.rmtree(root)
     return path
 
