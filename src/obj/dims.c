@@ -1,6 +1,6 @@
 /* dims.c: MPI_Dims_create, exactly: among all ways to write a number as a product of k factors, the one whose
- * largest and smallest factor differ least, and among those the one with the largest smallest factor. A
- * search over divisors, cut off wherever it can no longer win.
+ * largest and smallest factor differ least, and among those the one with the largest smallest factor, then
+ * the largest second smallest, and so on. A search over divisors, cut off wherever it can no longer win.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -50,7 +50,10 @@ static int compare_power(int64_t base, int exponent, int64_t n)
 static void remember(struct search *s)
 {
     int64_t gap = (int64_t)s->chosen[0] - s->chosen[s->factors - 1];
-    if (gap < s->best_gap || (gap == s->best_gap && s->chosen[0] > s->best[0])) {
+    int i = s->factors - 1;
+    while (i > 0 && s->chosen[i] == s->best[i])
+        i--;
+    if (gap < s->best_gap || (gap == s->best_gap && s->chosen[i] > s->best[i])) {
         s->best_gap = gap;
         memcpy(s->best, s->chosen, sizeof(s->best));
     }

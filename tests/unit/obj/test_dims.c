@@ -40,6 +40,20 @@ static void gap_is_minimal(void)
     }
 }
 
+/* Where the gap leaves a choice, small factors are large: the first is not 14 x 12 x 12 x 7 x 7. */
+static void small_factors_are_large(void)
+{
+    static const struct {
+        int n, k, dims[5];
+    } cases[] = {{98784, 5, {14, 14, 9, 8, 7}}, {5616, 4, {13, 9, 8, 6}}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int dims[5] = {0};
+        EXPECT_EQ(dims_create(cases[i].n, cases[i].k, dims), MPI_SUCCESS);
+        for (int d = 0; d < cases[i].k; d++)
+            EXPECT_EQ(dims[d], cases[i].dims[d]);
+    }
+}
+
 static void given_dimensions_stay(void)
 {
     int dims[] = {0, 3, 0}, full[] = {2, 3}, bad[] = {0, 4}, negative[] = {-1}, wrong[] = {2, 2};
@@ -101,6 +115,7 @@ static void grid_arithmetic(void)
 int main(void)
 {
     TEST_RUN(gap_is_minimal);
+    TEST_RUN(small_factors_are_large);
     TEST_RUN(given_dimensions_stay);
     TEST_RUN(large_numbers_are_quick);
     TEST_RUN(grid_arithmetic);
