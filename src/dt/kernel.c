@@ -51,11 +51,14 @@
     LOOP(land, num, type, (a != 0) & (b != 0)) \
     LOOP(lor, num, type, (a != 0) | (b != 0))  \
     LOOP(lxor, num, type, (a != 0) ^ (b != 0))
-#define FLOATING(num, type)             \
-    LOOP(sum, num, type, a + b)         \
-    LOOP(prod, num, type, a *b)         \
-    LOOP(min, num, type, a < b ? a : b) \
-    LOOP(max, num, type, a > b ? a : b)
+#define FLOATING(num, type)                    \
+    LOOP(sum, num, type, a + b)                \
+    LOOP(prod, num, type, a *b)                \
+    LOOP(min, num, type, a < b ? a : b)        \
+    LOOP(max, num, type, a > b ? a : b)        \
+    LOOP(land, num, type, (a != 0) & (b != 0)) \
+    LOOP(lor, num, type, (a != 0) | (b != 0))  \
+    LOOP(lxor, num, type, (a != 0) ^ (b != 0))
 /* A complex number is two neighbours of its half's type. */
 #define COMPLEX(num, type)                                                                      \
     CLONES static void prod_##num(const void *left, const void *right, void *out, size_t count) \
@@ -86,8 +89,10 @@ static op_kernel *const kernels[NUM_LIMIT][OP_ARITHMETIC_LIMIT] = {
 #define INTEGER(num, type, wide)                                             \
     [NUM_##num] = {sum_##num, prod_##num, min_##num,  max_##num, band_##num, \
                    bor_##num, bxor_##num, land_##num, lor_##num, lxor_##num},
-#define FLOATING(num, type) [NUM_##num] = {sum_##num, prod_##num, min_##num, max_##num},
-#define COMPLEX(num, type)  [NUM_##num] = {sum_##num, prod_##num},
+#define FLOATING(num, type)                                            \
+    [NUM_##num] = {sum_##num, prod_##num, min_##num,  max_##num, NULL, \
+                   NULL,      NULL,       land_##num, lor_##num, lxor_##num},
+#define COMPLEX(num, type) [NUM_##num] = {sum_##num, prod_##num},
 #include "dt/kernel.def"
 #undef INTEGER
 #undef FLOATING

@@ -6,6 +6,7 @@
 #ifndef FP_DT_KIND_H
 #define FP_DT_KIND_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,12 +43,14 @@ enum dt_num {
     NUM_C64,
     NUM_CL,
     NUM_C128,
-    NUM_LIMIT
+    NUM_LIMIT,
+    NUM_CHAR = CHAR_MIN < 0 ? NUM_I8 : NUM_U8,
 };
 
 /* The groups of types by which the standard says what an operator may be applied to. */
 enum dt_class {
-    CLASS_OTHER, /* characters, MPI_PACKED: no operator */
+    CLASS_OTHER,     /* Fortran and wide characters, MPI_PACKED: no operator */
+    CLASS_CHARACTER, /* MPI_CHAR */
     CLASS_C_INTEGER,
     CLASS_FORTRAN_INTEGER,
     CLASS_FLOATING,

@@ -14,11 +14,13 @@
 #include "dt/walk.h"
 
 #define BIT(class) (1u << CLASS_##class)
-#define ARITHMETIC (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(FLOATING) | BIT(MULTI))
-/* The standard stops at C integers and logicals; other integers are taken too, as programs have come to
- * expect. */
-#define LOGICAL_OPS (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(LOGICAL) | BIT(MULTI))
-#define BITWISE     (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(BYTE) | BIT(MULTI))
+/* The standard keeps MPI_CHAR, a printable character, out of reductions; programs use it as the integer that
+ * it is in C all the same, and have come to expect that this works. */
+#define INTEGERS   (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(MULTI) | BIT(CHARACTER))
+#define ARITHMETIC (INTEGERS | BIT(FLOATING))
+/* Here the standard stops at C integers and logicals; other numbers are taken too, for the same reason. */
+#define LOGICAL_OPS (INTEGERS | BIT(LOGICAL) | BIT(FLOATING))
+#define BITWISE     (INTEGERS | BIT(BYTE))
 
 static const struct {
     const char *name;

@@ -54,7 +54,7 @@ static void operators(void)
     EXPECT_CLASS(MPI_Op_free(&op), MPI_ERR_OP);
     EXPECT(op == MPI_SUM);
     EXPECT_CLASS(MPI_Op_free(&none), MPI_ERR_OP);
-    EXPECT_CLASS(MPI_Reduce_local(&a, &b, 1, MPI_CHAR, MPI_SUM), MPI_ERR_OP);
+    EXPECT_CLASS(MPI_Reduce_local(&a, &b, 1, MPI_WCHAR, MPI_SUM), MPI_ERR_OP);
     EXPECT_CLASS(MPI_Reduce_local(&a, &b, 1, MPI_BYTE, MPI_MAX), MPI_ERR_OP);
     EXPECT_CLASS(MPI_Reduce_local(&a, &b, 1, MPI_INT, MPI_MINLOC), MPI_ERR_OP);
     EXPECT_CLASS(MPI_Reduce_local(&a, &b, 1, MPI_INT, MPI_REPLACE), MPI_ERR_OP);

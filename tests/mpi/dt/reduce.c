@@ -29,6 +29,7 @@ static void arithmetic(void)
     CHECK_TYPE(MPI_SHORT, short);
     CHECK_TYPE(MPI_UNSIGNED, unsigned);
     CHECK_TYPE(MPI_UINT8_T, unsigned char);
+    CHECK_TYPE(MPI_CHAR, char);
     CHECK_TYPE(MPI_INT64_T, long long);
     CHECK_TYPE(MPI_FLOAT, float);
     CHECK_TYPE(MPI_DOUBLE, double);

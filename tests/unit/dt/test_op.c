@@ -27,14 +27,14 @@ static bool listed(const char *list, const char *name)
 }
 
 static const char c_integer[] =
-    " INT LONG SHORT UNSIGNED_SHORT UNSIGNED UNSIGNED_LONG LONG_LONG UNSIGNED_LONG_LONG "
+    " INT LONG SHORT UNSIGNED_SHORT UNSIGNED UNSIGNED_LONG LONG_LONG_INT UNSIGNED_LONG_LONG "
     "SIGNED_CHAR UNSIGNED_CHAR INT8_T INT16_T INT32_T INT64_T UINT8_T UINT16_T UINT32_T "
-    "UINT64_T ";
+    "UINT64_T CHAR "; /* the last is more than the standard asks for */
 static const char fortran_integer[] = " INTEGER INTEGER1 INTEGER2 INTEGER4 INTEGER8 INTEGER16 ";
 static const char floating[] = " FLOAT DOUBLE REAL DOUBLE_PRECISION LONG_DOUBLE REAL2 REAL4 REAL8 REAL16 ";
 static const char logical[] = " LOGICAL C_BOOL CXX_BOOL LOGICAL1 LOGICAL2 LOGICAL4 LOGICAL8 LOGICAL16 ";
 static const char complex_types[] =
-    " COMPLEX C_FLOAT_COMPLEX C_DOUBLE_COMPLEX C_LONG_DOUBLE_COMPLEX CXX_FLOAT_COMPLEX "
+    " COMPLEX C_COMPLEX C_DOUBLE_COMPLEX C_LONG_DOUBLE_COMPLEX CXX_FLOAT_COMPLEX "
     "CXX_DOUBLE_COMPLEX CXX_LONG_DOUBLE_COMPLEX DOUBLE_COMPLEX COMPLEX4 COMPLEX8 "
     "COMPLEX16 COMPLEX32 ";
 static const char multi[] = " AINT COUNT OFFSET ";
@@ -55,7 +55,7 @@ static bool is_defined(uint32_t op, const char *t)
     case LAND:
     case LOR:
     case LXOR:
-        return integer || listed(logical, t); /* more than the standard asks for */
+        return integer || listed(logical, t) || listed(floating, t); /* more than the standard asks for */
     case BAND:
     case BOR:
     case BXOR:
@@ -67,7 +67,7 @@ static bool is_defined(uint32_t op, const char *t)
     return false;
 }
 
-static void defined_where_the_standard_says_and_for_logic_on_all_integers(void)
+static void defined_where_the_standard_says_and_where_programs_expect_it(void)
 {
     for (size_t i = 0; i < COUNT_OF(all_ops); i++) {
         struct op *op = op_predefined(all_ops[i]);
@@ -102,14 +102,20 @@ static void defined_where_the_standard_says_and_for_logic_on_all_integers(void)
         memcpy(z, &r, sizeof(r));                      \
         return;                                        \
     }
-#define SCALAR_FLOATING(num, type)                                                       \
-    case num: {                                                                          \
-        type a, b, r;                                                                    \
-        memcpy(&a, x, sizeof(a));                                                        \
-        memcpy(&b, y, sizeof(b));                                                        \
-        r = op == SUM ? a + b : op == PROD ? a * b : op == MIN_ ? MIN(a, b) : MAX(a, b); \
-        memcpy(z, &r, sizeof(r));                                                        \
-        return;                                                                          \
+#define SCALAR_FLOATING(num, type)    \
+    case num: {                       \
+        type a, b, r;                 \
+        memcpy(&a, x, sizeof(a));     \
+        memcpy(&b, y, sizeof(b));     \
+        r = op == SUM    ? a + b      \
+            : op == PROD ? a * b      \
+            : op == MIN_ ? MIN(a, b)  \
+            : op == MAX_ ? MAX(a, b)  \
+            : op == LAND ? (a && b)   \
+            : op == LOR  ? (a || b)   \
+                         : (!a != !b); \
+        memcpy(z, &r, sizeof(r));     \
+        return;                       \
     }
 #define SCALAR_COMPLEX(num, type)                                   \
     case num: {                                                     \
@@ -382,7 +388,7 @@ static void derived_types(void)
 
 int main(void)
 {
-    TEST_RUN(defined_where_the_standard_says_and_for_logic_on_all_integers);
+    TEST_RUN(defined_where_the_standard_says_and_where_programs_expect_it);
     TEST_RUN(equal_to_scalar_code);
     TEST_RUN(locations);
     TEST_RUN(pairs_without_trailing_padding);

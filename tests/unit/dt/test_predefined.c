@@ -33,14 +33,14 @@ static void c_types(void)
     CHECK_TYPE(UNSIGNED, sizeof(int));
     CHECK_TYPE(LONG, sizeof(long));
     CHECK_TYPE(UNSIGNED_LONG, sizeof(long));
-    CHECK_TYPE(LONG_LONG, sizeof(long long));
+    CHECK_TYPE(LONG_LONG_INT, sizeof(long long));
     CHECK_TYPE(UNSIGNED_LONG_LONG, sizeof(long long));
     CHECK_TYPE(FLOAT, sizeof(float));
     CHECK_TYPE(DOUBLE, sizeof(double));
     CHECK_TYPE(LONG_DOUBLE, sizeof(long double));
     CHECK_TYPE(WCHAR, sizeof(wchar_t));
     CHECK_TYPE(C_BOOL, sizeof(_Bool));
-    CHECK_TYPE(C_FLOAT_COMPLEX, sizeof(float complex));
+    CHECK_TYPE(C_COMPLEX, sizeof(float complex));
     CHECK_TYPE(C_DOUBLE_COMPLEX, sizeof(double complex));
     CHECK_TYPE(C_LONG_DOUBLE_COMPLEX, sizeof(long double complex));
     CHECK_TYPE(INT8_T, 1);
