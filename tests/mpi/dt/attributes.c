@@ -56,7 +56,7 @@ int main(int argc, char **argv)
     MPI_Type_create_keyval(refuse, MPI_TYPE_NULL_DELETE_FN, &bad, NULL);
     MPI_Type_contiguous(3, MPI_INT, &t);
     MPI_Type_set_attr(t, bad, place);
-    dup = MPI_DATATYPE_NULL;
+    dup = MPI_INT;
     EXPECT(MPI_Type_dup(t, &dup) != MPI_SUCCESS);
     EXPECT(dup == MPI_DATATYPE_NULL);
     MPI_Type_free(&t);
