@@ -117,5 +117,9 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
     c->agree.local_error = choose_color(parent, type, info, r, &r->split.color);
     c->agree.round.record_size = sizeof(*r);
     *out = NULL;
-    return creation_run(c, out);
+    rc = creation_run(c, out);
+    /* The program did not say which hardware, so it is told in the info it gave. */
+    if (!rc && *out && info && type == MPI_COMM_TYPE_HW_UNGUIDED)
+        rc = info_set(info, HINT_HARDWARE, info_get((*out)->info, HINT_HARDWARE));
+    return rc;
 }

@@ -81,11 +81,14 @@ static void split_types(void)
     MPI_Info_set(info, "mpi_hw_resource_type", "hyperspace");
     MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part);
     EXPECT(part == MPI_COMM_NULL);
-    MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &part);
-    if (part != MPI_COMM_NULL) {
-        int part_size;
+    MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_UNGUIDED, 0, info, &part);
+    if (part != MPI_COMM_NULL) { /* as on several nodes; the info now says what it was split by */
+        int part_size, room = 64, found = 0;
+        char kind[64] = "";
         MPI_Comm_size(part, &part_size);
         EXPECT(part_size < size);
+        MPI_Info_get_string(info, "mpi_hw_resource_type", &room, kind, &found);
+        EXPECT(found && kind[0] && strcmp(kind, "hyperspace") != 0);
         MPI_Comm_free(&part);
     }
     MPI_Comm_split_type(c, MPI_UNDEFINED, 0, MPI_INFO_NULL, &part);
