@@ -187,6 +187,8 @@ int proc_open(int thread_level, struct proc **out)
         rc = objects_open(p);
     }
     if (rc) {
+        /* Without a word: a launcher that was told would let the others wait for this one. */
+        parked.left = true;
         objects_close(p);
         layers_close(p->boot, p->net, p->p2p);
         biglock_destroy(&p->lock);
