@@ -141,6 +141,16 @@ static int publish_node(struct boot *b)
     return boot_put(b, "softib.node", &me, sizeof me);
 }
 
+/* That rank did not come here: it found a port of its own, and this one did not. */
+static int different(struct boot *b, uint32_t rank)
+{
+    return err_set(
+        MPI_ERR_OTHER,
+        "No InfiniBand or RoCE port is active on %s, and rank %u, on another node, uses one: make one "
+        "active here, or let all nodes do without (FISHPLATE_VERBS=softib).",
+        b->host, rank);
+}
+
 /* Rank 0: everybody's addresses, from the first rank of each node. */
 static int collect_nodes(struct boot *b, struct softib_node *nodes)
 {
@@ -150,9 +160,8 @@ static int collect_nodes(struct boot *b, struct softib_node *nodes)
         size_t len;
         if (b->node_of[r] != next)
             continue;
-        int rc = boot_get(b, r, "softib.node", &value, &len);
-        if (rc)
-            return rc;
+        if (boot_get(b, r, "softib.node", &value, &len) != 0)
+            return different(b, r);
         if (len == sizeof *nodes) {
             memcpy(&nodes[next], value, len);
             nodes[next].machine[sizeof nodes->machine - 1] = '\0';
@@ -209,10 +218,15 @@ int boot_softib(struct boot *b, bool asked_for)
     int rc = b->local_rank == 0 ? publish_node(b) : 0;
     int fence = boot_fence(b);
     rc = rc ? rc : fence;
+    if (rc == 0 && boot_get(b, 0, "softib.node", &text, &len) != 0)
+        rc = different(b, 0);
+    free(text);
+    text = NULL;
     if (rc == 0 && b->rank == 0)
         rc = publish_fabric(b, asked_for);
-    fence = boot_fence(b);
-    rc = rc ? rc : fence;
+    if (rc) /* no second fence: those who have a port of their own would not be there */
+        return rc;
+    rc = boot_fence(b);
     rc = rc ? rc : boot_get(b, 0, "softib.fabric", &text, &len);
     if (rc)
         return rc;
