@@ -34,6 +34,21 @@ if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
     expect_err "libibverbs.so.1"
 fi
 
+# ---- some nodes with an adapter and some without: no hang, and a sentence from those without ----
+cat >"$T/mixed" <<'END'
+if [ "$SOFTIB_NODE" = "$1" ]; then
+    unset SOFTIB_FABRIC
+    exec env FISHPLATE_VERBS=auto "$2"
+fi
+exec env "LD_LIBRARY_PATH=$3" FISHPLATE_VERBS=system "$2"
+END
+for without in 0 1; do
+    [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || break
+    job 2 2 sh "$T/mixed" $without "$hello" "$(dirname "$softib")"
+    refused
+    expect_err "No InfiniBand or RoCE port is active on"
+done
+
 # ---- the port ----
 several() {
     number=$((number + 1))
@@ -78,6 +93,11 @@ expect_no_err
 job 2 1 FISHPLATE_LOG=info FISHPLATE_VERBS=softib FISHPLATE_REQUIRE=ib "SOFTIB_FABRIC=nodes=1 name=fp-choice-one-$$" "$hello"
 expect_rc 0
 used "softib0 port 1"
+if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+    job 2 2 FISHPLATE_REQUIRE=ib "$hello" # softib is there, and not what was asked for
+    refused
+    expect_err "FISHPLATE_REQUIRE=ib, but libibverbs.so.1"
+fi
 job 2 1 FISHPLATE_REQUIRE=ib "FISHPLATE_VERBS=$T/nothing.so" "$hello"
 refused
 expect_err "FISHPLATE_REQUIRE=ib, but $T/nothing.so cannot be loaded"

@@ -218,7 +218,7 @@ static int try_softib(struct ib_device *d, const char *path, struct boot *boot, 
     return rc ? rc : try_library(d, path);
 }
 
-int ib_device_open(struct ib_device *d, struct boot *boot)
+int ib_device_open(struct ib_device *d, struct boot *boot, bool real)
 {
     const char *choice = *verbs_choice.text ? verbs_choice.text : "auto";
     char softib[512];
@@ -235,7 +235,7 @@ int ib_device_open(struct ib_device *d, struct boot *boot)
         return err_set(MPI_ERR_ARG,
                        "FISHPLATE_VERBS=%s is none of auto, system, softib or a path with a slash", choice);
     int rc = try_library(d, "libibverbs.so.1");
-    if (rc == 0 || strcmp(choice, "system") == 0 || !*softib)
+    if (rc == 0 || strcmp(choice, "system") == 0 || !*softib || real)
         return rc;
     log_debug("%s; softib is the InfiniBand adapter", err_detail(rc));
     return try_softib(d, softib, boot, false);

@@ -37,9 +37,9 @@ struct ib_device {
     struct ib_address address;
 };
 
-/* Opens the best active port. 0; or MPI_ERR_OTHER with a sentence that says why there is none (which may not
- * be an error for the caller: one node needs none). */
-int ib_device_open(struct ib_device *d, struct boot *boot);
+/* Opens the best active port; real: softib will not do unless the user named it. 0; or MPI_ERR_OTHER with a
+ * sentence that says why there is none (which may not be an error for the caller: one node needs none). */
+int ib_device_open(struct ib_device *d, struct boot *boot, bool real);
 void ib_device_close(struct ib_device *d);
 
 /* Finds out, once there is a queue pair to ask about, whether the last byte arrives last. */

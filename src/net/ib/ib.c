@@ -17,8 +17,10 @@
 #include "net/memlock.h"
 #include "net/registry.h"
 
-static TUNABLE_CHOICE(require_ib, "REQUIRE", 0, "nothing|ib",
-                      "ib: end with an error at start unless an InfiniBand or RoCE port can be used.");
+static TUNABLE_CHOICE(
+    require_ib, "REQUIRE", 0, "nothing|ib",
+    "ib: end with an error at start unless an InfiniBand or RoCE port can be used; softib counts only "
+    "when FISHPLATE_VERBS names it.");
 static TUNABLE_CHOICE(connect_when, "IB_CONNECT", 0, "on-demand|static",
                       "When connections are opened: with the first message, or all at start.");
 static TUNABLE_CHOICE(receive_mode, "IB_RECEIVE", 0, "peer|shared",
@@ -174,7 +176,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     ib->stop_fd = -1;
     list_init(&ib->asking);
     list_init(&ib->unsaid);
-    int rc = ib_device_open(&ib->device, boot);
+    int rc = ib_device_open(&ib->device, boot, require_ib.value != 0);
     if (rc != 0) {
         free(ib);
         if (require_ib.value)

@@ -96,7 +96,8 @@ static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint6
     struct ib_frame *f = (struct ib_frame *)(void *)(b ? b->data : small);
     ib_head_fill(ep, &f->head, IB_FRAME, waited);
     frame_write(&f->header, head, from, word);
-    memcpy(f->payload, payload, len);
+    if (len > 0) /* there may be no address at all */
+        memcpy(f->payload, payload, len);
     post_frame(lane, b, f, bytes);
     counter_add(&lane_frames, 1);
     return 0;
@@ -122,7 +123,8 @@ int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, cons
             struct ib_frame *f = (struct ib_frame *)(void *)room;
             ib_head_fill(ep, &f->head, IB_FRAME, false);
             frame_write(&f->header, head, from, word);
-            memcpy(f->payload, payload, len);
+            if (len > 0) /* there may be no address at all */
+                memcpy(f->payload, payload, len);
             ib_rdma_post(ep, sizeof(*f) + len);
             return 0;
         }
@@ -266,6 +268,11 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
     size_t most = MIN(PIECE_MAX, ep->ib->device.port_attr.max_msg_sz);
     size_t pieces = (len + most - 1) / most;
+    if (unlikely(pieces > lane->depth - IB_CONTROL_ROOM))
+        return err_set(MPI_ERR_OTHER,
+                       "a transfer of %zu bytes takes %zu requests, and a send queue holds %u: raise "
+                       "FISHPLATE_IB_SEND_DEPTH",
+                       len, pieces, lane->depth);
     if (unlikely(!ib_lane_room(lane, (uint32_t)pieces, false)))
         return refuse(&no_room);
     ep->used = ep->ib->tick;
