@@ -33,8 +33,6 @@ static struct {
     int (*Commit)(void);
     int (*Fence_nb)(const struct px_proc *, size_t, const struct px_info *, size_t, px_done, void *);
     int (*Get)(const struct px_proc *, const char *, const struct px_info *, size_t, struct px_value **);
-    int (*Resolve_nodes)(const char *, char **);
-    int (*Resolve_peers)(const char *, const char *, struct px_proc **, size_t *);
     int (*Register_event_handler)(int *, size_t, struct px_info *, size_t, px_event, px_registered, void *);
     const char *(*Error_string)(int);
     const char *(*Get_version)(void);
@@ -51,8 +49,6 @@ static const struct {
     {"PMIx_Commit", &px.Commit},
     {"PMIx_Fence_nb", &px.Fence_nb},
     {"PMIx_Get", &px.Get},
-    {"PMIx_Resolve_nodes", &px.Resolve_nodes},
-    {"PMIx_Resolve_peers", &px.Resolve_peers},
     {"PMIx_Register_event_handler", &px.Register_event_handler},
     {"PMIx_Error_string", &px.Error_string},
     {"PMIx_Get_version", &px.Get_version},
@@ -165,29 +161,41 @@ static bool server_number(const struct pmix *p, uint32_t rank, const char *key, 
     return ok;
 }
 
-/* One question for each node, answered from the server's memory. NULL: it cannot tell. */
-static char *map_from_peers(const struct pmix *p)
+/* The number of that host among the first *n names; a new one is added. Takes the name. Neighbouring ranks
+ * are on the same node or on the next, so these are looked at first. */
+static uint32_t host_number(char **names, uint32_t *n, uint32_t last, char *name)
 {
-    uint32_t size = p->boot.size, node = 0, known = 0;
-    char *names = NULL, *save = NULL, *map = NULL;
-    uint32_t *node_of = calloc(size, sizeof *node_of);
-    if (!node_of || px.Resolve_nodes(p->me.nspace, &names) != PX_SUCCESS || !names)
-        goto out;
-    for (char *n = strtok_r(names, ",", &save); n; n = strtok_r(NULL, ",", &save), node++) {
-        struct px_proc *peers = NULL;
-        size_t count = 0;
-        if (px.Resolve_peers(n, p->me.nspace, &peers, &count) != PX_SUCCESS)
-            goto out;
-        for (size_t i = 0; i < count; i++)
-            if (peers[i].rank < size) {
-                node_of[peers[i].rank] = node;
-                known++;
-            }
-        free(peers);
+    for (uint32_t k = 0; k < *n; k++) {
+        uint32_t at = (last + k) % *n;
+        if (strcmp(names[at], name) == 0) {
+            free(name);
+            return at;
+        }
     }
-    if (known == size)
-        map = nodemap_format(node_of, size);
-out:
+    names[*n] = name;
+    return (*n)++;
+}
+
+/* orterun tells the host of each rank. Only what it told at start is looked at: PMIx_Resolve_peers, which
+ * would be one question for each node, hangs there. NULL: it cannot tell. */
+static char *map_from_hosts(const struct pmix *p)
+{
+    uint32_t size = p->boot.size, n = 0, last = 0;
+    uint32_t *node_of = calloc(size, sizeof *node_of);
+    char **names = calloc(size, sizeof *names);
+    bool known = node_of && names;
+    for (uint32_t r = 0; r < size && known; r++) {
+        struct px_value *v = server_value(p, r, PX_HOSTNAME);
+        char *name = v && v->type == PX_STRING && v->data.string ? strdup(v->data.string) : NULL;
+        known = name != NULL;
+        if (known)
+            node_of[r] = last = host_number(names, &n, last, name);
+        if (v)
+            value_free(v);
+    }
+    char *map = known ? nodemap_format(node_of, size) : NULL;
+    for (uint32_t k = 0; k < n; k++)
+        free(names[k]);
     free(names);
     free(node_of);
     return map;
@@ -199,7 +207,7 @@ static int read_layout(struct pmix *p)
     if (p->boot.size == 1 || (server_number(p, PX_RANK_WILDCARD, PX_NUM_NODES, 1, &nodes) && nodes == 1))
         return boot_layout_foreign(&p->boot, NULL, p->me.nspace);
     struct px_value *v = server_value(p, PX_RANK_WILDCARD, PX_PACKED_MAP);
-    char *map = v && v->type == PX_STRING && v->data.string ? strdup(v->data.string) : map_from_peers(p);
+    char *map = v && v->type == PX_STRING && v->data.string ? strdup(v->data.string) : map_from_hosts(p);
     if (v)
         value_free(v);
     if (!map)

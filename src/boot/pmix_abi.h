@@ -17,6 +17,7 @@
 #define PX_UNIV_SIZE  "pmix.univ.size"
 #define PX_NUM_NODES  "pmix.num.nodes"
 #define PX_PACKED_MAP "pmix.anlmap" /* the text of nodemap.h; Slurm has it */
+#define PX_HOSTNAME   "pmix.hname"
 #define PX_APPNUM     "pmix.appnum"
 /* Directives. */
 #define PX_COLLECT   "pmix.collect"   /* bool: bring every rank's values to every node */

@@ -36,6 +36,22 @@ if command -v mpiexec.hydra >/dev/null; then
     expect_err "the 4 nodes are connected by software over TCP"
 fi
 
+# And under orterun, whose PMIx server tells the nodes in another way than Slurm's.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR="$T"
+orterun="orterun --mca plm_rsh_agent $T/shell --mca oob_tcp_if_include $net.0/24 --host $per_host"
+if command -v orterun >/dev/null && timeout 60 $orterun true >/dev/null 2>&1; then
+    launch timeout 60 $orterun -n 8 "$CLIENT" exchange
+    expect_rc 0
+    [ "$(grep -c 'exchange ok' "$T/out")" -eq 8 ] || fail "$last: not all ranks came through"
+    launch timeout 60 $orterun -n 8 --map-by node "$CLIENT" place
+    grep -q "rank 5 of 8 node 1 of 4 local 1 of 2 .* host $id-n1 launcher pmix" "$T/out" || fail "$last: wrong layout"
+    launch timeout 100 $orterun -n 4 --map-by node "$MPI_TESTS/mpi_p2p_order"
+    expect_rc 0
+    expect_err "the 4 nodes are connected by software over TCP"
+else
+    echo "without orterun"
+fi
+
 # A host that falls silent in the middle of the job ends it, and is named.
 mkfifo "$T/up"
 exec 6<>"$T/up"
