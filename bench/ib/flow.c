@@ -163,9 +163,10 @@ static void windows_tables(struct ib_driver *d)
     char settings[256];
     for (int b = 0; b < nbuffers(d); b++)
         for (int s = 0; s < 3; s++) {
-            snprintf(settings, sizeof settings,
-                     "FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_BUFFERS=%d FISHPLATE_IB_FLOW=%s", buffers[b],
-                     schemes[s]);
+            snprintf(
+                settings, sizeof settings,
+                "FISHPLATE_EAGER_MAX=2k FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_BUFFERS=%d FISHPLATE_IB_FLOW=%s",
+                buffers[b], schemes[s]);
             f[b][s] = ib_run(
                 d, &(struct ib_job){.topic = "flow", .ranks = 2, .nodes = 2, .settings = settings}, "%s", "");
         }
