@@ -77,7 +77,13 @@ static int take_in_place(struct coll_args *a, const void *sendbuf, const void *r
         return misplaced("recvbuf");
     if (a->in_place)
         a->send = (struct coll_side){0};
-    int rc = check_alias(a);
+    return check_alias(a);
+}
+
+/* What is known only now: whether it is an allgather among all, or among neighbours, whose blocks are
+ * numbered otherwise. */
+static int check_whole(const struct coll_args *a, int rc)
+{
     return rc || a->kind != COLL_ALLGATHER ? rc : check_own_block(a, &a->send, &a->recv);
 }
 
@@ -226,6 +232,7 @@ int args_neighbor(struct coll_args *a, int rc)
 int args_run(struct coll_args *a, int rc, const char *name)
 {
     a->name = name;
+    rc = check_whole(a, rc);
     return rc ? rc : coll_run(a);
 }
 
@@ -233,6 +240,7 @@ int args_start(struct coll_args *a, int rc, const char *name, MPI_Request *reque
 {
     struct request *r;
     a->name = name;
+    rc = check_whole(a, rc);
     if (!rc)
         rc = coll_start(a, &r);
     if (!rc)
@@ -244,6 +252,7 @@ int args_init(struct coll_args *a, int rc, const char *name, MPI_Request *reques
 {
     struct request *r;
     a->name = name;
+    rc = check_whole(a, rc);
     if (!rc)
         rc = coll_init(a, &r);
     if (!rc)
