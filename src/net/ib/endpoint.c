@@ -197,6 +197,7 @@ static void create(struct ib_endpoint *ep)
     make_room(ib, ep);
     ib->open++;
     ep->next_seq = ep->expected = 0;
+    ep->bell_rung = false;
     ep->used = ib->tick;
     ep->left = false;
     atomic_store((_Atomic uint32_t *)(void *)ep->bell->data, 0);

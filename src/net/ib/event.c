@@ -2,9 +2,9 @@
  * its own waits for the one and rings the other, so that a process sleeps on both at once. The same thread
  * hears of asynchronous events (a shared queue that runs low, a port that goes down).
  *
- * A frame in a ring wakes nobody; rdma.c tells the writers before we sleep. A write that was posted before
- * the news reached its sender, and arrived after our last look, would be missed: so while there are rings the
- * thread rings now and then by itself, rarer the longer nothing happens.
+ * A frame in a ring wakes nobody; rdma.c tells the writers before we sleep. Should a write slip through all
+ * the same (an adapter that does not keep the order of acknowledgements and data), the thread rings now and
+ * then by itself while there are rings, rarer the longer nothing happens.
  *
  * Now and then the thread also has the peers' pulses felt (endpoint.c).
  *
@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "net/ib/ib.h"
 
-#define FIRST_LOOK 1    /* ms */
+#define FIRST_LOOK 16   /* ms */
 #define LAST_LOOK  256  /* ms */
 #define PULSE      3000 /* ms between two looks whether silent peers are alive */
 

@@ -183,6 +183,7 @@ struct ib_endpoint {
     struct ib_buffer *bell;
     uint64_t peer_bell;
     uint32_t peer_bell_key;
+    bool bell_rung; /* I set the peer's word, and nothing has come from it since: it is still set */
 
     uint32_t ops;       /* puts and gets in flight */
     uint64_t used;      /* ib->tick of its last frame: who is idle longest */

@@ -260,12 +260,15 @@ void ib_rdma_reset(struct ib_endpoint *ep)
 
 /* ---- going to sleep ---- */
 
+/* The word is written with a signalled request, whose completion wakes us for one more look at the rings:
+ * whatever the peer wrote before it could see the word left it before the acknowledgement did, and has
+ * arrived by then. */
 static bool ring_bell(struct ib_endpoint *ep)
 {
     static const uint32_t asleep = 1;
     struct ib_lane *lane = &ep->lanes[0];
-    if (ep->conn.state != CONN_OPEN)
-        return true; /* nobody writes */
+    if (ep->conn.state != CONN_OPEN || ep->bell_rung)
+        return true; /* nobody writes; or it knows */
     if (!ib_lane_room(lane, 1, true))
         return false;
     bool inlined = ep->ib->inline_max >= sizeof(asleep);
@@ -282,8 +285,9 @@ static bool ring_bell(struct ib_endpoint *ep)
                              .opcode = IBV_WR_RDMA_WRITE,
                              .send_flags = b ? 0 : IBV_SEND_INLINE,
                              .wr.rdma = {.remote_addr = ep->peer_bell, .rkey = ep->peer_bell_key}};
-    ib_lane_signal(lane, &wr, false)->buffer = b;
+    ib_lane_signal(lane, &wr, true)->buffer = b;
     ib_lane_send(lane, &wr);
+    ep->bell_rung = true;
     return true;
 }
 

@@ -64,6 +64,7 @@ static inline bool ordered(const struct ib_head *h)
 void ib_received(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     ep->used = ep->ib->tick;
+    ep->bell_rung = false;
     if (ordered(h))
         ep->expected++;
     granted(ep, h);
