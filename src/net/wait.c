@@ -126,20 +126,27 @@ void net_wait_step(struct net *net, struct net_waiter *w)
         idle_alone(net, w);
 }
 
-/* The common wait: for one message, on the first transport. It is polled in a loop of its own, so that the
- * flag is seen at once; everything else gets its turn between bursts. */
+/* The common wait: for one message. The transports are polled in a loop of its own, so that the flag is seen
+ * at once; everything else (messages to oneself, sends that wait for room) gets its turn between bursts, and
+ * schedules of collectives as soon as something has arrived. */
 void net_wait(struct net *net, const _Atomic int *flag)
 {
     struct net_waiter w = {0};
     struct transport *t = net->transports[0];
     int (*poll)(struct transport *) = t->ops->poll;
+    int others = MAX(net->ntransports - 2, 0); /* the last one is this process itself */
     int burst = net->oversubscribed || net->lock ? 0 : POLLS_PER_LOOK;
     for (;;) {
         for (int i = 0; i < burst; i++) {
-            if (poll(t) > 0)
+            int events = poll(t);
+            for (int k = 1; k <= others; k++)
+                events += net->transports[k]->ops->poll(net->transports[k]);
+            if (events > 0)
                 net_waiter_restart(&w);
             if (atomic_load_explicit(flag, memory_order_acquire) != 0)
                 return;
+            if (events > 0 && !list_empty(&net->hooks))
+                break;
             if (w.idle >
                 0) /* not in the first burst: on some processors the hint costs as much as a message */
                 cpu_relax();
