@@ -47,7 +47,7 @@ static void rank_bar(FILE *out, const struct prof_job *job, int r, double y, dou
 {
     const struct prof_rank *rank = &job->ranks[r];
     const double left = 70, room = WIDTH - left - 60, scale = fmax(rank->on, rank->mpi);
-    char text[128], style[8], seconds[PROF_TEXT];
+    char text[128], style[16], seconds[PROF_TEXT];
     double x = left;
     snprintf(text, sizeof(text), "rank %d", r);
     label(out, left - 10, y + height - 4, "end", text);
