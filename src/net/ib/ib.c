@@ -247,13 +247,10 @@ static bool flushed(struct ib *ib)
 {
     bool done = true;
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
-        struct ib_endpoint *ep = ib->endpoints[i];
-        if (ep->left) /* needs nothing more, and may not be there to acknowledge it */
-            continue;
-        done &= ep->conn.state != CONN_OPEN || !ep->unsaid;
+        done &= ib->endpoints[i]->conn.state != CONN_OPEN || !ib->endpoints[i]->unsaid;
         for (uint32_t k = 0; k < ib->lanes; k++) {
-            struct ib_lane *lane = &ep->lanes[k];
-            if (!lane->qp || lane->head == lane->tail || ep->conn.state == CONN_FAILED)
+            struct ib_lane *lane = &ib->endpoints[i]->lanes[k];
+            if (!lane->qp || lane->head == lane->tail || ib->endpoints[i]->conn.state == CONN_FAILED)
                 continue;
             done = false;
             ib_lane_ask(lane);
@@ -266,7 +263,7 @@ static bool flushed(struct ib *ib)
 static void take_leave(struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nendpoints; i++)
-        if (ib->endpoints[i]->conn.state == CONN_OPEN && !ib->endpoints[i]->left)
+        if (ib->endpoints[i]->conn.state == CONN_OPEN)
             ib_say(ib->endpoints[i], IB_LEAVE);
 }
 
