@@ -89,7 +89,8 @@ struct bench_place *bench_place_find(struct bench *b);
 void bench_place_free(struct bench_place *p);
 void bench_pin(struct bench *b, int active);
 void bench_unpin(struct bench *b);
-int bench_cores(struct bench *b, int core[2]); /* up to two cores of this node; how many there are */
+bool bench_crowded(struct bench *b, int active); /* have that many ranks fewer cores than they are? */
+int bench_cores(struct bench *b, int core[2]);   /* up to two cores of this node; how many there are */
 void bench_place_describe(struct bench *b, char *out, size_t size);
 
 /* team.c: the ranks a test needs; the rest sleep without disturbing it. */

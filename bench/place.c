@@ -79,11 +79,18 @@ static int active_here(struct bench *b, int active, int *place)
     return here;
 }
 
+bool bench_crowded(struct bench *b, int active)
+{
+    int place;
+    return active_here(b, active, &place) > CPU_COUNT(&b->place->node);
+}
+
 void bench_pin(struct bench *b, int active)
 {
     struct bench_place *p = b->place;
-    int place, here = active_here(b, active, &place);
-    if (!b->options.pin || CPU_COUNT(&p->own) == 1 || here > CPU_COUNT(&p->node))
+    int place;
+    active_here(b, active, &place);
+    if (!b->options.pin || CPU_COUNT(&p->own) == 1 || bench_crowded(b, active))
         return;
     cpu_set_t one;
     CPU_ZERO(&one);

@@ -89,9 +89,6 @@ struct ib_hello {
     struct ib_address address;
 };
 
-/* The largest control message: a head and what stands behind it. */
-#define IB_CONTROL_MAX (sizeof(struct ib_head) + sizeof(struct ib_ring_on))
-
 /* ---- registered memory ---- */
 
 struct ib;
