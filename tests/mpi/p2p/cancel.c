@@ -130,6 +130,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3; i++) {
         if (i < 2) {
             unmatched_send(starts[i], 10);
+            MPI_Barrier(MPI_COMM_WORLD); /* or the probe may already see the next one */
             unmatched_send(starts[i], LARGE);
         }
         matched_send(starts[i], 10);
