@@ -1,6 +1,8 @@
 /*
  * See share.h. A sender opens a copy in the target's arena; `next` is the one word both sides compete for.
- * Pieces shrink as the end comes near, so that nobody waits long for the other's last one.
+ * Each piece costs a system call, so the first ones are large: half of what is left, or a third for the side
+ * that writes into the other's memory, which is slower. They shrink as the end comes near, so that nobody
+ * waits long for the other's last one.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "share.h"
@@ -9,10 +11,11 @@
 #include <stdlib.h>
 
 #define PIECE_MIN   (32u << 10)
-#define PIECE_MAX   (256u << 10)
+#define PIECE_WORTH (64u << 10) /* ... of a copy that is long enough to have several */
+#define PIECE_MAX   (2u << 20)
 #define RING_MIN    (32u << 10) /* left to do */
 #define ALONE_MAX   32u
-#define LATE_TURNS  1024u /* of waiting: longer than any piece takes that is being copied */
+#define LATE_NS     (20 * NS_US)
 #define CLOSED      0xffffffffull
 #define ATTEND_NS   (200 * NS_US)
 #define ATTEND_LONG (2 * NS_MS)
@@ -22,12 +25,20 @@ struct part {
     struct sh_copy *c;
     uint64_t number, total;
     uint64_t expect, got;
+    bool receiving; /* into our own memory */
     unsigned turns; /* how often the other side took pieces between two of ours */
 };
 
 static uint64_t offset_of(uint64_t word)
 {
     return word & 0xffffffffu;
+}
+
+static uint64_t piece_of(const struct part *p, uint64_t left)
+{
+    uint64_t least = p->total < 4 * PIECE_WORTH ? PIECE_MIN : PIECE_WORTH;
+    uint64_t want = left / (p->receiving ? 2 : 3) & ~4095ull;
+    return min_u64(left, min_u64(max_u64(want, least), PIECE_MAX));
 }
 
 static bool take_piece(struct part *p, uint64_t *at, uint64_t *len)
@@ -37,18 +48,12 @@ static bool take_piece(struct part *p, uint64_t *at, uint64_t *len)
         *at = offset_of(word);
         if (word >> 32 != p->number || *at >= p->total)
             return false;
-        uint64_t left = p->total - *at, want = left / 4 & ~4095ull;
-        *len = min_u64(left, want < PIECE_MIN ? PIECE_MIN : min_u64(want, PIECE_MAX));
+        *len = piece_of(p, p->total - *at);
     } while (!atomic_compare_exchange_weak(&p->c->next, &word, word + *len));
     p->turns += *at != p->expect;
     p->expect = *at + *len;
     p->got += *len;
     return true;
-}
-
-static bool took_turns(const struct part *p)
-{
-    return p->turns >= 2 || (p->turns && p->total < PIECE_MAX);
 }
 
 static bool move(pid_t pid, bool read, const struct iovec *mine, int nm, const struct iovec *theirs, int nt,
@@ -73,7 +78,7 @@ bool share_wanted(struct peer *p)
     return !n;
 }
 
-/* Both worked at the same time, or help never came, or only took the processor from us. */
+/* Help came, or never did, or only took the processor from us. */
 static void learn(struct peer *p, bool useful, bool late)
 {
     unsigned n = late ? 6 : useful ? 0 : atomic_load_explicit(&p->unhelped, memory_order_relaxed) + 1;
@@ -103,18 +108,24 @@ static void pieces_of(struct sh_piece *out, const struct iovec *iov, int n)
 }
 
 /* Waits for the pieces the other side has taken; it may have been put off the processor with one. Then its
- * help costs more than it brings. */
-static bool others_done(struct peer *p, const struct part *part, uint64_t end, bool *late)
+ * help costs more than it brings: late is what takes several times as long as we would have taken. `began`:
+ * when our own part was begun. */
+static bool others_done(struct peer *p, const struct part *part, uint64_t end, uint64_t began, bool *late)
 {
     *late = false;
+    if (part->got >= end)
+        return true;
+    uint64_t now = now_ns(), mine = max_u64(part->got, PIECE_MIN);
+    uint64_t limit = now + 3 * (now - began) * (end - part->got) / mine + LATE_NS;
     for (unsigned turn = 0; part->got + offset_of(atomic_load(&part->c->done)) < end;) {
         if (atomic_load(&p->dead))
             return false;
-        *late = turn > LATE_TURNS;
+        *late = *late || (turn % 16 == 15 && now_ns() > limit);
         if (turn < 4096) {
             spin_wait(&turn);
         } else { /* a yield is not enough for a helper of lower priority */
             struct timespec t = {0, 50000};
+            *late = true;
             nanosleep(&t, NULL);
         }
     }
@@ -129,7 +140,7 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
         return false;
     uint64_t number = ((atomic_load(&c->next) >> 32) + 1) & 0xffffffffu, at, len;
     unsigned bit = 1u << (c - p->arena->copy);
-    struct part part = {.c = c, .number = number, .total = n};
+    struct part part = {.c = c, .number = number, .total = n, .receiving = inward};
     atomic_store(&c->next, number << 32 | CLOSED); /* a late helper of the last copy looks no further */
     c->pid = (uint32_t)proc.pid;
     c->nnear = (uint32_t)nnear;
@@ -143,6 +154,7 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     atomic_store(&c->next, number << 32);
     atomic_fetch_or(&p->arena->copies_open, bit);
 
+    uint64_t began = now_ns();
     bool ok = true, rung = atomic_load(&p->arena->attentive);
     while (ok && take_piece(&part, &at, &len)) {
         ok = move(p->pid, inward, near, nnear, far, nfar, at, len);
@@ -154,10 +166,10 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
         rung = true;
     }
     uint64_t end = min_u64(n, offset_of(atomic_exchange(&c->next, number << 32 | CLOSED)));
-    bool late, all = others_done(p, &part, end, &late);
+    bool late, all = others_done(p, &part, end, began, &late);
     atomic_fetch_and(&p->arena->copies_open, ~bit);
     ok = ok && all && !atomic_load(&c->failed);
-    learn(p, took_turns(&part) || (n < PIECE_MAX && part.got < n), late);
+    learn(p, part.got < n, late);
     shlock_drop(&c->lock);
     return ok;
 }
@@ -187,7 +199,8 @@ static int pieces_to(struct iovec *out, const struct sh_piece *in, uint32_t n)
 static void job_read(struct sh_copy *c, struct job *j)
 {
     uint64_t word = atomic_load(&c->next);
-    j->part = (struct part){.c = c, .number = word >> 32, .total = c->total, .expect = offset_of(word)};
+    j->part = (struct part){
+        .c = c, .number = word >> 32, .total = c->total, .receiving = !c->inward, .expect = offset_of(word)};
     j->pid = (pid_t)c->pid;
     j->inward = c->inward;
     j->nnear = pieces_to(j->near, c->near, c->nnear);
@@ -215,7 +228,7 @@ static bool help_with(struct sh_copy *c, unsigned most, uint64_t *got)
         report(c, j.part.number, len);
     }
     *got += j.part.got;
-    return took_turns(&j.part);
+    return j.part.turns > 0;
 }
 
 static bool help_all(unsigned most, uint64_t *got)
