@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "boot/boot.h"
+#include "net/heap.h"
 #include "net/ib/ib.h"
 #include "net/memlock.h"
 
@@ -37,8 +38,8 @@ int ib_memory_open(struct ib *ib)
 {
     static const struct regcache_ops ops = {.pin = pin, .unpin = unpin};
     int rc = regcache_open(&ops, ib, regcache_budget(ib->base.net->boot->nlocal), &ib->regcache);
-    if (rc == 0)
-        regcache_watch(ib->regcache);
+    if (rc == 0 && regcache_watch(ib->regcache))
+        heap_keep();
     return rc;
 }
 
