@@ -70,6 +70,7 @@ struct transport_caps {
     size_t eager_best;   /* up to which size a message is best sent at once; 0: as FISHPLATE_EAGER_MAX says */
     bool put, get;       /* one-sided transfers to and from the peer's private memory */
     bool cpu_moves;      /* ... by this processor, before the call returns; else by an adapter, on its own */
+    bool software;       /* the adapter is a program: a processor moves the bytes when it is told to */
     bool put_ordered;    /* a frame sent after a put was started arrives after its data */
     bool last_byte_last; /* who sees the last byte of a put or get change sees all of its data */
     bool starves;        /* frames may be refused for long: the peer grants credits, and they run out */

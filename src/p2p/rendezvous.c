@@ -134,7 +134,7 @@ enum p2p_protocol rendezvous_offers(const struct peer *peer, bool *sure)
     case RENDEZVOUS_PUT:
         return PROTOCOL_PUT;
     case RENDEZVOUS_AUTO: /* where a processor must do the copying anyway, nothing is won */
-        return peer->caps.cpu_moves ? PROTOCOL_RENDEZVOUS : PROTOCOL_PUT;
+        return peer->caps.cpu_moves || peer->caps.software ? PROTOCOL_RENDEZVOUS : PROTOCOL_PUT;
     default:
         return PROTOCOL_RENDEZVOUS;
     }

@@ -35,7 +35,8 @@ static void fill_caps(struct ib *ib, struct transport_caps *caps)
         .put_ordered = ib->lanes == 1,
         .last_byte_last = ib->device.last_byte_last,
         .starves = ib->rules.scheme != CREDIT_HW,
-        .latency_ns = 1000,
+        .software = ib->device.verbs.softib,
+        .latency_ns = ib->device.verbs.softib ? 300 : 1000,
         .bandwidth_mbs = 10000};
 }
 

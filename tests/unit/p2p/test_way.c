@@ -21,9 +21,9 @@ static int run(struct way_table *t, uint64_t bytes, int n, uint64_t copy_ns, uin
 static void takes_the_cheaper(void)
 {
     struct way_table t = {0};
-    EXPECT(run(&t, 64 << 10, 1000, 5000, 9000) < 20);
-    EXPECT(run(&t, 4 << 20, 1000, 9000, 5000) > 980); /* another class decides for itself */
-    EXPECT(run(&t, 64 << 10, 1000, 5000, 9000) < 20);
+    EXPECT(run(&t, 64 << 10, 1000, 5000, 9000) < 40);
+    EXPECT(run(&t, 4 << 20, 1000, 9000, 5000) > 960); /* another class decides for itself */
+    EXPECT(run(&t, 64 << 10, 1000, 5000, 9000) < 40);
 }
 
 static void changes_its_mind(void)
@@ -31,9 +31,15 @@ static void changes_its_mind(void)
     struct way_table t = {0};
     run(&t, 1 << 20, 1000, 5000, 9000);
     run(&t, 1 << 20, 3000, 20000, 9000); /* copying became dear */
-    EXPECT(run(&t, 1 << 20, 1000, 20000, 9000) > 980);
+    EXPECT(run(&t, 1 << 20, 1000, 20000, 9000) > 960);
     run(&t, 1 << 20, 20000, 20000, 90000); /* and reading dearer */
-    EXPECT(run(&t, 1 << 20, 1000, 20000, 90000) < 20);
+    EXPECT(run(&t, 1 << 20, 1000, 20000, 90000) < 40);
+}
+
+static void stays_where_there_is_little_to_win(void)
+{
+    struct way_table t = {0};
+    EXPECT(run(&t, 1 << 20, 1000, 5000, 4800) < 40);
 }
 
 static void odd_values(void)
@@ -54,6 +60,7 @@ int main(void)
 {
     TEST_RUN(takes_the_cheaper);
     TEST_RUN(changes_its_mind);
+    TEST_RUN(stays_where_there_is_little_to_win);
     TEST_RUN(odd_values);
     return test_result();
 }
