@@ -22,6 +22,7 @@ enum { BENCH_SIZES_MAX = 64, BENCH_SAMPLES_MAX = 4000 };
 
 struct bench_options {
     bool brief, json, help, pin;
+    bool one_buffer; /* in bw: the window's messages share memory */
     int pairs;       /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
     double seconds;  /* time spent on each figure */
     unsigned wanted; /* bit i: the i-th entry of bench_tests */

@@ -21,6 +21,9 @@ void bench_usage(const struct bench_host *host)
            "  --time 0.5       seconds to spend on each figure\n"
            "  --pairs 2        pairs of ranks that work at once in latency, bw, bibw, rate (default 1: ranks "
            "0 and 1)\n"
+           "  --one-buffer     bw from and to one buffer, as perftest does; without, each message of a "
+           "window has its "
+           "own\n"
            "  --no-pin         leave the ranks where the launcher put them\n"
            "  --json           one JSON document instead of the table\n"
            "  --help\n\n"
@@ -127,6 +130,8 @@ bool bench_parse(struct bench_options *o, int argc, char **argv, bool speak)
             o->brief = true;
         else if (strcmp(a, "--json") == 0)
             o->json = true;
+        else if (strcmp(a, "--one-buffer") == 0)
+            o->one_buffer = true;
         else if (strcmp(a, "--no-pin") == 0)
             o->pin = false;
         else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0)

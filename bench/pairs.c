@@ -80,10 +80,30 @@ static void stream(void *arg, int n)
     }
 }
 
+/* The same from one buffer into one other. Receives may not share memory, so they follow one another. */
+static void stream_one_buffer(void *arg, int n)
+{
+    struct pair *p = arg;
+    int bytes = (int)p->bytes;
+    for (int i = 0; i < n; i++) {
+        for (int w = 0; w < p->window; w++)
+            if (p->me == 0)
+                MPI_Isend(p->out, bytes, MPI_BYTE, 1, TAG_DATA, p->comm, &p->requests[w]);
+            else
+                MPI_Recv(p->in, bytes, MPI_BYTE, 0, TAG_DATA, p->comm, MPI_STATUS_IGNORE);
+        if (p->me == 0) {
+            MPI_Waitall(p->window, p->requests, MPI_STATUSES_IGNORE);
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG_ACK, p->comm, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Send(NULL, 0, MPI_BYTE, 0, TAG_ACK, p->comm);
+        }
+    }
+}
+
 /* The same traffic, a few times, with data that is new every time and looked at. */
 static void checked(struct bench *b, struct pair *p, void (*batch)(void *arg, int n))
 {
-    size_t total = p->bytes * (size_t)p->window;
+    size_t total = batch == stream_one_buffer ? p->bytes : p->bytes * (size_t)p->window;
     bool receives = batch == ping_pong || p->both || p->me == 1;
     for (unsigned round = 0; round < CHECKS; round++) {
         bench_fill(p->out, total, 2 * round + (unsigned)p->me);
@@ -123,11 +143,11 @@ void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes)
 {
     struct pair p;
     struct bench_stats s;
-    bool both = strcmp(test->name, "bibw") == 0;
+    bool both = strcmp(test->name, "bibw") == 0, one = b->options.one_buffer && !both;
     int window = bytes ? (int)(window_memory / bytes) : WINDOW_MAX;
     window = window > WINDOW_MAX ? WINDOW_MAX : window < WINDOW_MIN ? WINDOW_MIN : window;
     pair_open(b, bytes, window, both, &p);
-    measured(b, &p, stream, &s);
+    measured(b, &p, one ? stream_one_buffer : stream, &s);
     pair_close(&p);
     if (b->rank != 0)
         return;
