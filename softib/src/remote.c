@@ -136,6 +136,8 @@ void remote_detach(struct qp *q)
         return;
     wire_lock();
     struct remote *r = q->remote;
+    wire_flush(); /* an adapter acknowledges what arrives at once, so what the program has seen is
+                     acknowledged */
     remote_quiet(q);
     for (struct conn *c = conns; c; c = c->next) {
         if (c->ack_q == q)
