@@ -105,11 +105,11 @@ int net_settle(struct net *net)
     return rc;
 }
 
-void net_finish(struct net *net)
+void net_finish(struct net *net, bool together)
 {
     for (int i = 0; i < net->ntransports; i++)
         if (net->transports[i]->ops->finish)
-            net->transports[i]->ops->finish(net->transports[i]);
+            net->transports[i]->ops->finish(net->transports[i], together);
 }
 
 int net_peer(struct net *net, uint32_t rank, struct peer **out)

@@ -67,8 +67,8 @@ void net_close(struct net *net);
 /* Once frames can be delivered: opens what was asked to be open from the start. */
 int net_settle(struct net *net);
 
-/* Before the layers above go: everything that was sent has left. */
-void net_finish(struct net *net);
+/* Before the layers above go: everything that was sent has left. together: all ranks of the job are here. */
+void net_finish(struct net *net, bool together);
 
 /* The peer with this job rank, connected on first use. */
 int net_peer(struct net *net, uint32_t rank, struct peer **out);

@@ -102,9 +102,10 @@ struct transport_ops {
     void (*disconnect)(struct transport *t, struct peer *peer);
 
     /* Both may be NULL. settle: opens connections now that were asked for at the start. finish: returns when
-     * all that was sent has left this process for good; nothing will be sent afterwards. */
+     * all that was sent has left this process for good; nothing will be sent afterwards. together: all ranks
+     * of the job do this now and wait for each other. */
     int (*settle)(struct transport *t);
-    void (*finish)(struct transport *t);
+    void (*finish)(struct transport *t, bool together);
 
     /* Sends one frame: 0 (the payload has been copied or sent) or ERR_AGAIN (nothing happened). The first
      * three words are the header (frame_head, frame_from, word). */

@@ -47,10 +47,11 @@ static int take_leave(struct boot *boot)
     return boot_finalize(boot);
 }
 
-static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p)
+/* together: the other ranks do the same at this time. */
+static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p, bool together)
 {
     if (p2p) {
-        net_finish(net);
+        net_finish(net, together);
         p2p_close(p2p);
     }
     if (net)
@@ -65,7 +66,7 @@ static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p)
 static void parked_close(void)
 {
     if (parked.boot && parked.owner == getpid())
-        layers_close(parked.boot, parked.net, parked.p2p);
+        layers_close(parked.boot, parked.net, parked.p2p, false);
 }
 
 static int layers_open(struct proc *p)
@@ -190,7 +191,7 @@ int proc_open(int thread_level, struct proc **out)
         /* Without a word: a launcher that was told would let the others wait for this one. */
         parked.left = true;
         objects_close(p);
-        layers_close(p->boot, p->net, p->p2p);
+        layers_close(p->boot, p->net, p->p2p, false);
         biglock_destroy(&p->lock);
         free(p);
         return rc;
@@ -255,7 +256,7 @@ int proc_close(struct proc *p)
     if (keep)
         park(p);
     else
-        layers_close(p->boot, p->net, p->p2p);
+        layers_close(p->boot, p->net, p->p2p, true);
     biglock_destroy(&p->lock);
     free(p);
     return rc;

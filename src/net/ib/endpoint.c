@@ -168,7 +168,7 @@ static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
         return;
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
-        if (ep == for_this || ep->conn.state != CONN_OPEN || ib_endpoint_busy(ep) ||
+        if (ep == for_this || ep->conn.state != CONN_OPEN || ep->leaving || ib_endpoint_busy(ep) ||
             !ib_lane_room(&ep->lanes[0], 2, true))
             continue;
         if (!idle || ep->used < idle->used)
@@ -200,7 +200,7 @@ static void create(struct ib_endpoint *ep)
     ep->next_seq = ep->expected = 0;
     ep->bell_rung = false;
     ep->used = ib->tick;
-    ep->left = false;
+    ep->left = ep->leaving = false;
     atomic_store((_Atomic uint32_t *)(void *)ep->bell->data, 0);
     for (uint32_t i = 0; i < ib->lanes; i++)
         if ((rc = ib_lane_create(&ep->lanes[i])) != 0)
@@ -237,7 +237,8 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
         unanswered(ep);
     if (conn_settled(&ep->conn))
         list_remove(&ep->asking);
-    if (ep->conn.state == CONN_AGREED && ep->unsaid == 0 && ep->last_words == 0)
+    /* Credits owed since then are not said any more: they end with the connection. */
+    if (ep->conn.state == CONN_AGREED && !(ep->unsaid & IB_LAST_WORDS) && ep->last_words == 0)
         ib_endpoint_do(ep, conn_left(&ep->conn));
 }
 

@@ -242,37 +242,56 @@ static int ib_settle(struct transport *t)
     return 0;
 }
 
-/* Everything that was sent has reached the peers' adapters: this process may go. */
-static bool flushed(struct ib *ib)
+/* What was sent has reached the peer's adapter; of what only tells of credits, nobody minds the loss. */
+static bool flushed(struct ib_endpoint *ep)
 {
-    bool done = true;
-    for (uint32_t i = 0; i < ib->nendpoints; i++) {
-        done &= ib->endpoints[i]->conn.state != CONN_OPEN || !ib->endpoints[i]->unsaid;
-        for (uint32_t k = 0; k < ib->lanes; k++) {
-            struct ib_lane *lane = &ib->endpoints[i]->lanes[k];
-            if (!lane->qp || lane->head == lane->tail || ib->endpoints[i]->conn.state == CONN_FAILED)
-                continue;
+    bool done = ep->unsaid == 0;
+    for (uint32_t k = 0; k < ep->ib->lanes; k++) {
+        struct ib_lane *lane = &ep->lanes[k];
+        if (lane->qp && !ib_only_news(lane)) {
             done = false;
-            ib_lane_ask(lane);
+            if (!ep->leaving) /* LEAVE reports by itself, and behind it nobody may listen */
+                ib_lane_ask(lane);
         }
     }
     return done;
 }
 
-/* Nobody is to take the end of this process for its death. */
-static void take_leave(struct ib *ib)
+/* Nobody is to take the end of this process for its death: it says LEAVE on every connection, also on those
+ * that open meanwhile. When all end together, each waits for the other's: who went as soon as its own had
+ * arrived would leave the other to send to nobody, and to wait until its adapter gives up. */
+static bool endpoint_finished(struct ib_endpoint *ep, bool together)
 {
-    for (uint32_t i = 0; i < ib->nendpoints; i++)
-        if (ib->endpoints[i]->conn.state == CONN_OPEN)
-            ib_say(ib->endpoints[i], IB_LEAVE);
+    switch (ep->conn.state) {
+    case CONN_OPEN:
+        if (!flushed(ep))
+            return false;
+        if (!ep->leaving)
+            ib_say(ep, IB_LEAVE);
+        ep->leaving = true;
+        return flushed(ep) && (ep->left || !together);
+    case CONN_HALF: /* the peer wants something, and will be open when it has my answer */
+    case CONN_CLOSING:
+    case CONN_AGREED:
+        return !together;
+    default:
+        return true;
+    }
 }
 
-static void ib_finish(struct transport *t)
+static bool all_finished(struct ib *ib, bool together)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        done &= endpoint_finished(ib->endpoints[i], together);
+    return done;
+}
+
+static void ib_finish(struct transport *t, bool together)
 {
     struct ib *ib = ib_of(t);
     uint64_t end = clock_ns() + 10000000000u;
-    take_leave(ib);
-    while (!flushed(ib) && clock_ns() < end)
+    while (!all_finished(ib, together) && clock_ns() < end)
         if (net_progress(t->net) == 0)
             usleep(20);
     ib->closing = true;

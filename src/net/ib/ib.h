@@ -44,6 +44,7 @@ enum ib_type {
     IB_KEEP,
     IB_TYPES
 };
+#define IB_LAST_WORDS (1u << IB_CLOSE | 1u << IB_AGREE) /* what ends a connection */
 
 #define IB_WAITED 1 /* flags: this frame had to wait for a credit */
 
@@ -120,7 +121,7 @@ struct ib_work {
     struct ib_buffer *buffer; /* to give back, or NULL */
     struct net_op *op;        /* to tell, or NULL */
     bool signalled;
-    bool frame; /* carries something the layer above waits for */
+    bool frame; /* carries something the peer waits for */
     bool last;  /* the end of a lane of a connection that closes */
 };
 
@@ -174,6 +175,7 @@ struct ib_endpoint {
     struct list unsaid_link; /* ib->unsaid: they found no room */
     uint32_t last_words;     /* ends of lanes that are on their way since my CLOSE or AGREE */
     bool left;               /* the peer has said LEAVE */
+    bool leaving;            /* I have, and begin nothing more */
     enum ibv_wc_status why;  /* CONN_FAILED: what the adapter said; success: the peer never answered */
 
     /* A word the peer sets before it sleeps: what is written into its ring then needs a knock. */
@@ -287,7 +289,8 @@ void ib_lane_retire(struct ib_lane *lane, uint32_t place);      /* this one and 
 struct ib_work *ib_lane_signal(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal);
 void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr); /* posts; the queue had room */
 void ib_lane_end(struct ib_lane *lane, bool last);
-void ib_lane_ask(struct ib_lane *lane); /* has all that was sent arrived? asks the adapter to tell */
+bool ib_only_news(const struct ib_lane *lane); /* nothing is on its way that the peer waits for */
+void ib_lane_ask(struct ib_lane *lane);        /* has all that was sent arrived? asks the adapter to tell */
 struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn);
 
 /* Who a completion is for: the two low bits of a request's id. Sends name their place in the queue, receives

@@ -191,16 +191,6 @@ static void imm_arrival(struct ib_lane *lane, struct ib_buffer *b, bool waited)
 
 /* ---- the completion queue ---- */
 
-/* Nothing is lost when credits do not reach a peer that has taken its leave. What was sent through another
- * lane and did not arrive reports for itself. */
-static bool only_news(const struct ib_lane *lane)
-{
-    for (uint32_t at = lane->tail; at != lane->head; at++)
-        if (lane->work[at & (lane->depth - 1)].frame)
-            return false;
-    return true;
-}
-
 /* A send of this connection failed. Those before it did not. */
 static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc *wc)
 {
@@ -212,7 +202,7 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_endpoint_do(ep, conn_left(&ep->conn));
         return;
     }
-    if (!ep->left || !only_news(lane))
+    if (!ep->left || !(ep->leaving || ib_only_news(lane))) /* having both said LEAVE, we need nothing more */
         ib_fatal(ib, ep, "%s (verbs status %d, vendor code 0x%x)", ib->device.verbs.wc_status_str(wc->status),
                  wc->status, wc->vendor_err);
     if (ep->conn.state != CONN_FAILED)

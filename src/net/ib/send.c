@@ -213,9 +213,10 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
                              .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
     bool last = type == IB_CLOSE || type == IB_AGREE;
-    struct ib_work *w = ib_lane_signal(lane, &wr, last);
+    struct ib_work *w = ib_lane_signal(lane, &wr, last || type == IB_LEAVE);
     w->buffer = b;
     w->last = last;
+    w->frame = type == IB_LEAVE;
     if (last) {
         ep->last_words = 1;
         if (ep->ib->lanes > 1 && ep->lanes[1].head != ep->lanes[1].tail) {
@@ -227,14 +228,12 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
     ib_lane_send(lane, &wr);
 }
 
-#define LAST_WORDS (1u << IB_CLOSE | 1u << IB_AGREE)
-
 /* What may be said now: nothing follows a CLOSE or an AGREE, unless the peer wants to go on. */
 static uint32_t sayable(const struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)
         return ep->unsaid;
-    return ep->conn.state == CONN_CLOSING || ep->conn.state == CONN_AGREED ? ep->unsaid & LAST_WORDS : 0;
+    return ep->conn.state == CONN_CLOSING || ep->conn.state == CONN_AGREED ? ep->unsaid & IB_LAST_WORDS : 0;
 }
 
 void ib_flush(struct ib_endpoint *ep)
@@ -254,6 +253,8 @@ void ib_flush(struct ib_endpoint *ep)
 
 void ib_say(struct ib_endpoint *ep, enum ib_type type)
 {
+    if (unlikely(ep->left && ep->leaving))
+        return; /* it may be gone */
     ep->unsaid |= 1u << type;
     ib_flush(ep);
 }
