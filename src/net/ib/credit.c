@@ -4,9 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/credit.h"
 
+/* At half of them the sender hears of it before it runs out. Of two, the first credit is not worth a message:
+ * where traffic goes both ways the next frame carries it. */
 static uint32_t due_at(const struct credit_rules *rules, uint32_t posted)
 {
-    return MAX(MIN(rules->tell_at, posted / 2), 1);
+    return MAX(MIN(rules->tell_at, MAX(posted / 2, MIN(posted, 2))), 1);
 }
 
 static void set_posted(struct credit *c, uint32_t posted)

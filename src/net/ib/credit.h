@@ -30,7 +30,8 @@ struct credit_rules {
     uint32_t first;   /* buffers posted for a peer when the connection opens, at least 1 */
     uint32_t most;    /* and at most (dynamic) */
     uint32_t step;    /* linear growth: buffers more at a time */
-    uint32_t tell_at; /* a credit message is due when this many are owed, or half of those posted if less */
+    uint32_t tell_at; /* a credit message is due when this many are owed, or half of those posted if less, but
+                         not one of two */
     uint32_t
         calm_after; /* dynamic: frames in a row that did not wait, until one buffer is let go; 0: never */
 };

@@ -66,7 +66,8 @@ static void due_when_told_to_or_at_half(void)
 {
     static const struct {
         uint32_t first, tell_at, due_at;
-    } cases[] = {{1, 0, 1}, {1, 100, 1}, {2, 100, 1}, {3, 100, 1}, {10, 100, 5}, {10, 3, 3}, {10, 0, 1}};
+    } cases[] = {{1, 0, 1}, {1, 100, 1},  {2, 100, 2}, {3, 100, 2},
+                 {2, 1, 1}, {10, 100, 5}, {10, 3, 3},  {10, 0, 1}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct credit_rules rules = {
             .scheme = CREDIT_STATIC, .first = cases[i].first, .tell_at = cases[i].tell_at};
@@ -143,8 +144,8 @@ static void dynamic_shrinks_to_first(void)
         EXPECT_EQ(credit_consumed(&c, false), 1);
     EXPECT_EQ(c.posted, 2);
     EXPECT_EQ(c.most_posted, 5);
-    credit_tell(&c, c.owed - 1);
-    EXPECT(credit_due(&c)); /* half of two, no longer of five */
+    credit_tell(&c, c.owed - 2);
+    EXPECT(credit_due(&c));
     /* One that waited begins the count of calm frames anew. */
     EXPECT_EQ(credit_consumed(&c, true), 4);
     for (int i = 0; i < 9; i++)
