@@ -1,8 +1,9 @@
 /*
  * Private memory that is registered is asked to be in huge pages, as far as its mapping has whole ones: the
  * kernel finds the pages of a cross-memory copy, and a copy of huge pages runs at twice the speed. The
- * program sees nothing of it, and a registration pins memory on an HCA too, so that it is all there
- * afterwards. SPDX-License-Identifier: Apache-2.0
+ * program sees nothing of it but a little more memory in use, where a huge page reaches beyond what is
+ * registered; and a registration pins memory on an HCA too, so that it is all there afterwards.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include "hca.h"
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #endif
 
 #define LEAST    (64ull << 10) /* shorter messages are not worth it */
+#define SHARE    4 /* the part of a huge page that must be registered, unless the rest is in use too */
 #define PAUSE_NS (1 * NS_S)
 
 static uint64_t huge_bytes; /* 0: none to be had */
@@ -61,8 +63,9 @@ void huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_en
     uint64_t mask = huge_bytes - 1;
     uint64_t at = max_u64(addr & ~mask, (map_start + mask) & ~mask);
     for (; at < addr + len && at + huge_bytes <= map_end; at += huge_bytes) {
-        bool inside = at >= addr && at + huge_bytes <= addr + len;
-        if (!(inside || nearly_all_there(at)) || !madvise((void *)(uintptr_t)at, huge_bytes, MADV_COLLAPSE))
+        uint64_t ours = min_u64(at + huge_bytes, addr + len) - max_u64(at, addr);
+        if (!(ours >= huge_bytes / SHARE || nearly_all_there(at)) ||
+            !madvise((void *)(uintptr_t)at, huge_bytes, MADV_COLLAPSE))
             continue;
         /* No huge page left: looking for one again would cost each registration time. */
         atomic_store(&not_before, now_ns() + PAUSE_NS);
