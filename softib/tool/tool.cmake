@@ -7,6 +7,8 @@ add_library(softib_devnode MODULE tool/devnode.c)
 softib_flags(softib_devnode)
 set_target_properties(softib_devnode PROPERTIES PREFIX "" OUTPUT_NAME libsoftib-devnode
                                                 LIBRARY_OUTPUT_DIRECTORY ${SOFTIB_LIB_DIR})
+install(TARGETS softib_tool RUNTIME DESTINATION bin)
+install(TARGETS softib_devnode LIBRARY DESTINATION lib/softib)
 
 # The program behind the figures of the README.
 add_executable(softib_bench_lat bench/lat.c)

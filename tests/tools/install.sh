@@ -20,6 +20,12 @@ cp "$SOURCE/examples/ring.c" .
 env -u LD_LIBRARY_PATH "$prefix/bin/mpicc" -Wall -Werror ${flags:+"$flags"} ring.c -o ring
 env -u LD_LIBRARY_PATH "$prefix/bin/mpiexec" -n 3 ./ring >out
 expect_line out '^around 3 ranks: 3$'
+if [ -d "$(dirname "$BIN")/lib/softib" ]; then # softib was built: it is there too, for ranks on two nodes
+    env -u LD_LIBRARY_PATH "$prefix/bin/mpiexec" -n 4 -vnodes 2 ./ring >out
+    expect_line out '^around 4 ranks: 6$'
+    env -u LD_LIBRARY_PATH "$prefix/bin/softib" run sh -c 'echo "looks in $LD_LIBRARY_PATH"' >out
+    expect_line out "^looks in $prefix/lib/softib$"
+fi
 # A sanitizer's library wants to come before what is preloaded; told not to insist, it works behind it.
 [ -z "$flags" ] || export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
 env -u LD_LIBRARY_PATH "$prefix/bin/fishplate" prof -- "$prefix/bin/mpiexec" -n 3 ./ring >out
