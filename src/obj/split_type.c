@@ -118,6 +118,8 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
     c->agree.round.record_size = sizeof(*r);
     *out = NULL;
     rc = creation_run(c, out);
+    if (!rc && *out)
+        rc = hints_apply(&(*out)->info, info);
     /* The program did not say which hardware, so it is told in the info it gave. */
     if (!rc && *out && info && type == MPI_COMM_TYPE_HW_UNGUIDED)
         rc = info_set(info, HINT_HARDWARE, info_get((*out)->info, HINT_HARDWARE));

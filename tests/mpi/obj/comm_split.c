@@ -3,6 +3,8 @@
  * ranks: 1 2 3 4 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
+
 #include "mpitest.h"
 
 static void expect_sum(MPI_Comm c, int wanted)
@@ -64,6 +66,17 @@ static int ranks_here(void)
     return same;
 }
 
+static bool promises_tags(MPI_Comm comm)
+{
+    char value[8] = "";
+    int room = sizeof(value), found = 0;
+    MPI_Info info;
+    MPI_Comm_get_info(comm, &info);
+    MPI_Info_get_string(info, "mpi_assert_no_any_tag", &room, value, &found);
+    MPI_Info_free(&info);
+    return found && strcmp(value, "true") == 0;
+}
+
 static void split_types(void)
 {
     MPI_Comm c, part;
@@ -77,6 +90,11 @@ static void split_types(void)
     MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory");
     MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part);
     EXPECT(part != MPI_COMM_NULL);
+    MPI_Comm_free(&part);
+    MPI_Info_set(info, "mpi_assert_no_any_tag", "true"); /* the info is the new communicator's as well */
+    MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, info, &part);
+    EXPECT(promises_tags(part));
+    EXPECT(!promises_tags(c));
     MPI_Comm_free(&part);
     MPI_Info_set(info, "mpi_hw_resource_type", "hyperspace");
     MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part);
