@@ -49,22 +49,58 @@ static int check_alias(const struct coll_args *a)
     return s->count * s->type->size == 0 || r->count * r->type->size == 0 ? 0 : same_memory();
 }
 
+/* The memory of one block; empty when that cannot be told. */
+struct span {
+    uintptr_t start, end;
+};
+
+static struct span span_of(const void *buf, int64_t at, int64_t count, const struct dtype *type)
+{
+    if (!buf || !type || !type->contiguous || count == 0)
+        return (struct span){0};
+    const uintptr_t start = (uintptr_t)ptr_add(buf, at);
+    return (struct span){start, start + (uintptr_t)(count * type->size)};
+}
+
+/* This rank's own block among those of all ranks. */
+static struct span own_block(const struct coll_side *many, int rank)
+{
+    const size_t i = (size_t)rank;
+    const int64_t count = many->counts.p ? ivec_get(many->counts, i) : many->count;
+    if (many->types)
+        return count == 0 ? (struct span){0}
+                          : span_of(many->buf, ivec_get(many->displs, i), count, dtype_from(many->types[i]));
+    if (!many->type)
+        return (struct span){0};
+    const int64_t at = many->displs.p ? ivec_get(many->displs, i) : rank * count;
+    return span_of(many->buf, at * many->type->extent, count, many->type);
+}
+
+static int check_overlap(struct span a, struct span b)
+{
+    if (a.start == a.end || b.start == b.end)
+        return 0;
+    return a.start < b.end && b.start < a.end ? same_memory() : 0;
+}
+
 /* The root of a gather or scatter, and everyone in an allgather: its own block among `many`, and the buffer
  * for `one`. */
 static int check_own_block(const struct coll_args *a, const struct coll_side *one,
                            const struct coll_side *many)
 {
-    if (a->comm->remote || !comparable(a))
+    if (a->comm->remote || a->in_place || !a->comm->proc->check_args)
+        return 0;
+    return check_overlap(span_of(one->buf, 0, one->count, one->type), own_block(many, a->comm->rank));
+}
+
+/* An alltoallv or alltoallw: what goes to oneself and what comes from there. One buffer for both is allowed
+ * as long as no block is sent and received. */
+static int check_own_blocks(const struct coll_args *a)
+{
+    if (a->comm->remote || a->in_place || !a->comm->proc->check_args)
         return 0;
     const int rank = a->comm->rank;
-    int64_t count = many->counts.p ? ivec_get(many->counts, (size_t)rank) : many->count;
-    int64_t at = many->displs.p ? ivec_get(many->displs, (size_t)rank) : rank * count;
-    uintptr_t block = (uintptr_t)ptr_add(many->buf, at * many->type->extent), single = (uintptr_t)one->buf;
-    uintptr_t block_end = block + (uintptr_t)(count * many->type->size);
-    uintptr_t single_end = single + (uintptr_t)(one->count * one->type->size);
-    if (block == block_end || single == single_end)
-        return 0;
-    return block < single_end && single < block_end ? same_memory() : 0;
+    return check_overlap(own_block(&a->send, rank), own_block(&a->recv, rank));
 }
 
 /* The in-place flag of calls whose send buffer may be MPI_IN_PLACE at every rank of one group. */
@@ -80,11 +116,15 @@ static int take_in_place(struct coll_args *a, const void *sendbuf, const void *r
     return check_alias(a);
 }
 
-/* What is known only now: whether it is an allgather among all, or among neighbours, whose blocks are
- * numbered otherwise. */
+/* What is known only now: whether the call is among all, or among neighbours, whose blocks are numbered
+ * otherwise. */
 static int check_whole(const struct coll_args *a, int rc)
 {
-    return rc || a->kind != COLL_ALLGATHER ? rc : check_own_block(a, &a->send, &a->recv);
+    if (rc)
+        return rc;
+    if (a->kind == COLL_ALLGATHER)
+        return check_own_block(a, &a->send, &a->recv);
+    return a->kind == COLL_ALLTOALL && a->vector ? check_own_blocks(a) : 0;
 }
 
 int args_barrier(struct coll_args *a, struct comm *comm)

@@ -40,6 +40,14 @@ int main(int argc, char **argv)
                  "allgather of nothing");
     expect_class(MPI_Alltoallv(a, counts, counts, MPI_INT, b, counts, counts, MPI_INT, w), MPI_ERR_COUNT,
                  "alltoallv of -1");
+    int ones[2] = {1, 1}, low[2] = {0, 1}, high[2] = {2, 3}, low_at[2] = {0, sizeof(int)};
+    MPI_Datatype ints[2] = {MPI_INT, MPI_INT};
+    expect_class(MPI_Alltoallv(a, ones, low, MPI_INT, a, ones, low, MPI_INT, w), MPI_ERR_BUFFER,
+                 "alltoallv onto itself");
+    expect_class(MPI_Alltoallv(a, ones, low, MPI_INT, a, ones, high, MPI_INT, w), MPI_SUCCESS,
+                 "alltoallv between parts of a buffer");
+    expect_class(MPI_Alltoallw(a, ones, low_at, ints, a, ones, low_at, ints, w), MPI_ERR_BUFFER,
+                 "alltoallw onto itself");
     expect_class(MPI_Reduce_scatter(a, b, counts, MPI_INT, MPI_SUM, w), MPI_ERR_COUNT,
                  "reduce_scatter of -1");
     expect_class(MPI_Gather(a, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, mpitest_rank, MPI_COMM_SELF),
