@@ -1,5 +1,6 @@
 /* exec.c: takes the steps of a schedule: local ones at once, messages as requests whose completion brings it
- * on. An error of one step is kept and the rest goes on, so that other ranks are not left waiting.
+ * on. An error of one step is kept and the rest goes on, so that other ranks are not left waiting; they learn
+ * of it because messages have no data from then on, where the receiver expects some.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/exec.h"
@@ -23,12 +24,24 @@ static void note(struct coll_request *r, int rc)
         r->error = rc;
 }
 
+/* Both ends of a message name the same number of bytes, so a receive that is not filled tells of an error:
+ * calls that do not match, or an error before this message. */
+static void note_message(struct coll_request *r, const struct request *m)
+{
+    note(r, m->error);
+    if (unlikely(!r->error && p2p_is_short(m)))
+        note(r, err_set(MPI_ERR_OTHER,
+                        "a collective call got %lld bytes from rank %d, fewer than it expects: counts and "
+                        "datatypes do not match there, or that rank met an error",
+                        (long long)m->bytes, m->source));
+}
+
 /* Runs inside progress, where starting new messages is not safe: the hook does that, later in the same round.
  */
 static void message_done(struct request *m)
 {
     struct coll_request *r = m->user;
-    note(r, m->error);
+    note_message(r, m);
     if (--r->pending == 0 && !r->running)
         list_append(&r->comm->proc->net->hooks, &r->hook.link);
 }
@@ -36,7 +49,7 @@ static void message_done(struct request *m)
 static void watch(struct coll_request *r, struct request *m)
 {
     if (atomic_load_explicit(&m->complete, memory_order_relaxed)) {
-        note(r, m->error);
+        note_message(r, m);
         request_free(m);
         return;
     }
@@ -62,6 +75,8 @@ static void start_message(struct coll_request *r, const struct step *step)
     int rc;
     if (step->kind == STEP_SEND) {
         struct peer *peer;
+        if (unlikely(r->error))
+            p = (struct place){.type = byte_type()};
         rc = comm_peer(c, rank, &peer);
         if (!rc)
             rc = p2p_isend(r->base.p2p, p.at, p.count, p.type, peer, comm_coll_envelope(c, c->rank, tag),
@@ -79,6 +94,12 @@ static void do_copy(struct coll_request *r, const struct step *step)
     struct place from = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
     struct place to = binding_place(&r->binding, step->buf[1], step->at[1], step->count);
     note(r, dt_copy(from.at, from.count, from.type, to.at, to.count, to.type));
+    /* What a rank sends to itself, or lays down in its own block of a result, has two descriptions too. */
+    if (unlikely(from.count * from.type->size < to.count * to.type->size))
+        note(r, err_set(MPI_ERR_OTHER,
+                        "a collective call sends %lld bytes from this rank to itself, where it expects %lld: "
+                        "counts and datatypes do not match",
+                        (long long)(from.count * from.type->size), (long long)(to.count * to.type->size)));
 }
 
 static void do_reduce(struct coll_request *r, const struct step *step)

@@ -160,6 +160,25 @@ static size_t piece_of(struct shared *b, const struct coll_args *args, uint64_t 
     }
 }
 
+static int move(struct shared *b, const struct coll_args *args, size_t piece)
+{
+    switch (args->kind) {
+    case COLL_BCAST:
+        shared_bcast(b, args, piece);
+        return 0;
+    case COLL_REDUCE:
+        return shared_reduce(b, args, piece);
+    case COLL_ALLREDUCE:
+        return shared_allreduce(b, args, piece);
+    case COLL_ALLGATHER:
+        shared_allgather(b, args, piece);
+        return 0;
+    default:
+        shared_alltoall(b, args, piece);
+        return 0;
+    }
+}
+
 bool shared_run(const struct coll_args *args, struct coll_state *state, const struct call *call, int *rc)
 {
     struct shared *b = state->shared;
@@ -171,22 +190,13 @@ bool shared_run(const struct coll_args *args, struct coll_state *state, const st
     shared_enter(b, args->kind, args->root, call->where.bytes);
     if (args->kind == COLL_BARRIER) {
         shared_barrier(b);
-        return true;
+    } else if (call->where.bytes != 0) {
+        piece = piece_of(b, args, call->where.bytes);
+        if (piece == 0)
+            return false;
+        *rc = move(b, args, piece);
     }
-    if (call->where.bytes == 0)
-        return true;
-    piece = piece_of(b, args, call->where.bytes);
-    if (piece == 0)
-        return false;
-    if (args->kind == COLL_BCAST)
-        shared_bcast(b, args, piece);
-    else if (args->kind == COLL_REDUCE)
-        *rc = shared_reduce(b, args, piece);
-    else if (args->kind == COLL_ALLREDUCE)
-        *rc = shared_allreduce(b, args, piece);
-    else if (args->kind == COLL_ALLGATHER)
-        shared_allgather(b, args, piece);
-    else
-        shared_alltoall(b, args, piece);
+    if (unlikely(b->stranger))
+        *rc = shared_mismatch(b);
     return true;
 }

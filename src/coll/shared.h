@@ -57,6 +57,8 @@ struct shared {
     uint64_t what; /* the call that is running */
     uint64_t mark; /* SHARED_MARK_BITS of it */
     bool no_big;
+    int stranger;    /* 1 + the rank whose call turned out not to match the one that is running, or 0 */
+    uint64_t theirs; /* what that rank was in then */
 };
 
 /* Runs the call and returns true, or returns false when it has to be left to a schedule (everywhere or
@@ -103,9 +105,12 @@ static inline uint64_t shared_begin_reading(struct shared *b)
 /* What was written before becomes visible with the flag. Whom that may wake is the caller's to wake:
  * shared_wake, shared_wake_all or shared_done must follow. */
 void shared_post(struct shared *b, uint64_t step);
-void shared_wait(struct shared *b, int rank, uint64_t step);
+/* Waiting ends early, with false, when a rank turns out to be in another call: b->stranger says which. */
+bool shared_wait(struct shared *b, int rank, uint64_t step);
 /* Posts, waits for everyone, and wakes everyone if this rank was the last. */
-void shared_meet(struct shared *b, uint64_t step);
+bool shared_meet(struct shared *b, uint64_t step);
+/* The error of a call that met a stranger. */
+int shared_mismatch(struct shared *b);
 /* This rank will not read anything of this step any more. */
 void shared_done(struct shared *b, uint64_t step);
 void shared_wake(struct shared *b, int rank);

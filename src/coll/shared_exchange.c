@@ -35,7 +35,8 @@ void shared_allgather(struct shared *b, const struct coll_args *args, size_t byt
         lay_down(&args->recv, me, 1, mine);
     else
         lay_down(&args->send, 0, 1, mine);
-    shared_meet(b, step);
+    if (!shared_meet(b, step))
+        return;
     for (int r = 0; r < b->comm->size; r++)
         if (r != me || !args->in_place)
             pick_up(&args->recv, r, shared_slot(b, r, step, bytes));
@@ -47,7 +48,8 @@ void shared_alltoall(struct shared *b, const struct coll_args *args, size_t byte
     const size_t all = bytes * (size_t)size;
     const uint64_t step = shared_begin(b, all);
     lay_down(args->in_place ? &args->recv : &args->send, 0, size, shared_slot(b, me, step, all));
-    shared_meet(b, step);
+    if (!shared_meet(b, step))
+        return;
     for (int k = 0; k < size; k++) {
         int r = (me + k) % size;
         pick_up(&args->recv, r, shared_slot(b, r, step, all) + (size_t)me * bytes);

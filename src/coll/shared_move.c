@@ -61,9 +61,12 @@ void shared_bcast(struct shared *b, const struct coll_args *args, size_t piece)
             shared_wake_all(b);
         } else {
             uint64_t step = shared_begin_reading(b);
-            shared_wait(b, args->root, step);
-            stream_write(&s, shared_slot(b, args->root, step, len), len);
+            bool matches = shared_wait(b, args->root, step);
+            if (likely(matches))
+                stream_write(&s, shared_slot(b, args->root, step, len), len);
             shared_done(b, step);
+            if (unlikely(!matches))
+                return;
         }
     }
 }

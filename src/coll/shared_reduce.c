@@ -94,8 +94,8 @@ static void allreduce_whole(struct job *j, MPI_Count n, size_t bytes)
 {
     uint64_t step = shared_begin(j->b, bytes);
     put(j, shared_slot(j->b, j->b->comm->rank, step, bytes), j->in, 0, n);
-    shared_meet(j->b, step);
-    combine(j, step, bytes, 0, n);
+    if (shared_meet(j->b, step))
+        combine(j, step, bytes, 0, n);
 }
 
 /* Each rank combines its share of the piece, then everyone collects the shares: two meetings, but nobody
@@ -108,14 +108,16 @@ static void allreduce_shares(struct job *j, MPI_Count n, size_t bytes)
     const size_t share_bytes = (size_t)(each * j->type->size);
     uint64_t step = shared_begin(b, bytes);
     put(j, shared_slot(b, me, step, bytes), j->in, 0, n);
-    shared_meet(b, step);
+    if (!shared_meet(b, step))
+        return;
     MPI_Count from = MIN(me * each, n), mine = MIN(each, n - from);
     if (mine > 0)
         combine(j, step, bytes, from, mine);
     step = shared_begin(b, share_bytes);
     if (mine > 0)
         put(j, shared_slot(b, me, step, share_bytes), j->out, from, mine);
-    shared_meet(b, step);
+    if (!shared_meet(b, step))
+        return;
     for (int k = 1; k < size; k++) {
         int r = (me + k) % size;
         from = MIN(r * each, n);
@@ -131,7 +133,7 @@ int shared_allreduce(struct shared *b, const struct coll_args *args, size_t piec
     if (rc)
         return rc;
     const MPI_Count total = args->send.count, most = (MPI_Count)piece / j.type->size;
-    for (j.first = 0; j.first < total; j.first += most) {
+    for (j.first = 0; j.first < total && !b->stranger; j.first += most) {
         MPI_Count n = MIN(most, total - j.first);
         size_t bytes = (size_t)(n * j.type->size);
         if (b->comm->size <= ALL_READ_RANKS || bytes <= ALL_READ_MAX)
@@ -152,7 +154,7 @@ int shared_reduce(struct shared *b, const struct coll_args *args, size_t piece)
     if (rc)
         return rc;
     const MPI_Count total = args->send.count, most = (MPI_Count)piece / j.type->size;
-    for (j.first = 0; j.first < total; j.first += most) {
+    for (j.first = 0; j.first < total && !b->stranger; j.first += most) {
         MPI_Count n = MIN(most, total - j.first);
         size_t bytes = (size_t)(n * j.type->size);
         uint64_t step = root && !args->in_place ? shared_begin_reading(b) : shared_begin(b, bytes);
@@ -164,10 +166,11 @@ int shared_reduce(struct shared *b, const struct coll_args *args, size_t piece)
             shared_wake(b, args->root);
             continue;
         }
-        for (int r = b->comm->size - 1; r >= 0; r--)
-            if (r != args->root)
-                shared_wait(b, r, step);
-        combine(&j, step, bytes, 0, n);
+        bool match = true;
+        for (int r = b->comm->size - 1; r >= 0 && match; r--)
+            match = r == args->root || shared_wait(b, r, step);
+        if (match)
+            combine(&j, step, bytes, 0, n);
         shared_done(b, step);
     }
     free(j.scratch);

@@ -7,13 +7,12 @@
 #include <stdio.h>
 
 #include "base/cpu.h"
-#include "boot/boot.h"
 #include "coll/shared.h"
 
 #define SPINS 200 /* looks at a flag between two rounds of progress, when nobody needs this processor */
 
 struct wait {
-    const struct shared *b;
+    struct shared *b;
     uint64_t step;
     int next; /* meeting: the ranks before it have arrived */
 };
@@ -45,35 +44,44 @@ static void describe(uint64_t what, int rank, char *out, size_t size)
              (unsigned long long)(what & 0xffffffffffu), (int)(what >> 40 & 0xffff));
 }
 
-static __attribute__((noinline, cold)) void mismatch(const struct shared *b, int rank)
+static __attribute__((noinline, cold)) void note_stranger(struct shared *b, int rank)
 {
-    char mine[96], other[96], sentence[512];
-    uint64_t theirs = atomic_load_explicit(&b->head->rank[rank].what, memory_order_relaxed);
+    if (b->stranger)
+        return;
+    b->stranger = rank + 1;
+    b->theirs = atomic_load_explicit(&b->head->rank[rank].what, memory_order_relaxed);
+}
+
+/* Calls of one step each leave the flags in order, and the communicator goes on; after longer ones the ranks
+ * are out of step, which the standard allows after an error. */
+int shared_mismatch(struct shared *b)
+{
+    char mine[96], other[96];
     describe(b->what, b->comm->rank, mine, sizeof(mine));
-    describe(theirs, rank, other, sizeof(other));
-    snprintf(sentence, sizeof(sentence),
-             "collective calls do not match on %s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see both "
-             "calls",
-             comm_label(b->comm), mine, other);
-    boot_abort(b->comm->proc->boot, 1, sentence);
+    describe(b->theirs, b->stranger - 1, other, sizeof(other));
+    b->stranger = 0;
+    return err_set(MPI_ERR_OTHER,
+                   "collective calls do not match on %s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see "
+                   "both calls",
+                   comm_label(b->comm), mine, other);
 }
 
 /* Flags of other steps than the one asked for hold other numbers; zero means never used. */
-static bool arrived(const struct shared *b, int rank, uint64_t step)
+static bool arrived(struct shared *b, int rank, uint64_t step)
 {
     uint64_t flag =
         atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_acquire);
     if (flag >> SHARED_MARK_BITS < step)
         return false;
     if (unlikely((flag & ((1u << SHARED_MARK_BITS) - 1)) != b->mark))
-        mismatch(b, rank);
+        note_stranger(b, rank);
     return true;
 }
 
 static bool all_arrived(void *arg)
 {
     struct wait *w = arg;
-    while (w->next < w->b->comm->size) {
+    while (w->next < w->b->comm->size && !w->b->stranger) {
         if (!arrived(w->b, w->next, w->step))
             return false;
         w->next++;
@@ -156,16 +164,19 @@ void shared_post(struct shared *b, uint64_t step)
                           step << SHARED_MARK_BITS | b->mark, memory_order_release);
 }
 
-void shared_wait(struct shared *b, int rank, uint64_t step)
+bool shared_wait(struct shared *b, int rank, uint64_t step)
 {
     struct wait w = {.b = b, .step = step, .next = rank};
     if (!one_arrived(&w))
         wait_for(&w, one_arrived);
+    if (unlikely(b->stranger))
+        return false;
     if (b->comm->size == 2) /* the only other rank has begun this step */
         b->safe = step - 1;
+    return true;
 }
 
-void shared_meet(struct shared *b, uint64_t step)
+bool shared_meet(struct shared *b, uint64_t step)
 {
     struct wait w = {.b = b, .step = step};
     shared_post(b, step);
@@ -174,7 +185,10 @@ void shared_meet(struct shared *b, uint64_t step)
         shared_wake_all(b);
     else
         wait_for(&w, all_arrived);
+    if (unlikely(b->stranger))
+        return false;
     b->safe = step - 1;
+    return true;
 }
 
 void shared_done(struct shared *b, uint64_t step)

@@ -79,6 +79,10 @@ int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type
 int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
              MPI_Status *status);
 
+/* A complete receive that got less than it has room for, which is an error only to those who know the
+ * length beforehand. */
+bool p2p_is_short(const struct request *r);
+
 /* Probing. A matched message (improbe) is taken out of matching; receive it with p2p_imrecv. */
 struct message;
 bool p2p_iprobe(struct p2p *p, struct envelope env, MPI_Status *status);

@@ -104,6 +104,11 @@ int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, stru
     return rc;
 }
 
+bool p2p_is_short(const struct request *r)
+{
+    return r->ops == &recv_ops && (uint64_t)r->bytes < ((const struct p2p_request *)r)->length;
+}
+
 int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count count, struct dtype *type,
                struct request **out)
 {
