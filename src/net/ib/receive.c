@@ -49,6 +49,8 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
         break;
     case IB_KEEP:
         ib_endpoint_do(ep, conn_keep(&ep->conn));
+        ib_owe(
+            ep); /* for what arrived meanwhile; the peer may be out of credits and send nothing that asks */
         break;
     default:
         ib_fatal(ep->ib, ep, "it sent a message of unknown kind %u; do all ranks use the same version?",
@@ -321,7 +323,7 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
 int ib_poll(struct transport *t)
 {
     struct ib *ib = ib_of(t);
-    int events = ib_rdma_poll(ib);
+    int events = ib->pollset.count > 0 ? ib_rdma_poll(ib) : 0;
     ib->tick++;
     events += ib_poll_completions(ib);
     if (unlikely(ib->tick % SWEEP == 0))
