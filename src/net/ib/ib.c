@@ -34,8 +34,9 @@ static TUNABLE_INT(buffers_max, "IB_BUFFERS_MAX", 128, 2, 16384,
                    "At most so many with dynamic flow control.");
 static TUNABLE_SIZE(frame_size, "IB_FRAME", 32 * 1024, 1024, 1024 * 1024,
                     "Largest payload of one frame, and so of a message that is sent at once.");
-static TUNABLE_INT(poll_limit, "IB_POLLSET", 16, 0, POLLSET_MAX,
-                   "Peers whose small messages are polled for in memory (the RDMA channel); 0: none.");
+static TUNABLE_INT(poll_limit, "IB_POLLSET", -1, -1, POLLSET_MAX,
+                   "Peers whose small messages are polled for in memory (the RDMA channel); 0: none; -1: 16 "
+                   "where the adapter places the last byte last, else none.");
 static TUNABLE_CHOICE(poll_policy, "IB_POLL_POLICY", 0, "first|traffic",
                       "Which peers get into the polling set: the first, or those who send most.");
 static TUNABLE_CHOICE(poll_order, "IB_POLL_ORDER", 0, "sequential|circular|prioritised",
@@ -44,6 +45,7 @@ static TUNABLE_INT(ring_slots, "IB_RING_SLOTS", 64, 2, 4096,
                    "Slots of a ring of the RDMA channel, a power of two.");
 static TUNABLE_SIZE(ring_slot, "IB_RING_SLOT", 2048, 128, 65536, "Bytes of one slot.");
 
+#define POLLSET_AUTO 16
 #define SMALL_FRAME  2048 /* bytes of a buffer of the small shared receive queue */
 #define FIRST_CQ     1024
 #define START_PINNED (8u << 20) /* what a job cannot do without; the rest of the limit is for messages */
@@ -103,12 +105,21 @@ static void settings(struct ib *ib)
     ib->ring_slots = slots;
     ib->ring_slot_size = (uint32_t)ALIGN_UP((size_t)ring_slot.value, CACHE_LINE);
     ib->ring_frame_max = ring_frame_max(ib->ring_slot_size);
-    pollset_open(&ib->pollset, (enum pollset_policy)poll_policy.value, (enum pollset_order)poll_order.value,
-                 (uint32_t)poll_limit.value);
     ib_pool_init(&ib->small, ib, SMALL_FRAME);
     ib_pool_init(&ib->large, ib, sizeof(struct ib_frame) + (size_t)frame_size.value);
     ib_pool_init(&ib->rings, ib, (size_t)slots * ib->ring_slot_size);
     ib_pool_init(&ib->bells, ib, CACHE_LINE);
+}
+
+/* Where the end of a frame cannot be polled for, a ring takes the receive and the completion of a send, and a
+ * key to look up and slots to account for besides: no use by itself. Only the device can tell. */
+static void choose_polling(struct ib *ib)
+{
+    int64_t limit = poll_limit.value;
+    if (limit < 0)
+        limit = ib->device.last_byte_last ? POLLSET_AUTO : 0;
+    pollset_open(&ib->pollset, (enum pollset_policy)poll_policy.value, (enum pollset_order)poll_order.value,
+                 (uint32_t)limit);
 }
 
 static int start(struct ib *ib, struct boot *boot)
@@ -126,6 +137,7 @@ static int start(struct ib *ib, struct boot *boot)
         return err_set(MPI_ERR_OTHER, "%s made no completion queue of %d entries", ib->device.name,
                        ib->cq_size);
     int rc = ib_lane_probe(ib);
+    choose_polling(ib);
     rc = rc ? rc : ib_memory_open(ib);
     rc = rc ? rc : ib_shared_open(ib);
     rc = rc ? rc : ib_hello_open(ib);
