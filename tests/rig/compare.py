@@ -4,7 +4,8 @@
     compare.py [--build DIR] [--repeat N] [--time SECONDS] [--only NAME...]
 
 The sources in bench/ are compiled with each library's own mpicc; the libraries take turns in one guest, two ranks, no
-shared memory between them. Prints a table of the best figures, as docs/results.md has it.
+shared memory between them. Prints a table as docs/results.md has it: the best figure of all runs, and the median of the
+runs, which tells how much of a difference is chance.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -70,13 +72,20 @@ def figures(output):
     return {(row["test"], row["bytes"]): row["best"] for row in answer["results"]}
 
 
-def table(best, libs):
+def number(value):
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def cell(values, better):
+    return f"{number(better(values))} ({number(statistics.median(values))})" if values else "—"
+
+
+def table(all_runs, libs):
     rows = ["| | " + " | ".join(lib.title for lib in libs) + " |", "|---" + "|---:" * len(libs) + "|"]
     for test, unit in (("latency", "us"), ("bw", "MB/s")):
         for size, text in ((8, "8 B"), (1024, "1 KiB"), (65536, "64 KiB"), (1 << 20, "1 MiB")):
-            found = [best[lib.name].get((test, size)) for lib in libs]
-            cells = ["—" if f is None else f"{f:.3g}" if f < 100 else f"{f:.0f}" for f in found]
-            name = "latency" if test == "latency" else "bandwidth"
+            better, name = (min, "latency") if test == "latency" else (max, "bandwidth")
+            cells = [cell(all_runs[lib.name].get((test, size)), better) for lib in libs]
             rows.append(f"| {name} {text}, {unit} | " + " | ".join(cells) + " |")
     return "\n".join(rows)
 
@@ -98,23 +107,22 @@ def main():
                       "s=$?; [ $s = 0 ] || cat said; cat answer; exit $s")
             for i in range(o.repeat) for lib in libs]
 
-    best = {lib.name: {} for lib in libs}
+    all_runs = {lib.name: {} for lib in libs}
 
     def keep(job):
         found = figures(job.output)
         print(f"compare: {job.name}: status {job.status}, {job.seconds:.0f} s", file=sys.stderr)
         if job.status or not found or o.verbose:
             print(job.output, file=sys.stderr)
-        mine = best[job.name.rsplit(".", 1)[0]]
         for key, value in found.items():
-            mine[key] = value if key not in mine else (min if key[0] == "latency" else max)(mine[key], value)
+            all_runs[job.name.rsplit(".", 1)[0]].setdefault(key, []).append(value)
 
     try:
         guest.run_all(folder, build, jobs, keep)
     except image.Missing as why:
         print(f"compare: skipped: {why}.")
         return 77
-    print(table(best, libs))
+    print(table(all_runs, libs))
     return 0
 
 
