@@ -215,18 +215,15 @@ void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env);
 void recv_message(struct p2p *p, struct p2p_request *r, struct message *m);
 void message_free(struct message *m);
 struct message *message_new(struct p2p *p, struct peer *from, const struct frame_header *h, size_t payload);
-/* Notes who sent it and how much; the error when the message is longer than the room. */
+/* The error of a message that does not fill its receive, if that is one. */
+int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t length);
+/* Notes who sent it and how much; the error when the message does not fit. */
 static inline int recv_matched(struct p2p_request *r, struct envelope env, uint64_t length)
 {
     r->base.source = env.source;
     r->base.tag = env.tag;
     r->base.bytes = (MPI_Count)MIN(length, r->length);
-    return length <= r->length
-               ? 0
-               : err_set(
-                     MPI_ERR_TRUNCATE,
-                     "a message of %llu bytes from rank %d with tag %d arrived for a receive of %llu bytes",
-                     (unsigned long long)length, env.source, env.tag, (unsigned long long)r->length);
+    return likely(length == r->length || (r->block && length < r->length)) ? 0 : recv_uneven(r, env, length);
 }
 
 /* Copies len bytes that arrived at once into the user's buffer. */

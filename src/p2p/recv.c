@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dt/count.h"
 #include "p2p/engine.h"
 
 static COUNTER(unexpected_seen, "p2p_unexpected", "Messages that arrived before their receive was posted.");
@@ -45,6 +46,24 @@ void recv_copy(struct p2p_request *r, const void *payload, size_t len)
         copy_bytes(r->buf, payload, take);
     else
         dt_unpack_all(r->type, r->count, r->buf, payload, take);
+}
+
+/* A message that ends inside a basic element was not sent as what is received. That is looked for only where
+ * the elements have to be told apart anyway: in one block, bytes stay bytes. */
+int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t length)
+{
+    MPI_Count elements;
+    if (length > r->length)
+        return err_set(MPI_ERR_TRUNCATE,
+                       "a message of %llu bytes from rank %d with tag %d arrived for a receive of %llu bytes",
+                       (unsigned long long)length, env.source, env.tag, (unsigned long long)r->length);
+    dt_get_elements(r->type, (MPI_Count)length, &elements);
+    return elements != MPI_UNDEFINED ? 0
+                                     : err_set(MPI_ERR_TYPE,
+                                               "a message of %llu bytes from rank %d with tag %d ends inside "
+                                               "an element of the datatype it "
+                                               "is received with: it was sent with another",
+                                               (unsigned long long)length, env.source, env.tag);
 }
 
 void recv_message(struct p2p *p, struct p2p_request *r, struct message *m)

@@ -120,6 +120,34 @@ static void truncation(MPI_Comm c, int size)
     free(in);
 }
 
+/* Bytes that end inside an element of a datatype with gaps; any whole number of elements is welcome. */
+static void cut_element(MPI_Comm c, int pairs)
+{
+    struct gap {
+        double d;
+        int i;
+    } *in = calloc((size_t)pairs, sizeof(*in));
+    double *out = calloc((size_t)pairs * 2, sizeof(*out));
+    const int peer = mpitest_size - 1 - mpitest_rank, whole = (pairs - 1) * 12;
+    static const int more[] = {0, 8, 9, 3};
+    MPI_Request send[4];
+    MPI_Status s;
+    for (int i = 0; i < 4; i++)
+        MPI_Isend(out, whole + more[i], MPI_BYTE, peer, i, c, &send[i]);
+    for (int i = 0; i < 2; i++) {
+        int elements = -1;
+        EXPECT_EQ(MPI_Recv(in, pairs, MPI_DOUBLE_INT, peer, i, c, &s), MPI_SUCCESS);
+        MPI_Get_elements(&s, MPI_DOUBLE_INT, &elements);
+        EXPECT_EQ(elements, 2 * (pairs - 1) + i);
+    }
+    for (int i = 2; i < 4; i++)
+        EXPECT_ERROR(MPI_Recv(in, pairs, MPI_DOUBLE_INT, peer, i, c, &s), MPI_ERR_TYPE);
+    MPI_Waitall(4, send, MPI_STATUSES_IGNORE);
+    EXPECT_EQ(calls, 0);
+    free(out);
+    free(in);
+}
+
 int main(int argc, char **argv)
 {
     static const int sizes[] = {2, 40, 16384, 16386, 400000};
@@ -134,6 +162,8 @@ int main(int argc, char **argv)
     requests();
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         truncation(dup, sizes[i]);
+    cut_element(dup, 3);
+    cut_element(dup, 40000);
     MPI_Comm_free(&dup);
     MPI_Errhandler_free(&h);
     return mpitest_end();
