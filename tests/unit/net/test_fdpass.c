@@ -104,12 +104,12 @@ static void expect_refusal(struct node *n, int rc)
 
 static void other_ring(void)
 {
+    tunable_set(tunables_find("INIT_TIMEOUT"), "1", SOURCE_PROGRAM); /* it waits in vain */
     run(2, 1, expect_refusal);
 }
 
 int main(void)
 {
-    tunable_set(tunables_find("INIT_TIMEOUT"), "1", SOURCE_PROGRAM);
     TEST_RUN(same_memory);
     TEST_RUN(other_ring);
     return test_result();
