@@ -22,7 +22,7 @@ $1"
 '
     set -f
     # shellcheck disable=SC2086
-    launch env $settings "$MPIEXEC" -n "$ranks" -vnodes "$nodes" -timeout 60 "$@"
+    launch env $settings "$MPIEXEC" -n "$ranks" -vnodes "$nodes" -timeout 120 "$@"
     set +f
     unset IFS
     last="$settings $*"

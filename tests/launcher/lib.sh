@@ -66,7 +66,7 @@ expect_gone() {
     tries=0
     while kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; do
         tries=$((tries + 1))
-        [ $tries -lt 100 ] || {
+        [ $tries -lt 600 ] || {
             fail "$last: process $1 is still there: $(tr '\0' ' ' <"/proc/$1/cmdline")"
             kill -KILL "$1"
             return
