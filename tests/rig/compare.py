@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """compare: the benchmark of `fishplate bench` with our library and others, all over one soft-RoCE device in the guest.
 
-    compare.py [--build DIR] [--repeat N] [--time SECONDS] [--only NAME...]
+    compare.py [--build DIR] [--repeat N] [--time SECONDS] [--only NAME...] [--set "NAME=VALUE..."]...
 
 The sources in bench/ are compiled with each library's own mpicc; the libraries take turns in one guest, two ranks, no
 shared memory between them. Prints a table as docs/results.md has it: the best figure of all runs, and the median of the
-runs, which tells how much of a difference is chance.
+runs, which tells how much of a difference is chance. Each --set adds Fishplate once more, with those settings.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -46,6 +46,11 @@ def libraries(build):
                 f"env {UCX} " + OPENMPI + " --mca pml ucx --mca osc ucx --mca btl self"),
         Library("mpich-ucx", "MPICH, UCX", "mpicc.mpich", f"env {UCX} mpiexec.mpich -n 2 -bind-to core"),
     ]
+
+
+def with_settings(build, number, settings):
+    plain = libraries(build)[0]
+    return Library(f"set{number}", f"Fishplate, {settings}", plain.mpicc, f"env {settings} {plain.start}")
 
 
 def compile_bench(lib, folder):
@@ -96,11 +101,13 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--time", type=float, default=1.0)
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--verbose", action="store_true")
     o = parser.parse_args()
     build = os.path.abspath(o.build)
     folder = os.path.join(build, "rig")
     libs = [lib for lib in libraries(build) if not o.only or lib.name in o.only]
+    libs += [with_settings(build, i, settings) for i, settings in enumerate(o.set)]
     libs = [lib for lib in libs if compile_bench(lib, os.path.join(folder, "compare"))]
     jobs = [guest.Job(f"{lib.name}.{i}", "one", LIMIT,
                       f"{lib.start} {lib.program} --json --time {o.time} --sizes {SIZES} latency bw >answer 2>said; "
