@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """count: instructions that a message takes on soft-RoCE, in a ping-pong with our library and with others. QEMU counts them
-(count/plugin.c), so the figures are the same whatever else the machine does, unlike times.
+(count/plugin.c), so the figures depend little on what else the machine does, unlike times: timer interrupts and ranks that
+went to sleep are counted too.
 
     count.py [--build DIR] [--bytes N] [--rounds N] [--only NAME...] [--set NAME=VALUE...] [--functions N]
 
