@@ -61,6 +61,42 @@ static void misfit(int sent, int room, int expected)
     MPI_Request_free(&r);
 }
 
+/* A receive with room for more than is sent, in partitions of another size: two rounds of it. */
+static void longer(int sent, int room, int each)
+{
+    int out[16], in[2 * 16], count = -1, flag = 0;
+    MPI_Datatype spread; /* with gaps, and an element of it may be cut by the end of the message */
+    MPI_Request r;
+    MPI_Status s;
+    MPI_Type_vector(each, 1, 2, MPI_INT, &spread);
+    MPI_Type_commit(&spread);
+    if (mpitest_rank == 0)
+        MPI_Psend_init(out, sent, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
+    else
+        MPI_Precv_init(in, room, 1, spread, 0, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 16; i++)
+            out[i] = 100 * round + i;
+        memset(in, -1, sizeof(in));
+        MPI_Start(&r);
+        if (mpitest_rank == 0)
+            MPI_Pready_range(0, sent - 1, r);
+        EXPECT_EQ(MPI_Wait(&r, &s), MPI_SUCCESS);
+        if (mpitest_rank == 0)
+            continue;
+        MPI_Get_count(&s, MPI_INT, &count);
+        EXPECT_EQ(count, sent);
+        MPI_Parrived(r, room - 1, &flag);
+        EXPECT(flag);
+        for (int i = 0; i < room * each; i++) {
+            int at = i / each * (2 * each - 1) + i % each * 2;
+            EXPECT_EQ(in[at], i < sent ? 100 * round + i : -1);
+        }
+    }
+    MPI_Request_free(&r);
+    MPI_Type_free(&spread);
+}
+
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
@@ -68,6 +104,9 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     arguments();
     misfit(4, 3, MPI_ERR_TRUNCATE);
-    misfit(3, 4, MPI_ERR_COUNT);
+    longer(3, 4, 1);
+    longer(4, 2, 5);
+    longer(1, 7, 1);
+    longer(5, 3, 3);
     return mpitest_end();
 }
