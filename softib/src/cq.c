@@ -6,6 +6,7 @@
  */
 #include "hca.h"
 #include "engine.h"
+#include "numbers.h"
 #include <sched.h>
 #include <stdlib.h>
 
@@ -165,17 +166,8 @@ static uint32_t ring_size(uint32_t entries)
 
 static uint32_t table_take(void)
 {
-    uint32_t found = 0;
     lock_take(&table_lock);
-    for (uint32_t i = 0; i < CQ_MAX && !found; i++) {
-        uint32_t at = (table_hint + i) % CQ_MAX;
-        if (at && !taken[at])
-            found = at;
-    }
-    if (found) {
-        taken[found] = true;
-        table_hint = found + 1;
-    }
+    uint32_t found = number_take(taken, 1, CQ_MAX, &table_hint);
     lock_drop(&table_lock);
     return found;
 }

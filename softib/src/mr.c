@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "hca.h"
+#include "numbers.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -89,17 +90,8 @@ static int open_mapping(const struct mapping *m)
 
 static uint32_t table_take(void)
 {
-    uint32_t found = 0;
     lock_take(&table_lock);
-    for (uint32_t i = 0; i < MR_MAX && !found; i++) {
-        uint32_t at = (table_hint + i) % MR_MAX;
-        if (at && !taken[at])
-            found = at;
-    }
-    if (found) {
-        taken[found] = true;
-        table_hint = found + 1;
-    }
+    uint32_t found = number_take(taken, 1, MR_MAX, &table_hint);
     lock_drop(&table_lock);
     return found;
 }

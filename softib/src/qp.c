@@ -6,6 +6,7 @@
 #include "requester.h"
 #include "engine.h"
 #include "wire.h"
+#include "numbers.h"
 #include <stdlib.h>
 
 _Atomic(struct qp *) qp_table[QP_MAX];
@@ -13,20 +14,10 @@ static struct lock table_lock;
 static uint32_t table_hint = 2;
 static bool taken[QP_MAX]; /* a number is taken before, and given back after, its QP can be looked up */
 
-/* A number is not reused soon: a late packet for its predecessor must find nobody. */
 static uint32_t table_take(void)
 {
-    uint32_t found = 0;
     lock_take(&table_lock);
-    for (uint32_t i = 0; i < QP_MAX && !found; i++) {
-        uint32_t at = (table_hint + i) % QP_MAX;
-        if (at >= 2 && !taken[at])
-            found = at;
-    }
-    if (found) {
-        taken[found] = true;
-        table_hint = found + 1;
-    }
+    uint32_t found = number_take(taken, 2, QP_MAX, &table_hint);
     lock_drop(&table_lock);
     return found;
 }

@@ -1,0 +1,27 @@
+/*
+ * Numbers of queue pairs, queues and regions. A number is not used again soon, so that what still names the
+ * object before (a late packet, a stale key) finds nobody.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_NUMBERS_H
+#define SOFTIB_NUMBERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The next free one of first .. n - 1, or 0 when there is none. `first` is at least 1; *hint is where the
+ * search begins. The caller holds the lock of the table. */
+static inline uint32_t number_take(bool *taken, uint32_t first, uint32_t n, uint32_t *hint)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = (*hint + i) % n;
+        if (at < first || taken[at])
+            continue;
+        taken[at] = true;
+        *hint = at + 1;
+        return at;
+    }
+    return 0;
+}
+
+#endif
