@@ -362,6 +362,8 @@ SOFTIB_API struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
     if (!proc_join())
         return NULL;
+    if (proc.fab.wire == WIRE_SHM)
+        huge_heap();
     struct ctx *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;

@@ -194,7 +194,10 @@ bool rq_pop(struct peer *owner, uint32_t rq, bool is_srq, struct rwqe *out);
 int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 void srq_limit_event(uint32_t idx);
 
-/* huge.c: the region is in one private mapping [map_start, map_end) */
+/* huge.c: asks malloc to take large blocks from the heap, where they lie in whole huge pages: a block that it
+ * maps by itself mostly holds none. The program's buffers come after this. */
+void huge_heap(void);
+/* The region is in one private mapping [map_start, map_end). */
 void huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end);
 
 /* mr.c */
