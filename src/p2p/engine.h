@@ -123,6 +123,7 @@ struct p2p_request {
     uint64_t moved;     /* by pieces so far */
     uint64_t expected;  /* by pieces: when to stop; by one transfer: its bytes */
     uint64_t started;   /* large receive: when its data began to move; large send: when it was held back */
+    uint64_t copying;   /* in pieces, where ranks share cores: time spent copying them */
     uint64_t first;     /* bytes of its first piece */
     uint64_t cookie;    /* mine, 0 when peers do not know this request */
     uint64_t peer_cookie;
