@@ -7,14 +7,12 @@
 
 #include "base/util.h"
 
-#define FIRST_TRIES                                                                                          \
-    6                  /* of each way, in turn; the cheapest counts, since the first touch of memory is slow \
-                        */
-#define LOOK_AGAIN 256 /* one message in so many goes the other way */
-#define LOOK_SOON  32  /* ... while few have been seen: the first impression may be wrong */
-#define FEW        512
-#define CLEARLY    8 /* cheaper by one part in so many: less may be chance */
-#define SMALLEST   32768u
+#define FIRST_TRIES 6   /* of each way, in turn; the cheapest counts: the first touch of memory is slow */
+#define LOOK_AGAIN  256 /* one message in so many goes the other way */
+#define LOOK_SOON   32  /* ... while few have been seen: the first impression may be wrong */
+#define FEW         512
+#define CLEARLY     8 /* cheaper by one part in so many: less may be chance */
+#define SMALLEST    32768u
 
 /* Costs are compared within a factor of two of the size: what does not grow with it is a part of them. */
 static struct way_state *class_of(struct way_table *t, uint64_t bytes)

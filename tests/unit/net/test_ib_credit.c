@@ -125,6 +125,22 @@ static void dynamic_grows_by_doubling(void)
     dynamic_grows(CREDIT_EXPONENTIAL, (const uint32_t[]){4, 8, 15, 15}, 4);
 }
 
+/* What is due follows the number of buffers down as well as up. */
+static void due_follows_the_buffers(void)
+{
+    struct credit_rules rules = {
+        .scheme = CREDIT_DYNAMIC, .first = 2, .most = 9, .step = 7, .tell_at = 100, .calm_after = 1};
+    struct credit c;
+    credit_start(&c, &rules, 2);
+    EXPECT_EQ(c.due_at, 2);
+    EXPECT_EQ(credit_consumed(&c, true), 8);
+    EXPECT_EQ(c.due_at, 4); /* half of nine */
+    for (int i = 0; i < 7; i++)
+        EXPECT_EQ(credit_consumed(&c, false), 0);
+    EXPECT_EQ(c.posted, 2);
+    EXPECT_EQ(c.due_at, 2);
+}
+
 static void dynamic_shrinks_to_first(void)
 {
     struct credit_rules rules = {
@@ -146,6 +162,7 @@ static void dynamic_shrinks_to_first(void)
     EXPECT_EQ(c.most_posted, 5);
     credit_tell(&c, c.owed - 2);
     EXPECT(credit_due(&c));
+    EXPECT_EQ(c.due_at, 2);
     /* One that waited begins the count of calm frames anew. */
     EXPECT_EQ(credit_consumed(&c, true), 4);
     for (int i = 0; i < 9; i++)
@@ -381,6 +398,7 @@ int main(void)
     TEST_RUN(hw_never_refuses);
     TEST_RUN(dynamic_grows_by_steps);
     TEST_RUN(dynamic_grows_by_doubling);
+    TEST_RUN(due_follows_the_buffers);
     TEST_RUN(dynamic_shrinks_to_first);
     TEST_RUN(every_interleaving_hw);
     TEST_RUN(every_interleaving_static);
