@@ -1,4 +1,4 @@
-/* flow.c: flow control (Liu, chapter 5): windows of messages above and below the receive buffers there are,
+/* flow.c: flow control [Liu04 chapter 5]: windows of messages above and below the receive buffers there are,
  * under the three schemes; and how many explicit credit messages and buffers two kinds of traffic need.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -127,10 +127,10 @@ static int nbuffers(const struct ib_driver *d)
 
 static void windows_table(struct ib_driver *d, struct ib_figures *f[2][3], int z, int blocking)
 {
-    static const char *const titles[2][2] = {{"4-byte messages, non-blocking: MB/s by window (Liu, fig. 5.3)",
-                                              "4-byte messages, blocking: MB/s by window (Liu, fig. 5.2)"},
-                                             {"32-KiB messages, non-blocking: MB/s by window (Liu, fig. 5.5)",
-                                              "32-KiB messages, blocking: MB/s by window (Liu, fig. 5.4)"}};
+    static const char *const titles[2][2] = {{"4-byte messages, non-blocking: MB/s by window [Liu04 fig. 5.3]",
+                                              "4-byte messages, blocking: MB/s by window [Liu04 fig. 5.2]"},
+                                             {"32-KiB messages, non-blocking: MB/s by window [Liu04 fig. 5.5]",
+                                              "32-KiB messages, blocking: MB/s by window [Liu04 fig. 5.4]"}};
     static const char *const papers[2] = {"with 100 buffers all schemes are alike; with 10 and larger "
                                           "windows dynamic is best and static worst.",
                                           "rendezvous makes large messages symmetric: all schemes do well "
@@ -185,7 +185,7 @@ static void patterns_table(struct ib_driver *d)
         int buffers;
     } cases[] = {{"static", 100}, {"static", 10}, {"dynamic", 2}, {"hw", 10}};
     struct ib_table *t = ib_table_open(
-        d, "Credit messages and posted buffers, 4 ranks, all connections together (Liu, tables 5.1 and 5.2)",
+        d, "Credit messages and posted buffers, 4 ranks, all connections together [Liu04 tables 5.1 and 5.2]",
         "static: 18 % of LU's messages (one-sided traffic) are credit messages, other programs have none; "
         "dynamic, which starts with 1 buffer, ends with 63 for LU and 3 to 7 for the others.");
     ib_column(t, "traffic");

@@ -1,4 +1,4 @@
-/* memory.c: memory for communication in a process of a growing job (paper 003, figs 3 to 5): after MPI_Init,
+/* memory.c: memory for communication in a process of a growing job [Shipman06 figs 3 to 5]: after MPI_Init,
  * after neighbours have spoken to each other, and after everybody has spoken to everybody.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -54,9 +54,9 @@ enum { NWAYS = sizeof ways / sizeof ways[0], SIZES_MAX = 6 };
 static void one_table(struct ib_driver *d, struct ib_figures *f[SIZES_MAX][NWAYS], int nsizes, int stage)
 {
     static const char *const titles[STAGES] = {
-        "Memory of a process after MPI_Init: MiB registered for frames, and resident (003, fig. 3)",
-        "The same after neighbours have exchanged messages (003, fig. 4)",
-        "The same after all have exchanged messages with all (003, fig. 5)"};
+        "Memory of a process after MPI_Init: MiB registered for frames, and resident [Shipman06 fig. 3]",
+        "The same after neighbours have exchanged messages [Shipman06 fig. 4]",
+        "The same after all have exchanged messages with all [Shipman06 fig. 5]"};
     static const char *const papers[STAGES] = {
         "constant with connections on demand; grows with the number of ranks when they are opened at start.",
         "constant on demand; grows when static.",

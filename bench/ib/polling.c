@@ -1,4 +1,4 @@
-/* polling.c: what it costs to look into the rings of many connections (Liu, fig. 6.15, who simulated it).
+/* polling.c: what it costs to look into the rings of many connections ([Liu04 fig. 6.15] simulated it).
  * Rank 0 takes more and more peers into its polling set; the peers then sleep, and MPI_Iprobe, which looks
  * once for everything, is timed.
  *
@@ -68,7 +68,7 @@ static void polling_tables(struct ib_driver *d)
         .topic = "polling", .ranks = most + 1, .nodes = most + 1, .settings = "FISHPLATE_IB_POLLSET=128"};
     struct ib_figures *f = ib_run(d, &job, "%s", "");
     struct ib_table *t =
-        ib_table_open(d, "Time to poll the rings of a process (Liu, fig. 6.15)",
+        ib_table_open(d, "Time to poll the rings of a process [Liu04 fig. 6.15]",
                       "simulated: 0.14 us for 16 connections, about 1.3 us for 128: 0.010 us each.");
     ib_column(t, "connections in the polling set");
     ib_column(t, "MPI_Iprobe, us");

@@ -1,4 +1,4 @@
-/* rendezvous.c: the rendezvous protocols (paper 001): BOWTIE, where both ends of every pair send at once, for
+/* rendezvous.c: the rendezvous protocols [Takagi13]: BOWTIE, where both ends of every pair send at once, for
  * the six protocols; the worst case of PUTNR, where the last byte of a message is what stood there before;
  * and an all-to-all exchange. Messages of any size go by rendezvous here.
  *
@@ -148,7 +148,7 @@ static void worst_case(struct ib_driver *d)
 {
     struct ib_figures *f[4];
     struct ib_table *t = ib_table_open(
-        d, "BOWTIE, 1 pair, the last byte as it was and changed: us (001, fig. 7)",
+        d, "BOWTIE, 1 pair, the last byte as it was and changed: us [Takagi13 fig. 7]",
         "where the last byte is what the receive buffer holds, putnr must send one message more: put is "
         "up to 24.6 % faster.");
     for (int i = 0; i < 4; i++)
@@ -175,14 +175,14 @@ static void rendezvous_tables(struct ib_driver *d)
     static const char *const bowtie_paper = "get is like getcqe; put is up to 16 % faster than get; put and "
                                             "get up to 38 % and 26 % faster than rput "
                                             "(as MVAPICH2 does it).";
-    six(d, 2, false, "BOWTIE, 1 pair: us for a message each way (001, figs 6, 8, 11)", bowtie_paper);
+    six(d, 2, false, "BOWTIE, 1 pair: us for a message each way [Takagi13 figs 6, 8, 11]", bowtie_paper);
     if (d->quick)
         return;
     worst_case(d);
-    six(d, 4, false, "BOWTIE, 2 pairs: us (001, figs 6, 8, 11)", bowtie_paper);
-    six(d, 8, false, "BOWTIE, 4 pairs: us (001, figs 6, 8, 11)", bowtie_paper);
-    six(d, 16, false, "BOWTIE, 8 pairs: us (001, figs 6, 8, 11)", bowtie_paper);
-    six(d, 8, true, "All-to-all of 8 ranks on 2 nodes: us (001, fig. 9)",
+    six(d, 4, false, "BOWTIE, 2 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    six(d, 8, false, "BOWTIE, 4 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    six(d, 16, false, "BOWTIE, 8 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    six(d, 8, true, "All-to-all of 8 ranks on 2 nodes: us [Takagi13 fig. 9]",
         "put is up to 26 % faster than get.");
 }
 

@@ -1,4 +1,4 @@
-/* reuse.c: what it is worth to send from the same memory again (Liu, figs 9.7 and 9.8): of the iterations of
+/* reuse.c: what it is worth to send from the same memory again [Liu04 figs 9.7 and 9.8]: of the iterations of
  * a round a part uses one buffer, the others each a buffer of their own that was never used before. A round
  * has new memory; its pages are touched before it is timed.
  *
@@ -125,9 +125,9 @@ static void reuse_tables(struct ib_driver *d)
 {
     struct ib_job job = {.topic = "reuse", .ranks = 2, .nodes = 2, .settings = ""};
     struct ib_figures *f = ib_run(d, &job, "%s", "");
-    one_table(d, f, "Latency by how often buffers are used again: us (Liu, fig. 9.7)",
+    one_table(d, f, "Latency by how often buffers are used again: us [Liu04 fig. 9.7]",
               "above 1 KiB latency suffers greatly when buffers are not used again.", "latency", 2, " us");
-    one_table(d, f, "Bandwidth by how often buffers are used again: MB/s (Liu, fig. 9.8)",
+    one_table(d, f, "Bandwidth by how often buffers are used again: MB/s [Liu04 fig. 9.8]",
               "drops significantly when buffers are not used again.", "bw", 0, " MB/s");
     one_table(d, f, "Registrations found in the cache: % (eager messages need none)",
               "lazy deregistration lives on buffers that are used again.", "hits", 1, " %");

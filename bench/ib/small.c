@@ -1,5 +1,5 @@
-/* small.c: small messages by the three ways they may arrive: rings written by RDMA (Liu, chapter 6), receive
- * buffers of each connection, shared receive queues (paper 003). Latency, bandwidth of 100 messages in a row,
+/* small.c: small messages by the three ways they may arrive: rings written by RDMA [Liu04 chapter 6], receive
+ * buffers of each connection, shared receive queues [Shipman06 5.2]. Latency, bandwidth of 100 messages in a row,
  * and what the calls cost the processor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -146,7 +146,7 @@ static void host_overhead(struct ib_driver *d, struct ib_figures *const *f)
     struct ib_table *t =
         ib_table_open(d,
                       "Host overhead of a message: time in MPI_Send, and in MPI_Recv when the message is "
-                      "there (Liu, fig. 6.12)",
+                      "there [Liu04 fig. 6.12]",
                       "the RDMA-based design reduces the host overhead of small messages by up to 22 %.");
     ib_column(t, "bytes");
     for (int w = 0; w < WAYS; w++) {
@@ -184,11 +184,11 @@ static void small_tables(struct ib_driver *d)
             ib_run(d, &(struct ib_job){.topic = "small", .ranks = 2, .nodes = 2, .settings = way_settings[w]},
                    "%s", "");
     three_ways(
-        d, f, "Latency of small messages (Liu, fig. 6.9)",
+        d, f, "Latency of small messages [Liu04 fig. 6.9]",
         "the ring takes more than 2 us off, 24 % of the latency; with shared queues it is a bit higher than "
-        "without (003, fig. 6).",
+        "without [Shipman06 fig. 6].",
         "latency", "us", 3, 1, false);
-    three_ways(d, f, "Bandwidth of small messages, 100 in a row (Liu, fig. 6.10)",
+    three_ways(d, f, "Bandwidth of small messages, 100 in a row [Liu04 fig. 6.10]",
                "the ring improves the bandwidth of small messages by more than 104 %.", "rate", "MB/s", 1, 0,
                true);
     host_overhead(d, f);

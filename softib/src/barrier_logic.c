@@ -1,5 +1,5 @@
 /*
- * The switch's barrier unit as a pure state machine (Hoefler 2005, section 3.1.1): see softib/barrier.h.
+ * The switch's barrier unit as a pure state machine [Hoefler05 3.1.1]: see softib/barrier.h.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "base.h"

@@ -4,8 +4,9 @@
  *
  * What an item is, and what the buffers hold, by kind:
  *   barrier              no data
- *   bcast                a byte of packed data; BUF_RECV holds `count` of them at every rank (the root's is
- * only read) gather, scatter      the block of one rank; the root's side has `size` blocks, a leaf's one
+ *   bcast                a byte of packed data; BUF_RECV holds `count` of them at every rank
+ *                        (the root's is only read)
+ *   gather, scatter      the block of one rank; the root's side has `size` blocks, a leaf's one
  *   allgather, alltoall  the block of one rank; SEND has 1 or size, RECV has size
  *   reduce, allreduce, scan, exscan
  *                        an element; `count` of them in SEND and RECV

@@ -1,6 +1,6 @@
 /* heap.h: large blocks that a program allocates and frees over and over should stay in the process. By itself
  * malloc takes each from the kernel and gives it back, and with it goes its registration, which must be made
- * anew (paper 000, section 4.1.2: buffer reuse). Blocks of the heap also lie side by side, where the kernel
+ * anew (buffer reuse, [Liu04 4.1.2]). Blocks of the heap also lie side by side, where the kernel
  * can put them into huge pages.
  *
  * SPDX-License-Identifier: Apache-2.0 */

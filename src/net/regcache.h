@@ -1,5 +1,5 @@
 /* regcache.h: the pin-down cache: memory stays registered after its last use (lazy deregistration), so that a
- * buffer that is used again costs nothing (paper 000, section 4.1.2; paper 003, sections 4.3 and 5.1).
+ * buffer that is used again costs nothing [Liu04 4.1.2], [Shipman06 4.3, 5.1].
  * Entries lie in an interval tree; those not in use are let go, least recently used first, when a budget of
  * pinned bytes is exceeded. When memory goes away (munmap, mremap, madvise, a shrinking heap), memhook.h
  * tells the cache, which forgets what overlaps. It knows nothing of verbs: pinning is a pair of functions.

@@ -1,5 +1,5 @@
 /* last_byte.h: seeing a one-sided transfer end without a word from anybody: memory is written in order, so
- * when the last byte has changed, all of the data is there (Takagi 3). Before the transfer starts, that byte
+ * when the last byte has changed, all of the data is there [Takagi13 3]. Before the transfer starts, that byte
  * is given a value which the data will change.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,4 @@
-/* offers.h: when the receiver starts a transfer (Takagi 2.2, 3.2), it offers the sender the memory of one
+/* offers.h: when the receiver starts a transfer [Takagi13 2.2, 3.2], it offers the sender the memory of one
  * posted receive (RTR, ready to receive). Which message will that receive take? Both sides must agree,
  * although messages and offers cross on their way. What each side keeps for that is arithmetic:
  *

@@ -1,6 +1,6 @@
 /* rendezvous_get.c: GET: like GETCQE, but the receiver does not wait for the transport to say that the read
  * is done: the announcement carries the last byte of the data, the receiver stores its complement where that
- * byte belongs, and looks there (Takagi 3.1, steps GS1', GR1', GR2').
+ * byte belongs, and looks there [Takagi13 3.1, steps GS1', GR1', GR2'].
  *
  *     sender                         receiver
  *       RTS (address, key, last byte) -> match; store the complement; look at it

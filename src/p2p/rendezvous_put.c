@@ -1,5 +1,5 @@
 /* rendezvous_put.c: PUT: the receiver starts, like PUTNR, but sets the last byte at random, so that the data
- * changes it nearly always, whatever the program sends (Takagi 3.2, step PR1').
+ * changes it nearly always, whatever the program sends [Takagi13 3.2, step PR1'].
  *
  *     sender                         receiver
  *       <------------------------- RTR   posted: address, key, room, last byte

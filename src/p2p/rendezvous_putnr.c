@@ -1,6 +1,6 @@
 /* rendezvous_putnr.c: PUTNR: the receiver starts: a posted receive sets its last byte to a constant and is
  * offered to the sender, whose message is then written there at once. The receiver looks at that byte; only
- * where the byte does not change is it told (Takagi 2.2, steps PR1, PR2, PS1 to PS3).
+ * where the byte does not change is it told [Takagi13 2.2, steps PR1, PR2, PS1 to PS3].
  *
  *     sender                         receiver
  *       <------------------------- RTR   posted: address, key, room, last byte

@@ -1,5 +1,5 @@
 /* rendezvous_rput.c: RPUT: the message was announced (RTS), the receiver answers where it shall go (CTS with
- * address and key), the sender writes it there and says so (Liu 4.1.1; the third of Takagi 4.3).
+ * address and key), the sender writes it there and says so ([Liu04 4.1.1]; the third of [Takagi13 4.3]).
  *
  *     sender                         receiver
  *       RTS ---------------------------> match

@@ -68,7 +68,7 @@ static int eager_resume(struct net_pending *item)
     return 0;
 }
 
-/* Out of credits: the announcement waits as well, but the data then needs none (Liu 5.3). */
+/* Out of credits: the announcement waits as well, but the data then needs none [Liu04 5.3]. */
 static bool better_announced(const struct p2p_request *r)
 {
     const struct transport_caps *caps = &r->peer->caps;

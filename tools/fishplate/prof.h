@@ -54,7 +54,7 @@ struct prof_reuse {
     uint64_t accesses, reused, bytes, reused_bytes, dropped;
 };
 
-/* The four classes of Liu, table 9.1, and their sum. */
+/* The four classes of [Liu04 table 9.1], and their sum. */
 struct prof_classes {
     uint64_t count[4], all, bytes;
 };

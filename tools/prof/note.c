@@ -81,7 +81,7 @@ struct prof_block prof_types_c(const void *at, const MPI_Count *counts, const MP
     return all;
 }
 
-/* Liu 9.2.4: the share of accesses that are to buffers used before, plain and weighted by size. */
+/* [Liu04 9.2.4]: the share of accesses that are to buffers used before, plain and weighted by size. */
 static void access_buffer(const struct prof_block *b)
 {
     if (!b->given || b->bytes == 0)

@@ -1,5 +1,5 @@
 /*
- * Barrier logic in the switch (Hoefler 2005, section 3.1): a bit array of 2I lines and N+1 columns, ten
+ * Barrier logic in the switch [Hoefler05 3.1]: a bit array of 2I lines and N+1 columns, ten
  * packet types, every packet acknowledged and repeated until it is. This is the whole extension softib adds
  * to verbs. The switch and the host end are pure state machines: packets and clock in, packets out, no I/O;
  * softib runs one switch per fabric and moves the packets, `switch_loss=` in SOFTIB_FABRIC loses some of

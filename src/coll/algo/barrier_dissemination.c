@@ -1,5 +1,5 @@
 /* barrier_dissemination.c: in round k everyone signals the rank 2^k further on and awaits the one 2^k before;
- * after ceil(log2 size) rounds everyone has heard of everyone (Hoefler 2.2.2.3).
+ * after ceil(log2 size) rounds everyone has heard of everyone [Hoefler05 2.2.2.3].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/phases.h"

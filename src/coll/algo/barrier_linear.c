@@ -1,4 +1,4 @@
-/* barrier_linear.c: rank 0 hears from everyone, then tells everyone (Hoefler's central counter, 2.2.1.1).
+/* barrier_linear.c: rank 0 hears from everyone, then tells everyone (the central counter of [Hoefler05 2.2.1.1]).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/phases.h"

@@ -1,5 +1,5 @@
 /* credit.c: the colder half of flow control: how it begins, and when the number of buffers changes
- * (paper 000, section 5.4; letting buffers go again is what that section leaves to the future).
+ * ([Liu04 5.4]; letting buffers go again is what that section leaves to the future).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/credit.h"

@@ -1,19 +1,22 @@
-/* credit.h: flow control of the send/receive channel (paper 000, chapter 5) as arithmetic. One struct credit
+/* credit.h: flow control of the send/receive channel [Liu04 5] as arithmetic. One struct credit
  * per direction pair of a lane: how many frames I may send to the peer, and how many receive buffers I keep
  * for it and owe it news of. A pure state machine: no buffers, no verbs, no clock. The transport, the unit
  * test and the exhaustive exploration drive the same code.
  *
- *   hw       no credits: the adapter holds frames back when the receiver has no buffer (RNR with endless
- * retry) static   a frame takes a credit; credits come back with frames the other way (piggybacked) or, when
- * enough are owed, in a credit message that needs no credit itself, so that it cannot deadlock dynamic  the
- * same with few buffers at first: a frame that had to wait for a credit makes the receiver post more; when
- * none had to wait for a while, the receiver lets buffers go again
+ *   hw       No credits. The adapter holds frames back while the receiver has no buffer (receiver-not-ready
+ *            with endless retry).
+ *   static   A frame takes a credit. Credits come back with frames that travel the other way (piggybacked) or,
+ *            when enough are owed, in a credit message. A credit message needs no credit itself, so it cannot
+ *            deadlock.
+ *   dynamic  Like static, with few buffers at first. A frame that had to wait for a credit makes the receiver
+ *            post more buffers. When no frame had to wait for a while, the receiver gives buffers back.
  *
- * What always holds: have + frames not consumed yet + credits told but not granted yet + owed at the receiver
- * = posted at the receiver. So a side that has none is owed some, and credit_due there becomes true before
- * all are owed: whoever sends the credit message when it is due can never leave the peer waiting for ever.
- * Each credit message carries at least due_at, so with static not more than first / due_at of them are on
- * their way: who keeps that many buffers above `posted` never makes the adapter refuse one (RNR).
+ * Invariant: credits held by the sender + frames not consumed yet + credits announced but not yet granted +
+ * credits owed by the receiver = buffers posted at the receiver. So a sender without credits is owed some,
+ * and credit_due becomes true at the receiver before all of them are owed: a receiver that sends the credit
+ * message when it is due never leaves the peer waiting for ever. Each credit message carries at least due_at
+ * credits. With static, therefore, at most first / due_at of them are in flight, and a receiver that keeps
+ * that many buffers above `posted` never makes the adapter refuse one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_CREDIT_H

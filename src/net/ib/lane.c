@@ -1,6 +1,6 @@
 /* lane.c: one queue pair of a connection: making it, its receive buffers, and its send queue, in which most
- * requests are unsignalled: a signalled one every so often tells that all before it are done (paper
- * 000, 6.2.3).
+ * requests are unsignalled: a signalled one every so often tells that all before it are done
+ * [Liu04 6.2.3].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* pollset.h: which connections the receiver polls by RDMA ring (paper 000, sections 6.1.3 and 6.2.6). The set
+/* pollset.h: which connections the receiver polls by RDMA ring [Liu04 6.1.3, 6.2.6]. The set
  * is bounded, so that polling stays cheap; everything else arrives through the completion queue. A pure state
  * machine over small numbers (the caller's index of a connection): events in, decisions out.
  *

@@ -1,4 +1,4 @@
-/* rdma.c: the RDMA channel (paper 000, chapter 6). A receiver that hears from a peer often gives it a ring
+/* rdma.c: the RDMA channel [Liu04 6]. A receiver that hears from a peer often gives it a ring
  * and polls that memory; the peer then writes its small frames there with one RDMA write each. Rings and
  * polling set are pure (ring.h, pollset.h); here they meet verbs.
  *

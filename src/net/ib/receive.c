@@ -1,5 +1,5 @@
 /* receive.c: what the adapter reports, and frames on their way in. A connection has several channels (ring,
- * lanes), each in order by itself; seq puts them in order together (paper 000, 6.2.5): what comes before its
+ * lanes), each in order by itself; seq puts them in order together [Liu04 6.2.5]: what comes before its
  * turn waits in its ring slot or, from a lane, on the endpoint's list.
  *
  * SPDX-License-Identifier: Apache-2.0 */

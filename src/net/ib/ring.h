@@ -1,4 +1,4 @@
-/* ring.h: one direction of the RDMA channel (paper 000, section 6.2): a ring of equal slots at the receiver
+/* ring.h: one direction of the RDMA channel [Liu04 6.2]: a ring of equal slots at the receiver
  * and its mirror at the sender. A slot of the mirror is only ever written to the same slot of the ring
  * (persistent buffer association), with one RDMA write. The receiver finds a frame by looking at the slot at
  * its head.

@@ -1,4 +1,4 @@
-/* shared.c: receive queues that all connections share (paper 003, section 5.2): one for small frames and
+/* shared.c: receive queues that all connections share [Shipman06 5.2]: one for small frames and
  * control, one for large frames, each with log2(n) * k + b buffers. Buffers go back when half of them are out
  * or when the adapter says that few are left (the limit event). Memory no longer grows with the number of
  * peers; what keeps a crowd of senders from draining the queue is that each still needs credits, and that a
