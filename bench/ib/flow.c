@@ -127,10 +127,11 @@ static int nbuffers(const struct ib_driver *d)
 
 static void windows_table(struct ib_driver *d, struct ib_figures *f[2][3], int z, int blocking)
 {
-    static const char *const titles[2][2] = {{"4-byte messages, non-blocking: MB/s by window [Liu04 fig. 5.3]",
-                                              "4-byte messages, blocking: MB/s by window [Liu04 fig. 5.2]"},
-                                             {"32-KiB messages, non-blocking: MB/s by window [Liu04 fig. 5.5]",
-                                              "32-KiB messages, blocking: MB/s by window [Liu04 fig. 5.4]"}};
+    static const char *const titles[2][2] = {
+        {"4-byte messages, non-blocking: MB/s by window [Liu04 fig. 5.3]",
+         "4-byte messages, blocking: MB/s by window [Liu04 fig. 5.2]"},
+        {"32-KiB messages, non-blocking: MB/s by window [Liu04 fig. 5.5]",
+         "32-KiB messages, blocking: MB/s by window [Liu04 fig. 5.4]"}};
     static const char *const papers[2] = {"with 100 buffers all schemes are alike; with 10 and larger "
                                           "windows dynamic is best and static worst.",
                                           "rendezvous makes large messages symmetric: all schemes do well "
