@@ -5,7 +5,6 @@
 
 #include <malloc.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/tunable.h"
@@ -23,9 +22,9 @@ static bool malloc_set(void)
     static const char *const names[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_",
                                         "MALLOC_MMAP_MAX_", "MALLOC_TOP_PAD_"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (getenv(names[i]))
+        if (env_get(names[i]))
             return true;
-    const char *tunables = getenv("GLIBC_TUNABLES");
+    const char *tunables = env_get("GLIBC_TUNABLES");
     return tunables && strstr(tunables, "glibc.malloc");
 }
 

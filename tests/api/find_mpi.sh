@@ -32,6 +32,7 @@ says "$work/package/sample_c"
 if command -v pkg-config >/dev/null; then
     PKG_CONFIG_PATH=$(dirname "$(find "$prefix"/lib* -name fishplate.pc | head -n 1)")
     export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046 # several flags
     cc "$sample/sample.c" $(pkg-config --cflags --libs mpi-c) -o "$work/by-pkg-config" && says "$work/by-pkg-config" || failed=1
 fi
 exit $failed

@@ -6,7 +6,7 @@ mkfifo "$T/up" "$T/alive"
 make_shell
 # Other programs of the machine come and go there; ours would carry one of these names.
 ours_in_shm() {
-    ls -A /dev/shm 2>/dev/null | grep -e fishplate -e softib -e '^fp' | sort
+    find /dev/shm -maxdepth 1 \( -name '*fishplate*' -o -name '*softib*' -o -name 'fp*' \) 2>/dev/null | sort
 }
 shm_before=$(ours_in_shm)
 
@@ -41,6 +41,7 @@ kill_and_look() {
     pid=$!
     read -r rank1 <&6
     read -r _ <&6
+    # shellcheck disable=SC2046 # several pids
     case $who in
     front) kill -KILL $pid ;;
     worker) kill -KILL $(cat /proc/$pid/task/$pid/children) ;;

@@ -28,7 +28,7 @@ expect_err NO_SUCH_VARIABLE
 mkdir "$T/one" "$T/two"
 run -n 1 -wdir "$T/one" pwd : -n 1 -wdir "$T/two" pwd
 expect_out "$(cd "$T/one" && pwd -P)" "$(cd "$T/two" && pwd -P)"
-cd "$T"
+cd "$T" || exit 1
 run -n 1 -wdir one pwd
 expect_out "$(cd "$T/one" && pwd -P)"
 # A program by its bare name in the current folder, as people type it.

@@ -78,6 +78,7 @@ for kind in $kinds; do
     expect_gone "$pid1"
     scancel --quiet --user="$(id -un)"
     expect_gone "$pid2"
+    # shellcheck disable=SC2046 # several pids
     kill -KILL $job $(ps -o pid= --ppid $job) 2>/dev/null
     wait $job 2>/dev/null
     exec 6>&-
