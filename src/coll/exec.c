@@ -6,6 +6,7 @@
 #include "coll/exec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/counter.h"
 
@@ -216,6 +217,7 @@ int coll_request_new(struct coll_state *state, const struct coll_args *args, con
     r->types[0] = r->types[1] = NULL;
     r->block_types = NULL;
     r->nblock_types = 0;
+    r->arrays = NULL;
     int rc = binding_make(&r->binding, args, shape, plan->sched.temp, splits);
     if (rc)
         coll_request_free(r);
@@ -261,20 +263,71 @@ static int hold_blocks(struct coll_request *r, const struct coll_side *side, int
     return 0;
 }
 
+/* Bytes of one array of n numbers, in whole words so that the next array is aligned. */
+static size_t array_size(struct ivec v, int n)
+{
+    return v.p ? ALIGN_UP((size_t)n * (v.wide ? sizeof(int64_t) : sizeof(int)), sizeof(int64_t)) : 0;
+}
+
+static char *copy_array(struct ivec *v, int n, char *at)
+{
+    const size_t size = array_size(*v, n);
+    if (size) {
+        memcpy(at, v->p, (size_t)n * (v->wide ? sizeof(int64_t) : sizeof(int)));
+        v->p = at;
+    }
+    return at + size;
+}
+
+static size_t side_size(const struct bound *b, int n)
+{
+    return (b->types ? (size_t)n * sizeof(*b->types) : 0) + array_size(b->counts, n) +
+           array_size(b->displs, n);
+}
+
+static char *copy_side(struct bound *b, int n, char *at)
+{
+    if (b->types && n > 0) {
+        b->types = memcpy(at, b->types, (size_t)n * sizeof(*b->types));
+        at += (size_t)n * sizeof(*b->types);
+    }
+    return copy_array(&b->displs, n, copy_array(&b->counts, n, at));
+}
+
+/* The standard forbids the user to change the arrays of counts, displacements and types while the call is
+ * under way, yet programs and language bindings free them as soon as it returns. */
+static int hold_arrays(struct coll_request *r, const struct coll_args *args, int nsend, int nrecv)
+{
+    if (!kind_has_blocks(args->kind) || (!args->send.counts.p && !args->recv.counts.p))
+        return 0;
+    struct bound *send = &r->binding.buf[BUF_SEND], *recv = &r->binding.buf[BUF_RECV];
+    const size_t size = side_size(send, nsend) + side_size(recv, nrecv);
+    if (size == 0)
+        return 0;
+    r->arrays = malloc(size);
+    if (!r->arrays)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the counts and displacements of %d blocks",
+                       nsend + nrecv);
+    copy_side(recv, nrecv, copy_side(send, nsend, r->arrays));
+    return 0;
+}
+
 int coll_request_hold(struct coll_request *r, const struct coll_args *args)
 {
     const bool neighbors = args->kind >= COLL_NEIGHBOR_ALLGATHER;
     const int peers = comm_peers(args->comm);
+    const int nsend = neighbors ? r->state->ndestinations : peers;
+    const int nrecv = neighbors ? r->state->nsources : peers;
     r->owns = true;
     r->base.comm = comm_retain(args->comm);
     hold(r, 0, args->send.type);
     hold(r, 1, args->recv.type);
     if (r->op)
         op_retain(r->op);
-    int rc = hold_blocks(r, &args->send, neighbors ? r->state->ndestinations : peers);
+    int rc = hold_blocks(r, &args->send, nsend);
     if (!rc)
-        rc = hold_blocks(r, &args->recv, neighbors ? r->state->nsources : peers);
-    return rc;
+        rc = hold_blocks(r, &args->recv, nrecv);
+    return rc ? rc : hold_arrays(r, args, nsend, nrecv);
 }
 
 void coll_request_free(struct coll_request *r)
@@ -282,6 +335,7 @@ void coll_request_free(struct coll_request *r)
     struct coll_state *state = r->state;
     binding_free(&r->binding);
     plan_drop(r->plan);
+    free(r->arrays);
     if (!r->scratch)
         free(r->temp);
     if (r->owns) {

@@ -26,6 +26,7 @@ struct coll_request {
     struct dtype *types[2];     /* held */
     struct dtype **block_types; /* held; allocated */
     int nblock_types;
+    void *arrays; /* copies of the user's counts, displacements and types; allocated */
     struct coll_request *spare;
 };
 

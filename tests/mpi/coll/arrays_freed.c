@@ -1,0 +1,310 @@
+/* arrays_freed.c: nonblocking and persistent v and w collectives whose arrays of counts, displacements and
+ * types are gone as soon as the call has returned. The standard asks the caller to keep them; language
+ * bindings that build them for one call do not.
+ *
+ * ranks: 3 4
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+enum form { NONBLOCKING, PERSISTENT, NONBLOCKING_C, PERSISTENT_C, FORMS };
+
+#define MOST 8
+
+/* The description of one buffer in all the types that the bindings ask for. Block i has i + 1 integers. */
+struct arrays {
+    int counts[MOST], displs[MOST], bytes[MOST];
+    MPI_Count wide_counts[MOST];
+    MPI_Aint wide_displs[MOST], wide_bytes[MOST];
+    MPI_Datatype types[MOST];
+};
+
+static struct arrays *describe(int blocks, int same)
+{
+    struct arrays *a = malloc(sizeof(*a));
+    int at = 0;
+    for (int i = 0; i < blocks; i++) {
+        const int count = same >= 0 ? same : i + 1;
+        a->wide_counts[i] = a->counts[i] = count;
+        a->wide_displs[i] = a->displs[i] = at;
+        a->wide_bytes[i] = a->bytes[i] = at * (int)sizeof(int);
+        a->types[i] = MPI_INT;
+        at += count;
+    }
+    return a;
+}
+
+/* What a program that frees its arrays leaves behind: other data. */
+static void gone(struct arrays *a)
+{
+    memset(a, 0x5a, sizeof(*a));
+    free(a);
+}
+
+/* Persistent requests run twice, so that the second start reads the description again. */
+static void finish(enum form form, MPI_Request *q)
+{
+    const int rounds = form == PERSISTENT || form == PERSISTENT_C ? 2 : 1;
+    for (int i = 0; i < rounds; i++) {
+        if (form == PERSISTENT || form == PERSISTENT_C)
+            MPI_Start(q);
+        MPI_Wait(q, MPI_STATUS_IGNORE);
+    }
+    if (*q != MPI_REQUEST_NULL)
+        MPI_Request_free(q);
+}
+
+/* rank r sends r + 1 integers of value 100 r + i; they stand one after the other. */
+static void fill(int *buf, int rank, int n)
+{
+    for (int i = 0; i < n; i++)
+        buf[i] = 100 * rank + i;
+}
+
+static void check_gathered(const int *buf, int blocks)
+{
+    for (int r = 0, at = 0; r < blocks; r++)
+        for (int i = 0; i <= r; i++)
+            EXPECT_EQ(buf[at++], 100 * r + i);
+}
+
+static void allgatherv(enum form form)
+{
+    int send[MOST], recv[MOST * MOST];
+    const int n = mpitest_rank + 1;
+    struct arrays *a = describe(mpitest_size, -1);
+    MPI_Request q = MPI_REQUEST_NULL;
+    fill(send, mpitest_rank, n);
+    memset(recv, 0, sizeof(recv));
+    if (form == NONBLOCKING)
+        MPI_Iallgatherv(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, MPI_COMM_WORLD, &q);
+    else if (form == PERSISTENT)
+        MPI_Allgatherv_init(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, MPI_COMM_WORLD,
+                            MPI_INFO_NULL, &q);
+    else if (form == NONBLOCKING_C)
+        MPI_Iallgatherv_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, MPI_COMM_WORLD,
+                          &q);
+    else
+        MPI_Allgatherv_init_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, MPI_COMM_WORLD,
+                              MPI_INFO_NULL, &q);
+    gone(a);
+    finish(form, &q);
+    check_gathered(recv, mpitest_size);
+}
+
+static void gatherv(enum form form)
+{
+    int send[MOST], recv[MOST * MOST];
+    const int n = mpitest_rank + 1, root = mpitest_size - 1;
+    struct arrays *a = describe(mpitest_size, -1);
+    MPI_Request q = MPI_REQUEST_NULL;
+    fill(send, mpitest_rank, n);
+    memset(recv, 0, sizeof(recv));
+    if (form == NONBLOCKING)
+        MPI_Igatherv(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, root, MPI_COMM_WORLD, &q);
+    else if (form == PERSISTENT)
+        MPI_Gatherv_init(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, root, MPI_COMM_WORLD,
+                         MPI_INFO_NULL, &q);
+    else if (form == NONBLOCKING_C)
+        MPI_Igatherv_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, root, MPI_COMM_WORLD,
+                       &q);
+    else
+        MPI_Gatherv_init_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, root,
+                           MPI_COMM_WORLD, MPI_INFO_NULL, &q);
+    gone(a);
+    finish(form, &q);
+    if (mpitest_rank == root)
+        check_gathered(recv, mpitest_size);
+}
+
+static void scatterv(enum form form)
+{
+    int send[MOST * MOST], recv[MOST] = {0};
+    const int n = mpitest_rank + 1, root = mpitest_size - 1;
+    struct arrays *a = describe(mpitest_size, -1);
+    MPI_Request q = MPI_REQUEST_NULL;
+    for (int r = 0, at = 0; r < mpitest_size; at += ++r)
+        fill(send + at, r, r + 1);
+    if (form == NONBLOCKING)
+        MPI_Iscatterv(send, a->counts, a->displs, MPI_INT, recv, n, MPI_INT, root, MPI_COMM_WORLD, &q);
+    else if (form == PERSISTENT)
+        MPI_Scatterv_init(send, a->counts, a->displs, MPI_INT, recv, n, MPI_INT, root, MPI_COMM_WORLD,
+                          MPI_INFO_NULL, &q);
+    else if (form == NONBLOCKING_C)
+        MPI_Iscatterv_c(send, a->wide_counts, a->wide_displs, MPI_INT, recv, n, MPI_INT, root, MPI_COMM_WORLD,
+                        &q);
+    else
+        MPI_Scatterv_init_c(send, a->wide_counts, a->wide_displs, MPI_INT, recv, n, MPI_INT, root,
+                            MPI_COMM_WORLD, MPI_INFO_NULL, &q);
+    gone(a);
+    finish(form, &q);
+    for (int i = 0; i < n; i++)
+        EXPECT_EQ(recv[i], 100 * mpitest_rank + i);
+}
+
+/* Rank r sends s + 1 integers of value 100 r + i to rank s, and receives r + 1 from everyone. */
+static void prepare_all(int *send, int *recv)
+{
+    for (int s = 0, at = 0; s < mpitest_size; at += ++s)
+        fill(send + at, mpitest_rank, s + 1);
+    memset(recv, 0, MOST * MOST * sizeof(int));
+}
+
+static void check_all(const int *recv)
+{
+    const int n = mpitest_rank + 1;
+    for (int r = 0; r < mpitest_size; r++)
+        for (int i = 0; i < n; i++)
+            EXPECT_EQ(recv[r * n + i], 100 * r + i);
+}
+
+static void alltoallv(enum form form, MPI_Comm comm, int neighbors)
+{
+    int send[MOST * MOST], recv[MOST * MOST];
+    struct arrays *s = describe(mpitest_size, -1), *r = describe(mpitest_size, mpitest_rank + 1);
+    MPI_Request q = MPI_REQUEST_NULL;
+    prepare_all(send, recv);
+    if (form == NONBLOCKING)
+        (neighbors ? MPI_Ineighbor_alltoallv : MPI_Ialltoallv)(send, s->counts, s->displs, MPI_INT, recv,
+                                                               r->counts, r->displs, MPI_INT, comm, &q);
+    else if (form == PERSISTENT)
+        (neighbors ? MPI_Neighbor_alltoallv_init : MPI_Alltoallv_init)(send, s->counts, s->displs, MPI_INT,
+                                                                       recv, r->counts, r->displs, MPI_INT,
+                                                                       comm, MPI_INFO_NULL, &q);
+    else if (form == NONBLOCKING_C)
+        (neighbors ? MPI_Ineighbor_alltoallv_c : MPI_Ialltoallv_c)(send, s->wide_counts, s->wide_displs,
+                                                                   MPI_INT, recv, r->wide_counts,
+                                                                   r->wide_displs, MPI_INT, comm, &q);
+    else
+        (neighbors ? MPI_Neighbor_alltoallv_init_c
+                   : MPI_Alltoallv_init_c)(send, s->wide_counts, s->wide_displs, MPI_INT, recv,
+                                           r->wide_counts, r->wide_displs, MPI_INT, comm, MPI_INFO_NULL, &q);
+    gone(s);
+    gone(r);
+    finish(form, &q);
+    check_all(recv);
+}
+
+static void alltoallw(enum form form)
+{
+    int send[MOST * MOST], recv[MOST * MOST];
+    struct arrays *s = describe(mpitest_size, -1), *r = describe(mpitest_size, mpitest_rank + 1);
+    MPI_Request q = MPI_REQUEST_NULL;
+    prepare_all(send, recv);
+    if (form == NONBLOCKING)
+        MPI_Ialltoallw(send, s->counts, s->bytes, s->types, recv, r->counts, r->bytes, r->types,
+                       MPI_COMM_WORLD, &q);
+    else if (form == PERSISTENT)
+        MPI_Alltoallw_init(send, s->counts, s->bytes, s->types, recv, r->counts, r->bytes, r->types,
+                           MPI_COMM_WORLD, MPI_INFO_NULL, &q);
+    else if (form == NONBLOCKING_C)
+        MPI_Ialltoallw_c(send, s->wide_counts, s->wide_bytes, s->types, recv, r->wide_counts, r->wide_bytes,
+                         r->types, MPI_COMM_WORLD, &q);
+    else
+        MPI_Alltoallw_init_c(send, s->wide_counts, s->wide_bytes, s->types, recv, r->wide_counts,
+                             r->wide_bytes, r->types, MPI_COMM_WORLD, MPI_INFO_NULL, &q);
+    gone(s);
+    gone(r);
+    finish(form, &q);
+    check_all(recv);
+}
+
+static void neighbor_alltoallw(enum form form, MPI_Comm comm)
+{
+    int send[MOST * MOST], recv[MOST * MOST];
+    struct arrays *s = describe(mpitest_size, -1), *r = describe(mpitest_size, mpitest_rank + 1);
+    MPI_Request q = MPI_REQUEST_NULL;
+    prepare_all(send, recv);
+    if (form == NONBLOCKING)
+        MPI_Ineighbor_alltoallw(send, s->counts, s->wide_bytes, s->types, recv, r->counts, r->wide_bytes,
+                                r->types, comm, &q);
+    else if (form == PERSISTENT)
+        MPI_Neighbor_alltoallw_init(send, s->counts, s->wide_bytes, s->types, recv, r->counts, r->wide_bytes,
+                                    r->types, comm, MPI_INFO_NULL, &q);
+    else if (form == NONBLOCKING_C)
+        MPI_Ineighbor_alltoallw_c(send, s->wide_counts, s->wide_bytes, s->types, recv, r->wide_counts,
+                                  r->wide_bytes, r->types, comm, &q);
+    else
+        MPI_Neighbor_alltoallw_init_c(send, s->wide_counts, s->wide_bytes, s->types, recv, r->wide_counts,
+                                      r->wide_bytes, r->types, comm, MPI_INFO_NULL, &q);
+    gone(s);
+    gone(r);
+    finish(form, &q);
+    check_all(recv);
+}
+
+static void neighbor_allgatherv(enum form form, MPI_Comm comm)
+{
+    int send[MOST], recv[MOST * MOST];
+    const int n = mpitest_rank + 1;
+    struct arrays *a = describe(mpitest_size, -1);
+    MPI_Request q = MPI_REQUEST_NULL;
+    fill(send, mpitest_rank, n);
+    memset(recv, 0, sizeof(recv));
+    if (form == NONBLOCKING)
+        MPI_Ineighbor_allgatherv(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, comm, &q);
+    else if (form == PERSISTENT)
+        MPI_Neighbor_allgatherv_init(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, comm,
+                                     MPI_INFO_NULL, &q);
+    else if (form == NONBLOCKING_C)
+        MPI_Ineighbor_allgatherv_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, comm, &q);
+    else
+        MPI_Neighbor_allgatherv_init_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, comm,
+                                       MPI_INFO_NULL, &q);
+    gone(a);
+    finish(form, &q);
+    check_gathered(recv, mpitest_size);
+}
+
+static void reduce_scatter(enum form form)
+{
+    int send[MOST * MOST], recv[MOST] = {0};
+    struct arrays *a = describe(mpitest_size, -1);
+    MPI_Request q = MPI_REQUEST_NULL;
+    for (int i = 0; i < MOST * MOST; i++)
+        send[i] = i;
+    if (form == NONBLOCKING)
+        MPI_Ireduce_scatter(send, recv, a->counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &q);
+    else if (form == PERSISTENT)
+        MPI_Reduce_scatter_init(send, recv, a->counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &q);
+    else if (form == NONBLOCKING_C)
+        MPI_Ireduce_scatter_c(send, recv, a->wide_counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &q);
+    else
+        MPI_Reduce_scatter_init_c(send, recv, a->wide_counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                  &q);
+    gone(a);
+    finish(form, &q);
+    for (int i = 0; i <= mpitest_rank; i++)
+        EXPECT_EQ(recv[i], mpitest_size * (mpitest_rank * (mpitest_rank + 1) / 2 + i));
+}
+
+/* Everyone is everyone's neighbour, in the order of ranks. */
+static MPI_Comm all_neighbors(void)
+{
+    int ranks[MOST];
+    MPI_Comm comm;
+    for (int i = 0; i < mpitest_size; i++)
+        ranks[i] = i;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, mpitest_size, ranks, MPI_UNWEIGHTED, mpitest_size, ranks,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    return comm;
+}
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    MPI_Comm neighbors = all_neighbors();
+    for (enum form form = NONBLOCKING; form < FORMS; form++) {
+        allgatherv(form);
+        gatherv(form);
+        scatterv(form);
+        alltoallv(form, MPI_COMM_WORLD, 0);
+        alltoallw(form);
+        reduce_scatter(form);
+        alltoallv(form, neighbors, 1);
+        neighbor_alltoallw(form, neighbors);
+        neighbor_allgatherv(form, neighbors);
+    }
+    MPI_Comm_free(&neighbors);
+    return mpitest_end();
+}
