@@ -25,14 +25,20 @@ static const struct {
 struct user_code {
     bool used;
     int errclass; /* itself for a class */
+    int codes;    /* of a class: how many codes belong to it, without itself */
     char *text;
+    int next, prev; /* while not used: neighbours in the list of free ones; NONE at its ends */
 };
+
+#define NONE (-1)
 
 static struct {
     pthread_mutex_t lock;
     struct user_code *codes; /* code MPI_ERR_LASTCODE + 1 + index */
-    int count;
-} user = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    int count;               /* up to the last one in use: MPI_LASTUSEDCODE */
+    int room;
+    int free; /* the first free one below count */
+} user = {.lock = PTHREAD_MUTEX_INITIALIZER, .free = NONE};
 
 #define FIRST_USER_CODE (MPI_ERR_LASTCODE + 1)
 
@@ -107,15 +113,68 @@ int error_last_code(void)
     return last;
 }
 
-/* errclass 0: a new class. With the lock held. Numbers are never used twice: MPI_LASTUSEDCODE only grows. */
+static void free_push(int i)
+{
+    user.codes[i].prev = NONE;
+    user.codes[i].next = user.free;
+    if (user.free != NONE)
+        user.codes[user.free].prev = i;
+    user.free = i;
+}
+
+static void free_unlink(int i)
+{
+    const struct user_code *u = &user.codes[i];
+    if (u->prev == NONE)
+        user.free = u->next;
+    else
+        user.codes[u->prev].next = u->next;
+    if (u->next != NONE)
+        user.codes[u->next].prev = u->prev;
+}
+
+/* A number that was given back, or else the next one. With the lock held. */
+static int user_take(int *index)
+{
+    if (user.free != NONE) {
+        *index = user.free;
+        free_unlink(*index);
+        return MPI_SUCCESS;
+    }
+    if (user.count == user.room) {
+        int room = user.room ? 2 * user.room : 16;
+        struct user_code *codes = realloc(user.codes, (size_t)room * sizeof(*codes));
+        if (!codes)
+            return err_set(MPI_ERR_NO_MEM, "no memory for an error code");
+        user.codes = codes;
+        user.room = room;
+    }
+    *index = user.count++;
+    return MPI_SUCCESS;
+}
+
+/* MPI_LASTUSEDCODE is the largest number in use, so free ones at the end are forgotten. With the lock held.
+ */
+static void user_give_back(int index)
+{
+    user.codes[index].used = false;
+    free_push(index);
+    for (; user.count > 0 && !user.codes[user.count - 1].used; user.count--)
+        free_unlink(user.count - 1);
+}
+
+/* errclass 0: a new class. With the lock held. */
 static int user_add(int errclass, int *code)
 {
-    struct user_code *codes = realloc(user.codes, ((size_t)user.count + 1) * sizeof(*codes));
-    if (!codes)
-        return err_set(MPI_ERR_NO_MEM, "no memory for an error code");
-    user.codes = codes;
-    *code = FIRST_USER_CODE + user.count;
-    codes[user.count++] = (struct user_code){.used = true, .errclass = errclass ? errclass : *code};
+    int index;
+    int rc = user_take(&index);
+    if (rc)
+        return rc;
+    *code = FIRST_USER_CODE + index;
+    user.codes[index] = (struct user_code){.used = true, .errclass = errclass ? errclass : *code};
+    struct user_code *of = errclass ? user_find(errclass) : NULL;
+    if (of)
+        of->codes++;
     return MPI_SUCCESS;
 }
 
@@ -178,13 +237,15 @@ static int user_remove(int code, bool a_class)
     if (!user_find(code) || is_user_class(code) != a_class)
         return err_set(MPI_ERR_ARG, "%d is not an error %s that the program added", code,
                        a_class ? "class" : "code");
-    for (int i = 0; i < user.count && a_class; i++)
-        if (user.codes[i].used && user.codes[i].errclass == code && FIRST_USER_CODE + i != code)
-            return err_set(MPI_ERR_ARG, "error class %d still has the code %d", code, FIRST_USER_CODE + i);
     struct user_code *u = user_find(code);
+    if (u->codes > 0)
+        return err_set(MPI_ERR_ARG, "error class %d still has error codes (%d)", code, u->codes);
     if (u->text)
         return err_set(MPI_ERR_ARG, "%d still has an error string", code);
-    u->used = false;
+    struct user_code *of = a_class ? NULL : user_find(u->errclass);
+    if (of)
+        of->codes--;
+    user_give_back(code - FIRST_USER_CODE);
     return MPI_SUCCESS;
 }
 

@@ -122,12 +122,55 @@ static void user_codes(void)
     EXPECT(strncmp(text, "MPI_ERR_TRUNCATE", 16) == 0 && len == (int)strlen(text));
 }
 
+/* Numbers that were given back are used again, so that a program may add and remove for ever. */
+static void codes_come_back(void)
+{
+    enum { ROUNDS = 20000, MANY = 300 };
+    int errclass[MANY], code[MANY], before = last_used();
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Add_error_class(&errclass[0]);
+        MPI_Add_error_code(errclass[0], &code[0]);
+        MPI_Remove_error_code(code[0]);
+        MPI_Remove_error_class(errclass[0]);
+    }
+    EXPECT_EQ(last_used(), before);
+    for (int i = 0; i < MANY; i++) {
+        MPI_Add_error_class(&errclass[i]);
+        MPI_Add_error_code(errclass[i], &code[i]);
+    }
+    const int most = last_used();
+    EXPECT_EQ(most, before + 2 * MANY);
+    /* Every second pair goes and comes back: in the holes, each number once. */
+    for (int i = 0; i < MANY; i += 2) {
+        EXPECT_EQ(MPI_Remove_error_code(code[i]), MPI_SUCCESS);
+        EXPECT_EQ(MPI_Remove_error_class(errclass[i]), MPI_SUCCESS);
+    }
+    EXPECT_EQ(last_used(), most);
+    for (int i = 0; i < MANY; i += 2) {
+        MPI_Add_error_class(&errclass[i]);
+        MPI_Add_error_code(errclass[i], &code[i]);
+    }
+    EXPECT_EQ(last_used(), most);
+    for (int i = 0; i < MANY; i++) {
+        int found;
+        EXPECT_EQ(MPI_Error_class(code[i], &found), MPI_SUCCESS);
+        EXPECT_EQ(found, errclass[i]);
+    }
+    /* What is left at the end decides MPI_LASTUSEDCODE. */
+    for (int i = 0; i < MANY; i++) {
+        EXPECT_EQ(MPI_Remove_error_code(code[i]), MPI_SUCCESS);
+        EXPECT_EQ(MPI_Remove_error_class(errclass[i]), MPI_SUCCESS);
+    }
+    EXPECT_EQ(last_used(), before);
+}
+
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     user_handlers();
     errors_without_an_object();
     user_codes();
+    codes_come_back();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     return mpitest_end();
 }
