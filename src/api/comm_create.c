@@ -76,8 +76,6 @@ int impl_Comm_split(struct comm *comm, int color, int key, MPI_Comm *newcomm)
 int impl_Comm_split_type(struct comm *comm, int split_type, int key, struct info *info, MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
-    if (comm->remote)
-        return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(comm));
     int rc = comm_split_type(comm, split_type, key, info, &made);
     return give(rc, made, newcomm);
 }

@@ -19,8 +19,9 @@ static int compare_candidates(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-int split_group(const struct split_record *records, const struct group *from, int color, uint32_t me,
-                struct group **out)
+/* Those of `from` whose record has this colour, by key, then by rank. */
+static int split_group(const struct split_record *records, const struct group *from, int color, uint32_t me,
+                       struct group **out)
 {
     size_t size = (size_t)from->size;
     struct candidate *chosen = malloc((size + 1) * sizeof(*chosen));
@@ -42,11 +43,9 @@ int split_group(const struct split_record *records, const struct group *from, in
     return rc;
 }
 
-static int build_split(struct creation *c)
+int split_make(struct creation *c, const struct split_record *records, int color)
 {
     struct comm *parent = c->parent;
-    const struct split_record *records = (const struct split_record *)(void *)c->agree.round.records;
-    int color = c->record[0];
     uint32_t me = parent->proc->rank;
     struct group *group, *remote = NULL;
     if (color == MPI_UNDEFINED)
@@ -64,6 +63,11 @@ static int build_split(struct creation *c)
         }
     }
     return creation_make(c, group, remote);
+}
+
+static int build_split(struct creation *c)
+{
+    return split_make(c, (const struct split_record *)(void *)c->agree.round.records, c->record[0]);
 }
 
 int comm_split(struct comm *parent, int color, int key, struct comm **out)

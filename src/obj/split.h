@@ -10,8 +10,9 @@ struct split_record {
     int32_t color, key;
 };
 
-/* Those of `from` whose record has this colour, by key, then by rank. */
-int split_group(const struct split_record *records, const struct group *from, int color, uint32_t me,
-                struct group **out);
+/* Makes the communicator of those whose record has this colour, by key, then by rank. `records` has the own
+ * group and then the remote one, if any. Nothing is made for MPI_UNDEFINED, nor where the other side of an
+ * intercommunicator has nobody of this colour. */
+int split_make(struct creation *c, const struct split_record *records, int color);
 
 #endif

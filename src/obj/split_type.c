@@ -23,13 +23,11 @@ _Static_assert(sizeof(struct place_record) <= sizeof(((struct creation *)0)->rec
 /* hardware is NULL when it was not hardware that decided. */
 static int make_from(struct creation *c, const struct split_record *records, int color, const char *hardware)
 {
-    struct group *group;
-    int rc = split_group(records, c->parent->group, color, c->parent->proc->rank, &group);
-    if (!rc)
-        rc = creation_make(c, group, NULL);
-    if (!rc && hardware)
-        rc = info_create(&c->made->info);
-    return rc || !hardware ? rc : info_set(c->made->info, HINT_HARDWARE, hardware);
+    int rc = split_make(c, records, color);
+    if (rc || !hardware || !c->made)
+        return rc;
+    rc = info_create(&c->made->info);
+    return rc ? rc : info_set(c->made->info, HINT_HARDWARE, hardware);
 }
 
 /* The first level at which the processes are not all in one place; -1 when there is none. */
@@ -46,7 +44,7 @@ static int build_split_type(struct creation *c)
 {
     const struct place_record *all = (const struct place_record *)(void *)c->agree.round.records;
     const struct place_record *mine = &all[c->parent->rank];
-    int n = c->parent->size;
+    int n = c->parent->size + (c->parent->remote ? c->parent->remote->size : 0);
     struct split_record *records = malloc(((size_t)n + 1) * sizeof(*records));
     if (!records)
         return err_set(MPI_ERR_NO_MEM, "no memory to split a communicator of %d processes", n);
@@ -60,9 +58,7 @@ static int build_split_type(struct creation *c)
     int color = records[c->parent->rank].color;
     if (mine->type != MPI_COMM_TYPE_HW_UNGUIDED)
         level = mine->level;
-    int rc = MPI_SUCCESS;
-    if (color != MPI_UNDEFINED)
-        rc = make_from(c, records, color, level < 0 ? NULL : machine_level_name(level));
+    int rc = make_from(c, records, color, level < 0 ? NULL : machine_level_name(level));
     free(records);
     return rc;
 }
@@ -114,6 +110,7 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
     r->type = type;
     r->level = -1;
     r->split.key = key;
+    c->agree.wanted = parent->remote ? 2 : 1;
     c->agree.local_error = choose_color(parent, type, info, r, &r->split.color);
     c->agree.round.record_size = sizeof(*r);
     *out = NULL;

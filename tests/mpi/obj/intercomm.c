@@ -115,6 +115,35 @@ static void splitting(void)
     MPI_Comm_free(&inter);
 }
 
+/* By type: the part of an intercommunicator on one node is an intercommunicator, where both sides are there.
+ */
+static void by_type(void)
+{
+    char mine[MPI_MAX_PROCESSOR_NAME] = "", *all;
+    MPI_Comm inter = make(0, 6), part;
+    int n, len, locals = 0, remotes = 0;
+    MPI_Get_processor_name(mine, &len);
+    all = malloc((size_t)mpitest_size * sizeof(mine));
+    MPI_Allgather(mine, sizeof(mine), MPI_CHAR, all, sizeof(mine), MPI_CHAR, MPI_COMM_WORLD);
+    for (int i = 0; i < mpitest_size; i++)
+        if (strcmp(all + (size_t)i * sizeof(mine), mine) == 0)
+            *(i % 2 == odd ? &locals : &remotes) += 1;
+    free(all);
+    MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
+    EXPECT_EQ(part == MPI_COMM_NULL, remotes == 0);
+    if (part != MPI_COMM_NULL) {
+        MPI_Comm_size(part, &n);
+        EXPECT_EQ(n, locals);
+        MPI_Comm_remote_size(part, &n);
+        EXPECT_EQ(n, remotes);
+        expect_reach(part);
+        MPI_Comm_free(&part);
+    }
+    MPI_Comm_split_type(inter, odd ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
+    EXPECT(part == MPI_COMM_NULL);
+    MPI_Comm_free(&inter);
+}
+
 static void parts(void)
 {
     MPI_Comm inter = make(0, 5), part;
@@ -157,6 +186,7 @@ int main(int argc, char **argv)
     creation();
     merging();
     splitting();
+    by_type();
     parts();
     mistakes();
     MPI_Comm_free(&half);
