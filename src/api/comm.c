@@ -87,8 +87,9 @@ int impl_Comm_set_name(struct comm *comm, const char *comm_name)
 
 int impl_Comm_get_name(struct comm *comm, char *comm_name, int *resultlen)
 {
-    strcpy(comm_name, comm->name);
-    *resultlen = (int)strlen(comm->name);
+    const char *name = comm ? comm->name : "MPI_COMM_NULL"; /* since MPI 4.1 */
+    strcpy(comm_name, name);
+    *resultlen = (int)strlen(name);
     return MPI_SUCCESS;
 }
 

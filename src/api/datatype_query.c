@@ -28,8 +28,9 @@ int impl_Type_get_true_extent(struct dtype *datatype, MPI_Count *true_lb, MPI_Co
 
 int impl_Type_get_name(struct dtype *datatype, char *type_name, int *resultlen)
 {
-    size_t length = strlen(datatype->name);
-    memcpy(type_name, datatype->name, length + 1);
+    const char *name = datatype ? datatype->name : "MPI_DATATYPE_NULL"; /* since MPI 4.1 */
+    size_t length = strlen(name);
+    memcpy(type_name, name, length + 1);
     *resultlen = (int)length;
     return 0;
 }

@@ -93,6 +93,8 @@ int impl_Session_get_nth_pset(struct session *session, struct info *info, int n,
     const char *name = pset_name(session->proc, n);
     if (!name)
         return err_set(MPI_ERR_ARG, "n is %d; there are %d process sets", n, pset_count(session->proc));
+    if (*pset_len > 0 && !pset_name_)
+        return err_set(MPI_ERR_ARG, "pset_name is a null pointer, but pset_len is %d", *pset_len);
     if (*pset_len > 0)
         snprintf(pset_name_, (size_t)*pset_len, "%s", name);
     *pset_len = (int)strlen(name) + 1;

@@ -164,15 +164,16 @@ int dtype_value_index(struct dtype *value, struct dtype *index, struct dtype **o
     return keep(r, shape, out);
 }
 
-/* The Fortran types that the compiler has: no half precision. */
+/* Half precision is here too: gfortran has no such kind, other compilers and languages do. */
 static const struct {
     int typeclass;
     enum dt_kind kind;
 } sized[] = {
-    {MPI_TYPECLASS_REAL, KIND_REAL4},        {MPI_TYPECLASS_REAL, KIND_REAL8},
-    {MPI_TYPECLASS_REAL, KIND_REAL16},       {MPI_TYPECLASS_INTEGER, KIND_INTEGER1},
-    {MPI_TYPECLASS_INTEGER, KIND_INTEGER2},  {MPI_TYPECLASS_INTEGER, KIND_INTEGER4},
-    {MPI_TYPECLASS_INTEGER, KIND_INTEGER8},  {MPI_TYPECLASS_INTEGER, KIND_INTEGER16},
+    {MPI_TYPECLASS_REAL, KIND_REAL2},        {MPI_TYPECLASS_REAL, KIND_REAL4},
+    {MPI_TYPECLASS_REAL, KIND_REAL8},        {MPI_TYPECLASS_REAL, KIND_REAL16},
+    {MPI_TYPECLASS_INTEGER, KIND_INTEGER1},  {MPI_TYPECLASS_INTEGER, KIND_INTEGER2},
+    {MPI_TYPECLASS_INTEGER, KIND_INTEGER4},  {MPI_TYPECLASS_INTEGER, KIND_INTEGER8},
+    {MPI_TYPECLASS_INTEGER, KIND_INTEGER16}, {MPI_TYPECLASS_COMPLEX, KIND_COMPLEX4},
     {MPI_TYPECLASS_COMPLEX, KIND_COMPLEX8},  {MPI_TYPECLASS_COMPLEX, KIND_COMPLEX16},
     {MPI_TYPECLASS_COMPLEX, KIND_COMPLEX32},
 };

@@ -60,6 +60,39 @@ static void strided(void)
     expect_type(&t, 8, 0, 32, 0, 32);
 }
 
+/* MPI-5.0, 5.1 and 5.1.6: lb is the smallest displacement in the type map; ub is the largest displacement
+ * plus size, plus the smallest epsilon that makes the extent a multiple of the strictest alignment of the
+ * basic types. The type map has basic types only, so the epsilon of an inner type counts where its copies are
+ * placed (stride is its extent), but is not data: the inner type ends at 66 and its extent is 68; the outer
+ * one ends at 273 + 2 * 68 + 66 = 475, its extent is 476. */
+static void unaligned(void)
+{
+    MPI_Datatype inner, outer, two;
+    unsigned char memory[2 * 476], packed[2 * 2 * 3 * 3 * 4 * 4], wanted[sizeof(packed)];
+    int at = 0, n = 0;
+    MPI_Type_create_hvector(3, 4, 25, MPI_INT, &inner);
+    MPI_Type_create_hvector(2, 3, 273, inner, &outer);
+    MPI_Type_contiguous(2, outer, &two);
+    MPI_Type_commit(&outer);
+    for (size_t i = 0; i < sizeof(memory); i++)
+        memory[i] = (unsigned char)(i * 7 + i / 251);
+    /* Where the constructors put the integers, element by element. */
+    for (int element = 0; element < 2; element++)
+        for (int block = 0; block < 2; block++)
+            for (int copy = 0; copy < 3; copy++)
+                for (int row = 0; row < 3; row++, n += 16)
+                    memcpy(wanted + n, memory + element * 476 + block * 273 + copy * 68 + row * 25, 16);
+    EXPECT_EQ(n, (int)sizeof(packed));
+    MPI_Pack(memory, 2, outer, packed, sizeof(packed), &at, MPI_COMM_SELF);
+    EXPECT_EQ(at, n);
+    EXPECT(memcmp(packed, wanted, sizeof(packed)) == 0);
+    expect_type(&inner, 48, 0, 68, 0, 66);
+    expect_type(&outer, 288, 0, 476, 0, 475);
+    expect_type(&two, 576, 0, 952, 0, 951);
+    MPI_Type_create_hvector(2, 1, 3, MPI_DOUBLE, &outer); /* 11 bytes of data, alignment 8 */
+    expect_type(&outer, 16, 0, 16, 0, 11);
+}
+
 static void indexed(void)
 {
     MPI_Datatype t, types[2] = {MPI_CHAR, MPI_DOUBLE};
@@ -103,6 +136,11 @@ static void names(void)
     MPI_Datatype t;
     MPI_Type_get_name(MPI_DOUBLE, name, &n);
     EXPECT(strcmp(name, "MPI_DOUBLE") == 0 && n == 10);
+    /* Null handles have names since MPI 4.1. */
+    MPI_Type_get_name(MPI_DATATYPE_NULL, name, &n);
+    EXPECT(strcmp(name, "MPI_DATATYPE_NULL") == 0 && n == 17);
+    MPI_Comm_get_name(MPI_COMM_NULL, name, &n);
+    EXPECT(strcmp(name, "MPI_COMM_NULL") == 0 && n == 13);
     MPI_Type_contiguous(2, MPI_INT, &t);
     MPI_Type_get_name(t, name, &n);
     EXPECT(n == 0 && name[0] == '\0');
@@ -115,6 +153,45 @@ static void names(void)
     MPI_Type_get_name(t, name, &n);
     EXPECT_EQ(n, MPI_MAX_OBJECT_NAME - 1);
     MPI_Type_free(&t);
+}
+
+/* What MPI_Abi_get_fortran_info says of the types with a size in their name is what MPI_Type_size and
+ * MPI_Type_match_size say. */
+static void fortran_sizes(void)
+{
+    static const struct {
+        const char *key;
+        int typeclass, size;
+        MPI_Datatype type;
+    } known[] = {
+        {"mpi_real2_supported", MPI_TYPECLASS_REAL, 2, MPI_REAL2},
+        {"mpi_real4_supported", MPI_TYPECLASS_REAL, 4, MPI_REAL4},
+        {"mpi_real8_supported", MPI_TYPECLASS_REAL, 8, MPI_REAL8},
+        {"mpi_real16_supported", MPI_TYPECLASS_REAL, 16, MPI_REAL16},
+        {"mpi_complex4_supported", MPI_TYPECLASS_COMPLEX, 4, MPI_COMPLEX4},
+        {"mpi_complex8_supported", MPI_TYPECLASS_COMPLEX, 8, MPI_COMPLEX8},
+        {"mpi_complex16_supported", MPI_TYPECLASS_COMPLEX, 16, MPI_COMPLEX16},
+        {"mpi_complex32_supported", MPI_TYPECLASS_COMPLEX, 32, MPI_COMPLEX32},
+        {"mpi_integer1_supported", MPI_TYPECLASS_INTEGER, 1, MPI_INTEGER1},
+        {"mpi_integer2_supported", MPI_TYPECLASS_INTEGER, 2, MPI_INTEGER2},
+        {"mpi_integer4_supported", MPI_TYPECLASS_INTEGER, 4, MPI_INTEGER4},
+        {"mpi_integer8_supported", MPI_TYPECLASS_INTEGER, 8, MPI_INTEGER8},
+        {"mpi_integer16_supported", MPI_TYPECLASS_INTEGER, 16, MPI_INTEGER16},
+    };
+    MPI_Info info;
+    EXPECT_EQ(MPI_Abi_get_fortran_info(&info), MPI_SUCCESS);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        char value[8] = "";
+        int len = sizeof(value), flag, size;
+        MPI_Datatype found = MPI_DATATYPE_NULL;
+        MPI_Info_get_string(info, known[i].key, &len, value, &flag);
+        EXPECT(flag && strcmp(value, "true") == 0);
+        MPI_Type_size(known[i].type, &size);
+        EXPECT_EQ(size, known[i].size);
+        MPI_Type_match_size(known[i].typeclass, known[i].size, &found);
+        EXPECT(found == known[i].type);
+    }
+    MPI_Info_free(&info);
 }
 
 static void without_names(void)
@@ -142,9 +219,11 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     strided();
+    unaligned();
     indexed();
     arrays();
     names();
+    fortran_sizes();
     without_names();
     return mpitest_end();
 }

@@ -55,6 +55,9 @@ static void mistakes(MPI_Session s)
     MPI_Errhandler_free(&e);
     EXPECT_EQ(MPI_Group_from_session_pset(s, "mpi://NOWHERE", &g), MPI_ERR_ARG);
     EXPECT(handled == MPI_ERR_ARG && g == MPI_GROUP_NULL);
+    int len = 4;
+    EXPECT_EQ(MPI_Session_get_nth_pset(s, MPI_INFO_NULL, 0, &len, NULL), MPI_ERR_ARG);
+    EXPECT_EQ(len, 4);
     MPI_Session_call_errhandler(s, MPI_ERR_IO);
     EXPECT_EQ(handled, MPI_ERR_IO);
     MPI_Session_set_errhandler(s, MPI_ERRORS_ARE_FATAL);
