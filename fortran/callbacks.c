@@ -259,13 +259,14 @@ KEY_FUNCTIONS(comm, MPI_Comm, PMPI_Comm_c2f)
 KEY_FUNCTIONS(type, MPI_Datatype, PMPI_Type_c2f)
 KEY_FUNCTIONS(win, MPI_Win, PMPI_Win_c2f)
 
-/* Generalized requests: the state goes with the request. */
+/* Generalized requests. The procedures get the variable that the program passed as extra_state, by reference:
+ * they may change it, and they see what the program has put there since. */
 struct grequest {
     fort_procedure query, free, cancel;
-    MPI_Aint state;
+    MPI_Aint *state;
 };
 
-void *fort_grequest_new(fort_procedure query, fort_procedure free_fn, fort_procedure cancel, MPI_Aint state)
+void *fort_grequest_new(fort_procedure query, fort_procedure free_fn, fort_procedure cancel, MPI_Aint *state)
 {
     struct grequest *g = malloc(sizeof(*g));
     if (!g)
@@ -278,7 +279,7 @@ int fort_grequest_query(void *state, MPI_Status *status)
 {
     struct grequest *g = state;
     MPI_Fint rc = MPI_SUCCESS;
-    ((void (*)(MPI_Aint *, MPI_Status *, MPI_Fint *))g->query)(&g->state, status, &rc);
+    ((void (*)(MPI_Aint *, MPI_Status *, MPI_Fint *))g->query)(g->state, status, &rc);
     return rc;
 }
 
@@ -286,7 +287,7 @@ int fort_grequest_free(void *state)
 {
     struct grequest *g = state;
     MPI_Fint rc = MPI_SUCCESS;
-    ((void (*)(MPI_Aint *, MPI_Fint *))g->free)(&g->state, &rc);
+    ((void (*)(MPI_Aint *, MPI_Fint *))g->free)(g->state, &rc);
     free(g);
     return rc;
 }
@@ -295,6 +296,6 @@ int fort_grequest_cancel(void *state, int complete)
 {
     struct grequest *g = state;
     MPI_Fint rc = MPI_SUCCESS, flag = complete != 0;
-    ((void (*)(MPI_Aint *, MPI_Fint *, MPI_Fint *))g->cancel)(&g->state, &flag, &rc);
+    ((void (*)(MPI_Aint *, MPI_Fint *, MPI_Fint *))g->cancel)(g->state, &flag, &rc);
     return rc;
 }

@@ -30,7 +30,7 @@ int fort_type_delete(MPI_Datatype object, int number, void *attribute, void *sta
 int fort_win_copy(MPI_Win object, int number, void *state, void *in, void *out, int *flag);
 int fort_win_delete(MPI_Win object, int number, void *attribute, void *state);
 
-void *fort_grequest_new(fort_procedure query, fort_procedure free_fn, fort_procedure cancel, MPI_Aint state);
+void *fort_grequest_new(fort_procedure query, fort_procedure free_fn, fort_procedure cancel, MPI_Aint *state);
 int fort_grequest_query(void *state, MPI_Status *status);
 int fort_grequest_free(void *state);
 int fort_grequest_cancel(void *state, int complete);

@@ -110,10 +110,10 @@ CREATE_ERRHANDLER(mpi_session_create_errhandler, MPI_SESSION_CREATE_ERRHANDLER, 
                   fort_session_handler)
 
 void N(mpi_grequest_start_)(fort_procedure query_fn, fort_procedure free_fn, fort_procedure cancel_fn,
-                            const MPI_Aint *extra_state, MPI_Fint *request, MPI_Fint *ierror)
+                            MPI_Aint *extra_state, MPI_Fint *request, MPI_Fint *ierror)
 {
     MPI_Request made = MPI_REQUEST_NULL;
-    void *state = fort_grequest_new(query_fn, free_fn, cancel_fn, *extra_state);
+    void *state = fort_grequest_new(query_fn, free_fn, cancel_fn, extra_state);
     int rc =
         C(MPI_Grequest_start)(fort_grequest_query, fort_grequest_free, fort_grequest_cancel, state, &made);
     if (rc)

@@ -40,6 +40,7 @@ contains
     integer(kind=MPI_ADDRESS_KIND) :: state
     integer :: status(MPI_STATUS_SIZE), ierror
     queries = queries + int(state)
+    if (state >= 100) state = state + 1
     call MPI_Status_set_elements(status, MPI_BYTE, 5, ierror)
     call MPI_Status_set_cancelled(status, .false., ierror)
     status(MPI_TAG) = 55
@@ -49,6 +50,7 @@ contains
     integer(kind=MPI_ADDRESS_KIND) :: state
     integer :: ierror
     frees = frees + int(state)
+    if (state >= 100) state = state + 1
     ierror = MPI_SUCCESS
   end subroutine
   subroutine cancel(state, complete, ierror)
@@ -68,6 +70,7 @@ program basic
   integer :: v(4), w(4), types(2), lengths(2)
   integer, allocatable :: all(:)
   integer(kind=MPI_ADDRESS_KIND) :: val, displs(2), lb, extent
+  integer(kind=MPI_ADDRESS_KIND), volatile :: seen
   logical :: flag, periods(2), back(2), remain(2)
   character(len=MPI_MAX_ERROR_STRING) :: text
   character(len=12) :: short
@@ -191,6 +194,13 @@ program basic
   call MPI_Wait(request, status, ierror)
   call MPI_Get_count(status, MPI_BYTE, n, ierror)
   if (queries /= 7 .or. frees /= 7 .or. n /= 5 .or. status(MPI_TAG) /= 55) stop 26
+  ! The callbacks work on the program's own variable.
+  seen = 100
+  call MPI_Grequest_start(query, release, cancel, seen, request, ierror)
+  seen = 200
+  call MPI_Grequest_complete(request, ierror)
+  call MPI_Wait(request, status, ierror)
+  if (queries /= 207 .or. frees /= 208 .or. seen /= 202) stop 27
   deallocate (all)
   call MPI_Finalize(ierror)
 end program
