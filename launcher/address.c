@@ -1,6 +1,5 @@
 /*
- * Sockets of mpiexec and its agents. Nothing is guessed about which network is the right one: all are
- * offered, all are tried at once, and the first that answers is taken.
+ * Sockets and addresses of mpiexec and its agents.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,17 +12,12 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "util.h"
-
-#define ADDRESSES_MAX 32
-#define CONNECT_MS    20000
-#define LOOPBACK      "127.0.0.1"
 
 /* Both families where the kernel has both. */
 int address_listen(char *port, size_t size)
@@ -83,11 +77,10 @@ void address_own(char *out, size_t size)
         }
         freeifaddrs(list);
     }
-    add_address(out, size, LOOPBACK);
+    add_address(out, size, ADDRESS_LOOPBACK);
 }
 
-/* Begins to connect to one address; -1 when that cannot even be tried. */
-static int begin_connect(const char *address, const char *port)
+int address_begin(const char *address, const char *port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *info;
     if (getaddrinfo(address, port, &hints, &info) != 0)
@@ -101,55 +94,26 @@ static int begin_connect(const char *address, const char *port)
     return fd;
 }
 
-/* All at once; the first that answers. */
-static int connect_first(struct pollfd *p, nfds_t n)
+bool address_is_loopback(const char *address)
 {
-    int chosen = -1;
-    uint64_t end = now_ms() + CONNECT_MS;
-    for (nfds_t left = n; left > 0 && chosen < 0 && now_ms() < end;) {
-        if (poll(p, n, (int)(end - now_ms())) <= 0)
-            continue;
-        for (nfds_t i = 0; i < n && chosen < 0; i++) {
-            int error = 0;
-            socklen_t len = sizeof error;
-            if (p[i].fd < 0 || !p[i].revents)
-                continue;
-            getsockopt(p[i].fd, SOL_SOCKET, SO_ERROR, &error, &len);
-            if (error == 0) {
-                chosen = p[i].fd;
-            } else {
-                close(p[i].fd);
-                left--;
-            }
-            p[i].fd = -1;
-        }
-    }
-    for (nfds_t i = 0; i < n; i++)
-        if (p[i].fd >= 0)
-            close(p[i].fd);
-    return chosen;
+    return strcmp(address, ADDRESS_LOOPBACK) == 0;
 }
 
-/* The loopback is every host's own: whoever answers there is asked only when nobody else does. */
-int address_connect(char *addresses, const char *port)
+bool address_is_own(const char *name)
 {
-    struct pollfd p[ADDRESSES_MAX];
-    nfds_t n = 0;
-    char *save = NULL;
-    bool loopback = false;
-    for (char *w = strtok_r(addresses, ",", &save); w && n < ADDRESSES_MAX; w = strtok_r(NULL, ",", &save)) {
-        if (strcmp(w, LOOPBACK) == 0) {
-            loopback = true;
-            continue;
-        }
-        int fd = begin_connect(w, port);
-        if (fd >= 0)
-            p[n++] = (struct pollfd){.fd = fd, .events = POLLOUT};
+    struct in_addr v4;
+    struct in6_addr v6;
+    bool is4 = inet_pton(AF_INET, name, &v4) == 1, is6 = !is4 && inet_pton(AF_INET6, name, &v6) == 1,
+         found = false;
+    struct ifaddrs *list;
+    if ((!is4 && !is6) || getifaddrs(&list) != 0)
+        return false;
+    for (struct ifaddrs *a = list; a && !found; a = a->ifa_next) {
+        if (is4 && a->ifa_addr && a->ifa_addr->sa_family == AF_INET)
+            found = memcmp(&((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr, &v4, sizeof v4) == 0;
+        if (is6 && a->ifa_addr && a->ifa_addr->sa_family == AF_INET6)
+            found = memcmp(&((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr, &v6, sizeof v6) == 0;
     }
-    int chosen = connect_first(p, n);
-    if (chosen < 0 && loopback) {
-        p[0] = (struct pollfd){.fd = begin_connect(LOOPBACK, port), .events = POLLOUT};
-        chosen = p[0].fd < 0 ? -1 : connect_first(p, 1);
-    }
-    return chosen;
+    freeifaddrs(list);
+    return found;
 }

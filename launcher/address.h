@@ -1,13 +1,15 @@
 /*
- * How hosts find each other: every address of this one, a socket to be called on, and a call to whichever
- * address of several answers.
+ * How hosts find each other: every address of this one, a socket to be called on, and the beginning of a call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef FP_LAUNCHER_ADDRESS_H
 #define FP_LAUNCHER_ADDRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#define ADDRESS_LOOPBACK "127.0.0.1"
 
 /* This host's addresses, separated by commas. */
 void address_own(char *out, size_t size);
@@ -15,7 +17,13 @@ void address_own(char *out, size_t size);
 /* A listening socket on a free port of all addresses, whose number is written to port. */
 int address_listen(char *port, size_t size);
 
-/* The first of the addresses (changed by this call) that can be reached, or -1. */
-int address_connect(char *addresses, const char *port);
+/* A socket that begins to connect to a numeric address and port; -1 when that cannot even be tried. */
+int address_begin(const char *address, const char *port);
+
+/* One that every host has for itself. */
+bool address_is_loopback(const char *address);
+
+/* A literal address that one of this host's interfaces has. */
+bool address_is_own(const char *address);
 
 #endif

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "address.h"
 #include "boot/launch_env.h"
+#include "call.h"
 #include "guard.h"
 #include "link.h"
 #include "local.h"
@@ -31,10 +31,9 @@ struct agent {
     struct local *local;
     struct tree *tree; /* NULL: no hosts below this one */
     struct plan *plan;
-    uint32_t host; /* our number, once told */
-    bool greeted, told_to_pause, paused, done;
-    const char *cookie, *who;
-    int fd;
+    uint32_t host;                             /* our number, once told */
+    bool greeted, told_to_pause, paused, done; /* greeted: has been told its number */
+    struct call call;
 };
 
 /* Everything that writes to the link stops while too much waits there: our ranks, and the hosts below. */
@@ -232,12 +231,10 @@ static int worker(void *ctx, int front)
     struct agent *a = ctx;
     loop_init(&a->loop);
     guard_watch(&a->loop, front, &guard_events, a);
-    a->link = (struct link){
-        .greeted = true, .frame = on_frame, .closed = on_closed, .drained = on_drained, .ctx = a};
-    link_open(&a->link, &a->loop, a->fd);
-    char hello[250];
-    int len = snprintf(hello, sizeof hello, "%s %.180s %s", a->cookie, a->who, FISHPLATE_VERSION);
-    send(a, FRAME_HELLO, 0, hello, (size_t)len);
+    a->link = (struct link){.frame = on_frame, .closed = on_closed, .drained = on_drained, .ctx = a};
+    link_open(&a->link, &a->loop, a->call.fd);
+    link_seal(&a->link, a->call.session.down, a->call.session.up);
+    secret_wipe(&a->call.session, sizeof a->call.session);
     loop_run(&a->loop);
     link_flush(&a->link, 2000);
     return a->done ? 0 : 1;
@@ -272,16 +269,12 @@ int agent_main(int argc, char **argv)
     int null = open("/dev/null", O_RDONLY);
     if (null >= 0)
         dup2(null, STDIN_FILENO);
-    a.cookie = cookie;
-    a.who = argv[4];
-    if (strcmp(a.who, AGENT_BY_NAME) == 0)
-        a.who = getenv("SLURMD_NODENAME");
-    if (!a.who)
+    const char *who = argv[4];
+    if (strcmp(who, AGENT_BY_NAME) == 0)
+        who = getenv("SLURMD_NODENAME");
+    if (!who)
         die(1, "Slurm does not tell this agent the name of its node (SLURMD_NODENAME).");
-    char *addresses = xstrdup(argv[2]);
-    a.fd = address_connect(addresses, argv[3]);
-    free(addresses);
-    if (a.fd < 0)
-        die(1, "mpiexec cannot be reached from here at any of its addresses %s, port %s.", argv[2], argv[3]);
+    call_mpiexec(argv[2], argv[3], cookie, who, &a.call);
+    secret_wipe(cookie, sizeof cookie);
     return guard_run(argv, worker, &a);
 }

@@ -1,6 +1,7 @@
 /*
  * The part of mpiexec that runs on other hosts. It is the same program with a hidden option, started by a
- * remote shell; it connects back, shows the cookie that came on its standard input, and obeys.
+ * remote shell. It calls back, proves that it knows the cookie that came on its standard input, has the other
+ * end prove the same, and only then obeys.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +12,6 @@
  * starts all agents and Slurm tells each the name of its node. */
 #define AGENT_OPTION  "--fishplate-agent"
 #define AGENT_BY_NAME "by-name"
-#define COOKIE_LEN    32 /* hexadecimal digits */
 
 int agent_main(int argc, char **argv);
 

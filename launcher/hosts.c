@@ -6,43 +6,21 @@
 #define _GNU_SOURCE
 #include "hosts.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "slurm.h"
 #include "topo.h"
-
-/* A literal address that one of our interfaces has. */
-static bool own_address(const char *name)
-{
-    struct in_addr v4;
-    struct in6_addr v6;
-    bool is4 = inet_pton(AF_INET, name, &v4) == 1, is6 = !is4 && inet_pton(AF_INET6, name, &v6) == 1,
-         found = false;
-    struct ifaddrs *list;
-    if ((!is4 && !is6) || getifaddrs(&list) != 0)
-        return false;
-    for (struct ifaddrs *a = list; a && !found; a = a->ifa_next) {
-        if (is4 && a->ifa_addr && a->ifa_addr->sa_family == AF_INET)
-            found = memcmp(&((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr, &v4, sizeof v4) == 0;
-        if (is6 && a->ifa_addr && a->ifa_addr->sa_family == AF_INET6)
-            found = memcmp(&((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr, &v6, sizeof v6) == 0;
-    }
-    freeifaddrs(list);
-    return found;
-}
 
 bool hosts_is_local(const char *name)
 {
     char self[256];
-    if (strcmp(name, "localhost") == 0 || own_address(name))
+    if (strcmp(name, "localhost") == 0 || address_is_own(name))
         return true;
     if (gethostname(self, sizeof self) != 0)
         return false;

@@ -1,6 +1,6 @@
 /*
- * Framing over a socket. Lengths and types are checked before anything is believed, and until the other
- * end has shown the cookie it may send almost nothing.
+ * Framing over a socket. Lengths, types and codes are checked before anything is believed, and until the other
+ * end has proved that it knows the cookie it may send almost nothing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,9 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HEADER       16
-#define PAYLOAD_MAX  (64u << 20)
-#define GREETING_MAX 256
+#define PAYLOAD_MAX (64u << 20)
 
 static void fail(struct link *k, const char *why)
 {
@@ -48,25 +46,48 @@ static uint32_t word(const char *p)
     return ntohl(v);
 }
 
-/* Hands out every whole frame; false when the link is closed by then. */
-static bool take_frames(struct link *k)
+enum link_parsed link_parse(const char *data, size_t size, size_t max, struct frame_head *out)
 {
-    while (k->w.fd >= 0 && buf_size(&k->in) >= HEADER) {
-        const char *head = buf_head(&k->in);
-        uint32_t len = word(head), type = word(head + 4);
-        struct frame_head h = {(enum frame)type, word(head + 8), word(head + 12), len};
-        if (type < FRAME_HELLO || type > FRAME_LAST || len > (k->greeted ? PAYLOAD_MAX : GREETING_MAX)) {
+    if (size < FRAME_HEADER)
+        return LINK_MORE;
+    uint32_t len = word(data), type = word(data + 4);
+    if (type < FRAME_HELLO || type > FRAME_LAST || len > max)
+        return LINK_BAD;
+    *out = (struct frame_head){(enum frame)type, word(data + 8), word(data + 12), len};
+    return size - FRAME_HEADER < len ? LINK_MORE : LINK_FRAME;
+}
+
+/* Hands out every whole frame. */
+static void take_frames(struct link *k)
+{
+    while (k->w.fd >= 0 && buf_size(&k->in) > 0) {
+        const char *head = buf_head(&k->in), *data = head + FRAME_HEADER;
+        struct frame_head h;
+        enum link_parsed got = link_parse(head, buf_size(&k->in), k->sealed ? PAYLOAD_MAX : GREETING_MAX, &h);
+        if (got == LINK_BAD) {
             fail(k, "it sent something that is not ours");
-            return false;
+            return;
         }
-        if (buf_size(&k->in) < HEADER + len)
-            break;
-        k->frame(k->ctx, &h, head + HEADER);
-        if (k->w.fd < 0)
-            return false;
-        buf_take(&k->in, HEADER + len);
+        if (got == LINK_MORE)
+            return;
+        size_t size = FRAME_HEADER + h.len + (k->sealed ? SEAL_SIZE : 0);
+        if (buf_size(&k->in) < size)
+            return;
+        if (k->sealed && !seal_check(&k->seal_in, head, FRAME_HEADER, data, h.len, data + h.len)) {
+            fail(k, "what came was not sent by the other end, or was changed on the way");
+            return;
+        }
+        k->frame(k->ctx, &h, data);
+        if (k->w.fd >= 0)
+            buf_take(&k->in, size);
     }
-    return k->w.fd >= 0;
+}
+
+/* As much as may come: of a stranger no more than one greeting. */
+static size_t room(const struct link *k, size_t most)
+{
+    size_t left = FRAME_HEADER + GREETING_MAX - buf_size(&k->in);
+    return k->sealed || left > most ? most : left;
 }
 
 static void on_event(void *ctx, uint32_t events)
@@ -80,7 +101,7 @@ static void on_event(void *ctx, uint32_t events)
     }
     if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)) || k->w.fd < 0)
         return;
-    ssize_t n = recv(k->w.fd, data, sizeof data, MSG_DONTWAIT);
+    ssize_t n = recv(k->w.fd, data, room(k, sizeof data), MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
@@ -109,29 +130,61 @@ void link_close(struct link *k)
 {
     if (k->loop)
         loop_close(k->loop, &k->w);
+    buf_free(&k->out);
+}
+
+void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t key_out[SHA256_SIZE])
+{
+    seal_init(&k->seal_in, key_in);
+    seal_init(&k->seal_out, key_out);
+    k->sealed = true;
+}
+
+static void encode_head(const struct frame_head *h, uint32_t head[4])
+{
+    head[0] = htonl((uint32_t)h->len);
+    head[1] = htonl(h->type);
+    head[2] = htonl(h->host);
+    head[3] = htonl(h->rank);
 }
 
 void link_frame(struct buf *out, const struct frame_head *h, const void *data)
 {
-    uint32_t head[4] = {htonl((uint32_t)h->len), htonl(h->type), htonl(h->host), htonl(h->rank)};
+    uint32_t head[4];
+    encode_head(h, head);
     buf_add(out, head, sizeof head);
     buf_add(out, data, h->len);
+}
+
+static void queue(struct link *k, const struct frame_head *h, const void *data)
+{
+    uint8_t code[SEAL_SIZE];
+    uint32_t head[4];
+    link_frame(&k->out, h, data);
+    if (!k->sealed)
+        return;
+    encode_head(h, head);
+    seal_next(&k->seal_out, head, sizeof head, data, h->len, code);
+    buf_add(&k->out, code, sizeof code);
 }
 
 void link_send(struct link *k, const struct frame_head *h, const void *data)
 {
     if (k->w.fd < 0)
         return;
-    link_frame(&k->out, h, data);
+    queue(k, h, data);
     flush(k);
 }
 
 void link_send_frames(struct link *k, struct buf *frames)
 {
-    if (buf_size(frames) > 0 && k->w.fd >= 0) {
-        buf_add(&k->out, buf_head(frames), buf_size(frames));
-        flush(k);
+    struct frame_head h;
+    while (k->w.fd >= 0 && buf_size(frames) > 0 &&
+           link_parse(buf_head(frames), buf_size(frames), UINT32_MAX, &h) == LINK_FRAME) {
+        queue(k, &h, buf_head(frames) + FRAME_HEADER);
+        buf_take(frames, FRAME_HEADER + h.len);
     }
+    flush(k);
     buf_free(frames);
 }
 

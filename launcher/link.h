@@ -1,7 +1,8 @@
 /*
  * The connection between mpiexec and an agent, or two agents: frames with a type, a host, a rank and bytes,
  * over TCP. Both ends use the same code; what the frames mean is in the enum. The host is the one the frame
- * is for, or comes from: agents in between pass it on without looking inside.
+ * is for, or comes from: agents in between pass it on without looking inside. Once both ends have proved
+ * themselves (proof.h), each frame ends with a code of SEAL_SIZE bytes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,11 +10,16 @@
 #define FP_LAUNCHER_LINK_H
 
 #include "loop.h"
+#include "proof.h"
 #include "util.h"
+
+#define FRAME_HEADER 16  /* length, type, host, rank: four bytes each, in network order */
+#define GREETING_MAX 256 /* bytes of one message before the other end has proved itself */
 
 enum frame {
     /* up the tree: agent to mpiexec */
-    FRAME_HELLO = 1,   /* cookie, host's number or name, version: text, separated by spaces */
+    FRAME_HELLO = 1, /* proof.h: the three messages before anything else */
+    FRAME_PROOF,
     FRAME_OUTPUT,      /* bytes; none: ended */
     FRAME_ERROR,       /* the same for standard error */
     FRAME_STARTED,     /* process id, 4 bytes */
@@ -23,11 +29,12 @@ enum frame {
     FRAME_DONE,        /* nothing: all of that host's ranks have ended */
     FRAME_LOST,        /* a sentence: that host cannot be reached, or no longer */
     /* down the tree: mpiexec to agent */
-    FRAME_TREE,   /* tree.h: further hosts that this agent looks after */
-    FRAME_PLAN,   /* plan.h */
-    FRAME_INPUT,  /* bytes; none: end of file */
-    FRAME_SIGNAL, /* number, 4 bytes */
-    FRAME_PAUSE,  /* 0 or 1, 4 bytes */
+    FRAME_CHALLENGE, /* proof.h */
+    FRAME_TREE,      /* tree.h: further hosts that this agent looks after */
+    FRAME_PLAN,      /* plan.h */
+    FRAME_INPUT,     /* bytes; none: end of file */
+    FRAME_SIGNAL,    /* number, 4 bytes */
+    FRAME_PAUSE,     /* 0 or 1, 4 bytes */
     /* both */
     FRAME_PMI, /* bytes */
     FRAME_LAST = FRAME_PMI,
@@ -39,11 +46,17 @@ struct frame_head {
     size_t len;
 };
 
+enum link_parsed { LINK_MORE, LINK_FRAME, LINK_BAD };
+
+/* What stands at the front of these bytes: a frame of at most `max` bytes is there once its head and `len` bytes are. */
+enum link_parsed link_parse(const char *data, size_t size, size_t max, struct frame_head *out);
+
 struct link {
     struct loop *loop;
     struct watch w;
     struct buf in, out;
-    bool greeted; /* until then only a short HELLO is accepted */
+    bool sealed; /* until then only short frames are accepted, and nothing but a greeting is sent */
+    struct seal seal_in, seal_out;
     void (*frame)(void *ctx, const struct frame_head *head, const char *data);
     void (*closed)(void *ctx, const char *why);
     void (*drained)(void *ctx); /* nothing waits to be sent any more; may be NULL */
@@ -53,6 +66,9 @@ struct link {
 /* The socket now belongs to the link. */
 void link_open(struct link *k, struct loop *l, int fd);
 void link_close(struct link *k);
+
+/* The other end has proved itself: from now on every frame has its code. */
+void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t key_out[SHA256_SIZE]);
 
 void link_send(struct link *k, const struct frame_head *head, const void *data);
 void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank, uint32_t value);

@@ -1,6 +1,6 @@
 /*
- * Starting agents, letting them in, and passing frames on. An agent proves by a secret that it is the one
- * that was started; until then it may send almost nothing.
+ * Starting agents, and passing frames on to them and from them. Nothing is sent to one that has not proved at the
+ * door that it is the one that was started.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,31 +12,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "address.h"
 #include "agent.h"
 #include "boot/launch_env.h"
+#include "door.h"
 #include "pack.h"
 
 /* An agent that is started from here, for the hosts from `at` on: its own and those below it. */
 struct child {
     struct tree *tree;
     uint32_t at, n;
-    struct link *link; /* NULL until it has called */
+    struct link *link; /* NULL until it has called and proved itself */
     pid_t shell;
     struct buf early; /* what was sent to it before it had called */
     bool closed;      /* its hosts are settled: nothing more is sent there */
-};
-
-/* A connection that has not said who it is. */
-struct caller {
-    struct tree *tree;
-    struct link link;
-    struct child *child; /* once known */
 };
 
 struct tree {
@@ -48,10 +40,10 @@ struct tree {
     uint32_t nchildren, expected, left;
     bool *settled; /* [spec->n] done or lost */
     pid_t shell;   /* of all, when one command starts all */
-    struct watch listener;
+    struct door *door;
     struct timer deadline;
     char cookie[COOKIE_LEN + 1];
-    char addresses[1024], port[8];
+    char addresses[1024];
 };
 
 void tree_encode(const struct tree_spec *s, uint32_t from, uint32_t n, struct buf *out)
@@ -200,7 +192,7 @@ static void child_frame(struct child *c, const struct frame_head *head, const ch
 {
     struct tree *t = c->tree;
     uint32_t place = place_of(t, head->host);
-    if (place < c->at || place >= c->at + c->n || head->type == FRAME_HELLO) {
+    if (place < c->at || place >= c->at + c->n || head->type <= FRAME_PROOF) {
         link_close(c->link);
         settle_child(c, FRAME_LOST, "its agent sent something that cannot be");
         return;
@@ -212,15 +204,6 @@ static void child_frame(struct child *c, const struct frame_head *head, const ch
     char *why = xstrf("%.*s", (int)head->len, data);
     settle(t, place, head->type, why);
     free(why);
-}
-
-/* The cookie proves that the caller is the agent we started. Compared without stopping early. */
-static bool cookie_matches(const char *given, const char *wanted)
-{
-    unsigned differ = 0;
-    for (int i = 0; i < COOKIE_LEN; i++)
-        differ |= (unsigned char)given[i] ^ (unsigned char)wanted[i];
-    return differ == 0;
 }
 
 /* An agent knows its host's number, or where one command started all of them, its name. */
@@ -235,82 +218,65 @@ static struct child *find_child(struct tree *t, const char *who)
     return NULL;
 }
 
-static void greet(struct caller *c, const char *data, size_t len)
-{
-    struct tree *t = c->tree;
-    char cookie[COOKIE_LEN + 1], who[201], version[32], *text = xstrf("%.*s", (int)len, data);
-    int n = sscanf(text, "%32s %200s %31s", cookie, who, version);
-    free(text);
-    bool known = n == 3 && strlen(cookie) == COOKIE_LEN && cookie_matches(cookie, t->cookie);
-    struct child *child = known ? find_child(t, who) : NULL;
-    if (!child || child->link) {
-        link_close(&c->link);
-        return;
-    }
-    c->child = child;
-    child->link = &c->link;
-    c->link.greeted = true;
-    if (--t->expected == 0) {
-        loop_close(t->loop, &t->listener);
-        loop_cancel(t->loop, &t->deadline);
-    }
-    if (strcmp(version, FISHPLATE_VERSION) != 0) {
-        char *why = xstrf("its mpiexec is of Fishplate %s, this one of %s", version, FISHPLATE_VERSION);
-        link_close(&c->link);
-        settle_child(child, FRAME_LOST, why);
-        free(why);
-        return;
-    }
-    if (child->closed) {
-        link_close(&c->link);
-        return;
-    }
-    /* Who it is, and who is below it; then what waited for it. */
-    struct buf tree = {0};
-    if (child->n > 1)
-        tree_encode(t->spec, child->at + 1, child->n - 1, &tree);
-    link_send(&c->link, &(struct frame_head){FRAME_TREE, t->spec->numbers[child->at], 0, buf_size(&tree)},
-              tree.data ? buf_head(&tree) : "");
-    buf_free(&tree);
-    link_send_frames(&c->link, &child->early);
-}
-
 static void on_frame(void *ctx, const struct frame_head *head, const char *data)
 {
-    struct caller *c = ctx;
-    if (c->child)
-        child_frame(c->child, head, data);
-    else if (head->type == FRAME_HELLO)
-        greet(c, data, head->len);
-    else
-        link_close(&c->link);
+    child_frame(ctx, head, data);
 }
 
 static void on_closed(void *ctx, const char *why)
 {
-    struct caller *c = ctx;
-    if (c->child)
-        settle_child(c->child, FRAME_LOST, why);
+    settle_child(ctx, FRAME_LOST, why);
 }
 
 static void on_drained(void *ctx)
 {
-    struct caller *c = ctx;
+    struct child *c = ctx;
     if (c->tree->ev->drained)
         c->tree->ev->drained(c->tree->ctx);
 }
 
-static void on_call(void *ctx, uint32_t events)
+static bool on_expected(void *ctx, const char *who)
+{
+    const struct child *c = find_child(ctx, who);
+    return c && !c->link;
+}
+
+/* Tells the agent who it is, and who is below it; then what waited for it. */
+static void welcome(struct child *c)
+{
+    struct tree *t = c->tree;
+    struct buf tree = {0};
+    if (c->n > 1)
+        tree_encode(t->spec, c->at + 1, c->n - 1, &tree);
+    link_send(c->link, &(struct frame_head){FRAME_TREE, t->spec->numbers[c->at], 0, buf_size(&tree)},
+              tree.data ? buf_head(&tree) : "");
+    buf_free(&tree);
+    link_send_frames(c->link, &c->early);
+}
+
+static void on_entered(void *ctx, const char *who, const char *version, struct link *k)
 {
     struct tree *t = ctx;
-    (void)events;
-    int fd = accept4(t->listener.fd, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0)
-        return;
-    struct caller *c = xcalloc(1, sizeof *c);
-    c->tree = t;
-    c->link = (struct link){.frame = on_frame, .closed = on_closed, .drained = on_drained, .ctx = c};
-    link_open(&c->link, t->loop, fd);
+    struct child *c = find_child(t, who);
+    c->link = k;
+    k->frame = on_frame;
+    k->closed = on_closed;
+    k->drained = on_drained;
+    k->ctx = c;
+    if (--t->expected == 0) {
+        door_close(t->door);
+        loop_cancel(t->loop, &t->deadline);
+    }
+    if (strcmp(version, FISHPLATE_VERSION) != 0) {
+        char *why = xstrf("its mpiexec is of Fishplate %s, this one of %s", version, FISHPLATE_VERSION);
+        link_close(k);
+        settle_child(c, FRAME_LOST, why);
+        free(why);
+    } else if (c->closed) {
+        link_close(k);
+    } else {
+        welcome(c);
+    }
 }
 
 static void on_deadline(void *ctx)
@@ -320,7 +286,7 @@ static void on_deadline(void *ctx)
         if (!t->children[i].link && !t->children[i].closed) {
             char *why =
                 xstrf("no agent called back within %u seconds (FISHPLATE_INIT_TIMEOUT); it tries %s, port %s",
-                      t->spec->timeout, t->addresses, t->port);
+                      t->spec->timeout, t->addresses, door_port(t->door));
             settle_child(&t->children[i], FRAME_LOST, why);
             free(why);
         }
@@ -349,21 +315,13 @@ void tree_child_ended(struct tree *t, pid_t pid, int status)
         t->shell = 0;
 }
 
-static void make_cookie(char *out)
-{
-    unsigned char bytes[COOKIE_LEN / 2];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        die(1, "The kernel gives no random bytes: %s.", strerror(errno));
-    for (size_t i = 0; i < sizeof bytes; i++)
-        sprintf(out + 2 * i, "%02x", bytes[i]);
-}
-
 static void start_agent(struct tree *t, struct child *c)
 {
     bool all = shell_starts_all(&t->spec->shell);
     char number[16], *why;
     snprintf(number, sizeof number, "%u", t->spec->numbers[c->at]);
-    const char *words[] = {AGENT_OPTION, t->addresses, t->port, all ? AGENT_BY_NAME : number, NULL};
+    const char *words[] = {AGENT_OPTION, t->addresses, door_port(t->door), all ? AGENT_BY_NAME : number,
+                           NULL};
     if (t->spec->verbose)
         say("Starting %s on host %s%s with %s.", all ? "agents" : "an agent", t->spec->names[c->at],
             all && t->spec->n > 1 ? " and the others" : "", shell_name(&t->spec->shell));
@@ -397,15 +355,15 @@ static void divide(struct tree *t)
 
 struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct tree_events *ev, void *ctx)
 {
+    static const struct door_events door_events = {on_expected, on_entered};
     struct tree *t = xcalloc(1, sizeof *t);
     *t = (struct tree){.loop = l, .spec = spec, .ev = ev, .ctx = ctx, .left = spec->n};
     t->settled = xcalloc(spec->n, sizeof *t->settled);
     divide(t);
     t->expected = t->nchildren;
-    make_cookie(t->cookie);
+    proof_cookie(t->cookie);
     address_own(t->addresses, sizeof t->addresses);
-    t->listener = (struct watch){.fd = -1, .fn = on_call, .ctx = t};
-    loop_add(l, &t->listener, address_listen(t->port, sizeof t->port), EPOLLIN);
+    t->door = door_open(l, t->nchildren, t->cookie, &door_events, t);
     t->deadline = (struct timer){.fn = on_deadline, .ctx = t};
     loop_after(l, &t->deadline, (uint64_t)spec->timeout * 1000);
     return t;

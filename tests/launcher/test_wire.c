@@ -6,7 +6,9 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
+#include "link.h"
 #include "plan.h"
+#include "proof.h"
 #include "slurm.h"
 #include "test.h"
 #include "tree.h"
@@ -136,6 +138,80 @@ static void host_lists(void)
     }
 }
 
+/* A frame is there when all of it is, and not before; one that cannot be is refused with its head. */
+static void frames(void)
+{
+    struct buf bytes = {0};
+    struct frame_head h;
+    link_frame(&bytes, &(struct frame_head){FRAME_PMI, 3, 7, 5}, "hello");
+    for (size_t n = 0; n < buf_size(&bytes); n++)
+        EXPECT_EQ(link_parse(buf_head(&bytes), n, 5, &h), LINK_MORE);
+    EXPECT_EQ(link_parse(buf_head(&bytes), buf_size(&bytes), 5, &h), LINK_FRAME);
+    EXPECT(h.type == FRAME_PMI && h.host == 3 && h.rank == 7 && h.len == 5);
+    EXPECT_EQ(link_parse(buf_head(&bytes), FRAME_HEADER, 4, &h), LINK_BAD);
+    buf_head(&bytes)[7] = FRAME_LAST + 1;
+    EXPECT_EQ(link_parse(buf_head(&bytes), FRAME_HEADER, 5, &h), LINK_BAD);
+    buf_head(&bytes)[7] = 0;
+    EXPECT_EQ(link_parse(buf_head(&bytes), FRAME_HEADER, 5, &h), LINK_BAD);
+    buf_free(&bytes);
+}
+
+static void hellos(void)
+{
+    struct hello h = {{1, 2, 3}, "17", "0.1.0"}, back;
+    struct challenge c = {{4}, {5}}, c_back;
+    struct buf bytes = {0};
+    proof_hello_encode(&h, &bytes);
+    EXPECT(proof_hello_decode(buf_head(&bytes), buf_size(&bytes), &back));
+    EXPECT(memcmp(&h, &back, sizeof h) == 0);
+    for (size_t n = 0; n < buf_size(&bytes); n++)
+        EXPECT(!proof_hello_decode(buf_head(&bytes), n, &back));
+    buf_add(&bytes, "x", 1);
+    EXPECT(!proof_hello_decode(buf_head(&bytes), buf_size(&bytes), &back));
+    buf_free(&bytes);
+    proof_challenge_encode(&c, &bytes);
+    EXPECT(proof_challenge_decode(buf_head(&bytes), buf_size(&bytes), &c_back));
+    EXPECT(memcmp(&c, &c_back, sizeof c) == 0);
+    EXPECT(!proof_challenge_decode(buf_head(&bytes), buf_size(&bytes) - 1, &c_back));
+    buf_free(&bytes);
+}
+
+/* Codes depend on everything that was said, on the cookie, and on the side. */
+static void sessions(void)
+{
+    const char *cookie = "0123456789abcdef0123456789abcdef", *other = "0123456789abcdef0123456789abcdee";
+    struct hello h = {{1}, "1", "0.1.0"}, changed = {{1}, "10", ".1.0"};
+    uint8_t nonce[NONCE_SIZE] = {9}, nonce2[NONCE_SIZE] = {8};
+    struct session s, t;
+    proof_session(cookie, &h, nonce, &s);
+    EXPECT(memcmp(s.agent_code, s.mpiexec_code, SHA256_SIZE) != 0 && memcmp(s.up, s.down, SHA256_SIZE) != 0);
+    proof_session(other, &h, nonce, &t);
+    EXPECT(memcmp(s.agent_code, t.agent_code, SHA256_SIZE) != 0);
+    proof_session(cookie, &changed, nonce, &t);
+    EXPECT(memcmp(s.agent_code, t.agent_code, SHA256_SIZE) != 0);
+    proof_session(cookie, &h, nonce2, &t);
+    EXPECT(memcmp(s.down, t.down, SHA256_SIZE) != 0);
+}
+
+static void seals(void)
+{
+    uint8_t key[SHA256_SIZE] = {7}, code[SEAL_SIZE];
+    struct seal from, to;
+    seal_init(&from, key);
+    seal_init(&to, key);
+    for (int i = 0; i < 3; i++) {
+        seal_next(&from, "head", 4, "data", 4, code);
+        EXPECT(seal_check(&to, "head", 4, "data", 4, code));
+    }
+    seal_next(&from, "head", 4, "data", 4, code);
+    struct seal at = to;
+    EXPECT(!seal_check(&at, "head", 4, "date", 4, code));
+    at = to;
+    EXPECT(!seal_check(&at, "heat", 4, "data", 4, code));
+    at = to;
+    EXPECT(seal_check(&at, "head", 4, "data", 4, code) && !seal_check(&at, "head", 4, "data", 4, code));
+}
+
 int main(void)
 {
     TEST_RUN(round_trip);
@@ -143,5 +219,9 @@ int main(void)
     TEST_RUN(damaged_bytes);
     TEST_RUN(trees);
     TEST_RUN(host_lists);
+    TEST_RUN(frames);
+    TEST_RUN(hellos);
+    TEST_RUN(sessions);
+    TEST_RUN(seals);
     return test_result();
 }

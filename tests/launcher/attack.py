@@ -1,0 +1,293 @@
+"""Attacks on the connection between mpiexec and an agent, over loopback, with a second implementation of the protocol.
+
+    attack.py agent MPIEXEC FOLDER          strangers answer an agent's call
+    attack.py crowd|files HOST WORDS...     a remote shell whose host sends strangers to mpiexec's door first
+    attack.py between KIND HOST WORDS...    a remote shell that puts a listener between agent and mpiexec
+
+Prints what went wrong and exits 1. The remote shells exit 1 too, which ends the job.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import hashlib
+import hmac
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+HELLO, PROOF, CHALLENGE, TREE, PLAN = 1, 2, 11, 12, 13
+SEAL = 16
+WAIT = 60  # seconds until a test gives up on the other end
+
+
+def frame(kind, data, key=None, sequence=0):
+    head = struct.pack(">IIII", len(data), kind, 0, 0)
+    code = hmac.new(key, struct.pack(">Q", sequence) + head + data, hashlib.sha256).digest()[:SEAL] if key else b""
+    return head + data + code
+
+
+def code(cookie, label, hello, nonce):
+    mine, text = hello[:32], hello[32:]
+    return hmac.new(cookie, label + b"\0" + mine + nonce + text, hashlib.sha256).digest()
+
+
+def strings(*words):
+    return struct.pack(">I", len(words)) + b"".join(string(w) for w in words)
+
+
+def string(text):
+    data = text.encode()
+    return struct.pack(">I", len(data)) + data
+
+
+def plan(*argv):
+    """One rank of a job of one, as plan.c has it."""
+    return (string("job") + string("a") + string("(vector,(0,1,1))") + struct.pack(">IIIIII", 1, 1, 1, 1, 0, 0)
+            + struct.pack(">I", 1) + strings(*argv) + strings("PATH=/usr/bin:/bin") + string("/")
+            + struct.pack(">I", 1) + struct.pack(">IIIIIII", 0, 0, 0, 0, 1, 0xFFFFFFFF, 0))
+
+
+def read_frame(sock, more=0):
+    data = b""
+    while len(data) < 16 or len(data) < 16 + struct.unpack(">I", data[:4])[0] + more:
+        piece = sock.recv(65536)
+        if not piece:
+            return None, data
+        data += piece
+    return struct.unpack(">I", data[4:8])[0], data[16:]
+
+
+def listen():
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen(64)
+    server.settimeout(WAIT)
+    return server
+
+
+# Strangers who answer an agent.
+
+def answer(sock, kind, cookie, hello, mark):
+    """Answers HELLO in one of several ways, and always tries to have `touch mark` run."""
+    nonce = os.urandom(32)
+    true = kind in ("true", "unsealed", "repeated", "reordered")
+    label = b"fishplate agent knows" if kind == "reflected" else b"fishplate mpiexec knows"
+    proof = code(cookie if true or kind == "reflected" else b"0" * 32, label, hello, nonce)
+    down = code(cookie if true else b"0" * 32, b"fishplate frames down", hello, nonce)
+    if kind not in ("nothing", "silent-plan"):
+        sock.sendall(frame(CHALLENGE, nonce + proof))
+    order = plan("touch", mark)
+    if true:
+        wanted = code(cookie, b"fishplate agent knows", hello, nonce)
+        got = read_frame(sock)
+        if got != (PROOF, wanted):
+            return f"{kind}: the agent's own proof is wrong: {got}"
+    if kind == "unsealed":
+        sock.sendall(frame(TREE, b"") + frame(PLAN, order))
+    elif kind == "repeated":
+        sock.sendall(frame(TREE, b"", down, 0) + frame(PLAN, order, down, 0))
+    elif kind == "reordered":
+        sock.sendall(frame(PLAN, order, down, 1) + frame(TREE, b"", down, 0))
+    elif kind != "nothing":
+        sock.sendall(frame(TREE, b"", down, 0) + frame(PLAN, order, down, 1))
+    return None
+
+
+def one_agent(mpiexec, folder, kind):
+    cookie = os.urandom(16).hex().encode()
+    mark = os.path.join(folder, kind)
+    heard = b""
+    with listen() as server:
+        agent = subprocess.Popen([mpiexec, "--fishplate-agent", "127.0.0.1", str(server.getsockname()[1]), "0"],
+                                 stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        agent.stdin.write(cookie)
+        agent.stdin.close()
+        sock, _ = server.accept()
+        sock.settimeout(WAIT)
+        problem = None
+        try:
+            first, hello = read_frame(sock)
+            heard += hello
+            problem = answer(sock, kind, cookie, hello, mark) if first == HELLO else f"{kind}: first frame is {first}"
+            if kind == "nothing":
+                sock.close()
+                server.close()
+            while sock.fileno() >= 0 and (piece := sock.recv(65536)):
+                heard += piece
+                if kind == "true" and os.path.exists(mark):
+                    sock.close()
+        except (ConnectionError, TimeoutError) as error:
+            problem = problem or (str(error) if isinstance(error, TimeoutError) else None)
+        errors = agent.stderr.read().decode()
+        agent.wait(WAIT)
+    if problem:
+        return problem
+    if cookie in heard or bytes.fromhex(cookie.decode()) in heard:
+        return f"{kind}: the agent sent its cookie"
+    if os.path.exists(mark) != (kind == "true"):
+        return f"{kind}: the command was{'' if kind != 'true' else ' not'} run; the agent says: {errors}"
+    if agent.returncode == 0 and kind != "true":
+        return f"{kind}: the agent ended as if all were well"
+    if kind in ("false", "reflected") and "cannot prove" not in errors:
+        return f"{kind}: the agent does not say why: {errors}"
+    return None
+
+
+def attack_agents(mpiexec, folder):
+    kinds = ("true", "silent-plan", "false", "reflected", "unsealed", "repeated", "reordered", "nothing")
+    problems = [p for p in (one_agent(mpiexec, folder, k) for k in kinds) if p]
+    print("\n".join(problems), end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+# Strangers at mpiexec's door. This process is a remote shell: its parent is mpiexec's worker.
+
+def status(name):
+    with open(f"/proc/{os.getppid()}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name + ":"))
+
+
+def ticks():
+    with open(f"/proc/{os.getppid()}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def call(port):
+    sock = socket.create_connection(("127.0.0.1", port), WAIT)
+    return sock
+
+
+def is_sent_away(sock):
+    try:
+        while sock.recv(65536):
+            pass
+    except ConnectionError:
+        pass
+    return True
+
+
+def says(port, *frames):
+    """Sends these; true when mpiexec hangs up before the time is over."""
+    with call(port) as sock:
+        try:
+            for each in frames:
+                sock.sendall(each)
+        except ConnectionError:
+            pass
+        return is_sent_away(sock)
+
+
+def becomes_quiet():
+    """Some half second passes in which mpiexec uses no more than two ticks."""
+    for _ in range(40):
+        before = ticks()
+        time.sleep(0.5)
+        if ticks() - before <= 2:
+            return True
+    return False
+
+
+def crowd(words, few_files):
+    port = int(words[words.index("--fishplate-agent") + 2])
+    hello = os.urandom(32) + b"0\0" + b"0.0.0\0"
+    before = status("VmRSS")
+    waiting = [call(port) for _ in range(24 if few_files else 300)]
+    for sock in waiting[::2]:
+        try:
+            sock.sendall(frame(HELLO, hello))
+        except ConnectionError:
+            pass
+    if not becomes_quiet():
+        return "mpiexec is busy with callers that say nothing"
+    if not few_files:
+        for frames in ([frame(TREE, b"")], [frame(PLAN, plan("true"))], [frame(PROOF, bytes(32))],
+                       [frame(HELLO, hello), frame(PROOF, bytes(32))], [frame(HELLO, os.urandom(32) + b"77\0x\0")],
+                       [b"GET / HTTP/1.0\r\n\r\n"], [struct.pack(">IIII", 1 << 30, HELLO, 0, 0)],
+                       [frame(HELLO, hello)] * 3):
+            says(port, *frames)
+        # Nobody reads the answers; what is sent is as much as mpiexec takes.
+        flood = frame(HELLO, hello) * 4096
+        for _ in range(30):
+            says(port, flood)
+    grown = status("VmRSS") - before
+    if grown > 8192:
+        return f"mpiexec grew by {grown} KB"
+    # The last of those who wait is sent away in the end, and so is everybody else.
+    is_sent_away(waiting[-1])
+    return None
+
+
+def shell_crowd(words, few_files):
+    problem = crowd(words, few_files)
+    if problem:
+        print(problem, file=sys.stderr)
+        return 1
+    # Some stay while the agent calls.
+    for _ in range(5):
+        os.set_inheritable(call(int(words[3])).detach(), True)
+    os.execvp(words[0], words)
+
+
+# Somebody between mpiexec and its agent.
+
+def relay(server, port, kind, cookie):
+    agent, _ = server.accept()
+    above = socket.create_connection(("127.0.0.1", port), WAIT)
+    seen = {agent: b"", above: b""}
+    other = {agent: above, above: agent}
+    # Bytes of the handshake: one HELLO and one PROOF upwards, one CHALLENGE downwards; what follows is changed.
+    spared = {agent: None, above: 16 + 64}
+    while True:
+        for sock in select.select([agent, above], [], [], WAIT)[0]:
+            data = sock.recv(65536)
+            if not data:
+                return seen
+            start = len(seen[sock])
+            seen[sock] += data
+            if sock is agent and spared[agent] is None and len(seen[agent]) >= 16:
+                spared[agent] = 16 + struct.unpack(">I", seen[agent][:4])[0] + 16 + 32
+            first = max(spared[sock] - start, 0) if spared[sock] else len(data)
+            mine = (kind == "down" and sock is above) or (kind == "up" and sock is agent)
+            if mine and first < len(data):
+                data = data[:-1] + bytes([data[-1] ^ 1])
+            if kind == "twice" and sock is above and first < len(data):
+                data += data[first:]
+            try:
+                other[sock].sendall(data)
+            except ConnectionError:
+                return seen
+
+
+def between(kind, words):
+    at = words.index("--fishplate-agent")
+    port = int(words[at + 2])
+    cookie = sys.stdin.buffer.read()
+    with listen() as server:
+        words[at + 1:at + 3] = ["127.0.0.1", str(server.getsockname()[1])]
+        agent = subprocess.Popen(words, stdin=subprocess.PIPE)
+        agent.stdin.write(cookie)
+        agent.stdin.close()
+        seen = relay(server, port, kind, cookie)
+    for data in seen.values():
+        if cookie in data:
+            print("the cookie was seen on the way", file=sys.stderr)
+            return 1
+    for sock in seen:
+        sock.close()
+    return agent.wait()
+
+
+def main():
+    words = sys.argv[2:]
+    if sys.argv[1] == "agent":
+        return attack_agents(*words)
+    if sys.argv[1] in ("crowd", "files"):
+        return shell_crowd(words[1:], sys.argv[1] == "files")
+    return between(words[0], words[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
