@@ -4,34 +4,19 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all run test rig asan tsan install docs format format-check setup setup-all setup-rig clean help
+.PHONY: all configure run test rig asan tsan install docs format format-check setup setup-all setup-rig clean help
 .NOTPARALLEL:
 
-# $(call configure,folder,options): once; a failure leaves nothing that looks configured.
-define configure
-	@cmake -S . -B $(1) $$(command -v ninja >/dev/null 2>&1 && echo "-G Ninja") $(2) > $(1).log 2>&1 \
-	    || { cat $(1).log; rm -rf $(1).log $(1)/CMakeCache.txt; exit 1; }
-	@rm -f $(1).log
-endef
 # $(call tests,folder): two at a time, for a test may have more ranks than there are cores.
 define tests
 	@cd $(1) && ctest --output-on-failure --parallel 2 --label-exclude rig
 endef
 
-all: $(BUILD)/CMakeCache.txt
+all: configure
 	@cmake --build $(BUILD) --parallel $(JOBS)
 
-$(BUILD)/CMakeCache.txt: | setup
-	$(call configure,$(BUILD),)
-
-# softib's own tests build and run it under the sanitizers; programs it is slipped under bring none.
-build-asan/CMakeCache.txt: | setup
-	$(call configure,build-asan,-DFISHPLATE_SANITIZE=address$(comma)undefined -DFISHPLATE_SOFTIB=OFF)
-
-build-tsan/CMakeCache.txt: | setup
-	$(call configure,build-tsan,-DFISHPLATE_SANITIZE=thread -DFISHPLATE_SOFTIB=OFF)
-
-comma := ,
+configure: setup
+	@tools/configure $(BUILD)
 
 setup:
 	@tools/setup
@@ -42,17 +27,24 @@ setup-all:
 setup-rig:
 	@tools/setup --rig
 
-# Only what the benchmark needs is built: the tests can wait.
-run: setup $(BUILD)/CMakeCache.txt
-	@cmake --build $(BUILD) --parallel $(JOBS) --target fishplate mpiexec
+# Only what the benchmark needs is built: the tests can wait. Ranks on one node talk through shared memory; on virtual nodes
+# every message crosses InfiniBand, on an adapter of this machine or in software.
+run: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target fishplate mpiexec softib softib_tool
+	@echo "==> 4 ranks on one node: shared memory (about 10 s)"
 	@$(BUILD)/bin/mpiexec -n 4 $(BUILD)/bin/fishplate bench --short
+	@echo
+	@echo "==> 4 ranks on 4 virtual nodes: InfiniBand (about 15 s)"
+	@$(BUILD)/bin/mpiexec -n 4 -vnodes 4 $(BUILD)/bin/fishplate bench --short
 
 test: setup-all all
 	$(call tests,$(BUILD))
 
 # Looking for leaks takes seconds in every process, so only the unit tests do (tests/unit/CMakeLists.txt asks for it).
 asan: export ASAN_OPTIONS := detect_leaks=0
-asan: setup-all build-asan/CMakeCache.txt
+# softib's own tests build and run it under the sanitizers; programs it is slipped under bring none.
+asan: setup-all
+	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined -DFISHPLATE_SOFTIB=OFF
 	@cmake --build build-asan --parallel $(JOBS)
 	$(call tests,build-asan)
 
@@ -60,7 +52,8 @@ asan: setup-all build-asan/CMakeCache.txt
 rig: setup-rig all
 	@cd $(BUILD) && ctest --output-on-failure --label-regex rig
 
-tsan: setup-all build-tsan/CMakeCache.txt
+tsan: setup-all
+	@tools/configure build-tsan -DFISHPLATE_SANITIZE=thread -DFISHPLATE_SOFTIB=OFF
 	@cmake --build build-tsan --parallel $(JOBS)
 	$(call tests,build-tsan)
 
