@@ -45,6 +45,13 @@ const char *coll_kind_name(enum coll_kind kind);
 #define ROOT_SELF (-1)
 #define ROOT_NONE (-2)
 
+/* A number that shapes an algorithm, such as the fan-out of a tree. Every algorithm declares its own. */
+#define COLL_PARAMETERS 2
+struct coll_parameter {
+    const char *name; /* NULL: there is none */
+    int min, max, preset;
+};
+
 struct coll_shape {
     enum coll_kind kind;
     int rank, size, root;
@@ -54,8 +61,9 @@ struct coll_shape {
     bool in_place;
     bool commutative;
     bool adjacent; /* the blocks of consecutive ranks lie behind each other: ranges of blocks may be named */
-    int64_t segment; /* items a pipelined algorithm moves at a time; 0: all at once */
-    int window;      /* messages an algorithm that talks to everyone keeps in flight; 0: all */
+    int64_t segment;                /* items a pipelined algorithm moves at a time; 0: all at once */
+    int window;                     /* messages an algorithm that talks to everyone keeps in flight; 0: all */
+    int parameter[COLL_PARAMETERS]; /* of this algorithm, as it declares them */
     /* neighborhoods: ranks, -1 for none; the order of receives is the order of messages between two ranks */
     const int *sources, *destinations, *receive_order;
     int nsources, ndestinations;
@@ -79,6 +87,7 @@ struct coll_algorithm {
     bool splits;  /* bcast: names parts of the data, so the data must lie packed */
     bool segment; /* honours shape->segment */
     bool window;  /* honours shape->window */
+    struct coll_parameter parameter[COLL_PARAMETERS];
     const char *doc;
     void (*generate)(const struct coll_shape *shape, struct sched *s); /* NULL: an executor of its own */
 };

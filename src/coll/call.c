@@ -110,6 +110,9 @@ void call_choose(struct call *call, const struct coll_args *args, const struct c
 {
     struct coll_shape *shape = &call->shape;
     shape->window = choice->algorithm->window ? choice->window : 0;
+    for (int i = 0; i < COLL_PARAMETERS; i++)
+        shape->parameter[i] =
+            choice->parameter[i] ? choice->parameter[i] : choice->algorithm->parameter[i].preset;
     shape->segment = 0;
     if (!choice->algorithm->segment || !choice->segment)
         return;

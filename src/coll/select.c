@@ -4,6 +4,7 @@
 #include "coll/select.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 
 static TUNABLE_STRING(
     coll_override, "COLL",
-    "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k. An algorithm "
+    "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k,barrier=nway:n=3. An "
+    "algorithm "
     "that cannot do a call leaves it to the built-in rules. `fishplate info --coll` lists them.");
 
 static struct coll_choice forced[COLL_KINDS];
@@ -70,7 +72,7 @@ struct coll_choice coll_select(const struct coll_shape *shape, const struct coll
             continue;
         const struct coll_algorithm *a = algorithm_of(i);
         if (a && usable(a, shape, where, blocking))
-            return (struct coll_choice){a, rule->segment, rule->window};
+            return (struct coll_choice){.algorithm = a, .segment = rule->segment, .window = rule->window};
     }
     err_panic(__FILE__, __LINE__, "no collective rule fits");
 }
@@ -126,6 +128,32 @@ static bool parse_size(const char *text, uint64_t *out)
     return *end == '\0';
 }
 
+static int unknown_option(const struct coll_algorithm *a, const char *word)
+{
+    char names[128];
+    int used = snprintf(names, sizeof(names), "segment, window");
+    for (int i = 0; i < COLL_PARAMETERS && a->parameter[i].name; i++)
+        used += snprintf(names + used, sizeof(names) - (size_t)used, ", %s", a->parameter[i].name);
+    return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: %s=%s has no option '%s'; the options are %s",
+                   coll_kind_name(a->kind), a->name, word, names);
+}
+
+static int parse_parameter(const char *word, uint64_t value, struct coll_choice *choice)
+{
+    const struct coll_algorithm *a = choice->algorithm;
+    for (int i = 0; i < COLL_PARAMETERS && a->parameter[i].name; i++) {
+        const struct coll_parameter *p = &a->parameter[i];
+        if (strcmp(word, p->name) != 0)
+            continue;
+        if (value < (uint64_t)p->min || value > (uint64_t)p->max)
+            return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: %s of %s=%s must be from %d to %d, not %llu", word,
+                           coll_kind_name(a->kind), a->name, p->min, p->max, (unsigned long long)value);
+        choice->parameter[i] = (int)value;
+        return 0;
+    }
+    return unknown_option(a, word);
+}
+
 static int parse_option(char *text, struct coll_choice *choice)
 {
     char *equals = strchr(text, '=');
@@ -139,8 +167,7 @@ static int parse_option(char *text, struct coll_choice *choice)
     else if (strcmp(text, "window") == 0)
         choice->window = (int)MIN(value, 1u << 20);
     else
-        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: there is no option '%s'; there are segment and window",
-                       text);
+        return parse_parameter(text, value, choice);
     return 0;
 }
 

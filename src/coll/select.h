@@ -25,6 +25,7 @@ struct coll_choice {
     const struct coll_algorithm *algorithm;
     uint64_t segment; /* bytes */
     int window;
+    int parameter[COLL_PARAMETERS]; /* 0: the algorithm's own preset */
 };
 
 /* What the selection needs beyond the shape. Everything it looks at is the same at every rank of the call. */

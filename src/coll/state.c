@@ -74,7 +74,8 @@ static bool same(const struct plan *p, const struct coll_algorithm *a, const str
 {
     return p->algorithm == a && p->count == shape->count && p->root == shape->root &&
            p->segment == shape->segment && p->window == shape->window && p->in_place == shape->in_place &&
-           p->commutative == shape->commutative && p->adjacent == shape->adjacent;
+           p->commutative == shape->commutative && p->adjacent == shape->adjacent &&
+           memcmp(p->parameter, shape->parameter, sizeof(p->parameter)) == 0;
 }
 
 /* A plan goes when the last call that runs it is over and the cache has let go of it. */
@@ -100,6 +101,7 @@ static struct plan *plan_make(const struct coll_algorithm *a, const struct coll_
                           .commutative = shape->commutative,
                           .adjacent = shape->adjacent,
                           .refs = 1};
+    memcpy(plan->parameter, shape->parameter, sizeof(plan->parameter));
     sched_init(&plan->sched);
     a->generate(shape, &plan->sched);
     counter_add(&made, 1);

@@ -17,6 +17,7 @@ struct plan {
     const struct coll_algorithm *algorithm;
     int64_t count, segment;
     int root, window;
+    int parameter[COLL_PARAMETERS];
     bool in_place, commutative, adjacent;
     bool cached;
     int refs;

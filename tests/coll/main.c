@@ -41,11 +41,27 @@ static bool reduces(enum coll_kind kind)
     return kind >= COLL_REDUCE && kind <= COLL_EXSCAN;
 }
 
+/* Every legal value of the algorithm's own parameters; above the number of ranks nothing changes any more. */
+static void each_own(struct problem p, int which)
+{
+    const struct coll_parameter *own = &p.algorithm->parameter[which];
+    if (which == COLL_PARAMETERS || !own->name) {
+        check(&p);
+        return;
+    }
+    for (int value = own->min; value <= own->max; value++) {
+        if (value > p.size + 1 && value < own->max)
+            continue;
+        p.parameter[which] = value;
+        each_own(p, which + 1);
+    }
+}
+
 static void each_parameter(struct problem p)
 {
     static const int windows[] = {0, 1, 3};
     const struct coll_algorithm *a = p.algorithm;
-    check(&p);
+    each_own(p, 0);
     if (a->segment) {
         static const int64_t segments[] = {1, 3};
         for (size_t i = 0; i < 2; i++) {

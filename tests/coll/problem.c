@@ -138,6 +138,7 @@ static void prepare(struct setup *s, const struct problem *p, int proc)
                                  .adjacent = p->adjacent,
                                  .segment = p->segment,
                                  .window = p->window};
+    memcpy(shape->parameter, p->parameter, sizeof(shape->parameter));
     if (p->remote_size && g == 0)
         shape->root = proc == p->root ? ROOT_SELF : ROOT_NONE;
     switch (shape->kind) {
@@ -325,12 +326,13 @@ bool problem_check(const struct problem *p, bool print)
             verify(&s, p, proc);
     bool ok = !s.m.error[0];
     if (!ok)
-        printf("FAIL %s=%s: %d%s%d ranks, root %d, count %lld, segment %lld, window %d%s%s%s, pattern %d\n   "
-               "  %s\n",
-               coll_kind_name(p->algorithm->kind), p->algorithm->name, p->size,
-               p->remote_size ? " + " : " + ", p->remote_size, p->root, (long long)p->count,
-               (long long)p->segment, p->window, p->in_place ? ", in place" : "",
-               p->commutative ? "" : ", ordered", p->adjacent ? "" : ", scattered", p->pattern, s.m.error);
+        printf(
+            "FAIL %s=%s: %d%s%d ranks, root %d, count %lld, segment %lld, window %d, parameters %d %d%s%s%s, "
+            "pattern %d\n     %s\n",
+            coll_kind_name(p->algorithm->kind), p->algorithm->name, p->size, p->remote_size ? " + " : " + ",
+            p->remote_size, p->root, (long long)p->count, (long long)p->segment, p->window, p->parameter[0],
+            p->parameter[1], p->in_place ? ", in place" : "", p->commutative ? "" : ", ordered",
+            p->adjacent ? "" : ", scattered", p->pattern, s.m.error);
     machine_close(&s.m);
     return ok;
 }

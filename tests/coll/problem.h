@@ -14,6 +14,7 @@ struct problem {
     bool in_place, commutative, adjacent;
     int64_t segment;
     int window;
+    int parameter[COLL_PARAMETERS];
     int pattern; /* reduce_scatter: sizes of blocks; neighbourhoods: which graph */
 };
 

@@ -62,6 +62,13 @@ static void override_wins_where_it_fits(void)
     EXPECT_STR(c.algorithm->name, "chain");
     EXPECT_EQ(c.segment, 32768);
     EXPECT_EQ(c.window, 3);
+    EXPECT_EQ(set("barrier=mcs:release=3"), 0);
+    shape.kind = COLL_BARRIER;
+    c = coll_select(&shape, &where, true);
+    EXPECT_STR(c.algorithm->name, "mcs");
+    EXPECT_EQ(c.parameter[0], 0);
+    EXPECT_EQ(c.parameter[1], 3);
+    shape.kind = COLL_BCAST;
     EXPECT_EQ(set(""), 0);
     EXPECT_STR(chosen(shape, 8, true, true), "shared");
     EXPECT_STR(chosen(shape, 8, true, false), "binomial");
@@ -78,6 +85,9 @@ static void mistakes_are_named(void)
         {"allreduce=ring:segment", "needs a number"},
         {"allreduce=ring:segment=x", "needs a number"},
         {"allreduce=ring:segmnt=1", "no option"},
+        {"barrier=nway:f=2", "the options are segment, window, n"},
+        {"barrier=nway:n=0", "from 1 to 64"},
+        {"barrier=mcs:release=65", "from 1 to 64"},
         {"barrier=zzzzzzzz", "it has"},
     };
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {

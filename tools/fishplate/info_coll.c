@@ -76,6 +76,15 @@ static bool is_of_kind(const struct fishplate_inside *in, int kind)
     return false;
 }
 
+static void algorithm_text(const struct fishplate_inside *in, const struct coll_algorithm *a)
+{
+    printf("  %-18s %-20s %s", in->coll_kind_name((int)a->kind), a->name, a->doc ? a->doc : "");
+    for (int i = 0; i < COLL_PARAMETERS && a->parameter[i].name; i++)
+        printf("; %s=%d..%d, preset %d", a->parameter[i].name, a->parameter[i].min, a->parameter[i].max,
+               a->parameter[i].preset);
+    printf("\n");
+}
+
 void info_coll_text(const struct fishplate_inside *in, const struct info_options *o)
 {
     char when[200] = ", ";
@@ -98,7 +107,7 @@ void info_coll_text(const struct fishplate_inside *in, const struct info_options
         for (size_t i = 0; i < in->algorithms_count(); i++) {
             const struct coll_algorithm *a = in->algorithms_get(i);
             if ((int)a->kind == kind)
-                printf("  %-18s %-20s %s\n", in->coll_kind_name(kind), a->name, a->doc ? a->doc : "");
+                algorithm_text(in, a);
         }
 }
 
@@ -121,6 +130,20 @@ static void rules_json(const struct fishplate_inside *in, struct json *j)
     json_end(j);
 }
 
+static void parameters_json(const struct coll_algorithm *a, struct json *j)
+{
+    json_array(j, "parameters");
+    for (int i = 0; i < COLL_PARAMETERS && a->parameter[i].name; i++) {
+        json_object(j, NULL);
+        json_string(j, "name", a->parameter[i].name);
+        json_int(j, "min", a->parameter[i].min);
+        json_int(j, "max", a->parameter[i].max);
+        json_int(j, "preset", a->parameter[i].preset);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
 {
     (void)o;
@@ -133,6 +156,7 @@ void info_coll_json(const struct fishplate_inside *in, const struct info_options
         json_string(j, "collective", in->coll_kind_name((int)a->kind));
         json_string(j, "name", a->name);
         json_string(j, "doc", a->doc ? a->doc : "");
+        parameters_json(a, j);
         json_end(j);
     }
     json_end(j);

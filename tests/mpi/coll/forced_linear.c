@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define FORCED                                                          \
-    "barrier=linear,bcast=linear,gather=linear,scatter=linear,"         \
+    "barrier=central,bcast=linear,gather=linear,scatter=linear,"        \
     "allgather=linear:window=2,alltoall=linear:window=2,reduce=linear," \
     "allreduce=reduce_bcast,reduce_scatter=linear,scan=linear,exscan=linear"
 

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define FORCED                                                                     \
-    "barrier=tree,bcast=binomial,gather=binomial,scatter=binomial,"                \
+    "barrier=bst,bcast=binomial,gather=binomial,scatter=binomial,"                 \
     "allgather=bruck,alltoall=bruck,reduce=binomial,allreduce=recursive_doubling," \
     "reduce_scatter=tree,scan=recursive_doubling,exscan=recursive_doubling"
 

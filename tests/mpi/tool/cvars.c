@@ -117,10 +117,10 @@ static void writes(int running)
     EXPECT_EQ(MPI_T_cvar_write(eager, &wanted), running ? MPI_T_ERR_CVAR_SET_NEVER : MPI_SUCCESS);
     MPI_T_cvar_read(eager, &size);
     EXPECT_EQ(size, 8192);
-    char text[1024] = "barrier=tree", got[1024];
+    char text[1024] = "barrier=bst", got[1024];
     EXPECT_EQ(MPI_T_cvar_write(coll, text), running ? MPI_T_ERR_CVAR_SET_NEVER : MPI_SUCCESS);
     MPI_T_cvar_read(coll, got);
-    EXPECT_EQ(strcmp(got, "barrier=tree"), 0);
+    EXPECT_EQ(strcmp(got, "barrier=bst"), 0);
     MPI_T_cvar_handle_free(&eager);
     MPI_T_cvar_handle_free(&spin);
     MPI_T_cvar_handle_free(&coll);

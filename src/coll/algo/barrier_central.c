@@ -1,4 +1,4 @@
-/* barrier_linear.c: rank 0 hears from everyone, then tells everyone (the central counter of [Hoefler05 2.2.1.1]).
+/* barrier_central.c: rank 0 hears from everyone, then tells everyone (the central counter of [Hoefler05 2.2.1.1]).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/phases.h"
@@ -17,5 +17,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_signal(s, r);
 }
 
-COLL_ALGORITHM(barrier_linear, .name = "linear", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_central, .name = "central", .kind = COLL_BARRIER, .generate = generate,
                .doc = "rank 0 hears from everyone, then tells everyone");

@@ -1,0 +1,33 @@
+/* barrier_butterfly.c: in stage k every node meets the one whose number differs in bit k [Hoefler05 2.2.2.1]. Where the
+ * number of ranks is not a power of two, the missing nodes are virtual: node v is played by rank v - size besides its own,
+ * so that these ranks meet two partners in each stage.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/phases.h"
+
+/* One node of this rank meets its partner; two nodes of the same rank need no message. */
+static void meet(struct sched *s, const struct coll_shape *shape, int64_t node, int64_t distance)
+{
+    int64_t other = node ^ distance;
+    int player = (int)(other < shape->size ? other : other - shape->size);
+    if (player == shape->rank)
+        return;
+    sched_signal(s, player);
+    sched_await(s, player);
+}
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    int64_t nodes = 1;
+    while (nodes < shape->size)
+        nodes *= 2;
+    for (int64_t distance = 1; distance < nodes; distance *= 2) {
+        meet(s, shape, shape->rank, distance);
+        if (shape->rank + (int64_t)shape->size < nodes)
+            meet(s, shape, shape->rank + (int64_t)shape->size, distance);
+        sched_fence(s);
+    }
+}
+
+COLL_ALGORITHM(barrier_butterfly, .name = "butterfly", .kind = COLL_BARRIER, .generate = generate,
+               .doc = "log2(n) stages of pairs; some ranks play two where n is no power of two");

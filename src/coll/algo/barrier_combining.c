@@ -1,0 +1,33 @@
+/* barrier_combining.c: ranks meet in groups of n at a counter of the group's first rank, the first ranks meet in groups of n,
+ * and so on [Hoefler05 2.2.1.2]. Each group's first rank releases its group, so that the release takes the same tree down
+ * that the check-in took up and no rank tells more than n - 1 others in a round.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/barrier.h"
+
+/* The rounds that this rank led, the last one first. */
+static void release(const struct coll_shape *shape, struct sched *s, int64_t step)
+{
+    const int n = shape->parameter[0], rank = shape->rank, size = shape->size;
+    for (; step >= 1; step /= n)
+        for (int64_t other = rank + step; other < rank + step * n && other < size; other += step)
+            sched_signal(s, (int)other);
+}
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    const int n = shape->parameter[0], rank = shape->rank;
+    int64_t step = 1; /* between members of a group in the round in which this rank is not first */
+    barrier_games(s, rank, shape->size, n);
+    while (step < shape->size && rank % (step * n) == 0)
+        step *= n;
+    if (rank > 0) {
+        sched_await(s, (int)(rank - rank % (step * n)));
+        sched_fence(s);
+    }
+    release(shape, s, step / n);
+}
+
+COLL_ALGORITHM(barrier_combining, .name = "combining", .kind = COLL_BARRIER, .generate = generate,
+               .parameter = {{"n", 2, BARRIER_PARTNERS_MAX, 4}},
+               .doc = "groups of n meet at their first rank, up a tree and down again");

@@ -1,0 +1,16 @@
+/* barrier_mcs.c: arrivals climb a tree in which every node has n children, and the release comes down one with `release`
+ * children: wide up, where waiting for many costs little, and narrow down, where a rank tells one after the other
+ * [Hoefler05 2.2.1.5].
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/barrier.h"
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    barrier_tree_up(s, shape->rank, shape->size, shape->parameter[0]);
+    barrier_tree_down(s, shape->rank, shape->size, shape->parameter[1]);
+}
+
+COLL_ALGORITHM(barrier_mcs, .name = "mcs", .kind = COLL_BARRIER, .generate = generate,
+               .parameter = {{"n", 1, BARRIER_PARTNERS_MAX, 4}, {"release", 1, BARRIER_PARTNERS_MAX, 2}},
+               .doc = "up a tree with n children a rank, down one with `release`");

@@ -1,0 +1,15 @@
+/* barrier_tournament.c: two ranks play in each game, the lower one wins and plays the next round; the champion, rank 0, tells
+ * everyone down a binomial tree [Hoefler05 2.2.1.3].
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/barrier.h"
+
+static void generate(const struct coll_shape *shape, struct sched *s)
+{
+    struct tree t = tree_binomial(shape->rank, shape->size, 0);
+    barrier_games(s, shape->rank, shape->size, 2);
+    tree_signal_down(s, &t);
+}
+
+COLL_ALGORITHM(barrier_tournament, .name = "tournament", .kind = COLL_BARRIER, .generate = generate,
+               .doc = "games of two; the winner tells everyone down a binomial tree");

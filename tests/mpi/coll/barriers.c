@@ -1,0 +1,88 @@
+/* barriers.c: nobody leaves a barrier before everybody has come, whatever the algorithm: blocking, nonblocking and persistent,
+ * back to back, with ranks that come late by chance. All ranks of a test share the machine's monotonic clock, so that arrivals
+ * and departures can be compared.
+ *
+ * ranks: 5 1 8
+ * nodes: 2 5
+ * also: FISHPLATE_COLL=barrier=central
+ * also: FISHPLATE_COLL=barrier=combining:n=2
+ * also: FISHPLATE_COLL=barrier=tournament
+ * also: FISHPLATE_COLL=barrier=fway:f=3
+ * also: FISHPLATE_COLL=barrier=mcs:n=3:release=1
+ * also: FISHPLATE_COLL=barrier=bst
+ * also: FISHPLATE_COLL=barrier=butterfly
+ * also: FISHPLATE_COLL=barrier=pairwise
+ * also: FISHPLATE_COLL=barrier=dissemination
+ * also: FISHPLATE_COLL=barrier=nway:n=3
+ * also: FISHPLATE_COLL=barrier=nwise:n=2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <time.h>
+
+#include "mpitest.h"
+
+enum { ROUNDS = 100, KINDS = 3 };
+
+static double came[KINDS * ROUNDS], left[KINDS * ROUNDS];
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Mostly nothing, now and then up to some tens of microseconds. */
+static void be_late(unsigned *dice)
+{
+    *dice = *dice * 1103515245u + 12345u;
+    unsigned throw = *dice >> 16;
+    if (throw % 8 == 0)
+        for (double until = now() + 1e-6 * (throw % 60); now() < until;)
+            ;
+}
+
+static void run(int kind, MPI_Request *persistent)
+{
+    MPI_Request request;
+    switch (kind) {
+    case 0:
+        MPI_Barrier(MPI_COMM_WORLD);
+        return;
+    case 1:
+        MPI_Ibarrier(MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        return;
+    default:
+        MPI_Start(persistent);
+        MPI_Wait(persistent, MPI_STATUS_IGNORE);
+    }
+}
+
+static void early(int i)
+{
+    if (mpitest_failures++ < 20)
+        fprintf(stderr, "rank %d left barrier %d %.3f us before the last rank came\n", mpitest_rank, i,
+                1e6 * (came[i] - left[i]));
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Request persistent;
+    mpitest_begin(&argc, &argv);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &persistent);
+    unsigned dice = 77u + (unsigned)mpitest_rank;
+    for (int i = 0; i < KINDS * ROUNDS; i++) {
+        be_late(&dice);
+        came[i] = now();
+        run(i % KINDS, &persistent);
+        left[i] = now();
+    }
+    MPI_Request_free(&persistent);
+    MPI_Allreduce(MPI_IN_PLACE, came, KINDS * ROUNDS, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    for (int i = 0; i < KINDS * ROUNDS; i++)
+        if (left[i] < came[i])
+            early(i);
+    return mpitest_end();
+}
