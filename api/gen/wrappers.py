@@ -57,20 +57,21 @@ def _indent(line):
 def _unsupported(f):
     lines = [f"(void){p.name};" for p in f.params]
     if not _returns_code(f):
-        return lines + [f'api_unsupported("{f.name}");', f"return ({f.returns})0;"]
+        return lines + [f'api_unsupported("{f.name}", NULL);', f"return ({f.returns})0;"]
     if WHEN[f.when][0]:
         lines += ["if (unlikely(!the_proc))", f'    return api_outside("{f.name}");']
-    failed = f'api_unsupported("{f.name}")'
     if not _raises(f):
-        return lines + [f"return {failed};"]
+        return lines + [f'return api_unsupported("{f.name}", NULL);']
     kind, _ = _error_object(f)
-    where = "NULL"
-    if kind == "ERROR_ON_COMM":
-        comm = next((p for p in f.params if p.handle == "comm"), None)
-        where = f"comm_from(the_proc, {comm.name})" if comm else "NULL"
-    elif kind != "ERROR_ON_FILE":
+    comm = next((p for p in f.params if p.handle == "comm"), None)
+    where = f"comm_from(the_proc, {comm.name})" if comm else "NULL"
+    if kind not in ("ERROR_ON_COMM", "ERROR_ON_FILE"):
         kind = "ERROR_ON_NOTHING"
-    return lines + [f'return api_error({kind}, {where}, {failed}, "{f.name}");']
+    # A program that looks at no error code must not go on with a handle that nobody has set.
+    for p in f.params:
+        if p.is_pointer and not p.const and p.base in HANDLES:
+            lines += [f"if ({p.name})", f"    *{p.name} = {RESOLVE[HANDLES[p.base]][2]};"]
+    return lines + [wrap_call(f'return api_missing({kind}, {where}, "{f.name}");')]
 
 
 def _returns_code(f):

@@ -47,12 +47,6 @@ int api_outside(const char *function)
     exit(EXIT_FAILURE);
 }
 
-int api_unsupported(const char *function)
-{
-    return err_set(MPI_ERR_UNSUPPORTED_OPERATION, "%s is not implemented in Fishplate %s yet", function,
-                   FISHPLATE_VERSION);
-}
-
 struct comm *api_comm_at(const MPI_Comm *handle)
 {
     return handle && the_proc ? comm_from(the_proc, *handle) : NULL;

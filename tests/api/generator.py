@@ -75,7 +75,7 @@ class Rules(unittest.TestCase):
 
     def test_missing_functions_say_so(self):
         text = write_wrappers(self.api, "topo", set())
-        self.assertIn('api_unsupported("MPI_Cart_create")', text)
+        self.assertIn('api_missing(ERROR_ON_COMM, comm_from(the_proc, comm_old), "MPI_Cart_create")', text)
         self.assertNotIn("impl_", text.split("*/", 1)[1])
 
     def test_bad_rows_are_refused(self):

@@ -55,7 +55,8 @@ int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
     void *base = mmap(NULL, s.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s.fd, 0);
     if (base == MAP_FAILED)
         return err_set(MPI_ERR_NO_MEM, "cannot map %zu bytes of shared memory: %s", s.size, strerror(errno));
-    close(s.fd); /* the mapping keeps it */
+    if (s.fd != boot->node_fd)
+        close(s.fd); /* the mapping keeps it; the launcher's is boot's to close */
     s.head = base;
     s.ranks = (char *)base + ALIGN_UP(sizeof(struct segment_head), (size_t)sysconf(_SC_PAGESIZE));
     s.area = s.ranks + s.rank_size * s.nlocal;
