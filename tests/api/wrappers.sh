@@ -93,6 +93,20 @@ ln -s "$bin/mpicc" linked-mpicc
 "$bin/mpicxx" -DGREETING='""' -c program.cc && "$bin/mpicxx" program.o -o cxx-program && ./cxx-program >/dev/null ||
     complain "mpicxx cannot build a program"
 
+# -Wmissing-mpi: told when the program is linked; only an error takes the program away.
+cat > missing.c <<'END'
+#include <mpi.h>
+int main(void) { MPI_File f; return MPI_Init(0, 0) || MPI_File_open(MPI_COMM_SELF, "x", 0, MPI_INFO_NULL, &f); }
+END
+said=$("$bin/mpicc" -Wmissing-mpi missing.c -o missing 2>&1) || complain "-Wmissing-mpi fails: $said"
+has "-Wmissing-mpi" "warning: missing calls MPI_File_open" "$said"
+lacks "-Wmissing-mpi" "MPI_Init" "$said"
+[ -x missing ] || complain "-Wmissing-mpi left no program"
+"$bin/mpicc" -Werror=missing-mpi missing.c -omissing 2>/dev/null && complain "-Werror=missing-mpi does not fail"
+[ ! -e missing ] || complain "-Werror=missing-mpi left the program"
+same "-Wmissing-mpi with -c" "" "$("$bin/mpicc" -Wmissing-mpi -c missing.c 2>&1)"
+same "-Wmissing-mpi with nothing missing" "" "$("$bin/mpicc" -Wmissing-mpi -DGREETING='""' 'a program.c' 2>&1)"
+
 # The tree may move.
 mkdir moved && mkdir moved/bin && cp "$bin/mpicc" moved/bin && ln -s "$include" "$lib" moved
 same "a moved tree" "$work/moved/include" "$(moved/bin/mpicc -showme:incdirs)"

@@ -24,6 +24,30 @@ missing=$($info --api --missing | grep -c '^MPI_' || true)
 $info --api >"$scratch/api.txt"
 expect_line "$scratch/api.txt" "^$((total)) functions: $((total - missing)) implemented, $((missing)) missing"
 
+# What a file needs: objects and libraries, damaged files, files that are none.
+cat >"$scratch/needs.c" <<'C'
+#include <mpi.h>
+int main(void) { MPI_File f; MPI_Init(0, 0); PMPI_Win_free(0); return MPI_File_open(MPI_COMM_SELF, "", 0, MPI_INFO_NULL, &f); }
+C
+"$BIN/mpicc" -c "$scratch/needs.c" -o "$scratch/needs.o"
+"$BIN/mpicc" -shared -fPIC "$scratch/needs.c" -o "$scratch/needs"
+for file in needs.o needs; do
+    if $info --api "$scratch/$file" >"$scratch/needs.txt"; then fail "a file that needs missing functions gives status 0"; fi
+    expect_line "$scratch/needs.txt" "$file needs 3 MPI functions; 2 of them"
+    $info --api --missing "$scratch/$file" >"$scratch/names.txt" || true
+    printf 'MPI_File_open\nMPI_Win_free\n' | cmp - "$scratch/names.txt" || fail "the names of what is missing"
+    $info --api --json "$scratch/$file" >"$scratch/needs.json" || true
+    expect_json "$scratch/needs.json"
+done
+size=$(wc -c <"$scratch/needs")
+for cut in 0 10 64 100 1000 $((size / 2)) $((size - 1)); do
+    head -c "$cut" "$scratch/needs" >"$scratch/cut"
+    if $info --api "$scratch/cut" >"$scratch/cut.txt" 2>&1; then fail "a file cut to $cut bytes gives status 0"; fi
+    expect_line "$scratch/cut.txt" "cannot read the symbols"
+done
+if $info --tunables "$scratch/needs" 2>"$scratch/files.txt"; then fail "a file without --api gives status 0"; fi
+expect_line "$scratch/files.txt" "files go with --api alone"
+
 # Every form of JSON parses.
 for sections in "" --build --tunables --transports --coll --pvars "--api --missing" "--tunables --pvars --coll"; do
     # shellcheck disable=SC2086

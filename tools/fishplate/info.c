@@ -20,20 +20,34 @@ static const struct info_section sections[] = {
     {"--coll", "the algorithms of each collective, and which is chosen when", true, false, info_coll_text,
      info_coll_json},
     {"--pvars", "the counters the library keeps", false, false, info_pvars_text, info_pvars_json},
-    {"--api", "every MPI function and whether it is there", false, false, info_api_text, info_api_json},
+    {"--api", "every MPI function and whether it is there; with FILEs: which of them these need", false,
+     false, info_api_text, info_api_json},
 };
 enum { NSECTIONS = sizeof sections / sizeof sections[0], PAGE_WIDTH = 110 };
 
 static void usage(void)
 {
-    printf("Usage: fishplate info [sections] [--json]\n\nSections (without any: those marked *):\n");
+    printf("Usage: fishplate info [sections] [--json]\n"
+           "       fishplate info --api [--missing] [--json] FILE...\n\nSections (without any: those marked "
+           "*):\n");
     for (int i = 0; i < NSECTIONS; i++)
         printf(" %c %-13s %s\n", sections[i].by_default ? '*' : ' ', sections[i].option, sections[i].doc);
-    printf("\nOptions:\n"
-           "   --missing     with --api: only what is not there yet\n"
-           "   --markdown    with --tunables: as docs/tunables.md has it\n"
-           "   --json        one JSON document\n\n"
-           "A tunable is set in the environment: FISHPLATE_LOG=info mpiexec -n 2 ./program\n");
+    printf(
+        "\nOptions:\n"
+        "   --missing     with --api: only what is not there yet; with FILEs: the names alone, one a line\n"
+        "   FILE          with --api: a program, library or object; status 1 when it needs what is not "
+        "there\n"
+        "   --markdown    with --tunables: as docs/tunables.md has it\n"
+        "   --json        one JSON document\n\n"
+        "A tunable is set in the environment: FISHPLATE_LOG=info mpiexec -n 2 ./program\n");
+}
+
+static unsigned section_bit(const char *option)
+{
+    for (int i = 0; i < NSECTIONS; i++)
+        if (strcmp(option, sections[i].option) == 0)
+            return 1u << i;
+    return 0;
 }
 
 static bool parse(struct info_options *o, int argc, char **argv)
@@ -46,17 +60,21 @@ static bool parse(struct info_options *o, int argc, char **argv)
             o->missing = true;
         else if (strcmp(argv[a], "--markdown") == 0)
             o->markdown = true;
+        else if (argv[a][0] != '-')
+            argv[++o->nfiles] = argv[a]; /* gathered at the front, where the options have been read */
         else
             known = false;
-        for (int i = 0; i < NSECTIONS; i++)
-            if (strcmp(argv[a], sections[i].option) == 0) {
-                o->sections |= 1u << i;
-                known = true;
-            }
-        if (!known) {
+        const unsigned bit = section_bit(argv[a]);
+        o->sections |= bit;
+        if (!known && !bit) {
             fprintf(stderr, "fishplate info: unknown option '%s'; --help lists them.\n", argv[a]);
             return false;
         }
+    }
+    o->files = argv + 1;
+    if (o->nfiles > 0 && o->sections != section_bit("--api")) {
+        fprintf(stderr, "fishplate info: '%s' is a file; files go with --api alone.\n", o->files[0]);
+        return false;
     }
     return true;
 }
@@ -121,6 +139,8 @@ int command_info(int argc, char **argv)
     if (!parse(&o, argc, argv))
         return 2;
     const struct fishplate_inside *in = inside_of_library();
+    if (o.nfiles > 0)
+        return info_needs(in, &o);
     bool job = needs_job(&o);
     int rank = 0;
     if (job) {

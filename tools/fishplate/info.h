@@ -9,7 +9,9 @@
 
 struct info_options {
     bool json, markdown, missing;
-    unsigned sections; /* bit i: the i-th section was asked for by name */
+    unsigned sections;  /* bit i: the i-th section was asked for by name */
+    char *const *files; /* --api: programs and libraries to look into */
+    int nfiles;
 };
 
 struct info_section {
@@ -34,6 +36,10 @@ void info_protocols_text(const struct fishplate_inside *in, const struct info_op
 void info_protocols_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 void info_coll_text(const struct fishplate_inside *in, const struct info_options *o);
 void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+
+/* Which MPI functions each of o->files needs. The exit status: 1 when one of them is not there, 2 when a file could not
+ * be read. */
+int info_needs(const struct fishplate_inside *in, const struct info_options *o);
 
 /* How many functions of the list are there. */
 size_t info_api_implemented(const struct fishplate_inside *in);

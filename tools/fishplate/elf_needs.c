@@ -1,0 +1,86 @@
+/* elf_needs.c: reads the symbol table of an ELF file of this machine's word size and byte order. Every offset comes
+ * from the file, so each is checked against its length before it is used.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "elf_needs.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct image {
+    const char *bytes;
+    size_t size;
+};
+
+/* count elements of `each` bytes at `offset`, or NULL when they are not all inside the file or not aligned. */
+static const void *part(const struct image *f, uint64_t offset, uint64_t count, size_t each)
+{
+    if (offset > f->size || count > (f->size - offset) / each || offset % _Alignof(uint64_t) != 0)
+        return NULL;
+    return f->bytes + offset;
+}
+
+static bool is_ours(const Elf64_Ehdr *head)
+{
+    const uint16_t one = 1;
+    const unsigned char order = *(const unsigned char *)&one == 1 ? ELFDATA2LSB : ELFDATA2MSB;
+    return head && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 &&
+           head->e_ident[EI_DATA] == order && head->e_shentsize == sizeof(Elf64_Shdr);
+}
+
+/* The dynamic symbols; of an object file, which has none, the others. */
+static const Elf64_Shdr *symbol_section(const Elf64_Shdr *sections, size_t n)
+{
+    static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < n; i++)
+            if (sections[i].sh_type == types[t])
+                return &sections[i];
+    return NULL;
+}
+
+static const char *walk(const struct image *f, void (*found)(const char *symbol, void *what), void *what)
+{
+    const Elf64_Ehdr *head = part(f, 0, 1, sizeof(*head));
+    if (!is_ours(head))
+        return "it is not a 64-bit ELF program, library or object of this machine";
+    const Elf64_Shdr *sections = part(f, head->e_shoff, head->e_shnum, sizeof(*sections));
+    const Elf64_Shdr *table = sections ? symbol_section(sections, head->e_shnum) : NULL;
+    if (!table || table->sh_link >= head->e_shnum)
+        return "it has no table of symbols (a static program, or stripped of its sections)";
+    const Elf64_Shdr *text = &sections[table->sh_link];
+    const size_t n = table->sh_size / sizeof(Elf64_Sym);
+    const Elf64_Sym *symbols = part(f, table->sh_offset, n, sizeof(*symbols));
+    if (!symbols || text->sh_offset > f->size || text->sh_size > f->size - text->sh_offset ||
+        text->sh_size == 0 || f->bytes[text->sh_offset + text->sh_size - 1] != '\0')
+        return "its table of symbols is damaged";
+    for (size_t i = 0; i < n; i++)
+        if (symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name > 0 && symbols[i].st_name < text->sh_size)
+            found(f->bytes + text->sh_offset + symbols[i].st_name, what);
+    return NULL;
+}
+
+const char *elf_needs(const char *path, void (*found)(const char *symbol, void *what), void *what)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return strerror(errno);
+    void *bytes = MAP_FAILED;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (bytes == MAP_FAILED)
+        return "it is not a file with anything in it";
+    const struct image f = {bytes, (size_t)status.st_size};
+    const char *problem = walk(&f, found, what);
+    munmap(bytes, f.size);
+    return problem;
+}

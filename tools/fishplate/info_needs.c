@@ -1,0 +1,131 @@
+/* info_needs.c: `fishplate info --api FILE...`: which MPI functions a program needs, and which of them are not there, told
+ * before the run. C calls are symbols of the function's name, with a P before it in a profiling tool; Fortran's are
+ * the name in lower or upper case with an underscore and marks of the binding behind it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api_list.h"
+#include "elf_needs.h"
+#include "info.h"
+
+struct needs {
+    const struct fishplate_inside *in;
+    bool *needed; /* one for each function of the list */
+};
+
+/* Is the rest of a symbol what Fortran adds to a name? mpi_send_, mpi_send__, mpi_send_f08_, mpi_send_f08ts_. */
+static bool is_ending(const char *rest)
+{
+    static const char *const endings[] = {"", "_", "__", "_f08_", "_f08ts_"};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (strcasecmp(rest, endings[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_call_of(const char *symbol, const char *name)
+{
+    if (strcmp(symbol, name) == 0)
+        return true;
+    const size_t len = strlen(name);
+    return strncasecmp(symbol, name, len) == 0 && symbol[len] == '_' && is_ending(symbol + len);
+}
+
+static void found(const char *symbol, void *what)
+{
+    struct needs *n = what;
+    if (toupper((unsigned char)symbol[0]) == 'P')
+        symbol++;
+    if (strncasecmp(symbol, "MPI_", 4) != 0)
+        return;
+    for (size_t i = 0; i < n->in->api_count; i++)
+        if (is_call_of(symbol, n->in->api[i].name))
+            n->needed[i] = true;
+}
+
+static void count(const struct needs *n, size_t *total, size_t *missing)
+{
+    *total = *missing = 0;
+    for (size_t i = 0; i < n->in->api_count; i++) {
+        *total += n->needed[i];
+        *missing += n->needed[i] && !n->in->api[i].implemented;
+    }
+}
+
+static void print_text(const struct needs *n, const char *file, const struct info_options *o)
+{
+    size_t total, missing;
+    count(n, &total, &missing);
+    if (!o->missing && missing == 0)
+        printf("%s needs %zu MPI functions: all are there.\n", file, total);
+    else if (!o->missing)
+        printf("%s needs %zu MPI functions; %zu of them return MPI_ERR_UNSUPPORTED_OPERATION, because "
+               "Fishplate %s does "
+               "not have them:\n",
+               file, total, missing, n->in->version);
+    for (size_t i = 0; i < n->in->api_count; i++) {
+        const struct api_entry *e = &n->in->api[i];
+        if (n->needed[i] && !e->implemented)
+            printf(o->missing ? "%s\n" : "    %-40s %-14s MPI %s\n", e->name, e->chapter, e->since);
+    }
+}
+
+static void print_json(const struct needs *n, const char *file, struct json *j)
+{
+    json_object(j, NULL);
+    json_string(j, "file", file);
+    for (int there = 1; there >= 0; there--) {
+        json_array(j, there ? "there" : "missing");
+        for (size_t i = 0; i < n->in->api_count; i++)
+            if (n->needed[i] && n->in->api[i].implemented == there)
+                json_string(j, NULL, n->in->api[i].name);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+/* The exit status for one file. */
+static int one_file(const struct fishplate_inside *in, const char *file, const struct info_options *o,
+                    struct json *j)
+{
+    struct needs n = {in, calloc(in->api_count, sizeof(*n.needed))};
+    size_t total, missing;
+    if (!n.needed) {
+        fprintf(stderr, "fishplate info: out of memory.\n");
+        return 2;
+    }
+    const char *problem = elf_needs(file, found, &n);
+    count(&n, &total, &missing);
+    if (problem)
+        fprintf(stderr, "fishplate info: cannot read the symbols of %s: %s.\n", file, problem);
+    else if (o->json)
+        print_json(&n, file, j);
+    else
+        print_text(&n, file, o);
+    free(n.needed);
+    return problem ? 2 : missing > 0;
+}
+
+int info_needs(const struct fishplate_inside *in, const struct info_options *o)
+{
+    struct json j = {.out = stdout};
+    int status = 0;
+    if (o->json) {
+        json_object(&j, NULL);
+        json_string(&j, "version", in->version);
+        json_array(&j, "needs");
+    }
+    for (int i = 0; i < o->nfiles; i++) {
+        const int one = one_file(in, o->files[i], o, &j);
+        status = one > status ? one : status;
+    }
+    if (o->json) {
+        json_end(&j);
+        json_end(&j);
+    }
+    return status;
+}
