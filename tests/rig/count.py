@@ -152,7 +152,7 @@ def count_one(lib, program, folder, build, blocks, o):
         shutil.copy(blocks, f"{machine.share}/{lib.name}.blocks")
         show(lib, *tally(machine.share, lib.name, 2 * o.rounds), o.functions)
 
-    machine = guest.Guest(folder, build, [job], tell)
+    machine = guest.Guest(folder, build, [job], tell, "emulation")  # plugins need it
     machine.run()
 
 

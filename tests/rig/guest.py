@@ -1,5 +1,6 @@
 """One guest and the jobs it is given. The guest tells how far it is by files in a shared folder; one that hangs or dies
-is ended, its job is reported as the one to blame, and another guest takes the jobs that are left.
+is ended, its job is reported as the one to blame, and another guest takes the jobs that are left. Where KVM does not run
+the guest, all guests of the run are emulated from then on. A guest that does not boot ends the run.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,7 +14,13 @@ import time
 
 import image
 
-BOOT_LIMIT = 180  # seconds until the first job starts; an emulated processor on a busy machine is slow
+KVM = "/dev/kvm"
+KVM_BROKEN = "KVM internal error"  # QEMU says so and stops the guest; it does not end
+FIRST_WORD = "rig: booted"         # what guest/init prints first
+# Seconds until the guest has said its first word, and until its first job starts. KVM needs two and five: with it, giving
+# up too early costs only speed. An emulated processor on a busy machine is slow.
+SILENCE = {"kvm": 20, "emulation": 180}
+BOOT_LIMIT = {"kvm": 60, "emulation": 240}
 GRACE = 30        # what a job may take beyond its limit, which the guest watches over itself
 CPU = {"x86_64": "max", "aarch64": "neoverse-n1"}  # on Arm "max" computes pointer authentication in software
 BOARD = {"x86_64": "q35", "aarch64": "virt"}
@@ -32,16 +39,29 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def accelerator(arch):
-    if os.access("/dev/kvm", os.R_OK | os.W_OK):
+class BootFailed(Exception):
+    """The guest did not get as far as its first job; says why, and what was last on its console."""
+
+
+class KvmBroken(Exception):
+    """KVM is there and does not run the guest; says why. No job is to blame."""
+
+
+def kvm_or_emulation():
+    """What the first guest of a run is tried with."""
+    return "kvm" if os.access(KVM, os.R_OK | os.W_OK) else "emulation"
+
+
+def processor(way, arch):
+    if way == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]
     return ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", CPU[arch]]
 
 
-def command_line(kernel, initramfs, share):
+def command_line(kernel, initramfs, share, way):
     arch = image.machine()
     return [image.qemu(), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", BOARD[arch],
-            *accelerator(arch), "-smp", "2", "-m", "3072", "-kernel", kernel, "-initrd", initramfs,
+            *processor(way, arch), "-smp", "2", "-m", "3072", "-kernel", kernel, "-initrd", initramfs,
             "-append", f"console={CONSOLE[arch]} {KERNEL_LINE}", "-serial", "stdio",
             "-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
@@ -52,15 +72,15 @@ def command_line(kernel, initramfs, share):
 class Guest:
     """Boots with a list of jobs; run() returns when they are done or the guest is no more."""
 
-    def __init__(self, folder, build, jobs, tell):
-        self.jobs, self.tell = jobs, tell
+    def __init__(self, folder, build, jobs, tell, way):
+        self.jobs, self.tell, self.way = jobs, tell, way
         self.share = tempfile.mkdtemp(prefix="share-", dir=folder)
         self.write("rig-folder", image.HERE)
         self.write("build-folder", build)
         self.write("todo", "".join(f"{j.name} {j.devices} {j.limit} {j.command}\n" for j in jobs))
         kernel, initramfs = image.prepare(folder)
         self.console = open(os.path.join(self.share, "console"), "wb")
-        self.process = subprocess.Popen(command_line(kernel, initramfs, self.share), stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(command_line(kernel, initramfs, self.share, way), stdin=subprocess.DEVNULL,
                                         stdout=self.console, stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
 
     def write(self, name, text):
@@ -83,6 +103,8 @@ class Guest:
     def await_file(self, name, until):
         """Whether the file has something in it before that time; not when the guest ended without."""
         while not self.read(name):
+            if self.way == "kvm" and KVM_BROKEN in self.read("console"):
+                raise KvmBroken(f"it reports a \"{KVM_BROKEN}\"")
             if self.process.poll() is not None:
                 return bool(self.read(name))
             if time.monotonic() > until:
@@ -90,17 +112,38 @@ class Guest:
             time.sleep(0.05)
         return True
 
+    def last_words(self, lines=25):
+        return "\n".join(self.read("console").splitlines()[-lines:]) + "\n"
+
+    def await_boot(self, started):
+        """Returns when the first job starts. Watches the console: a guest that will never boot is not waited for."""
+        first = self.jobs[0].name + ".start"
+        why = ""
+        while not self.await_file(first, time.monotonic() + 0.5):
+            console, seconds = self.read("console"), time.monotonic() - started
+            if self.process.poll() is not None:
+                why = f"QEMU ended with status {self.process.returncode}"
+            elif "Kernel panic" in console:
+                why = "its kernel panicked"
+            elif seconds > SILENCE[self.way] and FIRST_WORD not in console:
+                why = f"it said nothing in {SILENCE[self.way]} s"
+            elif seconds > BOOT_LIMIT[self.way]:
+                why = f"it did not start a job in {BOOT_LIMIT[self.way]} s"
+            if why and self.way == "kvm":
+                raise KvmBroken(f"with it, the guest did not boot: {why}: {self.last_words(1).strip() or 'no output'}")
+            if why:
+                raise BootFailed(f"the guest did not boot: {why}. Last on its console:\n{self.last_words()}")
+
     def blame(self, job, started, what):
-        console = self.read("console").splitlines()[-25:]
         how = "hung and was ended" if self.process.poll() is None else "ended by itself"
-        self.finish(job, 1, started, f"rig: the guest {how} {what}. Last on its console:\n" + "\n".join(console) + "\n")
+        self.finish(job, 1, started, f"rig: the guest {how} {what}. Last on its console:\n{self.last_words()}")
 
     def run(self):
         try:
             started = time.monotonic()
-            for number, job in enumerate(self.jobs):
-                limit = BOOT_LIMIT if number == 0 else GRACE
-                if not self.await_file(job.name + ".start", started + limit):
+            self.await_boot(started)
+            for job in self.jobs:
+                if not self.await_file(job.name + ".start", started + GRACE):
                     return self.blame(job, started, "before the job began")
                 started = time.monotonic()
                 if not self.await_file(job.name + ".rc", started + job.limit + GRACE):
@@ -119,9 +162,14 @@ class Guest:
 
 
 def run_all(folder, build, jobs, tell):
-    """Every job gets a status: a guest that fails takes only the job down that it failed in."""
+    """Every job gets a status: a guest that fails takes only the job down that it failed in. Raises BootFailed when a guest
+    does not boot, for the next one would not either."""
     os.makedirs(folder, exist_ok=True)
-    left = list(jobs)
+    left, way = list(jobs), kvm_or_emulation()
     while left:
-        Guest(folder, build, left, tell).run()
+        try:
+            Guest(folder, build, left, tell, way).run()
+        except KvmBroken as why:
+            print(f"rig: {KVM} does not run the guest, so it is emulated from here on, which is slower ({why}).", flush=True)
+            way = "emulation"
         left = [j for j in left if j.status is None]

@@ -94,6 +94,9 @@ def main():
                 os.remove(skipped)
             return run_table(folder, build, o.rest)
         return do(folder, build, o.rest[0], o.limit, " ".join(o.rest[1:]))
+    except guest.BootFailed as why:
+        print(f"rig: {why}", end="")
+        return 1
     except image.Missing as why:
         print(f"rig: skipped: {why}.")
         with open(skipped, "w") as f:

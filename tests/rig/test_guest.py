@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""test_guest: what becomes of a run whose guest does not boot. A script stands in for QEMU; the guest that it plays writes
+what a real one writes into the shared folder.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import contextlib
+import io
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import guest
+import image
+
+# Plays QEMU: one behaviour for `-accel kvm`, one for emulation. `boots` runs all jobs of the list with status 0.
+QEMU = """#!/bin/sh
+behaviour={emulated}
+for word; do
+    [ "$word" != kvm ] || behaviour={kvm}
+    case "$word" in local,id=share,path=*) share=${{word#local,id=share,path=}} share=${{share%%,*}} ;; esac
+done
+echo "$behaviour" >>{log}
+boot() {{
+    echo "rig: booted"
+    while read -r name rest; do
+        echo 1 >"$share/$name.start"
+        [ "$behaviour" != breaks ] || [ "$name" = first ] || {{ echo "KVM internal error. Suberror: 1"; exec sleep 600; }}
+        echo 0 >"$share/$name.rc"
+    done <"$share/todo"
+}}
+case $behaviour in
+boots | breaks) boot ;;
+silent) exec sleep 600 ;;
+error) echo "KVM internal error. Suberror: 1"; echo "emulation failure"; exec sleep 600 ;;
+closed) echo "Could not access KVM kernel module: No such device"; exit 1 ;;
+panic) echo "rig: booted"; echo "Kernel panic - not syncing: no init"; exec sleep 600 ;;
+esac
+"""
+
+
+class Boot(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.log = os.path.join(self.scratch.name, "log")
+        image.qemu = lambda: os.path.join(self.scratch.name, "qemu")
+        image.prepare = lambda folder: ("kernel", "initramfs")
+        image.machine = lambda: "x86_64"
+        guest.KVM = self.scratch.name  # there, and may be opened
+        guest.SILENCE = {"kvm": 1, "emulation": 180}
+
+    def run_jobs(self, kvm, emulated):
+        """Returns the jobs, what was printed, and how each QEMU behaved."""
+        with open(image.qemu(), "w") as f:
+            f.write(QEMU.format(kvm=kvm, emulated=emulated, log=self.log))
+        os.chmod(image.qemu(), 0o755)
+        jobs, told = [guest.Job(n, "none", 600, "true") for n in ("first", "second", "third")], []
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            guest.run_all(os.path.join(self.scratch.name, "rig"), "build", jobs, told.append)
+        self.assertEqual(told, jobs)
+        with open(self.log) as f:
+            return jobs, out.getvalue(), f.read().split()
+
+    def check_fallback(self, kvm, reason, starts):
+        jobs, out, ways = self.run_jobs(kvm, "boots")
+        self.assertEqual([j.status for j in jobs], [0, 0, 0])
+        self.assertEqual(ways, starts)
+        self.assertEqual(out.count("\n"), 1, out)
+        self.assertIn("emulated from here on", out)
+        self.assertIn(reason, out)
+
+    def test_kvm_that_works_is_used(self):
+        _, out, ways = self.run_jobs("boots", "panic")
+        self.assertEqual((out, ways), ("", ["boots"]))
+
+    def test_kvm_that_reports_an_internal_error(self):
+        self.check_fallback("error", "KVM internal error", ["error", "boots"])
+
+    def test_kvm_that_breaks_during_a_job_blames_no_job(self):
+        self.check_fallback("breaks", "KVM internal error", ["breaks", "boots"])
+
+    def test_kvm_that_says_nothing(self):
+        self.check_fallback("silent", "said nothing in 1 s", ["silent", "boots"])
+
+    def test_kvm_that_does_not_open(self):
+        self.check_fallback("closed", "No such device", ["closed", "boots"])
+
+    def test_a_boot_that_fails_ends_the_run_with_the_console(self):
+        with self.assertRaisesRegex(guest.BootFailed, "(?s)panicked.*Kernel panic - not syncing: no init"):
+            self.run_jobs("error", "panic")
+        with open(self.log) as f:
+            self.assertEqual(f.read().split(), ["error", "panic"])
+
+
+if __name__ == "__main__":
+    unittest.main()
