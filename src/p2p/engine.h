@@ -8,12 +8,12 @@
 #include "base/copy.h"
 #include "base/counter.h"
 #include "base/pool.h"
+#include "p2p/choice.h"
 #include "p2p/ids.h"
 #include "p2p/last_byte.h"
 #include "p2p/match.h"
 #include "p2p/offers.h"
 #include "p2p/p2p.h"
-#include "p2p/way.h"
 
 /* Frame kinds: frame_header.kind. In all of them `word` is the message length or the cookie the receiver of
  * the frame knows its request by. */
@@ -25,8 +25,9 @@ enum frame_kind {
     FRAME_FIN,        /* word: sender's cookie; aux: error class; the receiver has read the data */
     FRAME_CTS,        /* word: sender's cookie; payload: struct cts; send it in pieces */
     FRAME_PIECE,      /* word: receiver's cookie; payload: the next bytes */
-    FRAME_CTS_WRITE,  /* word: sender's cookie; payload: struct cts_write; write it into this memory */
-    FRAME_WRITTEN,    /* word: receiver's cookie; aux: error class; payload: length; the data is there */
+    FRAME_CTS_WRITE, /* word: sender's cookie; flags: CTS_SPLIT; payload: struct cts_write; write it into this
+                         memory */
+    FRAME_WRITTEN,   /* word: receiver's cookie; aux: error class; payload: length; the data is there */
     FRAME_RTR,    /* word: receiver's cookie; context, source, tag; aux: last byte; flags: RTR_LOOKS; payload:
                      struct rtr; a receive offers its memory */
     FRAME_TAKEN,  /* word: receiver's cookie; its receive is being written to: it takes no other message */
@@ -42,6 +43,7 @@ enum {
     RTS_WRITE = 2
 };                      /* struct rts: the receiver may read the data; the sender could write it */
 enum { RTR_LOOKS = 1 }; /* the receiver looks at the last byte */
+enum { CTS_SPLIT = 1 }; /* only a part: the receiver reads the rest and says when it has */
 
 struct rts {
     uint64_t cookie;
@@ -59,6 +61,7 @@ struct cts_write {
     struct cts cts;
     uint64_t address;
     struct net_key key;
+    uint64_t offset; /* of these bytes in the message */
 };
 
 struct rtr {
@@ -76,7 +79,7 @@ struct p2p {
     struct pool messages;     /* struct message with MESSAGE_SMALL bytes */
     struct pool controls;     /* control frames that found no room */
     struct ids ids;           /* cookies of requests that peers know of */
-    struct way_table ways[2]; /* what large messages have cost so far, by caps.cpu_moves */
+    struct choice choices[2]; /* how large messages move best, by caps.cpu_moves */
     struct last_bytes looks;  /* transfers whose last byte is looked at */
     struct pool reads;        /* struct read: those of the GET protocol */
     struct list links;        /* struct link: peers that offers went to or came from */
@@ -118,20 +121,24 @@ struct p2p_request {
     struct peer *peer;
     char *buf; /* start of the data when `block`, else the user's buffer */
     MPI_Count count;
-    struct dtype *type; /* retained while the request is on its own */
-    uint64_t length;    /* bytes to send, or room to receive */
-    uint64_t moved;     /* by pieces so far */
-    uint64_t expected;  /* by pieces: when to stop; by one transfer: its bytes */
-    uint64_t started;   /* large receive: when its data began to move; large send: when it was held back */
-    uint64_t copying;   /* in pieces, where ranks share cores: time spent copying them */
-    uint64_t first;     /* bytes of its first piece */
-    uint64_t cookie;    /* mine, 0 when peers do not know this request */
+    struct dtype *type;          /* retained while the request is on its own */
+    uint64_t length;             /* bytes to send, or room to receive */
+    uint64_t moved;              /* by pieces so far */
+    uint64_t expected;           /* by pieces: when to stop; by one transfer: its bytes */
+    uint64_t started;            /* large send: when it was held back */
+    uint64_t from;               /* write: where in the data it begins */
+    uint64_t copying;            /* in pieces, where ranks share cores: time spent copying them */
+    uint64_t halfway;            /* split receive: when the receiver's part was there */
+    struct choice_ticket ticket; /* large receive: to be told what it cost */
+    uint64_t cookie;             /* mine, 0 when peers do not know this request */
     uint64_t peer_cookie;
     uint64_t remote;      /* where in the peer's memory */
     int status;           /* of a one-sided transfer that ended inside the call that started it */
     bool starting, ended; /* that call is running; that happened */
     bool tell;            /* the receiver must be told when it is written */
     bool taken;           /* ... and has been told that the receive is */
+    bool split;           /* the receiver reads a part and the sender writes the rest */
+    uint8_t parts;        /* ... of which so many are not done */
     bool block;           /* the data is one block of memory */
     bool stack;           /* lives in a blocking call: nothing to free, type not retained */
     bool queued;          /* on peer->pending */
@@ -292,8 +299,16 @@ static inline void request_unregister(struct p2p_request *r)
     r->registered = false;
 }
 
-/* What a large receive has cost, by this way. */
-void way_took(struct p2p_request *r, enum way way);
+/* What is learned about the ways of large messages from this peer. */
+static inline struct choice *choice_of(struct p2p *p, const struct peer *peer)
+{
+    return &p->choices[peer->caps.cpu_moves];
+}
+
+/* A large receive is complete, or has failed: tells the policy. */
+void rendezvous_took(struct p2p_request *r, int status);
+/* The way that was chosen is not open after all: in pieces, which always is. */
+void rendezvous_in_pieces(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
 /* rendezvous_r3.c: the sender sends it in pieces through frames. */
 void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes);
@@ -315,6 +330,12 @@ void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
 void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                        size_t len);
 void rput_written(struct p2p *p, struct p2p_request *r, int error);
+
+/* rendezvous_split.c: ... a part of it, while the receiver reads the rest. */
+void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
+void split_written(struct p2p *p, struct p2p_request *r, int error);
+/* The sender's write, or the receiver's read, is done. */
+void split_sent(struct p2p_request *r, int status);
 
 /* write.c: the sender's half of every protocol that writes. r->remote, key, peer_cookie, expected and tell
  * say what. 0 when it was started (the request ends by itself), or ERR_AGAIN. */

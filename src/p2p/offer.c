@@ -294,6 +294,7 @@ bool offer_use(struct p2p_request *r)
     r->remote = offer.address;
     r->key = offer.key;
     r->expected = r->length;
+    r->from = 0;
     r->tell = !offer.looks || r->length != offer.room || (uint8_t)r->buf[r->length - 1] == offer.last;
     counter_add(&told, r->tell);
     list_append(&l->writes, &r->offer_link);

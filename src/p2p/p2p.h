@@ -46,6 +46,7 @@ enum p2p_protocol {
     PROTOCOL_GET,
     PROTOCOL_PUTNR,
     PROTOCOL_PUT,
+    PROTOCOL_SPLIT,
 };
 struct p2p_arrival {
     struct envelope env;

@@ -16,14 +16,15 @@ enum {
     RENDEZVOUS_GET,
     RENDEZVOUS_PUTNR,
     RENDEZVOUS_PUT,
+    RENDEZVOUS_SPLIT,
     RENDEZVOUS_R3
 };
 static TUNABLE_CHOICE(
-    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|r3",
+    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|r3",
     "How large messages move: written by the sender (rput), read by the receiver, who is told (getcqe) or "
-    "sees "
-    "(get) when that is done, written into a receive that was offered before (putnr, put), copied in pieces "
-    "(r3), or as it has proved best (auto). What cannot be done gives way to what can.");
+    "sees (get) when that is done, written into a receive that was offered before (putnr, put), read by the "
+    "receiver and written by the sender at the same time, a part each (split), copied in pieces (r3), or as "
+    "measured to be fastest (auto). What cannot be done gives way to what can.");
 
 static COUNTER(announced, "p2p_rendezvous", "Messages that were announced before their data moved.");
 static COUNTER(held, "p2p_rendezvous_held", "Large sends that waited a moment for the receiver's offer.");
@@ -89,7 +90,7 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
     r->header.kind = FRAME_RTS;
     r->header.word = r->length;
     r->moved = 0;
-    r->registered = false;
+    r->split = r->registered = false;
     if (r->block && (caps->get || caps->put))
         request_register(r, r->length);
     r->started = clock_ns();
@@ -140,10 +141,27 @@ enum p2p_protocol rendezvous_offers(const struct peer *peer, bool *sure)
     }
 }
 
-void way_took(struct p2p_request *r, enum way way)
+/* With a core for each rank, what counts is how long a message takes. Where ranks take turns that would mostly
+ * be the others' turns; what counts then is the work: this rank's copy, and one like it at the sender if there
+ * is one. */
+void rendezvous_took(struct p2p_request *r, int status)
 {
-    way_learn(&r->base.p2p->ways[r->peer->caps.cpu_moves], way, (uint64_t)r->base.bytes,
-              clock_ns() - r->started);
+    struct p2p *p = r->base.p2p;
+    struct choice *c = choice_of(p, r->peer);
+    if (!r->ticket.open)
+        return;
+    if (status != 0)
+        choice_drop(c, &r->ticket);
+    else if (unlikely(p->net->oversubscribed) && r->ticket.way == WAY_PIECES)
+        choice_learn_work(c, &r->ticket, clock_ns(), 2 * r->copying);
+    else
+        choice_learn(c, &r->ticket, clock_ns());
+}
+
+void rendezvous_in_pieces(struct p2p *p, struct p2p_request *r, uint64_t bytes)
+{
+    choice_drop(choice_of(p, r->peer), &r->ticket);
+    r3_start(p, r, bytes);
 }
 
 /* Reading, in the way asked for if the last byte can tell: it must be the message's own, and there must be
@@ -154,18 +172,40 @@ static enum p2p_protocol reading(struct p2p *p, const struct peer *from, uint64_
     return tells && rendezvous.value != RENDEZVOUS_GETCQE ? PROTOCOL_GET : PROTOCOL_GETCQE;
 }
 
-/* A processor that moves the bytes itself is measured reading against copying in pieces; an adapter reading
- * against writing. */
-static enum p2p_protocol measured(struct p2p *p, const struct peer *from, uint64_t bytes, uint64_t length)
+#define SPLIT_MIN 16384 /* below this a second control message costs more than a half saves */
+
+/* The ways that are worth measuring. Where a processor moves the bytes, two of them move more than one, unless
+ * ranks share processors; an adapter does by itself what it is told to. */
+static unsigned open_ways(const struct p2p *p, const struct peer *from, uint64_t bytes, bool write)
 {
-    struct way_table *ways = &p->ways[from->caps.cpu_moves];
+    unsigned open = WAY_BIT(WAY_READ);
     if (from->caps.cpu_moves)
-        return way_pick(ways, bytes, WAY_PIECES, WAY_READ) == WAY_READ ? PROTOCOL_GETCQE : PROTOCOL_R3;
-    return way_pick(ways, bytes, WAY_READ, WAY_WRITE) == WAY_READ ? reading(p, from, bytes, length)
-                                                                  : PROTOCOL_RPUT;
+        open |= WAY_BIT(WAY_PIECES);
+    else if (write)
+        open |= WAY_BIT(WAY_WRITE);
+    if ((from->caps.cpu_moves || from->caps.software) && write && !p->net->oversubscribed &&
+        bytes >= SPLIT_MIN)
+        open |= WAY_BIT(WAY_SPLIT);
+    return open;
 }
 
-static enum p2p_protocol choose(struct p2p *p, const struct p2p_request *r, const struct announcement *a)
+static enum p2p_protocol measured(struct p2p *p, struct p2p_request *r, const struct announcement *a,
+                                  unsigned open)
+{
+    uint64_t bytes = (uint64_t)r->base.bytes;
+    switch (choice_ask(choice_of(p, a->from), bytes, open, WAY_READ, clock_ns(), &r->ticket)) {
+    case WAY_PIECES:
+        return PROTOCOL_R3;
+    case WAY_WRITE:
+        return PROTOCOL_RPUT;
+    case WAY_SPLIT:
+        return PROTOCOL_SPLIT;
+    default:
+        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE : reading(p, a->from, bytes, a->length);
+    }
+}
+
+static enum p2p_protocol choose(struct p2p *p, struct p2p_request *r, const struct announcement *a)
 {
     uint64_t bytes = (uint64_t)r->base.bytes;
     bool read = r->block && a->rts->can & RTS_READ && a->from->caps.get;
@@ -176,8 +216,10 @@ static enum p2p_protocol choose(struct p2p *p, const struct p2p_request *r, cons
         return PROTOCOL_R3;
     if (!read || (write && rendezvous.value == RENDEZVOUS_RPUT))
         return PROTOCOL_RPUT;
-    if (rendezvous.value == RENDEZVOUS_AUTO && (write || a->from->caps.cpu_moves))
-        return measured(p, a->from, bytes, a->length);
+    if (rendezvous.value == RENDEZVOUS_SPLIT && write && bytes >= 2)
+        return measured(p, r, a, WAY_BIT(WAY_SPLIT)); /* for the shares of the two */
+    if (rendezvous.value == RENDEZVOUS_AUTO)
+        return measured(p, r, a, open_ways(p, a->from, bytes, write));
     return reading(p, a->from, bytes, a->length);
 }
 
@@ -187,13 +229,17 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announce
         offer_void(r);
     r->peer = a->from;
     r->peer_cookie = a->rts->cookie;
+    r->split = false;
+    r->ticket = (struct choice_ticket){.bytes = 0};
     r->base.error = recv_matched(r, a->env, a->length); /* kept until the data is there */
     uint64_t bytes = (uint64_t)r->base.bytes;
     enum p2p_protocol protocol = choose(p, r, a);
     if (unlikely(p->watch != NULL))
         p->watch->chose(p, a->env, a->length, protocol);
-    r->started = clock_ns();
     switch (protocol) {
+    case PROTOCOL_SPLIT:
+        split_start(p, r, a->rts, bytes);
+        break;
     case PROTOCOL_RPUT:
         rput_start(p, r, a->rts, bytes);
         break;

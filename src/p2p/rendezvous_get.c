@@ -33,8 +33,7 @@ struct read {
 static void get_end(struct p2p_request *r, int status)
 {
     last_byte_forget(&r->base.p2p->looks, &r->last);
-    if (status == 0)
-        way_took(r, WAY_READ);
+    rendezvous_took(r, status);
     fin_send(r, status);
     request_complete(&r->base, status ? status : r->base.error);
 }
@@ -100,7 +99,7 @@ void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint
 {
     struct read *read = read_new(p, r, rts, bytes);
     if (!read) {
-        r3_start(p, r, bytes);
+        rendezvous_in_pieces(p, r, bytes);
         return;
     }
     counter_add(&gets, 1);

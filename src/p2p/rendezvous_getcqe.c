@@ -24,8 +24,7 @@ static void getcqe_done(struct net_op *op, int status)
 {
     struct p2p_request *r = container_of(op, struct p2p_request, op);
     request_unregister(r);
-    if (status == 0)
-        way_took(r, WAY_READ);
+    rendezvous_took(r, status);
     fin_send(r, status);
     request_complete(&r->base, status ? status : r->base.error);
 }
@@ -52,7 +51,7 @@ void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, u
         return;
     }
     if (!request_register(r, bytes)) {
-        r3_start(p, r, bytes);
+        rendezvous_in_pieces(p, r, bytes);
         return;
     }
     counter_add(&gets, 1);
@@ -68,9 +67,13 @@ void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, u
 void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
     struct p2p_request *r = request_known(p, from, h->word, &send_ops);
-    CHECK(r != NULL && r->header.kind == FRAME_RTS,
+    CHECK(r != NULL && (r->header.kind == FRAME_RTS || r->split),
           "the end of a message was reported for a send that does not exist");
     ids_remove(&p->ids, h->word);
+    if (r->split) {
+        split_sent(r, h->aux);
+        return;
+    }
     request_unregister(r);
     request_complete(&r->base, h->aux);
 }

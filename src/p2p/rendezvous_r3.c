@@ -109,18 +109,6 @@ static void piece_take_timed(struct p2p_request *r, const void *payload, size_t 
     r->copying = (r->moved == 0 ? 0 : r->copying) + clock_ns() - begun;
 }
 
-/* With a core for each rank, both copy at the same time and what counts is how long it takes. Where ranks
- * take turns that would mostly be the others' turns; what counts then is the work: this copy, and one like it
- * at the sender. */
-static void pieces_learn(struct p2p *p, const struct peer *from, const struct p2p_request *r)
-{
-    struct way_table *ways = &p->ways[from->caps.cpu_moves];
-    if (unlikely(p->net->oversubscribed))
-        way_learn(ways, WAY_PIECES, r->moved, 2 * r->copying);
-    else if (r->moved > r->first)
-        way_learn(ways, WAY_PIECES, r->moved - r->first, clock_ns() - r->started);
-}
-
 void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len)
 {
@@ -130,14 +118,9 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
         piece_take_timed(r, payload, len);
     else
         piece_take(r, payload, len);
-    /* Timed from the first piece on: before that, other messages of a window may have been on their way. */
-    if (r->moved == 0) {
-        r->started = clock_ns();
-        r->first = len;
-    }
     r->moved += len;
     if (r->moved == r->expected) {
-        pieces_learn(p, from, r);
+        rendezvous_took(r, 0);
         ids_remove(&p->ids, h->word);
         request_complete(&r->base, r->base.error);
     }

@@ -19,7 +19,7 @@ static COUNTER(rputs, "p2p_rendezvous_rput",
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     if (!request_register(r, bytes)) {
-        r3_start(p, r, bytes);
+        rendezvous_in_pieces(p, r, bytes);
         return;
     }
     counter_add(&rputs, 1);
@@ -39,13 +39,17 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
     memcpy(&cts, payload, sizeof(cts));
     struct p2p_request *r = request_known(p, from, h->word, &send_ops);
     CHECK(r != NULL && r->header.kind == FRAME_RTS && r->registered && from->caps.put &&
-              cts.cts.bytes <= r->length && cts.cts.bytes > 0,
+              cts.offset <= r->length && cts.cts.bytes <= r->length - cts.offset && cts.cts.bytes > 0,
           "an answer arrived to an announcement that was not made");
-    ids_remove(&p->ids, h->word);
+    r->split = h->flags & CTS_SPLIT;
+    r->parts = 2;
+    if (!r->split)
+        ids_remove(&p->ids, h->word);
     r->header.kind = FRAME_WRITTEN;
     r->peer_cookie = cts.cts.cookie;
     r->expected = cts.cts.bytes;
     r->remote = cts.address;
+    r->from = cts.offset;
     r->key = cts.key;
     r->tell = true;
     write_go(r);
@@ -55,7 +59,6 @@ void rput_written(struct p2p *p, struct p2p_request *r, int error)
 {
     ids_remove(&p->ids, r->cookie);
     request_unregister(r);
-    if (error == 0)
-        way_took(r, WAY_WRITE);
+    rendezvous_took(r, error);
     request_complete(&r->base, error ? error : r->base.error);
 }

@@ -18,6 +18,10 @@ static void write_end(struct p2p_request *r, int status)
 {
     if (r->tell || status != 0)
         tell(r, status);
+    if (r->split) {
+        split_sent(r, status);
+        return;
+    }
     request_unregister(r);
     offer_written(r);
     request_complete(&r->base, status);
@@ -40,7 +44,7 @@ int write_start(struct p2p_request *r)
     r->op.done = write_done;
     r->starting = true;
     r->ended = false;
-    int rc = to->ops->put(to, r->buf, &r->mem, r->remote, &r->key, r->expected, &r->op);
+    int rc = to->ops->put(to, r->buf + r->from, &r->mem, r->remote, &r->key, r->expected, &r->op);
     r->starting = false;
     if (rc == ERR_AGAIN)
         return rc;
@@ -86,6 +90,8 @@ void written_arrived(struct p2p *p, struct peer *from, const struct frame_header
           "the end of a transfer was reported for a receive that does not exist");
     if (r->offered)
         offer_filled(r, length, h->aux);
+    else if (r->split)
+        split_written(p, r, h->aux);
     else
         rput_written(p, r, h->aux);
 }

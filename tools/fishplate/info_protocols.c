@@ -30,16 +30,20 @@ static const char *large_protocol(const struct fishplate_inside *in, const struc
                   {"getcqe", "getcqe (the receiver reads the sender's memory)"},
                   {"get", "get (the receiver reads the sender's memory and looks at the last byte)"},
                   {"putnr", "putnr (the receiver offers its memory, its last byte a constant), or get"},
-                  {"put", "put (the receiver offers its memory, its last byte random), or get"}};
+                  {"put", "put (the receiver offers its memory, its last byte random), or get"},
+                  {"split", "split (the receiver reads a part while the sender writes the rest)"}};
     if ((!p->caps.get && !p->caps.put) || strcmp(choice, "r3") == 0)
         return "r3 (copied in pieces)";
     for (size_t i = 0; i < sizeof forced / sizeof forced[0]; i++)
         if (strcmp(choice, forced[i].name) == 0)
             return forced[i].text;
     return p->caps.cpu_moves
-               ? "getcqe (the receiver reads the sender's memory) or r3 (copied in pieces), whichever "
-                 "proves faster"
-               : "put where the receive was offered; else get or rput, whichever proves faster";
+               ? "getcqe (the receiver reads the sender's memory), split (the sender writes a part) or r3 "
+                 "(copied in pieces), whichever is measured to be fastest"
+           : p->caps.software
+               ? "get, rput or split (the receiver reads a part, the sender writes the rest), whichever is "
+                 "measured to be fastest"
+               : "put where the receive was offered; else get or rput, whichever is measured to be faster";
 }
 
 struct printer {

@@ -1,0 +1,328 @@
+/* choice.c: tries the ways in turn, takes the cheapest, and looks at the others again when little can be lost
+ * by it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/choice.h"
+
+#include "base/util.h"
+
+#define TRIES          2        /* of each way at first */
+#define FAR            2        /* times the best: so far behind, a neighbouring size or one try is enough */
+#define BURST_MOST     64       /* messages */
+#define PAUSE_PART     8        /* a pause is longer than this part of what the last message cost */
+#define PAUSE_NS       500      /* ... and than this */
+#define LOOK_PART      128      /* of the time spent goes into looking at other ways */
+#define LOOK_GAP       32       /* messages or bursts, at least, between two looks */
+#define LOOK_SOON      12       /* ... before the second: the first impression may be wrong */
+#define CLEARLY        32       /* cheaper by one part in so many: less may be chance */
+#define OUTLIER        3        /* times what is usual: the rest was no matter of the way but of the processors */
+#define STALL_MESSAGES 2048     /* messages without stalls that are taken for granted at the start */
+#define STALL_FEW      32       /* ... for the price of a look, which must not be underrated */
+#define STALL_FORGET   16384    /* messages, of all ways, after which stalls count half */
+#define STALL_MOST     10000000 /* ns */
+#define UNIT           65536u   /* costs are for so many bytes */
+#define SMALLEST       4096u
+#define PAGE           4096u
+#define MOST           UINT16_MAX
+
+/* Classes have their middle at a power of two, so that sizes near one, which are common, share a class. */
+static uint8_t size_class(uint64_t bytes)
+{
+    uint8_t i = 0;
+    for (uint64_t limit = SMALLEST / 2 * 3; i < CHOICE_SIZES - 1 && bytes >= limit; limit *= 2)
+        i++;
+    return i;
+}
+
+static struct choice_class *class_of(struct choice *c, const struct choice_ticket *t)
+{
+    return &c->classes[t->flow][t->size];
+}
+
+/* ---- what is expected ---- */
+
+static uint64_t stall_mean(const struct choice_stall *s, uint32_t granted)
+{
+    return s->ns / (s->messages + granted);
+}
+
+/* What a message of this size is expected to cost, in ns. */
+static uint64_t expected(const struct choice *c, const struct choice_class *k, uint64_t bytes, int way)
+{
+    return (uint64_t)k->ways[way].cost * MAX(bytes, 1) / UNIT + stall_mean(&c->stalls[way], STALL_MESSAGES);
+}
+
+static int cheapest(const struct choice *c, const struct choice_class *k, uint64_t bytes, unsigned open)
+{
+    int best = -1;
+    for (int w = 0; w < WAYS; w++)
+        if (open & WAY_BIT(w) && k->ways[w].samples > 0 &&
+            (best < 0 || expected(c, k, bytes, w) < expected(c, k, bytes, best)))
+            best = w;
+    return best;
+}
+
+/* A size that is new begins with what is known of the next smaller or larger one, so that a way that is far
+ * behind there is not tried. */
+static void inherit(struct choice *c, uint8_t flow, uint8_t size)
+{
+    struct choice_class *k = &c->classes[flow][size], *row = c->classes[flow];
+    const struct choice_class *from = size > 0 && row[size - 1].used ? &row[size - 1] : NULL;
+    if (!from && size + 1 < CHOICE_SIZES && row[size + 1].used)
+        from = &row[size + 1];
+    k->used = true;
+    for (int w = 0; from && w < WAYS; w++)
+        if (from->ways[w].samples > 0)
+            k->ways[w] = (struct way_cost){.cost = from->ways[w].cost, .samples = 1, .inherited = true};
+    if (from)
+        k->share = from->share;
+}
+
+/* ---- asking ---- */
+
+/* A way that has not been tried often enough, or -1. */
+static int untried(const struct choice_class *k, unsigned open, enum way first, int best)
+{
+    for (int i = -1; i < WAYS; i++) {
+        int w = i < 0 ? (int)first : i;
+        const struct way_cost *it = &k->ways[w];
+        bool far = it->samples > 0 && it->cost / FAR > k->ways[best].cost;
+        if (open & WAY_BIT(w) && it->tried < TRIES && !far)
+            return w;
+    }
+    return -1;
+}
+
+/* Another way, when what has been saved for it allows; the one that was not looked at for longest. `messages`
+ * will go that way. */
+static int look_again(const struct choice *c, struct choice_class *k, uint64_t bytes, unsigned open,
+                      uint32_t messages)
+{
+    int oldest = -1;
+    for (int w = 0; w < WAYS; w++)
+        if (w != k->best && open & WAY_BIT(w) &&
+            (oldest < 0 || k->asked - k->ways[w].last > k->asked - k->ways[oldest].last))
+            oldest = w;
+    if (oldest < 0)
+        return -1;
+    const struct way_cost *o = &k->ways[oldest];
+    bool soon = o->samples <= TRIES && !o->inherited && o->cost / FAR <= k->ways[k->best].cost;
+    if (k->asked - o->last < (soon ? LOOK_SOON : LOOK_GAP) * messages)
+        return -1;
+    uint64_t it = expected(c, k, bytes, oldest) + stall_mean(&c->stalls[oldest], STALL_FEW);
+    uint64_t ours = expected(c, k, bytes, k->best);
+    uint64_t price = it > ours && !soon ? (it - ours) * messages : 0;
+    if (price > k->saved)
+        return -1;
+    k->saved -= price;
+    k->ways[oldest].last = k->asked; /* not again before it was told about */
+    return oldest;
+}
+
+static int decide(struct choice *c, const struct choice_ticket *t, unsigned open, enum way first,
+                  uint32_t messages)
+{
+    struct choice_class *k = class_of(c, t);
+    if (!k->used)
+        inherit(c, t->flow, t->size);
+    int best = cheapest(c, k, t->bytes, open);
+    int way = untried(k, open, first, MAX(best, 0));
+    if (way >= 0)
+        return way;
+    if (best < 0) /* all of the first ones are still under way */
+        return open & WAY_BIT(first) ? (int)first : __builtin_ctz(open);
+    bool known = open & WAY_BIT(k->best) && k->ways[k->best].samples > 0;
+    uint64_t now = known ? expected(c, k, t->bytes, k->best) : UINT64_MAX;
+    if (!known || expected(c, k, t->bytes, best) < now - now / CLEARLY)
+        k->best = (uint8_t)best;
+    way = look_again(c, k, t->bytes, open, messages);
+    return way < 0 ? k->best : way;
+}
+
+static bool paused(const struct choice *c, uint64_t ended, uint64_t now)
+{
+    return now - ended > MAX((uint64_t)PAUSE_NS, c->last_cost / PAUSE_PART);
+}
+
+/* A message that can move before the one ahead of it is complete, or right after, is one of a window. After a
+ * pause, what came before says what will follow. */
+static uint8_t flow_of(struct choice *c, uint8_t size, uint64_t now)
+{
+    struct choice_class *k = &c->classes[CHOICE_WINDOW][size];
+    if (c->under_way > 0 || (c->ended != 0 && !paused(c, c->ended, now)))
+        k->bursty = true;
+    else if (k->burst.asked == 1)
+        k->bursty = false;
+    return k->bursty ? CHOICE_WINDOW : CHOICE_LONE;
+}
+
+static void burst_close(struct choice *c, struct choice_class *k);
+static void stalls_forget(struct choice *c);
+
+static int ask_window(struct choice *c, struct choice_ticket *t, unsigned open, enum way first)
+{
+    struct choice_class *k = class_of(c, t);
+    struct choice_burst *b = &k->burst;
+    bool over = b->done == b->asked && paused(c, b->ended, t->began);
+    if (b->asked == 0 || b->asked >= BURST_MOST || over || !(open & WAY_BIT(b->way))) {
+        uint32_t messages = MAX(b->asked, 1u);
+        burst_close(c, k);
+        uint8_t way = (uint8_t)decide(c, t, open, first, messages);
+        *b = (struct choice_burst){.began = t->began, .number = b->number + 1, .way = way};
+        k->ways[way].tried = (uint16_t)MIN(k->ways[way].tried + 1, MOST);
+    }
+    b->asked++;
+    t->number = b->number;
+    return b->way;
+}
+
+static int ask_lone(struct choice *c, struct choice_ticket *t, unsigned open, enum way first)
+{
+    struct choice_class *k = class_of(c, t);
+    int way = decide(c, t, open, first, 1);
+    k->ways[way].tried = (uint16_t)MIN(k->ways[way].tried + 1, MOST);
+    t->number = c->asked;
+    return way;
+}
+
+enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, uint64_t now,
+                    struct choice_ticket *ticket)
+{
+    uint8_t size = size_class(bytes);
+    *ticket = (struct choice_ticket){
+        .began = now, .bytes = bytes, .size = size, .flow = flow_of(c, size, now), .open = true};
+    struct choice_class *k = class_of(c, ticket);
+    if (++c->asked % STALL_FORGET == 0)
+        stalls_forget(c);
+    k->asked++;
+    c->under_way++;
+    int way = ticket->flow == CHOICE_WINDOW ? ask_window(c, ticket, open, first)
+                                            : ask_lone(c, ticket, open, first);
+    ticket->way = (uint8_t)way;
+    return (enum way)way;
+}
+
+/* ---- learning ---- */
+
+static void stall_add(struct choice_stall *s, uint64_t ns, uint32_t messages)
+{
+    s->messages += messages;
+    s->ns += MIN(ns, STALL_MOST);
+}
+
+static void stalls_forget(struct choice *c)
+{
+    for (int w = 0; w < WAYS; w++) {
+        c->stalls[w].messages /= 2;
+        c->stalls[w].ns /= 2;
+    }
+}
+
+/* The first touch of memory is slow whichever way it is touched, so the cheaper of the first two counts.
+ * Afterwards it is an average, which forgets faster when the way was not looked at for long. What is far above
+ * it goes to the account of the stalls. */
+static void cost_add(struct choice *c, struct choice_class *k, int way, uint64_t bytes, uint64_t ns,
+                     uint32_t messages)
+{
+    struct way_cost *it = &k->ways[way];
+    uint64_t cost = bytes ? ns * UNIT / bytes : 0;
+    uint32_t sample = (uint32_t)MIN(cost, UINT32_MAX / (2 * OUTLIER)), usual = it->cost;
+    if (it->samples == 0 || it->inherited) {
+        it->cost = sample;
+        it->samples = 0;
+    } else if (it->samples < TRIES) {
+        it->cost = MIN(usual, sample);
+    } else {
+        uint32_t kept = MIN(sample, MAX(usual, 1) * OUTLIER);
+        bool stale = k->asked - it->last > LOOK_GAP * messages / 2;
+        uint32_t weight = stale ? 2 : messages > 1 ? 4 : 8;
+        it->cost = (uint32_t)(((uint64_t)usual * (weight - 1) + kept) / weight);
+        stall_add(&c->stalls[way], (uint64_t)(sample - kept) * bytes / UNIT, messages);
+    }
+    it->inherited = false;
+    it->samples = (uint16_t)MIN(it->samples + 1, MOST);
+    it->last = k->asked;
+    k->saved = MIN(k->saved + ns / LOOK_PART, (uint64_t)4 * STALL_MOST);
+}
+
+/* What its messages have cost together; those that are still under way do not count. */
+static void burst_close(struct choice *c, struct choice_class *k)
+{
+    struct choice_burst *b = &k->burst;
+    if (b->done > 1 && b->done > b->asked / 2)
+        cost_add(c, k, b->way, b->bytes, b->by_work ? b->work : b->ended - b->began, b->done);
+    *b = (struct choice_burst){.number = b->number};
+}
+
+static void burst_learn(struct choice_class *k, const struct choice_ticket *t, uint64_t now, bool by_work,
+                        uint64_t work)
+{
+    struct choice_burst *b = &k->burst;
+    if (t->number != b->number || b->asked == 0)
+        return; /* closed already */
+    b->done++;
+    b->bytes += t->bytes;
+    b->work += work;
+    b->by_work = by_work;
+    b->ended = now;
+}
+
+static void learn(struct choice *c, struct choice_ticket *t, uint64_t now, bool by_work, uint64_t work)
+{
+    struct choice_class *k = class_of(c, t);
+    if (!t->open)
+        return;
+    if (t->flow == CHOICE_WINDOW)
+        burst_learn(k, t, now, by_work, work);
+    else if (t->number == c->asked) /* else it was the first of a window, and shared its time with others */
+        cost_add(c, k, t->way, t->bytes, by_work ? work : now - t->began, 1);
+    choice_drop(c, t);
+    uint64_t since = MAX(t->began, c->ended);
+    c->last_cost = now > since ? now - since : 0;
+    c->ended = now;
+}
+
+void choice_learn(struct choice *c, struct choice_ticket *t, uint64_t now)
+{
+    learn(c, t, now, false, 0);
+}
+
+void choice_learn_work(struct choice *c, struct choice_ticket *t, uint64_t now, uint64_t work)
+{
+    learn(c, t, now, true, work);
+}
+
+void choice_drop(struct choice *c, struct choice_ticket *t)
+{
+    c->under_way -= t->open;
+    t->open = false;
+}
+
+/* ---- sharing ---- */
+
+#define SHARE_START 36 /* the sender begins later: it has to be told first */
+#define SHARE_LEAST 8
+#define SHARE_MOST  60
+
+/* In a window the two overlap anyway, and halves are right. */
+uint64_t choice_share(const struct choice *c, const struct choice_ticket *t)
+{
+    uint64_t known = c->classes[t->flow][t->size].share, share = known ? known : SHARE_START;
+    if (t->flow == CHOICE_WINDOW)
+        share = CHOICE_SHARES / 2;
+    uint64_t mine = t->bytes / CHOICE_SHARES * share;
+    return mine >= PAGE && t->bytes >= 4 * PAGE ? mine / PAGE * PAGE : MAX(mine, 1);
+}
+
+void choice_shared(struct choice *c, const struct choice_ticket *t, bool sender_was_first)
+{
+    struct choice_class *k = class_of(c, t);
+    if (t->flow == CHOICE_WINDOW)
+        return;
+    uint8_t share = k->share ? k->share : SHARE_START;
+    if (sender_was_first && share > SHARE_LEAST)
+        share--;
+    else if (!sender_was_first && share < SHARE_MOST)
+        share++;
+    k->share = share;
+}

@@ -1,0 +1,103 @@
+/* choice.h: which way a large message goes, when several are open: in pieces through frames, read by the
+ * receiver, written by the sender, or split between the two. Which is the fastest depends on the machine, on
+ * the size, on how many messages are under way and on whether the other rank has a processor, so the receiver
+ * measures.
+ *
+ * A pure state machine: questions and times in, ways out. Every question gets a ticket, and what the message
+ * has cost is told with that ticket, so that asking and learning always mean the same messages.
+ *
+ * A lone message is measured by itself. Messages of a window share their time, so all messages of a burst go
+ * one way, and what is measured is the burst.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_CHOICE_H
+#define FP_P2P_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum way { WAY_PIECES, WAY_READ, WAY_WRITE, WAY_SPLIT, WAYS };
+
+#define WAY_BIT(way) (1u << (way))
+
+/* Sizes by factors of two, from 4 KiB to 8 MiB and more. */
+#define CHOICE_SIZES 12
+
+enum choice_flow { CHOICE_LONE, CHOICE_WINDOW, CHOICE_FLOWS };
+
+struct choice_ticket {
+    uint64_t began; /* ns */
+    uint64_t bytes;
+    uint32_t number; /* of all questions (lone), or of the burst (window) */
+    uint8_t size, flow, way;
+    bool open; /* the policy waits to be told */
+};
+
+/* One way for messages of one size in one kind of traffic. */
+struct way_cost {
+    uint32_t cost;    /* ns for 64 KiB, without stalls; meaningful once there are samples */
+    uint32_t last;    /* choice_class.asked when this way was told about last */
+    uint16_t samples; /* stays at its highest value, like the next */
+    uint16_t tried;   /* ahead of `samples` while messages are under way */
+    bool inherited;   /* the cost is that of a neighbouring class: enough to leave the way out for now */
+};
+
+/* Messages of a window that follow each other without a pause. */
+struct choice_burst {
+    uint64_t began, ended, bytes, work;
+    uint32_t number, asked, done;
+    uint8_t way;
+    bool by_work;
+};
+
+struct choice_class {
+    struct way_cost ways[WAYS];
+    struct choice_burst burst;
+    uint64_t saved; /* ns that may be spent on looking at other ways: a small part of all that was spent */
+    uint32_t asked;
+    uint8_t best;  /* a way */
+    uint8_t share; /* of a split message that the receiver reads, in 1/CHOICE_SHARES; 0: not known yet */
+    bool used;
+    bool bursty; /* windows: a message that comes after a pause is expected to be the first of several */
+};
+
+/* Times when the other rank was not there. They are a matter of the way and not of the size: a way that needs
+ * both ranks to run stalls whenever one does not. */
+struct choice_stall {
+    uint64_t ns;
+    uint32_t messages;
+};
+
+#define CHOICE_SHARES 64
+
+/* All zero is a new one. */
+struct choice {
+    struct choice_class classes[CHOICE_FLOWS][CHOICE_SIZES];
+    struct choice_stall stalls[WAYS];
+    uint64_t ended;     /* when the last message was complete */
+    uint64_t last_cost; /* ... and what it cost */
+    uint32_t asked;
+    uint32_t under_way;
+};
+
+/* One of the ways in `open` (a set of WAY_BIT, not empty) for a message of `bytes` whose data can move now.
+ * Ways that nothing is known of are tried, `first` before all others. */
+enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, uint64_t now,
+                    struct choice_ticket *ticket);
+
+/* The message is complete. It has cost the time since it was asked for. */
+void choice_learn(struct choice *c, struct choice_ticket *ticket, uint64_t now);
+
+/* The same where ranks take turns on their processors: the time would mostly be the others' turns, so the
+ * caller says how much work the message was. */
+void choice_learn_work(struct choice *c, struct choice_ticket *ticket, uint64_t now, uint64_t work);
+
+/* The message failed, or went another way. */
+void choice_drop(struct choice *c, struct choice_ticket *ticket);
+
+/* A split message (of at least two bytes): how many of them the receiver reads, whole pages if possible; and
+ * who of the two was ready first. */
+uint64_t choice_share(const struct choice *c, const struct choice_ticket *ticket);
+void choice_shared(struct choice *c, const struct choice_ticket *ticket, bool sender_was_first);
+
+#endif

@@ -1,0 +1,46 @@
+/* cost_tables.h: what large messages cost on two machines, as recorded there, for tests of choices that are
+ * made by cost. Times in ns for one message: alone, from the moment its data can move; and in a window of 64,
+ * as one part in 64 of the time of the window.
+ *
+ * x86-64: two virtual cores of an Intel Xeon (Sapphire Rapids class), L2 2 MiB, Linux under KVM. Latency and
+ * bandwidth with reading and pieces forced (second runs); split on a machine of the same kind.
+ * aarch64: two Neoverse-V1 cores. Pieces as in docs/performance.md; reading at the 6.5 GB/s to 3.8 GB/s that are
+ * recorded there, and split taken to be half of it and a control message.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TEST_P2P_COST_TABLES_H
+#define FP_TEST_P2P_COST_TABLES_H
+
+#include <stdint.h>
+
+struct cost_row {
+    uint64_t bytes;
+    uint32_t lone_pieces, lone_read, lone_split;
+    uint32_t window_pieces, window_read, window_split;
+};
+
+#define COST_ROWS 8
+
+static const struct cost_row cost_x86_64[COST_ROWS] = {
+    {32768, 6300, 3700, 4600, 3413, 3213, 3321},
+    {65536, 8600, 5700, 5370, 6183, 3948, 6099},
+    {131072, 13600, 9100, 7340, 11599, 6791, 10640},
+    {262144, 22100, 15100, 10060, 24050, 12424, 13100},
+    {524288, 45000, 29000, 19180, 41943, 23617, 21000},
+    {1048576, 89000, 81000, 55300, 78840, 66366, 52000},
+    {2097152, 186000, 226000, 149250, 170500, 209715, 124000},
+    {4194304, 402000, 512000, 350560, 441506, 423667, 331000},
+};
+
+static const struct cost_row cost_aarch64[COST_ROWS] = {
+    {32768, 1900, 5041, 3020, 1510, 5041, 3020},
+    {65536, 3266, 10082, 5541, 3019, 10082, 5541},
+    {131072, 5600, 22600, 11800, 6200, 22600, 11800},
+    {262144, 10300, 51400, 26200, 12900, 51400, 26200},
+    {524288, 24800, 119200, 60100, 26200, 119200, 60100},
+    {1048576, 49607, 262144, 131572, 52880, 262144, 131572},
+    {2097152, 101000, 551882, 276441, 106000, 551882, 276441},
+    {4194304, 202215, 1103764, 552382, 213690, 1103764, 552382},
+};
+
+#endif

@@ -1,0 +1,344 @@
+/* test_choice.c: the choice of the way of a large message, run against recorded costs of two machines: alone
+ * and in windows, where ranks share cores, beside other programs, and where costs change. The clock is
+ * simulated; nothing here depends on how fast this machine is.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/choice.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cost_tables.h"
+#include "test.h"
+
+#define ALL (WAY_BIT(WAY_PIECES) | WAY_BIT(WAY_READ) | WAY_BIT(WAY_SPLIT))
+
+/* A machine: its clock, its costs, and what disturbs it. */
+struct machine {
+    const struct cost_row *row;
+    uint64_t now;
+    uint32_t seed;
+    uint32_t noise;     /* percent by which costs vary */
+    uint32_t stalls[WAYS]; /* one message in so many waits for the other rank; 0: none */
+    uint64_t stall_ns;
+    uint64_t others_ns; /* where ranks share cores: others' turns, for every message in pieces */
+    unsigned open;
+    int used[WAYS];
+};
+
+static uint32_t dice(struct machine *m, uint32_t n)
+{
+    m->seed = m->seed * 1664525u + 1013904223u;
+    return (m->seed >> 8) % n;
+}
+
+static uint64_t cost_of(struct machine *m, enum way way, bool window)
+{
+    const struct cost_row *r = m->row;
+    const uint32_t lone[WAYS] = {r->lone_pieces, r->lone_read, UINT32_MAX, r->lone_split};
+    const uint32_t shared[WAYS] = {r->window_pieces, r->window_read, UINT32_MAX, r->window_split};
+    uint64_t ns = window ? shared[way] : lone[way];
+    if (m->noise)
+        ns = ns * (100 + dice(m, m->noise)) / 100;
+    if (m->stalls[way] && dice(m, m->stalls[way]) == 0)
+        ns += m->stall_ns;
+    return ns;
+}
+
+/* One message at a time, there and back: the way back takes as long. Returns the time of all in ns; `forced`:
+ * nobody is asked. */
+static uint64_t ping_pong(struct choice *c, struct machine *m, int n, int forced)
+{
+    uint64_t total = 0;
+    for (int i = 0; i < n; i++) {
+        struct choice_ticket t;
+        enum way way = forced >= 0 ? (enum way)forced
+                                   : choice_ask(c, m->row->bytes, m->open, WAY_READ, m->now, &t);
+        uint64_t cost = cost_of(m, way, false);
+        m->now += cost + (way == WAY_PIECES ? m->others_ns : 0);
+        if (forced < 0 && m->others_ns)
+            choice_learn_work(c, &t, m->now, cost);
+        else if (forced < 0)
+            choice_learn(c, &t, m->now);
+        m->used[way]++;
+        total += cost;
+        m->now += cost + 300;
+    }
+    return total;
+}
+
+/* Windows of 64: announcements come together. What is read is complete when it is asked for; of what is split
+ * the receiver's half is read at once; the rest comes when all announcements have been dealt with. */
+static uint64_t stream(struct choice *c, struct machine *m, int windows, int forced)
+{
+    uint64_t total = 0;
+    for (int i = 0; i < windows; i++) {
+        struct choice_ticket t[64];
+        uint64_t begun = m->now, late[64];
+        int nlate = 0, which[64];
+        for (int k = 0; k < 64; k++) {
+            enum way way = forced >= 0 ? (enum way)forced
+                                       : choice_ask(c, m->row->bytes, m->open, WAY_READ, m->now, &t[k]);
+            uint64_t cost = cost_of(m, way, true);
+            m->used[way]++;
+            uint64_t at_once = way == WAY_READ ? cost : way == WAY_SPLIT ? cost / 2 : 20;
+            m->now += at_once;
+            if (way == WAY_READ && forced < 0)
+                choice_learn(c, &t[k], m->now);
+            if (way != WAY_READ) {
+                which[nlate] = k;
+                late[nlate++] = cost > at_once ? cost - at_once : 0;
+            }
+        }
+        for (int k = 0; k < nlate; k++) {
+            m->now += late[k];
+            if (forced < 0)
+                choice_learn(c, &t[which[k]], m->now);
+        }
+        total += m->now - begun;
+        m->now += 2000;
+    }
+    return total;
+}
+
+typedef uint64_t traffic(struct choice *c, struct machine *m, int n, int forced);
+
+/* How much more than with the best way forced, in percent. */
+static int behind(struct choice *c, struct machine *m, traffic *run, int n)
+{
+    uint64_t best = UINT64_MAX;
+    for (int w = 0; w < WAYS; w++) {
+        struct machine copy = *m;
+        uint64_t took = m->open & WAY_BIT(w) ? run(c, &copy, n, w) : UINT64_MAX;
+        best = took < best ? took : best;
+    }
+    memset(m->used, 0, sizeof(m->used));
+    uint64_t took = run(c, m, n, -1);
+    return (int)(((int64_t)took - (int64_t)best) * 100 / (int64_t)best);
+}
+
+static void expect_within(const char *what, const struct machine *m, int percent, int limit)
+{
+    if (percent > limit)
+        printf("%s, %" PRIu64 " bytes: %d %% behind the best; %d in pieces, %d read, %d split\n", what,
+               m->row->bytes, percent, m->used[WAY_PIECES], m->used[WAY_READ], m->used[WAY_SPLIT]);
+    EXPECT(percent <= limit);
+}
+
+/* A benchmark: all sizes from small to large, a hundred messages to get used to each. */
+static void sweep(const struct cost_row *table, uint32_t noise, traffic *run, int few, int many)
+{
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        struct choice c = {.asked = 0};
+        for (int i = 0; i < COST_ROWS; i++) {
+            struct machine m = {
+                .row = &table[i], .now = 1000000u * seed, .seed = seed, .noise = noise, .open = ALL};
+            m.now += c.ended;
+            expect_within("the first messages", &m, behind(&c, &m, run, few), 12);
+            expect_within("the next messages", &m, behind(&c, &m, run, many), 5);
+        }
+    }
+}
+
+static void lone_messages_x86_64(void)
+{
+    sweep(cost_x86_64, 0, ping_pong, 100, 2000);
+    sweep(cost_x86_64, 15, ping_pong, 100, 2000);
+}
+
+static void lone_messages_aarch64(void)
+{
+    sweep(cost_aarch64, 0, ping_pong, 100, 2000);
+    sweep(cost_aarch64, 15, ping_pong, 100, 2000);
+}
+
+/* 20 windows are few: a way is tried for a whole window. */
+static void windows_x86_64(void)
+{
+    sweep(cost_x86_64, 0, stream, 60, 300);
+    sweep(cost_x86_64, 15, stream, 60, 300);
+}
+
+static void windows_aarch64(void)
+{
+    sweep(cost_aarch64, 0, stream, 60, 300);
+    sweep(cost_aarch64, 15, stream, 60, 300);
+}
+
+/* A size that is a power of two, its neighbours, and what is left of it without a frame: whatever is asked for
+ * is what is learned, so the cheapest way is found for each. */
+static void every_size_learns_for_itself(void)
+{
+    for (uint64_t bytes = 4096; bytes <= 8 << 20; bytes *= 2)
+        for (int d = -1; d <= 1; d++) {
+            struct choice c = {.asked = 0};
+            struct cost_row row = {.bytes = bytes + (uint64_t)d, .lone_pieces = 9000, .lone_read = 5000,
+                                   .lone_split = 7000};
+            struct machine m = {.row = &row, .now = 1, .open = ALL};
+            ping_pong(&c, &m, 200, -1);
+            EXPECT(m.used[WAY_READ] > 180);
+        }
+}
+
+/* Pieces cost little work here and long waits for others' turns; work is what counts. */
+static void ranks_that_share_cores(void)
+{
+    struct choice c = {.asked = 0};
+    for (int i = 0; i < COST_ROWS; i++) {
+        struct machine m = {.row = &cost_aarch64[i],
+                            .now = c.ended + 1,
+                            .others_ns = 3000000,
+                            .open = WAY_BIT(WAY_PIECES) | WAY_BIT(WAY_READ)};
+        expect_within("shared cores", &m, behind(&c, &m, ping_pong, 1000), 5);
+        EXPECT(m.used[WAY_PIECES] > 900);
+    }
+}
+
+/* Other programs take the processors away: a way that needs both ranks waits for a time slice now and then. On
+ * this machine pieces would be the fastest otherwise. */
+static void beside_other_programs(void)
+{
+    struct choice c = {.asked = 0};
+    struct machine m = {.row = &cost_aarch64[1], .now = 1, .seed = 7, .stall_ns = 4000000, .open = ALL};
+    m.stalls[WAY_PIECES] = 20;
+    m.stalls[WAY_SPLIT] = 20;
+    m.stalls[WAY_READ] = 2000;
+    ping_pong(&c, &m, 300, -1);
+    expect_within("beside other programs", &m, behind(&c, &m, ping_pong, 5000), 30);
+    EXPECT(m.used[WAY_READ] > 4900);
+    /* Other sizes profit from what was seen. */
+    m.row = &cost_aarch64[0];
+    memset(m.used, 0, sizeof(m.used));
+    ping_pong(&c, &m, 200, -1);
+    EXPECT(m.used[WAY_READ] > 170);
+    /* The others end: what stalled is found fast again. */
+    memset(m.stalls, 0, sizeof(m.stalls));
+    m.row = &cost_aarch64[1];
+    ping_pong(&c, &m, 100000, -1);
+    memset(m.used, 0, sizeof(m.used));
+    ping_pong(&c, &m, 1000, -1);
+    EXPECT(m.used[WAY_PIECES] > 900);
+}
+
+/* A rare interruption says nothing about a way. */
+static void rare_interruptions(void)
+{
+    struct choice c = {.asked = 0};
+    struct machine m = {.row = &cost_x86_64[4], .now = 1, .seed = 3, .stall_ns = 2000000, .open = ALL};
+    m.stalls[WAY_PIECES] = m.stalls[WAY_READ] = m.stalls[WAY_SPLIT] = 5000;
+    ping_pong(&c, &m, 100, -1);
+    memset(m.used, 0, sizeof(m.used));
+    ping_pong(&c, &m, 20000, -1);
+    EXPECT(m.used[WAY_SPLIT] > 19000);
+}
+
+static void costs_that_change(void)
+{
+    struct choice c = {.asked = 0};
+    struct machine m = {.row = &cost_x86_64[5], .now = 1, .seed = 5, .noise = 10, .open = ALL};
+    ping_pong(&c, &m, 1000, -1);
+    m.row = &cost_aarch64[5];
+    ping_pong(&c, &m, 3000, -1);
+    expect_within("after a change", &m, behind(&c, &m, ping_pong, 2000), 5);
+    m.row = &cost_x86_64[5];
+    ping_pong(&c, &m, 20000, -1);
+    expect_within("after the change back", &m, behind(&c, &m, ping_pong, 2000), 5);
+}
+
+/* Traffic that changes from one message at a time to windows and back decides for itself each time. */
+static void traffic_that_changes(void)
+{
+    const struct cost_row row = {65536, 4000, 6000, 9000, 9000, 6000, 4000};
+    struct choice c = {.asked = 0};
+    struct machine m = {.row = &row, .now = 1, .open = ALL};
+    ping_pong(&c, &m, 200, -1);
+    stream(&c, &m, 60, -1);
+    for (int i = 0; i < 3; i++) {
+        memset(m.used, 0, sizeof(m.used));
+        ping_pong(&c, &m, 500, -1);
+        EXPECT(m.used[WAY_PIECES] > 460);
+        memset(m.used, 0, sizeof(m.used));
+        stream(&c, &m, 50, -1);
+        EXPECT(m.used[WAY_SPLIT] > 50 * 64 * 9 / 10);
+    }
+}
+
+static void looks_rarely(void)
+{
+    struct choice c = {.asked = 0};
+    struct machine m = {.row = &cost_aarch64[3], .now = 1, .open = ALL};
+    ping_pong(&c, &m, 1000, -1);
+    memset(m.used, 0, sizeof(m.used));
+    ping_pong(&c, &m, 10000, -1);
+    EXPECT(m.used[WAY_READ] > 5 && m.used[WAY_READ] < 100);
+    EXPECT(m.used[WAY_SPLIT] > 5 && m.used[WAY_SPLIT] < 200);
+}
+
+static void only_what_is_open(void)
+{
+    struct choice c = {.asked = 0};
+    for (unsigned open = 1; open < 1u << WAYS; open++)
+        for (int i = 0; i < 200; i++) {
+            struct choice_ticket t;
+            enum way way = choice_ask(&c, 100000, open, WAY_READ, (uint64_t)i * 100000 + 1, &t);
+            EXPECT(open & WAY_BIT(way));
+            if (i % 3)
+                choice_learn(&c, &t, (uint64_t)i * 100000 + 5000);
+            else
+                choice_drop(&c, &t);
+        }
+    EXPECT_EQ(c.under_way, 0);
+}
+
+static void odd_values(void)
+{
+    struct choice c = {.asked = 0};
+    const uint64_t sizes[] = {0, 1, 2, 4095, UINT64_MAX};
+    for (int i = 0; i < 1000; i++) {
+        struct choice_ticket t;
+        choice_ask(&c, sizes[i % 5], ALL, WAY_READ, (uint64_t)i, &t);
+        choice_learn(&c, &t, i % 7 ? UINT64_MAX - 1000 + (uint64_t)i : 0);
+        choice_learn(&c, &t, 0); /* a second time says nothing */
+        EXPECT_EQ(c.under_way, 0);
+    }
+}
+
+/* The two parts are ready together when who is ready first gets more to do. */
+static void shares_that_fit(void)
+{
+    struct choice c = {.asked = 0};
+    for (uint64_t slower = 1; slower <= 4; slower++)
+        for (int i = 0; i < 200; i++) {
+            struct choice_ticket t;
+            choice_ask(&c, 1 << 20, WAY_BIT(WAY_SPLIT), WAY_READ, (uint64_t)i * 1000000 + 1, &t);
+            uint64_t mine = choice_share(&c, &t), its = (1 << 20) - mine;
+            EXPECT(mine > 0 && its > 0 && mine % 4096 == 0);
+            choice_shared(&c, &t, its * slower < mine);
+            choice_learn(&c, &t, (uint64_t)i * 1000000 + 50000);
+            if (i > 100)
+                EXPECT(its * slower < mine * 5 / 4 && mine < its * slower * 5 / 4);
+        }
+    for (uint64_t bytes = 2; bytes < 70000; bytes += bytes / 3 + 1) {
+        struct choice_ticket t = {.bytes = bytes};
+        EXPECT(choice_share(&c, &t) > 0 && choice_share(&c, &t) < bytes);
+    }
+}
+
+int main(void)
+{
+    TEST_RUN(lone_messages_x86_64);
+    TEST_RUN(lone_messages_aarch64);
+    TEST_RUN(windows_x86_64);
+    TEST_RUN(windows_aarch64);
+    TEST_RUN(every_size_learns_for_itself);
+    TEST_RUN(ranks_that_share_cores);
+    TEST_RUN(beside_other_programs);
+    TEST_RUN(rare_interruptions);
+    TEST_RUN(costs_that_change);
+    TEST_RUN(traffic_that_changes);
+    TEST_RUN(looks_rarely);
+    TEST_RUN(only_what_is_open);
+    TEST_RUN(odd_values);
+    TEST_RUN(shares_that_fit);
+    return test_result();
+}
