@@ -6,18 +6,18 @@
 
 #include "base/util.h"
 
-#define TRIES          2        /* of each way at first */
-#define FAR            2        /* times the best: so far behind, a neighbouring size or one try is enough */
-#define BURST_MOST     64       /* messages */
-#define PAUSE_PART     8        /* a pause is longer than this part of what the last message cost */
-#define PAUSE_NS       500      /* ... and than this */
-#define LOOK_PART      128      /* of the time spent goes into looking at other ways */
-#define LOOK_GAP       32       /* messages or bursts, at least, between two looks */
-#define LOOK_SOON      12       /* ... before the second: the first impression may be wrong */
-#define CLEARLY        32       /* cheaper by one part in so many: less may be chance */
-#define OUTLIER        3        /* times what is usual: the rest was no matter of the way but of the processors */
-#define STALL_MESSAGES 2048     /* messages without stalls that are taken for granted at the start */
-#define STALL_FEW      32       /* ... for the price of a look, which must not be underrated */
+#define TRIES          2    /* of each way at first */
+#define FAR            2    /* times the best: so far behind, a neighbouring size or one try is enough */
+#define BURST_MOST     64   /* messages */
+#define PAUSE_PART     8    /* a pause is longer than this part of what the last message cost */
+#define PAUSE_NS       500  /* ... and than this */
+#define LOOK_PART      128  /* of the time spent goes into looking at other ways */
+#define LOOK_GAP       32   /* messages or bursts, at least, between two looks */
+#define LOOK_SOON      12   /* ... before the second: the first impression may be wrong */
+#define CLEARLY        32   /* cheaper by one part in so many: less may be chance */
+#define OUTLIER        3    /* times what is usual: the rest was no matter of the way but of the processors */
+#define STALL_MESSAGES 2048 /* messages without stalls that are taken for granted at the start */
+#define STALL_FEW      32   /* ... for the price of a look, which must not be underrated */
 #define STALL_FORGET   16384    /* messages, of all ways, after which stalls count half */
 #define STALL_MOST     10000000 /* ns */
 #define UNIT           65536u   /* costs are for so many bytes */
@@ -196,8 +196,8 @@ enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way fi
         stalls_forget(c);
     k->asked++;
     c->under_way++;
-    int way = ticket->flow == CHOICE_WINDOW ? ask_window(c, ticket, open, first)
-                                            : ask_lone(c, ticket, open, first);
+    int way =
+        ticket->flow == CHOICE_WINDOW ? ask_window(c, ticket, open, first) : ask_lone(c, ticket, open, first);
     ticket->way = (uint8_t)way;
     return (enum way)way;
 }

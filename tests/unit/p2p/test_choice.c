@@ -18,7 +18,7 @@ struct machine {
     const struct cost_row *row;
     uint64_t now;
     uint32_t seed;
-    uint32_t noise;     /* percent by which costs vary */
+    uint32_t noise;        /* percent by which costs vary */
     uint32_t stalls[WAYS]; /* one message in so many waits for the other rank; 0: none */
     uint64_t stall_ns;
     uint64_t others_ns; /* where ranks share cores: others' turns, for every message in pieces */
@@ -52,8 +52,8 @@ static uint64_t ping_pong(struct choice *c, struct machine *m, int n, int forced
     uint64_t total = 0;
     for (int i = 0; i < n; i++) {
         struct choice_ticket t;
-        enum way way = forced >= 0 ? (enum way)forced
-                                   : choice_ask(c, m->row->bytes, m->open, WAY_READ, m->now, &t);
+        enum way way =
+            forced >= 0 ? (enum way)forced : choice_ask(c, m->row->bytes, m->open, WAY_READ, m->now, &t);
         uint64_t cost = cost_of(m, way, false);
         m->now += cost + (way == WAY_PIECES ? m->others_ns : 0);
         if (forced < 0 && m->others_ns)
@@ -172,8 +172,8 @@ static void every_size_learns_for_itself(void)
     for (uint64_t bytes = 4096; bytes <= 8 << 20; bytes *= 2)
         for (int d = -1; d <= 1; d++) {
             struct choice c = {.asked = 0};
-            struct cost_row row = {.bytes = bytes + (uint64_t)d, .lone_pieces = 9000, .lone_read = 5000,
-                                   .lone_split = 7000};
+            struct cost_row row = {
+                .bytes = bytes + (uint64_t)d, .lone_pieces = 9000, .lone_read = 5000, .lone_split = 7000};
             struct machine m = {.row = &row, .now = 1, .open = ALL};
             ping_pong(&c, &m, 200, -1);
             EXPECT(m.used[WAY_READ] > 180);
