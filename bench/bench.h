@@ -13,6 +13,7 @@
 struct bench_host {
     const char *program;                /* "fishplate bench" */
     const char *(*transport)(int rank); /* how this rank reaches another; NULL when it cannot be known */
+    const char *(*carrier)(int rank);   /* by what, in a word: memory, hardware, soft-roce, softib-tcp ... */
 };
 
 /* argv[0] is the name of the command. Returns the exit status. Calls MPI_Init and MPI_Finalize. */

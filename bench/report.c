@@ -67,6 +67,10 @@ static void print_head(struct bench *b)
         print_string(stdout, place);
         printf(", \"transport\": ");
         print_string(stdout, transport);
+        if (b->host->carrier) {
+            printf(", \"carrier\": ");
+            print_string(stdout, b->host->carrier(b->size > 1));
+        }
         printf(",\n \"init_ms\": %.3f,\n \"results\": [", b->init_time * 1e3);
         return;
     }

@@ -49,6 +49,7 @@ struct ib_driver {
     double started;
     bool terminal; /* progress on one line */
     char doing[128];
+    char adapter[256]; /* what the last job ran on */
 };
 
 struct ib_job {

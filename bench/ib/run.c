@@ -125,13 +125,15 @@ static void exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
 }
 
 /* What the job's rank 0 says: figures, and whatever else goes to the user. */
-static void listen_to(FILE *in, struct ib_figures *f)
+static void listen_to(struct ib_driver *d, FILE *in, struct ib_figures *f)
 {
     char line[512], name[NAME_MAX_LEN], kind;
     double value;
     while (fgets(line, sizeof line, in))
         if (sscanf(line, "figure %c %95s %lf", &kind, name, &value) == 3)
             keep(f, kind, name, value);
+        else if (strncmp(line, "adapter ", 8) == 0)
+            snprintf(d->adapter, sizeof d->adapter, "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
         else
             fputs(line, stderr);
 }
@@ -152,7 +154,7 @@ static bool run_once(struct ib_driver *d, const struct ib_job *job, char *args, 
     close(fd[1]);
     FILE *in = fdopen(fd[0], "r");
     if (child > 0 && in)
-        listen_to(in, f);
+        listen_to(d, in, f);
     if (in)
         fclose(in);
     if (child > 0)

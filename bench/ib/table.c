@@ -99,7 +99,8 @@ static void print_text(const struct ib_table *t)
         printf("%s", c ? "" : "\n   ");
         printf(c ? "  %*s" : " %-*s", width[c], t->cells[i]);
     }
-    printf("\n\nPaper: %s\n", t->paper);
+    printf("\n\nOver:  %s\n", t->driver->adapter);
+    printf("Paper: %s\n", t->paper);
     for (int i = 0; i < t->nsaid; i++)
         printf("Here:  %s\n", t->said[i]);
 }
@@ -130,6 +131,8 @@ static void print_json(const struct ib_table *t)
 {
     printf("%s\n  {\"title\": ", t->driver->tables ? "," : "");
     print_string(t->title);
+    printf(",\n   \"adapter\": ");
+    print_string(t->driver->adapter);
     printf(",\n   \"paper\": ");
     print_string(t->paper);
     printf(",\n   \"here\": [");

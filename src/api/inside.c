@@ -5,6 +5,7 @@
 
 #include "api_list.h"
 #include "base/counter.h"
+#include "base/err.h"
 #include "base/tunable.h"
 #include "coll/algorithm.h"
 #include "coll/select.h"
@@ -22,6 +23,29 @@ static const struct peer *peer_of(int rank)
     int rc = net_peer(the_proc->net, (uint32_t)rank, &peer);
     proc_unlock(the_proc);
     return rc == 0 ? peer : NULL;
+}
+
+static struct transport *transport_in_use(const struct transport_ops *ops)
+{
+    for (int i = 0; the_proc && i < the_proc->net->ntransports; i++)
+        if (the_proc->net->transports[i]->ops == ops)
+            return the_proc->net->transports[i];
+    return NULL;
+}
+
+static int ports_of(struct net_port **ports, size_t *count, const char **why)
+{
+    *why = "this library was built without InfiniBand";
+    for (const struct transport_ops *const *t = net_transports; *t; t++) {
+        uint32_t n = 0;
+        if (!(*t)->ports)
+            continue;
+        int rc = (*t)->ports(transport_in_use(*t), ports, &n);
+        *count = n;
+        *why = rc ? err_detail(rc) : "";
+        return rc;
+    }
+    return MPI_ERR_OTHER;
 }
 
 static const char *kind_name(int kind)
@@ -43,6 +67,8 @@ const struct fishplate_inside *fishplate_inside(void)
         .counters_get = counters_get,
         .transports = net_transports,
         .peer = peer_of,
+        .peer_describe = peer_describe,
+        .ports = ports_of,
         .algorithms_count = algorithms_count,
         .algorithms_get = algorithms_get,
         .coll_kind_name = kind_name,

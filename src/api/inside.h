@@ -13,6 +13,7 @@ struct api_entry;
 struct coll_algorithm;
 struct coll_rule;
 struct counter;
+struct net_port;
 struct peer;
 struct transport_ops;
 struct tunable;
@@ -35,6 +36,11 @@ struct fishplate_inside {
 
     /* Between MPI_Init and MPI_Finalize: how a rank of MPI_COMM_WORLD is reached; NULL when it cannot be. */
     const struct peer *(*peer)(int rank);
+    void (*peer_describe)(const struct peer *peer, char *out, size_t size);
+
+    /* The ports of this node's adapters (net/port.h), each with the reason why it is used or not; in a job as the job
+     * chose, else as it would. An MPI error class, with a sentence in *why, when there is none. free(*ports). */
+    int (*ports)(struct net_port **ports, size_t *count, const char **why);
 
     size_t (*algorithms_count)(void);
     const struct coll_algorithm *(*algorithms_get)(size_t index);

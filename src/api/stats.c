@@ -32,14 +32,19 @@ static struct summary summarise(const uint64_t *values, size_t stride, uint32_t 
 }
 
 /* One write for the whole table, so that lines of other processes do not fall between its own. */
-static void print(const uint64_t *values, size_t n, uint32_t ranks)
+static void print(const struct proc *p, const uint64_t *values, size_t n)
 {
+    uint32_t ranks = p->size;
+    char adapter[160];
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return;
     fprintf(out, "fishplate: counters of %" PRIu32 " rank%s\n", ranks, ranks == 1 ? "" : "s");
+    net_adapter(p->net, adapter, sizeof(adapter));
+    if (*adapter)
+        fprintf(out, "  between nodes: %s\n", adapter);
     fprintf(out, "  %-28s %16s %16s %16s\n", "", "sum", "min", "max");
     for (size_t i = 0; i < n; i++) {
         struct summary s = summarise(values + i, n, ranks);
@@ -65,7 +70,7 @@ void stats_report(struct proc *p)
     struct dtype *type = dtype_from(MPI_UINT64_T);
     int rc = impl_Gather(mine, (MPI_Count)n, type, all, (MPI_Count)n, type, 0, p->world);
     if (rc == 0 && p->rank == 0)
-        print(all, n, p->size);
+        print(p, all, n);
     else if (rc != 0)
         log_warn("the counters could not be gathered: %s", err_detail(rc));
     free(mine);

@@ -68,7 +68,10 @@ struct tool_pvar {
     bool readonly, continuous;
     const uint64_t *counter;                /* a counter's value, else NULL */
     uint64_t (*read)(const struct proc *p); /* what it is now: levels, sizes and what a watermark follows */
+    void (*text)(const struct proc *p,
+                 char *out); /* TOOL_TEXT_MAX bytes: a variable that is text, not a number */
 };
+enum { TOOL_TEXT_MAX = 160 };
 struct tool_pvar_handle {
     uint32_t magic;
     struct list link; /* of its session */

@@ -25,7 +25,22 @@ static uint64_t area_size(const struct proc *p)
     return p->net->area_size;
 }
 
+/* A figure is worth nothing without what it was measured on. */
+static void adapter(const struct proc *p, char *out)
+{
+    net_adapter(p->net, out, TOOL_TEXT_MAX);
+    if (!*out)
+        snprintf(out, TOOL_TEXT_MAX, "none (all ranks are on one node)");
+}
+
 static const struct tool_pvar others[] = {
+    {.name = "net_adapter",
+     .doc = "The adapter between nodes, and whether it is hardware or software.",
+     .class = MPI_T_PVAR_CLASS_GENERIC,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .text = adapter},
     {.name = "p2p_unexpected_length",
      .doc = "Messages that wait for their receive.",
      .class = MPI_T_PVAR_CLASS_LEVEL,
@@ -115,7 +130,7 @@ int impl_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosi
     tool_string(v.doc, desc, desc_len);
     TOOL_OUT(verbosity, v.counter ? MPI_T_VERBOSITY_TUNER_BASIC : MPI_T_VERBOSITY_USER_DETAIL);
     TOOL_OUT(var_class, v.class);
-    TOOL_OUT(datatype, MPI_UNSIGNED_LONG_LONG);
+    TOOL_OUT(datatype, v.text ? MPI_CHAR : MPI_UNSIGNED_LONG_LONG);
     TOOL_OUT(enumtype, MPI_T_ENUM_NULL);
     TOOL_OUT(bind, v.bind);
     TOOL_OUT(readonly, v.readonly);

@@ -198,7 +198,7 @@ int impl_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *o
     rc = handle_new((struct tool_session *)session, &v, obj_handle, &h);
     if (rc == 0) {
         *handle = (MPI_T_pvar_handle)h;
-        TOOL_OUT(count, 1);
+        TOOL_OUT(count, v.text ? TOOL_TEXT_MAX : 1);
     }
     return tool_leave(rc);
 }
@@ -279,6 +279,12 @@ int impl_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 static void put_value(const struct tool_pvar_handle *h, void *buf)
 {
     unsigned long long value = value_now(h);
+    if (h->var.text) {
+        memset(buf, 0, TOOL_TEXT_MAX);
+        if (the_proc)
+            h->var.text(the_proc, buf);
+        return;
+    }
     memcpy(buf, &value, sizeof(value));
 }
 

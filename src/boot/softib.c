@@ -208,26 +208,29 @@ static int publish_fabric(struct boot *b, bool asked_for)
     return rc;
 }
 
-int boot_softib(struct boot *b, bool asked_for)
+static bool described(const struct boot *b)
+{
+    return b->nnodes < 2 || env_get(ENV_SOFTIB_FABRIC);
+}
+
+int boot_softib_tell(struct boot *b)
+{
+    return described(b) || b->local_rank != 0 ? 0 : publish_node(b);
+}
+
+int boot_softib_describe(struct boot *b, bool asked_for)
+{
+    return described(b) ? 0 : publish_fabric(b, asked_for);
+}
+
+int boot_softib_take(struct boot *b)
 {
     void *text = NULL;
     size_t len;
     char node[16];
-    if (b->nnodes < 2 || env_get(ENV_SOFTIB_FABRIC))
+    if (described(b))
         return 0;
-    int rc = b->local_rank == 0 ? publish_node(b) : 0;
-    int fence = boot_fence(b);
-    rc = rc ? rc : fence;
-    if (rc == 0 && boot_get(b, 0, "softib.node", &text, &len) != 0)
-        rc = different(b, 0);
-    free(text);
-    text = NULL;
-    if (rc == 0 && b->rank == 0)
-        rc = publish_fabric(b, asked_for);
-    if (rc) /* no second fence: those who have a port of their own would not be there */
-        return rc;
-    rc = boot_fence(b);
-    rc = rc ? rc : boot_get(b, 0, "softib.fabric", &text, &len);
+    int rc = boot_get(b, 0, "softib.fabric", &text, &len);
     if (rc)
         return rc;
     snprintf(node, sizeof node, "%u", b->node);

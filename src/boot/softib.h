@@ -14,11 +14,14 @@
 #include "boot/boot.h"
 
 /*
- * Collective over all ranks of the world, before softib's library is loaded: sets SOFTIB_FABRIC and
- * SOFTIB_NODE in the environment, unless the fabric is described already. Rank 0 says in one line what the
- * messages travel on, unless the user asked for it.
+ * In three steps around two fences that the caller needs anyway, before softib's library is loaded; each does nothing
+ * where the fabric is described already (by mpiexec or the user). All ranks: what the node has; fence. Rank 0: the
+ * description of all nodes, and one line that says what the messages travel on, unless the user asked for it; fence.
+ * All ranks: sets SOFTIB_FABRIC and SOFTIB_NODE in the environment.
  */
-int boot_softib(struct boot *b, bool asked_for);
+int boot_softib_tell(struct boot *b);
+int boot_softib_describe(struct boot *b, bool asked_for);
+int boot_softib_take(struct boot *b);
 
 /* What one node tells about itself. */
 struct softib_node {

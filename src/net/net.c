@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/net.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/cpu.h"
 #include "base/log.h"
 #include "boot/boot.h"
+#include "net/port.h"
 #include "net/registry.h"
 
 static COUNTER(open_us, "start_transports_us", "Microseconds to open all transports, fences among them.");
@@ -141,6 +143,25 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
     net->peers[rank] = peer;
     *out = peer;
     return 0;
+}
+
+void net_adapter(const struct net *net, char *out, size_t size)
+{
+    *out = '\0';
+    for (int i = 0; i < net->ntransports; i++)
+        if (net->transports[i]->port)
+            net_port_describe(net->transports[i]->port, out, size);
+}
+
+void peer_describe(const struct peer *peer, char *out, size_t size)
+{
+    char port[160];
+    if (peer->transport->port) {
+        net_port_describe(peer->transport->port, port, sizeof(port));
+        snprintf(out, size, "%s over %s", peer->ops->name, port);
+    } else {
+        snprintf(out, size, "%s (%s)", peer->ops->name, peer->ops->doc);
+    }
 }
 
 void peer_queue(struct peer *peer, struct net_pending *item)

@@ -70,6 +70,10 @@ int net_settle(struct net *net);
 /* Before the layers above go: everything that was sent has left. together: all ranks of the job are here. */
 void net_finish(struct net *net, bool together);
 
+/* What carries messages between nodes, for people: the adapter and whether it is hardware; "" when there is only this
+ * node. */
+void net_adapter(const struct net *net, char *out, size_t size);
+
 /* The peer with this job rank, connected on first use. */
 int net_peer(struct net *net, uint32_t rank, struct peer **out);
 

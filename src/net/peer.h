@@ -59,6 +59,10 @@ static inline int peer_send(struct peer *peer, const struct frame_header *header
 /* Queues work behind whatever waits for this peer; net_progress resumes it in order. */
 void peer_queue(struct peer *peer, struct net_pending *item);
 
+/* How the peer is reached, for people: "shm (...)", "ib over softib0 port 1, softib in shared memory (software)".
+ */
+void peer_describe(const struct peer *peer, char *out, size_t size);
+
 /* After taking an item out of the queue by hand. */
 void peer_unstall(struct peer *peer);
 

@@ -14,6 +14,7 @@
 
 struct boot;
 struct net;
+struct net_port;
 struct peer;
 
 /* The 24 bytes that travel with every frame. They belong to the layer above. With the transport's own 8 bytes
@@ -82,6 +83,7 @@ struct transport {
     const struct transport_ops *ops;
     struct net *net;
     bool idle; /* nothing can arrive until this process sends something: poll may be left out */
+    const struct net_port *port; /* of the adapter that carries it; NULL: there is none (memory) */
 };
 
 struct transport_ops {
@@ -138,6 +140,10 @@ struct transport_ops {
      * already, and then the caller must poll instead of sleeping. */
     bool (*arm)(struct transport *t);
     void (*disarm)(struct transport *t);
+
+    /* NULL where there are no adapters. The ports of this node, each with the reason why it is used or not;
+     * t is NULL outside of a job that uses the transport. The caller frees *ports. */
+    int (*ports)(struct transport *t, struct net_port **ports, uint32_t *count);
 };
 
 #endif

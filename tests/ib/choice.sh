@@ -18,7 +18,7 @@ for verbs in softib "$softib" auto; do
     [ $verbs != auto ] || [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || continue
     job 2 2 FISHPLATE_LOG=info "FISHPLATE_VERBS=$verbs" "$hello"
     expect_rc 0
-    used "softib0 port 1 (softib, a software adapter)"
+    used "softib0 port 1, softib in shared memory (software)"
 done
 job 2 2 FISHPLATE_VERBS=nonsense "$hello"
 refused
@@ -48,6 +48,26 @@ for without in 0 1; do
     refused
     expect_err "No InfiniBand or RoCE port is active on"
 done
+
+# ---- one network for all ranks ----
+# Two rails that do not meet. Alone, node 1 would take its first port, which node 0 cannot reach: its own is down.
+job 2 2 FISHPLATE_LOG=info "FISHPLATE_VERBS=$POOR" POOR_RAILS=1 \
+    "SOFTIB_FABRIC=nodes=2 hcas=2 name=fp-choice-rails-$$ node0/hca0/1: down=0s" "$hello"
+expect_rc 0
+expect_err "node 0 uses softib1 port 1"
+expect_err "node 1 uses softib1 port 1"
+expect_err "the job's network is that of softib1 port 1"
+expect_err "the network of the job is softib in shared memory (software), subnet fe80:0000:0000:0031"
+# Some ranks were told to use softib and some were not.
+cat >"$T/some" <<'END'
+[ "$SOFTIB_NODE" = 1 ] || unset FISHPLATE_VERBS
+exec "$@"
+END
+if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+    job 2 2 FISHPLATE_VERBS=softib sh "$T/some" "$hello"
+    refused
+    expect_err "FISHPLATE_VERBS=softib is set on some nodes and not on others"
+fi
 
 # ---- the port ----
 several() {

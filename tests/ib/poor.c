@@ -7,6 +7,7 @@
  *     POOR_READS=n    RDMA reads a queue pair can have in flight
  *     POOR_USER=n     registrations of memory that peers may read (so: of the user's) at a time
  *     POOR_BUFFERS=n  registrations of other memory in all
+ *     POOR_RAILS=1    each adapter of a node is in a subnet of its own: what is on one does not reach the other
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
@@ -16,6 +17,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #undef ibv_reg_mr
 
@@ -51,6 +53,16 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
     a->max_srq_wr = at_most(a->max_srq_wr, "POOR_SRQ_WR");
     a->max_qp_rd_atom = at_most(a->max_qp_rd_atom, "POOR_READS");
     a->max_qp_init_rd_atom = at_most(a->max_qp_init_rd_atom, "POOR_READS");
+    return rc;
+}
+
+EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+{
+    int (*query)(struct ibv_context *, uint8_t, int, union ibv_gid *) = real("ibv_query_gid");
+    int rc = query(context, port, index, gid);
+    const char *name = context->device->name; /* softib0, softib1 */
+    if (rc == 0 && limit("POOR_RAILS", 0))
+        gid->raw[7] = (uint8_t)name[strlen(name) - 1];
     return rc;
 }
 

@@ -26,7 +26,27 @@ python3 - "$scratch/json" "$ranks" <<'PY'
 import json, sys
 answer = json.load(open(sys.argv[1]))
 assert answer["wrong"] == 0 and answer["ranks"] == int(sys.argv[2]), answer
+assert answer["carrier"] == "memory" and "adapter" not in answer["transport"], answer
 sizes = {row["bytes"] for row in answer["results"] if row["test"] == "bcast"}
 assert sizes == {0, 1, 8, 5000, 1 << 20}, sizes
 assert all(0 < row["best"] <= row["median"] <= row["p99"] for row in answer["results"]), answer
 PY
+
+# Over virtual nodes every form of the report names the adapter, and that it is a program.
+if [ "$ranks" -gt 1 ] && [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
+    export FISHPLATE_VERBS=softib
+    named='softib0 port 1, softib in shared memory \(software\)'
+    FISHPLATE_STATS=1 "$BIN/mpiexec" -n "$ranks" -vnodes 2 "$BIN/fishplate" bench --time 0.001 --sizes 8 --json latency \
+        >"$scratch/json" 2>"$scratch/stats"
+    expect_line "$scratch/json" "\"transport\": \"(ib over $named|shm .*) between ranks 0 and 1\""
+    expect_line "$scratch/stats" "^  between nodes: $named\$"
+    if [ "$ranks" = 2 ]; then
+        expect_line "$scratch/json" '"carrier": "softib-memory"'
+        "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" bench --time 0.001 --sizes 8 latency >"$scratch/table"
+        expect_line "$scratch/table" "^transport: ib over $named between ranks 0 and 1"
+        SOFTIB_FABRIC="wire=tcp" "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" bench --time 0.001 --sizes 8 --json latency \
+            >"$scratch/json"
+        expect_line "$scratch/json" '"transport": "ib over softib0 port 1, softib over TCP \(software\)'
+        expect_line "$scratch/json" '"carrier": "softib-tcp"'
+    fi
+fi

@@ -12,20 +12,32 @@
 #include "api/inside.h"
 #include "command.h"
 #include "net/peer.h"
+#include "net/port.h"
 
 static const char *transport(int rank)
 {
-    static char text[128];
+    static char text[256];
+    const struct fishplate_inside *in = inside_of_library();
+    const struct peer *peer = in->peer(rank);
+    if (!peer)
+        return "unknown";
+    in->peer_describe(peer, text, sizeof text);
+    return text;
+}
+
+/* What carries it, for programs: "memory", "hardware", "softib-tcp" ... */
+static const char *carrier(int rank)
+{
     const struct peer *peer = inside_of_library()->peer(rank);
     if (!peer)
         return "unknown";
-    snprintf(text, sizeof text, "%s (%s)", peer->ops->name, peer->ops->doc);
-    return text;
+    return peer->transport->port ? net_port_made(peer->transport->port) : "memory";
 }
 
 int command_bench(int argc, char **argv)
 {
-    static const struct bench_host host = {.program = "fishplate bench", .transport = transport};
+    static const struct bench_host host = {
+        .program = "fishplate bench", .transport = transport, .carrier = carrier};
     inside_of_library();
     if (argc > 1 && strcmp(argv[1], "ib") == 0)
         return bench_ib_main(argc - 1, argv + 1);

@@ -133,6 +133,8 @@ static const char *class_name(int class)
         return "peak";
     case MPI_T_PVAR_CLASS_AGGREGATE:
         return "sum";
+    case MPI_T_PVAR_CLASS_GENERIC:
+        return "text";
     default:
         return "other";
     }

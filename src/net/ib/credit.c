@@ -8,7 +8,9 @@
  * where traffic goes both ways the next frame carries it. */
 static uint32_t due_at(const struct credit_rules *rules, uint32_t posted)
 {
-    return MAX(MIN(rules->tell_at, MAX(posted / 2, MIN(posted, 2))), 1);
+    if (rules->tell_at)
+        return MIN(rules->tell_at, posted); /* a sender without credits must hear of all of them at last */
+    return MAX(posted / 2, MIN(posted, 2));
 }
 
 static void set_posted(struct credit *c, uint32_t posted)

@@ -30,11 +30,12 @@ enum credit_growth { CREDIT_LINEAR, CREDIT_EXPONENTIAL };
 struct credit_rules {
     enum credit_scheme scheme;
     enum credit_growth growth;
-    uint32_t first;   /* buffers posted for a peer when the connection opens, at least 1 */
-    uint32_t most;    /* and at most (dynamic) */
-    uint32_t step;    /* linear growth: buffers more at a time */
-    uint32_t tell_at; /* a credit message is due when this many are owed, or half of those posted if less, but
-                         not one of two */
+    uint32_t first; /* buffers posted for a peer when the connection opens, at least 1 */
+    uint32_t most;  /* and at most (dynamic) */
+    uint32_t step;  /* linear growth: buffers more at a time */
+    uint32_t
+        tell_at; /* a credit message is due when this many are owed, or all that are posted; 0: half of those
+                         posted, but not one of two */
     uint32_t
         calm_after; /* dynamic: frames in a row that did not wait, until one buffer is let go; 0: never */
 };

@@ -1,10 +1,9 @@
-/* device.c: chooses an adapter and a port. Active ports only; the user's list first; among equals the one on
- * this process's NUMA node, then the faster one. With no active port anywhere, softib is the adapter.
+/* device.c: loads a verbs library, takes part in the job's choice of a network (agree.h) and opens this process's
+ * port on it. With no active port anywhere, softib is the adapter.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/device.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +11,12 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/tunable.h"
-#include "boot/softib.h"
-#include "net/ib/devlist.h"
+#include "net/ib/agree.h"
 
 static TUNABLE_STRING(
     verbs_choice, "VERBS",
     "Which verbs library drives InfiniBand: auto (the system's when it has an active port, else "
     "softib), system, softib, or the path of a libibverbs.so.1.");
-static TUNABLE_STRING(
-    device_list, "IB_DEVICES",
-    "Adapters to use, best first, by name or name:port, e.g. mlx5_0,mlx5_1:2; ^mlx5_2 excludes one.");
-static TUNABLE_INT(
-    gid_choice, "IB_GID_INDEX", -1, -1, 255,
-    "Entry of the port's GID table to use; -1: RoCE version 2 with an IPv4 address if there is one.");
 static TUNABLE_INT(pkey_choice, "IB_PKEY_INDEX", 0, 0, 127, "Entry of the port's partition table to use.");
 static TUNABLE_INT(service_level, "IB_SERVICE_LEVEL", 0, 0, 15, "Service level of connections.");
 static TUNABLE_CHOICE(
@@ -32,213 +24,185 @@ static TUNABLE_CHOICE(
     "Whether the adapter places the last byte of an RDMA write last, so that the end of a message can "
     "be polled for in memory. auto asks the adapter.");
 
-static int numa_of_device(const char *device)
+static struct ibv_context *open_named(const struct verbs *v, const char *name)
 {
-    char path[160];
-    int node = -1;
-    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/numa_node", device);
-    FILE *in = fopen(path, "re");
-    if (in) {
-        if (fscanf(in, "%d", &node) != 1)
-            node = -1;
-        fclose(in);
-    }
-    return node;
+    struct ibv_context *context = NULL;
+    struct ibv_device **list = v->get_device_list(NULL);
+    for (int i = 0; list && list[i] && !context; i++)
+        if (strcmp(v->get_device_name(list[i]), name) == 0)
+            context = v->open_device(list[i]);
+    if (list)
+        v->free_device_list(list);
+    return context;
 }
 
-static int numa_of_process(void)
-{
-    unsigned cpu, node;
-    return getcpu(&cpu, &node) == 0 ? (int)node : -1;
-}
-
-/* Larger is better. Rates: width code 1, 2, 4, 8 times the lane's speed code, which grows with the speed. */
-static long port_worth(const char *device, const struct ibv_port_attr *port, int place)
-{
-    int numa = numa_of_device(device);
-    bool near = numa < 0 || numa == numa_of_process();
-    return -1000000L * place + 100000L * near + (long)port->active_width * port->active_speed;
-}
-
-/* The exported function fills only the first members of the structure; a newer one is in the context. */
-static int query_port(const struct verbs *v, struct ibv_context *context, int port, struct ibv_port_attr *out)
-{
-    struct verbs_context *newer = verbs_get_ctx_op(context, query_port);
-    memset(out, 0, sizeof(*out));
-    if (newer)
-        return newer->query_port(context, (uint8_t)port, out, sizeof(*out));
-    return v->query_port(context, (uint8_t)port, (struct _compat_ibv_port_attr *)out);
-}
-
-struct choice {
-    struct ibv_device *device;
-    int port;
-    long worth;
-    int devices, inactive, unwanted; /* devices seen at all; ports that are not active, or not in the list */
-};
-
-static void look_at_device(const struct verbs *v, struct ibv_device *device, struct choice *best)
-{
-    const char *name = v->get_device_name(device);
-    struct ibv_context *context = v->open_device(device);
-    struct ibv_device_attr attr;
-    if (!context)
-        return;
-    best->devices++;
-    int ports = v->query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
-    for (int port = 1; port <= ports; port++) {
-        struct ibv_port_attr p;
-        int place = devlist_place(device_list.text, name, port);
-        if (place < 0 || query_port(v, context, port, &p) != 0) {
-            best->unwanted += place < 0;
-            continue;
-        }
-        if (p.state != IBV_PORT_ACTIVE) {
-            best->inactive++;
-            continue;
-        }
-        long worth = port_worth(name, &p, place);
-        if (!best->device || worth > best->worth) {
-            best->device = device;
-            best->port = port;
-            best->worth = worth;
-        }
-    }
-    v->close_device(context);
-}
-
-/* "Active MTU 4096" and the like come from the port; what must be chosen is the GID. */
-static bool gid_is_ipv4(const union ibv_gid *g)
-{
-    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    return memcmp(g->raw, mapped, sizeof(mapped)) == 0;
-}
-
-static bool gid_is_v2(const char *device, int port, int index)
-{
-    char path[192], type[32] = "";
-    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", device, port, index);
-    FILE *in = fopen(path, "re");
-    if (in) {
-        if (!fgets(type, sizeof(type), in))
-            type[0] = '\0';
-        fclose(in);
-    }
-    return strstr(type, "v2") != NULL;
-}
-
-/* RoCE: version 2 is routable and what switches expect; an IPv4 address is what administrators configure. */
-static int choose_gid(struct ib_device *d, const char *device)
-{
-    static const union ibv_gid zero;
-    int best = 0, best_worth = -1;
-    union ibv_gid g;
-    if (gid_choice.value >= 0)
-        return (int)gid_choice.value;
-    if (!d->address.ethernet)
-        return 0;
-    for (int i = 0; i < d->port_attr.gid_tbl_len; i++) {
-        if (d->verbs.query_gid(d->context, d->port, i, &g) != 0 || memcmp(&g, &zero, sizeof(g)) == 0)
-            continue;
-        int worth = 2 * gid_is_v2(device, d->port, i) + gid_is_ipv4(&g);
-        if (worth > best_worth) {
-            best = i;
-            best_worth = worth;
-        }
-    }
-    return best;
-}
-
-static int open_port(struct ib_device *d, const struct choice *choice)
+static int open_port(struct ib_device *d, struct net_port *p)
 {
     const struct verbs *v = &d->verbs;
-    const char *device = v->get_device_name(choice->device);
-    snprintf(d->name, sizeof(d->name), "%s port %d", device, choice->port);
-    d->context = v->open_device(choice->device);
+    net_port_name(p, d->name, sizeof(d->name));
+    d->context = open_named(v, p->device);
     if (!d->context)
         return err_set(MPI_ERR_OTHER, "InfiniBand device %s cannot be opened", d->name);
-    d->port = (uint8_t)choice->port;
-    union ibv_gid gid;
+    d->port = p->port;
     if (v->query_device(d->context, &d->attr) != 0 ||
-        query_port(v, d->context, d->port, &d->port_attr) != 0 || !(d->pd = v->alloc_pd(d->context)))
+        ib_query_port(v, d->context, d->port, &d->port_attr) != 0 || !(d->pd = v->alloc_pd(d->context)))
         return err_set(MPI_ERR_OTHER, "InfiniBand device %s does not answer", d->name);
+    if (p->gid_index < 0)
+        return err_set(MPI_ERR_OTHER, "%s has no GID with the index that FISHPLATE_IB_GID_INDEX says",
+                       d->name);
     d->address = (struct ib_address){.lid = d->port_attr.lid,
                                      .mtu = (uint8_t)d->port_attr.active_mtu,
-                                     .ethernet = d->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET};
-    d->gid_index = (uint8_t)choose_gid(d, device);
-    if (v->query_gid(d->context, d->port, d->gid_index, &gid) != 0)
-        return err_set(MPI_ERR_OTHER, "%s has no GID with index %d (FISHPLATE_IB_GID_INDEX)", d->name,
-                       d->gid_index);
-    memcpy(d->address.gid, gid.raw, sizeof(gid.raw));
-    d->address.subnet = d->address.ethernet ? 0 : gid.global.subnet_prefix;
+                                     .ethernet = p->link == NET_ROCE,
+                                     .subnet = p->link == NET_ROCE ? 0 : p->subnet};
+    memcpy(d->address.gid, p->gid, sizeof(p->gid));
+    d->gid_index = (uint8_t)p->gid_index;
     d->pkey_index = (uint16_t)pkey_choice.value;
     d->ask_last_byte = last_byte.value == 0;
     d->last_byte_last = last_byte.value == 1;
+    d->used = p;
     return 0;
 }
 
 /* There are devices, and none will do. */
-static int nothing_usable(const char *path, const struct choice *c)
+static int nothing_usable(const char *path, const struct ib_survey *s)
 {
-    if (c->inactive == 0 && c->unwanted > 0)
-        return err_set(MPI_ERR_OTHER, "FISHPLATE_IB_DEVICES=%s names none of the %d port%s that %s knows",
-                       device_list.text, c->unwanted, c->unwanted == 1 ? "" : "s", path);
-    return err_set(MPI_ERR_OTHER, "%s knows %d device%s, but none of the %d port%s %s is active", path,
-                   c->devices, c->devices == 1 ? "" : "s", c->inactive, c->inactive == 1 ? "" : "s",
-                   *device_list.text ? "that FISHPLATE_IB_DEVICES allows" : "there");
+    uint32_t unwanted = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        unwanted += s->ports[i].place < 0;
+    uint32_t inactive = s->count - unwanted;
+    const char *list = ib_survey_wanted();
+    if (s->devices == 0)
+        return err_set(MPI_ERR_OTHER, "%s knows no InfiniBand or RoCE device", path);
+    if (inactive == 0 && unwanted > 0)
+        return err_set(MPI_ERR_OTHER, "FISHPLATE_IB_DEVICES=%s names none of the %u port%s that %s knows",
+                       list, unwanted, unwanted == 1 ? "" : "s", path);
+    return err_set(MPI_ERR_OTHER, "%s knows %u device%s, but none of the %u port%s %s is active", path,
+                   s->devices, s->devices == 1 ? "" : "s", inactive, inactive == 1 ? "" : "s",
+                   *list ? "that FISHPLATE_IB_DEVICES allows" : "there");
 }
 
-static int try_library(struct ib_device *d, const char *path)
+/* Loads the library and looks at its ports; an error when none of them can be used. */
+static int look(struct ib_device *d, const char *path)
 {
-    struct choice best = {0};
     int rc = verbs_load(path, &d->verbs);
     if (rc != 0)
         return rc;
     d->verbs.fork_init(); /* before anything is registered; where it does not work, nothing changes */
-    struct ibv_device **list = d->verbs.get_device_list(NULL);
-    for (int i = 0; list && list[i]; i++)
-        look_at_device(&d->verbs, list[i], &best);
-    if (best.device)
-        rc = open_port(d, &best);
-    else if (best.devices == 0)
-        rc = err_set(MPI_ERR_OTHER, "%s knows no InfiniBand or RoCE device", path);
-    else
-        rc = nothing_usable(path, &best);
-    if (list)
-        d->verbs.free_device_list(list);
+    rc = ib_survey(&d->verbs, &d->survey);
+    for (uint32_t i = 0; i < d->survey.count && rc == 0; i++)
+        if (choose_usable(&d->survey.ports[i]))
+            return 0;
+    return rc ? rc : nothing_usable(path, &d->survey);
+}
+
+static int open_on(struct ib_device *d, const struct choose_network *network)
+{
+    int i = choose_port(d->survey.ports, d->survey.count, network);
+    if (i < 0)
+        return err_set(
+            MPI_ERR_OTHER,
+            "the other ranks of this node see a port that this one does not; fishplate info --devices "
+            "shows what each sees");
+    return open_port(d, &d->survey.ports[i]);
+}
+
+/* ib_agree has described the job's nodes to it. All its ports are on one fabric. */
+static int open_softib(struct ib_device *d, const char *path)
+{
+    struct choose_network network;
+    uint32_t node;
+    int rc = look(d, path);
+    if (rc != 0)
+        return rc;
+    choose_network(&(struct choose_node){d->survey.ports, d->survey.count}, 1, &network, &node);
+    return open_on(d, &network);
+}
+
+/* Which library the user wants: "softib", or the path of another; *only: nothing else will do. */
+static int wanted_library(const char *softib, const char **path, bool *only)
+{
+    const char *choice = *verbs_choice.text ? verbs_choice.text : "auto";
+    *path = "libibverbs.so.1";
+    *only = strcmp(choice, "auto") != 0;
+    if (strcmp(choice, "softib") == 0) {
+        *path = softib;
+        return *softib ? 0
+                       : err_set(MPI_ERR_OTHER,
+                                 "FISHPLATE_VERBS=softib, but softib's libibverbs.so.1 was not found "
+                                 "beside the MPI library: was it built (libibverbs-dev)?");
+    }
+    if (strchr(choice, '/'))
+        *path = choice;
+    else if (*only && strcmp(choice, "system") != 0)
+        return err_set(MPI_ERR_ARG,
+                       "FISHPLATE_VERBS=%s is none of auto, system, softib or a path with a slash", choice);
+    return 0;
+}
+
+static int open_agreed(struct ib_device *d, struct boot *boot, bool real)
+{
+    char softib[512], why[400] = "";
+    const char *path;
+    bool only;
+    enum ib_agreed agreed;
+    struct choose_network network;
+    verbs_softib_path(softib, sizeof(softib));
+    int rc = wanted_library(softib, &path, &only);
+    if (rc != 0)
+        return rc;
+    bool asked = path == softib;
+    rc = asked ? 0 : look(d, path);
+    if (rc != 0)
+        snprintf(why, sizeof(why), "%s", err_detail(rc));
+    struct ib_offer mine = {.ports = d->survey.ports,
+                            .count = d->survey.count,
+                            .softib = asked,
+                            .fallback = !only && *softib && !real};
+    rc = ib_agree(boot, &mine, why, &agreed, &network);
+    if (rc != 0)
+        return rc;
+    if (agreed == IB_AGREED_PORTS)
+        return open_on(d, &network);
+    if (agreed == IB_AGREED_SOFTIB)
+        return open_softib(d, softib);
+    if (!mine.fallback)
+        return err_set(MPI_ERR_OTHER, "%s", why);
+    log_debug("%s; softib is the InfiniBand adapter", why);
+    ib_device_close(d);
+    return open_softib(d, softib);
+}
+
+int ib_device_open(struct ib_device *d, struct boot *boot, bool real)
+{
+    *d = (struct ib_device){0};
+    int rc = open_agreed(d, boot, real);
     if (rc != 0)
         ib_device_close(d);
     return rc;
 }
 
-/* softib must know the job's nodes before its library is loaded. */
-static int try_softib(struct ib_device *d, const char *path, struct boot *boot, bool asked_for)
+int ib_device_look(struct ib_survey *out)
 {
-    int rc = boot_softib(boot, asked_for);
-    return rc ? rc : try_library(d, path);
-}
-
-int ib_device_open(struct ib_device *d, struct boot *boot, bool real)
-{
-    const char *choice = *verbs_choice.text ? verbs_choice.text : "auto";
+    struct ib_device d = {0};
+    struct choose_network network;
     char softib[512];
-    *d = (struct ib_device){0};
+    const char *path;
+    bool only;
+    uint32_t node;
     verbs_softib_path(softib, sizeof(softib));
-    if (strcmp(choice, "softib") == 0)
-        return *softib ? try_softib(d, softib, boot, true)
-                       : err_set(MPI_ERR_OTHER,
-                                 "FISHPLATE_VERBS=softib, but softib's libibverbs.so.1 was not found "
-                                 "beside the MPI library: was it built (libibverbs-dev)?");
-    if (strchr(choice, '/'))
-        return try_library(d, choice);
-    if (strcmp(choice, "auto") != 0 && strcmp(choice, "system") != 0)
-        return err_set(MPI_ERR_ARG,
-                       "FISHPLATE_VERBS=%s is none of auto, system, softib or a path with a slash", choice);
-    int rc = try_library(d, "libibverbs.so.1");
-    if (rc == 0 || strcmp(choice, "system") == 0 || !*softib || real)
-        return rc;
-    log_debug("%s; softib is the InfiniBand adapter", err_detail(rc));
-    return try_softib(d, softib, boot, false);
+    int rc = wanted_library(softib, &path, &only);
+    rc = rc ? rc : look(&d, path);
+    struct choose_node here = {d.survey.ports, d.survey.count};
+    if (rc == 0 && choose_network(&here, 1, &network, &node) == CHOOSE_FOUND)
+        choose_port(d.survey.ports, d.survey.count, &network);
+    else
+        choose_reasons(d.survey.ports, d.survey.count);
+    if (d.survey.count > 0)
+        rc = 0;
+    *out = d.survey;
+    d.survey = (struct ib_survey){0};
+    ib_device_close(&d);
+    return rc;
 }
 
 void ib_device_close(struct ib_device *d)
@@ -249,6 +213,9 @@ void ib_device_close(struct ib_device *d)
         d->verbs.close_device(d->context);
     d->pd = NULL;
     d->context = NULL;
+    free(d->survey.ports);
+    d->survey = (struct ib_survey){0};
+    d->used = NULL;
     verbs_unload(&d->verbs);
 }
 

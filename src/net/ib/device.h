@@ -5,6 +5,7 @@
 #ifndef FP_NET_IB_DEVICE_H
 #define FP_NET_IB_DEVICE_H
 
+#include "net/ib/survey.h"
 #include "net/ib/verbs.h"
 
 #define IB_NAME_MAX 64
@@ -35,12 +36,18 @@ struct ib_device {
     bool ask_last_byte;  /* not decided yet */
     bool last_byte_last; /* RDMA data appears in memory with its last byte last */
     struct ib_address address;
+    struct ib_survey survey; /* all ports of the library, with the reasons for and against each */
+    struct net_port *used;   /* the one that is open, in the survey */
 };
 
-/* Opens the best active port; real: softib will not do unless the user named it. 0; or MPI_ERR_OTHER with a
+/* Collective over all ranks of a job on several nodes. Opens the best active port; real: softib will not do unless the user named it. 0; or MPI_ERR_OTHER with a
  * sentence that says why there is none (which may not be an error for the caller: one node needs none). */
 int ib_device_open(struct ib_device *d, struct boot *boot, bool real);
 void ib_device_close(struct ib_device *d);
+
+/* For users who ask outside of a job on several nodes: the ports that the library FISHPLATE_VERBS names knows, and
+ * what would be chosen here. 0, or an error with a sentence when there is nothing to show. */
+int ib_device_look(struct ib_survey *out);
 
 /* Finds out, once there is a queue pair to ask about, whether the last byte arrives last. */
 void ib_device_ask_order(struct ib_device *d, struct ibv_qp *qp);

@@ -28,10 +28,14 @@ static TUNABLE_CHOICE(receive_mode, "IB_RECEIVE", 0, "peer|shared",
 static TUNABLE_CHOICE(flow, "IB_FLOW", 2, "hw|static|dynamic",
                       "Flow control: by the adapter alone, by credits, or by credits whose number adapts.");
 static TUNABLE_CHOICE(growth, "IB_GROWTH", 1, "linear|exponential", "How dynamic flow control adds buffers.");
-static TUNABLE_INT(buffers, "IB_BUFFERS", 8, 2, 4096,
+static TUNABLE_INT(buffers, "IB_BUFFERS", 8, 1, 4096,
                    "Receive buffers posted for a peer when a connection opens.");
-static TUNABLE_INT(buffers_max, "IB_BUFFERS_MAX", 128, 2, 16384,
+static TUNABLE_INT(buffers_max, "IB_BUFFERS_MAX", 128, 1, 16384,
                    "At most so many with dynamic flow control.");
+static TUNABLE_INT(
+    credit_message, "IB_CREDIT_MESSAGE", 0, 0, 4096,
+    "Credits owed to a peer at which a message is sent only to return them; 0: half of the buffers "
+    "that are posted.");
 static TUNABLE_SIZE(frame_size, "IB_FRAME", 32 * 1024, 1024, 1024 * 1024,
                     "Largest payload of one frame, and so of a message that is sent at once.");
 static TUNABLE_INT(poll_limit, "IB_POLLSET", -1, -1, POLLSET_MAX,
@@ -94,7 +98,7 @@ static void settings(struct ib *ib)
         .most =
             (uint32_t)(flow.value == CREDIT_DYNAMIC ? MAX(buffers.value, buffers_max.value) : buffers.value),
         .step = (uint32_t)buffers.value,
-        .tell_at = UINT32_MAX, /* half of those that are posted */
+        .tell_at = (uint32_t)credit_message.value,
         .calm_after = 1024};
     uint32_t most_receives = (uint32_t)MAX(ib->device.attr.max_qp_wr, 32) - 16;
     ib->rules.most = MIN(ib->rules.most, most_receives);
@@ -165,14 +169,55 @@ static void stop(struct ib *ib)
     free(ib);
 }
 
+/* One line a node: what is used, what is not, and why. */
+static void report_ports(const struct ib *ib, const struct boot *boot)
+{
+    char line[1500], text[128];
+    const struct ib_survey *s = &ib->device.survey;
+    net_port_describe(ib->device.used, text, sizeof(text));
+    int n = snprintf(line, sizeof(line), "node %u uses %s, MTU %u: %s", boot->node, text,
+                     ib->device.used->mtu, ib->device.used->why);
+    for (uint32_t i = 0; i < s->count && n > 0 && (size_t)n < sizeof(line); i++) {
+        if (&s->ports[i] == ib->device.used)
+            continue;
+        net_port_describe(&s->ports[i], text, sizeof(text));
+        n += snprintf(line + n, sizeof(line) - (size_t)n, "; not %s: %s", text, s->ports[i].why);
+    }
+    log_info("%s", line);
+}
+
 static void report(const struct ib *ib, const struct boot *boot)
 {
     static const char *const schemes[] = {"by the adapter", "static", "dynamic"};
     if (boot->rank == 0)
-        log_info("nodes are connected over %s%s: %s receive buffers, flow control %s, RDMA channel for up to "
-                 "%u peers",
-                 ib->device.name, ib->device.verbs.softib ? " (softib, a software adapter)" : "",
-                 ib->lanes > 1 ? "shared" : "per-peer", schemes[ib->rules.scheme], ib->pollset.limit);
+        log_info(
+            "nodes are connected over %s, %s: %s receive buffers, flow control %s, RDMA channel for up to "
+            "%u peers",
+            ib->device.name, net_port_kind(ib->device.used), ib->lanes > 1 ? "shared" : "per-peer",
+            schemes[ib->rules.scheme], ib->pollset.limit);
+    if (boot->local_rank == 0 && log_threshold >= LOG_INFO)
+        report_ports(ib, boot);
+}
+
+static int ib_ports(struct transport *t, struct net_port **ports, uint32_t *count)
+{
+    struct ib_survey s;
+    if (!t) {
+        int rc = ib_device_look(&s);
+        if (rc != 0)
+            return rc;
+        *ports = s.ports;
+        *count = s.count;
+        return 0;
+    }
+    s = ib_of(t)->device.survey;
+    struct net_port *copy = calloc(s.count + 1, sizeof(*copy));
+    if (!copy)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a list of %u ports", s.count);
+    memcpy(copy, s.ports, s.count * sizeof(*copy));
+    *ports = copy;
+    *count = s.count;
+    return 0;
 }
 
 static int ib_open(struct net *net, struct boot *boot, struct transport **out)
@@ -202,6 +247,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
         return rc;
     }
     net->published = true;
+    ib->base.port = ib->device.used;
     report(ib, boot);
     *out = &ib->base;
     return 0;
@@ -334,4 +380,5 @@ const struct transport_ops ib_transport = {
     .poll = ib_poll,
     .arm = ib_arm,
     .disarm = ib_disarm,
+    .ports = ib_ports,
 };

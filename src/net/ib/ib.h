@@ -2,12 +2,13 @@
  * (lanes), registered buffers, and the bytes on the wire.
  *
  *   verbs.c     libibverbs, loaded               memory.c    the user's memory, registered
- *   device.c    which adapter and port           hello.c     handshake datagrams, timers
+ *   survey.c    which ports there are            agree.c     one network for all ranks
+ *   device.c    this process's port, opened      hello.c     handshake datagrams, timers
  *   buffer.c    registered memory, buffers       lane.c      a queue pair: receive buffers, send queue
  *   endpoint.c  connections: open, close         shared.c    shared receive queues [Shipman06 5.2]
  *   send.c      frames out, put, get             receive.c   completions, order, frames in
  *   rdma.c      the RDMA ring and polling set    event.c     the thread that wakes sleepers
- *   credit.h conn.h ring.h pollset.h devlist.h   pure
+ *   credit.h conn.h ring.h pollset.h choose.h devlist.h   pure
  *   ib.c        the transport's life
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -43,7 +43,8 @@ static void list_all(void)
         EXPECT_EQ(MPI_T_pvar_get_info(i, name, &name_len, &verbosity, &class, &type, &e, desc, &desc_len,
                                       &bind, &readonly, &continuous, &atomic),
                   MPI_SUCCESS);
-        EXPECT(type == MPI_UNSIGNED_LONG_LONG && e == MPI_T_ENUM_NULL);
+        EXPECT(type == (class == MPI_T_PVAR_CLASS_GENERIC ? MPI_CHAR : MPI_UNSIGNED_LONG_LONG) &&
+               e == MPI_T_ENUM_NULL);
         EXPECT(class >= MPI_T_PVAR_CLASS_STATE && class <= MPI_T_PVAR_CLASS_GENERIC);
         MPI_T_pvar_get_index(name, class, &index);
         EXPECT_EQ(index, i);
@@ -52,6 +53,21 @@ static void list_all(void)
     EXPECT_EQ(
         MPI_T_pvar_get_info(n + 1000, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
         MPI_T_ERR_INVALID_INDEX);
+}
+
+/* What the job runs on, in words: no figure without it. */
+static void adapter(void)
+{
+    MPI_T_pvar_handle h;
+    int index, count = 0;
+    char text[1024] = "";
+    EXPECT_EQ(MPI_T_pvar_get_index("net_adapter", MPI_T_PVAR_CLASS_GENERIC, &index), MPI_SUCCESS);
+    EXPECT_EQ(MPI_T_pvar_handle_alloc(session, index, NULL, &h, &count), MPI_SUCCESS);
+    EXPECT(count > 0 && count < (int)sizeof(text));
+    EXPECT_EQ(MPI_T_pvar_read(session, h, text), MPI_SUCCESS);
+    EXPECT(strstr(text, getenv("FISHPLATE_VNODE") ? "ware" : "none (all ranks are on one node)") != NULL);
+    EXPECT_EQ(MPI_T_pvar_write(session, h, text), MPI_T_ERR_PVAR_NO_WRITE);
+    MPI_T_pvar_handle_free(session, &h);
 }
 
 /* Sends to itself, so that nothing else counts. */
@@ -176,6 +192,7 @@ int main(int argc, char **argv)
     EXPECT_EQ(MPI_T_pvar_session_create(&session), MPI_SUCCESS);
     list_all();
     mpitest_begin(&argc, &argv);
+    adapter();
     counting();
     queue_in_turn();
     bound();

@@ -8,7 +8,7 @@
 #include "explore.h"
 #include "test.h"
 
-static const struct credit_rules fixed = {.scheme = CREDIT_STATIC, .first = 4, .most = 4, .tell_at = 100};
+static const struct credit_rules fixed = {.scheme = CREDIT_STATIC, .first = 4, .most = 4, .tell_at = 0};
 
 static void static_takes_and_refuses(void)
 {
@@ -53,7 +53,7 @@ static void static_tells_what_it_owes(void)
     EXPECT_EQ(credit_consumed(&c, false), 1);
     EXPECT(!credit_due(&c));
     EXPECT_EQ(credit_consumed(&c, true), 1); /* a frame that waited changes nothing here */
-    EXPECT(credit_due(&c));                  /* half of 4, although tell_at is larger */
+    EXPECT(credit_due(&c));                  /* half of 4 */
     EXPECT_EQ(credit_consumed(&c, false), 1);
     EXPECT_EQ(credit_tell(&c, 2), 2);
     EXPECT(!credit_due(&c));
@@ -66,8 +66,8 @@ static void due_when_told_to_or_at_half(void)
 {
     static const struct {
         uint32_t first, tell_at, due_at;
-    } cases[] = {{1, 0, 1}, {1, 100, 1},  {2, 100, 2}, {3, 100, 2},
-                 {2, 1, 1}, {10, 100, 5}, {10, 3, 3},  {10, 0, 1}};
+    } cases[] = {{1, 0, 1},  {1, 5, 1}, {2, 0, 2},  {3, 0, 2}, {2, 1, 1},    {10, 0, 5},
+                 {10, 3, 3}, {8, 5, 5}, {10, 5, 5}, {4, 5, 4}, {10, 100, 10}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct credit_rules rules = {
             .scheme = CREDIT_STATIC, .first = cases[i].first, .tell_at = cases[i].tell_at};
@@ -100,7 +100,7 @@ static void hw_never_refuses(void)
 static void dynamic_grows(enum credit_growth growth, const uint32_t *posted, size_t n)
 {
     struct credit_rules rules = {
-        .scheme = CREDIT_DYNAMIC, .growth = growth, .first = 2, .most = 15, .step = 4, .tell_at = 100};
+        .scheme = CREDIT_DYNAMIC, .growth = growth, .first = 2, .most = 15, .step = 4, .tell_at = 0};
     struct credit c;
     credit_start(&c, &rules, 2);
     EXPECT_EQ(credit_consumed(&c, false), 1);
@@ -129,7 +129,7 @@ static void dynamic_grows_by_doubling(void)
 static void due_follows_the_buffers(void)
 {
     struct credit_rules rules = {
-        .scheme = CREDIT_DYNAMIC, .first = 2, .most = 9, .step = 7, .tell_at = 100, .calm_after = 1};
+        .scheme = CREDIT_DYNAMIC, .first = 2, .most = 9, .step = 7, .tell_at = 0, .calm_after = 1};
     struct credit c;
     credit_start(&c, &rules, 2);
     EXPECT_EQ(c.due_at, 2);
@@ -144,7 +144,7 @@ static void due_follows_the_buffers(void)
 static void dynamic_shrinks_to_first(void)
 {
     struct credit_rules rules = {
-        .scheme = CREDIT_DYNAMIC, .first = 2, .most = 5, .step = 3, .tell_at = 100, .calm_after = 10};
+        .scheme = CREDIT_DYNAMIC, .first = 2, .most = 5, .step = 3, .tell_at = 0, .calm_after = 10};
     struct credit c;
     credit_start(&c, &rules, 2);
     EXPECT_EQ(credit_consumed(&c, true), 4);
@@ -375,18 +375,19 @@ static void every_interleaving_hw(void)
 
 static void every_interleaving_static(void)
 {
-    struct credit_rules rules = {.scheme = CREDIT_STATIC, .tell_at = 100};
-    explore_pairs(&rules);
-    rules.tell_at = 1;
-    explore_pairs(&rules);
+    struct credit_rules rules = {.scheme = CREDIT_STATIC};
+    for (rules.tell_at = 0; rules.tell_at <= 3; rules.tell_at++) /* 3: with all that are posted at last */
+        explore_pairs(&rules);
 }
 
 static void every_interleaving_dynamic(void)
 {
-    struct credit_rules rules = {.scheme = CREDIT_DYNAMIC, .most = 4, .step = 1, .tell_at = 100};
+    struct credit_rules rules = {.scheme = CREDIT_DYNAMIC, .most = 4, .step = 1, .tell_at = 0};
     for (rules.growth = CREDIT_LINEAR; rules.growth <= CREDIT_EXPONENTIAL; rules.growth++)
         for (rules.calm_after = 0; rules.calm_after <= 2; rules.calm_after++)
             explore_pairs(&rules);
+    rules.tell_at = 5; /* later than all of them */
+    explore_pairs(&rules);
 }
 
 int main(void)

@@ -1,0 +1,188 @@
+/* choose.c: the network of a job and the port of a process; see choose.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/choose.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+
+bool choose_usable(const struct net_port *p)
+{
+    return p->state == NET_ACTIVE && p->place >= 0 && p->link != NET_IWARP;
+}
+
+static bool on_network(const struct net_port *p, const struct choose_network *w)
+{
+    return choose_usable(p) && p->made == w->made && p->link == w->link &&
+           (w->routed || p->subnet == w->subnet);
+}
+
+/* Positive when a is the better port for a process. */
+static int compare_ports(const struct net_port *a, const struct net_port *b)
+{
+    if (a->place != b->place)
+        return b->place - a->place;
+    if (a->rate != b->rate)
+        return a->rate > b->rate ? 1 : -1;
+    return a->near - b->near;
+}
+
+/* The best port of a node on a network, or -1. Among equals the first. */
+static int best_port(const struct net_port *ports, uint32_t n, const struct choose_network *w)
+{
+    int best = -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (on_network(&ports[i], w) && (best < 0 || compare_ports(&ports[i], &ports[best]) > 0))
+            best = (int)i;
+    return best;
+}
+
+/* A network and how much the job likes it. */
+struct candidate {
+    struct choose_network network;
+    int place; /* the user's order on the node that likes it least */
+};
+
+/* Is the network there on every node? Fills rate and place by the worst node; *node is the first without. */
+static bool everywhere(struct candidate *c, const struct choose_node *nodes, uint32_t n, uint32_t *node)
+{
+    c->network.rate = UINT32_MAX;
+    c->place = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        int best = best_port(nodes[k].ports, nodes[k].count, &c->network);
+        if (best < 0) {
+            *node = k;
+            return false;
+        }
+        c->network.rate = MIN(c->network.rate, nodes[k].ports[best].rate);
+        c->place = MAX(c->place, nodes[k].ports[best].place);
+    }
+    return true;
+}
+
+static bool better(const struct candidate *a, const struct candidate *b)
+{
+    if (a->place != b->place)
+        return a->place < b->place;
+    if (a->network.made != b->network.made)
+        return a->network.made < b->network.made;
+    if (a->network.rate != b->network.rate)
+        return a->network.rate > b->network.rate;
+    return a->network.link < b->network.link; /* InfiniBand needs no configuration of Ethernet switches */
+}
+
+/* The best network of which node 0 has a port; what all nodes have, node 0 has. */
+static bool best_network(const struct choose_node *nodes, uint32_t n, bool routed, struct choose_network *out,
+                         uint32_t *node)
+{
+    struct candidate best = {0};
+    bool found = false;
+    for (uint32_t i = 0; i < nodes[0].count; i++) {
+        const struct net_port *p = &nodes[0].ports[i];
+        struct candidate c = {
+            .network = {
+                .subnet = routed ? 0 : p->subnet, .made = p->made, .link = p->link, .routed = routed}};
+        if (!choose_usable(p) || !everywhere(&c, nodes, n, node) || (found && !better(&c, &best)))
+            continue;
+        best = c;
+        found = true;
+    }
+    if (found)
+        *out = best.network;
+    return found;
+}
+
+enum choose_verdict choose_network(const struct choose_node *nodes, uint32_t n, struct choose_network *out,
+                                   uint32_t *node)
+{
+    uint32_t with = 0, first_without = n;
+    for (uint32_t k = 0; k < n; k++) {
+        bool usable = false;
+        for (uint32_t i = 0; i < nodes[k].count; i++)
+            usable |= choose_usable(&nodes[k].ports[i]);
+        with += usable;
+        if (!usable)
+            first_without = MIN(first_without, k);
+    }
+    *node = first_without;
+    if (with < n)
+        return with == 0 ? CHOOSE_NOWHERE : CHOOSE_MISSING;
+    if (best_network(nodes, n, false, out, node) || best_network(nodes, n, true, out, node))
+        return CHOOSE_FOUND;
+    return CHOOSE_APART;
+}
+
+/* ---- reasons ---- */
+
+static void say_unusable(struct net_port *p)
+{
+    if (p->place < 0)
+        snprintf(p->why, sizeof(p->why), "FISHPLATE_IB_DEVICES leaves it out");
+    else if (p->link == NET_IWARP)
+        snprintf(p->why, sizeof(p->why), "iWARP has no datagrams, which opening a connection needs");
+    else
+        snprintf(p->why, sizeof(p->why), "the port is not active (%s)", net_port_state(p));
+}
+
+void choose_reasons(struct net_port *ports, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        ports[i].chosen = false;
+        if (choose_usable(&ports[i]))
+            snprintf(ports[i].why, sizeof(ports[i].why), "it could be used");
+        else
+            say_unusable(&ports[i]);
+    }
+}
+
+/* Why a usable port is not the one that is used. */
+static void say_second(struct net_port *p, const struct net_port *used, const struct choose_network *w)
+{
+    char name[64];
+    net_port_name(used, name, sizeof(name));
+    if (p->made != used->made && p->made != NET_HARDWARE)
+        snprintf(p->why, sizeof(p->why), "%s is %s, this one is software", name,
+                 used->made == NET_HARDWARE ? "hardware" : "preferred");
+    else if (!on_network(p, w))
+        snprintf(p->why, sizeof(p->why), "the job's network is that of %s (%s)", name, net_port_link(used));
+    else if (p->place != used->place)
+        snprintf(p->why, sizeof(p->why), "FISHPLATE_IB_DEVICES prefers %s", name);
+    else if (p->rate != used->rate)
+        snprintf(p->why, sizeof(p->why), "%s is faster (%g Gb/s against %g)", name, used->rate / 1000.0,
+                 p->rate / 1000.0);
+    else if (p->near != used->near)
+        snprintf(p->why, sizeof(p->why), "%s is as fast and nearer to this process's cores", name);
+    else
+        snprintf(p->why, sizeof(p->why), "%s is as good and comes first", name);
+}
+
+static void say_used(struct net_port *p, uint32_t usable, const struct choose_network *w)
+{
+    if (usable == 1)
+        snprintf(p->why, sizeof(p->why), "the only port that can be used");
+    else if (w->routed)
+        snprintf(p->why, sizeof(p->why), "the nodes share no subnet; routers must connect them");
+    else
+        snprintf(p->why, sizeof(p->why), "the best port on the network that all nodes share");
+}
+
+int choose_port(struct net_port *ports, uint32_t n, const struct choose_network *network)
+{
+    int best = best_port(ports, n, network);
+    uint32_t usable = 0;
+    choose_reasons(ports, n);
+    if (best < 0)
+        return -1;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!choose_usable(&ports[i]))
+            continue;
+        usable++;
+        if ((int)i != best)
+            say_second(&ports[i], &ports[best], network);
+    }
+    ports[best].chosen = true;
+    say_used(&ports[best], usable, network);
+    return best;
+}

@@ -1,0 +1,49 @@
+/* choose.h: which network a job uses and which port a process uses on it. All ranks must choose the same network,
+ * or they cannot reach each other: first a network that every node has, the user's order, hardware before software,
+ * then the rate of the slowest node. On that network a process takes the user's order, then the fastest port, then
+ * one beside the processors it may use.
+ *
+ * Pure: ports in, decisions and reasons out.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_CHOOSE_H
+#define FP_NET_IB_CHOOSE_H
+
+#include "net/port.h"
+
+/* The ports of one node. */
+struct choose_node {
+    const struct net_port *ports;
+    uint32_t count;
+};
+
+struct choose_network {
+    uint64_t subnet;
+    uint32_t rate;  /* of the node with the slowest port, Mb/s */
+    uint8_t made;   /* enum net_made */
+    uint8_t link;   /* enum net_link */
+    uint8_t routed; /* no subnet is common to all: routers must connect them */
+};
+
+enum choose_verdict {
+    CHOOSE_FOUND,
+    CHOOSE_NOWHERE, /* no node has a usable port */
+    CHOOSE_MISSING, /* some nodes have none */
+    CHOOSE_APART    /* all nodes have ports, but no kind of network is common */
+};
+
+/* Can the port be used at all: active, wanted, and able to carry datagrams? */
+bool choose_usable(const struct net_port *p);
+
+/* The network of the job. *node is the first node that has no usable port (MISSING), or none of the kind that
+ * node 0 prefers (APART). *out is set when a network was found. */
+enum choose_verdict choose_network(const struct choose_node *nodes, uint32_t n, struct choose_network *out,
+                                   uint32_t *node);
+
+/* This process's port on that network: its index, or -1. Marks it as chosen and gives every port its reason. */
+int choose_port(struct net_port *ports, uint32_t n, const struct choose_network *network);
+
+/* The reasons where there is no network to choose from: why each port cannot be used, or could be. */
+void choose_reasons(struct net_port *ports, uint32_t n);
+
+#endif

@@ -1,0 +1,63 @@
+/* port.h: a port of a network adapter as users are told of it: in `fishplate info --devices`, in the log, beside
+ * every figure. It also travels between processes (boot), so that all ranks of a job can choose one network.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_PORT_H
+#define FP_NET_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What carries the bytes. The order is that of preference: a real adapter before a program. */
+enum net_made { NET_HARDWARE, NET_SOFT_ROCE, NET_SOFTIB_MEMORY, NET_SOFTIB_TCP };
+enum net_link { NET_INFINIBAND, NET_ROCE, NET_IWARP };
+enum net_state { NET_UNKNOWN, NET_DOWN, NET_INIT, NET_ARMED, NET_ACTIVE, NET_DEFERRED }; /* as in verbs */
+
+/* Fixed layout, little-endian. */
+struct net_port {
+    char device[40];
+    char firmware[32]; /* "" when the adapter does not tell */
+    uint8_t gid[16];   /* the one that is used */
+    uint64_t subnet;   /* InfiniBand: GID prefix; RoCE: network and prefix length of the IP address */
+    uint32_t rate;     /* Mb/s, nominal */
+    uint16_t mtu;      /* bytes */
+    uint16_t lid;      /* 0 on RoCE */
+    int16_t gid_index; /* of gid; -1: none */
+    int16_t numa;      /* node of the adapter; -1: unknown, or it has none */
+    int16_t place;     /* in the user's list of devices, 0 is best; -1: the user does not want it */
+    uint8_t port;
+    uint8_t made;  /* enum net_made */
+    uint8_t link;  /* enum net_link */
+    uint8_t state; /* enum net_state */
+    uint8_t near;  /* the process may run beside it */
+    uint8_t chosen;
+    char why[128]; /* chosen or not, and why: filled by choose.h, not sent */
+};
+
+#define NET_PORT_SENT offsetof(struct net_port, why)
+
+/* "InfiniBand hardware", "softib over TCP (software)": for people. */
+const char *net_port_kind(const struct net_port *p);
+
+/* "hardware", "soft-roce", "softib-memory", "softib-tcp": for programs. */
+const char *net_port_made(const struct net_port *p);
+
+const char *net_port_state(const struct net_port *p);
+
+/* "InfiniBand", "RoCE", "iWARP". */
+const char *net_port_link(const struct net_port *p);
+
+/* "mlx5_0 port 1". */
+void net_port_name(const struct net_port *p, char *out, size_t size);
+
+/* "mlx5_0 port 1, InfiniBand hardware, 200 Gb/s"; a program's rate is nominal and is left out. */
+void net_port_describe(const struct net_port *p, char *out, size_t size);
+
+/* "subnet fe80:0000:0000:0000", "network 10.1.0.0/16". */
+void net_port_subnet(const struct net_port *p, char *out, size_t size);
+
+/* The codes of verbs for width and speed of a link, in Mb/s; 0: unknown. */
+uint32_t net_link_rate(unsigned width, unsigned speed);
+
+#endif
