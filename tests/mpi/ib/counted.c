@@ -8,6 +8,11 @@
  * also: FISHPLATE_IB_LAST_BYTE=no
  * also: FISHPLATE_IB_LAST_BYTE=no FISHPLATE_IB_POLLSET=16
  * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=1 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_CREDIT_MESSAGE=1 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_BUFFERS_MAX=20 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_BUFFERS=1 FISHPLATE_IB_GROWTH=linear FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_POLLSET=1 FISHPLATE_IB_POLL_POLICY=traffic
  * also: FISHPLATE_IB_FLOW=hw FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0
  * also: FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_POLLSET=0
  * also: FISHPLATE_IB_MAX_CONNECTIONS=1
@@ -16,12 +21,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-enum { SMALL = 400, BURST = 64, BYTES = 3000 };
+enum { SMALL = 400, BURST = 64, BYTES = 3000, FEW = 40, PATIENCE = 100000 };
 
 static const char *const names[] = {
-    "ib_connections_opened", "ib_connections_closed", "ib_ring_frames_received",
-    "ib_rings_added",        "ib_rings_removed",      "ib_frames_received",
-    "ib_credit_waits",       "ib_credit_messages",    "ib_shared_refills"};
+    "ib_connections_opened", "ib_connections_closed", "ib_ring_frames_received", "ib_rings_added",
+    "ib_rings_removed",      "ib_frames_received",    "ib_credit_waits",         "ib_credit_messages",
+    "ib_shared_refills",     "ib_posted_most"};
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
 static MPI_T_pvar_session session;
@@ -90,6 +95,59 @@ static void burst(void)
         EXPECT_EQ(data[i][BYTES - 1], (char)i);
 }
 
+/* Buffers for a peer: as many as the setting says, and more only where flow control adapts and a sender had to wait. */
+static void check_buffers(void)
+{
+    long long first = setting("FISHPLATE_IB_BUFFERS", 8), most = setting("FISHPLATE_IB_BUFFERS_MAX", 128);
+    int dynamic = !getenv("FISHPLATE_IB_FLOW") || set_to("FISHPLATE_IB_FLOW", "dynamic");
+    if (!dynamic)
+        EXPECT_EQ(counter("ib_posted_most"), first);
+    if (dynamic && first <= 2 && mpitest_rank % 2 == 0)
+        EXPECT(counter("ib_posted_most") > first);
+    EXPECT(counter("ib_posted_most") <= most);
+}
+
+/* Rank 0 polls one ring. It hears a little from rank 1, and then more from rank 2, who must get the place: the ring of
+ * rank 1 is removed, and once rank 1 has stopped writing, rank 2 has one. Rank 2 sends until its frames come by ring. */
+static void rivals(void)
+{
+    int word = 0, go = 1;
+    long long removed = counter("ib_rings_removed");
+    if (mpitest_rank == 1) {
+        for (int i = 0; i < FEW; i++)
+            MPI_Send(&i, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+        MPI_Recv(&word, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < FEW; i++)
+            MPI_Send(&i, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    } else if (mpitest_rank == 2) {
+        while (go) {
+            MPI_Recv(&go, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&go, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+        }
+    } else if (mpitest_rank == 0) {
+        for (int i = 0; i < FEW; i++) {
+            MPI_Recv(&word, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            EXPECT_EQ(word, i);
+        }
+        int by_ring = 0;
+        for (int i = 0; go; i++) {
+            long long before = counter("ib_ring_frames_received");
+            go = by_ring < FEW && i < PATIENCE;
+            MPI_Send(&go, 1, MPI_INT, 2, 3, MPI_COMM_WORLD);
+            MPI_Recv(&word, 1, MPI_INT, 2, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            by_ring += counter("ib_ring_frames_received") > before;
+        }
+        EXPECT(by_ring >= FEW); /* a ring of its own: the other's was given up */
+        EXPECT(counter("ib_rings_removed") > removed);
+        MPI_Send(&go, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
+        for (int i = 0; i < FEW; i++) {
+            MPI_Recv(&word, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            EXPECT_EQ(word, i);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* One peer after the other: with room for one connection each needs the place of the last. */
 static void everybody(void)
 {
@@ -130,6 +188,11 @@ int main(int argc, char **argv)
     }
     if (set_to("FISHPLATE_IB_RECEIVE", "shared"))
         EXPECT(counter("ib_shared_refills") > 2);
+    check_buffers();
+    if (setting("FISHPLATE_IB_CREDIT_MESSAGE", 0) == 1 && mpitest_rank % 2 == 0)
+        EXPECT(counter("ib_credit_messages") >= BURST / 2); /* half as many go when half of eight are owed */
+    if (set_to("FISHPLATE_IB_POLL_POLICY", "traffic"))
+        rivals();
 
     everybody();
     EXPECT(counter("ib_connections_opened") >= mpitest_size - 1);
