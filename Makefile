@@ -7,9 +7,9 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 .PHONY: all configure run test rig asan tsan install docs format format-check setup setup-all setup-rig clean help
 .NOTPARALLEL:
 
-# $(call tests,folder): two at a time, for a test may have more ranks than there are cores.
+# $(call tests,folder,labels): two at a time, for a test may have more ranks than there are cores.
 define tests
-	@cd $(1) && ctest --output-on-failure --parallel 2 --label-exclude rig
+	@cd $(1) && ctest --output-on-failure --parallel 2 $(2)
 endef
 
 all: configure
@@ -38,24 +38,29 @@ run: configure
 	@$(BUILD)/bin/mpiexec -n 4 -vnodes 4 $(BUILD)/bin/fishplate bench --short
 
 test: setup-all all
-	$(call tests,$(BUILD))
+	$(call tests,$(BUILD),--label-exclude rig)
 
 # Looking for leaks takes seconds in every process, so only the unit tests do (tests/unit/CMakeLists.txt asks for it).
+# Every program once over shared memory and once over softib, the transport's own tests with every tunable; the rest of
+# the runs would execute the same code again (`ctest --test-dir build-asan` runs them too).
+# Programs that softib is slipped under, and that bring no sanitizer, are left to the plain build.
 asan: export ASAN_OPTIONS := detect_leaks=0
-# softib's own tests build and run it under the sanitizers; programs it is slipped under bring none.
 asan: setup-all
-	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined -DFISHPLATE_SOFTIB=OFF
+	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined
 	@cmake --build build-asan --parallel $(JOBS)
-	$(call tests,build-asan)
+	$(call tests,build-asan,--label-exclude 'rig|sweep')
 
 # Jobs on the kernel's soft-RoCE in a QEMU guest; what cannot be installed here is skipped, with the reason.
 rig: setup-rig all
 	@cd $(BUILD) && ctest --output-on-failure --label-regex rig
 
+# What has threads: programs of MPI_THREAD_MULTIPLE and of the progress thread, the event thread of the InfiniBand
+# transport, softib's engine.
+tsan: export TSAN_OPTIONS := exitcode=66 halt_on_error=1
 tsan: setup-all
-	@tools/configure build-tsan -DFISHPLATE_SANITIZE=thread -DFISHPLATE_SOFTIB=OFF
-	@cmake --build build-tsan --parallel $(JOBS)
-	$(call tests,build-tsan)
+	@tools/configure build-tsan -DFISHPLATE_SANITIZE=thread
+	@cmake --build build-tsan --parallel $(JOBS) --target thread_tests
+	$(call tests,build-tsan,--label-regex 'threads|softib' --label-exclude sweep)
 
 install: all
 	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
@@ -77,8 +82,8 @@ help:
 	@echo "make run        install what is missing, build, and run the main benchmark on 4 ranks"
 	@echo "make test       the same set-up, then all tests"
 	@echo "make rig        the network tests on the kernel's soft-RoCE, in a QEMU guest"
-	@echo "make asan       all tests under the address and undefined-behaviour sanitizers"
-	@echo "make tsan       all tests under the thread sanitizer"
+	@echo "make asan       the tests under the address and undefined-behaviour sanitizers, softib included"
+	@echo "make tsan       what has threads, softib's engine included, under the thread sanitizer"
 	@echo "make install PREFIX=/opt/fishplate"
 	@echo "make format     clang-format over everything"
 	@echo "make docs       write docs/tunables.md anew from the library"
