@@ -3,6 +3,7 @@
  *
  *     storm        everybody sends to rank 0, which looks away: more than its receive queues hold
  *     down         the port of rank 1's node goes down for good
+ *     down-early   ... before anybody has a connection to it
  *     flap         ... and comes up again while messages wait
  *     kill         rank 1 is killed after some messages
  *     kill-early   rank 1 is killed before anybody has a connection to it
@@ -153,9 +154,10 @@ static void port(const char *state)
     EXPECT_EQ(system(command), 0);
 }
 
-static void down(void)
+static void down(int early)
 {
-    exchange(0);
+    if (!early)
+        exchange(0);
     if (mpitest_rank == 0)
         port("down");
     exchange(1); /* not to return */
@@ -202,8 +204,8 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     if (strcmp(what, "storm") == 0)
         storm();
-    else if (strcmp(what, "down") == 0)
-        down();
+    else if (strcmp(what, "down") == 0 || strcmp(what, "down-early") == 0)
+        down(what[4] != '\0');
     else if (strcmp(what, "flap") == 0)
         flap();
     else if (strcmp(what, "kill") == 0 || strcmp(what, "kill-early") == 0)

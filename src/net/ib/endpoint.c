@@ -22,6 +22,8 @@ static COUNTER(closed, "ib_connections_closed", "Connections that were closed to
 static COUNTER(refused, "ib_connections_kept",
                "Times a peer asked to close a connection that was still needed.");
 
+#define PORT_PATIENCE 10u /* seconds that the port may be down while this process waits for messages */
+
 /* ---- the peer as the layers above see it ---- */
 
 static void fill_caps(struct ib *ib, struct transport_caps *caps)
@@ -144,10 +146,21 @@ bool ib_endpoint_busy(const struct ib_endpoint *ep)
     return !list_empty(&ep->peer->pending) || ep->ops > 0 || !list_empty(&ep->held) || ep->unsaid != 0;
 }
 
+/* Without its port a process reaches nobody. Connections that are open fail when the adapter gives up; those
+ * that are being opened would wait for ever, and so would a peer that says HELLO to this process. */
+static void require_port(struct ib *ib)
+{
+    uint64_t since = atomic_load(&ib->down);
+    if (since != 0 && clock_ns() - since >= PORT_PATIENCE * 1000000000ull)
+        ib_fatal(ib, NULL, "%s has been down for %u seconds; look at the cable and the switch",
+                 ib->device.name, PORT_PATIENCE);
+}
+
 /* Who waits for a message sends nothing, and would wait for a dead peer for ever. A request that does nothing
  * finds out: it needs no help of the peer's program, which may be busy, and fails when the peer is gone. */
 void ib_endpoints_pulse(struct ib *ib)
 {
+    require_port(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         struct ib_lane *lane = &ep->lanes[0];

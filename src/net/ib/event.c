@@ -38,13 +38,17 @@ static void asynchronous(struct ib *ib)
         atomic_store(&ib->attention, 1);
         break;
     case IBV_EVENT_PORT_ERR:
-        if (e.element.port_num == ib->device.port)
+        if (e.element.port_num == ib->device.port) {
+            atomic_store(&ib->down, clock_ns());
             log_warn("%s went down; messages wait for it as long as the adapter repeats them",
                      ib->device.name);
+        }
         break;
     case IBV_EVENT_PORT_ACTIVE:
-        if (e.element.port_num == ib->device.port)
+        if (e.element.port_num == ib->device.port) {
+            atomic_store(&ib->down, 0);
             log_warn("%s is up again", ib->device.name);
+        }
         break;
     case IBV_EVENT_DEVICE_FATAL:
     case IBV_EVENT_CQ_ERR:

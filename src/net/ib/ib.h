@@ -247,6 +247,7 @@ struct ib {
     size_t ring_frame_max; /* with its head */
     _Atomic int attention; /* an asynchronous event wants to be looked at */
     _Atomic int pulse;     /* time to ask whether silent peers are alive */
+    _Atomic uint64_t down; /* when the port went down, in ns; 0: it is up */
     _Atomic int broken;    /* the event after which nothing works any more, plus one; 0: none */
     uint64_t job;          /* hash of the job's name: datagrams of others are dropped */
     uint64_t tick;         /* polls so far */
