@@ -327,6 +327,9 @@ static void on_foreground(void *ctx, bool yes)
 static void on_front_died(void *ctx)
 {
     struct job *j = ctx;
+    say("The first process of mpiexec was killed (by kill -9, or by the kernel when memory ran out). All "
+        "ranks "
+        "were ended.");
     j->loop.stop = true;
 }
 
