@@ -4,7 +4,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all configure run test rig asan tsan install docs format format-check setup setup-all setup-rig clean help
+.PHONY: all configure run test rig asan tsan faults install docs format format-check setup setup-all setup-rig clean help
 .NOTPARALLEL:
 
 # $(call tests,folder,labels): two at a time, for a test may have more ranks than there are cores.
@@ -62,6 +62,13 @@ tsan: setup-all
 	@cmake --build build-tsan --parallel $(JOBS) --target thread_tests
 	$(call tests,build-tsan,--label-regex 'threads|softib' --label-exclude sweep)
 
+# Every fault in every situation, a few minutes; docs/faults.md says what each means. SEED=n damages other ranks at other
+# moments.
+SEED ?= 1
+faults: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target faults_programs
+	@python3 -B tests/faults/faults.py --build $(BUILD) --seed $(SEED)
+
 install: all
 	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
 
@@ -84,6 +91,7 @@ help:
 	@echo "make rig        the network tests on the kernel's soft-RoCE, in a QEMU guest"
 	@echo "make asan       the tests under the address and undefined-behaviour sanitizers, softib included"
 	@echo "make tsan       what has threads, softib's engine included, under the thread sanitizer"
+	@echo "make faults     the fault matrix: every fault in every situation (SEED=n)"
 	@echo "make install PREFIX=/opt/fishplate"
 	@echo "make format     clang-format over everything"
 	@echo "make docs       write docs/tunables.md anew from the library"

@@ -1,0 +1,66 @@
+/* breaker.c: a libibverbs that stands before softib's and remembers the connected queue pairs of the process, so
+ * that one of them can be put into its error state as a failing adapter would. To be named in FISHPLATE_VERBS.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define KNOWN  64
+
+static struct ibv_qp *known[KNOWN];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *real(const char *name)
+{
+    void *softib = dlopen(getenv("FISHPLATE_SOFTIB_LIB"), RTLD_NOW | RTLD_NOLOAD);
+    void *found = softib ? dlsym(softib, name) : NULL;
+    if (!found)
+        abort();
+    return found;
+}
+
+/* Replaces the first `was` by `is`. */
+static void remember(struct ibv_qp *was, struct ibv_qp *is)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < KNOWN; i++)
+        if (known[i] == was) {
+            known[i] = is;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
+{
+    int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = real("ibv_modify_qp");
+    int rc = modify(qp, a, mask);
+    if (rc == 0 && qp->qp_type == IBV_QPT_RC && mask & IBV_QP_STATE && a->qp_state == IBV_QPS_RTS)
+        remember(NULL, qp);
+    return rc;
+}
+
+EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+{
+    int (*destroy)(struct ibv_qp *) = real("ibv_destroy_qp");
+    remember(qp, NULL);
+    return destroy(qp);
+}
+
+/* False while there is none. */
+EXPORT bool faults_break(void);
+bool faults_break(void)
+{
+    int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = real("ibv_modify_qp");
+    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+    bool broken = false;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < KNOWN && !broken; i++)
+        broken = known[i] && modify(known[i], &error, IBV_QP_STATE) == 0;
+    pthread_mutex_unlock(&lock);
+    return broken;
+}

@@ -1,0 +1,163 @@
+"""Runs one cell of the fault matrix: a job in one situation that meets one fault. Says how it ended and what is left of it.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import matrix
+
+RANKS, NODES, ROUNDS = 4, 2, 8
+GRACE = 20  # seconds beyond mpiexec's own limit before a job counts as hung, and for its processes to go away
+
+FULL = 'mount -t tmpfs -o size=64k none /dev/shm || exit 77; cat /dev/zero > /dev/shm/full 2>/dev/null; exec "$@"'
+
+
+class Result:
+    def __init__(self, verdict, sentence="", detail="", seconds=0.0):
+        self.verdict = verdict  # completes, ends, HANG, WRONG, MUTE, LEFT, BAD, -
+        self.sentence, self.detail, self.seconds = sentence, detail, seconds
+
+    @property
+    def good(self):
+        return self.verdict in (matrix.COMPLETES, matrix.ENDS, "-")
+
+
+def processes(mark):
+    """Living processes that were started with this word in their environment, as {pid: state}."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/environ", "rb") as f:
+                ours = mark.encode() in f.read()
+            with open(f"/proc/{entry}/stat") as f:
+                state = f.read().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if ours and state not in "ZX":
+            found[int(entry)] = state
+    return found
+
+
+class Cell:
+    def __init__(self, build, fault, situation, seed):
+        self.build, self.fault, self.situation, self.seed = build, fault, situation, seed
+        self.random = random.Random(f"{seed}/{fault.name}/{situation.name}")
+        self.mark = f"FAULTS_CELL={os.getpid()}-{self.random.getrandbits(64):x}"
+        self.folder = tempfile.mkdtemp(prefix="faults-")
+
+    def environment(self):
+        f, s = self.fault, self.situation
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("FISHPLATE_", "SOFTIB_", "PMI_"))}
+        env.update([self.mark.split("=")])
+        env.update(f.env)
+        env.update(s.env)
+        env.update(f.kept)
+        env.update(TMPDIR=self.folder, SOFTIB=f"{self.build}/bin/softib", FAULTS_RANK=str(self.random.randrange(RANKS)),
+                   FAULTS_ROUND=str(self.random.randrange(1, ROUNDS)), FAULTS_DELAY=str(self.delay()))
+        if f.what:
+            env["FAULTS_WHAT"] = f.what
+        if f.what == "qp":
+            env["FISHPLATE_VERBS"] = f"{self.build}/tests/faults/libfaults_breaker.so"
+        if f.fabric:
+            name = self.mark.split("=")[1]
+            env["SOFTIB_FABRIC"] = f"nodes={NODES} name=faults-{name} seed={self.random.randrange(1, 1000)} {f.fabric}"
+        return env
+
+    def delay(self):
+        """Microseconds within which MPI_Init and MPI_Finalize usually run."""
+        return self.random.randrange(2000 if self.situation.name == "finalize" else 30000)
+
+    def command(self):
+        f = self.fault
+        where = ["-vnodes", str(NODES)]
+        if f.agents:
+            shell = os.path.join(self.folder, "shell")
+            with open(shell, "w") as script:
+                script.write('#!/bin/sh\nshift\nexec "$@"\n')
+            os.chmod(shell, 0o755)
+            where = ["-launcher-exec", shell, "-hosts", f"a:{RANKS // 2},b:{RANKS // 2}"]
+        job = [f"{self.build}/bin/mpiexec", "-n", str(RANKS), *where, "-timeout", str(f.timeout),
+               f"{self.build}/tests/faults/faults_traffic", self.situation.traffic]
+        if f.wrap == "full":
+            return ["unshare", "-m", "sh", "-c", FULL, "sh", *job]
+        return [f"{self.build}/tests/faults/faults_deny", *job] if f.wrap == "deny" else job
+
+    def limits(self):
+        for name, value in self.fault.limits.items():
+            resource.setrlimit(getattr(resource, "RLIMIT_" + name), (value, value))
+
+    def attend(self, job, deadline):
+        """Until the job ends. A rank that has stopped itself is let go on after a second, if the fault says so."""
+        stopped_since = {}
+        while job.poll() is None and time.monotonic() < deadline:
+            try:
+                job.wait(0.05 if not self.fault.resume else 0.2)
+            except subprocess.TimeoutExpired:
+                pass
+            if not self.fault.resume or job.poll() is not None:
+                continue
+            for pid, state in processes(self.mark).items():
+                since = stopped_since.setdefault(pid, time.monotonic()) if state == "T" else None
+                if since and time.monotonic() - since > 1:
+                    os.kill(pid, signal.SIGCONT)
+        return job.poll() is not None
+
+    def leftovers(self):
+        """Processes that do not go away by themselves, and files."""
+        end = time.monotonic() + GRACE
+        while (left := processes(self.mark)) and time.monotonic() < end:
+            time.sleep(0.05)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        files = [name for name in os.listdir(self.folder) if name not in ("out", "err", "shell")]
+        return [f"process {pid}" for pid in left] + [f"file {name}" for name in files]
+
+    def run(self):
+        began = time.monotonic()
+        out, err = (os.path.join(self.folder, name) for name in ("out", "err"))
+        try:
+            with open(out, "wb") as o, open(err, "wb") as e:
+                job = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=o, stderr=e, env=self.environment(),
+                                       preexec_fn=self.limits, start_new_session=True)
+                ended = self.attend(job, began + self.fault.timeout + GRACE)
+                if not ended:
+                    job.kill()
+                    job.wait()
+            left = self.leftovers()
+            with open(out, errors="replace") as o, open(err, errors="replace") as e:
+                result = self.judge(job.returncode, ended, left, o.read(), e.read())
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        result.seconds = time.monotonic() - began
+        return result
+
+    def judge(self, status, ended, left, out, err):
+        f = self.fault
+        right = matrix.endings(f, self.situation)
+        detail = f"exit status {status}\n{out}{err}"
+        sentence = matrix.explained(f, err)
+        # Of a job that had ended before its mpiexec was killed, only the exit status is lost.
+        complete = status in (0, -signal.SIGKILL if f.what == "front" else 0) and out.count("bytes right") == RANKS
+        timed_out = status == 124 and f.timeout == 60
+        if status == 77 and f.wrap:
+            return Result("-", detail="not possible here: " + err.strip())
+        if not ended or timed_out:
+            return Result("HANG", detail=detail)
+        if "WRONG BYTES" in out or (status == 0 and not complete):
+            return Result("WRONG", detail=detail)
+        if left:
+            return Result("LEFT", detail=", ".join(left) + "\n" + detail)
+        if complete and (matrix.COMPLETES in right or f.what == "front"):
+            return Result(matrix.COMPLETES, detail=detail)
+        if not complete and matrix.ENDS in right:
+            return Result(matrix.ENDS, sentence, detail) if sentence else Result("MUTE", detail=detail)
+        return Result("BAD", sentence or "", detail)

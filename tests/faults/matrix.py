@@ -1,0 +1,92 @@
+"""What the matrix consists of: the situations, the faults, and which endings are right for each pair.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import re
+from dataclasses import dataclass, field
+
+COMPLETES, ENDS = "completes", "ends"
+
+
+@dataclass
+class Situation:
+    name: str
+    traffic: str  # the argument of faults_traffic
+    env: dict = field(default_factory=dict)
+
+
+def _plain(**env):
+    return {"FISHPLATE_IB_POLLSET": "0", **env}
+
+
+def _rendezvous(name):
+    return Situation(name, "large", _plain(FISHPLATE_RENDEZVOUS=name))
+
+
+def _flow(name):
+    return Situation("flow " + name, "flood", _plain(FISHPLATE_IB_FLOW=name, FISHPLATE_IB_BUFFERS="2"))
+
+
+SITUATIONS = [
+    Situation("eager", "small", _plain()),
+    *[_rendezvous(name) for name in ("rput", "getcqe", "get", "putnr", "put", "r3")],
+    *[_flow(name) for name in ("hw", "static", "dynamic")],
+    Situation("shared queues", "flood", _plain(FISHPLATE_IB_RECEIVE="shared")),
+    Situation("rings", "small", {"FISHPLATE_IB_POLLSET": "16"}),
+    Situation("collectives", "collectives"),
+    Situation("start", "start", {"FISHPLATE_IB_CONNECT": "static"}),
+    Situation("finalize", "finalize"),
+]
+
+
+@dataclass
+class Fault:
+    name: str
+    what: str = ""  # FAULTS_WHAT of the rank that does it
+    right: tuple = (COMPLETES,)  # endings in the middle of traffic
+    says: str = ""  # what an ending must be explained by: a pattern in the job's standard error
+    env: dict = field(default_factory=dict)
+    fabric: str = ""  # words for SOFTIB_FABRIC besides the number of nodes
+    agents: bool = False  # hosts are reached through agents instead of virtual nodes
+    limits: dict = field(default_factory=dict)  # of the resource module, by name without RLIMIT_
+    wrap: str = ""  # "deny": no process_vm_readv; "full": /dev/shm without room
+    timeout: int = 60  # mpiexec's own, in seconds
+    resume: bool = False  # a stopped rank is continued by the driver
+    kept: dict = field(default_factory=dict)  # env that a situation's own setting may not replace
+
+
+NETWORK = r"the connection to rank \d+ .* failed|has been down for"
+NO_PORT = r"is active|DOWN"  # a job that starts just then
+FAULTS = [
+    Fault("nothing"),
+    Fault("rank killed", "kill", (ENDS,), r"Rank \d+ .*(killed|signal 9|SIGKILL)"),
+    Fault("rank stopped for a second", "stop", resume=True),
+    Fault("rank stopped for good", "stop", (ENDS,), r"time ?limit|-timeout|still running|did not end", timeout=6),
+    Fault("mpiexec killed", "front", (ENDS,), r"first process of mpiexec was killed"),
+    Fault("mpiexec's worker killed", "worker", (ENDS,), r"worker process of mpiexec was killed by signal 9"),
+    Fault("agent killed", "worker", (ENDS,), r"Host \w+, with \d+ ranks?, was lost", agents=True),
+    Fault("datagrams lost", fabric="ud_loss=0.3"),
+    Fault("datagrams duplicated", fabric="ud_dup=0.3"),
+    Fault("datagrams reordered", fabric="ud_reorder=0.3"),
+    Fault("RNR storm", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_IB_FLOW": "hw"}),
+    Fault("port down and up", "port-flap", says=NO_PORT, env={"FISHPLATE_IB_TIMEOUT": "17"}),
+    Fault("port down for good", "port-down", (ENDS,), NETWORK + "|" + NO_PORT, env={"FISHPLATE_IB_TIMEOUT": "10"}),
+    Fault("queue pair error", "qp", (ENDS,), NETWORK + r"|queue pair"),
+    Fault("/dev/shm full", wrap="full"),
+    Fault("no CMA", right=(COMPLETES, ENDS), says=r"memory of (another )?process|process_vm", wrap="deny"),
+    Fault("memlock 64 KiB", right=(COMPLETES, ENDS), says=r"memlock|lock", limits={"MEMLOCK": 64 << 10}),
+    Fault("files 64", right=(COMPLETES, ENDS), says=r"files|descriptors|Too many open files", limits={"NOFILE": 64}),
+    Fault("out of credits", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_IB_FLOW": "static"}),
+]
+
+
+def endings(fault, situation):
+    """Damage that comes when a job is nearly over, or before it has begun, may come too late or be harmless."""
+    late = fault.what and fault.right == (ENDS,) and situation.name in ("start", "finalize")
+    no_port = fault.what == "port-flap" and situation.name == "start"
+    return (COMPLETES, ENDS) if late or no_port else fault.right
+
+
+def explained(fault, text):
+    """The line of standard error that says what happened, or None."""
+    return next((line for line in text.splitlines() if re.search(fault.says, line)), None) if fault.says else None

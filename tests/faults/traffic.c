@@ -1,0 +1,193 @@
+/* traffic.c: the program of the fault matrix: traffic of one kind, every byte of it checked, during which one
+ * rank does the damage. Each rank that gets through says so in one line.
+ *
+ *     faults_traffic small|large|flood|collectives|start|finalize
+ *
+ * The environment says what happens: FAULTS_WHAT (damage.c), FAULTS_RANK, FAULTS_ROUND and FAULTS_DELAY, the
+ * microseconds after which it happens at the start and at the end of the job.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "damage.h"
+
+enum { ROUNDS = 8, MOST = 8, RANKS = 8, LARGEST = 300001, FLOOD = 48 };
+
+static const int small_sizes[] = {0, 8, 100, 1000, 2500, 7000};
+static const int large_sizes[] = {70000, LARGEST};
+
+static int rank, size;
+static long long right;
+
+static unsigned char expected(int seed, int i)
+{
+    return (unsigned char)(seed * 7 + i * 3 + (i >> 8));
+}
+
+static void fill(unsigned char *at, int length, int seed)
+{
+    for (int i = 0; i < length; i++)
+        at[i] = expected(seed, i);
+}
+
+static void check(const unsigned char *at, int length, int seed)
+{
+    for (int i = 0; i < length; i++)
+        if (at[i] != expected(seed, i)) {
+            printf("WRONG BYTES: rank %d has %u at byte %d of %d, not %u\n", rank, at[i], i, length,
+                   expected(seed, i));
+            fflush(stdout);
+            MPI_Abort(MPI_COMM_WORLD, 3);
+        }
+    right += length;
+}
+
+static int seed_of(int from, int to, int round, int k)
+{
+    return from + 5 * to + 11 * round + 31 * k;
+}
+
+static bool is_mine(int round)
+{
+    return rank == damage_rank() && round == damage_round();
+}
+
+/* Every rank sends to every other at once; the damage is done while half of the messages are posted. */
+static void exchange(int round, const int *sizes, int kinds)
+{
+    static unsigned char out[RANKS][MOST][LARGEST], in[RANKS][MOST][LARGEST];
+    MPI_Request requests[2 * RANKS * MOST];
+    int n = 0;
+    for (int peer = 0; peer < size; peer++)
+        for (int k = 0; peer != rank && k < kinds; k++) {
+            memset(in[peer][k], 0xa5, (size_t)sizes[k]);
+            MPI_Irecv(in[peer][k], sizes[k], MPI_BYTE, peer, k, MPI_COMM_WORLD, &requests[n++]);
+        }
+    for (int k = 0; k < kinds; k++) {
+        if (k == kinds / 2 && is_mine(round))
+            damage_now();
+        for (int peer = 0; peer < size; peer++) {
+            if (peer == rank)
+                continue;
+            fill(out[peer][k], sizes[k], seed_of(rank, peer, round, k));
+            MPI_Isend(out[peer][k], sizes[k], MPI_BYTE, peer, k, MPI_COMM_WORLD, &requests[n++]);
+        }
+    }
+    MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+    for (int peer = 0; peer < size; peer++)
+        for (int k = 0; peer != rank && k < kinds; k++)
+            check(in[peer][k], sizes[k], seed_of(peer, rank, round, k));
+}
+
+static void exchange_small(int round)
+{
+    exchange(round, small_sizes, (int)(sizeof(small_sizes) / sizeof(small_sizes[0])));
+}
+
+static void exchange_large(int round)
+{
+    exchange(round, large_sizes, (int)(sizeof(large_sizes) / sizeof(large_sizes[0])));
+}
+
+/* Everybody sends to one, which has posted nothing: more than its queues hold. */
+static void flood(int round)
+{
+    static unsigned char out[FLOOD][2048], in[2048];
+    MPI_Request requests[FLOOD];
+    int target = round % size;
+    if (rank == target) {
+        if (is_mine(round))
+            damage_now();
+        for (int i = 0; i < FLOOD * (size - 1); i++) {
+            MPI_Status s;
+            int count;
+            MPI_Recv(in, sizeof(in), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &s);
+            MPI_Get_count(&s, MPI_BYTE, &count);
+            check(in, count, seed_of(s.MPI_SOURCE, rank, round, s.MPI_TAG));
+        }
+        return;
+    }
+    for (int k = 0; k < FLOOD; k++) {
+        int length = (k * 131) % (int)sizeof(in);
+        if (k == FLOOD / 2 && is_mine(round))
+            damage_now();
+        fill(out[k], length, seed_of(rank, target, round, k));
+        MPI_Isend(out[k], length, MPI_BYTE, target, k, MPI_COMM_WORLD, &requests[k]);
+    }
+    MPI_Waitall(FLOOD, requests, MPI_STATUSES_IGNORE);
+}
+
+static void allreduce(int round, int count)
+{
+    static int in[40000], out[40000];
+    for (int i = 0; i < count; i++)
+        in[i] = rank * 3 + i + round;
+    MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < count; i++)
+        if (out[i] != 3 * size * (size - 1) / 2 + size * (i + round)) {
+            printf("WRONG BYTES: rank %d has %d in element %d of a sum of %d\n", rank, out[i], i, count);
+            fflush(stdout);
+            MPI_Abort(MPI_COMM_WORLD, 3);
+        }
+    right += count * (long long)sizeof(int);
+}
+
+static void collectives(int round)
+{
+    static unsigned char data[RANKS][3000], got[RANKS][3000], all[LARGEST];
+    allreduce(round, 1);
+    if (is_mine(round))
+        damage_now();
+    allreduce(round, 700);
+    for (int peer = 0; peer < size; peer++)
+        fill(data[peer], 3000, seed_of(rank, peer, round, 0));
+    MPI_Alltoall(data, 3000, MPI_BYTE, got, 3000, MPI_BYTE, MPI_COMM_WORLD);
+    for (int peer = 0; peer < size; peer++)
+        check(got[peer], 3000, seed_of(peer, rank, round, 0));
+    if (rank == round % size)
+        fill(all, LARGEST, round);
+    MPI_Bcast(all, LARGEST, MPI_BYTE, round % size, MPI_COMM_WORLD);
+    check(all, LARGEST, round);
+    allreduce(round, 40000);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void rounds(void (*one)(int))
+{
+    for (int round = 0; round < ROUNDS; round++)
+        one(round);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*one)(int);
+    } kinds[] = {
+        {"small", exchange_small}, {"large", exchange_large}, {"flood", flood}, {"collectives", collectives}};
+    const char *kind = argc > 1 ? argv[1] : "";
+    if (strcmp(kind, "start") == 0)
+        damage_soon();
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size > RANKS)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kind, kinds[i].name) == 0)
+            rounds(kinds[i].one);
+    if (strcmp(kind, "start") == 0 || strcmp(kind, "finalize") == 0) {
+        exchange_small(ROUNDS); /* a round that nobody damages */
+        exchange_large(ROUNDS);
+    }
+    printf("rank %d: %lld bytes right\n", rank, right);
+    fflush(stdout);
+    if (strcmp(kind, "finalize") == 0)
+        damage_soon();
+    MPI_Finalize();
+    return 0;
+}
