@@ -4,12 +4,13 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all configure run test rig asan tsan faults install docs format format-check setup setup-all setup-rig clean help
+.PHONY: all configure run test fresh rig asan tsan faults install docs format format-check setup setup-all setup-rig clean help
 .NOTPARALLEL:
 
-# $(call tests,folder,labels): two at a time, for a test may have more ranks than there are cores.
+# $(call tests,folder,labels): two at a time, for a test may have more ranks than there are cores. TESTS=pattern runs only the
+# tests whose names match; the shell reads it, since a "$" in it means nothing to make.
 define tests
-	@cd $(1) && ctest --output-on-failure --parallel 2 $(2)
+	@cd $(1) && ctest --output-on-failure --parallel 2 $(2) --no-tests=error -R "$${TESTS:-.}"
 endef
 
 all: configure
@@ -39,6 +40,11 @@ run: configure
 
 test: setup-all all
 	$(call tests,$(BUILD),--label-exclude rig)
+
+# The README's commands on a bare Debian, in a folder; what cannot be made here is skipped, with the reason.
+fresh:
+	@tools/setup --fresh
+	@tests/fresh/fresh.py --folder $(BUILD)/fresh || { status=$$?; [ $$status = 77 ] || exit $$status; }
 
 # Looking for leaks takes seconds in every process, so only the unit tests do (tests/unit/CMakeLists.txt asks for it).
 # Every program once over shared memory and once over softib, the transport's own tests with every tunable; the rest of
@@ -88,6 +94,8 @@ help:
 	@echo "make            build into build/bin and build/lib"
 	@echo "make run        install what is missing, build, and run the main benchmark on 4 ranks"
 	@echo "make test       the same set-up, then all tests"
+	@echo "make test TESTS=PATTERN    only the tests whose names match"
+	@echo "make fresh      the README's commands on a bare Debian in a folder (root)"
 	@echo "make rig        the network tests on the kernel's soft-RoCE, in a QEMU guest"
 	@echo "make asan       the tests under the address and undefined-behaviour sanitizers, softib included"
 	@echo "make tsan       what has threads, softib's engine included, under the thread sanitizer"

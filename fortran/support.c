@@ -6,8 +6,9 @@
 
 #include "fortran/fort.h"
 
-/* Aligned as gfortran aligns common blocks, since a program's take their place. */
-#define SENTINEL __attribute__((aligned(16)))
+/* Aligned at least as gfortran aligns common blocks (32 bytes on x86-64), since a program's take their place; the linker
+ * warns of less. */
+#define SENTINEL __attribute__((aligned(64)))
 SENTINEL MPI_Fint mpifort_bottom_, mpifort_in_place_, mpifort_automatic_;
 SENTINEL MPI_Fint mpifort_status_ignore_[8], mpifort_statuses_ignore_[8];
 SENTINEL MPI_Fint mpifort_unweighted_[1], mpifort_weights_empty_[1], mpifort_errcodes_ignore_[1];

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""fresh: types the README's commands as a newcomer would, on a bare Debian with `git` and `make` and nothing else.
+
+    fresh.py [--folder DIR] [--keep] [COMMAND...]
+
+The commands are those of the README's section "Begin", or the ones given here ("make test" alone, "make" before anything is
+installed). Then the README's first programs are compiled and run, and the tests that this build knows are counted: a build
+that lost a part knows fewer. Clones the commit that is checked out. Exits 77 with the reason where no root can be made.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import root
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+SKIPPED = 77
+EVERY = 10  # seconds between progress lines
+# One test of each part that an incomplete build would lack.
+TESTS = (r"^(examples/|unit/net/|tools/info$|mpi/p2p/modes/|softib.shm.t_rc_ops$|softib.programs.examples$|ib/port$|"
+         r"fortran/f08_basic/2$)")
+PARTS = {"softib": r"softib\.", "InfiniBand": r"ib/", "virtual nodes": r"mpi/.*/nodes-", "Fortran": r"fortran/"}
+
+
+class Failed(Exception):
+    pass
+
+
+class Runner:
+    def __init__(self, folder):
+        self.log = os.path.join(folder, "log")
+
+    def __call__(self, name, command):
+        """Runs a command with its output in the log and a line every few seconds; returns the output."""
+        started = said = time.monotonic()
+        print(f"fresh: {name}", flush=True)
+        with open(self.log, "wb") as log:
+            job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+            try:
+                while job.poll() is None:
+                    time.sleep(0.2)
+                    if time.monotonic() - said >= EVERY:
+                        said = time.monotonic()
+                        print(f"fresh: {name}: {said - started:.0f} s: {self.last(1)[0][:90]}", flush=True)
+            finally:
+                if job.poll() is None:
+                    job.kill()  # unshare takes everything in the root with it
+                    job.wait()
+        if job.returncode:
+            lines = "\n".join(self.last(60))
+            raise Failed(f"'{name}' failed with status {job.returncode} after {time.monotonic() - started:.0f} s:\n{lines}")
+        print(f"fresh: {name}: done in {time.monotonic() - started:.0f} s", flush=True)
+        with open(self.log, errors="replace") as f:
+            return f.read()
+
+    def last(self, count):
+        with open(self.log, errors="replace") as f:
+            return f.read().splitlines()[-count:] or [""]
+
+
+def readme_commands(title):
+    """The commands of a section, as the README prints them, without their comments."""
+    with open(os.path.join(SOURCE, "README.md")) as f:
+        section = re.search(rf"^## {title}\n(.*?)^## ", f.read(), re.M | re.S)
+    block = re.search(r"^    .*(?:\n    .*)*", section[1], re.M)
+    return [re.sub(r"\s+#.*", "", line).strip() for line in block[0].splitlines()]
+
+
+def newcomer(machine, run, commands):
+    def typed(command):
+        return run(command, machine.enter(["TESTS=" + TESTS, "sh", "-c", "cd /root/fishplate && " + command]))
+    for command in commands:
+        output = typed(command)
+        for line in re.findall(r"^(?:transport: .*|\d+% tests passed.*|configure.*left out.*)$", output, re.M):
+            print(f"fresh:     {line}", flush=True)
+    for command in readme_commands("Compile and run your program"):
+        typed(command)
+    known = typed("ctest --test-dir build --show-only")
+    for part, pattern in PARTS.items():
+        if not re.search(rf"Test +#\d+: {pattern}", known):
+            raise Failed(f"this build has no tests of {part}: it was built without")
+    print(f"fresh: {re.search(r'Total Tests: (.*)', known)[1]} tests, of all parts", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--folder", default="build/fresh")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("commands", nargs="*")
+    o = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    folder = os.path.abspath(o.folder)
+    os.makedirs(folder, exist_ok=True)
+    run = Runner(folder)
+    machine = None
+    try:
+        machine = root.Root(folder, run)
+        machine.make(["git", "make"])
+        shutil.rmtree(os.path.join(machine.path, "root", "fishplate"), ignore_errors=True)
+        run("git clone", ["git", "clone", "-q", "--no-hardlinks", SOURCE, os.path.join(machine.path, "root", "fishplate")])
+        newcomer(machine, run, o.commands or readme_commands("Begin"))
+    except root.Missing as why:
+        print(f"fresh: skipped: {why}.")
+        return SKIPPED
+    except Failed as why:
+        print(f"fresh: {why}")
+        return 1
+    finally:
+        if machine and not o.keep:
+            machine.remove()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
