@@ -4,7 +4,8 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all configure run test fresh rig asan tsan faults install docs format format-check setup setup-all setup-rig clean help
+.PHONY: all configure run test clang fresh rig asan tsan faults install deb dist docs format format-check setup setup-all setup-deb \
+        setup-rig clean help
 .NOTPARALLEL:
 
 # $(call tests,folder,labels): two at a time, for a test may have more ranks than there are cores. TESTS=pattern runs only the
@@ -25,6 +26,9 @@ setup:
 setup-all:
 	@tools/setup --all
 
+setup-deb:
+	@tools/setup --deb
+
 setup-rig:
 	@tools/setup --rig
 
@@ -40,6 +44,13 @@ run: configure
 
 test: setup-all all
 	$(call tests,$(BUILD),--label-exclude rig)
+
+# Everything with the other compiler, unoptimised: it warns of other things. A few tests show that the code it makes runs.
+clang: export TESTS ?= ^(examples/|unit/)
+clang: setup-all
+	@CC=clang CXX=clang++ tools/configure build-clang -DCMAKE_BUILD_TYPE=Debug -DFISHPLATE_WERROR=ON
+	@cmake --build build-clang --parallel $(JOBS)
+	$(call tests,build-clang,--label-exclude rig)
 
 # The README's commands on a bare Debian, in a folder; what cannot be made here is skipped, with the reason.
 fresh:
@@ -78,6 +89,19 @@ faults: configure
 install: all
 	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
 
+deb: setup-deb all
+	@cd $(BUILD) && cpack -G DEB > cpack.log || { cat cpack.log; exit 1; }
+	@ls $(BUILD)/fishplate_*.deb
+
+# What is committed, the same bytes each time; VERSION.git says which commit.
+DIST ?= .
+dist:
+	@version=$$(sed -n 's/^project(fishplate VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt) && name=fishplate-$$version && \
+	    head=$$(mktemp -d) && trap 'rm -rf "$$head"' EXIT && git rev-parse HEAD > "$$head/VERSION.git" && \
+	    touch -d "@$$(git log -1 --format=%ct)" "$$head/VERSION.git" && \
+	    git archive --format=tar --prefix=$$name/ --add-file="$$head/VERSION.git" HEAD | gzip -n9 > "$(DIST)/$$name.tar.gz" && \
+	    echo "$(DIST)/$$name.tar.gz"
+
 format:
 	@tools/check-format --fix
 
@@ -88,18 +112,21 @@ docs: all
 	@$(BUILD)/bin/fishplate info --tunables --markdown > docs/tunables.md
 
 clean:
-	@rm -rf build build-asan build-tsan
+	@rm -rf build build-asan build-tsan build-clang
 
 help:
 	@echo "make            build into build/bin and build/lib"
 	@echo "make run        install what is missing, build, and run the main benchmark on 4 ranks"
 	@echo "make test       the same set-up, then all tests"
 	@echo "make test TESTS=PATTERN    only the tests whose names match"
+	@echo "make clang      everything built with clang, and a few tests"
 	@echo "make fresh      the README's commands on a bare Debian in a folder (root)"
 	@echo "make rig        the network tests on the kernel's soft-RoCE, in a QEMU guest"
 	@echo "make asan       the tests under the address and undefined-behaviour sanitizers, softib included"
 	@echo "make tsan       what has threads, softib's engine included, under the thread sanitizer"
 	@echo "make faults     the fault matrix: every fault in every situation (SEED=n)"
 	@echo "make install PREFIX=/opt/fishplate"
+	@echo "make deb        a Debian package, for /opt/fishplate"
+	@echo "make dist       an archive of what is committed"
 	@echo "make format     clang-format over everything"
 	@echo "make docs       write docs/tunables.md anew from the library"

@@ -99,7 +99,7 @@ class Root:
             with open(files[-1], "w") as f:
                 f.write(text)
         options = [f"--aptopt={line}" for line in settings.splitlines()]
-        self.run("debian", ["mmdebstrap", "--mode=root", "--variant=apt", f"--include={','.join(packages)}", *options,
+        self.run("debian", ["mmdebstrap", "--mode=root", "--variant=apt", "--dpkgopt=force-unsafe-io", f"--include={','.join(packages)}", *options,
                             suite, self.path, *files])
         shutil.copy("/etc/resolv.conf", os.path.join(self.path, "etc/resolv.conf"))
 

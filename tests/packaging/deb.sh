@@ -1,0 +1,45 @@
+#!/bin/sh
+# deb.sh BIN: CPack's Debian package says what it is and needs, is installed by dpkg in a root of its own, works there, and
+# leaves nothing behind when it is removed.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+command -v dpkg-deb >/dev/null 2>&1 || skip "dpkg-deb is not here"
+
+cpack --config "$(dirname "$BIN")/CPackConfig.cmake" -G DEB -B "$scratch/deb" >"$scratch/log" 2>&1 || {
+    cat "$scratch/log"
+    fail "cpack"
+}
+deb=$(ls "$scratch"/deb/fishplate_*.deb)
+dpkg-deb --field "$deb" >"$scratch/control"
+expect_line "$scratch/control" '^Package: fishplate$'
+expect_line "$scratch/control" "^Architecture: $(dpkg --print-architecture)$"
+expect_line "$scratch/control" '^Depends: .*libc6'
+expect_line "$scratch/control" '^Recommends: .*libibverbs1'
+dpkg-deb --contents "$deb" >"$scratch/contents"
+expect_line "$scratch/contents" ' \./opt/fishplate/lib/libmpi_abi\.so\.1 -> libmpi_abi\.so\.1\.'
+expect_line "$scratch/contents" ' \./opt/fishplate/share/modulefiles/fishplate/[0-9.]+$'
+if awk '$6 !~ /^\.\/(opt\/(fishplate\/.*)?)?$/' "$scratch/contents" | grep .; then
+    fail "the package has files outside /opt/fishplate"
+fi
+
+root=$scratch/root
+if [ "$(id -u)" = 0 ]; then
+    mkdir -p "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/info"
+    : >"$root/var/lib/dpkg/status"
+    : >"$root/var/lib/dpkg/available"
+    dpkg --root="$root" --force-depends --install "$deb" >"$scratch/log" 2>&1 || {
+        cat "$scratch/log"
+        fail "dpkg --install"
+    }
+else
+    dpkg-deb --extract "$deb" "$root"
+fi
+run_ring "$root/opt/fishplate"
+if [ "$(id -u)" = 0 ]; then
+    dpkg --root="$root" --purge fishplate >"$scratch/log" 2>&1 || {
+        cat "$scratch/log"
+        fail "dpkg --purge"
+    }
+    [ ! -e "$root/opt/fishplate" ] || fail "left behind: $(find "$root/opt")"
+fi

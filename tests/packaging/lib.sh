@@ -1,0 +1,19 @@
+#!/bin/sh
+# lib.sh: what the tests of the packages share: a scratch folder that goes away, and tests/tools/lib.sh's checks.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/../tools/lib.sh"
+
+skip() {
+    echo "Skipped: $*"
+    exit 77
+}
+
+# run_ring PREFIX: a program is compiled and run with what is installed there, on one node and, with softib, on two.
+run_ring() {
+    env -u LD_LIBRARY_PATH "$1/bin/mpicc" -Wall -Werror "$SOURCE/examples/ring.c" -o "$scratch/ring"
+    env -u LD_LIBRARY_PATH "$1/bin/mpiexec" -n 3 "$scratch/ring" >"$scratch/out"
+    expect_line "$scratch/out" '^around 3 ranks: 3$'
+    [ -d "$1/lib/softib" ] || return 0
+    env -u LD_LIBRARY_PATH "$1/bin/mpiexec" -n 4 -vnodes 2 "$scratch/ring" >"$scratch/out"
+    expect_line "$scratch/out" '^around 4 ranks: 6$'
+}

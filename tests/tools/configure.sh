@@ -1,0 +1,57 @@
+#!/bin/sh
+# configure.sh: tools/configure runs CMake when the folder is new, packages or options changed, or the last attempt failed,
+# and at no other time. Programs that stand in for cmake and dpkg-query tell what was asked and what is installed.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+
+tree=$scratch/tree
+mkdir -p "$tree/tools" "$scratch/bin"
+(cd "$SOURCE" && cp --parents tools/configure tools/setup tools/progress tools/packages.txt softib/packages.txt \
+    tests/*/packages.txt launcher/packages.txt packaging/packages.txt "$tree")
+cat >"$scratch/bin/cmake" <<'FAKE'
+#!/bin/sh
+echo "$@" >>"$CALLS"
+mkdir -p folder
+echo cache >folder/CMakeCache.txt
+[ ! -f "$CALLS.fail" ] || { echo "no such header"; exit 1; }
+FAKE
+cat >"$scratch/bin/dpkg-query" <<'FAKE'
+#!/bin/sh
+cat "$CALLS.packages"
+FAKE
+chmod +x "$scratch/bin/cmake" "$scratch/bin/dpkg-query"
+export CALLS="$scratch/calls" PATH="$scratch/bin:$PATH"
+: >"$CALLS"
+echo "gcc 12 install ok installed" >"$CALLS.packages"
+
+# expect_calls NUMBER WHAT [OPTION...]: after tools/configure with these options cmake has run so often.
+expect_calls() {
+    number=$1 what=$2
+    shift 2
+    (cd "$tree" && tools/configure folder "$@") >"$scratch/out" 2>&1 || fail "$what: $(cat "$scratch/out")"
+    [ "$(wc -l <"$CALLS")" = "$number" ] || fail "$what: cmake ran $(wc -l <"$CALLS") times, not $number"
+}
+
+expect_calls 1 "a new folder"
+expect_calls 1 "nothing changed"
+echo "libibverbs-dev 44 install ok installed" >>"$CALLS.packages"
+expect_calls 2 "a package was installed"
+expect_line "$scratch/out" "^Configuring folder again"
+expect_calls 2 "nothing changed since the package"
+expect_calls 3 "an option was added" -DFISHPLATE_SANITIZE=thread
+expect_calls 3 "the same option" -DFISHPLATE_SANITIZE=thread
+expect_line "$CALLS" "-DFISHPLATE_SANITIZE=thread"
+
+# A failure shows why, keeps what somebody configured before, and is tried again.
+: >"$CALLS.fail"
+if (cd "$tree" && tools/configure folder) >"$scratch/out" 2>&1; then
+    fail "cmake failed and nobody noticed"
+fi
+expect_line "$scratch/out" "no such header"
+[ -f "$tree/folder/CMakeCache.txt" ] || fail "a folder that was configured before lost its options"
+rm -r "$tree/folder"
+! (cd "$tree" && tools/configure folder) >"$scratch/out" 2>&1 || fail "cmake failed in a new folder and nobody noticed"
+[ ! -f "$tree/folder/CMakeCache.txt" ] || fail "a failed first attempt left something that looks configured"
+rm "$CALLS.fail"
+expect_calls 6 "after a failure"
