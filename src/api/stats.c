@@ -13,7 +13,7 @@
 
 static TUNABLE_BOOL(
     stats, "STATS", 0,
-    "Print a summary of all ranks' counters on standard error in MPI_Finalize. For all ranks alike.");
+    "Print the counters of all ranks to standard error in MPI_Finalize. Must be the same on all ranks.");
 
 struct summary {
     uint64_t sum, min, max;

@@ -23,7 +23,7 @@ extern struct tunable *const __start_fp_tunables[] __attribute__((weak, visibili
 extern struct tunable *const __stop_fp_tunables[] __attribute__((weak, visibility("hidden")));
 
 static TUNABLE_CHOICE(log_level, "LOG", LOG_WARN, "error|warn|info|debug",
-                      "How much the library says on standard error.");
+                      "How much the library writes to standard error.");
 
 /* Set by mpiexec, the wrappers or the tools for their own use: not tunables, and not mistakes. */
 static const char *const reserved[] = {

@@ -26,7 +26,8 @@
 static const struct boot_backend *const backends[] = {&boot_pmix, &boot_pmi1, &boot_singleton};
 
 static TUNABLE_INT(init_timeout, "INIT_TIMEOUT", 60, 1, 86400,
-                   "Seconds a start-up step may wait for other ranks before it names them and ends the job.");
+                   "Seconds that a step of MPI_Init waits for other ranks before it names the missing ones "
+                   "and ends the job.");
 
 static COUNTER(open_us, "start_launcher_us",
                "Microseconds until the launcher had told rank, size and nodes.");

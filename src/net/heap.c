@@ -10,11 +10,10 @@
 #include "base/tunable.h"
 
 enum { MALLOC_KEEP, MALLOC_LEAVE };
-static TUNABLE_CHOICE(
-    policy, "MALLOC", MALLOC_KEEP, "keep|leave",
-    "Whether malloc shall keep freed blocks, up to 128 MiB at the heap's end, so that buffers "
-    "that come and go stay registered (keep; only where a network adapter is used), or be left "
-    "as it is.");
+static TUNABLE_CHOICE(policy, "MALLOC", MALLOC_KEEP, "keep|leave",
+                      "Whether malloc is told to keep freed memory, up to 128 MiB at the end of the heap, so "
+                      "that buffers that are freed and allocated again stay registered (keep; only where a "
+                      "network adapter is used), or is left alone (leave).");
 
 /* The user has an opinion. */
 static bool malloc_set(void)

@@ -28,8 +28,8 @@
 
 enum { HOOKS_AUTO, HOOKS_OFF };
 static TUNABLE_CHOICE(mem_hooks, "MEM_HOOKS", HOOKS_AUTO, "auto|off",
-                      "Watch memory that is given back to the system, by changing libc's functions while the "
-                      "program runs. Without it no memory stays registered between messages.");
+                      "Notice when memory is given back to the system, by changing functions of the C "
+                      "library in memory. Without it no memory stays registered between messages.");
 
 struct hook {
     uint8_t *entry;

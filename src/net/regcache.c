@@ -29,11 +29,10 @@
 #include "net/memlock.h"
 #include "net/regcache_gone.h"
 
-static TUNABLE_SIZE(
-    reg_cache, "REG_CACHE", 1 << 30, 0, (int64_t)1 << 40,
-    "Bytes a rank keeps registered with the network after their last use, in case they are used "
-    "again; 0 registers anew for each message. Unless set, at most the rank's share of a quarter "
-    "of the node's memory.");
+static TUNABLE_SIZE(reg_cache, "REG_CACHE", 1 << 30, 0, (int64_t)1 << 40,
+                    "Bytes that a rank keeps registered with the network after use, because they may be used "
+                    "again. 0: register for each message. Unless it is set, at most the rank's share of a "
+                    "quarter of the node's memory.");
 
 static COUNTER(reg_hits, "reg_hits", "Buffers that were found registered already.");
 static COUNTER(reg_misses, "reg_misses", "Buffers that had to be registered.");

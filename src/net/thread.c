@@ -18,9 +18,10 @@
 #include "base/tunable.h"
 
 enum { PROGRESS_CALLS, PROGRESS_THREAD };
-static TUNABLE_CHOICE(progress, "PROGRESS", PROGRESS_CALLS, "calls|thread",
-                      "Who moves messages while a program computes: nobody, so that progress is made in MPI "
-                      "calls only, or a thread of its own, which sleeps when there is nothing to do.");
+static TUNABLE_CHOICE(
+    progress, "PROGRESS", PROGRESS_CALLS, "calls|thread",
+    "Who moves messages while a program computes: nobody, so that messages move in MPI calls only (calls), "
+    "or a thread of the library, which sleeps when there is nothing to do (thread).");
 
 static COUNTER(wakes, "net_thread_wakes",
                "Times the progress thread found the program outside MPI and took over.");

@@ -16,10 +16,10 @@
 
 static TUNABLE_INT(
     spin_us, "SPIN_US", 1000, 0, 100000000,
-    "Microseconds a waiting rank polls before it sleeps, when every rank has a processor of its own.");
+    "Microseconds that a waiting rank polls before it sleeps, when every rank has a core of its own.");
 static TUNABLE_INT(
     yields, "YIELDS", 24, 0, 1000000,
-    "Times a waiting rank gives its processor away before it sleeps, when ranks share processors.");
+    "How often a waiting rank gives its core to others before it sleeps, when ranks share cores.");
 
 static COUNTER(sleeps, "net_sleeps", "Times a waiting thread went to sleep on the doorbell.");
 

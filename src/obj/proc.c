@@ -24,7 +24,8 @@
 #include "p2p/bsend.h"
 
 static TUNABLE_BOOL(check, "CHECK", 1,
-                    "Check the arguments of MPI calls. Off saves a few instructions in each call.");
+                    "Check the arguments of every MPI call and name the wrong one. Without it a wrong "
+                    "argument may crash the program.");
 
 struct proc *the_proc;
 

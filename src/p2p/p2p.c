@@ -9,9 +9,10 @@
 #include "base/tunable.h"
 #include "p2p/engine.h"
 
-static TUNABLE_SIZE(
-    eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
-    "Largest message that is sent at once, without asking the receiver; at most one frame of the transport.");
+static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
+                    "Largest message in bytes that is sent at once, before the receiver has answered. Unless "
+                    "it is set, the transport says what is best for it; `fishplate info --protocols` shows "
+                    "the value in force. At most one frame of the transport.");
 
 static void deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
                     size_t len)

@@ -79,3 +79,16 @@ expect_json "$scratch/protocols.json"
 "$BIN/mpiexec" -n 3 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
 expect_line "$scratch/protocols.txt" '^  to rank 1-2 by shm'
 expect_line "$scratch/protocols.txt" 'eager'
+
+# The value in force, and where it comes from.
+expect_line "$scratch/protocols.txt" '^    up to [0-9]+ bytes  eager \(sent at once\); the limit is '
+FISHPLATE_EAGER_MAX=4k "$BIN/mpiexec" -n 2 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
+expect_line "$scratch/protocols.txt" '^    up to 4096 bytes  eager \(sent at once\); the limit is FISHPLATE_EAGER_MAX$'
+if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
+    FISHPLATE_VERBS=softib "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
+    expect_line "$scratch/protocols.txt" 'to rank 1 by ib over softib0 port 1, softib in shared memory \(software\): frames'
+    expect_line "$scratch/protocols.txt" 'the limit is what the transport does best; FISHPLATE_EAGER_MAX is not set$'
+    # A processor does softib's copying: no offers there, and the page must not promise any.
+    expect_line "$scratch/protocols.txt" '^    above [0-9]+ bytes  .*measured'
+    ! grep -q 'offered' "$scratch/protocols.txt" || fail "offers are promised on softib: $(cat "$scratch/protocols.txt")"
+fi

@@ -5,23 +5,28 @@
 
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 
 static const struct info_section sections[] = {
-    {"--build", "version, compiler, place of the library", true, false, info_build_text, info_build_json},
-    {"--transports", "how bytes get from rank to rank, best first", true, false, info_transports_text,
+    {"--build", "version, compiler, place of the library", true, JOB_NO, info_build_text, info_build_json},
+    {"--transports", "how bytes get from rank to rank, best first", true, JOB_NO, info_transports_text,
      info_transports_json},
+    {"--devices", "network adapters: what they are, which is used and why; under mpiexec those of every node",
+     false, JOB_IF_STARTED, info_devices_text, info_devices_json},
     {"--protocols", "between ranks of a job: limits and thresholds (mpiexec -n 2 fishplate info --protocols)",
-     false, true, info_protocols_text, info_protocols_json},
-    {"--tunables", "every setting: value, where it came from, what it does", true, false, info_tunables_text,
+     false, JOB_YES, info_protocols_text, info_protocols_json},
+    {"--tunables", "every setting: value, where it came from, what it does", true, JOB_NO, info_tunables_text,
      info_tunables_json},
-    {"--coll", "the algorithms of each collective, and which is chosen when", true, false, info_coll_text,
+    {"--changed", "only the settings that differ from their defaults, and what they were", false, JOB_NO,
+     info_changed_text, info_changed_json},
+    {"--coll", "the algorithms of each collective, and which is chosen when", true, JOB_NO, info_coll_text,
      info_coll_json},
-    {"--pvars", "the counters the library keeps", false, false, info_pvars_text, info_pvars_json},
+    {"--pvars", "the counters the library keeps", false, JOB_NO, info_pvars_text, info_pvars_json},
     {"--api", "every MPI function and whether it is there; with FILEs: which of them these need", false,
-     false, info_api_text, info_api_json},
+     JOB_NO, info_api_text, info_api_json},
 };
 enum { NSECTIONS = sizeof sections / sizeof sections[0], PAGE_WIDTH = 110 };
 
@@ -120,10 +125,21 @@ void info_wrap(const char *text, int indent)
     }
 }
 
+/* Was this process started as a rank, by mpiexec or another launcher? */
+static bool started_as_rank(void)
+{
+    static const char *const marks[] = {"PMI_RANK", "PMIX_RANK", "FISHPLATE_WORLD_RANK"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (getenv(marks[i]))
+            return true;
+    return false;
+}
+
 static bool needs_job(const struct info_options *o)
 {
     for (int i = 0; i < NSECTIONS; i++)
-        if (o->sections & (1u << i) && sections[i].needs_job)
+        if (o->sections & (1u << i) &&
+            (sections[i].job == JOB_YES || (sections[i].job == JOB_IF_STARTED && started_as_rank())))
             return true;
     return false;
 }
@@ -149,6 +165,8 @@ int command_info(int argc, char **argv)
     } else if (in->tunables_load() > 0) {
         in->tunables_report();
     }
+    if (o.sections & section_bit("--devices"))
+        info_devices_gather(in, job);
     if (rank == 0 && o.json)
         print_json(in, &o);
     else if (rank == 0)

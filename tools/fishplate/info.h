@@ -14,10 +14,13 @@ struct info_options {
     int nfiles;
 };
 
+/* Only between MPI_Init and MPI_Finalize, where rank 0 prints? If started: where mpiexec has started it. */
+enum info_job { JOB_NO, JOB_YES, JOB_IF_STARTED };
+
 struct info_section {
     const char *option, *doc;
     bool by_default;
-    bool needs_job; /* only between MPI_Init and MPI_Finalize; rank 0 prints */
+    enum info_job job;
     void (*text)(const struct fishplate_inside *in, const struct info_options *o);
     void (*json)(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 };
@@ -34,6 +37,10 @@ void info_transports_text(const struct fishplate_inside *in, const struct info_o
 void info_transports_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 void info_protocols_text(const struct fishplate_inside *in, const struct info_options *o);
 void info_protocols_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+void info_changed_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_changed_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+void info_devices_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_devices_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 void info_coll_text(const struct fishplate_inside *in, const struct info_options *o);
 void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 
@@ -43,6 +50,9 @@ int info_needs(const struct fishplate_inside *in, const struct info_options *o);
 
 /* How many functions of the list are there. */
 size_t info_api_implemented(const struct fishplate_inside *in);
+
+/* Looks at the adapters of this machine; in a job all ranks call it, and rank 0 gets those of every node. */
+void info_devices_gather(const struct fishplate_inside *in, bool job);
 
 /* Prints text wrapped to the page, every line indented. */
 void info_wrap(const char *text, int indent);

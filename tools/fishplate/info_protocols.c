@@ -68,14 +68,34 @@ static void each_kind(const struct fishplate_inside *in, void (*visit)(const str
     }
 }
 
+/* Where the limit of eager messages comes from. */
+static const char *eager_source(const struct fishplate_inside *in, const struct peer *p)
+{
+    for (size_t i = 0; i < in->tunables_count(); i++) {
+        const struct tunable *t = in->tunables_get(i);
+        if (strcmp(t->name, "EAGER_MAX") != 0)
+            continue;
+        if (t->source != SOURCE_DEFAULT)
+            return p->eager_max < (uint64_t)t->value
+                       ? "one frame of the transport; FISHPLATE_EAGER_MAX is larger"
+                       : "FISHPLATE_EAGER_MAX";
+        if (p->caps.eager_best)
+            return "what the transport does best; FISHPLATE_EAGER_MAX is not set";
+    }
+    return "the default of FISHPLATE_EAGER_MAX";
+}
+
 static void print_kind(const struct peer *p, int first, int last, void *arg)
 {
     const struct printer *to = arg;
     char ranks[32];
     snprintf(ranks, sizeof ranks, first == last ? "%d" : "%d-%d", first, last);
-    printf("  to rank %s by %s: frames of up to %zu bytes, the first %zu at no extra cost\n", ranks,
-           p->ops->name, p->caps.frame_max, p->caps.inline_max);
-    printf("    up to %" PRIu64 " bytes  eager (sent at once)\n", p->eager_max);
+    char by[256];
+    to->in->peer_describe(p, by, sizeof by);
+    printf("  to rank %s by %s: frames of up to %zu bytes, the first %zu at no extra cost\n", ranks, by,
+           p->caps.frame_max, p->caps.inline_max);
+    printf("    up to %" PRIu64 " bytes  eager (sent at once); the limit is %s\n", p->eager_max,
+           eager_source(to->in, p));
     printf("    above %" PRIu64 " bytes  %s\n", p->eager_max, large_protocol(to->in, p));
 }
 
@@ -86,10 +106,14 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     json_object(j, NULL);
     json_int(j, "first_rank", first);
     json_int(j, "last_rank", last);
+    char by[256];
     json_string(j, "transport", p->ops->name);
+    to->in->peer_describe(p, by, sizeof by);
+    json_string(j, "over", by);
     json_int(j, "frame_max", (long long)p->caps.frame_max);
     json_int(j, "inline_max", (long long)p->caps.inline_max);
     json_int(j, "eager_max", (long long)p->eager_max);
+    json_string(j, "eager_max_from", eager_source(to->in, p));
     json_string(j, "large", large_protocol(to->in, p));
     json_int(j, "latency_ns", p->caps.latency_ns);
     json_int(j, "bandwidth_mbs", p->caps.bandwidth_mbs);

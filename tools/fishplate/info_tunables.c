@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <string.h>
 
+#include "advice.h"
 #include "base/tunable.h"
 #include "info.h"
 
@@ -50,60 +51,131 @@ static void format_range(const struct fishplate_inside *in, const struct tunable
     snprintf(out, VALUE_MAX, "%s to %s", low, high);
 }
 
-static void print_markdown(const struct fishplate_inside *in)
+static void markdown_row(const struct fishplate_inside *in, const struct tunable *t)
 {
     char value[VALUE_MAX], range[VALUE_MAX];
+    const struct advice *a = advice_for(t);
+    format_default(in, t, value);
+    format_range(in, t, range);
+    printf("| `FISHPLATE_%s` | %s | %s | %s | %s | ", t->name, value[0] ? value : "unset", range, t->doc,
+           a->when);
+    printf(a->counter ? "`%s` |\n" : "|\n", a->counter);
+}
+
+static void print_markdown(const struct fishplate_inside *in)
+{
     printf("# Tunables\n\n"
            "Written by `fishplate info --tunables --markdown`; do not edit. Each is an environment variable, "
            "read once in\n"
            "MPI_Init. Sizes may be written `64k`, `2m`, `1g`. A mistyped name is reported with the nearest "
-           "right one.\n\n"
-           "| variable | default | may be | what it does |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < in->tunables_count(); i++) {
-        const struct tunable *t = in->tunables_get(i);
-        format_default(in, t, value);
-        format_range(in, t, range);
-        printf("| `FISHPLATE_%s` | %s | %s | %s |\n", t->name, value[0] ? value : "unset", range, t->doc);
+           "right one.\n"
+           "`fishplate info --changed` shows those that are set; `FISHPLATE_STATS=1` prints the counters.\n");
+    for (int g = 0; g < ADVICE_GROUPS; g++) {
+        printf("\n## %s\n\n| variable | default | may be | what it does | when to change it | counter |\n"
+               "|---|---|---|---|---|---|\n",
+               advice_titles[g]);
+        for (size_t i = 0; i < in->tunables_count(); i++)
+            if ((int)advice_for(in->tunables_get(i))->group == g)
+                markdown_row(in, in->tunables_get(i));
     }
+}
+
+static void print_tunable(const struct fishplate_inside *in, const struct tunable *t)
+{
+    char value[VALUE_MAX], range[VALUE_MAX], text[512];
+    const struct advice *a = advice_for(t);
+    in->tunable_format(t, value, sizeof value);
+    format_range(in, t, range);
+    printf("%c FISHPLATE_%s = %s   (%s; %s)\n", t->source == SOURCE_DEFAULT ? ' ' : '*', t->name,
+           value[0] ? value : "unset", source_names[t->source], range);
+    info_wrap(t->doc, 6);
+    if (a->counter)
+        snprintf(text, sizeof text, "%s Counter: %s.", a->when, a->counter);
+    else
+        snprintf(text, sizeof text, "%s", a->when);
+    info_wrap(text, 6);
 }
 
 void info_tunables_text(const struct fishplate_inside *in, const struct info_options *o)
 {
-    char value[VALUE_MAX], range[VALUE_MAX];
     if (o->markdown) {
         print_markdown(in);
         return;
     }
     printf("Tunables (environment variables; * marks those that are set)\n");
-    for (size_t i = 0; i < in->tunables_count(); i++) {
-        const struct tunable *t = in->tunables_get(i);
-        in->tunable_format(t, value, sizeof value);
-        format_range(in, t, range);
-        printf("%c FISHPLATE_%s = %s   (%s; %s)\n", t->source == SOURCE_DEFAULT ? ' ' : '*', t->name,
-               value[0] ? value : "unset", source_names[t->source], range);
-        info_wrap(t->doc, 6);
+    for (int g = 0; g < ADVICE_GROUPS; g++) {
+        printf("%s\n", advice_titles[g]);
+        for (size_t i = 0; i < in->tunables_count(); i++)
+            if ((int)advice_for(in->tunables_get(i))->group == g)
+                print_tunable(in, in->tunables_get(i));
     }
+}
+
+static void json_tunable(const struct fishplate_inside *in, const struct tunable *t, struct json *j)
+{
+    char value[VALUE_MAX];
+    const struct advice *a = advice_for(t);
+    json_object(j, NULL);
+    json_string(j, "name", t->name);
+    in->tunable_format(t, value, sizeof value);
+    json_string(j, "value", value);
+    format_default(in, t, value);
+    json_string(j, "default", value);
+    format_range(in, t, value);
+    json_string(j, "range", value);
+    json_string(j, "source", source_names[t->source]);
+    json_string(j, "group", advice_words[a->group]);
+    json_string(j, "doc", t->doc);
+    json_string(j, "when", a->when);
+    json_string(j, "counter", a->counter ? a->counter : "");
+    json_end(j);
 }
 
 void info_tunables_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
 {
-    char value[VALUE_MAX];
     (void)o;
     json_array(j, "tunables");
+    for (size_t i = 0; i < in->tunables_count(); i++)
+        json_tunable(in, in->tunables_get(i), j);
+    json_end(j);
+}
+
+/* ---- what was changed ---- */
+
+static bool changed(const struct fishplate_inside *in, const struct tunable *t)
+{
+    char value[VALUE_MAX], first[VALUE_MAX];
+    in->tunable_format(t, value, sizeof value);
+    format_default(in, t, first);
+    return strcmp(value, first) != 0;
+}
+
+void info_changed_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    char value[VALUE_MAX], first[VALUE_MAX];
+    int n = 0;
+    (void)o;
     for (size_t i = 0; i < in->tunables_count(); i++) {
         const struct tunable *t = in->tunables_get(i);
-        json_object(j, NULL);
-        json_string(j, "name", t->name);
+        if (t->source == SOURCE_DEFAULT)
+            continue;
         in->tunable_format(t, value, sizeof value);
-        json_string(j, "value", value);
-        format_default(in, t, value);
-        json_string(j, "default", value);
-        format_range(in, t, value);
-        json_string(j, "range", value);
-        json_string(j, "source", source_names[t->source]);
-        json_string(j, "doc", t->doc);
-        json_end(j);
+        format_default(in, t, first);
+        printf("%sFISHPLATE_%s=%s (%s; %s%s)\n", n++ ? "" : "Settings that were set\n", t->name, value,
+               source_names[t->source], changed(in, t) ? "default: " : "the same as its default, ",
+               first[0] ? first : "unset");
     }
+    if (n == 0)
+        printf("Every setting has its default.\n");
+}
+
+void info_changed_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)o;
+    json_array(j, "changed");
+    for (size_t i = 0; i < in->tunables_count(); i++)
+        if (in->tunables_get(i)->source != SOURCE_DEFAULT)
+            json_tunable(in, in->tunables_get(i), j);
     json_end(j);
 }
 

@@ -11,18 +11,18 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/tunable.h"
+#include "boot/boot.h"
 #include "net/ib/agree.h"
 
-static TUNABLE_STRING(
-    verbs_choice, "VERBS",
-    "Which verbs library drives InfiniBand: auto (the system's when it has an active port, else "
-    "softib), system, softib, or the path of a libibverbs.so.1.");
-static TUNABLE_INT(pkey_choice, "IB_PKEY_INDEX", 0, 0, 127, "Entry of the port's partition table to use.");
-static TUNABLE_INT(service_level, "IB_SERVICE_LEVEL", 0, 0, 15, "Service level of connections.");
-static TUNABLE_CHOICE(
-    last_byte, "IB_LAST_BYTE", 0, "auto|yes|no",
-    "Whether the adapter places the last byte of an RDMA write last, so that the end of a message can "
-    "be polled for in memory. auto asks the adapter.");
+static TUNABLE_STRING(verbs_choice, "VERBS",
+                      "Which verbs library is used for InfiniBand and RoCE: auto (the system's where it has "
+                      "an active port, else softib), system, softib, or the path of a libibverbs.so.1.");
+static TUNABLE_INT(pkey_choice, "IB_PKEY_INDEX", 0, 0, 127,
+                   "Entry of the port's partition key table to use.");
+static TUNABLE_INT(service_level, "IB_SERVICE_LEVEL", 0, 0, 15, "InfiniBand service level of connections.");
+static TUNABLE_CHOICE(last_byte, "IB_LAST_BYTE", 0, "auto|yes|no",
+                      "Whether the adapter writes the last byte of an RDMA write last, so that the receiver "
+                      "can wait for that byte in memory. auto asks the adapter.");
 
 static struct ibv_context *open_named(const struct verbs *v, const char *name)
 {
@@ -167,7 +167,8 @@ static int open_agreed(struct ib_device *d, struct boot *boot, bool real)
         return open_softib(d, softib);
     if (!mine.fallback)
         return err_set(MPI_ERR_OTHER, "%s", why);
-    log_debug("%s; softib is the InfiniBand adapter", why);
+    if (boot->local_rank == 0)
+        log_info("%s; softib, a software adapter, is used between nodes", why);
     ib_device_close(d);
     return open_softib(d, softib);
 }

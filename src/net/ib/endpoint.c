@@ -13,9 +13,9 @@
 #include "boot/boot.h"
 #include "net/ib/ib.h"
 
-static TUNABLE_INT(
-    max_connections, "IB_MAX_CONNECTIONS", 0, 0, 1000000,
-    "Connections a process keeps open; beyond them the one that was idle longest is closed. 0: no limit.");
+static TUNABLE_INT(max_connections, "IB_MAX_CONNECTIONS", 0, 0, 1000000,
+                   "Number of connections that a process keeps open. Beyond it the connection that was idle "
+                   "longest is closed and opened again when it is needed. 0: no limit.");
 
 static COUNTER(opened, "ib_connections_opened", "Connections that were opened.");
 static COUNTER(closed, "ib_connections_closed", "Connections that were closed to stay within the budget.");

@@ -14,10 +14,9 @@
 
 /* A peer answers when it makes an MPI call, and a program may compute for hours before its first: that is no
  * failure, and the launcher hears of processes that die. */
-static TUNABLE_INT(
-    patience, "IB_CONNECT_TIMEOUT", 0, 0, 86400,
-    "Seconds after which a peer that does not answer the opening of a connection is given up. 0: never; the "
-    "launcher notices ranks that die.");
+static TUNABLE_INT(patience, "IB_CONNECT_TIMEOUT", 0, 0, 86400,
+                   "Seconds after which a job ends because a peer does not answer the opening of a "
+                   "connection. 0: wait for ever; the launcher notices ranks that die.");
 
 static COUNTER(hellos, "ib_hellos_sent", "Datagrams sent to open connections.");
 static COUNTER(repeats, "ib_hellos_repeated", "Of these, repeated because no answer came.");

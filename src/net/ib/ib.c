@@ -17,37 +17,49 @@
 #include "net/memlock.h"
 #include "net/registry.h"
 
-static TUNABLE_CHOICE(
-    require_ib, "REQUIRE", 0, "nothing|ib",
-    "ib: end with an error at start unless an InfiniBand or RoCE port can be used; softib counts only "
-    "when FISHPLATE_VERBS names it.");
+static TUNABLE_CHOICE(require_ib, "REQUIRE", 0, "nothing|ib",
+                      "ib: end the job in MPI_Init unless an InfiniBand or RoCE port can be used. softib "
+                      "counts only when FISHPLATE_VERBS names it.");
 static TUNABLE_CHOICE(connect_when, "IB_CONNECT", 0, "on-demand|static",
-                      "When connections are opened: with the first message, or all at start.");
+                      "When connections are opened: each with the first message to the peer (on-demand), or "
+                      "all of them in MPI_Init (static).");
 static TUNABLE_CHOICE(receive_mode, "IB_RECEIVE", 0, "peer|shared",
-                      "Receive buffers for each peer, or shared receive queues for all.");
-static TUNABLE_CHOICE(flow, "IB_FLOW", 2, "hw|static|dynamic",
-                      "Flow control: by the adapter alone, by credits, or by credits whose number adapts.");
-static TUNABLE_CHOICE(growth, "IB_GROWTH", 1, "linear|exponential", "How dynamic flow control adds buffers.");
+                      "Where receive buffers are posted: for each peer (peer), or in shared receive queues "
+                      "for all peers (shared), which need less memory with many peers.");
+static TUNABLE_CHOICE(
+    flow, "IB_FLOW", 2, "hw|static|dynamic",
+    "Flow control between two ranks: by the adapter alone, which repeats what finds no buffer (hw), by a "
+    "fixed number of credits (static), or by credits whose number grows when a sender waits (dynamic).");
+static TUNABLE_CHOICE(growth, "IB_GROWTH", 1, "linear|exponential",
+                      "How FISHPLATE_IB_FLOW=dynamic adds receive buffers: FISHPLATE_IB_BUFFERS more at a "
+                      "time (linear), or twice as many (exponential).");
 static TUNABLE_INT(buffers, "IB_BUFFERS", 8, 1, 4096,
-                   "Receive buffers posted for a peer when a connection opens.");
+                   "Receive buffers that are posted for each peer when its connection opens. With "
+                   "FISHPLATE_IB_FLOW=dynamic the number grows when a sender has to wait.");
 static TUNABLE_INT(buffers_max, "IB_BUFFERS_MAX", 128, 1, 16384,
-                   "At most so many with dynamic flow control.");
-static TUNABLE_INT(
-    credit_message, "IB_CREDIT_MESSAGE", 0, 0, 4096,
-    "Credits owed to a peer at which a message is sent only to return them; 0: half of the buffers "
-    "that are posted.");
+                   "Upper limit of receive buffers for each peer when FISHPLATE_IB_FLOW=dynamic.");
+static TUNABLE_INT(credit_message, "IB_CREDIT_MESSAGE", 0, 0, 4096,
+                   "Number of credits owed to a peer at which a message is sent only to return them. 0: half "
+                   "of the buffers that are posted for the peer.");
 static TUNABLE_SIZE(frame_size, "IB_FRAME", 32 * 1024, 1024, 1024 * 1024,
-                    "Largest payload of one frame, and so of a message that is sent at once.");
-static TUNABLE_INT(poll_limit, "IB_POLLSET", -1, -1, POLLSET_MAX,
-                   "Peers whose small messages are polled for in memory (the RDMA channel); 0: none; -1: 16 "
-                   "where the adapter places the last byte last, else none.");
+                    "Largest payload of one frame in bytes. A message up to this size can be sent at once. "
+                    "Every receive buffer has this size.");
+static TUNABLE_INT(
+    poll_limit, "IB_POLLSET", -1, -1, POLLSET_MAX,
+    "Number of peers whose small messages arrive by RDMA write in a ring that the receiver polls (the RDMA "
+    "channel). 0: none. -1: 16 where the adapter writes the last byte last, else none.");
 static TUNABLE_CHOICE(poll_policy, "IB_POLL_POLICY", 0, "first|traffic",
-                      "Which peers get into the polling set: the first, or those who send most.");
+                      "Which peers get a ring of the RDMA channel: the first that send (first), or those "
+                      "that send most (traffic), which may take the place of quieter ones.");
 static TUNABLE_CHOICE(poll_order, "IB_POLL_ORDER", 0, "sequential|circular|prioritised",
-                      "In which order the polling set is looked at.");
-static TUNABLE_INT(ring_slots, "IB_RING_SLOTS", 64, 2, 4096,
-                   "Slots of a ring of the RDMA channel, a power of two.");
-static TUNABLE_SIZE(ring_slot, "IB_RING_SLOT", 2048, 128, 65536, "Bytes of one slot.");
+                      "Order in which the rings of the RDMA channel are polled: always the same, each time "
+                      "beginning with the next, or those with most traffic first.");
+static TUNABLE_INT(
+    ring_slots, "IB_RING_SLOTS", 64, 2, 4096,
+    "Number of slots of a ring of the RDMA channel, a power of two. Must be the same on all ranks.");
+static TUNABLE_SIZE(ring_slot, "IB_RING_SLOT", 2048, 128, 65536,
+                    "Size in bytes of one slot of a ring of the RDMA channel. A message larger than a slot "
+                    "uses send and receive instead. Must be the same on all ranks.");
 
 #define POLLSET_AUTO 16
 #define SMALL_FRAME  2048 /* bytes of a buffer of the small shared receive queue */

@@ -11,14 +11,17 @@
 #include "base/tunable.h"
 #include "net/ib/ib.h"
 
-static TUNABLE_INT(send_depth, "IB_SEND_DEPTH", 256, 32, 16384, "Requests a connection's send queue holds.");
+static TUNABLE_INT(send_depth, "IB_SEND_DEPTH", 256, 32, 16384,
+                   "Number of requests that the send queue of a connection holds.");
 static TUNABLE_INT(signal_every, "IB_SIGNAL_EVERY", 32, 1, 4096,
-                   "One send in so many asks the adapter to report its completion.");
-static TUNABLE_INT(
-    timeout, "IB_TIMEOUT", 14, 1, 31,
-    "How long the adapter waits for an acknowledgement: 4 microseconds times two to this power.");
+                   "Request a completion for every Nth send. Larger values save processor time and need a "
+                   "deeper send queue.");
+static TUNABLE_INT(timeout, "IB_TIMEOUT", 14, 1, 31,
+                   "How long the adapter waits for an acknowledgement before it repeats a packet: 4 "
+                   "microseconds times two to this power (14: 67 ms).");
 static TUNABLE_INT(retries, "IB_RETRIES", 6, 0, 7,
-                   "How often the adapter repeats what is not acknowledged; soft-RoCE takes 7 as for ever.");
+                   "How often the adapter repeats a packet that is not acknowledged before the connection "
+                   "fails. soft-RoCE takes 7 as for ever.");
 
 #define RNR_TIMER      1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
 #define RNR_FOR_EVER   7

@@ -13,8 +13,9 @@
 #include "net/ib/ib.h"
 
 static TUNABLE_INT(factor, "IB_SHARED_FACTOR", 16, 0, 4096,
-                   "Shared receive queues: k in log2(ranks) * k + b, the buffers of each queue.");
-static TUNABLE_INT(base, "IB_SHARED_BASE", 64, 8, 65536, "Shared receive queues: b in log2(ranks) * k + b.");
+                   "Shared receive queues: k in log2(ranks) * k + b, the number of buffers of each queue.");
+static TUNABLE_INT(base, "IB_SHARED_BASE", 64, 8, 65536,
+                   "Shared receive queues: b in log2(ranks) * k + b, the number of buffers of each queue.");
 
 static COUNTER(limit_events, "ib_shared_limit_events", "Times a shared receive queue ran low.");
 static COUNTER(refills, "ib_shared_refills", "Times a shared receive queue was refilled.");

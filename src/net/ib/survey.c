@@ -18,12 +18,12 @@
 #include "boot/launch_env.h"
 #include "net/ib/devlist.h"
 
-static TUNABLE_STRING(
-    device_list, "IB_DEVICES",
-    "Adapters to use, best first, by name or name:port, e.g. mlx5_0,mlx5_1:2; ^mlx5_2 excludes one.");
+static TUNABLE_STRING(device_list, "IB_DEVICES",
+                      "Network adapters that may be used, best first, by name or name:port, for example "
+                      "mlx5_0,mlx5_1:2. ^mlx5_2 excludes one.");
 static TUNABLE_INT(
     gid_choice, "IB_GID_INDEX", -1, -1, 255,
-    "Entry of the port's GID table to use; -1: RoCE version 2 with an IPv4 address if there is one.");
+    "Entry of the port's GID table to use. -1: RoCE version 2 with an IPv4 address if there is one.");
 
 #define VENDOR_RXE 0xffffff /* what the kernel's soft-RoCE calls itself */
 

@@ -34,7 +34,8 @@ static TUNABLE_SIZE(
 static TUNABLE_SIZE(frame_size, "SHM_FRAME", 16 * 1024, 1024, 512 * 1024,
                     "Largest piece of a message that is copied through shared memory at once.");
 static TUNABLE_BOOL(use_cma, "SHM_CMA", 1,
-                    "Move large messages with one copy (process_vm_readv) where the system allows it.");
+                    "Let the receiver of a large message on the same node copy it directly from the sender's "
+                    "memory (process_vm_readv), where the system allows it.");
 
 static COUNTER(frames_refused, "shm_ring_full",
                "Frames that had to wait because the receiver's ring was full.");

@@ -1,0 +1,37 @@
+#!/bin/sh
+# devices.sh BIN: `fishplate info --devices` shows every port with what it is, whether it is used and why: alone, in a job,
+# with a port that is down, with ports that the user does not want, and where there is nothing.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+[ -e "$BIN/../lib/softib/libibverbs.so.1" ] || exit 77 # built without the software adapter
+
+FISHPLATE_VERBS="$scratch/nothing.so" "$BIN/fishplate" info --devices >"$scratch/none"
+expect_line "$scratch/none" "^  none: $scratch/nothing.so cannot be loaded"
+expect_line "$scratch/none" 'FISHPLATE_REQUIRE=ib forbids that'
+
+export FISHPLATE_VERBS=softib
+"$BIN/fishplate" info --devices >"$scratch/alone"
+expect_line "$scratch/alone" '^  \* softib0 port 1 +softib in shared memory \(software\)$'
+expect_line "$scratch/alone" 'active, .* Gb/s \(nominal.*, MTU 4096, LID [0-9]+, firmware '
+expect_line "$scratch/alone" 'GID fe80::[0-9a-f:]+ \(entry 0\), subnet fe80:0000:0000:0000$'
+
+# The first rank of each node tells rank 0; the job chooses.
+export SOFTIB_FABRIC="hcas=2 node1/hca0/1: down=0s"
+FISHPLATE_IB_DEVICES=^softib1:2 "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" info --devices --json >"$scratch/json"
+expect_json "$scratch/json"
+python3 - "$scratch/json" <<'PY'
+import json, sys
+nodes = json.load(open(sys.argv[1]))["devices"]
+assert len(nodes) == 2 and nodes[0]["host"] != nodes[1]["host"], nodes
+for node in nodes:
+    assert [p["device"] for p in node["ports"]] == ["softib0", "softib1"], node
+    assert all(p["software"] and p["made"] == "softib-memory" and p["why"] for p in node["ports"]), node
+    assert sum(p["used"] for p in node["ports"]) == 1, node
+assert nodes[0]["ports"][0]["used"] and nodes[1]["ports"][1]["used"], nodes
+assert nodes[1]["ports"][0]["state"] == "down" and "not active (down)" in nodes[1]["ports"][0]["why"], nodes
+PY
+"$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --devices >"$scratch/text"
+[ "$(grep -c '^Network adapters of' "$scratch/text")" = 2 ] || fail "not two nodes: $(cat "$scratch/text")"
+expect_line "$scratch/text" 'not used: the port is not active \(down\)$'
+expect_line "$scratch/text" 'not used: softib0 port 1 is as good and comes first$'

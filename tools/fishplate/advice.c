@@ -1,0 +1,124 @@
+/* advice.c: what a user needs to know beside what a setting does; see advice.h. A new setting gets a line here;
+ * tests/tools/tunables.sh finds those that have none, and counters that do not exist.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "advice.h"
+
+#include <string.h>
+
+#include "base/tunable.h"
+
+const char *const advice_titles[ADVICE_GROUPS] = {"Start here", "Network", "Collectives", "Expert"};
+const char *const advice_words[ADVICE_GROUPS] = {"start", "network", "collectives", "expert"};
+
+#define START  ADVICE_START
+#define NET    ADVICE_NETWORK
+#define COLL   ADVICE_COLLECTIVES
+#define EXPERT ADVICE_EXPERT
+
+static const struct advice table[] = {
+    {"CHECK", START, "Set 0 for a program that is known to be correct and sends very many small messages.",
+     NULL},
+    {"COLL", COLL,
+     "Set it when `fishplate bench` shows another algorithm to be faster for your sizes and ranks.",
+     "coll_schedules_made"},
+    {"DEBUG", START, "Set coll when a job hangs in a collective or its results are wrong.", NULL},
+    {"EAGER_MAX", NET,
+     "Raise it when many medium messages wait for their receiver; lower it to save memory for unexpected "
+     "messages.",
+     "p2p_rendezvous"},
+    {"IB_BUFFERS", NET, "Raise it when senders wait for credits; lower it to save memory with many peers.",
+     "ib_credit_waits"},
+    {"IB_BUFFERS_MAX", NET, "Raise it when senders still wait for credits; lower it to save memory.",
+     "ib_posted_most"},
+    {"IB_CONNECT", NET, "Set static to move the cost of connecting from the first messages into MPI_Init.",
+     "ib_connections_opened"},
+    {"IB_CONNECT_TIMEOUT", NET, "Set it where the launcher cannot notice that a rank has died.",
+     "ib_hellos_repeated"},
+    {"IB_CREDIT_MESSAGE", EXPERT,
+     "Raise it when traffic goes one way and many messages carry nothing but credits; lower it when senders "
+     "wait.",
+     "ib_credit_messages"},
+    {"IB_DEVICES", START,
+     "Set it when a node has several adapters and the wrong one is used (fishplate info --devices).", NULL},
+    {"IB_FLOW", NET,
+     "Set static to bound the memory of each peer; set hw to compare with the adapter's own retries.",
+     "ib_credit_waits"},
+    {"IB_FRAME", NET,
+     "Raise it when medium messages should go in one piece; each receive buffer grows with it.",
+     "ib_buffer_bytes"},
+    {"IB_GID_INDEX", NET,
+     "Set it on RoCE when the network wants another address or RoCE version than the one chosen.", NULL},
+    {"IB_GROWTH", EXPERT, "Set linear where memory is scarce and traffic comes in short bursts.",
+     "ib_posted_most"},
+    {"IB_LAST_BYTE", EXPERT,
+     "Set yes only when the vendor guarantees the order; set no when messages arrive damaged on a new "
+     "adapter.",
+     NULL},
+    {"IB_MAX_CONNECTIONS", NET,
+     "Set it when the adapter runs out of queue pairs or memory with very many peers.",
+     "ib_connections_opened"},
+    {"IB_PKEY_INDEX", NET, "Set it when the administrator has put your job into another partition.", NULL},
+    {"IB_POLLSET", NET, "Raise it when more than 16 peers send many small messages; set 0 to save memory.",
+     "ib_rings_added"},
+    {"IB_POLL_ORDER", EXPERT, "Set prioritised when a few of many peers send nearly all messages.", NULL},
+    {"IB_POLL_POLICY", EXPERT, "Set traffic when the peers that send most change while the program runs.",
+     "ib_rings_removed"},
+    {"IB_RECEIVE", NET, "Set shared to save memory when a rank talks to very many peers.", "ib_buffer_bytes"},
+    {"IB_RETRIES", NET, "Lower it to hear of a broken link sooner.", NULL},
+    {"IB_RING_SLOT", EXPERT, "Raise it when messages of a few kilobytes dominate; each ring grows with it.",
+     "ib_frames_sent"},
+    {"IB_RING_SLOTS", EXPERT, "Raise it when small messages find the ring full.", "ib_ring_full"},
+    {"IB_SEND_DEPTH", EXPERT, "Raise it when sends wait for room in the send queue.", "ib_queue_waits"},
+    {"IB_SERVICE_LEVEL", NET, "Set it when the administrator has given your traffic another service level.",
+     NULL},
+    {"IB_SHARED_BASE", EXPERT, "Raise it when shared receive queues run low with few ranks.",
+     "ib_shared_limit_events"},
+    {"IB_SHARED_FACTOR", EXPERT, "Raise it when shared receive queues run low with many ranks.",
+     "ib_shared_limit_events"},
+    {"IB_SIGNAL_EVERY", EXPERT, "Lower it when sends wait for room in the send queue.", "ib_queue_waits"},
+    {"IB_TIMEOUT", NET, "Raise it on a congested network where connections fail though the cables are good.",
+     NULL},
+    {"INITIAL_ERRHANDLER", EXPERT,
+     "Set it for a program that handles errors before it can set an error handler.", NULL},
+    {"INIT_TIMEOUT", NET, "Raise it when hosts start slowly and the job ends in MPI_Init.", "start_fence_us"},
+    {"LOG", START, "Set info when a job uses the wrong network, debug when you report a problem.", NULL},
+    {"MALLOC", EXPERT, "Set leave when the program's memory must shrink as soon as it frees.", "reg_misses"},
+    {"MEM_HOOKS", EXPERT,
+     "Set off when another tool changes the same functions of the C library and the two collide.",
+     "reg_invalidations"},
+    {"PARTITION_TOGETHER", EXPERT, "Raise it when a partitioned message has very many small partitions.",
+     "p2p_partition_transfers"},
+    {"PROGRESS", START,
+     "Set thread when nonblocking messages should move while the program computes without MPI calls.",
+     "net_thread_wakes"},
+    {"REG_CACHE", NET, "Raise it when buffers are registered again and again; lower it when memory is short.",
+     "reg_evictions"},
+    {"RENDEZVOUS", NET, "Set it to compare the protocols of large messages; auto measures them by itself.",
+     "p2p_rendezvous"},
+    {"REQUIRE", START, "Set ib in job scripts, so that a job never runs on software by mistake.", NULL},
+    {"SHM_CMA", NET, "Set 0 when the system forbids it and says so in its log.", "shm_cma_bytes"},
+    {"SHM_FRAME", EXPERT,
+     "Raise it when large messages are copied in pieces and the processor's cache is large.",
+     "p2p_rendezvous_r3"},
+    {"SHM_RING", EXPERT, "Raise it when senders wait for room at a receiver that is slow to look.",
+     "shm_ring_full"},
+    {"SPIN_US", NET, "Lower it to save power; raise it when ranks fall asleep between messages.",
+     "net_sleeps"},
+    {"STARVED_RENDEZVOUS", EXPERT,
+     "Raise it when small messages should wait for credits instead of being announced.",
+     "p2p_starved_rendezvous"},
+    {"STATS", START, "Set 1 to see what the library did: every counter named on this page is in its summary.",
+     NULL},
+    {"VERBS", START, "Set softib to use the software adapter on purpose, system to forbid it.", NULL},
+    {"YIELDS", EXPERT, "Raise it when more ranks than cores wake each other very often.", "net_sleeps"},
+};
+
+const struct advice *advice_for(const struct tunable *t)
+{
+    static const struct advice none = {.group = ADVICE_EXPERT, .when = ""};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i].name, t->name) == 0)
+            return &table[i];
+    return &none;
+}

@@ -1,0 +1,24 @@
+/* advice.h: where a setting stands in the lists, when to change it, and which counter shows the need.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TOOLS_ADVICE_H
+#define FP_TOOLS_ADVICE_H
+
+struct tunable;
+
+enum advice_group { ADVICE_START, ADVICE_NETWORK, ADVICE_COLLECTIVES, ADVICE_EXPERT, ADVICE_GROUPS };
+
+struct advice {
+    const char *name; /* without FISHPLATE_ */
+    enum advice_group group;
+    const char *when;    /* when to change it */
+    const char *counter; /* of FISHPLATE_STATS=1 that shows the need; NULL: none does */
+};
+
+extern const char *const advice_titles[ADVICE_GROUPS];
+extern const char *const advice_words[ADVICE_GROUPS]; /* in JSON */
+
+/* Never NULL: a setting without an entry is an expert's, with nothing to say. */
+const struct advice *advice_for(const struct tunable *t);
+
+#endif

@@ -1,0 +1,176 @@
+/* info_devices.c: the network adapters of each node: what they are, and which port is used or not and why. Alone it shows
+ * this machine and what a job would choose; under mpiexec the ports of every node and what the job chose.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "info.h"
+#include "net/port.h"
+
+enum { TAG = 1 };
+
+/* What one node told, and the nodes after it. */
+struct node {
+    struct node *next;
+    char host[MPI_MAX_PROCESSOR_NAME];
+    char why[512]; /* there is no port: why */
+    struct net_port *ports;
+    int count;
+};
+
+static struct node *nodes; /* on rank 0 */
+
+static struct node *node_here(const struct fishplate_inside *in, bool job)
+{
+    struct node *n = calloc(1, sizeof *n);
+    size_t count = 0;
+    const char *why = "";
+    int len = 0;
+    if (!n)
+        return NULL;
+    if (in->ports(&n->ports, &count, &why) != 0)
+        snprintf(n->why, sizeof n->why, "%s", why);
+    n->count = (int)count;
+    if (job)
+        MPI_Get_processor_name(n->host, &len);
+    else
+        snprintf(n->host, sizeof n->host, "this machine");
+    return n;
+}
+
+static void send_node(const struct node *n)
+{
+    MPI_Send(n, (int)sizeof *n, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    MPI_Send(n->ports, n->count * (int)sizeof *n->ports, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+}
+
+static struct node *receive_node(int rank)
+{
+    struct node *n = malloc(sizeof *n);
+    if (!n)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Recv(n, (int)sizeof *n, MPI_BYTE, rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    n->ports = calloc((size_t)n->count + 1, sizeof *n->ports);
+    if (!n->ports)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Recv(n->ports, n->count * (int)sizeof *n->ports, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    return n;
+}
+
+/* The first rank of each node tells rank 0, which is one itself. */
+static void gather(void)
+{
+    MPI_Comm node;
+    int rank, size, first;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &first);
+    MPI_Comm_free(&node);
+    int *is_first = calloc((size_t)size, sizeof *is_first), mine = first == 0;
+    if (!is_first)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Gather(&mine, 1, MPI_INT, is_first, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    struct node **end = &nodes->next;
+    for (int r = 1; rank == 0 && r < size; r++)
+        if (is_first[r]) {
+            *end = receive_node(r);
+            (*end)->next = NULL;
+            end = &(*end)->next;
+        }
+    if (rank != 0 && mine)
+        send_node(nodes);
+    free(is_first);
+}
+
+void info_devices_gather(const struct fishplate_inside *in, bool job)
+{
+    nodes = node_here(in, job);
+    if (job && nodes)
+        gather();
+}
+
+static const char *gid_text(const struct net_port *p, char out[INET6_ADDRSTRLEN])
+{
+    return p->gid_index >= 0 && inet_ntop(AF_INET6, p->gid, out, INET6_ADDRSTRLEN) ? out : "none";
+}
+
+static void print_port(const struct net_port *p)
+{
+    char name[64], gid[INET6_ADDRSTRLEN], subnet[64];
+    net_port_name(p, name, sizeof name);
+    net_port_subnet(p, subnet, sizeof subnet);
+    printf("  %c %-18s %s\n", p->chosen ? '*' : ' ', name, net_port_kind(p));
+    printf("      %s, %g Gb/s%s, MTU %u", net_port_state(p), p->rate / 1000.0,
+           p->made == NET_HARDWARE ? "" : " (nominal: it is as fast as the processor)", p->mtu);
+    if (p->link == NET_INFINIBAND)
+        printf(", LID %u", p->lid);
+    if (p->numa >= 0)
+        printf(", NUMA node %d%s", p->numa, p->near ? "" : " (far from this process)");
+    if (p->firmware[0])
+        printf(", firmware %s", p->firmware);
+    printf("\n      GID %s (entry %d), %s\n", gid_text(p, gid), p->gid_index, subnet);
+    printf("      %s: %s\n", p->chosen ? "used between nodes" : "not used", p->why);
+}
+
+void info_devices_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)in, (void)o;
+    for (const struct node *n = nodes; n; n = n->next) {
+        printf("%sNetwork adapters of %s (* is used between nodes)\n", n == nodes ? "" : "\n", n->host);
+        for (int i = 0; i < n->count; i++)
+            print_port(&n->ports[i]);
+        if (n->count == 0)
+            printf("  none: %s.\n  Ranks on different nodes then use softib, a software adapter; "
+                   "FISHPLATE_REQUIRE=ib "
+                   "forbids that.\n",
+                   n->why);
+    }
+}
+
+static void json_port(struct json *j, const struct net_port *p)
+{
+    char gid[INET6_ADDRSTRLEN], subnet[64];
+    net_port_subnet(p, subnet, sizeof subnet);
+    json_object(j, NULL);
+    json_string(j, "device", p->device);
+    json_int(j, "port", p->port);
+    json_string(j, "state", net_port_state(p));
+    json_string(j, "link", net_port_link(p));
+    json_string(j, "kind", net_port_kind(p));
+    json_string(j, "made", net_port_made(p));
+    json_bool(j, "software", p->made != NET_HARDWARE);
+    json_real(j, "rate_gbits", p->rate / 1000.0);
+    json_int(j, "mtu", p->mtu);
+    json_int(j, "lid", p->lid);
+    json_string(j, "gid", gid_text(p, gid));
+    json_int(j, "gid_index", p->gid_index);
+    json_string(j, "subnet", subnet);
+    json_int(j, "numa_node", p->numa);
+    json_bool(j, "near", p->near);
+    json_string(j, "firmware", p->firmware);
+    json_bool(j, "used", p->chosen);
+    json_string(j, "why", p->why);
+    json_end(j);
+}
+
+void info_devices_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)in, (void)o;
+    json_array(j, "devices");
+    for (const struct node *n = nodes; n; n = n->next) {
+        json_object(j, NULL);
+        json_string(j, "host", n->host);
+        json_string(j, "why_none", n->why);
+        json_array(j, "ports");
+        for (int i = 0; i < n->count; i++)
+            json_port(j, &n->ports[i]);
+        json_end(j);
+        json_end(j);
+    }
+    json_end(j);
+}
