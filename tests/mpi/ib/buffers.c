@@ -15,7 +15,7 @@
 
 #include "../p2p/pattern.h"
 
-enum { MESSAGES = 40, BYTES = 3 << 20 };
+enum { MESSAGES = 24, BYTES = 3 << 20 };
 
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle misses;
