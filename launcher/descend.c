@@ -2,6 +2,10 @@
  * One pass over /proc builds the list of (process, parent); descendants are then found by repeated passes
  * over that list. Used only when something has to be ended, never in a job that goes well.
  *
+ * /proc is opened at the start, with one file kept back to look into it: when there are no files left, that is when
+ * something has to be ended. Where there is no /proc the kernel is asked of each process number whether it is a child
+ * of ours, which all descendants become in the end, because we are a subreaper.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
@@ -21,14 +25,35 @@
 
 #include "util.h"
 
+#define END_MS     10000   /* what does not die of KILL in this time (a disk that does not answer) is left */
+#define PID_MAX    4194304 /* the kernel's own limit */
+#define PAUSE_FROM 1000000 /* nanoseconds between two tries, doubled each time */
+#define PAUSE_TO   64000000
+
 struct entry {
     pid_t pid, parent;
     bool ours;
 };
 
+static struct {
+    DIR *dir; /* /proc; NULL: there is none */
+    int spare;
+} proc = {NULL, -1};
+
+static void take_spare(void)
+{
+    if (proc.spare < 0)
+        proc.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 void descend_adopt(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* The place in the directory must not be shared with the process we were forked from. */
+    if (proc.dir)
+        closedir(proc.dir);
+    proc.dir = opendir("/proc");
+    take_spare();
 }
 
 /* The parent from /proc/PID/stat, where the name in parentheses may hold anything; 0 when gone or a zombie.
@@ -36,8 +61,8 @@ void descend_adopt(void)
 static pid_t parent_of(pid_t pid)
 {
     char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "%d/stat", (int)pid);
+    int fd = openat(dirfd(proc.dir), path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
     ssize_t n = read(fd, text, sizeof text - 1);
@@ -58,8 +83,8 @@ static size_t list_processes(struct entry **out)
 {
     struct entry *list = NULL;
     size_t n = 0, cap = 0;
-    DIR *dir = opendir("/proc");
-    for (struct dirent *d; dir && (d = readdir(dir));) {
+    rewinddir(proc.dir);
+    for (struct dirent *d; (d = readdir(proc.dir));) {
         long pid;
         if (!parse_number(d->d_name, 1, 1 << 30, &pid))
             continue;
@@ -72,8 +97,6 @@ static size_t list_processes(struct entry **out)
         }
         list[n++] = (struct entry){(pid_t)pid, parent, false};
     }
-    if (dir)
-        closedir(dir);
     *out = list;
     return n;
 }
@@ -86,10 +109,11 @@ static bool is_ours(const struct entry *list, size_t n, pid_t pid)
     return false;
 }
 
-void descend_signal(int sig)
+/* How many got the signal. */
+static size_t signal_by_proc(int sig)
 {
     struct entry *list;
-    size_t n = list_processes(&list);
+    size_t n = list_processes(&list), told = 0;
     pid_t self = getpid();
     for (bool more = true; more;) {
         more = false;
@@ -98,11 +122,42 @@ void descend_signal(int sig)
                 continue;
             if (list[i].parent == self || is_ours(list, n, list[i].parent)) {
                 list[i].ours = more = true;
-                kill(list[i].pid, sig);
+                told += kill(list[i].pid, sig) == 0;
             }
         }
     }
     free(list);
+    return told;
+}
+
+/* A child is there, and none that only has to be collected. */
+static bool has_running_child(void)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
+/* Children and the groups they lead: other descendants come to us when those are gone. */
+static void signal_by_number(int sig)
+{
+    for (pid_t pid = 2; pid <= PID_MAX; pid++) {
+        siginfo_t info;
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+            kill(getpgid(pid) == pid ? -pid : pid, sig);
+    }
+}
+
+void descend_signal(int sig)
+{
+    size_t told = 0;
+    if (proc.spare >= 0)
+        close(proc.spare);
+    proc.spare = -1;
+    if (proc.dir)
+        told = signal_by_proc(sig);
+    take_spare();
+    if (told == 0 && has_running_child())
+        signal_by_number(sig);
 }
 
 /* Collects what has ended; false when no child is left at all. */
@@ -115,12 +170,23 @@ static bool collect(void)
     return pid == 0 || errno != ECHILD;
 }
 
-void descend_end(void)
+bool descend_end(void)
 {
-    struct timespec moment = {.tv_nsec = 1000000};
+    struct timespec pause = {.tv_nsec = PAUSE_FROM};
+    uint64_t end = now_ms() + END_MS;
     while (collect()) {
+        if (now_ms() >= end) {
+            say("A process of this job did not die of SIGKILL within %d seconds and was left; it may wait "
+                "for a disk or "
+                "a network that does not answer.",
+                END_MS / 1000);
+            return false;
+        }
         descend_signal(SIGKILL);
         /* What was killed needs a moment to die, and there is no event for a grandchild's death. */
-        nanosleep(&moment, NULL);
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < PAUSE_TO)
+            pause.tv_nsec *= 2;
     }
+    return true;
 }

@@ -7,13 +7,16 @@
 #ifndef FP_LAUNCHER_DESCEND_H
 #define FP_LAUNCHER_DESCEND_H
 
-/* Orphans among our descendants become our children from now on. */
+#include <stdbool.h>
+
+/* Orphans among our descendants become our children from now on. Opens what the rest needs; again after a fork. */
 void descend_adopt(void);
 
 /* Sends the signal to every descendant. */
 void descend_signal(int sig);
 
-/* SIGKILL until no child is left; collects them all. Costs one system call when there is none. */
-void descend_end(void);
+/* SIGKILL until no child is left; collects them all. Costs one system call when there is none. False, with a sentence,
+ * when one is left all the same. */
+bool descend_end(void);
 
 #endif

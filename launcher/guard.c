@@ -109,7 +109,8 @@ int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (pipe2(ends, O_CLOEXEC) != 0)
-        die(1, "No pipe can be made: %s.", strerror(errno));
+        die(1, "No pipe can be made: %s.%s", strerror(errno),
+            errno == EMFILE ? " Raise the limit of open files (ulimit -n)." : "");
     pid_t pid = fork();
     if (pid < 0)
         die(1, "No process can be made: %s.", strerror(errno));

@@ -82,8 +82,7 @@ static const char *softib_library(void)
     if (known)
         return path;
     known = true;
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
+    snprintf(self, sizeof self, "%s", self_path());
     for (int up = 0; up < 2; up++) { /* PREFIX/bin/mpiexec */
         char *slash = strrchr(self, '/');
         if (slash)

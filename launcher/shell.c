@@ -100,10 +100,8 @@ pid_t shell_run(const struct shell *s, char *const *hosts, uint32_t n, const cha
                 const char *secret, char **why)
 {
     struct strings all = {0};
-    char self[4096];
+    const char *self = self_path();
     int in[2] = {-1, -1};
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[len > 0 ? len : 0] = '\0';
     if (!command_words(s, hosts, n, &all)) {
         *why = xstrdup("-launcher-exec names no command");
         return -1;

@@ -9,10 +9,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,6 +102,20 @@ uint64_t now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+const char *self_path(void)
+{
+    static char path[PATH_MAX];
+    if (path[0])
+        return path;
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
+    /* Without /proc: as we were called, which holds as long as nobody has changed the working directory. */
+    const char *called = (const char *)getauxval(AT_EXECFN);
+    if (n <= 0 && (!called || !realpath(called, path)))
+        path[0] = '\0';
+    return path;
 }
 
 void buf_add(struct buf *b, const void *data, size_t len)

@@ -39,6 +39,9 @@ void say_from(const char *host);
 
 uint64_t now_ms(void);
 
+/* Where this program lies; "" when that cannot be told. */
+const char *self_path(void);
+
 /* Bytes from `off` to `len` are waiting; appended at the end, taken from the front. */
 struct buf {
     char *data;

@@ -1,0 +1,115 @@
+# Where files are few, and where there is no /proc: every job ends, with a sentence, and leaves nothing behind. Every process
+# of a job holds one end of a pipe open; reading its other end returns when the last of them is gone.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+mkfifo "$T/alive"
+cat >"$T/rank" <<'END'
+#!/bin/sh
+trap '' TERM
+(setsid sleep 1000 >/dev/null 2>&1 </dev/null &)
+setsid sleep 1000 &
+echo up
+sleep 1000
+sleep 1000
+END
+chmod +x "$T/rank"
+
+wait_until_gone() {
+    timeout 60 cat <"$T/alive" >/dev/null 7>&- &
+    reader=$!
+    exec 7>&-
+    wait $reader || fail "$last: a process was left behind"
+}
+
+# within words...: mpiexec with these words, in a shell where something is missing; ended by KILL if it does not end.
+within() {
+    setting=$1
+    shift
+    last="$setting; mpiexec $*"
+    exec 7<>"$T/alive"
+    rc=0
+    SETTING=$setting timeout -s KILL 60 sh -c 'eval "$SETTING"; exec "$@"' sh "$MPIEXEC" "$@" \
+        >"$T/out" 2>"$T/err" 5>"$T/alive" 7>&- || rc=$?
+    wait_until_gone
+}
+
+# Too few files for all ranks, wherever the limit strikes.
+for n in 6 9 12 15 18 19 20 24; do
+    within "ulimit -n $n" -n 12 "$T/rank"
+    expect_rc 1
+    expect_err "ulimit -n"
+done
+make_shell
+within "ulimit -n 24" -launcher-exec "$T/shell" -hosts a,b -n 16 "$T/rank"
+expect_rc 1
+
+# Just enough is enough.
+within "ulimit -n 32" -n 3 true
+expect_rc 0
+
+# Files that were there at the start and are not when the job has to be ended.
+start() {
+    exec 7<>"$T/alive" 6<>"$T/up"
+    "$MPIEXEC" -n 2 "$T/rank" >&6 2>"$T/err" 5>"$T/alive" 6>&- 7>&- &
+    pid=$!
+    read -r _ <&6
+    read -r _ <&6
+}
+end() {
+    rc=0
+    wait $pid 2>/dev/null || rc=$?
+    exec 6>&-
+    wait_until_gone
+}
+mkfifo "$T/up"
+if command -v prlimit >/dev/null; then
+    for whom in rank worker; do
+        last="KILL to the $whom while mpiexec may open no file"
+        start
+        worker=$(cat /proc/$pid/task/$pid/children)
+        # The first child alone: the children file ends with a blank.
+        worker=${worker%% *}
+        ranks=$(cat /proc/$worker/task/$worker/children)
+        prlimit --pid $pid --nofile=3:3
+        prlimit --pid $worker --nofile=3:3
+        if [ $whom = rank ]; then
+            kill -KILL "${ranks%% *}"
+        else
+            kill -KILL "$worker"
+        fi
+        end
+        expect_rc 137
+    done
+fi
+
+# Without /proc, which hides who descends from whom.
+hide='mount -t tmpfs none /proc 2>/dev/null || exit 77'
+if unshare -m sh -c "$hide" 2>/dev/null; then
+    hidden="unshare -m"
+elif unshare -rm sh -c "$hide" 2>/dev/null; then
+    hidden="unshare -rm"
+else
+    echo "not tried: no name space without /proc can be made here"
+    finish
+    exit
+fi
+cat >"$T/hidden" <<END
+#!/bin/sh
+exec $hidden sh -c '$hide; exec "\$@"' sh "$MPIEXEC" "\$@"
+END
+chmod +x "$T/hidden"
+MPIEXEC=$T/hidden
+within : -n 2 true
+expect_rc 0
+within : -timeout 1 -n 2 "$T/rank"
+expect_rc 124
+within : -launcher-exec "$T/shell" -hosts a,b -timeout 2 -n 2 "$T/rank"
+expect_rc 124
+grep -q up "$T/out" || fail "$last: no agent can be started without /proc"
+for sig in TERM KILL; do
+    last="SIG$sig to mpiexec without /proc"
+    start
+    kill -$sig $pid
+    end
+done
+finish
