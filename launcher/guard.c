@@ -119,6 +119,7 @@ int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
         setsid();
         descend_adopt();
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN); /* a file of output that may not grow is an error, not the end */
         take_other_name(argv);
         int status = worker(ctx, ends[0]);
         /* What ranks left running goes with the job. */

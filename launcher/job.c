@@ -31,6 +31,15 @@ static uint32_t running(const struct job *j)
     return n;
 }
 
+/* Ranks that are running and have asked for the end themselves. */
+static uint32_t aborting(const struct job *j)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        n += j->ranks[r].state == RANK_RUNNING && j->ranks[r].aborted;
+    return n;
+}
+
 static const char *host_name(const struct job *j, uint32_t rank)
 {
     return j->hosts[j->layout->host_of[rank]].name;
@@ -91,7 +100,7 @@ void job_fail(struct job *j, int status, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    uint32_t others = running(j);
+    uint32_t others = running(j) - aborting(j);
     if (others && !j->ending)
         say("%s The other %s ended.", text, others == 1 ? "running rank was" : "running ranks were");
     else
@@ -134,14 +143,34 @@ static void check_barrier(struct job *j, uint32_t rank)
                  rank, host_name(j, rank));
 }
 
+/* On one node there is no barrier: ranks meet in memory, and would wait for the one that never comes. */
+static void check_absent(struct job *j, uint32_t rank)
+{
+    if (!pmi_inited(j->pmi, rank) && pmi_active_count(j->pmi) > 0)
+        job_fail(j, 1, "Rank %u on host %s ended without calling MPI_Init, where other ranks wait for it.",
+                 rank, host_name(j, rank));
+}
+
+static const char *signal_hint(int sig)
+{
+    switch (sig) {
+    case SIGKILL:
+        return " Nothing in this job sent that; often it is the kernel, out of memory (see dmesg).";
+    case SIGXFSZ:
+        return " It made a file larger than the limit for the size of files allows (ulimit -f).";
+    case SIGXCPU:
+        return " It has used up the processor time that its limit allows (ulimit -t).";
+    default:
+        return "";
+    }
+}
+
 static void killed(struct job *j, uint32_t rank, int sig)
 {
-    const char *hint = "";
-    if (sig == SIGKILL)
-        hint = " Nothing in this job sent that; often it is the kernel, out of memory (see dmesg).";
     const char *name = sigabbrev_np(sig);
     job_fail(j, 128 + sig, "Rank %u on host %s (process %ld) was killed by signal %d (SIG%s, %s).%s", rank,
-             host_name(j, rank), j->ranks[rank].pid, sig, name ? name : "?", strsignal(sig), hint);
+             host_name(j, rank), j->ranks[rank].pid, sig, name ? name : "?", strsignal(sig),
+             signal_hint(sig));
 }
 
 static void report_abort(struct job *j)
@@ -158,6 +187,33 @@ static void report_abort(struct job *j)
     else
         job_fail(j, status, "Rank %u on host %s called MPI_Abort with code %d.", rank, host_name(j, rank),
                  code);
+}
+
+/* Told at the end in one sentence: often it is all of them. */
+static void note_late(struct job *j, uint32_t rank, int code)
+{
+    if (!j->late.who)
+        j->late.who = xcalloc(j->layout->size, sizeof *j->late.who);
+    if (j->late.n++ == 0) {
+        j->late.first = rank;
+        j->late.code = code;
+    }
+    j->late.who[rank] = true;
+}
+
+static void tell_late(const struct job *j)
+{
+    char who[2048];
+    if (j->failed || j->late.n == 0)
+        return;
+    if (j->late.n == 1) {
+        say("Rank %u on host %s exited with status %d after MPI_Finalize.", j->late.first,
+            host_name(j, j->late.first), j->late.code);
+        return;
+    }
+    job_describe(j, j->late.who, true, who, sizeof who);
+    say("%u ranks exited with a status that is not 0 after MPI_Finalize, the first with %d: %s.", j->late.n,
+        j->late.code, who);
 }
 
 void job_on_exited(void *ctx, uint32_t rank, int status)
@@ -179,6 +235,8 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
         if (WIFSIGNALED(status))
             say("Rank %u on host %s was killed by signal %d (%s) after MPI_Finalize.", rank, h->name,
                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+        else if (code)
+            note_late(j, rank, code);
     } else if (WIFSIGNALED(status)) {
         killed(j, rank, WTERMSIG(status));
     } else if (code) {
@@ -188,7 +246,9 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
         job_fail(j, 1, "Rank %u on host %s (process %ld) exited without calling MPI_Finalize.", rank, h->name,
                  j->ranks[rank].pid);
     } else {
+        j->absent = true;
         check_barrier(j, rank);
+        check_absent(j, rank);
     }
 }
 
@@ -226,6 +286,16 @@ static void on_reply(void *ctx, uint32_t rank, const char *data, size_t len)
     struct job_host *h = &j->hosts[j->layout->host_of[rank]];
     if (h->ops && !h->done)
         h->ops->pmi(h->impl, rank, data, len);
+}
+
+static void on_inited(void *ctx, uint32_t rank)
+{
+    struct job *j = ctx;
+    (void)rank;
+    if (j->absent && !j->failed)
+        for (uint32_t r = 0; r < j->layout->size; r++)
+            if (j->ranks[r].state == RANK_ENDED)
+                check_absent(j, r);
 }
 
 /* Judged a moment later: a rank that was killed just before is the cause, this one only noticed. */
@@ -266,7 +336,8 @@ static void on_fence_late(void *ctx)
     if (!arrived)
         return;
     job_describe(j, arrived, false, who, sizeof who);
-    say("Start-up has waited %ld seconds (FISHPLATE_INIT_TIMEOUT) for %s.", j->opt->init_timeout, who);
+    say("Start-up has waited %ld second%s (FISHPLATE_INIT_TIMEOUT) for %s.", j->opt->init_timeout,
+        j->opt->init_timeout == 1 ? "" : "s", who);
 }
 
 static void on_barrier(void *ctx, bool open)
@@ -338,14 +409,15 @@ static void on_deadline(void *ctx)
     struct job *j = ctx;
     bool *alive = xcalloc(j->layout->size, sizeof *alive);
     char who[2048];
+    uint32_t n = 0;
     for (uint32_t r = 0; r < j->layout->size; r++)
-        alive[r] = j->ranks[r].state != RANK_ENDED;
+        n += alive[r] = j->ranks[r].state != RANK_ENDED;
     job_describe(j, alive, true, who, sizeof who);
     free(alive);
     if (j->failed)
         return;
-    say("The job did not end within %ld seconds (-timeout). Still running: %s. They were ended.",
-        j->opt->timeout, who);
+    say("The job did not end within %ld second%s (-timeout). Still running: %s. %s ended.", j->opt->timeout,
+        j->opt->timeout == 1 ? "" : "s", who, n == 1 ? "It was" : "They were");
     j->failed = true;
     j->status = STATUS_TIMEOUT;
     if (!j->ending)
@@ -372,10 +444,31 @@ static void on_drained(void *ctx)
     finish_if_done(ctx);
 }
 
+/* The job ends as the programs of a pipeline do, of SIGPIPE and without a word. */
+static void on_no_reader(void *ctx)
+{
+    struct job *j = ctx;
+    if (j->opt->keep_running || j->failed)
+        return;
+    j->failed = true;
+    j->status = j->status ? j->status : 128 + SIGPIPE;
+    if (!j->ending)
+        end_job(j, SIGTERM, FAIL_GRACE_MS);
+}
+
+static void on_output_failed(void *ctx, const char *name, int error)
+{
+    struct job *j = ctx;
+    say("Output of the ranks is lost: %s cannot be written (%s).%s", name, strerror(error),
+        j->ending ? "" : " The job goes on; it will not end with status 0.");
+    j->status = j->status ? j->status : 1;
+}
+
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,
               const char *id, const char *node_map)
 {
-    static const struct pmi_events pmi_events = {on_reply, on_aborted, on_bad, on_barrier, on_describe};
+    static const struct pmi_events pmi_events = {on_reply, on_inited,  on_aborted,
+                                                 on_bad,   on_barrier, on_describe};
     *j = (struct job){.opt = o, .layout = l, .nhosts = h->n};
     loop_init(&j->loop);
     uint64_t universe = 0;
@@ -389,8 +482,8 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
         j->hosts[l->host_of[r]].done = false;
     }
     j->ranks = xcalloc(l->size, sizeof *j->ranks);
-    struct output_options out = {o->prefix,   o->out_pattern, o->err_pattern, l->size,
-                                 output_host, on_pause,       on_drained,     j};
+    struct output_options out = {o->prefix, o->out_pattern, o->err_pattern, l->size,          output_host,
+                                 on_pause,  on_drained,     on_no_reader,   on_output_failed, j};
     j->output = output_new(&j->loop, &out);
     j->pmi = pmi_new(l->size, (uint32_t)(universe > l->size ? universe : l->size), id, node_map, l->app_of,
                      &pmi_events, j);
@@ -408,5 +501,6 @@ int job_run(struct job *j, int front)
         loop_after(&j->loop, &j->deadline, (uint64_t)j->opt->timeout * 1000);
     loop_run(&j->loop);
     output_flush(j->output, j->ending ? 500 : 60000);
+    tell_late(j);
     return j->status;
 }

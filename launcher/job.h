@@ -54,6 +54,7 @@ struct job {
     struct pmi *pmi;
     struct input input;
     struct remote *remote; /* NULL: all hosts are this one */
+    bool absent;           /* a rank has ended well without MPI_Init */
     bool failed;           /* status is decided */
     bool ending;           /* signals have been sent to end it */
     bool user_ended;       /* by a signal to mpiexec */
@@ -67,6 +68,11 @@ struct job {
         int code;
         char *msg;
     } abort;
+    struct {
+        bool *who; /* [size]; NULL: none */
+        uint32_t n, first;
+        int code;
+    } late; /* ranks that failed after MPI_Finalize */
 };
 
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,

@@ -79,16 +79,23 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
     return (uint32_t)size;
 }
 
-/* One line, only where a person looks: jobs larger than the machine are everyday life in tests. */
+/*
+ * One line. Slots that the user has counted are meant: more ranks are often a mistake. Cores that we have counted are
+ * not, and jobs larger than the machine are everyday life in tests: that is said only where a person looks.
+ */
 static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
 {
+    bool listed = o->hosts.n || o->hostfile || slurm_here();
     uint32_t *count = xcalloc(h->n, sizeof *count);
     for (uint32_t r = 0; r < l->size; r++)
         count[l->host_of[r]]++;
-    for (uint32_t i = 0; i < h->n && (o->verbose || isatty(STDERR_FILENO)); i++)
+    bool wanted = !o->oversubscribe && (listed || o->verbose || isatty(STDERR_FILENO));
+    for (uint32_t i = 0; i < h->n && wanted; i++)
         if (h->v[i].counted && count[i] > h->v[i].slots) {
-            say("Note: %u ranks share the %u %s of %s; they will take turns.", count[i], h->v[i].slots,
-                o->hosts.n || o->hostfile || slurm_here() ? "slots" : "cores", h->v[i].name);
+            say("Note: %u ranks share the %u %s%s of host %s and will take turns (-oversubscribe: not to be "
+                "told).",
+                count[i], h->v[i].slots, listed ? "slot" : "core", h->v[i].slots == 1 ? "" : "s",
+                h->v[i].name);
             break;
         }
     free(count);

@@ -177,6 +177,20 @@ static void set_prefix(struct opt_parse *p, const char *name, const char *value)
     p->o->prefix = true;
 }
 
+static void set_keep_running(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->keep_running = true;
+}
+
+static void set_oversubscribe(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->oversubscribe = true;
+}
+
 static void set_outfile(struct opt_parse *p, const char *name, const char *value)
 {
     (void)name;
@@ -292,6 +306,9 @@ const struct optdef optdefs[] = {
     {"l|prepend-rank|tag-output", ARG_NONE, NULL, "begin each line of output with [rank]", set_prefix},
     {"outfile-pattern", ARG_ONE, "NAME", "write output to files; %r is the rank, %h its host", set_outfile},
     {"errfile-pattern", ARG_ONE, "NAME", "the same for standard error", set_errfile},
+    {"keep-running", ARG_NONE, NULL,
+     "go on when nobody reads standard output any more; by default the job ends as a pipeline does",
+     set_keep_running},
     {"timeout", ARG_ONE, "S", "end the job after S seconds, with exit status 124", set_timeout},
     {"launcher", ARG_ONE, "NAME",
      "how to reach other hosts: ssh (default), rsh or slurm (srun; default in an allocation)", set_launcher},
@@ -305,8 +322,8 @@ const struct optdef optdefs[] = {
     {"v|verbose", ARG_NONE, NULL, "say what is started where", set_verbose},
     {"version|V", ARG_NONE, NULL, "print the version", show_version},
     {"help|h|?", ARG_NONE, NULL, "print this text", show_help},
+    {"oversubscribe", ARG_NONE, NULL, "say nothing when there are more ranks than slots", set_oversubscribe},
     /* Written in many scripts; here they are always so. */
-    {"oversubscribe", ARG_NONE, NULL, NULL, ignore},
     {"allow-run-as-root", ARG_NONE, NULL, NULL, ignore},
 };
 const unsigned noptdefs = COUNT_OF(optdefs);

@@ -44,6 +44,8 @@ struct options {
     struct strings genv, genvlist; /* NAME=value; NAME */
     enum env_pass env_pass;
     bool prefix, verbose;
+    bool keep_running;  /* without a reader of standard output */
+    bool oversubscribe; /* without a word */
     const char *out_pattern, *err_pattern;
     const char *launcher; /* NULL: not said */
     const char *launcher_exec;

@@ -1,8 +1,8 @@
 /*
- * A sink is a place to write to, a stream is one rank's output or error. Only whole lines are passed on, so
- * that lines of different ranks never mix. Without a prefix the beginning of a line goes out as well when
- * its rest has not come for a while; the stream then owns the sink until the line ends, and others wait for
- * it, but no longer than that either.
+ * A stream is one rank's output or error; several share a sink. Only whole lines are passed on, so that lines of different
+ * ranks never mix. Without a prefix the beginning of a line goes out as well when its rest has not come for a while, and
+ * the beginning of a very long line always does; the stream then owns the sink until the line ends, and others wait for
+ * it. A stream that has waited too long, or holds too much, is passed on all the same: with prefixes, on a new line.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,20 +11,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sink.h"
+
 #define LONG_LINE  (256 * 1024)  /* a longer line is passed on in parts */
+#define HELD_MAX   (8 << 20)     /* more than this is not held while another stream's line is open */
 #define HIGH_WATER (1024 * 1024) /* more than this is waiting: stop reading from ranks */
 #define LOW_WATER  (256 * 1024)
-#define WRITE_SIZE 4096 /* PIPE_BUF: when poll says yes, a write of this size does not block */
 
 struct stream {
-    struct sink *sink;
+    struct place_to *place;
     uint32_t rank;
     struct buf held; /* not passed on yet */
     struct stream *next_waiting;
@@ -32,13 +33,12 @@ struct stream {
     bool waiting, ended;
 };
 
-struct sink {
+/* A sink and the streams that share it. */
+struct place_to {
     struct output *output;
-    int fd;
-    bool always_ready, dead;
-    struct watch w;
-    struct buf out;
-    struct stream *owner, *waiting; /* first in the queue */
+    struct sink *sink;
+    struct stream *owner;   /* whose line is open */
+    struct stream *waiting; /* first in the queue */
     struct timer hold;
     uint64_t hold_ms; /* 0: for ever */
 };
@@ -46,18 +46,18 @@ struct sink {
 struct output {
     struct loop *loop;
     struct output_options opt;
-    struct sink *std[2];
+    struct place_to *std[2];
     struct stream *streams[2]; /* [rank] */
-    struct sink **all;
-    size_t nsinks;
-    bool paused;
+    struct place_to **all;
+    size_t nplaces;
+    bool paused, told_no_reader;
 };
 
 static size_t waiting_bytes(const struct output *o)
 {
     size_t n = 0;
-    for (size_t i = 0; i < o->nsinks; i++)
-        n += buf_size(&o->all[i]->out);
+    for (size_t i = 0; i < o->nplaces; i++)
+        n += buf_size(&o->all[i]->sink->out);
     return n;
 }
 
@@ -76,77 +76,75 @@ static void check_water(struct output *o)
     o->opt.pause(o->opt.ctx, pause);
 }
 
-static bool writable(int fd, int ms)
+/* Who reads our standard output may leave, as in any pipeline; everything else that cannot be written is a failure. */
+static void check_error(struct output *o, struct sink *s)
 {
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    return poll(&p, 1, ms) > 0;
-}
-
-/* A reader that has gone away is no reason to end the job: what it does not want is dropped. */
-static void sink_flush(struct sink *s)
-{
-    while (buf_size(&s->out) > 0) {
-        if (!s->always_ready && !writable(s->fd, 0))
-            break;
-        size_t n = buf_size(&s->out);
-        ssize_t done = write(s->fd, buf_head(&s->out), s->always_ready || n < WRITE_SIZE ? n : WRITE_SIZE);
-        if (done < 0 && (errno == EINTR || errno == EAGAIN)) {
-            if (errno == EAGAIN)
-                break;
-            continue;
+    if (s->error == 0)
+        return;
+    if (s->error == EPIPE) {
+        if (s->fd == STDOUT_FILENO && !o->told_no_reader) {
+            o->told_no_reader = true;
+            o->opt.no_reader(o->opt.ctx);
         }
-        if (done < 0) {
-            s->dead = true;
-            done = (ssize_t)n;
-        }
-        buf_take(&s->out, (size_t)done);
+    } else if (s->name) {
+        o->opt.failed(o->opt.ctx, s->name, s->error);
+        free(s->name);
+        s->name = NULL; /* told once */
     }
-    if (buf_size(&s->out) > 0 && s->w.fd < 0)
-        s->always_ready = !loop_add(s->output->loop, &s->w, s->fd, EPOLLOUT);
-    else if (buf_size(&s->out) == 0 && s->w.fd >= 0)
-        loop_remove(s->output->loop, &s->w);
 }
 
-static void on_writable(void *ctx, uint32_t events)
+static void flush(struct place_to *p)
 {
-    struct sink *s = ctx;
-    (void)events;
-    sink_flush(s);
-    check_water(s->output);
-    if (output_idle(s->output))
-        s->output->opt.drained(s->output->opt.ctx);
+    sink_flush(p->sink);
+    check_error(p->output, p->sink);
 }
 
-static void sink_add(struct sink *s, const char *data, size_t len)
+static void on_written(void *ctx)
 {
-    if (!s->dead)
-        buf_add(&s->out, data, len);
+    struct place_to *p = ctx;
+    struct output *o = p->output;
+    check_error(o, p->sink);
+    check_water(o);
+    if (output_idle(o))
+        o->opt.drained(o->opt.ctx);
 }
 
-/* Whole lines with the rank before each; what follows the last newline stays in `held`. */
-static void pass_prefixed(struct stream *st, bool end)
+/* Bytes of one stream, a prefix before each line if there is to be one. */
+static void emit(struct stream *st, const char *data, size_t len)
 {
+    struct place_to *p = st->place;
     char head[32];
-    int head_len = snprintf(head, sizeof head, "[%u] ", st->rank);
-    for (;;) {
-        char *start = buf_head(&st->held), *newline = NULL;
-        size_t n = buf_size(&st->held);
-        if (n > 0)
-            newline = memchr(start, '\n', n);
-        if (!newline && (n == 0 || (!end && n < LONG_LINE)))
-            return;
-        size_t len = newline ? (size_t)(newline + 1 - start) : n;
-        sink_add(st->sink, head, (size_t)head_len);
-        sink_add(st->sink, start, len);
-        if (!newline)
-            sink_add(st->sink, "\n", 1);
-        buf_take(&st->held, len);
+    int head_len = p->output->opt.prefix ? snprintf(head, sizeof head, "[%u] ", st->rank) : 0;
+    if (head_len > 0 && p->owner && p->owner != st) {
+        sink_add(p->sink, "\n", 1);
+        p->owner = NULL;
     }
+    while (len > 0) {
+        const char *newline = head_len > 0 ? memchr(data, '\n', len) : memrchr(data, '\n', len);
+        size_t n = newline ? (size_t)(newline + 1 - data) : len;
+        if (p->owner != st)
+            sink_add(p->sink, head, (size_t)head_len);
+        sink_add(p->sink, data, n);
+        p->owner = newline ? NULL : st;
+        data += n;
+        len -= n;
+    }
+}
+
+/* The stream has ended in the middle of a line. */
+static void end_line(struct stream *st)
+{
+    struct place_to *p = st->place;
+    if (p->owner != st)
+        return;
+    if (p->output->opt.prefix)
+        sink_add(p->sink, "\n", 1);
+    p->owner = NULL;
 }
 
 static void leave_queue(struct stream *st)
 {
-    struct stream **p = &st->sink->waiting;
+    struct stream **p = &st->place->waiting;
     if (!st->waiting)
         return;
     while (*p != st)
@@ -158,7 +156,7 @@ static void leave_queue(struct stream *st)
 /* Last in the queue, unless it has a place already; its patience starts anew. */
 static void join_queue(struct stream *st)
 {
-    struct sink *s = st->sink;
+    struct place_to *s = st->place;
     struct stream **p = &s->waiting;
     st->since = now_ms();
     if (st->waiting)
@@ -184,19 +182,20 @@ static size_t ready(const struct stream *st, bool everything)
 
 static void pass(struct stream *st, bool everything)
 {
-    struct sink *s = st->sink;
     size_t n = ready(st, everything);
     if (n > 0) {
-        s->owner = buf_head(&st->held)[n - 1] == '\n' || st->ended ? NULL : st;
-        sink_add(s, buf_head(&st->held), n);
+        emit(st, buf_head(&st->held), n);
         buf_take(&st->held, n);
     }
-    if (buf_size(&st->held) == 0)
+    if (buf_size(&st->held) == 0) {
         leave_queue(st);
+        if (st->ended)
+            end_line(st);
+    }
 }
 
 /* No line is open: those who waited pass on their whole lines. */
-static void next_turn(struct sink *s)
+static void next_turn(struct place_to *s)
 {
     for (struct stream *st = s->waiting, *next; st && !s->owner; st = next) {
         next = st->next_waiting;
@@ -207,73 +206,61 @@ static void next_turn(struct sink *s)
 /* Somebody has waited long enough, be it for the rest of its own line or for another to end one. */
 static void on_hold(void *ctx)
 {
-    struct sink *s = ctx;
+    struct place_to *s = ctx;
     uint64_t now = now_ms();
     for (struct stream *st = s->waiting, *next; st; st = next) {
         next = st->next_waiting;
         if (now - st->since >= s->hold_ms)
-            pass(st, true);
+            pass(st, !s->output->opt.prefix);
     }
     if (!s->owner)
         next_turn(s);
-    sink_flush(s);
+    flush(s);
     if (s->waiting)
         loop_after(s->output->loop, &s->hold, s->hold_ms);
-}
-
-static void pass_plain(struct stream *st, bool end)
-{
-    struct sink *s = st->sink;
-    st->ended = end;
-    if (end && s->owner == st)
-        s->owner = NULL;
-    bool may = !s->owner || s->owner == st || buf_size(&st->held) > LONG_LINE;
-    if (may)
-        pass(st, false);
-    if (buf_size(&st->held) > 0)
-        join_queue(st);
-    if (!s->owner)
-        next_turn(s);
 }
 
 void output_write(struct output *o, uint32_t rank, int stream, const char *data, size_t len)
 {
     struct stream *st = &o->streams[stream - 1][rank];
+    struct place_to *s = st->place;
     buf_add(&st->held, data, len);
-    if (o->opt.prefix)
-        pass_prefixed(st, len == 0);
-    else
-        pass_plain(st, len == 0);
-    sink_flush(st->sink);
+    st->ended = st->ended || len == 0;
+    if (!s->owner || s->owner == st || buf_size(&st->held) > HELD_MAX)
+        pass(st, false);
+    if (buf_size(&st->held) > 0)
+        join_queue(st);
+    if (!s->owner)
+        next_turn(s);
+    flush(s);
     check_water(o);
 }
 
 void output_flush(struct output *o, uint64_t ms)
 {
     uint64_t end = now_ms() + ms;
-    for (size_t i = 0; i < o->nsinks; i++) {
-        struct sink *s = o->all[i];
+    for (size_t i = 0; i < o->nplaces; i++) {
+        struct place_to *s = o->all[i];
         while (s->waiting)
             pass(s->waiting, true);
-        for (sink_flush(s); buf_size(&s->out) > 0 && now_ms() < end; sink_flush(s))
-            writable(s->fd, (int)(end - now_ms()));
+        sink_finish(s->sink, end);
+        check_error(o, s->sink);
     }
 }
 
-static struct sink *sink_new(struct output *o, int fd)
+static struct place_to *place_new(struct output *o, int fd, const char *name, bool is_file)
 {
-    struct sink *s = xcalloc(1, sizeof *s);
-    struct stat st;
-    s->output = o;
-    s->fd = fd;
-    s->always_ready = fstat(fd, &st) != 0 || S_ISREG(st.st_mode);
-    /* A person waits for a prompt, a program perhaps, a file never. */
-    s->hold_ms = isatty(fd) ? 100 : s->always_ready ? 0 : 1000;
-    s->w = (struct watch){.fd = -1, .fn = on_writable, .ctx = s};
-    s->hold = (struct timer){.fn = on_hold, .ctx = s};
-    o->all = xrealloc(o->all, (o->nsinks + 1) * sizeof *o->all);
-    o->all[o->nsinks++] = s;
-    return s;
+    struct place_to *p = xcalloc(1, sizeof *p);
+    p->output = o;
+    p->sink = sink_new(o->loop, fd, name, on_written, p);
+    p->sink->is_file = is_file;
+    /* A person waits for a prompt, a program perhaps, a file never. With prefixes only whole lines wait, for a very long
+     * line of another rank to end. */
+    p->hold_ms = isatty(fd) && !o->opt.prefix ? 100 : p->sink->always_ready && !o->opt.prefix ? 0 : 1000;
+    p->hold = (struct timer){.fn = on_hold, .ctx = p};
+    o->all = xrealloc(o->all, (o->nplaces + 1) * sizeof *o->all);
+    o->all[o->nplaces++] = p;
+    return p;
 }
 
 /* %r the rank, %h its host, %% a percent sign. */
@@ -302,17 +289,18 @@ static char *expand(const struct output *o, const char *pattern, uint32_t rank)
 }
 
 /* Ranks whose pattern gives the same name share the file. */
-static struct sink *file_sink(struct output *o, char **names, uint32_t rank, const char *pattern, int stream)
+static struct place_to *file_place(struct output *o, char **names, uint32_t rank, const char *pattern,
+                                   int stream)
 {
     char *name = expand(o, pattern, rank);
     names[rank] = name;
     for (uint32_t r = 0; r < rank; r++)
         if (strcmp(names[r], name) == 0)
-            return o->streams[stream][r].sink;
+            return o->streams[stream][r].place;
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0)
         die(1, "The output file %s cannot be written: %s.", name, strerror(errno));
-    return sink_new(o, fd);
+    return place_new(o, fd, name, true);
 }
 
 static void open_streams(struct output *o, int stream, const char *pattern)
@@ -321,7 +309,7 @@ static void open_streams(struct output *o, int stream, const char *pattern)
     o->streams[stream] = xcalloc(o->opt.size, sizeof *o->streams[stream]);
     for (uint32_t r = 0; r < o->opt.size; r++) {
         o->streams[stream][r].rank = r;
-        o->streams[stream][r].sink = pattern ? file_sink(o, names, r, pattern, stream) : o->std[stream];
+        o->streams[stream][r].place = pattern ? file_place(o, names, r, pattern, stream) : o->std[stream];
     }
     for (uint32_t r = 0; names && r < o->opt.size; r++)
         free(names[r]);
@@ -334,11 +322,11 @@ struct output *output_new(struct loop *l, const struct output_options *opt)
     struct stat one, two;
     o->loop = l;
     o->opt = *opt;
-    o->std[0] = sink_new(o, STDOUT_FILENO);
+    o->std[0] = place_new(o, STDOUT_FILENO, "standard output", false);
     /* On a terminal both are the same place, where lines must not mix either. */
     bool same =
         fstat(1, &one) == 0 && fstat(2, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
-    o->std[1] = same ? o->std[0] : sink_new(o, STDERR_FILENO);
+    o->std[1] = same ? o->std[0] : place_new(o, STDERR_FILENO, "standard error", false);
     open_streams(o, 0, opt->out_pattern);
     open_streams(o, 1, opt->err_pattern);
     return o;

@@ -19,6 +19,9 @@ struct output_options {
     const char *(*host_of)(void *ctx, uint32_t rank); /* for %h */
     void (*pause)(void *ctx, bool pause);             /* too much is waiting, or no longer */
     void (*drained)(void *ctx);                       /* nothing is waiting any more */
+    void (*no_reader)(void *ctx);                     /* who read standard output has gone; once */
+    /* That place could not be written to, as errno says: what comes later is lost. Once for each place. */
+    void (*failed)(void *ctx, const char *name, int error);
     void *ctx;
 };
 

@@ -26,6 +26,7 @@ struct client {
 
 struct pmi {
     uint32_t size, universe, arrived;
+    uint32_t inited, finalized; /* how many */
     const char *job;
     const uint32_t *app_of;
     const struct pmi_events *ev;
@@ -63,8 +64,12 @@ static void do_init(const struct request *r)
 {
     long version = 0;
     bool ok = pmi_line_int(r->line, "pmi_version", 0, 100, &version) && version == 1;
+    bool first = !r->s->clients[r->rank].inited;
     r->s->clients[r->rank].inited = true;
+    r->s->inited += first;
     reply(r, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=%d", ok ? 0 : -1);
+    if (first)
+        r->s->ev->inited(r->s->ctx, r->rank);
 }
 
 static void do_get_maxes(const struct request *r)
@@ -146,6 +151,7 @@ static void do_missing(const struct request *r)
 
 static void do_finalize(const struct request *r)
 {
+    r->s->finalized += r->s->clients[r->rank].inited && !r->s->clients[r->rank].finalized;
     r->s->clients[r->rank].finalized = true;
     reply(r, "cmd=finalize_ack rc=0");
 }
@@ -278,6 +284,16 @@ bool pmi_inited(const struct pmi *s, uint32_t rank)
 bool pmi_finalized(const struct pmi *s, uint32_t rank)
 {
     return s->clients[rank].finalized;
+}
+
+uint32_t pmi_inited_count(const struct pmi *s)
+{
+    return s->inited;
+}
+
+uint32_t pmi_active_count(const struct pmi *s)
+{
+    return s->inited - s->finalized;
 }
 
 const bool *pmi_waiting(const struct pmi *s)

@@ -15,6 +15,8 @@ struct pmi;
 
 struct pmi_events {
     void (*reply)(void *ctx, uint32_t rank, const char *data, size_t len);
+    /* The rank's first word: it is in MPI_Init. */
+    void (*inited)(void *ctx, uint32_t rank);
     /* MPI_Abort; msg may be empty. */
     void (*aborted)(void *ctx, uint32_t rank, int code, const char *msg);
     /* A rank sent something that is not PMI-1. */
@@ -34,6 +36,10 @@ void pmi_input(struct pmi *s, uint32_t rank, const char *data, size_t len);
 
 bool pmi_inited(const struct pmi *s, uint32_t rank);
 bool pmi_finalized(const struct pmi *s, uint32_t rank);
+
+/* Ranks that have called MPI_Init at all, and those of them that have not called MPI_Finalize. */
+uint32_t pmi_inited_count(const struct pmi *s);
+uint32_t pmi_active_count(const struct pmi *s);
 
 /* Who has arrived in the barrier that is open; NULL when none is. */
 const bool *pmi_waiting(const struct pmi *s);

@@ -61,6 +61,7 @@ static enum spawn_step become(const struct spawn *s, pid_t parent)
         _exit(1);
     /* A shell starts background jobs with INT and QUIT ignored; what we forward must still arrive. */
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
     setrlimit(RLIMIT_NOFILE, &first_limit);

@@ -55,6 +55,17 @@ expect_rc 0
 run -launcher-exec "$T/shell" -hosts a:2,b:2,localhost:2 "$CLIENT" segment
 expect_rc 0
 
+# More ranks than the user has counted slots: one line, unless that is meant.
+printf 'localhost slots=1\n' >"$T/few"
+run -f "$T/few" -n 3 true
+expect_rc 0
+expect_err "Note: 3 ranks share the 1 slot of host localhost"
+[ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one line was expected"
+run -f "$T/few" -n 3 --oversubscribe true
+expect_no_err
+run -hosts localhost -n 3 true
+expect_no_err
+
 # A job inside a rank is a job of its own.
 run -n 1 -vnodes 1 "$MPIEXEC" -n 2 sh -c 'echo $PMI_SIZE ${FISHPLATE_VNODE-none}'
 expect_out "2 none" "2 none"

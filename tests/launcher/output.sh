@@ -1,4 +1,4 @@
-# Output: nothing is lost, lines stay whole, a prefix begins each of them, a closed reader ends nothing.
+# Output: nothing is lost without a word, lines stay whole, a prefix begins each of them, a reader who leaves ends the job.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -19,6 +19,23 @@ run -l -n 2 sh -c 'echo out; echo err >&2'
 expect_out "[0] out" "[1] out"
 expect_err "[0] err"
 expect_err "[1] err"
+
+# A line of a megabyte stays one line, with one prefix, whatever other ranks write meanwhile.
+cat >"$T/long" <<'END'
+#!/bin/sh
+if [ $PMI_RANK = 0 ]; then
+    head -c 1000000 /dev/zero | tr '\0' x
+    echo
+else
+    seq 1000
+fi
+END
+chmod +x "$T/long"
+run -l -n 3 "$T/long"
+expect_rc 0
+[ "$(wc -l <"$T/out")" -eq 2001 ] || fail "$last: $(wc -l <"$T/out") lines, expected 2001"
+[ "$(grep '^\[0\] ' "$T/out" | wc -c)" -eq 1000005 ] || fail "$last: the long line was split"
+[ "$(grep -cE '^\[[12]\] [0-9]+$' "$T/out")" -eq 2000 ] || fail "$last: short lines were damaged"
 
 # Much output from ranks that end at once; each rank's own order is kept.
 run -n 4 sh -c 'seq $((PMI_RANK * 100000)) $((PMI_RANK * 100000 + 99999))'
@@ -41,13 +58,47 @@ reader=$!
 wait $reader
 [ "$(cat "$T/out")" -eq 10000000 ] || fail "$last got $(cat "$T/out") bytes, expected 10000000"
 
-# A reader that leaves, and no standard output at all.
+# A reader that leaves ends the job as a pipeline, without a word; unless asked to go on. `yes` would never end.
 last="a reader that left"
-rc=0
 {
-    "$MPIEXEC" -n 2 sh -c 'seq 200000' 2>"$T/err" || echo $? >"$T/rc"
+    rc=0
+    timeout 60 "$MPIEXEC" -n 2 yes 2>"$T/err" || rc=$?
+    echo $rc >"$T/rc"
 } | head -n 1 >/dev/null
-[ ! -s "$T/rc" ] || fail "$last: exit status $(cat "$T/rc")"
+[ "$(cat "$T/rc")" -eq 141 ] || fail "$last: exit status $(cat "$T/rc"), expected 141"
+expect_no_err
+last="a reader that left a job that goes on"
+{
+    rc=0
+    timeout 60 "$MPIEXEC" -keep-running -n 2 sh -c 'seq 200000; [ $PMI_RANK = 1 ] || : >'"$T/went-on" 2>"$T/err" || rc=$?
+    echo $rc >"$T/rc"
+} | head -n 1 >/dev/null
+[ "$(cat "$T/rc")" -eq 0 ] || fail "$last: exit status $(cat "$T/rc"), expected 0"
+[ -e "$T/went-on" ] || fail "$last: it did not go on"
+expect_no_err
+
+# Output that cannot be written for another reason is a failure that is told once.
+if [ -w /dev/full ]; then
+    last="a full disk"
+    rc=0
+    "$MPIEXEC" -n 2 sh -c 'seq 2000' >/dev/full 2>"$T/err" || rc=$?
+    expect_rc 1
+    expect_err "standard output cannot be written (No space left on device)"
+    [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one message was expected"
+    run -outfile-pattern /dev/full -n 2 sh -c 'echo text'
+    expect_rc 1
+    expect_err "/dev/full cannot be written"
+fi
+last="a file that may not grow"
+rc=0
+(
+    ulimit -f 8
+    "$MPIEXEC" -n 2 seq 100000 >"$T/big"
+) 2>"$T/err" || rc=$?
+expect_rc 1
+expect_err "standard output cannot be written (File too large)"
+
+# No standard output at all.
 last="standard output closed"
 "$MPIEXEC" -n 2 echo text >&- 2>"$T/err" || fail "$last: exit status $?"
 last="everything closed"

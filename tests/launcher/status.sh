@@ -28,19 +28,45 @@ expect_err "Rank 1 on host"
 expect_err "without calling MPI_Finalize"
 run -n 3 "$CLIENT" late 1 6
 expect_rc 6
+expect_err "Rank 1 on host $(hostname) exited with status 6 after MPI_Finalize."
+run -n 4 sh -c '"$0" exchange; exit $((PMI_RANK > 1 ? 4 : 0))' "$CLIENT"
+expect_rc 4
+expect_err "2 ranks exited with a status that is not 0 after MPI_Finalize, the first with 4: ranks 2-3 on host"
+[ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one message was expected"
 run -n 3 "$CLIENT" crash 2
 expect_rc 139
 run -n 3 "$CLIENT" abort 1 42 "the input file is empty"
 expect_rc 42
 expect_err "Rank 1 on host"
 expect_err "code 42: the input file is empty."
+expect_err "The other running ranks were ended."
 run -n 2 "$CLIENT" abort 0 256
 expect_rc 1
+expect_err "The other running rank was ended."
+run -n 1 "$CLIENT" abort 0 3
+expect_rc 3
+! grep -q "other running" "$T/err" || fail "$last: the rank that aborted was counted among the others"
 
 # A process that ends without MPI_Init while others wait for it.
 run -n 3 "$CLIENT" leaves 1
 expect_rc 1
 expect_err "Rank 1 on host"
+
+# The same where ranks wait without asking mpiexec for anything, whoever is first.
+run -n 2 sh -c '[ $PMI_RANK = 0 ] || exit 0; exec "$0" stay /dev/null' "$CLIENT"
+expect_rc 1
+expect_err "Rank 1 on host $(hostname) ended without calling MPI_Init, where other ranks wait for it."
+if [ -x "$MPI_TESTS/mpi_p2p_order" ]; then
+    run -n 2 sh -c '[ $PMI_RANK = 0 ] || exit 0; exec "$0"' "$MPI_TESTS/mpi_p2p_order"
+    expect_rc 1
+    expect_err "ended without calling MPI_Init"
+fi
+
+# Limits of the user's shell.
+run -n 2 sh -c 'ulimit -f 1; exec head -c 100000 /dev/zero >'"$T/large"
+expect_rc 153
+expect_err "SIGXFSZ"
+expect_err "ulimit -f"
 
 # Programs that cannot be started.
 run -n 2 no-such-program-anywhere

@@ -52,7 +52,13 @@ static void on_describe(void *ctx, const bool *arrived, char *out, size_t size)
     snprintf(out, size, "rank 1 on host a b");
 }
 
-static const struct pmi_events events = {on_reply, on_aborted, on_bad, on_barrier, on_describe};
+static void on_inited(void *ctx, uint32_t rank)
+{
+    (void)ctx;
+    (void)rank;
+}
+
+static const struct pmi_events events = {on_reply, on_inited, on_aborted, on_bad, on_barrier, on_describe};
 
 static struct pmi *fresh(uint32_t size)
 {

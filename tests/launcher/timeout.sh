@@ -5,10 +5,11 @@ make_shell
 
 run -timeout 1 -n 3 sleep 1000
 expect_rc 124
-expect_err "ranks 0-2 on host $(hostname)"
+expect_err "within 1 second (-timeout)"
+expect_err "ranks 0-2 on host $(hostname). They were ended."
 run -timeout 3 -n 3 sh -c '[ $PMI_RANK = 1 ] || exit 0; trap "" TERM; while :; do sleep 1000; done'
 expect_rc 124
-expect_err "Still running: rank 1 on host $(hostname)"
+expect_err "Still running: rank 1 on host $(hostname). It was ended."
 run -timeout 1000 -n 2 true
 expect_rc 0
 MPIEXEC_TIMEOUT=1 run -n 1 sleep 1000
