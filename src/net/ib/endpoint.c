@@ -156,11 +156,53 @@ static void require_port(struct ib *ib)
                  ib->device.name, PORT_PATIENCE);
 }
 
+/* ---- the budget ---- */
+
+static bool may_close(const struct ib_endpoint *ep)
+{
+    return ep->conn.state == CONN_OPEN && !ep->leaving && !ib_endpoint_busy(ep) &&
+           ib_lane_room(&ep->lanes[0], 2, true);
+}
+
+static struct ib_endpoint *idle_longest(struct ib *ib, const struct ib_endpoint *but)
+{
+    struct ib_endpoint *idle = NULL;
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        if (ep != but && may_close(ep) && (!idle || ep->used < idle->used))
+            idle = ep;
+    }
+    return idle;
+}
+
+/* Asks connections to close, the one that was idle longest first, until no more than `most` are left. Those
+ * that are closing count as closed. A peer may refuse, and all may be busy: then the number is exceeded until
+ * the next time. */
+static void trim(struct ib *ib, uint32_t most, const struct ib_endpoint *but)
+{
+    uint32_t staying = 0;
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        enum conn_state state = ib->endpoints[i]->conn.state;
+        staying +=
+            ib->endpoints[i] != but && (state == CONN_ASKING || state == CONN_HALF || state == CONN_OPEN);
+    }
+    for (struct ib_endpoint *ep; staying > most && (ep = idle_longest(ib, but)) != NULL; staying--)
+        ib_endpoint_do(ep, conn_idle(&ep->conn));
+}
+
+static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
+{
+    if (max_connections.value != 0 && ib->open >= (uint32_t)max_connections.value)
+        trim(ib, (uint32_t)max_connections.value - 1, for_this);
+}
+
 /* Who waits for a message sends nothing, and would wait for a dead peer for ever. A request that does nothing
  * finds out: it needs no help of the peer's program, which may be busy, and fails when the peer is gone. */
 void ib_endpoints_pulse(struct ib *ib)
 {
     require_port(ib);
+    if (max_connections.value != 0 && ib->open > (uint32_t)max_connections.value)
+        trim(ib, (uint32_t)max_connections.value, NULL);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         struct ib_lane *lane = &ep->lanes[0];
@@ -171,24 +213,6 @@ void ib_endpoints_pulse(struct ib *ib)
         else
             ib_lane_ask(lane);
     }
-}
-
-/* The budget: asks the connection that was idle longest to close. */
-static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
-{
-    struct ib_endpoint *idle = NULL;
-    if (max_connections.value == 0 || ib->open < (uint32_t)max_connections.value)
-        return;
-    for (uint32_t i = 0; i < ib->nendpoints; i++) {
-        struct ib_endpoint *ep = ib->endpoints[i];
-        if (ep == for_this || ep->conn.state != CONN_OPEN || ep->leaving || ib_endpoint_busy(ep) ||
-            !ib_lane_room(&ep->lanes[0], 2, true))
-            continue;
-        if (!idle || ep->used < idle->used)
-            idle = ep;
-    }
-    if (idle)
-        ib_endpoint_do(idle, conn_idle(&idle->conn));
 }
 
 static void destroy(struct ib_endpoint *ep)
