@@ -4,7 +4,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all configure run test clang fresh rig asan tsan faults install deb dist docs format format-check setup setup-all setup-deb \
+.PHONY: all configure run test clang fresh rig asan tsan faults soak install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
 .NOTPARALLEL:
 
@@ -86,6 +86,13 @@ faults: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target faults_programs
 	@python3 -B tests/faults/faults.py --build $(BUILD) --seed $(SEED)
 
+# Mixed traffic, connections opened and closed under a budget: SECONDS=3600 of it; fails when memory grows.
+SECONDS ?= 3600
+soak: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target soak mpiexec softib
+	@python3 -B tests/soak/soak.py --build $(BUILD) --seconds $(SECONDS) --svg $(BUILD)/soak.svg
+	@echo "The curves are in $(BUILD)/soak.svg."
+
 install: all
 	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
 
@@ -125,6 +132,7 @@ help:
 	@echo "make asan       the tests under the address and undefined-behaviour sanitizers, softib included"
 	@echo "make tsan       what has threads, softib's engine included, under the thread sanitizer"
 	@echo "make faults     the fault matrix: every fault in every situation (SEED=n)"
+	@echo "make soak       an hour of mixed traffic, memory of every rank as a curve (SECONDS=n)"
 	@echo "make install PREFIX=/opt/fishplate"
 	@echo "make deb        a Debian package, for /opt/fishplate"
 	@echo "make dist       an archive of what is committed"

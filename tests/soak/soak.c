@@ -1,0 +1,204 @@
+/* soak.c: mixed traffic for a given time: messages of all sizes between all pairs, floods, collectives,
+ * communicators and datatypes that come and go, buffers that are allocated anew. Every byte is checked. Now and
+ * then rank 0 prints a line with the memory of every rank:
+ *
+ *     soak SECONDS rounds bytes opened closed | KiB of rank 0, KiB of rank 1, ...
+ *
+ *     soak SECONDS [LINES] [SEED]
+ *
+ * All ranks draw the same random numbers, so that they agree on what comes next.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
+#include <unistd.h>
+
+#include "mpitest.h"
+
+enum { LARGEST = 1 << 20, FLOOD = 40 };
+
+static uint64_t state;
+static unsigned long long bytes;
+
+static uint32_t draw(uint32_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)((state >> 16) % below);
+}
+
+/* As many small ones as large ones. */
+static int draw_size(void)
+{
+    uint32_t size = 1u << draw(21);
+    return (int)(size / 2 + draw(size) / 2);
+}
+
+static unsigned char *make(int length, int seed)
+{
+    unsigned char *at = malloc((size_t)length + 1);
+    if (!at)
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    for (int i = 0; i < length; i++)
+        at[i] = (unsigned char)(seed * 13 + i * 3 + (i >> 8));
+    return at;
+}
+
+static void check(const unsigned char *at, int length, int seed)
+{
+    for (int i = 0; i < length; i++)
+        if (at[i] != (unsigned char)(seed * 13 + i * 3 + (i >> 8))) {
+            EXPECT_EQ(at[i], (unsigned char)(seed * 13 + i * 3 + (i >> 8)));
+            MPI_Abort(MPI_COMM_WORLD, 3);
+        }
+    bytes += (unsigned long long)length;
+}
+
+/* Everybody sends to the rank so far away. */
+static void shift(int seed)
+{
+    int distance = 1 + (int)draw((uint32_t)mpitest_size - 1), length = draw_size();
+    int to = (mpitest_rank + distance) % mpitest_size;
+    int from = (mpitest_rank + mpitest_size - distance) % mpitest_size;
+    unsigned char *out = make(length, seed + mpitest_rank), *in = make(length, 0);
+    MPI_Sendrecv(out, length, MPI_BYTE, to, 1, in, length, MPI_BYTE, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    check(in, length, seed + from);
+    free(out);
+    free(in);
+}
+
+/* Everybody sends to one. The tag keeps those who are ahead, and flood it anew, apart. */
+static void flood(int seed)
+{
+    int target = (int)draw((uint32_t)mpitest_size), length = draw_size() % 4096;
+    unsigned char *out = make(length, seed), *in = make(length, 0);
+    MPI_Request requests[FLOOD];
+    if (mpitest_rank == target)
+        for (int i = 0; i < FLOOD * (mpitest_size - 1); i++) {
+            MPI_Recv(in, length, MPI_BYTE, MPI_ANY_SOURCE, 10 + seed, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            check(in, length, seed);
+        }
+    else {
+        for (int i = 0; i < FLOOD; i++)
+            MPI_Isend(out, length, MPI_BYTE, target, 10 + seed, MPI_COMM_WORLD, &requests[i]);
+        MPI_Waitall(FLOOD, requests, MPI_STATUSES_IGNORE);
+    }
+    free(out);
+    free(in);
+}
+
+static void collective(int seed)
+{
+    int length = draw_size(), root = (int)draw((uint32_t)mpitest_size), each = length / mpitest_size;
+    unsigned char *data = make(length, mpitest_rank == root ? seed : 0);
+    int mine = mpitest_rank + seed, sum = 0;
+    MPI_Bcast(data, length, MPI_BYTE, root, MPI_COMM_WORLD);
+    check(data, length, seed);
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT_EQ(sum, mpitest_size * seed + mpitest_size * (mpitest_size - 1) / 2);
+    unsigned char *out = make(each * mpitest_size, 0), *in = make(each * mpitest_size, 1);
+    memset(out, mpitest_rank, (size_t)each * (size_t)mpitest_size);
+    MPI_Alltoall(out, each, MPI_BYTE, in, each, MPI_BYTE, MPI_COMM_WORLD);
+    for (int i = 0; i < each * mpitest_size; i += 97)
+        EXPECT_EQ(in[i], i / each);
+    free(data);
+    free(out);
+    free(in);
+}
+
+/* Communicators, and a datatype with holes. */
+static void objects(int seed)
+{
+    MPI_Comm part;
+    MPI_Datatype column;
+    int matrix[64][64], got[64] = {0}, rank, size;
+    MPI_Comm_split(MPI_COMM_WORLD, (mpitest_rank + seed) % 2, mpitest_rank, &part);
+    MPI_Comm_rank(part, &rank);
+    MPI_Comm_size(part, &size);
+    MPI_Type_vector(64, 1, 64, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    for (int i = 0; i < 64; i++)
+        matrix[i][5] = seed + i + rank;
+    MPI_Sendrecv(&matrix[0][5], 1, column, (rank + 1) % size, 3, got, 64, MPI_INT, (rank + size - 1) % size, 3, part,
+                 MPI_STATUS_IGNORE);
+    for (int i = 0; i < 64; i++)
+        EXPECT_EQ(got[i], seed + i + (rank + size - 1) % size);
+    MPI_Type_free(&column);
+    MPI_Comm_free(&part);
+}
+
+enum { OPENED, CLOSED, COUNTERS };
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle counters[COUNTERS];
+
+static void start_counting(void)
+{
+    static const char *const names[] = {"ib_connections_opened", "ib_connections_closed"};
+    int provided, index, count;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    for (int i = 0; i < COUNTERS; i++) {
+        EXPECT_EQ(MPI_T_pvar_get_index(names[i], MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
+        MPI_T_pvar_handle_alloc(session, index, NULL, &counters[i], &count);
+        MPI_T_pvar_start(session, counters[i]);
+    }
+}
+
+/* Of all ranks together. */
+static unsigned long long counted(int which)
+{
+    unsigned long long value = 0, sum = 0;
+    MPI_T_pvar_read(session, counters[which], &value);
+    MPI_Allreduce(&value, &sum, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    return sum;
+}
+
+/* Resident memory of this process without what it shares with others. */
+static long resident(void)
+{
+    long pages = 0, shared = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%*d %ld %ld", &pages, &shared) != 2)
+        pages = shared = 0;
+    if (f)
+        fclose(f);
+    return (pages - shared) * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void report(double since, int rounds)
+{
+    long mine = resident(), all[256] = {0};
+    unsigned long long total = 0, opened = counted(OPENED), closed = counted(CLOSED);
+    MPI_Reduce(&bytes, &total, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Gather(&mine, 1, MPI_LONG, all, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    if (mpitest_rank != 0)
+        return;
+    printf("soak %.1f %d %llu %llu %llu |", since, rounds, total, opened, closed);
+    for (int r = 0; r < mpitest_size; r++)
+        printf(" %ld", all[r]);
+    printf("\n");
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    static void (*const kinds[])(int) = {shift, shift, shift, shift, flood, collective, objects};
+    double seconds = argc > 1 ? atof(argv[1]) : 60, lines = argc > 2 ? atof(argv[2]) : 60;
+    state = 88172645463325252ull ^ (uint64_t)(argc > 3 ? atoll(argv[3]) : 1) << 32;
+    start_counting();
+    mpitest_begin(&argc, &argv);
+    double began = MPI_Wtime(), next = seconds / lines, now = 0;
+    for (int round = 0; now < seconds; round++) {
+        kinds[draw(sizeof(kinds) / sizeof(kinds[0]))](round % 1000);
+        if (round % 16 != 0)
+            continue;
+        now = MPI_Wtime() - began;
+        MPI_Bcast(&now, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+        if (now >= next) {
+            report(now, round);
+            next = now + seconds / lines;
+        }
+    }
+    MPI_T_finalize();
+    return mpitest_end();
+}
