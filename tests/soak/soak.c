@@ -61,7 +61,8 @@ static void shift(int seed)
     int to = (mpitest_rank + distance) % mpitest_size;
     int from = (mpitest_rank + mpitest_size - distance) % mpitest_size;
     unsigned char *out = make(length, seed + mpitest_rank), *in = make(length, 0);
-    MPI_Sendrecv(out, length, MPI_BYTE, to, 1, in, length, MPI_BYTE, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out, length, MPI_BYTE, to, 1, in, length, MPI_BYTE, from, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     check(in, length, seed + from);
     free(out);
     free(in);
@@ -119,8 +120,8 @@ static void objects(int seed)
     MPI_Type_commit(&column);
     for (int i = 0; i < 64; i++)
         matrix[i][5] = seed + i + rank;
-    MPI_Sendrecv(&matrix[0][5], 1, column, (rank + 1) % size, 3, got, 64, MPI_INT, (rank + size - 1) % size, 3, part,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&matrix[0][5], 1, column, (rank + 1) % size, 3, got, 64, MPI_INT, (rank + size - 1) % size,
+                 3, part, MPI_STATUS_IGNORE);
     for (int i = 0; i < 64; i++)
         EXPECT_EQ(got[i], seed + i + (rank + size - 1) % size);
     MPI_Type_free(&column);
