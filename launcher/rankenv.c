@@ -136,6 +136,8 @@ static void add_softib(struct builder *b, const struct plan *p, const struct pla
         return;
     if (!rankenv_get(inherited, ENV_SOFTIB_NODE))
         add(b, ENV_SOFTIB_NODE "=%u", at->node);
+    if (!rankenv_get(inherited, ENV_SOFTIB_TRACER))
+        add(b, ENV_SOFTIB_TRACER "=%d", (int)getpid()); /* this process starts all ranks of the fabric */
     if (fabric && (*fabric == '/' || *fabric == '.' || strstr(fabric, "nodes=")))
         return;
     drop(b, ENV_SOFTIB_FABRIC);

@@ -6,12 +6,14 @@ SPDX-License-Identifier: Apache-2.0
 """
 import os
 import re
+import secrets
 import socket
 import subprocess
 import sys
 
 BUILD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build")
 SOFTIB = os.path.join(BUILD, "bin", "softib")
+os.environ.setdefault("SOFTIB_KEY", secrets.token_hex(16))  # for wire=tcp
 RUNS = int(os.environ.get("RUNS", "5"))
 
 

@@ -115,7 +115,7 @@ static void sweep(struct reg_group *g)
     }
 }
 
-static int group_put(struct reg_group *g, uint32_t qpn)
+static int group_put(struct reg_group *g, uint32_t qpn, uint32_t port)
 {
     int room = -1;
     for (int i = 0; i < GROUP_QPS; i++) {
@@ -127,6 +127,7 @@ static int group_put(struct reg_group *g, uint32_t qpn)
     }
     if (room < 0)
         return ENOMEM;
+    atomic_store(&g->port[room], port);
     atomic_store(&g->qpn[room], qpn);
     return 0;
 }
@@ -138,10 +139,10 @@ SOFTIB_API int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
         return EINVAL;
     shlock_take(&proc.reg->lock);
     struct reg_group *g = group_find(gid, true);
-    int r = g ? group_put(g, v->qp_num) : ENOMEM;
+    int r = g ? group_put(g, v->qp_num, qp_of(v)->linear) : ENOMEM;
     if (g && r) {
         sweep(g);
-        r = group_put(g, v->qp_num);
+        r = group_put(g, v->qp_num, qp_of(v)->linear);
     }
     shlock_drop(&proc.reg->lock);
     if (!r && proc.fab.wire == WIRE_TCP)

@@ -20,6 +20,15 @@ static uint64_t heap_end;
 static struct arena *heap_of;
 static struct block *freed[CLASSES];
 
+/* The first place at or after `at` where a block of that size does not reach across the end of an extent:
+ * peers map each of them apart. */
+static uint64_t fit(uint64_t at, uint64_t size)
+{
+    for (uint64_t edge = ARENA_FIRST; at + size > edge; edge *= 2)
+        at = max_u64(at, edge);
+    return at;
+}
+
 static unsigned size_class(size_t bytes)
 {
     unsigned c = 0;
@@ -46,9 +55,11 @@ uint64_t arena_alloc(size_t bytes)
         freed[c] = b->next;
         off = b->off;
         free(b);
-    } else if (heap_end + size <= ARENA_BYTES) {
-        off = heap_end;
-        heap_end += size;
+    } else if (fit(heap_end, size) + size <= proc.arena_bytes) {
+        off = fit(heap_end, size);
+        heap_end = off + size;
+        if (heap_end > atomic_load(&proc.arena->top))
+            atomic_store(&proc.arena->top, heap_end);
     }
     lock_drop(&heap_lock);
     return off;

@@ -108,6 +108,16 @@ static inline uint64_t rng_next(uint64_t *s)
     return *s * 2685821657736338717ull;
 }
 
+/* What nobody can guess: numbers of objects, names of sockets, challenges. From the kernel. */
+void random_bytes(void *p, size_t n);
+
+static inline uint64_t random_u64(void)
+{
+    uint64_t v;
+    random_bytes(&v, sizeof(v));
+    return v;
+}
+
 static inline uint64_t hash_bytes(const void *p, size_t n, uint64_t h)
 {
     const unsigned char *b = p;

@@ -40,7 +40,8 @@ struct conn {
     struct watch w;
     int fd;
     bool outgoing, connecting, want_out, broken;
-    uint32_t node, slot, linear, to; /* outgoing: the peer, our port and its port */
+    bool rx_full;                    /* not read: too many answers wait to leave */
+    uint32_t node, slot, linear, to; /* the peer, which proved it, our port and its port */
     struct reach reach;              /* while connecting */
     uint32_t ping, pong;             /* questions asked, and the last one that was answered */
     uint64_t rx_pause, tx_pause;     /* the port's rate: do not read, do not send READ data, until then */
@@ -59,12 +60,12 @@ struct conn {
     uint8_t head[FRAME_BYTES + 16];
     struct iovec out[MAX_SGE + 3];
     int out_n, out_at;
-    struct qp *out_q;     /* whose memory `out` points to */
-    struct sh_mr *out_mr; /* held until the frame has left */
+    struct qp *out_q; /* whose memory `out` points to */
     char *out_copy;
     char *ctrl, *ctrl_out; /* small frames, ready to go; and those that are part of `out` */
     size_t ctrl_len, ctrl_cap, ctrl_out_cap;
     struct read_job *jobs;
+    unsigned njobs;
     struct remote *active, *active_last;
 };
 
@@ -89,6 +90,10 @@ struct remote {
     /* responder */
     uint32_t expect;
     bool open; /* a message is arriving */
+    struct conn *from,
+        *answering;  /* what arrives, and what a READ brings, comes there: one place at a time */
+    uint32_t seq;    /* of the message */
+    enum answer cut; /* its region was deregistered: the refusal that is still to be sent */
     struct target t;
     struct request r;
     struct landing l;
@@ -98,25 +103,49 @@ struct remote {
     unsigned atomics;
 };
 
-/* wire.c */
+/* As many answers may wait to leave before nothing more is read. */
+#define CROWDED_JOBS  64u
+#define CROWDED_BYTES (64u << 10)
+
+static inline bool conn_crowded(const struct conn *c)
+{
+    return c->njobs >= CROWDED_JOBS || c->ctrl_len > CROWDED_BYTES;
+}
+
+/* conn.c */
+extern struct conn *conns, *conn_hot; /* hot: where the last frame came from, a poller looks there first */
 /* Books bytes on one direction of a port; returns until when the next ones have to wait, 0: not at all. */
 uint64_t port_book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now);
 struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t to);
-void conn_reached(struct conn *c, int fd);                           /* the way is found */
+void conn_reached(struct conn *c, int fd); /* the way is found */
+/* A caller proved that it is that process; `linear` is our port, `from` its. */
+bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32_t from);
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* the port's rate may stop reading */
 void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
-void conn_send(struct conn *c);  /* as much as the socket takes */
-void conn_reply(struct conn *c, const struct frame *f, const void *payload);
+void conn_bury(void);            /* nothing does */
+void conn_tick(uint64_t now);
+void conn_watch(struct conn *c);   /* for what it waits for now */
 uint32_t conn_ask(struct conn *c); /* are you there? Returns the number of the question */
+
+/* conn_in.c */
+void conn_receive(struct conn *c);
+void conn_parse(struct conn *c); /* what was read already */
+
+/* conn_out.c */
+void conn_send(struct conn *c); /* as much as the socket takes */
+void conn_reply(struct conn *c, const struct frame *f, const void *payload);
+void conn_delay_ack(struct conn *c); /* it may wait for the program's own next message */
 void conn_flush_ack(struct conn *c);
 void conn_drop_ack(struct conn *c);
 void conn_activate(struct conn *c, struct remote *r);
-extern struct conn *conns;
+void conn_out_free(struct conn *c);
+/* A lazy acknowledgement of q, if there is one, leaves with what `with` sends next. */
+void wire_join_ack(struct qp *q, struct conn *with);
+
+/* wire.c */
 bool wire_watch(int fd, struct watch *w, uint32_t events);
 void wire_watch_again(int fd, struct watch *w, uint32_t events);
 uint32_t wire_fabric(void);
-/* A lazy acknowledgement of q, if there is one, leaves with what `with` sends next. */
-void wire_join_ack(struct qp *q, struct conn *with);
 
 /* remote.c */
 void remote_frame(struct conn *c);   /* c->in was decoded: choose the sink */

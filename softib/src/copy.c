@@ -119,8 +119,12 @@ static bool cross_ok(struct peer *p, ssize_t r, uint64_t n)
         return true;
     if (r < 0 && errno == ESRCH)
         atomic_store(&p->dead, true);
-    if (r < 0 && errno == EPERM)
-        say("not allowed to reach the memory of process %d (same user? Yama ptrace_scope?)", p->pid);
+    else if (r < 0 && errno != EFAULT && !atomic_exchange(&p->refused, true))
+        say("cannot copy to or from the memory of process %d: process_vm_writev: %s. A filter of system "
+            "calls "
+            "(seccomp), Yama (kernel.yama.ptrace_scope above 1) or PR_SET_DUMPABLE forbids it: allow it (for "
+            "a container: --cap-add SYS_PTRACE), or set wire=tcp in SOFTIB_FABRIC, which does not need it",
+            p->pid, strerror(errno));
     return false;
 }
 

@@ -15,9 +15,9 @@ static uint32_t table_hint = 1;
 static _Atomic(struct cq *) table[CQ_MAX];
 static bool taken[CQ_MAX]; /* a number is taken before, and given back after, events can find its CQ */
 
-static struct sh_cqe *ring_of(struct arena *a, const struct sh_cq *s)
+static struct sh_cqe *ring_of(struct peer *p, const struct sh_cq *s)
 {
-    return arena_at(a, atomic_load_explicit(&s->ring, memory_order_relaxed));
+    return peer_at(p, atomic_load_explicit(&s->ring, memory_order_relaxed));
 }
 
 /* The token goes out after the entry is visible and after `armed` was seen; the program arms, then polls once
@@ -39,10 +39,11 @@ void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e)
     shlock_take(&s->lock);
     uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
     uint32_t limit = atomic_load_explicit(&s->limit, memory_order_relaxed);
-    bool room = tail - atomic_load_explicit(&s->head, memory_order_acquire) < limit;
+    struct sh_cqe *ring = ring_of(owner, s);
+    bool room = tail - atomic_load_explicit(&s->head, memory_order_acquire) < limit && LIKELY(ring != NULL);
     if (LIKELY(room && atomic_load_explicit(&s->live, memory_order_relaxed))) {
         uint32_t mask = atomic_load_explicit(&s->size, memory_order_relaxed) - 1;
-        ring_of(owner->arena, s)[tail & mask] = *e;
+        ring[tail & mask] = *e;
         atomic_store(&s->tail, tail + 1);
     }
     bool overrun = !room && !atomic_exchange(&s->overrun, 1);
@@ -113,7 +114,7 @@ int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
     uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
     uint64_t tail = atomic_load_explicit(&s->tail, memory_order_acquire);
     uint32_t mask = atomic_load_explicit(&s->size, memory_order_relaxed) - 1;
-    struct sh_cqe *ring = ring_of(proc.arena, s);
+    struct sh_cqe *ring = ring_of(proc.self, s);
     while (head != tail && got < n) {
         struct sh_cqe *e = &ring[head++ & mask];
         to_wc(e, &wc[got++]);
@@ -145,7 +146,7 @@ void cq_purge(struct cq *cq, uint32_t qpn, struct srq *srq)
     struct sh_cq *s = cq->sh;
     lock_take(&cq->poll_lock);
     shlock_take(&s->lock);
-    struct sh_cqe *ring = ring_of(proc.arena, s);
+    struct sh_cqe *ring = ring_of(proc.self, s);
     uint32_t mask = atomic_load(&s->size) - 1;
     uint64_t head = atomic_load(&s->head), tail = atomic_load(&s->tail), to = head;
     for (uint64_t i = head; i != tail; i++)
@@ -260,7 +261,7 @@ SOFTIB_API int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
     uint64_t head = atomic_load(&s->head), tail = atomic_load(&s->tail);
     int r = tail - head > (uint64_t)cqe ? EINVAL : 0;
     if (!r) {
-        struct sh_cqe *from = arena_at(proc.arena, old), *to = arena_at(proc.arena, ring);
+        struct sh_cqe *from = peer_at(proc.self, old), *to = peer_at(proc.self, ring);
         for (uint64_t i = head; i != tail; i++)
             to[i & (size - 1)] = from[i & (old_size - 1)];
         atomic_store(&s->ring, ring);

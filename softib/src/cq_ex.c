@@ -19,7 +19,7 @@ static int take_next(struct cq *cq)
     struct sh_cq *s = cq->sh;
     if (cq->cursor == atomic_load_explicit(&s->tail, memory_order_acquire))
         return ENOENT;
-    struct sh_cqe *ring = arena_at(proc.arena, atomic_load(&s->ring));
+    struct sh_cqe *ring = peer_at(proc.self, atomic_load(&s->ring));
     cq->now = ring[cq->cursor++ & (atomic_load(&s->size) - 1)];
     cq->ex.wr_id = cq->now.wr_id;
     cq->ex.status = cq->now.status;

@@ -394,14 +394,29 @@ bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at)
     return true;
 }
 
-struct in_addr fabric_bind_addr(const struct fabric *f, uint32_t node)
+static bool known(const struct in_addr *list, unsigned n, struct in_addr a)
 {
-    uint32_t n = f->hcas * f->ports;
-    const struct fab_port *p = &f->port[node * n];
-    for (uint32_t i = 0; i < n; i++)
-        if (p[i].addrs != 1 || p[i].addr[0].s_addr != p->addr[0].s_addr)
-            return (struct in_addr){htonl(INADDR_ANY)};
-    return p->addr[0];
+    for (unsigned i = 0; i < n; i++)
+        if (list[i].s_addr == a.s_addr)
+            return true;
+    return false;
+}
+
+unsigned fabric_addrs(const struct fabric *f, uint32_t node, struct in_addr out[FAB_NODE_ADDRS])
+{
+    uint32_t ports = f->hcas * f->ports;
+    const struct fab_port *p = &f->port[node * ports];
+    unsigned n = 0;
+    for (uint32_t i = 0; i < ports; i++)
+        for (unsigned k = 0; k < p[i].addrs && n < FAB_NODE_ADDRS; k++)
+            if (!known(out, n, p[i].addr[k]))
+                out[n++] = p[i].addr[k];
+    return n;
+}
+
+uint64_t fabric_latency(const struct fabric *f, uint32_t from, uint32_t to)
+{
+    return max_u64(f->port[from].latency, f->port[to].latency);
 }
 
 uint64_t fabric_node_guid(uint32_t node, uint32_t hca)

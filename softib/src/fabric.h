@@ -11,9 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FAB_MAX_PORTS 1024
-#define FAB_TEXT_MAX  (256u << 10)
-#define FAB_ADDRS     8
+#define FAB_MAX_PORTS  1024
+#define FAB_TEXT_MAX   (256u << 10)
+#define FAB_ADDRS      8
+#define FAB_NODE_ADDRS 32
 
 enum fab_wire {
     WIRE_SHM, /* all nodes on this machine */
@@ -22,7 +23,7 @@ enum fab_wire {
 
 struct fab_port {
     uint64_t rate;    /* bytes a second, 0: as fast as memory */
-    uint64_t latency; /* ns, one way */
+    uint64_t latency; /* ns, one way, of the wire to any other port: see fabric_latency */
     uint64_t down_at; /* ns since the fabric began, NEVER: not planned */
     uint64_t up_at;
     struct in_addr addr[FAB_ADDRS]; /* with wire=tcp: under which it may be reached */
@@ -62,8 +63,11 @@ uint16_t fabric_lid(const struct fabric *f, uint32_t linear);
 bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at);
 uint64_t fabric_node_guid(uint32_t node, uint32_t hca);
 uint64_t fabric_port_guid(uint32_t node, uint32_t hca, uint32_t port);
-/* The address a node's sockets are bound to: its only one, or any. */
-struct in_addr fabric_bind_addr(const struct fabric *f, uint32_t node);
+/* The addresses a node's sockets are bound to, each once; returns how many. */
+unsigned fabric_addrs(const struct fabric *f, uint32_t node, struct in_addr out[FAB_NODE_ADDRS]);
+/* How long a packet takes from one port to the other: the wire between them has one latency, and the slower
+ * port says which. */
+uint64_t fabric_latency(const struct fabric *f, uint32_t from, uint32_t to);
 /* From a port GUID back to its LID, 0 when it names no port. */
 uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid);
 

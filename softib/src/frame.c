@@ -96,7 +96,13 @@ static bool consistent(const struct frame *f)
         return f->qp_type == IBV_QPT_UD && (f->opcode == IBV_WR_SEND || f->opcode == IBV_WR_SEND_WITH_IMM) &&
                f->total == f->length && f->length >= GRH_BYTES && f->length <= FRAME_DATAGRAM;
     case FRAME_HELLO:
+        return rc && f->total == FRAME_HELLO_BYTES && f->length == f->total;
     case FRAME_HELLO_ACK:
+        return rc && f->total == FRAME_HELLO_ACK_BYTES && f->length == f->total;
+    case FRAME_PROOF:
+        return rc && f->total == FRAME_PROOF_BYTES && f->length == f->total;
+    case FRAME_PING:
+    case FRAME_PONG:
         return rc && !f->total;
     case FRAME_SWITCH: /* opcode is the packet's type, arg the barrier, imm the round */
         return f->qp_type == IBV_QPT_UD && !f->total && f->opcode && f->opcode <= SOFTIB_FREE_BARRIER_ACK &&

@@ -23,11 +23,19 @@ enum frame_type {
     FRAME_READ_DATA,     /* a piece of the answer to the READ seq */
     FRAME_ATOMIC_RESULT, /* payload: the old value */
     FRAME_DATAGRAM_DATA, /* UDP only; payload: route header, data */
-    FRAME_HELLO,         /* first on a connection: is it you? */
-    FRAME_HELLO_ACK,     /* it is */
+    FRAME_HELLO,         /* first on a connection: is it you? payload: a challenge */
+    FRAME_HELLO_ACK,     /* it is; payload: a challenge, and the answer to the caller's */
+    FRAME_PROOF,         /* payload: the caller's answer; after it everything else may come */
+    FRAME_PING,          /* are you still there? */
+    FRAME_PONG,          /* seq as in the question */
     FRAME_SWITCH,        /* UDP only: a packet to or from the switch's barrier unit */
     FRAME_TYPES
 };
+
+/* Payloads of the greeting. */
+#define FRAME_HELLO_BYTES     16u
+#define FRAME_HELLO_ACK_BYTES 48u
+#define FRAME_PROOF_BYTES     32u
 
 #define FRAME_SOLICITED 1u
 #define FRAME_GRH       2u

@@ -6,7 +6,7 @@
 #ifndef SOFTIB_HCA_H
 #define SOFTIB_HCA_H
 
-#include "proc.h"
+#include "hold.h"
 #include <infiniband/verbs.h>
 
 #undef ibv_query_port
@@ -131,6 +131,7 @@ struct qp {
     uint64_t build_from;
     int build_err;
     struct wqe *build_wqe;
+    _Atomic(void *) builder; /* the thread between ibv_wr_start and ibv_wr_complete */
 
     uint64_t rng;
     struct held_datagram *held; /* a datagram the fault injection delays */
@@ -206,16 +207,25 @@ struct rseg { /* a piece of some process's memory */
     uint64_t len;
     char *map; /* where we can reach it directly; NULL: only by cross-memory copy */
     struct sh_mr *mr;
+    _Atomic uint64_t *hold; /* NULL: our own */
     uint32_t key;
 };
 /* Finds [addr, addr+len) of a region and holds it; false when key, bounds, domain or rights do not fit. */
 bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
              struct rseg *out);
-/* The same for our own lkeys, not held: deregistering memory in use is the program's mistake. */
+/* The same for our own lkeys; valid while the QP's lock is held. */
 bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at);
 static inline void mr_release(struct rseg *s)
 {
-    atomic_fetch_sub_explicit(&s->mr->users, 1, memory_order_release);
+    if (s->hold)
+        hold_drop(s->hold);
+}
+
+/* An address that is this thread's alone. */
+static inline void *thread_mark(void)
+{
+    static _Thread_local char mark;
+    return &mark;
 }
 
 /* qp.c */
@@ -226,6 +236,7 @@ void sq_flush(struct qp *q);
 int qp_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a);
 void qp_bind_wr_ops(struct qp *q);
+void qp_fence(void);                /* every request under way has looked at its keys again, or ended */
 struct qp *qp_lookup(uint32_t qpn); /* marked busy; drop with atomic_fetch_sub */
 bool mcast_attached(uint32_t qpn);
 bool qp_transition_legal(enum ibv_qp_type t, enum ibv_qp_state from, enum ibv_qp_state to, int mask);

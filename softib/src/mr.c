@@ -1,17 +1,22 @@
 /*
- * Memory regions. The table in the arena lets a peer check key, bounds, domain and rights by itself. Memory
- * that is shared already (a memfd, a file in /dev/shm) is recognised at registration: a peer maps it and
- * stores directly, which is the fast path. All other memory is reached by cross-memory copy.
+ * Registering memory and taking it back. The table in the arena lets a peer check key, bounds, domain and
+ * rights by itself. Memory that is shared already (a memfd, a file in /dev/shm) is recognised at
+ * registration: a peer maps it and stores directly, which is the fast path. All other memory is reached by
+ * cross-memory copy. Once a region was taken back nothing touches its memory, as with an adapter.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "hca.h"
+#include "hold.h"
 #include "numbers.h"
+#include "share.h"
+#include "wire.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define ACCESS_KNOWN                                                                                        \
@@ -19,14 +24,15 @@
      IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB)
 
 static struct lock table_lock;
-static uint32_t table_hint = 1, serial;
-static uint8_t variant[MR_MAX]; /* low byte of the key: a stale key of a reused entry does not fit */
+static uint32_t table_hint, serial;
+static uint16_t variant[MR_MAX]; /* low bits of the key: a stale key of a reused entry does not fit */
 static bool taken[MR_MAX];
 
 enum kind { MAP_OTHER, MAP_PRIVATE_ANON, MAP_SHARED_FILE };
 
 struct mapping {
     uint64_t start, end, offset, ino;
+    dev_t dev; /* an inode's number says nothing without it */
     enum kind kind;
 };
 
@@ -38,14 +44,20 @@ static bool find_mapping(uint64_t addr, uint64_t len, struct mapping *m)
     bool found = false;
     while (in && !found && fgets(line, sizeof(line), in)) {
         unsigned long long a, b, off, ino;
-        int n = sscanf(line, "%llx-%llx %7s %llx %*x:%*x %llu %15s", &a, &b, perms, &off, &ino, name);
-        if (n < 5)
+        unsigned major, minor;
+        int n = sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %15s", &a, &b, perms, &off, &major, &minor, &ino,
+                       name);
+        if (n < 7)
             continue;
         if (a > addr)
             break;
         found = addr >= a && addr + len <= b && perms[1] == 'w';
-        bool plain = n == 5 || !strcmp(name, "[heap]"); /* no stack */
-        *m = (struct mapping){a, b, off, ino,
+        bool plain = n == 7 || !strcmp(name, "[heap]"); /* no stack */
+        *m = (struct mapping){a,
+                              b,
+                              off,
+                              ino,
+                              makedev(major, minor),
                               perms[3] == 's' && ino             ? MAP_SHARED_FILE
                               : perms[3] == 'p' && !ino && plain ? MAP_PRIVATE_ANON
                                                                  : MAP_OTHER};
@@ -55,10 +67,12 @@ static bool find_mapping(uint64_t addr, uint64_t len, struct mapping *m)
     return found;
 }
 
+/* Where a file system shows other devices to fstat than in maps (overlayfs, btrfs) nothing is taken for the
+ * mapped file, and its memory is reached like private memory. */
 static bool same_file(int fd, const struct mapping *m)
 {
     struct stat st;
-    return !fstat(fd, &st) && st.st_ino == m->ino && S_ISREG(st.st_mode);
+    return !fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == m->dev && S_ISREG(st.st_mode);
 }
 
 /* A descriptor of the mapped file: one the program has open, or the mapping itself when the kernel lets us.
@@ -91,6 +105,8 @@ static int open_mapping(const struct mapping *m)
 static uint32_t table_take(void)
 {
     lock_take(&table_lock);
+    if (!table_hint)
+        table_hint = 1 + (uint32_t)(random_u64() % (MR_MAX - 1)); /* the first key is nobody's guess */
     uint32_t found = number_take(taken, 1, MR_MAX, &table_hint);
     lock_drop(&table_lock);
     return found;
@@ -115,26 +131,31 @@ static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uin
     }
     lock_take(&table_lock);
     s->serial = ++serial;
-    uint32_t key = idx << 8 | ++variant[idx];
+    uint16_t old = variant[idx];
+    while (variant[idx] == old)
+        variant[idx] = (uint16_t)(random_u64() & MR_VARIANT);
+    uint32_t key = idx << MR_SHIFT | variant[idx];
     lock_drop(&table_lock);
     mr->ibv.lkey = mr->ibv.rkey = key;
     atomic_store_explicit(&s->rkey, key, memory_order_release);
 }
 
-/* After this no transfer uses the region. A peer that died while it copied is not waited for for ever. */
+/*
+ * After this nothing touches the region. First the key: who looks at it from now on finds nothing. Then those
+ * who looked before: frames of wire (b), requests of our own queue pairs, other processes.
+ */
 static void retract(struct sh_mr *s)
 {
-    unsigned turn = 0;
+    uint32_t idx = (uint32_t)(s - proc.arena->mr);
     atomic_store(&s->rkey, 0);
-    for (uint64_t start = 0; atomic_load(&s->users);) {
-        uint64_t now = now_ns();
-        start = start ? start : now;
-        if (now - start > NS_S) {
-            atomic_store(&s->users, 0);
-            break;
-        }
-        spin_wait(&turn);
+    if (atomic_load(&wire_active)) {
+        wire_lock();
+        remote_retract(s);
+        wire_unlock();
     }
+    qp_fence();
+    if (hold_wait(idx))
+        share_bury();
     if (s->fd >= 0)
         close(s->fd);
     s->fd = -1;
@@ -247,99 +268,4 @@ SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
     free(mr);
     return 0;
-}
-
-/* Entries whose region is gone: its owner waited for every transfer, so nobody uses the mapping. */
-static void drop_stale(struct peer *owner, struct mr_map **bucket)
-{
-    for (struct mr_map **p = bucket, *m; (m = *p);) {
-        const struct sh_mr *s = &owner->arena->mr[m->rkey >> 8];
-        if (atomic_load(&s->rkey) == m->rkey && s->serial == m->serial) {
-            p = &m->next;
-            continue;
-        }
-        *p = m->next;
-        if (m->map)
-            munmap(m->map, m->map_len);
-        free(m);
-    }
-}
-
-static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", owner->pid, s->fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->file_off & (page - 1);
-    m->map_len = s->length + skip;
-    m->map = mmap(NULL, m->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(s->file_off - skip));
-    close(fd);
-    if (m->map == MAP_FAILED)
-        m->map = NULL;
-    else
-        m->base = (char *)m->map + skip;
-}
-
-/* A peer's shared region as mapped here; NULL when it cannot be mapped, which is remembered too. */
-static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
-{
-    struct mr_map **bucket = &owner->maps[(key >> 8) % MR_MAPS];
-    for (struct mr_map *m = *bucket; m; m = m->next)
-        if (LIKELY(m->rkey == key && m->serial == s->serial))
-            return m->base;
-    drop_stale(owner, bucket);
-    struct mr_map *m = calloc(1, sizeof(*m));
-    if (!m)
-        return NULL;
-    m->rkey = key;
-    m->serial = s->serial;
-    map_file(m, owner, s);
-    m->next = *bucket;
-    *bucket = m;
-    return m->base;
-}
-
-static bool fits(const struct sh_mr *s, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need)
-{
-    return s->pd == pd && (s->access & need) == need && addr >= s->iova && len <= s->length &&
-           addr - s->iova <= s->length - len;
-}
-
-bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
-             struct rseg *out)
-{
-    uint32_t idx = key >> 8;
-    if (!idx || idx >= MR_MAX)
-        return false;
-    struct sh_mr *s = &owner->arena->mr[idx];
-    atomic_fetch_add(&s->users, 1); /* before the look at the key: the owner looks in the other order */
-    if (UNLIKELY(atomic_load(&s->rkey) != key || !fits(s, pd, addr, len, need))) {
-        atomic_fetch_sub(&s->users, 1);
-        return false;
-    }
-    uint64_t off = addr - s->iova;
-    *out = (struct rseg){.addr = s->addr + off, .len = len, .mr = s, .key = key};
-    if (owner->self) {
-        out->map = (char *)(uintptr_t)out->addr;
-    } else if (s->fd >= 0) {
-        lock_take(&owner->map_lock);
-        char *base = map_region(owner, s, key);
-        lock_drop(&owner->map_lock);
-        out->map = base ? base + off : NULL;
-    }
-    return true;
-}
-
-bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at)
-{
-    uint32_t idx = key >> 8;
-    if (!idx || idx >= MR_MAX)
-        return false;
-    struct sh_mr *s = &proc.arena->mr[idx];
-    if (atomic_load_explicit(&s->rkey, memory_order_acquire) != key || !fits(s, pd, addr, len, need))
-        return false;
-    *at = (char *)(uintptr_t)(s->addr + (addr - s->iova));
-    return true;
 }

@@ -7,6 +7,8 @@
  */
 #include "proc.h"
 #include "engine.h"
+#include "joinlock.h"
+#include "key.h"
 #include "registry.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -48,6 +51,18 @@ void spin_wait(unsigned *turn)
         sched_yield();
 }
 
+void random_bytes(void *p, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        ssize_t got = getrandom((char *)p + at, n - at, 0);
+        if (got < 0 && errno != EINTR) {
+            say("the kernel gives no random numbers: %s", strerror(errno));
+            abort();
+        }
+        at += got > 0 ? (size_t)got : 0;
+    }
+}
+
 void shlock_take_slow(struct shlock *l)
 {
     unsigned turn = 0;
@@ -62,7 +77,7 @@ void shlock_take_slow(struct shlock *l)
     }
 }
 
-static int bind_name(const struct sockaddr_un *a, socklen_t len)
+int bind_name(const struct sockaddr_un *a, socklen_t len)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (const struct sockaddr *)a, len)) {
@@ -74,54 +89,10 @@ static int bind_name(const struct sockaddr_un *a, socklen_t len)
     return fd;
 }
 
-static uint64_t process_born(pid_t pid)
-{
-    char path[64], buf[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t n = read(fd, buf, sizeof(buf) - 1);
-    close(fd);
-    buf[n > 0 ? n : 0] = 0;
-    char *p = strrchr(buf, ')'); /* the name before it may hold anything */
-    unsigned long long born = 0;
-    if (p)
-        sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-               &born);
-    return born;
-}
-
-/* A pidfd of the process born then; -1 when it is gone (a zombie is gone). */
-static int process_watch(pid_t pid, uint64_t born)
-{
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0)
-        return -1;
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    if (poll(&p, 1, 0) == 1 || process_born(pid) != born) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-bool member_alive(uint32_t slot)
-{
-    struct reg_member *m = &proc.reg->member[slot];
-    if (!atomic_load(&m->live))
-        return false;
-    int fd = process_watch(m->pid, m->born);
-    if (fd < 0)
-        return errno == EMFILE || errno == ENFILE;
-    close(fd);
-    return true;
-}
-
 static int registry_create(void)
 {
-    int fd = memfd_create("softib-registry", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, sizeof(struct registry)))
+    int fd = shared_create("softib-registry", sizeof(struct registry));
+    if (fd < 0)
         return -1;
     struct registry *r = registry_map(fd);
     if (!r)
@@ -137,16 +108,23 @@ static int registry_create(void)
     return fd;
 }
 
+/* The file has its whole length, of which the parts never used cost nothing. Where the address space is
+ * limited less of it is mapped, and there is room for fewer queues. */
 static bool arena_create(void)
 {
-    proc.arena_fd = memfd_create("softib-arena", MFD_CLOEXEC);
-    if (proc.arena_fd < 0 || ftruncate(proc.arena_fd, ARENA_BYTES))
+    proc.arena_fd = shared_create("softib-arena", ARENA_BYTES);
+    if (proc.arena_fd < 0)
         return false;
-    void *m = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, proc.arena_fd, 0);
-    if (m == MAP_FAILED)
-        return false;
-    proc.arena = m;
-    return true;
+    for (proc.arena_bytes = ARENA_BYTES; proc.arena_bytes >= ARENA_FIRST; proc.arena_bytes /= 2) {
+        void *m = mmap(NULL, proc.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                       proc.arena_fd, 0);
+        if (m == MAP_FAILED)
+            continue;
+        proc.arena = m;
+        atomic_store(&proc.arena->top, ARENA_FIRST);
+        return true;
+    }
+    return false;
 }
 
 /* Under the join lock. Slots of the dead are free; wire (b) may find a slot's port number taken. */
@@ -160,10 +138,14 @@ static bool slot_claim(void)
             continue;
         atomic_store(&m->live, 0);
         atomic_fetch_add(&m->gen, 1);
+        memset(&proc.reg->hold[s], 0, sizeof(proc.reg->hold[s])); /* a dead process holds nothing */
+        if (atomic_load(&proc.reg->slots) <= s)
+            atomic_store(&proc.reg->slots, s + 1);
         m->pid = proc.pid;
         m->arena_fd = proc.arena_fd;
         m->reg_fd = proc.reg_fd;
         m->born = process_born(proc.pid);
+        m->nonce = random_u64();
         m->node = proc.fab.node;
         atomic_store(&m->rung, 0);
         proc.slot = shlock_self = s;
@@ -172,18 +154,6 @@ static bool slot_claim(void)
         return true;
     }
     return false;
-}
-
-static int join_lock_take(void)
-{
-    struct sockaddr_un a;
-    socklen_t len = abstract_name(&a, "softib/%016llx/lock", (unsigned long long)proc.key);
-    int fd;
-    while ((fd = bind_name(&a, len)) < 0 && errno == EADDRINUSE) {
-        struct timespec ms = {0, 300000};
-        nanosleep(&ms, NULL);
-    }
-    return fd;
 }
 
 static bool read_fabric(void)
@@ -231,6 +201,7 @@ static bool self_peer(void)
     p->pidfd = -1;
     p->self = true;
     p->arena = proc.arena;
+    atomic_store(&p->mapped, ARENA_BYTES);
     atomic_store(&p->refs, 1);
     proc.self = proc.peers[proc.slot] = p;
     return true;
@@ -274,27 +245,72 @@ bool proc_joined(void)
     return atomic_load(&joined) && proc.pid == getpid();
 }
 
-bool proc_join(void)
+/*
+ * Members copy from and to each other's memory, which the kernel treats like tracing. Where Yama restricts
+ * that to descendants, SOFTIB_PTRACER names the process all members of the fabric descend from, and nobody
+ * else gets in; without it every process of the user may.
+ */
+static void open_to_members(void)
+{
+    const char *v = getenv("SOFTIB_PTRACER");
+    char *end;
+    unsigned long pid = v ? strtoul(v, &end, 10) : 0;
+    prctl(PR_SET_PTRACER, v && end != v && !*end && pid ? pid : PR_SET_PTRACER_ANY, 0, 0, 0);
+}
+
+/* What joining needs; false after saying what is missing. */
+static bool ready(void)
+{
+    uint8_t key[KEY_BYTES];
+    char err[4400];
+    if (access("/proc/self/fd", X_OK)) {
+        say("cannot join the fabric \"%s\": /proc/self/fd: %s. Members find each other through /proc: mount "
+            "it",
+            proc.fab.name, strerror(errno));
+        return false;
+    }
+    if (proc.fab.wire != WIRE_TCP)
+        return true;
+    if (!key_read(key, err, sizeof(err))) {
+        say("%s", err);
+        errno = EACCES;
+        return false;
+    }
+    key_use(key, proc.fab.id);
+    secret_wipe(key, sizeof(key));
+    return true;
+}
+
+static bool join(void)
 {
     static atomic_flag hooked = ATOMIC_FLAG_INIT;
-    if (!proc_fabric())
+    if (!ready())
         return false;
-    pthread_mutex_lock(&join_lock);
-    bool ok = atomic_load(&joined);
-    if (!ok) {
-        proc.pid = getpid();
-        proc.key = registry_key(&proc.fab);
-        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-        int lock = join_lock_take();
-        ok = lock >= 0 && join_locked() && engine_start();
-        if (!ok)
-            say("cannot join the fabric \"%s\": %s", proc.fab.name, strerror(errno));
-        if (lock >= 0)
-            close(lock);
-        if (!atomic_flag_test_and_set(&hooked))
-            pthread_atfork(NULL, NULL, forget_after_fork);
-        atomic_store(&joined, ok);
+    proc.pid = getpid();
+    proc.key = registry_key(&proc.fab);
+    open_to_members();
+    int lock = join_lock_take(proc.key);
+    bool ok = lock >= 0 && join_locked() && engine_start();
+    int e = errno;
+    if (!ok)
+        say("cannot join the fabric \"%s\": %s", proc.fab.name, strerror(e));
+    if (lock >= 0)
+        close(lock);
+    if (!atomic_flag_test_and_set(&hooked))
+        pthread_atfork(NULL, NULL, forget_after_fork);
+    errno = e;
+    return ok;
+}
+
+bool proc_join(void)
+{
+    if (!proc_fabric()) {
+        errno = EINVAL;
+        return false;
     }
+    pthread_mutex_lock(&join_lock);
+    bool ok = atomic_load(&joined) || join();
+    atomic_store(&joined, ok);
     pthread_mutex_unlock(&join_lock);
     return ok;
 }
@@ -304,130 +320,4 @@ __attribute__((destructor)) static void leave(void)
     if (!proc_joined())
         return;
     atomic_store(&proc.reg->member[proc.slot].live, 0);
-}
-
-void member_ring(uint32_t slot)
-{
-    struct reg_member *m = &proc.reg->member[slot];
-    if (atomic_exchange(&m->rung, 1))
-        return;
-    struct sockaddr_un a;
-    socklen_t len = bell_name(&a, proc.key, m);
-    char token = 1;
-    sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
-}
-
-static socklen_t chan_name(struct sockaddr_un *a, uint32_t slot, uint32_t chan)
-{
-    return abstract_name(a, "softib/%016llx/c%u.%u.%u", (unsigned long long)proc.key, slot,
-                         atomic_load(&proc.reg->member[slot].gen), chan);
-}
-
-int chan_open(uint32_t chan)
-{
-    struct sockaddr_un a;
-    socklen_t len = chan_name(&a, proc.slot, chan);
-    int fd = bind_name(&a, len);
-    if (fd >= 0)
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK); /* the program decides */
-    return fd;
-}
-
-void chan_ring(uint32_t slot, uint32_t chan)
-{
-    struct sockaddr_un a;
-    socklen_t len = chan_name(&a, slot, chan);
-    char token = 1;
-    /* A full queue is as good as success: there is a token in it. */
-    sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
-}
-
-static bool peer_attach(struct peer *p)
-{
-    struct reg_member *m = &proc.reg->member[p->slot];
-    char path[64];
-    p->gen = atomic_load(&m->gen);
-    p->pid = m->pid;
-    if (!atomic_load(&m->live) || (p->pidfd = process_watch(m->pid, m->born)) < 0)
-        return false;
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", m->pid, m->arena_fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    void *a = fd < 0 ? MAP_FAILED
-                     : mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    if (a == MAP_FAILED) {
-        close(p->pidfd);
-        return false;
-    }
-    p->arena = a;
-    if (p->arena->magic == SHM_MAGIC && p->arena->slot == p->slot && atomic_load(&m->gen) == p->gen) {
-        engine_watch_peer(p);
-        return true;
-    }
-    munmap(a, ARENA_BYTES);
-    close(p->pidfd);
-    return false;
-}
-
-void peer_put(struct peer *p)
-{
-    if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
-        return;
-    for (int i = 0; i < MR_MAPS; i++)
-        for (struct mr_map *m = p->maps[i], *next; m; m = next) {
-            next = m->next;
-            if (m->map)
-                munmap(m->map, m->map_len);
-            free(m);
-        }
-    munmap(p->arena, ARENA_BYTES);
-    close(p->pidfd);
-    free(p);
-}
-
-static bool peer_current(const struct peer *p)
-{
-    const struct reg_member *m = &proc.reg->member[p->slot];
-    return !atomic_load(&p->dead) && atomic_load(&m->gen) == p->gen && atomic_load(&m->live);
-}
-
-struct peer *peer_get(uint32_t slot)
-{
-    if (slot < 1 || slot >= MEMBERS)
-        return NULL;
-    pthread_mutex_lock(&proc.peers_lock);
-    struct peer *p = proc.peers[slot];
-    if (p && !p->self && !peer_current(p)) {
-        proc.peers[slot] = NULL;
-        peer_put(p);
-        p = NULL;
-    }
-    if (!p && (p = calloc(1, sizeof(*p)))) {
-        p->slot = slot;
-        atomic_store(&p->refs, 1); /* the table's; whoever watches it adds its own */
-        if (peer_attach(p)) {
-            proc.peers[slot] = p;
-        } else {
-            free(p);
-            p = NULL;
-        }
-    }
-    if (p)
-        atomic_fetch_add(&p->refs, 1);
-    pthread_mutex_unlock(&proc.peers_lock);
-    return p;
-}
-
-void peer_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail)
-{
-    struct arena *a = p->arena;
-    shlock_take(&a->ev_lock);
-    uint64_t t = atomic_load(&a->ev_tail);
-    if (t - atomic_load(&a->ev_head) < EVENTS) {
-        a->event[t % EVENTS] = (struct sh_event){kind, index, detail};
-        atomic_store(&a->ev_tail, t + 1);
-    }
-    shlock_drop(&a->ev_lock);
-    member_ring(p->slot);
 }

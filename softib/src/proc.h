@@ -9,7 +9,9 @@
 #include "engine.h"
 #include "shm.h"
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 struct mr_map { /* a peer's shared memory region, mapped here */
     uint32_t rkey, serial;
@@ -27,9 +29,12 @@ struct peer {
     int pidfd;
     struct watch death;
     bool self;
-    atomic_bool dead;
+    atomic_bool dead, refused; /* refused: the system forbids to copy to or from its memory */
     atomic_int refs;
-    struct arena *arena;
+    int arena_fd;        /* its descriptor, not ours */
+    struct arena *arena; /* the beginning; see peer_at */
+    char *extent[ARENA_EXTENTS];
+    _Atomic uint64_t mapped;           /* so much of it, from the start */
     atomic_uint unhelped, until_share; /* share.c: copies in a row nobody helped with, how many to do alone */
     struct lock map_lock;
     struct mr_map *maps[MR_MAPS];
@@ -39,6 +44,7 @@ struct proc {
     struct fabric fab;
     struct registry *reg;
     struct arena *arena;
+    uint64_t arena_bytes; /* of it are mapped */
     int reg_fd, arena_fd, bell_fd, ring_fd;
     uint32_t slot;
     pid_t pid;
@@ -58,11 +64,17 @@ bool proc_fabric(void); /* reads SOFTIB_FABRIC without joining */
 
 /* The member in that slot, attached and referenced; NULL when there is none or it is dead. */
 struct peer *peer_get(uint32_t slot);
+/* The same; when it is alive but cannot be reached, which was said, *why is the reason (errno), else 0. */
+struct peer *peer_find(uint32_t slot, int *why);
 void peer_put(struct peer *p);
+
+int bind_name(const struct sockaddr_un *a, socklen_t len); /* a datagram socket of that name */
+uint64_t process_born(pid_t pid);
 
 /* Asks the member's engine thread to look at its arena. */
 void member_ring(uint32_t slot);
 bool member_alive(uint32_t slot);
+bool member_runs(uint32_t slot); /* its process does, although it may have left */
 
 /* A token on a completion channel: makes its descriptor readable. */
 void chan_ring(uint32_t slot, uint32_t chan);
@@ -75,9 +87,19 @@ void peer_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_
 uint64_t arena_alloc(size_t bytes);
 void arena_free(uint64_t off, size_t bytes);
 
-static inline void *arena_at(struct arena *a, uint64_t off)
+/* Which part of an arena an offset beyond ARENA_FIRST is in; no block of memory lies in two. */
+static inline unsigned arena_extent(uint64_t off)
 {
-    return (char *)a + off;
+    return 64u - (unsigned)__builtin_clzll(off / ARENA_FIRST);
+}
+
+bool peer_extend(struct peer *p); /* maps what its owner uses by now */
+void *peer_at_far(struct peer *p, uint64_t off);
+
+/* Memory in a member's arena; NULL when that part of a peer's cannot be mapped. */
+static inline void *peer_at(struct peer *p, uint64_t off)
+{
+    return LIKELY(off < ARENA_FIRST || p->self) ? (char *)p->arena + off : peer_at_far(p, off);
 }
 
 static inline void port_count(uint32_t linear, enum counter c, uint64_t n)

@@ -11,13 +11,17 @@
 
 _Atomic(struct qp *) qp_table[QP_MAX];
 static struct lock table_lock;
-static uint32_t table_hint = 2;
+static uint32_t table_hint, created;
 static bool taken[QP_MAX]; /* a number is taken before, and given back after, its QP can be looked up */
 
-static uint32_t table_take(void)
+/* Also the how many-th QP of this process it is: what repeats with the seed must not hang on a number. */
+static uint32_t table_take(uint32_t *nth)
 {
     lock_take(&table_lock);
+    if (!table_hint)
+        table_hint = 2 + (uint32_t)(random_u64() % (QP_MAX - 2)); /* nobody's guess */
     uint32_t found = number_take(taken, 2, QP_MAX, &table_hint);
+    *nth = created++;
     lock_drop(&table_lock);
     return found;
 }
@@ -83,12 +87,13 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
         errno = err ? err : ENOMEM;
         return NULL;
     }
+    uint32_t nth = 0;
     size_t room = a->cap.max_send_sge * sizeof(struct ibv_sge);
     if (room < a->cap.max_inline_data)
         room = a->cap.max_inline_data;
     q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
     q->sq = aligned_alloc(CACHELINE, q->stride * a->cap.max_send_wr);
-    q->idx = q->sq ? table_take() : 0;
+    q->idx = q->sq ? table_take(&nth) : 0;
     if (!q->idx || (!a->srq && !rq_make(&proc.arena->rq[q->idx], a->cap.max_recv_wr, a->cap.max_recv_sge))) {
         if (q->idx)
             table_give(q->idx);
@@ -114,7 +119,7 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
     q->cap = q->attr.cap = a->cap;
     q->sig_all = a->sq_sig_all;
     q->sh = &proc.arena->qp[q->idx];
-    q->rng = (proc.fab.seed * 0x9E3779B97F4A7C15ull) ^ ((uint64_t)v->qp_num << 20 | 1);
+    q->rng = (proc.fab.seed * 0x9E3779B97F4A7C15ull) ^ (((uint64_t)proc.slot << QP_BITS | nth) << 20 | 1);
     publish(q, a);
     hold_objects(q, 1);
     lock_take(&table_lock);
@@ -437,16 +442,37 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
     return 0;
 }
 
-struct qp *qp_lookup(uint32_t qpn)
+static struct qp *lookup(uint32_t idx, uint32_t qpn)
 {
     lock_take(&table_lock);
-    struct qp *q = atomic_load(&qp_table[qpn & (QP_MAX - 1)]);
-    if (q && qp_ibv(q)->qp_num == qpn)
+    struct qp *q = atomic_load(&qp_table[idx]);
+    if (q && (!qpn || qp_ibv(q)->qp_num == qpn))
         atomic_fetch_add(&q->busy, 1);
     else
         q = NULL;
     lock_drop(&table_lock);
     return q;
+}
+
+struct qp *qp_lookup(uint32_t qpn)
+{
+    return lookup(qpn & (QP_MAX - 1), qpn);
+}
+
+/* Whoever works on a QP holds its lock, and looks at the keys after it has taken it. */
+void qp_fence(void)
+{
+    for (uint32_t i = 0; i < QP_MAX; i++) {
+        if (!atomic_load_explicit(&qp_table[i], memory_order_relaxed))
+            continue;
+        struct qp *q = lookup(i, 0);
+        if (q && atomic_load_explicit(&q->builder, memory_order_relaxed) != thread_mark()) {
+            lock_take(&q->lock);
+            lock_drop(&q->lock);
+        }
+        if (q)
+            atomic_fetch_sub(&q->busy, 1);
+    }
 }
 
 int qp_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

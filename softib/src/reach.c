@@ -27,41 +27,6 @@ bool reach_known(uint32_t linear)
     return proc.fab.port[linear].addrs == 1 || taken[linear];
 }
 
-void reach_hello(const struct conn *c, struct frame *f)
-{
-    *f = (struct frame){
-        .type = FRAME_HELLO,
-        .qp_type = IBV_QPT_RC,
-        .dst_qpn = c->slot << QP_BITS,
-        .src_qpn = proc.slot << QP_BITS,
-        .slid = fabric_lid(&proc.fab, c->linear),
-        .dlid = fabric_lid(&proc.fab, c->to),
-    };
-}
-
-bool reach_answer(const struct frame *f, struct frame *reply)
-{
-    struct fab_place at;
-    if (!fabric_locate(&proc.fab, f->dlid, &at) || at.node != proc.fab.node ||
-        f->dst_qpn >> QP_BITS != proc.slot)
-        return false;
-    *reply = *f;
-    reply->type = FRAME_HELLO_ACK;
-    reply->dst_qpn = f->src_qpn;
-    reply->src_qpn = f->dst_qpn;
-    reply->slid = f->dlid;
-    reply->dlid = f->slid;
-    return true;
-}
-
-static bool right_answer(const struct attempt *a)
-{
-    struct frame f, want;
-    reach_hello(a->c, &want);
-    return frame_decode(a->in, wire_fabric(), &f) && f.type == FRAME_HELLO_ACK && f.src_qpn == want.dst_qpn &&
-           f.dst_qpn == want.src_qpn && f.slid == want.dlid && f.dlid == want.slid;
-}
-
 static void attempt_end(struct attempt *a, bool failed)
 {
     close(a->fd);
@@ -88,18 +53,30 @@ bool reach_alive(const struct conn *c)
 
 static void say_hello(struct attempt *a)
 {
-    struct frame f;
-    uint8_t out[FRAME_BYTES];
     int err = 0;
     socklen_t len = sizeof(err);
-    reach_hello(a->c, &f);
-    frame_encode(&f, wire_fabric(), out);
+    greet_hello(a->c, a->hello);
     getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &err, &len);
-    a->connected = !err && send(a->fd, out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(out);
+    a->connected = !err && send(a->fd, a->hello, sizeof(a->hello), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+                               (ssize_t)sizeof(a->hello);
     if (a->connected)
         wire_watch_again(a->fd, &a->w, EPOLLIN);
     else
         attempt_end(a, true);
+}
+
+static bool right_answer(const struct attempt *a)
+{
+    static bool said;
+    enum greet_answer g = greet_check(a->hello, a->in);
+    if (g == GREET_WRONG_KEY && !said) {
+        say("node%u answers, but has another key of the fabric: SOFTIB_KEY, or the file of the key, must be "
+            "the "
+            "same on all nodes",
+            a->c->node);
+        said = true;
+    }
+    return g == GREET_GOOD;
 }
 
 static void hear_answer(struct attempt *a, uint32_t ev)
@@ -159,6 +136,13 @@ static void begin_all(struct conn *c)
         attempt_begin(c, i);
 }
 
+static bool prove(const struct attempt *a)
+{
+    uint8_t out[PROOF_BYTES];
+    greet_proof(a->hello, a->in, out);
+    return send(a->fd, out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(out);
+}
+
 /* The rail-th of those that answered. */
 static void choose(struct conn *c, unsigned good)
 {
@@ -167,6 +151,7 @@ static void choose(struct conn *c, unsigned good)
         if (c->reach.a[i].good && !skip--)
             break;
     int fd = c->reach.a[i].fd;
+    bool proved = prove(&c->reach.a[i]);
     struct sockaddr_in me;
     socklen_t len = sizeof(me);
     if (!getsockname(fd, (struct sockaddr *)&me, &len))
@@ -178,6 +163,8 @@ static void choose(struct conn *c, unsigned good)
             attempt_end(&c->reach.a[k], !c->reach.a[k].good);
     udp_release(c->to);
     conn_reached(c, fd);
+    if (!proved)
+        conn_break(c);
 }
 
 void reach_tick(struct conn *c, uint64_t now)

@@ -1,15 +1,15 @@
 /*
  * Finding a way to a port of another node. A port may have several addresses; from here some lead nowhere
  * (the bridge of somebody's containers, another network) and some to the wrong machine (many have a
- * 172.17.0.1 of their own). None is believed: all are tried at once and asked who they are. Of those that
- * answer as the process we want, the first port of a node takes the first, the second port the second, and so
+ * 172.17.0.1 of their own). None is believed: all are tried at once and asked to prove who they are. Of those
+ * that do, and so are the process we want, the first port of a node takes the first, the second port the second, and so
  * on. SPDX-License-Identifier: Apache-2.0
  */
 #ifndef SOFTIB_REACH_H
 #define SOFTIB_REACH_H
 
 #include "engine.h"
-#include "frame.h"
+#include "greet.h"
 #include "shm.h"
 
 struct conn;
@@ -19,7 +19,7 @@ struct attempt {
     struct conn *c;
     int fd; /* -1: not tried, or ended */
     bool connected, good;
-    uint8_t in[FRAME_BYTES]; /* the answer */
+    uint8_t hello[HELLO_BYTES], in[HELLO_ACK_BYTES]; /* what we said, and the answer */
     size_t have;
 };
 
@@ -34,9 +34,6 @@ void reach_tick(struct conn *c, uint64_t now);
 void reach_end(struct conn *c);
 
 bool reach_alive(const struct conn *c); /* somebody took the connection, if only its kernel so far */
-void reach_hello(const struct conn *c, struct frame *f);
-/* Answers a FRAME_HELLO; false: it was meant for somebody else. */
-bool reach_answer(const struct frame *f, struct frame *reply);
 
 /* The address a datagram for that port is sent to: the one that answered last, else the first. */
 struct in_addr reach_addr(uint32_t linear);

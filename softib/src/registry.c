@@ -26,7 +26,8 @@ socklen_t abstract_name(struct sockaddr_un *a, const char *fmt, ...)
 
 socklen_t bell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member *m)
 {
-    return abstract_name(a, "softib/%016llx/%d.%d", (unsigned long long)key, m->pid, m->reg_fd);
+    return abstract_name(a, "softib/%016llx/%d.%d.%016llx", (unsigned long long)key, m->pid, m->reg_fd,
+                         (unsigned long long)m->nonce);
 }
 
 uint64_t registry_key(const struct fabric *f)
@@ -39,12 +40,55 @@ uint64_t registry_key(const struct fabric *f)
     return f->wire == WIRE_TCP ? hash_bytes(&f->node, sizeof(f->node), h) : h;
 }
 
-static int registry_open(int pid, int fd)
+int shared_create(const char *name, uint64_t bytes)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && !ftruncate(fd, (off_t)bytes) && !fcntl(fd, F_ADD_SEALS, SHARED_SEALS))
+        return fd;
+    int e = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = e;
+    return -1;
+}
+
+static bool ours(int fd, uint64_t bytes)
+{
+    struct stat st;
+    return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_size == (off_t)bytes;
+}
+
+int shared_open(int pid, int fd, uint64_t bytes)
 {
     char path[64];
-    uint32_t magic = 0;
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-    int r = open(path, O_RDWR | O_CLOEXEC);
+    int look = open(path, O_PATH | O_CLOEXEC),
+        r = -1; /* opening a stranger's file may already do something */
+    if (look < 0)
+        return -1;
+    if (ours(look, bytes)) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
+        r = open(path, O_RDWR | O_CLOEXEC);
+    } else {
+        errno = EPERM;
+    }
+    if (r >= 0 && (fcntl(r, F_GET_SEALS) & SHARED_SEALS) != SHARED_SEALS) {
+        close(r);
+        r = -1;
+        errno = EPERM;
+    }
+    int e = errno;
+    close(look);
+    errno = e;
+    return r;
+}
+
+/* Whoever binds a name of ours can point us to any file of its own: the file itself must prove who made it.
+ */
+static int registry_open(int pid, int fd)
+{
+    uint32_t magic = 0;
+    int r = shared_open(pid, fd, sizeof(struct registry));
     if (r >= 0 && (pread(r, &magic, sizeof(magic), 0) != sizeof(magic) || magic != SHM_MAGIC)) {
         close(r);
         return -1;

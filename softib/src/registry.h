@@ -6,8 +6,17 @@
 #define SOFTIB_REGISTRY_H
 
 #include "shm.h"
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+/* Neither longer nor shorter than it was made: a member that cuts it would end the others with SIGBUS. */
+#define SHARED_SEALS (F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+
+int shared_create(const char *name, uint64_t bytes);
+/* Opens another process's memory of that size. -1 with EPERM: it is not of this user, not that size or not
+ * sealed. */
+int shared_open(int pid, int fd, uint64_t bytes);
 
 socklen_t abstract_name(struct sockaddr_un *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The doorbell of a member, whose name also says where its registry is. */

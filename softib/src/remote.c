@@ -9,11 +9,12 @@
 /* Every connected QP of this process, as a list and by the index in its number; under the wire's lock. */
 static struct remote *remotes, *by_index[QP_MAX];
 
-static struct remote *addressee(const struct frame *f)
+/* The QP a frame is for, if it is connected to one of the process at the other end. */
+static struct remote *addressee(const struct conn *c, const struct frame *f)
 {
     struct remote *r = by_index[f->dst_qpn & (QP_MAX - 1)];
-    if (r && qp_ibv(r->q)->qp_num == f->dst_qpn && r->q->attr.dest_qp_num == f->src_qpn &&
-        qp_ibv(r->q)->qp_type == f->qp_type && port_up(r->q->linear))
+    if (r && r->node == c->node && r->slot == c->slot && qp_ibv(r->q)->qp_num == f->dst_qpn &&
+        r->q->attr.dest_qp_num == f->src_qpn && qp_ibv(r->q)->qp_type == f->qp_type && port_up(r->q->linear))
         return r;
     port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
     return NULL;
@@ -22,7 +23,7 @@ static struct remote *addressee(const struct frame *f)
 void remote_frame(struct conn *c)
 {
     const struct frame *f = &c->in;
-    struct remote *r = addressee(f);
+    struct remote *r = addressee(c, f);
     if (!r)
         return;
     switch (f->type) {
@@ -83,17 +84,16 @@ static void drop_jobs(struct conn *c, const struct qp *q)
             continue;
         }
         *p = j->next;
-        if (j->src.mr)
-            mr_release(&j->src);
+        c->njobs--;
         free(j);
     }
 }
 
 /* A frame half out points into memory the program gets back now: the rest is sent from a copy. */
-static void disown(struct conn *c, struct qp *q)
+static void disown(struct conn *c)
 {
     size_t left = 0;
-    if (c->out_q != q || c->out_copy)
+    if (c->out_copy)
         return;
     for (int i = c->out_at; i < c->out_n; i++)
         left += c->out[i].iov_len;
@@ -119,7 +119,8 @@ void remote_quiet(struct qp *q)
     if (!r)
         return;
     for (struct conn *c = conns; c; c = c->next) {
-        disown(c, q);
+        if (c->out_q == q)
+            disown(c);
         if (c->sink.q == q) {
             c->sink.kind = SINK_DROP;
             c->sink.q = NULL;
@@ -128,6 +129,56 @@ void remote_quiet(struct qp *q)
     }
     r->reap_after = false;
     remote_abandon(r, true);
+}
+
+/* --- a region that is deregistered --- */
+
+static bool points_into(const struct conn *c, const struct sh_mr *s)
+{
+    for (int i = c->out_at; i < c->out_n; i++) {
+        uint64_t at = (uintptr_t)c->out[i].iov_base;
+        if (at < s->addr + s->length && s->addr < at + c->out[i].iov_len)
+            return true;
+    }
+    return false;
+}
+
+/* Answers to RDMA READs of it that have not left are refused, as if they had come now. */
+static void refuse_reads(struct conn *c, const struct sh_mr *s)
+{
+    for (struct read_job **p = &c->jobs, *j; (j = *p);) {
+        if (j->src.mr != s) {
+            p = &j->next;
+            continue;
+        }
+        struct target t = {proc.self, j->q->sh};
+        struct frame f = j->head;
+        f.type = FRAME_NAK;
+        f.total = f.length = f.offset = 0;
+        f.arg = ANS_ACCESS;
+        conn_reply(c, &f, NULL);
+        target_fail(&t, IBV_EVENT_QP_ACCESS_ERR);
+        *p = j->next;
+        c->njobs--;
+        free(j);
+    }
+}
+
+/* What was on its way to or from the region ends here: after this nothing touches its memory. */
+void remote_retract(struct sh_mr *s)
+{
+    for (struct conn *c = conns; c; c = c->next) {
+        if (points_into(c, s))
+            disown(c);
+        refuse_reads(c, s);
+        if (c->sink.kind == SINK_ANSWER && c->sink.q && c->sink.q->remote)
+            remote_answer_retract(c, c->sink.q->remote);
+    }
+    for (struct remote *r = remotes; r; r = r->next)
+        remote_data_retract(r, s);
+    for (struct conn *c = conns; c; c = c->next)
+        if (!c->broken && c->ctrl_len)
+            conn_send(c);
 }
 
 void remote_detach(struct qp *q)
@@ -172,6 +223,8 @@ void remote_lost(struct conn *c)
         r->active = false;
     }
     for (struct remote *r = remotes; r; r = r->next) {
+        r->from = r->from == c ? NULL : r->from;
+        r->answering = r->answering == c ? NULL : r->answering;
         if (r->conn != c)
             continue;
         r->conn = NULL;

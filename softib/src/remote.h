@@ -29,11 +29,13 @@ void remote_on_ack(struct remote *r, const struct frame *f);
 void remote_on_nak(struct remote *r, const struct frame *f);
 void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f);
 void remote_answer_done(struct conn *c, struct remote *r);
+void remote_answer_retract(struct conn *c, struct remote *r); /* perhaps the READ's own buffer is gone */
 
 /* remote_receive.c: the responder */
 void remote_request_frame(struct conn *c, struct remote *r, const struct frame *f);
 void remote_data_done(struct conn *c, struct remote *r);
 void remote_atomic_done(struct conn *c, struct remote *r);
+void remote_data_retract(struct remote *r, const struct sh_mr *s);
 void remote_abandon(struct remote *r, bool flush); /* the message that is arriving will not be completed */
 
 #endif

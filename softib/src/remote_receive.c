@@ -46,11 +46,21 @@ static void nak(struct conn *c, struct qp *q, const struct frame *f, enum answer
     conn_reply(c, &a, NULL);
 }
 
+/* A connection that has stalled with a piece of an earlier attempt must not write any more. */
+static void stop_sink(struct remote *r)
+{
+    struct conn *c = r->from;
+    if (c && c->sink.q == r->q && c->sink.kind == SINK_REQUEST)
+        c->sink.kind = SINK_DROP;
+    r->from = NULL;
+}
+
 static void close_message(struct remote *r, bool ok)
 {
     if (!r->open)
         return;
     r->open = false;
+    stop_sink(r);
     target_finish(&r->t, &r->r, &r->l, ok);
     target_release(&r->t);
 }
@@ -79,6 +89,7 @@ void remote_abandon(struct remote *r, bool flush)
     if (!r->open)
         return;
     r->open = false;
+    stop_sink(r);
     target_abandon(&r->t, &r->r, &r->l, flush);
     target_release(&r->t);
 }
@@ -89,20 +100,13 @@ static bool begins_again(const struct remote *r, const struct frame *f)
     return r->open && is_rc(r->q) && f->total == r->r.length && f->opcode == r->r.opcode;
 }
 
-/* The region must still be registered when the next piece comes. */
-static bool landing_valid(const struct landing *l)
-{
-    for (int i = 0; i < l->nseg; i++)
-        if (atomic_load(&l->seg[i].mr->rkey) != l->seg[i].key)
-            return false;
-    return true;
-}
-
 static void sink_landing(struct conn *c, struct remote *r, const struct frame *f)
 {
     struct iovec iov[MAX_SGE];
     for (int i = 0; i < r->l.nseg; i++)
         iov[i] = (struct iovec){r->l.seg[i].map, r->l.seg[i].len};
+    stop_sink(r);
+    r->from = c;
     c->sink.n = iov_slice(iov, r->l.nseg, f->offset, f->length, c->sink.iov);
     c->sink.q = r->q;
     c->sink.kind = SINK_REQUEST;
@@ -115,6 +119,8 @@ static void data_frame(struct conn *c, struct remote *r, const struct frame *f)
         r->got = 0;
     } else if (f->offset == 0) {
         remote_abandon(r, false);
+        r->cut = ANS_OK;
+        r->seq = f->seq;
         request_of(f, &r->r);
         if (target_find(proc.self, f->dst_qpn, &r->r, &r->t) != ANS_OK)
             return;
@@ -127,9 +133,46 @@ static void data_frame(struct conn *c, struct remote *r, const struct frame *f)
         r->open = true;
         r->got = 0;
     }
-    if (!r->open || r->got != f->offset || r->r.length != f->total || !landing_valid(&r->l))
+    if (r->cut != ANS_OK && f->seq == r->seq) {
+        nak(c, r->q, f, r->cut, 0);
+        r->cut = ANS_OK;
+    }
+    if (!r->open || r->got != f->offset || r->r.length != f->total)
         return;
     sink_landing(c, r, f);
+}
+
+static bool lands_in(const struct landing *l, const struct sh_mr *s)
+{
+    for (int i = 0; i < l->nseg; i++)
+        if (l->seg[i].mr == s)
+            return true;
+    return false;
+}
+
+/* A message that arrives in a region which is deregistered under it: the QP fails as it does when the key of
+ * the first piece is wrong, and the sender hears it with the next one, or at once. */
+void remote_data_retract(struct remote *r, const struct sh_mr *s)
+{
+    if (!r->open || !lands_in(&r->l, s))
+        return;
+    struct conn *c = r->from;
+    struct frame f = {.qp_type = r->r.type,
+                      .opcode = r->r.opcode,
+                      .seq = r->seq,
+                      .src_qpn = r->r.src_qpn,
+                      .dst_qpn = qp_ibv(r->q)->qp_num,
+                      .slid = r->r.slid,
+                      .dlid = r->r.dlid};
+    bool write = r->r.opcode == IBV_WR_RDMA_WRITE || r->r.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    r->cut = write ? ANS_ACCESS : ANS_OP;
+    if (write && is_rc(r->q))
+        target_fail(&r->t, IBV_EVENT_QP_ACCESS_ERR);
+    close_message(r, false);
+    if (c && !c->broken) {
+        nak(c, r->q, &f, r->cut, 0);
+        r->cut = ANS_OK;
+    }
 }
 
 void remote_data_done(struct conn *c, struct remote *r)
@@ -173,6 +216,7 @@ static void read_frame(struct conn *c, struct remote *r, const struct frame *f)
     while (*p)
         p = &(*p)->next;
     *p = j;
+    c->njobs++;
     if (f->seq == r->expect)
         r->expect = (r->expect + 1) & SEQ_MASK;
     port_count(r->q->linear, CNT_TX_BYTES, f->total);

@@ -20,13 +20,13 @@ static bool is_read_like(uint8_t opcode)
            opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* The latency of the link, both ports', one way. */
+/* The latency of the link, one way. */
 static uint64_t latency_of(const struct qp *q)
 {
     struct fab_place at;
     if (LIKELY(!proc.fab.paced) || !fabric_locate(&proc.fab, q->path.dlid, &at))
         return 0;
-    return proc.fab.port[q->linear].latency + proc.fab.port[at.linear].latency;
+    return fabric_latency(&proc.fab, q->linear, at.linear);
 }
 
 /* Completes what is over, in order, and no sooner than its answer would have been here: `now` NEVER waits for
@@ -350,9 +350,24 @@ void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f
     int n = sq_gather(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov);
     if (n < 0)
         return;
+    if (r->answering && r->answering != c && r->answering->sink.kind == SINK_ANSWER &&
+        r->answering->sink.q == r->q)
+        r->answering->sink.kind = SINK_DROP; /* it was asked for again meanwhile */
+    r->answering = c;
     c->sink.q = r->q;
     c->sink.kind = read ? SINK_ANSWER : SINK_SMALL;
     c->sink.n = read ? iov_slice(iov, n, f->offset, f->length, c->sink.iov) : 0;
+}
+
+void remote_answer_retract(struct conn *c, struct remote *r)
+{
+    struct iovec iov[MAX_SGE];
+    struct wqe *w = awaited(r, &c->in);
+    if (w && sq_gather(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov) >= 0)
+        return;
+    c->sink.kind = SINK_DROP;
+    if (w && w == sq_at(r->q, r->q->done))
+        sq_error(r->q, IBV_WC_LOC_PROT_ERR); /* else the timer finds it, when its turn has come */
 }
 
 void remote_answer_done(struct conn *c, struct remote *r)

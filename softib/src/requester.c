@@ -126,12 +126,13 @@ static void count_traffic(struct qp *q, struct wqe *w, uint32_t to, enum answer 
     port_count(to, CNT_RX_BYTES, w->length);
 }
 
-static struct peer *partner(struct qp *q)
+static struct peer *partner(struct qp *q, int *why)
 {
+    *why = 0;
     if (q->peer && LIKELY(!atomic_load_explicit(&q->peer->dead, memory_order_relaxed)))
         return q->peer;
     peer_put(q->peer);
-    q->peer = peer_get(q->attr.dest_qp_num >> QP_BITS);
+    q->peer = peer_find(q->attr.dest_qp_num >> QP_BITS, why);
     return q->peer;
 }
 
@@ -139,11 +140,12 @@ static enum answer execute(struct qp *q, struct wqe *w, uint32_t *arg)
 {
     struct request r;
     struct target t;
-    struct peer *p = partner(q);
+    int why;
+    struct peer *p = partner(q, &why);
     uint32_t to = (uint32_t)(q->path.dlid >> proc.fab.lmc) - 1;
     if (!p || UNLIKELY(!port_up(q->linear) || to >= proc.fab.nports || !port_up(to))) {
         port_count(q->linear, CNT_TX_DROPS, 1);
-        return ANS_DROP;
+        return why ? ANS_REFUSED : ANS_DROP;
     }
     sq_request(q, w, &r);
     enum answer a = target_find(p, q->attr.dest_qp_num, &r, &t);
@@ -159,8 +161,11 @@ static enum answer execute(struct qp *q, struct wqe *w, uint32_t *arg)
         a = do_store(q, &t, &r, w, arg);
     target_release(&t);
     count_traffic(q, w, to, a);
-    /* A copy that failed because the process died is silence, not a refusal. */
-    return a == ANS_OP && atomic_load(&p->dead) ? ANS_DROP : a;
+    /* A copy that failed because the process died is silence, not a refusal; one that the system forbids is
+     * nobody's fault but its own. */
+    if (UNLIKELY(a == ANS_OP) && atomic_load(&p->dead))
+        return ANS_DROP;
+    return UNLIKELY(a == ANS_OP) && atomic_load(&p->refused) ? ANS_REFUSED : a;
 }
 
 static enum ibv_wc_opcode wc_opcode(uint8_t opcode)
@@ -232,6 +237,8 @@ static enum ibv_wc_status refused(enum answer a)
         return IBV_WC_REM_OP_ERR;
     case ANS_LENGTH:
         return IBV_WC_LOC_LEN_ERR;
+    case ANS_REFUSED:
+        return IBV_WC_LOC_QP_OP_ERR;
     default:
         return IBV_WC_LOC_PROT_ERR;
     }
@@ -285,7 +292,7 @@ static bool step(struct qp *q, uint64_t *now)
     uint32_t arg = 0;
     bool rc = qp_ibv(q)->qp_type == IBV_QPT_RC;
     enum answer a = qp_ibv(q)->qp_type == IBV_QPT_UD ? ud_execute(q, w) : execute(q, w, &arg);
-    bool local = a == ANS_LOCAL || a == ANS_LENGTH;
+    bool local = a == ANS_LOCAL || a == ANS_LENGTH || a == ANS_REFUSED;
     if (LIKELY(a == ANS_OK || (!rc && !local))) {
         q->next++;
         q->rnr_left = q->attr.rnr_retry;
@@ -358,12 +365,42 @@ static uint64_t book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, u
     return end;
 }
 
+/* One packet leaves our port and the switch makes the copies: one for each port that has members, whatever
+ * their number. It is delivered when the last of them has it. Over wire (b) what the other nodes' ports are
+ * busy with is not known here. */
+static void reserve_multicast(struct qp *q, struct wqe *w)
+{
+    uint64_t now = now_ns(), bytes = w->length + 30ull;
+    uint64_t end = book(&proc.reg->port[q->linear].tx_free, proc.fab.port[q->linear].rate, bytes, now);
+    uint64_t latency = proc.fab.port[q->linear].latency;
+    uint64_t seen[FAB_MAX_PORTS / 64] = {0};
+    for (int g = 0; g < GROUPS; g++) {
+        struct reg_group *grp = &proc.reg->group[g];
+        if (!atomic_load(&grp->used) || memcmp(grp->gid, w->path.dgid.raw, 16))
+            continue;
+        for (int i = 0; i < GROUP_QPS; i++) {
+            uint32_t port = atomic_load(&grp->port[i]);
+            if (!atomic_load(&grp->qpn[i]) || port >= proc.fab.nports || seen[port / 64] >> port % 64 & 1)
+                continue;
+            seen[port / 64] |= 1ull << port % 64;
+            latency = max_u64(latency, fabric_latency(&proc.fab, q->linear, port));
+            end = max_u64(end, book(&proc.reg->port[port].rx_free, proc.fab.port[port].rate, bytes, now));
+        }
+    }
+    w->due = end + latency;
+}
+
 void sq_reserve(struct qp *q, struct wqe *w)
 {
-    uint16_t dlid = qp_ibv(q)->qp_type == IBV_QPT_UD ? path_resolve(&w->path) : q->path.dlid;
+    bool ud = qp_ibv(q)->qp_type == IBV_QPT_UD;
+    uint16_t dlid = ud ? path_resolve(&w->path) : q->path.dlid;
     struct fab_place at;
     if (q->remote) { /* rates are kept where the bytes pass */
         remote_reserve(q, w);
+        return;
+    }
+    if (ud && path_multicast(&w->path)) {
+        reserve_multicast(q, w);
         return;
     }
     if (!fabric_locate(&proc.fab, dlid, &at))
@@ -371,7 +408,7 @@ void sq_reserve(struct qp *q, struct wqe *w)
     uint64_t now = now_ns();
     struct fab_port *mine = &proc.fab.port[q->linear], *theirs = &proc.fab.port[at.linear];
     struct reg_port *a = &proc.reg->port[q->linear], *b = &proc.reg->port[at.linear];
-    uint64_t latency = mine->latency + theirs->latency;
+    uint64_t latency = fabric_latency(&proc.fab, q->linear, at.linear);
     bool read = w->opcode == IBV_WR_RDMA_READ;
     if (read) { /* a request goes there, the data comes back */
         struct fab_port *t = mine;

@@ -33,6 +33,10 @@ enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *
     struct sh_qp *q = &owner->arena->qp[qpn & (QP_MAX - 1)];
     t->owner = owner;
     t->qp = q;
+    if (UNLIKELY(atomic_load_explicit(&owner->arena->top, memory_order_relaxed) >
+                 atomic_load_explicit(&owner->mapped, memory_order_relaxed)) &&
+        !peer_extend(owner))
+        return ANS_REFUSED;
     atomic_fetch_add(&q->users, 1); /* before the look at the state: destroy looks in the other order */
     if (LIKELY(receives(atomic_load(&q->state)) && wanted(q, qpn, r)))
         return ANS_OK;

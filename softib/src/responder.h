@@ -17,9 +17,10 @@ enum answer {
     ANS_RNR,  /* arg: the timer code */
     ANS_INVALID,
     ANS_ACCESS,
-    ANS_OP,     /* the receiver's own buffers were bad */
-    ANS_LOCAL,  /* the sender's own: never on the wire */
-    ANS_LENGTH, /* longer than the path carries: likewise */
+    ANS_OP,      /* the receiver's own buffers were bad */
+    ANS_LOCAL,   /* the sender's own: never on the wire */
+    ANS_LENGTH,  /* longer than the path carries: likewise */
+    ANS_REFUSED, /* the system does not let us reach the peer: likewise */
 };
 
 /* A request as it stands on the wire. */
@@ -64,6 +65,11 @@ enum answer target_finish(struct target *t, const struct request *r, struct land
 void target_abandon(struct target *t, const struct request *r, struct landing *l, bool flush);
 
 void target_fail(struct target *t, enum ibv_event_type why);
+
+static inline bool path_multicast(const struct path *p)
+{
+    return p->dlid >= MCAST_LID || (p->is_global && p->dgid.raw[0] == 0xff);
+}
 
 static inline uint32_t packets_of(uint32_t length, uint32_t mtu_code)
 {

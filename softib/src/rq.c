@@ -42,10 +42,10 @@ void rq_destroy(struct sh_rq *rq)
     arena_free(ring, ring_bytes(rq));
 }
 
-static struct sh_rwqe *slot(struct arena *a, struct sh_rq *rq, uint64_t i)
+static struct sh_rwqe *slot(struct peer *p, struct sh_rq *rq, uint64_t i)
 {
-    return arena_at(a, atomic_load_explicit(&rq->ring, memory_order_relaxed) +
-                           (i & (rq->size - 1)) * rq->stride);
+    char *ring = peer_at(p, atomic_load_explicit(&rq->ring, memory_order_relaxed));
+    return LIKELY(ring != NULL) ? (void *)(ring + (i & (rq->size - 1)) * rq->stride) : NULL;
 }
 
 int rq_post(struct sh_rq *rq, const struct ibv_recv_wr *wr)
@@ -61,7 +61,7 @@ int rq_post(struct sh_rq *rq, const struct ibv_recv_wr *wr)
         shlock_drop(&rq->lock);
         return ENOMEM;
     }
-    struct sh_rwqe *e = slot(proc.arena, rq, tail);
+    struct sh_rwqe *e = slot(proc.self, rq, tail);
     e->wr_id = wr->wr_id;
     e->nsge = (uint32_t)wr->num_sge;
     e->total = total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
@@ -82,8 +82,8 @@ bool rq_pop(struct peer *owner, uint32_t index, bool is_srq, struct rwqe *out)
     shlock_take(&rq->lock);
     uint64_t head = atomic_load_explicit(&rq->head, memory_order_relaxed);
     uint64_t left = atomic_load_explicit(&rq->tail, memory_order_acquire) - head;
-    if (left) {
-        struct sh_rwqe *e = slot(owner->arena, rq, head);
+    struct sh_rwqe *e = left ? slot(owner, rq, head) : NULL;
+    if (LIKELY(e != NULL)) {
         out->wr_id = e->wr_id;
         out->nsge = e->nsge <= MAX_SGE ? e->nsge : MAX_SGE;
         out->total = e->total;
@@ -95,7 +95,7 @@ bool rq_pop(struct peer *owner, uint32_t index, bool is_srq, struct rwqe *out)
     shlock_drop(&rq->lock);
     if (UNLIKELY(low))
         peer_event(owner, SHEV_SRQ_LIMIT, index - QP_MAX, 0);
-    return left > 0;
+    return e != NULL;
 }
 
 static uint32_t table_take(void)
@@ -172,7 +172,7 @@ static int srq_resize(struct srq *s, uint32_t max_wr)
     size_t drop_bytes = ring_bytes(r ? &fresh : rq);
     if (!r) {
         for (uint64_t i = head; i != tail; i++)
-            memcpy(slot(proc.arena, &fresh, i), slot(proc.arena, rq, i), rq->stride);
+            memcpy(slot(proc.self, &fresh, i), slot(proc.self, rq, i), rq->stride);
         rq->size = fresh.size;
         rq->limit_wr = max_wr;
         atomic_store(&rq->ring, atomic_load(&fresh.ring));

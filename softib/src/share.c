@@ -176,6 +176,7 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
 
 /* --- the helper --- */
 
+static atomic_uint helping;   /* threads of ours that move a piece now */
 static atomic_bool by_poller; /* a polling thread helped: the engine need not stay awake */
 
 struct job {
@@ -221,12 +222,14 @@ static bool help_with(struct sh_copy *c, unsigned most, uint64_t *got)
     uint64_t at, len;
     if (offset_of(atomic_load_explicit(&c->next, memory_order_relaxed)) == CLOSED)
         return false;
+    atomic_fetch_add(&helping, 1);
     job_read(c, &j);
     while (most-- && take_piece(&j.part, &at, &len)) {
         if (!move(j.pid, !j.inward, j.far, j.nfar, j.near, j.nnear, at, len))
             atomic_store(&c->failed, 1);
         report(c, j.part.number, len);
     }
+    atomic_fetch_sub(&helping, 1);
     *got += j.part.got;
     return j.part.turns > 0;
 }
@@ -247,6 +250,21 @@ void share_help(void)
     help_all(1, &got); /* one piece: what the program polls for may be there by then */
     if (got)
         atomic_store_explicit(&by_poller, true, memory_order_relaxed);
+}
+
+void share_bury(void)
+{
+    unsigned turn = 0;
+    for (unsigned i = 0; i < SHARED_COPIES; i++) {
+        struct sh_copy *c = &proc.arena->copy[i];
+        unsigned owner = atomic_load(&c->lock.owner);
+        uint64_t word = atomic_load(&c->next);
+        if (!owner || member_runs(owner))
+            continue;
+        atomic_compare_exchange_strong(&c->next, &word, word | CLOSED);
+    }
+    while (atomic_load(&helping))
+        spin_wait(&turn);
 }
 
 static bool pieces_left(void)

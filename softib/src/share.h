@@ -29,5 +29,7 @@ void share_help(void);
 /* For the engine thread, before it sleeps: helps as long as copies keep coming, but not beyond `due`, when it
  * has other work. True: come again, do not sleep. */
 bool share_attend(uint64_t due);
+/* No thread of ours helps any more with copies whose sender died. */
+void share_bury(void);
 
 #endif

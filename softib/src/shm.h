@@ -13,7 +13,7 @@
 #include "fabric.h"
 #include "softib/barrier.h"
 
-#define SHM_MAGIC     0x50f71b01u
+#define SHM_MAGIC     0x50f71b02u
 #define MEMBERS       1024 /* slot 0 is never used */
 #define QP_BITS       14
 #define QP_MAX        (1u << QP_BITS)
@@ -21,6 +21,8 @@
 #define SRQ_MAX       8192u
 #define RQ_TABLE      (QP_MAX + SRQ_MAX) /* a QP's own queue has the QP's index */
 #define MR_MAX        131072u
+#define MR_SHIFT      15 /* a key is index << MR_SHIFT | variant */
+#define MR_VARIANT    ((1u << MR_SHIFT) - 1)
 #define CHAN_MAX      4096u
 #define GROUPS        512
 #define GROUP_QPS     240
@@ -28,6 +30,9 @@
 #define MAX_SGE       32
 #define SHARED_COPIES 8
 #define ARENA_BYTES   (2ull << 30)
+#define ARENA_FIRST   (32ull << 20) /* the first part of an arena; each further one doubles what there is */
+#define ARENA_EXTENTS 7
+#define HOLDS         63
 
 enum counter {
     CNT_TX_PACKETS,
@@ -59,7 +64,8 @@ struct reg_member {
     atomic_uint gen;
     int32_t pid;
     int32_t arena_fd, reg_fd;
-    uint64_t born; /* start time of the process: tells a reused pid */
+    uint64_t born;  /* start time of the process: tells a reused pid */
+    uint64_t nonce; /* in the names of its sockets, so that nobody can take them first */
     uint32_t node;
     atomic_uint rung; /* its doorbell has been rung and not yet heard */
 } __attribute__((aligned(CACHELINE)));
@@ -68,13 +74,22 @@ struct reg_group {
     uint8_t gid[16];
     atomic_uint used;
     atomic_uint qpn[GROUP_QPS];
+    atomic_uint port[GROUP_QPS]; /* on which that QP is */
 };
+
+/* The memory regions a member is copying to or from just now, as owner << 32 | index, 0: free. Whoever
+ * deregisters one waits for the living that hold it. The last word counts holds that found no room. */
+struct reg_hold {
+    _Atomic uint64_t at[HOLDS], more;
+} __attribute__((aligned(CACHELINE)));
 
 struct registry {
     uint32_t magic, bytes;
     uint64_t fabric_id, began;
     struct shlock lock; /* members and groups */
+    atomic_uint slots;  /* all members ever are below this one */
     struct reg_member member[MEMBERS];
+    struct reg_hold hold[MEMBERS];
     struct reg_port port[FAB_MAX_PORTS];
     struct reg_group group[GROUPS];
     struct reg_tally tally[MEMBERS][FAB_MAX_PORTS];
@@ -136,7 +151,6 @@ struct sh_rq {
 
 struct sh_mr {
     _Alignas(CACHELINE) atomic_uint rkey; /* 0: free */
-    atomic_uint users;                    /* transfers that are using it now */
     uint32_t pd, access;
     uint64_t iova, length, addr;
     uint64_t file_off;
@@ -183,6 +197,7 @@ struct sh_copy {
 
 struct arena {
     uint32_t magic, slot;
+    _Atomic uint64_t top;                        /* nothing beyond is in use */
     _Alignas(CACHELINE) atomic_uint copies_open; /* which entries of `copy` want help */
     atomic_uint attentive;                       /* our engine thread looks without being rung */
     atomic_uint help_asked;                      /* the ring is for a copy, perhaps over by now */
@@ -197,5 +212,8 @@ struct arena {
     struct sh_mr mr[MR_MAX];
     _Alignas(4096) char heap[];
 };
+
+_Static_assert(sizeof(struct arena) < ARENA_FIRST * 3 / 4,
+               "the tables and some queues are in the first part");
 
 #endif

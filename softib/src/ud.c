@@ -149,7 +149,7 @@ enum answer ud_execute(struct qp *q, struct wqe *w)
 {
     struct iovec iov[MAX_SGE];
     struct request r;
-    bool mc = w->path.dlid >= MCAST_LID || (w->path.is_global && w->path.dgid.raw[0] == 0xff);
+    bool mc = path_multicast(&w->path);
     int n = sq_gather(q, w, 0, iov);
     if (n < 0)
         return ANS_LOCAL;

@@ -1,49 +1,151 @@
 /*
- * UD and multicast between machines. A group is an IP multicast address derived from its GID, on the fabric's
- * base port (slot 0, which no process has); every process that attached a QP joins, and delivers to its own
- * QPs only. The sender's node is served by shared memory already and ignores the copies that come back.
+ * The datagram sockets of wire (b). A process has one for each address its node is named with, all on its port
+ * number; node 0's processes share another for packets to the switch. Each datagram is sealed (seal.h).
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "udp.h"
 #include "conn.h"
+#include "seal.h"
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int udp_fd = -1, group_fd = -1, switch_fd = -1;
-static struct watch udp_watch, group_watch, switch_watch;
-static struct in_addr route;     /* our address that leads to the other nodes, as far as we know */
+static struct udp_socket own[FAB_NODE_ADDRS], shared[FAB_NODE_ADDRS];
+static unsigned nown, nshared;
+static uint64_t instance;
+static _Atomic uint64_t numbers;
 static struct in_addr switch_at; /* from where the switch answered last */
-#define WAITING_MAX 256u
-static struct lock join_lock;
 
-struct joined {
-    uint32_t addr;
-    int count;
-    struct joined *next;
-};
-static struct joined *joined;
+/* --- sockets --- */
+
+static int bound_socket(struct in_addr addr, uint16_t port, bool common)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = addr};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, size = 4 << 20;
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+    if (common)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (!bind(fd, (struct sockaddr *)&a, sizeof(a)))
+        return fd;
+    int e = errno;
+    close(fd);
+    errno = e;
+    return -1;
+}
+
+static void close_all(struct udp_socket *list, unsigned *n)
+{
+    for (unsigned i = 0; i < *n; i++)
+        close(list[i].fd);
+    *n = 0;
+}
+
+static void on_udp(struct watch *w, uint32_t ev)
+{
+    (void)ev;
+    udp_drain(CONTAINER_OF(w, struct udp_socket, w)->fd);
+}
+
+/* One socket at each address of the node that this machine has. */
+static bool bind_all(struct udp_socket *list, unsigned *n, uint16_t port, bool common)
+{
+    struct in_addr addrs[FAB_NODE_ADDRS];
+    unsigned all = fabric_addrs(&proc.fab, proc.fab.node, addrs);
+    *n = 0;
+    for (unsigned i = 0; i < all; i++) {
+        int fd = bound_socket(addrs[i], port, common);
+        if (fd >= 0) {
+            list[(*n)++] = (struct udp_socket){{on_udp}, fd, addrs[i]};
+        } else if (errno != EADDRNOTAVAIL) {
+            close_all(list, n);
+            return false;
+        }
+    }
+    return *n;
+}
+
+bool udp_bind(uint16_t port)
+{
+    return bind_all(own, &nown, port, false);
+}
+
+bool udp_start(void)
+{
+    instance = random_u64();
+    if (!proc.fab.node && !bind_all(shared, &nshared, proc.fab.base_of[0], true))
+        return false;
+    bool ok = true;
+    for (unsigned i = 0; ok && i < nown; i++)
+        ok = wire_watch(own[i].fd, &own[i].w, EPOLLIN);
+    for (unsigned i = 0; ok && i < nshared; i++)
+        ok = wire_watch(shared[i].fd, &shared[i].w, EPOLLIN);
+    return ok;
+}
+
+void udp_forget(void)
+{
+    close_all(own, &nown);
+    close_all(shared, &nshared);
+    group_forget();
+}
+
+/* The one from whose address the kernel's routes lead there. Asked once for each address. */
+static int socket_to(struct in_addr to)
+{
+    static struct {
+        _Atomic uint32_t addr;
+        atomic_uint use;
+    } known[256];
+    unsigned at = (to.s_addr * 2654435761u) >> 24, i = 0;
+    if (LIKELY(nown == 1))
+        return own[0].fd;
+    if (atomic_load(&known[at].addr) == to.s_addr && (i = atomic_load(&known[at].use)) < nown)
+        return own[i].fd;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr = to}, me = {0};
+    socklen_t len = sizeof(me);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
+        getsockname(fd, (struct sockaddr *)&me, &len);
+    if (fd >= 0)
+        close(fd);
+    for (i = 0; i < nown && own[i].addr.s_addr != me.sin_addr.s_addr; i++)
+        ;
+    i = i < nown ? i : 0;
+    atomic_store(&known[at].addr, 0);
+    atomic_store(&known[at].use, i);
+    atomic_store(&known[at].addr, to.s_addr);
+    return own[i].fd;
+}
 
 void udp_route(struct in_addr me)
 {
-    if (route.s_addr != me.s_addr && !setsockopt(udp_fd, IPPROTO_IP, IP_MULTICAST_IF, &me, sizeof(me)))
-        route = me;
+    for (unsigned i = 0; i < nown; i++)
+        if (own[i].addr.s_addr == me.s_addr)
+            group_route(own[i].fd, me);
 }
 
-bool udp_bind(const struct sockaddr_in *a)
+int udp_any(void)
 {
-    int size = 4 << 20;
-    udp_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (udp_fd < 0)
-        return false;
-    setsockopt(udp_fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-    udp_route(proc.fab.port[fabric_linear(&proc.fab, proc.fab.node, 0, 1)].addr[0]);
-    if (!bind(udp_fd, (const struct sockaddr *)a, sizeof(*a)))
-        return true;
-    close(udp_fd);
-    udp_fd = -1;
-    return false;
+    return own[0].fd;
+}
+
+/* --- sending --- */
+
+static bool send_sealed(int fd, const struct sockaddr_in *to, const uint8_t *head, const struct iovec *iov,
+                        int n)
+{
+    uint8_t seal[SEAL_BYTES];
+    struct iovec v[MAX_SGE + 3] = {{(void *)(uintptr_t)head, FRAME_BYTES}, {seal, SEAL_BYTES}};
+    seal_make(instance, atomic_fetch_add(&numbers, 1) + 1, head, iov, n, seal);
+    memcpy(&v[2], iov, (size_t)n * sizeof(*iov));
+    struct msghdr m = {.msg_name = (void *)(uintptr_t)to,
+                       .msg_namelen = sizeof(*to),
+                       .msg_iov = v,
+                       .msg_iovlen = (size_t)n + 2};
+    return sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
 static void fill(struct frame *f, uint32_t qpn, const struct request *r)
@@ -65,128 +167,38 @@ static void fill(struct frame *f, uint32_t qpn, const struct request *r)
     };
 }
 
-static void send_to(const struct sockaddr_in *to, uint32_t qpn, const struct request *r,
-                    const struct iovec *iov, int n)
+void udp_send(int fd, const struct sockaddr_in *to, uint32_t qpn, const struct request *r,
+              const struct iovec *iov, int n)
 {
     uint8_t head[FRAME_BYTES];
-    struct iovec v[MAX_SGE + 2];
+    struct iovec v[MAX_SGE + 1];
     struct frame f;
     struct ibv_grh grh = r->grh;
     fill(&f, qpn, r);
     frame_encode(&f, wire_fabric(), head);
-    v[0] = (struct iovec){head, FRAME_BYTES};
-    v[1] = (struct iovec){&grh, GRH_BYTES};
-    memcpy(&v[2], iov, (size_t)n * sizeof(*iov));
-    struct msghdr m = {.msg_name = (void *)(uintptr_t)to,
-                       .msg_namelen = sizeof(*to),
-                       .msg_iov = v,
-                       .msg_iovlen = (size_t)n + 2};
-    if (sendmsg(udp_fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-        struct fab_place me;
-        if (fabric_locate(&proc.fab, r->slid, &me))
-            port_count(me.linear, CNT_TX_DROPS, 1);
-    }
+    v[0] = (struct iovec){&grh, GRH_BYTES};
+    memcpy(&v[1], iov, (size_t)n * sizeof(*iov));
+    struct fab_place me;
+    if (!send_sealed(fd, to, head, v, n + 1) && fabric_locate(&proc.fab, r->slid, &me))
+        port_count(me.linear, CNT_TX_DROPS, 1);
 }
 
-/* Datagrams to a port of which no address has answered yet. */
-struct waiting {
-    uint32_t node, port, qpn, from;
-    size_t n;
-    struct waiting *next;
-    uint8_t bytes[FRAME_BYTES + FRAME_DATAGRAM];
-};
-static struct lock wait_lock;
-static struct waiting *waiting, **waiting_end = &waiting;
-static unsigned waiting_count;
-
-static void keep(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+static void send_known(uint32_t node, uint32_t port, uint32_t qpn, const struct request *r,
+                       const struct iovec *iov, int n)
 {
-    struct waiting *w = malloc(sizeof(*w));
-    struct frame f;
-    uint32_t from = (uint32_t)(r->slid >> proc.fab.lmc) - 1;
-    lock_take(&wait_lock);
-    if (!w || waiting_count == WAITING_MAX) {
-        lock_drop(&wait_lock);
-        port_count(from, CNT_TX_DROPS, 1);
-        free(w);
-        return;
-    }
-    fill(&f, qpn, r);
-    frame_encode(&f, wire_fabric(), w->bytes);
-    memcpy(w->bytes + FRAME_BYTES, &r->grh, GRH_BYTES);
-    w->n = FRAME_BYTES + GRH_BYTES;
-    for (int i = 0; i < n; w->n += iov[i++].iov_len)
-        memcpy(w->bytes + w->n, iov[i].iov_base, iov[i].iov_len);
-    w->node = node;
-    w->port = (uint32_t)(r->dlid >> proc.fab.lmc) - 1;
-    w->qpn = qpn;
-    w->from = from;
-    w->next = NULL;
-    *waiting_end = w;
-    waiting_end = &w->next;
-    waiting_count++;
-    lock_drop(&wait_lock);
-}
-
-static struct sockaddr_in address_of(uint32_t node, uint32_t port, uint32_t qpn)
-{
-    return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)(proc.fab.base_of[node] + (qpn >> QP_BITS))),
-                                .sin_addr = reach_addr(port)};
-}
-
-void udp_release(uint32_t port)
-{
-    lock_take(&wait_lock);
-    for (struct waiting **p = &waiting, *w; (w = *p);) {
-        if (w->port != port) {
-            p = &w->next;
-            continue;
-        }
-        struct sockaddr_in to = address_of(w->node, port, w->qpn);
-        if (reach_known(port))
-            sendto(udp_fd, w->bytes, w->n, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof(to));
-        else
-            port_count(w->from, CNT_TX_DROPS, 1);
-        *p = w->next;
-        waiting_count--;
-        free(w);
-    }
-    for (waiting_end = &waiting; *waiting_end; waiting_end = &(*waiting_end)->next)
-        ;
-    lock_drop(&wait_lock);
-}
-
-/* A connection to the process a datagram is for finds out which address is the right one. */
-void udp_tick(void)
-{
-    uint32_t node = 0, port = 0, slot = 0, from = 0;
-    lock_take(&wait_lock);
-    bool any = waiting != NULL;
-    if (any) {
-        node = waiting->node;
-        port = waiting->port;
-        slot = waiting->qpn >> QP_BITS;
-        from = waiting->from;
-    }
-    lock_drop(&wait_lock);
-    if (!any)
-        return;
-    if (reach_known(port) || !conn_open(node, slot, from, port))
-        udp_release(port);
-    engine_tick_at(now_ns() + NS_MS); /* for the next in the list */
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)(proc.fab.base_of[node] + (qpn >> QP_BITS))),
+                             .sin_addr = reach_addr(port)};
+    udp_send(socket_to(to.sin_addr), &to, qpn, r, iov, n);
 }
 
 void wire_udp_send(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
 {
     uint32_t port = (uint32_t)(r->dlid >> proc.fab.lmc) - 1;
-    if (LIKELY(reach_known(port))) {
-        struct sockaddr_in to = address_of(node, port, qpn);
-        send_to(&to, qpn, r, iov, n);
-        return;
-    }
-    keep(node, qpn, r, iov, n);
-    engine_tick_at(now_ns());
+    if (LIKELY(reach_known(port)))
+        send_known(node, port, qpn, r, iov, n);
+    else
+        udp_keep(node, port, qpn, r, iov, n);
 }
 
 void wire_udp_switch_at(const struct sockaddr_in *from)
@@ -200,70 +212,18 @@ void wire_udp_switch(const struct frame *f, const struct sockaddr_in *to)
 {
     const struct fab_port *node0 = &proc.fab.port[0];
     static unsigned count, turn; /* under the wire's lock */
-    uint8_t out[FRAME_BYTES];
+    uint8_t head[FRAME_BYTES];
     struct sockaddr_in a = {
         .sin_family = AF_INET, .sin_port = htons(proc.fab.base_of[0]), .sin_addr = switch_at};
     /* Unanswered packets are repeated: each to the next address. */
     if (!switch_at.s_addr || ++count % 16 == 0)
         a.sin_addr = node0->addr[turn++ % node0->addrs];
-    frame_encode(f, wire_fabric(), out);
-    sendto(udp_fd, out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)(to ? to : &a),
-           sizeof(a));
+    frame_encode(f, wire_fabric(), head);
+    to = to ? to : &a;
+    send_sealed(socket_to(to->sin_addr), to, head, NULL, 0);
 }
 
-/* 239.192.0.0/14 is for use inside an organisation. */
-static uint32_t group_addr(const uint8_t gid[16])
-{
-    uint64_t h = hash_bytes(gid, 16, proc.fab.id | 1);
-    return htonl(0xEFC00000u | ((uint32_t)(h ^ h >> 32) & 0x3ffffu));
-}
-
-void wire_udp_multicast(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,
-                        int n)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons(proc.fab.base),
-                            .sin_addr = {.s_addr = group_addr(to->dgid.raw)}};
-    struct request copy = *r;
-    (void)q;
-    copy.grh.dgid = to->dgid;
-    copy.has_grh = true;
-    send_to(&a, 0xffffff, &copy, iov, n);
-}
-
-/* On every network the node is on: the sender's choice is not ours. */
-static bool join_everywhere(uint32_t group, int what)
-{
-    uint32_t n = proc.fab.hcas * proc.fab.ports, first = proc.fab.node * n;
-    bool ok = false;
-    for (uint32_t p = first; p < first + n; p++)
-        for (unsigned i = 0; i < proc.fab.port[p].addrs; i++) {
-            struct ip_mreq m = {.imr_multiaddr = {.s_addr = group},
-                                .imr_interface = proc.fab.port[p].addr[i]};
-            /* EADDRINUSE: another of our addresses on the same interface has joined */
-            ok |= !setsockopt(group_fd, IPPROTO_IP, what, &m, sizeof(m)) || errno == EADDRINUSE;
-        }
-    return ok;
-}
-
-void wire_udp_join(const uint8_t gid[16], bool join)
-{
-    uint32_t group = group_addr(gid);
-    struct joined *j;
-    lock_take(&join_lock);
-    for (j = joined; j && j->addr != group; j = j->next)
-        ;
-    if (!j && join && (j = calloc(1, sizeof(*j)))) {
-        j->addr = group;
-        j->next = joined;
-        joined = j;
-    }
-    if (j && join && !j->count++ && !join_everywhere(group, IP_ADD_MEMBERSHIP))
-        say("cannot join the multicast group on the network: %s", strerror(errno));
-    if (j && !join && j->count && !--j->count)
-        join_everywhere(group, IP_DROP_MEMBERSHIP);
-    lock_drop(&join_lock);
-}
+/* --- receiving --- */
 
 static void deliver_group(const struct frame *f, const struct request *r, const struct iovec *data)
 {
@@ -283,13 +243,24 @@ static void deliver_group(const struct frame *f, const struct request *r, const 
     }
 }
 
+/* A frame of this fabric for a socket like ours, sealed by a member, and not seen before. */
+static bool authentic(const uint8_t *p, size_t n, struct frame *f)
+{
+    struct fab_place from;
+    const uint8_t *seal = p + FRAME_BYTES, *payload = seal + SEAL_BYTES;
+    return n >= FRAME_BYTES + SEAL_BYTES && frame_decode(p, wire_fabric(), f) &&
+           (f->type == FRAME_DATAGRAM_DATA || f->type == FRAME_SWITCH) &&
+           n == FRAME_BYTES + SEAL_BYTES + f->length && fabric_locate(&proc.fab, f->slid, &from) &&
+           seal_good(seal, p, payload, f->length) && seal_fresh(seal, from.node, f->src_qpn >> QP_BITS);
+}
+
 static void deliver(const uint8_t *p, size_t n, const struct sockaddr_in *from)
 {
     struct frame f;
     struct fab_place at;
     struct request r = {0};
-    if (n < FRAME_BYTES || !frame_decode(p, wire_fabric(), &f) ||
-        (f.type != FRAME_DATAGRAM_DATA && f.type != FRAME_SWITCH) || n != FRAME_BYTES + f.length) {
+    const uint8_t *payload = p + FRAME_BYTES + SEAL_BYTES;
+    if (!authentic(p, n, &f)) {
         port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
         return;
     }
@@ -308,8 +279,8 @@ static void deliver(const uint8_t *p, size_t n, const struct sockaddr_in *from)
     r.qkey = f.arg;
     r.slid = f.slid;
     r.dlid = f.dlid;
-    memcpy(&r.grh, p + FRAME_BYTES, GRH_BYTES);
-    struct iovec data = {(void *)(uintptr_t)(p + FRAME_BYTES + GRH_BYTES), r.length};
+    memcpy(&r.grh, payload, GRH_BYTES);
+    struct iovec data = {(void *)(uintptr_t)(payload + GRH_BYTES), r.length};
     if (f.dst_qpn == 0xffffff)
         deliver_group(&f, &r, &data);
     else if (fabric_locate(&proc.fab, f.dlid, &at) && at.node == proc.fab.node &&
@@ -319,9 +290,9 @@ static void deliver(const uint8_t *p, size_t n, const struct sockaddr_in *from)
         port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
 }
 
-static void drain(int fd)
+void udp_drain(int fd)
 {
-    static uint8_t buf[FRAME_BYTES + FRAME_DATAGRAM + 1]; /* under the wire's lock */
+    static uint8_t buf[FRAME_BYTES + SEAL_BYTES + FRAME_DATAGRAM + 1]; /* under the wire's lock */
     for (int i = 0; i < 64; i++) {
         struct sockaddr_in from = {0};
         socklen_t len = sizeof(from);
@@ -330,50 +301,4 @@ static void drain(int fd)
             return;
         deliver(buf, (size_t)n, &from);
     }
-}
-
-static void on_udp(struct watch *w, uint32_t ev)
-{
-    (void)ev;
-    drain(w == &udp_watch ? udp_fd : w == &group_watch ? group_fd : switch_fd);
-}
-
-/* A socket that all processes of a node have, for groups they joined or for packets to any of them. */
-static int common_socket(struct in_addr addr, uint16_t port)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = addr};
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, zero = 0;
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &zero, sizeof(zero));
-    if (!bind(fd, (struct sockaddr *)&a, sizeof(a)))
-        return fd;
-    close(fd);
-    return -1;
-}
-
-bool udp_start(void)
-{
-    struct in_addr any = {htonl(INADDR_ANY)};
-    group_fd = common_socket(any, proc.fab.base);
-    udp_watch.ready = group_watch.ready = switch_watch.ready = on_udp;
-    if (!proc.fab.node) {
-        switch_fd = common_socket(fabric_bind_addr(&proc.fab, 0), proc.fab.base_of[0]);
-        if (switch_fd < 0 || !wire_watch(switch_fd, &switch_watch, EPOLLIN))
-            return false;
-    }
-    return group_fd >= 0 && wire_watch(udp_fd, &udp_watch, EPOLLIN) &&
-           wire_watch(group_fd, &group_watch, EPOLLIN);
-}
-
-void udp_forget(void)
-{
-    close(udp_fd);
-    close(group_fd);
-    if (switch_fd >= 0)
-        close(switch_fd);
-    switch_fd = -1;
-    joined = NULL;
-    route.s_addr = 0;
 }

@@ -22,12 +22,13 @@ void wire_lock(void);
 bool wire_try_lock(void);
 void wire_unlock(void);
 extern atomic_bool wire_active;
-void wire_attend(bool on);       /* whether the engine watches the sockets */
-uint64_t wire_drains(void);      /* how often a call found something to receive */
-bool wire_pending(void);         /* something waits in a socket */
-void remote_quiet(struct qp *q); /* the QP failed: nothing of it may touch its memory any more */
-void wire_flush(void);           /* sends acknowledgements that were waiting; lock held */
-void wire_tick(uint64_t now);    /* timers of connections; lock held */
+void wire_attend(bool on);            /* whether the engine watches the sockets */
+uint64_t wire_drains(void);           /* how often a call found something to receive */
+bool wire_pending(void);              /* something waits in a socket */
+void remote_retract(struct sh_mr *s); /* the region is no longer registered; lock held */
+void remote_quiet(struct qp *q);      /* the QP failed: nothing of it may touch its memory any more */
+void wire_flush(void);                /* sends acknowledgements that were waiting; lock held */
+void wire_tick(uint64_t now);         /* timers of connections; lock held */
 /* Drains the sockets without waiting; lock held. */
 void wire_poll(void);
 void wire_peek(void); /* the same for a poller that comes again soon: perhaps not all of them */

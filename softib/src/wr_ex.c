@@ -40,6 +40,7 @@ static void start(struct ibv_qp_ex *e)
 {
     struct qp *q = qx(e);
     sq_lock_both(q);
+    atomic_store_explicit(&q->builder, thread_mark(), memory_order_relaxed);
     q->build_from = q->posted;
     q->build_err = 0;
     q->build_wqe = NULL;
@@ -52,6 +53,7 @@ static int complete(struct ibv_qp_ex *e)
     int r = q->build_err;
     if (r)
         q->posted = q->build_from;
+    atomic_store_explicit(&q->builder, NULL, memory_order_relaxed);
     sq_leave(q);
     return r;
 }
@@ -61,6 +63,7 @@ static void discard(struct ibv_qp_ex *e)
     struct qp *q = qx(e);
     q->build_wqe = NULL;
     q->posted = q->build_from;
+    atomic_store_explicit(&q->builder, NULL, memory_order_relaxed);
     sq_leave(q);
 }
 

@@ -16,6 +16,7 @@ static const char help[] =
     "  softib stat [--json]                           counters of every port\n"
     "  softib ctl port down|up node0/hca0/1           take a port (or an HCA's, or a node's ports) down or "
     "up\n"
+    "  softib key FILE                                write a new key for wire=tcp into FILE, mode 0600\n"
     "\n"
     "Try it:\n"
     "  softib run ibv_rc_pingpong & softib run ibv_rc_pingpong localhost\n"
@@ -27,6 +28,7 @@ static const char help[] =
     "    lmc                2^lmc LIDs, and so paths, a port                       (0)\n"
     "    mtu                256 to 4096                                            (4096)\n"
     "    rate latency       of a port's link: 1GB/s, 10Gbit/s; 1.5us               (as fast as memory)\n"
+    "                       between two ports the larger latency counts, once each way\n"
     "    down up            when a port goes down or up, since the fabric began: 2s\n"
     "    ud_loss ud_dup ud_reorder seed    faults of datagrams, as probabilities   (0)\n"
     "    switch_loss        faults of barrier packets (softib/barrier.h)           (0)\n"
@@ -36,6 +38,8 @@ static const char help[] =
     "which\n"
     "                       those that answer are used, one for each port\n"
     "    base               of a node or all: the first of its TCP and UDP port numbers (47200)\n"
+    "  With wire=tcp all processes must know one key, 32 hexadecimal digits: SOFTIB_KEY, or the file\n"
+    "  SOFTIB_KEY_FILE, or ~/.softib.key. An MPI job makes its own.\n"
     "  A process belongs to the node in SOFTIB_NODE (0). With SOFTIB_MALLOC=leave it is not asked to keep "
     "large\n"
     "  blocks in the heap, where they lie in huge pages.\n"
@@ -123,6 +127,8 @@ int main(int argc, char **argv)
         return *rest ? cmd_run(&o, rest) : usage("run what?", NULL);
     if (!strcmp(argv[1], "ctl"))
         return cmd_ctl(&o, rest);
+    if (!strcmp(argv[1], "key"))
+        return *rest && !rest[1] ? cmd_key(rest) : usage("key: into which file?", NULL);
     if (*rest)
         return usage("unexpected argument", *rest);
     if (!strcmp(argv[1], "stat"))

@@ -17,6 +17,7 @@ struct options {
 int cmd_run(const struct options *o, char **argv);
 int cmd_ctl(const struct options *o, char **argv);
 int cmd_stat(const struct options *o);
+int cmd_key(char **argv);
 int cmd_info(const struct options *o);
 
 /* Reads SOFTIB_FABRIC and SOFTIB_NODE; says what is wrong with them. */

@@ -29,6 +29,8 @@
 /* softib's own: with -vnodes each virtual node is a node of a fabric, unless the user describes another. */
 #define ENV_SOFTIB_FABRIC "SOFTIB_FABRIC"
 #define ENV_SOFTIB_NODE   "SOFTIB_NODE"
+#define ENV_SOFTIB_KEY    "SOFTIB_KEY"     /* of a fabric over TCP: 32 hexadecimal digits */
+#define ENV_SOFTIB_TRACER "SOFTIB_PTRACER" /* the process from which all members of the fabric descend */
 
 #define NODE_MAP_ENV_MAX 16384
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -208,19 +209,53 @@ static int publish_fabric(struct boot *b, bool asked_for)
     return rc;
 }
 
-static bool described(const struct boot *b)
+/* The secret by which the processes of this job know each other on the network: rank 0 makes it, the job's own
+ * channel brings it to the others. */
+#define KEY_BYTES 16
+
+static int publish_key(struct boot *b)
 {
-    return b->nnodes < 2 || env_get(ENV_SOFTIB_FABRIC);
+    unsigned char key[KEY_BYTES];
+    char text[2 * KEY_BYTES + 1];
+    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
+        return err_set(MPI_ERR_OTHER, "The kernel gave no random bytes for the key of the software fabric.");
+    for (int i = 0; i < KEY_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", key[i]);
+    return boot_put(b, "softib.key", text, sizeof text);
+}
+
+static int take_key(struct boot *b)
+{
+    void *text = NULL;
+    size_t len;
+    int rc = boot_get(b, 0, "softib.key", &text, &len);
+    if (rc == 0 && (len != 2 * KEY_BYTES + 1 || ((char *)text)[len - 1]))
+        rc = err_set(MPI_ERR_OTHER, "Rank 0 uses another version of the MPI library.");
+    if (rc == 0 && setenv(ENV_SOFTIB_KEY, text, 0) != 0)
+        rc = err_set(MPI_ERR_NO_MEM, "No memory for the key of the software fabric.");
+    free(text);
+    return rc;
+}
+
+/* Over TCP, or in a file that may say so, and the user gave no key. */
+static bool wants_key(const char *fabric)
+{
+    return !env_get(ENV_SOFTIB_KEY) && !env_get(ENV_SOFTIB_KEY "_FILE") &&
+           (strstr(fabric, "wire=tcp") || *fabric == '/' || *fabric == '.');
 }
 
 int boot_softib_tell(struct boot *b)
 {
-    return described(b) || b->local_rank != 0 ? 0 : publish_node(b);
+    return b->nnodes < 2 || env_get(ENV_SOFTIB_FABRIC) || b->local_rank != 0 ? 0 : publish_node(b);
 }
 
 int boot_softib_describe(struct boot *b, bool asked_for)
 {
-    return described(b) ? 0 : publish_fabric(b, asked_for);
+    const char *fabric = env_get(ENV_SOFTIB_FABRIC);
+    if (b->nnodes < 2)
+        return 0;
+    int rc = fabric ? 0 : publish_fabric(b, asked_for);
+    return rc == 0 && (!fabric || wants_key(fabric)) ? publish_key(b) : rc;
 }
 
 int boot_softib_take(struct boot *b)
@@ -228,14 +263,19 @@ int boot_softib_take(struct boot *b)
     void *text = NULL;
     size_t len;
     char node[16];
-    if (described(b))
+    const char *fabric = env_get(ENV_SOFTIB_FABRIC);
+    if (b->nnodes < 2)
         return 0;
+    if (fabric)
+        return wants_key(fabric) ? take_key(b) : 0;
     int rc = boot_get(b, 0, "softib.fabric", &text, &len);
     if (rc)
         return rc;
     snprintf(node, sizeof node, "%u", b->node);
     if (setenv(ENV_SOFTIB_FABRIC, text, 1) != 0 || setenv(ENV_SOFTIB_NODE, node, 1) != 0)
         rc = err_set(MPI_ERR_NO_MEM, "No memory for the description of the nodes.");
+    if (rc == 0 && wants_key(text))
+        rc = take_key(b);
     free(text);
     return rc;
 }

@@ -17,7 +17,8 @@
  * In three steps around two fences that the caller needs anyway, before softib's library is loaded; each does nothing
  * where the fabric is described already (by mpiexec or the user). All ranks: what the node has; fence. Rank 0: the
  * description of all nodes, and one line that says what the messages travel on, unless the user asked for it; fence.
- * All ranks: sets SOFTIB_FABRIC and SOFTIB_NODE in the environment.
+ * All ranks: sets SOFTIB_FABRIC and SOFTIB_NODE in the environment. A fabric over TCP, described or not, also gets a
+ * key that rank 0 makes (SOFTIB_KEY), unless the user gave one.
  */
 int boot_softib_tell(struct boot *b);
 int boot_softib_describe(struct boot *b, bool asked_for);

@@ -1,7 +1,8 @@
 /* stranger.c: datagrams that are none of the transport's business arrive at its handshake queue pair: noise
  * of every length up to the largest packet, and greetings of another job. They are dropped and counted, and
- * the ranks go on. The senders are the ranks themselves, with a verbs device of their own; they do not know
- * the numbers of the queue pairs and try all that come into question.
+ * the ranks go on. The senders are the ranks themselves, with a verbs device of their own. Nobody can guess
+ * the numbers of the queue pairs; the ranks tell each other the one of their own, and the transport's are the
+ * ones before it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 #include "mpitest.h"
 
-enum { LIDS = 4, MEMBERS = 6, QPS = 6, MEMBER_SHIFT = 14, PACKET = 4096 };
+enum { LIDS = 4, RANKS = 64, QPS = 12, PACKET = 4096 };
 
 /* As in net/ib/hello.c. */
 #define QKEY  0x11110000u
@@ -86,12 +87,15 @@ static void molest(struct ibv_ah *ah, uint32_t qpn)
 
 static void molest_everybody(void)
 {
+    uint32_t last[RANKS];
+    EXPECT(mpitest_size <= RANKS);
+    MPI_Allgather(&qp->qp_num, 1, MPI_UINT32_T, last, 1, MPI_UINT32_T, MPI_COMM_WORLD);
     for (uint16_t lid = 1; lid <= LIDS; lid++) {
         struct ibv_ah_attr route = {.dlid = lid, .port_num = 1};
         struct ibv_ah *ah = ibv_create_ah(pd, &route);
-        for (uint32_t member = 0; ah && member < MEMBERS; member++)
-            for (uint32_t k = 0; k < QPS; k++)
-                molest(ah, member << MEMBER_SHIFT | k);
+        for (int rank = 0; ah && rank < mpitest_size; rank++)
+            for (uint32_t k = 1; k <= QPS; k++)
+                molest(ah, last[rank] - k);
         if (ah)
             ibv_destroy_ah(ah);
     }

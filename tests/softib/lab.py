@@ -6,6 +6,7 @@ everything was skipped. Nothing sleeps to synchronise: a server is ready when it
 SPDX-License-Identifier: Apache-2.0
 """
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -17,6 +18,7 @@ import time
 BUILD = os.environ["SOFTIB_BUILD"]
 SOFTIB = os.path.join(BUILD, "bin", "softib")
 VERBS = os.path.join(BUILD, "tests", "verbs")
+KEY = secrets.token_hex(16)  # of the fabrics of this run that need one
 LIMIT = 120  # seconds for anything; only a hang reaches it
 
 
@@ -63,6 +65,7 @@ def env(fabric=None, node=None, **more):
     e = dict(os.environ)
     e.pop("SOFTIB_FABRIC", None)
     e.pop("SOFTIB_NODE", None)
+    e["SOFTIB_KEY"] = KEY
     if fabric is not None:
         e["SOFTIB_FABRIC"] = fabric
     if node is not None:

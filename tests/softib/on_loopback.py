@@ -5,6 +5,7 @@ uses: on_loopback.py CMD... Extra settings of the fabric come from EXTRA_FABRIC.
 SPDX-License-Identifier: Apache-2.0
 """
 import os
+import secrets
 import socket
 import sys
 
@@ -36,6 +37,7 @@ def main():
     a = free_range()
     b = free_range((a,))
     os.environ["SOFTIB_FABRIC"] = f"nodes=2 wire=tcp base={a} {os.environ.get('EXTRA_FABRIC', '')} node1: base={b}"
+    os.environ.setdefault("SOFTIB_KEY", secrets.token_hex(16))
     os.execvp(sys.argv[1], sys.argv[1:])
 
 

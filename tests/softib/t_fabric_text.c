@@ -58,10 +58,24 @@ static void addresses(void)
     EXPECT(f.port[0].rail == 0 && f.port[1].rail == 1 && f.port[2].rail == 0 && f.port[3].rail == 0);
     EXPECT(f.port[1].addr[2].s_addr == inet_addr("172.17.0.1"));
     EXPECT(f.port[3].addr[0].s_addr == inet_addr("10.1.0.2"));
-    EXPECT(fabric_bind_addr(&f, 0).s_addr == INADDR_ANY && fabric_bind_addr(&f, 1).s_addr == INADDR_ANY);
+    struct in_addr at[FAB_NODE_ADDRS];
+    EXPECT(fabric_addrs(&f, 0, at) == 3 && at[2].s_addr == inet_addr("172.17.0.1"));
+    EXPECT(fabric_addrs(&f, 1, at) == 3 && at[0].s_addr == inet_addr("10.9.9.9") &&
+           at[2].s_addr == inet_addr("10.0.0.2"));
     fabric_free(&f);
     EXPECT(fabric_parse("nodes=2 ports=2 wire=tcp node1: addr=10.9.9.9", &f, err, sizeof(err)));
-    EXPECT(fabric_bind_addr(&f, 1).s_addr == inet_addr("10.9.9.9"));
+    EXPECT(fabric_addrs(&f, 1, at) == 1 && at[0].s_addr == inet_addr("10.9.9.9"));
+    fabric_free(&f);
+}
+
+/* Between two ports there is one wire: its latency is counted once, and the slower port names it. */
+static void latency(void)
+{
+    struct fabric f;
+    char err[256];
+    EXPECT(fabric_parse("nodes=3 latency=20us node2: latency=50us", &f, err, sizeof(err)));
+    EXPECT(fabric_latency(&f, 0, 1) == 20000 && fabric_latency(&f, 0, 2) == 50000 &&
+           fabric_latency(&f, 2, 1) == 50000);
     fabric_free(&f);
 }
 
@@ -79,6 +93,7 @@ int main(void)
 {
     good();
     addresses();
+    latency();
     bad("nodes=0", "nodes=0");
     bad("nodes=x", "nodes=x");
     bad("nodes=-1", "nodes=-1");

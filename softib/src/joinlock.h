@@ -1,0 +1,13 @@
+/*
+ * See joinlock.c.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_JOINLOCK_H
+#define SOFTIB_JOINLOCK_H
+
+#include <stdint.h>
+
+/* Holds the lock of fabric `key` until the descriptor is closed. -1 after saying who has it. */
+int join_lock_take(uint64_t key);
+
+#endif

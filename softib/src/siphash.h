@@ -1,0 +1,22 @@
+/*
+ * SipHash-2-4 (Aumasson and Bernstein, 2012): a code of 64 bits over a short message that only a holder of the
+ * 128-bit key can make, at about a byte a cycle. Bytes may be added in pieces.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_SIPHASH_H
+#define SOFTIB_SIPHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sip {
+    uint64_t v[4];
+    uint64_t part; /* bytes that are not a whole word yet */
+    uint64_t len;
+};
+
+void sip_begin(struct sip *s, const uint8_t key[16]);
+void sip_add(struct sip *s, const void *data, size_t n);
+uint64_t sip_end(struct sip *s);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * softib key: a new key for a fabric over wire=tcp, in a file that nobody else can read.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "key.h"
+#include "tool.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+int cmd_key(char **argv)
+{
+    uint8_t key[KEY_BYTES];
+    if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key)) {
+        fprintf(stderr, "softib: the kernel gives no random numbers: %s\n", strerror(errno));
+        return 1;
+    }
+    int fd = open(argv[0], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* a key in use stays as it is */
+    if (fd < 0) {
+        fprintf(stderr, "softib: cannot write %s: %s\n", argv[0], strerror(errno));
+        return 1;
+    }
+    for (size_t i = 0; i < sizeof(key); i++)
+        dprintf(fd, "%02x", key[i]);
+    bool ok = dprintf(fd, "\n") == 1 && !fsync(fd);
+    if (close(fd) || !ok) {
+        fprintf(stderr, "softib: cannot write %s: %s\n", argv[0], strerror(errno));
+        unlink(argv[0]);
+        return 1;
+    }
+    return 0;
+}
