@@ -1,19 +1,24 @@
-/* stats.c: FISHPLATE_STATS=1: at MPI_Finalize rank 0 prints what the counters of all ranks add up to.
+/* stats.c: FISHPLATE_STATS: at MPI_Finalize rank 0 prints what the counters of all ranks add up to, and who sent how
+ * much to whom (stats_flow.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/stats_flow.h"
 #include "api/tool.h"
 #include "base/counter.h"
 #include "base/log.h"
+#include "boot/boot.h"
 #include "impl.h"
 #include "obj/handle.h"
 
-static TUNABLE_BOOL(
-    stats, "STATS", 0,
-    "Print the counters of all ranks to standard error in MPI_Finalize. Must be the same on all ranks.");
+enum { STATS_NONE, STATS_TEXT, STATS_JSON };
+static TUNABLE_CHOICE(
+    stats, "STATS", STATS_NONE, "0|1|json",
+    "Print the counters of all ranks, and who sent how much to whom by which transport and adapter, to "
+    "standard error in MPI_Finalize: as text (1) or as JSON. Must be the same on all ranks.");
 
 struct summary {
     uint64_t sum, min, max;
@@ -31,26 +36,51 @@ static struct summary summarise(const uint64_t *values, size_t stride, uint32_t 
     return s;
 }
 
-/* One write for the whole table, so that lines of other processes do not fall between its own. */
-static void print(const struct proc *p, const uint64_t *values, size_t n)
+static void put_text(const struct proc *p, const uint64_t *values, size_t n, FILE *out)
 {
-    uint32_t ranks = p->size;
     char adapter[160];
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return;
-    fprintf(out, "fishplate: counters of %" PRIu32 " rank%s\n", ranks, ranks == 1 ? "" : "s");
+    fprintf(out, "fishplate: counters of %" PRIu32 " rank%s\n", p->size, p->size == 1 ? "" : "s");
     net_adapter(p->net, adapter, sizeof(adapter));
     if (*adapter)
         fprintf(out, "  between nodes: %s\n", adapter);
     fprintf(out, "  %-28s %16s %16s %16s\n", "", "sum", "min", "max");
     for (size_t i = 0; i < n; i++) {
-        struct summary s = summarise(values + i, n, ranks);
+        struct summary s = summarise(values + i, n, p->size);
         if (s.sum)
             fprintf(out, "  %-28s %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", counters_get(i)->name, s.sum,
                     s.min, s.max);
+    }
+}
+
+static void put_json(const struct proc *p, const uint64_t *values, size_t n, FILE *out)
+{
+    char adapter[160];
+    net_adapter(p->net, adapter, sizeof(adapter));
+    fprintf(out, "{\"ranks\": %" PRIu32 ", \"nodes\": %" PRIu32 ", \"adapter\": \"%s\",\n\"counters\": {",
+            p->size, p->net->boot->nnodes, adapter);
+    for (size_t i = 0; i < n; i++) {
+        struct summary s = summarise(values + i, n, p->size);
+        fprintf(out, "%s\"%s\": {\"sum\": %" PRIu64 ", \"min\": %" PRIu64 ", \"max\": %" PRIu64 "}",
+                i ? ",\n " : "", counters_get(i)->name, s.sum, s.min, s.max);
+    }
+    fprintf(out, "},\n");
+}
+
+/* One write for the whole of it, so that lines of other processes do not fall between its own. */
+static void print(const struct proc *p, const uint64_t *values, size_t n, const struct stats_flows *flows)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    if (stats.value == STATS_JSON) {
+        put_json(p, values, n, out);
+        stats_flows_json(flows, out);
+        fprintf(out, "}\n");
+    } else {
+        put_text(p, values, n, out);
+        stats_flows_text(flows, out);
     }
     fclose(out);
     fwrite(text, 1, size, stderr);
@@ -68,11 +98,14 @@ void stats_report(struct proc *p)
     for (size_t i = 0; i < n; i++)
         mine[i] = counters_get(i)->value;
     struct dtype *type = dtype_from(MPI_UINT64_T);
-    int rc = impl_Gather(mine, (MPI_Count)n, type, all, (MPI_Count)n, type, 0, p->world);
+    struct stats_flows flows;
+    int rc = stats_flows_gather(p, &flows);
+    rc = rc ? rc : impl_Gather(mine, (MPI_Count)n, type, all, (MPI_Count)n, type, 0, p->world);
     if (rc == 0 && p->rank == 0)
-        print(p, all, n);
+        print(p, all, n, &flows);
     else if (rc != 0)
         log_warn("the counters could not be gathered: %s", err_detail(rc));
+    free(flows.list);
     free(mine);
     free(all);
 }

@@ -25,9 +25,10 @@ struct peer {
     void *endpoint;       /* the transport's own */
     struct list pending;  /* in order; while it is not empty nothing may overtake it */
     uint64_t eager_below; /* shorter messages are sent at once without a further look; 0: look first (p2p) */
-    uint64_t eager_max;   /* protocol limit, filled by p2p when the peer connects */
-    void *protocol;       /* p2p's own */
+    uint64_t sent_messages, sent_bytes;               /* what p2p has sent to it, for FISHPLATE_STATS */
     uint32_t told[PEER_CLASSES], heard[PEER_CLASSES]; /* messages in frames to and from it: p2p's counts */
+    uint64_t eager_max; /* protocol limit, filled by p2p when the peer connects */
+    void *protocol;     /* p2p's own */
     struct transport_caps caps;
     struct list stalled_link; /* net->stalled */
     struct net *net;
@@ -37,6 +38,13 @@ struct peer {
     bool local;   /* same (virtual) node */
     bool self;
 };
+
+/* A message has left, or has been announced: beside what every send touches, so that it costs nothing. */
+static inline void peer_count(struct peer *peer, uint64_t bytes)
+{
+    peer->sent_messages++;
+    peer->sent_bytes += bytes;
+}
 
 /* Sends a frame now, past whatever is queued: for what comes from the queue. */
 static inline int peer_send_now(struct peer *peer, const struct frame_header *header, const void *payload,

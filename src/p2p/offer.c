@@ -297,6 +297,7 @@ bool offer_use(struct p2p_request *r)
     r->from = 0;
     r->tell = !offer.looks || r->length != offer.room || (uint8_t)r->buf[r->length - 1] == offer.last;
     counter_add(&told, r->tell);
+    peer_count(r->peer, r->length);
     list_append(&l->writes, &r->offer_link);
     r->offered = true;
     r->taken = false;

@@ -45,6 +45,7 @@ static int rts_send(struct p2p_request *r)
     int rc = peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
     if (rc == 0) {
         r->peer->told[envelope_class(header_envelope(&r->header))]++;
+        peer_count(r->peer, r->length);
         counter_add(&announced, 1);
     } else if (rc != ERR_AGAIN) { /* nobody has heard of this message, and nobody will */
         ids_remove(&r->base.p2p->ids, r->cookie);

@@ -42,7 +42,10 @@ int send_frame(struct p2p_request *r)
             to->ops->commit(to, &r->header, r->length);
         }
     }
-    to->told[envelope_class(header_envelope(&r->header))] += rc == 0;
+    if (rc == 0) {
+        to->told[envelope_class(header_envelope(&r->header))]++;
+        peer_count(to, r->length);
+    }
     return rc;
 }
 
@@ -129,6 +132,7 @@ static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type
                            frame_from(env.source, env.tag), length, ptr_add(buf, offset), length);
     if (likely(rc == 0)) {
         to->told[envelope_class(env)]++;
+        peer_count(to, length);
         counter_add(&eager_sent, 1);
     }
     return rc;

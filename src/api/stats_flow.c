@@ -1,0 +1,173 @@
+/* stats_flow.c: FISHPLATE_STATS: how many messages and bytes went by which transport, over which adapter and to whom, of
+ * all ranks. Collectives that ranks of a node do in their shared memory are no messages (counter coll_shared).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/stats_flow.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "impl.h"
+#include "net/port.h"
+#include "obj/handle.h"
+
+enum { FEW_PAIRS = 24 };
+
+static struct stats_flow flow_of(const struct peer *peer, uint32_t me)
+{
+    const struct net_port *port = peer->transport->port;
+    struct stats_flow f = {
+        .messages = peer->sent_messages, .bytes = peer->sent_bytes, .from = me, .to = peer->rank};
+    snprintf(f.transport, sizeof(f.transport), "%s", peer->ops->name);
+    snprintf(f.made, sizeof(f.made), "%s", port ? net_port_made(port) : "memory");
+    if (port)
+        net_port_describe(port, f.over, sizeof(f.over));
+    return f;
+}
+
+/* Allocated; *count of them. */
+static struct stats_flow *own_flows(const struct proc *p, uint64_t *count)
+{
+    struct stats_flow *list = calloc(p->size + 1, sizeof(*list));
+    *count = 0;
+    for (uint32_t r = 0; list && r < p->size; r++)
+        if (p->net->peers[r] && p->net->peers[r]->sent_messages > 0)
+            list[(*count)++] = flow_of(p->net->peers[r], p->rank);
+    return list;
+}
+
+/* Where each rank's flows go in the list of all. */
+static uint64_t lay_out(const uint64_t *counts, uint32_t ranks, MPI_Count *bytes, MPI_Count *places)
+{
+    uint64_t sum = 0;
+    for (uint32_t r = 0; r < ranks; r++) {
+        bytes[r] = (MPI_Count)(counts[r] * sizeof(struct stats_flow));
+        places[r] = (MPI_Count)(sum * sizeof(struct stats_flow));
+        sum += counts[r];
+    }
+    return sum;
+}
+
+int stats_flows_gather(struct proc *p, struct stats_flows *all)
+{
+    struct dtype *byte = dtype_from(MPI_BYTE), *number = dtype_from(MPI_UINT64_T);
+    uint64_t count, *counts = calloc(p->size, sizeof(*counts));
+    MPI_Count *bytes = calloc(p->size, sizeof(*bytes)), *places = calloc(p->size, sizeof(*places));
+    struct stats_flow *mine = own_flows(p, &count); /* before the gathering itself counts */
+    *all = (struct stats_flows){0};
+    CHECK(counts && bytes && places && mine, "out of memory for the summary that FISHPLATE_STATS asks for");
+    int rc = impl_Gather(&count, 1, number, counts, 1, number, 0, p->world);
+    if (p->rank == 0 && rc == 0) {
+        all->count = lay_out(counts, p->size, bytes, places);
+        all->list = calloc(all->count + 1, sizeof(*all->list));
+        CHECK(all->list, "out of memory for the summary that FISHPLATE_STATS asks for");
+    }
+    rc = rc ? rc
+            : impl_Gatherv(mine, (MPI_Count)(count * sizeof(*mine)), byte, all->list, ivec_wide(bytes),
+                           ivec_wide(places), byte, 0, p->world);
+    free(mine);
+    free(counts);
+    free(bytes);
+    free(places);
+    return rc;
+}
+
+/* ---- sums by what carried it ---- */
+
+static bool same_carrier(const struct stats_flow *a, const struct stats_flow *b)
+{
+    return strcmp(a->transport, b->transport) == 0 && strcmp(a->over, b->over) == 0;
+}
+
+/* One entry for each transport and adapter: in `out`, which has room for all; returns how many. */
+static uint64_t by_carrier(const struct stats_flows *all, struct stats_flow *out)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < all->count; i++) {
+        const struct stats_flow *f = &all->list[i];
+        uint64_t k = 0;
+        while (k < n && !same_carrier(&out[k], f))
+            k++;
+        if (k == n) {
+            out[n] = *f;
+            out[n].messages = out[n].bytes = 0;
+            n++;
+        }
+        out[k].messages += f->messages;
+        out[k].bytes += f->bytes;
+    }
+    return n;
+}
+
+static int most_bytes_first(const void *a, const void *b)
+{
+    const struct stats_flow *f = a, *g = b;
+    return f->bytes != g->bytes ? (f->bytes < g->bytes ? 1 : -1)
+                                : (f->from != g->from ? (f->from > g->from ? 1 : -1)
+                                   : f->to > g->to    ? 1
+                                                      : -1);
+}
+
+static struct stats_flow *copy_of(const struct stats_flows *all)
+{
+    struct stats_flow *copy = calloc(all->count + 1, sizeof(*copy));
+    CHECK(copy, "out of memory for the summary that FISHPLATE_STATS asks for");
+    if (all->count)
+        memcpy(copy, all->list, all->count * sizeof(*copy));
+    return copy;
+}
+
+void stats_flows_text(const struct stats_flows *all, FILE *out)
+{
+    struct stats_flow *sums = copy_of(all);
+    uint64_t n = by_carrier(all, sums);
+    fprintf(out, "  %-28s %16s %16s\n", "sent by", "messages", "bytes");
+    for (uint64_t i = 0; i < n; i++) {
+        fprintf(out, "  %-28s %16" PRIu64 " %16" PRIu64, sums[i].transport, sums[i].messages, sums[i].bytes);
+        fprintf(out, sums[i].over[0] ? "  over %s\n" : "\n", sums[i].over);
+    }
+    free(sums);
+    struct stats_flow *pairs = copy_of(all);
+    qsort(pairs, all->count, sizeof(*pairs), most_bytes_first);
+    fprintf(out, "  %-28s %16s %16s\n", "from rank to rank", "messages", "bytes");
+    for (uint64_t i = 0; i < MIN(all->count, (uint64_t)FEW_PAIRS); i++) {
+        char who[40];
+        snprintf(who, sizeof(who), "%" PRIu32 " to %" PRIu32 " by %s", pairs[i].from, pairs[i].to,
+                 pairs[i].transport);
+        fprintf(out, "  %-28s %16" PRIu64 " %16" PRIu64 "\n", who, pairs[i].messages, pairs[i].bytes);
+    }
+    if (all->count > FEW_PAIRS)
+        fprintf(out, "  and %" PRIu64 " pairs more; FISHPLATE_STATS=json has all\n", all->count - FEW_PAIRS);
+    free(pairs);
+}
+
+/* Names of adapters and transports need no escapes: letters, digits, blanks and brackets. */
+static void put_flow(const struct stats_flow *f, bool pair, FILE *out)
+{
+    fprintf(out, "{");
+    if (pair)
+        fprintf(out, "\"from\": %" PRIu32 ", \"to\": %" PRIu32 ", ", f->from, f->to);
+    fprintf(out,
+            "\"transport\": \"%s\", \"carrier\": \"%s\", \"adapter\": \"%s\", \"messages\": %" PRIu64
+            ", \"bytes\": %" PRIu64 "}",
+            f->transport, f->made, f->over, f->messages, f->bytes);
+}
+
+void stats_flows_json(const struct stats_flows *all, FILE *out)
+{
+    struct stats_flow *sums = copy_of(all);
+    uint64_t n = by_carrier(all, sums);
+    fprintf(out, "\"transports\": [");
+    for (uint64_t i = 0; i < n; i++) {
+        fprintf(out, i ? ",\n " : "");
+        put_flow(&sums[i], false, out);
+    }
+    fprintf(out, "],\n\"peers\": [");
+    for (uint64_t i = 0; i < all->count; i++) {
+        fprintf(out, i ? ",\n " : "");
+        put_flow(&all->list[i], true, out);
+    }
+    fprintf(out, "]");
+    free(sums);
+}

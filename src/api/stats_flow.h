@@ -1,0 +1,31 @@
+/* stats_flow.h: who sent how much to whom and by what, for FISHPLATE_STATS.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_STATS_FLOW_H
+#define FP_API_STATS_FLOW_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct proc;
+
+/* What one rank has sent to one other. */
+struct stats_flow {
+    uint64_t messages, bytes;
+    uint32_t from, to;
+    char transport[16];
+    char over[160]; /* the adapter and what it is; "" where there is none (memory) */
+    char made[24];  /* "memory", "hardware", "softib-tcp" ... */
+};
+
+struct stats_flows {
+    struct stats_flow *list; /* on rank 0 */
+    uint64_t count;
+};
+
+/* Collective over the world; counts what was sent before the call. */
+int stats_flows_gather(struct proc *p, struct stats_flows *all);
+void stats_flows_text(const struct stats_flows *all, FILE *out);
+void stats_flows_json(const struct stats_flows *all, FILE *out); /* two members of an object */
+
+#endif
