@@ -2,6 +2,7 @@
  * ERR_AGAIN, put and get, and what a poll may send.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "boot/backend.h"
 #include "node.h"
 
 static struct node node;
@@ -129,11 +130,32 @@ static void put_and_get(void)
     me->ops->mem_release(me->transport, &mem);
 }
 
+/* A launcher through which nothing of the other rank is ever heard. */
+static int silent_put(struct boot *b, const char *key, const void *val, size_t len)
+{
+    (void)b, (void)key, (void)val, (void)len;
+    return 0;
+}
+
+static int silent_fence(struct boot *b, bool values)
+{
+    (void)b, (void)values;
+    return 0;
+}
+
+static int silent_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
+{
+    (void)b, (void)val, (void)len;
+    return err_set(MPI_ERR_OTHER, "rank %u has not told %s", rank, key);
+}
+
 /* A second rank on another node, and nothing that reaches it: known at once, and said. */
 static void unreachable(void)
 {
+    static const struct boot_backend silent = {.put = silent_put, .fence = silent_fence, .get = silent_get};
     struct node alone;
     node_describe(&alone, 0, 1, -1);
+    alone.boot.backend = &silent;
     alone.boot.size = 2;
     alone.boot.nnodes = 2;
     alone.node_of[1] = 1;
