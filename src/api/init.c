@@ -21,9 +21,35 @@
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic enum world_state world;
 
+/* This process was forked from one in which MPI was running. */
+static bool forked;
+
 enum world_state api_world_state(void)
 {
     return atomic_load(&world);
+}
+
+bool api_forked(void)
+{
+    return forked;
+}
+
+/* In a forked child. Everything behind the_proc belongs to the parent: its connections, its name in the job, threads
+ * that do not exist here. Without the_proc every call ends in api_outside, which costs the calls of the parent
+ * nothing. MPI_Finalized says true, so that libraries which ask before they clean up leave MPI alone. */
+static void after_fork_child(void)
+{
+    forked = true;
+    the_proc = NULL;
+    if (api_world_state() == WORLD_RUNNING)
+        atomic_store(&world, WORLD_DONE);
+}
+
+static void watch_forks(void)
+{
+    static bool watched;
+    if (!watched)
+        watched = pthread_atfork(NULL, NULL, after_fork_child) == 0;
 }
 
 /* A later user may need more than the first one asked for; until now at most one thread was inside. */
@@ -47,6 +73,7 @@ static int instance_open(int thread_level, struct proc **out)
         if (rc)
             return rc;
         the_proc = p;
+        watch_forks();
         tool_attach(p);
         rc = coll_open(p); /* says at once what is wrong with FISHPLATE_COLL */
         if (rc)
@@ -94,6 +121,8 @@ int api_thread_level(int required)
 
 static int world_open(const char *function, int thread_level, int *provided)
 {
+    if (forked)
+        return api_outside(function);
     if (api_world_state() == WORLD_RUNNING)
         return err_set(MPI_ERR_OTHER, "%s was called a second time", function);
     if (api_world_state() == WORLD_DONE)

@@ -5,6 +5,7 @@
 #include "api/report.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "api/enter.h"
 #include "api/init.h"
@@ -40,6 +41,13 @@ int api_error_to(struct errhandler *e, int rc, const char *function)
 
 int api_outside(const char *function)
 {
+    if (api_forked()) {
+        log_error("%s was called in a forked child (process %d). MPI belongs to the process that called "
+                  "MPI_Init: call "
+                  "MPI there, or start the child with exec. The child ends.",
+                  function, (int)getpid());
+        _exit(EXIT_FAILURE); /* exit would run the parent's handlers and write what it has in its buffers */
+    }
     if (api_world_state() == WORLD_DONE)
         log_error("%s was called after MPI_Finalize", function);
     else

@@ -18,7 +18,7 @@ int api_error_to(struct errhandler *e, int rc, const char *function) __attribute
  * belongs to, just before it returns the error. For this thread, until the error has been reported. */
 void api_blame(struct comm *c);
 
-/* Outside MPI_Init ... MPI_Finalize there is nobody to ask: says so and ends the process. */
+/* Outside MPI_Init ... MPI_Finalize, and in a forked child, there is nobody to ask: says so and ends the process. */
 int api_outside(const char *function) __attribute__((cold, noreturn));
 
 /* A function that is not there (missing.c). Says so on standard error, once for each function, whatever the error

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/init.h"
+#include "api/report.h"
 #include "impl.h"
 #include "obj/errhandler.h"
 #include "obj/handle.h"
@@ -37,6 +38,8 @@ int impl_Session_init(struct info *info, struct errhandler *errhandler, MPI_Sess
 {
     struct proc *p;
     struct session *s;
+    if (api_forked())
+        return api_outside("MPI_Session_init");
     int rc = api_instance_open(wanted_level(info), &p);
     if (rc)
         return rc;
