@@ -4,24 +4,46 @@
 #include "api/check.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 static const struct {
     const char *noun, *null_name;
     uintptr_t null_value;
     int errclass;
+    enum object_magic magic;
 } handles[] = {
-    [HANDLE_COMM] = {"a communicator", "MPI_COMM_NULL", (uintptr_t)MPI_COMM_NULL, MPI_ERR_COMM},
-    [HANDLE_GROUP] = {"a group", "MPI_GROUP_NULL", (uintptr_t)MPI_GROUP_NULL, MPI_ERR_GROUP},
-    [HANDLE_DTYPE] = {"a datatype", "MPI_DATATYPE_NULL", (uintptr_t)MPI_DATATYPE_NULL, MPI_ERR_TYPE},
-    [HANDLE_OP] = {"an operator", "MPI_OP_NULL", (uintptr_t)MPI_OP_NULL, MPI_ERR_OP},
-    [HANDLE_INFO] = {"an info object", "MPI_INFO_NULL", (uintptr_t)MPI_INFO_NULL, MPI_ERR_INFO},
+    [HANDLE_COMM] = {"a communicator", "MPI_COMM_NULL", (uintptr_t)MPI_COMM_NULL, MPI_ERR_COMM, MAGIC_COMM},
+    [HANDLE_GROUP] = {"a group", "MPI_GROUP_NULL", (uintptr_t)MPI_GROUP_NULL, MPI_ERR_GROUP, MAGIC_GROUP},
+    [HANDLE_DTYPE] = {"a datatype", "MPI_DATATYPE_NULL", (uintptr_t)MPI_DATATYPE_NULL, MPI_ERR_TYPE,
+                      MAGIC_DTYPE},
+    [HANDLE_OP] = {"an operator", "MPI_OP_NULL", (uintptr_t)MPI_OP_NULL, MPI_ERR_OP, MAGIC_OP},
+    [HANDLE_INFO] = {"an info object", "MPI_INFO_NULL", (uintptr_t)MPI_INFO_NULL, MPI_ERR_INFO, MAGIC_INFO},
     [HANDLE_ERRHANDLER] = {"an error handler", "MPI_ERRHANDLER_NULL", (uintptr_t)MPI_ERRHANDLER_NULL,
-                           MPI_ERR_ERRHANDLER},
-    [HANDLE_SESSION] = {"a session", "MPI_SESSION_NULL", (uintptr_t)MPI_SESSION_NULL, MPI_ERR_SESSION},
-    [HANDLE_REQUEST] = {"a request", "MPI_REQUEST_NULL", (uintptr_t)MPI_REQUEST_NULL, MPI_ERR_REQUEST},
-    [HANDLE_WIN] = {"a window", "MPI_WIN_NULL", (uintptr_t)MPI_WIN_NULL, MPI_ERR_WIN},
-    [HANDLE_FILE] = {"a file", "MPI_FILE_NULL", (uintptr_t)MPI_FILE_NULL, MPI_ERR_FILE},
+                           MPI_ERR_ERRHANDLER, MAGIC_ERRHANDLER},
+    [HANDLE_SESSION] = {"a session", "MPI_SESSION_NULL", (uintptr_t)MPI_SESSION_NULL, MPI_ERR_SESSION,
+                        MAGIC_SESSION},
+    [HANDLE_REQUEST] = {"a request", "MPI_REQUEST_NULL", (uintptr_t)MPI_REQUEST_NULL, MPI_ERR_REQUEST,
+                        MAGIC_REQUEST},
+    [HANDLE_WIN] = {"a window", "MPI_WIN_NULL", (uintptr_t)MPI_WIN_NULL, MPI_ERR_WIN, MAGIC_WIN},
+    [HANDLE_FILE] = {"a file", "MPI_FILE_NULL", (uintptr_t)MPI_FILE_NULL, MPI_ERR_FILE, MAGIC_FILE},
 };
+
+/* The words after "comm (0x44000000)": what this address is, as far as that can be told. */
+static const char *what_it_is(const void *handle, enum handle_kind wanted, char *out, size_t size)
+{
+    const char *noun = handles[wanted].noun;
+    if (object_is(handle, MAGIC_FREED))
+        snprintf(out, size, "is not %s any more: it has been freed", noun);
+    else if ((uintptr_t)handle <= UINT32_MAX)
+        snprintf(out, size,
+                 "is not %s: it was never set, or the program was compiled with another MPI's mpi.h", noun);
+    else
+        snprintf(out, size, "is not %s: it was never set, or has been freed", noun);
+    for (size_t i = 0; i < COUNT_OF(handles); i++)
+        if (object_is(handle, handles[i].magic))
+            snprintf(out, size, "is %s, where %s is needed", handles[i].noun, noun);
+    return out;
+}
 
 int bad_handle(enum handle_kind kind, const char *param, const void *handle)
 {
@@ -32,7 +54,7 @@ int bad_handle(enum handle_kind kind, const char *param, const void *handle)
     if (handle_is_predefined(handle))
         return err_set(errclass, "%s is %#lx, which is not %s", param, (unsigned long)(uintptr_t)handle,
                        handles[kind].noun);
-    return err_set(errclass, "%s (%p) is not %s; it may have been freed", param, handle, handles[kind].noun);
+    return err_set(errclass, "%s (%p) %s", param, handle, what_it_is(handle, kind, (char[128]){0}, 128));
 }
 
 int bad_uncommitted(const char *param, const struct dtype *t)

@@ -47,16 +47,12 @@ static inline int api_narrow(MPI_Count value)
 /* Windows and files are recognised by their head alone until their layers offer more. */
 static inline struct win *win_from(MPI_Win handle)
 {
-    return !handle_is_predefined(handle) && ((struct object *)handle)->magic == MAGIC_WIN
-               ? (struct win *)handle
-               : NULL;
+    return !handle_is_predefined(handle) && object_is(handle, MAGIC_WIN) ? (struct win *)handle : NULL;
 }
 
 static inline struct file *file_from(MPI_File handle)
 {
-    return !handle_is_predefined(handle) && ((struct object *)handle)->magic == MAGIC_FILE
-               ? (struct file *)handle
-               : NULL;
+    return !handle_is_predefined(handle) && object_is(handle, MAGIC_FILE) ? (struct file *)handle : NULL;
 }
 
 #endif

@@ -55,7 +55,7 @@ static void grequest_release(struct request *r)
 {
     grequest_forget(r); /* unless it was done: MPI_Request_free */
     r->obj.magic = MAGIC_FREED;
-    free(r);
+    objmem_free(r);
 }
 
 static const struct request_ops grequest_ops = {.name = "generalized request",
@@ -67,7 +67,7 @@ static const struct request_ops grequest_ops = {.name = "generalized request",
 int impl_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
                         MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request)
 {
-    struct grequest *g = calloc(1, sizeof(*g));
+    struct grequest *g = objmem_new(sizeof(*g));
     if (!g)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a generalized request");
     request_setup(&g->base, the_proc->p2p, &grequest_ops);

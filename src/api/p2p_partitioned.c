@@ -261,7 +261,7 @@ static void partitioned_free(struct partitioned *r)
     free(r->ready);
     free(r->missing);
     r->base.obj.magic = MAGIC_FREED;
-    free(r);
+    objmem_free(r);
 }
 
 /* As with other receives there may be room for more than comes. Partitions that nothing comes for have
@@ -382,14 +382,14 @@ static int partitioned_new(const struct p2p_call *call, int partitions, MPI_Requ
     bool sends = call->kind == P2P_SEND;
     if (partitions < 0)
         return err_set(MPI_ERR_ARG, "partitions is %d; it cannot be negative", partitions);
-    struct partitioned *r = calloc(1, sizeof(*r));
+    struct partitioned *r = objmem_new(sizeof(*r));
     bool *ready = sends ? calloc((size_t)partitions + 1, sizeof(*ready)) : NULL;
     struct peer *peer = NULL;
     int rc = !r || (sends && !ready) ? err_set(MPI_ERR_NO_MEM, "out of memory for a partitioned request") : 0;
     if (rc == 0 && call->rank != MPI_PROC_NULL)
         rc = comm_peer(call->comm, call->rank, &peer);
     if (rc != 0) {
-        free(r);
+        objmem_free(r);
         free(ready);
         return rc;
     }

@@ -61,7 +61,7 @@ static void persistent_release(struct request *base)
     struct persistent_request *pr = (struct persistent_request *)base;
     dtype_release(pr->call.type);
     base->obj.magic = MAGIC_FREED;
-    free(pr);
+    objmem_free(pr);
 }
 
 static const struct request_ops persistent_ops = {.name = "persistent send or receive",
@@ -72,7 +72,7 @@ static const struct request_ops persistent_ops = {.name = "persistent send or re
 static int persistent_new(enum p2p_kind kind, const void *buf, MPI_Count count, struct dtype *type, int rank,
                           int tag, struct comm *comm, MPI_Request *request)
 {
-    struct persistent_request *pr = calloc(1, sizeof(*pr));
+    struct persistent_request *pr = objmem_new(sizeof(*pr));
     if (!pr)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a persistent request");
     request_setup(&pr->base, comm->proc->p2p, &persistent_ops);

@@ -91,7 +91,9 @@ static int message_in(MPI_Message handle, struct message **out)
     *out = NULL;
     if (handle == MPI_MESSAGE_NO_PROC)
         return 0;
-    if (handle_is_predefined(handle) || ((struct object *)handle)->magic != MAGIC_MESSAGE)
+    /* Messages are not in the memory of objects: those with much data in them must go back to malloc. */
+    if (handle_is_predefined(handle) || !objmem_malloced(handle) ||
+        ((struct object *)handle)->magic != MAGIC_MESSAGE)
         return err_set(MPI_ERR_REQUEST, "message is %s, not a message from MPI_Mprobe or MPI_Improbe",
                        handle == MPI_MESSAGE_NULL ? "MPI_MESSAGE_NULL" : "no valid handle");
     *out = (struct message *)handle;

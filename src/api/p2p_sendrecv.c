@@ -20,7 +20,7 @@ static void pair_release(struct request *r)
     struct pair_request *pair = (struct pair_request *)r;
     free(pair->copy);
     r->obj.magic = MAGIC_FREED;
-    free(pair);
+    objmem_free(pair);
 }
 
 static const struct request_ops pair_ops = {.name = "sendrecv", .release = pair_release};
@@ -70,7 +70,7 @@ static void give_up(struct request *r)
 static int pair_start(const struct p2p_call *send, const struct p2p_call *recv, void *copy,
                       MPI_Request *request)
 {
-    struct pair_request *pair = calloc(1, sizeof(*pair));
+    struct pair_request *pair = objmem_new(sizeof(*pair));
     if (!pair) {
         free(copy);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a request");

@@ -5,6 +5,7 @@
 #ifndef FP_BASE_POOL_H
 #define FP_BASE_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct pool_node {
@@ -16,9 +17,11 @@ struct pool {
     struct pool_node *blocks; /* every block, for pool_destroy */
     size_t item_size;
     size_t per_block;
+    bool objects; /* users hold handles to the items: blocks are from objmem.h */
 };
 
 void pool_init(struct pool *pool, size_t item_size, size_t per_block);
+void pool_init_objects(struct pool *pool, size_t item_size, size_t per_block);
 void pool_destroy(struct pool *pool);
 int pool_grow(struct pool *pool); /* 0 or MPI_ERR_NO_MEM */
 

@@ -196,7 +196,7 @@ int coll_request_new(struct coll_state *state, const struct coll_args *args, con
     struct coll_request *r = state->spare;
     if (r)
         state->spare = r->spare;
-    else if (!(r = malloc(sizeof(*r)))) {
+    else if (!(r = objmem_new(sizeof(*r)))) {
         plan_drop(plan);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a collective request");
     }
@@ -358,7 +358,7 @@ void coll_requests_free(struct coll_state *state)
     while (state->spare) {
         struct coll_request *r = state->spare;
         state->spare = r->spare;
-        free(r);
+        objmem_free(r);
     }
 }
 

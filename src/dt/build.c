@@ -144,11 +144,11 @@ int dtype_new(struct dt_shape *shape, struct dtype **out)
     struct measure m;
     if (!shape)
         return no_memory();
-    struct dtype *t = calloc(1, sizeof(*t));
+    struct dtype *t = objmem_new(sizeof(*t));
     bool fits = measure_shape(shape, &m);
     if (!t || !fits || !apply_measure(t, &m)) {
         bool memory = t != NULL;
-        free(t);
+        objmem_free(t);
         free(shape);
         return memory ? too_large() : no_memory();
     }
@@ -207,5 +207,5 @@ void dtype_release(struct dtype *t)
     recipe_free(t->recipe);
     dt_layout_free(t->layout);
     t->obj.magic = MAGIC_FREED;
-    free(t);
+    objmem_free(t);
 }

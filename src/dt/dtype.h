@@ -8,7 +8,7 @@
 #include <mpi.h>
 
 #include "base/err.h"
-#include "base/object.h"
+#include "base/objmem.h"
 
 struct dt_layout; /* committed form: loops over blocks */
 struct dt_recipe; /* how it was made: envelope and contents */
@@ -56,7 +56,7 @@ static inline struct dtype *dtype_from(MPI_Datatype handle)
     if (handle_is_predefined(handle))
         return dt_predefined((uint32_t)(uintptr_t)handle);
     struct dtype *t = (struct dtype *)handle;
-    return t->obj.magic == MAGIC_DTYPE ? t : NULL;
+    return object_is(t, MAGIC_DTYPE) ? t : NULL;
 }
 
 static inline MPI_Datatype dtype_handle(const struct dtype *t)

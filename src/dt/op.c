@@ -57,7 +57,7 @@ struct op op_by_handle[OP_HANDLES] = {
 
 int op_new(MPI_User_function *function, MPI_User_function_c *large, bool commutative, struct op **out)
 {
-    struct op *op = malloc(sizeof(*op));
+    struct op *op = objmem_new(sizeof(*op));
     if (!op)
         return err_set(MPI_ERR_NO_MEM, "no memory for an operator");
     *op = (struct op){.obj = object_init(MAGIC_OP),
@@ -80,7 +80,7 @@ void op_release(struct op *op)
     if (op->obj.predefined || --op->obj.refs > 0)
         return;
     op->obj.magic = MAGIC_FREED;
-    free(op);
+    objmem_free(op);
 }
 
 /* A structure of a value and its index: a named pair, or one made by MPI_Type_get_value_index. */

@@ -14,11 +14,11 @@
 
 int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct comm **out)
 {
-    struct comm *c = calloc(1, sizeof(*c));
+    struct comm *c = objmem_new(sizeof(*c));
     int reach = remote ? remote->size : group->size;
     struct peer **peers = calloc((size_t)reach + 1, sizeof(struct peer *));
     if (!c || !peers) {
-        free(c);
+        objmem_free(c);
         free(peers);
         group_release(group);
         group_release(remote);
@@ -82,7 +82,7 @@ void comm_release(struct comm *c)
     group_release(c->remote);
     free(c->peers);
     c->obj.magic = MAGIC_FREED;
-    free(c);
+    objmem_free(c);
 }
 
 void comm_set_label(struct comm *c, const char *how, const struct comm *parent)

@@ -23,7 +23,7 @@ static void creation_release(struct request *r)
         comm_release(c->made);
     }
     r->obj.magic = MAGIC_FREED;
-    free(c);
+    objmem_free(c);
 }
 
 static const struct request_ops creation_ops = {.name = "communicator creation", .release = creation_release};
@@ -31,7 +31,7 @@ static const struct request_ops creation_ops = {.name = "communicator creation",
 static int creation_alloc(struct proc *p, const char *how, int (*build)(struct creation *),
                           struct creation **out)
 {
-    struct creation *c = calloc(1, sizeof(*c));
+    struct creation *c = objmem_new(sizeof(*c));
     if (!c)
         return err_set(MPI_ERR_NO_MEM, "no memory to make a communicator");
     request_setup(&c->request, p->p2p, &creation_ops);

@@ -53,7 +53,7 @@ struct errhandler *errhandler_predefined(MPI_Errhandler handle)
 
 int errhandler_create(enum error_object kind, void (*function)(void), struct errhandler **out)
 {
-    struct errhandler *e = calloc(1, sizeof(*e));
+    struct errhandler *e = objmem_new(sizeof(*e));
     if (!e)
         return err_set(MPI_ERR_NO_MEM, "no memory for an error handler");
     e->obj = object_init(MAGIC_ERRHANDLER);
@@ -88,7 +88,7 @@ void errhandler_release(struct errhandler *e)
     if (!e || e->obj.predefined || --e->obj.refs > 0)
         return;
     e->obj.magic = MAGIC_FREED;
-    free(e);
+    objmem_free(e);
 }
 
 struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *object)

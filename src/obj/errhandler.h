@@ -8,7 +8,7 @@
 #include <mpi.h>
 
 #include "base/err.h"
-#include "base/object.h"
+#include "base/objmem.h"
 #include "obj/proc.h"
 
 struct session;
@@ -46,7 +46,7 @@ static inline struct errhandler *errhandler_from(MPI_Errhandler handle)
     if (handle_is_predefined(handle))
         return errhandler_predefined(handle);
     struct errhandler *e = (struct errhandler *)handle;
-    return e->obj.magic == MAGIC_ERRHANDLER ? e : NULL;
+    return object_is(e, MAGIC_ERRHANDLER) ? e : NULL;
 }
 
 static inline MPI_Errhandler errhandler_handle(const struct errhandler *e)

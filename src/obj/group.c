@@ -20,7 +20,7 @@ static bool table_is_dense(const uint32_t *table, int size)
 
 static int group_alloc(int size, struct group **out)
 {
-    struct group *g = calloc(1, sizeof(*g));
+    struct group *g = objmem_new(sizeof(*g));
     if (!g)
         return err_set(MPI_ERR_NO_MEM, "no memory for a group");
     g->obj = object_init(MAGIC_GROUP);
@@ -51,7 +51,7 @@ int group_from_table(uint32_t me, const uint32_t *table, int size, struct group 
         return rc;
     g->table = malloc((size_t)size * sizeof(*table));
     if (!g->table) {
-        free(g);
+        objmem_free(g);
         return err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", size);
     }
     memcpy(g->table, table, (size_t)size * sizeof(*table));
@@ -72,7 +72,7 @@ void group_release(struct group *g)
         return;
     g->obj.magic = MAGIC_FREED;
     free(g->table);
-    free(g);
+    objmem_free(g);
 }
 
 static int dense_find(const struct group *g, uint32_t job_rank)

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "base/object.h"
+#include "base/objmem.h"
 
 struct session;
 

@@ -9,7 +9,7 @@
 
 int info_create(struct info **out)
 {
-    struct info *i = calloc(1, sizeof(*i));
+    struct info *i = objmem_new(sizeof(*i));
     if (!i)
         return err_set(MPI_ERR_NO_MEM, "no memory for an info object");
     i->obj = object_init(MAGIC_INFO);
@@ -27,7 +27,7 @@ void info_release(struct info *i)
     }
     free(i->pairs);
     i->obj.magic = MAGIC_FREED;
-    free(i);
+    objmem_free(i);
 }
 
 static struct info_pair *find(const struct info *i, const char *key)

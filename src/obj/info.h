@@ -8,7 +8,7 @@
 #include <mpi.h>
 
 #include "base/err.h"
-#include "base/object.h"
+#include "base/objmem.h"
 #include "obj/proc.h"
 
 struct info_pair {
@@ -28,7 +28,7 @@ static inline struct info *info_from(struct proc *p, MPI_Info handle)
     if (handle_is_predefined(handle))
         return handle == MPI_INFO_ENV && p ? p->info_env : NULL;
     struct info *i = (struct info *)handle;
-    return i->obj.magic == MAGIC_INFO ? i : NULL;
+    return object_is(i, MAGIC_INFO) ? i : NULL;
 }
 
 static inline MPI_Info info_handle(const struct info *i)

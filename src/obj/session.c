@@ -14,7 +14,7 @@
 int session_open(struct proc *p, const struct info *info, struct errhandler *errhandler, struct session **out)
 {
     (void)info; /* its one key, thread_level, was read before the process was opened */
-    struct session *s = calloc(1, sizeof(*s));
+    struct session *s = objmem_new(sizeof(*s));
     if (!s)
         return err_set(MPI_ERR_NO_MEM, "no memory for a session");
     int rc = info_create(&s->info);
@@ -22,7 +22,7 @@ int session_open(struct proc *p, const struct info *info, struct errhandler *err
         rc = info_set(s->info, "thread_level", thread_level_name(p->thread_level));
     if (rc) {
         info_release(s->info);
-        free(s);
+        objmem_free(s);
         return rc;
     }
     s->obj = object_init(MAGIC_SESSION);
@@ -40,7 +40,7 @@ void session_close(struct session *s)
     errhandler_release(s->errhandler);
     info_release(s->info);
     s->obj.magic = MAGIC_FREED;
-    free(s);
+    objmem_free(s);
 }
 
 static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};

@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 
-#include "base/object.h"
+#include "base/objmem.h"
 #include "obj/proc.h"
 
 struct errhandler;
@@ -30,7 +30,7 @@ static inline struct session *session_from(MPI_Session handle)
     if (handle_is_predefined(handle))
         return NULL;
     struct session *s = (struct session *)handle;
-    return s->obj.magic == MAGIC_SESSION ? s : NULL;
+    return object_is(s, MAGIC_SESSION) ? s : NULL;
 }
 
 static inline MPI_Session session_handle(struct session *s)

@@ -150,14 +150,14 @@ int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct
 static void flush_release(struct request *r)
 {
     r->obj.magic = MAGIC_FREED;
-    free(r);
+    objmem_free(r);
 }
 
 static const struct request_ops flush_ops = {.name = "buffer flush", .release = flush_release};
 
 int bsend_iflush(struct bsend_pool *pool, struct request **out)
 {
-    struct flush_request *f = calloc(1, sizeof(*f));
+    struct flush_request *f = objmem_new(sizeof(*f));
     if (!f)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a request");
     request_setup(&f->base, pool->p2p, &flush_ops);

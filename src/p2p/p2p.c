@@ -136,13 +136,13 @@ static const struct request_ops no_proc_ops = {.name = "receive", .release = sen
 
 int p2p_open(struct net *net, struct p2p **out)
 {
-    struct p2p *p = calloc(1, sizeof(*p));
+    struct p2p *p = objmem_new(sizeof(*p)); /* it has requests in it that users hold */
     if (!p)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
     int rc = match_open(&p->posted);
     rc = rc ? rc : match_open(&p->unexpected);
     if (rc != 0) {
-        free(p);
+        objmem_free(p);
         return rc;
     }
     p->net = net;
@@ -150,7 +150,7 @@ int p2p_open(struct net *net, struct p2p **out)
     last_bytes_open(&p->looks, net);
     p->offer_above = (uint64_t)eager_max.value;
     p->dice = (uint32_t)clock_ns() ^ net->rank << 20;
-    pool_init(&p->requests, sizeof(struct p2p_request), 64);
+    pool_init_objects(&p->requests, sizeof(struct p2p_request), 64);
     pool_init(&p->messages, sizeof(struct message) + MESSAGE_SMALL, 64);
     request_setup(&p->sent, p, &sent_ops);
     p->sent.complete = 1;
@@ -184,7 +184,7 @@ void p2p_close(struct p2p *p)
     pool_destroy(&p->reads);
     links_close(p);
     ids_close(&p->ids);
-    free(p);
+    objmem_free(p);
 }
 
 void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm))

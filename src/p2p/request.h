@@ -8,7 +8,7 @@
 #include <mpi.h>
 #include <stdatomic.h>
 
-#include "base/object.h"
+#include "base/objmem.h"
 #include "dt/dtype.h"
 #include "net/net.h"
 
@@ -103,7 +103,7 @@ static inline struct request *request_from(MPI_Request handle)
     if (handle_is_predefined(handle))
         return NULL;
     struct request *r = (struct request *)handle;
-    return r->obj.magic == MAGIC_REQUEST ? r : NULL;
+    return object_is(r, MAGIC_REQUEST) ? r : NULL;
 }
 
 #endif

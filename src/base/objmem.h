@@ -1,0 +1,51 @@
+/* objmem.h: the memory of everything a user holds a handle to. It comes from address ranges of its own, so that a handle
+ * which is garbage (never set, another MPI's constant, a pointer to something else) is told from an object by its
+ * address before anything is read through it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_OBJMEM_H
+#define FP_BASE_OBJMEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/object.h"
+
+/* The first range; more follow when it is full. Only what is used takes memory. */
+#define OBJMEM_FIRST ((size_t)64 << 20)
+#define OBJMEM_ALIGN 8 /* at least: an object may be part of a larger one */
+
+/* Where the first range begins; before the first object an address that no process has. Hidden, so that no table of addresses is asked for it. */
+extern uintptr_t objmem_base __attribute__((visibility("hidden")));
+
+/* Zeroed memory for one object, or for a block of many; NULL when memory is out. Any thread may call. */
+void *objmem_new(size_t size);
+/* Gives it back. The first word changes, so that the object is not taken for one any more. NULL is allowed. */
+void objmem_free(void *object);
+
+/* For handles outside the first range: is it in another? */
+bool objmem_elsewhere(const void *handle) __attribute__((cold));
+
+/* Could malloc have given this address? A weaker question than the next one, for objects that come from there. */
+static inline bool objmem_malloced(const void *handle)
+{
+    return (uintptr_t)handle % _Alignof(max_align_t) == 0 && (uintptr_t)handle < (uintptr_t)1 << 56;
+}
+
+/* May an object be at this address? Then it can be read. One rotation compares range and alignment at once. */
+static inline bool objmem_here(const void *handle)
+{
+    const uint64_t at = (uintptr_t)handle - objmem_base;
+    return (at >> 3 | at << 61) < OBJMEM_FIRST / OBJMEM_ALIGN;
+}
+
+/* Is this handle, which is not predefined, an object of that kind? */
+static inline bool object_is(const void *handle, enum object_magic magic)
+{
+    if (__builtin_expect(!objmem_here(handle), 0) && !objmem_elsewhere(handle))
+        return false;
+    return ((const struct object *)handle)->magic == magic;
+}
+
+#endif
