@@ -4,6 +4,7 @@
  *     POOR_INLINE=n   largest inline request; more is refused, as some adapters do
  *     POOR_QP_WR=n    entries of a queue
  *     POOR_SRQ_WR=n   entries of a shared receive queue
+ *     POOR_CQS=n      completion queues in all
  *     POOR_READS=n    RDMA reads a queue pair can have in flight
  *     POOR_USER=n     registrations of memory that peers may read (so: of the user's) at a time
  *     POOR_BUFFERS=n  registrations of other memory in all
@@ -64,6 +65,19 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
     if (rc == 0 && limit("POOR_RAILS", 0))
         gid->raw[7] = (uint8_t)name[strlen(name) - 1];
     return rc;
+}
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
+                                    struct ibv_comp_channel *channel, int vector)
+{
+    struct ibv_cq *(*create)(struct ibv_context *, int, void *, struct ibv_comp_channel *, int) =
+        real("ibv_create_cq");
+    static long made;
+    if (made++ >= limit("POOR_CQS", LONG_MAX)) {
+        errno = EMFILE;
+        return NULL;
+    }
+    return create(context, entries, cq_context, channel, vector);
 }
 
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)

@@ -34,4 +34,8 @@ poor POOR_BUFFERS=4
 expect_rc 1
 expect_err "bytes for buffers (Cannot allocate memory)"
 expect_no_text "look at the cable"
+# The reason that the system gives is in the sentence.
+poor POOR_CQS=0
+[ "$rc" -ne 0 ] || fail "$last: the job should fail"
+expect_err "entries (Too many open files)"
 finish
