@@ -111,6 +111,7 @@ def _body(f):
     head += [f"{_owner_wide(f, owner, p).base} {p.name}_ = 0;" for p in outputs]
     head += ["int rc;", ""]
     lines = []
+    head = _record(f) + head
     if must_run:
         lines += ["if (unlikely(!proc))", f'    return api_outside("{f.name}");']
     if locks:
@@ -130,6 +131,26 @@ def _body(f):
     if any(re.search(r"\bproc\b", line) for line in lines):
         head.insert(0, "struct proc *const proc = the_proc;")
     return head + lines
+
+
+def _record(f):
+    """The arguments, kept on the stack for a crash note (src/api/crash.h), in functions that touch the program's data."""
+    if not any(p.kind == "buf" or p.kind == "counts" for p in f.params):
+        return []
+    kinds = "".join(_letter(p) for p in f.params)
+    names = "".join(p.name + " " for p in f.params)
+    words = ", ".join(f"(uintptr_t){p.name}" for p in f.params)
+    return [f'API_SIGNATURE = {{"{f.name}", "{kinds}",', f'    "{names}"}};',
+            wrap_call(f"const uintptr_t record[] = {{(uintptr_t)&signature, {words}}};"), "API_RECORD(record);"]
+
+
+def _letter(p):
+    """How a crash note shows an argument."""
+    if p.handle in ("comm", "dtype", "op"):
+        return p.handle[0] if p.handle != "dtype" else "t"
+    if not p.is_value or p.handle:
+        return "p"
+    return "i" if p.base == "int" else "l"
 
 
 def _ending(f):

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "api/crash.h"
 #include "api/report.h"
 #include "api/tool.h"
 #include "boot/boot.h"
@@ -74,6 +75,7 @@ static int instance_open(int thread_level, struct proc **out)
             return rc;
         the_proc = p;
         watch_forks();
+        crash_open(p->boot);
         tool_attach(p);
         rc = coll_open(p); /* says at once what is wrong with FISHPLATE_COLL */
         if (rc)
@@ -105,6 +107,7 @@ int api_instance_close(void)
     net_thread_stop(the_proc->net); /* from here on this thread waits for whatever must still happen */
     /* Attribute callbacks on MPI_COMM_SELF run inside and may call MPI: the_proc stays until they are done.
      */
+    crash_close();
     int rc = proc_close(the_proc);
     the_proc = NULL;
     return rc;

@@ -17,6 +17,7 @@ struct proc;
 extern struct proc *the_proc __attribute__((visibility("hidden")));
 
 #include "api/check.h"
+#include "api/crash.h"
 #include "api/enter.h"
 #include "api/interop.h"
 #include "api/report.h"

@@ -1,0 +1,251 @@
+/* crash_note.c: the text about a crash. It runs in a forked copy, so it may use the C library freely: whatever goes
+ * wrong here ends the copy alone. The MPI call is the innermost function of this library that the C library's call
+ * stack shows; its arguments are in the record that the wrapper keeps on its stack (crash.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "api/crash_note.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#else /* a C library without call stacks */
+#define backtrace(frames, most) 0
+#endif
+
+#include "api/crash.h"
+#include "base/context.h"
+#include "dt/dtype.h"
+#include "dt/op.h"
+
+enum { FRAMES = 64, WORDS = 32 << 10 };
+
+struct note {
+    char text[16 << 10];
+    size_t used;
+    void *frames[FRAMES];
+    int first, count; /* frames from the place of the crash on */
+};
+
+static void PRINTF_LIKE(2, 3) add(struct note *n, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int more = vsnprintf(n->text + n->used, sizeof(n->text) - n->used, fmt, args);
+    va_end(args);
+    n->used = MIN(n->used + (size_t)MAX(more, 0), sizeof(n->text) - 1);
+}
+
+static const char *reason(int sig, int code)
+{
+    static const struct {
+        int sig, code;
+        const char *text;
+    } reasons[] = {
+        {SIGSEGV, SEGV_MAPERR, "nothing is mapped at the address"},
+        {SIGSEGV, SEGV_ACCERR, "the memory does not permit this access"},
+        {SIGBUS, BUS_ADRALN, "the address is not aligned"},
+        {SIGBUS, BUS_ADRERR, "there is no memory behind the address: a file was cut, or /dev/shm is full"},
+        {SIGFPE, FPE_INTDIV, "an integer was divided by zero"},
+        {SIGFPE, FPE_INTOVF, "an integer overflowed"},
+        {SIGFPE, FPE_FLTDIV, "a number was divided by zero"},
+        {SIGFPE, FPE_FLTINV, "a floating-point operation was invalid"},
+        {SIGILL, ILL_ILLOPC, "the processor does not know the instruction"},
+        {SIGILL, ILL_ILLOPN, "the processor does not know the instruction"},
+    };
+    for (size_t i = 0; i < COUNT_OF(reasons); i++)
+        if (reasons[i].sig == sig && reasons[i].code == code)
+            return reasons[i].text;
+    return NULL;
+}
+
+static const char *signal_name(int sig)
+{
+    switch (sig) {
+    case SIGSEGV:
+        return "SIGSEGV";
+    case SIGBUS:
+        return "SIGBUS";
+    case SIGFPE:
+        return "SIGFPE";
+    case SIGILL:
+        return "SIGILL";
+    default:
+        return "SIGABRT";
+    }
+}
+
+static void add_cause(struct note *n, int sig, const siginfo_t *info)
+{
+    const char *why = reason(sig, info->si_code);
+    add(n, "%s", signal_name(sig));
+    if (info->si_code <= 0 && info->si_pid != getppid() && info->si_pid > 0)
+        add(n, ", sent by process %d", (int)info->si_pid);
+    else if (sig == SIGABRT)
+        add(n, ", raised by the program itself (abort, or a failed assertion)");
+    else if (info->si_code > 0 && (uintptr_t)info->si_addr == 0 && !why)
+        add(n, ", at an address that the processor does not tell");
+    else if (info->si_code > 0)
+        add(n, " at address %p%s%s", info->si_addr, why ? ": " : "", why ? why : "");
+}
+
+static void read_frames(struct note *n, const ucontext_t *context)
+{
+    n->count = backtrace(n->frames, FRAMES);
+    n->first = 0;
+    while (n->first < n->count && (uintptr_t)n->frames[n->first] != context_pc(context))
+        n->first++;
+    if (n->first == n->count) /* not found: the handler's own frames come first, then */
+        n->first = 0;
+}
+
+/* The innermost frame in a function that this library exports, or -1. */
+static int mpi_frame(const struct note *n, const char **name)
+{
+    Dl_info here, there;
+    if (!dladdr((void *)(uintptr_t)crash_note, &here))
+        return -1;
+    for (int i = n->first; i < n->count; i++) {
+        /* A return address is behind the call, which may be the last instruction of its function. */
+        const void *at = (const char *)n->frames[i] - (i > n->first);
+        if (!dladdr(at, &there) || there.dli_fbase != here.dli_fbase || !there.dli_sname)
+            continue;
+        *name = there.dli_sname + (there.dli_sname[0] == 'P');
+        if (strncmp(*name, "MPI_", 4) == 0)
+            return i;
+    }
+    return -1;
+}
+
+extern const struct api_signature __start_fp_signatures[], __stop_fp_signatures[];
+
+static const struct api_signature *signature_at(uintptr_t word, const char *name)
+{
+    const uintptr_t start = (uintptr_t)__start_fp_signatures, end = (uintptr_t)__stop_fp_signatures;
+    if (word < start || word >= end || (word - start) % sizeof(struct api_signature) != 0)
+        return NULL;
+    const struct api_signature *s = (const struct api_signature *)word;
+    return strcmp(s->name, name) == 0 ? s : NULL;
+}
+
+/* The record of the call: the one nearest to where the stack keeps the way back to the caller, because words of
+ * earlier calls may be lying about. */
+static const uintptr_t *find_record(const struct note *n, int frame, const char *name,
+                                    const ucontext_t *context)
+{
+    static uintptr_t words[WORDS];
+    const struct iovec mine = {words, sizeof(words)}, stack = {(void *)context_sp(context), sizeof(words)};
+    const uintptr_t back = frame + 1 < n->count ? (uintptr_t)n->frames[frame + 1] : 0;
+    const ssize_t bytes = back ? process_vm_readv(getpid(), &mine, 1, &stack, 1, 0) : 0;
+    const ssize_t count = bytes / (ssize_t)sizeof(words[0]);
+    const uintptr_t *found = NULL;
+    ssize_t at = 0, distance = WORDS;
+    while (at < count && words[at] != back)
+        at++;
+    for (ssize_t i = 0; i + 16 < count && at < count; i++) {
+        if (labs(i - at) < distance && signature_at(words[i], name)) {
+            found = &words[i];
+            distance = labs(i - at);
+        }
+    }
+    return found;
+}
+
+static void add_handle(struct note *n, char kind, uintptr_t value)
+{
+    const struct dtype *type =
+        kind == 't' && value <= HANDLE_PREDEFINED_MAX ? dt_predefined((uint32_t)value) : NULL;
+    if (value == (uintptr_t)MPI_COMM_WORLD && kind == 'c')
+        add(n, "MPI_COMM_WORLD");
+    else if (value == (uintptr_t)MPI_COMM_SELF && kind == 'c')
+        add(n, "MPI_COMM_SELF");
+    else if (type)
+        add(n, "%s", type->name);
+    else
+        add(n, "%#lx", (unsigned long)value);
+}
+
+static void add_arguments(struct note *n, const uintptr_t *record)
+{
+    const struct api_signature *s = (const struct api_signature *)record[0];
+    const char *name = s->params;
+    add(n, "(");
+    for (size_t i = 0; s->kinds[i]; i++) {
+        const int len = (int)strcspn(name, " ");
+        add(n, "%s%.*s=", i ? ", " : "", len, name);
+        name += len + 1;
+        if (s->kinds[i] == 'i')
+            add(n, "%d", (int)record[i + 1]);
+        else if (s->kinds[i] == 'l')
+            add(n, "%lld", (long long)record[i + 1]);
+        else
+            add_handle(n, s->kinds[i], record[i + 1]);
+    }
+    add(n, ")");
+}
+
+static void add_call(struct note *n, const ucontext_t *context)
+{
+    const char *name;
+    const int frame = mpi_frame(n, &name);
+    if (n->count == 0)
+        return;
+    if (frame < 0) {
+        add(n, ". It was not in an MPI call");
+        return;
+    }
+    const uintptr_t *record = find_record(n, frame, name, context);
+    add(n, ". It was in %s", name);
+    if (record)
+        add_arguments(n, record);
+}
+
+static void add_frames(struct note *n)
+{
+    for (int i = n->first; i < n->count; i++) {
+        Dl_info there;
+        const bool known = dladdr((const char *)n->frames[i] - (i > n->first), &there) && there.dli_fname;
+        const char *slash = known ? strrchr(there.dli_fname, '/') : NULL;
+        add(n, "    #%-2d %p", i - n->first, n->frames[i]);
+        if (known && there.dli_sname)
+            add(n, " %s+%#lx", there.dli_sname,
+                (unsigned long)((char *)n->frames[i] - (char *)there.dli_saddr));
+        if (known)
+            add(n, " (%s+%#lx)", slash ? slash + 1 : there.dli_fname,
+                (unsigned long)((char *)n->frames[i] - (char *)there.dli_fbase));
+        add(n, "\n");
+    }
+}
+
+/* What happens to the copy must not look like a second crash. */
+static void be_a_copy(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (size_t i = 0; i < COUNT_OF(signals); i++)
+        signal(signals[i], SIG_DFL);
+}
+
+void crash_note(const struct crash_who *who, int sig, const siginfo_t *info, const ucontext_t *context)
+{
+    static struct note note;
+    be_a_copy();
+    read_frames(&note, context);
+    add(&note, "fishplate error (rank %d on %s): process %d ends by ", who->rank, who->host, (int)getppid());
+    add_cause(&note, sig, info);
+    add_call(&note, context);
+    add(&note, note.count > 0 ? ". The call stack:\n" : ".\n");
+    add_frames(&note);
+    ssize_t ignored = write(STDERR_FILENO, note.text, note.used);
+    (void)ignored;
+}

@@ -1,0 +1,41 @@
+#!/bin/sh
+# What a rank says when it crashes. Arguments: mpiexec, the program built from crash.c.
+#
+# SPDX-License-Identifier: Apache-2.0
+mpiexec=$1 program=$2
+failed=0
+
+complain() {
+    echo "$1"
+    failed=1
+}
+
+# expect HOW STATUS PATTERN...: rank 1 ends the job with this status, and each pattern is in what is said.
+expect() {
+    how=$1 wanted=$2
+    shift 2
+    said=$("$mpiexec" -n 2 "$program" "$how" 2>&1)
+    status=$?
+    [ $status -eq "$wanted" ] || complain "$how: status $status, expected $wanted"
+    for pattern in "$@"; do
+        printf '%s\n' "$said" | grep -Eq -- "$pattern" || complain "$how: no line matches '$pattern' in: $said"
+    done
+}
+
+stack='main|crash'
+expect send 139 'rank 1 on .*SIGSEGV at address 0x123[0-9a-f]*: nothing is mapped' \
+    'It was in MPI_Send\(buf=0x123000, count=100, datatype=MPI_INT, dest=0, tag=77, comm=MPI_COMM_WORLD\)' "$stack"
+expect recv 139 'MPI_Recv\(buf=0x123000, count=1, datatype=MPI_INT, source=0, tag=3, comm=MPI_COMM_WORLD, status='
+expect reduce 139 'MPI_Allreduce\(sendbuf=0x123000, recvbuf=0x[0-9a-f]*, count=1, datatype=MPI_INT, op='
+expect wait 139 'rank 1 .*SIGSEGV.* It was in MPI_'
+expect outside 139 'SIGSEGV at address 0x123000' 'It was not in an MPI call' "$stack"
+expect abort 134 'SIGABRT, raised by the program' "$stack"
+expect divide 136 'SIGFPE'
+expect deep 139 'rank 1 .*SIGSEGV'
+# The program's own handler has the last word, and the only one.
+expect handler 42 "the program's own handler"
+case $said in *"call stack"*) complain "handler: a note was written: $said" ;; esac
+# Switched off.
+said=$(FISHPLATE_CRASH_NOTE=0 "$mpiexec" -n 2 "$program" outside 2>&1)
+case $said in *"call stack"*) complain "FISHPLATE_CRASH_NOTE=0: a note was written: $said" ;; esac
+exit $failed
