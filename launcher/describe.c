@@ -1,9 +1,10 @@
 /*
- * Sets of ranks in words, host by host: "rank 3 on host a, ranks 4-6 and 9 on host b".
+ * What has happened, in words. Sets of ranks, host by host: "rank 3 on host a, ranks 4-6 and 9 on host b".
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -49,4 +50,67 @@ void job_describe(const struct job *j, const bool *wanted, bool value, char *out
     fclose(f);
     out[size - 1] = '\0';
     free(count);
+}
+
+const char *job_signal_hint(int sig)
+{
+    switch (sig) {
+    case SIGKILL:
+        return " Nothing in this job sent that; often it is the kernel, out of memory (see dmesg).";
+    case SIGXFSZ:
+        return " It made a file larger than the limit for the size of files allows (ulimit -f).";
+    case SIGXCPU:
+        return " It has used up the processor time that its limit allows (ulimit -t).";
+    default:
+        return "";
+    }
+}
+
+static void tell_late(const struct job *j)
+{
+    char who[2048];
+    if (j->failed || j->late.n == 0)
+        return;
+    if (j->late.n == 1) {
+        say("Rank %u on host %s exited with status %d after MPI_Finalize.", j->late.first,
+            j->hosts[j->layout->host_of[j->late.first]].name, j->late.code);
+        return;
+    }
+    job_describe(j, j->late.who, true, who, sizeof who);
+    say("%u ranks exited with a status that is not 0 after MPI_Finalize, the first with %d: %s.", j->late.n,
+        j->late.code, who);
+}
+
+static void tell_exit_codes(const struct job *j)
+{
+    bool *who = xcalloc(j->layout->size, sizeof *who);
+    char text[2048];
+    for (int code = 0; code < 256; code++) {
+        uint32_t n = 0;
+        for (uint32_t r = 0; r < j->layout->size; r++)
+            n += who[r] = j->ranks[r].state == RANK_ENDED && j->ranks[r].code == code;
+        if (n == 0)
+            continue;
+        job_describe(j, who, true, text, sizeof text);
+        say("Exit status %d: %s.", code, text);
+    }
+    free(who);
+}
+
+/* A program of another MPI that never called: its ranks did not know of each other. */
+static void tell_foreign(const struct job *j)
+{
+    if (j->opt->foreign && !j->failed && pmi_inited_count(j->pmi) == 0)
+        say("No rank called this mpiexec of Fishplate in MPI_Init, so that each may have run as a job of one "
+            "rank: %s, or "
+            "compile it with Fishplate's mpicc.",
+            j->opt->foreign);
+}
+
+void job_tell_end(const struct job *j)
+{
+    tell_late(j);
+    tell_foreign(j);
+    if (j->opt->exit_codes)
+        tell_exit_codes(j);
 }

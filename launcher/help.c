@@ -29,12 +29,15 @@ static bool is_name(const char *name, size_t len, void *ctx)
     return strlen(ctx) == len && strncmp(name, ctx, len) == 0;
 }
 
-int optdef_find(const char *name)
+const struct optdef *optdef_find(const char *name)
 {
     for (unsigned i = 0; i < noptdefs; i++)
         if (each_name(&optdefs[i], is_name, (void *)name))
-            return (int)i;
-    return -1;
+            return &optdefs[i];
+    for (unsigned i = 0; i < nhabits; i++)
+        if (each_name(&habits[i], is_name, (void *)name))
+            return &habits[i];
+    return NULL;
 }
 
 struct nearest {
@@ -82,7 +85,7 @@ static void print_option(const struct optdef *d)
         p += len + (p[len] == '|');
     }
     if (d->metavar)
-        snprintf(left + used, sizeof left - used, " %s", d->metavar);
+        snprintf(left + used, sizeof left - used, d->arg == ARG_MAYBE ? "[=%s]" : " %s", d->metavar);
     if (strlen(left) > 32)
         printf("  %s\n  %-32s  %s\n", left, "", d->help);
     else

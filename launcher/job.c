@@ -151,18 +151,16 @@ static void check_absent(struct job *j, uint32_t rank)
                  rank, host_name(j, rank));
 }
 
-static const char *signal_hint(int sig)
+/* A rank ended as it should not have; that ends the job, unless the user wants the others to go on. Frees the text. */
+static void fail_rank(struct job *j, int status, char *text)
 {
-    switch (sig) {
-    case SIGKILL:
-        return " Nothing in this job sent that; often it is the kernel, out of memory (see dmesg).";
-    case SIGXFSZ:
-        return " It made a file larger than the limit for the size of files allows (ulimit -f).";
-    case SIGXCPU:
-        return " It has used up the processor time that its limit allows (ulimit -t).";
-    default:
-        return "";
+    if (j->opt->no_cleanup && running(j) > 0) {
+        say("%s The others go on (-disable-auto-cleanup).", text);
+        j->status = j->status ? j->status : status;
+    } else {
+        job_fail(j, status, "%s", text);
     }
+    free(text);
 }
 
 static void killed(struct job *j, uint32_t rank, int sig)
@@ -170,7 +168,7 @@ static void killed(struct job *j, uint32_t rank, int sig)
     const char *name = sigabbrev_np(sig);
     job_fail(j, 128 + sig, "Rank %u on host %s (process %ld) was killed by signal %d (SIG%s, %s).%s", rank,
              host_name(j, rank), j->ranks[rank].pid, sig, name ? name : "?", strsignal(sig),
-             signal_hint(sig));
+             job_signal_hint(sig));
 }
 
 static void report_abort(struct job *j)
@@ -201,21 +199,6 @@ static void note_late(struct job *j, uint32_t rank, int code)
     j->late.who[rank] = true;
 }
 
-static void tell_late(const struct job *j)
-{
-    char who[2048];
-    if (j->failed || j->late.n == 0)
-        return;
-    if (j->late.n == 1) {
-        say("Rank %u on host %s exited with status %d after MPI_Finalize.", j->late.first,
-            host_name(j, j->late.first), j->late.code);
-        return;
-    }
-    job_describe(j, j->late.who, true, who, sizeof who);
-    say("%u ranks exited with a status that is not 0 after MPI_Finalize, the first with %d: %s.", j->late.n,
-        j->late.code, who);
-}
-
 void job_on_exited(void *ctx, uint32_t rank, int status)
 {
     struct job_host *h = ctx;
@@ -223,6 +206,7 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
     bool inited = pmi_inited(j->pmi, rank), finalized = pmi_finalized(j->pmi, rank);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     j->ranks[rank].state = RANK_ENDED;
+    j->ranks[rank].code = code;
     if (j->abort.pending && j->ranks[rank].aborted) {
         report_abort(j);
     } else if (j->ending) {
@@ -240,11 +224,13 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
     } else if (WIFSIGNALED(status)) {
         killed(j, rank, WTERMSIG(status));
     } else if (code) {
-        job_fail(j, code, "Rank %u on host %s (process %ld) exited with status %d%s.", rank, h->name,
-                 j->ranks[rank].pid, code, inited ? " before calling MPI_Finalize" : "");
+        fail_rank(j, code,
+                  xstrf("Rank %u on host %s (process %ld) exited with status %d%s.", rank, h->name,
+                        j->ranks[rank].pid, code, inited ? " before calling MPI_Finalize" : ""));
     } else if (inited) {
-        job_fail(j, 1, "Rank %u on host %s (process %ld) exited without calling MPI_Finalize.", rank, h->name,
-                 j->ranks[rank].pid);
+        fail_rank(j, 1,
+                  xstrf("Rank %u on host %s (process %ld) exited without calling MPI_Finalize.", rank,
+                        h->name, j->ranks[rank].pid));
     } else {
         j->absent = true;
         check_barrier(j, rank);
@@ -501,6 +487,6 @@ int job_run(struct job *j, int front)
         loop_after(&j->loop, &j->deadline, (uint64_t)j->opt->timeout * 1000);
     loop_run(&j->loop);
     output_flush(j->output, j->ending ? 500 : 60000);
-    tell_late(j);
+    job_tell_end(j);
     return j->status;
 }

@@ -41,6 +41,7 @@ struct job_rank {
     enum rank_state state;
     bool aborted; /* it asked for the end of the job, so its own is no news */
     long pid;
+    int code; /* once it has ended: its exit status, or 128 and the signal */
 };
 
 struct job {
@@ -98,5 +99,11 @@ void job_fail(struct job *j, int status, const char *fmt, ...) PRINTF_LIKE(3, 4)
 
 /* "rank 3 on host a, ranks 4-7 on host b": those for which wanted[rank] == value. */
 void job_describe(const struct job *j, const bool *wanted, bool value, char *out, size_t size);
+
+/* What often causes that signal: a sentence with a blank before it, or nothing. */
+const char *job_signal_hint(int sig);
+
+/* What is known only at the end: ranks that failed after MPI_Finalize, exit statuses. */
+void job_tell_end(const struct job *j);
 
 #endif

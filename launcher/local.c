@@ -338,7 +338,7 @@ static void say_binding(const struct place *at, const struct cpus *set)
 void local_start(struct local *h)
 {
     const struct plan *plan = h->plan;
-    struct cpus *sets = topo_bind(plan->bind, plan->nranks, plan->scatter_sockets);
+    struct cpus *sets = topo_bind(plan->bind, plan->nranks, plan->scatter_sockets, plan->cpus_per_rank);
     int *fds = xcalloc(plan->nranks, sizeof *fds);
     uint32_t *nodes = xcalloc(plan->nranks, sizeof *nodes), n = 0;
     bool ok = true;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "generate.h"
 #include "options.h"
 #include "run.h"
 #include "util.h"
@@ -30,6 +31,8 @@ int main(int argc, char **argv)
     fill_std_files();
     if (argc > 1 && strcmp(argv[1], AGENT_OPTION) == 0)
         quit(agent_main(argc, argv));
+    if (argc == 3 && strcmp(argv[1], GENERATE_OPTION) == 0)
+        quit(generate(argv[2]) ? 0 : STATUS_USAGE);
     options_parse(argc, argv, &o);
     quit(run_job(&o, argv));
 }

@@ -40,6 +40,23 @@ static void deal_out(uint32_t size, uint32_t nbins, const uint32_t *share, uint3
     free(used);
 }
 
+/* -rank-by: the same places with other numbers, one bin after the other or one rank of each in turn. */
+static void renumber(const struct options *o, uint32_t size, uint32_t nbins, uint32_t *bin_of)
+{
+    uint32_t *count = xcalloc(nbins, sizeof *count);
+    if (o->rank_by_said) {
+        for (uint32_t r = 0; r < size; r++)
+            count[bin_of[r]]++;
+        for (uint32_t r = 0; r < size;)
+            for (uint32_t b = 0; b < nbins; b++)
+                for (uint32_t k = o->rank_by == MAP_NODE ? 1 : count[b]; k > 0 && count[b] > 0; k--) {
+                    count[b]--;
+                    bin_of[r++] = b;
+                }
+    }
+    free(count);
+}
+
 static void place(const struct options *o, uint32_t size, uint32_t nbins, const uint32_t *share,
                   uint32_t *bin_of)
 {
@@ -47,6 +64,14 @@ static void place(const struct options *o, uint32_t size, uint32_t nbins, const 
         deal_out(size, nbins, share, bin_of);
     else
         fill_blocks(size, nbins, share, bin_of);
+    renumber(o, size, nbins, bin_of);
+}
+
+/* Ranks that a host takes: its slots are cores, of which a rank may want several. */
+static uint32_t places_of(const struct options *o, const struct host *h)
+{
+    uint32_t per = o->cpus_per_rank > 1 ? (uint32_t)o->cpus_per_rank : 1;
+    return h->slots / per > 0 ? h->slots / per : 1;
 }
 
 /* How many ranks each bin takes per round. */
@@ -59,7 +84,7 @@ static uint32_t *shares(const struct options *o, const struct hosts *h, uint32_t
         else if (o->vnodes)
             share[b] = size / nbins + (b < size % nbins);
         else
-            share[b] = nbins == 1 ? size : h->v[b].slots;
+            share[b] = nbins == 1 ? size : places_of(o, &h->v[b]);
     }
     return share;
 }
@@ -68,7 +93,7 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
 {
     uint64_t size = 0, slots = 0;
     for (uint32_t i = 0; i < h->n; i++)
-        slots += o->ppn ? (uint32_t)o->ppn : h->v[i].slots;
+        slots += o->ppn ? (uint32_t)o->ppn : places_of(o, &h->v[i]);
     for (unsigned i = 0; i < o->napps; i++) {
         if (o->apps[i].n == 0)
             o->apps[i].n = o->napps > 1 ? 1 : (long)slots;
@@ -91,7 +116,7 @@ static void notice_oversubscription(const struct options *o, const struct hosts 
         count[l->host_of[r]]++;
     bool wanted = !o->oversubscribe && (listed || o->verbose || isatty(STDERR_FILENO));
     for (uint32_t i = 0; i < h->n && wanted; i++)
-        if (h->v[i].counted && count[i] > h->v[i].slots) {
+        if (h->v[i].counted && count[i] > places_of(o, &h->v[i])) {
             say("Note: %u ranks share the %u %s%s of host %s and will take turns (-oversubscribe: not to be "
                 "told).",
                 count[i], h->v[i].slots, listed ? "slot" : "core", h->v[i].slots == 1 ? "" : "s",

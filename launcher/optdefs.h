@@ -1,17 +1,23 @@
 /*
- * The table of options: one line each. From it come parsing, --help and the suggestion for a mistyped name.
+ * The table of options: one line each. From it come parsing, --help, the suggestion for a mistyped name, the
+ * completion of shells and the manual page.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef FP_LAUNCHER_OPTDEFS_H
 #define FP_LAUNCHER_OPTDEFS_H
 
-struct options;
-struct app_spec;
+#include "options.h"
 
-enum opt_arg { ARG_NONE, ARG_ONE, ARG_NAME_VALUE };
+/* ARG_MAYBE: a value only with an equals sign, since the next word may be the program. */
+enum opt_arg { ARG_NONE, ARG_ONE, ARG_NAME_VALUE, ARG_MAYBE };
 
-struct opt_parse; /* options.c */
+/* What is being filled in. */
+struct opt_parse {
+    struct options *o;
+    struct app_spec *app;
+    bool config; /* -configfile was given */
+};
 
 struct optdef {
     const char *names; /* without dashes, separated by |; the first is the one shown */
@@ -19,13 +25,25 @@ struct optdef {
     const char *metavar;
     const char *help; /* NULL: accepted but not shown */
     void (*apply)(struct opt_parse *p, const char *name, const char *value);
+    const char *values; /* for completion: words, @file or @dir; NULL: nothing is known */
 };
 
 extern const struct optdef optdefs[];
 extern const unsigned noptdefs;
 
-/* Is `name` (without dashes) one of the table's line? */
-int optdef_find(const char *name);
+/* Options of other launchers, with what is done here instead; not in --help. */
+extern const struct optdef habits[];
+extern const unsigned nhabits;
+
+/* The definition with that name (without dashes), of either table; NULL when there is none. */
+const struct optdef *optdef_find(const char *name);
+
+/* Values, or the end of mpiexec with a sentence: a whole number, the index of one of several words. */
+long opt_number(const char *name, const char *value, long min, long max);
+int opt_choice(const char *name, const char *value, const char *const *words, int n);
+
+/* options.c: reads a file of programs. */
+void options_configfile(struct opt_parse *p, const char *name, const char *value);
 
 /* The name in the table nearest to a mistyped one, or NULL when none is near. */
 const char *optdef_nearest(const char *name);

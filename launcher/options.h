@@ -29,6 +29,7 @@ struct app_spec {
 
 enum env_pass { ENV_PASS_ALL, ENV_PASS_NONE, ENV_PASS_LIST };
 enum map_by { MAP_BLOCK, MAP_NODE, MAP_SOCKET };
+enum debug { DEBUG_NOT, DEBUG_GDB, DEBUG_XTERM };
 
 #define STDIN_ALL  (-1)
 #define STDIN_NONE (-2)
@@ -39,20 +40,27 @@ struct options {
     struct strings hosts; /* "name" or "name:slots" */
     const char *hostfile;
     long ppn, vnodes;
-    enum map_by map_by;
+    enum map_by map_by, rank_by;
+    bool rank_by_said;
+    long cpus_per_rank; /* 0: not said */
     enum bind_to bind;
     struct strings genv, genvlist; /* NAME=value; NAME */
     enum env_pass env_pass;
-    bool prefix, verbose;
-    bool keep_running;  /* without a reader of standard output */
-    bool oversubscribe; /* without a word */
+    const char *prefix; /* of each line of output; %r, %h; NULL: none */
+    bool verbose, show_map, exit_codes;
+    bool no_cleanup; /* a rank that fails does not end the others */
+    enum debug debug;
+    const char *debug_ranks; /* NULL: all */
+    bool keep_running;       /* without a reader of standard output */
+    bool oversubscribe;      /* without a word */
     const char *out_pattern, *err_pattern;
     const char *launcher; /* NULL: not said */
     const char *launcher_exec;
-    long fanout;       /* agents that one host starts; 0: all from here */
-    long timeout;      /* seconds; 0: none */
-    long stdin_rank;   /* or STDIN_ALL, STDIN_NONE */
-    long init_timeout; /* seconds */
+    long fanout;         /* agents that one host starts; 0: all from here */
+    long timeout;        /* seconds; 0: none */
+    long stdin_rank;     /* or STDIN_ALL, STDIN_NONE */
+    long init_timeout;   /* seconds */
+    const char *foreign; /* a program of another MPI that may not find us, in words; NULL: none */
 };
 
 /* Ends mpiexec with a sentence on any mistake, and after --help and --version. */
@@ -60,5 +68,8 @@ void options_parse(int argc, char **argv, struct options *out);
 
 /* For --help. */
 void options_help(void);
+
+/* habits.c: one line about variables of other MPI libraries that are set and have no effect here. */
+void options_notice_foreign(const struct options *o, char *const *environment);
 
 #endif

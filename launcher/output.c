@@ -27,6 +27,7 @@
 struct stream {
     struct place_to *place;
     uint32_t rank;
+    char *head;      /* before each line; NULL: nothing, or not known yet */
     struct buf held; /* not passed on yet */
     struct stream *next_waiting;
     uint64_t since; /* when it last got something it could not pass on */
@@ -109,12 +110,38 @@ static void on_written(void *ctx)
         o->opt.drained(o->opt.ctx);
 }
 
+/* %r the rank, %h its host, %% a percent sign. */
+static char *expand(const struct output *o, const char *pattern, uint32_t rank)
+{
+    struct buf b = {0};
+    for (const char *p = pattern; *p; p++) {
+        char number[16];
+        const char *word = NULL;
+        if (p[0] == '%' && p[1] == 'r') {
+            snprintf(number, sizeof number, "%u", rank);
+            word = number;
+        } else if (p[0] == '%' && p[1] == 'h') {
+            word = o->opt.host_of(o->opt.ctx, rank);
+        } else if (p[0] == '%' && p[1] == '%') {
+            word = "%";
+        }
+        if (word)
+            buf_add(&b, word, strlen(word));
+        else
+            buf_add(&b, p, 1);
+        p += word ? 1 : 0;
+    }
+    buf_add(&b, "", 1);
+    return b.data;
+}
+
 /* Bytes of one stream, a prefix before each line if there is to be one. */
 static void emit(struct stream *st, const char *data, size_t len)
 {
     struct place_to *p = st->place;
-    char head[32];
-    int head_len = p->output->opt.prefix ? snprintf(head, sizeof head, "[%u] ", st->rank) : 0;
+    if (p->output->opt.prefix && !st->head)
+        st->head = expand(p->output, p->output->opt.prefix, st->rank);
+    size_t head_len = st->head ? strlen(st->head) : 0;
     if (head_len > 0 && p->owner && p->owner != st) {
         sink_add(p->sink, "\n", 1);
         p->owner = NULL;
@@ -123,7 +150,7 @@ static void emit(struct stream *st, const char *data, size_t len)
         const char *newline = head_len > 0 ? memchr(data, '\n', len) : memrchr(data, '\n', len);
         size_t n = newline ? (size_t)(newline + 1 - data) : len;
         if (p->owner != st)
-            sink_add(p->sink, head, (size_t)head_len);
+            sink_add(p->sink, st->head, head_len);
         sink_add(p->sink, data, n);
         p->owner = newline ? NULL : st;
         data += n;
@@ -261,31 +288,6 @@ static struct place_to *place_new(struct output *o, int fd, const char *name, bo
     o->all = xrealloc(o->all, (o->nplaces + 1) * sizeof *o->all);
     o->all[o->nplaces++] = p;
     return p;
-}
-
-/* %r the rank, %h its host, %% a percent sign. */
-static char *expand(const struct output *o, const char *pattern, uint32_t rank)
-{
-    struct buf b = {0};
-    for (const char *p = pattern; *p; p++) {
-        char number[16];
-        const char *word = NULL;
-        if (p[0] == '%' && p[1] == 'r') {
-            snprintf(number, sizeof number, "%u", rank);
-            word = number;
-        } else if (p[0] == '%' && p[1] == 'h') {
-            word = o->opt.host_of(o->opt.ctx, rank);
-        } else if (p[0] == '%' && p[1] == '%') {
-            word = "%";
-        }
-        if (word)
-            buf_add(&b, word, strlen(word));
-        else
-            buf_add(&b, p, 1);
-        p += word ? 1 : 0;
-    }
-    buf_add(&b, "", 1);
-    return b.data;
 }
 
 /* Ranks whose pattern gives the same name share the file. */

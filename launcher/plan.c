@@ -21,11 +21,13 @@ void plan_encode(const struct plan *p, struct buf *out)
     pack_u32(out, p->bind);
     pack_u32(out, p->scatter_sockets);
     pack_u32(out, p->verbose);
+    pack_u32(out, p->cpus_per_rank);
     pack_u32(out, p->napps);
     for (uint32_t i = 0; i < p->napps; i++) {
         pack_list(out, p->apps[i].argv);
         pack_list(out, p->apps[i].env);
         pack_str(out, p->apps[i].wdir);
+        pack_u32(out, p->apps[i].number);
     }
     pack_u32(out, p->nranks);
     for (uint32_t i = 0; i < p->nranks; i++) {
@@ -66,19 +68,21 @@ struct plan *plan_decode(const char *data, size_t len)
     p->bind = unpack_u32(&r);
     p->scatter_sockets = unpack_u32(&r);
     p->verbose = unpack_u32(&r);
-    p->napps = unpack_count(&r, 12);
+    p->cpus_per_rank = unpack_u32(&r);
+    p->napps = unpack_count(&r, 16);
     p->apps = xcalloc(p->napps, sizeof *p->apps);
     for (uint32_t i = 0; i < p->napps; i++) {
         p->apps[i].argv = unpack_list(&r);
         p->apps[i].env = unpack_list(&r);
         p->apps[i].wdir = unpack_str(&r);
+        p->apps[i].number = unpack_u32(&r);
         r.bad = r.bad || !p->apps[i].argv[0];
     }
     p->nranks = unpack_count(&r, 28);
     p->ranks = xcalloc(p->nranks, sizeof *p->ranks);
     for (uint32_t i = 0; i < p->nranks && !r.bad; i++)
         p->ranks[i] = get_place(&r, p);
-    if (r.bad || r.left || p->bind > BIND_SOCKET) {
+    if (r.bad || r.left || p->bind > BIND_SOCKET || p->cpus_per_rank > 1 << 16) {
         plan_free(p);
         return NULL;
     }

@@ -19,8 +19,9 @@ enum stdin_from { STDIN_NULL, STDIN_PIPE, STDIN_INHERIT };
 
 struct app {
     char **argv;
-    char **env; /* complete but for what is per rank */
-    char *wdir; /* where to start */
+    char **env;      /* complete but for what is per rank */
+    char *wdir;      /* where to start */
+    uint32_t number; /* MPI_APPNUM: several entries may be one program, with and without a debugger */
 };
 
 struct place {
@@ -35,7 +36,8 @@ struct plan {
     uint32_t size, universe, nnodes;
     uint32_t bind;
     bool scatter_sockets; /* -map-by socket: deal neighbouring ranks to different sockets */
-    bool verbose;
+    bool verbose;         /* say where ranks run */
+    uint32_t cpus_per_rank;
     uint32_t napps, nranks;
     struct app *apps;
     struct place *ranks;

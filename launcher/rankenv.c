@@ -168,7 +168,7 @@ char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi
     add(&b, ENV_LOCAL_RANK "=%u", at->local_rank);
     add(&b, ENV_LOCAL_SIZE "=%u", at->local_size);
     add(&b, ENV_UNIVERSE "=%u", p->universe);
-    add(&b, ENV_APPNUM "=%u", at->app);
+    add(&b, ENV_APPNUM "=%u", p->apps[at->app].number);
     add(&b, ENV_HOST "=%s", p->host);
     if (node_fd >= 0)
         add(&b, ENV_NODE_FD "=%d", node_fd);

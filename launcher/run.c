@@ -15,11 +15,14 @@
 #include <unistd.h>
 
 #include "boot/nodemap.h"
+#include "debug.h"
+#include "foreign.h"
 #include "guard.h"
 #include "job.h"
 #include "local.h"
 #include "rankenv.h"
 #include "remote.h"
+#include "spawn.h"
 
 extern char **environ;
 
@@ -27,7 +30,8 @@ struct run {
     struct options *opt;
     struct hosts hosts;
     struct layout layout;
-    struct app *apps;
+    struct app *apps; /* with a debugger twice as many: the second half under it */
+    uint32_t napps;
     struct plan **plans; /* [hosts.n]; NULL: no ranks there */
     char job_id[64];
     char *node_map;
@@ -93,13 +97,16 @@ static void make_apps(struct run *r)
 {
     const struct options *o = r->opt;
     char **shared = NULL;
-    r->apps = xcalloc(o->napps, sizeof *r->apps);
+    r->napps = o->debug == DEBUG_NOT ? o->napps : 2 * o->napps;
+    r->apps = xcalloc(r->napps, sizeof *r->apps);
     for (unsigned i = 0; i < o->napps; i++) {
         bool own = o->apps[i].env.n > 0;
         char **env = own || !shared ? app_env(o, &o->apps[i]) : shared;
         if (!own)
             shared = env;
-        r->apps[i] = (struct app){.argv = o->apps[i].argv.v, .env = env, .wdir = app_wdir(&o->apps[i])};
+        r->apps[i] = (struct app){o->apps[i].argv.v, env, app_wdir(&o->apps[i]), i};
+        if (r->napps > o->napps)
+            r->apps[o->napps + i] = (struct app){debug_words(o, o->apps[i].argv.v), env, r->apps[i].wdir, i};
     }
 }
 
@@ -127,8 +134,9 @@ static struct plan *new_plan(const struct run *r, uint32_t host)
                        .nnodes = r->layout.nnodes,
                        .bind = r->opt->bind,
                        .scatter_sockets = r->opt->map_by == MAP_SOCKET,
-                       .verbose = r->opt->verbose,
-                       .napps = r->opt->napps,
+                       .verbose = r->opt->verbose || r->opt->show_map,
+                       .cpus_per_rank = (uint32_t)r->opt->cpus_per_rank,
+                       .napps = r->napps,
                        .apps = r->apps};
     p->ranks = xcalloc(r->layout.size, sizeof *p->ranks);
     return p;
@@ -143,14 +151,43 @@ static void make_plans(struct run *r)
         if (!r->plans[host])
             r->plans[host] = new_plan(r, host);
         struct plan *p = r->plans[host];
-        p->ranks[p->nranks++] = (struct place){.rank = rank,
-                                               .app = l->app_of[rank],
-                                               .node = node,
-                                               .local_rank = l->local_rank[rank],
-                                               .local_size = l->node_size[node],
-                                               .vnode = r->opt->vnodes ? (int32_t)node : -1,
-                                               .stdin_from = stdin_for(r, rank)};
+        p->ranks[p->nranks++] =
+            (struct place){.rank = rank,
+                           .app = l->app_of[rank] + (debug_wants(r->opt, rank) ? r->opt->napps : 0),
+                           .node = node,
+                           .local_rank = l->local_rank[rank],
+                           .local_size = l->node_size[node],
+                           .vnode = r->opt->vnodes ? (int32_t)node : -1,
+                           .stdin_from = stdin_for(r, rank)};
     }
+}
+
+/*
+ * Looks at the programs themselves: an Open MPI program never speaks to us. One of MPICH may, by PMI-1; that is
+ * seen at the end (job.c).
+ */
+static void notice_foreign(struct run *r)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < r->opt->napps; i++) {
+        const struct app *a = &r->apps[i];
+        char *path = spawn_find(a->argv[0], rankenv_get(a->env, "PATH"), a->wdir);
+        struct foreign f;
+        if (path && foreign_program(path, &f)) {
+            any = true;
+            if (r->layout.size > 1 && !f.connects)
+                say("Note: %s is linked with %s (%s), which this mpiexec of Fishplate cannot start: each of "
+                    "the %u ranks "
+                    "will run as a job of one rank. Start it with %s, or compile it with Fishplate's mpicc.",
+                    a->argv[0], f.library, f.soname, r->layout.size, f.start);
+            else if (r->layout.size > 1)
+                r->opt->foreign = xstrf("%s, which is linked with %s (%s); start it with %s", a->argv[0],
+                                        f.library, f.soname, f.start);
+        }
+        free(path);
+    }
+    if (!any)
+        options_notice_foreign(r->opt, environ);
 }
 
 static void make_job_id(struct run *r)
@@ -285,9 +322,11 @@ int run_job(struct options *o, char **argv)
     r.node_map = nodemap_format(r.layout.node_of, r.layout.size);
     if (!r.node_map)
         die(1, "Out of memory.");
+    debug_check(o, r.layout.size);
     r.background = guard_in_background();
     make_job_id(&r);
     make_apps(&r);
     make_plans(&r);
+    notice_foreign(&r);
     return guard_run(argv, worker, &r);
 }

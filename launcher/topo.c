@@ -155,14 +155,25 @@ static void scatter(struct cpus *list, unsigned n, const struct cpus *mask)
     free(sockets);
 }
 
-struct cpus *topo_bind(enum bind_to bind, uint32_t nranks, bool scatter_sockets)
+/* The `i`th run of `per` cores; it begins again where they end. */
+static void merge(const struct cpus *list, unsigned n, uint32_t i, uint32_t per, struct cpus *out)
+{
+    memset(out, 0, sizeof *out);
+    for (uint32_t k = 0; k < per; k++)
+        for (size_t w = 0; w < COUNT_OF(out->bits); w++)
+            out->bits[w] |= list[((uint64_t)i * per + k) % n].bits[w];
+}
+
+struct cpus *topo_bind(enum bind_to bind, uint32_t nranks, bool scatter_sockets, uint32_t per)
 {
     struct cpus mask, *list;
-    bool automatic = bind == BIND_DEFAULT;
+    bool automatic = bind == BIND_DEFAULT && per == 0;
     if (bind == BIND_NONE || nranks == 0 || (automatic && nranks == 1))
         return NULL;
+    if (bind == BIND_DEFAULT || (per > 0 && bind != BIND_HWTHREAD))
+        bind = BIND_CORE;
     allowed(&mask);
-    unsigned n = groups(&mask, automatic ? BIND_CORE : bind, &list);
+    unsigned n = groups(&mask, bind, &list);
     if (n == 0 || (automatic && nranks > n)) {
         free(list);
         return NULL;
@@ -173,7 +184,10 @@ struct cpus *topo_bind(enum bind_to bind, uint32_t nranks, bool scatter_sockets)
     for (uint32_t i = 0; i < nranks; i++) {
         /* Large groups take blocks of neighbouring ranks, unless they were to be scattered. */
         bool block = (bind == BIND_SOCKET || bind == BIND_NUMA) && !scatter_sockets;
-        sets[i] = list[block ? (uint64_t)i * n / (nranks > n ? nranks : n) : i % n];
+        if (per > 0)
+            merge(list, n, i, per, &sets[i]);
+        else
+            sets[i] = list[block ? (uint64_t)i * n / (nranks > n ? nranks : n) : i % n];
     }
     free(list);
     return sets;

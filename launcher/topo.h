@@ -26,9 +26,9 @@ unsigned topo_cores(void);
 /*
  * One set per rank of this host, in the order of the plan, or NULL for no binding. Only processors in
  * our own affinity mask are ever used. By default ranks are bound to cores when there are at least two
- * of them and no more than cores.
+ * of them and no more than cores. `per`: cores (or hardware threads) for each rank; 0: not said.
  */
-struct cpus *topo_bind(enum bind_to bind, uint32_t nranks, bool scatter_sockets);
+struct cpus *topo_bind(enum bind_to bind, uint32_t nranks, bool scatter_sockets, uint32_t per);
 
 /* "0-3,8": for -v. */
 void topo_format(const struct cpus *set, char *out, size_t size);

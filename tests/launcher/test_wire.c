@@ -15,7 +15,7 @@
 
 static char *argv[] = {"program", "an argument", "", NULL};
 static char *env[] = {"A=1", "B=two words", NULL};
-static struct app apps[] = {{argv, env, "/somewhere"}, {argv + 1, env + 2, "/"}};
+static struct app apps[] = {{argv, env, "/somewhere", 0}, {argv + 1, env + 2, "/", 1}};
 static struct place ranks[] = {{3, 0, 1, 0, 2, -1, STDIN_NULL}, {4, 1, 1, 1, 2, 7, STDIN_PIPE}};
 static const struct plan plan = {.job = "job",
                                  .host = "host",
@@ -24,6 +24,7 @@ static const struct plan plan = {.job = "job",
                                  .universe = 8,
                                  .bind = BIND_CORE,
                                  .scatter_sockets = true,
+                                 .cpus_per_rank = 3,
                                  .napps = 2,
                                  .nranks = 2,
                                  .apps = apps,
@@ -46,6 +47,8 @@ static void round_trip(void)
         EXPECT(p->apps[0].argv[3] == NULL);
         EXPECT_STR(p->apps[0].env[1], "B=two words");
         EXPECT_STR(p->apps[1].wdir, "/");
+        EXPECT_EQ(p->apps[1].number, 1);
+        EXPECT_EQ(p->cpus_per_rank, 3);
         EXPECT_EQ(p->ranks[0].vnode, -1);
         EXPECT_EQ(p->ranks[1].vnode, 7);
         EXPECT_EQ(p->ranks[1].stdin_from, STDIN_PIPE);

@@ -1,0 +1,26 @@
+/*
+ * Programs that were linked with another MPI library: they do not know this mpiexec, or only by PMI-1, and would
+ * run as many jobs of one rank each.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_FOREIGN_H
+#define FP_LAUNCHER_FOREIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct foreign {
+    const char *library; /* "Open MPI" */
+    const char *start;   /* the launcher that starts such programs */
+    bool connects;       /* it may speak PMI-1, so that wait and see */
+    char soname[64];
+};
+
+/* False when the program is not linked with an MPI library of others, or cannot be looked into. */
+bool foreign_program(const char *path, struct foreign *out);
+
+/* The same from the bytes of the file. */
+bool foreign_bytes(const unsigned char *data, size_t size, struct foreign *out);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * Texts made from the table of options, for the build: `mpiexec --fishplate-print bash`, zsh or man.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_GENERATE_H
+#define FP_LAUNCHER_GENERATE_H
+
+#include <stdbool.h>
+
+#define GENERATE_OPTION "--fishplate-print"
+
+/* To standard output; false when there is no such text. */
+bool generate(const char *what);
+
+#endif

@@ -1,0 +1,160 @@
+# Habits from other launchers: what has a meaning works, the rest is one line that names ours; programs and variables of
+# other MPI libraries are noticed.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+make_shell
+for name in $(env | sed -n 's/^\(\(UCX\|OMPI_MCA\|MV2\|MPIR_CVAR\|I_MPI\|HYDRA\)_[A-Za-z0-9_]*\)=.*/\1/p'); do
+    unset "$name"
+done
+
+# What works.
+hosts="-launcher-exec $T/shell -hosts a:4,b:4"
+run $hosts -N 1 -n 2 -prepend-pattern '<%r of %h> ' echo text
+expect_out "<0 of a> text" "<1 of b> text"
+expect_no_err
+run $hosts -pernode -n 2 -l sh -c 'echo $FISHPLATE_HOST'
+expect_out "[0] a" "[1] b"
+# Two ranks a host, numbered host by host or in turn, however they were mapped.
+run $hosts -n 4 --map-by ppr:2:node --rank-by node -l sh -c 'echo $FISHPLATE_HOST'
+expect_out "[0] a" "[1] b" "[2] a" "[3] b"
+run $hosts -n 5 --map-by node --rank-by slot -l sh -c 'echo $FISHPLATE_HOST'
+expect_out "[0] a" "[1] a" "[2] a" "[3] b" "[4] b"
+# Two cores a rank: a host of four slots takes two ranks, each bound to two cores where there are two.
+run $hosts --map-by slot:PE=2 -l sh -c 'echo $FISHPLATE_HOST $(nproc)'
+cores=$(nproc)
+[ "$cores" -lt 2 ] || cores=2
+[ "$(lscpu 2>/dev/null | sed -n 's/^Thread(s) per core: *//p')" != 1 ] ||
+    expect_out "[0] a $cores" "[1] a $cores" "[2] b $cores" "[3] b $cores"
+run -n 2 --report-bindings true
+expect_err "Rank 1: node 0, local rank 1 of 2, processors:"
+run -n 2 --display-map true
+expect_err "Rank 0: node 0"
+run -n 3 -print-all-exitcodes "$CLIENT" late 1 6
+expect_rc 6
+expect_err "Exit status 0: ranks 0, 2 on host"
+expect_err "Exit status 6: rank 1 on host"
+run -n 2 --output-filename "$T/o" sh -c 'echo out $PMI_RANK; echo err $PMI_RANK >&2'
+[ "$(cat "$T/o.1.out" "$T/o.0.err")" = "out 1
+err 0" ] || fail "$last: the files are wrong"
+expect_err "outfile-pattern"
+mkfifo "$T/go"
+run -n 2 -disable-auto-cleanup sh -c "if [ \$PMI_RANK = 0 ]; then exec <'$T/go'; read -r _; echo went on; else echo >'$T/go'; exit 3; fi"
+expect_rc 3
+expect_out "went on"
+expect_err "exited with status 3."
+run -bootstrap ssh -bootstrap-exec "$T/shell" -hosts a -n 1 echo text
+expect_out text
+A=1 run -x A -x B='two words' -n 1 sh -c 'echo $A $B'
+expect_out "1 two words"
+run --mca plm_rsh_agent "$T/shell" -hosts a -n 1 echo text
+expect_out text
+# A value after an equals sign stays what it was.
+run --outfile-pattern="$T/equals.%r" --timeout=100 -n 1 echo text
+[ "$(cat "$T/equals.0")" = text ] || fail "$last: the file is wrong"
+
+# What does not: one line that says so, and the job runs.
+one_line() {
+    wanted=$1
+    shift
+    run "$@" -n 1 echo text
+    expect_rc 0
+    expect_out text
+    expect_err "$wanted"
+    [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one line was expected"
+}
+one_line "use FISHPLATE_VERBS and FISHPLATE_REQUIRE" --mca btl self,vader
+one_line "use FISHPLATE_IB_DEVICES" --mca btl_tcp_if_include eth0
+one_line "use FISHPLATE_COLL" --mca coll_tuned_use_dynamic_rules 1
+one_line "fishplate info lists" --mca something else
+one_line "FISHPLATE_IB_DEVICES" -iface eth0
+one_line "same path on all hosts" --prefix /opt/openmpi
+for name in --quiet --allow-run-as-root; do
+    run $name -n 1 true
+    expect_no_err
+done
+
+# Variables of others.
+UCX_NET_DEVICES=mlx5_0:1 run -n 1 true
+expect_rc 0
+expect_err "Note: a variable of other MPI libraries is set and has no effect here: UCX_NET_DEVICES (here FISHPLATE_IB_DEVICES)."
+MV2_SOMETHING=1 OMPI_MCA_coll_x=1 run -n 1 true
+expect_err "MV2_SOMETHING (fishplate info lists the settings there are)"
+expect_err "OMPI_MCA_coll_x (here FISHPLATE_COLL)"
+[ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one line was expected"
+run -n 1 true
+expect_no_err
+
+# Programs of others: found by the library they need.
+if command -v cc >/dev/null; then
+    echo 'int MPI_Init(void) { return 0; }' >"$T/lib.c"
+    echo 'int MPI_Init(void); int main(void) { return MPI_Init(); }' >"$T/main.c"
+    for soname in libmpi.so.40 libmpich.so.12; do
+        cc -shared -fPIC -Wl,-soname,$soname -o "$T/$soname" "$T/lib.c" &&
+            cc -o "$T/with-$soname" "$T/main.c" "$T/$soname" -Wl,-rpath,"$T" || fail "the program of another MPI was not made"
+    done
+    run -n 3 "$T/with-libmpi.so.40"
+    expect_rc 0
+    expect_err "is linked with Open MPI (libmpi.so.40)"
+    expect_err "each of the 3 ranks will run as a job of one rank"
+    run -n 1 "$T/with-libmpi.so.40"
+    expect_no_err
+    run -n 2 "$T/with-libmpich.so.12"
+    expect_rc 0
+    expect_err "No rank called this mpiexec"
+    expect_err "MPICH (libmpich.so.12)"
+fi
+
+# A debugger for all ranks, or for one.
+if command -v gdb >/dev/null && gdb -q -batch -ex run --args true >/dev/null 2>&1; then
+    run -gdb -n 2 "$CLIENT" exchange
+    expect_rc 0
+    [ "$(grep -c '^exchange ok' "$T/out")" -eq 2 ] || fail "$last: the ranks did not run"
+    run -gdb -n 2 "$CLIENT" crash 1
+    [ $rc -ne 0 ] || fail "$last: a crash went unnoticed"
+    grep -q 'main (argc=' "$T/out" || fail "$last: no backtrace"
+    last="commands for gdb of one rank"
+    printf 'run\nprint 40 + 2\nquit\n' | "$MPIEXEC" -l -gdb=1 -n 2 "$CLIENT" exchange >"$T/out" 2>"$T/err"
+    grep -q '^\[1\].* = 42' "$T/out" || fail "$last: they were not obeyed"
+    grep -q '^\[0\] exchange ok' "$T/out" || fail "$last: rank 0 did not run"
+    run -gdb=7 -n 2 true
+    expect_rc 2
+fi
+run -xterm 0,9 -n 2 true
+expect_rc 2
+run -xterm x -n 2 true
+expect_rc 2
+expect_err "such as 0,3-5"
+
+# Completion, made from the table of options.
+if command -v bash >/dev/null; then
+    "$MPIEXEC" --fishplate-print bash >"$T/completion"
+    complete() {
+        bash -c 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fishplate_mpiexec; echo "${COMPREPLY[@]}"' \
+            "$T/completion" "$@" >"$T/out" 2>"$T/err"
+        last="completing $*"
+        expect_no_err
+    }
+    complete mpiexec -bind
+    expect_out "-bind-to"
+    complete mpiexec --outf
+    expect_out "--outfile-pattern"
+    complete mpiexec -n 2 -bind-to s
+    expect_out "socket"
+    complete mpiexec -n 2 -wdir "$T/comple"
+    expect_out ""
+    complete mpiexec -n 2 cat "$T/comple"
+    expect_out "$T/completion"
+fi
+if command -v zsh >/dev/null; then
+    last="the completion for zsh"
+    "$MPIEXEC" --fishplate-print zsh >"$T/_mpiexec"
+    zsh -fn "$T/_mpiexec" >"$T/out" 2>"$T/err" || fail "$last cannot be parsed"
+fi
+run --fishplate-print man
+expect_rc 0
+[ "$(grep -c '^\.TP' "$T/out")" -gt 30 ] || fail "the manual page lacks options"
+if command -v groff >/dev/null; then
+    groff -man -Tascii -ww "$T/out" >/dev/null 2>"$T/err"
+    expect_no_err
+fi
+finish
