@@ -21,9 +21,13 @@ int bench_main(const struct bench_host *host, int argc, char **argv);
 
 enum { BENCH_SIZES_MAX = 64, BENCH_SAMPLES_MAX = 4000 };
 
+/* How collectives are called one after the other; see coll.c. */
+enum bench_calls { CALLS_ROTATE, CALLS_BACK_TO_BACK, CALLS_BARRIER };
+
 struct bench_options {
     bool brief, json, help, pin;
     bool one_buffer; /* in bw: the window's messages share memory */
+    enum bench_calls calls;
     int pairs;       /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
     double seconds;  /* time spent on each figure */
     unsigned wanted; /* bit i: the i-th entry of bench_tests */
@@ -64,6 +68,8 @@ struct bench {
     MPI_Comm team;    /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
     double init_time; /* MPI_Init, in seconds, on this rank */
     long errors;      /* bytes that were not what was sent */
+    bool times_itself; /* the batch that is measured leaves its seconds in own_time */
+    double own_time;
     struct bench_place *place;
     struct bench_report *report;
     double latency8, bandwidth[3]; /* remembered for the ratios of `limits`; 0 when not measured */

@@ -1,174 +1,86 @@
-/* coll.c: collectives over all ranks. A sample is the slowest rank's time for a batch of calls. Where there
- * is a root it moves on with every call: the next root needs the last result, so no rank can run ahead and
- * hide the latency.
+/* coll.c: times collectives over all ranks. A sample is the slowest rank's time for a batch of calls, made in
+ * one of three manners:
+ *   rotate        back to back, the root moves on with every call: the next root needs the last result, so no
+ *                 rank can run ahead and hide the latency
+ *   back-to-back  the root is always rank 0: ranks that only send may run ahead while there is room
+ *   barrier       a barrier before every call, which is not counted: all ranks begin together
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "coll.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-#include "bench.h"
-
-struct coll {
-    MPI_Comm comm;
-    int rank, size, count; /* count: bytes, or doubles for reductions */
-    size_t bytes;
-    char *in, *out;
-};
-
-struct kind {
-    const char *name;
-    bool in_all, out_all; /* buffers hold a piece for every rank */
-    bool reduces;
-    void (*batch)(void *arg, int n);
-    void (*check)(struct bench *b, struct coll *c, unsigned seed);
-};
-
-static void run_barrier(void *arg, int n)
+static void run_rotate(void *arg, int n)
 {
-    struct coll *c = arg;
+    const struct coll *c = arg;
+    for (int i = 0, root = 0; i < n; i++, root = root + 1 < c->size ? root + 1 : 0)
+        c->kind->call(c, root);
+}
+
+static void run_back_to_back(void *arg, int n)
+{
+    const struct coll *c = arg;
     for (int i = 0; i < n; i++)
+        c->kind->call(c, 0);
+}
+
+static void run_after_barriers(void *arg, int n)
+{
+    const struct coll *c = arg;
+    double spent = 0;
+    for (int i = 0; i < n; i++) {
         MPI_Barrier(c->comm);
+        double start = MPI_Wtime();
+        c->kind->call(c, 0);
+        spent += MPI_Wtime() - start;
+    }
+    c->b->own_time = spent;
 }
 
-static void run_bcast(void *arg, int n)
+static void open_buffers(struct coll *c)
 {
-    struct coll *c = arg;
-    for (int i = 0, root = 0; i < n; i++, root = root + 1 < c->size ? root + 1 : 0)
-        MPI_Bcast(c->out, c->count, MPI_BYTE, root, c->comm);
-}
-
-static void run_reduce(void *arg, int n)
-{
-    struct coll *c = arg;
-    for (int i = 0, root = 0; i < n; i++, root = root + 1 < c->size ? root + 1 : 0)
-        MPI_Reduce(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, root, c->comm);
-}
-
-static void run_allreduce(void *arg, int n)
-{
-    struct coll *c = arg;
-    for (int i = 0; i < n; i++)
-        MPI_Allreduce(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm);
-}
-
-static void run_allgather(void *arg, int n)
-{
-    struct coll *c = arg;
-    for (int i = 0; i < n; i++)
-        MPI_Allgather(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, c->comm);
-}
-
-static void run_alltoall(void *arg, int n)
-{
-    struct coll *c = arg;
-    for (int i = 0; i < n; i++)
-        MPI_Alltoall(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, c->comm);
-}
-
-static void check_bcast(struct bench *b, struct coll *c, unsigned seed)
-{
-    int root = (int)(seed % (unsigned)c->size);
-    memset(c->out, 0xa5, c->bytes);
-    if (c->rank == root)
-        bench_fill(c->out, c->bytes, seed);
-    MPI_Bcast(c->out, c->count, MPI_BYTE, root, c->comm);
-    b->errors += bench_check(c->out, c->bytes, seed);
-}
-
-/* Whole numbers, so that the sum is exact in any order: rank r contributes r + i + seed. */
-static void fill_sum(struct coll *c, unsigned seed)
-{
-    double *in = (double *)c->in;
-    for (int i = 0; i < c->count; i++)
-        in[i] = c->rank + i % 1000 + (double)seed;
-    memset(c->out, 0xa5, c->bytes);
-}
-
-static long wrong_sum(const struct coll *c, unsigned seed)
-{
-    const double *out = (const double *)c->out;
-    long wrong = 0;
-    for (int i = 0; i < c->count; i++)
-        wrong += out[i] != (double)c->size * (c->size - 1) / 2 + c->size * (i % 1000 + (double)seed);
-    return wrong;
-}
-
-static void check_reduce(struct bench *b, struct coll *c, unsigned seed)
-{
-    int root = (int)(seed % (unsigned)c->size);
-    fill_sum(c, seed);
-    MPI_Reduce(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, root, c->comm);
-    if (c->rank == root)
-        b->errors += wrong_sum(c, seed);
-}
-
-static void check_allreduce(struct bench *b, struct coll *c, unsigned seed)
-{
-    fill_sum(c, seed);
-    run_allreduce(c, 1);
-    b->errors += wrong_sum(c, seed);
-}
-
-static void check_allgather(struct bench *b, struct coll *c, unsigned seed)
-{
-    bench_fill(c->in, c->bytes, seed + (unsigned)c->rank);
-    memset(c->out, 0xa5, c->bytes * (size_t)c->size);
-    run_allgather(c, 1);
+    const size_t all = c->bytes * (size_t)c->size;
+    c->in = bench_alloc(c->kind->in_all ? all : c->bytes);
+    c->out = bench_alloc(c->kind->out_all ? all : c->bytes);
+    c->counts = bench_alloc(sizeof(int) * (size_t)c->size);
     for (int r = 0; r < c->size; r++)
-        b->errors += bench_check(c->out + (size_t)r * c->bytes, c->bytes, seed + (unsigned)r);
+        c->counts[r] = c->count;
 }
 
-static void check_alltoall(struct bench *b, struct coll *c, unsigned seed)
+static void check(struct coll *c, unsigned first, unsigned last)
 {
-    unsigned size = (unsigned)c->size, me = (unsigned)c->rank;
-    for (unsigned r = 0; r < size; r++)
-        bench_fill(c->in + r * c->bytes, c->bytes, seed + me * size + r);
-    memset(c->out, 0xa5, c->bytes * size);
-    run_alltoall(c, 1);
-    for (unsigned r = 0; r < size; r++)
-        b->errors += bench_check(c->out + r * c->bytes, c->bytes, seed + r * size + me);
+    for (unsigned seed = first; c->kind->check && seed <= last; seed++)
+        c->b->errors += c->kind->check(c, seed);
 }
 
-static const struct kind kinds[] = {
-    {"barrier", false, false, false, run_barrier, NULL},
-    {"bcast", false, false, false, run_bcast, check_bcast},
-    {"reduce", false, false, true, run_reduce, check_reduce},
-    {"allreduce", false, false, true, run_allreduce, check_allreduce},
-    {"allgather", false, true, false, run_allgather, check_allgather},
-    {"alltoall", true, true, false, run_alltoall, check_alltoall},
-};
-
-static const struct kind *find_kind(const char *name)
+bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench_stats *s)
 {
-    const struct kind *k = kinds;
-    while (strcmp(k->name, name) != 0)
-        k++;
-    return k;
+    static void (*const manner[])(void *, int) = {run_rotate, run_back_to_back, run_after_barriers};
+    struct coll c = {.b = b, .kind = coll_kind_find(name), .comm = b->team, .rank = b->rank, .size = b->size};
+    if (c.kind->reduces)
+        *bytes = (*bytes + 7) / 8 * 8;
+    c.bytes = *bytes;
+    c.count = (int)(c.kind->reduces ? c.bytes / 8 : c.bytes);
+    if ((c.kind->in_all || c.kind->out_all) && c.bytes * (size_t)b->size > 256 * MI) {
+        bench_report_note(b, "%s: %zu bytes for each of %d ranks is more than is measured here; left out.",
+                          name, c.bytes, b->size);
+        return false;
+    }
+    open_buffers(&c);
+    check(&c, 1, 3);
+    b->times_itself = b->options.calls == CALLS_BARRIER;
+    bench_measure(b, b->team, true, manner[b->options.calls], &c, s);
+    b->times_itself = false;
+    check(&c, 11, 12);
+    free(c.in);
+    free(c.out);
+    free(c.counts);
+    return true;
 }
 
 void bench_collective(struct bench *b, const struct bench_test *test, size_t bytes)
 {
-    const struct kind *k = find_kind(test->name);
     struct bench_stats s;
-    if (k->reduces)
-        bytes = (bytes + 7) / 8 * 8;
-    struct coll c = {.comm = b->team, .rank = b->rank, .size = b->size, .bytes = bytes};
-    c.count = (int)(k->reduces ? bytes / 8 : bytes);
-    size_t all = bytes * (size_t)b->size;
-    if (k->out_all && all > 256 * MI) {
-        bench_report_note(b, "%s: %zu bytes for each of %d ranks is more than is measured here; left out.",
-                          test->name, bytes, b->size);
-        return;
-    }
-    c.in = bench_alloc(k->in_all ? all : bytes);
-    c.out = bench_alloc(k->out_all ? all : bytes);
-    for (unsigned seed = 1; k->check && seed <= 3; seed++)
-        k->check(b, &c, seed);
-    bench_measure(b, b->team, true, k->batch, &c, &s);
-    for (unsigned seed = 11; k->check && seed <= 12; seed++)
-        k->check(b, &c, seed);
-    free(c.in);
-    free(c.out);
-    if (b->rank == 0)
+    if (coll_measure(b, test->name, &bytes, &s) && b->rank == 0)
         bench_report_time(b, test->name, bytes, &s);
 }

@@ -14,7 +14,7 @@ void bench_usage(const struct bench_host *host)
     printf("Measures this MPI library and checks every kind of message it measures. Without names, all tests "
            "run:\n\n");
     for (int i = 0; i < bench_ntests; i++)
-        printf("  %-10s %s\n", bench_tests[i].name, bench_tests[i].doc);
+        printf("  %-20s %s\n", bench_tests[i].name, bench_tests[i].doc);
     printf("\nOptions:\n"
            "  --short          the main sizes only, in a few seconds\n"
            "  --sizes 8,1k,4M  these sizes for every test that has sizes\n"
@@ -24,6 +24,9 @@ void bench_usage(const struct bench_host *host)
            "  --one-buffer     bw from and to one buffer, as perftest does; without, each message of a "
            "window has its "
            "own\n"
+           "  --calls rotate   collectives back to back, the root moves on (default); back-to-back: the root "
+           "stays;\n"
+           "                   barrier: a barrier, not counted, before every call\n"
            "  --no-pin         leave the ranks where the launcher put them\n"
            "  --json           one JSON document instead of the table\n"
            "  --help\n\n"
@@ -101,6 +104,17 @@ static bool takes_value(const char *name, int argc, char **argv, int *i, const c
     return true;
 }
 
+static bool parse_calls(struct bench_options *o, const char *text)
+{
+    static const char *const names[] = {"rotate", "back-to-back", "barrier"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(names[i], text) == 0) {
+            o->calls = (enum bench_calls)i;
+            return true;
+        }
+    return false;
+}
+
 static bool parse_value(struct bench_options *o, int argc, char **argv, int *i, bool *known)
 {
     const char *value = "";
@@ -116,6 +130,8 @@ static bool parse_value(struct bench_options *o, int argc, char **argv, int *i, 
         o->pairs = (int)strtol(value, &end, 10);
         return end != value && *end == 0 && o->pairs >= 1;
     }
+    if (takes_value("--calls", argc, argv, i, &value))
+        return parse_calls(o, value);
     *known = false;
     return false;
 }

@@ -77,7 +77,7 @@ static void print_head(struct bench *b)
     printf("%s: %s\n", b->host->program, place);
     printf("transport: %s\n", transport);
     printf("MPI_Init took %.1f ms on the slowest rank.\n\n", b->init_time * 1e3);
-    printf("%-15s %8s %12s %12s %12s   %s\n", "test", "size", "best", "median", "p99", "unit");
+    printf("%-21s %8s %12s %12s %12s   %s\n", "test", "size", "best", "median", "p99", "unit");
     fflush(stdout);
 }
 
@@ -106,7 +106,7 @@ static void print_row(struct bench *b, const char *test, size_t bytes, double be
     bench_format_bytes(bytes, size);
     if (!r->json) {
         bool sizeless = strcmp(test, "barrier") == 0 || strcmp(test, "cacheline") == 0;
-        printf("%-15s %8s %12.3f %12.3f %12.3f   %s\n", test, sizeless ? "" : size, best, median, p99, unit);
+        printf("%-21s %8s %12.3f %12.3f %12.3f   %s\n", test, sizeless ? "" : size, best, median, p99, unit);
         fflush(stdout);
     } else {
         printf("%s\n  {\"test\": \"%s\", \"bytes\": %zu, \"best\": %.6g, \"median\": %.6g, \"p99\": %.6g, "

@@ -5,7 +5,7 @@
 #ifndef FP_BASE_CPU_H
 #define FP_BASE_CPU_H
 
-#include "cpu_arch.h" /* cpu_relax(): a hint that this is a spin loop */
+#include "cpu_arch.h" /* cpu_relax(): a hint that this is a spin loop; cpu_prefetch_write() */
 
 /* Processors in this process's affinity mask; at least 1. */
 int cpu_allowed(void);

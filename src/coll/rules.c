@@ -14,29 +14,32 @@ static const struct coll_rule rules[] = {
     {.kind = COLL_BARRIER, .algorithm = "inter"},
 
     {.kind = COLL_BCAST, .algorithm = "shared", .max_bytes = 512 * K},
-    {.kind = COLL_BCAST, .algorithm = "shared", .min_size = 3, .max_size = 16},
+    {.kind = COLL_BCAST, .algorithm = "shared", .max_size = 16},
     {.kind = COLL_BCAST, .algorithm = "binomial", .max_bytes = 64 * K},
     {.kind = COLL_BCAST, .algorithm = "binomial", .max_size = 4},
     {.kind = COLL_BCAST, .algorithm = "scatter_ring", .max_bytes = 2048 * K},
     {.kind = COLL_BCAST, .algorithm = "chain", .segment = 128 * K},
     {.kind = COLL_BCAST, .algorithm = "inter"},
 
+    {.kind = COLL_GATHER, .algorithm = "shared", .max_size = 16},
     {.kind = COLL_GATHER, .algorithm = "binomial", .max_bytes = 2 * K, .min_size = 5},
     {.kind = COLL_GATHER, .algorithm = "linear", .window = 64},
     {.kind = COLL_GATHER, .algorithm = "inter"},
 
+    {.kind = COLL_SCATTER, .algorithm = "shared", .max_size = 16},
     {.kind = COLL_SCATTER, .algorithm = "binomial", .max_bytes = 2 * K, .min_size = 5},
     {.kind = COLL_SCATTER, .algorithm = "linear", .window = 64},
     {.kind = COLL_SCATTER, .algorithm = "inter"},
 
-    {.kind = COLL_ALLGATHER, .algorithm = "shared", .max_bytes = 16 * K},
+    {.kind = COLL_ALLGATHER, .algorithm = "shared", .max_size = 16},
+    {.kind = COLL_ALLGATHER, .algorithm = "shared", .max_bytes = 8 * K},
     {.kind = COLL_ALLGATHER, .algorithm = "recursive_doubling", .max_bytes = 16 * K},
     {.kind = COLL_ALLGATHER, .algorithm = "bruck", .max_bytes = 4 * K},
     {.kind = COLL_ALLGATHER, .algorithm = "neighbor_exchange", .max_bytes = 128 * K, .min_size = 4},
     {.kind = COLL_ALLGATHER, .algorithm = "ring"},
     {.kind = COLL_ALLGATHER, .algorithm = "inter"},
 
-    {.kind = COLL_ALLTOALL, .algorithm = "shared", .max_bytes = 4 * K, .max_size = 16},
+    {.kind = COLL_ALLTOALL, .algorithm = "shared", .max_size = 16},
     {.kind = COLL_ALLTOALL, .algorithm = "bruck", .max_bytes = 256, .min_size = 8},
     {.kind = COLL_ALLTOALL, .algorithm = "linear", .max_bytes = 32 * K, .window = 32},
     {.kind = COLL_ALLTOALL, .algorithm = "pairwise", .min_bytes = 32 * K + 1},
@@ -59,6 +62,7 @@ static const struct coll_rule rules[] = {
     {.kind = COLL_ALLREDUCE, .algorithm = "rabenseifner"},
     {.kind = COLL_ALLREDUCE, .algorithm = "inter"},
 
+    {.kind = COLL_REDUCE_SCATTER, .algorithm = "shared", .max_size = 16},
     {.kind = COLL_REDUCE_SCATTER, .algorithm = "recursive_halving", .max_bytes = 256 * K},
     {.kind = COLL_REDUCE_SCATTER, .algorithm = "pairwise"},
     {.kind = COLL_REDUCE_SCATTER, .algorithm = "linear"},

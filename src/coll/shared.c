@@ -8,26 +8,38 @@
 
 #include "base/counter.h"
 #include "coll/exec.h"
+#include "coll/shared_trade.h"
 
 static COUNTER(runs, "coll_shared", "Collectives done through the node's shared memory.");
 
 #define BIG_NONE    UINT64_MAX
+#define BIG_ALONE   8192  /* bytes of a big slot: short, so that both ranks copy at once; */
+#define BIG_CROWDED 32768 /* long where ranks take turns on a processor */
 #define OFFSET_NONE UINT64_MAX
 
 COLL_ALGORITHM(barrier_shared, .name = "shared", .kind = COLL_BARRIER, .needs = NEED_NODE | NEED_TWO,
                .doc = "flags in memory that all ranks of the node share");
 COLL_ALGORITHM(bcast_shared, .name = "shared", .kind = COLL_BCAST, .needs = NEED_NODE | NEED_TWO,
-               .doc = "pieces through memory that all ranks of the node share");
+               .doc = "pieces through memory that all ranks of the node share, or read from the root's memory");
 COLL_ALGORITHM(reduce_shared, .name = "shared", .kind = COLL_REDUCE, .needs = NEED_NODE | NEED_TWO,
                .doc = "the root combines pieces in shared memory, in rank order");
 COLL_ALGORITHM(allreduce_shared, .name = "shared", .kind = COLL_ALLREDUCE, .needs = NEED_NODE | NEED_TWO,
                .doc = "everyone combines pieces in shared memory, in rank order");
 COLL_ALGORITHM(allgather_shared, .name = "shared", .kind = COLL_ALLGATHER,
                .needs = NEED_NODE | NEED_TWO | NEED_ADJACENT,
-               .doc = "short blocks laid down in shared memory");
+               .doc = "blocks through shared memory, or read from each other's memory");
 COLL_ALGORITHM(alltoall_shared, .name = "shared", .kind = COLL_ALLTOALL,
                .needs = NEED_NODE | NEED_TWO | NEED_ADJACENT,
-               .doc = "short blocks laid down in shared memory");
+               .doc = "blocks through shared memory, or read from each other's memory");
+COLL_ALGORITHM(gather_shared, .name = "shared", .kind = COLL_GATHER,
+               .needs = NEED_NODE | NEED_TWO | NEED_ADJACENT,
+               .doc = "blocks through shared memory, or read from the senders' memory");
+COLL_ALGORITHM(scatter_shared, .name = "shared", .kind = COLL_SCATTER,
+               .needs = NEED_NODE | NEED_TWO | NEED_ADJACENT,
+               .doc = "blocks through shared memory, or read from the root's memory");
+COLL_ALGORITHM(reduce_scatter_shared, .name = "shared", .kind = COLL_REDUCE_SCATTER,
+               .needs = NEED_NODE | NEED_TWO,
+               .doc = "everyone combines its block in shared memory, in rank order");
 
 static size_t block_length(int size)
 {
@@ -45,7 +57,7 @@ static int agree(struct comm *c, uint64_t *offset)
         *offset = OFFSET_NONE;
     if (*offset != OFFSET_NONE) {
         struct shared_head *head = (struct shared_head *)(c->proc->net->area + *offset);
-        head->big_size = c->proc->net->oversubscribed ? 65536 : 16384;
+        head->big_size = c->proc->net->oversubscribed ? BIG_CROWDED : BIG_ALONE;
         atomic_store_explicit(&head->users, (uint32_t)c->size, memory_order_release);
     }
     for (int r = 1; r < c->size; r++) {
@@ -88,6 +100,47 @@ static bool big_answered(void *arg)
     return atomic_load_explicit(&head->big, memory_order_acquire) != 0;
 }
 
+struct shared_get {
+    struct net_op op;
+    int status;
+};
+
+static void got(struct net_op *op, int status)
+{
+    container_of(op, struct shared_get, op)->status = status;
+}
+
+/* Can this rank read all others, before the call returns? */
+static bool can_read(struct comm *c)
+{
+    for (int r = 0; r < c->size; r++) {
+        struct peer *peer;
+        if (r != c->rank &&
+            (comm_peer(c, r, &peer) != 0 || !peer->caps.get || !peer->caps.cpu_moves))
+            return false;
+    }
+    return true;
+}
+
+static bool all_asked(void *arg)
+{
+    struct shared *b = arg;
+    return atomic_load_explicit(&b->head->asked, memory_order_acquire) >= (uint32_t)b->comm->size;
+}
+
+/* All ranks must believe the same. */
+static void agree_on_reading(struct shared *b)
+{
+    if (can_read(b->comm))
+        atomic_fetch_add_explicit(&b->head->readers, 1, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&b->head->asked, 1, memory_order_seq_cst) + 1 == (uint32_t)b->comm->size)
+        shared_wake(b, SHARED_EVERYONE);
+    struct net_waiter w = {.ready = all_asked, .arg = b};
+    while (!all_asked(b))
+        net_wait_step(b->comm->proc->net, &w);
+    b->reads = atomic_load_explicit(&b->head->readers, memory_order_relaxed) == (uint32_t)b->comm->size;
+}
+
 bool shared_open_big(struct shared *b)
 {
     struct shared_head *head = b->head;
@@ -101,7 +154,7 @@ bool shared_open_big(struct shared *b)
         uint64_t offset;
         bool got = length <= SHARED_AREA_MAX && net_area_alloc(net, length, &offset) == 0;
         atomic_store_explicit(&head->big, got ? offset + 1 : BIG_NONE, memory_order_release);
-        shared_wake_all(b);
+        shared_wake(b, SHARED_EVERYONE);
     }
     struct net_waiter w = {.ready = big_answered, .arg = head};
     while (!big_answered(head))
@@ -110,6 +163,8 @@ bool shared_open_big(struct shared *b)
     b->no_big = answer == BIG_NONE;
     if (!b->no_big)
         b->big = net->area + (answer - 1);
+    if (!b->no_big)
+        agree_on_reading(b);
     return !b->no_big;
 }
 
@@ -127,76 +182,49 @@ void shared_close(struct coll_state *state)
             net_area_free(net, big - 1, (size_t)state->comm->size * SHARED_DEPTH_BIG * head->big_size);
         net_area_free(net, b->offset, b->length);
     }
+    free(b->scratch);
     free(b);
     state->shared = NULL;
 }
 
-/* Whole elements of at most one slot; short vectors need no big slots. */
-size_t shared_piece(struct shared *b, uint64_t total, MPI_Count element)
+int shared_read(struct shared *b, int rank, void *to, uint64_t from, size_t len)
 {
-    size_t slot = SHARED_SMALL;
-    if (total > SHARED_SMALL) {
-        if (!shared_open_big(b))
-            return 0;
-        slot = b->head->big_size;
-    }
-    return (uint64_t)element > slot ? 0 : slot / (size_t)element * (size_t)element;
+    struct shared_get get = {.op.done = got};
+    const struct net_key key = {{0}};
+    struct peer *peer;
+    int rc = comm_peer(b->comm, rank, &peer);
+    if (!rc)
+        rc = peer->ops->get(peer, to, NULL, from, &key, len, &get.op);
+    return rc ? rc : get.status;
 }
 
-/* What a rank puts into shared memory at a time; 0 when the call does not fit. */
-static size_t piece_of(struct shared *b, const struct coll_args *args, uint64_t bytes)
+char *shared_scratch(struct shared *b)
 {
-    switch (args->kind) {
-    case COLL_BCAST:
-        return shared_piece(b, bytes, 1);
-    case COLL_REDUCE:
-    case COLL_ALLREDUCE:
-        return shared_piece(b, bytes, args->send.type->size);
-    case COLL_ALLGATHER:
-        return shared_piece(b, bytes, 1) >= bytes ? bytes : 0;
-    default:
-        return shared_piece(b, bytes * (uint64_t)b->comm->size, 1) >= bytes * (uint64_t)b->comm->size ? bytes
-                                                                                                      : 0;
+    if (unlikely(!b->scratch)) {
+        b->scratch = aligned_alloc(4096, 3 * SHARED_SCRATCH);
+        CHECK(b->scratch != NULL, "out of memory for the pieces of a collective");
     }
-}
-
-static int move(struct shared *b, const struct coll_args *args, size_t piece)
-{
-    switch (args->kind) {
-    case COLL_BCAST:
-        shared_bcast(b, args, piece);
-        return 0;
-    case COLL_REDUCE:
-        return shared_reduce(b, args, piece);
-    case COLL_ALLREDUCE:
-        return shared_allreduce(b, args, piece);
-    case COLL_ALLGATHER:
-        shared_allgather(b, args, piece);
-        return 0;
-    default:
-        shared_alltoall(b, args, piece);
-        return 0;
-    }
+    return b->scratch;
 }
 
 bool shared_run(const struct coll_args *args, struct coll_state *state, const struct call *call, int *rc)
 {
     struct shared *b = state->shared;
-    size_t piece = 0;
     *rc = 0;
     if (unlikely(!b) && !(b = shared_open(state)))
         return false;
     counter_add(&runs, 1);
     shared_enter(b, args->kind, args->root, call->where.bytes);
-    if (args->kind == COLL_BARRIER) {
+    if (args->kind == COLL_BARRIER)
         shared_barrier(b);
-    } else if (call->where.bytes != 0) {
-        piece = piece_of(b, args, call->where.bytes);
-        if (piece == 0)
-            return false;
-        *rc = move(b, args, piece);
-    }
+    else if (call->where.bytes == 0)
+        return true;
+    else if (!(kind_reduces(args->kind) ? shared_combine(b, args, call, rc)
+                                        : shared_move(b, args, call->where.bytes, rc)))
+        return false;
     if (unlikely(b->stranger))
         *rc = shared_mismatch(b);
+    else
+        b->known = false;
     return true;
 }

@@ -1,13 +1,15 @@
-/* shared.h: collectives of ranks on one node through memory they share: barrier, bcast, reduce, allreduce.
- * Not schedules but an executor of its own, which blocks; chosen by the same selection under the name
- * "shared".
+/* shared.h: collectives of ranks on one node through memory they share. Not schedules but an executor of its
+ * own, which blocks; chosen by the same selection under the name "shared".
  *
- * Every rank has a ring of slots that only it writes. Collectives on a communicator are cut into steps,
- * numbered alike at every rank; in step s a rank writes slot s mod depth and then the flag beside it. A flag
- * and up to SHARED_INLINE bytes are one cache line, so that a small contribution costs one line transfer. A
- * slot is written again only when every rank is known to be done with the step that used it before: a rank
- * that has posted step t is done with t - 1, and where posting is not part of the step (a receiver of a
- * bcast) it says so in its `done` word.
+ * Every rank has rings of slots that only it writes. Collectives on a communicator are cut into steps,
+ * numbered alike at every rank; in step s a rank that has something to say writes a slot and then the flag
+ * beside it. A flag and up to SHARED_INLINE bytes are one cache line, so that a small contribution costs one
+ * line transfer. Instead of data a flag may carry an address: the readers then read the sender's memory.
+ *
+ * A rank says in its `done` word up to which step it has read everything it wanted; about short steps a little
+ * late, so that the word does not travel in every step. A slot is written again
+ * only when all who read it are done with the step that used it before; so ranks that only send (the root of
+ * a bcast, the leaves of a gather) run ahead by as many steps as there are slots.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHARED_H
@@ -16,33 +18,48 @@
 #include <stdalign.h>
 
 #include "coll/call.h"
+#include "coll/shared_way.h"
 
 #define SHARED_RANKS_MAX 64
-#define SHARED_DEPTH     8          /* small slots, and flags */
-#define SHARED_DEPTH_BIG 4          /* big slots */
+#define SHARED_DEPTH     32         /* flags */
+#define SHARED_DEPTH_ONE 16         /* small slots */
+#define SHARED_LAG       4          /* steps of which a rank need not say at once that it is done */
+#define SHARED_DEPTH_BIG 8          /* big slots */
 #define SHARED_INLINE    48         /* bytes that travel with the flag */
 #define SHARED_SMALL     2048       /* bytes of a small slot */
 #define SHARED_AREA_MAX  (8u << 20) /* of big slots, all ranks together */
+#define SHARED_SCRATCH   65536      /* bytes of memory of others that are read at a time */
+#define SHARED_EVERYONE  (-1)       /* instead of a rank */
 
 struct shared_flag {
-    alignas(CACHE_LINE) _Atomic uint64_t posted; /* a step and the mark of the call it belongs to */
+    alignas(CACHE_LINE) _Atomic uint64_t posted; /* step, way, and the marks of two calls: see shared_word */
     alignas(16) char data[SHARED_INLINE];
 };
 
 /* What one rank writes and the others read. */
 struct shared_rank {
     struct shared_flag flag[SHARED_DEPTH];
-    alignas(CACHE_LINE) _Atomic uint64_t done;
-    _Atomic uint64_t what; /* the call it is in; read only when marks differ */
-    alignas(CACHE_LINE) char small[SHARED_DEPTH][SHARED_SMALL];
+    alignas(CACHE_LINE) _Atomic uint64_t done; /* the last step of which it has read all it wanted */
+    alignas(CACHE_LINE) _Atomic uint64_t what; /* the call it is in; read only when marks differ */
+    _Atomic uint64_t before;                   /* the call before that */
+    /* What a call cost this rank as a reader, in ns, by kind and size; 0: not known. */
+    alignas(CACHE_LINE) _Atomic uint32_t cost[COLL_SCAN][SHARED_WAYS][SHARED_CLASSES];
+    alignas(CACHE_LINE) char small[SHARED_DEPTH_ONE][SHARED_SMALL];
 };
 
 struct shared_head {
     _Atomic uint32_t users; /* ranks that still have it open */
     uint32_t big_size;      /* bytes of a big slot: rank 0's decision */
     _Atomic uint64_t big;   /* 0: not asked for yet; BIG_NONE; else offset in the area + 1 */
-    alignas(CACHE_LINE) _Atomic uint32_t waiting; /* ranks that wait until a slot of theirs is free */
+    _Atomic uint32_t asked, readers; /* ranks that tried to read the others' memory, and those that can */
+    alignas(CACHE_LINE) _Atomic uint32_t waiting; /* ranks that wait until others are done */
     alignas(CACHE_LINE) struct shared_rank rank[];
+};
+
+/* When a slot was written last, and who reads it. */
+struct shared_use {
+    uint64_t step;
+    int reader;
 };
 
 /* One rank's view of the block. */
@@ -51,13 +68,21 @@ struct shared {
     struct shared_head *head;
     uint64_t offset;
     size_t length;
-    char *big;     /* [rank][SHARED_DEPTH_BIG][big_size], NULL until used */
-    uint64_t step; /* the last one begun */
-    uint64_t safe; /* every rank is done with this step and all before it */
-    uint64_t what; /* the call that is running */
-    uint64_t mark; /* SHARED_MARK_BITS of it */
+    char *big;      /* [rank][SHARED_DEPTH_BIG][big_size], NULL until used */
+    char *scratch;  /* 3 * SHARED_SCRATCH, NULL until used */
+    uint64_t step;  /* the last one begun */
+    uint64_t safe;  /* every rank is done with this step and all before it */
+    uint64_t what;  /* the call that is running */
+    uint64_t marks; /* of it and of the one before, as flags carry them */
+    struct shared_use flag_use[SHARED_DEPTH], small_use[SHARED_DEPTH_ONE], big_use[SHARED_DEPTH_BIG];
+    uint64_t told;  /* what my done word says */
+    uint32_t asked[COLL_SCAN][SHARED_CLASSES]; /* calls whose way this rank chose */
+    uint32_t taken[COLL_SCAN][SHARED_CLASSES]; /* calls in which it took data */
     bool no_big;
+    bool reads;      /* every rank can read every other's memory */
     int stranger;    /* 1 + the rank whose call turned out not to match the one that is running, or 0 */
+    bool earlier;    /* ... it was the call before this one that did not match */
+    bool known;      /* ... and that one has been reported here already */
     uint64_t theirs; /* what that rank was in then */
 };
 
@@ -66,22 +91,44 @@ struct shared {
 bool shared_run(const struct coll_args *args, struct coll_state *state, const struct call *call, int *rc);
 void shared_close(struct coll_state *state);
 
-/* Which call this is must be the same at all ranks: kind, root, bytes. A few bits of it travel in the flag
- * itself, where comparing them costs nothing. */
-#define SHARED_MARK_BITS 16
+/* A flag's word: the step, how the data goes, and a few bits of which call this is and which was the one
+ * before. Both must be the same at all ranks, and comparing them costs nothing here. The call before (its kind
+ * and root) is there for calls in which nobody waits for anybody: a bcast at its root and a reduce at a leaf
+ * both send and go on. */
+#define SHARED_MARK_BITS  10
+#define SHARED_MARKS_BITS (2 * SHARED_MARK_BITS - 1)
+#define SHARED_WORD_BITS  (SHARED_MARKS_BITS + 1)
+static inline uint64_t shared_word(uint64_t step, enum shared_way way, uint64_t marks)
+{
+    return step << SHARED_WORD_BITS | (uint64_t)way << SHARED_MARKS_BITS | marks;
+}
+
+static inline uint64_t shared_mark(uint64_t what)
+{
+    return what * 0x9e3779b97f4a7c15u >> (64 - SHARED_MARK_BITS);
+}
+
+#define SHARED_WHAT_KIND ((uint64_t)0xffffff << 40) /* without the bytes */
+
 static inline void shared_enter(struct shared *b, enum coll_kind kind, int root, uint64_t bytes)
 {
-    uint64_t what = (uint64_t)kind << 56 | (uint64_t)(root & 0xffff) << 40 | (bytes & 0xffffffffffu);
-    if (b->what == what)
+    const uint64_t what = (uint64_t)(kind + 1) << 56 | (uint64_t)(root & 0xffff) << 40 |
+                          (bytes & ~SHARED_WHAT_KIND);
+    const uint64_t before = b->what, mark = shared_mark(what);
+    const uint64_t marks = mark | shared_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;
+    if (likely(b->marks == marks && before == what))
         return;
     b->what = what;
-    b->mark = what * 0x9e3779b97f4a7c15u >> (64 - SHARED_MARK_BITS);
-    atomic_store_explicit(&b->head->rank[b->comm->rank].what, what, memory_order_relaxed);
+    b->marks = marks;
+    struct shared_rank *me = &b->head->rank[b->comm->rank];
+    atomic_store_explicit(&me->before, before, memory_order_relaxed);
+    atomic_store_explicit(&me->what, what, memory_order_relaxed);
 }
 
 /* The block, agreed on at first use; NULL when there is none to be had. Collective. */
 struct shared *shared_open(struct coll_state *state);
-/* Makes sure there are big slots; false when there are none to be had. Collective. */
+/* Makes sure there are big slots, and learns whether memory can be read; false when there are no slots to be
+ * had. Collective. */
 bool shared_open_big(struct shared *b);
 
 /* Where a rank's contribution to a step lies, for this many bytes. */
@@ -91,38 +138,50 @@ static inline char *shared_slot(const struct shared *b, int rank, uint64_t step,
     if (bytes <= SHARED_INLINE)
         return r->flag[step % SHARED_DEPTH].data;
     if (bytes <= SHARED_SMALL)
-        return r->small[step % SHARED_DEPTH];
+        return r->small[step % SHARED_DEPTH_ONE];
     return b->big + ((size_t)rank * SHARED_DEPTH_BIG + step % SHARED_DEPTH_BIG) * b->head->big_size;
 }
 
-/* Begins a step in which this rank writes a slot of this size: waits until nobody reads its old contents. */
-uint64_t shared_begin(struct shared *b, size_t bytes);
-/* Begins a step in which it writes none. */
-static inline uint64_t shared_begin_reading(struct shared *b)
-{
-    return ++b->step;
-}
+/* Begins a step in which this rank writes a slot of this size for this reader: waits until nobody reads its
+ * old contents. */
+uint64_t shared_begin(struct shared *b, size_t bytes, int reader);
 /* What was written before becomes visible with the flag. Whom that may wake is the caller's to wake:
- * shared_wake, shared_wake_all or shared_done must follow. */
-void shared_post(struct shared *b, uint64_t step);
+ * shared_wake or shared_meet must follow. */
+void shared_post(struct shared *b, uint64_t step, enum shared_way way);
 /* Waiting ends early, with false, when a rank turns out to be in another call: b->stranger says which. */
 bool shared_wait(struct shared *b, int rank, uint64_t step);
+/* Has it posted already? Does not look at marks. */
+bool shared_posted(const struct shared *b, int rank, uint64_t step);
 /* Posts, waits for everyone, and wakes everyone if this rank was the last. */
-bool shared_meet(struct shared *b, uint64_t step);
+bool shared_meet(struct shared *b, uint64_t step, enum shared_way way);
+/* How the data of a rank goes that has posted this step. */
+static inline enum shared_way shared_way_of(const struct shared *b, int rank, uint64_t step)
+{
+    return (enum shared_way)(atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted,
+                                                  memory_order_relaxed) >>
+                                 SHARED_MARKS_BITS &
+                             1);
+}
 /* The error of a call that met a stranger. */
 int shared_mismatch(struct shared *b);
-/* This rank will not read anything of this step any more. */
-void shared_done(struct shared *b, uint64_t step);
-void shared_wake(struct shared *b, int rank);
-void shared_wake_all(struct shared *b);
+/* This rank will not read anything of this step any more; `writer` may wait for that. */
+void shared_done(struct shared *b, uint64_t step, int writer);
+/* The same of a step that occupies no big slot: told now or within SHARED_LAG steps. A writer whose readers
+ * have caught up never waits for what they have not told, since it has more slots than that. */
+static inline void shared_done_short(struct shared *b, uint64_t step, int writer)
+{
+    if (step - b->told >= SHARED_LAG)
+        shared_done(b, step, writer);
+}
+/* Waits until this reader, or everyone, is done with the step. */
+void shared_settle(struct shared *b, uint64_t step, int reader);
+void shared_wake(struct shared *b, int rank); /* or SHARED_EVERYONE */
 
-/* The operations; `bytes` of a piece is what fits a slot, 0 when the call cannot be done. */
-size_t shared_piece(struct shared *b, uint64_t total, MPI_Count element);
+/* Reads the memory of another rank. */
+int shared_read(struct shared *b, int rank, void *to, uint64_t from, size_t len);
+char *shared_scratch(struct shared *b);
+
+/* The operations. */
 void shared_barrier(struct shared *b);
-void shared_bcast(struct shared *b, const struct coll_args *args, size_t piece);
-void shared_allgather(struct shared *b, const struct coll_args *args, size_t bytes);
-void shared_alltoall(struct shared *b, const struct coll_args *args, size_t bytes);
-int shared_reduce(struct shared *b, const struct coll_args *args, size_t piece);
-int shared_allreduce(struct shared *b, const struct coll_args *args, size_t piece);
 
 #endif

@@ -1,72 +1,173 @@
-/* shared_move.c: barrier and broadcast through a shared block.
+/* shared_move.c: barrier, bcast, gather, scatter, allgather and alltoall through a shared block.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/copy.h"
-#include "coll/shared.h"
+#include "coll/shared_trade.h"
 
 void shared_barrier(struct shared *b)
 {
-    shared_meet(b, shared_begin(b, 0));
+    const uint64_t step = shared_begin(b, 0, SHARED_EVERYONE);
+    shared_meet(b, step, BY_SLOTS);
+    shared_done_short(b, step, SHARED_EVERYONE);
 }
 
-/* Pieces of the packed data, from or to a buffer that may be scattered. */
-struct stream {
-    bool block;
-    char *at;
-    struct dt_cursor cursor;
-};
+/* Part of a block of a side, packed, out of memory or into it. */
+static char *block(const struct coll_side *side, int index)
+{
+    return ptr_add(side->buf, index * side->count * side->type->extent);
+}
 
-static void stream_open(struct stream *s, const struct coll_side *side)
+static void pack(const struct coll_side *side, int index, char *out, size_t at, size_t len)
 {
     MPI_Aint offset;
-    s->block = dt_is_block(side->type, side->count, &offset);
-    s->at = ptr_add(side->buf, offset);
-    if (!s->block)
-        dt_cursor_init(&s->cursor, side->type, side->count, side->buf);
-}
-
-static void stream_read(struct stream *s, char *out, size_t len)
-{
-    if (!s->block) {
-        dt_cursor_pack(&s->cursor, out, len);
+    struct dt_cursor cursor;
+    if (likely(dt_is_block(side->type, side->count, &offset))) {
+        copy_bytes(out, block(side, index) + offset + at, len);
         return;
     }
-    copy_bytes(out, s->at, len);
-    s->at += len;
+    dt_cursor_init(&cursor, side->type, side->count, block(side, index));
+    if (at)
+        dt_cursor_seek(&cursor, at);
+    dt_cursor_pack(&cursor, out, len);
 }
 
-static void stream_write(struct stream *s, const char *in, size_t len)
+static void unpack(const struct coll_side *side, int index, const char *in, size_t at, size_t len)
 {
-    if (!s->block) {
-        dt_cursor_unpack(&s->cursor, in, len);
+    MPI_Aint offset;
+    struct dt_cursor cursor;
+    if (likely(dt_is_block(side->type, side->count, &offset))) {
+        copy_bytes(block(side, index) + offset + at, in, len);
         return;
     }
-    copy_bytes(s->at, in, len);
-    s->at += len;
+    dt_cursor_init(&cursor, side->type, side->count, block(side, index));
+    if (at)
+        dt_cursor_seek(&cursor, at);
+    dt_cursor_unpack(&cursor, in, len);
 }
 
-/* The root runs ahead of its readers by as many pieces as it has slots. */
-void shared_bcast(struct shared *b, const struct coll_args *args, size_t piece)
+/* A whole block from the memory of rank r; by way of scratch memory where it does not lie in one piece. */
+static void read_block(struct trade *t, const struct coll_side *side, int index, int r, uint64_t from)
 {
-    const size_t total = (size_t)(args->recv.count * args->recv.type->size);
-    const bool root = b->comm->rank == args->root;
-    struct stream s;
-    stream_open(&s, &args->recv);
-    for (size_t at = 0; at < total; at += piece) {
-        const size_t len = MIN(piece, total - at);
-        if (root) {
-            uint64_t step = shared_begin(b, len);
-            stream_read(&s, shared_slot(b, args->root, step, len), len);
-            shared_post(b, step);
-            shared_wake_all(b);
-        } else {
-            uint64_t step = shared_begin_reading(b);
-            bool matches = shared_wait(b, args->root, step);
-            if (likely(matches))
-                stream_write(&s, shared_slot(b, args->root, step, len), len);
-            shared_done(b, step);
-            if (unlikely(!matches))
-                return;
+    MPI_Aint offset;
+    int rc = 0;
+    if (dt_is_block(side->type, side->count, &offset)) {
+        rc = shared_read(t->b, r, block(side, index) + offset, from, t->bytes);
+    } else {
+        char *scratch = shared_scratch(t->b);
+        for (size_t at = 0; at < t->bytes && !rc; at += SHARED_SCRATCH) {
+            const size_t len = MIN(SHARED_SCRATCH, t->bytes - at);
+            rc = shared_read(t->b, r, scratch, from + at, len);
+            if (!rc)
+                unpack(side, index, scratch, at, len);
         }
     }
+    if (rc && !t->error)
+        t->error = rc;
+}
+
+/* Which of a side's blocks is meant: of bcast's there is one, of a leaf's too. */
+static const struct coll_side *mine(const struct trade *t)
+{
+    const enum coll_kind kind = t->args->kind;
+    const bool from_recv = kind == COLL_BCAST || (t->args->in_place && kind != COLL_SCATTER);
+    return from_recv ? &t->args->recv : &t->args->send;
+}
+
+/* allgather in place: my contribution is my block of the result. */
+static int my_index(const struct trade *t)
+{
+    return t->args->kind == COLL_ALLGATHER && t->args->in_place ? t->b->comm->rank : 0;
+}
+
+static void put_one(struct trade *t, char *slot, size_t at, size_t len)
+{
+    pack(mine(t), my_index(t), slot, at, len);
+}
+
+static void put_each(struct trade *t, char *slot, size_t at, size_t len)
+{
+    const int me = t->b->comm->rank, size = t->b->comm->size;
+    for (int k = 1; k < size; k++)
+        pack(mine(t), (me + k) % size, slot + trade_offset(t, me, (me + k) % size, len), at, len);
+}
+
+/* What comes from rank r goes to block r, where there is one for everybody. */
+static int block_from(const struct trade *t, int r)
+{
+    return t->args->kind == COLL_BCAST || t->args->kind == COLL_SCATTER ? 0 : r;
+}
+
+static void take_block(struct trade *t, int r, const char *from, size_t at, size_t len)
+{
+    unpack(&t->args->recv, block_from(t, r), from, at, len);
+}
+
+static void fetch_block(struct trade *t, int r)
+{
+    const size_t skip = t->each ? (size_t)t->b->comm->rank * t->bytes : 0;
+    read_block(t, &t->args->recv, block_from(t, r), r, t->remote[r] + skip);
+}
+
+static const struct trade_ops move_one = {.put = put_one, .take = take_block, .fetch = fetch_block};
+static const struct trade_ops move_each = {.put = put_each, .take = take_block, .fetch = fetch_block};
+
+/* What a rank sends to itself. */
+static void keep_own(struct trade *t, int from, int to)
+{
+    const struct coll_side *s = &t->args->send, *r = &t->args->recv;
+    if (t->args->in_place)
+        return;
+    const int rc = dt_copy(block(s, from), s->count, s->type, block(r, to), r->count, r->type);
+    if (rc)
+        t->error = rc;
+    else if (unlikely(s->count * s->type->size < r->count * r->type->size))
+        t->error = err_set(MPI_ERR_OTHER,
+                           "a collective call sends %lld bytes from this rank to itself, where it expects %lld: "
+                           "counts and datatypes do not match",
+                           (long long)(s->count * s->type->size), (long long)(r->count * r->type->size));
+}
+
+/* The memory that others may read: all of my blocks, if they lie in one piece. */
+static const void *offer(const struct trade *t, int blocks)
+{
+    const struct coll_side *side = mine(t);
+    MPI_Aint offset;
+    if (t->bytes < SHARED_READ_MIN || (t->args->kind == COLL_ALLTOALL && t->args->in_place))
+        return NULL;
+    if (!dt_is_block(side->type, side->count * blocks, &offset))
+        return NULL;
+    return block(side, my_index(t)) + offset;
+}
+
+bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, int *rc)
+{
+    const int me = b->comm->rank, root = args->root;
+    struct trade t;
+    t.b = b;
+    t.args = args;
+    t.bytes = bytes;
+    t.reading = 0;
+    t.error = 0;
+    t.writer = t.reader = SHARED_EVERYONE;
+    t.each = args->kind == COLL_SCATTER || args->kind == COLL_ALLTOALL;
+    t.ops = t.each ? &move_each : &move_one;
+    if (args->kind == COLL_BCAST || args->kind == COLL_SCATTER)
+        t.writer = root;
+    if (args->kind == COLL_GATHER)
+        t.reader = root;
+    const bool writes = t.writer == SHARED_EVERYONE ? t.reader != me : t.writer == me;
+    t.offer = writes ? offer(&t, t.each ? b->comm->size : 1) : NULL;
+    const bool root_here = args->kind != COLL_BCAST && root == me;
+    if (args->kind == COLL_GATHER && root_here)
+        keep_own(&t, 0, me);
+    if (!trade_run(&t, CACHE_LINE))
+        return false;
+    if (args->kind == COLL_SCATTER && root_here)
+        keep_own(&t, me, 0);
+    else if (args->kind == COLL_ALLGATHER)
+        keep_own(&t, 0, me);
+    else if (args->kind == COLL_ALLTOALL)
+        keep_own(&t, me, me);
+    *rc = t.error;
+    return true;
 }

@@ -1,34 +1,36 @@
-/* shared_reduce.c: reduce and allreduce through a shared block. Contributions are combined from the last rank
- * to the first, so that each application is `in op inout` and the order of operands is kept; every rank that
- * computes an element computes it the same way, so results are the same bits everywhere.
+/* shared_reduce.c: reduce, allreduce and reduce_scatter through a shared block. Contributions are combined
+ * from the last rank to the first, so that each application is `in op inout` and the order of operands is
+ * kept; every rank that computes an element computes it the same way, so results are the same bits everywhere.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "base/copy.h"
-#include "coll/shared.h"
+#include "coll/shared_trade.h"
 
 #define ALL_READ_RANKS 3    /* up to so many ranks everyone combines whole pieces, however long */
 #define ALL_READ_MAX   1024 /* up to so many bytes everyone does, whatever the number of ranks */
 
 struct job {
-    struct shared *b;
-    const struct coll_args *args;
+    struct trade t; /* first: the callbacks get this */
     struct dtype *type;
     const char *in; /* my contribution; in place, the result's memory */
     char *out;
-    bool plain;      /* elements in memory are as in a slot */
-    char *scratch;   /* an unpacked piece, for types that are not */
-    MPI_Count first; /* of this piece */
+    char *copy;        /* my contribution, where the result would overwrite it; allocated */
+    bool plain;        /* elements in memory are as in a slot */
+    MPI_Count skip;    /* reduce_scatter: where my block begins in my contribution */
+    MPI_Count mine;    /* elements of the result that are mine */
+    const char *own;   /* in place: where my elements of this piece are kept meanwhile */
+    MPI_Count from, n; /* elements that are being combined */
 };
 
 static char *element(const struct job *j, const void *base, MPI_Count index)
 {
-    return ptr_add(base, (j->first + index) * j->type->extent);
+    return ptr_add(base, index * j->type->extent);
 }
 
-/* Elements of the piece into a slot, and out of one. */
-static void put(const struct job *j, char *slot, const void *base, MPI_Count from, MPI_Count n)
+/* Elements into a slot, and out of one. */
+static void put_elements(const struct job *j, char *slot, const void *base, MPI_Count from, MPI_Count n)
 {
     if (j->plain)
         copy_bytes(slot, element(j, base, from), (size_t)(n * j->type->size));
@@ -36,7 +38,7 @@ static void put(const struct job *j, char *slot, const void *base, MPI_Count fro
         dt_pack_all(j->type, n, element(j, base, from), slot);
 }
 
-static void get(const struct job *j, void *base, MPI_Count from, MPI_Count n, const char *slot)
+static void get_elements(const struct job *j, void *base, MPI_Count from, MPI_Count n, const char *slot)
 {
     if (j->plain)
         copy_bytes(element(j, base, from), slot, (size_t)(n * j->type->size));
@@ -44,135 +46,225 @@ static void get(const struct job *j, void *base, MPI_Count from, MPI_Count n, co
         dt_unpack_all(j->type, n, element(j, base, from), slot, (size_t)(n * j->type->size));
 }
 
-/* A rank's elements as the operator wants them. My own are still in my buffer unless the result goes there.
- */
-static const void *operand(const struct job *j, int rank, uint64_t step, size_t bytes, MPI_Count from,
-                           MPI_Count n)
+static void put_vector(struct trade *t, char *slot, size_t at, size_t len)
 {
-    if (rank == j->b->comm->rank && !j->args->in_place)
-        return element(j, j->in, from);
-    const char *slot = shared_slot(j->b, rank, step, bytes) + from * j->type->size;
+    const struct job *j = (const struct job *)t;
+    put_elements(j, slot, j->in, (MPI_Count)at / j->type->size, (MPI_Count)len / j->type->size);
+}
+
+/* Part of each rank's block; a block may be shorter than the longest. */
+static void put_blocks(struct trade *t, char *slot, size_t at, size_t len)
+{
+    const struct job *j = (const struct job *)t;
+    const int me = t->b->comm->rank, size = t->b->comm->size;
+    const MPI_Count first = (MPI_Count)at / j->type->size, most = (MPI_Count)len / j->type->size;
+    for (int k = 1; k < size; k++) {
+        const int r = (me + k) % size;
+        const MPI_Count there = t->starts[r + 1] - t->starts[r];
+        if (first < there)
+            put_elements(j, slot + trade_offset(t, me, r, len), j->in, t->starts[r] + first,
+                         MIN(most, there - first));
+    }
+}
+
+/* Scratch memory holds two operands and my own elements. */
+static char *scratch(const struct job *j, int which)
+{
+    return shared_scratch(j->t.b) + (size_t)which * SHARED_SCRATCH;
+}
+
+static const void *unpacked(const struct job *j, const char *packed, int which)
+{
     if (j->plain)
-        return slot;
-    void *base = ptr_add(j->scratch, -j->type->true_lb);
-    dt_unpack_all(j->type, n, base, slot, (size_t)(n * j->type->size));
+        return packed;
+    void *base = ptr_add(scratch(j, which), -j->type->true_lb);
+    dt_unpack_all(j->type, j->n, base, packed, (size_t)(j->n * j->type->size));
     return base;
 }
 
-/* Elements from .. from + n - 1 of the piece of `bytes` bytes, from all ranks' slots, into my result. */
-static void combine(const struct job *j, uint64_t step, size_t bytes, MPI_Count from, MPI_Count n)
+/* Rank r's elements from .. from + n - 1 as the operator wants them; `slot` is where its piece lies, which
+ * begins with element `first`. */
+static const void *operand(struct job *j, int r, const char *slot, MPI_Count first)
 {
-    const struct op *op = j->args->op;
-    char *out = element(j, j->out, from);
-    int r = j->b->comm->size - 1;
-    const void *right = operand(j, r, step, bytes, from, n);
-    if (j->plain && op_apply3(op, operand(j, r - 1, step, bytes, from, n), right, out, n, j->type))
+    struct trade *t = &j->t;
+    const MPI_Count size = j->type->size;
+    if (r == t->b->comm->rank)
+        return j->own ? j->own : element(j, j->in, j->skip + j->from);
+    if (t->reading >> r & 1) {
+        int rc = shared_read(t->b, r, scratch(j, r & 1),
+                             t->remote[r] + (uint64_t)((j->skip + j->from) * size), (size_t)(j->n * size));
+        if (rc && !t->error)
+            t->error = rc;
+        return scratch(j, r & 1);
+    }
+    return unpacked(j, slot + (j->from - first) * size, r & 1);
+}
+
+/* In place the result is about to overwrite my elements. Those that others take are in my slot too. */
+static void keep_own(struct job *j, const char *slot, MPI_Count first)
+{
+    if (j->t.args->kind == COLL_ALLREDUCE) {
+        j->own = unpacked(j, slot + (j->from - first) * j->type->size, 2);
+        return;
+    }
+    char *base = ptr_add(scratch(j, 2), -j->type->true_lb);
+    dt_copy(element(j, j->in, j->from), j->n, j->type, base, j->n, j->type);
+    j->own = base;
+}
+
+/* The elements j->from .. j->from + j->n - 1, whose piece begins with `first` and has `len` bytes. */
+static void combine(struct job *j, uint64_t step, MPI_Count first, size_t len)
+{
+    const struct trade *t = &j->t;
+    const struct op *op = t->args->op;
+    char *out = element(j, j->out, j->from);
+    int r = t->b->comm->size - 1;
+    j->own = NULL;
+    if (j->in == j->out)
+        keep_own(j, trade_slot(t, t->b->comm->rank, step, len), first);
+    const void *right = operand(j, r, trade_slot(t, r, step, len), first);
+    if (j->plain && op_apply3(op, operand(j, r - 1, trade_slot(t, r - 1, step, len), first), right, out, j->n,
+                              j->type))
         r--;
     else if (right != out)
-        dt_copy(right, n, j->type, out, n, j->type);
+        dt_copy(right, j->n, j->type, out, j->n, j->type);
     while (--r >= 0)
-        op_apply(op, operand(j, r, step, bytes, from, n), out, n, j->type);
+        op_apply(op, operand(j, r, trade_slot(t, r, step, len), first), out, j->n, j->type);
 }
 
-static int job_open(struct job *j, struct shared *b, const struct coll_args *args, size_t piece)
+/* In pieces that fit the scratch memory. */
+static void finish(struct trade *t, uint64_t step, size_t at, size_t len)
 {
-    *j = (struct job){.b = b,
-                      .args = args,
-                      .type = args->send.type,
-                      .in = args->in_place ? args->recv.buf : args->send.buf,
-                      .out = args->recv.buf,
-                      .plain = args->send.type->contiguous};
-    if (j->plain)
-        return 0;
-    MPI_Aint gap;
-    j->scratch = malloc((size_t)dt_span(j->type, (MPI_Count)piece / j->type->size, &gap) + 1);
-    return j->scratch ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a piece of a reduction");
+    struct job *j = (struct job *)t;
+    const MPI_Count size = j->type->size, first = (MPI_Count)at / size;
+    const MPI_Count end = MIN(first + (MPI_Count)len / size, j->mine);
+    const MPI_Count most = MAX(SHARED_SCRATCH / MAX(size, j->type->extent), 1);
+    for (j->from = first; j->from < end; j->from += j->n) {
+        j->n = MIN(most, end - j->from);
+        combine(j, step, first, MIN(len, t->chunk));
+    }
 }
 
-/* Everyone reads everyone's piece: one meeting. */
-static void allreduce_whole(struct job *j, MPI_Count n, size_t bytes)
-{
-    uint64_t step = shared_begin(j->b, bytes);
-    put(j, shared_slot(j->b, j->b->comm->rank, step, bytes), j->in, 0, n);
-    if (shared_meet(j->b, step))
-        combine(j, step, bytes, 0, n);
-}
+static const struct trade_ops vector_ops = {.put = put_vector, .finish = finish};
+static const struct trade_ops blocks_ops = {.put = put_blocks, .finish = finish};
 
 /* Each rank combines its share of the piece, then everyone collects the shares: two meetings, but nobody
  * reads more than two pieces. */
-static void allreduce_shares(struct job *j, MPI_Count n, size_t bytes)
+static void allreduce_shares(struct job *j, MPI_Count first, MPI_Count n)
 {
-    struct shared *b = j->b;
+    struct shared *b = j->t.b;
     const int size = b->comm->size, me = b->comm->rank;
     const MPI_Count each = (n + size - 1) / size;
-    const size_t share_bytes = (size_t)(each * j->type->size);
-    uint64_t step = shared_begin(b, bytes);
-    put(j, shared_slot(b, me, step, bytes), j->in, 0, n);
-    if (!shared_meet(b, step))
+    const size_t bytes = (size_t)(n * j->type->size), share_bytes = (size_t)(each * j->type->size);
+    uint64_t step = shared_begin(b, bytes, SHARED_EVERYONE);
+    put_elements(j, shared_slot(b, me, step, bytes), j->in, first, n);
+    if (!shared_meet(b, step, BY_SLOTS))
         return;
     MPI_Count from = MIN(me * each, n), mine = MIN(each, n - from);
+    j->from = first + from;
+    j->n = mine;
     if (mine > 0)
-        combine(j, step, bytes, from, mine);
-    step = shared_begin(b, share_bytes);
+        combine(j, step, first, bytes);
+    shared_done(b, step, SHARED_EVERYONE);
+    step = shared_begin(b, share_bytes, SHARED_EVERYONE);
     if (mine > 0)
-        put(j, shared_slot(b, me, step, share_bytes), j->out, from, mine);
-    if (!shared_meet(b, step))
+        put_elements(j, shared_slot(b, me, step, share_bytes), j->out, first + from, mine);
+    if (!shared_meet(b, step, BY_SLOTS))
         return;
     for (int k = 1; k < size; k++) {
-        int r = (me + k) % size;
+        const int r = (me + k) % size;
         from = MIN(r * each, n);
         if (from < n)
-            get(j, j->out, from, MIN(each, n - from), shared_slot(b, r, step, share_bytes));
+            get_elements(j, j->out, first + from, MIN(each, n - from), shared_slot(b, r, step, share_bytes));
     }
+    shared_done(b, step, SHARED_EVERYONE);
 }
 
-int shared_allreduce(struct shared *b, const struct coll_args *args, size_t piece)
+static bool run_shares(struct job *j)
 {
-    struct job j;
-    int rc = job_open(&j, b, args, piece);
-    if (rc)
-        return rc;
-    const MPI_Count total = args->send.count, most = (MPI_Count)piece / j.type->size;
-    for (j.first = 0; j.first < total && !b->stranger; j.first += most) {
-        MPI_Count n = MIN(most, total - j.first);
-        size_t bytes = (size_t)(n * j.type->size);
-        if (b->comm->size <= ALL_READ_RANKS || bytes <= ALL_READ_MAX)
-            allreduce_whole(&j, n, bytes);
-        else
-            allreduce_shares(&j, n, bytes);
+    struct shared *b = j->t.b;
+    const MPI_Count total = j->t.args->send.count;
+    size_t slot = SHARED_SMALL;
+    if (j->t.bytes > SHARED_SMALL) {
+        if (!shared_open_big(b))
+            return false;
+        slot = b->head->big_size;
     }
-    free(j.scratch);
+    const MPI_Count most = MIN((MPI_Count)slot, SHARED_SCRATCH) / j->type->size;
+    if (most == 0)
+        return false;
+    for (MPI_Count first = 0; first < total && !b->stranger; first += most)
+        allreduce_shares(j, first, MIN(most, total - first));
+    return true;
+}
+
+/* A reduce_scatter in place writes its block over the beginning of its input, which others still need. */
+static int copy_input(struct job *j, MPI_Count n)
+{
+    MPI_Aint gap;
+    const size_t span = (size_t)dt_span(j->type, n, &gap);
+    j->copy = malloc(span + 1);
+    if (!j->copy)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the input of a reduction in place");
+    dt_copy(j->in, n, j->type, j->copy - gap, n, j->type);
+    j->in = j->copy - gap;
     return 0;
 }
 
-/* The root combines what the others post; they go on at once. */
-int shared_reduce(struct shared *b, const struct coll_args *args, size_t piece)
+static const void *offer(const struct job *j)
 {
-    const bool root = b->comm->rank == args->root;
-    struct job j;
-    int rc = job_open(&j, b, args, piece);
-    if (rc)
-        return rc;
-    const MPI_Count total = args->send.count, most = (MPI_Count)piece / j.type->size;
-    for (j.first = 0; j.first < total && !b->stranger; j.first += most) {
-        MPI_Count n = MIN(most, total - j.first);
-        size_t bytes = (size_t)(n * j.type->size);
-        uint64_t step = root && !args->in_place ? shared_begin_reading(b) : shared_begin(b, bytes);
-        if (!root || args->in_place)
-            put(&j, shared_slot(b, b->comm->rank, step, bytes), j.in, 0, n);
-        if (!root) {
-            shared_post(b, step);
-            shared_done(b, step); /* it reads nothing */
-            shared_wake(b, args->root);
-            continue;
-        }
-        bool match = true;
-        for (int r = b->comm->size - 1; r >= 0 && match; r--)
-            match = r == args->root || shared_wait(b, r, step);
-        if (match)
-            combine(&j, step, bytes, 0, n);
-        shared_done(b, step);
+    MPI_Aint offset;
+    const struct coll_side *send = &j->t.args->send;
+    if (j->t.bytes < SHARED_READ_MIN || !j->plain || j->in == j->out)
+        return NULL;
+    return dt_is_block(send->type, 1, &offset) ? j->in + offset : NULL;
+}
+
+static int job_open(struct job *j, struct shared *b, const struct coll_args *args, const struct call *call)
+{
+    const bool scatter = args->kind == COLL_REDUCE_SCATTER;
+    const int me = b->comm->rank;
+    j->t.b = b;
+    j->t.args = args;
+    j->t.ops = scatter ? &blocks_ops : &vector_ops;
+    j->t.writer = SHARED_EVERYONE;
+    j->t.reader = args->kind == COLL_REDUCE ? args->root : SHARED_EVERYONE;
+    j->t.each = scatter;
+    j->t.starts = call->starts;
+    j->t.reading = 0;
+    j->t.error = 0;
+    j->type = args->send.type;
+    j->in = args->in_place ? args->recv.buf : args->send.buf;
+    j->out = args->recv.buf;
+    j->copy = NULL;
+    j->plain = j->type->contiguous;
+    j->skip = scatter ? call->starts[me] : 0;
+    j->mine = scatter ? call->starts[me + 1] - call->starts[me] : args->send.count;
+    j->t.bytes = call->where.bytes;
+    if (scatter) {
+        int64_t longest = 0;
+        for (int r = 0; r < b->comm->size; r++)
+            longest = MAX(longest, call->starts[r + 1] - call->starts[r]);
+        j->t.bytes = (size_t)longest * (size_t)j->type->size;
     }
-    free(j.scratch);
-    return 0;
+    return args->in_place && scatter ? copy_input(j, call->starts[b->comm->size]) : 0;
+}
+
+bool shared_combine(struct shared *b, const struct coll_args *args, const struct call *call, int *rc)
+{
+    struct job j;
+    if (args->send.type->size > SHARED_SMALL || args->send.type->extent > SHARED_SCRATCH)
+        return false;
+    *rc = job_open(&j, b, args, call);
+    if (*rc)
+        return true;
+    j.t.offer = offer(&j);
+    bool done;
+    if (args->kind == COLL_ALLREDUCE && b->comm->size > ALL_READ_RANKS && j.t.bytes > ALL_READ_MAX)
+        done = run_shares(&j);
+    else
+        done = trade_run(&j.t, (size_t)j.type->size);
+    free(j.copy);
+    *rc = j.t.error;
+    return done;
 }

@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "coll/shared.h"
 
+#define AHEAD 4   /* steps */
 #define SPINS 200 /* looks at a flag between two rounds of progress, when nobody needs this processor */
 
 struct wait {
@@ -19,37 +20,34 @@ struct wait {
 
 void shared_wake(struct shared *b, int rank)
 {
-    net_ring_local(b->comm->proc->net, group_job_rank(b->comm->group, rank));
-}
-
-void shared_wake_all(struct shared *b)
-{
+    struct net *net = b->comm->proc->net;
+    if (rank != SHARED_EVERYONE) {
+        net_ring_local(net, group_job_rank(b->comm->group, rank));
+        return;
+    }
     for (int r = 0; r < b->comm->size; r++)
         if (r != b->comm->rank)
-            shared_wake(b, r);
+            net_ring_local(net, group_job_rank(b->comm->group, r));
 }
 
-static uint64_t posted(const struct shared *b, int rank, uint64_t step)
+static void describe(uint64_t what, int rank, const char *verb, char *out, size_t size)
 {
-    return atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted,
-                                memory_order_acquire) >>
-           SHARED_MARK_BITS;
+    const uint64_t kind = what >> 56;
+    const char *name = kind >= 1 && kind <= COLL_KINDS ? coll_kind_name((enum coll_kind)(kind - 1)) : "no call";
+    snprintf(out, size, "rank %d %s in %s (%llu bytes, root %d)", rank, verb, name,
+             (unsigned long long)(what & ~SHARED_WHAT_KIND), (int)(what >> 40 & 0xffff));
 }
 
-static void describe(uint64_t what, int rank, char *out, size_t size)
+/* `differs`: the bits of the marks that are not the same. */
+static __attribute__((noinline, cold)) void note_stranger(struct shared *b, int rank, uint64_t differs)
 {
-    const enum coll_kind kind = (enum coll_kind)(what >> 56);
-    const char *name = kind < COLL_KINDS ? coll_kind_name(kind) : "nothing that is known";
-    snprintf(out, size, "rank %d is in %s (%llu bytes, root %d)", rank, name,
-             (unsigned long long)(what & 0xffffffffffu), (int)(what >> 40 & 0xffff));
-}
-
-static __attribute__((noinline, cold)) void note_stranger(struct shared *b, int rank)
-{
-    if (b->stranger)
+    const struct shared_rank *it = &b->head->rank[rank];
+    const bool earlier = (differs & ((1u << SHARED_MARK_BITS) - 1)) == 0;
+    if (b->stranger || (earlier && b->known))
         return;
     b->stranger = rank + 1;
-    b->theirs = atomic_load_explicit(&b->head->rank[rank].what, memory_order_relaxed);
+    b->earlier = earlier;
+    b->theirs = atomic_load_explicit(earlier ? &it->before : &it->what, memory_order_relaxed);
 }
 
 /* Calls of one step each leave the flags in order, and the communicator goes on; after longer ones the ranks
@@ -57,24 +55,37 @@ static __attribute__((noinline, cold)) void note_stranger(struct shared *b, int 
 int shared_mismatch(struct shared *b)
 {
     char mine[96], other[96];
-    describe(b->what, b->comm->rank, mine, sizeof(mine));
-    describe(b->theirs, b->stranger - 1, other, sizeof(other));
+    const uint64_t before =
+        atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
+    const char *verb = b->earlier ? "was" : "is";
+    describe(b->earlier ? before : b->what, b->comm->rank, verb, mine, sizeof(mine));
+    describe(b->theirs, b->stranger - 1, verb, other, sizeof(other));
     b->stranger = 0;
+    b->known = true;
     return err_set(MPI_ERR_OTHER,
-                   "collective calls do not match on %s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see "
+                   "collective calls do not match on %s%s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see "
                    "both calls",
-                   comm_label(b->comm), mine, other);
+                   comm_label(b->comm), b->earlier ? " (the call before this one)" : "", mine, other);
+}
+
+bool shared_posted(const struct shared *b, int rank, uint64_t step)
+{
+    return atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted,
+                                memory_order_acquire) >>
+               SHARED_WORD_BITS >=
+           step;
 }
 
 /* Flags of other steps than the one asked for hold other numbers; zero means never used. */
 static bool arrived(struct shared *b, int rank, uint64_t step)
 {
-    uint64_t flag =
+    const uint64_t flag =
         atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_acquire);
-    if (flag >> SHARED_MARK_BITS < step)
+    if (flag >> SHARED_WORD_BITS < step)
         return false;
-    if (unlikely((flag & ((1u << SHARED_MARK_BITS) - 1)) != b->mark))
-        note_stranger(b, rank);
+    const uint64_t differs = (flag ^ b->marks) & ((1u << SHARED_MARKS_BITS) - 1);
+    if (unlikely(differs != 0))
+        note_stranger(b, rank, differs);
     return true;
 }
 
@@ -95,17 +106,16 @@ static bool one_arrived(void *arg)
     return arrived(w->b, w->next, w->step);
 }
 
-/* Is this rank done with the step? It says so, or it has posted a later one. */
 static bool is_done(const struct shared *b, int rank, uint64_t step)
 {
-    if (rank == b->comm->rank)
-        return true;
-    if (atomic_load_explicit(&b->head->rank[rank].done, memory_order_acquire) >= step)
-        return true;
-    for (uint64_t later = step + 1; later != b->step + 1; later++)
-        if (posted(b, rank, later) >= later)
-            return true;
-    return false;
+    return rank == b->comm->rank ||
+           atomic_load_explicit(&b->head->rank[rank].done, memory_order_acquire) >= step;
+}
+
+static bool one_done(void *arg)
+{
+    struct wait *w = arg;
+    return is_done(w->b, w->next, w->step);
 }
 
 static bool all_done(void *arg)
@@ -134,34 +144,44 @@ static void wait_for(struct wait *w, bool (*ready)(void *))
     }
 }
 
-/* Somebody may wait for this rank to be done with a step; that is rare, so one word says whether anybody
- * does. */
-static void announce(struct shared *b)
+void shared_settle(struct shared *b, uint64_t step, int reader)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    if (unlikely(atomic_load_explicit(&b->head->waiting, memory_order_relaxed) != 0))
-        shared_wake_all(b);
+    bool (*const ready)(void *) = reader == SHARED_EVERYONE ? all_done : one_done;
+    struct wait w = {.b = b, .step = step, .next = reader == SHARED_EVERYONE ? 0 : reader};
+    if (!ready(&w)) {
+        atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
+        wait_for(&w, ready);
+        atomic_fetch_sub_explicit(&b->head->waiting, 1, memory_order_relaxed);
+    }
+    if (reader == SHARED_EVERYONE || b->comm->size == 2)
+        b->safe = MAX(b->safe, step);
 }
 
-uint64_t shared_begin(struct shared *b, size_t bytes)
+static inline void reuse(struct shared *b, struct shared_use *use, uint64_t step, int reader)
 {
-    const uint64_t step = ++b->step, depth = bytes > SHARED_SMALL ? SHARED_DEPTH_BIG : SHARED_DEPTH;
-    if (unlikely(step > b->safe + depth)) {
-        struct wait w = {.b = b, .step = step - depth};
-        if (!all_done(&w)) {
-            atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
-            wait_for(&w, all_done);
-            atomic_fetch_sub_explicit(&b->head->waiting, 1, memory_order_relaxed);
-        }
-        b->safe = step - depth;
-    }
+    if (unlikely(use->step > b->safe))
+        shared_settle(b, use->step, use->reader);
+    *use = (struct shared_use){step, reader};
+}
+
+uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
+{
+    const uint64_t step = ++b->step;
+    reuse(b, &b->flag_use[step % SHARED_DEPTH], step, reader);
+    if (bytes > SHARED_SMALL)
+        reuse(b, &b->big_use[step % SHARED_DEPTH_BIG], step, reader);
+    else if (bytes > SHARED_INLINE)
+        reuse(b, &b->small_use[step % SHARED_DEPTH_ONE], step, reader);
     return step;
 }
 
-void shared_post(struct shared *b, uint64_t step)
+/* The flags of the next steps are asked for ahead: they were last in the readers' caches. */
+void shared_post(struct shared *b, uint64_t step, enum shared_way way)
 {
-    atomic_store_explicit(&b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH].posted,
-                          step << SHARED_MARK_BITS | b->mark, memory_order_release);
+    struct shared_flag *flag = b->head->rank[b->comm->rank].flag;
+    atomic_store_explicit(&flag[step % SHARED_DEPTH].posted, shared_word(step, way, b->marks),
+                          memory_order_release);
+    cpu_prefetch_write(&flag[(step + AHEAD) % SHARED_DEPTH]);
 }
 
 bool shared_wait(struct shared *b, int rank, uint64_t step)
@@ -172,27 +192,40 @@ bool shared_wait(struct shared *b, int rank, uint64_t step)
     if (unlikely(b->stranger))
         return false;
     if (b->comm->size == 2) /* the only other rank has begun this step */
-        b->safe = step - 1;
+        b->safe = MAX(b->safe, step - 1);
     return true;
 }
 
-bool shared_meet(struct shared *b, uint64_t step)
+/* Another rank may wait until this one is done with a step; that is rare, so one word says whether anybody
+ * does. */
+static void announce(struct shared *b, int writer)
+{
+    net_order_local(b->comm->proc->net);
+    if (unlikely(atomic_load_explicit(&b->head->waiting, memory_order_relaxed) != 0))
+        shared_wake(b, writer);
+}
+
+bool shared_meet(struct shared *b, uint64_t step, enum shared_way way)
 {
     struct wait w = {.b = b, .step = step};
-    shared_post(b, step);
-    announce(b);
+    shared_post(b, step, way);
+    if (b->comm->size == 2)
+        net_order_local(b->comm->proc->net);
+    else /* of the last two one must see the other: the third may be asleep */
+        atomic_thread_fence(memory_order_seq_cst);
     if (all_arrived(&w))
-        shared_wake_all(b);
+        shared_wake(b, SHARED_EVERYONE);
     else
         wait_for(&w, all_arrived);
     if (unlikely(b->stranger))
         return false;
-    b->safe = step - 1;
+    b->safe = step - 1; /* who has begun a step in which all take part is done with those before */
     return true;
 }
 
-void shared_done(struct shared *b, uint64_t step)
+void shared_done(struct shared *b, uint64_t step, int writer)
 {
+    b->told = step;
     atomic_store_explicit(&b->head->rank[b->comm->rank].done, step, memory_order_release);
-    announce(b);
+    announce(b, writer);
 }

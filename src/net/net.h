@@ -43,6 +43,7 @@ struct net {
     struct doorbell *doorbell;
     struct doorbell own_doorbell; /* used when no transport shares memory */
     bool oversubscribed;          /* more ranks on this node than processors: never spin */
+    bool fences;                  /* see net_order_local */
     struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
     struct net_thread *thread; /* makes progress while the program computes; NULL unless asked for */
 
@@ -120,9 +121,20 @@ void net_doorbell_ring(struct doorbell *bell);
  * nobody sleeps. */
 void net_ring_self(struct net *net);
 
+/* Between a store to the node's shared memory and the look whether somebody sleeps who waits for it. Where
+ * sleepers make every process pass a barrier first (membarrier), the compiler must keep the order and that is
+ * all: a fence would cost as much as the transfer of a cache line. */
+static inline void net_order_local(const struct net *net)
+{
+    if (unlikely(net->fences))
+        atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst);
+}
+
 /* Wakes the process with this job rank if it sleeps; it must be on this node (its memory was changed, and it
  * may wait for that). Cheap when it is awake. Orders the caller's earlier stores before the look at the
- * sleeper. */
+ * sleeper, as net_order_local does. */
 void net_ring_local(struct net *net, uint32_t rank);
 
 /* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate and

@@ -99,6 +99,9 @@ static int shm_start(struct shm *s, struct net *net, struct boot *boot)
     }
     if (boot->vnode < 0)
         net->oversubscribed = s->nlocal > segment_cpus(&s->segment);
+    net->fences = net->oversubscribed;
+    for (uint32_t i = 0; i < s->nlocal; i++)
+        net->fences |= segment_rank(&s->segment, i)->fence;
     net->doorbell = &me->doorbell;
     net->area = s->segment.area;
     net->area_size = SEGMENT_AREA_SIZE;
@@ -210,7 +213,7 @@ void net_ring_local(struct net *net, uint32_t rank)
 {
     struct shm *s = net->local;
     struct doorbell *bell = &segment_rank(&s->segment, s->local_rank_of[rank])->doorbell;
-    atomic_thread_fence(memory_order_seq_cst);
+    net_order_local(net);
     if (atomic_load_explicit(&bell->sleepers, memory_order_relaxed) != 0)
         wake(bell);
 }

@@ -9,4 +9,10 @@ static inline void cpu_relax(void)
     __asm__ volatile("yield" ::: "memory");
 }
 
+/* Asks for a cache line that is about to be written. */
+static inline void cpu_prefetch_write(const void *line)
+{
+    __builtin_prefetch(line, 1);
+}
+
 #endif

@@ -1,0 +1,35 @@
+/* coll.h: what the files that measure collectives share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BENCH_COLL_H
+#define FP_BENCH_COLL_H
+
+#include "bench.h"
+
+/* One measurement: who, how much, from where to where. */
+struct coll {
+    struct bench *b;
+    const struct coll_kind *kind;
+    MPI_Comm comm;
+    int rank, size;
+    int count;    /* of one call: bytes, or doubles for reductions */
+    int *counts;  /* that count for every rank, for reduce_scatter */
+    size_t bytes; /* of one block, or of the vector */
+    char *in, *out;
+};
+
+struct coll_kind {
+    const char *name;
+    bool in_all, out_all; /* buffers hold a block for every rank */
+    bool reduces;
+    void (*call)(const struct coll *c, int root);
+    long (*check)(const struct coll *c, unsigned seed); /* calls it and returns what is wrong; NULL: no data */
+};
+
+/* coll_kinds.c; NULL when there is none of that name. */
+const struct coll_kind *coll_kind_find(const char *name);
+
+/* coll.c: one figure. The statistics are valid on rank 0. False, with a note, when it is too large. */
+bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench_stats *s);
+
+#endif

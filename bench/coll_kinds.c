@@ -1,0 +1,200 @@
+/* coll_kinds.c: the collective operations that are measured: how each is called, and how its result is
+ * checked.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll.h"
+
+#include <string.h>
+
+static void call_barrier(const struct coll *c, int root)
+{
+    (void)root;
+    MPI_Barrier(c->comm);
+}
+
+static void call_bcast(const struct coll *c, int root)
+{
+    MPI_Bcast(c->out, c->count, MPI_BYTE, root, c->comm);
+}
+
+static void call_reduce(const struct coll *c, int root)
+{
+    MPI_Reduce(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, root, c->comm);
+}
+
+static void call_allreduce(const struct coll *c, int root)
+{
+    (void)root;
+    MPI_Allreduce(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm);
+}
+
+static void call_allgather(const struct coll *c, int root)
+{
+    (void)root;
+    MPI_Allgather(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, c->comm);
+}
+
+static void call_alltoall(const struct coll *c, int root)
+{
+    (void)root;
+    MPI_Alltoall(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, c->comm);
+}
+
+static void call_gather(const struct coll *c, int root)
+{
+    MPI_Gather(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, root, c->comm);
+}
+
+static void call_scatter(const struct coll *c, int root)
+{
+    MPI_Scatter(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, root, c->comm);
+}
+
+static void call_reduce_scatter(const struct coll *c, int root)
+{
+    (void)root;
+    MPI_Reduce_scatter(c->in, c->out, c->counts, MPI_DOUBLE, MPI_SUM, c->comm);
+}
+
+static void call_reduce_scatter_block(const struct coll *c, int root)
+{
+    (void)root;
+    MPI_Reduce_scatter_block(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm);
+}
+
+static int seed_root(const struct coll *c, unsigned seed)
+{
+    return (int)(seed % (unsigned)c->size);
+}
+
+static long check_bcast(const struct coll *c, unsigned seed)
+{
+    const int root = seed_root(c, seed);
+    memset(c->out, 0xa5, c->bytes);
+    if (c->rank == root)
+        bench_fill(c->out, c->bytes, seed);
+    call_bcast(c, root);
+    return bench_check(c->out, c->bytes, seed);
+}
+
+/* Whole numbers, so that the sum is exact in any order: rank r contributes r + i + seed. */
+static void fill_sum(const struct coll *c, int n, unsigned seed)
+{
+    double *in = (double *)c->in;
+    for (int i = 0; i < n; i++)
+        in[i] = c->rank + i % 1000 + (double)seed;
+    memset(c->out, 0xa5, c->bytes);
+}
+
+static long wrong_sum(const struct coll *c, int first, unsigned seed)
+{
+    const double *out = (const double *)c->out;
+    long wrong = 0;
+    for (int i = 0; i < c->count; i++)
+        wrong +=
+            out[i] != (double)c->size * (c->size - 1) / 2 + c->size * ((first + i) % 1000 + (double)seed);
+    return wrong;
+}
+
+static long check_reduce(const struct coll *c, unsigned seed)
+{
+    fill_sum(c, c->count, seed);
+    call_reduce(c, seed_root(c, seed));
+    return c->rank == seed_root(c, seed) ? wrong_sum(c, 0, seed) : 0;
+}
+
+static long check_allreduce(const struct coll *c, unsigned seed)
+{
+    fill_sum(c, c->count, seed);
+    call_allreduce(c, 0);
+    return wrong_sum(c, 0, seed);
+}
+
+static long check_reduce_scatter(const struct coll *c, unsigned seed)
+{
+    fill_sum(c, c->count * c->size, seed);
+    call_reduce_scatter(c, 0);
+    return wrong_sum(c, c->count * c->rank, seed);
+}
+
+static long check_reduce_scatter_block(const struct coll *c, unsigned seed)
+{
+    fill_sum(c, c->count * c->size, seed);
+    call_reduce_scatter_block(c, 0);
+    return wrong_sum(c, c->count * c->rank, seed);
+}
+
+static long wrong_blocks(const struct coll *c, unsigned seed)
+{
+    long wrong = 0;
+    for (int r = 0; r < c->size; r++)
+        wrong += bench_check(c->out + (size_t)r * c->bytes, c->bytes, seed + (unsigned)r);
+    return wrong;
+}
+
+static long check_allgather(const struct coll *c, unsigned seed)
+{
+    bench_fill(c->in, c->bytes, seed + (unsigned)c->rank);
+    memset(c->out, 0xa5, c->bytes * (size_t)c->size);
+    call_allgather(c, 0);
+    return wrong_blocks(c, seed);
+}
+
+static long check_gather(const struct coll *c, unsigned seed)
+{
+    bench_fill(c->in, c->bytes, seed + (unsigned)c->rank);
+    memset(c->out, 0xa5, c->bytes * (size_t)c->size);
+    call_gather(c, seed_root(c, seed));
+    return c->rank == seed_root(c, seed) ? wrong_blocks(c, seed) : 0;
+}
+
+static long check_scatter(const struct coll *c, unsigned seed)
+{
+    for (int r = 0; r < c->size; r++)
+        bench_fill(c->in + (size_t)r * c->bytes, c->bytes, seed + (unsigned)r);
+    memset(c->out, 0xa5, c->bytes);
+    call_scatter(c, seed_root(c, seed));
+    return bench_check(c->out, c->bytes, seed + (unsigned)c->rank);
+}
+
+static long check_alltoall(const struct coll *c, unsigned seed)
+{
+    const unsigned size = (unsigned)c->size, me = (unsigned)c->rank;
+    long wrong = 0;
+    for (unsigned r = 0; r < size; r++)
+        bench_fill(c->in + r * c->bytes, c->bytes, seed + me * size + r);
+    memset(c->out, 0xa5, c->bytes * size);
+    call_alltoall(c, 0);
+    for (unsigned r = 0; r < size; r++)
+        wrong += bench_check(c->out + r * c->bytes, c->bytes, seed + r * size + me);
+    return wrong;
+}
+
+static const struct coll_kind kinds[] = {
+    {.name = "barrier", .call = call_barrier},
+    {.name = "bcast", .call = call_bcast, .check = check_bcast},
+    {.name = "reduce", .reduces = true, .call = call_reduce, .check = check_reduce},
+    {.name = "allreduce", .reduces = true, .call = call_allreduce, .check = check_allreduce},
+    {.name = "allgather", .out_all = true, .call = call_allgather, .check = check_allgather},
+    {.name = "alltoall", .in_all = true, .out_all = true, .call = call_alltoall, .check = check_alltoall},
+    {.name = "gather", .out_all = true, .call = call_gather, .check = check_gather},
+    {.name = "scatter", .in_all = true, .call = call_scatter, .check = check_scatter},
+    {.name = "reduce_scatter",
+     .in_all = true,
+     .reduces = true,
+     .call = call_reduce_scatter,
+     .check = check_reduce_scatter},
+    {.name = "reduce_scatter_block",
+     .in_all = true,
+     .reduces = true,
+     .call = call_reduce_scatter_block,
+     .check = check_reduce_scatter_block},
+};
+
+const struct coll_kind *coll_kind_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    return NULL;
+}

@@ -1,0 +1,287 @@
+/* shared_trade.c: the course of a shared-memory collective. Three parts are played: a writer contributes and
+ * goes on while it has slots; a reader waits for each writer in turn; or everyone does both and meets. Where
+ * a writer lets others read its memory it posts once, and waits until they have.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/shared_trade.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/tunable.h"
+
+enum { READ_AUTO, READ_ALWAYS, READ_NEVER };
+static TUNABLE_CHOICE(coll_read, "COLL_READ", READ_AUTO, "auto|always|never",
+                      "Whether collectives of ranks on one node read long data from the sender's memory (one "
+                      "copy, the sender waits) instead of passing it through shared memory (two copies at "
+                      "once). auto measures both and takes the faster for each operation and size.");
+static COUNTER(reads, "coll_reads", "Contributions to collectives read from the memory of another rank.");
+
+#define CHUNK_MIN   1024 /* with shorter pieces a schedule is better */
+#define HANDSHAKE   200  /* ns that a rank whose memory is read waits beyond the reading */
+#define LEARN_ALL   16   /* calls of a kind and size; */
+#define LEARN_EVERY 3    /* later one in so many: the clock costs something too */
+
+static int blocks_of(const struct trade *t)
+{
+    return t->each ? t->b->comm->size - 1 : 1;
+}
+
+const char *trade_slot(const struct trade *t, int r, uint64_t step, size_t len)
+{
+    return shared_slot(t->b, r, step, len * (size_t)blocks_of(t)) + trade_offset(t, r, t->b->comm->rank, len);
+}
+
+static enum shared_way pick(struct trade *t)
+{
+    struct shared *b = t->b;
+    if (t->bytes < SHARED_READ_MIN || !t->offer || !b->reads || coll_read.value == READ_NEVER)
+        return BY_SLOTS;
+    if (coll_read.value == READ_ALWAYS)
+        return BY_READING;
+    const enum coll_kind kind = t->args->kind;
+    const unsigned class = shared_class(t->bytes);
+    const int reader = t->reader == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->reader;
+    const struct shared_rank *it = &b->head->rank[reader];
+    return shared_way_pick(&b->asked[kind][class],
+                           atomic_load_explicit(&it->cost[kind][BY_SLOTS][class], memory_order_relaxed),
+                           atomic_load_explicit(&it->cost[kind][BY_READING][class], memory_order_relaxed));
+}
+
+/* When data began to come in, if this call is one to learn from; else 0. */
+static uint64_t begin_learning(const struct trade *t)
+{
+    if (t->bytes < SHARED_READ_MIN)
+        return 0;
+    const uint32_t n = t->b->taken[t->args->kind][shared_class(t->bytes)]++;
+    return n < LEARN_ALL || n % LEARN_EVERY == 0 ? clock_ns() : 0;
+}
+
+/* Through slots the first piece was copied before it was seen here; where memory is read, the sender learns
+ * late that it may go on. `waited`: this rank was there first. */
+static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
+{
+    struct shared *b = t->b;
+    const int sources = t->writer == SHARED_EVERYONE ? b->comm->size - 1 : 1;
+    if (!since || (t->reading && __builtin_popcountll(t->reading) != sources))
+        return;
+    uint64_t ns = clock_ns() - since;
+    if (t->reading)
+        ns += HANDSHAKE;
+    else if (waited)
+        ns += ns / steps;
+    _Atomic uint32_t *cost = &b->head->rank[b->comm->rank]
+                                  .cost[t->args->kind][t->reading ? BY_READING : BY_SLOTS][shared_class(t->bytes)];
+    atomic_store_explicit(cost, shared_cost_blend(atomic_load_explicit(cost, memory_order_relaxed), ns),
+                          memory_order_relaxed);
+}
+
+static void put_address(struct trade *t, uint64_t step)
+{
+    const uint64_t address = (uintptr_t)t->offer;
+    memcpy(t->b->head->rank[t->b->comm->rank].flag[step % SHARED_DEPTH].data, &address, sizeof(address));
+}
+
+/* Rank r has posted the first step: does it want to be read? */
+static bool wants_reading(struct trade *t, int r, uint64_t step)
+{
+    if (likely(shared_way_of(t->b, r, step) == BY_SLOTS))
+        return false;
+    memcpy(&t->remote[r], t->b->head->rank[r].flag[step % SHARED_DEPTH].data, sizeof(t->remote[r]));
+    t->reading |= (uint64_t)1 << r;
+    counter_add(&reads, 1);
+    return true;
+}
+
+/* Are its steps too short to keep others from going on? */
+static bool is_short(const struct trade *t)
+{
+    return t->bytes * (size_t)blocks_of(t) <= SHARED_SMALL;
+}
+
+static void done(struct trade *t, uint64_t step, int writer)
+{
+    if (is_short(t))
+        shared_done_short(t->b, step, writer);
+    else
+        shared_done(t->b, step, writer);
+}
+
+static void write_side(struct trade *t, uint64_t last)
+{
+    struct shared *b = t->b;
+    if (pick(t) == BY_READING) {
+        uint64_t step = shared_begin(b, sizeof(uint64_t), t->reader);
+        put_address(t, step);
+        shared_post(b, step, BY_READING);
+        shared_wake(b, t->reader);
+        b->step = last;
+        shared_settle(b, last, t->reader);
+        return;
+    }
+    for (size_t at = 0; at < t->bytes; at += t->chunk) {
+        const size_t len = MIN(t->chunk, t->bytes - at), all = len * (size_t)blocks_of(t);
+        const uint64_t step = shared_begin(b, all, t->reader);
+        t->ops->put(t, shared_slot(b, b->comm->rank, step, all), at, len);
+        shared_post(b, step, BY_SLOTS);
+        shared_wake(b, t->reader);
+    }
+    shared_done_short(b, last, SHARED_EVERYONE);
+}
+
+/* One step from one rank; false when it is in another call. */
+static bool take_from(struct trade *t, int r, uint64_t step, size_t at, size_t len)
+{
+    if (t->reading >> r & 1)
+        return true;
+    if (unlikely(!shared_wait(t->b, r, step)))
+        return false;
+    if (at == 0 && wants_reading(t, r, step)) {
+        if (t->ops->fetch)
+            t->ops->fetch(t, r);
+    } else if (t->ops->take) {
+        t->ops->take(t, r, trade_slot(t, r, step, len), at, len);
+    }
+    return true;
+}
+
+static bool take_from_all(struct trade *t, uint64_t step, size_t at, size_t len)
+{
+    const int me = t->b->comm->rank, size = t->b->comm->size;
+    if (t->writer != SHARED_EVERYONE)
+        return take_from(t, t->writer, step, at, len);
+    for (int k = 1; k < size; k++)
+        if (!take_from(t, (me + k) % size, step, at, len))
+            return false;
+    return true;
+}
+
+/* Are all sources read? Then there is but one step. */
+static bool all_read(const struct trade *t)
+{
+    const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
+    return t->reading && __builtin_popcountll(t->reading) == sources;
+}
+
+static void read_side(struct trade *t, uint64_t last)
+{
+    struct shared *b = t->b;
+    const int first_source = t->writer == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->writer;
+    const uint64_t first = b->step + 1;
+    const bool waited = !shared_posted(b, first_source, first);
+    if (waited && !shared_wait(b, first_source, first)) {
+        b->step = last;
+        shared_done(b, last, t->writer);
+        return;
+    } else if (!waited) /* the writer runs ahead: its next flag may be on its way while this one is used */
+        __builtin_prefetch(&b->head->rank[first_source].flag[(first + 1) % SHARED_DEPTH]);
+    const uint64_t since = begin_learning(t);
+    uint64_t step = first;
+    for (size_t at = 0; at < t->bytes; at += t->chunk, step++) {
+        const size_t len = MIN(t->chunk, t->bytes - at);
+        if (unlikely(!take_from_all(t, step, at, len)))
+            break;
+        const bool at_once = at == 0 && all_read(t);
+        if (t->ops->finish)
+            t->ops->finish(t, step, at, at_once ? t->bytes : len);
+        if (at_once)
+            break;
+        if (step < last)
+            shared_done(b, step, t->writer);
+    }
+    b->step = last;
+    done(t, last, t->writer);
+    if (since && !b->stranger)
+        learn(t, since, (size_t)(last - first + 1), waited);
+}
+
+/* Everyone has posted this step. */
+static void take_in_meeting(struct trade *t, uint64_t step, size_t at, size_t len)
+{
+    const int me = t->b->comm->rank, size = t->b->comm->size;
+    for (int k = 1; k < size; k++) {
+        const int r = (me + k) % size;
+        if (t->reading >> r & 1)
+            continue;
+        if (at == 0 && wants_reading(t, r, step)) {
+            if (t->ops->fetch)
+                t->ops->fetch(t, r);
+        } else if (t->ops->take) {
+            t->ops->take(t, r, trade_slot(t, r, step, len), at, len);
+        }
+    }
+}
+
+/* Who is read posts every step like the others, unless all are: then one step is all there is. A last
+ * meeting keeps everyone until nobody reads any more. */
+static void both_sides(struct trade *t, uint64_t last)
+{
+    struct shared *b = t->b;
+    const enum shared_way way = pick(t);
+    const uint64_t first = b->step + 1;
+    uint64_t since = 0;
+    for (size_t at = 0; at < t->bytes; at += t->chunk) {
+        const size_t len = MIN(t->chunk, t->bytes - at);
+        const size_t all = way == BY_READING ? sizeof(uint64_t) : len * (size_t)blocks_of(t);
+        const uint64_t step = shared_begin(b, all, SHARED_EVERYONE);
+        if (at == 0 && way == BY_READING)
+            put_address(t, step);
+        else if (way == BY_SLOTS)
+            t->ops->put(t, shared_slot(b, b->comm->rank, step, all), at, len);
+        if (!shared_meet(b, step, way)) {
+            b->step = last;
+            shared_done(b, last, SHARED_EVERYONE);
+            return;
+        }
+        if (at == 0)
+            since = begin_learning(t);
+        take_in_meeting(t, step, at, len);
+        const bool at_once = at == 0 && way == BY_READING && all_read(t);
+        if (t->ops->finish)
+            t->ops->finish(t, step, at, at_once ? t->bytes : len);
+        if (at_once)
+            break;
+        done(t, step, SHARED_EVERYONE);
+    }
+    learn(t, since, (size_t)(last - first + 1), true);
+    b->step = last;
+    if (t->reading || way == BY_READING) {
+        shared_meet(b, shared_begin(b, 0, SHARED_EVERYONE), BY_SLOTS);
+        shared_done(b, b->step, SHARED_EVERYONE);
+    }
+}
+
+/* What a step carries of each block; 0 when the call does not fit. */
+static size_t chunk_of(const struct trade *t, size_t unit)
+{
+    const size_t blocks = (size_t)blocks_of(t);
+    if (t->bytes * blocks <= SHARED_SMALL)
+        return t->bytes;
+    if (!shared_open_big(t->b))
+        return 0;
+    const size_t most = t->b->head->big_size / blocks;
+    if (t->bytes <= most)
+        return t->bytes;
+    const size_t chunk = most / unit * unit;
+    return chunk >= CHUNK_MIN ? chunk : 0;
+}
+
+bool trade_run(struct trade *t, size_t unit)
+{
+    struct shared *b = t->b;
+    t->chunk = chunk_of(t, unit);
+    if (t->chunk == 0)
+        return false;
+    const uint64_t last = b->step + (t->bytes + t->chunk - 1) / t->chunk;
+    const bool writes = t->writer == SHARED_EVERYONE || t->writer == b->comm->rank;
+    const bool takes = t->reader == SHARED_EVERYONE || t->reader == b->comm->rank;
+    if (t->writer == SHARED_EVERYONE && t->reader == SHARED_EVERYONE)
+        both_sides(t, last);
+    else if (t->writer == SHARED_EVERYONE ? !takes : writes)
+        write_side(t, last);
+    else
+        read_side(t, last);
+    return true;
+}

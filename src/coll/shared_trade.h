@@ -1,0 +1,53 @@
+/* shared_trade.h: the course that all data-moving shared-memory collectives have: some ranks contribute,
+ * some take, in steps of what fits a slot, or at once where memory is read.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SHARED_TRADE_H
+#define FP_COLL_SHARED_TRADE_H
+
+#include "coll/shared.h"
+
+/* One collective as one rank sees it. */
+struct trade {
+    struct shared *b;
+    const struct coll_args *args;
+    const struct trade_ops *ops;
+    size_t bytes;       /* of one block, packed; of the longest where they differ */
+    size_t chunk;       /* ... of it in one step */
+    int writer, reader; /* a rank, or SHARED_EVERYONE */
+    bool each;          /* a writer has another block for every reader, not one for all */
+    const void *offer;  /* my contribution in one piece, for others to read; NULL: not to be had */
+    int64_t *starts;    /* reduce_scatter */
+    uint64_t reading;   /* bit r: the data of rank r is to be read from its memory */
+    uint64_t remote[SHARED_RANKS_MAX]; /* ... which begins here */
+    int error;
+};
+
+struct trade_ops {
+    /* Bytes at .. at + len - 1 of my block, or of each of my blocks one behind the other, into a slot. */
+    void (*put)(struct trade *t, char *slot, size_t at, size_t len);
+    /* The same of what rank r has for me, out of a slot. NULL: `finish` does it. */
+    void (*take)(struct trade *t, int r, const char *from, size_t at, size_t len);
+    /* All of it, from the memory of rank r. */
+    void (*fetch)(struct trade *t, int r);
+    /* These bytes have arrived from everyone; where a rank's data is read it is all there. May be NULL. */
+    void (*finish)(struct trade *t, uint64_t step, size_t at, size_t len);
+};
+
+/* Runs it. False: has to be left to a schedule. `unit`: a chunk is a multiple of so many bytes. */
+bool trade_run(struct trade *t, size_t unit);
+
+/* Where in a slot of rank w lies what it has for rank r, with so many bytes a block? */
+static inline size_t trade_offset(const struct trade *t, int w, int r, size_t len)
+{
+    const int size = t->b->comm->size;
+    return t->each ? (size_t)((r - w - 1 + size) % size) * len : 0;
+}
+
+/* Where rank r's contribution to a step of `len` bytes a block lies, for this rank. */
+const char *trade_slot(const struct trade *t, int r, uint64_t step, size_t len);
+
+bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, int *rc);
+bool shared_combine(struct shared *b, const struct coll_args *args, const struct call *call, int *rc);
+
+#endif

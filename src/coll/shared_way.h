@@ -1,0 +1,34 @@
+/* shared_way.h: how data of a shared-memory collective goes from one rank to another: through slots (two
+ * copies, both processors work at once) or read by the receiver from the sender's memory (one copy, and the
+ * sender waits). Which is faster depends on the machine, on the operation, on the size, and on whether the
+ * other rank has a processor, so receivers measure both and publish what each costs, and senders take the
+ * better. Pure: costs in, choices out.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SHARED_WAY_H
+#define FP_COLL_SHARED_WAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum shared_way { BY_SLOTS, BY_READING, SHARED_WAYS };
+
+#define SHARED_READ_MIN 4096 /* shorter blocks always go through slots */
+#define SHARED_CLASSES  12   /* of sizes, by factors of two from SHARED_READ_MIN */
+
+static inline unsigned shared_class(size_t bytes)
+{
+    unsigned c = 0;
+    for (bytes /= SHARED_READ_MIN; bytes > 1 && c < SHARED_CLASSES - 1; bytes /= 2)
+        c++;
+    return c;
+}
+
+/* What is known of a cost (0: nothing) once a call has taken `ns`. Falls at once, rises slowly: most of what
+ * makes a call slower (first touch of a page, an interrupt) does not come again. */
+uint32_t shared_cost_blend(uint32_t known, uint64_t ns);
+
+/* The way of the next call. *asked counts the calls of its class; all ranks count alike. */
+enum shared_way shared_way_pick(uint32_t *asked, uint32_t slots_ns, uint32_t reading_ns);
+
+#endif
