@@ -64,10 +64,10 @@ struct bench {
     const struct bench_host *host;
     struct bench_options options;
     int rank, size;
-    MPI_Comm comm;    /* all ranks */
-    MPI_Comm team;    /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
-    double init_time; /* MPI_Init, in seconds, on this rank */
-    long errors;      /* bytes that were not what was sent */
+    MPI_Comm comm;     /* all ranks */
+    MPI_Comm team;     /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
+    double init_time;  /* MPI_Init, in seconds, on this rank */
+    long errors;       /* bytes that were not what was sent */
     bool times_itself; /* the batch that is measured leaves its seconds in own_time */
     double own_time;
     struct bench_place *place;

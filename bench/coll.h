@@ -23,7 +23,8 @@ struct coll_kind {
     bool in_all, out_all; /* buffers hold a block for every rank */
     bool reduces;
     void (*call)(const struct coll *c, int root);
-    long (*check)(const struct coll *c, unsigned seed); /* calls it and returns what is wrong; NULL: no data */
+    long (*check)(const struct coll *c,
+                  unsigned seed); /* calls it and returns what is wrong; NULL: no data */
 };
 
 /* coll_kinds.c; NULL when there is none of that name. */

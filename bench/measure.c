@@ -32,7 +32,8 @@ void bench_stats_of(double *samples, int n, int iterations, struct bench_stats *
                                 .iterations = iterations};
 }
 
-static double time_batch(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg, int n)
+static double time_batch(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n),
+                         void *arg, int n)
 {
     if (worst)
         MPI_Barrier(comm);
@@ -42,8 +43,8 @@ static double time_batch(struct bench *b, MPI_Comm comm, bool worst, void (*batc
 }
 
 /* Doubles the batch until it is long enough; the runs on the way are the warm-up. */
-static int calibrate(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg, double target,
-                     double *took)
+static int calibrate(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
+                     double target, double *took)
 {
     int n = worst ? ALL_ITERATIONS_MIN : 1;
     for (int round = 0;; round++) {

@@ -5,14 +5,26 @@
 #include "api/check.h"
 #include "api/coll.h"
 
+/* Member by member: compilers clear a structure of this size by an instruction that waits for earlier stores. */
 static void start(struct coll_args *a, enum coll_kind kind, int root, struct comm *comm)
 {
-    *a = (struct coll_args){.kind = kind, .root = root, .comm = comm};
+    a->kind = kind;
+    a->name = NULL;
+    a->comm = comm;
+    a->send = a->recv = (struct coll_side){0};
+    a->op = NULL;
+    a->root = root;
+    a->in_place = a->vector = false;
 }
 
-static struct coll_side side(const void *buf, MPI_Count count, struct dtype *type)
+/* Into a side that is empty. (A whole structure that is made and copied is read back in other widths than it
+ * was written in; the processor then waits for all earlier stores, among them those of the last collective to
+ * lines that other ranks are reading.) */
+static void set_side(struct coll_side *side, const void *buf, MPI_Count count, struct dtype *type)
 {
-    return (struct coll_side){.buf = (void *)(uintptr_t)buf, .count = count, .type = type};
+    side->buf = (void *)(uintptr_t)buf;
+    side->count = count;
+    side->type = type;
 }
 
 static struct coll_side side_v(const void *buf, struct ivec counts, struct ivec displs, struct dtype *type)
@@ -139,29 +151,28 @@ int args_bcast(struct coll_args *a, void *buffer, MPI_Count count, struct dtype 
     start(a, COLL_BCAST, root, comm);
     if (comm->remote && root == MPI_PROC_NULL)
         return 0;
-    a->recv = side(buffer, count, type);
+    set_side(&a->recv, buffer, count, type);
     return buffer == MPI_IN_PLACE ? misplaced("buffer") : 0;
 }
 
-/* The root holds `many`, everyone that talks to it `one`; the root may say in place instead of `one`. */
-static int take_rooted(struct coll_args *a, struct coll_side *one, const struct coll_side *one_given,
-                       struct coll_side *many, const struct coll_side *many_given, const char *one_name,
-                       const char *many_name)
+/* The root holds `many`, everyone that talks to it `one`; the root may say in place instead of `one`. Both are
+ * filled; what does not count at this rank is emptied. */
+static int take_rooted(struct coll_args *a, struct coll_side *one, struct coll_side *many,
+                       const char *one_name, const char *many_name)
 {
     const bool root = api_is_root(a->comm, a->root);
     const bool leaf = a->comm->remote ? a->root >= 0 : true;
-    if (root) {
-        *many = *many_given;
-        if (many->buf == MPI_IN_PLACE)
-            return misplaced(many_name);
-    }
-    if (leaf && one_given->buf == MPI_IN_PLACE) {
+    if (!root)
+        *many = (struct coll_side){0};
+    else if (many->buf == MPI_IN_PLACE)
+        return misplaced(many_name);
+    if (leaf && one->buf == MPI_IN_PLACE) {
         if (!root)
             return misplaced(one_name);
         a->in_place = true;
-    } else if (leaf) {
-        *one = *one_given;
     }
+    if (!leaf || a->in_place)
+        *one = (struct coll_side){0};
     int rc = check_alias(a);
     return rc ? rc : check_own_block(a, one, many);
 }
@@ -169,47 +180,49 @@ static int take_rooted(struct coll_args *a, struct coll_side *one, const struct 
 int args_gather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
                 void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, int root, struct comm *comm)
 {
-    struct coll_side one = side(sendbuf, sendcount, sendtype), many = side(recvbuf, recvcount, recvtype);
     start(a, COLL_GATHER, root, comm);
-    return take_rooted(a, &a->send, &one, &a->recv, &many, "sendbuf", "recvbuf");
+    set_side(&a->send, sendbuf, sendcount, sendtype);
+    set_side(&a->recv, recvbuf, recvcount, recvtype);
+    return take_rooted(a, &a->send, &a->recv, "sendbuf", "recvbuf");
 }
 
 int args_gatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
                  void *recvbuf, struct ivec recvcounts, struct ivec displs, struct dtype *recvtype, int root,
                  struct comm *comm)
 {
-    struct coll_side one = side(sendbuf, sendcount, sendtype),
-                     many = side_v(recvbuf, recvcounts, displs, recvtype);
     start(a, COLL_GATHER, root, comm);
     a->vector = true;
-    return take_rooted(a, &a->send, &one, &a->recv, &many, "sendbuf", "recvbuf");
+    set_side(&a->send, sendbuf, sendcount, sendtype);
+    a->recv = side_v(recvbuf, recvcounts, displs, recvtype);
+    return take_rooted(a, &a->send, &a->recv, "sendbuf", "recvbuf");
 }
 
 int args_scatter(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
                  void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, int root, struct comm *comm)
 {
-    struct coll_side many = side(sendbuf, sendcount, sendtype), one = side(recvbuf, recvcount, recvtype);
     start(a, COLL_SCATTER, root, comm);
-    return take_rooted(a, &a->recv, &one, &a->send, &many, "recvbuf", "sendbuf");
+    set_side(&a->send, sendbuf, sendcount, sendtype);
+    set_side(&a->recv, recvbuf, recvcount, recvtype);
+    return take_rooted(a, &a->recv, &a->send, "recvbuf", "sendbuf");
 }
 
 int args_scatterv(struct coll_args *a, const void *sendbuf, struct ivec sendcounts, struct ivec displs,
                   struct dtype *sendtype, void *recvbuf, MPI_Count recvcount, struct dtype *recvtype,
                   int root, struct comm *comm)
 {
-    struct coll_side many = side_v(sendbuf, sendcounts, displs, sendtype),
-                     one = side(recvbuf, recvcount, recvtype);
     start(a, COLL_SCATTER, root, comm);
     a->vector = true;
-    return take_rooted(a, &a->recv, &one, &a->send, &many, "recvbuf", "sendbuf");
+    a->send = side_v(sendbuf, sendcounts, displs, sendtype);
+    set_side(&a->recv, recvbuf, recvcount, recvtype);
+    return take_rooted(a, &a->recv, &a->send, "recvbuf", "sendbuf");
 }
 
 int args_allgather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
                    void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, struct comm *comm)
 {
     start(a, COLL_ALLGATHER, 0, comm);
-    a->send = side(sendbuf, sendcount, sendtype);
-    a->recv = side(recvbuf, recvcount, recvtype);
+    set_side(&a->send, sendbuf, sendcount, sendtype);
+    set_side(&a->recv, recvbuf, recvcount, recvtype);
     return take_in_place(a, sendbuf, recvbuf);
 }
 
@@ -219,7 +232,7 @@ int args_allgatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcoun
 {
     start(a, COLL_ALLGATHER, 0, comm);
     a->vector = true;
-    a->send = side(sendbuf, sendcount, sendtype);
+    set_side(&a->send, sendbuf, sendcount, sendtype);
     a->recv = side_v(recvbuf, recvcounts, displs, recvtype);
     return take_in_place(a, sendbuf, recvbuf);
 }
@@ -228,8 +241,8 @@ int args_alltoall(struct coll_args *a, const void *sendbuf, MPI_Count sendcount,
                   void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, struct comm *comm)
 {
     start(a, COLL_ALLTOALL, 0, comm);
-    a->send = side(sendbuf, sendcount, sendtype);
-    a->recv = side(recvbuf, recvcount, recvtype);
+    set_side(&a->send, sendbuf, sendcount, sendtype);
+    set_side(&a->recv, recvbuf, recvcount, recvtype);
     return take_in_place(a, sendbuf, recvbuf);
 }
 

@@ -43,14 +43,16 @@ static uint64_t block_bytes(const struct coll_args *args, const struct coll_shap
 static int make_starts(struct call *call, const struct coll_args *args)
 {
     struct coll_shape *shape = &call->shape;
-    int64_t *starts = malloc(((size_t)shape->size + 1) * sizeof(*starts));
+    int64_t *starts = call->few;
+    if (shape->size >= (int)COUNT_OF(call->few))
+        starts = call->starts = malloc(((size_t)shape->size + 1) * sizeof(*starts));
     if (!starts)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the blocks of %d ranks", shape->size);
     starts[0] = 0;
     for (int r = 0; r < shape->size; r++)
         starts[r + 1] =
             starts[r] + (args->vector ? ivec_get(args->recv.counts, (size_t)r) : args->recv.count);
-    shape->starts = call->starts = starts;
+    shape->starts = starts;
     call->where.bytes = (uint64_t)starts[shape->size] * (uint64_t)args->send.type->size;
     return 0;
 }
@@ -68,20 +70,34 @@ static int add_neighbors(struct coll_shape *shape, struct coll_state *state)
     return 0;
 }
 
-int call_make(struct call *call, const struct coll_args *args, struct coll_state *state)
+/* Member by member: compilers clear a structure of this size by an instruction that waits for earlier stores,
+ * among them those of the last collective to lines that other ranks are reading. */
+static void describe(struct coll_shape *shape, const struct coll_args *args)
 {
     const struct comm *c = args->comm;
+    shape->kind = args->kind;
+    shape->rank = c->rank;
+    shape->size = c->size;
+    shape->root = root_of(args);
+    shape->remote_size = c->remote ? c->remote->size : 0;
+    shape->count = 1;
+    shape->starts = NULL;
+    shape->in_place = args->in_place;
+    shape->commutative = !args->op || args->op->commutative;
+    shape->adjacent = !args->vector;
+    shape->segment = 0;
+    shape->window = 0;
+    for (int i = 0; i < COLL_PARAMETERS; i++)
+        shape->parameter[i] = 0;
+    shape->sources = shape->destinations = shape->receive_order = NULL;
+    shape->nsources = shape->ndestinations = 0;
+}
+
+int call_make(struct call *call, const struct coll_args *args, struct coll_state *state)
+{
     call->starts = NULL;
     call->where = (struct coll_where){.one_node = state->one_node};
-    call->shape = (struct coll_shape){.kind = args->kind,
-                                      .rank = c->rank,
-                                      .size = c->size,
-                                      .root = root_of(args),
-                                      .remote_size = c->remote ? c->remote->size : 0,
-                                      .count = 1,
-                                      .in_place = args->in_place,
-                                      .commutative = !args->op || args->op->commutative,
-                                      .adjacent = !args->vector};
+    describe(&call->shape, args);
     if (args->kind == COLL_BARRIER)
         return 0;
     if (args->kind == COLL_BCAST) {

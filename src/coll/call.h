@@ -10,7 +10,8 @@
 struct call {
     struct coll_shape shape;
     struct coll_where where;
-    int64_t *starts; /* allocated, for reduce_scatter */
+    int64_t few[17]; /* reduce_scatter: where the block of each rank begins, ... */
+    int64_t *starts; /* ... allocated where there are more */
 };
 
 int call_make(struct call *call, const struct coll_args *args, struct coll_state *state);

@@ -19,8 +19,9 @@ static COUNTER(runs, "coll_shared", "Collectives done through the node's shared 
 
 COLL_ALGORITHM(barrier_shared, .name = "shared", .kind = COLL_BARRIER, .needs = NEED_NODE | NEED_TWO,
                .doc = "flags in memory that all ranks of the node share");
-COLL_ALGORITHM(bcast_shared, .name = "shared", .kind = COLL_BCAST, .needs = NEED_NODE | NEED_TWO,
-               .doc = "pieces through memory that all ranks of the node share, or read from the root's memory");
+COLL_ALGORITHM(
+    bcast_shared, .name = "shared", .kind = COLL_BCAST, .needs = NEED_NODE | NEED_TWO,
+    .doc = "pieces through memory that all ranks of the node share, or read from the root's memory");
 COLL_ALGORITHM(reduce_shared, .name = "shared", .kind = COLL_REDUCE, .needs = NEED_NODE | NEED_TWO,
                .doc = "the root combines pieces in shared memory, in rank order");
 COLL_ALGORITHM(allreduce_shared, .name = "shared", .kind = COLL_ALLREDUCE, .needs = NEED_NODE | NEED_TWO,
@@ -115,8 +116,7 @@ static bool can_read(struct comm *c)
 {
     for (int r = 0; r < c->size; r++) {
         struct peer *peer;
-        if (r != c->rank &&
-            (comm_peer(c, r, &peer) != 0 || !peer->caps.get || !peer->caps.cpu_moves))
+        if (r != c->rank && (comm_peer(c, r, &peer) != 0 || !peer->caps.get || !peer->caps.cpu_moves))
             return false;
     }
     return true;

@@ -31,8 +31,11 @@
 #define SHARED_SCRATCH   65536      /* bytes of memory of others that are read at a time */
 #define SHARED_EVERYONE  (-1)       /* instead of a rank */
 
+/* Two lines apart: processors fetch lines in pairs, and the next flag is about to be written while this one
+ * is read. */
 struct shared_flag {
-    alignas(CACHE_LINE) _Atomic uint64_t posted; /* step, way, and the marks of two calls: see shared_word */
+    alignas(2 *
+            CACHE_LINE) _Atomic uint64_t posted; /* step, way, and the marks of two calls: see shared_word */
     alignas(16) char data[SHARED_INLINE];
 };
 
@@ -48,12 +51,12 @@ struct shared_rank {
 };
 
 struct shared_head {
-    _Atomic uint32_t users; /* ranks that still have it open */
-    uint32_t big_size;      /* bytes of a big slot: rank 0's decision */
-    _Atomic uint64_t big;   /* 0: not asked for yet; BIG_NONE; else offset in the area + 1 */
+    _Atomic uint32_t users;          /* ranks that still have it open */
+    uint32_t big_size;               /* bytes of a big slot: rank 0's decision */
+    _Atomic uint64_t big;            /* 0: not asked for yet; BIG_NONE; else offset in the area + 1 */
     _Atomic uint32_t asked, readers; /* ranks that tried to read the others' memory, and those that can */
     alignas(CACHE_LINE) _Atomic uint32_t waiting; /* ranks that wait until others are done */
-    alignas(CACHE_LINE) struct shared_rank rank[];
+    struct shared_rank rank[];
 };
 
 /* When a slot was written last, and who reads it. */
@@ -75,7 +78,7 @@ struct shared {
     uint64_t what;  /* the call that is running */
     uint64_t marks; /* of it and of the one before, as flags carry them */
     struct shared_use flag_use[SHARED_DEPTH], small_use[SHARED_DEPTH_ONE], big_use[SHARED_DEPTH_BIG];
-    uint64_t told;  /* what my done word says */
+    uint64_t told;                             /* what my done word says */
     uint32_t asked[COLL_SCAN][SHARED_CLASSES]; /* calls whose way this rank chose */
     uint32_t taken[COLL_SCAN][SHARED_CLASSES]; /* calls in which it took data */
     bool no_big;
@@ -112,8 +115,8 @@ static inline uint64_t shared_mark(uint64_t what)
 
 static inline void shared_enter(struct shared *b, enum coll_kind kind, int root, uint64_t bytes)
 {
-    const uint64_t what = (uint64_t)(kind + 1) << 56 | (uint64_t)(root & 0xffff) << 40 |
-                          (bytes & ~SHARED_WHAT_KIND);
+    const uint64_t what =
+        (uint64_t)(kind + 1) << 56 | (uint64_t)(root & 0xffff) << 40 | (bytes & ~SHARED_WHAT_KIND);
     const uint64_t before = b->what, mark = shared_mark(what);
     const uint64_t marks = mark | shared_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;
     if (likely(b->marks == marks && before == what))
@@ -157,10 +160,10 @@ bool shared_meet(struct shared *b, uint64_t step, enum shared_way way);
 /* How the data of a rank goes that has posted this step. */
 static inline enum shared_way shared_way_of(const struct shared *b, int rank, uint64_t step)
 {
-    return (enum shared_way)(atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted,
-                                                  memory_order_relaxed) >>
-                                 SHARED_MARKS_BITS &
-                             1);
+    return (enum shared_way)(
+        atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_relaxed) >>
+            SHARED_MARKS_BITS &
+        1);
 }
 /* The error of a call that met a stranger. */
 int shared_mismatch(struct shared *b);

@@ -121,10 +121,11 @@ static void keep_own(struct trade *t, int from, int to)
     if (rc)
         t->error = rc;
     else if (unlikely(s->count * s->type->size < r->count * r->type->size))
-        t->error = err_set(MPI_ERR_OTHER,
-                           "a collective call sends %lld bytes from this rank to itself, where it expects %lld: "
-                           "counts and datatypes do not match",
-                           (long long)(s->count * s->type->size), (long long)(r->count * r->type->size));
+        t->error =
+            err_set(MPI_ERR_OTHER,
+                    "a collective call sends %lld bytes from this rank to itself, where it expects %lld: "
+                    "counts and datatypes do not match",
+                    (long long)(s->count * s->type->size), (long long)(r->count * r->type->size));
 }
 
 /* The memory that others may read: all of my blocks, if they lie in one piece. */

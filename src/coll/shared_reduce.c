@@ -123,8 +123,8 @@ static void combine(struct job *j, uint64_t step, MPI_Count first, size_t len)
     if (j->in == j->out)
         keep_own(j, trade_slot(t, t->b->comm->rank, step, len), first);
     const void *right = operand(j, r, trade_slot(t, r, step, len), first);
-    if (j->plain && op_apply3(op, operand(j, r - 1, trade_slot(t, r - 1, step, len), first), right, out, j->n,
-                              j->type))
+    if (j->plain &&
+        op_apply3(op, operand(j, r - 1, trade_slot(t, r - 1, step, len), first), right, out, j->n, j->type))
         r--;
     else if (right != out)
         dt_copy(right, j->n, j->type, out, j->n, j->type);
@@ -230,7 +230,7 @@ static int job_open(struct job *j, struct shared *b, const struct coll_args *arg
     j->t.writer = SHARED_EVERYONE;
     j->t.reader = args->kind == COLL_REDUCE ? args->root : SHARED_EVERYONE;
     j->t.each = scatter;
-    j->t.starts = call->starts;
+    j->t.starts = call->shape.starts;
     j->t.reading = 0;
     j->t.error = 0;
     j->type = args->send.type;
@@ -238,16 +238,16 @@ static int job_open(struct job *j, struct shared *b, const struct coll_args *arg
     j->out = args->recv.buf;
     j->copy = NULL;
     j->plain = j->type->contiguous;
-    j->skip = scatter ? call->starts[me] : 0;
-    j->mine = scatter ? call->starts[me + 1] - call->starts[me] : args->send.count;
+    j->skip = scatter ? call->shape.starts[me] : 0;
+    j->mine = scatter ? call->shape.starts[me + 1] - call->shape.starts[me] : args->send.count;
     j->t.bytes = call->where.bytes;
     if (scatter) {
         int64_t longest = 0;
         for (int r = 0; r < b->comm->size; r++)
-            longest = MAX(longest, call->starts[r + 1] - call->starts[r]);
+            longest = MAX(longest, call->shape.starts[r + 1] - call->shape.starts[r]);
         j->t.bytes = (size_t)longest * (size_t)j->type->size;
     }
-    return args->in_place && scatter ? copy_input(j, call->starts[b->comm->size]) : 0;
+    return args->in_place && scatter ? copy_input(j, call->shape.starts[b->comm->size]) : 0;
 }
 
 bool shared_combine(struct shared *b, const struct coll_args *args, const struct call *call, int *rc)

@@ -33,7 +33,8 @@ void shared_wake(struct shared *b, int rank)
 static void describe(uint64_t what, int rank, const char *verb, char *out, size_t size)
 {
     const uint64_t kind = what >> 56;
-    const char *name = kind >= 1 && kind <= COLL_KINDS ? coll_kind_name((enum coll_kind)(kind - 1)) : "no call";
+    const char *name =
+        kind >= 1 && kind <= COLL_KINDS ? coll_kind_name((enum coll_kind)(kind - 1)) : "no call";
     snprintf(out, size, "rank %d %s in %s (%llu bytes, root %d)", rank, verb, name,
              (unsigned long long)(what & ~SHARED_WHAT_KIND), (int)(what >> 40 & 0xffff));
 }
@@ -55,25 +56,24 @@ static __attribute__((noinline, cold)) void note_stranger(struct shared *b, int 
 int shared_mismatch(struct shared *b)
 {
     char mine[96], other[96];
-    const uint64_t before =
-        atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
+    const uint64_t before = atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
     const char *verb = b->earlier ? "was" : "is";
     describe(b->earlier ? before : b->what, b->comm->rank, verb, mine, sizeof(mine));
     describe(b->theirs, b->stranger - 1, verb, other, sizeof(other));
     b->stranger = 0;
     b->known = true;
-    return err_set(MPI_ERR_OTHER,
-                   "collective calls do not match on %s%s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see "
-                   "both calls",
-                   comm_label(b->comm), b->earlier ? " (the call before this one)" : "", mine, other);
+    return err_set(
+        MPI_ERR_OTHER,
+        "collective calls do not match on %s%s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see "
+        "both calls",
+        comm_label(b->comm), b->earlier ? " (the call before this one)" : "", mine, other);
 }
 
 bool shared_posted(const struct shared *b, int rank, uint64_t step)
 {
     return atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted,
                                 memory_order_acquire) >>
-               SHARED_WORD_BITS >=
-           step;
+           SHARED_WORD_BITS >= step;
 }
 
 /* Flags of other steps than the one asked for hold other numbers; zero means never used. */

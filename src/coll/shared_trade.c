@@ -72,8 +72,9 @@ static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
         ns += HANDSHAKE;
     else if (waited)
         ns += ns / steps;
-    _Atomic uint32_t *cost = &b->head->rank[b->comm->rank]
-                                  .cost[t->args->kind][t->reading ? BY_READING : BY_SLOTS][shared_class(t->bytes)];
+    _Atomic uint32_t *cost =
+        &b->head->rank[b->comm->rank]
+             .cost[t->args->kind][t->reading ? BY_READING : BY_SLOTS][shared_class(t->bytes)];
     atomic_store_explicit(cost, shared_cost_blend(atomic_load_explicit(cost, memory_order_relaxed), ns),
                           memory_order_relaxed);
 }

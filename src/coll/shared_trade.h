@@ -12,13 +12,13 @@ struct trade {
     struct shared *b;
     const struct coll_args *args;
     const struct trade_ops *ops;
-    size_t bytes;       /* of one block, packed; of the longest where they differ */
-    size_t chunk;       /* ... of it in one step */
-    int writer, reader; /* a rank, or SHARED_EVERYONE */
-    bool each;          /* a writer has another block for every reader, not one for all */
-    const void *offer;  /* my contribution in one piece, for others to read; NULL: not to be had */
-    int64_t *starts;    /* reduce_scatter */
-    uint64_t reading;   /* bit r: the data of rank r is to be read from its memory */
+    size_t bytes;          /* of one block, packed; of the longest where they differ */
+    size_t chunk;          /* ... of it in one step */
+    int writer, reader;    /* a rank, or SHARED_EVERYONE */
+    bool each;             /* a writer has another block for every reader, not one for all */
+    const void *offer;     /* my contribution in one piece, for others to read; NULL: not to be had */
+    const int64_t *starts; /* reduce_scatter */
+    uint64_t reading;      /* bit r: the data of rank r is to be read from its memory */
     uint64_t remote[SHARED_RANKS_MAX]; /* ... which begins here */
     int error;
 };

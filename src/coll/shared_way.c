@@ -9,15 +9,19 @@
 #define TRIALS     8   /* first calls of a class, half of them each way */
 #define LOOK       128 /* one call in so many goes the other way */
 #define LOOK_FAR   2048
-#define FAR_BEHIND 3 /* times the better one's cost */
-#define RISE       8 /* a dearer call counts for one part in so many */
+#define FAR_BEHIND 3  /* times the better one's cost */
+#define FALL       2  /* a cheaper call counts for one part in so many, */
+#define RISE       16 /* a dearer one for one part in so many, */
+#define SPIKE      8  /* and as at most so many times what is known */
 
 uint32_t shared_cost_blend(uint32_t known, uint64_t ns)
 {
     ns = MIN(MAX(ns, 1u), UINT32_MAX / 4);
-    if (known == 0 || ns <= known)
+    if (known == 0)
         return (uint32_t)ns;
-    return known + (uint32_t)((MIN(ns, 4 * (uint64_t)known) - known) / RISE);
+    if (ns <= known)
+        return known - (known - (uint32_t)ns) / FALL;
+    return known + (uint32_t)((MIN(ns, SPIKE * (uint64_t)known) - known) / RISE);
 }
 
 enum shared_way shared_way_pick(uint32_t *asked, uint32_t slots_ns, uint32_t reading_ns)

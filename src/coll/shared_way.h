@@ -24,8 +24,9 @@ static inline unsigned shared_class(size_t bytes)
     return c;
 }
 
-/* What is known of a cost (0: nothing) once a call has taken `ns`. Falls at once, rises slowly: most of what
- * makes a call slower (first touch of a page, an interrupt) does not come again. */
+/* What is known of a cost (0: nothing) once a call has taken `ns`. Falls fast and rises slowly: most of what
+ * makes a call slower (first touch of a page, an interrupt) does not come again. What comes again and again (the
+ * other rank has no processor half of the time) counts. */
 uint32_t shared_cost_blend(uint32_t known, uint64_t ns);
 
 /* The way of the next call. *asked counts the calls of its class; all ranks count alike. */
