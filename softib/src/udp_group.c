@@ -19,14 +19,14 @@ struct joined {
 };
 static struct joined *joined; /* those that are left stay in the list: an event may still name them */
 static struct lock join_lock;
-static struct in_addr route; /* our address that leads to the other nodes, as far as we know */
-static int route_fd = -1;
+static _Atomic uint32_t route; /* our address that leads to the other nodes, as far as we know */
+static atomic_int route_fd = -1;
 
 void group_route(int fd, struct in_addr me)
 {
-    if (route.s_addr != me.s_addr && !setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &me, sizeof(me))) {
-        route = me;
-        route_fd = fd;
+    if (atomic_load(&route) != me.s_addr && !setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &me, sizeof(me))) {
+        atomic_store(&route, me.s_addr);
+        atomic_store(&route_fd, fd);
     }
 }
 
@@ -46,9 +46,10 @@ void wire_udp_multicast(struct qp *q, const struct path *to, const struct reques
     struct request copy = *r;
     copy.grh.dgid = to->dgid;
     copy.has_grh = true;
-    if (route_fd < 0)
+    if (atomic_load(&route_fd) < 0)
         udp_route(proc.fab.port[q->linear].addr[0]);
-    udp_send(route_fd < 0 ? udp_any() : route_fd, &a, 0xffffff, &copy, iov, n);
+    int fd = atomic_load(&route_fd);
+    udp_send(fd < 0 ? udp_any() : fd, &a, 0xffffff, &copy, iov, n);
 }
 
 static void on_group(struct watch *w, uint32_t ev)
@@ -125,6 +126,6 @@ void group_forget(void)
         if (j->s.fd >= 0)
             close(j->s.fd);
     joined = NULL;
-    route.s_addr = 0;
-    route_fd = -1;
+    atomic_store(&route, 0);
+    atomic_store(&route_fd, -1);
 }

@@ -1,13 +1,14 @@
 /*
  * Garbage on the wire: random bytes, cut-off frames, well-formed frames with senseless contents, sent
- * to the sockets of a process at work. It must go on working, its other connections untouched, and
- * memory it did not offer unchanged.
+ * to the sockets of a process at work, by a stranger and by a member on several connections that stall and go
+ * on while the memory they write to is deregistered and unmapped. The process must go on working, its other
+ * connections untouched, and memory it did not offer unchanged.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "../verbs/vt.h"
 #include "base.h"
 #include "fabric.h"
-#include "frame.h"
+#include "wire_client.h"
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -84,6 +85,96 @@ static void attack(const struct vt_qp *q)
     close(udp);
 }
 
+#define LINES  6
+#define STORMS 40
+#define REGION (1u << 20)
+
+/* One connection of the member that means harm, and what is left of the frame it has begun. */
+struct line {
+    int fd;
+    size_t left;
+};
+
+static bool some_bytes(struct line *l, int flags)
+{
+    static uint8_t junk[65536];
+    memset(junk, 0x77, sizeof(junk));
+    size_t n = 1 + rnd() % sizeof(junk);
+    n = n < l->left ? n : l->left;
+    ssize_t r = send(l->fd, junk, n, MSG_NOSIGNAL | flags);
+    if (r >= 0)
+        l->left -= (size_t)r;
+    return r >= 0;
+}
+
+static void begin_frame(struct line *l, const struct vt_qp *q, uint64_t at, uint32_t rkey, bool rightly)
+{
+    struct frame f = wc_frame(q, rightly || rnd() % 4 ? FRAME_DATA : FRAME_READ, rnd() % 3);
+    uint8_t head[FRAME_BYTES];
+    f.rkey = rightly || rnd() % 8 ? rkey : rnd();
+    f.raddr = at + rnd() % 1000;
+    f.total = 1 + rnd() % (REGION - 1000);
+    f.length = f.type == FRAME_READ ? 0 : f.total < FRAME_SEGMENT ? f.total : FRAME_SEGMENT;
+    f.seq = rightly ? q->me.psn & 0xffffff : f.seq;
+    frame_encode(&f, (uint32_t)fab.id, head);
+    if (send(l->fd, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(head))
+        l->left = f.length;
+}
+
+/* Side 0 takes the region away in the middle of it. */
+static void storm(struct vt *t)
+{
+    struct vt_qp q;
+    uint64_t mine[2] = {0}, theirs[2];
+    unsigned char *p = NULL;
+    struct ibv_mr *mr = NULL;
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    if (t->side == 0) {
+        p = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(p != MAP_FAILED && (mr = ibv_reg_mr(t->pd, p, REGION, ALL_ACCESS)));
+        mine[0] = (uintptr_t)p;
+        mine[1] = mr->rkey;
+    }
+    vt_swap(t, mine, theirs, sizeof(mine));
+    if (t->side == 0) {
+        vt_sync(t);
+        const volatile unsigned char *some = p + 1000; /* where every write begins or goes on */
+        for (unsigned i = 100000; i && !*some; i--)
+            sched_yield();
+        CHECK(!ibv_dereg_mr(mr));
+        memset(p, 0x66, REGION);
+    } else {
+        struct line lines[LINES];
+        for (unsigned i = 0; i < LINES; i++)
+            lines[i] = (struct line){wc_greet(&fab, &q), 0};
+        for (unsigned i = 0; i < LINES; i++) {
+            begin_frame(&lines[i], &q, theirs[0], (uint32_t)theirs[1], true);
+            some_bytes(&lines[i], MSG_DONTWAIT);
+        }
+        vt_sync(t);
+        for (unsigned i = 0; i < 200; i++) {
+            struct line *l = &lines[rnd() % LINES];
+            if (l->left)
+                some_bytes(l, MSG_DONTWAIT);
+            else
+                begin_frame(l, &q, theirs[0], (uint32_t)theirs[1], false);
+        }
+        for (unsigned i = 0; i < LINES; i++) {
+            /* To the end of the frame, and until it has been read. */
+            while (lines[i].left && some_bytes(&lines[i], 0))
+                ;
+            wc_ping(&fab, lines[i].fd, &q);
+            close(lines[i].fd);
+        }
+    }
+    vt_sync(t);
+    for (size_t i = 0; t->side == 0 && i < REGION; i++)
+        CHECK(p[i] == 0x66, "byte %zu was written after ibv_dereg_mr", i);
+    if (t->side == 0)
+        CHECK(!munmap(p, REGION));
+    vt_qp_end(&q);
+}
+
 static void exchange(struct vt *t, struct vt_qp *q, unsigned seed)
 {
     if (t->side == 0)
@@ -103,8 +194,7 @@ static void exchange(struct vt *t, struct vt_qp *q, unsigned seed)
 static void test(struct vt *t)
 {
     struct vt_qp good, prey;
-    char err[256];
-    CHECK(fabric_parse(getenv("SOFTIB_FABRIC"), &fab, err, sizeof(err)) && fab.wire == WIRE_TCP, "%s", err);
+    wc_setup(&fab);
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &good);
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &prey);
     memset(t->buf + GUARD, 0x77, 1u << 20);
@@ -112,6 +202,8 @@ static void test(struct vt *t)
         exchange(t, &good, 1 + (unsigned)round);
         if (t->side == 1 && !round)
             attack(&prey);
+        for (int i = 0; i < STORMS && !round; i++)
+            storm(t);
         vt_sync(t);
     }
     for (size_t i = 0; i < 1u << 20; i++)

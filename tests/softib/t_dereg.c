@@ -1,0 +1,240 @@
+/*
+ * After ibv_dereg_mr nothing touches the memory, over the network: a frame that stopped half way, answers to
+ * RDMA READs that wait because nobody reads them, a message that came again on a second connection, and our
+ * own request to a peer that is stopped. SPDX-License-Identifier: Apache-2.0
+ */
+#include "wire_client.h"
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BYTES 200000u
+#define FIRST 100u
+#define READS (4u << 20)
+
+static struct fabric fab;
+static uint8_t data[FRAME_SEGMENT];
+
+static struct vt_opts patient(void)
+{
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    o.timeout = 0;
+    return o;
+}
+
+/* The victim, side 0, offers a region of its own; side 1 hears of it in q->peer. */
+static struct ibv_mr *offer(struct vt *t, struct vt_qp *q, unsigned char **p, size_t n)
+{
+    struct ibv_mr *mr = NULL;
+    struct vt_addr me = {0}, other;
+    if (t->side == 0) {
+        *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(*p != MAP_FAILED && (mr = ibv_reg_mr(t->pd, *p, n, ALL_ACCESS)));
+        me.buf = (uintptr_t)*p;
+        me.rkey = mr->rkey;
+    }
+    vt_swap(t, &me, &other, sizeof(me));
+    q->peer.buf = other.buf;
+    q->peer.rkey = other.rkey;
+    return mr;
+}
+
+static struct frame write_of(const struct vt_qp *q, uint32_t nth)
+{
+    struct frame f = wc_frame(q, FRAME_DATA, nth);
+    f.length = f.total = BYTES;
+    f.raddr = q->peer.buf;
+    f.rkey = q->peer.rkey;
+    return f;
+}
+
+static void wait_byte(const volatile unsigned char *p, unsigned char want)
+{
+    time_t end = time(NULL) + 60;
+    while (*p != want)
+        CHECK(time(NULL) < end, "the first bytes did not arrive");
+}
+
+static void still(const unsigned char *p, size_t n, unsigned char want)
+{
+    for (size_t i = 0; i < n; i++)
+        CHECK(p[i] == want, "byte %zu was written after ibv_dereg_mr", i);
+}
+
+/* Half a frame, dereg, the other half. */
+static void half_a_frame(struct vt *t)
+{
+    struct vt_qp q;
+    unsigned char *p = NULL;
+    int fd = -1;
+    vt_qp_make(t, patient(), &q);
+    struct ibv_mr *mr = offer(t, &q, &p, BYTES);
+    struct frame f = write_of(&q, 0);
+    if (t->side == 1) {
+        fd = wc_greet(&fab, &q);
+        wc_send(&fab, fd, &f, data, FIRST);
+    } else {
+        wait_byte(p + FIRST - 1, 0xaa);
+        CHECK(!ibv_dereg_mr(mr));
+        memset(p, 0x11, BYTES);
+    }
+    vt_sync(t);
+    if (t->side == 1) {
+        CHECK(send(fd, data + FIRST, BYTES - FIRST, MSG_NOSIGNAL) == (ssize_t)(BYTES - FIRST));
+        CHECK(wc_ping(&fab, fd, &q), "it hung up");
+        close(fd);
+    }
+    vt_sync(t);
+    if (t->side == 0) {
+        still(p, BYTES, 0x11);
+        munmap(p, BYTES);
+    }
+    vt_qp_end(&q);
+}
+
+/* The same message stalls on one connection, comes whole on another, and then goes on on the first. */
+static void two_connections(struct vt *t)
+{
+    struct vt_qp q;
+    unsigned char *p = NULL;
+    int fd = -1, second = -1;
+    vt_qp_make(t, patient(), &q);
+    struct ibv_mr *mr = offer(t, &q, &p, BYTES);
+    struct frame f = write_of(&q, 0);
+    if (t->side == 1) {
+        fd = wc_greet(&fab, &q);
+        wc_send(&fab, fd, &f, data, FIRST);
+    } else {
+        wait_byte(p + FIRST - 1, 0xaa);
+    }
+    vt_sync(t);
+    if (t->side == 1) {
+        second = wc_greet(&fab, &q);
+        wc_send(&fab, second, &f, data, BYTES);
+        CHECK(wc_ping(&fab, second, &q), "it hung up");
+    }
+    vt_sync(t);
+    if (t->side == 0) {
+        wait_byte(p + BYTES - 1, 0xaa);
+        CHECK(!ibv_dereg_mr(mr));
+        memset(p, 0x22, BYTES);
+    }
+    vt_sync(t);
+    if (t->side == 1) {
+        CHECK(send(fd, data + FIRST, BYTES - FIRST, MSG_NOSIGNAL) == (ssize_t)(BYTES - FIRST));
+        CHECK(wc_ping(&fab, fd, &q), "it hung up");
+        close(fd);
+        close(second);
+    }
+    vt_sync(t);
+    if (t->side == 0) {
+        still(p, BYTES, 0x22);
+        munmap(p, BYTES);
+    }
+    vt_qp_end(&q);
+}
+
+/* Nobody reads the answers to many READs; what is stored after dereg must not be among them. */
+static void unread_answers(struct vt *t)
+{
+    struct vt_qp q;
+    unsigned char *p = NULL;
+    int fd = -1;
+    vt_qp_make(t, patient(), &q);
+    struct ibv_mr *mr = offer(t, &q, &p, READS);
+    if (t->side == 1) {
+        fd = wc_greet(&fab, &q);
+        for (uint32_t i = 0; i < 8; i++) {
+            struct frame f = wc_frame(&q, FRAME_READ, i);
+            f.total = READS;
+            f.raddr = q.peer.buf;
+            f.rkey = q.peer.rkey;
+            wc_send(&fab, fd, &f, NULL, 0);
+        }
+        struct frame f;
+        CHECK(wc_read(fd, data, FRAME_BYTES) && frame_decode(data, (uint32_t)fab.id, &f) &&
+              f.type == FRAME_READ_DATA); /* it has begun */
+        CHECK(wc_read(fd, data, f.length));
+    }
+    vt_sync(t);
+    if (t->side == 0) {
+        CHECK(!ibv_dereg_mr(mr));
+        memset(p, 0xee, READS);
+    }
+    vt_sync(t);
+    if (t->side == 1) {
+        struct frame f = {0};
+        while (f.type != FRAME_NAK) {
+            CHECK(wc_read(fd, data, FRAME_BYTES) && frame_decode(data, (uint32_t)fab.id, &f));
+            CHECK(!f.length || wc_read(fd, data, f.length));
+            for (uint32_t i = 0; i < f.length; i++)
+                CHECK(data[i] != 0xee, "byte %u of a READ was read after ibv_dereg_mr", f.offset + i);
+        }
+        CHECK(f.arg == 4, "refused with %u", f.arg); /* an access error */
+        close(fd);
+        memset(data, 0xaa, sizeof(data));
+    }
+    vt_sync(t);
+    if (t->side == 0)
+        munmap(p, READS);
+    vt_qp_end(&q);
+}
+
+/* Our own request stands still because the peer does. */
+static void stopped_peer(struct vt *t)
+{
+    struct vt_qp q;
+    pid_t me = getpid(), other;
+    vt_qp_make(t, patient(), &q);
+    vt_swap(t, &me, &other, sizeof(me));
+    memset(t->buf, 0x33, BUF_BYTES);
+    vt_sync(t);
+    if (t->side == 0) {
+        unsigned char *p = mmap(NULL, BUF_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct ibv_mr *mr = ibv_reg_mr(t->pd, p, BUF_BYTES, ALL_ACCESS);
+        CHECK(mr);
+        memset(p, 0x44, BUF_BYTES);
+        /* One that completes, so that there is a connection; then more than the sockets hold. */
+        struct ibv_sge s = {(uintptr_t)p, 8, mr->lkey};
+        struct ibv_send_wr wr = {.sg_list = &s,
+                                 .num_sge = 1,
+                                 .opcode = IBV_WR_RDMA_WRITE,
+                                 .send_flags = IBV_SEND_SIGNALED,
+                                 .wr.rdma = {q.peer.buf, q.peer.rkey}},
+                           *bad;
+        CHECK(!ibv_post_send(q.qp, &wr, &bad));
+        vt_wc(t->cq, IBV_WC_SUCCESS);
+        kill(other, SIGSTOP);
+        s.length = BUF_BYTES;
+        int posted = ibv_post_send(q.qp, &wr, &bad);
+        int gone = ibv_dereg_mr(mr);
+        memset(p, 0xee, BUF_BYTES);
+        kill(other, SIGCONT);
+        CHECK(!posted && !gone);
+        vt_wc(t->cq, IBV_WC_LOC_PROT_ERR);
+        munmap(p, BUF_BYTES);
+    }
+    vt_sync(t);
+    for (size_t i = 0; t->side == 1 && i < BUF_BYTES; i++)
+        CHECK(t->buf[i] != 0xee, "byte %zu was sent after ibv_dereg_mr", i);
+    vt_sync(t);
+    vt_qp_end(&q);
+}
+
+static void test(struct vt *t)
+{
+    wc_setup(&fab);
+    memset(data, 0xaa, sizeof(data));
+    half_a_frame(t);
+    two_connections(t);
+    unread_answers(t);
+    stopped_peer(t);
+    fabric_free(&fab);
+}
+
+int main(void)
+{
+    return vt_run(test);
+}
