@@ -22,6 +22,11 @@ foreach(name IN LISTS remembered)
         unset(${name} CACHE)
     endif()
 endforeach()
+foreach(name FISHPLATE_VERBS_INCLUDE IBVERBS_INCLUDE) # the folder outlives the package
+    if(DEFINED CACHE{${name}} AND NOT EXISTS "$CACHE{${name}}/infiniband/verbs.h")
+        unset(${name} CACHE)
+    endif()
+endforeach()
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
