@@ -14,6 +14,10 @@ struct bench_host {
     const char *program;                /* "fishplate bench" */
     const char *(*transport)(int rank); /* how this rank reaches another; NULL when it cannot be known */
     const char *(*carrier)(int rank);   /* by what, in a word: memory, hardware, soft-roce, softib-tcp ... */
+    /* --compare: the algorithms of a collective operation, and FISHPLATE_COLL from now on (0: understood). NULL
+     * when the library has no such choice. */
+    const char *(*algorithm)(const char *operation, int i);
+    int (*choose)(const char *setting);
 };
 
 /* argv[0] is the name of the command. Returns the exit status. Calls MPI_Init and MPI_Finalize. */
@@ -28,10 +32,11 @@ struct bench_options {
     bool brief, json, help, pin;
     bool one_buffer; /* in bw: the window's messages share memory */
     enum bench_calls calls;
-    int pairs;       /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
-    double seconds;  /* time spent on each figure */
-    unsigned wanted; /* bit i: the i-th entry of bench_tests */
-    int nsizes;      /* 0: each test's own sizes */
+    const char *compare; /* the operation whose algorithms are compared, or NULL */
+    int pairs;           /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
+    double seconds;      /* time spent on each figure */
+    unsigned wanted;     /* bit i: the i-th entry of bench_tests */
+    int nsizes;          /* 0: each test's own sizes */
     size_t sizes[BENCH_SIZES_MAX];
 };
 
@@ -68,6 +73,7 @@ struct bench {
     MPI_Comm team;     /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
     double init_time;  /* MPI_Init, in seconds, on this rank */
     long errors;       /* bytes that were not what was sent */
+    bool failed;       /* what was asked for cannot be done */
     bool times_itself; /* the batch that is measured leaves its seconds in own_time */
     double own_time;
     struct bench_place *place;
@@ -111,6 +117,11 @@ void bench_report_close(struct bench *b);
 void bench_report_time(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s);
 void bench_report_rate(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s,
                        double amount, const char *unit);
+/* A row of --compare; nothing is printed but in JSON. */
+void bench_report_algorithm(struct bench *b, const char *test, const char *algorithm, size_t bytes,
+                            const struct bench_stats *s);
+/* What the user may paste, for the JSON document. */
+void bench_report_setting(struct bench *b, const char *setting);
 void bench_report_ratio(struct bench *b, const char *what, double ratio);
 void bench_report_note(struct bench *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -120,6 +131,7 @@ void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_rate(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_collective(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_compare(struct bench *b); /* compare.c: not a test of the table */
 void bench_limits(struct bench *b, const struct bench_test *test, size_t bytes);
 
 #endif

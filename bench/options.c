@@ -27,6 +27,8 @@ void bench_usage(const struct bench_host *host)
            "  --calls rotate   collectives back to back, the root moves on (default); back-to-back: the root "
            "stays;\n"
            "                   barrier: a barrier, not counted, before every call\n"
+           "  --compare bcast  all algorithms of that operation side by side, and the FISHPLATE_COLL\n"
+           "                   setting that is fastest over the sizes\n"
            "  --no-pin         leave the ranks where the launcher put them\n"
            "  --json           one JSON document instead of the table\n"
            "  --help\n\n"
@@ -129,6 +131,10 @@ static bool parse_value(struct bench_options *o, int argc, char **argv, int *i, 
     if (takes_value("--pairs", argc, argv, i, &value)) {
         o->pairs = (int)strtol(value, &end, 10);
         return end != value && *end == 0 && o->pairs >= 1;
+    }
+    if (takes_value("--compare", argc, argv, i, &value)) {
+        o->compare = value;
+        return value[0] != 0;
     }
     if (takes_value("--calls", argc, argv, i, &value))
         return parse_calls(o, value);

@@ -16,6 +16,7 @@ struct bench_report {
     char *kept; /* notes and ratios, for the end */
     size_t kept_len;
     FILE *kept_stream;
+    char setting[128]; /* of --compare, empty when there is nothing to set */
 };
 
 static const double quiet_seconds = 5;
@@ -77,7 +78,8 @@ static void print_head(struct bench *b)
     printf("%s: %s\n", b->host->program, place);
     printf("transport: %s\n", transport);
     printf("MPI_Init took %.1f ms on the slowest rank.\n\n", b->init_time * 1e3);
-    printf("%-21s %8s %12s %12s %12s   %s\n", "test", "size", "best", "median", "p99", "unit");
+    if (!b->options.compare)
+        printf("%-21s %8s %12s %12s %12s   %s\n", "test", "size", "best", "median", "p99", "unit");
     fflush(stdout);
 }
 
@@ -98,8 +100,9 @@ struct bench_report *bench_report_open(struct bench *b)
     return r;
 }
 
-static void print_row(struct bench *b, const char *test, size_t bytes, double best, double median, double p99,
-                      const char *unit, const struct bench_stats *s)
+/* `also`: more members of the JSON object. */
+static void print_row(struct bench *b, const char *test, const char *also, size_t bytes, double best,
+                      double median, double p99, const char *unit, const struct bench_stats *s)
 {
     struct bench_report *r = b->report;
     char size[32];
@@ -109,9 +112,9 @@ static void print_row(struct bench *b, const char *test, size_t bytes, double be
         printf("%-21s %8s %12.3f %12.3f %12.3f   %s\n", test, sizeless ? "" : size, best, median, p99, unit);
         fflush(stdout);
     } else {
-        printf("%s\n  {\"test\": \"%s\", \"bytes\": %zu, \"best\": %.6g, \"median\": %.6g, \"p99\": %.6g, "
+        printf("%s\n  {\"test\": \"%s\", %s\"bytes\": %zu, \"best\": %.6g, \"median\": %.6g, \"p99\": %.6g, "
                "\"unit\": \"%s\", \"samples\": %d, \"iterations\": %d}",
-               r->rows ? "," : "", test, bytes, best, median, p99, unit, s->samples, s->iterations);
+               r->rows ? "," : "", test, also, bytes, best, median, p99, unit, s->samples, s->iterations);
         if (MPI_Wtime() - r->spoke > quiet_seconds) {
             r->spoke = MPI_Wtime();
             fprintf(stderr, "bench: %.0f s, %d figures so far, last %s %s\n", r->spoke - r->started,
@@ -123,13 +126,27 @@ static void print_row(struct bench *b, const char *test, size_t bytes, double be
 
 void bench_report_time(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s)
 {
-    print_row(b, test, bytes, s->min * 1e6, s->median * 1e6, s->p99 * 1e6, "us", s);
+    print_row(b, test, "", bytes, s->min * 1e6, s->median * 1e6, s->p99 * 1e6, "us", s);
 }
 
 void bench_report_rate(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s,
                        double amount, const char *unit)
 {
-    print_row(b, test, bytes, amount / s->min, amount / s->median, amount / s->p99, unit, s);
+    print_row(b, test, "", bytes, amount / s->min, amount / s->median, amount / s->p99, unit, s);
+}
+
+void bench_report_algorithm(struct bench *b, const char *test, const char *algorithm, size_t bytes,
+                            const struct bench_stats *s)
+{
+    char also[96];
+    snprintf(also, sizeof also, "\"algorithm\": \"%s\", ", algorithm);
+    if (b->report->json)
+        print_row(b, test, also, bytes, s->min * 1e6, s->median * 1e6, s->p99 * 1e6, "us", s);
+}
+
+void bench_report_setting(struct bench *b, const char *setting)
+{
+    snprintf(b->report->setting, sizeof b->report->setting, "%s", setting);
 }
 
 void bench_report_ratio(struct bench *b, const char *what, double ratio)
@@ -186,7 +203,13 @@ void bench_report_close(struct bench *b)
         print_kept(r, 'R');
         printf("},\n \"notes\": [");
         print_kept(r, 'N');
-        printf("],\n \"wrong\": %ld, \"seconds\": %.2f}\n", b->errors, MPI_Wtime() - r->started);
+        printf("],\n ");
+        if (b->options.compare) {
+            printf("\"setting\": ");
+            print_string(stdout, r->setting);
+            printf(", ");
+        }
+        printf("\"wrong\": %ld, \"seconds\": %.2f}\n", b->errors, MPI_Wtime() - r->started);
     } else if (b->rank == 0) {
         printf("\n");
         print_kept(r, 'R');

@@ -56,14 +56,16 @@ static int run_all(struct bench *b)
 {
     b->place = bench_place_find(b);
     bench_report_open(b);
-    for (int i = 0; i < bench_ntests; i++)
+    if (b->options.compare)
+        bench_compare(b);
+    for (int i = 0; i < bench_ntests && !b->options.compare; i++)
         if (b->options.wanted & (1u << i))
             run_test(b, &bench_tests[i]);
     long errors = b->errors;
     MPI_Allreduce(&errors, &b->errors, 1, MPI_LONG, MPI_SUM, b->comm);
     bench_report_close(b);
     bench_place_free(b->place);
-    return b->errors ? 1 : 0;
+    return b->errors ? 1 : b->failed ? 2 : 0;
 }
 
 int bench_main(const struct bench_host *host, int argc, char **argv)

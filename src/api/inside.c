@@ -9,6 +9,7 @@
 #include "base/tunable.h"
 #include "coll/algorithm.h"
 #include "coll/select.h"
+#include "coll/state.h"
 #include "mpi.h"
 #include "net/net.h"
 #include "net/registry.h"
@@ -53,6 +54,27 @@ static const char *kind_name(int kind)
     return coll_kind_name((enum coll_kind)kind);
 }
 
+static bool coll_usable(const struct coll_algorithm *a)
+{
+    struct coll_state *state;
+    struct comm *world = the_proc ? the_proc->world : NULL;
+    if (!world || coll_state(world, &state) != 0)
+        return false;
+    const struct coll_shape shape = {.kind = a->kind,
+                                     .rank = world->rank,
+                                     .size = world->size,
+                                     .count = 1,
+                                     .commutative = true,
+                                     .adjacent = true};
+    return (!(a->needs & NEED_NODE) || state->one_node) && algorithm_fits(a, &shape);
+}
+
+static int coll_set(const char *text)
+{
+    tunable_set(tunables_find("COLL"), text, SOURCE_PROGRAM);
+    return coll_select_open();
+}
+
 const struct fishplate_inside *fishplate_inside(void)
 {
     static const struct fishplate_inside table = {
@@ -74,6 +96,8 @@ const struct fishplate_inside *fishplate_inside(void)
         .coll_kind_name = kind_name,
         .coll_rules_count = coll_rules_count,
         .coll_rules_get = coll_rules_get,
+        .coll_usable = coll_usable,
+        .coll_set = coll_set,
         .api = api_list,
         .api_count = API_LIST_SIZE,
     };

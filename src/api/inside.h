@@ -7,6 +7,7 @@
 #ifndef FP_API_INSIDE_H
 #define FP_API_INSIDE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct api_entry;
@@ -47,6 +48,12 @@ struct fishplate_inside {
     const char *(*coll_kind_name)(int kind);
     size_t (*coll_rules_count)(void); /* the selection: within a kind the first rule that holds wins */
     const struct coll_rule *(*coll_rules_get)(size_t index);
+
+    /* Between MPI_Init and MPI_Finalize, for comparing algorithms: can this one do a blocking call with a
+     * commutative operator on MPI_COMM_WORLD; and FISHPLATE_COLL as if it were this, from the next call on: the same
+     * at all ranks. 0 or an MPI error class. */
+    bool (*coll_usable)(const struct coll_algorithm *a);
+    int (*coll_set)(const char *text);
 
     const struct api_entry *api;
     size_t api_count;

@@ -29,6 +29,21 @@ int main(int argc, char **argv)
         MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
     if (which == 3)
         MPI_Allreduce(x, y, 4, MPI_INT, rank == 1 ? MPI_MAX : MPI_SUM, w);
+    if (which == 4) { /* both send and need nothing: only the next call can tell */
+        if (rank == 0)
+            MPI_Bcast(x, 4, MPI_INT, 0, w);
+        else
+            MPI_Reduce(x, y, 4, MPI_INT, MPI_SUM, 0, w);
+        MPI_Barrier(w);
+    }
+    if (which == 5 && rank == 0)
+        MPI_Gather(x, 1, MPI_INT, y, 1, MPI_INT, 0, w);
+    else if (which == 5)
+        MPI_Allgather(x, 1, MPI_INT, y, 1, MPI_INT, w);
+    if (which == 6 && rank == 0) /* one by a schedule, the other through shared memory */
+        MPI_Scan(x, y, 4, MPI_INT, MPI_SUM, w);
+    else if (which == 6)
+        MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
     MPI_Type_free(&four);
     MPI_Finalize();
     return 0;

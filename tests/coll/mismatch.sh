@@ -27,12 +27,17 @@ expect() { # number of the mistake, words that must be in the message
 debug=
 expect 0 'do not match' 'rank 1 is in bcast (16 bytes, root 0)' 'in barrier' FISHPLATE_DEBUG
 expect 2 'do not match' 'in allreduce (16 bytes' 'in allreduce (24 bytes'
+expect 4 'do not match' 'the call before this one' 'was in bcast (16 bytes, root 0)' 'was in reduce (16 bytes, root 0)'
+expect 5 'do not match' 'in gather (4 bytes, root 0)' 'in allgather (4 bytes'
 
 debug=coll
 expect 0 'do not match' 'calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0' 'calls MPI_Barrier'
 expect 1 'do not match' 'root 0' 'root 1'
 expect 2 'do not match' '4 x MPI_INT (16 bytes)' '3 x MPI_DOUBLE (24 bytes)'
 expect 3 'do not match' 'operator MPI_MAX' 'operator MPI_SUM'
+expect 4 'do not match' 'calls MPI_Bcast' 'calls MPI_Reduce'
+expect 5 'do not match' 'calls MPI_Gather' 'calls MPI_Allgather'
+expect 6 'do not match' 'calls MPI_Scan' 'calls MPI_Allreduce'
 if ! FISHPLATE_DEBUG=coll "$mpiexec" -n 3 -timeout 30 "$program" 9 >mismatch.out 2>&1; then
     echo "calls that match were stopped:"
     cat mismatch.out

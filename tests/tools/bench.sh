@@ -11,7 +11,7 @@ ranks=$2
 }
 expect_line "$scratch/table" '^transport: [a-z]+ '
 expect_line "$scratch/table" '^All data arrived as sent'
-tests="barrier bcast reduce allreduce allgather alltoall ibcast iallreduce.both memcpy"
+tests="barrier bcast reduce allreduce allgather alltoall gather scatter reduce_scatter reduce_scatter_block ibcast iallreduce.both memcpy"
 if [ "$ranks" -gt 1 ]; then
     tests="$tests latency bw bibw rate isend.test"
 fi

@@ -10,6 +10,7 @@
 #include "../../bench/ib/ib.h"
 
 #include "api/inside.h"
+#include "coll/algorithm.h"
 #include "command.h"
 #include "net/peer.h"
 #include "net/port.h"
@@ -34,10 +35,32 @@ static const char *carrier(int rank)
     return peer->transport->port ? net_port_made(peer->transport->port) : "memory";
 }
 
+/* The i-th algorithm of an operation that all ranks together can use; NULL after the last. */
+static const char *algorithm(const char *operation, int i)
+{
+    const struct fishplate_inside *in = inside_of_library();
+    for (size_t k = 0; k < in->algorithms_count(); k++) {
+        const struct coll_algorithm *a = in->algorithms_get(k);
+        if (strcmp(in->coll_kind_name((int)a->kind), operation) == 0 && in->coll_usable(a) && i-- == 0)
+            return a->name;
+    }
+    return NULL;
+}
+
+static int choose(const char *setting)
+{
+    return inside_of_library()->coll_set(setting);
+}
+
 int command_bench(int argc, char **argv)
 {
     static const struct bench_host host = {
-        .program = "fishplate bench", .transport = transport, .carrier = carrier};
+        .program = "fishplate bench",
+        .transport = transport,
+        .carrier = carrier,
+        .algorithm = algorithm,
+        .choose = choose,
+    };
     inside_of_library();
     if (argc > 1 && strcmp(argv[1], "ib") == 0)
         return bench_ib_main(argc - 1, argv + 1);

@@ -1,0 +1,134 @@
+/* compare.c: all algorithms of one collective operation side by side, by size, with the library's own choice
+ * ("auto") first; and the setting that is fastest over all sizes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "coll.h"
+
+enum { CHOICES_MAX = 24 };
+
+struct comparison {
+    struct bench *b;
+    const char *operation; /* as FISHPLATE_COLL calls it, and the test's name */
+    int n;                 /* choices; the first is auto */
+    const char *name[CHOICES_MAX];
+    double logs[CHOICES_MAX]; /* sum of the logarithms of times relative to auto */
+    int sizes;
+};
+
+static const char *setting_of(const struct comparison *c, int i, char *out, size_t size)
+{
+    out[0] = 0;
+    if (i > 0)
+        snprintf(out, size, "%s=%s", c->operation, c->name[i]);
+    return out;
+}
+
+static const struct bench_test *test_of(const char *operation)
+{
+    for (int i = 0; i < bench_ntests; i++)
+        if (strcmp(bench_tests[i].name, operation) == 0 && bench_tests[i].run == bench_collective)
+            return &bench_tests[i];
+    return NULL;
+}
+
+static void print_names(const struct comparison *c)
+{
+    if (c->b->rank != 0 || c->b->options.json)
+        return;
+    printf("%s of %d ranks, best time in us; * is the fastest\n\n%9s", c->operation, c->b->size, "size");
+    for (int i = 0; i < c->n; i++)
+        printf("  %*s ", (int)strlen(c->name[i]) < 10 ? 10 : (int)strlen(c->name[i]), c->name[i]);
+    printf("\n");
+}
+
+static void print_times(const struct comparison *c, size_t bytes, const double *time)
+{
+    char size[32];
+    int best = 0;
+    for (int i = 1; i < c->n; i++)
+        best = time[i] < time[best] ? i : best;
+    bench_format_bytes(bytes, size);
+    printf("%9s", strcmp(c->operation, "barrier") == 0 ? "" : size);
+    for (int i = 0; i < c->n; i++)
+        printf("  %*.2f%c", (int)strlen(c->name[i]) < 10 ? 10 : (int)strlen(c->name[i]), time[i] * 1e6,
+               i == best ? '*' : ' ');
+    printf("\n");
+    fflush(stdout);
+}
+
+static void one_size(struct comparison *c, size_t bytes)
+{
+    struct bench *b = c->b;
+    double time[CHOICES_MAX];
+    char setting[96];
+    for (int i = 0; i < c->n; i++) {
+        struct bench_stats s = {0};
+        size_t moved = bytes;
+        b->host->choose(setting_of(c, i, setting, sizeof setting));
+        if (!coll_measure(b, c->operation, &moved, &s))
+            return;
+        time[i] = s.min > 0 ? s.min : 1e-9;
+        if (b->rank == 0) {
+            bench_report_algorithm(b, c->operation, c->name[i], moved, &s);
+            c->logs[i] += log(time[i] / time[0]);
+        }
+    }
+    c->sizes++;
+    if (b->rank == 0 && !b->options.json)
+        print_times(c, bytes, time);
+}
+
+/* One setting serves all sizes, so the mean over them decides; auto unless it loses clearly. */
+static void conclude(const struct comparison *c)
+{
+    struct bench *b = c->b;
+    int best = 0;
+    char setting[96], line[128];
+    for (int i = 1; i < c->n; i++)
+        best = c->logs[i] < c->logs[best] ? i : best;
+    const double ratio = exp(c->logs[best] / (c->sizes ? c->sizes : 1));
+    if (b->rank != 0)
+        return;
+    if (ratio > 0.98) {
+        bench_report_note(
+            b, "Over these sizes the library's own choice is the fastest: leave FISHPLATE_COLL unset.");
+        return;
+    }
+    snprintf(line, sizeof line, "FISHPLATE_COLL=%s", setting_of(c, best, setting, sizeof setting));
+    bench_report_setting(b, line);
+    bench_report_note(
+        b, "Fastest over these sizes (%.2f of the time that the library's own choice takes):", ratio);
+    bench_report_note(b, "  export %s", line);
+}
+
+void bench_compare(struct bench *b)
+{
+    struct comparison c = {.b = b, .operation = b->options.compare, .n = 1, .name = {"auto"}};
+    const struct bench_test *test = test_of(c.operation);
+    const size_t *sizes = test && b->options.brief ? test->brief_sizes : test ? test->sizes : NULL;
+    if (!test || !b->host->algorithm) {
+        bench_report_note(b,
+                          !test ? "--compare: '%s' is no collective operation of the list that --help prints."
+                                : "--compare %s: this MPI library does not let itself be told an algorithm.",
+                          c.operation);
+        b->failed = true;
+        return;
+    }
+    while (c.n < CHOICES_MAX && (c.name[c.n] = b->host->algorithm(c.operation, c.n - 1)) != NULL)
+        c.n++;
+    bench_team_begin(b, b->size);
+    print_names(&c);
+    if (b->options.nsizes > 0 && sizes[0] != 0)
+        for (int i = 0; i < b->options.nsizes; i++)
+            one_size(&c, b->options.sizes[i]);
+    else
+        for (; *sizes != BENCH_END; sizes++)
+            one_size(&c, *sizes);
+    b->host->choose("");
+    bench_team_end(b);
+    conclude(&c);
+}

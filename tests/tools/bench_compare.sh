@@ -1,0 +1,41 @@
+#!/bin/sh
+# bench_compare.sh BIN: `fishplate bench --compare` shows every algorithm of an operation that the ranks can use, and a
+# setting only where one is faster; an unknown operation is an error.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+
+run() {
+    "$BIN/mpiexec" -n 3 "$BIN/fishplate" bench --time 0.002 "$@"
+}
+
+run --sizes 8,5000 --compare allreduce >"$scratch/table"
+expect_line "$scratch/table" '^ +size +auto +recursive_doubling .*ring.*shared'
+expect_line "$scratch/table" '^ +8 B( +[0-9]+\.[0-9]+\*?){4}'
+expect_line "$scratch/table" '^ +5000 B( +[0-9]+\.[0-9]+\*?){4}'
+expect_line "$scratch/table" '^All data arrived as sent'
+expect_line "$scratch/table" 'leave FISHPLATE_COLL unset|export FISHPLATE_COLL=allreduce=[a-z_]+$'
+
+# Some of these do not exist where ranks are on different nodes, and some not for three ranks.
+run --sizes 8,64k --json --calls back-to-back --compare bcast >"$scratch/json" 2>/dev/null
+python3 - "$scratch/json" <<'PY'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+assert answer["wrong"] == 0, answer
+by_size = {size: {row["algorithm"] for row in answer["results"] if row["bytes"] == size} for size in (8, 65536)}
+assert by_size[8] == by_size[65536] and {"auto", "shared", "binomial", "chain"} <= by_size[8], by_size
+assert "inter" not in by_size[8], by_size
+assert answer["setting"] == "" or answer["setting"].startswith("FISHPLATE_COLL=bcast="), answer
+PY
+
+run --sizes 8 --compare allgather >"$scratch/table"
+expect_line "$scratch/table" 'auto'
+if grep -q neighbor_exchange "$scratch/table"; then
+    fail "neighbor_exchange needs an even number of ranks, and is in the table of three"
+fi
+run --compare barrier >"$scratch/table"
+expect_line "$scratch/table" 'dissemination'
+if run --compare bcst >"$scratch/table" 2>&1; then
+    fail "an operation that is not there was accepted"
+fi
+expect_line "$scratch/table" "'bcst' is no collective operation"
