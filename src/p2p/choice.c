@@ -6,14 +6,18 @@
 
 #include "base/util.h"
 
-#define TRIES          2    /* of each way at first */
-#define FAR            2    /* times the best: so far behind, a neighbouring size or one try is enough */
-#define BURST_MOST     64   /* messages */
-#define PAUSE_PART     8    /* a pause is longer than this part of what the last message cost */
-#define PAUSE_NS       500  /* ... and than this */
-#define LOOK_PART      128  /* of the time spent goes into looking at other ways */
-#define LOOK_GAP       32   /* messages or bursts, at least, between two looks */
-#define LOOK_SOON      12   /* ... before the second: the first impression may be wrong */
+#define TRIES        3   /* of each way at first, in turn */
+#define TRIES_WINDOW 2   /* ... each a whole burst */
+#define FAR          2   /* times the best: a way so far behind in a neighbouring size is not tried */
+#define BURST_MOST   64  /* messages */
+#define PAUSE_PART   8   /* a pause is longer than this part of what the last message cost */
+#define PAUSE_NS     500 /* ... and than this */
+#define LOOK_PART    128 /* of the time spent goes into looking at other ways */
+#define LOOK_GAP     32  /* messages or bursts, at least, between two looks */
+#define LOOK_SOON \
+    12 /* ... after the first tries, twice as many each time: the first impression may be wrong */
+#define LOOKS_SOON     2
+#define DEAREST        4 /* times the best: the price of a look; the first impression may have been far off */
 #define CLEARLY        32   /* cheaper by one part in so many: less may be chance */
 #define OUTLIER        3    /* times what is usual: the rest was no matter of the way but of the processors */
 #define STALL_MESSAGES 2048 /* messages without stalls that are taken for granted at the start */
@@ -74,23 +78,22 @@ static void inherit(struct choice *c, uint8_t flow, uint8_t size)
     for (int w = 0; from && w < WAYS; w++)
         if (from->ways[w].samples > 0)
             k->ways[w] = (struct way_cost){.cost = from->ways[w].cost, .samples = 1, .inherited = true};
-    if (from)
-        k->share = from->share;
 }
 
 /* ---- asking ---- */
 
-/* A way that has not been tried often enough, or -1. */
-static int untried(const struct choice_class *k, unsigned open, enum way first, int best)
+/* The way that has been tried least, if not often enough; or -1. */
+static int untried(const struct choice_class *k, unsigned open, enum way first, int best, int tries)
 {
+    int least = -1;
     for (int i = -1; i < WAYS; i++) {
         int w = i < 0 ? (int)first : i;
         const struct way_cost *it = &k->ways[w];
-        bool far = it->samples > 0 && it->cost / FAR > k->ways[best].cost;
-        if (open & WAY_BIT(w) && it->tried < TRIES && !far)
-            return w;
+        bool far = it->inherited && it->cost / FAR > k->ways[best].cost;
+        if (open & WAY_BIT(w) && it->tried < tries && !far && (least < 0 || it->tried < k->ways[least].tried))
+            least = w;
     }
-    return -1;
+    return least;
 }
 
 /* Another way, when what has been saved for it allows; the one that was not looked at for longest. `messages`
@@ -106,11 +109,12 @@ static int look_again(const struct choice *c, struct choice_class *k, uint64_t b
     if (oldest < 0)
         return -1;
     const struct way_cost *o = &k->ways[oldest];
-    bool soon = o->samples <= TRIES && !o->inherited && o->cost / FAR <= k->ways[k->best].cost;
-    if (k->asked - o->last < (soon ? LOOK_SOON : LOOK_GAP) * messages)
+    bool soon = !o->inherited && o->samples < TRIES + LOOKS_SOON && messages == 1;
+    uint32_t gap = soon ? LOOK_SOON << MAX(o->samples - TRIES, 0) : LOOK_GAP;
+    if (k->asked - o->last < gap * messages)
         return -1;
-    uint64_t it = expected(c, k, bytes, oldest) + stall_mean(&c->stalls[oldest], STALL_FEW);
-    uint64_t ours = expected(c, k, bytes, k->best);
+    uint64_t ours = expected(c, k, bytes, k->best), it = expected(c, k, bytes, oldest);
+    it = MIN(it, DEAREST * ours) + stall_mean(&c->stalls[oldest], STALL_FEW);
     uint64_t price = it > ours && !soon ? (it - ours) * messages : 0;
     if (price > k->saved)
         return -1;
@@ -126,7 +130,7 @@ static int decide(struct choice *c, const struct choice_ticket *t, unsigned open
     if (!k->used)
         inherit(c, t->flow, t->size);
     int best = cheapest(c, k, t->bytes, open);
-    int way = untried(k, open, first, MAX(best, 0));
+    int way = untried(k, open, first, MAX(best, 0), t->flow == CHOICE_WINDOW ? TRIES_WINDOW : TRIES);
     if (way >= 0)
         return way;
     if (best < 0) /* all of the first ones are still under way */
@@ -218,7 +222,7 @@ static void stalls_forget(struct choice *c)
     }
 }
 
-/* The first touch of memory is slow whichever way it is touched, so the cheaper of the first two counts.
+/* The first touch of memory is slow whichever way it is touched, so the cheapest of the first ones counts.
  * Afterwards it is an average, which forgets faster when the way was not looked at for long. What is far above
  * it goes to the account of the stalls. */
 static void cost_add(struct choice *c, struct choice_class *k, int way, uint64_t bytes, uint64_t ns,
@@ -298,11 +302,21 @@ void choice_drop(struct choice *c, struct choice_ticket *t)
     t->open = false;
 }
 
+bool choice_settled(const struct choice *c, const struct choice_ticket *t, unsigned open)
+{
+    const struct choice_class *k = &c->classes[t->flow][t->size];
+    for (int w = 0; w < WAYS; w++)
+        if (open & WAY_BIT(w) && k->ways[w].samples < TRIES + LOOKS_SOON)
+            return false;
+    return t->way == k->best;
+}
+
 /* ---- sharing ---- */
 
-#define SHARE_START 36 /* the sender begins later: it has to be told first */
-#define SHARE_LEAST 8
-#define SHARE_MOST  60
+#define SHARE_START 36 /* of CHOICE_SHARES */
+#define SHARE_LEAST 20 /* beyond these limits reading alone is as good */
+#define SHARE_MOST  44
+#define SHARE_NS    400 /* the sender begins later, and has to say that it is done */
 
 /* In a window the two overlap anyway, and halves are right. */
 uint64_t choice_share(const struct choice *c, const struct choice_ticket *t)
@@ -314,15 +328,17 @@ uint64_t choice_share(const struct choice *c, const struct choice_ticket *t)
     return mine >= PAGE && t->bytes >= 4 * PAGE ? mine / PAGE * PAGE : MAX(mine, 1);
 }
 
-void choice_shared(struct choice *c, const struct choice_ticket *t, bool sender_was_first)
+/* Both are ready together when mine * read = rest * write + SHARE_NS, in ns a byte. Half of the way there: one
+ * measurement may have been disturbed. */
+void choice_shared(struct choice *c, const struct choice_ticket *t, uint64_t mine, uint64_t read_ns,
+                   uint64_t write_ns)
 {
     struct choice_class *k = class_of(c, t);
-    if (t->flow == CHOICE_WINDOW)
+    if (t->flow == CHOICE_WINDOW || mine == 0 || mine >= t->bytes)
         return;
-    uint8_t share = k->share ? k->share : SHARE_START;
-    if (sender_was_first && share > SHARE_LEAST)
-        share--;
-    else if (!sender_was_first && share < SHARE_MOST)
-        share++;
-    k->share = share;
+    double read = (double)(read_ns + 1) / (double)mine,
+           write = (double)(write_ns + 1) / (double)(t->bytes - mine);
+    double best = (SHARE_NS + (double)t->bytes * write) / (read + write) / (double)t->bytes * CHOICE_SHARES;
+    double share = (best + (k->share ? k->share : SHARE_START)) / 2;
+    k->share = (uint8_t)(share < SHARE_LEAST ? SHARE_LEAST : share > SHARE_MOST ? SHARE_MOST : share + 0.5);
 }

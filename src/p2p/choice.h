@@ -95,9 +95,13 @@ void choice_learn_work(struct choice *c, struct choice_ticket *ticket, uint64_t 
 /* The message failed, or went another way. */
 void choice_drop(struct choice *c, struct choice_ticket *ticket);
 
-/* A split message (of at least two bytes): how many of them the receiver reads, whole pages if possible; and
- * who of the two was ready first. */
+/* Whether all ways that were open to this message have been tried, and it goes the best one. */
+bool choice_settled(const struct choice *c, const struct choice_ticket *ticket, unsigned open);
+
+/* A split message (of at least two bytes): how many of them the receiver reads, whole pages if possible; and how
+ * long the two took. */
 uint64_t choice_share(const struct choice *c, const struct choice_ticket *ticket);
-void choice_shared(struct choice *c, const struct choice_ticket *ticket, bool sender_was_first);
+void choice_shared(struct choice *c, const struct choice_ticket *ticket, uint64_t mine, uint64_t read_ns,
+                   uint64_t write_ns);
 
 #endif

@@ -22,12 +22,14 @@ enum frame_kind {
     FRAME_EAGER_SYNC, /* word: sender's cookie; payload: the data; answered by FRAME_ACK when matched */
     FRAME_ACK,        /* word: cookie */
     FRAME_RTS,        /* word: length; aux: last byte; payload: struct rts; a message that is announced */
-    FRAME_FIN,        /* word: sender's cookie; aux: error class; the receiver has read the data */
-    FRAME_CTS,        /* word: sender's cookie; payload: struct cts; send it in pieces */
-    FRAME_PIECE,      /* word: receiver's cookie; payload: the next bytes */
+    FRAME_FIN,   /* word: sender's cookie; aux: error class; context: ns it took; the receiver has read the
+                         data */
+    FRAME_CTS,   /* word: sender's cookie; payload: struct cts; send it in pieces */
+    FRAME_PIECE, /* word: receiver's cookie; payload: the next bytes */
     FRAME_CTS_WRITE, /* word: sender's cookie; flags: CTS_SPLIT; payload: struct cts_write; write it into this
                          memory */
-    FRAME_WRITTEN,   /* word: receiver's cookie; aux: error class; payload: length; the data is there */
+    FRAME_WRITTEN, /* word: receiver's cookie; aux: error class; context: ns a split write took; payload: length;
+                      the data is there */
     FRAME_RTR,    /* word: receiver's cookie; context, source, tag; aux: last byte; flags: RTR_LOOKS; payload:
                      struct rtr; a receive offers its memory */
     FRAME_TAKEN,  /* word: receiver's cookie; its receive is being written to: it takes no other message */
@@ -80,6 +82,9 @@ struct p2p {
     struct pool controls;     /* control frames that found no room */
     struct ids ids;           /* cookies of requests that peers know of */
     struct choice choices[2]; /* how large messages move best, by caps.cpu_moves */
+    struct choice sends;      /* medium ones: at once (WAY_PIECES), or announced (WAY_READ) */
+    uint32_t copied;          /* medium ones that arrived at once */
+    uint32_t copy_cost;       /* ... what 64 KiB of them took to copy, ns; 0: not known */
     struct last_bytes looks;  /* transfers whose last byte is looked at */
     struct pool reads;        /* struct read: those of the GET protocol */
     struct list links;        /* struct link: peers that offers went to or came from */
@@ -125,11 +130,11 @@ struct p2p_request {
     uint64_t length;             /* bytes to send, or room to receive */
     uint64_t moved;              /* by pieces so far */
     uint64_t expected;           /* by pieces: when to stop; by one transfer: its bytes */
-    uint64_t started;            /* large send: when it was held back */
+    uint64_t started;            /* large send: when it was held back, or a split write began */
     uint64_t from;               /* write: where in the data it begins */
     uint64_t copying;            /* in pieces, where ranks share cores: time spent copying them */
-    uint64_t halfway;            /* split receive: when the receiver's part was there */
-    struct choice_ticket ticket; /* large receive: to be told what it cost */
+    uint64_t read_ns;            /* split receive: how long its own part took, once it is there */
+    struct choice_ticket ticket; /* large receive, measured send: to be told what it cost */
     uint64_t cookie;             /* mine, 0 when peers do not know this request */
     uint64_t peer_cookie;
     uint64_t remote;      /* where in the peer's memory */
@@ -259,6 +264,16 @@ static inline struct p2p_request *take_posted(struct p2p *p, struct envelope env
 int send_frame(struct p2p_request *r);
 void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode);
 
+/* medium.c: messages that fit into a frame and may still be faster announced and read. */
+bool medium_at_once(struct peer *to, uint64_t length);
+bool medium_announced(struct p2p *p, struct p2p_request *r);
+/* It was sent at once. */
+void medium_sent(struct p2p *p, struct p2p_request *r, int rc);
+/* It was announced, and has taken the receiver so long; 0: not known. */
+void medium_took(struct p2p *p, struct p2p_request *r, uint64_t ns);
+/* Copies what arrived at once, and notes now and then how long that takes. */
+void medium_copy(struct p2p *p, struct p2p_request *r, const void *payload, size_t len);
+
 /* eager.c */
 void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len);
@@ -279,6 +294,8 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r);
 void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                  size_t len);
 void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announcement *a);
+/* Whether nobody has forced a protocol. */
+bool rendezvous_measures(void);
 /* How a receive is to be offered to this peer: PROTOCOL_PUT, PROTOCOL_PUTNR, or PROTOCOL_RENDEZVOUS: not at
  * all. `sure`: whatever became of earlier offers. */
 enum p2p_protocol rendezvous_offers(const struct peer *peer, bool *sure);
@@ -333,7 +350,7 @@ void rput_written(struct p2p *p, struct p2p_request *r, int error);
 
 /* rendezvous_split.c: ... a part of it, while the receiver reads the rest. */
 void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
-void split_written(struct p2p *p, struct p2p_request *r, int error);
+void split_written(struct p2p *p, struct p2p_request *r, int error, uint64_t ns);
 /* The sender's write, or the receiver's read, is done. */
 void split_sent(struct p2p_request *r, int status);
 

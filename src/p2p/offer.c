@@ -221,7 +221,7 @@ static void look_first(struct peer *to)
 {
     const struct link *l = link_of(to);
     bool look = l->offers.count > 0 || (!to->caps.put_ordered && !list_empty(&l->writes));
-    to->eager_below = look ? 0 : to->eager_max + 1;
+    to->eager_below = look ? 0 : to->eager_sure + 1;
 }
 
 void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,

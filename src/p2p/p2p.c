@@ -14,6 +14,10 @@ static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
                     "it is set, the transport says what is best for it; `fishplate info --protocols` shows "
                     "the value in force. At most one frame of the transport.");
 
+/* Where a processor can read the other rank's memory, messages above this size may be faster announced and read
+ * than copied twice: measured (medium.c). */
+#define EAGER_SURE 6144
+
 static void deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
                     size_t len)
 {
@@ -122,7 +126,11 @@ static void connected(void *ctx, struct peer *peer)
     bool suggested = peer->caps.eager_best && eager_max.source == SOURCE_DEFAULT;
     uint64_t best = suggested ? peer->caps.eager_best : (uint64_t)eager_max.value;
     peer->eager_max = MIN(best, peer->caps.frame_max);
-    peer->eager_below = peer->eager_max + 1;
+    peer->eager_sure = peer->eager_max;
+    if (peer->caps.cpu_moves && peer->caps.get && eager_max.source == SOURCE_DEFAULT &&
+        rendezvous_measures() && !p->net->oversubscribed)
+        peer->eager_sure = MIN(peer->eager_max, (uint64_t)EAGER_SURE);
+    peer->eager_below = peer->eager_sure + 1;
     p->offer_above = MIN(p->offer_above, peer->eager_max);
 }
 

@@ -125,6 +125,11 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     m->rts = rts;
 }
 
+bool rendezvous_measures(void)
+{
+    return rendezvous.value == RENDEZVOUS_AUTO;
+}
+
 enum p2p_protocol rendezvous_offers(const struct peer *peer, bool *sure)
 {
     *sure = rendezvous.value != RENDEZVOUS_AUTO;

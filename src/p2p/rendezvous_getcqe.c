@@ -9,6 +9,7 @@
  *     complete
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "p2p/engine.h"
 
 static COUNTER(gets, "p2p_rendezvous_getcqe",
@@ -16,7 +17,11 @@ static COUNTER(gets, "p2p_rendezvous_getcqe",
 
 void fin_send(struct p2p_request *r, int status)
 {
-    struct frame_header fin = {.kind = FRAME_FIN, .aux = (uint16_t)status, .word = r->peer_cookie};
+    uint64_t took = r->ticket.began ? clock_ns() - r->ticket.began : 0;
+    struct frame_header fin = {.kind = FRAME_FIN,
+                               .aux = (uint16_t)status,
+                               .context = (uint32_t)MIN(took, UINT32_MAX),
+                               .word = r->peer_cookie};
     control_send(r->base.p2p, r->peer, &fin, NULL, 0);
 }
 
@@ -70,6 +75,8 @@ void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
     CHECK(r != NULL && (r->header.kind == FRAME_RTS || r->split),
           "the end of a message was reported for a send that does not exist");
     ids_remove(&p->ids, h->word);
+    if (unlikely(r->ticket.open))
+        medium_took(p, r, h->context);
     if (r->split) {
         split_sent(r, h->aux);
         return;

@@ -81,6 +81,7 @@ void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
           "a message was asked for that does not exist");
     ids_remove(&p->ids, h->word);
     request_unregister(r);
+    choice_drop(&p->sends, &r->ticket);
     r->header = (struct frame_header){.kind = FRAME_PIECE, .word = cts.cookie};
     r->expected = cts.bytes;
     r->pending.resume = pieces_resume;

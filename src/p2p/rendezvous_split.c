@@ -18,9 +18,6 @@
 static COUNTER(splits, "p2p_rendezvous_split",
                "Large messages of which the receiver read a part while the sender wrote the rest.");
 
-#define WAIT_NS   150 /* the receiver's wait for the sender's part that is as good as none: */
-#define WAIT_PART 64  /* ... and the part of the message's time that is */
-
 void split_sent(struct p2p_request *r, int status)
 {
     if (status != 0)
@@ -47,23 +44,14 @@ static void split_read_done(struct net_op *op, int status)
 {
     struct p2p_request *r = container_of(op, struct p2p_request, op);
     fin_send(r, status);
-    r->halfway = clock_ns();
+    r->read_ns = clock_ns() - r->ticket.began;
     part_done(r->base.p2p, r, status);
 }
 
-/* Whoever was ready first gets more to do the next time. */
-static void share_learn(struct p2p *p, const struct p2p_request *r)
+void split_written(struct p2p *p, struct p2p_request *r, int error, uint64_t ns)
 {
-    uint64_t now = clock_ns();
-    if (!r->ticket.open)
-        return;
-    bool waited = r->halfway != 0 && now - r->halfway > WAIT_NS + (now - r->ticket.began) / WAIT_PART;
-    choice_shared(choice_of(p, r->peer), &r->ticket, !waited);
-}
-
-void split_written(struct p2p *p, struct p2p_request *r, int error)
-{
-    share_learn(p, r);
+    if (r->ticket.open && r->read_ns != 0)
+        choice_shared(choice_of(p, r->peer), &r->ticket, r->expected, r->read_ns, ns);
     part_done(p, r, error);
 }
 
@@ -91,7 +79,7 @@ void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, ui
     r->split = true;
     r->parts = 2;
     r->status = 0;
-    r->halfway = 0;
+    r->read_ns = 0;
     r->cookie = ids_add(&p->ids, r);
     CHECK(r->cookie != 0, "out of memory for a large receive");
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .flags = CTS_SPLIT, .word = rts->cookie};

@@ -2,6 +2,7 @@
  * of one block is decided here and is one call into the transport.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "base/tunable.h"
 #include "p2p/engine.h"
 
@@ -82,7 +83,7 @@ static bool better_announced(const struct p2p_request *r)
 void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
 {
     struct peer *to = r->peer;
-    if (r->length > to->eager_max) {
+    if (r->length > to->eager_max || (mode != SEND_SYNCHRONOUS && medium_announced(p, r))) {
         rendezvous_start(p, r);
         return;
     }
@@ -93,6 +94,8 @@ void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
         r->header.word = r->cookie;
     }
     int rc = list_empty(&to->pending) ? send_frame(r) : ERR_AGAIN;
+    if (unlikely(r->ticket.open))
+        medium_sent(p, r, rc);
     if (rc == ERR_AGAIN && better_announced(r)) {
         counter_add(&starved, 1);
         if (r->cookie)
@@ -111,11 +114,13 @@ void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
     }
 }
 
-/* The receiver has offered receives: this message may be for one of them, and goes in a frame all the same.
- */
+/* The receiver has offered receives: this message may be for one of them, and goes in a frame all the same. Or
+ * it is to be measured. */
 static __attribute__((noinline)) bool eager_looks(struct peer *to, struct envelope env, uint64_t length)
 {
-    return length <= to->eager_max && offer_pass(to, env) == 0;
+    if (length > to->eager_max || (length > to->eager_sure && !medium_at_once(to, length)))
+        return false;
+    return to->eager_below != 0 || offer_pass(to, env) == 0;
 }
 
 /* True when the message has left, eagerly and in one piece: nothing remains to be done. */
@@ -143,6 +148,7 @@ static void send_setup(struct p2p_request *r, const void *buf, MPI_Count count, 
 {
     request_data(r, buf, count, type);
     r->peer = to;
+    r->ticket.open = false;
     r->header = eager_header(env, r->length);
 }
 

@@ -5,12 +5,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/clock.h"
 #include "p2p/engine.h"
 
 /* Before any message that waits behind this one: it might find the receive that this one is in. */
 static void tell(struct p2p_request *r, int status)
 {
-    struct frame_header h = {.kind = FRAME_WRITTEN, .aux = (uint16_t)status, .word = r->peer_cookie};
+    uint64_t took = r->split ? MIN(clock_ns() - r->started, (uint64_t)UINT32_MAX) : 0;
+    struct frame_header h = {
+        .kind = FRAME_WRITTEN, .aux = (uint16_t)status, .context = (uint32_t)took, .word = r->peer_cookie};
     control_send_first(r->base.p2p, r->peer, &h, &r->expected, sizeof(r->expected));
 }
 
@@ -44,6 +47,8 @@ int write_start(struct p2p_request *r)
     r->op.done = write_done;
     r->starting = true;
     r->ended = false;
+    if (r->split)
+        r->started = clock_ns();
     int rc = to->ops->put(to, r->buf + r->from, &r->mem, r->remote, &r->key, r->expected, &r->op);
     r->starting = false;
     if (rc == ERR_AGAIN)
@@ -91,7 +96,7 @@ void written_arrived(struct p2p *p, struct peer *from, const struct frame_header
     if (r->offered)
         offer_filled(r, length, h->aux);
     else if (r->split)
-        split_written(p, r, h->aux);
+        split_written(p, r, h->aux, h->context);
     else
         rput_written(p, r, h->aux);
 }
