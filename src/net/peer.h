@@ -41,7 +41,9 @@ struct peer {
     uint32_t rank; /* in the job (MPI_COMM_WORLD of the first process set) */
     uint32_t node;
     bool stalled; /* on net->stalled */
-    bool local;   /* same (virtual) node */
+    bool
+        opening; /* frames were refused because the connection was not open yet: set and cleared by the transport */
+    bool local; /* same (virtual) node */
     bool self;
 };
 

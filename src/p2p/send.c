@@ -72,12 +72,12 @@ static int eager_resume(struct net_pending *item)
     return 0;
 }
 
-/* Out of credits: the announcement waits as well, but the data then needs none [Liu04 5.3]. */
+/* Out of credits, not just waiting for the connection: the announcement waits as well, but the data then needs none [Liu04 5.3]. */
 static bool better_announced(const struct p2p_request *r)
 {
     const struct transport_caps *caps = &r->peer->caps;
-    return unlikely(caps->starves) && r->length >= (uint64_t)starved_rendezvous.value && r->length > 0 &&
-           r->block && (caps->get || caps->put);
+    return unlikely(caps->starves) && !r->peer->opening && r->length >= (uint64_t)starved_rendezvous.value &&
+           r->length > 0 && r->block && (caps->get || caps->put);
 }
 
 void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)

@@ -260,6 +260,7 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
     if (actions & CONN_DO_HELLO)
         ib_hello_send(ep);
     if (actions & CONN_DO_OPENED) {
+        ep->peer->opening = false;
         counter_add(&opened, 1);
         log_debug("connection to rank %u open, %u in all", ep->peer->rank, ep->ib->open);
         ep->ib->base.idle = false;

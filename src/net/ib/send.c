@@ -109,6 +109,7 @@ static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint6
 static __attribute__((noinline, cold)) int not_open(struct ib_endpoint *ep)
 {
     ib_endpoint_want(ep);
+    ep->peer->opening = true;
     return ERR_AGAIN;
 }
 
