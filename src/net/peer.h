@@ -27,9 +27,9 @@ struct peer {
     uint64_t eager_below; /* shorter messages are sent at once without a further look; 0: look first (p2p) */
     uint64_t sent_messages, sent_bytes;               /* what p2p has sent to it, for FISHPLATE_STATS */
     uint32_t told[PEER_CLASSES], heard[PEER_CLASSES]; /* messages in frames to and from it: p2p's counts */
-    uint64_t eager_max; /* protocol limit, filled by p2p when the peer connects */
+    uint64_t eager_max;  /* protocol limit, filled by p2p when the peer connects */
     uint64_t eager_sure; /* up to this a message is sent at once in any case; above it is medium (p2p) */
-    void *protocol;     /* p2p's own */
+    void *protocol;      /* p2p's own */
     struct transport_caps caps;
     struct list stalled_link; /* net->stalled */
     struct net *net;
@@ -37,8 +37,8 @@ struct peer {
     struct {
         uint8_t left;   /* so many medium messages go as the last one that was measured (p2p) */
         bool announced; /* ... that is, announced; else at once */
-    } medium[2];
-    uint32_t rank; /* in the job (MPI_COMM_WORLD of the first process set) */
+    } medium[4];        /* by size */
+    uint32_t rank;      /* in the job (MPI_COMM_WORLD of the first process set) */
     uint32_t node;
     bool stalled; /* on net->stalled */
     bool

@@ -1,5 +1,5 @@
 /* medium.c: messages that fit into a frame, but for which two copies may take longer than an announcement and one
- * copy, where the receiver's processor can read the sender's memory. The sender measures both. When messages go
+ * copy, where the receiver's processor can read the sender's memory (shared memory, softib). The sender measures both. When messages go
  * to and fro, each is waited for, and what counts is how soon it is there. A message that follows another one
  * without an answer is sent at once, so that senders can run ahead.
  *
@@ -9,12 +9,17 @@
 
 #define WAYS_OPEN    (WAY_BIT(WAY_PIECES) | WAY_BIT(WAY_READ))
 #define LEASE        15    /* messages that go like the one before them without being measured */
-#define LARGER       12288 /* two classes, as in the policy: 8 KiB and 16 KiB */
+#define SMALLEST     12288 /* classes as in the policy: around 8, 16 and 32 KiB, and above */
 #define COPY_SAMPLES 4     /* one copy in so many is timed */
 #define UNIT         65536u
 
 static COUNTER(announced, "p2p_medium_announced",
                "Messages that fit into a frame and were announced because that has proved faster.");
+
+static inline int class_of(uint64_t length)
+{
+    return (length >= SMALLEST) + (length >= 2 * SMALLEST) + (length >= 4 * SMALLEST);
+}
 
 static inline uint32_t heard_from(const struct peer *peer)
 {
@@ -30,7 +35,7 @@ bool medium_at_once(struct peer *to, uint64_t length)
     uint32_t heard = heard_from(to);
     if (to->answered == heard)
         return true;
-    int i = length >= LARGER;
+    int i = class_of(length);
     if (to->medium[i].left == 0 || to->medium[i].announced)
         return false;
     to->medium[i].left--;
@@ -43,7 +48,7 @@ bool medium_announced(struct p2p *p, struct p2p_request *r)
     struct peer *to = r->peer;
     if (likely(r->length <= to->eager_sure) || !r->block || medium_at_once(to, r->length))
         return false;
-    int i = r->length >= LARGER;
+    int i = class_of(r->length);
     to->answered = heard_from(to);
     bool announce = to->medium[i].announced;
     if (to->medium[i].left > 0) {

@@ -127,8 +127,8 @@ static void connected(void *ctx, struct peer *peer)
     uint64_t best = suggested ? peer->caps.eager_best : (uint64_t)eager_max.value;
     peer->eager_max = MIN(best, peer->caps.frame_max);
     peer->eager_sure = peer->eager_max;
-    if (peer->caps.cpu_moves && peer->caps.get && eager_max.source == SOURCE_DEFAULT &&
-        rendezvous_measures() && !p->net->oversubscribed)
+    if ((peer->caps.cpu_moves || peer->caps.software) && peer->caps.get &&
+        eager_max.source == SOURCE_DEFAULT && rendezvous_measures() && !p->net->oversubscribed)
         peer->eager_sure = MIN(peer->eager_max, (uint64_t)EAGER_SURE);
     peer->eager_below = peer->eager_sure + 1;
     p->offer_above = MIN(p->offer_above, peer->eager_max);
