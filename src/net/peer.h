@@ -41,8 +41,7 @@ struct peer {
     uint32_t rank;      /* in the job (MPI_COMM_WORLD of the first process set) */
     uint32_t node;
     bool stalled; /* on net->stalled */
-    bool
-        opening; /* frames were refused because the connection was not open yet: set and cleared by the transport */
+    bool opening; /* refuses frames because the connection is not open yet: said by the transport */
     bool local; /* same (virtual) node */
     bool self;
 };
