@@ -8,6 +8,7 @@
 #ifndef FP_BOOT_H
 #define FP_BOOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,6 +76,9 @@ int boot_finalize(struct boot *b);
 
 /* Frees everything; b is gone. Does not close node_fd's mappings. */
 void boot_close(struct boot *b);
+
+/* After boot_open has failed: another process of the same launcher says the same, so that this one need not. */
+bool boot_told_elsewhere(void);
 
 /* MPI_Abort: tells the launcher the exit code and why (one sentence, may be NULL), then exits. */
 _Noreturn void boot_abort(struct boot *b, int code, const char *msg);

@@ -19,6 +19,7 @@
 #include "base/tunable.h"
 #include "boot/backend.h"
 #include "boot/chunk.h"
+#include "boot/heir.h"
 #include "boot/launch_env.h"
 #include "boot/pmi1_conn.h"
 #include "boot/watch.h"
@@ -30,6 +31,7 @@ struct pmi1 {
     struct boot boot;
     struct pmi1_conn conn;
     struct watch watch; /* under our own mpiexec the kernel does it */
+    struct heir heir;   /* where the launcher lets the others wait */
     bool ours;          /* served by a mpiexec of this very version */
     char kvs[256];
 };
@@ -72,6 +74,7 @@ static bool pmi1_detect(void)
 static void pmi1_close(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
+    heir_stop(&p->heir);
     watch_stop(&p->watch);
     pmi1_conn_close(&p->conn);
     if (b->node_fd >= 0)
@@ -242,6 +245,9 @@ static int pmi1_open(struct boot **out)
     }
     if (!p->ours)
         watch_start(&p->watch, &p->boot, p->conn.fd);
+    /* Hydra ends a job when a rank dies; Slurm does so only with srun -K. */
+    if (!p->ours && p->boot.size > 1 && env_get("SLURM_STEP_ID"))
+        heir_start(&p->heir, &p->boot, p->conn.fd);
     *out = &p->boot;
     return 0;
 }
@@ -359,6 +365,7 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
 static int pmi1_finalize(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
+    heir_stop(&p->heir);
     watch_stop(&p->watch);
     if (p->ours)
         return pmi1_conn_send(&p->conn, "cmd=finalize quiet=1");

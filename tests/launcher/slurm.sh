@@ -39,6 +39,31 @@ for kind in $kinds; do
     expect_no_client
 done
 
+# With pmi2 a rank that dies ends the job, without -K: one that shares its node with others, one that is alone there, one
+# that was killed, and one that left without MPI_Finalize.
+if [ "${kinds%pmi2}" != "$kinds" ]; then
+    for nodes in 1 2; do
+        launch timeout 60 srun -N$nodes -n2 --mpi=pmi2 "$CLIENT" crash 1
+        [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc: the others went on waiting"
+        expect_no_client
+    done
+    mkfifo "$T/killed"
+    exec 6<>"$T/killed"
+    last="killing a rank of srun --mpi=pmi2"
+    srun -N2 -n2 --mpi=pmi2 "$CLIENT" stay "$T/killed" >"$T/out" 2>"$T/err" 6>&- &
+    job=$!
+    read -r pid1 <&6
+    read -r pid2 <&6
+    kill -KILL "$pid1"
+    expect_gone "$pid2"
+    wait $job
+    exec 6>&-
+    expect_err "ended before MPI_Finalize; the job is ended"
+    launch timeout 60 srun -N2 -n4 --mpi=pmi2 "$CLIENT" exit 2 0
+    expect_err "Rank 2 on $host ended before MPI_Finalize"
+    expect_no_client
+fi
+
 # mpiexec inside an allocation uses its hosts, through srun.
 launch timeout 60 salloc --quiet -N4 "$MPIEXEC" -n 8 -ppn 2 "$CLIENT" exchange
 expect_rc 0
@@ -62,6 +87,9 @@ expect_no_client
 launch timeout 60 srun -n2 --mpi=none "$CLIENT" place
 [ "$rc" -ne 0 ] || fail "$last: two singletons ran"
 expect_err "srun --mpi=pmix or srun --mpi=pmi2"
+launch timeout 60 srun -n3 --mpi=none "$MPI_TESTS/mpi_p2p_order"
+[ "$rc" -ne 0 ] || fail "$last: three singletons ran"
+[ "$(grep -c 'srun offers no PMI server' "$T/err")" -eq 1 ] || fail "$last: the advice should be given once"
 launch timeout 60 srun -n1 --mpi=none "$CLIENT" place
 expect_rc 0
 

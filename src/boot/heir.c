@@ -1,0 +1,140 @@
+/*
+ * The child of heir.h. It is made by the bare system call: no handlers of fork run in it, its end sends the program no
+ * signal, and the program's own wait calls do not see it. It closes all files but three and calls nothing that
+ * allocates or locks.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "boot/heir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FILES_MAX 65536 /* where the kernel cannot close a range */
+
+/* Files 3 to 5 become the pipe, the connection and the rank; standard error stays, everything else is closed. */
+enum { PIPE_FD = 3, PMI_FD_KEPT = 4, RANK_FD = 5, FIRST_CLOSED = 6 };
+
+static void close_from(unsigned first)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+        return;
+#endif
+    for (unsigned fd = first; fd < FILES_MAX; fd++)
+        close((int)fd);
+}
+
+static void keep_files(int pipe_end, int pmi, int rank)
+{
+    /* First out of the way of each other, then to their places. */
+    int above[] = {fcntl(pipe_end, F_DUPFD, FIRST_CLOSED), fcntl(pmi, F_DUPFD, FIRST_CLOSED),
+                   rank >= 0 ? fcntl(rank, F_DUPFD, FIRST_CLOSED) : -1};
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    dup2(above[0], PIPE_FD);
+    dup2(above[1], PMI_FD_KEPT);
+    close(RANK_FD);
+    if (above[2] >= 0)
+        dup2(above[2], RANK_FD);
+    close_from(FIRST_CLOSED);
+}
+
+static void default_signals(void)
+{
+    sigset_t none;
+    for (int sig = 1; sig < NSIG; sig++)
+        signal(sig, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Until the rank has finished (true) or died. */
+static bool wait_for_rank(bool has_rank)
+{
+    for (;;) {
+        char byte;
+        struct pollfd p[] = {{.fd = PIPE_FD, .events = POLLIN},
+                             {.fd = has_rank ? RANK_FD : -1, .events = POLLIN}};
+        if (poll(p, 2, -1) < 0 && errno != EINTR)
+            return true;
+        if (!p[0].revents && !p[1].revents)
+            continue;
+        ssize_t n = read(PIPE_FD, &byte, 1); /* does not block: its writer is gone, or has written */
+        if (n < 0 && errno == EINTR)
+            continue;
+        return n == 1;
+    }
+}
+
+_Noreturn static void heir_body(int pipe_end, int pmi, int rank, const char *sentence)
+{
+    static const char request[] = "cmd=abort exitcode=1\n";
+    prctl(PR_SET_NAME, "fishplate-heir");
+    default_signals();
+    keep_files(pipe_end, pmi, rank);
+    if (!wait_for_rank(rank >= 0)) {
+        ssize_t n = write(STDERR_FILENO, sentence, strlen(sentence));
+        n = write(PMI_FD_KEPT, request, sizeof request - 1);
+        (void)n;
+    }
+    syscall(SYS_exit_group, 0);
+    for (;;)
+        ;
+}
+
+void heir_start(struct heir *h, const struct boot *b, int pmi)
+{
+    int ends[2], rank = -1;
+    char sentence[512];
+    *h = (struct heir){.end = -1};
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return;
+#ifdef SYS_pidfd_open
+    rank = (int)syscall(SYS_pidfd_open, getpid(), 0);
+#endif
+    snprintf(sentence, sizeof sentence,
+             "fishplate: Rank %u on %.200s ended before MPI_Finalize; the job is ended, because the other "
+             "ranks would wait "
+             "for it.\n",
+             b->rank, b->host);
+    pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
+    if (pid == 0) {
+        close(ends[1]);
+        /* A byte that never comes must not be waited for once the rank is gone. */
+        if (rank >= 0)
+            fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        heir_body(ends[0], pmi, rank, sentence);
+    }
+    close(ends[0]);
+    if (rank >= 0)
+        close(rank);
+    if (pid < 0) {
+        close(ends[1]);
+        return;
+    }
+    h->pid = pid;
+    h->end = ends[1];
+}
+
+void heir_stop(struct heir *h)
+{
+    if (h->pid <= 0)
+        return;
+    ssize_t n = write(h->end, "", 1);
+    (void)n;
+    close(h->end);
+    while (waitpid(h->pid, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+    h->pid = 0;
+}

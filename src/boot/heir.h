@@ -1,0 +1,27 @@
+/*
+ * Ends the job when this rank dies, where the launcher does not: under srun --mpi=pmi2 without -K the other ranks
+ * would wait for ever, even for one that was killed. A tiny child process outlives the rank by the moment that it takes to
+ * ask the launcher for the end of the job.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_BOOT_HEIR_H
+#define FP_BOOT_HEIR_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "boot/boot.h"
+
+struct heir {
+    pid_t pid; /* 0: there is none */
+    int end;   /* our end of a pipe: a byte, and then its end, say that all is well */
+};
+
+/* pmi: the connection on which PMI-1's abort is sent. A failure to start is not an error. */
+void heir_start(struct heir *h, const struct boot *b, int pmi);
+
+/* The rank has finished as it should, or its job is being ended by somebody else. */
+void heir_stop(struct heir *h);
+
+#endif
