@@ -42,7 +42,7 @@ struct peer {
     uint32_t node;
     bool stalled; /* on net->stalled */
     bool opening; /* refuses frames because the connection is not open yet: said by the transport */
-    bool local; /* same (virtual) node */
+    bool local;   /* same (virtual) node */
     bool self;
 };
 
