@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ void biglock_init(struct biglock *l)
     l->wanted = 0;
     l->turns = 0;
     l->sharers = 0;
+    l->polls = 0;
 }
 
 void biglock_destroy(struct biglock *l)
@@ -48,4 +50,11 @@ void biglock_give_turn(struct biglock *l)
         syscall(SYS_futex, &l->turns, FUTEX_WAIT_PRIVATE, turn, NULL, NULL, 0);
     biglock_take(l);
     atomic_fetch_sub_explicit(&l->sharers, 1, memory_order_relaxed);
+}
+
+void biglock_rest(struct biglock *l)
+{
+    pthread_mutex_unlock(&l->mutex);
+    sched_yield();
+    biglock_take(l);
 }

@@ -16,6 +16,7 @@ struct biglock {
     _Atomic int wanted;     /* threads that wait for it */
     _Atomic unsigned turns; /* how often one of them got it; a futex */
     _Atomic int sharers;    /* threads that sleep until one of them gets it */
+    unsigned polls;         /* of threads that looked for something in vain; with the lock held */
 };
 
 void biglock_init(struct biglock *l);
@@ -56,6 +57,17 @@ static inline bool biglock_share(struct biglock *l)
         return false;
     biglock_give_turn(l);
     return true;
+}
+
+void biglock_rest(struct biglock *l);
+
+/* For one who has looked in vain and will look again. Threads that poll in a loop of their own may keep the one they
+ * wait for from running, which then does not wait for the lock either: now and then each gives up its processor. */
+static inline void biglock_polled(struct biglock *l)
+{
+    if (!biglock_share(l) && atomic_load_explicit(&l->turns, memory_order_relaxed) != 0 &&
+        ++l->polls % 64 == 0)
+        biglock_rest(l);
 }
 
 #endif

@@ -58,6 +58,7 @@ int net_open(struct boot *boot, struct net **out)
     net->size = boot->size;
     net->doorbell = &net->own_doorbell;
     net->oversubscribed = crowded(boot);
+    net->cpus = cpu_allowed();
     list_init(&net->stalled);
     list_init(&net->hooks);
     net->peers = calloc(net->size, sizeof(*net->peers));

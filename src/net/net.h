@@ -44,6 +44,8 @@ struct net {
     struct doorbell own_doorbell; /* used when no transport shares memory */
     bool oversubscribed;          /* more ranks on this node than processors: never spin */
     bool fences;                  /* see net_order_local */
+    int cpus;                     /* processors that this process may use */
+    int waiting;                  /* threads in net_wait, of a threaded process */
     struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
     struct net_thread *thread; /* makes progress while the program computes; NULL unless asked for */
 

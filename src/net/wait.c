@@ -120,7 +120,8 @@ void net_wait_step(struct net *net, struct net_waiter *w)
         return;
     }
     w->idle++;
-    if (unlikely(net->oversubscribed))
+    /* More threads that wait than processors: each that spins keeps another from what it waits for. */
+    if (unlikely(net->oversubscribed || net->waiting > net->cpus))
         idle_shared(net, w);
     else
         idle_alone(net, w);
@@ -129,7 +130,7 @@ void net_wait_step(struct net *net, struct net_waiter *w)
 /* The common wait: for one message. The transports are polled in a loop of its own, so that the flag is seen
  * at once; everything else (messages to oneself, sends that wait for room) gets its turn between bursts, and
  * schedules of collectives as soon as something has arrived. */
-void net_wait(struct net *net, const _Atomic int *flag)
+static void wait_for(struct net *net, const _Atomic int *flag)
 {
     struct net_waiter w = {0};
     struct transport *t = net->transports[0];
@@ -156,4 +157,15 @@ void net_wait(struct net *net, const _Atomic int *flag)
         w.idle += (unsigned)burst;
         net_wait_step(net, &w);
     }
+}
+
+void net_wait(struct net *net, const _Atomic int *flag)
+{
+    if (likely(!net->lock)) {
+        wait_for(net, flag);
+        return;
+    }
+    net->waiting++; /* with the lock held */
+    wait_for(net, flag);
+    net->waiting--;
 }

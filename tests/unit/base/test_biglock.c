@@ -4,6 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/biglock.h"
 
+#include <sched.h>
+
 #include "test.h"
 
 enum { THREADS = 4, ROUNDS = 5000 };
@@ -63,9 +65,40 @@ static void shares(void)
     biglock_destroy(&lock);
 }
 
+static void *try_only(void *arg)
+{
+    (void)arg;
+    while (pthread_mutex_trylock(&lock.mutex) != 0)
+        sched_yield();
+    arrived++;
+    pthread_mutex_unlock(&lock.mutex);
+    return NULL;
+}
+
+/* A thread that looks in vain again and again makes room even when nobody waits for the lock, as long as others have
+ * used it: here for one that only tries. */
+static void rests(void)
+{
+    pthread_t other;
+    biglock_init(&lock);
+    biglock_take(&lock);
+    arrived = 0;
+    pthread_create(&other, NULL, come_in, NULL); /* from now on there are others */
+    while (arrived == 0)
+        biglock_polled(&lock);
+    pthread_join(other, NULL);
+    pthread_create(&other, NULL, try_only, NULL);
+    while (arrived == 1)
+        biglock_polled(&lock);
+    biglock_drop(&lock);
+    pthread_join(other, NULL);
+    biglock_destroy(&lock);
+}
+
 int main(void)
 {
     TEST_RUN(excludes);
     TEST_RUN(shares);
+    TEST_RUN(rests);
     return test_result();
 }
