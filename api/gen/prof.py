@@ -103,6 +103,8 @@ def _function(f):
     lines = [BEFORE[f.short]] if f.short in BEFORE else []
     lines += [f"struct prof_span span = prof_begin(CALL_{f.short});",
               wrap_call(f"const {f.returns} returned = P{f.name}({arguments});"), "prof_end(&span);"]
+    if kind(f) == "COLL" and f.chapter == "coll" and not is_nonblocking(f) and stem(f) in COLLECTIVES:
+        lines += ["if (span.on && !returned)", "    prof_collective(&span, comm);"]
     after = _after(f)
     if after:
         condition, statement = after

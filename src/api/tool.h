@@ -68,6 +68,7 @@ struct tool_pvar {
     bool readonly, continuous;
     const uint64_t *counter;                /* a counter's value, else NULL */
     uint64_t (*read)(const struct proc *p); /* what it is now: levels, sizes and what a watermark follows */
+    uint64_t (*each)(const struct proc *p, uint32_t i); /* a number for each rank of the world */
     void (*text)(const struct proc *p,
                  char *out); /* TOOL_TEXT_MAX bytes: a variable that is text, not a number */
 };
@@ -81,6 +82,7 @@ struct tool_pvar_handle {
     uint64_t value;   /* without what has happened since the start */
     uint64_t base;    /* the counter at the start */
     uint32_t context; /* of the communicator it is bound to */
+    uint32_t count;   /* elements */
 };
 struct tool_session {
     uint32_t magic;

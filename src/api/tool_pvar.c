@@ -33,7 +33,33 @@ static void adapter(const struct proc *p, char *out)
         snprintf(out, TOOL_TEXT_MAX, "none (all ranks are on one node)");
 }
 
+static uint64_t sent_messages(const struct proc *p, uint32_t rank)
+{
+    return p->net->peers[rank] ? p->net->peers[rank]->sent_messages : 0;
+}
+
+static uint64_t sent_bytes(const struct proc *p, uint32_t rank)
+{
+    return p->net->peers[rank] ? p->net->peers[rank]->sent_bytes : 0;
+}
+
 static const struct tool_pvar others[] = {
+    {.name = "net_sent_messages",
+     .doc = "Messages sent to each rank, those of collectives among them. One number for each rank of the "
+            "world.",
+     .class = MPI_T_PVAR_CLASS_AGGREGATE,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .each = sent_messages},
+    {.name = "net_sent_bytes",
+     .doc =
+         "Bytes sent to each rank, those of collectives among them. One number for each rank of the world.",
+     .class = MPI_T_PVAR_CLASS_AGGREGATE,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .each = sent_bytes},
     {.name = "net_adapter",
      .doc = "The adapter between nodes, and whether it is hardware or software.",
      .class = MPI_T_PVAR_CLASS_GENERIC,

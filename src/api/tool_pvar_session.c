@@ -176,6 +176,7 @@ static int handle_new(struct tool_session *s, const struct tool_pvar *v, void *o
     h->var = *v;
     h->context = c ? c->context : 0;
     h->started = v->continuous;
+    h->count = v->text ? TOOL_TEXT_MAX : v->each && the_proc ? the_proc->size : 1;
     list_append(&s->handles, &h->link);
     *out = h;
     return 0;
@@ -198,7 +199,7 @@ int impl_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *o
     rc = handle_new((struct tool_session *)session, &v, obj_handle, &h);
     if (rc == 0) {
         *handle = (MPI_T_pvar_handle)h;
-        TOOL_OUT(count, v.text ? TOOL_TEXT_MAX : 1);
+        TOOL_OUT(count, (int)h->count);
     }
     return tool_leave(rc);
 }
@@ -279,6 +280,13 @@ int impl_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 static void put_value(const struct tool_pvar_handle *h, void *buf)
 {
     unsigned long long value = value_now(h);
+    if (h->var.each) {
+        for (uint32_t i = 0; i < h->count; i++) {
+            value = the_proc && i < the_proc->size ? h->var.each(the_proc, i) : 0;
+            memcpy((char *)buf + i * sizeof(value), &value, sizeof(value));
+        }
+        return;
+    }
     if (h->var.text) {
         memset(buf, 0, TOOL_TEXT_MAX);
         if (the_proc)

@@ -32,8 +32,11 @@ diff functions intercepted || fail "the profiler does not see these"
 
 # C, preloaded: the three forms of the report.
 compile known
-"$BIN/fishplate" prof --html known.html --json known.json --record known.txt -- "$BIN/mpiexec" -n 4 ./known >known.out
-check known known.json
+FISHPLATE_SPIN_US=100 "$BIN/fishplate" prof --html known.html --json known.json --record known.txt -- \
+    "$BIN/mpiexec" -n 4 ./known >known.out
+check known_run known.json
+expect_line known.out '^Verdict$'
+expect_line known.out '^  settings: FISHPLATE_SPIN_US=100$'
 check html known.html
 expect_line known.out '^fishplate prof: .*mpiexec -n 4 ./known, 4 ranks on 1 node$'
 expect_line known.out '^  MPI_Isend +40 +[0-9.]+ % '
@@ -47,7 +50,7 @@ mkdir "$TMPDIR"
 
 # A kept record gives the same report.
 "$BIN/fishplate" prof --quiet --json again.json --read known.txt >quiet.out
-check known again.json
+check known_run again.json
 [ ! -s quiet.out ] || fail "--quiet was not"
 
 # Linked ahead of the library, without the command: the record stays in the working folder.
@@ -81,5 +84,26 @@ compile aborts
 status=0
 "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 2 ./aborts >aborts.out 2>aborts.err || status=$?
 [ "$status" = 5 ] || fail "the status of an aborted job is $status"
-expect_line aborts.out 'only 1 of 2 ranks left a record'
-expect_line aborts.out '^  MPI_Comm_rank +1 '
+expect_line aborts.out '^Incomplete: ' # the other rank may have been ended before MPI_Init was over
+expect_line aborts.out '^  MPI_Comm_rank +[12] '
+
+# A crash, a kill, a hang that the launcher ends: what there is, and why it is not all.
+compile ends
+ended() { # WAY STATUS [OPTIONS OF MPIEXEC]
+    way=$1 wanted=$2 status=0
+    shift 2
+    "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 3 "$@" ./ends "$way" >"$way.out" 2>"$way.err" || status=$?
+    [ "$status" = "$wanted" ] || fail "$way: status $status"
+    expect_line "$way.out" '^Incomplete: .* The figures are those until then\.$'
+    expect_line "$way.out" '^  MPI_Barrier +[23] '
+    [ -z "$(ls "$TMPDIR")" ] || fail "$way: records were left behind"
+}
+if [ -z "$flags" ]; then # a sanitizer wants these signals for itself
+    ended crash 139
+    expect_line crash.out '^Incomplete: Rank 1 was ended by signal 11 \(Segmentation fault\), outside MPI\. '
+    expect_line crash.out 'Rank [02] was ended by signal 15 \(Terminated\)'
+fi
+ended killed 137
+expect_line killed.out 'Only 2 of 3 ranks left a record'
+ended hangs 124 -timeout 2
+expect_line hangs.out 'Rank 0 was ended by signal 15 \(Terminated\), in MPI_Recv for [0-9.]+ '

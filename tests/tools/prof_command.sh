@@ -91,6 +91,34 @@ expect_line nodes.out '3 ranks on 2 nodes$'
 expect_line nodes.out 'within a node: 75\.0 % of the messages, 30\.0 % of the bytes'
 expect_line nodes.out '3 messages went to processes outside'
 
+# Verdicts, from made-up times of 20 calls of MPI_Allreduce, in groups of two or four calls: rank 2 always comes last; the
+# ranks come last in turn; nobody waits.
+python3 - <<'PY'
+def record(name, times, width=2):
+    with open(name, "w") as f:
+        for rank in range(4):
+            t = times(rank)
+            w = 2 * width if rank == 3 else width
+            grouped = [sum(t[i:i + w // width]) for i in range(0, len(t), w // width)]
+            total = sum(t)
+            f.write(f"record 1\njob v\nrank {rank} 4\nhost n\nprogram p\ndate 1000000000\nlibrary Made Up 1.0\n"
+                    f"time 1000000000 {total} 0\ncall MPI_Allreduce coll 0 20 {total} {max(t)} 20 160\n"
+                    f"waits MPI_Allreduce 20 {w} {len(grouped)} {' '.join(map(str, grouped))}\n"
+                    "outside 0 0\nreuse 0 0 0 0 0\nend\n")
+record("late.txt", lambda rank: [20_000_000 if rank == 2 else 70_000_000] * 10)
+record("turns.txt", lambda rank: [2_000_000 if group // 2 % 4 == rank else 52_000_000 for group in range(10)])
+record("fine.txt", lambda rank: [1_000_000] * 10)
+PY
+for way in late turns fine; do
+    "$BIN/fishplate" prof --json $way.json --html $way.html --read $way.txt >$way.out
+    check $way $way.json
+done
+expect_line late.out '^  1\. Rank 2 is late: 3 ranks wait 500\.00 ms for it in MPI_Allreduce\.'
+expect_line late.out '^  MPI_Allreduce +80 +375\.00 ms +200\.00 ms +2 \(100 %\)$'
+expect_line late.out '2001-09-09 01:46 UTC; Made Up 1\.0$'
+expect_line late.html 'section class="verdict costly"'
+expect_line fine.html 'section class="verdict fine"'
+
 # Many ranks: pairs instead of a table, and a page that stays small.
 python3 - >many.txt <<'PY'
 for rank in range(500):

@@ -36,3 +36,24 @@ void html_put(FILE *out, const char *tag, const char *style, const char *format,
     html_text(out, text);
     fprintf(out, "</%s>", tag);
 }
+
+void html_section(FILE *out, const char *title, const char *about)
+{
+    fputs("<section>\n", out);
+    html_put(out, "h2", NULL, "%s", title);
+    html_put(out, "p", NULL, "%s", about);
+    fputc('\n', out);
+}
+
+void html_section_end(FILE *out)
+{
+    fputs("</section>\n", out);
+}
+
+void html_head_row(FILE *out, const char *const *names)
+{
+    fputs("<table>\n<tr>", out);
+    for (; *names; names++)
+        html_put(out, "th", **names == '~' ? "minor" : NULL, "%s", *names + (**names == '~'));
+    fputs("</tr>\n", out);
+}

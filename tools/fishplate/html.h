@@ -13,4 +13,12 @@ void html_text(FILE *out, const char *text);
 void html_put(FILE *out, const char *tag, const char *style, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* A card of the page with a title and a sentence about it. */
+void html_section(FILE *out, const char *title, const char *about);
+void html_section_end(FILE *out);
+
+/* Begins a table with these headings; the list ends with NULL. One that begins with ~ is left out on narrow screens,
+ * where its cells have the style "minor" too. */
+void html_head_row(FILE *out, const char *const *names);
+
 #endif

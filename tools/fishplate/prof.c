@@ -24,8 +24,9 @@ static void usage(void)
            "       fishplate prof [options] --read FILE...        report on records that were kept\n\n"
            "The program needs no change and no recompilation, in C or Fortran. After its own output comes "
            "the report:\n"
-           "calls and time of each function with its imbalance over ranks, message sizes, nonblocking calls, "
-           "waiting,\n"
+           "what is wrong, calls and time of each function with its imbalance over ranks, message sizes, "
+           "nonblocking calls,\n"
+           "waiting, "
            "reuse of buffers, and who sent how much to whom.\n\n"
            "Options:\n"
            "  --html FILE      also as one HTML page with charts; needs nothing from elsewhere\n"
@@ -40,6 +41,10 @@ static void usage(void)
            "phase only,\n"
            "call MPI_Pcontrol(0) after MPI_Init.\n\n"
            "How to read it:\n"
+           "  verdict          what costs at least a twentieth of the time, the most expensive first\n"
+           "  waiting, moving  a collective call of all ranks waits until the last rank comes; what that "
+           "rank's own call\n"
+           "                   takes is moving data. Calls on smaller communicators are not split\n"
            "  of MPI           share of all time that ranks spend in MPI, between MPI_Init and MPI_Finalize\n"
            "  imbalance        how much longer the slowest rank takes than the mean; large: work is spread "
            "unevenly, and\n"
@@ -54,7 +59,8 @@ static void usage(void)
            "  One-sided and file calls are timed; their data is not counted.\n\n"
            "Rank 0 collects the records of all ranks in MPI_Finalize. A program that uses sessions only, "
            "aborts or ends\n"
-           "without MPI_Finalize leaves a record for each rank, which are found on this machine only. A "
+           "without MPI_Finalize (a crash, a timeout) leaves a record for each rank, which are found on this "
+           "machine only. A "
            "program can also\n"
            "be linked with the profiler, ahead of MPI: mpicc program.c -lfishplate-prof; it then leaves a "
            "record file.\n");
@@ -217,6 +223,13 @@ static int run_and_report(const struct options *o)
     prof_folder_remove(folder);
     if (kept && fclose(kept) != 0)
         good = complain(o->record);
+    if (!jobs && status != 0 && status != 126 && status != 127)
+        fprintf(
+            stderr,
+            "fishplate prof: the command ended with status %d and left no record, so there is nothing to "
+            "report: no MPI "
+            "program got as far as MPI_Init, or its ranks were killed (SIGKILL) or ran on other machines.\n",
+            status);
     if (!jobs && status == 0) {
         fprintf(
             stderr,

@@ -9,10 +9,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
+enum { PROF_TEXT_LONG = 64 };
+
 enum prof_kind { PROF_P2P, PROF_WAIT, PROF_COLL, PROF_RMA, PROF_IO, PROF_OTHER, PROF_KINDS };
 
 struct prof_stat {
     uint64_t calls, ns, ns_max, sized, bytes;
+};
+
+/* How long the calls of a collective took on a rank, in groups that follow each other (prof_waits.c). */
+struct prof_series {
+    uint64_t calls, width, groups; /* width: calls in a group */
+    double *seconds;
+    double waited; /* for ranks that came later */
 };
 
 /* One MPI function: on each rank, and over all. */
@@ -24,6 +33,11 @@ struct prof_function {
     struct prof_stat all;
     double min, mean, max; /* seconds, over ranks */
     int slowest;           /* the rank of max */
+    struct prof_series *waits;
+    bool split;             /* waiting and moving are known: */
+    double waiting, moving; /* seconds of a rank on average, for others; and what the operation itself took */
+    int late;               /* the rank that others waited for most */
+    double late_share;      /* of all waiting */
 };
 
 struct prof_bin {
@@ -39,6 +53,9 @@ struct prof_rank {
     double on, mpi; /* seconds */
     double kinds[PROF_KINDS];
     uint64_t messages, bytes; /* sent */
+    int cut;                  /* the signal that ended it, 0: none */
+    char cut_in[64];          /* the call it was in then, "-": none */
+    double cut_after;         /* seconds that call had taken */
 };
 
 struct prof_pair {
@@ -70,15 +87,41 @@ struct prof_job {
     size_t nfunctions;
     struct prof_pair *pairs;
     size_t npairs;
+    struct prof_pair *carried; /* what the library sent, collectives among it; where it tells */
+    size_t ncarried;
     struct prof_bin p2p[PROF_BINS], coll[PROF_BINS];
     struct prof_reuse reuse;
+    long long date; /* seconds since 1970, 0: unknown */
+    char library[256], adapter[256];
+    char **settings;
+    size_t nsettings;
+    int status; /* of the command that ran it, 0: good, or unknown */
     /* From prof_job_sum_up */
     struct prof_traffic sent, within,
         outside; /* within: both ranks on one node; outside: no rank of this job */
     struct prof_classes p2p_classes, coll_classes;
     double on, mpi; /* sums over ranks */
     double kinds[PROF_KINDS];
+    double waiting, moving; /* in collectives of all ranks: seconds of a rank on average */
+    int late;               /* the rank that others waited for most */
+    double late_share;
 };
+
+/* What is wrong, the most expensive first. */
+enum { PROF_FINDINGS = 8 };
+struct prof_finding {
+    char text[320];
+    double seconds; /* what it costs a rank, on average */
+};
+struct prof_verdict {
+    struct prof_finding list[PROF_FINDINGS];
+    int n; /* at least 1 */
+};
+void prof_judge(const struct prof_job *job, struct prof_verdict *v);
+/* Why the report is incomplete: "" when it is not. */
+void prof_missing(const struct prof_job *job, char *out, size_t size);
+/* "2026-11-16 05:40 UTC", "" when unknown. */
+const char *prof_date(const struct prof_job *job, char out[PROF_TEXT_LONG]);
 
 extern const char *const prof_kind_words[PROF_KINDS]; /* in records and JSON */
 extern const char *const prof_kind_names[PROF_KINDS]; /* for people */
@@ -87,6 +130,8 @@ extern const char *const prof_class_names[4];
 /* Adds the records of a file to the list of jobs. False, with a message, when it cannot be read. */
 bool prof_read_file(const char *path, struct prof_job **jobs);
 void prof_job_sum_up(struct prof_job *job);
+bool prof_waits_read(struct prof_series *s, const char *rest);
+void prof_waits_sum_up(struct prof_job *job);
 void prof_jobs_free(struct prof_job *jobs);
 
 /* How uneven over ranks: 0 when all take the same time, 1 when the slowest takes twice the mean. */

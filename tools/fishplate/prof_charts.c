@@ -10,11 +10,13 @@
 
 #include "html.h"
 
-enum { WIDTH = 1000, BARS_MAX = 64, CELLS_MAX = 64 };
+enum { BARS_MAX = 64, CELLS_MAX = 64 };
 
 static void open_svg(FILE *out, int width, int height, const char *label)
 {
-    fprintf(out, "<svg width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n",
+    fprintf(out,
+            "<svg class=\"chart\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" "
+            "aria-label=\"%s\">\n",
             width, height, width, height, label);
 }
 
@@ -43,46 +45,47 @@ static void legend(FILE *out, const struct prof_job *job)
     fputs("<span><i class=\"ba\"></i>the program itself</span></div>\n", out);
 }
 
-static void rank_bar(FILE *out, const struct prof_job *job, int r, double y, double height)
+static void rank_bar(FILE *out, const struct prof_job *job, int r)
 {
     const struct prof_rank *rank = &job->ranks[r];
-    const double left = 70, room = WIDTH - left - 60, scale = fmax(rank->on, rank->mpi);
-    char text[128], style[16], seconds[PROF_TEXT];
-    double x = left;
-    snprintf(text, sizeof(text), "rank %d", r);
-    label(out, left - 10, y + height - 4, "end", text);
-    if (scale <= 0)
-        return;
-    for (int k = 0; k <= PROF_KINDS; k++) {
+    const double scale = fmax(rank->on, rank->mpi);
+    char text[128], seconds[PROF_TEXT];
+    html_put(out, "span", NULL, "rank %d", r);
+    fputs("<span class=\"line\">", out);
+    for (int k = 0; k <= PROF_KINDS && scale > 0; k++) {
         const double part = k < PROF_KINDS ? rank->kinds[k] : fmax(0, rank->on - rank->mpi);
-        const double width = fmin(part / scale * room, left + room - x);
-        if (width <= 0)
+        if (part <= 0)
             continue;
-        snprintf(style, sizeof(style), k < PROF_KINDS ? "f%d" : "fa", k);
         snprintf(text, sizeof(text), "rank %d on %.40s, %s: %s, %.1f %%", r, rank->host,
                  k < PROF_KINDS ? prof_kind_names[k] : "the program itself", prof_seconds(part, seconds),
                  prof_share(part, scale));
-        rect(out, style, x, y, width, height, text);
-        x += width;
+        fprintf(out, "<i class=\"b%c\" style=\"width:%.2f%%\" title=\"", k < PROF_KINDS ? '0' + k : 'a',
+                prof_share(part, scale));
+        html_text(out, text);
+        fputs("\"></i>", out);
     }
-    snprintf(text, sizeof(text), "%.0f %%", prof_share(rank->mpi, rank->on));
-    label(out, WIDTH - 4, y + height - 4, "end", text);
+    fputs("</span>", out);
+    html_put(out, "span", NULL, "%.0f %%", prof_share(rank->mpi, rank->on));
+    fputc('\n', out);
 }
 
 void prof_chart_ranks(const struct prof_job *job, FILE *out)
 {
-    const int shown = job->there < BARS_MAX ? job->there : BARS_MAX, step = shown > 24 ? 14 : 22;
+    const int shown = job->there < BARS_MAX ? job->there : BARS_MAX;
     int seen = 0, drawn = 0;
     legend(out, job);
-    open_svg(out, WIDTH, shown * step + 8, "time of each rank");
+    fputs("<div class=\"chart rows\">\n", out);
     for (int r = 0; r < job->size; r++) {
         if (!job->ranks[r].there)
             continue;
         /* Of many ranks, some at equal distances. */
-        if (seen++ * shown / job->there == drawn && drawn < shown)
-            rank_bar(out, job, r, 6 + drawn++ * step, step - 5);
+        if (seen++ * shown / job->there == drawn && drawn < shown) {
+            rank_bar(out, job, r);
+            drawn++;
+        }
     }
-    fputs("</svg>\n", out);
+    fputs("</div>\n", out);
+    html_put(out, "p", NULL, "On the right: the share of its time that a rank spends in MPI.");
     if (shown < job->there)
         html_put(out, "p", NULL, "%d of %d ranks are shown.", shown, job->there);
 }
@@ -97,26 +100,37 @@ static void short_count(uint64_t n, char out[PROF_TEXT])
         snprintf(out, PROF_TEXT, "%.0fM", (double)n / 1e6);
 }
 
-static void size_bar(FILE *out, const struct prof_bin *bin, const char *style, const char *what, double x,
-                     double width, double bottom, double height)
+static void size_bar(FILE *out, const struct prof_bin *bin, const char *style, const char *what, double share)
 {
-    char text[160], bytes[PROF_TEXT], number[PROF_TEXT];
+    char text[160], bytes[PROF_TEXT];
     if (!bin->count)
         return;
-    const double tall = fmax(height, 1.5);
     snprintf(text, sizeof(text), "%s: %" PRIu64 ", %s in all", what, bin->count,
              prof_bytes((double)bin->bytes, bytes));
-    rect(out, style, x, bottom - tall, width, tall, text);
-    short_count(bin->count, number);
-    label(out, x + width / 2, bottom - tall - 4, "middle", number);
+    fprintf(out, "<i class=\"%s\" style=\"width:%.2f%%\" title=\"", style, share);
+    html_text(out, text);
+    fputs("\"></i>", out);
+}
+
+static void size_row(FILE *out, const struct prof_job *job, int b, uint64_t most)
+{
+    char text[PROF_TEXT], p2p[PROF_TEXT], coll[PROF_TEXT];
+    html_put(out, "span", NULL, "%s", b == 0 ? "empty" : prof_bytes(ldexp(1, b - 1), text));
+    fputs("<span class=\"pair\">", out);
+    size_bar(out, &job->p2p[b], "b0", "messages", prof_share((double)job->p2p[b].count, (double)most));
+    size_bar(out, &job->coll[b], "b2", "collective calls",
+             prof_share((double)job->coll[b].count, (double)most));
+    fputs("</span>", out);
+    short_count(job->p2p[b].count, p2p);
+    short_count(job->coll[b].count, coll);
+    html_put(out, "span", NULL, "%s + %s", p2p, coll);
+    fputc('\n', out);
 }
 
 void prof_chart_sizes(const struct prof_job *job, FILE *out)
 {
-    const double bottom = 190, room = 150;
     int first = PROF_BINS, last = -1;
     uint64_t most = 1;
-    char text[PROF_TEXT];
     for (int b = 0; b < PROF_BINS; b++) {
         if (!job->p2p[b].count && !job->coll[b].count)
             continue;
@@ -127,26 +141,13 @@ void prof_chart_sizes(const struct prof_job *job, FILE *out)
     }
     if (last < 0)
         return;
-    const double slot = fmin(120, (double)WIDTH / (last - first + 1));
     fputs("<p></p><div class=\"legend\"><span><i class=\"b0\"></i>messages</span><span><i "
-          "class=\"b2\"></i>collective calls"
-          "</span></div>\n",
+          "class=\"b2\"></i>collective calls</span></div>\n<div class=\"chart rows\">\n",
           out);
-    open_svg(out, WIDTH, 215, "number of messages by size");
-    for (int b = first; b <= last; b++) {
-        const double x = (b - first) * slot;
-        size_bar(out, &job->p2p[b], "f0", "messages", x + slot * 0.08, slot * 0.4, bottom,
-                 room * (double)job->p2p[b].count / (double)most);
-        size_bar(out, &job->coll[b], "f2", "collective calls", x + slot * 0.52, slot * 0.4, bottom,
-                 room * (double)job->coll[b].count / (double)most);
-        if (b == 0)
-            label(out, x + slot / 2, bottom + 18, "middle", "empty");
-        else if (slot >= 60 || b % 2 == 0)
-            label(out, x + slot / 2, bottom + 18, "middle", prof_bytes(ldexp(1, b - 1), text));
-    }
-    fprintf(out, "<rect class=\"frame\" x=\"0.5\" y=\"%.1f\" width=\"%.1f\" height=\"0.5\"/>\n</svg>\n",
-            bottom, slot * (last - first + 1));
-    html_put(out, "p", NULL, "A bar holds the sizes from its label up to twice that.");
+    for (int b = first; b <= last; b++)
+        size_row(out, job, b, most);
+    fputs("</div>\n", out);
+    html_put(out, "p", NULL, "A row holds the sizes from its label up to twice that.");
 }
 
 /* Of many ranks, neighbours share a cell. */
@@ -161,8 +162,10 @@ static bool gather_cells(const struct prof_job *job, struct cells *c)
     c->ranks = (job->size + CELLS_MAX - 1) / CELLS_MAX;
     c->n = (job->size + c->ranks - 1) / c->ranks;
     c->sum = calloc((size_t)c->n * (size_t)c->n, sizeof(*c->sum));
-    for (size_t i = 0; c->sum && i < job->npairs; i++) {
-        const struct prof_pair *p = &job->pairs[i];
+    const struct prof_pair *pairs = job->ncarried ? job->carried : job->pairs;
+    const size_t n = job->ncarried ? job->ncarried : job->npairs;
+    for (size_t i = 0; c->sum && i < n; i++) {
+        const struct prof_pair *p = &pairs[i];
         struct prof_traffic *cell = &c->sum[p->from / c->ranks * c->n + p->to / c->ranks];
         cell->messages += p->messages;
         cell->bytes += p->bytes;
@@ -207,13 +210,30 @@ static void peer_cell(FILE *out, const struct prof_job *job, const struct cells 
     fputs("</g>\n", out);
 }
 
+/* What the strengths of the colour mean. */
+static void scale(FILE *out, const struct cells *c)
+{
+    enum { STEPS = 5 };
+    char text[PROF_TEXT];
+    fputs("<div class=\"legend\">", out);
+    for (int i = 0; i < STEPS && c->most > 0; i++) {
+        const double bytes = c->least * pow(c->most / c->least, (double)i / (STEPS - 1));
+        if (i > 0 && c->most <= c->least)
+            break;
+        fprintf(out, "<span><i class=\"bh\" style=\"opacity:%.2f\"></i>%s%s</span>", strength_of(c, bytes),
+                i > 0 && i < STEPS - 1 ? "about " : "", prof_bytes(floor(bytes), text));
+    }
+    fputs("</div>\n", out);
+}
+
 void prof_chart_peers(const struct prof_job *job, FILE *out)
 {
     struct cells c;
     char text[PROF_TEXT];
     if (!gather_cells(job, &c))
         return;
-    const double side = fmin(48, 560.0 / c.n);
+    scale(out, &c);
+    const double side = fmin(40, 560.0 / c.n);
     const int every = side < 9 ? 8 : side < 22 ? 4 : 1, height = (int)(c.n * side) + 50;
     open_svg(out, (int)(c.n * side) + 100, height, "bytes from rank to rank");
     label(out, 80, 14, "start", "to");

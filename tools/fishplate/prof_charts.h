@@ -1,4 +1,5 @@
-/* prof_charts.h: the charts of the HTML report, as SVG inside the page.
+/* prof_charts.h: the parts of the HTML report: charts (prof_charts.c), and what is said about the run
+ * (prof_html_run.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_PROF_CHARTS_H
@@ -9,5 +10,9 @@
 void prof_chart_ranks(const struct prof_job *job, FILE *out);
 void prof_chart_sizes(const struct prof_job *job, FILE *out);
 void prof_chart_peers(const struct prof_job *job, FILE *out);
+
+void prof_html_verdict(const struct prof_job *job, FILE *out);
+void prof_html_run(const struct prof_job *job, FILE *out);
+void prof_html_collectives(const struct prof_job *job, FILE *out);
 
 #endif

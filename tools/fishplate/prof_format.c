@@ -1,6 +1,10 @@
 /* prof_format.c: the words and numbers that the text and the HTML report share.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
 #include "prof.h"
 
 const char *const prof_kind_names[PROF_KINDS] = {"point to point", "waiting", "collective",
@@ -39,4 +43,60 @@ const char *prof_seconds(double seconds, char out[PROF_TEXT])
     else
         snprintf(out, PROF_TEXT, "%.3f s", seconds);
     return out;
+}
+
+const char *prof_date(const struct prof_job *job, char out[PROF_TEXT_LONG])
+{
+    const time_t when = (time_t)job->date;
+    struct tm parts;
+    out[0] = '\0';
+    if (job->date && gmtime_r(&when, &parts))
+        strftime(out, PROF_TEXT_LONG, "%Y-%m-%d %H:%M UTC", &parts);
+    return out;
+}
+
+/* Ended from outside, by the launcher or the user; everything else is a crash. */
+static bool from_outside(int signal_number)
+{
+    return signal_number == SIGTERM || signal_number == SIGINT || signal_number == SIGHUP;
+}
+
+static size_t one_end(const struct prof_job *job, int r, char *out, size_t size)
+{
+    const struct prof_rank *rank = &job->ranks[r];
+    char after[PROF_TEXT];
+    if (strcmp(rank->cut_in, "-") == 0)
+        return (size_t)snprintf(out, size, "Rank %d was ended by signal %d (%s), outside MPI. ", r, rank->cut,
+                                strsignal(rank->cut));
+    return (size_t)snprintf(out, size, "Rank %d was ended by signal %d (%s), in %s for %s. ", r, rank->cut,
+                            strsignal(rank->cut), rank->cut_in, prof_seconds(rank->cut_after, after));
+}
+
+void prof_missing(const struct prof_job *job, char *out, size_t size)
+{
+    enum { FEW = 4 };
+    size_t used = 0;
+    int shown = 0, cut = 0;
+    out[0] = '\0';
+    for (int crash = 1; crash >= 0; crash--)
+        for (int r = 0; r < job->size; r++) {
+            if (!job->ranks[r].cut || from_outside(job->ranks[r].cut) == crash)
+                continue;
+            cut++;
+            if (shown < FEW && used < size) {
+                used += one_end(job, r, out + used, size - used);
+                shown++;
+            }
+        }
+    if (cut > shown && used < size)
+        used +=
+            (size_t)snprintf(out + used, size - used, "%d ranks more were ended by signals. ", cut - shown);
+    if (job->there < job->size && used < size)
+        used += (size_t)snprintf(
+            out + used, size - used,
+            "Only %d of %d ranks left a record: the others did not end in order, or ran on another "
+            "machine. ",
+            job->there, job->size);
+    if (used > 0 && used < size)
+        snprintf(out + used, size - used, "The figures are those until then.");
 }

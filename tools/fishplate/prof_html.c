@@ -10,19 +10,27 @@
 
 static const char style[] =
     ":root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#e1e5ea;"
-    "--k0:#2f6fb7;--k1:#d98a1f;--k2:#2a9d78;--k3:#8a5cc2;--k4:#b0466c;--k5:#7b8794;--app:#d5dbe2;--heat:#"
-    "c0392b}\n"
+    "--k0:#2f6fb7;--k1:#d98a1f;--k2:#2a9d78;--k3:#8a5cc2;--k4:#8c6d46;--k5:#7b8794;--app:#d5dbe2;--heat:#"
+    "2f6fb7;"
+    "--good:#2a9d78;--costly:#d98a1f;--bad:#c0392b}\n"
     "@media(prefers-color-scheme:dark){:root{--page:#12161b;--card:#1b2129;--ink:#e6eaf0;--soft:#98a4b3;"
-    "--line:#2c3540;--k0:#5b9be0;--k1:#e5a84d;--k2:#4cc29a;--k3:#b08be6;--k4:#dd7a9c;--k5:#8d99a8;--app:#"
+    "--line:#2c3540;--k0:#5b9be0;--k1:#e5a84d;--k2:#4cc29a;--k3:#b08be6;--k4:#c4a57a;--k5:#8d99a8;--app:#"
     "38424e;"
-    "--heat:#ff7b66}}\n"
+    "--heat:#5b9be0;--good:#4cc29a;--costly:#e5a84d;--bad:#ff7b66}}\n"
     "*{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);"
     "font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\n"
-    "main{max-width:1080px;margin:0 auto;padding:28px 20px 60px}h1{font-size:24px;margin:0 0 2px}"
-    "h2{font-size:17px;margin:0 0 4px}p{margin:4px 0 12px;color:var(--soft)}"
-    "code{font:13px ui-monospace,Menlo,Consolas,monospace}\n"
+    "main{max-width:1400px;margin:0 auto;padding:28px 20px 60px}h1{font-size:24px;margin:0 0 "
+    "2px;overflow-wrap:anywhere}"
+    "h2{font-size:17px;margin:0 0 4px}p{margin:4px 0 12px;color:var(--soft);max-width:75em}"
+    "code{font:13px ui-monospace,Menlo,Consolas,monospace;overflow-wrap:anywhere}\n"
     "section{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:18px 20px;"
     "margin-top:18px;overflow-x:auto}\n"
+    ".verdict{border-left:5px solid var(--good)}.verdict.costly{border-left-color:var(--costly)}"
+    ".verdict.broken{border-left-color:var(--bad)}.verdict ol{margin:6px 0 0;padding-left:22px}"
+    ".verdict li{margin:4px 0;max-width:75em}.verdict li:only-child{list-style:none;margin-left:-22px}"
+    ".cost{color:var(--soft)}.missing{color:var(--ink)}\n"
+    "dl{display:grid;grid-template-columns:max-content 1fr;gap:3px 16px;margin:0}dt{color:var(--soft)}"
+    "dd{margin:0;font:13px/1.7 ui-monospace,Menlo,Consolas,monospace;overflow-wrap:anywhere}\n"
     ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(128px,1fr));gap:12px;margin-top:18px}\n"
     ".tile{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px}"
     ".tile b{display:block;font-size:20px;font-weight:600;white-space:nowrap}.tile "
@@ -33,38 +41,26 @@ static const char style[] =
     "tr:last-child td{border-bottom:0}td:first-child{font:13px ui-monospace,Menlo,Consolas,monospace}\n"
     ".bar{display:inline-block;width:90px;height:9px;border-radius:3px;background:var(--line);vertical-align:"
     "middle;"
-    "margin-right:8px;overflow:hidden}.bar i{display:block;height:100%}\n"
+    "margin-right:8px;overflow:hidden}.bar i{display:block;height:100%}.bar.two i{float:left}\n"
     ".num{display:inline-block;min-width:52px}"
-    ".legend span{margin-right:16px;color:var(--soft);font-size:13px;white-space:nowrap}.legend "
-    "i{display:inline-block;"
-    "width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}\n"
+    ".legend "
+    "span{display:inline-block;margin-right:16px;color:var(--soft);font-size:13px;white-space:nowrap}.legend "
+    "i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}\n"
     ".b0{background:var(--k0)}.b1{background:var(--k1)}.b2{background:var(--k2)}.b3{background:var(--k3)}"
-    ".b4{background:var(--k4)}.b5{background:var(--k5)}.ba{background:var(--app)}\n"
-    "svg{display:block;max-width:100%;height:auto}svg text{fill:var(--soft);font-size:12px}"
-    ".f0{fill:var(--k0)}.f1{fill:var(--k1)}.f2{fill:var(--k2)}.f3{fill:var(--k3)}.f4{fill:var(--k4)}"
-    ".f5{fill:var(--k5)}.fa{fill:var(--app)}.heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}\n"
-    "footer{margin-top:22px;color:var(--soft);font-size:13px}";
-
-static void open_section(FILE *out, const char *title, const char *about)
-{
-    fputs("<section>\n", out);
-    html_put(out, "h2", NULL, "%s", title);
-    html_put(out, "p", NULL, "%s", about);
-    fputc('\n', out);
-}
-
-static void close_section(FILE *out)
-{
-    fputs("</section>\n", out);
-}
-
-static void head_row(FILE *out, const char *const *names)
-{
-    fputs("<table>\n<tr>", out);
-    for (; *names; names++)
-        html_put(out, "th", NULL, "%s", *names);
-    fputs("</tr>\n", out);
-}
+    ".b4{background:var(--k4)}.b5{background:var(--k5)}.ba{background:var(--app)}.bh{background:var(--heat)}"
+    "\n"
+    ".rows{display:grid;grid-template-columns:max-content 1fr max-content;gap:4px 10px;align-items:center;"
+    "font-size:13px;color:var(--soft);font-variant-numeric:tabular-nums;margin-top:8px}"
+    ".rows>span:nth-child(3n+1),.rows>span:nth-child(3n){text-align:right;white-space:nowrap}"
+    ".line{display:flex;height:15px;background:var(--line);border-radius:3px;overflow:hidden}"
+    ".pair{display:grid;gap:2px}.pair i{display:block;height:7px;border-radius:2px;min-width:2px}\n"
+    "svg{display:block;max-width:max(100%,400px);height:auto}svg text{fill:var(--soft);font-size:12px}"
+    ".heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}\n"
+    "footer{margin-top:22px;color:var(--soft);font-size:13px}\n"
+    "@media(max-width:600px){main{padding:14px 8px 40px}section{padding:12px 10px}th,td{padding:3px "
+    "6px}.minor{display:"
+    "none}.bar{width:44px;margin-right:4px}dl{grid-template-columns:1fr}dt{margin-top:6px}.tile "
+    "b{font-size:17px}}";
 
 static void tile(FILE *out, const char *value, const char *what)
 {
@@ -102,15 +98,15 @@ static void write_tiles(const struct prof_job *job, FILE *out)
 
 static void write_functions(const struct prof_job *job, FILE *out)
 {
-    static const char *const names[] = {"function",     "calls", "share of MPI time", "min",
-                                        "mean",         "max",   "slowest rank",      "imbalance",
-                                        "longest call", NULL};
+    static const char *const names[] = {"function",      "calls", "share of MPI time", "~min",
+                                        "mean",          "~max",  "~slowest rank",     "~imbalance",
+                                        "~longest call", NULL};
     char text[PROF_TEXT];
-    open_section(
+    html_section(
         out, "Functions",
         "Calls of all ranks; the time is that of a rank. Imbalance is max / mean - 1: large where some ranks "
         "wait for others.");
-    head_row(out, names);
+    html_head_row(out, names);
     for (size_t i = 0; i < job->nfunctions; i++) {
         const struct prof_function *f = &job->functions[i];
         const double share = prof_share((double)f->all.ns * 1e-9, job->mpi);
@@ -124,16 +120,16 @@ static void write_functions(const struct prof_job *job, FILE *out)
                     "<td><span class=\"bar\"><i class=\"b%d\" style=\"width:%.1f%%\"></i></span><span "
                     "class=\"num\">%.1f %%</span></td>",
                     (int)f->kind, share > 100 ? 100 : share, share);
-        html_put(out, "td", NULL, "%s", prof_seconds(f->min, text));
+        html_put(out, "td", "minor", "%s", prof_seconds(f->min, text));
         html_put(out, "td", NULL, "%s", prof_seconds(f->mean, text));
-        html_put(out, "td", NULL, "%s", prof_seconds(f->max, text));
-        html_put(out, "td", NULL, "%d", f->slowest);
-        html_put(out, "td", NULL, "%.0f %%", 100 * prof_imbalance(f));
-        html_put(out, "td", NULL, "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
+        html_put(out, "td", "minor", "%s", prof_seconds(f->max, text));
+        html_put(out, "td", "minor", "%d", f->slowest);
+        html_put(out, "td", "minor", "%.0f %%", 100 * prof_imbalance(f));
+        html_put(out, "td", "minor", "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
         fputs("</tr>\n", out);
     }
     fputs("</table>\n", out);
-    close_section(out);
+    html_section_end(out);
 }
 
 static void class_row(FILE *out, const char *name, const struct prof_classes *c)
@@ -161,11 +157,11 @@ static void write_sizes(const struct prof_job *job, FILE *out)
                                  "mean",
                                  NULL};
     const struct prof_classes *p = &job->p2p_classes, *c = &job->coll_classes;
-    open_section(
+    html_section(
         out, "Message sizes",
         "A message counts where it is sent; a collective call counts once on each rank, with what that rank "
         "hands in, or gets when it hands in nothing.");
-    head_row(out, names);
+    html_head_row(out, names);
     class_row(out, "point to point", p);
     class_row(out, "collective", c);
     fputs("</table>\n", out);
@@ -177,7 +173,7 @@ static void write_sizes(const struct prof_job *job, FILE *out)
             prof_share((double)c->all, (double)(p->all + c->all)),
             prof_share((double)c->bytes, (double)(p->bytes + c->bytes)),
             prof_share(job->kinds[PROF_COLL], job->mpi));
-    close_section(out);
+    html_section_end(out);
 }
 
 static bool any_function(const struct prof_job *job, bool nonblocking)
@@ -194,9 +190,9 @@ static void write_nonblocking(const struct prof_job *job, FILE *out)
     char text[PROF_TEXT];
     if (!any_function(job, true))
         return;
-    open_section(out, "Nonblocking calls",
+    html_section(out, "Nonblocking calls",
                  "Communication that can overlap with computation: the larger, the more it pays.");
-    head_row(out, names);
+    html_head_row(out, names);
     for (size_t i = 0; i < job->nfunctions; i++) {
         const struct prof_function *f = &job->functions[i];
         if (!f->nonblocking)
@@ -209,19 +205,19 @@ static void write_nonblocking(const struct prof_job *job, FILE *out)
         fputs("</tr>\n", out);
     }
     fputs("</table>\n", out);
-    close_section(out);
+    html_section_end(out);
 }
 
 static void write_waiting(const struct prof_job *job, FILE *out)
 {
-    static const char *const names[] = {"function", "calls", "share of MPI time", "a rank", "a call",
-                                        "longest",  NULL};
+    static const char *const names[] = {"function", "calls", "~share of MPI time", "a rank", "a call",
+                                        "~longest", NULL};
     char text[PROF_TEXT];
     if (!any_function(job, false))
         return;
-    open_section(out, "Waiting",
+    html_section(out, "Waiting",
                  "In calls that complete, test or probe. Blocking calls wait too: see their time above.");
-    head_row(out, names);
+    html_head_row(out, names);
     for (size_t i = 0; i < job->nfunctions; i++) {
         const struct prof_function *f = &job->functions[i];
         const double seconds = (double)f->all.ns * 1e-9;
@@ -230,27 +226,27 @@ static void write_waiting(const struct prof_job *job, FILE *out)
         fputs("<tr>", out);
         html_put(out, "td", NULL, "%s", f->name);
         html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
-        html_put(out, "td", NULL, "%.1f %%", prof_share(seconds, job->mpi));
+        html_put(out, "td", "minor", "%.1f %%", prof_share(seconds, job->mpi));
         html_put(out, "td", NULL, "%s", prof_seconds(f->mean, text));
         html_put(out, "td", NULL, "%s", prof_seconds(seconds / (double)f->all.calls, text));
-        html_put(out, "td", NULL, "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
+        html_put(out, "td", "minor", "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
         fputs("</tr>\n", out);
     }
     fputs("</table>\n", out);
-    close_section(out);
+    html_section_end(out);
 }
 
 static void write_reuse(const struct prof_job *job, FILE *out)
 {
-    static const char *const names[] = {"", "accesses", "to a buffer used before", "share", NULL};
+    static const char *const names[] = {"", "accesses", "used before", "share", NULL};
     const struct prof_reuse *u = &job->reuse;
     char a[PROF_TEXT], b[PROF_TEXT];
     if (!u->accesses)
         return;
-    open_section(out, "Buffer reuse",
+    html_section(out, "Buffer reuse",
                  "A buffer is used again when its address was used before. A network registers a buffer on "
                  "first use.");
-    head_row(out, names);
+    html_head_row(out, names);
     fputs("<tr>", out);
     html_put(out, "td", NULL, "accesses");
     html_put(out, "td", NULL, "%" PRIu64, u->accesses);
@@ -267,35 +263,38 @@ static void write_reuse(const struct prof_job *job, FILE *out)
                  "%" PRIu64
                  " addresses found no room to be remembered: the true rate may be higher than that.",
                  u->dropped);
-    close_section(out);
+    html_section_end(out);
 }
 
 static void write_peers(const struct prof_job *job, FILE *out)
 {
-    if (!job->npairs)
+    if (!job->npairs && !job->ncarried)
         return;
-    open_section(out, "Peers",
-                 "Who sent how much to whom, point to point. The stronger the colour the more, on a "
-                 "logarithmic scale.");
+    html_section(
+        out, "Peers",
+        job->ncarried
+            ? "Who sent how much to whom: all messages of the library, those of collectives among them. "
+              "What ranks of a node do in memory they share is no message."
+            : "Who sent how much to whom, point to point.");
     prof_chart_peers(job, out);
-    html_put(out, "p", NULL, "Within a node: %.1f %% of the messages, %.1f %% of the bytes.",
+    html_put(out, "p", NULL, "Point to point, within a node: %.1f %% of the messages, %.1f %% of the bytes.",
              prof_share((double)job->within.messages, (double)job->sent.messages),
              prof_share((double)job->within.bytes, (double)job->sent.bytes));
     if (job->outside.messages)
         html_put(out, "p", NULL, "%" PRIu64 " messages went to processes outside this job's world.",
                  job->outside.messages);
-    close_section(out);
+    html_section_end(out);
 }
 
 static void write_ranks(const struct prof_job *job, FILE *out)
 {
-    open_section(
+    html_section(
         out, "Where time goes",
         job->threaded
             ? "A bar for each rank, as shares of its recorded time; the threads of a rank are added up."
             : "A bar for each rank, as shares of its recorded time.");
     prof_chart_ranks(job, out);
-    close_section(out);
+    html_section_end(out);
 }
 
 void prof_write_html(const struct prof_job *job, FILE *out)
@@ -306,15 +305,14 @@ void prof_write_html(const struct prof_job *job, FILE *out)
     html_put(out, "title", NULL, "%s: MPI profile", job->program);
     fprintf(out, "\n<style>\n%s\n</style>\n</head>\n<body>\n<main>\n", style);
     html_put(out, "h1", NULL, "%s", job->program);
-    fputs("\n<p><code>", out);
-    html_text(out, job->command ? job->command : job->program);
-    fprintf(out, "</code><br/>%d rank%s on %d node%s", job->size, job->size == 1 ? "" : "s", job->nodes,
-            job->nodes == 1 ? "" : "s");
-    if (job->there < job->size)
-        fprintf(out, "; only %d left a record: the others did not end in order", job->there);
-    fputs("</p>\n", out);
+    html_put(out, "p", NULL, "%d rank%s on %d node%s", job->size, job->size == 1 ? "" : "s", job->nodes,
+             job->nodes == 1 ? "" : "s");
+    fputc('\n', out);
+    prof_html_verdict(job, out);
     write_tiles(job, out);
+    prof_html_run(job, out);
     write_ranks(job, out);
+    prof_html_collectives(job, out);
     write_functions(job, out);
     write_sizes(job, out);
     write_nonblocking(job, out);

@@ -51,6 +51,12 @@ static void put_functions(struct json *j, const struct prof_job *job)
         json_int(j, "operations", (long long)f->all.sized);
         json_int(j, "bytes", (long long)f->all.bytes);
         json_real(j, "mean_size", mean(f->all.bytes, f->all.sized));
+        if (f->split) {
+            json_real(j, "waiting", f->waiting);
+            json_real(j, "moving", f->moving);
+            json_int(j, "late_rank", f->late);
+            json_real(j, "late_percent", 100 * f->late_share);
+        }
         json_end(j);
     }
     json_end(j);
@@ -104,6 +110,44 @@ static void put_peers(struct json *j, const struct prof_job *job)
     json_end(j);
 }
 
+static void put_carried(struct json *j, const struct prof_job *job)
+{
+    json_array(j, "carried"); /* by the library, collectives among it */
+    for (size_t i = 0; i < job->ncarried; i++) {
+        json_object(j, NULL);
+        json_int(j, "from", job->carried[i].from);
+        json_int(j, "to", job->carried[i].to);
+        json_int(j, "messages", (long long)job->carried[i].messages);
+        json_int(j, "bytes", (long long)job->carried[i].bytes);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void put_run(struct json *j, const struct prof_job *job)
+{
+    struct prof_verdict v;
+    char text[1024], date[PROF_TEXT_LONG];
+    json_string(j, "date", prof_date(job, date));
+    json_string(j, "library", job->library);
+    json_string(j, "adapter", job->adapter);
+    json_array(j, "settings");
+    for (size_t i = 0; i < job->nsettings; i++)
+        json_string(j, NULL, job->settings[i]);
+    json_end(j);
+    prof_missing(job, text, sizeof(text));
+    json_string(j, "incomplete", text);
+    prof_judge(job, &v);
+    json_array(j, "verdict");
+    for (int i = 0; i < v.n; i++) {
+        json_object(j, NULL);
+        json_string(j, "finding", v.list[i].text);
+        json_real(j, "seconds", v.list[i].seconds);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 static void put_reuse(struct json *j, const struct prof_reuse *u)
 {
     json_object(j, "buffer_reuse");
@@ -131,6 +175,7 @@ void prof_write_json(const struct prof_job *job, FILE *out)
     json_real(&j, "recorded", job->on);
     json_real(&j, "mpi", job->mpi);
     json_real(&j, "mpi_percent", prof_share(job->mpi, job->on));
+    put_run(&j, job);
     put_functions(&j, job);
     put_sizes(&j, "point_to_point", p, job->p2p);
     put_sizes(&j, "collective", c, job->coll);
@@ -141,6 +186,7 @@ void prof_write_json(const struct prof_job *job, FILE *out)
     json_end(&j);
     put_reuse(&j, &job->reuse);
     put_peers(&j, job);
+    put_carried(&j, job);
     put_ranks(&j, job);
     json_end(&j);
 }

@@ -78,6 +78,7 @@ static struct prof_function *function_of(struct prof_job *job, const char *name)
     memset(f, 0, sizeof(*f));
     snprintf(f->name, sizeof(f->name), "%s", name);
     f->ranks = room((size_t)job->size, sizeof(*f->ranks));
+    f->waits = room((size_t)job->size, sizeof(*f->waits));
     f->startup = strcmp(name, "MPI_Init") == 0 || strcmp(name, "MPI_Init_thread") == 0 ||
                  strcmp(name, "MPI_Finalize") == 0;
     return f;
@@ -113,17 +114,62 @@ static bool read_bin(struct prof_bin *bins, const char *rest)
     return true;
 }
 
-static bool read_peer(struct reader *r, const char *rest)
+static bool read_pair(const struct reader *r, const char *rest, struct prof_pair **list, size_t *n,
+                      struct prof_pair *out)
 {
-    struct prof_job *job = r->job;
     struct prof_pair p = {.from = r->number};
     if (sscanf(rest, "%d %" SCNu64 " %" SCNu64, &p.to, &p.messages, &p.bytes) != 3 || p.to < 0 ||
-        p.to >= job->size)
+        p.to >= r->job->size)
         return false;
-    job->pairs = grown(job->pairs, job->npairs, sizeof(*job->pairs));
-    job->pairs[job->npairs++] = p;
+    *list = grown(*list, *n, sizeof(**list));
+    (*list)[(*n)++] = *out = p;
+    return true;
+}
+
+static bool read_peer(struct reader *r, const char *rest)
+{
+    struct prof_pair p;
+    if (!read_pair(r, rest, &r->job->pairs, &r->job->npairs, &p))
+        return false;
     r->rank->messages += p.messages;
     r->rank->bytes += p.bytes;
+    return true;
+}
+
+static bool read_waits(struct reader *r, const char *rest)
+{
+    char name[64];
+    int used = 0;
+    return sscanf(rest, "%63s%n", name, &used) == 1 &&
+           prof_waits_read(&function_of(r->job, name)->waits[r->number], rest + used);
+}
+
+static bool read_cut(struct prof_rank *rank, const char *rest)
+{
+    uint64_t ns;
+    if (sscanf(rest, "%d %63s %" SCNu64, &rank->cut, rank->cut_in, &ns) != 3)
+        return false;
+    rank->cut_after = (double)ns * 1e-9;
+    return true;
+}
+
+/* What the job was made of. All ranks tell; the first that does is believed. */
+static bool read_about(struct reader *r, const char *word, const char *rest)
+{
+    struct prof_job *job = r->job;
+    if (strcmp(word, "date") == 0) {
+        job->date = job->date ? job->date : atoll(rest);
+    } else if (strcmp(word, "library") == 0) {
+        snprintf(job->library, sizeof(job->library), "%s", rest);
+    } else if (strcmp(word, "adapter") == 0) {
+        snprintf(job->adapter, sizeof(job->adapter), "%s", rest);
+    } else {
+        for (size_t i = 0; i < job->nsettings; i++)
+            if (strcmp(job->settings[i], rest) == 0)
+                return true;
+        job->settings = grown(job->settings, job->nsettings, sizeof(*job->settings));
+        job->settings[job->nsettings++] = strdup(rest);
+    }
     return true;
 }
 
@@ -195,6 +241,15 @@ static bool read_line(struct reader *r, const char *word, const char *rest)
         return read_outside(r->job, rest);
     if (strcmp(word, "reuse") == 0)
         return read_reuse(&r->job->reuse, rest);
+    if (strcmp(word, "waits") == 0)
+        return read_waits(r, rest);
+    if (strcmp(word, "sent") == 0)
+        return read_pair(r, rest, &r->job->carried, &r->job->ncarried, &(struct prof_pair){0});
+    if (strcmp(word, "cut") == 0)
+        return read_cut(r->rank, rest);
+    if (strcmp(word, "date") == 0 || strcmp(word, "library") == 0 || strcmp(word, "adapter") == 0 ||
+        strcmp(word, "setting") == 0)
+        return read_about(r, word, rest);
     r->inside = false;
     return strcmp(word, "end") == 0;
 }
@@ -326,6 +381,7 @@ void prof_job_sum_up(struct prof_job *job)
             job->within.bytes += p->bytes;
         }
     }
+    prof_waits_sum_up(job);
     job->p2p_classes = classify(job->p2p);
     job->coll_classes = classify(job->coll);
 }
@@ -334,8 +390,16 @@ void prof_jobs_free(struct prof_job *jobs)
 {
     while (jobs) {
         struct prof_job *next = jobs->next;
-        for (size_t i = 0; i < jobs->nfunctions; i++)
+        for (size_t i = 0; i < jobs->nfunctions; i++) {
+            for (int r = 0; r < jobs->size; r++)
+                free(jobs->functions[i].waits[r].seconds);
+            free(jobs->functions[i].waits);
             free(jobs->functions[i].ranks);
+        }
+        for (size_t i = 0; i < jobs->nsettings; i++)
+            free(jobs->settings[i]);
+        free(jobs->settings);
+        free(jobs->carried);
         free(jobs->functions);
         free(jobs->pairs);
         free(jobs->ranks);

@@ -15,9 +15,6 @@ static void write_head(const struct prof_job *job, FILE *out)
     int least = -1, most = -1;
     fprintf(out, "fishplate prof: %s, %d rank%s on %d node%s\n", job->command ? job->command : job->program,
             job->size, job->size == 1 ? "" : "s", job->nodes, job->nodes == 1 ? "" : "s");
-    if (job->there < job->size)
-        fprintf(out, "  only %d of %d ranks left a record: the others did not end in order\n", job->there,
-                job->size);
     for (int r = 0; r < job->size; r++) {
         if (!job->ranks[r].there)
             continue;
@@ -43,6 +40,62 @@ static void write_head(const struct prof_job *job, FILE *out)
             comma = ",";
         }
     fprintf(out, "\n");
+}
+
+/* What is wrong, before any table. */
+static void write_verdict(const struct prof_job *job, FILE *out)
+{
+    struct prof_verdict v;
+    char missing[1024], cost[PROF_TEXT];
+    prof_judge(job, &v);
+    prof_missing(job, missing, sizeof(missing));
+    if (*missing)
+        fprintf(out, "\nIncomplete: %s\n", missing);
+    fprintf(out, "\nVerdict\n");
+    for (int i = 0; i < v.n; i++) {
+        fprintf(out, "  %d. %s", i + 1, v.list[i].text);
+        if (v.list[i].seconds > 0)
+            fprintf(out, " It costs a rank %s, %.0f %% of its time.", prof_seconds(v.list[i].seconds, cost),
+                    prof_share(v.list[i].seconds, job->on / job->there));
+        fprintf(out, "\n");
+    }
+}
+
+static void write_run(const struct prof_job *job, FILE *out)
+{
+    char date[PROF_TEXT_LONG];
+    if (!job->library[0])
+        return;
+    fprintf(out, "  %s; %s\n", prof_date(job, date), job->library);
+    if (job->adapter[0])
+        fprintf(out, "  between nodes: %s\n", job->adapter);
+    fprintf(out, "  settings:");
+    for (size_t i = 0; i < job->nsettings; i++)
+        fprintf(out, " %s", job->settings[i]);
+    fprintf(out, job->nsettings ? "\n" : " all as they are by default\n");
+}
+
+static void write_collectives(const struct prof_job *job, FILE *out)
+{
+    char a[PROF_TEXT], b[PROF_TEXT];
+    bool any = false;
+    for (size_t i = 0; i < job->nfunctions; i++) {
+        const struct prof_function *f = &job->functions[i];
+        if (!f->split)
+            continue;
+        if (!any)
+            fprintf(out,
+                    "\nCollectives of all ranks: waiting for the last rank, then moving; time of a rank\n"
+                    "  %-28s %12s %12s %12s %18s\n",
+                    "", "calls", "waiting", "moving", "waited for rank");
+        any = true;
+        fprintf(out, "  %-28s %12" PRIu64 " %12s %12s", f->name, f->all.calls, prof_seconds(f->waiting, a),
+                prof_seconds(f->moving, b));
+        if (f->waiting > 0)
+            fprintf(out, " %10d (%3.0f %%)\n", f->late, 100 * f->late_share);
+        else
+            fprintf(out, " %18s\n", "-");
+    }
 }
 
 static void write_functions(const struct prof_job *job, bool all, FILE *out)
@@ -148,15 +201,16 @@ static void write_reuse(const struct prof_job *job, FILE *out)
                 u->dropped);
 }
 
-static const struct prof_pair *pair_of(const struct prof_job *job, int from, int to)
+static const struct prof_pair *pair_of(const struct prof_pair *pairs, size_t n, int from, int to)
 {
-    for (size_t i = 0; i < job->npairs; i++)
-        if (job->pairs[i].from == from && job->pairs[i].to == to)
-            return &job->pairs[i];
+    for (size_t i = 0; i < n; i++)
+        if (pairs[i].from == from && pairs[i].to == to)
+            return &pairs[i];
     return NULL;
 }
 
-static void write_matrix(const struct prof_job *job, bool bytes, FILE *out)
+static void write_matrix(const struct prof_job *job, const struct prof_pair *pairs, size_t n, bool bytes,
+                         FILE *out)
 {
     char text[PROF_TEXT];
     fprintf(out, "  %-9s", bytes ? "bytes" : "messages");
@@ -166,7 +220,7 @@ static void write_matrix(const struct prof_job *job, bool bytes, FILE *out)
     for (int from = 0; from < job->size; from++) {
         fprintf(out, "  from %-4d", from);
         for (int to = 0; to < job->size; to++) {
-            const struct prof_pair *p = pair_of(job, from, to);
+            const struct prof_pair *p = pair_of(pairs, n, from, to);
             if (p && !bytes)
                 snprintf(text, sizeof(text), "%" PRIu64, p->messages);
             fprintf(out, " %9s", !p ? "." : bytes ? prof_bytes((double)p->bytes, text) : text);
@@ -218,17 +272,33 @@ static void write_peers(const struct prof_job *job, bool all, FILE *out)
         write_pairs(job, all, out);
         return;
     }
-    write_matrix(job, false, out);
-    write_matrix(job, true, out);
+    write_matrix(job, job->pairs, job->npairs, false, out);
+    write_matrix(job, job->pairs, job->npairs, true, out);
+}
+
+/* What the library itself sent, where it tells. */
+static void write_carried(const struct prof_job *job, FILE *out)
+{
+    if (!job->ncarried || job->size > MATRIX_MAX)
+        return;
+    fprintf(
+        out,
+        "\nPeers, with collectives: what the library sent, except in memory that ranks of a node share\n");
+    write_matrix(job, job->carried, job->ncarried, false, out);
+    write_matrix(job, job->carried, job->ncarried, true, out);
 }
 
 void prof_write_text(const struct prof_job *job, bool all, FILE *out)
 {
     write_head(job, out);
+    write_run(job, out);
+    write_verdict(job, out);
+    write_collectives(job, out);
     write_functions(job, all, out);
     write_sizes(job, out);
     write_nonblocking(job, out);
     write_waiting(job, out);
     write_reuse(job, out);
     write_peers(job, all, out);
+    write_carried(job, out);
 }

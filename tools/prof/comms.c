@@ -148,6 +148,12 @@ int prof_members(MPI_Comm comm)
     return facts_of(comm)->size;
 }
 
+bool prof_is_world(MPI_Comm comm)
+{
+    const struct facts *f = facts_of(comm);
+    return !f->inter && f->size == prof.size;
+}
+
 int prof_in(MPI_Comm comm)
 {
     return facts_of(comm)->in;

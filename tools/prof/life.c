@@ -73,6 +73,8 @@ void prof_world_begins(void)
     }
     world = true;
     begin();
+    prof_about_begin();
+    prof_cut_begin();
 }
 
 void prof_world_ends(void)
@@ -83,6 +85,7 @@ void prof_world_ends(void)
     prof.calls[CALL_Finalize].calls += prof.on; /* its end comes too late to be seen */
     prof_ship_gathered();
     PROF_SET(prof.shipped, true);
+    prof_cut_end();
     if (lender == MPI_SESSION_NULL)
         PMPI_Group_free(&group);
     world = false;
@@ -152,6 +155,7 @@ static void ship_if_left(void)
     end();
     prof_ship_alone();
     PROF_SET(prof.shipped, true);
+    prof_cut_end();
 }
 
 void prof_aborts(void)

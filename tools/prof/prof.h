@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "prof_calls.h"
 
@@ -58,6 +59,9 @@ struct prof_record {
     bool threaded;
     int rank, size, pid; /* in the world */
     char host[MPI_MAX_PROCESSOR_NAME];
+    char *sent_text; /* what the library sent to whom, as lines of the record */
+    size_t sent_size;
+    bool sent_known;
 };
 extern struct prof_record prof;
 
@@ -67,13 +71,15 @@ extern struct prof_record prof;
 
 /* Time: what the program is in, on its way through one call. */
 struct prof_span {
-    uint64_t start;
+    uint64_t start, spent; /* spent: after prof_end */
     int call;
     bool on, outermost;
 };
 struct prof_span prof_begin(int call);
 void prof_end(struct prof_span *span);
 void prof_control(int level);
+/* The call that this thread is in, or -1, and when it began. */
+int prof_current(uint64_t *start);
 
 /* Data: a buffer and how much it holds. */
 struct prof_block {
@@ -121,6 +127,10 @@ void prof_comm_ends(MPI_Comm comm);
 /* The group whose ranks the record is in; taken from the world or, without one, from a session. */
 void prof_comm_world(MPI_Group group);
 
+/* collwait.c: a blocking collective call is back. */
+void prof_collective(const struct prof_span *span, MPI_Comm comm);
+bool prof_is_world(MPI_Comm comm);
+
 /* Life */
 bool prof_lock(void); /* true when it did: threads may have come since */
 void prof_unlock(bool locked);
@@ -130,6 +140,17 @@ void prof_world_ends(void);
 void prof_session_begins(MPI_Session session);
 void prof_session_ends(const MPI_Session *session);
 void prof_aborts(void);
+
+/* A process that is ended by a signal writes its record first. */
+void prof_cut_begin(void);
+void prof_cut_end(void);
+void prof_record_cut(FILE *out, int signal_number);
+
+/* When, with what and over what; asked when MPI starts. What the library sent; asked before it ends. */
+void prof_about_begin(void);
+void prof_about_put(FILE *out);
+void prof_about_sent(FILE *out);
+void prof_collectives_put(FILE *out);
 
 /* The record as text, and where it goes. */
 char *prof_text(const char *job, size_t *size);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "prof.h"
 #include "ticks.h"
 
@@ -52,16 +53,14 @@ static void put_calls(FILE *out)
     }
 }
 
-char *prof_text(const char *job, size_t *size)
+static void put_record(FILE *out, const char *job)
 {
-    char *text = NULL;
-    FILE *out = open_memstream(&text, size);
-    if (!out)
-        return NULL;
     fprintf(out, "record 1\njob %s\nrank %d %d\nhost %s\nprogram %s\n", job, prof.rank, prof.size, prof.host,
             program_invocation_short_name);
+    prof_about_put(out);
     fprintf(out, "time %" PRIu64 " %" PRIu64 " %d\n", prof.on_ns, ticks_to_ns(prof.mpi_ticks), prof.threaded);
     put_calls(out);
+    prof_collectives_put(out);
     put_bins(out, "p2p", prof.p2p);
     put_bins(out, "coll", prof.coll);
     for (int r = 0; prof.peers && r < prof.size; r++)
@@ -69,8 +68,47 @@ char *prof_text(const char *job, size_t *size)
             fprintf(out, "peer %d %" PRIu64 " %" PRIu64 "\n", r, prof.peers[r].messages, prof.peers[r].bytes);
     fprintf(out, "outside %" PRIu64 " %" PRIu64 "\n", prof.outside.messages, prof.outside.bytes);
     const struct prof_reuse *u = &prof.reuse;
-    fprintf(out, "reuse %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\nend\n", u->accesses,
+    fprintf(out, "reuse %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", u->accesses,
             u->reused, u->bytes, u->reused_bytes, u->dropped);
+}
+
+/* In a signal handler: nothing is allocated, nobody is asked. The call that was cut counts as far as it went. */
+void prof_record_cut(FILE *out, int signal_number)
+{
+    char job[NAME_SIZE];
+    uint64_t start, spent = 0;
+    const int call = prof_current(&start);
+    const uint64_t mpi_ticks = prof.mpi_ticks, on_ns = prof.on_ns;
+    const struct prof_stat stat = call >= 0 ? prof.calls[call] : (struct prof_stat){0};
+    job_name(job, sizeof(job));
+    if (call >= 0 && start) {
+        spent = ticks() - start;
+        prof.calls[call].calls++;
+        prof.calls[call].ticks += spent;
+        prof.calls[call].ticks_max = spent > prof.calls[call].ticks_max ? spent : prof.calls[call].ticks_max;
+        prof.mpi_ticks += spent;
+    }
+    if (prof.on_since)
+        prof.on_ns += clock_ns() - prof.on_since;
+    put_record(out, job);
+    fprintf(out, "cut %d %s %" PRIu64 "\nend\n", signal_number, call >= 0 ? prof_functions[call].name : "-",
+            ticks_to_ns(spent));
+    prof.mpi_ticks = mpi_ticks; /* it may go on after all, if somebody handles the signal */
+    prof.on_ns = on_ns;
+    if (call >= 0)
+        prof.calls[call] = stat;
+}
+
+char *prof_text(const char *job, size_t *size)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, size);
+    if (!out)
+        return NULL;
+    put_record(out, job);
+    if (prof.sent_known)
+        fwrite(prof.sent_text, 1, prof.sent_size, out);
+    fprintf(out, "end\n");
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -150,6 +188,11 @@ void prof_ship_gathered(void)
     MPI_Comm comm;
     size_t size = 0;
     char job[NAME_SIZE] = "";
+    FILE *sent = open_memstream(&prof.sent_text, &prof.sent_size); /* before the record itself is sent */
+    if (sent) {
+        prof_about_sent(sent);
+        prof.sent_known = fclose(sent) == 0;
+    }
     /* Not a duplicate: that would call the user's attribute functions. */
     if (PMPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm) != MPI_SUCCESS)
         return;
@@ -173,5 +216,7 @@ void prof_ship_gathered(void)
         PMPI_Send(text, (int)size, MPI_BYTE, 0, TAG, comm);
     }
     free(text);
+    free(prof.sent_text);
+    prof.sent_known = false;
     PMPI_Comm_free(&comm);
 }

@@ -15,6 +15,15 @@ static bool many; /* several threads: set before any of them can be here */
 /* Calls inside calls: a user's callback may call MPI. Initial-exec: reached without a function call. */
 static __thread int depth __attribute__((tls_model("initial-exec")));
 
+static __thread int current __attribute__((tls_model("initial-exec"))) = -1;
+static __thread uint64_t current_start __attribute__((tls_model("initial-exec")));
+
+int prof_current(uint64_t *start)
+{
+    *start = current_start;
+    return current;
+}
+
 static uint64_t first_ns, first_ticks;
 
 __attribute__((constructor)) static void begin_ticks(void)
@@ -58,15 +67,21 @@ struct prof_span prof_begin(int call)
                              .outermost = depth++ == 0 && PROF_GET(prof.running)};
     if (span.on)
         span.start = ticks();
+    if (span.outermost) {
+        current = call;
+        current_start = span.start;
+    }
     return span;
 }
 
 void prof_end(struct prof_span *span)
 {
-    depth--;
+    if (--depth == 0)
+        current = -1;
     if (!span->on)
         return;
     const uint64_t now = ticks(), spent = now > span->start ? now - span->start : 0;
+    span->spent = spent;
     struct prof_stat *s = &prof.calls[span->call];
     const bool locked = prof_lock();
     s->calls++;

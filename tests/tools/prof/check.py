@@ -58,6 +58,43 @@ def check_known(r):
             found_wrong.append(f"times of {f['name']}: {f}")
 
 
+def check_known_run(r):
+    """What a real run tells about itself."""
+    check_known(r)
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", r["date"]) or not r["library"].startswith("Fishplate "):
+        found_wrong.append(f"date {r['date']}, library {r['library']}")
+    same("settings", r["settings"], ["FISHPLATE_SPIN_US=100"])
+    same("incomplete", r["incomplete"], "")
+    split = {f["name"]: f for f in r["functions"] if "waiting" in f}
+    same("functions that wait and move", sorted(split), ["MPI_Allreduce", "MPI_Alltoall", "MPI_Barrier", "MPI_Bcast",
+                                                         "MPI_Gatherv", "MPI_Scatterv"])
+    for f in split.values():
+        if f["waiting"] < 0 or f["moving"] <= 0 or not 0 <= f["late_rank"] < 4:
+            found_wrong.append(f"waiting and moving: {f}")
+    carried = {(p["from"], p["to"]): (p["messages"], p["bytes"]) for p in r["carried"]}
+    for pair, (messages, size) in pairs(r).items():
+        if carried[pair][0] < messages or carried[pair][1] < size:
+            found_wrong.append(f"the library carried less than was sent: {pair} {carried[pair]}")
+    if not r["verdict"] or not r["verdict"][0]["finding"]:
+        found_wrong.append("no verdict")
+
+
+def check_late(r):
+    same("finding", r["verdict"][0]["finding"].split(":")[0], "Rank 2 is late")
+    f = next(f for f in r["functions"] if f["name"] == "MPI_Allreduce")
+    same("waiting and moving", (round(f["waiting"], 6), round(f["moving"], 6), f["late_rank"], f["late_percent"]),
+         (0.375, 0.2, 2, 100))
+
+
+def check_turns(r):
+    same("finding", r["verdict"][0]["finding"].split(",")[0], "Ranks wait for each other")
+
+
+def check_fine(r):
+    same("finding", r["verdict"][0]["finding"].split(":")[0], "Nothing stands out")
+    same("its cost", r["verdict"][0]["seconds"], 0)
+
+
 def check_f08(r):
     same("calls", calls(r), {"MPI_Init": 2, "MPI_Comm_rank": 2, "MPI_Wtime": 2, "MPI_Isend": 7, "MPI_Irecv": 7, "MPI_Wait": 14,
                              "MPI_Comm_dup": 2, "MPI_Allreduce": 6, "MPI_Comm_free": 2, "MPI_Pcontrol": 2,
@@ -107,7 +144,11 @@ def check_html(path):
         found_wrong.append("the page names something outside itself")
     if "prefers-color-scheme:dark" not in text:
         found_wrong.append("no colours for the dark")
-    same("charts", sum(e.tag == "svg" for e in tree.iter()), 3)
+    same("charts", sum("chart" in e.get("class", "").split() for e in tree.iter()), 3)
+    first = next(e for e in tree.iter() if e.tag == "section")
+    same("first on the page", first.get("class", "").split()[0], "verdict")
+    if "max-width:600px" not in text:
+        found_wrong.append("nothing is done for narrow screens")
     cells = sum(e.get("class") == "heat" for e in tree.iter())
     print(f"{cells} cells")
 

@@ -1,0 +1,130 @@
+/* prof_html_run.c: the upper part of the page: what is wrong, what is missing, what the run was made of, and where
+ * collectives wait.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "html.h"
+#include "prof_charts.h"
+
+void prof_html_verdict(const struct prof_job *job, FILE *out)
+{
+    struct prof_verdict v;
+    char missing[1024], cost[PROF_TEXT];
+    prof_judge(job, &v);
+    prof_missing(job, missing, sizeof(missing));
+    fprintf(out, "<section class=\"verdict %s\">\n",
+            *missing                ? "broken"
+            : v.list[0].seconds > 0 ? "costly"
+                                    : "fine");
+    html_put(out, "h2", NULL, "%s", *missing ? "This run is incomplete" : "Verdict");
+    if (*missing)
+        html_put(out, "p", "missing", "%s", missing);
+    fputs("<ol>\n", out);
+    for (int i = 0; i < v.n; i++) {
+        fputs("<li>", out);
+        html_text(out, v.list[i].text);
+        if (v.list[i].seconds > 0)
+            html_put(out, "span", "cost", " It costs a rank %s, %.0f %% of its time.",
+                     prof_seconds(v.list[i].seconds, cost),
+                     prof_share(v.list[i].seconds, job->on / job->there));
+        fputs("</li>\n", out);
+    }
+    fputs("</ol>\n</section>\n", out);
+}
+
+static void fact(FILE *out, const char *name, const char *value)
+{
+    if (!*value)
+        return;
+    html_put(out, "dt", NULL, "%s", name);
+    html_put(out, "dd", NULL, "%s", value);
+    fputc('\n', out);
+}
+
+/* "north (ranks 0-3), south (4 ranks)": the first ranks of nodes are known by their own number. */
+static void hosts_text(const struct prof_job *job, char *text, size_t size)
+{
+    size_t used = 0;
+    int shown = 0;
+    text[0] = '\0';
+    for (int r = 0; r < job->size && used < size; r++) {
+        int here = 0;
+        if (!job->ranks[r].there || job->ranks[r].node != r)
+            continue;
+        for (int k = r; k < job->size; k++)
+            here += job->ranks[k].there && job->ranks[k].node == r;
+        if (shown++ == 16) {
+            snprintf(text + used, size - used, " and %d more", job->nodes - 16);
+            return;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%.64s (%d rank%s)", shown > 1 ? ", " : "",
+                                 job->ranks[r].host, here, here == 1 ? "" : "s");
+    }
+}
+
+void prof_html_run(const struct prof_job *job, FILE *out)
+{
+    char text[2048], date[PROF_TEXT_LONG];
+    html_section(out, "This run", "What the figures were measured with.");
+    fputs("<dl>\n", out);
+    fact(out, "command", job->command ? job->command : job->program);
+    fact(out, "date", prof_date(job, date));
+    fact(out, "library", job->library);
+    hosts_text(job, text, sizeof(text));
+    fact(out, "hosts", text);
+    fact(out, "between nodes", job->adapter);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < job->nsettings && used < sizeof(text); i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "", job->settings[i]);
+    fact(out, "settings", job->nsettings ? text : job->library[0] ? "all as they are by default" : "");
+    fputs("</dl>\n", out);
+    html_section_end(out);
+}
+
+static void collective_row(const struct prof_job *job, const struct prof_function *f, FILE *out)
+{
+    const double whole = f->waiting + f->moving, share = prof_share(f->waiting, whole);
+    char text[PROF_TEXT];
+    (void)job;
+    fputs("<tr>", out);
+    html_put(out, "td", NULL, "%s", f->name);
+    html_put(out, "td", "minor", "%" PRIu64, f->all.calls);
+    fprintf(out,
+            "<td><span class=\"bar two\"><i class=\"b1\" style=\"width:%.1f%%\"></i><i class=\"b2\" "
+            "style=\"width:%.1f%%\"></i></span></td>",
+            share, 100 - share);
+    html_put(out, "td", NULL, "%s", prof_seconds(f->waiting, text));
+    html_put(out, "td", NULL, "%s", prof_seconds(f->moving, text));
+    if (f->waiting > 0)
+        html_put(out, "td", NULL, "%d (%.0f %%)", f->late, 100 * f->late_share);
+    else
+        html_put(out, "td", NULL, "-");
+    fputs("</tr>\n", out);
+}
+
+void prof_html_collectives(const struct prof_job *job, FILE *out)
+{
+    static const char *const names[] = {"function", "~calls",          "",  "waiting",
+                                        "moving",   "waited for rank", NULL};
+    bool any = false;
+    for (size_t i = 0; i < job->nfunctions; i++)
+        any |= job->functions[i].split;
+    if (!any)
+        return;
+    html_section(out, "Collectives: waiting and moving",
+                 "Calls of all ranks of the job; seconds of a rank, on average. Waiting ends when the last "
+                 "rank comes; "
+                 "moving is what the operation takes from then on.");
+    fputs("<div class=\"legend\"><span><i class=\"b1\"></i>waiting for the last rank</span><span><i "
+          "class=\"b2\"></i>moving data</span></div>\n",
+          out);
+    html_head_row(out, names);
+    for (size_t i = 0; i < job->nfunctions; i++)
+        if (job->functions[i].split)
+            collective_row(job, &job->functions[i], out);
+    fputs("</table>\n", out);
+    html_section_end(out);
+}

@@ -1,0 +1,135 @@
+/* prof_verdict.c: what is wrong, in sentences, the most expensive first. A finding must cost at least a twentieth of the
+ * recorded time, so that a healthy program hears that it is.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prof.h"
+
+static const double worth_saying = 0.05, one_rank = 0.5;
+static const double shortest = 1e-3; /* seconds: below, it is the start of a job that is seen */
+
+static bool worth(double seconds, double recorded)
+{
+    return seconds >= shortest && seconds >= worth_saying * recorded;
+}
+
+static void say(struct prof_verdict *v, double seconds, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void say(struct prof_verdict *v, double seconds, const char *format, ...)
+{
+    va_list args;
+    if (v->n == PROF_FINDINGS)
+        return;
+    struct prof_finding *f = &v->list[v->n++];
+    f->seconds = seconds;
+    va_start(args, format);
+    vsnprintf(f->text, sizeof(f->text), format, args);
+    va_end(args);
+}
+
+/* The function in which ranks wait most for others. */
+static const struct prof_function *worst_wait(const struct prof_job *job)
+{
+    const struct prof_function *worst = NULL;
+    for (size_t i = 0; i < job->nfunctions; i++)
+        if (job->functions[i].split && (!worst || job->functions[i].waiting > worst->waiting))
+            worst = &job->functions[i];
+    return worst;
+}
+
+static void late_rank(const struct prof_job *job, double recorded, struct prof_verdict *v)
+{
+    const struct prof_function *f = worst_wait(job);
+    char wait[PROF_TEXT];
+    if (!f || !worth(job->waiting, recorded))
+        return;
+    prof_seconds(f->waiting * job->there / (job->there - 1), wait);
+    if (f->late_share >= one_rank)
+        say(v, job->waiting,
+            "Rank %d is late: %d rank%s wait%s %s for it in %s. Look at what it does between its calls: more "
+            "work, a slower "
+            "core, or file access.",
+            f->late, job->there - 1, job->there == 2 ? "" : "s", job->there == 2 ? "s" : "", wait, f->name);
+    else
+        say(v, job->waiting,
+            "Ranks wait for each other, %s a rank in %s, and it is not always the same one that is late: "
+            "work is spread "
+            "unevenly from step to step.",
+            wait, f->name);
+}
+
+/* Time in calls that wait for messages. */
+static void message_waits(const struct prof_job *job, double recorded, struct prof_verdict *v)
+{
+    const struct prof_function *worst = NULL;
+    double all = 0;
+    char mean[PROF_TEXT], most[PROF_TEXT];
+    for (size_t i = 0; i < job->nfunctions; i++) {
+        const struct prof_function *f = &job->functions[i];
+        if (f->kind != PROF_WAIT && strcmp(f->name, "MPI_Recv") != 0 && strcmp(f->name, "MPI_Sendrecv") != 0)
+            continue;
+        all += f->mean;
+        if (!worst || f->mean > worst->mean)
+            worst = f;
+    }
+    if (!worst || !worth(all, recorded))
+        return;
+    say(v, all,
+        "Ranks wait for messages: %s a rank in %s, most on rank %d (%s). Post receives and sends earlier, or "
+        "give the "
+        "rank they wait for less to do.",
+        prof_seconds(worst->mean, mean), worst->name, worst->slowest, prof_seconds(worst->max, most));
+}
+
+static void moving_data(const struct prof_job *job, double recorded, struct prof_verdict *v)
+{
+    const struct prof_function *most = NULL;
+    char text[PROF_TEXT];
+    for (size_t i = 0; i < job->nfunctions; i++)
+        if (job->functions[i].split && (!most || job->functions[i].moving > most->moving))
+            most = &job->functions[i];
+    if (!most || !worth(most->moving, recorded))
+        return;
+    say(v, most->moving,
+        "%s itself takes %s (%.0f %% of the time) even when no rank is late: fewer or larger calls, or "
+        "another algorithm "
+        "(FISHPLATE_COLL).",
+        most->name, prof_seconds(most->moving, text), prof_share(most->moving, recorded));
+}
+
+static void small_messages(const struct prof_job *job, double recorded, struct prof_verdict *v)
+{
+    const struct prof_classes *p = &job->p2p_classes;
+    const double seconds = job->kinds[PROF_P2P] / job->there;
+    if (!worth(seconds, recorded) || p->all < 10000 || p->count[0] * 10 < p->all * 9)
+        return;
+    say(v, seconds,
+        "%" PRIu64 " of %" PRIu64
+        " messages are shorter than 2 KiB: sending several in one saves most of their time.",
+        p->count[0], p->all);
+}
+
+static int most_expensive_first(const void *a, const void *b)
+{
+    const struct prof_finding *f = a, *g = b;
+    return f->seconds != g->seconds ? (f->seconds < g->seconds ? 1 : -1) : 0;
+}
+
+void prof_judge(const struct prof_job *job, struct prof_verdict *v)
+{
+    const double recorded = job->there ? job->on / job->there : 0;
+    v->n = 0;
+    late_rank(job, recorded, v);
+    message_waits(job, recorded, v);
+    moving_data(job, recorded, v);
+    small_messages(job, recorded, v);
+    qsort(v->list, (size_t)v->n, sizeof(v->list[0]), most_expensive_first);
+    if (v->n == 0)
+        say(v, 0,
+            "Nothing stands out: %.1f %% of the time is spent in MPI, and no wait costs a twentieth of it.",
+            prof_share(job->mpi, job->on));
+}

@@ -1,0 +1,119 @@
+/* prof_waits.c: tells waiting from moving in collective calls. Of a group of calls that all ranks made, the rank with the
+ * least time came last: what it took is what the operation takes, and the more of the others is waiting for it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prof.h"
+
+enum { GROUPS_MAX = 1 << 16 };
+
+/* "CALLS WIDTH GROUPS NS NS ...". */
+bool prof_waits_read(struct prof_series *s, const char *rest)
+{
+    int used = 0;
+    uint64_t ns;
+    struct prof_series made = {0};
+    if (s->seconds || sscanf(rest, "%" SCNu64 " %" SCNu64 " %" SCNu64 "%n", &made.calls, &made.width,
+                             &made.groups, &used) != 3)
+        return false;
+    if (made.groups < 1 || made.groups > GROUPS_MAX || made.width < 1)
+        return false;
+    made.seconds = calloc(made.groups, sizeof(*made.seconds));
+    for (uint64_t i = 0; made.seconds && i < made.groups; i++) {
+        int step = 0;
+        rest += used;
+        if (sscanf(rest, "%" SCNu64 "%n", &ns, &step) != 1) {
+            free(made.seconds);
+            return false;
+        }
+        made.seconds[i] = (double)ns * 1e-9;
+        used = step;
+    }
+    *s = made;
+    return made.seconds != NULL;
+}
+
+/* Puts neighbouring groups together until they have this width. */
+static void widen(struct prof_series *s, uint64_t width)
+{
+    while (s->width < width) {
+        const uint64_t groups = (s->groups + 1) / 2;
+        for (uint64_t i = 0; i < groups; i++)
+            s->seconds[i] = s->seconds[2 * i] + (2 * i + 1 < s->groups ? s->seconds[2 * i + 1] : 0);
+        s->groups = groups;
+        s->width *= 2;
+    }
+}
+
+/* Makes the series of all ranks comparable; the number of groups that all have, 0 when some rank has none. */
+static uint64_t align(const struct prof_job *job, struct prof_function *f)
+{
+    uint64_t width = 1, groups = UINT64_MAX;
+    for (int r = 0; r < job->size; r++)
+        if (job->ranks[r].there && f->waits[r].width > width)
+            width = f->waits[r].width;
+    for (int r = 0; r < job->size; r++) {
+        if (!job->ranks[r].there)
+            continue;
+        if (!f->waits[r].seconds)
+            return 0;
+        widen(&f->waits[r], width);
+        groups = f->waits[r].groups < groups ? f->waits[r].groups : groups;
+    }
+    return groups;
+}
+
+/* One group of calls: adds what the ranks waited to `waited`, and to the blame of the one that came last. */
+static void split_group(const struct prof_job *job, struct prof_function *f, uint64_t group, double *blame)
+{
+    int last = -1;
+    double waited = 0;
+    for (int r = 0; r < job->size; r++)
+        if (job->ranks[r].there && (last < 0 || f->waits[r].seconds[group] < f->waits[last].seconds[group]))
+            last = r;
+    const double least = f->waits[last].seconds[group];
+    for (int r = 0; r < job->size; r++)
+        if (job->ranks[r].there) {
+            const double more = f->waits[r].seconds[group] - least;
+            f->waits[r].waited += more;
+            waited += more;
+        }
+    f->moving += least;
+    blame[last] += waited;
+    f->waiting += waited;
+}
+
+void prof_waits_sum_up(struct prof_job *job)
+{
+    double *blame = calloc((size_t)job->size + 1, sizeof(*blame)),
+           *of_all = calloc((size_t)job->size + 1, sizeof(*of_all));
+    for (size_t i = 0; blame && of_all && i < job->nfunctions && job->there > 1; i++) {
+        struct prof_function *f = &job->functions[i];
+        const uint64_t groups = f->waits ? align(job, f) : 0;
+        if (groups == 0)
+            continue;
+        memset(blame, 0, (size_t)job->size * sizeof(*blame));
+        for (uint64_t g = 0; g < groups; g++)
+            split_group(job, f, g, blame);
+        f->split = true;
+        f->late = 0;
+        for (int r = 0; r < job->size; r++) {
+            of_all[r] += blame[r];
+            if (blame[r] > blame[f->late])
+                f->late = r;
+        }
+        f->late_share = f->waiting > 0 ? blame[f->late] / f->waiting : 0;
+        f->waiting /= job->there; /* of a rank, on average */
+        job->waiting += f->waiting;
+        job->moving += f->moving;
+    }
+    for (int r = 0; of_all && r < job->size; r++)
+        if (of_all[r] > of_all[job->late])
+            job->late = r;
+    job->late_share = job->waiting > 0 ? of_all[job->late] / (job->waiting * job->there) : 0;
+    free(blame);
+    free(of_all);
+}

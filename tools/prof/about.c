@@ -1,0 +1,97 @@
+/* about.c: what a profile was made of: when, with which library and settings, over which adapter, and how much the library
+ * itself sent to whom, collectives among it. Everything is asked through MPI and its tool interface (MPI_T): of a library
+ * that has no such variable nothing is told.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "prof.h"
+
+extern char **environ;
+
+static char *about; /* made when MPI starts: a process that is about to die cannot ask any more */
+
+/* The settings of the environment that the library knows. */
+static void put_settings(FILE *out)
+{
+    static const char prefix[] = "FISHPLATE_";
+    for (char **e = environ; e && *e; e++) {
+        char name[64];
+        int index;
+        const char *equals = strchr(*e, '=');
+        if (strncmp(*e, prefix, sizeof prefix - 1) != 0 || !equals)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(equals - *e) - (int)(sizeof prefix - 1),
+                 *e + sizeof prefix - 1);
+        if (PMPI_T_cvar_get_index(name, &index) == MPI_SUCCESS)
+            fprintf(out, "setting %.*s\n", (int)strcspn(*e, "\n"), *e);
+    }
+}
+
+/* A variable of the library, allocated, with its number of elements; NULL when there is none. */
+static void *variable(const char *name, int class, size_t size, int *count)
+{
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+    int index;
+    void *value = NULL;
+    if (PMPI_T_pvar_get_index(name, class, &index) != MPI_SUCCESS ||
+        PMPI_T_pvar_session_create(&session) != MPI_SUCCESS)
+        return NULL;
+    if (PMPI_T_pvar_handle_alloc(session, index, NULL, &handle, count) == MPI_SUCCESS &&
+        (value = calloc((size_t)*count + 1, size)) &&
+        PMPI_T_pvar_read(session, handle, value) != MPI_SUCCESS) {
+        free(value);
+        value = NULL;
+    }
+    PMPI_T_pvar_session_free(&session);
+    return value;
+}
+
+void prof_about_begin(void)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0, provided, count;
+    size_t size;
+    FILE *out = about ? NULL : open_memstream(&about, &size);
+    if (!out)
+        return;
+    PMPI_Get_library_version(version, &length);
+    fprintf(out, "date %lld\nlibrary %.*s\n", (long long)time(NULL), (int)strcspn(version, "\r\n"), version);
+    if (PMPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS) {
+        char *adapter = variable("net_adapter", MPI_T_PVAR_CLASS_GENERIC, 1, &count);
+        if (adapter)
+            fprintf(out, "adapter %s\n", adapter);
+        free(adapter);
+        put_settings(out);
+        PMPI_T_finalize();
+    }
+    fclose(out);
+}
+
+void prof_about_put(FILE *out)
+{
+    if (about)
+        fputs(about, out);
+}
+
+void prof_about_sent(FILE *out)
+{
+    int provided, n = 0, k = 0;
+    if (PMPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        return;
+    unsigned long long *messages =
+                           variable("net_sent_messages", MPI_T_PVAR_CLASS_AGGREGATE, sizeof *messages, &n),
+                       *bytes = variable("net_sent_bytes", MPI_T_PVAR_CLASS_AGGREGATE, sizeof *bytes, &k);
+    for (int r = 0; messages && bytes && n == k && n == prof.size && r < n; r++)
+        if (messages[r])
+            fprintf(out, "sent %d %llu %llu\n", r, messages[r], bytes[r]);
+    free(messages);
+    free(bytes);
+    PMPI_T_finalize();
+}
