@@ -33,10 +33,12 @@ if(NOT FISHPLATE_SANITIZE AND FISHPLATE_LTO AND CMAKE_C_COMPILER_ID STREQUAL "GN
     check_c_source_compiles("int main(void) { return 0; }" FISHPLATE_LTO_WORKS)
     unset(CMAKE_REQUIRED_FLAGS)
 endif()
-if(FISHPLATE_LTO_WORKS)
+if(FISHPLATE_LTO AND FISHPLATE_LTO_WORKS AND NOT FISHPLATE_SANITIZE)
     list(APPEND FISHPLATE_FLAGS -flto=auto -ffat-lto-objects)
     list(APPEND FISHPLATE_LINK_FLAGS -flto=auto -O3)
-    add_link_options(-fno-lto) # tests take the ordinary code of the same objects and link in no time
+    # Tests take the ordinary code of the same objects and link in no time. The library must not be given this option: it
+    # keeps gcc from using the linker's plugin, whatever follows.
+    add_link_options($<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,mpi_abi>>:-fno-lto>)
 endif()
 
 # Platform by file: src/base/arch/<processor>/ holds what differs.

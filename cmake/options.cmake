@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set(FISHPLATE_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined or thread")
 option(FISHPLATE_DEBUG "Internal assertions" OFF)
-option(FISHPLATE_LTO "Link-time optimisation of the library" ON)
+option(FISHPLATE_LTO "Link-time optimisation of the library, with gcc" OFF)
 option(FISHPLATE_WERROR "Warnings are errors (always so when the environment has CI)" OFF)
 option(FISHPLATE_IB "The InfiniBand and RoCE transport" ON)
 option(FISHPLATE_SOFTIB "softib, the software InfiniBand adapter" ON)

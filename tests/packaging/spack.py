@@ -46,10 +46,10 @@ def main():
         options = set(re.findall(r"^(?:option|set)\((\w+)", f.read(), re.M))
     with open(os.path.join(source, "CMakeLists.txt")) as f:
         needs = re.search(r"cmake_minimum_required\(VERSION ([\d.]+)\)", f.read())[1]
-    variants = {a[0]: k["default"] for a, k in said["variant"]}
+    variants = [a[0] for a, _ in said["variant"]]
     problems = []
     for off in [None, *variants]:
-        package = recipe({name: default and name != off for name, default in variants.items()})
+        package = recipe({name: name != off for name in variants})
         arguments = dict(re.fullmatch(r"-D(\w+):BOOL=(\w+)", word).groups() for word in package.cmake_args())
         problems += [f"CMake has no option {name}" for name in arguments if name not in options]
         problems += [f"the variant {name} does nothing" for name in variants if name not in package.used]

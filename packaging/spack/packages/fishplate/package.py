@@ -20,7 +20,7 @@ class Fishplate(CMakePackage):
     variant("infiniband", default=True, description="InfiniBand and RoCE transport")
     variant("softib", default=True, description="softib, the software InfiniBand adapter")
     variant("tools", default=True, description="The fishplate tool: info, bench, prof")
-    variant("lto", default=True, description="Link-time optimisation of the library")
+    variant("lto", default=False, description="Link-time optimisation of the library")
 
     provides("mpi@:5.0")
 
