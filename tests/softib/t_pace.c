@@ -65,12 +65,51 @@ static void latency(struct vt *t)
     vt_qp_end(&q);
 }
 
+/* A multicast packet passes the sender's port like any other, once, however many members there are. */
+static void multicast(struct vt *t)
+{
+    struct vt_qp q;
+    union ibv_gid group = {.raw = {0xff, 0x12, 0x40, 0x1b, [15] = 0x77}};
+    struct ibv_ah_attr to = {
+        .dlid = 0xc001, .is_global = 1, .port_num = 1, .grh = {.dgid = group, .hop_limit = 1}};
+    unsigned packets = 3000, bytes = 4096, window = 64;
+    vt_qp_make(t, vt_defaults(IBV_QPT_UD), &q);
+    CHECK(!ibv_attach_mcast(q.qp, &group, 0xc001));
+    vt_sync(t);
+    if (t->side == 1) {
+        struct ibv_ah *ah = ibv_create_ah(t->pd, &to);
+        struct ibv_sge s = {(uintptr_t)t->buf, bytes, t->mr->lkey};
+        struct ibv_send_wr wr = {.sg_list = &s,
+                                 .num_sge = 1,
+                                 .opcode = IBV_WR_SEND,
+                                 .send_flags = IBV_SEND_SIGNALED,
+                                 .wr.ud = {ah, 0xffffff, 0x1111}},
+                           *bad;
+        CHECK(ah);
+        double start = now();
+        for (unsigned sent = 0, done = 0; done < packets; done++) {
+            for (; sent < packets && sent - done < window; sent++)
+                CHECK(!ibv_post_send(q.qp, &wr, &bad));
+            vt_wc(t->cq, IBV_WC_SUCCESS);
+        }
+        double took = now() - start, least = (double)packets * bytes / 200e6;
+        CHECK(took > least * 0.95, "%.0f MB/s of multicast over a link of 200",
+              (double)packets * bytes / took / 1e6);
+        CHECK(!ibv_destroy_ah(ah));
+    }
+    vt_sync(t);
+    CHECK(!ibv_detach_mcast(q.qp, &group, 0xc001));
+    vt_qp_end(&q);
+}
+
 static void test(struct vt *t)
 {
     rate(t, IBV_WR_RDMA_WRITE);
     rate(t, IBV_WR_RDMA_READ);
-    if (!getenv("PACE_NO_LATENCY"))
+    if (!getenv("PACE_NO_LATENCY")) {
         latency(t);
+        multicast(t);
+    }
 }
 
 int main(void)

@@ -1,0 +1,113 @@
+/*
+ * After ibv_dereg_mr nothing touches the memory, between processes of one machine: a sender that is stopped in
+ * the middle of a copy is waited for, one that is killed there is not.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "../verbs/vt.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BYTES (16u << 20)
+
+static atomic_bool returned;
+
+/* Lets the sender go on once ibv_dereg_mr has returned, or after a second and a bit: it may be waited for. */
+static void *let_go(void *arg)
+{
+    struct timespec tick = {0, 1000000};
+    for (int i = 0; i < 1300 && !atomic_load(&returned); i++)
+        nanosleep(&tick, NULL);
+    kill(*(pid_t *)arg, SIGCONT);
+    return NULL;
+}
+
+static unsigned char *shared(int *fd)
+{
+    *fd = memfd_create("t_hold", MFD_CLOEXEC);
+    CHECK(*fd >= 0 && !ftruncate(*fd, BYTES));
+    unsigned char *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    CHECK(p != MAP_FAILED);
+    return p;
+}
+
+/* Writes all of the region again and again, until it is refused. */
+static void write_for_ever(struct vt *t, struct vt_qp *q, const struct vt_addr *to)
+{
+    unsigned char *from = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr *mr = ibv_reg_mr(t->pd, from, BYTES, ALL_ACCESS);
+    struct ibv_wc wc = {0};
+    CHECK(mr);
+    memset(from, 0x99, BYTES);
+    while (wc.status == IBV_WC_SUCCESS) {
+        struct ibv_sge s = {(uintptr_t)from, BYTES, mr->lkey};
+        struct ibv_send_wr wr = {.sg_list = &s,
+                                 .num_sge = 1,
+                                 .opcode = IBV_WR_RDMA_WRITE,
+                                 .send_flags = IBV_SEND_SIGNALED,
+                                 .wr.rdma = {to->buf, to->rkey}},
+                           *bad;
+        CHECK(!ibv_post_send(q->qp, &wr, &bad));
+        while (!ibv_poll_cq(t->cq, 1, &wc))
+            ;
+    }
+    CHECK(!ibv_dereg_mr(mr));
+    munmap(from, BYTES);
+}
+
+static void stopped(struct vt *t)
+{
+    struct vt_qp q;
+    struct vt_addr me = {0}, other;
+    pid_t pid = getpid(), sender;
+    struct ibv_mr *mr = NULL;
+    unsigned char *p = NULL;
+    int fd = -1;
+    if (t->side == 0) {
+        p = shared(&fd);
+        CHECK((mr = ibv_reg_mr(t->pd, p, BYTES, ALL_ACCESS)));
+        me.buf = (uintptr_t)p;
+        me.rkey = mr->rkey;
+    }
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_swap(t, &me, &other, sizeof(me));
+    vt_swap(t, &pid, &sender, sizeof(pid));
+    if (t->side == 1) {
+        write_for_ever(t, &q, &other);
+    } else {
+        pthread_t thread;
+        const volatile unsigned char *middle = p + BYTES / 2;
+        while (*middle != 0x99) /* the first copy is half done */
+            ;
+        kill(sender, SIGSTOP);
+        atomic_store(&returned, false);
+        CHECK(!pthread_create(&thread, NULL, let_go, &sender));
+        CHECK(!ibv_dereg_mr(mr));
+        memset(p, 0x11, BYTES);
+        atomic_store(&returned, true);
+        pthread_join(thread, NULL);
+    }
+    vt_sync(t); /* the sender was refused */
+    if (t->side == 0) {
+        for (size_t i = 0; i < BYTES; i++)
+            CHECK(p[i] == 0x11, "byte %zu was written after ibv_dereg_mr", i);
+        munmap(p, BYTES);
+        close(fd);
+    }
+    vt_qp_end(&q);
+}
+
+static void test(struct vt *t)
+{
+    for (int i = 0; i < 2; i++) /* where the copy is when it is stopped differs */
+        stopped(t);
+}
+
+int main(void)
+{
+    return vt_run(test);
+}

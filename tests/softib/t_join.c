@@ -1,0 +1,122 @@
+/*
+ * Another user who knows all names of a fabric: it holds the names of the lock, and offers a registry of its own
+ * under a member's name. Joining goes on without it: the processes of this user find each other, and nothing is
+ * written into the stranger's file. SPDX-License-Identifier: Apache-2.0
+ */
+#include "registry.h"
+#include <infiniband/verbs.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define JOINERS 6
+#define NOBODY  65534
+
+static int die(const char *what)
+{
+    fprintf(stderr, "FAILED: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static int take_name(int kind, uint64_t key, const char *rest)
+{
+    struct sockaddr_un a;
+    socklen_t len = abstract_name(&a, "softib/%016llx/%s", (unsigned long long)key, rest);
+    int fd = socket(AF_UNIX, kind, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || (kind == SOCK_STREAM && listen(fd, 1)))
+        die(rest);
+    return fd;
+}
+
+/* Everything about its registry is right, but for the owner. */
+static void stranger(uint64_t key, int ready, int go)
+{
+    char name[64], c = 1;
+    if (setgid(NOBODY) || setuid(NOBODY))
+        die("setuid");
+    prctl(PR_SET_DUMPABLE, 1);
+    int fd = shared_create("softib-registry", sizeof(struct registry));
+    struct registry *r = fd < 0 ? NULL : registry_map(fd);
+    if (!r)
+        die("a registry");
+    r->bytes = sizeof(*r);
+    r->magic = SHM_MAGIC;
+    snprintf(name, sizeof(name), "%d.%d.0000000000000001", getpid(), fd);
+    take_name(SOCK_DGRAM, key, name);
+    take_name(SOCK_STREAM, key, "lock.0"); /* listens, and never answers */
+    take_name(SOCK_DGRAM, key, "lock.1");  /* does not even listen */
+    if (write(ready, &c, 1) != 1 || read(go, &c, 1) != 1)
+        die("the test");
+    for (uint32_t m = 0; m < MEMBERS; m++)
+        if (atomic_load(&r->member[m].gen)) {
+            fprintf(stderr, "FAILED: a process of another user joined the stranger's registry\n");
+            exit(1);
+        }
+    exit(0);
+}
+
+static void joiner(int ready, int go)
+{
+    char c = 1;
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    if (!list || !list[0] || !ibv_open_device(list[0]))
+        die("joining");
+    if (write(ready, &c, 1) != 1 || read(go, &c, 1) != 1)
+        die("the test");
+    _exit(0);
+}
+
+static void heard(int fd, int n)
+{
+    for (char c; n; n--)
+        if (read(fd, &c, 1) != 1)
+            die("a process ended");
+}
+
+int main(void)
+{
+    struct fabric f;
+    char err[256];
+    int ready[2], go[2], status, bad = 0;
+    if (getuid()) {
+        fprintf(stderr, "SKIPPED: only root can become another user\n");
+        return 77;
+    }
+    alarm(100);
+    if (!fabric_parse(getenv("SOFTIB_FABRIC"), &f, err, sizeof(err)) || pipe(ready) || pipe(go))
+        die("setting up");
+    uint64_t key = registry_key(&f);
+    if (!fork()) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        stranger(key, ready[1], go[0]);
+    }
+    heard(ready[0], 1);
+    for (int i = 0; i < JOINERS; i++)
+        if (!fork()) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            close(ready[0]);
+            joiner(ready[1], go[0]);
+        }
+    close(ready[1]);
+    heard(ready[0], JOINERS);
+    int fd = registry_find(key);
+    struct registry *r = fd < 0 ? NULL : registry_map(fd);
+    uint32_t live = 0;
+    for (uint32_t m = 1; r && m < MEMBERS; m++)
+        live += atomic_load(&r->member[m].live);
+    if (live != JOINERS) {
+        fprintf(stderr, "FAILED: %u of %d processes are in the same registry\n", live, JOINERS);
+        bad = 1;
+    }
+    for (int i = 0; i <= JOINERS; i++)
+        if (write(go[1], "", 1) != 1)
+            die("the test");
+    while (wait(&status) > 0)
+        bad |= status != 0;
+    fabric_free(&f);
+    return bad;
+}

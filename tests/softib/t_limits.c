@@ -1,0 +1,103 @@
+/*
+ * A peer that the system does not let us reach fails the queue pair, soon and with the reason, instead of
+ * waiting for ever: too little address space, pidfd_open forbidden, process_vm_writev forbidden. And a little
+ * address space is enough: a peer's arena is mapped in parts.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "../verbs/vt.h"
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *what; /* which limit, from the command line */
+
+static void forbid(int number)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog prog = {sizeof(code) / sizeof(code[0]), code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+        vt_skip("no filter of system calls can be set");
+}
+
+static size_t address_space(void)
+{
+    size_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f && fscanf(f, "%zu", &pages) == 1);
+    fclose(f);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit_space(size_t more)
+{
+    struct rlimit l = {address_space() + more, RLIM_INFINITY};
+    getrlimit(RLIMIT_AS, &l);
+    l.rlim_cur = address_space() + more;
+    CHECK(!setrlimit(RLIMIT_AS, &l));
+}
+
+/* What side 1 says goes to a pipe that this reads after the fact. */
+static void said(int fd, const char *words)
+{
+    char text[4096] = "";
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = 0;
+    if (!strstr(text, words)) {
+        printf("FAILED: it said \"%s\", nothing of \"%s\"\n", text, words);
+        exit(1);
+    }
+}
+
+static void test(struct vt *t)
+{
+    struct vt_qp q;
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    int keep = dup(2), pipes[2];
+    o.timeout = 0; /* for ever: what must not be waited for here */
+    CHECK(!pipe(pipes));
+    vt_qp_make(t, o, &q);
+    enum ibv_wc_status want = IBV_WC_LOC_QP_OP_ERR;
+    const char *words = NULL;
+    if (t->side == 1) {
+        if (!strcmp(what, "pidfd")) {
+            forbid(SYS_pidfd_open);
+            words = "pidfd_open: Operation not permitted";
+        } else if (!strcmp(what, "cma")) {
+            forbid(SYS_process_vm_writev);
+            words = "cannot copy to or from the memory of process";
+        } else if (!strcmp(what, "space")) {
+            limit_space(8u << 20);
+            words = "map its memory: Cannot allocate memory";
+        } else {
+            limit_space(200u << 20); /* less than a tenth of an arena */
+            want = IBV_WC_SUCCESS;
+        }
+        dup2(pipes[1], 2);
+        vt_fill(t->buf, 100, 5);
+        CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 100, 4096, IBV_SEND_SIGNALED));
+        dup2(keep, 2);
+        vt_wc(t->cq, want);
+        if (words)
+            said(pipes[0], words);
+    }
+    vt_sync(t);
+    if (t->side == 0 && !strcmp(what, "parts"))
+        vt_expect(t->buf + 4096, 100, 5, "with little address space");
+    vt_qp_end(&q);
+}
+
+int main(int argc, char **argv)
+{
+    what = argc > 1 ? argv[1] : "";
+    return vt_run(test);
+}
