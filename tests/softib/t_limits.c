@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -96,8 +98,31 @@ static void test(struct vt *t)
     vt_qp_end(&q);
 }
 
+/* Without /proc members cannot find each other: the device does not open, with errno and a sentence. */
+static int without_proc(void)
+{
+    int pipes[2];
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", "/proc", "tmpfs", 0, NULL))
+        vt_skip("/proc cannot be hidden");
+    CHECK(list && list[0] && !pipe(pipes));
+    fflush(stderr);
+    int keep = dup(2);
+    dup2(pipes[1], 2);
+    errno = 0;
+    struct ibv_context *c = ibv_open_device(list[0]);
+    int e = errno;
+    dup2(keep, 2);
+    CHECK(!c && e == ENOENT, "opened, or errno %d", e);
+    said(pipes[0], "/proc: mount it");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "proc"))
+        return without_proc();
     return vt_run(test);
 }

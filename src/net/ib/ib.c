@@ -82,10 +82,9 @@ void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
     if (ep)
         snprintf(sentence, sizeof(sentence),
                  "the connection to rank %u (on %s, node %u) over %s failed: %s. If that rank is alive, look "
-                 "at the cable, "
-                 "the port and the switch",
-                 ep->peer->rank, host_of(ib->base.net, ep->peer->rank), ep->peer->node, ib->device.name,
-                 text);
+                 "at %s",
+                 ep->peer->rank, host_of(ib->base.net, ep->peer->rank), ep->peer->node, ib->device.name, text,
+                 ib->device.verbs.softib ? "what softib says above" : "the cable, the port and the switch");
     else if (strncmp(text, ib->device.name, strlen(ib->device.name)) == 0)
         snprintf(sentence, sizeof(sentence), "%s", text);
     else
