@@ -332,8 +332,10 @@ bool greet_listen(uint16_t port)
             return false;
         }
     }
-    if (!nlisteners)
+    static bool said; /* every slot is tried */
+    if (!nlisteners && !said)
         say("this machine has no address of node%u (addr= in SOFTIB_FABRIC)", proc.fab.node);
+    said |= !nlisteners;
     return nlisteners;
 }
 

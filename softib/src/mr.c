@@ -102,6 +102,18 @@ static int open_mapping(const struct mapping *m)
     return fd;
 }
 
+/* Some bits nobody can guess; the kernel is asked for many at once. The table's lock is held. */
+static uint16_t some_bits(void)
+{
+    static uint16_t pool[256];
+    static unsigned left;
+    if (!left) {
+        random_bytes(pool, sizeof(pool));
+        left = ARRAY_LEN(pool);
+    }
+    return pool[--left] & MR_VARIANT;
+}
+
 static uint32_t table_take(void)
 {
     lock_take(&table_lock);
@@ -133,7 +145,7 @@ static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uin
     s->serial = ++serial;
     uint16_t old = variant[idx];
     while (variant[idx] == old)
-        variant[idx] = (uint16_t)(random_u64() & MR_VARIANT);
+        variant[idx] = some_bits();
     uint32_t key = idx << MR_SHIFT | variant[idx];
     lock_drop(&table_lock);
     mr->ibv.lkey = mr->ibv.rkey = key;

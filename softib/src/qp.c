@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 _Atomic(struct qp *) qp_table[QP_MAX];
+static _Atomic uint64_t in_table[QP_MAX / 64]; /* which of them there are */
 static struct lock table_lock;
 static uint32_t table_hint, created;
 static bool taken[QP_MAX]; /* a number is taken before, and given back after, its QP can be looked up */
@@ -124,6 +125,7 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
     hold_objects(q, 1);
     lock_take(&table_lock);
     atomic_store(&qp_table[q->idx], q);
+    atomic_fetch_or(&in_table[q->idx / 64], 1ull << q->idx % 64);
     lock_drop(&table_lock);
     return v;
 }
@@ -425,6 +427,7 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
     atomic_store(&q->sh->qpn, 0);
     lock_take(&table_lock); /* the engine looks a QP up under this lock and marks it busy */
     atomic_store(&qp_table[q->idx], NULL);
+    atomic_fetch_and(&in_table[q->idx / 64], ~(1ull << q->idx % 64));
     lock_drop(&table_lock);
     unsigned turn = 0;
     while (atomic_load(&q->busy))
@@ -459,20 +462,24 @@ struct qp *qp_lookup(uint32_t qpn)
     return lookup(qpn & (QP_MAX - 1), qpn);
 }
 
+static void fence(uint32_t idx)
+{
+    struct qp *q = lookup(idx, 0);
+    if (!q)
+        return;
+    if (atomic_load_explicit(&q->builder, memory_order_relaxed) != thread_mark()) {
+        lock_take(&q->lock);
+        lock_drop(&q->lock);
+    }
+    atomic_fetch_sub(&q->busy, 1);
+}
+
 /* Whoever works on a QP holds its lock, and looks at the keys after it has taken it. */
 void qp_fence(void)
 {
-    for (uint32_t i = 0; i < QP_MAX; i++) {
-        if (!atomic_load_explicit(&qp_table[i], memory_order_relaxed))
-            continue;
-        struct qp *q = lookup(i, 0);
-        if (q && atomic_load_explicit(&q->builder, memory_order_relaxed) != thread_mark()) {
-            lock_take(&q->lock);
-            lock_drop(&q->lock);
-        }
-        if (q)
-            atomic_fetch_sub(&q->busy, 1);
-    }
+    for (uint32_t i = 0; i < QP_MAX / 64; i++)
+        for (uint64_t left = atomic_load(&in_table[i]); left; left &= left - 1)
+            fence(i * 64 + (uint32_t)__builtin_ctzll(left));
 }
 
 int qp_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
