@@ -66,12 +66,12 @@ static bool slurm_task_without_server(void)
     return !env_get("SLURM_JOB_ID") || env_get("SLURM_STEP_ID");
 }
 
-/* Another task of the same srun says it: the advice is the same for all of them. */
-static bool told_by_another;
+#define NO_SERVER "This program is a task of srun, but srun offers no PMI server"
 
-bool boot_told_elsewhere(void)
+bool boot_told_elsewhere(const char *detail)
 {
-    return told_by_another;
+    const char *task = env_get("SLURM_PROCID");
+    return task && strcmp(task, "0") != 0 && strncmp(detail, NO_SERVER, strlen(NO_SERVER)) == 0;
 }
 
 /* Launchers that leave their traces but no server we could talk to. */
@@ -88,15 +88,12 @@ static const struct {
 /* Evidence of a launcher that no back end can talk to is an error: running on would be silently wrong. */
 static int refuse_unserved(void)
 {
-    if (slurm_task_without_server()) {
-        const char *task = env_get("SLURM_PROCID");
-        told_by_another = task && strcmp(task, "0") != 0;
+    if (slurm_task_without_server())
         return err_set(
-            MPI_ERR_OTHER,
-            "This program is a task of srun, but srun offers no PMI server, so that each task would run "
+            MPI_ERR_OTHER, NO_SERVER
+            ", so that each task would run "
             "as a job of its own. Start it with srun --mpi=pmix or srun --mpi=pmi2 (srun --mpi=list shows "
             "which there are), or with Fishplate's mpiexec inside the allocation.");
-    }
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         const char *size = others[i].size ? env_get(others[i].size) : NULL;
         if (env_get(others[i].rank) && (!size || strcmp(size, "1") != 0))

@@ -77,8 +77,8 @@ int boot_finalize(struct boot *b);
 /* Frees everything; b is gone. Does not close node_fd's mappings. */
 void boot_close(struct boot *b);
 
-/* After boot_open has failed: another process of the same launcher says the same, so that this one need not. */
-bool boot_told_elsewhere(void);
+/* Is that the sentence of a boot_open that fails in every task of srun, and this not the first task? It tells enough. */
+bool boot_told_elsewhere(const char *detail);
 
 /* MPI_Abort: tells the launcher the exit code and why (one sentence, may be NULL), then exits. */
 _Noreturn void boot_abort(struct boot *b, int code, const char *msg);

@@ -174,7 +174,7 @@ static _Noreturn void die(struct proc *p, const struct errhandler *e, enum error
     int status = errclass % 256 ? errclass % 256 : 1;
     if (p && p->boot)
         boot_abort(p->boot, status, message);
-    if (!boot_told_elsewhere())
+    if (!boot_told_elsewhere(detail))
         fprintf(stderr, "%s\n", message);
     exit(status);
 }
