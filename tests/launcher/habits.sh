@@ -105,7 +105,7 @@ if command -v cc >/dev/null; then
 fi
 
 # A debugger for all ranks, or for one.
-if command -v gdb >/dev/null && gdb -q -batch -ex run --args true >/dev/null 2>&1; then
+if command -v gdb >/dev/null && gdb -q -batch -ex run --args true 2>&1 | grep -q 'exited normally'; then
     run -gdb -n 2 "$CLIENT" exchange
     expect_rc 0
     [ "$(grep -c '^exchange ok' "$T/out")" -eq 2 ] || fail "$last: the ranks did not run"
