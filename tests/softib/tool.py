@@ -41,6 +41,22 @@ def test_mistakes():
     assert r.returncode == 127 and "/no/such/program" in r.stderr, r.stderr
 
 
+def test_key():
+    """A key is new each time, for its owner's eyes only, and never overwritten."""
+    with scratch() as d:
+        keys = []
+        for name in ("a", "b"):
+            path = os.path.join(d, name)
+            assert softib("key", path).returncode == 0
+            assert os.stat(path).st_mode & 0o777 == 0o600
+            with open(path) as f:
+                keys.append(f.read().strip())
+        assert keys[0] != keys[1] and all(len(k) == 32 and int(k, 16) for k in keys), keys
+        r = softib("key", os.path.join(d, "a"))
+        assert r.returncode == 1 and "exists" in r.stderr, r.stderr
+        assert softib("key").returncode == 2
+
+
 def test_counters():
     """A running fabric: its counters count what was sent, on both ports."""
     need("ibv_rc_pingpong")
