@@ -3,7 +3,7 @@
  *
  * Every rank has rings of slots that only it writes. Collectives on a communicator are cut into steps,
  * numbered alike at every rank; in step s a rank that has something to say writes a slot and then the flag
- * beside it. A flag and up to SHARED_INLINE bytes are one cache line, so that a small contribution costs one
+ * beside it. A flag and up to 48 bytes are one cache line, so that a small contribution costs one
  * line transfer. Instead of data a flag may carry an address: the readers then read the sender's memory.
  *
  * A rank says in its `done` word up to which step it has read everything it wanted; about short steps a little
@@ -25,10 +25,10 @@
 #define SHARED_DEPTH_ONE 16         /* small slots */
 #define SHARED_LAG       4          /* steps of which a rank need not say at once that it is done */
 #define SHARED_DEPTH_BIG 8          /* big slots */
-#define SHARED_INLINE    48         /* bytes that travel with the flag */
+#define SHARED_INLINE    112        /* bytes that travel with the flag, 48 of them in its own line */
 #define SHARED_SMALL     2048       /* bytes of a small slot */
 #define SHARED_AREA_MAX  (8u << 20) /* of big slots, all ranks together */
-#define SHARED_SCRATCH   65536      /* bytes of memory of others that are read at a time */
+#define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
 #define SHARED_EVERYONE  (-1)       /* instead of a rank */
 
 /* Two lines apart: processors fetch lines in pairs, and the next flag is about to be written while this one

@@ -108,9 +108,6 @@ static void fetch_block(struct trade *t, int r)
     read_block(t, &t->args->recv, block_from(t, r), r, t->remote[r] + skip);
 }
 
-static const struct trade_ops move_one = {.put = put_one, .take = take_block, .fetch = fetch_block};
-static const struct trade_ops move_each = {.put = put_each, .take = take_block, .fetch = fetch_block};
-
 /* What a rank sends to itself. */
 static void keep_own(struct trade *t, int from, int to)
 {
@@ -127,6 +124,34 @@ static void keep_own(struct trade *t, int from, int to)
                     "counts and datatypes do not match",
                     (long long)(s->count * s->type->size), (long long)(r->count * r->type->size));
 }
+
+static void own_block(struct trade *t)
+{
+    const int me = t->b->comm->rank;
+    switch (t->args->kind) {
+    case COLL_GATHER:
+        if (t->args->root == me)
+            keep_own(t, 0, me);
+        break;
+    case COLL_SCATTER:
+        if (t->args->root == me)
+            keep_own(t, me, 0);
+        break;
+    case COLL_ALLGATHER:
+        keep_own(t, 0, me);
+        break;
+    case COLL_ALLTOALL:
+        keep_own(t, me, me);
+        break;
+    default:
+        break;
+    }
+}
+
+static const struct trade_ops move_one = {
+    .put = put_one, .take = take_block, .fetch = fetch_block, .own = own_block};
+static const struct trade_ops move_each = {
+    .put = put_each, .take = take_block, .fetch = fetch_block, .own = own_block};
 
 /* The memory that others may read: all of my blocks, if they lie in one piece. */
 static const void *offer(const struct trade *t, int blocks)
@@ -158,17 +183,8 @@ bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, i
         t.reader = root;
     const bool writes = t.writer == SHARED_EVERYONE ? t.reader != me : t.writer == me;
     t.offer = writes ? offer(&t, t.each ? b->comm->size : 1) : NULL;
-    const bool root_here = args->kind != COLL_BCAST && root == me;
-    if (args->kind == COLL_GATHER && root_here)
-        keep_own(&t, 0, me);
     if (!trade_run(&t, CACHE_LINE))
         return false;
-    if (args->kind == COLL_SCATTER && root_here)
-        keep_own(&t, me, 0);
-    else if (args->kind == COLL_ALLGATHER)
-        keep_own(&t, 0, me);
-    else if (args->kind == COLL_ALLTOALL)
-        keep_own(&t, me, me);
     *rc = t.error;
     return true;
 }

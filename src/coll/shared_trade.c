@@ -75,8 +75,9 @@ static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
     _Atomic uint32_t *cost =
         &b->head->rank[b->comm->rank]
              .cost[t->args->kind][t->reading ? BY_READING : BY_SLOTS][shared_class(t->bytes)];
-    atomic_store_explicit(cost, shared_cost_blend(atomic_load_explicit(cost, memory_order_relaxed), ns),
-                          memory_order_relaxed);
+    const bool early = b->taken[t->args->kind][shared_class(t->bytes)] <= LEARN_ALL;
+    const uint32_t known = atomic_load_explicit(cost, memory_order_relaxed);
+    atomic_store_explicit(cost, shared_cost_blend(known, ns, early), memory_order_relaxed);
 }
 
 static void put_address(struct trade *t, uint64_t step)
@@ -110,6 +111,12 @@ static void done(struct trade *t, uint64_t step, int writer)
         shared_done(t->b, step, writer);
 }
 
+static void own(struct trade *t)
+{
+    if (t->ops->own)
+        t->ops->own(t);
+}
+
 static void write_side(struct trade *t, uint64_t last)
 {
     struct shared *b = t->b;
@@ -119,6 +126,7 @@ static void write_side(struct trade *t, uint64_t last)
         shared_post(b, step, BY_READING);
         shared_wake(b, t->reader);
         b->step = last;
+        own(t);
         shared_settle(b, last, t->reader);
         return;
     }
@@ -129,6 +137,7 @@ static void write_side(struct trade *t, uint64_t last)
         shared_post(b, step, BY_SLOTS);
         shared_wake(b, t->reader);
     }
+    own(t);
     shared_done_short(b, last, SHARED_EVERYONE);
 }
 
@@ -171,6 +180,7 @@ static void read_side(struct trade *t, uint64_t last)
     struct shared *b = t->b;
     const int first_source = t->writer == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->writer;
     const uint64_t first = b->step + 1;
+    own(t);
     const bool waited = !shared_posted(b, first_source, first);
     if (waited && !shared_wait(b, first_source, first)) {
         b->step = last;
@@ -247,7 +257,10 @@ static void both_sides(struct trade *t, uint64_t last)
         done(t, step, SHARED_EVERYONE);
     }
     learn(t, since, (size_t)(last - first + 1), true);
+    own(t);
     b->step = last;
+    if (last > b->told && !is_short(t))
+        shared_done(b, last, SHARED_EVERYONE); /* before the meeting, which may need the first step's flag */
     if (t->reading || way == BY_READING) {
         shared_meet(b, shared_begin(b, 0, SHARED_EVERYONE), BY_SLOTS);
         shared_done(b, b->step, SHARED_EVERYONE);

@@ -30,6 +30,8 @@ struct trade_ops {
     void (*take)(struct trade *t, int r, const char *from, size_t at, size_t len);
     /* All of it, from the memory of rank r. */
     void (*fetch)(struct trade *t, int r);
+    /* What this rank has for itself, while others are busy with what it has for them. May be NULL. */
+    void (*own)(struct trade *t);
     /* These bytes have arrived from everyone; where a rank's data is read it is all there. May be NULL. */
     void (*finish)(struct trade *t, uint64_t step, size_t at, size_t len);
 };

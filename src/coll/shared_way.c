@@ -14,11 +14,13 @@
 #define RISE       16 /* a dearer one for one part in so many, */
 #define SPIKE      8  /* and as at most so many times what is known */
 
-uint32_t shared_cost_blend(uint32_t known, uint64_t ns)
+uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early)
 {
     ns = MIN(MAX(ns, 1u), UINT32_MAX / 4);
-    if (known == 0)
+    if (known == 0 || (early && ns < known))
         return (uint32_t)ns;
+    if (early)
+        return known;
     if (ns <= known)
         return known - (known - (uint32_t)ns) / FALL;
     return known + (uint32_t)((MIN(ns, SPIKE * (uint64_t)known) - known) / RISE);

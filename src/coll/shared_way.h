@@ -8,12 +8,13 @@
 #ifndef FP_COLL_SHARED_WAY_H
 #define FP_COLL_SHARED_WAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum shared_way { BY_SLOTS, BY_READING, SHARED_WAYS };
 
-#define SHARED_READ_MIN 4096 /* shorter blocks always go through slots */
+#define SHARED_READ_MIN 8192 /* shorter blocks always go through slots */
 #define SHARED_CLASSES  12   /* of sizes, by factors of two from SHARED_READ_MIN */
 
 static inline unsigned shared_class(size_t bytes)
@@ -26,8 +27,8 @@ static inline unsigned shared_class(size_t bytes)
 
 /* What is known of a cost (0: nothing) once a call has taken `ns`. Falls fast and rises slowly: most of what
  * makes a call slower (first touch of a page, an interrupt) does not come again. What comes again and again (the
- * other rank has no processor half of the time) counts. */
-uint32_t shared_cost_blend(uint32_t known, uint64_t ns);
+ * other rank has no processor half of the time) counts. `early`: one of the first calls, of which the cheapest counts. */
+uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early);
 
 /* The way of the next call. *asked counts the calls of its class; all ranks count alike. */
 enum shared_way shared_way_pick(uint32_t *asked, uint32_t slots_ns, uint32_t reading_ns);

@@ -15,8 +15,8 @@
 
 enum { BCAST, GATHER, SCATTER, REDUCE, BARRIER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, ALLREDUCE, KINDS };
 
-static const int lengths[] = {1, 6, 7, 40, 256, 257, 511, 1024, 1500, 5000, 20000};
-#define LONGEST 20000
+static const int lengths[] = {1, 6, 7, 40, 256, 257, 511, 1024, 1500, 5000, 20000, 65536};
+#define LONGEST 65536
 
 static int *in, *out;
 

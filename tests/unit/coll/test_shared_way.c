@@ -50,7 +50,7 @@ static struct outcome play(const struct recorded *r, int calls, const uint32_t s
             ns *= 5;
         if (dice(100) < stalls[way])
             ns *= 50;
-        known[way] = shared_cost_blend(known[way], ns);
+        known[way] = shared_cost_blend(known[way], ns, i < 16);
         o.spent += ns;
     }
     return o;
@@ -91,10 +91,10 @@ static void a_way_that_stalls_is_left(void)
 static void a_rare_interrupt_changes_nothing(void)
 {
     uint32_t known = 1000;
-    known = shared_cost_blend(known, 4000000);
+    known = shared_cost_blend(known, 4000000, false);
     EXPECT(known < 1500);
     for (int i = 0; i < 4; i++)
-        known = shared_cost_blend(known, 1000);
+        known = shared_cost_blend(known, 1000, false);
     EXPECT(known < 1050);
 }
 
@@ -105,7 +105,7 @@ static void the_machine_may_change(void)
     for (int i = 0; i < 20000; i++) {
         const uint32_t now[SHARED_WAYS] = {1000, i < 10000 ? 2000 : 500};
         const enum shared_way way = shared_way_pick(&asked, known[BY_SLOTS], known[BY_READING]);
-        known[way] = shared_cost_blend(known[way], now[way]);
+        known[way] = shared_cost_blend(known[way], now[way], i < 16);
         late += i >= 12000 && way == BY_SLOTS;
     }
     EXPECT(late < 8000 / 50);
@@ -113,10 +113,10 @@ static void the_machine_may_change(void)
 
 static void sizes_have_classes(void)
 {
-    EXPECT_EQ(shared_class(4096), 0);
-    EXPECT_EQ(shared_class(8191), 0);
-    EXPECT_EQ(shared_class(8192), 1);
-    EXPECT_EQ(shared_class(65536), 4);
+    EXPECT_EQ(shared_class(SHARED_READ_MIN), 0);
+    EXPECT_EQ(shared_class(2 * SHARED_READ_MIN - 1), 0);
+    EXPECT_EQ(shared_class(2 * SHARED_READ_MIN), 1);
+    EXPECT_EQ(shared_class(16 * SHARED_READ_MIN), 4);
     EXPECT_EQ(shared_class((size_t)1 << 40), SHARED_CLASSES - 1);
 }
 
