@@ -377,15 +377,36 @@ static int introduce(struct partitioned *r, struct comm *comm)
     return rc ? rc : meet(r, channel_envelope(r, false, TAG_ANSWER));
 }
 
+/* No memory is larger. A count that is garbage in its upper half comes from a program whose mpi.h declares it as int
+ * (docs/install.md). */
+#define BYTES_MAX ((MPI_Count)1 << 47)
+
+static int check_size(const struct p2p_call *call, int partitions)
+{
+    MPI_Count bytes;
+    if (partitions < 0)
+        return err_set(MPI_ERR_ARG, "partitions is %d; it cannot be negative", partitions);
+    if (!__builtin_mul_overflow(call->count, call->type->size, &bytes) &&
+        !__builtin_mul_overflow(bytes, partitions, &bytes) && bytes <= BYTES_MAX)
+        return 0;
+    return err_set(
+        MPI_ERR_COUNT,
+        "count is %lld: %d partitions of so many elements of %lld bytes are more than any memory holds. A "
+        "program compiled with an mpi.h in which this count is an int must be compiled with this one, or "
+        "call MPI_Psend_init_c and MPI_Precv_init_c",
+        (long long)call->count, partitions, (long long)call->type->size);
+}
+
 static int partitioned_new(const struct p2p_call *call, int partitions, MPI_Request *request)
 {
     bool sends = call->kind == P2P_SEND;
-    if (partitions < 0)
-        return err_set(MPI_ERR_ARG, "partitions is %d; it cannot be negative", partitions);
+    int rc = check_size(call, partitions);
+    if (rc != 0)
+        return rc;
     struct partitioned *r = objmem_new(sizeof(*r));
     bool *ready = sends ? calloc((size_t)partitions + 1, sizeof(*ready)) : NULL;
     struct peer *peer = NULL;
-    int rc = !r || (sends && !ready) ? err_set(MPI_ERR_NO_MEM, "out of memory for a partitioned request") : 0;
+    rc = !r || (sends && !ready) ? err_set(MPI_ERR_NO_MEM, "out of memory for a partitioned request") : 0;
     if (rc == 0 && call->rank != MPI_PROC_NULL)
         rc = comm_peer(call->comm, call->rank, &peer);
     if (rc != 0) {

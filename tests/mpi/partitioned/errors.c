@@ -19,6 +19,10 @@ static void arguments(void)
     MPI_Comm c = MPI_COMM_WORLD;
     EXPECT_EQ(class_of(MPI_Psend_init(x, -1, 1, MPI_INT, n, 0, c, MPI_INFO_NULL, &r)), MPI_ERR_ARG);
     EXPECT_EQ(class_of(MPI_Psend_init(x, 1, -1, MPI_INT, n, 0, c, MPI_INFO_NULL, &r)), MPI_ERR_COUNT);
+    /* What a program with an int count may leave in the upper half of the register. */
+    const MPI_Count garbage = ((MPI_Count)0x7ffe1234 << 32) + 1, most = (MPI_Count)1 << 62;
+    EXPECT_EQ(class_of(MPI_Psend_init(x, 1, garbage, MPI_INT, n, 0, c, MPI_INFO_NULL, &r)), MPI_ERR_COUNT);
+    EXPECT_EQ(class_of(MPI_Precv_init(x, 4, most, MPI_INT, n, 0, c, MPI_INFO_NULL, &r)), MPI_ERR_COUNT);
     EXPECT_EQ(class_of(MPI_Psend_init(x, 1, 1, MPI_INT, 99, 0, c, MPI_INFO_NULL, &r)), MPI_ERR_RANK);
     EXPECT_EQ(class_of(MPI_Precv_init(x, 1, 1, MPI_INT, MPI_ANY_SOURCE, 0, c, MPI_INFO_NULL, &r)),
               MPI_ERR_RANK);

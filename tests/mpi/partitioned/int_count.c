@@ -1,0 +1,60 @@
+/* int_count.c: partitioned messages of programs that were compiled with a header in which the count is an int, as in the
+ * MPI Forum's stubs of the ABI: the calls here go through pointers of that type, and through the _c functions that this
+ * header adds. Both meet programs whose count is an MPI_Count (docs/install.md).
+ *
+ * ranks: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+typedef int int_send(const void *, int, int, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request *);
+typedef int int_recv(void *, int, int, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request *);
+
+enum { PARTITIONS = 4, COUNT = 3, WAYS = 3 };
+
+/* Through a variable, so that no compiler sees both types at once. */
+static int_send *volatile psend_int = (int_send *)(void (*)(void))MPI_Psend_init;
+static int_recv *volatile precv_int = (int_recv *)(void (*)(void))MPI_Precv_init;
+
+static void open_send(int way, int *data, MPI_Request *r)
+{
+    if (way == 0)
+        psend_int(data, PARTITIONS, COUNT, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_INFO_NULL, r);
+    else if (way == 1)
+        MPI_Psend_init_c(data, PARTITIONS, COUNT, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_INFO_NULL, r);
+    else
+        MPI_Psend_init(data, PARTITIONS, COUNT, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_INFO_NULL, r);
+}
+
+static void open_recv(int way, int *data, MPI_Request *r)
+{
+    if (way == 0)
+        precv_int(data, PARTITIONS, COUNT, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_INFO_NULL, r);
+    else if (way == 1)
+        MPI_Precv_init_c(data, PARTITIONS, COUNT, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_INFO_NULL, r);
+    else
+        MPI_Precv_init(data, PARTITIONS, COUNT, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_INFO_NULL, r);
+}
+
+int main(int argc, char **argv)
+{
+    int data[PARTITIONS * COUNT];
+    MPI_Request r;
+    mpitest_begin(&argc, &argv);
+    for (int way = 0; way < WAYS * WAYS; way++) {
+        for (int i = 0; i < PARTITIONS * COUNT; i++)
+            data[i] = mpitest_rank == 0 ? 10 * way + i : -1;
+        if (mpitest_rank == 0)
+            open_send(way % WAYS, data, &r);
+        else
+            open_recv(way / WAYS, data, &r);
+        MPI_Start(&r);
+        if (mpitest_rank == 0)
+            MPI_Pready_range(0, PARTITIONS - 1, r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        for (int i = 0; i < PARTITIONS * COUNT; i++)
+            EXPECT_EQ(data[i], 10 * way + i);
+        MPI_Request_free(&r);
+    }
+    return mpitest_end();
+}
