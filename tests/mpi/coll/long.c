@@ -1,0 +1,86 @@
+/* long.c: collectives whose data takes many steps of the node's shared memory, by copying and by reading the owner's memory.
+ * All powers of two up to 16 MiB: a call of exactly as many steps as there are flags once waited for itself.
+ *
+ * ranks: 2 3
+ * nodes: no
+ * also: FISHPLATE_COLL_READ=always
+ * also: FISHPLATE_COLL_READ=never
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "mpitest.h"
+
+#include <stdint.h>
+
+enum { LARGEST = 16 << 20, ROUNDS = 3 };
+
+static uint32_t *in, *out;
+
+static uint32_t value(int rank, size_t i)
+{
+    return (uint32_t)(rank + 1) * 2654435761u + (uint32_t)i;
+}
+
+static void fill(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        in[i] = value(mpitest_rank, i);
+    memset(out, 0xff, n * sizeof(*out));
+}
+
+/* Places far apart, first and last among them. */
+static size_t next(size_t i, size_t n)
+{
+    return i + 1 == n ? n : i + 509 < n ? i + 509 : n - 1;
+}
+
+static void check_allreduce(size_t n)
+{
+    fill(n);
+    MPI_Allreduce(in, out, (int)n, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
+    for (size_t i = 0; i < n; i = next(i, n)) {
+        uint32_t sum = 0;
+        for (int r = 0; r < mpitest_size; r++)
+            sum += value(r, i);
+        EXPECT(out[i] == sum);
+    }
+}
+
+static void check_bcast(size_t n, int root)
+{
+    fill(n);
+    MPI_Bcast(in, (int)n, MPI_UINT32_T, root, MPI_COMM_WORLD);
+    for (size_t i = 0; i < n; i = next(i, n))
+        EXPECT(in[i] == value(root, i));
+}
+
+/* n in all: a block for each rank. */
+static void check_blocks(size_t n, int alltoall)
+{
+    const size_t block = n / (size_t)mpitest_size;
+    fill(n);
+    if (alltoall)
+        MPI_Alltoall(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, MPI_COMM_WORLD);
+    else
+        MPI_Allgather(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, MPI_COMM_WORLD);
+    for (int r = 0; r < mpitest_size; r++)
+        for (size_t i = 0; i < block; i = next(i, block))
+            EXPECT(out[(size_t)r * block + i] == value(r, (alltoall ? (size_t)mpitest_rank * block : 0) + i));
+}
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    in = malloc(LARGEST);
+    out = malloc(LARGEST);
+    for (size_t bytes = 4096; bytes <= LARGEST; bytes *= 2)
+        for (int round = 0; round < ROUNDS; round++) {
+            const size_t n = bytes / sizeof(uint32_t);
+            check_allreduce(n);
+            check_bcast(n, round % mpitest_size);
+            check_blocks(n, 0);
+            check_blocks(n, 1);
+        }
+    free(in);
+    free(out);
+    return mpitest_end();
+}
