@@ -34,7 +34,7 @@ struct p2p_request *p2p_request_new(struct p2p *p, const struct request_ops *ops
         return NULL;
     request_setup(&r->base, p, ops);
     r->cookie = 0;
-    r->stack = r->queued = r->registered = r->offered = r->match.posted = false;
+    r->stack = r->queued = r->registered = r->offered = r->match.posted = r->split = false;
     return r;
 }
 

@@ -181,7 +181,7 @@ static __attribute__((noinline)) int send_slowly(struct p2p *p, const void *buf,
     request_setup(&r.base, p, &send_ops);
     r.cookie = 0;
     r.stack = true;
-    r.queued = r.registered = r.offered = false;
+    r.queued = r.registered = r.offered = r.split = false;
     send_setup(&r, buf, count, type, to, env);
     send_start(p, &r, mode);
     return p2p_wait(p, &r.base);
