@@ -4,7 +4,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all configure run test clang fresh rig asan tsan faults soak install deb dist docs format format-check setup setup-all setup-deb \
+.PHONY: all configure run test clang fresh rig asan tsan faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
 .NOTPARALLEL:
 
@@ -95,6 +95,18 @@ soak: configure
 	@python3 -B tests/soak/soak.py --build $(BUILD) --seconds $(SECONDS) --svg $(BUILD)/soak.svg
 	@echo "The curves are in $(BUILD)/soak.svg."
 
+# Every parser of bytes from outside, SECONDS=60 each: with libFuzzer where clang has it, else with seeded changes of the
+# kept inputs.
+fuzz: setup
+	@if echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d && n > 9; }' | \
+	    clang -fsanitize=fuzzer -x c - -o /dev/null 2>/dev/null; then \
+	    CC=clang CXX=clang++ tools/configure build-fuzz -DFISHPLATE_FUZZER=ON -DFISHPLATE_SANITIZE=address,undefined,fuzzer-no-link; \
+	else \
+	    tools/configure build-fuzz -DFISHPLATE_SANITIZE=address,undefined; \
+	fi
+	@cmake --build build-fuzz --parallel $(JOBS) --target fuzz_targets
+	@python3 -B tests/fuzz/fuzz.py --build build-fuzz --seconds $(if $(filter file,$(origin SECONDS)),60,$(SECONDS))
+
 install: all
 	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
 
@@ -121,7 +133,7 @@ docs: all
 	@$(BUILD)/bin/fishplate info --tunables --markdown > docs/tunables.md
 
 clean:
-	@rm -rf build build-asan build-tsan build-clang
+	@rm -rf build build-asan build-tsan build-clang build-fuzz
 
 help:
 	@echo "make            build into build/bin and build/lib"
@@ -135,6 +147,7 @@ help:
 	@echo "make tsan       what has threads, softib's engine included, under the thread sanitizer"
 	@echo "make faults     the fault matrix: every fault in every situation (SEED=n)"
 	@echo "make soak       an hour of mixed traffic, memory of every rank as a curve (SECONDS=n)"
+	@echo "make fuzz       every parser of bytes from outside, SECONDS=60 each"
 	@echo "make install PREFIX=/opt/fishplate"
 	@echo "make deb        a Debian package, for /opt/fishplate"
 	@echo "make dist       an archive of what is committed"

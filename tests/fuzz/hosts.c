@@ -1,0 +1,73 @@
+/* hosts.c: host files, -hosts lists and Slurm's compressed lists, and the words of mpiexec's command line.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "launcher/hosts.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "launcher/slurm.h"
+
+_Noreturn void __wrap_die(int status, const char *fmt, ...);
+_Noreturn void __wrap_die(int status, const char *fmt, ...)
+{
+    (void)status, (void)fmt;
+    fuzz_refused();
+}
+
+void __wrap_say(const char *fmt, ...);
+void __wrap_say(const char *fmt, ...)
+{
+    (void)fmt;
+}
+
+static void layout_of(struct options *o, struct hosts *h)
+{
+    struct app_spec app = {.n = 5};
+    struct layout l = {0};
+    o->apps = &app;
+    o->napps = 1;
+    hosts_layout(o, h, &l);
+    for (uint32_t r = 0; r < l.size; r++)
+        FUZZ_CHECK(l.host_of[r] < h->n && l.node_of[r] < l.nnodes);
+}
+
+static void hostfile(const uint8_t *data, size_t size)
+{
+    static int fd = -1;
+    static char path[64];
+    struct options o = {.hostfile = path};
+    struct hosts h = {0};
+    if (fd < 0) {
+        fd = memfd_create("fuzz-hosts", 0);
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    }
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
+        abort();
+    if (setjmp(fuzz_end) == 0) {
+        hosts_list(&o, &h);
+        FUZZ_CHECK(h.n > 0);
+        if (h.n < 100)
+            layout_of(&o, &h);
+    }
+}
+
+static void slurm(const uint8_t *data, size_t size)
+{
+    char *text = fuzz_text(data, size);
+    struct strings names = {0};
+    if (slurm_expand(text, &names))
+        for (unsigned i = 0; i < names.n; i++)
+            FUZZ_CHECK(names.v[i] != NULL);
+    strings_free(&names);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    hostfile(data, size);
+    if (size < 200)
+        slurm(data, size);
+    return 0;
+}

@@ -1,0 +1,329 @@
+/* ib.c: what another rank, or a stranger, sends over InfiniBand: HELLO datagrams, messages through lanes (frames,
+ * credits, rings, closing), bytes in rings. Connections, credits, rings and the polling set are the real ones; the
+ * adapter is a stand-in whose requests do nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/receive.c"
+
+#include <stdarg.h>
+
+#include "fuzz.h"
+
+enum { PEERS = 3, BUFFER = 1024, SLOTS = 4, SLOT = 256, DEPTH = 32 };
+
+static struct ib ib;
+static struct net net;
+static struct peer peers[PEERS], *table[PEERS];
+static struct ib_endpoint endpoints[PEERS], *by_id[PEERS];
+static struct ibv_context context;
+static struct ibv_qp ud, qps[PEERS][IB_LANES];
+static unsigned touched; /* every byte of every frame was read */
+static char *rx;         /* a message as it arrived, in memory of its own */
+
+_Noreturn void ib_fatal(struct ib *i, const struct ib_endpoint *ep, const char *fmt, ...)
+{
+    (void)i, (void)ep, (void)fmt;
+    fuzz_refused();
+}
+
+/* ---- memory ---- */
+
+void ib_pool_init(struct ib_pool *pool, struct ib *i, size_t size)
+{
+    *pool = (struct ib_pool){.ib = i, .size = size};
+}
+
+static struct ib_buffer *made; /* all that are in use, to be freed after the input */
+
+struct ib_buffer *ib_buffer_get(struct ib_pool *pool)
+{
+    struct ib_buffer *b = calloc(1, sizeof(*b));
+    b->data = calloc(1, pool->size);
+    list_init(&b->link);
+    b->next = made;
+    made = b;
+    return b;
+}
+
+void ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b)
+{
+    (void)pool;
+    FUZZ_CHECK(b != NULL);
+}
+
+static void free_all(void)
+{
+    while (made) {
+        struct ib_buffer *b = made;
+        made = b->next;
+        free(b->data);
+        free(b);
+    }
+}
+
+/* ---- lanes ---- */
+
+int ib_lane_create(struct ib_lane *lane)
+{
+    lane->qp = &qps[lane->endpoint->peer->rank][lane->index];
+    lane->head = lane->tail = 0;
+    return 0;
+}
+int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
+                    uint32_t rd_atomic)
+{
+    (void)to, (void)qpn, (void)psn, (void)rd_atomic;
+    FUZZ_CHECK(lane->qp != NULL);
+    return 0;
+}
+void ib_lane_destroy(struct ib_lane *lane)
+{
+    lane->qp = NULL;
+}
+void ib_lane_post(struct ib_lane *lane, uint32_t n)
+{
+    (void)lane;
+    FUZZ_CHECK(n <= 1u << 20);
+}
+void ib_lane_repost(struct ib_lane *lane, struct ib_buffer *b)
+{
+    FUZZ_CHECK(lane->qp != NULL && b != NULL);
+}
+void ib_lane_retire(struct ib_lane *lane, uint32_t place)
+{
+    (void)lane, (void)place;
+}
+struct ib_work *ib_lane_signal(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal)
+{
+    static struct ib_work work;
+    (void)lane, (void)wr, (void)signal;
+    return &work;
+}
+void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr)
+{
+    FUZZ_CHECK(lane->qp != NULL && wr != NULL);
+}
+void ib_lane_end(struct ib_lane *lane, bool last)
+{
+    (void)lane, (void)last;
+}
+void ib_lane_ask(struct ib_lane *lane)
+{
+    (void)lane;
+}
+bool ib_only_news(const struct ib_lane *lane)
+{
+    (void)lane;
+    return true;
+}
+struct ib_lane *ib_lane_find(struct ib *i, uint32_t qpn)
+{
+    (void)i, (void)qpn;
+    return NULL;
+}
+void ib_shared_refill(struct ib_shared *s)
+{
+    (void)s;
+}
+void ib_shared_grow(struct ib_shared *s, uint32_t n)
+{
+    (void)s, (void)n;
+}
+void ib_shared_low(struct ib_shared *s)
+{
+    (void)s;
+}
+
+/* ---- around it ---- */
+
+int net_peer(struct net *n, uint32_t r, struct peer **out)
+{
+    FUZZ_CHECK(r < n->size);
+    *out = n->peers[r];
+    return 0;
+}
+int boot_get(struct boot *b, uint32_t r, const char *key, void **val, size_t *len)
+{
+    (void)b, (void)r, (void)key, (void)val, (void)len;
+    return MPI_ERR_OTHER;
+}
+void regcache_sweep(struct regcache *c)
+{
+    (void)c;
+}
+
+/* ---- out ---- */
+
+void ib_say(struct ib_endpoint *ep, enum ib_type type)
+{
+    struct ib_head h;
+    ib_head_fill(ep, &h, type, false);
+}
+void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited)
+{
+    *h = (struct ib_head){.seq = ep->next_seq, .type = (uint8_t)type, .flags = waited};
+    if (type == IB_FRAME || type > IB_LEAVE)
+        ep->next_seq++;
+    if (ep->rx_state != IB_RING_NONE)
+        h->ring = (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX);
+}
+void ib_flush(struct ib_endpoint *ep)
+{
+    (void)ep;
+}
+
+static int no_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    (void)qp, (void)wr, (void)bad;
+    return 0;
+}
+static int no_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    (void)qp, (void)wr, (void)bad;
+    return 1; /* as good as lost */
+}
+static struct ibv_ah *no_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    static struct ibv_ah ah;
+    (void)pd, (void)attr;
+    return &ah;
+}
+void ib_device_route(const struct ib_device *d, const struct ib_address *to, struct ibv_ah_attr *out)
+{
+    (void)d, (void)to;
+    memset(out, 0, sizeof(*out));
+}
+
+static void deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
+                    size_t len)
+{
+    (void)ctx, (void)h;
+    FUZZ_CHECK(from >= peers && from < peers + PEERS && len <= BUFFER);
+    for (size_t i = 0; i < len; i++)
+        touched += ((const uint8_t *)payload)[i];
+}
+
+/* ---- the world ---- */
+
+static void open_world(uint8_t bits)
+{
+    context = (struct ibv_context){.ops = {.post_recv = no_post_recv, .post_send = no_post_send}};
+    ud = (struct ibv_qp){.context = &context};
+    net = (struct net){.rank = 0, .size = PEERS, .peers = table, .deliver = deliver};
+    ib = (struct ib){
+        .base = {.net = &net}, .ud = &ud, .ud_depth = 4, .lanes = 1, .job = 7, .endpoints = by_id};
+    ib.nendpoints = PEERS;
+    ib.device.last_byte_last = bits & 1;
+    ib.device.verbs.create_ah = no_ah;
+    ib.rules = (struct credit_rules){.scheme = (enum credit_scheme)(bits % 3), .first = 4, .most = 16};
+    ib.ring_slots = SLOTS;
+    ib.ring_slot_size = SLOT;
+    ib.ring_frame_max = ring_frame_max(SLOT);
+    ib.next_timer = UINT64_MAX;
+    list_init(&ib.asking);
+    list_init(&ib.unsaid);
+    ib_pool_init(&ib.ud_pool, &ib, 40 + 4096);
+    ib_pool_init(&ib.small, &ib, BUFFER);
+    ib_pool_init(&ib.large, &ib, BUFFER);
+    ib_pool_init(&ib.rings, &ib, SLOTS * SLOT);
+    ib_pool_init(&ib.bells, &ib, 64);
+    pollset_open(&ib.pollset, (enum pollset_policy)0, (enum pollset_order)0, 2);
+    for (uint32_t r = 0; r < PEERS; r++) {
+        struct ib_endpoint *ep = by_id[r] = &endpoints[r];
+        table[r] = &peers[r];
+        peers[r] = (struct peer){.transport = &ib.base, .net = &net, .rank = r, .endpoint = ep};
+        list_init(&peers[r].pending);
+        *ep = (struct ib_endpoint){.ib = &ib, .peer = &peers[r], .id = r, .bell = ib_buffer_get(&ib.bells)};
+        list_init(&ep->held);
+        list_init(&ep->unsaid_link);
+        list_init(&ep->asking);
+        for (uint8_t i = 0; i < IB_LANES; i++) {
+            ep->lanes[i] = (struct ib_lane){
+                .endpoint = ep, .pool = &ib.large, .index = i, .depth = DEPTH, .frame_max = 900};
+            list_init(&ep->lanes[i].posted);
+        }
+    }
+}
+
+static void hello(struct fuzz_in *in, bool sound)
+{
+    struct ib_buffer *b = ib_buffer_get(&ib.ud_pool);
+    struct ib_hello h;
+    size_t length = sound ? sizeof(h) : fuzz_u8(in);
+    fuzz_bytes(in, &h, sizeof(h));
+    if (sound) /* one that comes from this job, so that the rest of it is looked at */
+        h.magic = 0x46504942u, h.version = 1, h.job = 7, h.to = 0, h.from = 1 + h.from % (PEERS - 1),
+        h.lanes = 1, h.scheme = (uint32_t)ib.rules.scheme, h.mine = 1 + h.mine % 4;
+    memcpy(b->data + 40, &h, sizeof(h));
+    ib_hello_arrived(&ib, b, (uint32_t)(40 + length));
+}
+
+/* A queue pair receives from the HELLO that connects it until it is destroyed. */
+static bool receives(const struct ib_endpoint *ep)
+{
+    return ep->lanes[0].qp && ep->conn.state != CONN_ASKING;
+}
+
+static void message(struct fuzz_in *in, struct ib_endpoint *ep)
+{
+    struct ib_buffer *b = ib_buffer_get(&ib.large);
+    size_t length;
+    rx = fuzz_copy(in, fuzz_u8(in), &length);
+    memcpy(b->data, rx, length);
+    free(rx);
+    rx = NULL;
+    if (length >= sizeof(struct ib_head) && fuzz_u8(in) % 4) /* mostly its turn */
+        ((struct ib_head *)(void *)b->data)->seq = ep->expected;
+    if (receives(ep))
+        lane_arrival(&ep->lanes[0], b, (uint32_t)length);
+}
+
+static void ring(struct fuzz_in *in, struct ib_endpoint *ep)
+{
+    uint8_t at = fuzz_u8(in), n = fuzz_u8(in);
+    for (uint32_t i = 0; i < n && ep->rx_memory; i++)
+        ep->rx_memory->data[(at * 8u + i) % (SLOTS * SLOT)] = (char)fuzz_u8(in);
+    ib_rdma_poll(&ib);
+}
+
+static void act(struct fuzz_in *in)
+{
+    uint8_t what = fuzz_u8(in);
+    struct ib_endpoint *ep = &endpoints[1 + (what >> 4) % (PEERS - 1)];
+    switch (what % 8) {
+    case 0:
+        hello(in, false);
+        break;
+    case 1:
+        hello(in, true);
+        break;
+    case 2:
+        ib_endpoint_want(ep);
+        break;
+    case 3:
+        ring(in, ep);
+        break;
+    case 4:
+        ib_rdma_candidate(ep);
+        break;
+    case 5:
+        if (receives(ep))
+            imm_arrival(&ep->lanes[0], ib_buffer_get(&ib.large), what & 64);
+        break;
+    default:
+        message(in, ep);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_in in = {data, size};
+    open_world(fuzz_u8(&in));
+    if (setjmp(fuzz_end) == 0)
+        while (in.left > 0)
+            act(&in);
+    free(rx);
+    rx = NULL;
+    free_all();
+    return 0;
+}

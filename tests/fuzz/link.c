@@ -1,0 +1,79 @@
+/* link.c: the bytes that arrive at mpiexec or an agent: framing, the handshake's messages, codes of frames, the
+ * plan, the tree. What is accepted must encode to the bytes it was read from.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "launcher/link.h"
+
+#include "fuzz.h"
+#include "launcher/plan.h"
+#include "launcher/tree.h"
+
+static void same(struct buf *again, const char *data, size_t len)
+{
+    FUZZ_CHECK(buf_size(again) <= len && memcmp(buf_head(again), data, buf_size(again)) == 0);
+    buf_free(again);
+}
+
+static void greeting(const struct frame_head *h, const char *data)
+{
+    struct hello hello;
+    struct challenge challenge;
+    struct buf again = {0};
+    if (h->type == FRAME_HELLO && proof_hello_decode(data, h->len, &hello)) {
+        FUZZ_CHECK(strlen(hello.who) < WHO_MAX && strlen(hello.version) < VERSION_MAX);
+        proof_hello_encode(&hello, &again);
+        same(&again, data, h->len);
+    } else if (h->type == FRAME_CHALLENGE && proof_challenge_decode(data, h->len, &challenge)) {
+        proof_challenge_encode(&challenge, &again);
+        same(&again, data, h->len);
+    }
+}
+
+static void contents(const struct frame_head *h, const char *data)
+{
+    struct buf again = {0};
+    uint32_t value;
+    greeting(h, data);
+    link_u32(data, h->len, &value);
+    struct plan *plan = plan_decode(data, h->len);
+    if (plan) {
+        plan_encode(plan, &again);
+        same(&again, data, h->len);
+        plan_free(plan);
+    }
+    struct tree_spec *spec = tree_decode(data, h->len);
+    tree_free(spec);
+}
+
+/* Sealed: a frame that anybody without the key made is not believed. */
+static void sealed(const struct frame_head *h, const char *frame, size_t size)
+{
+    static const uint8_t key[SHA256_SIZE] = "a key that no input knows";
+    struct seal seal;
+    seal_init(&seal, key);
+    if (size >= FRAME_HEADER + h->len + SEAL_SIZE)
+        FUZZ_CHECK(!seal_check(&seal, frame, FRAME_HEADER, frame + FRAME_HEADER, h->len,
+                               frame + FRAME_HEADER + h->len));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_in in = {data, size};
+    size_t max = fuzz_u8(&in) & 1 ? GREETING_MAX : 64u << 20, len, at = 0;
+    char *bytes = fuzz_copy(&in, in.left, &len);
+    struct frame_head h;
+    while (link_parse(bytes + at, len - at, max, &h) == LINK_FRAME) {
+        FUZZ_CHECK(h.type >= FRAME_HELLO && h.type <= FRAME_LAST && h.len <= max);
+        FUZZ_CHECK(h.len <= len - at - FRAME_HEADER);
+        contents(&h, bytes + at + FRAME_HEADER);
+        sealed(&h, bytes + at, len - at);
+        at += FRAME_HEADER + h.len;
+    }
+    /* The same as if it were one frame's contents, so that lengths need not be guessed first. */
+    h = (struct frame_head){FRAME_HELLO, 0, 0, len};
+    contents(&h, bytes);
+    h.type = FRAME_CHALLENGE;
+    greeting(&h, bytes);
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,60 @@
+/* pmi_server.c: what ranks send to mpiexec's PMI-1 server, in pieces of any length, from any rank.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "launcher/pmi.h"
+
+#include "boot/pmi_line.h"
+#include "fuzz.h"
+
+enum { RANKS = 3 };
+
+static void reply(void *ctx, uint32_t rank, const char *data, size_t len)
+{
+    (void)ctx;
+    FUZZ_CHECK(rank < RANKS && len > 0 && data[len - 1] == '\n');
+}
+static void inited(void *ctx, uint32_t rank)
+{
+    (void)ctx;
+    FUZZ_CHECK(rank < RANKS);
+}
+static void aborted(void *ctx, uint32_t rank, int code, const char *msg)
+{
+    (void)ctx, (void)code;
+    FUZZ_CHECK(rank < RANKS && strlen(msg) < PMI_LINE_MAX);
+}
+static void bad(void *ctx, uint32_t rank, const char *why)
+{
+    bool *ended = ctx;
+    FUZZ_CHECK(rank < RANKS && *why);
+    ended[rank] = true;
+}
+static void barrier(void *ctx, bool open)
+{
+    (void)ctx, (void)open;
+}
+static void describe(void *ctx, const bool *arrived, char *out, size_t size)
+{
+    (void)ctx, (void)arrived;
+    snprintf(out, size, "some ranks");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct pmi_events events = {reply, inited, aborted, bad, barrier, describe};
+    static const uint32_t app_of[RANKS] = {0, 0, 1};
+    bool ended[RANKS] = {false};
+    struct pmi *s = pmi_new(RANKS, RANKS, "job", "(vector,(0,1,3))", app_of, &events, ended);
+    struct fuzz_in in = {data, size};
+    while (in.left > 0) {
+        uint32_t rank = fuzz_u8(&in) % RANKS;
+        size_t len;
+        char *piece = fuzz_copy(&in, fuzz_u8(&in), &len);
+        if (!ended[rank]) /* the job closes the connection of a rank that misbehaves */
+            pmi_input(s, rank, piece, len);
+        free(piece);
+    }
+    FUZZ_CHECK(pmi_active_count(s) <= pmi_inited_count(s) && pmi_inited_count(s) <= RANKS);
+    pmi_free(s);
+    return 0;
+}

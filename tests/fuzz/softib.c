@@ -1,0 +1,45 @@
+/* softib.c: softib's frame header, and the text that describes a fabric. What sockets do with frames is fuzzed by
+ * tests/softib/fuzz_wire.c, requests that are posted by fuzz_post.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fabric.h"
+#include "frame.h"
+#include "fuzz.h"
+
+static void header(const uint8_t *data)
+{
+    struct frame f;
+    uint8_t again[FRAME_BYTES];
+    uint32_t fabric = 7;
+    if (!frame_decode(data, fabric, &f))
+        return;
+    FUZZ_CHECK(f.type >= 1 && f.type < FRAME_TYPES && f.length <= FRAME_SEGMENT);
+    FUZZ_CHECK(f.length <= f.total && f.offset <= f.total - f.length);
+    frame_encode(&f, fabric, again);
+    FUZZ_CHECK(memcmp(data, again, FRAME_BYTES) == 0);
+}
+
+static void text_of(const uint8_t *data, size_t size)
+{
+    struct fabric f;
+    char err[256] = "", *text = fuzz_text(data, size);
+    if (fabric_parse(text, &f, err, sizeof(err))) {
+        FUZZ_CHECK(f.nports == f.nodes * f.hcas * f.ports && f.nports >= 1);
+        fabric_free(&f);
+    } else {
+        FUZZ_CHECK(*err);
+    }
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size >= FRAME_BYTES) {
+        uint8_t *copy = malloc(FRAME_BYTES);
+        memcpy(copy, data, FRAME_BYTES);
+        header(copy);
+        free(copy);
+    }
+    text_of(data, size);
+    return 0;
+}
