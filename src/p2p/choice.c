@@ -6,14 +6,16 @@
 
 #include "base/util.h"
 
-#define TRIES        3   /* of each way at first, in turn */
-#define TRIES_WINDOW 2   /* ... each a whole burst */
-#define FAR          2   /* times the best: a way so far behind in a neighbouring size is not tried */
-#define BURST_MOST   64  /* messages */
-#define PAUSE_PART   8   /* a pause is longer than this part of what the last message cost */
-#define PAUSE_NS     500 /* ... and than this */
-#define LOOK_PART    128 /* of the time spent goes into looking at other ways */
-#define LOOK_GAP     32  /* messages or bursts, at least, between two looks */
+#define TRIES        3  /* of each way at first, in turn */
+#define TRIES_WINDOW 2  /* ... each a whole burst */
+#define FAR          2  /* times the best: a way so far behind in a neighbouring size is not tried */
+#define BURST_MOST   64 /* messages */
+#define BURST_BYTES \
+    (16u << 20)        /* ... or so much, if it is complete: large messages follow each other closely */
+#define PAUSE_PART 8   /* a pause is longer than this part of what the last message cost */
+#define PAUSE_NS   500 /* ... and than this */
+#define LOOK_PART  128 /* of the time spent goes into looking at other ways */
+#define LOOK_GAP   32  /* messages or bursts, at least, between two looks */
 #define LOOK_SOON \
     12 /* ... after the first tries, twice as many each time: the first impression may be wrong */
 #define LOOKS_SOON     2
@@ -167,7 +169,7 @@ static int ask_window(struct choice *c, struct choice_ticket *t, unsigned open, 
 {
     struct choice_class *k = class_of(c, t);
     struct choice_burst *b = &k->burst;
-    bool over = b->done == b->asked && paused(c, b->ended, t->began);
+    bool over = b->done == b->asked && (paused(c, b->ended, t->began) || b->bytes >= BURST_BYTES);
     if (b->asked == 0 || b->asked >= BURST_MOST || over || !(open & WAY_BIT(b->way))) {
         uint32_t messages = MAX(b->asked, 1u);
         burst_close(c, k);

@@ -224,6 +224,10 @@ static enum p2p_protocol choose(struct p2p *p, struct p2p_request *r, const stru
         return PROTOCOL_RPUT;
     if (rendezvous.value == RENDEZVOUS_SPLIT && write && bytes >= 2)
         return measured(p, r, a, WAY_BIT(WAY_SPLIT)); /* for the shares of the two */
+    if (rendezvous.value == RENDEZVOUS_AUTO && a->length <= a->from->eager_max) {
+        r->ticket.began = clock_ns(); /* the sender measures reading against sending at once (medium.c) */
+        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE : reading(p, a->from, bytes, a->length);
+    }
     if (rendezvous.value == RENDEZVOUS_AUTO)
         return measured(p, r, a, open_ways(p, a->from, bytes, write));
     return reading(p, a->from, bytes, a->length);
