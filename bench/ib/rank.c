@@ -15,19 +15,11 @@ static struct counter {
     MPI_T_pvar_handle handle;
     bool there;
 } counters[] = {
-    {.name = "ib_buffer_bytes"},
-    {.name = "ib_connections_opened"},
-    {.name = "ib_credit_messages"},
-    {.name = "ib_credit_waits"},
-    {.name = "ib_frames_received"},
-    {.name = "ib_frames_sent"},
-    {.name = "ib_posted_most"},
-    {.name = "ib_ring_frames_received"},
-    {.name = "ib_ring_frames_sent"},
-    {.name = "ib_rings_added"},
-    {.name = "p2p_offers_told"},
-    {.name = "p2p_starved_rendezvous"},
-    {.name = "reg_hits"},
+    {.name = "ib_buffer_bytes"},      {.name = "ib_connections_opened"},   {.name = "ib_credit_messages"},
+    {.name = "ib_credit_waits"},      {.name = "ib_frames_received"},      {.name = "ib_frames_sent"},
+    {.name = "ib_posted_most"},       {.name = "ib_ring_frames_received"}, {.name = "ib_ring_frames_sent"},
+    {.name = "ib_rings_added"},       {.name = "p2p_offers_told"},         {.name = "p2p_rendezvous_put"},
+    {.name = "p2p_rendezvous_putnr"}, {.name = "p2p_starved_rendezvous"},  {.name = "reg_hits"},
     {.name = "reg_misses"},
 };
 enum { NCOUNTERS = sizeof counters / sizeof counters[0] };

@@ -6,7 +6,15 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/tunable.h"
 #include "p2p/engine.h"
+
+enum { LOOK_AUTO, LOOK_ALWAYS, LOOK_NEVER };
+static TUNABLE_CHOICE(
+    look_at, "LAST_BYTE_POLL", LOOK_AUTO, "auto|always|never",
+    "Whether the receiver of a message by putnr or put waits for its last byte in memory: where every rank "
+    "has a core of its own and no progress thread runs (auto), wherever the adapter writes it last "
+    "(always), or never, so that the sender tells it with a message more.");
 
 static COUNTER(made, "p2p_offers", "Receives whose memory was offered to their sender.");
 static COUNTER(wasted, "p2p_offers_void", "Offered receives that got their message in another way, or none.");
@@ -139,11 +147,12 @@ static void offer_send(struct p2p *p, struct p2p_request *r)
 }
 
 /* A write wakes nobody: where a rank sleeps soon, or a thread makes progress while the program computes, the
- * receiver wants to be told and does not look at the byte. */
+ * receiver wants to be told and does not look at the byte, unless the user says otherwise. */
 static bool offer_looks(const struct p2p *p, const struct peer *peer)
 {
-    return peer->caps.last_byte_last && !p->net->oversubscribed && !p->net->thread &&
-           last_bytes_room(&p->looks);
+    if (!peer->caps.last_byte_last || look_at.value == LOOK_NEVER || !last_bytes_room(&p->looks))
+        return false;
+    return look_at.value == LOOK_ALWAYS || (!p->net->oversubscribed && !p->net->thread);
 }
 
 /* A large receive was posted: offer it, if it is sure to take the next message with this envelope. */
