@@ -128,6 +128,7 @@ static void write_side(struct trade *t, uint64_t last)
         b->step = last;
         own(t);
         shared_settle(b, last, t->reader);
+        shared_done_short(b, last, SHARED_EVERYONE); /* its steps count too: see SHARED_LAG */
         return;
     }
     for (size_t at = 0; at < t->bytes; at += t->chunk) {
