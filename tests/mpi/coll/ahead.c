@@ -2,7 +2,7 @@
  * random but the same everywhere, with lengths around every limit: slots are used again while others still
  * read them, and ranks say late what they have read. Results are checked as if there were no hurry.
  *
- * ranks: 2 3 8
+ * ranks: 3 2 8
  * env: FISHPLATE_SPIN_US=20
  * also: FISHPLATE_COLL_READ=always
  * also: FISHPLATE_COLL_READ=never FISHPLATE_YIELDS=0
