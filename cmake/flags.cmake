@@ -10,6 +10,9 @@ if(DEFINED ENV{CI} OR FISHPLATE_WERROR)
     list(APPEND FISHPLATE_FLAGS -Werror)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O3")
+# The same bytes from whatever folder: debug information and messages name files from the top of the tree.
+add_compile_options($<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.>
+                    $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${CMAKE_BINARY_DIR}=./build>)
 
 set(FISHPLATE_LINK_FLAGS "")
 if(FISHPLATE_DEBUG OR FISHPLATE_SANITIZE)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """fresh: types the README's commands as a newcomer would, on a bare Debian with `git` and `make` and nothing else.
 
-    fresh.py [--folder DIR] [--keep] [COMMAND...]
+    fresh.py [--folder DIR] [--keep] [--compare BUILD] [COMMAND...]
 
 The commands are those of the README's section "Begin", or the ones given here ("make test" alone, "make" before anything is
 installed). Then the README's first programs are compiled and run, and the tests that this build knows are counted: a build
-that lost a part knows fewer. Clones the commit that is checked out. Exits 77 with the reason where no root can be made.
+that lost a part knows fewer. With --compare, the libraries must be the same bytes as those of that build of the same commit, made
+in another folder: builds are reproducible. Clones the commit that is checked out. Exits 77 with the reason where no root can be made.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -28,6 +29,8 @@ EVERY = 10  # seconds between progress lines
 TESTS = (r"^(examples/|unit/net/|tools/info$|mpi/p2p/modes/|softib.shm.t_rc_ops$|softib.programs.examples$|ib/port$|"
          r"fortran/f08_basic/2$)")
 PARTS = {"softib": r"softib\.", "InfiniBand": r"ib/", "virtual nodes": r"mpi/.*/nodes-", "Fortran": r"fortran/"}
+
+LIBRARIES = ["lib/libmpi_abi.so.1.0", "lib/softib/libibverbs.so.1"]
 
 
 class Failed(Exception):
@@ -90,10 +93,27 @@ def newcomer(machine, run, commands):
     print(f"fresh: {re.search(r'Total Tests: (.*)', known)[1]} tests, of all parts", flush=True)
 
 
+def same_bytes(machine, run, build):
+    """Fails when a library differs from the one that the same compiler made of the same commit in another folder."""
+    def compiler(command):
+        return run("gcc -dumpfullversion", command).strip()
+    ours, theirs = compiler(machine.enter(["gcc", "-dumpfullversion"])), compiler(["gcc", "-dumpfullversion"])
+    if ours != theirs:
+        print(f"fresh: {build} is not compared: it was made by gcc {theirs}, this one by gcc {ours}", flush=True)
+        return
+    for name in LIBRARIES:
+        with open(os.path.join(machine.path, "root/fishplate/build", name), "rb") as one, \
+             open(os.path.join(build, name), "rb") as two:
+            if one.read() != two.read():
+                raise Failed(f"{name} differs from the one in {build}, which was built from the same commit")
+    print(f"fresh: the libraries are the same bytes as those in {build}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--folder", default="build/fresh")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--compare")
     parser.add_argument("commands", nargs="*")
     o = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -107,6 +127,8 @@ def main():
         shutil.rmtree(os.path.join(machine.path, "root", "fishplate"), ignore_errors=True)
         run("git clone", ["git", "clone", "-q", "--no-hardlinks", SOURCE, os.path.join(machine.path, "root", "fishplate")])
         newcomer(machine, run, o.commands or readme_commands("Begin"))
+        if o.compare:
+            same_bytes(machine, run, os.path.abspath(o.compare))
     except root.Missing as why:
         print(f"fresh: skipped: {why}.")
         return SKIPPED
