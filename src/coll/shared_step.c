@@ -149,6 +149,10 @@ void shared_settle(struct shared *b, uint64_t step, int reader)
     bool (*const ready)(void *) = reader == SHARED_EVERYONE ? all_done : one_done;
     struct wait w = {.b = b, .step = step, .next = reader == SHARED_EVERYONE ? 0 : reader};
     if (!ready(&w)) {
+        /* Who waits here has read all it wanted of the steps before. It must say so, since the ranks it waits for may
+         * wait for it: a long call that only sends goes through all flags without saying anything. */
+        if (b->told + 1 < b->step)
+            shared_done(b, b->step - 1, SHARED_EVERYONE);
         atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
         wait_for(&w, ready);
         atomic_fetch_sub_explicit(&b->head->waiting, 1, memory_order_relaxed);

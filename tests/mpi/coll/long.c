@@ -1,7 +1,7 @@
 /* long.c: collectives whose data takes many steps of the node's shared memory, by copying and by reading the owner's memory.
  * All powers of two up to 16 MiB: a call of exactly as many steps as there are flags once waited for itself.
  *
- * ranks: 2 3
+ * ranks: 3 2 4
  * nodes: no
  * also: FISHPLATE_COLL_READ=always
  * also: FISHPLATE_COLL_READ=never
@@ -53,6 +53,32 @@ static void check_bcast(size_t n, int root)
         EXPECT(in[i] == value(root, i));
 }
 
+/* Ranks that only send go through all flags in one call. The barrier before leaves steps behind of which nobody has said yet
+ * that it is done. */
+static void check_reduce(size_t n, int root)
+{
+    fill(n);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Reduce(in, out, (int)n, MPI_UINT32_T, MPI_SUM, root, MPI_COMM_WORLD);
+    for (size_t i = 0; mpitest_rank == root && i < n; i = next(i, n)) {
+        uint32_t sum = 0;
+        for (int r = 0; r < mpitest_size; r++)
+            sum += value(r, i);
+        EXPECT(out[i] == sum);
+    }
+}
+
+static void check_gather(size_t n, int root)
+{
+    const size_t block = n / (size_t)mpitest_size;
+    fill(n);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Gather(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, root, MPI_COMM_WORLD);
+    for (int r = 0; mpitest_rank == root && r < mpitest_size; r++)
+        for (size_t i = 0; i < block; i = next(i, block))
+            EXPECT(out[(size_t)r * block + i] == value(r, i));
+}
+
 /* n in all: a block for each rank. */
 static void check_blocks(size_t n, int alltoall)
 {
@@ -77,6 +103,8 @@ int main(int argc, char **argv)
             const size_t n = bytes / sizeof(uint32_t);
             check_allreduce(n);
             check_bcast(n, round % mpitest_size);
+            check_reduce(n, round % mpitest_size);
+            check_gather(n, round % mpitest_size);
             check_blocks(n, 0);
             check_blocks(n, 1);
         }
