@@ -167,14 +167,14 @@ static inline enum shared_way shared_way_of(const struct shared *b, int rank, ui
 }
 /* The error of a call that met a stranger. */
 int shared_mismatch(struct shared *b);
-/* This rank will not read anything of this step any more; `writer` may wait for that. */
-void shared_done(struct shared *b, uint64_t step, int writer);
+/* This rank will not read anything of this step any more. Whoever waits for that is woken. */
+void shared_done(struct shared *b, uint64_t step);
 /* The same of a step that occupies no big slot: told now or within SHARED_LAG steps. A writer whose readers
  * have caught up never waits for what they have not told, since it has more slots than that. */
-static inline void shared_done_short(struct shared *b, uint64_t step, int writer)
+static inline void shared_done_short(struct shared *b, uint64_t step)
 {
     if (step - b->told >= SHARED_LAG)
-        shared_done(b, step, writer);
+        shared_done(b, step);
 }
 /* Waits until this reader, or everyone, is done with the step. */
 void shared_settle(struct shared *b, uint64_t step, int reader);

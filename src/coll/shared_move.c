@@ -8,7 +8,7 @@ void shared_barrier(struct shared *b)
 {
     const uint64_t step = shared_begin(b, 0, SHARED_EVERYONE);
     shared_meet(b, step, BY_SLOTS);
-    shared_done_short(b, step, SHARED_EVERYONE);
+    shared_done_short(b, step);
 }
 
 /* Part of a block of a side, packed, out of memory or into it. */

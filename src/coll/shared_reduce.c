@@ -165,7 +165,7 @@ static void allreduce_shares(struct job *j, MPI_Count first, MPI_Count n)
     j->n = mine;
     if (mine > 0)
         combine(j, step, first, bytes);
-    shared_done(b, step, SHARED_EVERYONE);
+    shared_done(b, step);
     step = shared_begin(b, share_bytes, SHARED_EVERYONE);
     if (mine > 0)
         put_elements(j, shared_slot(b, me, step, share_bytes), j->out, first + from, mine);
@@ -177,7 +177,7 @@ static void allreduce_shares(struct job *j, MPI_Count first, MPI_Count n)
         if (from < n)
             get_elements(j, j->out, first + from, MIN(each, n - from), shared_slot(b, r, step, share_bytes));
     }
-    shared_done(b, step, SHARED_EVERYONE);
+    shared_done(b, step);
 }
 
 static bool run_shares(struct job *j)

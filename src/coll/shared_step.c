@@ -152,7 +152,7 @@ void shared_settle(struct shared *b, uint64_t step, int reader)
         /* Who waits here has read all it wanted of the steps before. It must say so, since the ranks it waits for may
          * wait for it: a long call that only sends goes through all flags without saying anything. */
         if (b->told + 1 < b->step)
-            shared_done(b, b->step - 1, SHARED_EVERYONE);
+            shared_done(b, b->step - 1);
         atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
         wait_for(&w, ready);
         atomic_fetch_sub_explicit(&b->head->waiting, 1, memory_order_relaxed);
@@ -200,13 +200,13 @@ bool shared_wait(struct shared *b, int rank, uint64_t step)
     return true;
 }
 
-/* Another rank may wait until this one is done with a step; that is rare, so one word says whether anybody
- * does. */
-static void announce(struct shared *b, int writer)
+/* Another rank may wait until this one is done with a step; that is rare, so one word says whether anybody does. It need not
+ * be the writer of this step: it may be in a later call, and wait for a flag whose readers were all. So all are woken. */
+static void announce(struct shared *b)
 {
     net_order_local(b->comm->proc->net);
     if (unlikely(atomic_load_explicit(&b->head->waiting, memory_order_relaxed) != 0))
-        shared_wake(b, writer);
+        shared_wake(b, SHARED_EVERYONE);
 }
 
 bool shared_meet(struct shared *b, uint64_t step, enum shared_way way)
@@ -227,9 +227,9 @@ bool shared_meet(struct shared *b, uint64_t step, enum shared_way way)
     return true;
 }
 
-void shared_done(struct shared *b, uint64_t step, int writer)
+void shared_done(struct shared *b, uint64_t step)
 {
     b->told = step;
     atomic_store_explicit(&b->head->rank[b->comm->rank].done, step, memory_order_release);
-    announce(b, writer);
+    announce(b);
 }

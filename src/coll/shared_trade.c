@@ -103,12 +103,12 @@ static bool is_short(const struct trade *t)
     return t->bytes * (size_t)blocks_of(t) <= SHARED_SMALL;
 }
 
-static void done(struct trade *t, uint64_t step, int writer)
+static void done(struct trade *t, uint64_t step)
 {
     if (is_short(t))
-        shared_done_short(t->b, step, writer);
+        shared_done_short(t->b, step);
     else
-        shared_done(t->b, step, writer);
+        shared_done(t->b, step);
 }
 
 static void own(struct trade *t)
@@ -128,7 +128,7 @@ static void write_side(struct trade *t, uint64_t last)
         b->step = last;
         own(t);
         shared_settle(b, last, t->reader);
-        shared_done_short(b, last, SHARED_EVERYONE); /* its steps count too: see SHARED_LAG */
+        shared_done_short(b, last); /* its steps count too: see SHARED_LAG */
         return;
     }
     for (size_t at = 0; at < t->bytes; at += t->chunk) {
@@ -139,7 +139,7 @@ static void write_side(struct trade *t, uint64_t last)
         shared_wake(b, t->reader);
     }
     own(t);
-    shared_done_short(b, last, SHARED_EVERYONE);
+    shared_done_short(b, last);
 }
 
 /* One step from one rank; false when it is in another call. */
@@ -185,7 +185,7 @@ static void read_side(struct trade *t, uint64_t last)
     const bool waited = !shared_posted(b, first_source, first);
     if (waited && !shared_wait(b, first_source, first)) {
         b->step = last;
-        shared_done(b, last, t->writer);
+        shared_done(b, last);
         return;
     } else if (!waited) /* the writer runs ahead: its next flag may be on its way while this one is used */
         __builtin_prefetch(&b->head->rank[first_source].flag[(first + 1) % SHARED_DEPTH]);
@@ -201,10 +201,10 @@ static void read_side(struct trade *t, uint64_t last)
         if (at_once)
             break;
         if (step < last)
-            shared_done(b, step, t->writer);
+            shared_done(b, step);
     }
     b->step = last;
-    done(t, last, t->writer);
+    done(t, last);
     if (since && !b->stranger)
         learn(t, since, (size_t)(last - first + 1), waited);
 }
@@ -244,7 +244,7 @@ static void both_sides(struct trade *t, uint64_t last)
             t->ops->put(t, shared_slot(b, b->comm->rank, step, all), at, len);
         if (!shared_meet(b, step, way)) {
             b->step = last;
-            shared_done(b, last, SHARED_EVERYONE);
+            shared_done(b, last);
             return;
         }
         if (at == 0)
@@ -255,16 +255,16 @@ static void both_sides(struct trade *t, uint64_t last)
             t->ops->finish(t, step, at, at_once ? t->bytes : len);
         if (at_once)
             break;
-        done(t, step, SHARED_EVERYONE);
+        done(t, step);
     }
     learn(t, since, (size_t)(last - first + 1), true);
     own(t);
     b->step = last;
     if (last > b->told && !is_short(t))
-        shared_done(b, last, SHARED_EVERYONE); /* before the meeting, which may need the first step's flag */
+        shared_done(b, last); /* before the meeting, which may need the first step's flag */
     if (t->reading || way == BY_READING) {
         shared_meet(b, shared_begin(b, 0, SHARED_EVERYONE), BY_SLOTS);
-        shared_done(b, b->step, SHARED_EVERYONE);
+        shared_done(b, b->step);
     }
 }
 
