@@ -44,6 +44,8 @@ static const char pairs[] =
 
 static bool is_defined(uint32_t op, const char *t)
 {
+    if (!NUM_HAVE_F16 && listed(" REAL2 COMPLEX4 ", t))
+        return false; /* this compiler has no such arithmetic */
     bool c = listed(c_integer, t), integer = c || listed(fortran_integer, t) || listed(multi, t);
     switch (op) {
     case SUM:
