@@ -140,7 +140,8 @@ static bool send_sealed(int fd, const struct sockaddr_in *to, const uint8_t *hea
     uint8_t seal[SEAL_BYTES];
     struct iovec v[MAX_SGE + 3] = {{(void *)(uintptr_t)head, FRAME_BYTES}, {seal, SEAL_BYTES}};
     seal_make(instance, atomic_fetch_add(&numbers, 1) + 1, head, iov, n, seal);
-    memcpy(&v[2], iov, (size_t)n * sizeof(*iov));
+    for (int i = 0; i < n; i++)
+        v[2 + i] = iov[i];
     struct msghdr m = {.msg_name = (void *)(uintptr_t)to,
                        .msg_namelen = sizeof(*to),
                        .msg_iov = v,
@@ -177,7 +178,8 @@ void udp_send(int fd, const struct sockaddr_in *to, uint32_t qpn, const struct r
     fill(&f, qpn, r);
     frame_encode(&f, wire_fabric(), head);
     v[0] = (struct iovec){&grh, GRH_BYTES};
-    memcpy(&v[1], iov, (size_t)n * sizeof(*iov));
+    for (int i = 0; i < n; i++)
+        v[1 + i] = iov[i];
     struct fab_place me;
     if (!send_sealed(fd, to, head, v, n + 1) && fabric_locate(&proc.fab, r->slid, &me))
         port_count(me.linear, CNT_TX_DROPS, 1);
