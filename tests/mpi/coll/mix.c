@@ -26,7 +26,7 @@ struct call {
     uint32_t salt; /* so that old data is told from new */
 };
 
-static uint32_t throw(uint64_t *dice)
+static uint32_t roll(uint64_t *dice)
 {
     *dice ^= *dice << 13;
     *dice ^= *dice >> 7;
@@ -121,10 +121,10 @@ static void rootless(int kind, const struct call *c)
 /* The same at every rank, but for what the communicator makes of it. */
 static int next_call(uint64_t *dice, MPI_Comm comms[3], struct call *c)
 {
-    const int kind = (int)(throw(dice) % 10);
-    const unsigned length = 1u << throw(dice) % LENGTHS, part = throw(dice), root = throw(dice);
-    c->comm = comms[throw(dice) % 3];
-    c->salt = throw(dice);
+    const int kind = (int)(roll(dice) % 10);
+    const unsigned length = 1u << roll(dice) % LENGTHS, part = roll(dice), root = roll(dice);
+    c->comm = comms[roll(dice) % 3];
+    c->salt = roll(dice);
     MPI_Comm_rank(c->comm, &c->rank);
     MPI_Comm_size(c->comm, &c->size);
     c->root = (int)(root % (unsigned)c->size);
@@ -148,8 +148,8 @@ int main(int argc, char **argv)
         struct call c;
         const int kind = next_call(&dice, comms, &c);
         fill(&c, kind == 2 || kind == 6 || kind == 8 ? c.n * (size_t)c.size : c.n);
-        if (throw(&own) % 16 == 0)
-            usleep(throw(&own) % 300);
+        if (roll(&own) % 16 == 0)
+            usleep(roll(&own) % 300);
         if (kind < 4)
             rooted(kind, &c);
         else
