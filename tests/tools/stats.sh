@@ -1,5 +1,5 @@
 #!/bin/sh
-# stats.sh: what the library counted: FISHPLATE_STATS prints it once for the whole job, `fishplate info --pvars` lists what
+# stats.sh BIN [FLAGS]: what the library counted: FISHPLATE_STATS prints it once for the whole job, `fishplate info --pvars` lists what
 # there is.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -41,7 +41,8 @@ int main(void)
     return 0;
 }
 END
-"$BIN/mpicc" "$scratch/known.c" -o "$scratch/known"
+flags=${2:-} # a library built with sanitizers wants programs built with them
+"$BIN/mpicc" ${flags:+"$flags"} "$scratch/known.c" -o "$scratch/known"
 [ -e "$BIN/../lib/softib/libibverbs.so.1" ] || exit 0 # built without the software adapter
 export FISHPLATE_VERBS=softib
 FISHPLATE_STATS=json "$BIN/mpiexec" -n 4 -vnodes 2 "$scratch/known" 2>"$scratch/json"
