@@ -148,7 +148,7 @@ help:
 	@echo "make tsan       what has threads, softib's engine included, under the thread sanitizer"
 	@echo "make faults     the fault matrix: every fault in every situation (SEED=n)"
 	@echo "make soak       an hour of mixed traffic, memory of every rank as a curve (SECONDS=n)"
-	@echo "make fuzz       every parser of bytes from outside, SECONDS=60 each"
+	@echo "make fuzz       the parsers of bytes from outside, SECONDS=60 each"
 	@echo "make install PREFIX=/opt/fishplate"
 	@echo "make deb        a Debian package, for /opt/fishplate"
 	@echo "make dist       an archive of what is committed"
