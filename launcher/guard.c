@@ -9,12 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "descend.h"
@@ -59,12 +61,43 @@ static int worker_status(int status)
     return 128 + WTERMSIG(status);
 }
 
+/* Waits for one of the set's signals and takes it; a TSTP is only looked at and stays pending, for stop_here. */
+static int next_signal(int peek, const sigset_t *set)
+{
+    struct pollfd p = {.fd = peek, .events = POLLIN};
+    sigset_t others = *set, pending;
+    sigdelset(&others, SIGTSTP);
+    poll(&p, 1, -1);
+    int sig = sigtimedwait(&others, NULL, &(struct timespec){0});
+    if (sig > 0)
+        return sig;
+    sigpending(&pending);
+    return sigismember(&pending, SIGTSTP) ? SIGTSTP : 0;
+}
+
+/*
+ * Lets the pending TSTP stop this process. A CONT that came in the meantime has removed the TSTP, so there is no stop that
+ * nobody ends; raise(SIGSTOP) would remove the CONT instead and stop for good.
+ */
+static void stop_here(void)
+{
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &stop, NULL);
+    sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
 /* The front: from here on it only listens. */
 static int front(pid_t worker, int pipe_end, const sigset_t *set)
 {
     bool interrupted = false;
+    int peek = signalfd(-1, set, SFD_CLOEXEC);
+    if (peek < 0)
+        die(1, "No signals can be watched: %s.", strerror(errno));
+    signal(SIGTSTP, SIG_DFL);
     for (;;) {
-        int sig = sigwaitinfo(set, NULL), status;
+        int sig = next_signal(peek, set), status;
         if (sig == SIGCHLD) {
             if (waitpid(worker, &status, WNOHANG) != worker)
                 continue;
@@ -85,7 +118,7 @@ static int front(pid_t worker, int pipe_end, const sigset_t *set)
             tell(pipe_end, guard_in_background() ? WORD_BACKGROUND : WORD_FOREGROUND);
         tell(pipe_end, (unsigned char)sig);
         if (sig == SIGTSTP)
-            raise(SIGSTOP);
+            stop_here();
     }
 }
 

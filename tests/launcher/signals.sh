@@ -20,6 +20,20 @@ end() {
     wait $pid || rc=$?
 }
 
+# until_state letter: waits a while for mpiexec to be in a state of /proc's (S asleep, T stopped).
+until_state() {
+    tries=0
+    while read -r _ _ state _ <"/proc/$pid/stat" && [ "$state" != "$1" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 2000 ] || {
+            fail "$last: mpiexec is in state $state, expected $1"
+            kill -CONT $pid
+            return
+        }
+        [ $tries -lt 20 ] || sleep 0.01
+    done
+}
+
 start "trap 'exit 3' TERM; echo up >$T/up; while :; do sleep 1000 & wait; done"
 kill -TERM $pid
 end
@@ -49,10 +63,23 @@ kill -TERM $pid
 end
 [ "$rc" -ge 128 ] || fail "$last: exit status $rc, expected 128 or more"
 
-# A suspended job goes on.
+# A suspended job goes on, however soon it is told to: no stop is left over when the two signals race. In a group of its own,
+# as from a terminal: in an orphaned group TSTP stops nobody.
+set -m
 start "echo up >$T/up; read -r line <$T/got; echo done"
+set +m
 kill -TSTP $pid
+until_state T
 kill -CONT $pid
+# The time between the two grows, from less than mpiexec needs to wake up to more.
+for round in $(seq 400); do
+    until_state S
+    gap=$((round % 100))
+    kill -TSTP $pid
+    while [ $gap -gt 0 ]; do gap=$((gap - 1)); done
+    kill -CONT $pid
+done
+until_state S
 exec 4<>"$T/got"
 printf 'a\nb\n' >&4
 end
