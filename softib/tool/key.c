@@ -2,7 +2,7 @@
  * softib key: a new key for a fabric over wire=tcp, in a file that nobody else can read.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "key.h"
+#include "net/key.h"
 #include "tool.h"
 #include <errno.h>
 #include <fcntl.h>

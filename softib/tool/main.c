@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tool.h"
-#include "registry.h"
+#include "fabric/registry.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #ifndef SOFTIB_TOOL_H
 #define SOFTIB_TOOL_H
 
-#include "fabric.h"
-#include "shm.h"
+#include "fabric/fabric.h"
+#include "fabric/shm.h"
 #include <stdbool.h>
 
 struct options {

@@ -2,8 +2,8 @@
  * tests/softib/fuzz_wire.c, requests that are posted by fuzz_post.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "fabric.h"
-#include "frame.h"
+#include "fabric/fabric.h"
+#include "net/frame.h"
 #include "fuzz.h"
 
 static void header(const uint8_t *data)

@@ -4,8 +4,8 @@
  * outside. A fixed number of seeded rounds.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "frame.h"
-#include "responder.h"
+#include "net/frame.h"
+#include "hca/responder.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "../verbs/vt.h"
-#include "base.h"
+#include "base/base.h"
 #include <sys/mman.h>
 
 #define ROUNDS 15000

@@ -5,8 +5,8 @@
  * connections untouched, and memory it did not offer unchanged.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base.h"
-#include "fabric.h"
+#include "base/base.h"
+#include "fabric/fabric.h"
 #include "wire_client.h"
 #include <sys/mman.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-"""Wire (b) between two network namespaces, joined by a veth pair: the verbs suite, perftest, multicast; then with
+"""wire=tcp between two network namespaces, joined by a veth pair: the verbs suite, perftest, multicast; then with
 packets lost by nft and with the rate limited by tc tbf. Everything made here is removed here.
 
 SPDX-License-Identifier: Apache-2.0

@@ -2,8 +2,8 @@
  * The text of SOFTIB_FABRIC: what it means, and that every mistake is refused with a sentence that names it.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "base.h"
-#include "fabric.h"
+#include "base/base.h"
+#include "fabric/fabric.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

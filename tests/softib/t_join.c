@@ -3,7 +3,7 @@
  * under a member's name. Joining goes on without it: the processes of this user find each other, and nothing is
  * written into the stranger's file. SPDX-License-Identifier: Apache-2.0
  */
-#include "registry.h"
+#include "fabric/registry.h"
 #include <infiniband/verbs.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /*
- * The codes of wire (b): SipHash gives the values its authors published, a seal is good for its packet alone and
+ * The codes between machines: SipHash gives the values its authors published, a seal is good for its packet alone and
  * for one time, and a key is read from where it is allowed to be.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "frame.h"
-#include "key.h"
-#include "seal.h"
+#include "net/frame.h"
+#include "net/key.h"
+#include "net/seal.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

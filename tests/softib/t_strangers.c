@@ -4,7 +4,7 @@
  * its memory: it goes on serving its own.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "seal.h"
+#include "net/seal.h"
 #include "wire_client.h"
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * A client of wire (b) without an adapter: it greets as a member of the fabric would, and then sends whatever
+ * A client of the protocol between machines without an adapter: it greets as a member of the fabric would, and then sends whatever
  * bytes a test wants to. It stands in for a peer that stalls, repeats itself or means harm.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,9 +7,9 @@
 #define WIRE_CLIENT_H
 
 #include "../verbs/vt.h"
-#include "fabric.h"
-#include "frame.h"
-#include "key.h"
+#include "fabric/fabric.h"
+#include "net/frame.h"
+#include "net/key.h"
 
 /* Reads SOFTIB_FABRIC and SOFTIB_KEY. */
 void wc_setup(struct fabric *fab);

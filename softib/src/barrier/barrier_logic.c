@@ -1,0 +1,138 @@
+/*
+ * The switch's barrier unit as a pure state machine [Hoefler05 3.1.1]: see softib/barrier.h.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/base.h"
+#include "softib/barrier.h"
+
+#define I     SOFTIB_SWITCH_BARRIERS
+#define WORDS (SOFTIB_SWITCH_PORTS / 64)
+
+static bool bit(const uint64_t *line, unsigned n)
+{
+    return line[n / 64] >> (n % 64) & 1;
+}
+
+static void bit_set(uint64_t *line, unsigned n, bool v)
+{
+    line[n / 64] = (line[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
+}
+
+/* Bit (i, N): every port has reached the barrier or takes no part. */
+static bool all_reached(const struct softib_switch *s, unsigned i)
+{
+    for (unsigned w = 0; w < WORDS; w++)
+        if (~(s->line[i][w] | s->line[i + I][w]))
+            return false;
+    return true;
+}
+
+SOFTIB_API void softib_switch_init(struct softib_switch *s, uint32_t ports)
+{
+    memset(s, 0, sizeof(*s));
+    s->ports = ports;
+}
+
+static unsigned allocate(struct softib_switch *s, const struct softib_packet *p)
+{
+    unsigned found = I;
+    for (unsigned i = 0; i < I; i++) {
+        if (s->used[i] && s->owner[i] == p->port && s->serial[i] == p->round)
+            return i; /* our answer was lost: the same one again */
+        if (!s->used[i] && found == I)
+            found = i;
+    }
+    if (found == I)
+        return I;
+    s->used[found] = 1;
+    s->owner[found] = p->port;
+    s->serial[found] = p->round;
+    s->round[found] = 0;
+    memset(s->line[found], 0, sizeof(s->line[found]));
+    memset(s->line[found + I], 0xff, sizeof(s->line[found + I]));
+    memset(s->unacked[found], 0, sizeof(s->unacked[found]));
+    return found;
+}
+
+static void answer(const struct softib_packet *p, uint8_t type, unsigned id, softib_emit emit, void *arg)
+{
+    struct softib_packet a = {.type = type, .id = (uint8_t)id, .port = p->port, .round = p->round};
+    emit(arg, &a);
+}
+
+static void send_ready(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg)
+{
+    for (unsigned n = 0; n < s->ports; n++) {
+        struct softib_packet r = {SOFTIB_BARRIER_READY, (uint8_t)id, (uint16_t)n, s->round[id] - 1};
+        if (bit(s->unacked[id], n))
+            emit(arg, &r);
+    }
+    s->repeat_at[id] = now + SOFTIB_SWITCH_REPEAT_NS;
+}
+
+static void reached(struct softib_switch *s, const struct softib_packet *p, uint64_t now, softib_emit emit,
+                    void *arg)
+{
+    unsigned id = p->id;
+    answer(p, SOFTIB_BARRIER_REACHED_ACK, id, emit, arg);
+    if (p->round + 1 == s->round[id]) { /* that barrier is over and our barrierReady was lost */
+        answer(p, SOFTIB_BARRIER_READY, id, emit, arg);
+        return;
+    }
+    if (p->round != s->round[id])
+        return;
+    bit_set(s->unacked[id], p->port, false); /* it could not be here without the last barrierReady */
+    bit_set(s->line[id], p->port, true);
+    if (!all_reached(s, id))
+        return;
+    memset(s->line[id], 0, sizeof(s->line[id]));
+    s->round[id]++;
+    for (unsigned w = 0; w < WORDS; w++)
+        s->unacked[id][w] = ~s->line[id + I][w];
+    send_ready(s, id, now, emit, arg);
+}
+
+SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
+                                     softib_emit emit, void *arg)
+{
+    unsigned id = p->id;
+    if (p->port >= s->ports)
+        return;
+    if (p->type == SOFTIB_GET_ID) {
+        answer(p, SOFTIB_GET_ID_ACK, allocate(s, p), emit, arg);
+        return;
+    }
+    if (id >= I || (!s->used[id] && p->type != SOFTIB_FREE_BARRIER))
+        return;
+    switch (p->type) {
+    case SOFTIB_WANT_PARTICIPATE:
+        bit_set(s->line[id + I], p->port, false);
+        answer(p, SOFTIB_WANT_PARTICIPATE_ACK, id, emit, arg);
+        break;
+    case SOFTIB_BARRIER_REACHED:
+        if (!bit(s->line[id + I], p->port))
+            reached(s, p, now, emit, arg);
+        break;
+    case SOFTIB_BARRIER_READY_ACK:
+        if (p->round + 1 == s->round[id])
+            bit_set(s->unacked[id], p->port, false);
+        break;
+    case SOFTIB_FREE_BARRIER:
+        s->used[id] = 0;
+        answer(p, SOFTIB_FREE_BARRIER_ACK, id, emit, arg);
+        break;
+    default:
+        break;
+    }
+}
+
+SOFTIB_API void softib_switch_tick(struct softib_switch *s, uint64_t now, softib_emit emit, void *arg)
+{
+    for (unsigned id = 0; id < I; id++) {
+        uint64_t waiting = 0;
+        for (unsigned w = 0; s->used[id] && w < WORDS; w++)
+            waiting |= s->unacked[id][w];
+        if (waiting && now >= s->repeat_at[id])
+            send_ready(s, id, now, emit, arg);
+    }
+}

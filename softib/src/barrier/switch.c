@@ -1,0 +1,54 @@
+/*
+ * See switch.h. Packets get lost on both ways, by the network or when the fabric says so; then the repetition
+ * of the protocol does its work.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "barrier/switch.h"
+#include "hca/wire.h"
+
+/* Never 0: an empty mailbox is 0. */
+static uint64_t pack(const struct softib_packet *p)
+{
+    return (uint64_t)p->type << 48 | (uint64_t)p->id << 32 | p->round;
+}
+
+static bool lost(void)
+{
+    return proc.fab.sw_loss && (uint32_t)(rng_next(&proc.reg->sw_rng) >> 32) < proc.fab.sw_loss;
+}
+
+void switch_mail(uint32_t port, const struct softib_packet *p)
+{
+    uint32_t row = p->type == SOFTIB_GET_ID_ACK ? SWITCH_ID_ROW : p->id;
+    int box = p->type == SOFTIB_BARRIER_READY ? SWITCH_READY : SWITCH_ACKS;
+    atomic_store(&proc.reg->sw_mail[port][row][box], pack(p));
+}
+
+uint64_t switch_read(uint32_t row, int box)
+{
+    return atomic_load_explicit(&proc.reg->sw_mail[proc.slot][row][box], memory_order_acquire);
+}
+
+static void deliver(void *arg, const struct softib_packet *p)
+{
+    (void)arg;
+    if (!lost() && p->port < SOFTIB_SWITCH_PORTS)
+        wire_of_switch()->from_switch(p);
+}
+
+void switch_run(const struct softib_packet *p)
+{
+    struct registry *r = proc.reg;
+    if (!r->sw_rng)
+        r->sw_rng = proc.fab.seed * 0x9E3779B97F4A7C15ull | 1;
+    if (!lost())
+        softib_switch_packet(&r->sw, p, now_ns(), deliver, NULL);
+}
+
+void switch_tick(void)
+{
+    struct registry *r = proc.reg;
+    shlock_take(&r->sw_lock);
+    softib_switch_tick(&r->sw, now_ns(), deliver, NULL);
+    shlock_drop(&r->sw_lock);
+}

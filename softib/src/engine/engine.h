@@ -1,0 +1,60 @@
+/*
+ * The engine: one thread per process that sleeps until there is work which the program's own threads cannot
+ * do: a task whose time has come (retry, rate, latency), bytes on a descriptor, help that a peer asked for. It
+ * knows neither queue pairs nor wires: they hand it tasks, descriptors and attendants.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_ENGINE_H
+#define SOFTIB_ENGINE_H
+
+#include "base/base.h"
+
+/* A descriptor that the engine thread watches. */
+struct watch {
+    void (*ready)(struct watch *w, uint32_t events);
+};
+
+/* Something to run at a time. It runs in the engine thread or in a thread that polls, whichever comes first. */
+struct task {
+    void (*run)(struct task *t);
+    uint64_t due;
+    struct task *next;
+    atomic_bool queued;
+    atomic_int busy; /* how many threads work on it, or on the object it is part of */
+};
+
+/* A part of softib that has work to do besides tasks and descriptors. `armed` and `woke` may be NULL. */
+struct attendant {
+    void (*poll)(void);  /* the program polls: do what can be done now; cheap when there is nothing */
+    void (*armed)(void); /* the program is about to sleep until a completion comes */
+    int (*sleep)(uint64_t until); /* the engine thread is about to sleep. Returns for how long it may, in ms:
+                                     0 not at all, -1 as long as it likes; `until` the next task is due */
+    void (*woke)(void);           /* it slept, and did what its descriptors asked for */
+};
+
+bool engine_open(void);   /* from here on there are descriptors, tasks and attendants */
+bool engine_run(void);    /* starts the thread */
+void engine_forget(void); /* in a forked child, which has no thread */
+void engine_attend(const struct attendant *a);
+
+bool engine_add(int fd, struct watch *w, uint32_t events);
+void engine_mod(int fd, struct watch *w, uint32_t events);
+void engine_del(int fd);
+
+/* Runs the task at `due`, or at the earlier time it was deferred to before. */
+void engine_defer(struct task *t, uint64_t due);
+/* Takes the task out of the engine's list and waits until nobody works on it. */
+void engine_forsake(struct task *t);
+
+static inline bool engine_deferred(const struct task *t)
+{
+    return atomic_load_explicit(&t->queued, memory_order_relaxed);
+}
+
+/* For threads that poll: runs what is due. Cheap when there is nothing. */
+void engine_poll(void);
+/* A completion queue was armed. */
+void engine_armed(void);
+void engine_wake(void);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * Memory of this process's arena for rings of work requests and completions. Blocks are powers of two of at
+ * least a page; a freed block gives its pages back to the kernel and waits in the list of its size.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fabric/proc.h"
+#include <fcntl.h>
+#include <stdlib.h>
+
+#define MIN_SHIFT 12
+#define CLASSES   20
+
+struct block {
+    uint64_t off;
+    struct block *next;
+};
+
+static struct lock heap_lock;
+static uint64_t heap_end;
+static struct arena *heap_of;
+static struct block *freed[CLASSES];
+
+/* The first place at or after `at` where a block of that size does not reach across the end of an extent:
+ * peers map each of them apart. */
+static uint64_t fit(uint64_t at, uint64_t size)
+{
+    for (uint64_t edge = ARENA_FIRST; at + size > edge; edge *= 2)
+        at = max_u64(at, edge);
+    return at;
+}
+
+static unsigned size_class(size_t bytes)
+{
+    unsigned c = 0;
+    while (((size_t)1 << (MIN_SHIFT + c)) < bytes)
+        c++;
+    return c;
+}
+
+uint64_t arena_alloc(size_t bytes)
+{
+    unsigned c = size_class(bytes);
+    uint64_t off = 0;
+    if (c >= CLASSES)
+        return 0;
+    lock_take(&heap_lock);
+    if (heap_of != proc.arena) { /* a forked child has a new arena */
+        heap_of = proc.arena;
+        heap_end = sizeof(struct arena);
+        memset(freed, 0, sizeof(freed));
+    }
+    struct block *b = freed[c];
+    uint64_t size = 1ull << (MIN_SHIFT + c);
+    if (b) {
+        freed[c] = b->next;
+        off = b->off;
+        free(b);
+    } else if (fit(heap_end, size) + size <= proc.arena_bytes) {
+        off = fit(heap_end, size);
+        heap_end = off + size;
+        if (heap_end > atomic_load(&proc.arena->top))
+            atomic_store(&proc.arena->top, heap_end);
+    }
+    lock_drop(&heap_lock);
+    return off;
+}
+
+void arena_free(uint64_t off, size_t bytes)
+{
+    unsigned c = size_class(bytes);
+    struct block *b = malloc(sizeof(*b));
+    if (!off || !b) {
+        free(b);
+        return;
+    }
+    fallocate(proc.arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
+              (off_t)1 << (MIN_SHIFT + c));
+    lock_take(&heap_lock);
+    b->off = off;
+    b->next = freed[c];
+    freed[c] = b;
+    lock_drop(&heap_lock);
+}

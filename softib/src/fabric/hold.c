@@ -1,0 +1,57 @@
+/*
+ * See hold.h.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fabric/hold.h"
+
+#define SAY_NS (2 * NS_S)
+
+struct wait {
+    uint64_t since;
+    bool said;
+};
+
+static bool gone(struct wait *w, uint32_t slot, unsigned turn)
+{
+    if (turn % 4096 != 4095)
+        return false;
+    if (!member_runs(slot))
+        return true;
+    w->since = w->since ? w->since : now_ns();
+    if (!w->said && now_ns() - w->since > SAY_NS) {
+        say("ibv_dereg_mr waits for process %d, which is copying to or from the region. Is it stopped?",
+            proc.reg->member[slot].pid);
+        w->said = true;
+    }
+    return false;
+}
+
+/* The word has been seen without `name`, or empty where it is a count. True: its process is gone. */
+static bool word_wait(struct wait *w, uint32_t slot, _Atomic uint64_t *word, uint64_t name)
+{
+    for (unsigned turn = 0;;) {
+        uint64_t v = atomic_load(word);
+        if (LIKELY(name ? v != name : !v))
+            return false;
+        if (gone(w, slot, turn))
+            return true;
+        spin_wait(&turn);
+    }
+}
+
+bool hold_wait(uint32_t index)
+{
+    uint64_t name = (uint64_t)proc.slot << 32 | index;
+    uint32_t slots = atomic_load(&proc.reg->slots);
+    struct wait w = {0};
+    bool died = false;
+    for (uint32_t m = 1; m < slots; m++) {
+        struct reg_hold *h = &proc.reg->hold[m];
+        bool dead = m == proc.slot;
+        for (unsigned i = 0; !dead && i < HOLDS; i++)
+            dead = word_wait(&w, m, &h->at[i], name);
+        dead = dead || word_wait(&w, m, &h->more, 0);
+        died |= dead && m != proc.slot;
+    }
+    return died;
+}

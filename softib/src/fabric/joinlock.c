@@ -1,0 +1,159 @@
+/*
+ * The lock under which a process joins its fabric: whoever listens on an abstract name has it. Any user can
+ * bind any abstract name, but the kernel says who listens (SO_PEERCRED), so a name in the hands of another
+ * user is passed over and the next one serves. If a stranger lets go of a name in the wrong moment, two of us
+ * hold different ones: each looks for the other after it has bound its own, and then both try again.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fabric/joinlock.h"
+#include "fabric/registry.h"
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define NAMES     4096u
+#define SILENT_NS (200 * NS_MS) /* a name that is bound while nobody listens: its owner may be about to */
+#define SAY_NS    (2 * NS_S)
+#define GIVE_UP_S 60ull
+
+struct wait {
+    uint64_t key, since;
+    bool said;
+};
+
+static socklen_t lock_name(struct sockaddr_un *a, uint64_t key, unsigned n)
+{
+    return abstract_name(a, "softib/%016llx/lock.%u", (unsigned long long)key, n);
+}
+
+static void nap(uint64_t ns)
+{
+    struct timespec t = {0, (long)ns};
+    nanosleep(&t, NULL);
+}
+
+static int listen_on(uint64_t key, unsigned n)
+{
+    struct sockaddr_un a;
+    socklen_t len = lock_name(&a, key, n);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || (!bind(fd, (struct sockaddr *)&a, len) && !listen(fd, 4096)))
+        return fd;
+    int e = errno;
+    close(fd);
+    errno = e;
+    return -1;
+}
+
+enum holder { NOBODY, SILENT, STRANGER, OURS };
+
+/* Who has that name; of one of ours also a connection, which ends when it lets go. */
+static enum holder holder_of(uint64_t key, unsigned n, struct ucred *who, int *fd)
+{
+    struct sockaddr_un a;
+    socklen_t len = lock_name(&a, key, n), size = sizeof(*who);
+    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*fd < 0)
+        return SILENT;
+    enum holder h = NOBODY;
+    if (!connect(*fd, (struct sockaddr *)&a, len))
+        h = getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, who, &size) || who->uid != geteuid() ? STRANGER : OURS;
+    else if (errno == EAGAIN || errno == EPROTOTYPE)
+        h = SILENT;
+    if (h == OURS)
+        return h;
+    close(*fd);
+    *fd = -1;
+    return h;
+}
+
+/* True: try again. False: it has taken too long. */
+static bool wait_for(struct wait *w, int fd, pid_t pid)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    for (;;) {
+        uint64_t spent = now_ns() - w->since;
+        if (spent > GIVE_UP_S * NS_S) {
+            say("gave up: process %d has been joining the same fabric for %llu s. Is it stopped?", pid,
+                GIVE_UP_S);
+            errno = ETIMEDOUT;
+            return false;
+        }
+        if (spent > SAY_NS && !w->said) {
+            say("waiting for process %d, which is joining the same fabric", pid);
+            w->said = true;
+        }
+        if (poll(&p, 1, 100))
+            return true;
+    }
+}
+
+/* Binds the first name that no other user has. -1 with EAGAIN: try again. */
+static int bind_first(struct wait *w, unsigned *n)
+{
+    struct ucred who;
+    uint64_t silent_since = 0;
+    for (*n = 0; *n < NAMES;) {
+        int peer, fd = listen_on(w->key, *n);
+        if (fd >= 0 || errno != EADDRINUSE)
+            return fd;
+        enum holder h = holder_of(w->key, *n, &who, &peer);
+        if (h == OURS) {
+            bool again = wait_for(w, peer, who.pid);
+            int e = again ? EAGAIN : errno;
+            close(peer);
+            errno = e;
+            return -1;
+        }
+        silent_since = h == STRANGER ? 0 : silent_since ? silent_since : now_ns();
+        if (h == STRANGER || now_ns() - silent_since > SILENT_NS) {
+            ++*n;
+            silent_since = 0;
+        } else {
+            nap(NS_MS / 4);
+        }
+    }
+    say("other users hold all %u names of the lock of this fabric: give it another name= in SOFTIB_FABRIC",
+        NAMES);
+    errno = EADDRINUSE;
+    return -1;
+}
+
+/* Whether a process of ours listens on another name of the lock. */
+static bool rival(uint64_t key, unsigned mine)
+{
+    char line[512], want[64];
+    FILE *in = fopen("/proc/net/unix", "re");
+    bool found = false;
+    snprintf(want, sizeof(want), "@softib/%016llx/lock.", (unsigned long long)key);
+    while (in && !found && fgets(line, sizeof(line), in)) {
+        char *p = strstr(line, want);
+        unsigned n;
+        struct ucred who;
+        int fd = -1;
+        if (p && sscanf(p + strlen(want), "%u", &n) == 1 && n != mine)
+            found = holder_of(key, n, &who, &fd) == OURS;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (in)
+        fclose(in);
+    return found;
+}
+
+int join_lock_take(uint64_t key)
+{
+    struct wait w = {.key = key, .since = now_ns()};
+    uint64_t rng = (w.since ^ (uint64_t)getpid() << 32) | 1;
+    for (;;) {
+        unsigned n;
+        int fd = bind_first(&w, &n);
+        if (fd < 0 && errno == EAGAIN)
+            continue;
+        if (fd < 0 || !rival(key, n))
+            return fd;
+        close(fd);
+        nap(NS_MS + rng_next(&rng) % (8 * NS_MS));
+    }
+}

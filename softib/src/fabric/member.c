@@ -1,0 +1,126 @@
+/*
+ * The members of the fabric on this machine: whether their processes live, their doorbells and completion
+ * channels, and the locks that outlive them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fabric/proc.h"
+#include "fabric/registry.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct proc proc = {.peers_lock = PTHREAD_MUTEX_INITIALIZER};
+unsigned shlock_self;
+
+/* Start time of a process; 0 with errno when /proc does not say. */
+uint64_t process_born(pid_t pid)
+{
+    char path[64], buf[1024];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, buf, sizeof(buf) - 1);
+    close(fd);
+    buf[n > 0 ? n : 0] = 0;
+    char *p = strrchr(buf, ')'); /* the name before it may hold anything */
+    unsigned long long born = 0;
+    errno = ESRCH;
+    if (p)
+        sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+               &born);
+    return born;
+}
+
+bool process_says_gone(void)
+{
+    return errno == ESRCH || errno == ENOENT;
+}
+
+int process_watch(pid_t pid, uint64_t born)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return -1;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    bool dead = poll(&p, 1, 0) == 1;
+    uint64_t is = dead ? 0 : process_born(pid);
+    if (is == born || (!is && !dead && !process_says_gone()))
+        return fd;
+    close(fd);
+    errno = ESRCH;
+    return -1;
+}
+
+bool member_alive(uint32_t slot)
+{
+    return atomic_load(&proc.reg->member[slot].live) && member_runs(slot);
+}
+
+bool member_runs(uint32_t slot)
+{
+    struct reg_member *m = &proc.reg->member[slot];
+    int fd = process_watch(m->pid, m->born);
+    if (fd >= 0) {
+        close(fd);
+        return true;
+    }
+    if (process_says_gone())
+        return false;
+    /* No pidfd: a descriptor is wanting, or a filter forbids the call. */
+    uint64_t born = process_born(m->pid);
+    return born ? born == m->born : !process_says_gone() && (!kill(m->pid, 0) || errno == EPERM);
+}
+
+void member_ring(uint32_t slot)
+{
+    struct reg_member *m = &proc.reg->member[slot];
+    if (atomic_exchange(&m->rung, 1))
+        return;
+    struct sockaddr_un a;
+    socklen_t len = bell_name(&a, proc.key, m);
+    char token = 1;
+    sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
+}
+
+static socklen_t chan_name(struct sockaddr_un *a, uint32_t slot, uint32_t chan)
+{
+    return abstract_name(a, "softib/%016llx/c%u.%016llx.%u", (unsigned long long)proc.key, slot,
+                         (unsigned long long)proc.reg->member[slot].nonce, chan);
+}
+
+int chan_open(uint32_t chan)
+{
+    struct sockaddr_un a;
+    socklen_t len = chan_name(&a, proc.slot, chan);
+    int fd = bind_name(&a, len);
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK); /* the program decides */
+    return fd;
+}
+
+void chan_ring(uint32_t slot, uint32_t chan)
+{
+    struct sockaddr_un a;
+    socklen_t len = chan_name(&a, slot, chan);
+    char token = 1;
+    /* A full queue is as good as success: there is a token in it. */
+    sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
+}
+
+void shlock_take_slow(struct shlock *l)
+{
+    unsigned turn = 0;
+    for (;;) {
+        unsigned owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
+        /* Looking whether the owner lives costs system calls: rarely, and never for ourselves. */
+        bool free = !owner || (turn % 65536 == 65535 && owner != shlock_self && !member_alive(owner));
+        if (free && atomic_compare_exchange_strong_explicit(&l->owner, &owner, shlock_self,
+                                                            memory_order_acquire, memory_order_relaxed))
+            return;
+        spin_wait(&turn);
+    }
+}

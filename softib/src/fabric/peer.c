@@ -1,0 +1,204 @@
+/*
+ * The other members as this process sees them: their arenas, their deaths, events for them. Of an arena
+ * only the beginning, which holds all tables, is mapped when the peer is attached, and each further part when
+ * its owner has begun to use it: a large job does not need gigabytes of address space for each peer. Why a
+ * live peer cannot be attached is said, once, and the queue pair that needs it fails.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fabric/proc.h"
+#include "fabric/registry.h"
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static uint32_t refused_gen[MEMBERS]; /* of whom it was said; under proc.peers_lock */
+
+static void *map_part(int fd, uint64_t off, uint64_t bytes)
+{
+    void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)off);
+    return m == MAP_FAILED ? NULL : m;
+}
+
+static int arena_open(const struct peer *p)
+{
+    return shared_open(p->pid, p->arena_fd, ARENA_BYTES);
+}
+
+static void refuse(struct peer *p, const char *what, const char *advice)
+{
+    int e = errno;
+    if (refused_gen[p->slot] != p->gen)
+        say("cannot reach process %d (node%u of the fabric): %s: %s. %s", p->pid,
+            proc.reg->member[p->slot].node, what, strerror(e), advice);
+    refused_gen[p->slot] = p->gen;
+    errno = e;
+}
+
+#define NO_ROOM "Raise the limit of address space (ulimit -v)."
+
+bool peer_extend(struct peer *p)
+{
+    pthread_mutex_lock(&proc.peers_lock);
+    uint64_t top = min_u64(atomic_load(&p->arena->top), ARENA_BYTES), have = atomic_load(&p->mapped);
+    int fd = top > have ? arena_open(p) : -1;
+    while (have < top && fd >= 0) {
+        unsigned i = arena_extent(have);
+        if (!(p->extent[i] = map_part(fd, have, have)))
+            break;
+        atomic_store(&p->mapped, have *= 2);
+    }
+    if (have < top)
+        refuse(p, fd < 0 ? "open its memory" : "map more of its memory", NO_ROOM);
+    if (fd >= 0)
+        close(fd);
+    pthread_mutex_unlock(&proc.peers_lock);
+    return have >= top;
+}
+
+void *peer_at_far(struct peer *p, uint64_t off)
+{
+    if (off >= ARENA_BYTES || (off >= atomic_load(&p->mapped) && !peer_extend(p)) ||
+        off >= atomic_load(&p->mapped))
+        return NULL;
+    return p->extent[arena_extent(off)] + (off - (ARENA_FIRST << (arena_extent(off) - 1)));
+}
+
+static bool attach_arena(struct peer *p)
+{
+    int fd = arena_open(p);
+    if (fd < 0) {
+        refuse(p, "open its memory through /proc",
+               "Members must be of one user, see each other in /proc and be open to ptrace (prctl "
+               "PR_SET_DUMPABLE, hidepid=).");
+        return false;
+    }
+    p->arena = map_part(fd, 0, ARENA_FIRST);
+    if (!p->arena)
+        refuse(p, "map its memory", NO_ROOM);
+    close(fd);
+    atomic_store(&p->mapped, ARENA_FIRST);
+    return p->arena != NULL;
+}
+
+void peer_put(struct peer *p)
+{
+    if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
+        return;
+    for (int i = 0; i < MR_MAPS; i++)
+        for (struct mr_map *m = p->maps[i], *next; m; m = next) {
+            next = m->next;
+            if (m->map)
+                munmap(m->map, m->map_len);
+            free(m);
+        }
+    munmap(p->arena, ARENA_FIRST);
+    for (unsigned i = 1; i < ARENA_EXTENTS; i++)
+        if (p->extent[i])
+            munmap(p->extent[i], ARENA_FIRST << (i - 1));
+    close(p->pidfd);
+    free(p);
+}
+
+static void on_death(struct watch *w, uint32_t ev)
+{
+    struct peer *p = CONTAINER_OF(w, struct peer, death);
+    (void)ev;
+    atomic_store(&p->dead, true);
+    engine_del(p->pidfd);
+    peer_put(p);
+}
+
+static void watch_death(struct peer *p)
+{
+    p->death.ready = on_death;
+    atomic_fetch_add(&p->refs, 1);
+    if (!engine_add(p->pidfd, &p->death, EPOLLIN))
+        atomic_fetch_sub(&p->refs, 1);
+}
+
+/* False with errno: it lives and cannot be reached; or 0: there is none. */
+static bool peer_attach(struct peer *p)
+{
+    struct reg_member *m = &proc.reg->member[p->slot];
+    p->gen = atomic_load(&m->gen);
+    p->pid = m->pid;
+    p->arena_fd = m->arena_fd;
+    if (!atomic_load(&m->live)) {
+        errno = 0;
+        return false;
+    }
+    p->pidfd = process_watch(m->pid, m->born);
+    if (p->pidfd < 0) {
+        if (!process_says_gone())
+            refuse(p, "pidfd_open", "Does a filter of system calls (seccomp) forbid it?");
+        errno = process_says_gone() ? 0 : errno;
+        return false;
+    }
+    if (attach_arena(p)) {
+        if (p->arena->magic == SHM_MAGIC && p->arena->slot == p->slot && atomic_load(&m->gen) == p->gen) {
+            watch_death(p);
+            return true;
+        }
+        munmap(p->arena, ARENA_FIRST);
+        errno = 0;
+    }
+    int e = errno;
+    errno = member_alive(p->slot) ? e : 0;
+    close(p->pidfd);
+    return false;
+}
+
+static bool peer_current(const struct peer *p)
+{
+    const struct reg_member *m = &proc.reg->member[p->slot];
+    return !atomic_load(&p->dead) && atomic_load(&m->gen) == p->gen && atomic_load(&m->live);
+}
+
+struct peer *peer_find(uint32_t slot, int *why)
+{
+    *why = 0;
+    if (slot < 1 || slot >= MEMBERS)
+        return NULL;
+    pthread_mutex_lock(&proc.peers_lock);
+    struct peer *p = proc.peers[slot];
+    if (p && !p->self && !peer_current(p)) {
+        proc.peers[slot] = NULL;
+        peer_put(p);
+        p = NULL;
+    }
+    if (!p && (p = calloc(1, sizeof(*p)))) {
+        p->slot = slot;
+        atomic_store(&p->refs, 1); /* the table's; whoever watches it adds its own */
+        if (peer_attach(p)) {
+            proc.peers[slot] = p;
+        } else {
+            *why = errno;
+            free(p);
+            p = NULL;
+        }
+    }
+    if (p)
+        atomic_fetch_add(&p->refs, 1);
+    pthread_mutex_unlock(&proc.peers_lock);
+    return p;
+}
+
+struct peer *peer_get(uint32_t slot)
+{
+    int why;
+    return peer_find(slot, &why);
+}
+
+void peer_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail)
+{
+    struct arena *a = p->arena;
+    shlock_take(&a->ev_lock);
+    uint64_t t = atomic_load(&a->ev_tail);
+    if (t - atomic_load(&a->ev_head) < EVENTS) {
+        a->event[t % EVENTS] = (struct sh_event){kind, index, detail};
+        atomic_store(&a->ev_tail, t + 1);
+    }
+    shlock_drop(&a->ev_lock);
+    member_ring(p->slot);
+}

@@ -1,0 +1,239 @@
+/*
+ * Joining and leaving the fabric of this machine. Nothing has a name in a file system: every member
+ * binds an abstract socket whose name says its pid and the descriptor of its registry memfd, and a
+ * newcomer finds the others in /proc/net/unix and opens the memfd through /proc. When the last process
+ * dies, by whatever means, all of it is gone. The same socket is the member's doorbell.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fabric/proc.h"
+#include "fabric/joinlock.h"
+#include "fabric/registry.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool joined;
+static const struct machine *machine;
+
+static int registry_create(void)
+{
+    int fd = shared_create("softib-registry", sizeof(struct registry));
+    if (fd < 0)
+        return -1;
+    struct registry *r = registry_map(fd);
+    if (!r)
+        return -1;
+    r->bytes = sizeof(*r);
+    r->fabric_id = proc.fab.id;
+    r->began = now_ns();
+    for (uint32_t i = 0; i < proc.fab.nports; i++)
+        atomic_store(&r->port[i].up, proc.fab.port[i].down_at != 0);
+    softib_switch_init(&r->sw, SOFTIB_SWITCH_PORTS);
+    r->magic = SHM_MAGIC;
+    munmap(r, sizeof(*r));
+    return fd;
+}
+
+/* The file has its whole length, of which the parts never used cost nothing. Where the address space is
+ * limited less of it is mapped, and there is room for fewer queues. */
+static bool arena_create(void)
+{
+    proc.arena_fd = shared_create("softib-arena", ARENA_BYTES);
+    if (proc.arena_fd < 0)
+        return false;
+    for (proc.arena_bytes = ARENA_BYTES; proc.arena_bytes >= ARENA_FIRST; proc.arena_bytes /= 2) {
+        void *m = mmap(NULL, proc.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                       proc.arena_fd, 0);
+        if (m == MAP_FAILED)
+            continue;
+        proc.arena = m;
+        atomic_store(&proc.arena->top, ARENA_FIRST);
+        return true;
+    }
+    return false;
+}
+
+/* Under the join lock. Slots of the dead are free; a slot whose port number is taken cannot be used. */
+static bool slot_claim(void)
+{
+    for (uint32_t s = 1; s < MEMBERS; s++) {
+        struct reg_member *m = &proc.reg->member[s];
+        if (atomic_load(&m->live) && member_alive(s))
+            continue;
+        if (!machine->listen(s))
+            continue;
+        atomic_store(&m->live, 0);
+        atomic_fetch_add(&m->gen, 1);
+        memset(&proc.reg->hold[s], 0, sizeof(proc.reg->hold[s])); /* a dead process holds nothing */
+        if (atomic_load(&proc.reg->slots) <= s)
+            atomic_store(&proc.reg->slots, s + 1);
+        m->pid = proc.pid;
+        m->arena_fd = proc.arena_fd;
+        m->reg_fd = proc.reg_fd;
+        m->born = process_born(proc.pid);
+        m->nonce = random_u64();
+        m->node = proc.fab.node;
+        atomic_store(&m->rung, 0);
+        proc.slot = shlock_self = s;
+        proc.arena->slot = s;
+        proc.arena->magic = SHM_MAGIC;
+        return true;
+    }
+    return false;
+}
+
+static bool read_fabric(void)
+{
+    char err[512];
+    char *text = fabric_text(err, sizeof(err));
+    bool ok = text && fabric_parse(text, &proc.fab, err, sizeof(err));
+    free(text);
+    const char *node = getenv("SOFTIB_NODE");
+    if (ok && node) {
+        char *end;
+        const char *digits = strncmp(node, "node", 4) ? node : node + 4;
+        proc.fab.node = (uint32_t)strtoul(digits, &end, 10);
+        if (end == digits || *end || proc.fab.node >= proc.fab.nodes) {
+            snprintf(err, sizeof(err),
+                     "SOFTIB_NODE=%s: the fabric has nodes 0 to %u (nodes= in SOFTIB_FABRIC)", node,
+                     proc.fab.nodes - 1);
+            ok = false;
+        }
+    }
+    if (!ok)
+        say("%s", err);
+    return ok;
+}
+
+bool proc_fabric(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int state; /* 0 unread, 1 good, -1 bad */
+    pthread_mutex_lock(&lock);
+    if (!state)
+        state = read_fabric() ? 1 : -1;
+    pthread_mutex_unlock(&lock);
+    return state > 0;
+}
+
+static bool self_peer(void)
+{
+    struct peer *p = calloc(1, sizeof(*p));
+    if (!p)
+        return false;
+    p->slot = proc.slot;
+    p->gen = atomic_load(&proc.reg->member[proc.slot].gen);
+    p->pid = proc.pid;
+    p->pidfd = -1;
+    p->self = true;
+    p->arena = proc.arena;
+    atomic_store(&p->mapped, ARENA_BYTES);
+    atomic_store(&p->refs, 1);
+    proc.self = proc.peers[proc.slot] = p;
+    return true;
+}
+
+static bool join_locked(void)
+{
+    struct sockaddr_un a;
+    proc.reg_fd = registry_find(proc.key);
+    if (proc.reg_fd < 0)
+        proc.reg_fd = registry_create();
+    if (proc.reg_fd < 0 || !(proc.reg = registry_map(proc.reg_fd)) || !arena_create() || !slot_claim())
+        return false;
+    socklen_t len = bell_name(&a, proc.key, &proc.reg->member[proc.slot]);
+    proc.bell_fd = bind_name(&a, len);
+    proc.ring_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (proc.bell_fd < 0 || proc.ring_fd < 0 || !self_peer())
+        return false;
+    atomic_store(&proc.reg->member[proc.slot].live, 1);
+    return true;
+}
+
+/* A child has the memory and the descriptors but not the threads: it is nobody until it joins itself. */
+static void forget_after_fork(void)
+{
+    if (!atomic_load(&joined))
+        return;
+    atomic_store(&joined, false);
+    close(proc.bell_fd);
+    close(proc.ring_fd);
+    close(proc.arena_fd);
+    close(proc.reg_fd);
+    machine->forget();
+    memset(proc.peers, 0, sizeof(proc.peers));
+    pthread_mutex_init(&proc.peers_lock, NULL);
+    pthread_mutex_init(&join_lock, NULL);
+}
+
+bool proc_joined(void)
+{
+    return atomic_load(&joined) && proc.pid == getpid();
+}
+
+/*
+ * Members copy from and to each other's memory, which the kernel treats like tracing. Where Yama restricts
+ * that to descendants, SOFTIB_PTRACER names the process all members of the fabric descend from, and nobody
+ * else gets in; without it every process of the user may.
+ */
+static void open_to_members(void)
+{
+    const char *v = getenv("SOFTIB_PTRACER");
+    char *end;
+    unsigned long pid = v ? strtoul(v, &end, 10) : 0;
+    prctl(PR_SET_PTRACER, v && end != v && !*end && pid ? pid : PR_SET_PTRACER_ANY, 0, 0, 0);
+}
+
+static bool proc_is_mounted(void)
+{
+    if (!access("/proc/self/fd", X_OK))
+        return true;
+    say("cannot join the fabric \"%s\": /proc/self/fd: %s. Members find each other through /proc: mount it",
+        proc.fab.name, strerror(errno));
+    return false;
+}
+
+static bool join(void)
+{
+    static atomic_flag hooked = ATOMIC_FLAG_INIT;
+    if (!proc_is_mounted() || !machine->ready())
+        return false;
+    proc.pid = getpid();
+    proc.key = registry_key(&proc.fab);
+    open_to_members();
+    int lock = join_lock_take(proc.key);
+    bool ok = lock >= 0 && join_locked() && machine->start();
+    int e = errno;
+    if (!ok)
+        say("cannot join the fabric \"%s\": %s", proc.fab.name, strerror(e));
+    if (lock >= 0)
+        close(lock);
+    if (!atomic_flag_test_and_set(&hooked))
+        pthread_atfork(NULL, NULL, forget_after_fork);
+    errno = e;
+    return ok;
+}
+
+bool proc_join(const struct machine *m)
+{
+    if (!proc_fabric()) {
+        errno = EINVAL;
+        return false;
+    }
+    pthread_mutex_lock(&join_lock);
+    machine = m;
+    bool ok = atomic_load(&joined) || join();
+    atomic_store(&joined, ok);
+    pthread_mutex_unlock(&join_lock);
+    return ok;
+}
+
+__attribute__((destructor)) static void leave(void)
+{
+    if (!proc_joined())
+        return;
+    atomic_store(&proc.reg->member[proc.slot].live, 0);
+}

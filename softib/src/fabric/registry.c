@@ -1,0 +1,133 @@
+/*
+ * Finding the registry of a fabric: used by the library when it joins and by the softib tool when it looks.
+ * Members are found by the names of their abstract sockets, the registry through /proc.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fabric/registry.h"
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+socklen_t abstract_name(struct sockaddr_un *a, const char *fmt, ...)
+{
+    memset(a, 0, sizeof(*a));
+    a->sun_family = AF_UNIX;
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, fmt, ap);
+    va_end(ap);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+int bind_name(const struct sockaddr_un *a, socklen_t len)
+{
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)a, len)) {
+        int e = errno;
+        close(fd);
+        errno = e;
+        return -1;
+    }
+    return fd;
+}
+
+socklen_t bell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member *m)
+{
+    return abstract_name(a, "softib/%016llx/%d.%d.%016llx", (unsigned long long)key, m->pid, m->reg_fd,
+                         (unsigned long long)m->nonce);
+}
+
+uint64_t registry_key(const struct fabric *f)
+{
+    struct stat st = {0};
+    stat("/proc/self/ns/pid", &st);
+    uint64_t k[4] = {f->id, (uint64_t)getuid(), (uint64_t)st.st_ino, SHM_MAGIC};
+    uint64_t h = hash_bytes(k, sizeof(k), 1469598103934665603ull);
+    /* With wire=tcp each node is a machine of its own. */
+    return f->wire == WIRE_TCP ? hash_bytes(&f->node, sizeof(f->node), h) : h;
+}
+
+int shared_create(const char *name, uint64_t bytes)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && !ftruncate(fd, (off_t)bytes) && !fcntl(fd, F_ADD_SEALS, SHARED_SEALS))
+        return fd;
+    int e = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = e;
+    return -1;
+}
+
+static bool ours(int fd, uint64_t bytes)
+{
+    struct stat st;
+    return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_size == (off_t)bytes;
+}
+
+int shared_open(int pid, int fd, uint64_t bytes)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+    int look = open(path, O_PATH | O_CLOEXEC),
+        r = -1; /* opening a stranger's file may already do something */
+    if (look < 0)
+        return -1;
+    if (ours(look, bytes)) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
+        r = open(path, O_RDWR | O_CLOEXEC);
+    } else {
+        errno = EPERM;
+    }
+    if (r >= 0 && (fcntl(r, F_GET_SEALS) & SHARED_SEALS) != SHARED_SEALS) {
+        close(r);
+        r = -1;
+        errno = EPERM;
+    }
+    int e = errno;
+    close(look);
+    errno = e;
+    return r;
+}
+
+/* Whoever binds a name of ours can point us to any file of its own: the file itself must prove who made it.
+ */
+static int registry_open(int pid, int fd)
+{
+    uint32_t magic = 0;
+    int r = shared_open(pid, fd, sizeof(struct registry));
+    if (r >= 0 && (pread(r, &magic, sizeof(magic), 0) != sizeof(magic) || magic != SHM_MAGIC)) {
+        close(r);
+        return -1;
+    }
+    return r;
+}
+
+int registry_find(uint64_t key)
+{
+    char line[512], want[64];
+    snprintf(want, sizeof(want), "@softib/%016llx/", (unsigned long long)key);
+    FILE *in = fopen("/proc/net/unix", "re");
+    if (!in)
+        return -1;
+    int fd = -1;
+    while (fd < 0 && fgets(line, sizeof(line), in)) {
+        char *p = strstr(line, want);
+        int pid, reg;
+        if (p && sscanf(p + strlen(want), "%d.%d", &pid, &reg) == 2)
+            fd = registry_open(pid, reg);
+    }
+    fclose(in);
+    return fd;
+}
+
+struct registry *registry_map(int fd)
+{
+    void *m = mmap(NULL, sizeof(struct registry), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return m == MAP_FAILED ? NULL : m;
+}

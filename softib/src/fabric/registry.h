@@ -1,0 +1,31 @@
+/*
+ * See registry.c.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_REGISTRY_H
+#define SOFTIB_REGISTRY_H
+
+#include "fabric/shm.h"
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* Neither longer nor shorter than it was made: a member that cuts it would end the others with SIGBUS. */
+#define SHARED_SEALS (F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+
+int shared_create(const char *name, uint64_t bytes);
+/* Opens another process's memory of that size. -1 with EPERM: it is not of this user, not that size or not
+ * sealed. */
+int shared_open(int pid, int fd, uint64_t bytes);
+
+socklen_t abstract_name(struct sockaddr_un *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int bind_name(const struct sockaddr_un *a, socklen_t len); /* a datagram socket of that name */
+/* The doorbell of a member, whose name also says where its registry is. */
+socklen_t bell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member *m);
+
+uint64_t registry_key(const struct fabric *f);
+/* Opens the registry of a live member of fabric `key`; -1 when there is none. */
+int registry_find(uint64_t key);
+struct registry *registry_map(int fd);
+
+#endif

@@ -1,0 +1,219 @@
+/*
+ * Every structure that more than one process looks at. Two kinds of memory hold them, both memfds, so that
+ * the kernel frees them with the last process whatever kills it:
+ *   the registry, one per machine and fabric: who is there, port state, counters, multicast groups;
+ *   an arena per process: its QPs, CQs, receive queues and memory regions, mapped by whoever sends to it.
+ * A QP number is (member slot << QP_BITS | index), so that it alone finds the process and the QP.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_SHM_H
+#define SOFTIB_SHM_H
+
+#include "fabric/fabric.h"
+#include "fabric/shlock.h"
+#include "softib/barrier.h"
+
+#define SHM_MAGIC     0x50f71b02u
+#define MEMBERS       1024 /* slot 0 is never used */
+#define QP_BITS       14
+#define QP_MAX        (1u << QP_BITS)
+#define CQ_MAX        16384u
+#define SRQ_MAX       8192u
+#define RQ_TABLE      (QP_MAX + SRQ_MAX) /* a QP's own queue has the QP's index */
+#define MR_MAX        131072u
+#define MR_SHIFT      15 /* a key is index << MR_SHIFT | variant */
+#define MR_VARIANT    ((1u << MR_SHIFT) - 1)
+#define CHAN_MAX      4096u
+#define GROUPS        512
+#define GROUP_QPS     240
+#define EVENTS        1024
+#define MAX_SGE       32
+#define SHARED_COPIES 8
+#define ARENA_BYTES   (2ull << 30)
+#define ARENA_FIRST   (32ull << 20) /* the first part of an arena; each further one doubles what there is */
+#define ARENA_EXTENTS 7
+#define HOLDS         63
+
+enum counter {
+    CNT_TX_PACKETS,
+    CNT_TX_BYTES,
+    CNT_RX_PACKETS,
+    CNT_RX_BYTES,
+    CNT_RNR_NAKS,    /* sent: a receive queue was empty */
+    CNT_RETRIES,     /* a sender tried again */
+    CNT_TX_DROPS,    /* this port was down, or the fault injection ate it */
+    CNT_RX_DROPS,    /* nobody wanted it: no receive, wrong key, no such QP */
+    CNT_BAD_FRAMES,  /* bytes from the network that were no frame of ours */
+    CNT_UNREACHABLE, /* an address of a peer that did not lead to it */
+    CNT_COUNT
+};
+
+struct reg_port {
+    atomic_uint up;
+    atomic_uint plan;                  /* bit 0: the planned down was done, bit 1: the planned up */
+    _Atomic uint64_t tx_free, rx_free; /* when the wire is next idle, ns */
+} __attribute__((aligned(CACHELINE)));
+
+/* Counters of one port as one member saw them: no two processes write the same line. Readers add up. */
+struct reg_tally {
+    _Atomic uint64_t count[CNT_COUNT];
+} __attribute__((aligned(CACHELINE)));
+
+struct reg_member {
+    atomic_uint live;
+    atomic_uint gen;
+    int32_t pid;
+    int32_t arena_fd, reg_fd;
+    uint64_t born;  /* start time of the process: tells a reused pid */
+    uint64_t nonce; /* in the names of its sockets, so that nobody can take them first */
+    uint32_t node;
+    atomic_uint rung; /* its doorbell has been rung and not yet heard */
+} __attribute__((aligned(CACHELINE)));
+
+struct reg_group {
+    uint8_t gid[16];
+    atomic_uint used;
+    atomic_uint qpn[GROUP_QPS];
+    atomic_uint port[GROUP_QPS]; /* on which that QP is */
+};
+
+/* The memory regions a member is copying to or from just now, as owner << 32 | index, 0: free. Whoever
+ * deregisters one waits for the living that hold it. The last word counts holds that found no room. */
+struct reg_hold {
+    _Atomic uint64_t at[HOLDS], more;
+} __attribute__((aligned(CACHELINE)));
+
+struct registry {
+    uint32_t magic, bytes;
+    uint64_t fabric_id, began;
+    struct shlock lock; /* members and groups */
+    atomic_uint slots;  /* all members ever are below this one */
+    struct reg_member member[MEMBERS];
+    struct reg_hold hold[MEMBERS];
+    struct reg_port port[FAB_MAX_PORTS];
+    struct reg_group group[GROUPS];
+    struct reg_tally tally[MEMBERS][FAB_MAX_PORTS];
+    struct shlock sw_lock;
+    struct softib_switch sw;
+    /* What the switch sent to a port: acknowledgements and barrierReady of each barrier, one deep, because
+     * every packet is repeated until it is acknowledged. The extra row is for getId. */
+    _Atomic uint64_t sw_mail[SOFTIB_SWITCH_PORTS][SOFTIB_SWITCH_BARRIERS + 1][2];
+    uint64_t sw_rng;
+    /* wire=tcp: which process has which port of the switch, as node << 16 | slot, and where it is. */
+    uint32_t sw_host[SOFTIB_SWITCH_PORTS];
+    struct sockaddr_in sw_addr[SOFTIB_SWITCH_PORTS];
+};
+
+struct sh_cqe {
+    uint64_t wr_id, stamp;
+    uint32_t status, opcode, byte_len, imm, qp_num, src_qp, wc_flags, sq_end;
+    uint16_t pkey_index, slid;
+    uint8_t sl, path_bits, solicited, is_send;
+    uint32_t pad;
+};
+
+struct sh_cq {
+    struct shlock lock;
+    atomic_uint live;
+    atomic_uint size; /* power of two entries in the ring; the CQ is full at `limit` */
+    atomic_uint limit;
+    _Atomic uint64_t ring; /* offset in the arena */
+    atomic_uint armed;     /* 0, 1 any, 2 solicited */
+    atomic_uint events;    /* not yet fetched with ibv_get_cq_event */
+    uint32_t chan;         /* completion channel, 0: none */
+    atomic_uint overrun;
+    atomic_uint stamped;                       /* the program reads time stamps */
+    _Alignas(CACHELINE) _Atomic uint64_t tail; /* producers */
+    _Alignas(CACHELINE) _Atomic uint64_t head; /* the consumer */
+};
+
+struct sh_sge {
+    uint64_t addr;
+    uint32_t length, lkey;
+};
+
+struct sh_rwqe {
+    uint64_t wr_id;
+    uint32_t nsge, total;
+    struct sh_sge sge[];
+};
+
+struct sh_rq {
+    struct shlock lock;
+    atomic_uint live;
+    uint32_t size, stride, max_sge; /* size is a power of two; posting stops at limit_wr */
+    uint32_t limit_wr;
+    _Atomic uint64_t ring;
+    atomic_uint srq_limit; /* armed limit event, 0: none */
+    _Alignas(CACHELINE) _Atomic uint64_t tail;
+    _Alignas(CACHELINE) _Atomic uint64_t head;
+};
+
+struct sh_mr {
+    _Alignas(CACHELINE) atomic_uint rkey; /* 0: free */
+    uint32_t pd, access;
+    uint64_t iova, length, addr;
+    uint64_t file_off;
+    int32_t fd; /* the owner's descriptor of the memory, when it is shared memory; else -1 */
+    uint32_t serial;
+};
+
+struct sh_qp {
+    _Alignas(CACHELINE) atomic_uint state; /* enum ibv_qp_state; QP_NONE: no such QP */
+    atomic_uint users;
+    atomic_uint qpn, type, pd, port, path_bits, dest_qpn, dlid, qkey, access, rcq, rq, is_srq, rnr_timer,
+        max_dest_rd, mtu, sl;
+    atomic_uint drained; /* LAST_WQE_REACHED was reported */
+};
+
+#define QP_NONE 0x80000000u
+
+/* What a peer wants the owner of an object to do; the owner's engine thread reads these. */
+enum sh_event_kind {
+    SHEV_QP_ERROR, /* the responder refused a request: go to the error state, flush, tell */
+    SHEV_SRQ_LIMIT,
+    SHEV_CQ_OVERRUN,
+};
+
+struct sh_event {
+    uint32_t kind, index, detail;
+};
+
+struct sh_piece {
+    uint64_t addr, len;
+};
+
+/* A large copy between this process and a sender, cut into pieces that both take: see share.h. The upper
+ * half of `next` and `done` is the number of the copy, so that whoever comes late touches nothing. */
+struct sh_copy {
+    struct shlock lock; /* the sender that uses this entry */
+    uint32_t pid, nnear, nfar, inward;
+    uint64_t total;
+    struct sh_piece near[MAX_SGE], far[MAX_SGE]; /* the sender's memory, and ours */
+    atomic_uint failed;
+    _Alignas(CACHELINE) _Atomic uint64_t next; /* first byte nobody has taken */
+    _Alignas(CACHELINE) _Atomic uint64_t done; /* bytes this process has copied */
+};
+
+struct arena {
+    uint32_t magic, slot;
+    _Atomic uint64_t top;                        /* nothing beyond is in use */
+    _Alignas(CACHELINE) atomic_uint copies_open; /* which entries of `copy` want help */
+    atomic_uint attentive;                       /* our engine thread looks without being rung */
+    atomic_uint help_asked;                      /* the ring is for a copy, perhaps over by now */
+    _Alignas(CACHELINE) struct sh_copy copy[SHARED_COPIES];
+    struct shlock ev_lock, atomic_unit;
+    _Atomic uint64_t ev_head, ev_tail;
+    struct sh_event event[EVENTS];
+    atomic_uint chan_events[CHAN_MAX];
+    struct sh_qp qp[QP_MAX];
+    struct sh_cq cq[CQ_MAX];
+    struct sh_rq rq[RQ_TABLE];
+    struct sh_mr mr[MR_MAX];
+    _Alignas(4096) char heap[];
+};
+
+_Static_assert(sizeof(struct arena) < ARENA_FIRST * 3 / 4,
+               "the tables and some queues are in the first part");
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * The queue of asynchronous events of an open device, and an eventfd that counts it. Destroying an object takes
+ * its unread events out of the queue and waits only for those the program fetched and did not acknowledge yet.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "hca/hca.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+struct async_node {
+    struct ibv_async_event event;
+    uint32_t *delivered;
+    struct async_node *next;
+};
+
+void async_report(struct ctx *c, const struct ibv_async_event *e, uint32_t *delivered)
+{
+    struct async_node *n = calloc(1, sizeof(*n));
+    if (!n)
+        return;
+    n->event = *e;
+    n->delivered = delivered;
+    lock_take(&c->ev_lock);
+    struct async_node **p = &c->ev_list;
+    while (*p)
+        p = &(*p)->next;
+    *p = n;
+    lock_drop(&c->ev_lock);
+    uint64_t one = 1;
+    if (write(c->v.context.async_fd, &one, sizeof(one)) < 0)
+        say("asynchronous event lost: %s", strerror(errno));
+}
+
+void async_purge(struct ctx *c, const uint32_t *delivered)
+{
+    lock_take(&c->ev_lock);
+    for (struct async_node **p = &c->ev_list, *n; (n = *p);) {
+        if (n->delivered != delivered) {
+            p = &n->next;
+            continue;
+        }
+        *p = n->next;
+        free(n);
+    }
+    lock_drop(&c->ev_lock);
+}
+
+void async_wait(uint32_t *completed, uint32_t *delivered, pthread_mutex_t *m, pthread_cond_t *cond)
+{
+    pthread_mutex_lock(m);
+    while (*completed != *delivered)
+        pthread_cond_wait(cond, m);
+    pthread_mutex_unlock(m);
+}
+
+bool async_next(struct ctx *c, struct ibv_async_event *e)
+{
+    lock_take(&c->ev_lock);
+    struct async_node *n = c->ev_list;
+    if (n) {
+        c->ev_list = n->next;
+        if (n->delivered)
+            ++*n->delivered;
+    }
+    lock_drop(&c->ev_lock);
+    if (n)
+        *e = n->event;
+    free(n);
+    return n != NULL;
+}

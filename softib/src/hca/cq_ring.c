@@ -1,0 +1,40 @@
+/*
+ * The ring of a completion queue. Anyone who completes work for this process pushes into the ring in its
+ * arena: its own threads, its engine, or a peer that sent to it. A push is: lock, write the entry, publish the
+ * tail; a producer that dies in between has published nothing.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "hca/hca.h"
+
+/* The token goes out after the entry is visible and after `armed` was seen; the program arms, then polls once
+ * more. */
+static void notify(struct peer *owner, struct sh_cq *s, bool solicited)
+{
+    unsigned armed = atomic_load(&s->armed);
+    if (!armed || (armed == 2 && !solicited))
+        return;
+    if (!atomic_compare_exchange_strong(&s->armed, &armed, 0) || !s->chan)
+        return;
+    atomic_fetch_add(&s->events, 1);
+    chan_ring(owner->slot, s->chan);
+}
+
+void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e)
+{
+    struct sh_cq *s = &owner->arena->cq[cq];
+    shlock_take(&s->lock);
+    uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
+    uint32_t limit = atomic_load_explicit(&s->limit, memory_order_relaxed);
+    struct sh_cqe *ring = cq_ring(owner, s);
+    bool room = tail - atomic_load_explicit(&s->head, memory_order_acquire) < limit && LIKELY(ring != NULL);
+    if (LIKELY(room && atomic_load_explicit(&s->live, memory_order_relaxed))) {
+        uint32_t mask = atomic_load_explicit(&s->size, memory_order_relaxed) - 1;
+        ring[tail & mask] = *e;
+        atomic_store(&s->tail, tail + 1);
+    }
+    bool overrun = !room && !atomic_exchange(&s->overrun, 1);
+    shlock_drop(&s->lock);
+    if (UNLIKELY(overrun))
+        peer_event(owner, SHEV_CQ_OVERRUN, cq, 0);
+    notify(owner, s, e->solicited || e->status != IBV_WC_SUCCESS);
+}

@@ -1,0 +1,238 @@
+/*
+ * The verbs objects of this process. Each has a public face (the structure of rdma-core that the program
+ * holds), what is private to the process, and a pointer to its half in the arena that peers work on.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_HCA_H
+#define SOFTIB_HCA_H
+
+#include "engine/engine.h"
+#include "memory/region.h"
+#include <infiniband/verbs.h>
+
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define MAX_INLINE  1024u
+#define MAX_WR      32768u
+#define MAX_CQE     (1u << 20)
+#define MAX_RD_ATOM 16
+#define MAX_MSG     (1u << 30)
+#define GRH_BYTES   40u
+
+struct ah;
+struct wire;
+
+struct device {
+    struct ibv_device ibv;
+    const void *ops; /* where vendor libraries look for their own driver's table */
+    void *spare[16];
+    uint32_t hca;
+};
+
+struct ctx {
+    uint32_t hca;
+    struct lock ev_lock;
+    struct async_node *ev_list;
+    struct ctx *next;
+    struct verbs_context v;
+};
+
+struct pd {
+    struct ibv_pd ibv;
+    struct pd *parent; /* of a parent domain */
+    atomic_int refs;
+};
+
+struct mr {
+    struct ibv_mr ibv;
+    struct sh_mr *sh;
+    uint32_t access;
+};
+
+struct channel {
+    struct ibv_comp_channel ibv;
+    uint32_t num;
+    struct lock lock;
+    struct cq *cqs;
+    struct cq *turn; /* fairness: the last one that had an event */
+};
+
+struct cq {
+    struct ibv_cq_ex ex; /* begins as struct ibv_cq does */
+    struct sh_cq *sh;
+    uint32_t idx;
+    struct lock poll_lock;
+    struct cq *next;    /* on the same channel */
+    uint32_t delivered; /* events given to the program, to be acknowledged */
+    uint32_t async_delivered;
+    uint64_t cursor; /* extended polling */
+    struct sh_cqe now;
+    atomic_int refs;
+    bool is_ex;
+};
+
+struct srq {
+    struct ibv_srq ibv;
+    struct sh_rq *sh;
+    uint32_t idx;
+    uint32_t max_sge;
+    uint32_t async_delivered;
+    atomic_int refs;
+};
+
+/* Where a packet goes: an address handle, or the path of a connected QP. */
+struct path {
+    uint16_t dlid;
+    uint8_t sl, src_path_bits, is_global, port_num, hop_limit, traffic_class;
+    uint32_t flow_label;
+    union ibv_gid dgid;
+};
+
+struct wqe {
+    uint64_t wr_id, raddr, compare, swap;
+    uint64_t due;    /* when the wire has carried it, 0: no model */
+    uint64_t ack_at; /* when the acknowledgement is back */
+    uint32_t length, rkey, imm, seq;
+    uint32_t remote_qpn, remote_qkey;
+    uint8_t opcode, flags, nsge, is_inline;
+    uint8_t executed;
+    uint32_t got;         /* of an RDMA READ's answer */
+    struct path path;     /* UD */
+    struct ibv_sge sge[]; /* or the inline bytes */
+};
+
+struct qp {
+    struct ibv_qp_ex ex;
+    struct sh_qp *sh;
+    uint32_t idx;
+    struct lock lock; /* the send side */
+    const struct wire *wire;
+    bool has_ex, sig_all, no_self_mcast;
+    struct ibv_qp_cap cap;
+    struct ibv_qp_attr attr; /* as last modified */
+    uint64_t send_ops;
+    uint32_t linear; /* our port, as the fabric numbers them */
+    struct path path;
+    uint32_t async_delivered;
+    struct task task; /* runs the send queue later; its `busy` keeps the QP from going */
+
+    char *sq;
+    size_t stride;
+    uint64_t tail;               /* the next free slot: requests from `posted` on are being built */
+    uint64_t posted, next, done; /* posted >= next (to execute) >= done (to complete) */
+    _Atomic uint64_t freed;      /* up to here completions were polled */
+    uint64_t wait_until;         /* RNR or retry timer */
+    uint32_t rnr_left, retry_left;
+    struct peer *peer;
+
+    enum ibv_qp_state posting_in; /* its state when posting began */
+    int build_err;                /* the ibv_wr_* interface */
+    struct wqe *build_wqe;
+    _Atomic(void *) builder; /* the thread between ibv_wr_start and ibv_wr_complete */
+
+    uint64_t rng;
+    struct held_datagram *held; /* a datagram the fault injection delays */
+    struct remote *remote;      /* net/: the other side of a connected QP */
+};
+
+struct ah {
+    struct ibv_ah ibv;
+    struct path path;
+};
+
+static inline struct ctx *ctx_of(struct ibv_context *c)
+{
+    return CONTAINER_OF(c, struct ctx, v.context);
+}
+
+static inline struct qp *qp_of(struct ibv_qp *q)
+{
+    return (struct qp *)q;
+}
+
+static inline struct ibv_qp *qp_ibv(struct qp *q)
+{
+    return &q->ex.qp_base;
+}
+
+static inline struct cq *cq_of(struct ibv_cq *c)
+{
+    return (struct cq *)c;
+}
+
+static inline uint32_t pd_key(struct ibv_pd *p)
+{
+    return p->handle;
+}
+
+static inline struct wqe *sq_at(struct qp *q, uint64_t i)
+{
+    return (struct wqe *)(q->sq + (i % q->cap.max_send_wr) * q->stride);
+}
+
+/* cq_ring.c */
+void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e);
+static inline struct sh_cqe *cq_ring(struct peer *owner, const struct sh_cq *s)
+{
+    return peer_at(owner, atomic_load_explicit(&s->ring, memory_order_relaxed));
+}
+
+/* rq_ring.c */
+struct rwqe {
+    uint64_t wr_id;
+    uint32_t nsge, total;
+    struct sh_sge sge[MAX_SGE];
+};
+bool rq_make(struct sh_rq *rq, uint32_t max_wr, uint32_t max_sge);
+void rq_destroy(struct sh_rq *rq);
+int rq_resize(struct sh_rq *rq, uint32_t max_wr); /* what is posted stays in order */
+int rq_post(struct sh_rq *rq, const struct ibv_recv_wr *wr);
+bool rq_pop(struct peer *owner, uint32_t rq, bool is_srq, struct rwqe *out);
+
+/* An address that is this thread's alone. */
+static inline void *thread_mark(void)
+{
+    static _Thread_local char mark;
+    return &mark;
+}
+
+/* qp_table.c */
+uint32_t qp_number_take(uint32_t *nth); /* an index, 0: none is left; and the how many-th QP it is */
+void qp_number_give(uint32_t idx);
+void qp_table_add(struct qp *q);
+void qp_table_remove(struct qp *q);
+struct qp *qp_lookup(uint32_t qpn); /* marked busy; drop with qp_release */
+void qp_fence(void);                /* every request under way has looked at its keys again, or ended */
+extern _Atomic(struct qp *) qp_table[QP_MAX];
+
+/* For the thread that polls its completions: the QP stays as long as there are some. */
+static inline struct qp *qp_peek(uint32_t qpn)
+{
+    struct qp *q = atomic_load_explicit(&qp_table[qpn & (QP_MAX - 1)], memory_order_acquire);
+    return q && q->ex.qp_base.qp_num == qpn ? q : NULL;
+}
+
+static inline void qp_release(struct qp *q)
+{
+    atomic_fetch_sub(&q->task.busy, 1);
+}
+
+/* qp_error.c; the locks are held except where it says otherwise */
+void qp_to_error(struct qp *q);
+void qp_fail(struct qp *q, enum ibv_event_type why); /* takes the locks */
+void qp_drained(struct qp *q);
+void qp_flush_receives(struct qp *q); /* needs no lock */
+
+/* async.c; `delivered` counts the events of one object that the program fetched; NULL for port events. */
+void async_report(struct ctx *c, const struct ibv_async_event *e, uint32_t *delivered);
+bool async_next(struct ctx *c, struct ibv_async_event *e);
+void async_purge(struct ctx *c, const uint32_t *delivered);
+void async_wait(uint32_t *completed, uint32_t *delivered, pthread_mutex_t *m, pthread_cond_t *cond);
+
+/* path.c */
+uint16_t path_resolve(const struct path *p);
+void path_from_attr(const struct ibv_ah_attr *a, struct path *p);
+
+#endif

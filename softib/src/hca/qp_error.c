@@ -1,0 +1,84 @@
+/*
+ * How a QP fails: the request that went wrong, those after it, the receives, and who is told.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "hca/send_queue.h"
+
+static void report(struct qp *q, enum ibv_event_type type)
+{
+    struct ibv_async_event e = {.event_type = type};
+    e.element.qp = qp_ibv(q);
+    async_report(ctx_of(qp_ibv(q)->context), &e, &q->async_delivered);
+}
+
+void qp_flush_receives(struct qp *q)
+{
+    struct rwqe w;
+    while (rq_pop(proc.self, q->idx, false, &w)) {
+        struct sh_cqe e = {.wr_id = w.wr_id,
+                           .status = IBV_WC_WR_FLUSH_ERR,
+                           .opcode = IBV_WC_RECV,
+                           .qp_num = qp_ibv(q)->qp_num};
+        cq_push(proc.self, cq_of(qp_ibv(q)->recv_cq)->idx, &e);
+    }
+}
+
+void qp_to_error(struct qp *q)
+{
+    q->attr.qp_state = qp_ibv(q)->state = IBV_QPS_ERR;
+    atomic_exchange(&q->sh->state, IBV_QPS_ERR);
+    q->wire->quiet(q);
+    sq_flush(q);
+    if (!qp_ibv(q)->srq)
+        qp_flush_receives(q);
+    else if (!atomic_exchange(&q->sh->drained, 1))
+        report(q, IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
+/* A peer's engine or our own says the responder side of this QP failed. */
+void qp_fail(struct qp *q, enum ibv_event_type why)
+{
+    sq_lock(q);
+    if (qp_ibv(q)->state != IBV_QPS_ERR && qp_ibv(q)->state != IBV_QPS_RESET) {
+        qp_to_error(q);
+        report(q, why);
+    }
+    sq_unlock(q);
+}
+
+void qp_drained(struct qp *q)
+{
+    if (!q->attr.en_sqd_async_notify)
+        return;
+    q->attr.en_sqd_async_notify = 0;
+    report(q, IBV_EVENT_SQ_DRAINED);
+}
+
+void sq_error(struct qp *q, enum ibv_wc_status st)
+{
+    sq_complete(q, sq_at(q, q->done), q->done, st);
+    q->done++;
+    if (qp_ibv(q)->qp_type == IBV_QPT_RC) {
+        qp_to_error(q);
+        return;
+    }
+    q->attr.qp_state = qp_ibv(q)->state = IBV_QPS_SQE;
+    atomic_store(&q->sh->state, IBV_QPS_SQE);
+    sq_flush(q);
+}
+
+enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t now)
+{
+    if (a == ANS_RNR) {
+        if (q->attr.rnr_retry != 7 && !q->rnr_left--)
+            return IBV_WC_RNR_RETRY_EXC_ERR;
+        q->wait_until = now + rnr_timer_ns(arg);
+    } else {
+        uint64_t timeout = ack_timeout_ns(q->attr.timeout);
+        if (timeout && !q->retry_left--)
+            return IBV_WC_RETRY_EXC_ERR;
+        q->wait_until = now + (timeout ? timeout : 100 * NS_MS); /* 0 is for ever, but look now and then */
+    }
+    port_count(q->linear, CNT_RETRIES, 1);
+    return IBV_WC_SUCCESS;
+}

@@ -1,0 +1,85 @@
+/*
+ * The QPs of this process by their numbers.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "hca/hca.h"
+#include "base/numbers.h"
+
+_Atomic(struct qp *) qp_table[QP_MAX];
+static _Atomic uint64_t in_table[QP_MAX / 64]; /* which of them there are */
+static struct lock table_lock;
+static uint32_t table_hint, created;
+static bool taken[QP_MAX]; /* a number is taken before, and given back after, its QP can be looked up */
+
+/* What repeats with the seed must not hang on a number, so QPs are counted too. */
+uint32_t qp_number_take(uint32_t *nth)
+{
+    lock_take(&table_lock);
+    if (!table_hint)
+        table_hint = 2 + (uint32_t)(random_u64() % (QP_MAX - 2)); /* nobody's guess */
+    uint32_t found = number_take(taken, 2, QP_MAX, &table_hint);
+    *nth = created++;
+    lock_drop(&table_lock);
+    return found;
+}
+
+void qp_number_give(uint32_t idx)
+{
+    lock_take(&table_lock);
+    taken[idx] = false;
+    lock_drop(&table_lock);
+}
+
+void qp_table_add(struct qp *q)
+{
+    lock_take(&table_lock);
+    atomic_store(&qp_table[q->idx], q);
+    atomic_fetch_or(&in_table[q->idx / 64], 1ull << q->idx % 64);
+    lock_drop(&table_lock);
+}
+
+/* Whoever looks a QP up marks it busy under the same lock. */
+void qp_table_remove(struct qp *q)
+{
+    lock_take(&table_lock);
+    atomic_store(&qp_table[q->idx], NULL);
+    atomic_fetch_and(&in_table[q->idx / 64], ~(1ull << q->idx % 64));
+    lock_drop(&table_lock);
+}
+
+static struct qp *lookup(uint32_t idx, uint32_t qpn)
+{
+    lock_take(&table_lock);
+    struct qp *q = atomic_load(&qp_table[idx]);
+    if (q && (!qpn || qp_ibv(q)->qp_num == qpn))
+        atomic_fetch_add(&q->task.busy, 1);
+    else
+        q = NULL;
+    lock_drop(&table_lock);
+    return q;
+}
+
+struct qp *qp_lookup(uint32_t qpn)
+{
+    return lookup(qpn & (QP_MAX - 1), qpn);
+}
+
+static void fence(uint32_t idx)
+{
+    struct qp *q = lookup(idx, 0);
+    if (!q)
+        return;
+    if (atomic_load_explicit(&q->builder, memory_order_relaxed) != thread_mark()) {
+        lock_take(&q->lock);
+        lock_drop(&q->lock);
+    }
+    qp_release(q);
+}
+
+/* Whoever works on a QP holds its lock, and looks at the keys after it has taken it. */
+void qp_fence(void)
+{
+    for (uint32_t i = 0; i < QP_MAX / 64; i++)
+        for (uint64_t left = atomic_load(&in_table[i]); left; left &= left - 1)
+            fence(i * 64 + (uint32_t)__builtin_ctzll(left));
+}

@@ -1,0 +1,221 @@
+/*
+ * See responder.h. The order of checks is the one of an HCA: who is asking, is the QP ready, is there
+ * a receive, does the data fit, may it be written.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "hca/responder.h"
+
+static bool receives(unsigned state)
+{
+    return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+}
+
+static bool right_port(const struct sh_qp *q, uint16_t dlid)
+{
+    return (uint32_t)(dlid >> proc.fab.lmc) == atomic_load_explicit(&q->port, memory_order_relaxed) + 1;
+}
+
+static bool wanted(const struct sh_qp *q, uint32_t qpn, const struct request *r)
+{
+    if (atomic_load_explicit(&q->qpn, memory_order_relaxed) != qpn ||
+        atomic_load_explicit(&q->type, memory_order_relaxed) != r->type)
+        return false;
+    if (r->type == IBV_QPT_UD)
+        return atomic_load_explicit(&q->qkey, memory_order_relaxed) == r->qkey &&
+               (r->dlid >= MCAST_LID || right_port(q, r->dlid));
+    return atomic_load_explicit(&q->dest_qpn, memory_order_relaxed) == r->src_qpn && right_port(q, r->dlid) &&
+           (uint32_t)(r->slid >> proc.fab.lmc) ==
+               (uint32_t)(atomic_load_explicit(&q->dlid, memory_order_relaxed) >> proc.fab.lmc);
+}
+
+enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *r, struct target *t)
+{
+    struct sh_qp *q = &owner->arena->qp[qpn & (QP_MAX - 1)];
+    t->owner = owner;
+    t->qp = q;
+    if (UNLIKELY(atomic_load_explicit(&owner->arena->top, memory_order_relaxed) >
+                 atomic_load_explicit(&owner->mapped, memory_order_relaxed)) &&
+        !peer_extend(owner))
+        return ANS_REFUSED;
+    atomic_fetch_add(&q->users, 1); /* before the look at the state: destroy looks in the other order */
+    if (LIKELY(receives(atomic_load(&q->state)) && wanted(q, qpn, r)))
+        return ANS_OK;
+    atomic_fetch_sub(&q->users, 1);
+    return ANS_DROP;
+}
+
+void target_release(struct target *t)
+{
+    atomic_fetch_sub_explicit(&t->qp->users, 1, memory_order_release);
+}
+
+void target_fail(struct target *t, enum ibv_event_type why)
+{
+    unsigned s = atomic_load(&t->qp->state);
+    while (receives(s) && !atomic_compare_exchange_weak(&t->qp->state, &s, IBV_QPS_ERR))
+        ;
+    if (receives(s))
+        peer_event(t->owner, SHEV_QP_ERROR, atomic_load(&t->qp->qpn), why);
+}
+
+static void complete(struct target *t, const struct request *r, uint64_t wr_id, enum ibv_wc_status st,
+                     uint32_t len)
+{
+    struct sh_qp *q = t->qp;
+    bool imm = r->opcode == IBV_WR_SEND_WITH_IMM || r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    bool inv = r->opcode == IBV_WR_SEND_WITH_INV;
+    struct sh_cqe e = {
+        .wr_id = wr_id,
+        .stamp = 0,
+        .status = st,
+        .opcode = r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+        .byte_len = len,
+        .imm = imm || inv ? r->imm : 0,
+        .qp_num = atomic_load_explicit(&q->qpn, memory_order_relaxed),
+        .src_qp = r->src_qpn,
+        .wc_flags = (imm ? IBV_WC_WITH_IMM : 0) | (inv ? IBV_WC_WITH_INV : 0) | (r->has_grh ? IBV_WC_GRH : 0),
+        .slid = r->slid,
+        .sl = r->sl,
+        .path_bits = (uint8_t)(r->dlid & ((1u << proc.fab.lmc) - 1)),
+        .solicited = r->solicited,
+    };
+    if (atomic_load_explicit(
+            &t->owner->arena->cq[atomic_load_explicit(&q->rcq, memory_order_relaxed)].stamped,
+            memory_order_relaxed))
+        e.stamp = now_ns();
+    cq_push(t->owner, atomic_load_explicit(&q->rcq, memory_order_relaxed), &e);
+}
+
+static void unland(struct landing *l)
+{
+    for (int i = 0; i < l->nseg; i++)
+        mr_release(&l->seg[i]);
+    l->nseg = 0;
+}
+
+/* Takes the receive request and finds its memory. UD data begins after the room for a route header. */
+static enum answer land_receive(struct target *t, const struct request *r, struct landing *l, uint32_t *arg)
+{
+    struct sh_qp *q = t->qp;
+    struct rwqe w;
+    uint32_t pd = atomic_load_explicit(&q->pd, memory_order_relaxed);
+    uint64_t need = r->length + (r->type == IBV_QPT_UD ? GRH_BYTES : 0);
+    if (!rq_pop(t->owner, atomic_load_explicit(&q->rq, memory_order_relaxed),
+                atomic_load_explicit(&q->is_srq, memory_order_relaxed), &w)) {
+        *arg = atomic_load_explicit(&q->rnr_timer, memory_order_relaxed);
+        return ANS_RNR;
+    }
+    l->consumed = true;
+    l->wr_id = w.wr_id;
+    if (r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+        return ANS_OK;
+    if (UNLIKELY(need > w.total)) {
+        complete(t, r, w.wr_id, IBV_WC_LOC_LEN_ERR, 0);
+        target_fail(t, IBV_EVENT_QP_REQ_ERR);
+        return ANS_INVALID;
+    }
+    for (uint32_t i = 0; i < w.nsge && need; i++) {
+        uint64_t len = min_u64(need, w.sge[i].length);
+        if (!len)
+            continue;
+        if (UNLIKELY(!mr_hold(t->owner, w.sge[i].lkey, pd, w.sge[i].addr, len, IBV_ACCESS_LOCAL_WRITE,
+                              &l->seg[l->nseg]))) {
+            unland(l);
+            complete(t, r, w.wr_id, IBV_WC_LOC_PROT_ERR, 0);
+            target_fail(t, IBV_EVENT_QP_FATAL);
+            return ANS_OP;
+        }
+        need -= len;
+        l->nseg++;
+    }
+    return ANS_OK;
+}
+
+/* What the QP itself does not take is an invalid request, whatever the memory would allow. */
+static bool qp_takes(const struct sh_qp *q, uint32_t need)
+{
+    return atomic_load_explicit(&q->access, memory_order_relaxed) & need;
+}
+
+static enum answer land_write(struct target *t, const struct request *r, struct landing *l)
+{
+    struct sh_qp *q = t->qp;
+    if (!qp_takes(q, IBV_ACCESS_REMOTE_WRITE)) {
+        if (r->type == IBV_QPT_RC)
+            target_fail(t, IBV_EVENT_QP_REQ_ERR);
+        return ANS_INVALID;
+    }
+    if (!r->length)
+        return ANS_OK;
+    if (!mr_hold(t->owner, r->rkey, atomic_load_explicit(&q->pd, memory_order_relaxed), r->raddr, r->length,
+                 IBV_ACCESS_REMOTE_WRITE, &l->seg[0])) {
+        if (r->type == IBV_QPT_RC)
+            target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
+        return ANS_ACCESS;
+    }
+    l->nseg = 1;
+    return ANS_OK;
+}
+
+enum answer target_land(struct target *t, const struct request *r, struct landing *l, uint32_t *arg)
+{
+    l->nseg = 0;
+    l->consumed = false;
+    if (r->opcode == IBV_WR_RDMA_WRITE)
+        return land_write(t, r, l);
+    if (r->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
+        return land_receive(t, r, l, arg);
+    enum answer a = land_write(t, r, l);
+    if (a != ANS_OK)
+        return a;
+    /* The receive request is taken last: a refused write must not use one up. */
+    struct landing taken = {.nseg = 0};
+    a = land_receive(t, r, &taken, arg);
+    l->consumed = taken.consumed;
+    l->wr_id = taken.wr_id;
+    if (a != ANS_OK)
+        unland(l);
+    return a;
+}
+
+enum answer target_source(struct target *t, const struct request *r, uint64_t len, uint32_t need,
+                          struct rseg *s)
+{
+    struct sh_qp *q = t->qp;
+    s->mr = NULL;
+    if (!qp_takes(q, need) || !atomic_load_explicit(&q->max_dest_rd, memory_order_relaxed) ||
+        (need == IBV_ACCESS_REMOTE_ATOMIC && (r->raddr & 7))) {
+        target_fail(t, IBV_EVENT_QP_REQ_ERR);
+        return ANS_INVALID;
+    }
+    if (!len)
+        return ANS_OK;
+    if (!mr_hold(t->owner, r->rkey, atomic_load_explicit(&q->pd, memory_order_relaxed), r->raddr, len, need,
+                 s)) {
+        target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
+        return ANS_ACCESS;
+    }
+    return ANS_OK;
+}
+
+enum answer target_finish(struct target *t, const struct request *r, struct landing *l, bool ok)
+{
+    unland(l);
+    if (UNLIKELY(!ok)) {
+        if (l->consumed)
+            complete(t, r, l->wr_id, IBV_WC_LOC_PROT_ERR, 0);
+        if (r->type != IBV_QPT_UC)
+            target_fail(t, IBV_EVENT_QP_FATAL);
+        return ANS_OP;
+    }
+    if (l->consumed)
+        complete(t, r, l->wr_id, IBV_WC_SUCCESS, r->length + (r->type == IBV_QPT_UD ? GRH_BYTES : 0));
+    return ANS_OK;
+}
+
+void target_abandon(struct target *t, const struct request *r, struct landing *l, bool flush)
+{
+    unland(l);
+    if (l->consumed && flush)
+        complete(t, r, l->wr_id, IBV_WC_WR_FLUSH_ERR, 0);
+}

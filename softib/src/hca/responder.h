@@ -1,0 +1,80 @@
+/*
+ * The target's half of every operation: checks a request against the QP it names, finds where its data
+ * goes, and completes the receive. In shared memory it runs in the sender's process, on the peer's arena;
+ * between machines in the target's own. The code is the same.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_RESPONDER_H
+#define SOFTIB_RESPONDER_H
+
+#include "hca/hca.h"
+
+#define MCAST_LID 0xC000u
+
+enum answer {
+    ANS_OK,
+    ANS_DROP, /* no such QP, not ready, not its peer: silence, the sender's timer runs */
+    ANS_RNR,  /* arg: the timer code */
+    ANS_INVALID,
+    ANS_ACCESS,
+    ANS_OP,      /* the receiver's own buffers were bad */
+    ANS_LOCAL,   /* the sender's own: never on the wire */
+    ANS_LENGTH,  /* longer than the path carries: likewise */
+    ANS_REFUSED, /* the system does not let us reach the peer: likewise */
+};
+
+/* A request as it stands on the wire. */
+struct request {
+    uint8_t opcode; /* enum ibv_wr_opcode */
+    bool solicited, has_grh;
+    uint8_t type, sl;
+    uint32_t length, imm, rkey;
+    uint64_t raddr;
+    uint32_t src_qpn, qkey;
+    uint16_t slid, dlid;
+    struct ibv_grh grh;
+};
+
+/* The target QP, held for one request. */
+struct target {
+    struct peer *owner;
+    struct sh_qp *qp;
+};
+
+/* Where a request's data lands. */
+struct landing {
+    struct rseg seg[MAX_SGE];
+    int nseg;
+    bool consumed; /* a receive request was taken */
+    uint64_t wr_id;
+};
+
+enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *r, struct target *t);
+void target_release(struct target *t);
+
+/* For SEND, WRITE and their variants. On anything but ANS_OK nothing is held and the QP was failed where it
+ * must be. */
+enum answer target_land(struct target *t, const struct request *r, struct landing *l, uint32_t *arg);
+/* For READ (need = remote read) and atomics. */
+enum answer target_source(struct target *t, const struct request *r, uint64_t len, uint32_t need,
+                          struct rseg *s);
+/* The data is there: completes the receive, if one was taken. `ok` false: the copy failed. */
+enum answer target_finish(struct target *t, const struct request *r, struct landing *l, bool ok);
+
+/* The message will not be completed: gives everything back; the receive request is flushed or forgotten. */
+void target_abandon(struct target *t, const struct request *r, struct landing *l, bool flush);
+
+void target_fail(struct target *t, enum ibv_event_type why);
+
+static inline bool path_multicast(const struct path *p)
+{
+    return p->dlid >= MCAST_LID || (p->is_global && p->dgid.raw[0] == 0xff);
+}
+
+static inline uint32_t packets_of(uint32_t length, uint32_t mtu_code)
+{
+    uint32_t shift = 7 + mtu_code;
+    return length ? (uint32_t)(((uint64_t)length + (1u << shift) - 1) >> shift) : 1;
+}
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * The send queue of a QP, as far as both wires share it: its locks, the memory a request names, its completion,
+ * retries and errors.
+ *
+ * Lock order: the QP's, then its wire's. The QP's lock alone is enough to build requests beyond `posted`. What
+ * a wire has in its hands is also changed under the wire's lock alone, by what arrives.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_SEND_QUEUE_H
+#define SOFTIB_SEND_QUEUE_H
+
+#include "hca/wire.h"
+
+static inline void sq_take_wire(struct qp *q)
+{
+    if (UNLIKELY(q->wire->lock != NULL))
+        q->wire->lock();
+}
+
+/* Keeps the QP's lock and gives the wire's back for a while. */
+static inline void sq_give_wire(struct qp *q)
+{
+    if (UNLIKELY(q->wire->unlock != NULL))
+        q->wire->unlock();
+}
+
+static inline void sq_lock(struct qp *q)
+{
+    lock_take(&q->lock);
+    sq_take_wire(q);
+}
+
+static inline void sq_unlock(struct qp *q)
+{
+    sq_give_wire(q);
+    lock_drop(&q->lock);
+}
+
+void sq_run(struct task *t); /* takes the locks and runs the queue of the QP that the task is part of */
+
+/* Our own buffers as iovecs; -1 when a key does not fit. */
+int sq_gather(struct qp *q, struct wqe *w, uint32_t need, struct iovec *iov);
+void sq_request(struct qp *q, const struct wqe *w, struct request *r);
+void sq_complete(struct qp *q, struct wqe *w, uint64_t index, enum ibv_wc_status st);
+void sq_flush(struct qp *q);
+uint64_t ack_timeout_ns(unsigned code);
+uint64_t rnr_timer_ns(unsigned code);
+
+/* qp_error.c */
+void sq_error(struct qp *q, enum ibv_wc_status st); /* of the oldest incomplete request */
+/* RNR and silence of an RC peer: wait and try again, or give up. Returns the status to fail with, or SUCCESS. */
+enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t now);
+
+/* ud.c */
+enum answer ud_execute(struct qp *q, struct wqe *w);
+void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov, int n);
+void ud_deliver_group(const uint8_t gid[16], const struct request *r, const struct iovec *iov, int n,
+                      uint32_t not_qpn);
+void ud_release_held(struct qp *q);
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * Datagrams: unicast and multicast, with the faults the fabric was told to make. A datagram nobody can
+ * take is dropped and counted; the sender's request always succeeds.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "hca/send_queue.h"
+#include "memory/copy.h"
+#include "hca/wire.h"
+#include <endian.h>
+#include <stdlib.h>
+
+/* A copy of a datagram that is to arrive after the next one. */
+struct held_datagram {
+    struct request r;
+    uint32_t qpn;
+    bool multicast;
+    union ibv_gid gid;
+    uint32_t length;
+    char data[];
+};
+
+void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+{
+    struct target t;
+    struct landing l;
+    struct iovec all[MAX_SGE + 1];
+    uint32_t arg;
+    if (target_find(to, qpn, r, &t) != ANS_OK) {
+        struct fab_place at;
+        if (fabric_locate(&proc.fab, r->dlid, &at))
+            port_count(at.linear, CNT_RX_DROPS, 1);
+        return;
+    }
+    uint32_t port = atomic_load(&t.qp->port);
+    if (!port_up(port) || target_land(&t, r, &l, &arg) != ANS_OK) {
+        port_count(port, CNT_RX_DROPS, 1);
+    } else {
+        struct ibv_grh grh = r->grh;
+        all[0] = (struct iovec){&grh, GRH_BYTES};
+        memcpy(&all[1], iov, (size_t)n * sizeof(*iov));
+        target_finish(&t, r, &l, copy_out(to, l.seg, l.nseg, all, n + 1, r->length + GRH_BYTES));
+        port_count(port, CNT_RX_PACKETS, 1);
+        port_count(port, CNT_RX_BYTES, r->length);
+    }
+    target_release(&t);
+}
+
+void ud_deliver_group(const uint8_t gid[16], const struct request *r, const struct iovec *iov, int n,
+                      uint32_t not_qpn)
+{
+    for (int g = 0; g < GROUPS; g++) {
+        struct reg_group *grp = &proc.reg->group[g];
+        if (!atomic_load(&grp->used) || memcmp(grp->gid, gid, 16))
+            continue;
+        for (int i = 0; i < GROUP_QPS; i++) {
+            uint32_t qpn = atomic_load(&grp->qpn[i]);
+            struct peer *p = qpn && qpn != not_qpn ? peer_get(qpn >> QP_BITS) : NULL;
+            if (p)
+                ud_deliver(p, qpn, r, iov, n);
+            peer_put(p);
+        }
+    }
+}
+
+static void send_multicast(struct qp *q, const struct path *to, const struct request *r,
+                           const struct iovec *iov, int n)
+{
+    wire_near->multicast(q, to, r, iov, n);
+    if (wire_far)
+        wire_far->multicast(q, to, r, iov, n);
+}
+
+static void send_unicast(uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+{
+    struct fab_place at;
+    if (fabric_locate(&proc.fab, r->dlid, &at))
+        wire_to(at.node)->datagram(at.node, qpn, r, iov, n);
+}
+
+static bool chance(struct qp *q, uint32_t p)
+{
+    return p && (uint32_t)(rng_next(&q->rng) >> 32) < p;
+}
+
+static void send_held(struct qp *q, struct held_datagram *h)
+{
+    struct iovec iov = {h->data, h->length};
+    struct path to = {.dgid = h->gid};
+    if (h->multicast)
+        send_multicast(q, &to, &h->r, &iov, 1);
+    else
+        send_unicast(h->qpn, &h->r, &iov, 1);
+    free(h);
+}
+
+/* Reordering: keeps this one back until the next was sent. True when it did. */
+static bool hold_back(struct qp *q, struct wqe *w, const struct request *r, bool mc, const struct iovec *iov,
+                      int n)
+{
+    struct held_datagram *h = q->held ? NULL : malloc(sizeof(*h) + w->length);
+    if (!h)
+        return false;
+    *h = (struct held_datagram){*r, w->remote_qpn, mc, w->path.dgid, w->length};
+    size_t at = 0;
+    for (int i = 0; i < n; i++) {
+        memcpy(h->data + at, iov[i].iov_base, iov[i].iov_len);
+        at += iov[i].iov_len;
+    }
+    q->held = h;
+    return true;
+}
+
+void ud_release_held(struct qp *q)
+{
+    free(q->held);
+    q->held = NULL;
+}
+
+static void fill_grh(struct qp *q, const struct wqe *w, struct request *r)
+{
+    struct fab_place me = {0};
+    struct ibv_grh *g = &r->grh;
+    memset(g, 0, sizeof(*g));
+    if (!r->has_grh)
+        return;
+    fabric_locate(&proc.fab, fabric_lid(&proc.fab, q->linear), &me);
+    g->version_tclass_flow =
+        htobe32(6u << 28 | (uint32_t)w->path.traffic_class << 20 | (w->path.flow_label & 0xfffff));
+    g->paylen = htobe16((uint16_t)(w->length + 24));
+    g->next_hdr = 0x1b;
+    g->hop_limit = w->path.hop_limit;
+    g->sgid.global.subnet_prefix = htobe64(0xfe80000000000000ull);
+    g->sgid.global.interface_id = htobe64(fabric_port_guid(me.node, me.hca, me.port));
+    g->dgid = w->path.dgid;
+}
+
+enum answer ud_execute(struct qp *q, struct wqe *w)
+{
+    struct iovec iov[MAX_SGE];
+    struct request r;
+    bool mc = path_multicast(&w->path);
+    int n = sq_gather(q, w, 0, iov);
+    if (n < 0)
+        return ANS_LOCAL;
+    if (w->length > proc.fab.mtu)
+        return ANS_LENGTH;
+    sq_request(q, w, &r);
+    r.has_grh = w->path.is_global;
+    r.sl = w->path.sl;
+    r.dlid = path_resolve(&w->path);
+    r.slid = (uint16_t)(fabric_lid(&proc.fab, q->linear) + w->path.src_path_bits);
+    r.qkey = w->remote_qkey & 0x80000000u ? q->attr.qkey : w->remote_qkey;
+    fill_grh(q, w, &r);
+
+    port_count(q->linear, CNT_TX_PACKETS, 1);
+    port_count(q->linear, CNT_TX_BYTES, w->length);
+    if (!port_up(q->linear) || chance(q, proc.fab.ud_loss)) {
+        port_count(q->linear, CNT_TX_DROPS, 1);
+        return ANS_OK;
+    }
+    struct held_datagram *late = q->held;
+    if (chance(q, proc.fab.ud_reorder) && hold_back(q, w, &r, mc, iov, n))
+        return ANS_OK;
+    for (int copies = chance(q, proc.fab.ud_dup) ? 2 : 1; copies; copies--) {
+        if (mc)
+            send_multicast(q, &w->path, &r, iov, n);
+        else
+            send_unicast(w->remote_qpn, &r, iov, n);
+    }
+    if (late) {
+        q->held = NULL;
+        send_held(q, late);
+    }
+    return ANS_OK;
+}

@@ -1,0 +1,86 @@
+/*
+ * The table of operations of the near wire. It has no state of its own: a queue pair's lock and the locks in
+ * the arenas are enough.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "local/local.h"
+#include "barrier/switch.h"
+#include "hca/send_queue.h"
+#include "memory/share.h"
+
+static bool attach(struct qp *q, uint32_t node)
+{
+    (void)q, (void)node;
+    return true;
+}
+
+static void detach(struct qp *q)
+{
+    (void)q;
+}
+
+static void retract(struct sh_mr *s)
+{
+    (void)s; /* whoever copies holds the region, and hold_wait waits for it */
+}
+
+static void datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+{
+    struct peer *p = peer_get(qpn >> QP_BITS);
+    (void)node;
+    if (p)
+        ud_deliver(p, qpn, r, iov, n);
+    else
+        port_count((uint32_t)(r->dlid >> proc.fab.lmc) - 1, CNT_RX_DROPS, 1);
+    peer_put(p);
+}
+
+static void multicast(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,
+                      int n)
+{
+    ud_deliver_group(to->dgid.raw, r, iov, n, q->no_self_mcast ? qp_ibv(q)->qp_num : 0);
+}
+
+static void group(const uint8_t gid[16], bool join)
+{
+    (void)gid, (void)join; /* the registry holds all there is to know */
+}
+
+static void to_switch(const struct softib_packet *p)
+{
+    shlock_take(&proc.reg->sw_lock);
+    switch_run(p);
+    shlock_drop(&proc.reg->sw_lock);
+}
+
+static void from_switch(const struct softib_packet *p)
+{
+    switch_mail(p->port, p);
+}
+
+const struct wire local_wire = {
+    .attach = attach,
+    .detach = detach,
+    .progress = local_progress,
+    .reserve = local_reserve,
+    .quiet = detach,
+    .retract = retract,
+    .datagram = datagram,
+    .multicast = multicast,
+    .group = group,
+    .to_switch = to_switch,
+    .from_switch = from_switch,
+};
+
+static void poll_copies(void)
+{
+    if (UNLIKELY(share_open()))
+        share_help();
+}
+
+static int sleep_or_help(uint64_t until)
+{
+    return share_attend(until) ? 0 : -1;
+}
+
+const struct attendant local_attendant = {.poll = poll_copies, .sleep = sleep_or_help};

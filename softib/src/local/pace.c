@@ -1,0 +1,75 @@
+/*
+ * Rate and latency of the ports, when both ends are on this machine: a request is given the time at which its
+ * last byte would have arrived, and the time at which its acknowledgement would be back.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "local/local.h"
+#include "hca/responder.h"
+
+/* Books time on a port's wire: one direction is a token bucket whose level is the time it will next be idle.
+ */
+static uint64_t book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
+{
+    if (!rate)
+        return now;
+    uint64_t need = (uint64_t)((__uint128_t)bytes * NS_S / rate);
+    uint64_t old = atomic_load(free_at), end;
+    do
+        end = max_u64(old, now) + need;
+    while (!atomic_compare_exchange_weak(free_at, &old, end));
+    return end;
+}
+
+/* One packet leaves our port and the switch makes the copies: one for each port that has members, whatever
+ * their number. It is delivered when the last of them has it. With wire=tcp what the ports of
+ * other nodes are busy with is not known here. */
+static void reserve_multicast(struct qp *q, struct wqe *w)
+{
+    uint64_t now = now_ns(), bytes = w->length + 30ull;
+    uint64_t end = book(&proc.reg->port[q->linear].tx_free, proc.fab.port[q->linear].rate, bytes, now);
+    uint64_t latency = proc.fab.port[q->linear].latency;
+    uint64_t seen[FAB_MAX_PORTS / 64] = {0};
+    for (int g = 0; g < GROUPS; g++) {
+        struct reg_group *grp = &proc.reg->group[g];
+        if (!atomic_load(&grp->used) || memcmp(grp->gid, w->path.dgid.raw, 16))
+            continue;
+        for (int i = 0; i < GROUP_QPS; i++) {
+            uint32_t port = atomic_load(&grp->port[i]);
+            if (!atomic_load(&grp->qpn[i]) || port >= proc.fab.nports || seen[port / 64] >> port % 64 & 1)
+                continue;
+            seen[port / 64] |= 1ull << port % 64;
+            latency = max_u64(latency, fabric_latency(&proc.fab, q->linear, port));
+            end = max_u64(end, book(&proc.reg->port[port].rx_free, proc.fab.port[port].rate, bytes, now));
+        }
+    }
+    w->due = end + latency;
+}
+
+void local_reserve(struct qp *q, struct wqe *w)
+{
+    bool ud = qp_ibv(q)->qp_type == IBV_QPT_UD;
+    uint16_t dlid = ud ? path_resolve(&w->path) : q->path.dlid;
+    struct fab_place at;
+    if (ud && path_multicast(&w->path)) {
+        reserve_multicast(q, w);
+        return;
+    }
+    if (!fabric_locate(&proc.fab, dlid, &at))
+        return;
+    uint64_t now = now_ns();
+    struct fab_port *mine = &proc.fab.port[q->linear], *theirs = &proc.fab.port[at.linear];
+    struct reg_port *a = &proc.reg->port[q->linear], *b = &proc.reg->port[at.linear];
+    uint64_t latency = fabric_latency(&proc.fab, q->linear, at.linear);
+    bool read = w->opcode == IBV_WR_RDMA_READ;
+    if (read) { /* a request goes there, the data comes back */
+        struct fab_port *t = mine;
+        struct reg_port *u = a;
+        mine = theirs, theirs = t, a = b, b = u;
+    }
+    uint64_t bytes =
+        w->length + 30ull * packets_of(w->length, (uint32_t)q->attr.path_mtu); /* headers and CRCs */
+    uint64_t end =
+        max_u64(book(&a->tx_free, mine->rate, bytes, now), book(&b->rx_free, theirs->rate, bytes, now));
+    w->due = end + latency * (read ? 2 : 1);
+    w->ack_at = read || qp_ibv(q)->qp_type != IBV_QPT_RC || !latency ? 0 : w->due + latency;
+}

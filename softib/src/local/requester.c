@@ -1,0 +1,199 @@
+/*
+ * The sender's half in shared memory: runs the send queue in order, each request from the check of its buffers to
+ * the completion, in the thread that posted it when nothing stands in the way, and later in the engine thread
+ * or a poller when something does (no receive posted, peer not there, the wire's rate or latency).
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "local/local.h"
+#include "hca/send_queue.h"
+#include "memory/copy.h"
+
+static enum answer do_store(struct qp *q, struct target *t, const struct request *r, struct wqe *w,
+                            uint32_t *arg)
+{
+    struct iovec iov[MAX_SGE];
+    struct landing l;
+    int n = sq_gather(q, w, 0, iov);
+    if (UNLIKELY(n < 0))
+        return ANS_LOCAL;
+    enum answer a = target_land(t, r, &l, arg);
+    if (UNLIKELY(a != ANS_OK))
+        return a;
+    return target_finish(t, r, &l, copy_out(t->owner, l.seg, l.nseg, iov, n, w->length));
+}
+
+static enum answer do_read(struct qp *q, struct target *t, const struct request *r, struct wqe *w)
+{
+    struct iovec iov[MAX_SGE];
+    struct rseg s;
+    int n = sq_gather(q, w, IBV_ACCESS_LOCAL_WRITE, iov);
+    if (UNLIKELY(n < 0))
+        return ANS_LOCAL;
+    enum answer a = target_source(t, r, w->length, IBV_ACCESS_REMOTE_READ, &s);
+    if (a != ANS_OK || !w->length)
+        return a;
+    bool ok = copy_in(t->owner, &s, 1, iov, n, w->length);
+    mr_release(&s);
+    if (!ok)
+        target_fail(t, IBV_EVENT_QP_FATAL);
+    return ok ? ANS_OK : ANS_OP;
+}
+
+static enum answer do_atomic(struct qp *q, struct target *t, const struct request *r, struct wqe *w)
+{
+    struct iovec iov[MAX_SGE];
+    struct rseg s;
+    uint64_t old;
+    int n = sq_gather(q, w, IBV_ACCESS_LOCAL_WRITE, iov);
+    if (UNLIKELY(n != 1))
+        return ANS_LOCAL;
+    enum answer a = target_source(t, r, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
+    if (a != ANS_OK)
+        return a;
+    bool ok = copy_atomic(t->owner, &s, w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP, w->compare, w->swap, &old);
+    mr_release(&s);
+    if (!ok)
+        target_fail(t, IBV_EVENT_QP_FATAL);
+    else
+        copy_last_last(iov[0].iov_base, (char *)&old, 8);
+    return ok ? ANS_OK : ANS_OP;
+}
+
+static void count_traffic(struct qp *q, struct wqe *w, uint32_t to, enum answer a)
+{
+    uint32_t mtu = (uint32_t)q->attr.path_mtu, packets = packets_of(w->length, mtu);
+    uint32_t from = q->linear;
+    if (a == ANS_RNR)
+        port_count(to, CNT_RNR_NAKS, 1);
+    if (w->opcode == IBV_WR_RDMA_READ) { /* the data flows the other way */
+        from = to;
+        to = q->linear;
+    }
+    port_count(from, CNT_TX_PACKETS, packets);
+    port_count(from, CNT_TX_BYTES, w->length);
+    port_count(to, CNT_RX_PACKETS, packets);
+    port_count(to, CNT_RX_BYTES, w->length);
+}
+
+static struct peer *partner(struct qp *q, int *why)
+{
+    *why = 0;
+    if (q->peer && LIKELY(!atomic_load_explicit(&q->peer->dead, memory_order_relaxed)))
+        return q->peer;
+    peer_put(q->peer);
+    q->peer = peer_find(q->attr.dest_qp_num >> QP_BITS, why);
+    return q->peer;
+}
+
+static enum answer execute(struct qp *q, struct wqe *w, uint32_t *arg)
+{
+    struct request r;
+    struct target t;
+    int why;
+    struct peer *p = partner(q, &why);
+    uint32_t to = (uint32_t)(q->path.dlid >> proc.fab.lmc) - 1;
+    if (!p || UNLIKELY(!port_up(q->linear) || to >= proc.fab.nports || !port_up(to))) {
+        port_count(q->linear, CNT_TX_DROPS, 1);
+        return why ? ANS_REFUSED : ANS_DROP;
+    }
+    sq_request(q, w, &r);
+    enum answer a = target_find(p, q->attr.dest_qp_num, &r, &t);
+    if (a != ANS_OK) {
+        port_count(to, CNT_RX_DROPS, 1);
+        return a;
+    }
+    if (w->opcode == IBV_WR_RDMA_READ)
+        a = do_read(q, &t, &r, w);
+    else if (w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+        a = do_atomic(q, &t, &r, w);
+    else
+        a = do_store(q, &t, &r, w, arg);
+    target_release(&t);
+    count_traffic(q, w, to, a);
+    /* A copy that failed because the process died is silence, not a refusal; one that the system forbids is
+     * nobody's fault but its own. */
+    if (UNLIKELY(a == ANS_OP) && atomic_load(&p->dead))
+        return ANS_DROP;
+    return UNLIKELY(a == ANS_OP) && atomic_load(&p->refused) ? ANS_REFUSED : a;
+}
+
+static enum ibv_wc_status refused(enum answer a)
+{
+    switch (a) {
+    case ANS_INVALID:
+        return IBV_WC_REM_INV_REQ_ERR;
+    case ANS_ACCESS:
+        return IBV_WC_REM_ACCESS_ERR;
+    case ANS_OP:
+        return IBV_WC_REM_OP_ERR;
+    case ANS_LENGTH:
+        return IBV_WC_LOC_LEN_ERR;
+    case ANS_REFUSED:
+        return IBV_WC_LOC_QP_OP_ERR;
+    default:
+        return IBV_WC_LOC_PROT_ERR;
+    }
+}
+
+/* Completes what was executed, in order, as far as its acknowledgements are back. */
+static bool reap(struct qp *q, uint64_t now)
+{
+    while (q->done != q->next) {
+        struct wqe *w = sq_at(q, q->done);
+        if (w->ack_at > now) {
+            engine_defer(&q->task, w->ack_at);
+            return false;
+        }
+        sq_complete(q, w, q->done++, IBV_WC_SUCCESS);
+    }
+    return true;
+}
+
+/* One request. False: stop here, the rest has to wait. */
+static bool step(struct qp *q, uint64_t *now)
+{
+    struct wqe *w = sq_at(q, q->next);
+    uint64_t due = max_u64(q->wait_until, w->due);
+    if (UNLIKELY(due)) {
+        *now = now_ns();
+        if (due > *now) {
+            engine_defer(&q->task, due);
+            return false;
+        }
+        q->wait_until = 0;
+    }
+    uint32_t arg = 0;
+    bool rc = qp_ibv(q)->qp_type == IBV_QPT_RC;
+    enum answer a = qp_ibv(q)->qp_type == IBV_QPT_UD ? ud_execute(q, w) : execute(q, w, &arg);
+    bool local = a == ANS_LOCAL || a == ANS_LENGTH || a == ANS_REFUSED;
+    if (LIKELY(a == ANS_OK || (!rc && !local))) {
+        q->next++;
+        q->rnr_left = q->attr.rnr_retry;
+        q->retry_left = q->attr.retry_cnt;
+        if (LIKELY(!w->ack_at && q->done + 1 == q->next)) {
+            sq_complete(q, w, q->done++, IBV_WC_SUCCESS);
+            return true;
+        }
+        return reap(q, *now) || true;
+    }
+    if (!*now)
+        *now = now_ns();
+    enum ibv_wc_status st = a == ANS_RNR || a == ANS_DROP ? sq_retry(q, a, arg, *now) : refused(a);
+    if (st == IBV_WC_SUCCESS)
+        return true;                      /* sees wait_until and defers */
+    for (; q->done != q->next; q->done++) /* acknowledgements still under way: they would have come first */
+        sq_complete(q, sq_at(q, q->done), q->done, IBV_WC_SUCCESS);
+    sq_error(q, st);
+    return false;
+}
+
+void local_progress(struct qp *q, uint64_t now)
+{
+    unsigned state = qp_ibv(q)->state;
+    if (UNLIKELY(q->done != q->next) && !reap(q, now ? now : (now = now_ns())) && q->next == q->posted)
+        return;
+    while (q->next != q->posted && LIKELY(state == IBV_QPS_RTS) && step(q, &now))
+        state = qp_ibv(q)->state;
+    if (UNLIKELY(state == IBV_QPS_SQD && q->done == q->next))
+        qp_drained(q);
+}

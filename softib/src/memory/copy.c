@@ -1,0 +1,210 @@
+/*
+ * Copies between two processes of this machine. Direct stores when the other side's memory is mapped here, else
+ * process_vm_writev and readv. Ordering of the tail: a direct copy ends with a release store; a cross-
+ * memory copy puts the tail in an iovec of its own, and the kernel takes and drops the target's memory
+ * lock between two iovecs.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "memory/copy.h"
+#include "base/dma.h"
+#include "memory/share.h"
+
+static void store_last_last(char *dst, const char *src, size_t n)
+{
+    if (!n)
+        return;
+    if (n == 8 && !((uintptr_t)dst & 7)) { /* one store carries it all */
+        uint64_t v;
+        memcpy(&v, src, 8);
+        __atomic_store_n((uint64_t *)(void *)dst, v, __ATOMIC_RELEASE);
+        return;
+    }
+    char last = src[n - 1]; /* a program may send to itself, onto the same bytes */
+    if (n > 1)
+        memmove(dst, src, n - 1);
+    __atomic_store_n(dst + n - 1, last, __ATOMIC_RELEASE);
+}
+
+void copy_last_last(char *dst, const char *src, size_t n)
+{
+    dma_begin();
+    store_last_last(dst, src, n);
+    dma_end();
+}
+
+static bool all_mapped(const struct rseg *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!s[i].map)
+            return false;
+    return true;
+}
+
+/* Walks both lists; the last piece is stored with its last byte last. */
+static void direct_out(const struct rseg *dst, const struct iovec *src, uint64_t n)
+{
+    uint64_t doff = 0, soff = 0;
+    while (n) {
+        uint64_t step = min_u64(n, min_u64(dst->len - doff, src->iov_len - soff));
+        char *d = dst->map + doff;
+        const char *s = (const char *)src->iov_base + soff;
+        n -= step;
+        if (n)
+            memmove(d, s, step);
+        else
+            store_last_last(d, s, step);
+        if ((doff += step) == dst->len)
+            dst++, doff = 0;
+        if ((soff += step) == src->iov_len)
+            src++, soff = 0;
+    }
+}
+
+static void direct_in(const struct rseg *src, const struct iovec *dst, uint64_t n)
+{
+    uint64_t doff = 0, soff = 0;
+    while (n) {
+        uint64_t step = min_u64(n, min_u64(src->len - soff, dst->iov_len - doff));
+        char *d = (char *)dst->iov_base + doff;
+        n -= step;
+        if (n)
+            memmove(d, src->map + soff, step);
+        else
+            store_last_last(d, src->map + soff, step);
+        if ((soff += step) == src->len)
+            src++, soff = 0;
+        if ((doff += step) == dst->iov_len)
+            dst++, doff = 0;
+    }
+}
+
+/* The first n bytes of a segment list as iovecs, the tail split off. */
+static unsigned long remote_iov(const struct rseg *s, uint64_t n, bool split, struct iovec *out)
+{
+    unsigned long k = 0;
+    for (; n; s++) {
+        uint64_t len = min_u64(n, s->len);
+        n -= len;
+        if (!len)
+            continue;
+        if (!n && split && len > 1) {
+            out[k++] = (struct iovec){(void *)(uintptr_t)s->addr, len - 1};
+            out[k++] = (struct iovec){(void *)(uintptr_t)(s->addr + len - 1), 1};
+        } else {
+            out[k++] = (struct iovec){(void *)(uintptr_t)s->addr, len};
+        }
+    }
+    return k;
+}
+
+static bool cross_ok(struct peer *p, ssize_t r, uint64_t n)
+{
+    if (r == (ssize_t)n)
+        return true;
+    if (r < 0 && errno == ESRCH)
+        atomic_store(&p->dead, true);
+    else if (r < 0 && errno != EFAULT && !atomic_exchange(&p->refused, true))
+        say("cannot copy to or from the memory of process %d: process_vm_writev: %s. A filter of system "
+            "calls (seccomp), Yama (kernel.yama.ptrace_scope above 1) or PR_SET_DUMPABLE forbids it: allow "
+            "it (for "
+            "a container: --cap-add SYS_PTRACE), or set wire=tcp in SOFTIB_FABRIC, which does not need it",
+            p->pid, strerror(errno));
+    return false;
+}
+
+static bool cross_out(struct peer *to, const struct iovec *src, unsigned long ns, const struct iovec *dst,
+                      unsigned long nd, uint64_t n)
+{
+    dma_begin();
+    ssize_t r = process_vm_writev(to->pid, src, ns, dst, nd, 0);
+    dma_end();
+    return cross_ok(to, r, n);
+}
+
+bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src, int ns, uint64_t n)
+{
+    if (!n)
+        return true;
+    if (all_mapped(dst, nd)) {
+        dma_begin();
+        direct_out(dst, src, n);
+        dma_end();
+        return true;
+    }
+    struct iovec riov[MAX_SGE + 1];
+    unsigned long k;
+    if (n >= SHARE_MIN && share_wanted(to)) {
+        /* All but the last byte, by two processes at once; the last one when the others are there. */
+        k = remote_iov(dst, n - 1, false, riov);
+        if (share_copy(to, false, riov, (int)k, src, ns, n - 1)) {
+            struct iovec last, end;
+            k = remote_iov(dst, n, false, riov);
+            iov_slice(riov, (int)k, n - 1, 1, &end);
+            iov_slice(src, ns, n - 1, 1, &last);
+            return cross_out(to, &last, 1, &end, 1, 1);
+        }
+    }
+    k = remote_iov(dst, n, n > 1, riov);
+    return cross_out(to, src, (unsigned long)ns, riov, k, n);
+}
+
+bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct iovec *dst, int nd, uint64_t n)
+{
+    if (!n)
+        return true;
+    if (all_mapped(src, nsrc)) {
+        atomic_thread_fence(memory_order_acquire);
+        dma_begin();
+        direct_in(src, dst, n);
+        dma_end();
+        return true;
+    }
+    struct iovec riov[MAX_SGE + 1];
+    unsigned long k = remote_iov(src, n, false, riov);
+    if (n >= SHARE_MIN && share_wanted(from) && share_copy(from, true, riov, (int)k, dst, nd, n))
+        return true;
+    dma_begin();
+    ssize_t r = process_vm_readv(from->pid, dst, (unsigned long)nd, riov, k, 0);
+    dma_end();
+    return cross_ok(from, r, n);
+}
+
+static void direct_atomic(char *at, bool cas, uint64_t operand, uint64_t swap, uint64_t *old)
+{
+    uint64_t *word = (uint64_t *)(void *)at;
+    *old = operand;
+    dma_begin();
+    if (cas)
+        __atomic_compare_exchange_n(word, old, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    else
+        *old = __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
+    dma_end();
+}
+
+bool copy_atomic(struct peer *at, const struct rseg *s, bool cas, uint64_t operand, uint64_t swap,
+                 uint64_t *old)
+{
+    struct shlock *unit = &at->arena->atomic_unit;
+    if (s->map && s->mr->fd >= 0) {
+        direct_atomic(s->map, cas, operand, swap, old);
+        return true;
+    }
+    /* Atomic among HCAs, as IBV_ATOMIC_HCA says: one lock of the target's arena stands for its atomic unit.
+     */
+    if (s->map) {
+        shlock_take(unit);
+        direct_atomic(s->map, cas, operand, swap, old);
+        shlock_drop(unit);
+        return true;
+    }
+    struct iovec l = {old, 8}, r = {(void *)(uintptr_t)s->addr, 8};
+    shlock_take(unit);
+    bool ok = cross_ok(at, process_vm_readv(at->pid, &l, 1, &r, 1, 0), 8);
+    uint64_t fresh = cas ? swap : *old + operand;
+    if (ok && (!cas || *old == operand)) {
+        l.iov_base = &fresh;
+        ok = cross_ok(at, process_vm_writev(at->pid, &l, 1, &r, 1, 0), 8);
+    }
+    shlock_drop(unit);
+    return ok;
+}

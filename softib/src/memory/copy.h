@@ -1,0 +1,24 @@
+/*
+ * Moves bytes between this process and another one, with the last bytes stored last: a program that
+ * polls the end of a message finds the rest there.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_COPY_H
+#define SOFTIB_COPY_H
+
+#include "memory/iov.h"
+#include "memory/region.h"
+
+/* Both return false when the other process or its memory is gone. `n` bytes fit in both lists. */
+bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src, int ns, uint64_t n);
+bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct iovec *dst, int nd,
+             uint64_t n);
+
+/* Into directly reachable memory, in order. */
+void copy_last_last(char *dst, const char *src, size_t n);
+
+/* One 8-byte atomic at s (fetch-add, or compare-swap when cas); the old value in *old. */
+bool copy_atomic(struct peer *at, const struct rseg *s, bool cas, uint64_t operand, uint64_t swap,
+                 uint64_t *old);
+
+#endif

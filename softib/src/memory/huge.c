@@ -1,0 +1,110 @@
+/*
+ * Private memory that is registered is asked to be in huge pages, as far as its mapping has whole ones: the
+ * kernel finds the pages of a cross-memory copy, and a copy of huge pages runs at twice the speed. The
+ * program sees nothing of it but a little more memory in use, where a huge page reaches beyond what is
+ * registered; and a registration pins memory on an HCA too, so that it is all there afterwards.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "memory/huge.h"
+#include "base/base.h"
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+#define LEAST    (64ull << 10) /* shorter messages are not worth it */
+#define SHARE    4 /* the part of a huge page that must be registered, unless the rest is in use too */
+#define PAUSE_NS (1 * NS_S)
+
+static uint64_t huge_bytes; /* 0: none to be had */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool read_line(const char *path, char *buf, size_t n)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, buf, n - 1);
+    if (fd >= 0)
+        close(fd);
+    buf[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
+/* Who has switched huge pages off for the whole machine is not overruled. */
+static void find_out(void)
+{
+    char buf[128];
+    if (!read_line("/sys/kernel/mm/transparent_hugepage/enabled", buf, sizeof(buf)) || strstr(buf, "[never]"))
+        return;
+    read_line("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", buf, sizeof(buf));
+    uint64_t v = strtoull(buf, NULL, 10);
+    huge_bytes = v & (v - 1) ? 0 : v;
+}
+
+/* Set by the user, of malloc's own variables or ours. */
+static bool malloc_is_settled(void)
+{
+    static const char *const names[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_",
+                                        "MALLOC_MMAP_MAX_", "MALLOC_TOP_PAD_"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (getenv(names[i]))
+            return true;
+    const char *tunables = getenv("GLIBC_TUNABLES"), *mine = getenv("SOFTIB_MALLOC");
+    return (tunables && strstr(tunables, "glibc.malloc")) || (mine && !strcmp(mine, "leave"));
+}
+
+static void prepare_heap(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    static void *volatile room; /* never touched, so no memory: the heap's first huge page begins in it */
+    pthread_once(&once, find_out);
+    if (!huge_bytes || malloc_is_settled())
+        return;
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most it takes */
+    mallopt(M_TRIM_THRESHOLD, 128 << 20);
+    mallopt(M_TOP_PAD, 4 << 20); /* room at the end too */
+    room = malloc(huge_bytes);
+    (void)room;
+#endif
+}
+
+void huge_heap(void)
+{
+    static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+    pthread_once(&prepared, prepare_heap);
+}
+
+static bool nearly_all_there(uint64_t at)
+{
+    unsigned char there[2048];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), pages = huge_bytes / page, n = 0;
+    if (pages > sizeof(there) || mincore((void *)(uintptr_t)at, huge_bytes, there))
+        return false;
+    for (uint64_t i = 0; i < pages; i++)
+        n += there[i] & 1;
+    return n >= pages - pages / 8;
+}
+
+void huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end)
+{
+    static _Atomic uint64_t not_before;
+    pthread_once(&once, find_out);
+    if (!huge_bytes || len < LEAST || now_ns() < atomic_load(&not_before))
+        return;
+    uint64_t mask = huge_bytes - 1;
+    uint64_t at = max_u64(addr & ~mask, (map_start + mask) & ~mask);
+    for (; at < addr + len && at + huge_bytes <= map_end; at += huge_bytes) {
+        uint64_t ours = min_u64(at + huge_bytes, addr + len) - max_u64(at, addr);
+        if (!(ours >= huge_bytes / SHARE || nearly_all_there(at)) ||
+            !madvise((void *)(uintptr_t)at, huge_bytes, MADV_COLLAPSE))
+            continue;
+        /* No huge page left: looking for one again would cost each registration time. */
+        atomic_store(&not_before, now_ns() + PAUSE_NS);
+        return;
+    }
+}

@@ -1,0 +1,108 @@
+/*
+ * See region.h.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "memory/region.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Entries whose region is gone: its owner waited for every transfer, so nobody uses the mapping. */
+static void drop_stale(struct peer *owner, struct mr_map **bucket)
+{
+    for (struct mr_map **p = bucket, *m; (m = *p);) {
+        const struct sh_mr *s = &owner->arena->mr[m->rkey >> MR_SHIFT];
+        if (atomic_load(&s->rkey) == m->rkey && s->serial == m->serial) {
+            p = &m->next;
+            continue;
+        }
+        *p = m->next;
+        if (m->map)
+            munmap(m->map, m->map_len);
+        free(m);
+    }
+}
+
+static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", owner->pid, s->fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->file_off & (page - 1);
+    m->map_len = s->length + skip;
+    m->map = mmap(NULL, m->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(s->file_off - skip));
+    close(fd);
+    if (m->map == MAP_FAILED)
+        m->map = NULL;
+    else
+        m->base = (char *)m->map + skip;
+}
+
+/* A peer's shared region as mapped here; NULL when it cannot be mapped, which is remembered too. */
+static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
+{
+    struct mr_map **bucket = &owner->maps[(key >> MR_SHIFT) % MR_MAPS];
+    for (struct mr_map *m = *bucket; m; m = m->next)
+        if (LIKELY(m->rkey == key && m->serial == s->serial))
+            return m->base;
+    drop_stale(owner, bucket);
+    struct mr_map *m = calloc(1, sizeof(*m));
+    if (!m)
+        return NULL;
+    m->rkey = key;
+    m->serial = s->serial;
+    map_file(m, owner, s);
+    m->next = *bucket;
+    *bucket = m;
+    return m->base;
+}
+
+static bool fits(const struct sh_mr *s, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need)
+{
+    return s->pd == pd && (s->access & need) == need && addr >= s->iova && len <= s->length &&
+           addr - s->iova <= s->length - len;
+}
+
+bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
+             struct rseg *out)
+{
+    uint32_t idx = key >> MR_SHIFT;
+    if (!idx || idx >= MR_MAX)
+        return false;
+    struct sh_mr *s = &owner->arena->mr[idx];
+    /* Held before the look at the key: the owner looks in the other order. Our own regions need no hold: the
+     * lock of the wire or of a QP is held here, and the owner takes those. */
+    _Atomic uint64_t *hold = owner->self ? NULL : hold_take(owner->slot, idx);
+    if (UNLIKELY(atomic_load(&s->rkey) != key || !fits(s, pd, addr, len, need))) {
+        if (hold)
+            hold_drop(hold);
+        return false;
+    }
+    uint64_t off = addr - s->iova;
+    *out = (struct rseg){.addr = s->addr + off, .len = len, .mr = s, .key = key, .hold = hold};
+    if (owner->self) {
+        out->map = (char *)(uintptr_t)out->addr;
+    } else if (s->fd >= 0) {
+        lock_take(&owner->map_lock);
+        char *base = map_region(owner, s, key);
+        lock_drop(&owner->map_lock);
+        out->map = base ? base + off : NULL;
+    }
+    return true;
+}
+
+bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at)
+{
+    uint32_t idx = key >> MR_SHIFT;
+    if (!idx || idx >= MR_MAX)
+        return false;
+    struct sh_mr *s = &proc.arena->mr[idx];
+    if (atomic_load_explicit(&s->rkey, memory_order_acquire) != key || !fits(s, pd, addr, len, need))
+        return false;
+    *at = (char *)(uintptr_t)(s->addr + (addr - s->iova));
+    return true;
+}

@@ -1,0 +1,29 @@
+/*
+ * Registered memory found by its key: our own, and that of other members, mapped here where it is shared.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_REGION_H
+#define SOFTIB_REGION_H
+
+#include "fabric/hold.h"
+
+struct rseg { /* a piece of some process's memory */
+    uint64_t addr;
+    uint64_t len;
+    char *map; /* where we can reach it directly; NULL: only by cross-memory copy */
+    struct sh_mr *mr;
+    _Atomic uint64_t *hold; /* NULL: our own */
+    uint32_t key;
+};
+/* Finds [addr, addr+len) of a region and holds it; false when key, bounds, domain or rights do not fit. */
+bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
+             struct rseg *out);
+/* The same for our own lkeys; valid while the QP's lock is held. */
+bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at);
+static inline void mr_release(struct rseg *s)
+{
+    if (s->hold)
+        hold_drop(s->hold);
+}
+
+#endif

@@ -1,0 +1,306 @@
+/*
+ * See share.h. A sender opens a copy in the target's arena; `next` is the one word both sides compete for.
+ * Each piece costs a system call, so the first ones are large: half of what is left, or a third for the side
+ * that writes into the other's memory, which is slower. They shrink as the end comes near, so that nobody
+ * waits long for the other's last one.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "memory/share.h"
+#include "base/dma.h"
+#include "memory/iov.h"
+#include <stdlib.h>
+
+#define PIECE_MIN   (32u << 10)
+#define PIECE_WORTH (64u << 10) /* ... of a copy that is long enough to have several */
+#define PIECE_MAX   (2u << 20)
+#define RING_MIN    (32u << 10) /* left to do */
+#define ALONE_MAX   32u
+#define LATE_NS     (20 * NS_US)
+#define CLOSED      0xffffffffull
+#define ATTEND_NS   (200 * NS_US)
+#define ATTEND_LONG (2 * NS_MS)
+
+/* One side's part in one copy. */
+struct part {
+    struct sh_copy *c;
+    uint64_t number, total;
+    uint64_t expect, got;
+    bool receiving; /* into our own memory */
+    unsigned turns; /* how often the other side took pieces between two of ours */
+};
+
+static uint64_t offset_of(uint64_t word)
+{
+    return word & 0xffffffffu;
+}
+
+static uint64_t piece_of(const struct part *p, uint64_t left)
+{
+    uint64_t least = p->total < 4 * PIECE_WORTH ? PIECE_MIN : PIECE_WORTH;
+    uint64_t want = left / (p->receiving ? 2 : 3) & ~4095ull;
+    return min_u64(left, min_u64(max_u64(want, least), PIECE_MAX));
+}
+
+static bool take_piece(struct part *p, uint64_t *at, uint64_t *len)
+{
+    uint64_t word = atomic_load_explicit(&p->c->next, memory_order_acquire);
+    do {
+        *at = offset_of(word);
+        if (word >> 32 != p->number || *at >= p->total)
+            return false;
+        *len = piece_of(p, p->total - *at);
+    } while (!atomic_compare_exchange_weak(&p->c->next, &word, word + *len));
+    p->turns += *at != p->expect;
+    p->expect = *at + *len;
+    p->got += *len;
+    return true;
+}
+
+static bool move(pid_t pid, bool read, const struct iovec *mine, int nm, const struct iovec *theirs, int nt,
+                 uint64_t at, uint64_t len)
+{
+    struct iovec l[MAX_SGE], r[MAX_SGE];
+    unsigned long nl = (unsigned long)iov_slice(mine, nm, at, len, l);
+    unsigned long nr = (unsigned long)iov_slice(theirs, nt, at, len, r);
+    dma_begin();
+    ssize_t got = read ? process_vm_readv(pid, l, nl, r, nr, 0) : process_vm_writev(pid, l, nl, r, nr, 0);
+    dma_end();
+    return got == (ssize_t)len;
+}
+
+/* --- the sender --- */
+
+bool share_wanted(struct peer *p)
+{
+    unsigned n = atomic_load_explicit(&p->until_share, memory_order_relaxed);
+    if (n)
+        atomic_store_explicit(&p->until_share, n - 1, memory_order_relaxed);
+    return !n;
+}
+
+/* Help came, or never did, or only took the processor from us. */
+static void learn(struct peer *p, bool useful, bool late)
+{
+    unsigned n = late ? 6 : useful ? 0 : atomic_load_explicit(&p->unhelped, memory_order_relaxed) + 1;
+    atomic_store_explicit(&p->unhelped, n, memory_order_relaxed);
+    if (n)
+        atomic_store_explicit(&p->until_share, n > 5 ? ALONE_MAX : 1u << n, memory_order_relaxed);
+}
+
+static struct sh_copy *entry_take(struct arena *a)
+{
+    static atomic_uint tries;
+    bool look = atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed) % 64 == 63;
+    for (unsigned i = 0; i < SHARED_COPIES; i++) {
+        unsigned owner = atomic_load_explicit(&a->copy[i].lock.owner, memory_order_relaxed);
+        if (owner && (!look || owner == shlock_self || member_alive(owner)))
+            continue;
+        if (atomic_compare_exchange_strong(&a->copy[i].lock.owner, &owner, shlock_self))
+            return &a->copy[i];
+    }
+    return NULL;
+}
+
+static void pieces_of(struct sh_piece *out, const struct iovec *iov, int n)
+{
+    for (int i = 0; i < n; i++)
+        out[i] = (struct sh_piece){(uintptr_t)iov[i].iov_base, iov[i].iov_len};
+}
+
+/* Waits for the pieces the other side has taken; it may have been put off the processor with one. Then its
+ * help costs more than it brings: late is what takes several times as long as we would have taken. `began`:
+ * when our own part was begun. */
+static bool others_done(struct peer *p, const struct part *part, uint64_t end, uint64_t began, bool *late)
+{
+    *late = false;
+    if (part->got >= end)
+        return true;
+    uint64_t now = now_ns(), mine = max_u64(part->got, PIECE_MIN);
+    uint64_t limit = now + 3 * (now - began) * (end - part->got) / mine + LATE_NS;
+    for (unsigned turn = 0; part->got + offset_of(atomic_load(&part->c->done)) < end;) {
+        if (atomic_load(&p->dead))
+            return false;
+        *late = *late || (turn % 16 == 15 && now_ns() > limit);
+        if (turn < 4096) {
+            spin_wait(&turn);
+        } else { /* a yield is not enough for a helper of lower priority */
+            struct timespec t = {0, 50000};
+            *late = true;
+            nanosleep(&t, NULL);
+        }
+    }
+    return true;
+}
+
+bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, const struct iovec *near,
+                int nnear, uint64_t n)
+{
+    struct sh_copy *c = entry_take(p->arena);
+    if (!c)
+        return false;
+    uint64_t number = ((atomic_load(&c->next) >> 32) + 1) & 0xffffffffu, at, len;
+    unsigned bit = 1u << (c - p->arena->copy);
+    struct part part = {.c = c, .number = number, .total = n, .receiving = inward};
+    atomic_store(&c->next, number << 32 | CLOSED); /* a late helper of the last copy looks no further */
+    c->pid = (uint32_t)proc.pid;
+    c->nnear = (uint32_t)nnear;
+    c->nfar = (uint32_t)nfar;
+    c->inward = inward;
+    c->total = n;
+    pieces_of(c->near, near, nnear);
+    pieces_of(c->far, far, nfar);
+    atomic_store(&c->failed, 0);
+    atomic_store(&c->done, number << 32);
+    atomic_store(&c->next, number << 32);
+    atomic_fetch_or(&p->arena->copies_open, bit);
+
+    uint64_t began = now_ns();
+    bool ok = true, rung = atomic_load(&p->arena->attentive);
+    while (ok && take_piece(&part, &at, &len)) {
+        ok = move(p->pid, inward, near, nnear, far, nfar, at, len);
+        /* A polling program has come by now; if none has, the engine is to. */
+        if (!rung && offset_of(atomic_load(&c->next)) == part.expect && n - part.expect >= RING_MIN) {
+            atomic_store(&p->arena->help_asked, 1);
+            member_ring(p->slot);
+        }
+        rung = true;
+    }
+    uint64_t end = min_u64(n, offset_of(atomic_exchange(&c->next, number << 32 | CLOSED)));
+    bool late, all = others_done(p, &part, end, began, &late);
+    atomic_fetch_and(&p->arena->copies_open, ~bit);
+    ok = ok && all && !atomic_load(&c->failed);
+    learn(p, part.got < n, late);
+    shlock_drop(&c->lock);
+    return ok;
+}
+
+/* --- the helper --- */
+
+static atomic_uint helping;   /* threads of ours that move a piece now */
+static atomic_bool by_poller; /* a polling thread helped: the engine need not stay awake */
+
+struct job {
+    struct part part;
+    pid_t pid;
+    bool inward;
+    int nnear, nfar;
+    struct iovec near[MAX_SGE], far[MAX_SGE];
+};
+
+static int pieces_to(struct iovec *out, const struct sh_piece *in, uint32_t n)
+{
+    n = n < MAX_SGE ? n : MAX_SGE;
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (struct iovec){(void *)(uintptr_t)in[i].addr, in[i].len};
+    return (int)n;
+}
+
+/* What is read here may be half of the next copy's; then `next` has another number and no piece is taken: the
+ * exchange that takes one is ordered after these reads. */
+static void job_read(struct sh_copy *c, struct job *j)
+{
+    uint64_t word = atomic_load(&c->next);
+    j->part = (struct part){
+        .c = c, .number = word >> 32, .total = c->total, .receiving = !c->inward, .expect = offset_of(word)};
+    j->pid = (pid_t)c->pid;
+    j->inward = c->inward;
+    j->nnear = pieces_to(j->near, c->near, c->nnear);
+    j->nfar = pieces_to(j->far, c->far, c->nfar);
+}
+
+static void report(struct sh_copy *c, uint64_t number, uint64_t len)
+{
+    uint64_t d = atomic_load(&c->done);
+    while (d >> 32 == number && !atomic_compare_exchange_weak(&c->done, &d, d + len))
+        ;
+}
+
+/* Takes at most `most` pieces; true when both sides took turns, that is, worked at the same time. */
+static bool help_with(struct sh_copy *c, unsigned most, uint64_t *got)
+{
+    struct job j;
+    uint64_t at, len;
+    if (offset_of(atomic_load_explicit(&c->next, memory_order_relaxed)) == CLOSED)
+        return false;
+    atomic_fetch_add(&helping, 1);
+    job_read(c, &j);
+    while (most-- && take_piece(&j.part, &at, &len)) {
+        if (!move(j.pid, !j.inward, j.far, j.nfar, j.near, j.nnear, at, len))
+            atomic_store(&c->failed, 1);
+        report(c, j.part.number, len);
+    }
+    atomic_fetch_sub(&helping, 1);
+    *got += j.part.got;
+    return j.part.turns > 0;
+}
+
+static bool help_all(unsigned most, uint64_t *got)
+{
+    unsigned open = atomic_load(&proc.arena->copies_open);
+    bool turns = false;
+    for (unsigned i = 0; i < SHARED_COPIES; i++)
+        if (open >> i & 1)
+            turns |= help_with(&proc.arena->copy[i], most, got);
+    return turns;
+}
+
+void share_help(void)
+{
+    uint64_t got = 0;
+    help_all(1, &got); /* one piece: what the program polls for may be there by then */
+    if (got)
+        atomic_store_explicit(&by_poller, true, memory_order_relaxed);
+}
+
+void share_bury(void)
+{
+    unsigned turn = 0;
+    for (unsigned i = 0; i < SHARED_COPIES; i++) {
+        struct sh_copy *c = &proc.arena->copy[i];
+        unsigned owner = atomic_load(&c->lock.owner);
+        uint64_t word = atomic_load(&c->next);
+        if (!owner || member_runs(owner))
+            continue;
+        atomic_compare_exchange_strong(&c->next, &word, word | CLOSED);
+    }
+    while (atomic_load(&helping))
+        spin_wait(&turn);
+}
+
+static bool pieces_left(void)
+{
+    unsigned open = atomic_load(&proc.arena->copies_open);
+    for (unsigned i = 0; open >> i; i++) {
+        const struct sh_copy *c = &proc.arena->copy[i];
+        if (open >> i & 1 && offset_of(atomic_load(&c->next)) < c->total)
+            return true;
+    }
+    return false;
+}
+
+bool share_attend(uint64_t due)
+{
+    static uint64_t until; /* the engine thread's own */
+    bool asked = atomic_load_explicit(&proc.arena->help_asked, memory_order_relaxed) &&
+                 atomic_exchange(&proc.arena->help_asked, 0);
+    uint64_t now = until || asked ? now_ns() : 0, leave = min_u64(now + ATTEND_LONG, due), got = 0;
+    unsigned turn = 0;
+    if (!now)
+        return false;
+    if (asked) /* too late perhaps for that copy, but the next one may follow it */
+        until = now + ATTEND_NS;
+    atomic_store(&proc.arena->attentive, 1);
+    atomic_store(&by_poller, false);
+    do {
+        if (share_open() && help_all(~0u, &got))
+            until = now_ns() + ATTEND_NS;
+        else
+            spin_wait(&turn);
+        now = now_ns();
+    } while (now < until && now < leave && !atomic_load_explicit(&by_poller, memory_order_relaxed));
+    if (now < until && !atomic_load(&by_poller))
+        return true;
+    atomic_store(&proc.arena->attentive, 0);
+    until = pieces_left() ? now : 0; /* opened by somebody who still saw us look: once more */
+    return until;
+}

@@ -1,0 +1,36 @@
+/*
+ * See address.h.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/address.h"
+
+/* Which address of each port was taken; 0: none yet, else its number + 1. */
+static _Atomic uint8_t taken[FAB_MAX_PORTS];
+
+struct in_addr address_of(uint32_t linear)
+{
+    uint8_t t = taken[linear];
+    return proc.fab.port[linear].addr[t ? t - 1 : 0];
+}
+
+bool address_known(uint32_t linear)
+{
+    return proc.fab.port[linear].addrs == 1 || taken[linear];
+}
+
+bool address_taken(uint32_t linear, unsigned *n)
+{
+    uint8_t t = taken[linear];
+    *n = t ? t - 1u : 0;
+    return t != 0;
+}
+
+void address_take(uint32_t linear, unsigned n)
+{
+    taken[linear] = (uint8_t)(n + 1);
+}
+
+void address_drop(uint32_t linear)
+{
+    taken[linear] = 0;
+}

@@ -1,0 +1,17 @@
+/*
+ * Which address of a port leads to it, as far as connections have found out. May be asked without a lock.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_ADDRESS_H
+#define SOFTIB_ADDRESS_H
+
+#include "fabric/proc.h"
+
+/* The address a datagram for that port is sent to: the one that answered last, else the first. */
+struct in_addr address_of(uint32_t linear);
+bool address_known(uint32_t linear);
+bool address_taken(uint32_t linear, unsigned *n); /* the n-th answered last */
+void address_take(uint32_t linear, unsigned n);
+void address_drop(uint32_t linear);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * What every part of a connection needs: their list, how one breaks, what it waits for, the rate of its port.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/conn.h"
+#include <sys/epoll.h>
+
+#define BURST_NS (500 * NS_US)
+
+struct conn *conns, *conn_hot;
+const struct conn_user *conn_user;
+static bool any_broken;
+
+void conn_watch(struct conn *c)
+{
+    net_watch_again(c->fd, &c->w, (c->rx_pause || c->rx_full ? 0 : EPOLLIN) | (c->want_out ? EPOLLOUT : 0));
+}
+
+void conn_break(struct conn *c)
+{
+    c->broken = any_broken = true;
+}
+
+bool conn_any_broken(void)
+{
+    bool any = any_broken;
+    any_broken = false;
+    return any;
+}
+
+/* A token bucket that holds half a millisecond, so that a late wake-up costs nothing. */
+uint64_t port_book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
+{
+    uint64_t need = (uint64_t)((__uint128_t)bytes * NS_S / rate), old = atomic_load(free_at), end;
+    do
+        end = max_u64(old, now > BURST_NS ? now - BURST_NS : 0) + need;
+    while (!atomic_compare_exchange_weak(free_at, &old, end));
+    return end > now + BURST_NS ? end - BURST_NS / 2 : 0;
+}
+
+void conn_received(struct conn *c, uint32_t linear, uint32_t bytes)
+{
+    uint64_t rate = proc.fab.port[linear].rate;
+    if (!rate)
+        return;
+    uint64_t wait = port_book(&proc.reg->port[linear].rx_free, rate, bytes, now_ns());
+    if (!wait)
+        return;
+    c->rx_pause = max_u64(c->rx_pause, wait);
+    conn_watch(c);
+    net_tick_at(c->rx_pause);
+}

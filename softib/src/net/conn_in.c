@@ -1,0 +1,173 @@
+/*
+ * The receiving half of a connection: bytes into frames, payloads into their places. What the other side
+ * sends is bounded by what we have answered: while too many answers wait to leave, nothing is read.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/conn.h"
+#include "base/dma.h"
+#include "memory/copy.h"
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+static bool read_some(struct conn *c, void *buf, size_t n, size_t *got)
+{
+    dma_begin(); /* `buf` may be the program's */
+    ssize_t r = recv(c->fd, buf, n, MSG_DONTWAIT);
+    dma_end();
+    *got = r > 0 ? (size_t)r : 0;
+    if (r > 0)
+        return true;
+    if (r == 0 || (errno != EAGAIN && errno != EINTR))
+        conn_break(c);
+    return false;
+}
+
+/* Bytes into the sink; `last` says that the final one of a message is among them and is to be stored last. */
+static void sink_put(struct sink *s, const uint8_t *p, size_t n, bool last)
+{
+    while (n) {
+        size_t step = n;
+        if (s->kind == SINK_SMALL) {
+            memcpy(s->small + s->small_have, p, n);
+            s->small_have += (uint32_t)n;
+        } else if (s->kind != SINK_DROP) {
+            struct iovec *v = &s->iov[s->at];
+            step = n < v->iov_len ? n : v->iov_len;
+            if (last && step == n)
+                copy_last_last(v->iov_base, (const char *)p, step);
+            else {
+                dma_begin();
+                memcpy(v->iov_base, p, step);
+                dma_end();
+            }
+            v->iov_base = (char *)v->iov_base + step;
+            v->iov_len -= step;
+            s->at += !v->iov_len;
+        }
+        p += step;
+        n -= step;
+    }
+}
+
+/* The bulk of a large payload goes straight to its place; its very last byte comes through the buffer. */
+static bool read_direct(struct conn *c)
+{
+    size_t want = c->in_left - 1, got;
+    struct sink *s = &c->sink;
+    if (s->kind == SINK_DROP || s->kind == SINK_SMALL || want < 4096)
+        return false;
+    struct iovec *v = &s->iov[s->at];
+    if (!v->iov_len || !read_some(c, v->iov_base, v->iov_len < want ? v->iov_len : want, &got))
+        return false;
+    v->iov_base = (char *)v->iov_base + got;
+    v->iov_len -= got;
+    s->at += !v->iov_len;
+    c->in_left -= (uint32_t)got;
+    return true;
+}
+
+static void take_payload(struct conn *c)
+{
+    size_t n = c->rx_end - c->rx_at;
+    n = n < c->in_left ? n : c->in_left;
+    bool last = n == c->in_left && c->in.offset + c->in.length == c->in.total;
+    sink_put(&c->sink, c->rx + c->rx_at, n, last);
+    c->rx_at += n;
+    c->in_left -= (uint32_t)n;
+}
+
+static bool for_tcp(uint8_t type)
+{
+    return type < FRAME_DATAGRAM_DATA || type == FRAME_PING || type == FRAME_PONG;
+}
+
+static void pong(struct conn *c)
+{
+    struct frame f = c->in;
+    f.type = FRAME_PONG;
+    f.dst_qpn = c->in.src_qpn;
+    f.src_qpn = c->in.dst_qpn;
+    f.slid = c->in.dlid;
+    f.dlid = c->in.slid;
+    conn_reply(c, &f, NULL);
+}
+
+/* One step over what is buffered. False: more bytes are needed. */
+static bool parse(struct conn *c)
+{
+    if (!c->in_payload) {
+        if (c->rx_end - c->rx_at < FRAME_BYTES)
+            return false;
+        if (!frame_decode(c->rx + c->rx_at, net_fabric(), &c->in) || !for_tcp(c->in.type)) {
+            port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
+            conn_break(c);
+            return false;
+        }
+        c->rx_at += FRAME_BYTES;
+        c->in_payload = true;
+        c->in_left = c->in.length;
+        c->sink.kind = SINK_DROP;
+        c->sink.n = c->sink.at = 0;
+        c->sink.small_have = 0;
+        if (c->in.type == FRAME_PING)
+            pong(c);
+        else if (c->in.type == FRAME_PONG)
+            c->pong = c->in.seq;
+        else
+            conn_user->frame(c);
+    }
+    if (c->in_left && c->rx_at == c->rx_end)
+        return false;
+    take_payload(c);
+    if (c->in_left)
+        return false;
+    c->in_payload = false;
+    conn_user->payload(c);
+    return true;
+}
+
+void conn_parse(struct conn *c)
+{
+    while (!c->broken && !c->rx_pause && !conn_crowded(c) && parse(c))
+        conn_hot = c;
+}
+
+/* Reading goes on when the answers have left: conn_send sees to that, also if they all do at once. */
+static void stop_reading(struct conn *c)
+{
+    if (c->rx_full || c->broken)
+        return;
+    c->rx_full = true;
+    conn_watch(c);
+}
+
+void conn_receive(struct conn *c)
+{
+    /* Bounded: one busy connection must not keep the lock from the others. What was read is parsed before we
+     * leave, since no event will tell of it again; only the port's rate and answers that wait stop that. */
+    for (int rounds = 0; rounds < 64 && !c->broken && !c->rx_pause && !conn_crowded(c); rounds++) {
+        size_t got;
+        if (c->in_payload && c->rx_at == c->rx_end && read_direct(c))
+            continue;
+        memmove(c->rx, c->rx + c->rx_at, c->rx_end - c->rx_at);
+        c->rx_end -= c->rx_at;
+        c->rx_at = 0;
+        if (c->broken || !read_some(c, c->rx + c->rx_end, CONN_BUFFER - c->rx_end, &got))
+            break;
+        c->rx_end += got;
+        bool drained = c->rx_end < CONN_BUFFER;
+        conn_parse(c);
+        if (drained && !c->in_payload)
+            break; /* the socket had no more */
+    }
+    /* A polling program is about to see the message and will poll or answer at once: the acknowledgement can
+     * wait for that, and often leaves with the answer. */
+    if (UNLIKELY(conn_crowded(c)))
+        stop_reading(c);
+    if (c->ack_q && !c->ack_lazy && net_aside() && !c->ctrl_len && !c->jobs)
+        conn_delay_ack(c);
+    else if (!c->ack_lazy)
+        conn_flush_ack(c);
+    if (!c->broken && (c->ctrl_len || c->jobs || c->active))
+        conn_send(c);
+}

@@ -1,0 +1,158 @@
+/*
+ * Connections: made, found again, woken by the clock and buried. One this process opened is looked for under
+ * all addresses of its peer (reach.c), one that came was greeted first (greet.c); either way it is known whose
+ * node and slot is at the other end.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/conn.h"
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void conn_free(struct conn *c)
+{
+    for (struct conn **p = &conns; *p; p = &(*p)->next)
+        if (*p == c) {
+            *p = c->next;
+            break;
+        }
+    conn_user->lost(c);
+    if (conn_hot == c)
+        conn_hot = NULL;
+    reach_end(c);
+    if (c->fd >= 0)
+        close(c->fd);
+    conn_out_free(c);
+    free(c);
+}
+
+/* Connections are only marked while they are in use; here nobody uses one. */
+void conn_bury(void)
+{
+    if (LIKELY(!conn_any_broken()))
+        return;
+    for (struct conn *c = conns, *next; c; c = next) {
+        next = c->next;
+        if (c->broken)
+            conn_free(c);
+    }
+}
+
+static void on_conn(struct watch *w, uint32_t ev)
+{
+    struct conn *c = CONTAINER_OF(w, struct conn, w);
+    if (c->broken)
+        return;
+    if ((c->rx_pause || c->rx_full) && ev & (EPOLLERR | EPOLLHUP)) {
+        conn_break(c); /* it would be told again and again until the pause is over */
+        return;
+    }
+    if (ev & (EPOLLIN | EPOLLERR | EPOLLHUP))
+        conn_receive(c);
+    if (!c->broken && ev & EPOLLOUT)
+        conn_send(c);
+}
+
+static struct conn *conn_make(void)
+{
+    struct conn *c = calloc(1, sizeof(*c));
+    if (!c)
+        return NULL;
+    c->w.ready = on_conn;
+    c->fd = -1;
+    c->next = conns;
+    conns = c;
+    return c;
+}
+
+static void conn_adopt(struct conn *c, int fd)
+{
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    c->fd = fd;
+}
+
+/* The search is over: with a connection and our address of it, or, fd below 0, without. */
+static void on_reached(struct conn *c, int fd, const struct in_addr *me)
+{
+    conn_user->routed(c->to, me);
+    if (fd < 0) {
+        conn_break(c);
+        return;
+    }
+    c->connecting = false;
+    conn_adopt(c, fd);
+    conn_watch(c); /* its events were the attempt's until now */
+    conn_send(c);
+}
+
+struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t to)
+{
+    for (struct conn *c = conns; c; c = c->next)
+        if (c->outgoing && !c->broken && c->slot == slot && c->linear == linear && c->to == to)
+            return c;
+    struct conn *c = conn_make();
+    if (!c)
+        return NULL;
+    c->outgoing = c->connecting = true;
+    c->node = node;
+    c->slot = slot;
+    c->linear = linear;
+    c->to = to;
+    return reach_begin(c, on_reached) ? c : NULL;
+}
+
+bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32_t from)
+{
+    struct conn *c = conn_make();
+    if (!c)
+        return false;
+    c->node = node;
+    c->slot = slot;
+    c->linear = linear;
+    c->to = from;
+    conn_adopt(c, fd);
+    conn_watch(c); /* its events were the caller's until now */
+    return true;
+}
+
+static void tick(struct conn *c, uint64_t now)
+{
+    if (c->connecting)
+        reach_tick(c, now);
+    bool again = c->rx_full && !conn_crowded(c);
+    if (c->rx_pause > now)
+        net_tick_at(c->rx_pause);
+    else if (c->rx_pause || again) {
+        c->rx_pause = 0;
+        c->rx_full = c->rx_full && !again;
+        conn_watch(c);
+        conn_parse(c);
+        conn_receive(c);
+    }
+    if (c->tx_pause > now)
+        net_tick_at(c->tx_pause);
+    else if (c->tx_pause) {
+        c->tx_pause = 0;
+        conn_send(c);
+    }
+}
+
+void conn_tick(uint64_t now)
+{
+    for (struct conn *c = conns; c; c = c->next)
+        if (!c->broken)
+            tick(c, now);
+}
+
+void conn_forget_all(void)
+{
+    for (struct conn *c = conns; c; c = c->next) {
+        reach_end(c);
+        if (c->fd >= 0)
+            close(c->fd);
+    }
+    conns = conn_hot = NULL; /* their memory stays: a child may not be able to free it */
+}

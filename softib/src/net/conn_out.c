@@ -1,0 +1,249 @@
+/*
+ * The sending half of a connection: small frames that wait, answers to RDMA READs piece by piece, the requests
+ * of the QPs in turn. Acknowledgements may wait a moment for the program's own next message.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/conn.h"
+#include "base/dma.h"
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+static unsigned lazy; /* connections with an acknowledgement that waits */
+
+void conn_delay_ack(struct conn *c)
+{
+    c->ack_lazy = true;
+    lazy++;
+}
+
+void conn_drop_ack(struct conn *c)
+{
+    c->ack_q = NULL;
+    lazy -= c->ack_lazy;
+    c->ack_lazy = false;
+}
+
+void conn_flush_ack(struct conn *c)
+{
+    /* On the connection our own requests to that peer take: there it stays ahead of the program's answer, as
+     * an acknowledgement does on InfiniBand. */
+    struct remote *r = c->ack_q ? c->ack_q->remote : NULL;
+    struct conn *with =
+        r && r->conn && !r->conn->broken && !r->conn->connecting && !conn_crowded(r->conn) ? r->conn : c;
+    bool some = c->ack_q != NULL;
+    if (some)
+        conn_reply(with, &c->ack, NULL);
+    conn_drop_ack(c);
+    if (some && with != c)
+        conn_send(with);
+}
+
+void conn_reply(struct conn *c, const struct frame *f, const void *payload)
+{
+    size_t need = FRAME_BYTES + f->length;
+    if (c->ctrl_len + need > c->ctrl_cap) {
+        size_t cap = (c->ctrl_cap + need) * 2;
+        char *p = realloc(c->ctrl, cap);
+        if (!p) {
+            conn_break(c);
+            return;
+        }
+        c->ctrl = p;
+        c->ctrl_cap = cap;
+    }
+    frame_encode(f, net_fabric(), (uint8_t *)c->ctrl + c->ctrl_len);
+    if (payload)
+        memcpy(c->ctrl + c->ctrl_len + FRAME_BYTES, payload, f->length);
+    c->ctrl_len += need;
+}
+
+void conn_activate(struct conn *c, struct remote *r)
+{
+    if (r->active)
+        return;
+    r->active = true;
+    r->active_next = NULL;
+    if (c->active)
+        c->active_last->active_next = r;
+    else
+        c->active = r;
+    c->active_last = r;
+}
+
+static void watch_out(struct conn *c, bool on)
+{
+    if (c->want_out == on)
+        return;
+    c->want_out = on;
+    conn_watch(c);
+}
+
+static void frame_gone(struct conn *c)
+{
+    c->out_n = c->out_at = 0;
+    c->out_q = NULL;
+    free(c->out_copy);
+    c->out_copy = NULL;
+}
+
+void conn_out_free(struct conn *c)
+{
+    frame_gone(c);
+    free(c->ctrl);
+    free(c->ctrl_out);
+    conn_drop_ack(c);
+}
+
+static bool next_job(struct conn *c)
+{
+    struct read_job *j = c->jobs;
+    if (!j)
+        return false;
+    struct frame f = j->head;
+    f.offset = j->off;
+    f.length = f.total - j->off < FRAME_SEGMENT ? f.total - j->off : FRAME_SEGMENT;
+    uint64_t rate = proc.fab.port[j->q->linear].rate;
+    if (c->tx_pause)
+        return false;
+    if (rate && (c->tx_pause = port_book(&proc.reg->port[j->q->linear].tx_free, rate, f.length, now_ns())))
+        net_tick_at(c->tx_pause); /* this piece may go: the bucket was not empty before it */
+    frame_encode(&f, net_fabric(), c->head);
+    c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES};
+    if (f.length)
+        c->out[c->out_n++] = (struct iovec){j->src.map + j->off, f.length};
+    c->out_q = j->q;
+    j->off += f.length;
+    if (j->off == f.total) {
+        c->jobs = j->next;
+        c->njobs--;
+        free(j);
+    }
+    return true;
+}
+
+/* Requests of the QPs take turns, a piece each. */
+static bool next_request(struct conn *c)
+{
+    struct remote *r;
+    while ((r = c->active)) {
+        c->active = r->active_next;
+        r->active = false;
+        if (!conn_user->segment(r, c))
+            continue;
+        conn_activate(c, r);
+        return true;
+    }
+    return false;
+}
+
+static bool write_out(struct conn *c, struct iovec *iov, int n, size_t *done)
+{
+    struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+    dma_begin();
+    ssize_t r = sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    dma_end();
+    *done = r > 0 ? (size_t)r : 0;
+    if (r < 0 && errno != EAGAIN && errno != EINTR)
+        conn_break(c);
+    return r >= 0;
+}
+
+/* The frame in c->out, as far as the socket takes it. */
+static bool push_frame(struct conn *c)
+{
+    while (c->out_at < c->out_n) {
+        size_t done;
+        if (!write_out(c, &c->out[c->out_at], c->out_n - c->out_at, &done))
+            return false;
+        while (done) {
+            struct iovec *v = &c->out[c->out_at];
+            size_t step = done < v->iov_len ? done : v->iov_len;
+            v->iov_base = (char *)v->iov_base + step;
+            v->iov_len -= step;
+            done -= step;
+            c->out_at += !v->iov_len;
+        }
+    }
+    frame_gone(c);
+    return true;
+}
+
+/* The waiting small frames become the beginning of the next message. */
+static void take_ctrl(struct conn *c)
+{
+    if (!c->ctrl_len)
+        return;
+    char *p = c->ctrl;
+    size_t cap = c->ctrl_cap;
+    c->ctrl = c->ctrl_out;
+    c->ctrl_cap = c->ctrl_out_cap;
+    c->ctrl_out = p;
+    c->ctrl_out_cap = cap;
+    c->out[c->out_n++] = (struct iovec){p, c->ctrl_len};
+    c->ctrl_len = 0;
+}
+
+void conn_send(struct conn *c)
+{
+    if (c->connecting || c->broken)
+        return;
+    bool all = false;
+    while (!all && push_frame(c)) {
+        /* Answers keep the order of their requests: READ data first, then what was acknowledged after it. */
+        if (!c->jobs)
+            take_ctrl(c);
+        if (!next_job(c))
+            next_request(c);
+        all = !c->out_n;
+    }
+    if (!c->broken)
+        watch_out(c, !all);
+    if (UNLIKELY(c->rx_full) && !conn_crowded(c))
+        net_tick_at(now_ns()); /* reads again */
+}
+
+uint32_t conn_ask(struct conn *c)
+{
+    struct frame f = {
+        .type = FRAME_PING,
+        .qp_type = IBV_QPT_RC,
+        .dst_qpn = c->slot << QP_BITS,
+        .src_qpn = proc.slot << QP_BITS,
+        .slid = fabric_lid(&proc.fab, c->linear),
+        .dlid = fabric_lid(&proc.fab, c->to),
+    };
+    c->ping = (c->ping + 1) & 0xffffffu;
+    c->ping += !c->ping;
+    f.seq = c->ping;
+    conn_reply(c, &f, NULL);
+    conn_send(c);
+    return c->ping;
+}
+
+static void flush_lazy(void)
+{
+    for (struct conn *c = lazy ? conns : NULL; c; c = c->next) {
+        if (!c->ack_lazy)
+            continue;
+        conn_flush_ack(c);
+        conn_send(c);
+    }
+}
+
+void conn_join_ack(struct qp *q, struct conn *with)
+{
+    for (struct conn *c = lazy ? conns : NULL; c; c = c->next)
+        if (c->ack_lazy && c->ack_q == q) {
+            conn_reply(with, &c->ack, NULL);
+            c->ack_q = NULL;
+            c->ack_lazy = false;
+            lazy--;
+        }
+}
+
+void conn_flush_acks(void)
+{
+    if (lazy)
+        flush_lazy();
+}

@@ -1,0 +1,301 @@
+/*
+ * Who may connect. A caller greets us as hello.h says, and only when it has proved itself is there a connection,
+ * bound to that node and slot. Until then a caller has a few hundred bytes of ours, some seconds, and a bounded
+ * number of others beside it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/greet.h"
+#include "net/conn.h"
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CALLERS     128u
+#define PATIENCE_NS (10 * NS_S) /* with a caller that has not proved itself */
+#define CROWDED_NS  (1 * NS_S)  /* ... while others wait for its place */
+#define PAUSE_NS    (100 * NS_MS)
+
+struct caller {
+    struct watch w;
+    int fd;
+    bool heard; /* its HELLO */
+    uint64_t since;
+    size_t have;
+    uint8_t hello[HELLO_BYTES], ack[HELLO_ACK_BYTES], proof[PROOF_BYTES];
+    struct caller *next; /* the newest first */
+};
+
+static struct listener {
+    struct watch w;
+    int fd;
+} listeners[FAB_NODE_ADDRS];
+static unsigned nlisteners, ncallers;
+static struct caller *callers;
+static int spare = -1;  /* a descriptor to give up when there are no others */
+static uint64_t paused; /* nobody is let in until then, 0: not */
+static bool said_full, any_done;
+
+/* --- callers --- */
+
+static void bad(void)
+{
+    port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
+}
+
+static void listen_for(bool on)
+{
+    for (unsigned i = 0; i < nlisteners; i++)
+        net_watch_again(listeners[i].fd, &listeners[i].w, on ? EPOLLIN : 0);
+}
+
+static void pause_until(uint64_t when)
+{
+    if (!paused)
+        listen_for(false);
+    paused = when;
+    net_tick_at(when);
+}
+
+/* Only marked: an event of its may still be in the batch that is being worked on. */
+static void done_with(struct caller *k)
+{
+    k->fd = -1;
+    ncallers--;
+    any_done = true;
+}
+
+static void hang_up(struct caller *k)
+{
+    close(k->fd);
+    done_with(k);
+}
+
+void greet_bury(void)
+{
+    if (LIKELY(!any_done))
+        return;
+    any_done = false;
+    for (struct caller **p = &callers, *k; (k = *p);)
+        if (k->fd < 0) {
+            *p = k->next;
+            free(k);
+        } else {
+            p = &k->next;
+        }
+}
+
+/* True: it calls us, and says who it is. */
+static bool for_us(const struct frame *f, struct fab_place *from, struct fab_place *to)
+{
+    uint32_t slot = f->src_qpn >> QP_BITS;
+    return fabric_locate(&proc.fab, f->dlid, to) && to->node == proc.fab.node &&
+           f->dst_qpn >> QP_BITS == proc.slot && fabric_locate(&proc.fab, f->slid, from) &&
+           from->node != proc.fab.node && slot && slot < MEMBERS;
+}
+
+static bool answer_hello(struct caller *k)
+{
+    struct frame h;
+    struct fab_place from, to;
+    if (!frame_decode(k->hello, net_fabric(), &h) || h.type != FRAME_HELLO || !for_us(&h, &from, &to))
+        return false;
+    greet_answer(k->hello, k->ack);
+    return send(k->fd, k->ack, sizeof(k->ack), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(k->ack);
+}
+
+static bool proved(const struct caller *k)
+{
+    uint8_t want[PROOF_BYTES];
+    greet_proof(k->hello, k->ack, want);
+    return secret_equal(want, k->proof, sizeof(want));
+}
+
+static void let_in(struct caller *k)
+{
+    struct frame h;
+    struct fab_place from, to;
+    frame_decode(k->hello, net_fabric(), &h);
+    for_us(&h, &from, &to);
+    if (!conn_accepted(k->fd, from.node, h.src_qpn >> QP_BITS, to.linear, from.linear))
+        close(k->fd);
+    done_with(k);
+}
+
+static void on_caller(struct watch *w, uint32_t ev)
+{
+    struct caller *k = CONTAINER_OF(w, struct caller, w);
+    if (k->fd < 0)
+        return;
+    uint8_t *in = k->heard ? k->proof : k->hello;
+    size_t want = k->heard ? sizeof(k->proof) : sizeof(k->hello);
+    /* Not a byte more than belongs to the greeting: what follows is the connection's. */
+    ssize_t n = recv(k->fd, in + k->have, want - k->have, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR) && !(ev & (EPOLLERR | EPOLLHUP)))
+        return;
+    k->have += n > 0 ? (size_t)n : 0;
+    if (n > 0 && k->have < want)
+        return;
+    bool good = n > 0 && (k->heard ? proved(k) : answer_hello(k));
+    if (n > 0 && !good)
+        bad();
+    if (!good) {
+        hang_up(k);
+    } else if (k->heard) {
+        let_in(k);
+    } else {
+        k->heard = true;
+        k->have = 0;
+    }
+}
+
+/* No descriptor is left: the connection at the head of the queue is taken with the spare one and closed, or it
+ * would be reported again and again. */
+static void turn_away(int listen_fd)
+{
+    if (!said_full)
+        say("no descriptor is left (ulimit -n): connections from other nodes are turned away");
+    said_full = true;
+    close(spare);
+    int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0)
+        close(fd);
+    spare = eventfd(0, EFD_CLOEXEC);
+    if (spare < 0)
+        pause_until(now_ns() + PAUSE_NS);
+}
+
+/* Room for one more: there is, or the oldest has had its time. */
+static bool make_room(uint64_t now)
+{
+    struct caller *oldest = NULL;
+    if (ncallers < CALLERS)
+        return true;
+    for (struct caller *k = callers; k; k = k->next)
+        oldest = k->fd < 0 ? oldest : k;
+    if (now - oldest->since < CROWDED_NS)
+        return false;
+    hang_up(oldest);
+    return true;
+}
+
+static void admit(int fd, uint64_t now)
+{
+    struct caller *k = calloc(1, sizeof(*k));
+    if (!k) {
+        close(fd);
+        return;
+    }
+    *k = (struct caller){.w = {on_caller}, .fd = fd, .since = now, .next = callers};
+    callers = k;
+    ncallers++;
+    if (net_watch(fd, &k->w, EPOLLIN))
+        net_tick_at(now + PATIENCE_NS);
+    else
+        hang_up(k);
+}
+
+static void on_listen(struct watch *w, uint32_t ev)
+{
+    struct listener *l = CONTAINER_OF(w, struct listener, w);
+    uint64_t now = now_ns();
+    (void)ev;
+    for (int i = 0; i < 64 && !paused; i++) {
+        if (!make_room(now)) {
+            pause_until(now + PAUSE_NS);
+            return;
+        }
+        int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0)
+            admit(fd, now);
+        else if (errno == EMFILE || errno == ENFILE)
+            turn_away(l->fd);
+        else if (errno != ECONNABORTED && errno != EINTR)
+            return;
+    }
+}
+
+void greet_tick(uint64_t now)
+{
+    for (struct caller *k = callers; k; k = k->next) {
+        if (k->fd < 0)
+            continue;
+        if (now - k->since >= PATIENCE_NS)
+            hang_up(k);
+        else
+            net_tick_at(k->since + PATIENCE_NS);
+    }
+    if (paused && now >= paused) {
+        paused = 0;
+        if (spare < 0)
+            spare = eventfd(0, EFD_CLOEXEC);
+        listen_for(true);
+    } else if (paused) {
+        net_tick_at(paused);
+    }
+}
+
+/* --- sockets --- */
+
+static int listen_at(struct in_addr addr, uint16_t port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = addr};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 128))
+        return fd;
+    int e = errno;
+    close(fd);
+    errno = e;
+    return -1;
+}
+
+bool greet_listen(uint16_t port)
+{
+    struct in_addr addrs[FAB_NODE_ADDRS];
+    unsigned n = fabric_addrs(&proc.fab, proc.fab.node, addrs);
+    nlisteners = 0;
+    for (unsigned i = 0; i < n; i++) {
+        int fd = listen_at(addrs[i], port);
+        if (fd >= 0) {
+            listeners[nlisteners++] = (struct listener){{on_listen}, fd};
+        } else if (errno != EADDRNOTAVAIL) {
+            greet_forget();
+            return false;
+        }
+    }
+    static bool said; /* every slot is tried */
+    if (!nlisteners && !said)
+        say("this machine has no address of node%u (addr= in SOFTIB_FABRIC)", proc.fab.node);
+    said |= !nlisteners;
+    return nlisteners;
+}
+
+bool greet_start(void)
+{
+    spare = eventfd(0, EFD_CLOEXEC);
+    bool ok = spare >= 0;
+    for (unsigned i = 0; ok && i < nlisteners; i++)
+        ok = net_watch(listeners[i].fd, &listeners[i].w, EPOLLIN);
+    return ok;
+}
+
+void greet_forget(void)
+{
+    for (unsigned i = 0; i < nlisteners; i++)
+        close(listeners[i].fd);
+    nlisteners = 0;
+    for (struct caller *k = callers; k;
+         k = k->next) /* their memory stays: a child may not be able to free it */
+        if (k->fd >= 0)
+            close(k->fd);
+    callers = NULL;
+    ncallers = 0;
+    paused = 0;
+    if (spare >= 0)
+        close(spare);
+    spare = -1;
+}

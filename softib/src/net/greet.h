@@ -1,0 +1,18 @@
+/*
+ * See greet.c.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_GREET_H
+#define SOFTIB_GREET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Listens on those addresses of this machine that the fabric names; false: the port number is taken. */
+bool greet_listen(uint16_t port);
+bool greet_start(void);
+void greet_tick(uint64_t now);
+void greet_bury(void); /* no event is being worked on: frees those who are gone */
+void greet_forget(void);
+
+#endif

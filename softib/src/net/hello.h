@@ -1,0 +1,34 @@
+/*
+ * The greeting, as bytes. The caller says who it is and whom it wants, and both sides prove that they know the
+ * key of the fabric:
+ *
+ *     caller                                    called
+ *     HELLO       who, whom, challenge  ------>
+ *               <------  challenge, proof over both challenges       HELLO_ACK
+ *     PROOF       proof over both challenges -->
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_HELLO_H
+#define SOFTIB_HELLO_H
+
+#include "net/frame.h"
+#include "net/key.h"
+
+struct conn;
+
+#define HELLO_BYTES     (FRAME_BYTES + FRAME_HELLO_BYTES)
+#define HELLO_ACK_BYTES (FRAME_BYTES + FRAME_HELLO_ACK_BYTES)
+#define PROOF_BYTES     (FRAME_BYTES + FRAME_PROOF_BYTES)
+
+void greet_hello(const struct conn *c, uint8_t out[HELLO_BYTES]);
+/* What an answer to that HELLO is worth. */
+enum greet_answer { GREET_GOOD, GREET_SOMEBODY_ELSE, GREET_WRONG_KEY };
+enum greet_answer greet_check(const uint8_t hello[HELLO_BYTES], const uint8_t ack[HELLO_ACK_BYTES]);
+void greet_proof(const uint8_t hello[HELLO_BYTES], const uint8_t ack[HELLO_ACK_BYTES],
+                 uint8_t out[PROOF_BYTES]);
+
+/* The answer to a HELLO that was for us: out is the HELLO_ACK. */
+void greet_answer(const uint8_t hello[HELLO_BYTES], uint8_t out[HELLO_ACK_BYTES]);
+
+#endif

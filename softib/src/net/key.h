@@ -1,0 +1,33 @@
+/*
+ * The secret of a fabric between machines: 128 random bits that all its processes know and nobody else. Both ends
+ * of a connection prove that they do, without sending it; each datagram carries a code that only it can make.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_KEY_H
+#define SOFTIB_KEY_H
+
+#include "base/sha256.h"
+#include "base/siphash.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KEY_BYTES   16
+#define NONCE_BYTES 16
+
+/* From SOFTIB_KEY, else the file SOFTIB_KEY_FILE, else ~/.softib.key. False: err says what to do. */
+bool key_read(uint8_t key[KEY_BYTES], char *err, size_t errlen);
+bool key_parse(const char *text, uint8_t key[KEY_BYTES]);
+
+/* Ours, after key_use. */
+void key_use(const uint8_t key[KEY_BYTES], uint64_t fabric);
+
+enum key_side { KEY_CALLER, KEY_CALLED };
+
+/* What one end of a connection proves itself with: a code over the HELLO, which says who calls whom, and over
+ * the challenges of both. */
+void key_proof(enum key_side side, const uint8_t *hello, size_t hello_len, const uint8_t caller[NONCE_BYTES],
+               const uint8_t called[NONCE_BYTES], uint8_t out[SHA256_SIZE]);
+void key_sip(struct sip *s); /* begins the code of a datagram */
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * See net.h: the table of operations of the far wire, and its beginning and end.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/net.h"
+#include "net/greet.h"
+#include "net/poll.h"
+#include "net/remote.h"
+#include "net/switch.h"
+#include "net/udp.h"
+
+static void routed(uint32_t port, const struct in_addr *me)
+{
+    if (me)
+        group_route(*me);
+    udp_release(port);
+}
+
+static const struct conn_user user = {
+    .frame = remote_frame,
+    .payload = remote_payload,
+    .segment = remote_segment,
+    .lost = remote_lost,
+    .routed = routed,
+};
+
+const struct wire net_wire = {
+    .lock = net_lock,
+    .unlock = net_unlock,
+    .attach = remote_attach,
+    .detach = remote_detach,
+    .progress = remote_progress,
+    .reserve = remote_reserve,
+    .quiet = remote_quiet,
+    .retract = remote_retract,
+    .datagram = udp_datagram,
+    .multicast = group_send,
+    .group = group_join,
+    .to_switch = net_to_switch,
+    .from_switch = net_from_switch,
+};
+
+const struct attendant net_attendant = {
+    .poll = net_poll, .armed = net_armed, .sleep = net_sleep, .woke = net_woke};
+
+bool net_ready(void)
+{
+    uint8_t key[KEY_BYTES];
+    char err[4400];
+    if (!key_read(key, err, sizeof(err))) {
+        say("%s", err);
+        errno = EACCES;
+        return false;
+    }
+    key_use(key, proc.fab.id);
+    secret_wipe(key, sizeof(key));
+    return true;
+}
+
+bool net_listen(uint32_t slot)
+{
+    uint16_t port = (uint16_t)(proc.fab.base_of[proc.fab.node] + slot);
+    if (!greet_listen(port))
+        return false;
+    if (udp_bind(port))
+        return true;
+    greet_forget();
+    return false;
+}
+
+static void tick(uint64_t now)
+{
+    conn_tick(now);
+    greet_tick(now);
+    switch_net_tick(now);
+    udp_tick();
+    conn_bury();
+    greet_bury();
+}
+
+bool net_start(void)
+{
+    conn_user = &user;
+    return loop_start(net_ready_set, tick) && greet_start() && udp_start(udp_ready);
+}
+
+void net_forget(void)
+{
+    conn_forget_all();
+    loop_forget();
+    greet_forget();
+    udp_forget();
+    group_forget();
+}

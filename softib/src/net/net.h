@@ -1,0 +1,20 @@
+/*
+ * The far wire: between machines. RC and UC requests go over one TCP connection per pair of processes,
+ * datagrams over UDP. A process's port number is its node's base plus its member slot, so that a QP number and
+ * an LID find it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_NET_H
+#define SOFTIB_NET_H
+
+#include "hca/wire.h"
+
+extern const struct wire net_wire;
+extern const struct attendant net_attendant;
+
+bool net_ready(void);           /* reads the key of the fabric; false after saying what is missing */
+bool net_listen(uint32_t slot); /* binds the sockets; false: the numbers are taken */
+bool net_start(void);
+void net_forget(void); /* in a forked child */
+
+#endif

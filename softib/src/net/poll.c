@@ -1,0 +1,109 @@
+/*
+ * Who reads the sockets: a thread of the program that polls, or else the engine thread.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/poll.h"
+#include "net/conn.h"
+#include "net/greet.h"
+
+static _Atomic uint64_t drains; /* how often a call found something to receive */
+static _Atomic uint64_t polls;  /* pollers' visits */
+static atomic_uint armed_wakes;
+
+static void bury(void)
+{
+    conn_bury();
+    greet_bury();
+}
+
+/* Drains the sockets without waiting. */
+static void drain(void)
+{
+    conn_flush_acks();
+    if (loop_run() > 0)
+        atomic_fetch_add_explicit(&drains, 1, memory_order_relaxed);
+    bury();
+}
+
+/* The same for a poller that comes again soon. A frame mostly comes from where the last one came from: one read
+ * instead of asking for all sockets first. */
+static void peek(void)
+{
+    static unsigned turn;
+    struct conn *c = conn_hot;
+    if (!c || c->broken || ++turn % 4 == 0) {
+        drain();
+        return;
+    }
+    conn_flush_acks();
+    conn_hot = NULL;
+    conn_receive(c);
+    if (conn_hot)
+        atomic_fetch_add_explicit(&drains, 1, memory_order_relaxed);
+    else if (!c->broken)
+        conn_hot = c;
+    if (c->broken)
+        bury();
+}
+
+void net_ready_set(struct watch *w, uint32_t events)
+{
+    (void)w, (void)events;
+    net_lock();
+    drain();
+    conn_flush_acks();
+    net_unlock();
+}
+
+void net_poll(void)
+{
+    atomic_fetch_add_explicit(&polls, 1, memory_order_relaxed);
+    if (net_try_lock()) {
+        peek();
+        net_unlock();
+    }
+}
+
+void net_armed(void)
+{
+    atomic_fetch_add(&armed_wakes, 1);
+    if (atomic_exchange(&loop_aside, false))
+        engine_wake();
+}
+
+/*
+ * A program that polls drains the sockets itself: while it keeps polling and arms no completion queue, the
+ * engine thread only checks every millisecond that it still does.
+ */
+int net_sleep(uint64_t until)
+{
+    static uint64_t last_polls, last_drained;
+    static unsigned last_armed;
+    static bool watching = true;
+    static uint64_t distrust_until;
+    (void)until;
+    uint64_t p = atomic_load(&polls);
+    unsigned a = atomic_load(&armed_wakes);
+    uint64_t now = now_ns();
+    /* Bytes it left lying: it looks at its memory, not at a completion queue. Then do it all for a while. */
+    uint64_t drained = atomic_load_explicit(&drains, memory_order_relaxed);
+    if (!watching && drained - last_drained < 16 && loop_pending())
+        distrust_until = now + 200 * NS_MS;
+    bool polled = p != last_polls && a == last_armed && now >= distrust_until;
+    atomic_store(&loop_aside, polled);
+    if (polled && atomic_load(&armed_wakes) != a) /* armed just now: it may not have seen us step aside */
+        polled = false;
+    if (watching == polled)
+        loop_attend(watching = !polled);
+    last_polls = p;
+    last_drained = drained;
+    last_armed = a;
+    return polled ? 1 : -1;
+}
+
+void net_woke(void)
+{
+    net_lock();
+    conn_flush_acks();
+    net_unlock();
+}

@@ -1,0 +1,16 @@
+/*
+ * See poll.c.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_POLL_H
+#define SOFTIB_POLL_H
+
+#include "engine/engine.h"
+
+void net_ready_set(struct watch *w, uint32_t events); /* the engine thread's: some socket has something */
+void net_poll(void);
+void net_armed(void);
+int net_sleep(uint64_t until);
+void net_woke(void);
+
+#endif

@@ -1,0 +1,189 @@
+/*
+ * See reach.h. All under the lock of this wire. An address that failed is counted at the port that tried it.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/reach.h"
+#include "net/address.h"
+#include "net/conn.h"
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define GRACE_NS (10 * NS_MS)
+#define LIMIT_NS (3 * NS_S)
+#define PATIENCE (30 * NS_S) /* with one that took the connection but has not answered yet */
+
+static void attempt_end(struct attempt *a, bool failed)
+{
+    close(a->fd);
+    a->fd = -1;
+    a->good = false;
+    if (failed)
+        port_count(a->c->linear, CNT_UNREACHABLE, 1);
+}
+
+void reach_end(struct conn *c)
+{
+    for (unsigned i = 0; i < FAB_ADDRS; i++)
+        if (c->reach.a[i].c && c->reach.a[i].fd >= 0)
+            attempt_end(&c->reach.a[i], false);
+}
+
+bool reach_alive(const struct conn *c)
+{
+    bool alive = false;
+    for (unsigned i = 0; i < FAB_ADDRS; i++)
+        alive |= c->reach.a[i].c && c->reach.a[i].fd >= 0 && c->reach.a[i].connected;
+    return alive;
+}
+
+static void say_hello(struct attempt *a)
+{
+    int err = 0;
+    socklen_t len = sizeof(err);
+    greet_hello(a->c, a->hello);
+    getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &err, &len);
+    a->connected = !err && send(a->fd, a->hello, sizeof(a->hello), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+                               (ssize_t)sizeof(a->hello);
+    if (a->connected)
+        net_watch_again(a->fd, &a->w, EPOLLIN);
+    else
+        attempt_end(a, true);
+}
+
+static bool right_answer(const struct attempt *a)
+{
+    static bool said;
+    enum greet_answer g = greet_check(a->hello, a->in);
+    if (g == GREET_WRONG_KEY && !said) {
+        say("node%u answers, but has another key of the fabric: SOFTIB_KEY, or the file of the key, must be "
+            "the same on all nodes",
+            a->c->node);
+        said = true;
+    }
+    return g == GREET_GOOD;
+}
+
+static void hear_answer(struct attempt *a, uint32_t ev)
+{
+    ssize_t n = recv(a->fd, a->in + a->have, sizeof(a->in) - a->have, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR) && !(ev & (EPOLLERR | EPOLLHUP)))
+        return;
+    a->have += n > 0 ? (size_t)n : 0;
+    a->good = a->have == sizeof(a->in) && right_answer(a);
+    if (a->good)
+        net_watch_again(a->fd, &a->w, 0);
+    else if (n <= 0 || a->have == sizeof(a->in))
+        attempt_end(a, true); /* hung up, or somebody else */
+}
+
+static void on_attempt(struct watch *w, uint32_t ev)
+{
+    struct attempt *a = CONTAINER_OF(w, struct attempt, w);
+    if (a->fd < 0 || a->c->broken)
+        return;
+    if (a->good)
+        attempt_end(a, true); /* nothing but bad news can come now */
+    else if (a->connected)
+        hear_answer(a, ev);
+    else
+        say_hello(a);
+    reach_tick(a->c, now_ns());
+}
+
+/* A port with one address sends from it too; with several the kernel's routes choose. */
+static bool from_here(int fd, uint32_t linear)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = proc.fab.port[linear].addr[0]};
+    return proc.fab.port[linear].addrs > 1 || !bind(fd, (struct sockaddr *)&from, sizeof(from));
+}
+
+static void attempt_begin(struct conn *c, unsigned i)
+{
+    struct attempt *a = &c->reach.a[i];
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)(proc.fab.base_of[c->node] + c->slot)),
+                             .sin_addr = proc.fab.port[c->to].addr[i]};
+    *a = (struct attempt){.w = {on_attempt}, .c = c};
+    a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (a->fd >= 0 && (!from_here(a->fd, c->linear) ||
+                       (connect(a->fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS) ||
+                       !net_watch(a->fd, &a->w, EPOLLOUT)))
+        attempt_end(a, true);
+}
+
+static void begin_all(struct conn *c)
+{
+    c->reach.remembered = false;
+    c->reach.decide_at = 0;
+    c->reach.since = now_ns();
+    for (unsigned i = 0; i < proc.fab.port[c->to].addrs; i++)
+        attempt_begin(c, i);
+}
+
+static bool prove(const struct attempt *a)
+{
+    uint8_t out[PROOF_BYTES];
+    greet_proof(a->hello, a->in, out);
+    return send(a->fd, out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(out);
+}
+
+/* The rail-th of those that answered. */
+static void choose(struct conn *c, unsigned good)
+{
+    unsigned skip = proc.fab.port[c->to].rail % good, i = 0;
+    for (;; i++)
+        if (c->reach.a[i].good && !skip--)
+            break;
+    int fd = c->reach.a[i].fd;
+    bool proved = prove(&c->reach.a[i]);
+    struct sockaddr_in me = {0};
+    socklen_t len = sizeof(me);
+    getsockname(fd, (struct sockaddr *)&me, &len);
+    address_take(c->to, i);
+    c->reach.a[i].fd = -1;
+    for (unsigned k = 0; k < FAB_ADDRS; k++)
+        if (c->reach.a[k].c && c->reach.a[k].fd >= 0)
+            attempt_end(&c->reach.a[k], !c->reach.a[k].good);
+    c->reach.done(c, fd, &me.sin_addr);
+    if (!proved)
+        conn_break(c);
+}
+
+void reach_tick(struct conn *c, uint64_t now)
+{
+    struct reach *r = &c->reach;
+    unsigned good = 0, open = 0;
+    for (unsigned i = 0; i < FAB_ADDRS; i++)
+        if (r->a[i].c && r->a[i].fd >= 0) {
+            open++;
+            good += r->a[i].good;
+        }
+    uint64_t limit = reach_alive(c) ? PATIENCE : LIMIT_NS;
+    if (!r->decide_at && good)
+        r->decide_at = now + GRACE_NS + 4 * (now - r->since);
+    if (good && (good == open || now >= r->decide_at)) {
+        choose(c, good);
+    } else if (open && now - r->since < limit) {
+        net_tick_at(good ? r->decide_at : r->since + limit);
+    } else if (r->remembered) { /* it is no longer there: are the others? */
+        reach_end(c);
+        address_drop(c->to);
+        begin_all(c);
+        reach_tick(c, now_ns());
+    } else {
+        r->done(c, -1, NULL);
+    }
+}
+
+bool reach_begin(struct conn *c, void (*done)(struct conn *c, int fd, const struct in_addr *me))
+{
+    unsigned last;
+    c->reach = (struct reach){.done = done, .since = now_ns(), .remembered = address_taken(c->to, &last)};
+    if (c->reach.remembered)
+        attempt_begin(c, last);
+    else
+        begin_all(c);
+    reach_tick(c, now_ns());
+    return !c->broken;
+}

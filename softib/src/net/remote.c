@@ -1,0 +1,239 @@
+/*
+ * Connected QPs between machines: their list, which half a frame goes to, and what happens to them when a
+ * connection breaks or the QP fails. See remote.h.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/remote.h"
+#include "hca/wire.h"
+#include <stdlib.h>
+
+/* Every connected QP of this process, as a list and by the index in its number; under the lock of this wire. */
+static struct remote *remotes, *by_index[QP_MAX];
+
+/* The QP a frame is for, if it is connected to one of the process at the other end. */
+static struct remote *addressee(const struct conn *c, const struct frame *f)
+{
+    struct remote *r = by_index[f->dst_qpn & (QP_MAX - 1)];
+    if (r && r->node == c->node && r->slot == c->slot && qp_ibv(r->q)->qp_num == f->dst_qpn &&
+        r->q->attr.dest_qp_num == f->src_qpn && qp_ibv(r->q)->qp_type == f->qp_type && port_up(r->q->linear))
+        return r;
+    port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
+    return NULL;
+}
+
+void remote_frame(struct conn *c)
+{
+    const struct frame *f = &c->in;
+    struct remote *r = addressee(c, f);
+    if (!r)
+        return;
+    switch (f->type) {
+    case FRAME_DATA:
+    case FRAME_READ:
+    case FRAME_ATOMIC:
+        remote_request_frame(c, r, f);
+        break;
+    case FRAME_ACK:
+        remote_on_ack(r, f);
+        break;
+    case FRAME_NAK:
+        remote_on_nak(r, f);
+        break;
+    default:
+        remote_answer_frame(c, r, f);
+        break;
+    }
+}
+
+void remote_payload(struct conn *c)
+{
+    if (c->sink.kind == SINK_DROP || !c->sink.q || !c->sink.q->remote)
+        return;
+    struct remote *r = c->sink.q->remote;
+    if (c->in.type == FRAME_DATA)
+        remote_data_done(c, r);
+    else if (c->in.type == FRAME_ATOMIC)
+        remote_atomic_done(c, r);
+    else
+        remote_answer_done(c, r);
+}
+
+bool remote_attach(struct qp *q, uint32_t node)
+{
+    struct remote *r = calloc(1, sizeof(*r));
+    if (!r)
+        return false;
+    r->q = q;
+    r->node = node;
+    r->to = (uint32_t)(q->path.dlid >> proc.fab.lmc) - 1;
+    r->slot = q->attr.dest_qp_num >> QP_BITS;
+    r->expect = q->attr.rq_psn & SEQ_MASK;
+    net_lock();
+    r->next = remotes;
+    remotes = r;
+    by_index[q->idx] = r;
+    q->remote = r;
+    q->wire = wire_far;
+    net_unlock();
+    return true;
+}
+
+static void drop_jobs(struct conn *c, const struct qp *q)
+{
+    for (struct read_job **p = &c->jobs, *j; (j = *p);) {
+        if (q && j->q != q) {
+            p = &j->next;
+            continue;
+        }
+        *p = j->next;
+        c->njobs--;
+        free(j);
+    }
+}
+
+/* A frame half out points into memory the program gets back now: the rest is sent from a copy. */
+static void disown(struct conn *c)
+{
+    size_t left = 0;
+    if (c->out_copy)
+        return;
+    for (int i = c->out_at; i < c->out_n; i++)
+        left += c->out[i].iov_len;
+    char *copy = left ? malloc(left) : NULL, *at = copy;
+    if (left && !copy) {
+        conn_break(c);
+        return;
+    }
+    for (int i = c->out_at; i < c->out_n; i++) {
+        memcpy(at, c->out[i].iov_base, c->out[i].iov_len);
+        at += c->out[i].iov_len;
+    }
+    c->out[0] = (struct iovec){copy, left};
+    c->out_at = 0;
+    c->out_n = left ? 1 : 0;
+    c->out_copy = copy;
+    c->out_q = NULL;
+}
+
+void remote_quiet(struct qp *q)
+{
+    struct remote *r = q->remote;
+    if (!r)
+        return;
+    for (struct conn *c = conns; c; c = c->next) {
+        if (c->out_q == q)
+            disown(c);
+        if (c->sink.q == q) {
+            c->sink.kind = SINK_DROP;
+            c->sink.q = NULL;
+        }
+        drop_jobs(c, q);
+    }
+    r->reap_after = false;
+    remote_abandon(r, true);
+}
+
+/* --- a region that is deregistered --- */
+
+static bool points_into(const struct conn *c, const struct sh_mr *s)
+{
+    for (int i = c->out_at; i < c->out_n; i++) {
+        uint64_t at = (uintptr_t)c->out[i].iov_base;
+        if (at < s->addr + s->length && s->addr < at + c->out[i].iov_len)
+            return true;
+    }
+    return false;
+}
+
+/* Answers to RDMA READs of it that have not left are refused, as if they had come now. */
+static void refuse_reads(struct conn *c, const struct sh_mr *s)
+{
+    for (struct read_job **p = &c->jobs, *j; (j = *p);) {
+        if (j->src.mr != s) {
+            p = &j->next;
+            continue;
+        }
+        struct target t = {proc.self, j->q->sh};
+        struct frame f = j->head;
+        f.type = FRAME_NAK;
+        f.total = f.length = f.offset = 0;
+        f.arg = ANS_ACCESS;
+        conn_reply(c, &f, NULL);
+        target_fail(&t, IBV_EVENT_QP_ACCESS_ERR);
+        *p = j->next;
+        c->njobs--;
+        free(j);
+    }
+}
+
+/* What was on its way to or from the region ends here: after this nothing touches its memory. */
+void remote_retract(struct sh_mr *s)
+{
+    net_lock();
+    for (struct conn *c = conns; c; c = c->next) {
+        if (points_into(c, s))
+            disown(c);
+        refuse_reads(c, s);
+        if (c->sink.kind == SINK_ANSWER && c->sink.q && c->sink.q->remote)
+            remote_answer_retract(c, c->sink.q->remote);
+    }
+    for (struct remote *r = remotes; r; r = r->next)
+        remote_data_retract(r, s);
+    for (struct conn *c = conns; c; c = c->next)
+        if (!c->broken && c->ctrl_len)
+            conn_send(c);
+    net_unlock();
+}
+
+void remote_detach(struct qp *q)
+{
+    net_lock();
+    struct remote *r = q->remote;
+    conn_flush_acks(); /* an adapter acknowledges what arrives at once, so what the program has seen is
+                     acknowledged */
+    remote_quiet(q);
+    for (struct conn *c = conns; c; c = c->next) {
+        if (c->ack_q == q)
+            conn_drop_ack(c);
+        struct remote *last = NULL;
+        for (struct remote **p = &c->active; *p;) {
+            if (*p == r) {
+                *p = r->active_next;
+                continue;
+            }
+            last = *p;
+            p = &(*p)->active_next;
+        }
+        c->active_last = last;
+    }
+    for (struct remote **p = &remotes; *p; p = &(*p)->next)
+        if (*p == r) {
+            *p = r->next;
+            break;
+        }
+    by_index[q->idx] = NULL;
+    q->remote = NULL;
+    net_unlock();
+    free(r);
+}
+
+void remote_lost(struct conn *c)
+{
+    drop_jobs(c, NULL);
+    for (struct remote *r = c->active, *next; r; r = next) {
+        next = r->active_next;
+        r->active = false;
+    }
+    for (struct remote *r = remotes; r; r = r->next) {
+        r->from = r->from == c ? NULL : r->from;
+        r->answering = r->answering == c ? NULL : r->answering;
+        if (r->conn != c)
+            continue;
+        r->conn = NULL;
+        r->asked = 0;
+        if (!is_rc(r->q))
+            r->tx_off = 0;
+        else if (r->q->done != r->q->posted)
+            remote_arm(r, now_ns());
+    }
+}

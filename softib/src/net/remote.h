@@ -1,0 +1,53 @@
+/*
+ * Connected QPs between machines, in two halves. TCP keeps order, so the sequence numbers serve only what TCP
+ * cannot know: a request refused for want of a receive is sent again with all that followed it (go back N),
+ * and after a broken connection the responder recognises what it has already done.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_REMOTE_H
+#define SOFTIB_REMOTE_H
+
+#include "memory/copy.h"
+#include "net/conn.h"
+
+#define SEQ_MASK 0xffffffu
+
+/* How far b is behind a on the circle of sequence numbers. */
+static inline uint32_t seq_diff(uint32_t a, uint32_t b)
+{
+    return (a - b) & SEQ_MASK;
+}
+
+static inline bool is_rc(struct qp *q)
+{
+    return qp_ibv(q)->qp_type == IBV_QPT_RC;
+}
+
+/* remote.c: what connections and the wire's table call */
+void remote_frame(struct conn *c);
+void remote_payload(struct conn *c);
+void remote_lost(struct conn *c);
+bool remote_attach(struct qp *q, uint32_t node); /* these take the lock */
+void remote_detach(struct qp *q);
+void remote_retract(struct sh_mr *s);
+void remote_quiet(struct qp *q); /* lock held */
+
+/* remote_send.c: the requester */
+void remote_progress(struct qp *q, uint64_t unused);
+void remote_reserve(struct qp *q, struct wqe *w);
+bool remote_segment(struct remote *r, struct conn *c);
+void remote_arm(struct remote *r, uint64_t now); /* its timer */
+void remote_on_ack(struct remote *r, const struct frame *f);
+void remote_on_nak(struct remote *r, const struct frame *f);
+void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f);
+void remote_answer_done(struct conn *c, struct remote *r);
+void remote_answer_retract(struct conn *c, struct remote *r); /* perhaps the READ's own buffer is gone */
+
+/* remote_receive.c: the responder */
+void remote_request_frame(struct conn *c, struct remote *r, const struct frame *f);
+void remote_data_done(struct conn *c, struct remote *r);
+void remote_atomic_done(struct conn *c, struct remote *r);
+void remote_data_retract(struct remote *r, const struct sh_mr *s);
+void remote_abandon(struct remote *r, bool flush); /* the message that is arriving will not be completed */
+
+#endif

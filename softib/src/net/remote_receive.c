@@ -1,0 +1,299 @@
+/*
+ * The responder of a connected QP between machines: finds out whether a request is the next one, one already
+ * done, or one behind a gap, and answers it. What a request does to the QP is in hca/responder.c, as in shared memory.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/remote.h"
+#include <endian.h>
+#include <stdlib.h>
+
+static void reply_head(const struct frame *f, enum frame_type type, struct frame *a)
+{
+    *a = (struct frame){
+        .type = (uint8_t)type,
+        .opcode = f->opcode,
+        .qp_type = IBV_QPT_RC,
+        .dst_qpn = f->src_qpn,
+        .src_qpn = f->dst_qpn,
+        .seq = f->seq,
+        .slid = f->dlid,
+        .dlid = f->slid,
+    };
+}
+
+static void ack(struct conn *c, struct qp *q, const struct frame *f)
+{
+    if (f->qp_type != IBV_QPT_RC)
+        return;
+    if (c->ack_q && c->ack_q != q)
+        conn_flush_ack(c);
+    c->ack_q = q;
+    reply_head(f, FRAME_ACK, &c->ack);
+}
+
+static void nak(struct conn *c, struct qp *q, const struct frame *f, enum answer code, uint32_t timer)
+{
+    struct frame a;
+    if (code == ANS_RNR)
+        port_count(q->linear, CNT_RNR_NAKS, 1);
+    if (f->qp_type != IBV_QPT_RC || code == ANS_DROP)
+        return;
+    conn_flush_ack(c);
+    reply_head(f, FRAME_NAK, &a);
+    a.arg = code;
+    a.imm = timer;
+    conn_reply(c, &a, NULL);
+}
+
+/* A connection that has stalled with a piece of an earlier attempt must not write any more. */
+static void stop_sink(struct remote *r)
+{
+    struct conn *c = r->from;
+    if (c && c->sink.q == r->q && c->sink.kind == SINK_REQUEST)
+        c->sink.kind = SINK_DROP;
+    r->from = NULL;
+}
+
+static void close_message(struct remote *r, bool ok)
+{
+    if (!r->open)
+        return;
+    r->open = false;
+    stop_sink(r);
+    target_finish(&r->t, &r->r, &r->l, ok);
+    target_release(&r->t);
+}
+
+static void request_of(const struct frame *f, struct request *r)
+{
+    *r = (struct request){
+        .opcode = f->opcode,
+        .solicited = f->flags & FRAME_SOLICITED,
+        .has_grh = f->flags & FRAME_GRH,
+        .type = f->qp_type,
+        .sl = f->sl,
+        .length = f->total,
+        .imm = f->imm,
+        .rkey = f->rkey,
+        .raddr = f->raddr,
+        .src_qpn = f->src_qpn,
+        .slid = f->slid,
+        .dlid = f->dlid,
+    };
+}
+
+/* A message that will not be completed. */
+void remote_abandon(struct remote *r, bool flush)
+{
+    if (!r->open)
+        return;
+    r->open = false;
+    stop_sink(r);
+    target_abandon(&r->t, &r->r, &r->l, flush);
+    target_release(&r->t);
+}
+
+/* The connection broke in the middle and the sender begins again: what was landed is still ours. */
+static bool begins_again(const struct remote *r, const struct frame *f)
+{
+    return r->open && is_rc(r->q) && f->total == r->r.length && f->opcode == r->r.opcode;
+}
+
+static void sink_landing(struct conn *c, struct remote *r, const struct frame *f)
+{
+    struct iovec iov[MAX_SGE];
+    for (int i = 0; i < r->l.nseg; i++)
+        iov[i] = (struct iovec){r->l.seg[i].map, r->l.seg[i].len};
+    stop_sink(r);
+    r->from = c;
+    c->sink.n = iov_slice(iov, r->l.nseg, f->offset, f->length, c->sink.iov);
+    c->sink.q = r->q;
+    c->sink.kind = SINK_REQUEST;
+}
+
+static void data_frame(struct conn *c, struct remote *r, const struct frame *f)
+{
+    uint32_t timer = 0;
+    if (f->offset == 0 && begins_again(r, f)) {
+        r->got = 0;
+    } else if (f->offset == 0) {
+        remote_abandon(r, false);
+        r->cut = ANS_OK;
+        r->seq = f->seq;
+        request_of(f, &r->r);
+        if (target_find(proc.self, f->dst_qpn, &r->r, &r->t) != ANS_OK)
+            return;
+        enum answer a = target_land(&r->t, &r->r, &r->l, &timer);
+        if (a != ANS_OK) {
+            target_release(&r->t);
+            nak(c, r->q, f, a, timer);
+            return;
+        }
+        r->open = true;
+        r->got = 0;
+    }
+    if (r->cut != ANS_OK && f->seq == r->seq) {
+        nak(c, r->q, f, r->cut, 0);
+        r->cut = ANS_OK;
+    }
+    if (!r->open || r->got != f->offset || r->r.length != f->total)
+        return;
+    sink_landing(c, r, f);
+}
+
+static bool lands_in(const struct landing *l, const struct sh_mr *s)
+{
+    for (int i = 0; i < l->nseg; i++)
+        if (l->seg[i].mr == s)
+            return true;
+    return false;
+}
+
+/* A message that arrives in a region which is deregistered under it: the QP fails as it does when the key of
+ * the first piece is wrong, and the sender hears it with the next one, or at once. */
+void remote_data_retract(struct remote *r, const struct sh_mr *s)
+{
+    if (!r->open || !lands_in(&r->l, s))
+        return;
+    struct conn *c = r->from;
+    struct frame f = {.qp_type = r->r.type,
+                      .opcode = r->r.opcode,
+                      .seq = r->seq,
+                      .src_qpn = r->r.src_qpn,
+                      .dst_qpn = qp_ibv(r->q)->qp_num,
+                      .slid = r->r.slid,
+                      .dlid = r->r.dlid};
+    bool write = r->r.opcode == IBV_WR_RDMA_WRITE || r->r.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    r->cut = write ? ANS_ACCESS : ANS_OP;
+    if (write && is_rc(r->q))
+        target_fail(&r->t, IBV_EVENT_QP_ACCESS_ERR);
+    close_message(r, false);
+    if (c && !c->broken) {
+        nak(c, r->q, &f, r->cut, 0);
+        r->cut = ANS_OK;
+    }
+}
+
+void remote_data_done(struct conn *c, struct remote *r)
+{
+    const struct frame *f = &c->in;
+    if (!r->open)
+        return;
+    r->got = f->offset + f->length;
+    uint32_t mtu = (uint32_t)r->q->attr.path_mtu;
+    port_count(r->q->linear, CNT_RX_PACKETS, packets_of(f->length, mtu));
+    port_count(r->q->linear, CNT_RX_BYTES, f->length);
+    conn_received(c, r->q->linear, f->length);
+    if (r->got != f->total)
+        return;
+    close_message(r, true);
+    r->expect = (f->seq + 1) & SEQ_MASK;
+    ack(c, r->q, f);
+}
+
+static void read_frame(struct conn *c, struct remote *r, const struct frame *f)
+{
+    struct request req;
+    struct target t;
+    struct read_job *j = calloc(1, sizeof(*j));
+    request_of(f, &req);
+    if (!j || target_find(proc.self, f->dst_qpn, &req, &t) != ANS_OK) {
+        free(j);
+        return;
+    }
+    enum answer a = target_source(&t, &req, f->total, IBV_ACCESS_REMOTE_READ, &j->src);
+    target_release(&t);
+    if (a != ANS_OK) {
+        free(j);
+        nak(c, r->q, f, a, 0);
+        return;
+    }
+    reply_head(f, FRAME_READ_DATA, &j->head);
+    j->head.total = f->total;
+    j->q = r->q;
+    struct read_job **p = &c->jobs;
+    while (*p)
+        p = &(*p)->next;
+    *p = j;
+    c->njobs++;
+    if (f->seq == r->expect)
+        r->expect = (r->expect + 1) & SEQ_MASK;
+    port_count(r->q->linear, CNT_TX_BYTES, f->total);
+    port_count(r->q->linear, CNT_TX_PACKETS, packets_of(f->total, (uint32_t)r->q->attr.path_mtu));
+}
+
+static void atomic_reply(struct conn *c, const struct frame *f, uint64_t old)
+{
+    struct frame a;
+    uint64_t be = htobe64(old);
+    reply_head(f, FRAME_ATOMIC_RESULT, &a);
+    a.length = a.total = 8;
+    conn_reply(c, &a, &be);
+}
+
+/* A repeated atomic gets its first answer again: it must not be done twice. */
+static bool atomic_again(struct conn *c, struct remote *r, const struct frame *f)
+{
+    unsigned n = r->atomics < MAX_RD_ATOM ? r->atomics : MAX_RD_ATOM;
+    for (unsigned i = 0; i < n; i++)
+        if (r->atomic_seq[i] == f->seq) {
+            atomic_reply(c, f, r->atomic_old[i]);
+            return true;
+        }
+    return false;
+}
+
+void remote_atomic_done(struct conn *c, struct remote *r)
+{
+    const struct frame *f = &c->in;
+    struct request req;
+    struct target t;
+    struct rseg s;
+    uint64_t operands[2], old;
+    if (f->seq != r->expect) {
+        atomic_again(c, r, f);
+        return;
+    }
+    memcpy(operands, c->sink.small, 16);
+    request_of(f, &req);
+    if (target_find(proc.self, f->dst_qpn, &req, &t) != ANS_OK)
+        return;
+    enum answer a = target_source(&t, &req, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
+    if (a == ANS_OK) {
+        copy_atomic(proc.self, &s, f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP, be64toh(operands[0]),
+                    be64toh(operands[1]), &old);
+        mr_release(&s);
+    }
+    target_release(&t);
+    if (a != ANS_OK) {
+        nak(c, r->q, f, a, 0);
+        return;
+    }
+    r->atomic_seq[r->atomics % MAX_RD_ATOM] = f->seq;
+    r->atomic_old[r->atomics++ % MAX_RD_ATOM] = old;
+    r->expect = (r->expect + 1) & SEQ_MASK;
+    atomic_reply(c, f, old);
+}
+
+/* Is this request the next one, one already done, or one behind a gap? */
+void remote_request_frame(struct conn *c, struct remote *r, const struct frame *f)
+{
+    uint32_t ahead = seq_diff(f->seq, r->expect);
+    bool old = ahead > SEQ_MASK / 2;
+    if (!is_rc(r->q)) { /* UC: a gap is lost messages; carry on with the next beginning */
+        if (f->type == FRAME_DATA)
+            data_frame(c, r, f);
+        return;
+    }
+    if (f->type == FRAME_READ && (old || !ahead)) {
+        read_frame(c, r, f);
+    } else if (f->type == FRAME_ATOMIC && (old || !ahead)) {
+        c->sink.kind = SINK_SMALL;
+        c->sink.q = r->q;
+    } else if (old && f->type == FRAME_DATA) {
+        if (f->offset + f->length == f->total)
+            ack(c, r->q, f);
+    } else if (!ahead) {
+        data_frame(c, r, f);
+    }
+}

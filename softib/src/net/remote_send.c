@@ -1,0 +1,401 @@
+/*
+ * The requester of a connected QP between machines: sends requests piece by piece, waits for acknowledgements,
+ * refusals and answers, and sends again what was refused for now or never answered. See remote.h.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/remote.h"
+#include <endian.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+static uint32_t seq_of(const struct qp *q, uint64_t index)
+{
+    return (q->attr.sq_psn + (uint32_t)index) & SEQ_MASK;
+}
+
+static bool is_read_like(uint8_t opcode)
+{
+    return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+           opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* The latency of the link, one way. */
+static uint64_t latency_of(const struct qp *q)
+{
+    struct fab_place at;
+    if (LIKELY(!proc.fab.paced) || !fabric_locate(&proc.fab, q->path.dlid, &at))
+        return 0;
+    return fabric_latency(&proc.fab, q->linear, at.linear);
+}
+
+/* Completes what is over, in order, and no sooner than its answer would have been here: `now` NEVER waits for
+ * no answer. */
+static void reap(struct remote *r, uint64_t now)
+{
+    struct qp *q = r->q;
+    while (q->done != q->next) {
+        struct wqe *w = sq_at(q, q->done);
+        bool over = is_read_like(w->opcode) ? w->executed : q->done < r->acked;
+        if (!over)
+            break;
+        if (UNLIKELY(w->ack_at > now)) {
+            engine_defer(&q->task, w->ack_at);
+            break;
+        }
+        q->rnr_left = q->attr.rnr_retry;
+        q->retry_left = q->attr.retry_cnt;
+        sq_complete(q, w, q->done++, IBV_WC_SUCCESS);
+    }
+    r->busy = q->done != q->posted;
+    if (qp_ibv(q)->state == IBV_QPS_SQD && q->done == q->next)
+        qp_drained(q);
+}
+
+/* Everything not completed is to be sent again. */
+static void go_back(struct remote *r)
+{
+    struct qp *q = r->q;
+    q->next = q->done;
+    r->tx_off = 0;
+    r->rd_out = 0;
+    for (uint64_t i = q->done; i != q->posted; i++) {
+        sq_at(q, i)->executed = 0;
+        sq_at(q, i)->got = 0;
+    }
+}
+
+void remote_arm(struct remote *r, uint64_t now)
+{
+    uint64_t t = ack_timeout_ns(r->q->attr.timeout);
+    if (is_rc(r->q) && t && !engine_deferred(&r->q->task))
+        engine_defer(&r->q->task, now + t);
+}
+
+/* May this request start now? Fences, the limit of outstanding READs, the latency of the link. */
+static bool may_start(struct remote *r, struct wqe *w)
+{
+    struct qp *q = r->q;
+    if (r->rd_out && (w->flags & IBV_SEND_FENCE))
+        return false;
+    if (is_read_like(w->opcode) && r->rd_out >= q->attr.max_rd_atomic)
+        return false;
+    uint64_t due = max_u64(q->wait_until, w->due), now;
+    if (due && due > (now = now_ns())) {
+        engine_defer(&q->task, due);
+        r->progress_at = due; /* this wait is our own */
+        return false;
+    }
+    q->wait_until = 0;
+    return true;
+}
+
+/* The rate of our port. A piece may start while the port owes nothing; its own time is booked then. */
+static bool paced(struct remote *r, uint32_t bytes)
+{
+    uint64_t rate = proc.fab.port[r->q->linear].rate;
+    if (!rate)
+        return true;
+    uint64_t now = now_ns();
+    if (r->tx_pause > now) {
+        engine_defer(&r->q->task, r->tx_pause);
+        r->progress_at = now; /* waiting for our own port is no silence of the peer */
+        return false;
+    }
+    r->tx_pause = port_book(&proc.reg->port[r->q->linear].tx_free, rate, bytes, now);
+    return true;
+}
+
+static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
+{
+    *f = (struct frame){
+        .type = FRAME_DATA,
+        .flags = (uint8_t)((w->flags & IBV_SEND_SOLICITED ? FRAME_SOLICITED : 0) |
+                           (q->path.is_global ? FRAME_GRH : 0)),
+        .opcode = w->opcode,
+        .sl = q->path.sl,
+        .qp_type = (uint8_t)qp_ibv(q)->qp_type,
+        .dst_qpn = q->attr.dest_qp_num,
+        .src_qpn = qp_ibv(q)->qp_num,
+        .seq = seq_of(q, q->next),
+        .total = w->length,
+        .imm = w->imm,
+        .rkey = w->rkey,
+        .raddr = w->raddr,
+        .slid = (uint16_t)(fabric_lid(&proc.fab, q->linear) + q->path.src_path_bits),
+        .dlid = q->path.dlid,
+    };
+}
+
+static void local_error(struct remote *r)
+{
+    /* What was sent before completes first; then this one fails. */
+    if (r->q->done == r->q->next)
+        sq_error(r->q, IBV_WC_LOC_PROT_ERR);
+}
+
+static void sent(struct remote *r, struct wqe *w)
+{
+    struct qp *q = r->q;
+    uint64_t now = now_ns();
+    if (is_read_like(w->opcode))
+        r->rd_out++;
+    q->next++;
+    r->tx_off = 0;
+    r->progress_at = now;
+    r->outq = -1;
+    if (!is_rc(q)) {
+        r->acked = q->next; /* nobody answers; the data is in the socket's hands once the frame is out */
+        r->reap_after = true;
+    }
+}
+
+static bool build(struct remote *r, struct conn *c, struct wqe *w, const struct iovec *iov, int n)
+{
+    struct qp *q = r->q;
+    struct frame f;
+    fill_head(q, w, &f);
+    if (w->opcode == IBV_WR_RDMA_READ) {
+        f.type = FRAME_READ;
+    } else if (is_read_like(w->opcode)) {
+        f.type = FRAME_ATOMIC;
+        f.length = f.total = 16;
+        uint64_t operands[2] = {htobe64(w->compare), htobe64(w->swap)};
+        memcpy(c->head + FRAME_BYTES, operands, 16);
+    } else {
+        f.offset = r->tx_off;
+        f.length = w->length - r->tx_off < FRAME_SEGMENT ? w->length - r->tx_off : FRAME_SEGMENT;
+    }
+    if (!paced(r, f.length + 30 * packets_of(f.length, (uint32_t)q->attr.path_mtu)))
+        return false;
+    frame_encode(&f, net_fabric(), c->head);
+    c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES + (f.type == FRAME_ATOMIC ? 16 : 0)};
+    if (f.type == FRAME_DATA)
+        c->out_n += iov_slice(iov, n, f.offset, f.length, &c->out[c->out_n]);
+    c->out_q = q;
+    port_count(q->linear, CNT_TX_PACKETS, packets_of(f.length, (uint32_t)q->attr.path_mtu));
+    port_count(q->linear, CNT_TX_BYTES, f.type == FRAME_DATA ? f.length : 0);
+    if (f.type == FRAME_DATA && (r->tx_off += f.length) < w->length)
+        r->progress_at = now_ns();
+    else
+        sent(r, w);
+    return true;
+}
+
+void remote_reserve(struct qp *q, struct wqe *w)
+{
+    uint64_t latency = latency_of(q);
+    if (latency) /* of a READ, the request's and the answer's */
+        w->due = now_ns() + latency * (w->opcode == IBV_WR_RDMA_READ ? 2 : 1);
+}
+
+bool remote_segment(struct remote *r, struct conn *c)
+{
+    struct qp *q = r->q;
+    struct iovec iov[MAX_SGE];
+    for (; q->next != q->posted && !port_up(q->linear); sent(r, sq_at(q, q->next)))
+        port_count(q->linear, CNT_TX_DROPS,
+                   1);   /* the wire swallows it: RC's timer runs, UC's request is done */
+    if (r->reap_after) { /* UC: the frame before this call is out */
+        r->reap_after = false;
+        reap(r, NEVER);
+    }
+    if (qp_ibv(q)->state != IBV_QPS_RTS || q->next == q->posted)
+        return false;
+    struct wqe *w = sq_at(q, q->next);
+    if (!r->tx_off && !may_start(r, w))
+        return false;
+    int n = sq_gather(q, w, is_read_like(w->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0, iov);
+    if (n < 0) {
+        local_error(r);
+        return false;
+    }
+    return build(r, c, w, iov, n);
+}
+
+/* Whether it is the peer that is silent. A process that is not on its processor answers late and is not gone:
+ * as long as the network takes bytes of ours it is waited for, and then it is asked. Frames keep their order,
+ * so that an answer to the question without one to the request means that the request was dropped. */
+static bool silent(struct remote *r, uint64_t now)
+{
+    struct conn *c = r->conn;
+    int outq = 0;
+    if (!c || c->broken || (c->connecting && !reach_alive(c)))
+        return true;
+    bool moves = !c->connecting && !ioctl(c->fd, SIOCOUTQ, &outq) && outq && outq != r->outq;
+    r->outq = outq;
+    if (moves || c->connecting) {
+        r->progress_at = now;
+        return false;
+    }
+    bool asked = r->asked && r->progress_at == r->asked_at; /* nothing came since */
+    if (asked && (outq || seq_diff(c->pong, r->asked) < SEQ_MASK / 2)) {
+        r->asked = 0;
+        return true;
+    }
+    if (!asked)
+        r->asked = conn_ask(c);
+    r->asked_at = r->progress_at = now;
+    return false;
+}
+
+static bool timed_out(struct remote *r, uint64_t now)
+{
+    uint64_t t = ack_timeout_ns(r->q->attr.timeout);
+    return t && now >= r->progress_at + t && silent(r, now);
+}
+
+static void check_timer(struct remote *r, uint64_t now)
+{
+    struct qp *q = r->q;
+    if (!is_rc(q) || q->done == q->posted)
+        return;
+    bool idle = q->next == q->posted && !r->rd_out && r->acked >= q->next; /* the peer owes us nothing */
+    if (!r->busy || idle || q->wait_until > now) {
+        r->busy = true;
+        r->progress_at = now;
+    }
+    if (timed_out(r, now)) {
+        enum ibv_wc_status st = sq_retry(q, ANS_DROP, 0, now);
+        if (st != IBV_WC_SUCCESS) {
+            sq_error(q, st);
+            return;
+        }
+        q->wait_until = 0; /* the wait is over already */
+        r->progress_at = now;
+        go_back(r);
+    }
+    remote_arm(r, now);
+}
+
+void remote_progress(struct qp *q, uint64_t unused)
+{
+    struct remote *r = q->remote;
+    (void)unused; /* the lock was waited for meanwhile */
+    if (qp_ibv(q)->state == IBV_QPS_RTS) {
+        uint64_t now = now_ns();
+        if (UNLIKELY(proc.fab.paced))
+            reap(r, now);
+        check_timer(r, now);
+        if (q->next != q->posted && qp_ibv(q)->state == IBV_QPS_RTS) {
+            if (!r->conn || r->conn->broken)
+                r->conn = conn_open(r->node, r->slot, q->linear, r->to);
+            if (r->conn) {
+                conn_join_ack(q, r->conn);
+                conn_activate(r->conn, r);
+                conn_send(r->conn);
+            } /* else RC's timer decides */
+        }
+    }
+}
+
+void remote_on_ack(struct remote *r, const struct frame *f)
+{
+    struct qp *q = r->q;
+    uint32_t ahead = seq_diff(f->seq, seq_of(q, q->done));
+    if (ahead >= q->next - q->done)
+        return; /* of an earlier attempt */
+    uint64_t now = now_ns(), latency = latency_of(q);
+    for (uint64_t i = max_u64(r->acked, q->done); latency && i <= q->done + ahead; i++)
+        sq_at(q, i)->ack_at = is_read_like(sq_at(q, i)->opcode) ? 0 : now + latency;
+    r->acked = max_u64(r->acked, q->done + ahead + 1);
+    r->progress_at = now;
+    reap(r, now);
+}
+
+static enum ibv_wc_status nak_status(uint32_t code)
+{
+    return code == ANS_INVALID  ? IBV_WC_REM_INV_REQ_ERR
+           : code == ANS_ACCESS ? IBV_WC_REM_ACCESS_ERR
+                                : IBV_WC_REM_OP_ERR;
+}
+
+void remote_on_nak(struct remote *r, const struct frame *f)
+{
+    struct qp *q = r->q;
+    uint32_t ahead = seq_diff(f->seq, seq_of(q, q->done));
+    if (ahead >= q->next - q->done + (r->tx_off ? 1 : 0))
+        return;
+    r->acked = max_u64(r->acked, q->done + ahead);
+    reap(r, NEVER);
+    if (q->done != q->next && seq_of(q, q->done) != f->seq)
+        return; /* an RDMA READ before it is still arriving; the timer will bring the refusal again */
+    enum ibv_wc_status st = f->arg == ANS_RNR ? sq_retry(q, ANS_RNR, f->imm, now_ns()) : nak_status(f->arg);
+    if (st != IBV_WC_SUCCESS) {
+        if (q->done == q->next)
+            q->next++;
+        sq_error(q, st);
+        return;
+    }
+    go_back(r);
+    r->progress_at = now_ns();
+    engine_defer(&q->task, q->wait_until);
+}
+
+static struct wqe *awaited(struct remote *r, const struct frame *f)
+{
+    struct qp *q = r->q;
+    uint32_t ahead = seq_diff(f->seq, seq_of(q, q->done));
+    struct wqe *w = ahead < q->next - q->done ? sq_at(q, q->done + ahead) : NULL;
+    return w && is_read_like(w->opcode) && !w->executed ? w : NULL;
+}
+
+void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f)
+{
+    struct iovec iov[MAX_SGE];
+    struct wqe *w = awaited(r, f);
+    bool read = f->type == FRAME_READ_DATA;
+    if (!w || read != (w->opcode == IBV_WR_RDMA_READ) ||
+        (read && (f->total != w->length || f->offset != w->got)))
+        return;
+    int n = sq_gather(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov);
+    if (n < 0)
+        return;
+    if (r->answering && r->answering != c && r->answering->sink.kind == SINK_ANSWER &&
+        r->answering->sink.q == r->q)
+        r->answering->sink.kind = SINK_DROP; /* it was asked for again meanwhile */
+    r->answering = c;
+    c->sink.q = r->q;
+    c->sink.kind = read ? SINK_ANSWER : SINK_SMALL;
+    c->sink.n = read ? iov_slice(iov, n, f->offset, f->length, c->sink.iov) : 0;
+}
+
+void remote_answer_retract(struct conn *c, struct remote *r)
+{
+    struct iovec iov[MAX_SGE];
+    struct wqe *w = awaited(r, &c->in);
+    if (w && sq_gather(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov) >= 0)
+        return;
+    c->sink.kind = SINK_DROP;
+    if (w && w == sq_at(r->q, r->q->done))
+        sq_error(r->q, IBV_WC_LOC_PROT_ERR); /* else the timer finds it, when its turn has come */
+}
+
+void remote_answer_done(struct conn *c, struct remote *r)
+{
+    const struct frame *f = &c->in;
+    struct wqe *w = awaited(r, f);
+    if (!w)
+        return;
+    if (f->type == FRAME_ATOMIC_RESULT) {
+        struct iovec iov[MAX_SGE];
+        uint64_t old;
+        memcpy(&old, c->sink.small, 8);
+        old = be64toh(old);
+        if (sq_gather(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov) == 1)
+            copy_last_last(iov[0].iov_base, (char *)&old, 8);
+        w->executed = 1;
+    } else {
+        w->got = f->offset + f->length;
+        w->executed = w->got == w->length;
+        port_count(r->q->linear, CNT_RX_BYTES, f->length);
+        port_count(r->q->linear, CNT_RX_PACKETS, packets_of(f->length, (uint32_t)r->q->attr.path_mtu));
+        conn_received(c, r->q->linear, f->length);
+    }
+    r->progress_at = now_ns();
+    if (w->executed) {
+        r->rd_out -= r->rd_out > 0;
+        w->ack_at = w->opcode == IBV_WR_RDMA_READ ? 0 : r->progress_at + latency_of(r->q);
+        reap(r, r->progress_at);
+        remote_progress(r->q, 0); /* a fence or the READ limit may have held others back */
+    }
+}

@@ -1,0 +1,24 @@
+/*
+ * The seal of a datagram: which process made it (a number of that process's own, new with each start), its
+ * number, and a code over both, the header and the payload that only a holder of the fabric's key can make. A
+ * datagram that was seen already is not taken again.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_SEAL_H
+#define SOFTIB_SEAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define SEAL_BYTES 24u
+
+/* `head` is the header of the frame, the payload follows in n pieces. */
+void seal_make(uint64_t instance, uint64_t number, const uint8_t *head, const struct iovec *iov, int n,
+               uint8_t out[SEAL_BYTES]);
+bool seal_good(const uint8_t seal[SEAL_BYTES], const uint8_t *head, const uint8_t *payload, size_t len);
+/* False: that process has sent this one before, or it is too old to tell. The caller holds the lock of this wire. */
+bool seal_fresh(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_t slot);
+
+#endif

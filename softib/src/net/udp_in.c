@@ -1,0 +1,93 @@
+/*
+ * Datagrams that arrive: checked, then given to the QP, the group or the switch they are for.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/conn.h"
+#include "net/seal.h"
+#include "net/switch.h"
+#include "net/udp.h"
+#include <sys/socket.h>
+
+static void deliver_group(const struct frame *f, const struct request *r, const struct iovec *data)
+{
+    struct fab_place from;
+    (void)f;
+    if (!fabric_locate(&proc.fab, r->slid, &from) || from.node == proc.fab.node)
+        return;
+    for (int g = 0; g < GROUPS; g++) {
+        struct reg_group *grp = &proc.reg->group[g];
+        if (!atomic_load(&grp->used) || memcmp(grp->gid, r->grh.dgid.raw, 16))
+            continue;
+        for (int i = 0; i < GROUP_QPS; i++) {
+            uint32_t qpn = atomic_load(&grp->qpn[i]);
+            if (qpn && qpn >> QP_BITS == proc.slot)
+                ud_deliver(proc.self, qpn, r, data, 1);
+        }
+    }
+}
+
+/* A frame of this fabric for a socket like ours, sealed by a member, and not seen before. */
+static bool authentic(const uint8_t *p, size_t n, struct frame *f)
+{
+    struct fab_place from;
+    const uint8_t *seal = p + FRAME_BYTES, *payload = seal + SEAL_BYTES;
+    return n >= FRAME_BYTES + SEAL_BYTES && frame_decode(p, net_fabric(), f) &&
+           (f->type == FRAME_DATAGRAM_DATA || f->type == FRAME_SWITCH) &&
+           n == FRAME_BYTES + SEAL_BYTES + f->length && fabric_locate(&proc.fab, f->slid, &from) &&
+           seal_good(seal, p, payload, f->length) && seal_fresh(seal, from.node, f->src_qpn >> QP_BITS);
+}
+
+static void deliver(const uint8_t *p, size_t n, const struct sockaddr_in *from)
+{
+    struct frame f;
+    struct fab_place at;
+    struct request r = {0};
+    const uint8_t *payload = p + FRAME_BYTES + SEAL_BYTES;
+    if (!authentic(p, n, &f)) {
+        port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
+        return;
+    }
+    if (f.type == FRAME_SWITCH) {
+        switch_frame(&f, from);
+        return;
+    }
+    r.opcode = f.opcode;
+    r.solicited = f.flags & FRAME_SOLICITED;
+    r.has_grh = f.flags & FRAME_GRH;
+    r.type = IBV_QPT_UD;
+    r.sl = f.sl;
+    r.length = f.length - GRH_BYTES;
+    r.imm = f.imm;
+    r.src_qpn = f.src_qpn;
+    r.qkey = f.arg;
+    r.slid = f.slid;
+    r.dlid = f.dlid;
+    memcpy(&r.grh, payload, GRH_BYTES);
+    struct iovec data = {(void *)(uintptr_t)(payload + GRH_BYTES), r.length};
+    if (f.dst_qpn == 0xffffff)
+        deliver_group(&f, &r, &data);
+    else if (fabric_locate(&proc.fab, f.dlid, &at) && at.node == proc.fab.node &&
+             f.dst_qpn >> QP_BITS == proc.slot)
+        ud_deliver(proc.self, f.dst_qpn, &r, &data, 1);
+    else
+        port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
+}
+
+void udp_drain(int fd)
+{
+    static uint8_t buf[FRAME_BYTES + SEAL_BYTES + FRAME_DATAGRAM + 1]; /* under the lock of this wire */
+    for (int i = 0; i < 64; i++) {
+        struct sockaddr_in from = {0};
+        socklen_t len = sizeof(from);
+        ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&from, &len);
+        if (n < 0)
+            return;
+        deliver(buf, (size_t)n, &from);
+    }
+}
+
+void udp_ready(struct watch *w, uint32_t events)
+{
+    (void)events;
+    udp_drain(CONTAINER_OF(w, struct udp_socket, w)->fd);
+}

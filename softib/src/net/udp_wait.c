@@ -1,0 +1,107 @@
+/*
+ * Datagrams to a port of which no address has answered yet: they wait until a connection has found one.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "net/address.h"
+#include "net/conn.h"
+#include "net/udp.h"
+#include <stdlib.h>
+
+#define WAITING_MAX 256u
+
+struct waiting {
+    uint32_t node, port, qpn, from;
+    struct request r;
+    uint32_t n;
+    struct waiting *next;
+    uint8_t bytes[FRAME_DATAGRAM];
+};
+static struct lock wait_lock;
+static struct waiting *waiting, **waiting_end = &waiting;
+static unsigned waiting_count;
+
+static void keep(uint32_t node, uint32_t port, uint32_t qpn, const struct request *r, const struct iovec *iov,
+                 int n)
+{
+    struct waiting *w = malloc(sizeof(*w));
+    uint32_t from = (uint32_t)(r->slid >> proc.fab.lmc) - 1;
+    lock_take(&wait_lock);
+    if (!w || waiting_count == WAITING_MAX) {
+        lock_drop(&wait_lock);
+        port_count(from, CNT_TX_DROPS, 1);
+        free(w);
+        return;
+    }
+    w->n = 0;
+    for (int i = 0; i < n; w->n += (uint32_t)iov[i++].iov_len)
+        memcpy(w->bytes + w->n, iov[i].iov_base, iov[i].iov_len);
+    w->r = *r;
+    w->node = node;
+    w->port = port;
+    w->qpn = qpn;
+    w->from = from;
+    w->next = NULL;
+    *waiting_end = w;
+    waiting_end = &w->next;
+    waiting_count++;
+    lock_drop(&wait_lock);
+    net_tick_at(now_ns());
+}
+
+void udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+{
+    uint32_t port = (uint32_t)(r->dlid >> proc.fab.lmc) - 1;
+    if (LIKELY(address_known(port)))
+        udp_send_port(node, port, qpn, r, iov, n);
+    else
+        keep(node, port, qpn, r, iov, n);
+}
+
+void udp_release(uint32_t port)
+{
+    struct waiting *go = NULL, **end = &go;
+    lock_take(&wait_lock);
+    for (struct waiting **p = &waiting, *w; (w = *p);) {
+        if (w->port != port) {
+            p = &w->next;
+            continue;
+        }
+        *p = w->next;
+        *end = w;
+        end = &w->next;
+        waiting_count--;
+    }
+    *end = NULL;
+    for (waiting_end = &waiting; *waiting_end; waiting_end = &(*waiting_end)->next)
+        ;
+    lock_drop(&wait_lock);
+    for (struct waiting *w; (w = go);) {
+        struct iovec iov = {w->bytes, w->n};
+        go = w->next;
+        if (address_known(port))
+            udp_send_port(w->node, port, w->qpn, &w->r, &iov, 1);
+        else
+            port_count(w->from, CNT_TX_DROPS, 1);
+        free(w);
+    }
+}
+
+/* A connection to the process a datagram is for finds out which address is the right one. */
+void udp_tick(void)
+{
+    uint32_t node = 0, port = 0, slot = 0, from = 0;
+    lock_take(&wait_lock);
+    bool any = waiting != NULL;
+    if (any) {
+        node = waiting->node;
+        port = waiting->port;
+        slot = waiting->qpn >> QP_BITS;
+        from = waiting->from;
+    }
+    lock_drop(&wait_lock);
+    if (!any)
+        return;
+    if (address_known(port) || !conn_open(node, slot, from, port))
+        udp_release(port);
+    net_tick_at(now_ns() + NS_MS); /* for the next in the list */
+}

@@ -1,0 +1,119 @@
+/*
+ * Completion channels. The descriptor is a datagram socket any process can put a token in; the events
+ * themselves are counted in the arena. The rule is level triggered: while an event is pending there is at
+ * least one token, so tokens may be lost to a full queue or be too many, and neither loses an event.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "hca/hca.h"
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct lock num_lock;
+static bool used[CHAN_MAX];
+
+static uint32_t num_take(void)
+{
+    uint32_t n = 0;
+    lock_take(&num_lock);
+    for (uint32_t i = 1; i < CHAN_MAX && !n; i++)
+        if (!used[i])
+            used[n = i] = true;
+    lock_drop(&num_lock);
+    return n;
+}
+
+static void num_give(uint32_t n)
+{
+    lock_take(&num_lock);
+    used[n] = false;
+    lock_drop(&num_lock);
+}
+
+SOFTIB_API struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
+{
+    struct channel *ch = calloc(1, sizeof(*ch));
+    if (!ch || !(ch->num = num_take())) {
+        free(ch);
+        errno = ENOMEM;
+        return NULL;
+    }
+    ch->ibv.context = c;
+    ch->ibv.fd = chan_open(ch->num);
+    if (ch->ibv.fd < 0) {
+        num_give(ch->num);
+        free(ch);
+        return NULL;
+    }
+    return &ch->ibv;
+}
+
+SOFTIB_API int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
+{
+    struct channel *ch = CONTAINER_OF(ibv, struct channel, ibv);
+    if (ibv->refcnt)
+        return EBUSY;
+    close(ibv->fd);
+    num_give(ch->num);
+    free(ch);
+    return 0;
+}
+
+static bool take_event(struct cq *cq)
+{
+    unsigned n = atomic_load(&cq->sh->events);
+    while (n && !atomic_compare_exchange_weak(&cq->sh->events, &n, n - 1))
+        ;
+    return n > 0;
+}
+
+/* One pending event, and whether there are more. */
+static struct cq *fetch(struct channel *ch, bool *more)
+{
+    struct cq *hit = NULL, *start = ch->turn && ch->turn->next ? ch->turn->next : ch->cqs;
+    *more = false;
+    for (struct cq *cq = start, *first = start; cq;) {
+        if (!hit && take_event(cq))
+            hit = cq;
+        *more |= atomic_load(&cq->sh->events) > 0;
+        cq = cq->next ? cq->next : ch->cqs;
+        if (cq == first)
+            break;
+    }
+    if (hit) {
+        ch->turn = hit;
+        pthread_mutex_lock(&hit->ex.mutex);
+        hit->delivered++;
+        pthread_mutex_unlock(&hit->ex.mutex);
+    }
+    return hit;
+}
+
+SOFTIB_API int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, void **user)
+{
+    struct channel *ch = CONTAINER_OF(ibv, struct channel, ibv);
+    for (;;) {
+        char token;
+        bool more;
+        if (recv(ibv->fd, &token, 1, 0) < 0)
+            return -1;
+        lock_take(&ch->lock);
+        struct cq *hit = fetch(ch, &more);
+        lock_drop(&ch->lock);
+        if (more)
+            chan_ring(proc.slot, ch->num);
+        if (hit) {
+            *cq = (struct ibv_cq *)&hit->ex;
+            *user = hit->ex.cq_context;
+            return 0;
+        }
+    }
+}
+
+SOFTIB_API void ibv_ack_cq_events(struct ibv_cq *cq, unsigned n)
+{
+    pthread_mutex_lock(&cq->mutex);
+    cq->comp_events_completed += n;
+    pthread_cond_signal(&cq->cond);
+    pthread_mutex_unlock(&cq->mutex);
+}

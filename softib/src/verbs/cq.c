@@ -1,0 +1,285 @@
+/*
+ * Completion queues: made, polled, armed, resized and destroyed. The ring itself is in hca/cq_ring.c.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "verbs/verbs.h"
+#include "base/numbers.h"
+#include <sched.h>
+#include <stdlib.h>
+
+static struct lock table_lock;
+static uint32_t table_hint = 1;
+static _Atomic(struct cq *) table[CQ_MAX];
+static bool taken[CQ_MAX]; /* a number is taken before, and given back after, events can find its CQ */
+
+/* A send's slot is free once its completion, or a later one, was polled: as in hardware. */
+void cq_free_send_slots(const struct sh_cqe *e)
+{
+    struct qp *q = qp_peek(e->qp_num);
+    if (!q)
+        return;
+    uint64_t freed = atomic_load_explicit(&q->freed, memory_order_relaxed);
+    uint32_t more = e->sq_end - (uint32_t)freed;
+    if (more <= q->cap.max_send_wr)
+        atomic_store_explicit(&q->freed, freed + more, memory_order_release);
+}
+
+static void to_wc(const struct sh_cqe *e, struct ibv_wc *wc)
+{
+    wc->wr_id = e->wr_id;
+    wc->status = e->status;
+    wc->opcode = e->opcode;
+    wc->vendor_err = 0;
+    wc->byte_len = e->byte_len;
+    wc->imm_data = e->imm;
+    wc->qp_num = e->qp_num;
+    wc->src_qp = e->src_qp;
+    wc->wc_flags = e->wc_flags;
+    wc->pkey_index = e->pkey_index;
+    wc->slid = e->slid;
+    wc->sl = e->sl;
+    wc->dlid_path_bits = e->path_bits;
+}
+
+/* A program that spins on an empty queue may be keeping the one it waits for off the processor. */
+static _Thread_local unsigned empty_polls;
+
+static void poll_politely(void)
+{
+    if (UNLIKELY(++empty_polls > 2000 && empty_polls % 64 == 0))
+        sched_yield();
+}
+
+static bool is_empty(const struct sh_cq *s)
+{
+    return atomic_load_explicit(&s->tail, memory_order_acquire) ==
+           atomic_load_explicit(&s->head, memory_order_relaxed);
+}
+
+int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
+{
+    struct cq *cq = cq_of(ibv);
+    struct sh_cq *s = cq->sh;
+    int got = 0;
+    if (is_empty(s)) {
+        engine_poll(); /* only now: a caller with completions to fetch need not wait for the wire */
+        if (is_empty(s)) {
+            poll_politely();
+            return 0;
+        }
+    }
+    empty_polls = 0;
+    lock_take(&cq->poll_lock);
+    uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
+    uint64_t tail = atomic_load_explicit(&s->tail, memory_order_acquire);
+    uint32_t mask = atomic_load_explicit(&s->size, memory_order_relaxed) - 1;
+    struct sh_cqe *ring = cq_ring(proc.self, s);
+    while (head != tail && got < n) {
+        struct sh_cqe *e = &ring[head++ & mask];
+        to_wc(e, &wc[got++]);
+        if (e->is_send)
+            cq_free_send_slots(e);
+    }
+    atomic_store_explicit(&s->head, head, memory_order_release);
+    lock_drop(&cq->poll_lock);
+    return got;
+}
+
+int cq_arm(struct ibv_cq *ibv, int solicited_only)
+{
+    struct cq *cq = cq_of(ibv);
+    unsigned want = solicited_only ? 2 : 1, old = atomic_load(&cq->sh->armed);
+    while (old != 1 && !atomic_compare_exchange_weak(&cq->sh->armed, &old, want))
+        ;
+    atomic_thread_fence(memory_order_seq_cst); /* armed before the program's next poll reads the tail */
+    engine_armed();
+    return 0;
+}
+
+/* Drops the entries of a QP that is destroyed or reset, so that no stale completion is ever polled. */
+void cq_purge(struct cq *cq, uint32_t qpn)
+{
+    if (!cq)
+        return;
+    struct sh_cq *s = cq->sh;
+    lock_take(&cq->poll_lock);
+    shlock_take(&s->lock);
+    struct sh_cqe *ring = cq_ring(proc.self, s);
+    uint32_t mask = atomic_load(&s->size) - 1;
+    uint64_t head = atomic_load(&s->head), tail = atomic_load(&s->tail), to = head;
+    for (uint64_t i = head; i != tail; i++)
+        if (ring[i & mask].qp_num != qpn)
+            ring[to++ & mask] = ring[i & mask];
+    atomic_store(&s->tail, to);
+    shlock_drop(&s->lock);
+    lock_drop(&cq->poll_lock);
+}
+
+static uint32_t ring_size(uint32_t entries)
+{
+    uint32_t size = 64;
+    while (size < entries)
+        size *= 2;
+    return size;
+}
+
+static uint32_t table_take(void)
+{
+    lock_take(&table_lock);
+    uint32_t found = number_take(taken, 1, CQ_MAX, &table_hint);
+    lock_drop(&table_lock);
+    return found;
+}
+
+static void channel_link(struct channel *ch, struct cq *cq)
+{
+    lock_take(&ch->lock);
+    cq->next = ch->cqs;
+    ch->cqs = cq;
+    ch->ibv.refcnt++;
+    lock_drop(&ch->lock);
+}
+
+static void channel_unlink(struct channel *ch, struct cq *cq)
+{
+    lock_take(&ch->lock);
+    for (struct cq **p = &ch->cqs; *p; p = &(*p)->next)
+        if (*p == cq) {
+            *p = cq->next;
+            break;
+        }
+    if (ch->turn == cq)
+        ch->turn = NULL;
+    ch->ibv.refcnt--;
+    lock_drop(&ch->lock);
+}
+
+struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch)
+{
+    if (!cqe || cqe > MAX_CQE) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct cq *cq = calloc(1, sizeof(*cq));
+    uint32_t size = ring_size(cqe);
+    uint64_t ring = cq ? arena_alloc(size * sizeof(struct sh_cqe)) : 0;
+    uint32_t idx = ring ? table_take() : 0;
+    if (!idx) {
+        arena_free(ring, size * sizeof(struct sh_cqe));
+        free(cq);
+        errno = ENOMEM;
+        return NULL;
+    }
+    struct sh_cq *s = cq->sh = &proc.arena->cq[idx];
+    memset(s, 0, sizeof(*s));
+    atomic_store(&s->ring, ring);
+    atomic_store(&s->size, size);
+    atomic_store(&s->limit, cqe);
+    cq->idx = idx;
+    cq->ex.context = c;
+    cq->ex.channel = ch;
+    cq->ex.cq_context = user;
+    cq->ex.handle = idx;
+    cq->ex.cqe = (int)cqe;
+    pthread_mutex_init(&cq->ex.mutex, NULL);
+    pthread_cond_init(&cq->ex.cond, NULL);
+    if (ch) {
+        s->chan = CONTAINER_OF(ch, struct channel, ibv)->num;
+        channel_link(CONTAINER_OF(ch, struct channel, ibv), cq);
+    }
+    atomic_store(&s->live, 1);
+    lock_take(&table_lock);
+    atomic_store(&table[idx], cq);
+    lock_drop(&table_lock);
+    return cq;
+}
+
+SOFTIB_API struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *user,
+                                        struct ibv_comp_channel *ch, int vec)
+{
+    if (cqe < 1 || vec < 0 || vec >= c->num_comp_vectors) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return (struct ibv_cq *)cq_make(c, (uint32_t)cqe, user, ch);
+}
+
+SOFTIB_API int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
+{
+    struct cq *cq = cq_of(ibv);
+    struct sh_cq *s = cq->sh;
+    if (cqe < 1 || (uint32_t)cqe > MAX_CQE)
+        return EINVAL;
+    uint32_t size = ring_size((uint32_t)cqe), old_size = atomic_load(&s->size);
+    uint64_t ring = arena_alloc(size * sizeof(struct sh_cqe)), old = atomic_load(&s->ring);
+    if (!ring)
+        return ENOMEM;
+    lock_take(&cq->poll_lock);
+    shlock_take(&s->lock);
+    uint64_t head = atomic_load(&s->head), tail = atomic_load(&s->tail);
+    int r = tail - head > (uint64_t)cqe ? EINVAL : 0;
+    if (!r) {
+        struct sh_cqe *from = peer_at(proc.self, old), *to = peer_at(proc.self, ring);
+        for (uint64_t i = head; i != tail; i++)
+            to[i & (size - 1)] = from[i & (old_size - 1)];
+        atomic_store(&s->ring, ring);
+        atomic_store(&s->size, size);
+        atomic_store(&s->limit, (uint32_t)cqe);
+        ibv->cqe = cqe;
+    }
+    shlock_drop(&s->lock);
+    lock_drop(&cq->poll_lock);
+    if (r)
+        arena_free(ring, size * sizeof(struct sh_cqe));
+    else
+        arena_free(old, old_size * sizeof(struct sh_cqe));
+    return r;
+}
+
+static void wait_for_acks(struct cq *cq)
+{
+    pthread_mutex_lock(&cq->ex.mutex);
+    while (cq->ex.comp_events_completed != cq->delivered ||
+           cq->ex.async_events_completed != cq->async_delivered)
+        pthread_cond_wait(&cq->ex.cond, &cq->ex.mutex);
+    pthread_mutex_unlock(&cq->ex.mutex);
+}
+
+SOFTIB_API int ibv_destroy_cq(struct ibv_cq *ibv)
+{
+    struct cq *cq = cq_of(ibv);
+    struct sh_cq *s = cq->sh;
+    if (atomic_load(&cq->refs))
+        return EBUSY;
+    shlock_take(&s->lock);
+    atomic_store(&s->live, 0);
+    atomic_store(&s->armed, 0);
+    shlock_drop(&s->lock);
+    if (ibv->channel)
+        channel_unlink(CONTAINER_OF(ibv->channel, struct channel, ibv), cq);
+    lock_take(&table_lock); /* no new asynchronous event can name it after this */
+    atomic_store(&table[cq->idx], NULL);
+    lock_drop(&table_lock);
+    async_purge(ctx_of(ibv->context), &cq->async_delivered);
+    wait_for_acks(cq);
+    arena_free(atomic_load(&s->ring), atomic_load(&s->size) * sizeof(struct sh_cqe));
+    lock_take(&table_lock);
+    taken[cq->idx] = false;
+    lock_drop(&table_lock);
+    pthread_mutex_destroy(&cq->ex.mutex);
+    pthread_cond_destroy(&cq->ex.cond);
+    free(cq);
+    return 0;
+}
+
+void cq_note_overrun(uint32_t idx)
+{
+    lock_take(&table_lock);
+    struct cq *cq = idx < CQ_MAX ? atomic_load(&table[idx]) : NULL;
+    if (cq) {
+        struct ibv_async_event e = {.event_type = IBV_EVENT_CQ_ERR};
+        e.element.cq = (struct ibv_cq *)&cq->ex;
+        async_report(ctx_of(cq->ex.context), &e, &cq->async_delivered);
+    }
+    lock_drop(&table_lock);
+}

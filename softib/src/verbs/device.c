@@ -1,0 +1,401 @@
+/*
+ * The devices a program sees: one per HCA of this process's node, and what it can ask of them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "verbs/verbs.h"
+#include "memory/huge.h"
+#include <dlfcn.h>
+#include <endian.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* A program's memory-region cache and its tools want a sysfs; the library brings an empty one next to itself.
+ */
+SOFTIB_API const char *ibv_get_sysfs_path(void)
+{
+    static char path[IBV_SYSFS_PATH_MAX];
+    Dl_info info;
+    if (*path)
+        return path;
+    if (!dladdr((void *)(uintptr_t)ibv_get_sysfs_path, &info))
+        return "/sys";
+    const char *slash = strrchr(info.dli_fname, '/');
+    snprintf(path, sizeof(path), "%.*s/sysfs", slash ? (int)(slash - info.dli_fname) : 1,
+             slash ? info.dli_fname : ".");
+    return path;
+}
+
+static struct device *device_make(uint32_t hca)
+{
+    struct device *d = calloc(1, sizeof(*d));
+    if (!d)
+        return NULL;
+    d->hca = hca;
+    d->ibv.node_type = IBV_NODE_CA;
+    d->ibv.transport_type = IBV_TRANSPORT_IB;
+    snprintf(d->ibv.name, sizeof(d->ibv.name), "softib%u", hca);
+    /* Some programs insist on a character device /dev/infiniband/<dev_name>. */
+    snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "../null");
+    snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path), "%.200s/class/infiniband_verbs/uverbs%u",
+             ibv_get_sysfs_path(), hca);
+    snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path), "%.200s/class/infiniband/softib%u",
+             ibv_get_sysfs_path(), hca);
+    return d;
+}
+
+/* Devices live for ever: programs keep the pointers after freeing the list. */
+SOFTIB_API struct ibv_device **ibv_get_device_list(int *num)
+{
+    static struct device *devices[16];
+    static struct lock lock;
+    if (num)
+        *num = 0;
+    if (!proc_fabric()) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct ibv_device **list = calloc(proc.fab.hcas + 1, sizeof(*list));
+    lock_take(&lock);
+    for (uint32_t i = 0; list && i < proc.fab.hcas; i++) {
+        if (!devices[i])
+            devices[i] = device_make(i);
+        if (devices[i])
+            list[i] = &devices[i]->ibv;
+    }
+    lock_drop(&lock);
+    if (list && num)
+        *num = (int)proc.fab.hcas;
+    return list;
+}
+
+SOFTIB_API void ibv_free_device_list(struct ibv_device **list)
+{
+    free(list);
+}
+
+SOFTIB_API const char *ibv_get_device_name(struct ibv_device *d)
+{
+    return d->name;
+}
+
+SOFTIB_API int ibv_get_device_index(struct ibv_device *d)
+{
+    return (int)((struct device *)d)->hca + 1;
+}
+
+SOFTIB_API __be64 ibv_get_device_guid(struct ibv_device *d)
+{
+    return htobe64(fabric_node_guid(proc.fab.node, ((struct device *)d)->hca));
+}
+
+static void fill_device(struct ctx *c, struct ibv_device_attr *a)
+{
+    memset(a, 0, sizeof(*a));
+    strcpy(a->fw_ver, "1.0.0");
+    a->node_guid = a->sys_image_guid = htobe64(fabric_node_guid(proc.fab.node, c->hca));
+    a->max_mr_size = UINT64_MAX >> 1;
+    a->page_size_cap = 0xfffff000;
+    a->vendor_id = 0x02c9; /* programs with a table of devices know this pair, and the defaults fit */
+    a->vendor_part_id = 4099;
+    a->hw_ver = 1;
+    a->max_qp = QP_MAX - 2;
+    a->max_qp_wr = MAX_WR;
+    a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID |
+                          IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SRQ_RESIZE |
+                          IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_N_NOTIFY_CQ;
+    a->max_sge = a->max_sge_rd = MAX_SGE;
+    a->max_cq = CQ_MAX - 1;
+    a->max_cqe = MAX_CQE;
+    a->max_mr = MR_MAX - 1;
+    a->max_pd = 1 << 20;
+    a->max_qp_rd_atom = a->max_qp_init_rd_atom = MAX_RD_ATOM;
+    a->max_res_rd_atom = MAX_RD_ATOM * (QP_MAX - 2);
+    a->atomic_cap = IBV_ATOMIC_HCA;
+    a->max_mcast_grp = GROUPS;
+    a->max_mcast_qp_attach = GROUP_QPS;
+    a->max_total_mcast_qp_attach = GROUPS * GROUP_QPS;
+    a->max_ah = 1 << 20;
+    a->max_srq = SRQ_MAX;
+    a->max_srq_wr = MAX_WR;
+    a->max_srq_sge = MAX_SGE;
+    a->max_pkeys = 1;
+    a->local_ca_ack_delay = 15;
+    a->phys_port_cnt = (uint8_t)proc.fab.ports;
+}
+
+SOFTIB_API int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *a)
+{
+    fill_device(ctx_of(ctx), a);
+    return 0;
+}
+
+static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
+                           struct ibv_device_attr_ex *a, size_t size)
+{
+    struct ibv_device_attr_ex full;
+    (void)in;
+    memset(&full, 0, sizeof(full));
+    fill_device(ctx_of(ctx), &full.orig_attr);
+    full.completion_timestamp_mask = UINT64_MAX;
+    full.hca_core_clock = 1000000; /* kHz: stamps are in ns */
+    full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+    full.phys_port_cnt_ex = proc.fab.ports;
+    memset(a, 0, size);
+    memcpy(a, &full, size < sizeof(full) ? size : sizeof(full));
+    return 0;
+}
+
+/* The link speed that comes nearest to the configured rate: programs derive their expectations from it. */
+static void fill_speed(uint64_t rate, struct ibv_port_attr *a)
+{
+    static const struct {
+        uint64_t mbytes;
+        uint8_t width, speed;
+    } links[] = {{250, 1, 1}, {1000, 2, 1}, {2000, 2, 2}, {4000, 2, 4}, {7000, 2, 16}, {12500, 2, 32}};
+    a->active_width = 2;
+    a->active_speed = 64;
+    for (size_t i = 0; rate && i < ARRAY_LEN(links); i++)
+        if (rate <= links[i].mbytes * 1000000) {
+            a->active_width = links[i].width;
+            a->active_speed = links[i].speed;
+            break;
+        }
+}
+
+static enum ibv_mtu mtu_code(uint32_t mtu)
+{
+    return (enum ibv_mtu)(__builtin_ctz(mtu) - 7);
+}
+
+static int query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *out, size_t size)
+{
+    struct ibv_port_attr a;
+    if (port < 1 || port > proc.fab.ports)
+        return EINVAL;
+    uint32_t linear = fabric_linear(&proc.fab, proc.fab.node, ctx_of(ctx)->hca, port);
+    bool up = port_up(linear);
+    memset(&a, 0, sizeof(a));
+    a.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+    a.max_mtu = IBV_MTU_4096;
+    a.active_mtu = mtu_code(proc.fab.mtu);
+    a.gid_tbl_len = 1;
+    a.port_cap_flags = IBV_PORT_SYS_IMAGE_GUID_SUP | IBV_PORT_CM_SUP | IBV_PORT_CLIENT_REG_SUP;
+    a.max_msg_sz = MAX_MSG;
+    a.pkey_tbl_len = 1;
+    a.lid = fabric_lid(&proc.fab, linear);
+    a.sm_lid = fabric_lid(&proc.fab, 0);
+    a.lmc = (uint8_t)proc.fab.lmc;
+    a.max_vl_num = 1;
+    a.subnet_timeout = 18;
+    fill_speed(proc.fab.port[linear].rate, &a);
+    a.phys_state = up ? 5 : 3;
+    a.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    memset(out, 0, size);
+    memcpy(out, &a, size < sizeof(a) ? size : sizeof(a));
+    return 0;
+}
+
+SOFTIB_API int ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_port_attr *a)
+{
+    /* The old structure ends before port_cap_flags2. */
+    return query_port(ctx, port, (struct ibv_port_attr *)(void *)a,
+                      offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+static bool gid_fill(struct ibv_context *ctx, uint32_t port, uint32_t index, union ibv_gid *gid)
+{
+    if (port < 1 || port > proc.fab.ports || index)
+        return false;
+    gid->global.subnet_prefix = htobe64(0xfe80000000000000ull);
+    gid->global.interface_id = htobe64(fabric_port_guid(proc.fab.node, ctx_of(ctx)->hca, port));
+    return true;
+}
+
+SOFTIB_API int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
+{
+    if (index >= 0 && gid_fill(ctx, port, (uint32_t)index, gid))
+        return 0;
+    errno = EINVAL;
+    return -1;
+}
+
+static void gid_entry(struct ibv_context *ctx, uint32_t port, struct ibv_gid_entry *e)
+{
+    memset(e, 0, sizeof(*e));
+    gid_fill(ctx, port, 0, &e->gid);
+    e->port_num = port;
+    e->gid_type = IBV_GID_TYPE_IB;
+}
+
+SOFTIB_API int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
+                                 struct ibv_gid_entry *e, uint32_t flags, size_t size)
+{
+    struct ibv_gid_entry full;
+    if (flags || port < 1 || port > proc.fab.ports)
+        return EINVAL;
+    if (index)
+        return ENODATA;
+    gid_entry(ctx, port, &full);
+    memset(e, 0, size);
+    memcpy(e, &full, size < sizeof(full) ? size : sizeof(full));
+    return 0;
+}
+
+SOFTIB_API ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *out, size_t max,
+                                        uint32_t flags, size_t size)
+{
+    size_t n = 0;
+    if (flags)
+        return -EINVAL;
+    for (uint32_t p = 1; p <= proc.fab.ports && n < max; p++, n++) {
+        struct ibv_gid_entry full;
+        gid_entry(ctx, p, &full);
+        memset((char *)out + n * size, 0, size);
+        memcpy((char *)out + n * size, &full, size < sizeof(full) ? size : sizeof(full));
+    }
+    return (ssize_t)n;
+}
+
+/* Private to rdma-core, but Open MPI's and UCX's builds import it: 0 is the InfiniBand type. */
+SOFTIB_API int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned index, int *type)
+{
+    (void)ctx, (void)port;
+    *type = 0;
+    return index ? -1 : 0;
+}
+
+SOFTIB_API int ibv_query_pkey(struct ibv_context *ctx, uint8_t port, int index, __be16 *pkey)
+{
+    (void)ctx;
+    if (port < 1 || port > proc.fab.ports || index)
+        return -1;
+    *pkey = htobe16(0xffff);
+    return 0;
+}
+
+SOFTIB_API int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey)
+{
+    (void)ctx;
+    return port >= 1 && port <= proc.fab.ports && (pkey | htobe16(0x8000)) == htobe16(0xffff) ? 0 : -1;
+}
+
+static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *v)
+{
+    (void)ctx;
+    if (v->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+        return EINVAL;
+    return clock_gettime(CLOCK_MONOTONIC, &v->raw_clock) ? errno : 0;
+}
+
+/* Memory windows and XRC: not there, and the inline callers do not test for NULL. */
+static struct ibv_mw *no_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type t)
+{
+    (void)pd, (void)t;
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
+static int no_bind_mw(struct ibv_qp *q, struct ibv_mw *mw, struct ibv_mw_bind *b)
+{
+    (void)q, (void)mw, (void)b;
+    return EOPNOTSUPP;
+}
+
+static int no_dealloc_mw(struct ibv_mw *mw)
+{
+    (void)mw;
+    return EOPNOTSUPP;
+}
+
+static int no_close_xrcd(struct ibv_xrcd *x)
+{
+    (void)x;
+    return EOPNOTSUPP;
+}
+
+static int no_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice ad, uint32_t flags, struct ibv_sge *s,
+                        uint32_t n)
+{
+    (void)pd, (void)ad, (void)flags, (void)s, (void)n;
+    return EOPNOTSUPP;
+}
+
+static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *a)
+{
+    (void)cq;
+    /* Moderation may delay events but must not have to: none is a legal answer to any. */
+    return a->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
+}
+
+static void fill_ops(struct verbs_context *v)
+{
+    struct ibv_context_ops *o = &v->context.ops;
+    o->alloc_mw = no_alloc_mw;
+    o->bind_mw = no_bind_mw;
+    o->dealloc_mw = no_dealloc_mw;
+    o->poll_cq = cq_poll;
+    o->req_notify_cq = cq_arm;
+    o->post_srq_recv = srq_post;
+    o->post_send = qp_post_send;
+    o->post_recv = qp_post_recv;
+    v->query_port = query_port;
+    v->query_device_ex = query_device_ex;
+    v->query_rt_values = query_rt_values;
+    v->create_cq_ex = cq_create_ex;
+    v->create_qp_ex = qp_create_ex;
+    v->alloc_parent_domain = pd_parent;
+    v->alloc_td = td_alloc;
+    v->dealloc_td = td_dealloc;
+    v->close_xrcd = no_close_xrcd;
+    v->advise_mr = no_advise_mr;
+    v->modify_cq = modify_cq;
+}
+
+SOFTIB_API struct ibv_context *ibv_open_device(struct ibv_device *d)
+{
+    if (!proc_join(&machine))
+        return NULL;
+    if (proc.fab.wire == WIRE_SHM)
+        huge_heap();
+    struct ctx *c = calloc(1, sizeof(*c));
+    if (!c)
+        return NULL;
+    c->hca = ((struct device *)d)->hca;
+    c->v.sz = sizeof(c->v);
+    struct ibv_context *x = &c->v.context;
+    x->device = d;
+    x->abi_compat = __VERBS_ABI_IS_EXTENDED;
+    x->num_comp_vectors = 1;
+    x->cmd_fd = -1;
+    x->async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    if (x->async_fd < 0) {
+        free(c);
+        return NULL;
+    }
+    pthread_mutex_init(&x->mutex, NULL);
+    fill_ops(&c->v);
+    lock_take(&contexts_lock);
+    c->next = contexts;
+    contexts = c;
+    lock_drop(&contexts_lock);
+    return x;
+}
+
+SOFTIB_API int ibv_close_device(struct ibv_context *x)
+{
+    struct ctx *c = ctx_of(x);
+    lock_take(&contexts_lock);
+    for (struct ctx **p = &contexts; *p; p = &(*p)->next)
+        if (*p == c) {
+            *p = c->next;
+            break;
+        }
+    lock_drop(&contexts_lock);
+    async_purge(c, NULL);
+    close(x->async_fd);
+    pthread_mutex_destroy(&x->mutex);
+    free(c);
+    return 0;
+}

@@ -1,0 +1,67 @@
+/*
+ * Asynchronous events as the program fetches and acknowledges them. Their queue is in hca/async.c.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "verbs/verbs.h"
+#include <unistd.h>
+
+SOFTIB_API int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
+{
+    struct ctx *c = ctx_of(ctx);
+    for (;;) {
+        uint64_t token;
+        if (read(ctx->async_fd, &token, sizeof(token)) != sizeof(token))
+            return -1;
+        if (async_next(c, event)) /* else its object was destroyed meanwhile */
+            return 0;
+    }
+}
+
+static void ack(uint32_t *completed, pthread_mutex_t *m, pthread_cond_t *cond)
+{
+    pthread_mutex_lock(m);
+    ++*completed;
+    pthread_cond_signal(cond);
+    pthread_mutex_unlock(m);
+}
+
+SOFTIB_API void ibv_ack_async_event(struct ibv_async_event *e)
+{
+    switch (e->event_type) {
+    case IBV_EVENT_CQ_ERR:
+        ack(&e->element.cq->async_events_completed, &e->element.cq->mutex, &e->element.cq->cond);
+        break;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        ack(&e->element.qp->events_completed, &e->element.qp->mutex, &e->element.qp->cond);
+        break;
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        ack(&e->element.srq->events_completed, &e->element.srq->mutex, &e->element.srq->cond);
+        break;
+    default:
+        break;
+    }
+}
+
+struct ctx *contexts;
+struct lock contexts_lock;
+
+void port_changed(uint32_t linear, bool up)
+{
+    struct fab_place at = {0};
+    fabric_locate(&proc.fab, fabric_lid(&proc.fab, linear), &at);
+    struct ibv_async_event e = {.event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR};
+    e.element.port_num = (int)at.port;
+    lock_take(&contexts_lock);
+    for (struct ctx *c = contexts; c; c = c->next)
+        if (c->hca == at.hca)
+            async_report(c, &e, NULL);
+    lock_drop(&contexts_lock);
+}

@@ -1,0 +1,106 @@
+/*
+ * Puts the machine together when the process joins its fabric: the wires, the engine, and what the engine does
+ * when a peer rings: events that peers left in the arena, ports that changed.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fabric/ports.h"
+#include "local/local.h"
+#include "net/net.h"
+#include "verbs/verbs.h"
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+static struct task plan; /* of the ports */
+
+static void handle_event(const struct sh_event *e)
+{
+    struct qp *q;
+    switch (e->kind) {
+    case SHEV_QP_ERROR:
+        if ((q = qp_lookup(e->index))) {
+            qp_fail(q, (enum ibv_event_type)e->detail);
+            qp_release(q);
+        }
+        break;
+    case SHEV_SRQ_LIMIT:
+        srq_limit_event(e->index);
+        break;
+    case SHEV_CQ_OVERRUN:
+        cq_note_overrun(e->index);
+        break;
+    }
+}
+
+static void check_ports(void)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&one_at_a_time);
+    uint64_t next = ports_check(port_changed);
+    pthread_mutex_unlock(&one_at_a_time);
+    if (next != NEVER)
+        engine_defer(&plan, next);
+}
+
+static void run_plan(struct task *t)
+{
+    (void)t;
+    check_ports();
+}
+
+static void on_bell(struct watch *w, uint32_t ev)
+{
+    char buf[16];
+    (void)w, (void)ev;
+    while (recv(proc.bell_fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0)
+        ;
+    atomic_store(&proc.reg->member[proc.slot].rung, 0);
+    check_ports();
+    struct arena *a = proc.arena;
+    for (uint64_t h; (h = atomic_load(&a->ev_head)) != atomic_load(&a->ev_tail);) {
+        struct sh_event e = a->event[h % EVENTS];
+        atomic_store(&a->ev_head, h + 1);
+        handle_event(&e);
+    }
+}
+
+static bool far(void)
+{
+    return proc.fab.wire == WIRE_TCP;
+}
+
+static bool ready(void)
+{
+    return !far() || net_ready();
+}
+
+static bool listen_at(uint32_t slot)
+{
+    return !far() || net_listen(slot);
+}
+
+static bool start(void)
+{
+    static struct watch bell = {on_bell};
+    plan = (struct task){.run = run_plan};
+    if (!engine_open() || !engine_add(proc.bell_fd, &bell, EPOLLIN))
+        return false;
+    wire_near = &local_wire;
+    engine_attend(&local_attendant);
+    if (far()) {
+        if (!net_start())
+            return false;
+        wire_far = &net_wire;
+        engine_attend(&net_attendant);
+    }
+    check_ports();
+    return engine_run();
+}
+
+static void forget(void)
+{
+    engine_forget();
+    if (wire_far)
+        net_forget();
+}
+
+const struct machine machine = {.ready = ready, .listen = listen_at, .start = start, .forget = forget};

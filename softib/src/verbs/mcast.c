@@ -1,0 +1,107 @@
+/*
+ * The multicast groups of this machine. A group is a row of the registry; attaching writes the QP's number into
+ * it, and a sender reads the row.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "verbs/verbs.h"
+#include "hca/wire.h"
+
+static struct reg_group *group_find(const union ibv_gid *gid, bool make)
+{
+    struct reg_group *spare = NULL;
+    for (int i = 0; i < GROUPS; i++) {
+        struct reg_group *g = &proc.reg->group[i];
+        bool used = atomic_load(&g->used);
+        if (used && !memcmp(g->gid, gid->raw, 16))
+            return g;
+        if (!used && !spare)
+            spare = g;
+    }
+    if (!make || !spare)
+        return NULL;
+    memcpy(spare->gid, gid->raw, 16);
+    for (int i = 0; i < GROUP_QPS; i++)
+        atomic_store(&spare->qpn[i], 0);
+    atomic_store(&spare->used, 1);
+    return spare;
+}
+
+/* Rows may hold QPs of processes that were killed. */
+static void sweep(struct reg_group *g)
+{
+    for (int i = 0; i < GROUP_QPS; i++) {
+        uint32_t qpn = atomic_load(&g->qpn[i]), slot = qpn >> QP_BITS;
+        if (qpn && slot != proc.slot && !member_alive(slot))
+            atomic_store(&g->qpn[i], 0);
+    }
+}
+
+static int group_put(struct reg_group *g, uint32_t qpn, uint32_t port)
+{
+    int room = -1;
+    for (int i = 0; i < GROUP_QPS; i++) {
+        uint32_t at = atomic_load(&g->qpn[i]);
+        if (at == qpn)
+            return 0;
+        if (!at && room < 0)
+            room = i;
+    }
+    if (room < 0)
+        return ENOMEM;
+    atomic_store(&g->port[room], port);
+    atomic_store(&g->qpn[room], qpn);
+    return 0;
+}
+
+SOFTIB_API int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t lid)
+{
+    (void)lid;
+    if (v->qp_type != IBV_QPT_UD || gid->raw[0] != 0xff)
+        return EINVAL;
+    shlock_take(&proc.reg->lock);
+    struct reg_group *g = group_find(gid, true);
+    int r = g ? group_put(g, v->qp_num, qp_of(v)->linear) : ENOMEM;
+    if (g && r) {
+        sweep(g);
+        r = group_put(g, v->qp_num, qp_of(v)->linear);
+    }
+    shlock_drop(&proc.reg->lock);
+    if (!r && wire_far)
+        wire_far->group(gid->raw, true);
+    return r;
+}
+
+SOFTIB_API int ibv_detach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t lid)
+{
+    int r = EINVAL;
+    bool left = false;
+    (void)lid;
+    shlock_take(&proc.reg->lock);
+    struct reg_group *g = group_find(gid, false);
+    for (int i = 0; g && i < GROUP_QPS; i++) {
+        uint32_t at = atomic_load(&g->qpn[i]);
+        if (at == v->qp_num) {
+            atomic_store(&g->qpn[i], 0);
+            r = 0;
+        } else {
+            left |= at != 0;
+        }
+    }
+    if (g && !left)
+        atomic_store(&g->used, 0);
+    shlock_drop(&proc.reg->lock);
+    if (!r && wire_far)
+        wire_far->group(gid->raw, false);
+    return r;
+}
+
+bool mcast_attached(uint32_t qpn)
+{
+    for (int i = 0; i < GROUPS; i++) {
+        struct reg_group *g = &proc.reg->group[i];
+        for (int k = 0; atomic_load(&g->used) && k < GROUP_QPS; k++)
+            if (atomic_load(&g->qpn[k]) == qpn)
+                return true;
+    }
+    return false;
+}

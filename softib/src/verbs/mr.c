@@ -1,0 +1,281 @@
+/*
+ * Registering memory and taking it back. The table in the arena lets a peer check key, bounds, domain and
+ * rights by itself. Memory that is shared already (a memfd, a file in /dev/shm) is recognised at
+ * registration: a peer maps it and stores directly, which is the fast path. All other memory is reached by
+ * cross-memory copy. Once a region was taken back nothing touches its memory, as with an adapter.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "verbs/verbs.h"
+#include "base/numbers.h"
+#include "hca/wire.h"
+#include "memory/huge.h"
+#include "memory/share.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define ACCESS_KNOWN                                                                                        \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
+     IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB)
+
+static struct lock table_lock;
+static uint32_t table_hint, serial;
+static uint16_t variant[MR_MAX]; /* low bits of the key: a stale key of a reused entry does not fit */
+static bool taken[MR_MAX];
+
+enum kind { MAP_OTHER, MAP_PRIVATE_ANON, MAP_SHARED_FILE };
+
+struct mapping {
+    uint64_t start, end, offset, ino;
+    dev_t dev; /* an inode's number says nothing without it */
+    enum kind kind;
+};
+
+/* The one mapping that holds all of [addr, addr+len). */
+static bool find_mapping(uint64_t addr, uint64_t len, struct mapping *m)
+{
+    char line[512], perms[8], name[16];
+    FILE *in = fopen("/proc/self/maps", "re");
+    bool found = false;
+    while (in && !found && fgets(line, sizeof(line), in)) {
+        unsigned long long a, b, off, ino;
+        unsigned major, minor;
+        int n = sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %15s", &a, &b, perms, &off, &major, &minor, &ino,
+                       name);
+        if (n < 7)
+            continue;
+        if (a > addr)
+            break;
+        found = addr >= a && addr + len <= b && perms[1] == 'w';
+        bool plain = n == 7 || !strcmp(name, "[heap]"); /* no stack */
+        *m = (struct mapping){a,
+                              b,
+                              off,
+                              ino,
+                              makedev(major, minor),
+                              perms[3] == 's' && ino             ? MAP_SHARED_FILE
+                              : perms[3] == 'p' && !ino && plain ? MAP_PRIVATE_ANON
+                                                                 : MAP_OTHER};
+    }
+    if (in)
+        fclose(in);
+    return found;
+}
+
+/* Where a file system shows other devices to fstat than in maps (overlayfs, btrfs) nothing is taken for the
+ * mapped file, and its memory is reached like private memory. */
+static bool same_file(int fd, const struct mapping *m)
+{
+    struct stat st;
+    return !fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == m->dev && S_ISREG(st.st_mode);
+}
+
+/* A descriptor of the mapped file: one the program has open, or the mapping itself when the kernel lets us.
+ */
+static int open_mapping(const struct mapping *m)
+{
+    char path[96];
+    DIR *d = opendir("/proc/self/fd");
+    int fd = -1;
+    for (struct dirent *e; fd < 0 && d && (e = readdir(d));) {
+        int n = atoi(e->d_name);
+        int mode = *e->d_name == '.' ? -1 : fcntl(n, F_GETFL);
+        if (mode >= 0 && (mode & O_ACCMODE) == O_RDWR && same_file(n, m))
+            fd = fcntl(n, F_DUPFD_CLOEXEC, 64);
+    }
+    if (d)
+        closedir(d);
+    if (fd >= 0)
+        return fd;
+    snprintf(path, sizeof(path), "/proc/self/map_files/%llx-%llx", (unsigned long long)m->start,
+             (unsigned long long)m->end);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && !same_file(fd, m)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Some bits nobody can guess; the kernel is asked for many at once. The table's lock is held. */
+static uint16_t some_bits(void)
+{
+    static uint16_t pool[256];
+    static unsigned left;
+    if (!left) {
+        random_bytes(pool, sizeof(pool));
+        left = ARRAY_LEN(pool);
+    }
+    return pool[--left] & MR_VARIANT;
+}
+
+static uint32_t table_take(void)
+{
+    lock_take(&table_lock);
+    if (!table_hint)
+        table_hint = 1 + (uint32_t)(random_u64() % (MR_MAX - 1)); /* the first key is nobody's guess */
+    uint32_t found = number_take(taken, 1, MR_MAX, &table_hint);
+    lock_drop(&table_lock);
+    return found;
+}
+
+static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uint32_t access)
+{
+    struct sh_mr *s = mr->sh;
+    struct mapping m;
+    s->pd = pd;
+    s->access = access;
+    s->iova = iova;
+    s->addr = (uintptr_t)mr->ibv.addr;
+    s->length = mr->ibv.length;
+    s->fd = -1;
+    if (s->length && find_mapping(s->addr, s->length, &m)) {
+        if (m.kind == MAP_SHARED_FILE)
+            s->fd = open_mapping(&m);
+        else if (m.kind == MAP_PRIVATE_ANON)
+            huge_pages(s->addr, s->length, m.start, m.end);
+        s->file_off = m.offset + (s->addr - m.start);
+    }
+    lock_take(&table_lock);
+    s->serial = ++serial;
+    uint16_t old = variant[idx];
+    while (variant[idx] == old)
+        variant[idx] = some_bits();
+    uint32_t key = idx << MR_SHIFT | variant[idx];
+    lock_drop(&table_lock);
+    mr->ibv.lkey = mr->ibv.rkey = key;
+    atomic_store_explicit(&s->rkey, key, memory_order_release);
+}
+
+/*
+ * After this nothing touches the region. First the key: who looks at it from now on finds nothing. Then those
+ * who looked before: frames between machines, requests of our own queue pairs, other processes.
+ */
+static void retract(struct sh_mr *s)
+{
+    uint32_t idx = (uint32_t)(s - proc.arena->mr);
+    atomic_store(&s->rkey, 0);
+    wire_near->retract(s);
+    if (wire_far)
+        wire_far->retract(s);
+    qp_fence();
+    if (hold_wait(idx))
+        share_bury();
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+}
+
+static bool access_legal(uint64_t access)
+{
+    uint64_t remote_write = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    if (access & ~(uint64_t)(ACCESS_KNOWN | IBV_ACCESS_OPTIONAL_RANGE))
+        return false;
+    return !(access & remote_write) || (access & IBV_ACCESS_LOCAL_WRITE);
+}
+
+/* A page that cannot be touched must fail here, as pinning would. */
+static bool memory_there(void *addr, size_t length)
+{
+    if (!length)
+        return true;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), a = (uintptr_t)addr & ~(page - 1);
+    return !msync((void *)a, (uintptr_t)addr + length - a, MS_ASYNC) || errno != ENOMEM;
+}
+
+static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint64_t access)
+{
+    if (!access_legal(access) || (uintptr_t)addr + length < (uintptr_t)addr) {
+        errno = access & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_MW_BIND) ? EOPNOTSUPP : EINVAL;
+        return NULL;
+    }
+    if (!memory_there(addr, length)) {
+        errno = EFAULT;
+        return NULL;
+    }
+    struct mr *mr = calloc(1, sizeof(*mr));
+    uint32_t idx = mr ? table_take() : 0;
+    if (!idx) {
+        free(mr);
+        errno = ENOMEM;
+        return NULL;
+    }
+    mr->sh = &proc.arena->mr[idx];
+    mr->access = (uint32_t)access;
+    mr->ibv.context = pd->context;
+    mr->ibv.pd = pd;
+    mr->ibv.addr = addr;
+    mr->ibv.length = length;
+    mr->ibv.handle = idx;
+    publish(mr, idx, pd_key(pd), access & IBV_ACCESS_ZERO_BASED ? 0 : iova, mr->access);
+    atomic_fetch_add(&((struct pd *)pd)->refs, 1);
+    return &mr->ibv;
+}
+
+SOFTIB_API struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    return reg(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+SOFTIB_API struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                          int access)
+{
+    return reg(pd, addr, length, iova, (unsigned)access);
+}
+
+SOFTIB_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                           unsigned access)
+{
+    return reg(pd, addr, length, iova, access);
+}
+
+SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, size_t length, uint64_t iova,
+                                            int fd, int access)
+{
+    (void)pd, (void)off, (void)length, (void)iova, (void)fd, (void)access;
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
+SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
+                            int access)
+{
+    struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
+    if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags ||
+        ((flags & IBV_REREG_MR_CHANGE_ACCESS) && !access_legal((unsigned)access)) ||
+        ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && !memory_there(addr, length))) {
+        errno = EINVAL;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
+    retract(mr->sh);
+    if (flags & IBV_REREG_MR_CHANGE_PD) {
+        atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
+        atomic_fetch_add(&((struct pd *)pd)->refs, 1);
+        ibv->pd = pd;
+    }
+    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+        ibv->addr = addr;
+        ibv->length = length;
+    }
+    if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+        mr->access = (uint32_t)access;
+    publish(mr, ibv->handle, pd_key(ibv->pd), (uintptr_t)ibv->addr, mr->access);
+    return 0;
+}
+
+SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
+{
+    struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
+    retract(mr->sh);
+    lock_take(&table_lock);
+    taken[ibv->handle] = false;
+    lock_drop(&table_lock);
+    atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
+    free(mr);
+    return 0;
+}

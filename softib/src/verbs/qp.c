@@ -1,0 +1,386 @@
+/*
+ * Queue pairs: creation, modification, errors and destruction. What a sender on another process must
+ * know of a QP is in its arena entry and is kept in step here.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "verbs/verbs.h"
+#include "hca/send_queue.h"
+#include <stdlib.h>
+
+static int caps_check(struct ibv_qp_cap *c, enum ibv_qp_type t, const struct ibv_srq *srq)
+{
+    if (c->max_send_wr > MAX_WR || c->max_recv_wr > MAX_WR || c->max_send_sge > MAX_SGE ||
+        c->max_recv_sge > MAX_SGE || c->max_inline_data > MAX_INLINE)
+        return EINVAL;
+    if (t != IBV_QPT_RC && t != IBV_QPT_UC && t != IBV_QPT_UD)
+        return EOPNOTSUPP;
+    /* A ring has a power of two of entries, and programs count on the slack. */
+    uint32_t ring = 16;
+    while (ring < c->max_send_wr)
+        ring *= 2;
+    c->max_send_wr = ring;
+    if (!c->max_send_sge)
+        c->max_send_sge = 1;
+    if (!c->max_recv_sge)
+        c->max_recv_sge = 1;
+    if (srq)
+        c->max_recv_wr = 0;
+    return 0;
+}
+
+static void publish(struct qp *q, const struct ibv_qp_init_attr_ex *a)
+{
+    struct sh_qp *s = q->sh;
+    struct srq *srq = (struct srq *)a->srq;
+    memset(s, 0, sizeof(*s));
+    atomic_store(&s->state, QP_NONE);
+    atomic_store(&s->qpn, qp_ibv(q)->qp_num);
+    atomic_store(&s->type, a->qp_type);
+    atomic_store(&s->pd, pd_key(a->pd));
+    atomic_store(&s->rcq, cq_of(a->recv_cq)->idx);
+    atomic_store(&s->is_srq, srq != NULL);
+    atomic_store(&s->rq, srq ? QP_MAX + srq->idx : q->idx);
+    atomic_store(&s->state, IBV_QPS_RESET);
+}
+
+static void hold_objects(struct qp *q, int n)
+{
+    struct ibv_qp *v = qp_ibv(q);
+    atomic_fetch_add(&((struct pd *)v->pd)->refs, n);
+    atomic_fetch_add(&cq_of(v->send_cq)->refs, n);
+    atomic_fetch_add(&cq_of(v->recv_cq)->refs, n);
+    if (v->srq)
+        atomic_fetch_add(&((struct srq *)v->srq)->refs, n);
+}
+
+static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
+{
+    int err = a->send_cq && a->recv_cq && a->pd ? caps_check(&a->cap, a->qp_type, a->srq) : EINVAL;
+    struct qp *q = err ? NULL : calloc(1, sizeof(*q));
+    if (!q) {
+        errno = err ? err : ENOMEM;
+        return NULL;
+    }
+    uint32_t nth = 0;
+    size_t room = a->cap.max_send_sge * sizeof(struct ibv_sge);
+    if (room < a->cap.max_inline_data)
+        room = a->cap.max_inline_data;
+    q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
+    q->sq = aligned_alloc(CACHELINE, q->stride * a->cap.max_send_wr);
+    q->idx = q->sq ? qp_number_take(&nth) : 0;
+    if (!q->idx || (!a->srq && !rq_make(&proc.arena->rq[q->idx], a->cap.max_recv_wr, a->cap.max_recv_sge))) {
+        if (q->idx)
+            qp_number_give(q->idx);
+        free(q->sq);
+        free(q);
+        errno = ENOMEM;
+        return NULL;
+    }
+    memset(q->sq, 0, q->stride * a->cap.max_send_wr);
+    struct ibv_qp *v = qp_ibv(q);
+    v->context = a->pd->context;
+    v->qp_context = a->qp_context;
+    v->pd = a->pd;
+    v->send_cq = a->send_cq;
+    v->recv_cq = a->recv_cq;
+    v->srq = a->srq;
+    v->handle = q->idx;
+    v->qp_num = proc.slot << QP_BITS | q->idx;
+    v->state = IBV_QPS_RESET;
+    v->qp_type = a->qp_type;
+    pthread_mutex_init(&v->mutex, NULL);
+    pthread_cond_init(&v->cond, NULL);
+    q->cap = q->attr.cap = a->cap;
+    q->sig_all = a->sq_sig_all;
+    q->wire = wire_near;
+    q->task.run = sq_run;
+    q->sh = &proc.arena->qp[q->idx];
+    q->rng = (proc.fab.seed * 0x9E3779B97F4A7C15ull) ^ (((uint64_t)proc.slot << QP_BITS | nth) << 20 | 1);
+    publish(q, a);
+    hold_objects(q, 1);
+    qp_table_add(q);
+    return v;
+}
+
+SOFTIB_API struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+    struct ibv_qp_init_attr_ex x = {.pd = pd, .comp_mask = IBV_QP_INIT_ATTR_PD};
+    memcpy(&x, a, offsetof(struct ibv_qp_init_attr, sq_sig_all) + sizeof(int));
+    struct ibv_qp *q = create(&x);
+    if (q)
+        a->cap = x.cap;
+    return q;
+}
+
+#define SEND_OPS                                                                                   \
+    (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |        \
+     IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
+     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV)
+
+struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a)
+{
+    uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    bool flags = a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS,
+         ops = a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    (void)c;
+    if (a->comp_mask & ~known || !(a->comp_mask & IBV_QP_INIT_ATTR_PD) ||
+        (flags && a->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) ||
+        (ops && a->send_ops_flags & ~(uint64_t)SEND_OPS)) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    struct ibv_qp *v = create(a);
+    if (!v)
+        return NULL;
+    struct qp *q = qp_of(v);
+    q->no_self_mcast = flags && a->create_flags;
+    q->has_ex = ops;
+    if (ops)
+        qp_bind_wr_ops(q);
+    return v;
+}
+
+SOFTIB_API struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *v)
+{
+    return qp_of(v)->has_ex ? &qp_of(v)->ex : NULL;
+}
+
+/* Nobody is in the middle of delivering to this QP any more; the dead are not waited for. */
+static void quiesce(struct qp *q)
+{
+    unsigned turn = 0;
+    uint64_t start = 0;
+    while (atomic_load(&q->sh->users)) {
+        uint64_t now = now_ns();
+        start = start ? start : now;
+        if (now - start > NS_S)
+            atomic_store(&q->sh->users, 0);
+        spin_wait(&turn);
+    }
+}
+
+static void reset(struct qp *q)
+{
+    struct rwqe w;
+    atomic_store(&q->sh->state, IBV_QPS_RESET);
+    lock_take(&q->lock);
+    q->wire->detach(q);
+    q->wire = wire_near;
+    qp_ibv(q)->state = IBV_QPS_RESET;
+    q->tail = q->posted = q->next = q->done = 0;
+    lock_drop(&q->lock);
+    quiesce(q);
+    engine_forsake(&q->task); /* again: its wire may have deferred it meanwhile */
+    lock_take(&q->lock);
+    atomic_store(&q->freed, 0);
+    q->wait_until = 0;
+    ud_release_held(q);
+    peer_put(q->peer);
+    q->peer = NULL;
+    while (!qp_ibv(q)->srq && rq_pop(proc.self, q->idx, false, &w))
+        ;
+    atomic_store(&q->sh->drained, 0);
+    lock_drop(&q->lock);
+    cq_purge(cq_of(qp_ibv(q)->send_cq), qp_ibv(q)->qp_num);
+    if (qp_ibv(q)->recv_cq != qp_ibv(q)->send_cq)
+        cq_purge(cq_of(qp_ibv(q)->recv_cq), qp_ibv(q)->qp_num);
+    struct ibv_qp_cap cap = q->cap;
+    q->attr = (struct ibv_qp_attr){.cap = cap};
+}
+
+static int attrs_check(struct qp *q, const struct ibv_qp_attr *a, int mask)
+{
+    struct fab_place at;
+    struct path p;
+    if (mask & IBV_QP_PORT && (a->port_num < 1 || a->port_num > proc.fab.ports))
+        return EINVAL;
+    if (mask & IBV_QP_PKEY_INDEX && a->pkey_index)
+        return EINVAL;
+    if (mask & IBV_QP_PATH_MTU && (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
+        return EINVAL;
+    if (mask & IBV_QP_MAX_QP_RD_ATOMIC && a->max_rd_atomic > MAX_RD_ATOM)
+        return EINVAL;
+    if (mask & IBV_QP_MAX_DEST_RD_ATOMIC && a->max_dest_rd_atomic > MAX_RD_ATOM)
+        return EINVAL;
+    if ((mask & IBV_QP_MIN_RNR_TIMER && a->min_rnr_timer > 31) ||
+        (mask & IBV_QP_TIMEOUT && a->timeout > 31) || (mask & IBV_QP_RETRY_CNT && a->retry_cnt > 7) ||
+        (mask & IBV_QP_RNR_RETRY && a->rnr_retry > 7) ||
+        (mask & IBV_QP_DEST_QPN && a->dest_qp_num > 0xffffff))
+        return EINVAL;
+    if (mask & IBV_QP_CUR_STATE && a->cur_qp_state != qp_ibv(q)->state)
+        return EINVAL;
+    if (mask & IBV_QP_AV) {
+        path_from_attr(&a->ah_attr, &p);
+        if (a->ah_attr.port_num > proc.fab.ports || !fabric_locate(&proc.fab, path_resolve(&p), &at) ||
+            a->ah_attr.src_path_bits >> proc.fab.lmc)
+            return EINVAL;
+    }
+    return 0;
+}
+
+static void attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask)
+{
+    struct ibv_qp_attr *d = &q->attr;
+    struct sh_qp *s = q->sh;
+    if (mask & IBV_QP_PORT) {
+        d->port_num = a->port_num;
+        q->linear = fabric_linear(&proc.fab, proc.fab.node, ctx_of(qp_ibv(q)->context)->hca, a->port_num);
+        atomic_store(&s->port, q->linear);
+    }
+    if (mask & IBV_QP_ACCESS_FLAGS)
+        atomic_store(&s->access, d->qp_access_flags = a->qp_access_flags);
+    if (mask & IBV_QP_QKEY)
+        atomic_store(&s->qkey, d->qkey = a->qkey);
+    if (mask & IBV_QP_PATH_MTU)
+        atomic_store(&s->mtu, d->path_mtu = a->path_mtu);
+    if (mask & IBV_QP_DEST_QPN)
+        atomic_store(&s->dest_qpn, d->dest_qp_num = a->dest_qp_num);
+    if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+        atomic_store(&s->max_dest_rd, d->max_dest_rd_atomic = a->max_dest_rd_atomic);
+    if (mask & IBV_QP_MIN_RNR_TIMER)
+        atomic_store(&s->rnr_timer, d->min_rnr_timer = a->min_rnr_timer);
+    if (mask & IBV_QP_AV) {
+        d->ah_attr = a->ah_attr;
+        path_from_attr(&a->ah_attr, &q->path);
+        q->path.dlid = path_resolve(&q->path);
+        atomic_store(&s->dlid, q->path.dlid);
+    }
+    if (mask & IBV_QP_TIMEOUT)
+        d->timeout = a->timeout;
+    if (mask & IBV_QP_RETRY_CNT)
+        q->retry_left = d->retry_cnt = a->retry_cnt;
+    if (mask & IBV_QP_RNR_RETRY)
+        q->rnr_left = d->rnr_retry = a->rnr_retry;
+    if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+        d->max_rd_atomic = a->max_rd_atomic;
+    if (mask & IBV_QP_RQ_PSN)
+        d->rq_psn = a->rq_psn;
+    if (mask & IBV_QP_SQ_PSN)
+        d->sq_psn = a->sq_psn;
+    if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
+        d->en_sqd_async_notify = a->en_sqd_async_notify;
+    if (mask & IBV_QP_ALT_PATH) {
+        d->alt_ah_attr = a->alt_ah_attr;
+        d->alt_port_num = a->alt_port_num;
+        d->alt_timeout = a->alt_timeout;
+        d->alt_pkey_index = a->alt_pkey_index;
+    }
+    if (mask & IBV_QP_PATH_MIG_STATE)
+        d->path_mig_state = a->path_mig_state;
+}
+
+/* Its peer is known now, and with it the wire that leads there. */
+static int attach_wire(struct qp *q)
+{
+    struct fab_place at;
+    if (qp_ibv(q)->qp_type == IBV_QPT_UD || !fabric_locate(&proc.fab, q->path.dlid, &at))
+        return 0;
+    lock_take(&q->lock);
+    bool ok = wire_to(at.node)->attach(q, at.node);
+    lock_drop(&q->lock);
+    return ok ? 0 : ENOMEM;
+}
+
+static int enter_state(struct qp *q, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+    int r = to == IBV_QPS_RTR ? attach_wire(q) : 0;
+    if (r)
+        return r;
+    sq_lock(q);
+    if (to == IBV_QPS_ERR) {
+        qp_to_error(q);
+    } else {
+        q->attr.qp_state = qp_ibv(q)->state = to;
+        atomic_store(&q->sh->state, to);
+        if (to == IBV_QPS_RTS && from != IBV_QPS_RTS)
+            q->wire->progress(q, 0);
+        if (to == IBV_QPS_SQD && q->done == q->next)
+            qp_drained(q);
+    }
+    sq_unlock(q);
+    return 0;
+}
+
+SOFTIB_API int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask)
+{
+    struct qp *q = qp_of(v);
+    enum ibv_qp_state from = v->state, to = mask & IBV_QP_STATE ? a->qp_state : from;
+    if (!qp_transition_legal(v->qp_type, from, to, mask))
+        return EINVAL;
+    int r = attrs_check(q, a, mask);
+    if (r)
+        return r;
+    if (to == IBV_QPS_RESET) {
+        engine_forsake(&q->task);
+        reset(q);
+        return 0;
+    }
+    if (to != IBV_QPS_ERR)
+        attrs_take(q, a, mask);
+    return to == from && to != IBV_QPS_ERR ? 0 : enter_state(q, from, to);
+}
+
+SOFTIB_API int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
+{
+    struct qp *q = qp_of(v);
+    (void)mask;
+    sq_lock(q); /* the engine may be failing it just now */
+    *a = q->attr;
+    unsigned s = atomic_load(&q->sh->state); /* a peer may have failed it a moment ago */
+    a->qp_state = a->cur_qp_state = s == IBV_QPS_ERR ? IBV_QPS_ERR : v->state;
+    a->cap = q->cap;
+    a->sq_draining = v->state == IBV_QPS_SQD && q->done != q->next;
+    sq_unlock(q);
+    *init = (struct ibv_qp_init_attr){
+        .qp_context = v->qp_context,
+        .send_cq = v->send_cq,
+        .recv_cq = v->recv_cq,
+        .srq = v->srq,
+        .cap = q->cap,
+        .qp_type = v->qp_type,
+        .sq_sig_all = q->sig_all,
+    };
+    return 0;
+}
+
+SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
+{
+    struct qp *q = qp_of(v);
+    if (mcast_attached(v->qp_num))
+        return EBUSY;
+    engine_forsake(&q->task);
+    reset(q);
+    atomic_store(&q->sh->state, QP_NONE);
+    atomic_store(&q->sh->qpn, 0);
+    qp_table_remove(q);
+    unsigned turn = 0;
+    while (atomic_load(&q->task.busy))
+        spin_wait(&turn);
+    async_purge(ctx_of(v->context), &q->async_delivered);
+    async_wait(&v->events_completed, &q->async_delivered, &v->mutex, &v->cond);
+    if (!v->srq)
+        rq_destroy(&proc.arena->rq[q->idx]);
+    hold_objects(q, -1);
+    pthread_mutex_destroy(&v->mutex);
+    pthread_cond_destroy(&v->cond);
+    qp_number_give(q->idx);
+    free(q->sq);
+    free(q);
+    return 0;
+}
+
+int qp_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct qp *q = qp_of(v);
+    int r = 0;
+    bool refuse = v->srq || atomic_load_explicit(&q->sh->state, memory_order_relaxed) == IBV_QPS_RESET;
+    for (; wr && !r; wr = r ? wr : wr->next)
+        r = refuse ? EINVAL : rq_post(&proc.arena->rq[q->idx], wr);
+    if (r)
+        *bad = wr;
+    atomic_thread_fence(
+        memory_order_seq_cst); /* posted, then looked: who fails the QP looks in the other order */
+    if (UNLIKELY(atomic_load(&q->sh->state) == IBV_QPS_ERR) && !v->srq)
+        qp_flush_receives(q);
+    return r;
+}

@@ -1,0 +1,175 @@
+/*
+ * Posting sends: checks what can be known at once, writes the request into the send queue, and runs the
+ * queue. What only the HCA would find out (keys, the peer) becomes a completion instead.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "verbs/send.h"
+#include "verbs/verbs.h"
+#include "hca/send_queue.h"
+#include <stdlib.h>
+
+/* Which operations a kind of QP carries. */
+static bool opcode_legal(enum ibv_qp_type t, enum ibv_wr_opcode op)
+{
+    static const uint32_t rc = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
+                               1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_RDMA_READ |
+                               1u << IBV_WR_ATOMIC_CMP_AND_SWP | 1u << IBV_WR_ATOMIC_FETCH_AND_ADD |
+                               1u << IBV_WR_SEND_WITH_INV;
+    static const uint32_t uc = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
+                               1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV;
+    static const uint32_t ud = 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
+    uint32_t set = t == IBV_QPT_RC ? rc : t == IBV_QPT_UC ? uc : ud;
+    return (unsigned)op < 32 && (set >> op & 1);
+}
+
+static bool is_atomic(enum ibv_wr_opcode op)
+{
+    return op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+void sq_enter(struct qp *q)
+{
+    sq_lock(q);
+    q->posting_in = qp_ibv(q)->state;
+    q->tail = q->posted;
+}
+
+struct wqe *sq_begin(struct qp *q, int *err)
+{
+    unsigned state = q->posting_in;
+    if (UNLIKELY(state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_ERR &&
+                 state != IBV_QPS_SQE)) {
+        *err = EINVAL;
+        return NULL;
+    }
+    if (UNLIKELY(q->tail - atomic_load_explicit(&q->freed, memory_order_acquire) >= q->cap.max_send_wr)) {
+        *err = ENOMEM;
+        return NULL;
+    }
+    struct wqe *w = sq_at(q, q->tail);
+    w->due = w->ack_at = 0;
+    w->length = w->got = 0;
+    w->nsge = w->is_inline = w->executed = 0;
+    w->flags = 0;
+    return w;
+}
+
+void sq_path(struct wqe *w, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+    w->path = ((struct ah *)ah)->path;
+    w->remote_qpn = qpn;
+    w->remote_qkey = qkey;
+}
+
+int sq_sges(struct qp *q, struct wqe *w, const struct ibv_sge *sge, size_t n)
+{
+    uint64_t total = 0;
+    if (n > q->cap.max_send_sge)
+        return EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        w->sge[i] = sge[i];
+        total += sge[i].length;
+    }
+    w->nsge = (uint8_t)n;
+    w->length = total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
+    return 0;
+}
+
+int sq_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_t n)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (buf[i].length > q->cap.max_inline_data - at)
+            return ENOMEM;
+        memcpy((char *)w->sge + at, buf[i].addr, buf[i].length);
+        at += buf[i].length;
+    }
+    w->is_inline = 1;
+    w->length = (uint32_t)at;
+    return 0;
+}
+
+/* The checks that need the whole request; a message too long for the HCA completes in error, as there. */
+int sq_commit(struct qp *q, struct wqe *w)
+{
+    enum ibv_wr_opcode op = w->opcode;
+    if (UNLIKELY(!opcode_legal(qp_ibv(q)->qp_type, op)))
+        return EINVAL;
+    if (UNLIKELY(w->is_inline && (op == IBV_WR_RDMA_READ || is_atomic(op))))
+        return EINVAL;
+    if (UNLIKELY(is_atomic(op) && w->length != 8))
+        return EINVAL;
+    if (UNLIKELY((op == IBV_WR_RDMA_READ || is_atomic(op)) && !q->attr.max_rd_atomic))
+        return EINVAL;
+    if (UNLIKELY(w->length > MAX_MSG))
+        return EINVAL;
+    if (UNLIKELY(proc.fab.paced && q->posting_in == IBV_QPS_RTS))
+        q->wire->reserve(q, w);
+    q->tail++;
+    return 0;
+}
+
+static int from_wr(struct qp *q, const struct ibv_send_wr *wr)
+{
+    int err = 0;
+    struct wqe *w = sq_begin(q, &err);
+    if (!w)
+        return err;
+    w->wr_id = wr->wr_id;
+    w->opcode = (uint8_t)((unsigned)wr->opcode < 32 ? wr->opcode : 31);
+    w->flags = (uint8_t)wr->send_flags;
+    w->imm = wr->imm_data;
+    if (qp_ibv(q)->qp_type == IBV_QPT_UD) {
+        if (!wr->wr.ud.ah)
+            return EINVAL;
+        sq_path(w, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+    } else if (is_atomic(wr->opcode)) {
+        w->raddr = wr->wr.atomic.remote_addr;
+        w->rkey = wr->wr.atomic.rkey;
+        w->compare = wr->wr.atomic.compare_add;
+        w->swap = wr->wr.atomic.swap;
+    } else {
+        w->raddr = wr->wr.rdma.remote_addr;
+        w->rkey = wr->wr.rdma.rkey;
+    }
+    if (wr->num_sge < 0)
+        return EINVAL;
+    if (wr->send_flags & IBV_SEND_INLINE) {
+        for (int i = 0; i < wr->num_sge && !err; i++) {
+            size_t n = wr->sg_list[i].length;
+            if (n > q->cap.max_inline_data - w->length)
+                return ENOMEM;
+            memcpy((char *)w->sge + w->length, (void *)(uintptr_t)wr->sg_list[i].addr, n);
+            w->length += (uint32_t)n;
+        }
+        w->is_inline = 1;
+    } else if ((err = sq_sges(q, w, wr->sg_list, (size_t)wr->num_sge))) {
+        return err;
+    }
+    return sq_commit(q, w);
+}
+
+void sq_leave(struct qp *q)
+{
+    unsigned state = qp_ibv(q)->state;
+    q->posted = q->tail;
+    if (UNLIKELY(state == IBV_QPS_ERR || state == IBV_QPS_SQE))
+        sq_flush(q);
+    else if (state == IBV_QPS_RTS)
+        q->wire->progress(q, 0);
+    sq_unlock(q);
+}
+
+int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct qp *q = qp_of(ibv);
+    int r = 0;
+    sq_enter(q);
+    for (; wr; wr = wr->next)
+        if (UNLIKELY((r = from_wr(q, wr)))) {
+            *bad = wr;
+            break;
+        }
+    sq_leave(q);
+    return r;
+}

@@ -1,0 +1,19 @@
+/*
+ * Building one send request in place; shared by ibv_post_send and the ibv_wr_* calls.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_SEND_H
+#define SOFTIB_SEND_H
+
+#include "hca/hca.h"
+
+void sq_enter(struct qp *q); /* takes the locks: requests may be built now */
+void sq_leave(struct qp *q); /* posts what was built, runs the queue and drops the locks */
+
+struct wqe *sq_begin(struct qp *q, int *err); /* NULL: full, or the QP does not send in this state */
+void sq_path(struct wqe *w, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
+int sq_sges(struct qp *q, struct wqe *w, const struct ibv_sge *sge, size_t n);
+int sq_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_t n);
+int sq_commit(struct qp *q, struct wqe *w);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * What the files behind the verbs ask of each other.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SOFTIB_VERBS_H
+#define SOFTIB_VERBS_H
+
+#include "hca/hca.h"
+
+extern const struct machine machine; /* machine.c: what works for this process while it is in a fabric */
+
+/* cq.c, cq_ex.c */
+void cq_purge(struct cq *cq, uint32_t qpn);
+int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc);
+int cq_arm(struct ibv_cq *ibv, int solicited_only);
+struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch);
+struct ibv_cq_ex *cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *a);
+void cq_free_send_slots(const struct sh_cqe *e); /* a send's completion was polled */
+void cq_note_overrun(uint32_t idx);
+
+/* srq.c */
+int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+void srq_limit_event(uint32_t idx);
+
+/* qp.c, qp_state.c, send.c, wr_ex.c, mcast.c */
+int qp_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a);
+void qp_bind_wr_ops(struct qp *q);
+bool qp_transition_legal(enum ibv_qp_type t, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
+bool mcast_attached(uint32_t qpn);
+
+/* event.c */
+extern struct ctx *contexts; /* the devices that are open */
+extern struct lock contexts_lock;
+void port_changed(uint32_t linear, bool up);
+
+/* pd.c */
+struct ibv_pd *pd_parent(struct ibv_context *c, struct ibv_parent_domain_init_attr *a);
+struct ibv_td *td_alloc(struct ibv_context *c, struct ibv_td_init_attr *a);
+int td_dealloc(struct ibv_td *td);
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * The ibv_wr_* calls: a batch is built between wr_start and wr_complete, and becomes visible only at the end.
+ * A mistake anywhere in the batch is remembered and wr_complete returns it, with nothing posted.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "verbs/send.h"
+#include "hca/send_queue.h"
+#include "verbs/verbs.h"
+
+static struct qp *qx(struct ibv_qp_ex *e)
+{
+    return CONTAINER_OF(e, struct qp, ex);
+}
+
+/* A request is complete when the next one begins or the batch ends: its setters come in between. */
+static void commit_open(struct qp *q)
+{
+    if (q->build_wqe && !q->build_err)
+        q->build_err = sq_commit(q, q->build_wqe);
+    q->build_wqe = NULL;
+}
+
+static struct wqe *begin(struct ibv_qp_ex *e, enum ibv_wr_opcode op)
+{
+    struct qp *q = qx(e);
+    commit_open(q);
+    if (q->build_err)
+        return NULL;
+    struct wqe *w = sq_begin(q, &q->build_err);
+    if (!w)
+        return NULL;
+    w->wr_id = e->wr_id;
+    w->flags = (uint8_t)e->wr_flags;
+    w->opcode = (uint8_t)op;
+    w->imm = 0;
+    w->path = (struct path){0};
+    q->build_wqe = w;
+    return w;
+}
+
+static void start(struct ibv_qp_ex *e)
+{
+    struct qp *q = qx(e);
+    sq_enter(q);
+    atomic_store_explicit(&q->builder, thread_mark(), memory_order_relaxed);
+    sq_give_wire(q); /* until the batch ends: the program may do anything in between */
+    q->build_err = 0;
+    q->build_wqe = NULL;
+}
+
+static int complete(struct ibv_qp_ex *e)
+{
+    struct qp *q = qx(e);
+    commit_open(q);
+    int r = q->build_err;
+    sq_take_wire(q);
+    if (r)
+        q->tail = q->posted;
+    atomic_store_explicit(&q->builder, NULL, memory_order_relaxed);
+    sq_leave(q);
+    return r;
+}
+
+static void discard(struct ibv_qp_ex *e)
+{
+    struct qp *q = qx(e);
+    q->build_wqe = NULL;
+    sq_take_wire(q);
+    q->tail = q->posted;
+    atomic_store_explicit(&q->builder, NULL, memory_order_relaxed);
+    sq_leave(q);
+}
+
+static void with_remote(struct wqe *w, uint32_t rkey, uint64_t addr)
+{
+    if (!w)
+        return;
+    w->rkey = rkey;
+    w->raddr = addr;
+}
+
+static void wr_send(struct ibv_qp_ex *e)
+{
+    begin(e, IBV_WR_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *e, __be32 imm)
+{
+    struct wqe *w = begin(e, IBV_WR_SEND_WITH_IMM);
+    if (w)
+        w->imm = imm;
+}
+
+static void wr_send_inv(struct ibv_qp_ex *e, uint32_t rkey)
+{
+    struct wqe *w = begin(e, IBV_WR_SEND_WITH_INV);
+    if (w)
+        w->imm = rkey;
+}
+
+static void wr_write(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr)
+{
+    with_remote(begin(e, IBV_WR_RDMA_WRITE), rkey, addr);
+}
+
+static void wr_write_imm(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr, __be32 imm)
+{
+    struct wqe *w = begin(e, IBV_WR_RDMA_WRITE_WITH_IMM);
+    with_remote(w, rkey, addr);
+    if (w)
+        w->imm = imm;
+}
+
+static void wr_read(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr)
+{
+    with_remote(begin(e, IBV_WR_RDMA_READ), rkey, addr);
+}
+
+static void wr_cas(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap)
+{
+    struct wqe *w = begin(e, IBV_WR_ATOMIC_CMP_AND_SWP);
+    with_remote(w, rkey, addr);
+    if (w) {
+        w->compare = compare;
+        w->swap = swap;
+    }
+}
+
+static void wr_fadd(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr, uint64_t add)
+{
+    struct wqe *w = begin(e, IBV_WR_ATOMIC_FETCH_AND_ADD);
+    with_remote(w, rkey, addr);
+    if (w)
+        w->compare = add;
+}
+
+static void set_ud(struct ibv_qp_ex *e, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+    if (qx(e)->build_wqe)
+        sq_path(qx(e)->build_wqe, ah, qpn, qkey);
+}
+
+static void note(struct qp *q, int err)
+{
+    if (err && !q->build_err)
+        q->build_err = err;
+}
+
+static void set_inline_list(struct ibv_qp_ex *e, size_t n, const struct ibv_data_buf *buf)
+{
+    struct qp *q = qx(e);
+    if (q->build_wqe)
+        note(q, sq_inline(q, q->build_wqe, buf, n));
+}
+
+static void set_inline(struct ibv_qp_ex *e, void *addr, size_t length)
+{
+    struct ibv_data_buf b = {addr, length};
+    set_inline_list(e, 1, &b);
+}
+
+static void set_sge_list(struct ibv_qp_ex *e, size_t n, const struct ibv_sge *sge)
+{
+    struct qp *q = qx(e);
+    if (q->build_wqe)
+        note(q, sq_sges(q, q->build_wqe, sge, n));
+}
+
+static void set_sge(struct ibv_qp_ex *e, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+    struct ibv_sge s = {addr, length, lkey};
+    set_sge_list(e, 1, &s);
+}
+
+static void unsupported(struct qp *q)
+{
+    commit_open(q);
+    note(q, EOPNOTSUPP);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *e, uint32_t rkey)
+{
+    (void)rkey;
+    unsupported(qx(e));
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *e, struct ibv_mw *mw, uint32_t rkey,
+                       const struct ibv_mw_bind_info *i)
+{
+    (void)mw, (void)rkey, (void)i;
+    unsupported(qx(e));
+}
+
+static void wr_tso(struct ibv_qp_ex *e, void *hdr, uint16_t hdr_sz, uint16_t mss)
+{
+    (void)hdr, (void)hdr_sz, (void)mss;
+    unsupported(qx(e));
+}
+
+static void set_xrc(struct ibv_qp_ex *e, uint32_t srqn)
+{
+    (void)srqn;
+    unsupported(qx(e));
+}
+
+void qp_bind_wr_ops(struct qp *q)
+{
+    struct ibv_qp_ex *e = &q->ex;
+    e->wr_start = start;
+    e->wr_complete = complete;
+    e->wr_abort = discard;
+    e->wr_send = wr_send;
+    e->wr_send_imm = wr_send_imm;
+    e->wr_send_inv = wr_send_inv;
+    e->wr_rdma_write = wr_write;
+    e->wr_rdma_write_imm = wr_write_imm;
+    e->wr_rdma_read = wr_read;
+    e->wr_atomic_cmp_swp = wr_cas;
+    e->wr_atomic_fetch_add = wr_fadd;
+    e->wr_local_inv = wr_local_inv;
+    e->wr_bind_mw = wr_bind_mw;
+    e->wr_send_tso = wr_tso;
+    e->wr_set_ud_addr = set_ud;
+    e->wr_set_xrc_srqn = set_xrc;
+    e->wr_set_inline_data = set_inline;
+    e->wr_set_inline_data_list = set_inline_list;
+    e->wr_set_sge = set_sge;
+    e->wr_set_sge_list = set_sge_list;
+}
