@@ -117,3 +117,18 @@ bool address_is_own(const char *name)
     freeifaddrs(list);
     return found;
 }
+
+bool address_is_here(const char *name)
+{
+    char self[256];
+    if (strcmp(name, "localhost") == 0 || address_is_own(name))
+        return true;
+    if (gethostname(self, sizeof self) != 0)
+        return false;
+    self[sizeof self - 1] = '\0';
+    if (strcasecmp(self, name) == 0)
+        return true;
+    /* One of the two may be written without its domain. */
+    size_t a = strcspn(self, "."), b = strcspn(name, ".");
+    return a == b && strncasecmp(self, name, a) == 0 && (!self[a] || !name[b]);
+}

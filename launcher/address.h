@@ -26,4 +26,7 @@ bool address_is_loopback(const char *address);
 /* A literal address that one of this host's interfaces has. */
 bool address_is_own(const char *address);
 
+/* Is that this machine? By name and by literal address, never through a name server. */
+bool address_is_here(const char *name);
+
 #endif

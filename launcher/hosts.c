@@ -17,21 +17,6 @@
 #include "slurm.h"
 #include "topo.h"
 
-bool hosts_is_local(const char *name)
-{
-    char self[256];
-    if (strcmp(name, "localhost") == 0 || address_is_own(name))
-        return true;
-    if (gethostname(self, sizeof self) != 0)
-        return false;
-    self[sizeof self - 1] = '\0';
-    if (strcasecmp(self, name) == 0)
-        return true;
-    /* One of the two may be written without its domain. */
-    size_t a = strcspn(self, "."), b = strcspn(name, ".");
-    return a == b && strncasecmp(self, name, a) == 0 && (!self[a] || !name[b]);
-}
-
 static void add_host(struct hosts *h, const char *name, long slots, bool counted)
 {
     for (uint32_t i = 0; i < h->n; i++)
@@ -150,5 +135,5 @@ void hosts_list(const struct options *o, struct hosts *out)
         return;
     }
     for (uint32_t i = 0; i < out->n; i++)
-        out->v[i].local = hosts_is_local(out->v[i].name);
+        out->v[i].local = address_is_here(out->v[i].name);
 }

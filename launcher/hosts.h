@@ -27,9 +27,6 @@ void hosts_list(const struct options *o, struct hosts *out);
 /* How to reach them: as the user said, else srun inside a Slurm allocation, else ssh. */
 const char *hosts_launcher(const struct options *o, const struct hosts *h);
 
-/* Is that this machine? By name and by literal address, never through a name server. */
-bool hosts_is_local(const char *name);
-
 /* Where each rank runs. A node is what shares memory: a host, or a part of one with -vnodes. */
 struct layout {
     uint32_t size, nnodes;
