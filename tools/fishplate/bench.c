@@ -1,5 +1,5 @@
 /* bench.c: `fishplate bench`: the benchmark of bench/, told by the library which transport it uses; and
- * `fishplate bench ib`, which starts its own jobs.
+ * `fishplate bench ib`, which starts its own jobs; and `fishplate bench kernels`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../../bench/bench.h"
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../bench/ib/ib.h"
+#include "../../bench/kernels/kernels.h"
 
 #include "api/inside.h"
 #include "coll/algorithm.h"
@@ -64,5 +65,7 @@ int command_bench(int argc, char **argv)
     inside_of_library();
     if (argc > 1 && strcmp(argv[1], "ib") == 0)
         return bench_ib_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "kernels") == 0)
+        return bench_kernels_main(&host, argc - 1, argv + 1);
     return bench_main(&host, argc, argv);
 }

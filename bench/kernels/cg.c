@@ -1,0 +1,204 @@
+/* cg.c: conjugate gradient: the smallest eigenvalue of a sparse matrix by inverse iteration, 25 steps of CG for each
+ * solution [NPB94]. The matrix lies on a grid of ranks; each product sums along a row of the grid and then crosses to
+ * the partner at the transposed place, so it sends many messages of middle size to a few peers, and waits for each.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cg_matrix.h"
+#include "kernels.h"
+
+enum { INNER_STEPS = 25, TAG_SUM = 1, TAG_CROSS = 2 };
+
+static const struct {
+    int n, nonzero, iterations;
+    double shift, zeta;
+} classes[CLASS_COUNT] = {
+    [CLASS_S] = {1400, 7, 15, 10, 8.5971775078648},
+    [CLASS_W] = {7000, 8, 15, 12, 10.362595087124},
+    [CLASS_A] = {14000, 11, 15, 20, 17.130235054029},
+    [CLASS_B] = {75000, 13, 75, 60, 22.712745482631},
+};
+
+/* A rank's place: `high` rows of `wide` ranks, wide = high or 2 high. A vector is cut into `wide` parts; a rank has the
+ * part of its column, as all ranks of that column do. */
+struct grid {
+    struct kernel_run *run;
+    int high, wide, row, column;
+    int partner; /* has the product's part that this rank needs, and needs the one that it has */
+    struct cg_shape shape;
+    struct cg_matrix matrix;
+    int part;        /* entries of a vector here */
+    int cut;         /* where the part that the partner needs begins in this rank's rows */
+    double *product; /* rows of the block */
+    double *other;   /* the same, from another rank of the grid's row */
+};
+
+static int cut_of(int n, int i, int of)
+{
+    return (int)((long)n * i / of);
+}
+
+static void grid_make(struct grid *g, struct kernel_run *run)
+{
+    int n = classes[run->class].n;
+    *g = (struct grid){.run = run, .high = 1, .wide = 1};
+    while (g->high * g->wide < run->size) {
+        if (g->wide == g->high)
+            g->wide *= 2;
+        else
+            g->high *= 2;
+    }
+    g->row = run->rank / g->wide;
+    g->column = run->rank % g->wide;
+    int twice = g->wide / g->high;
+    int column_there = twice * g->row + g->column % twice;
+    g->partner = g->column / twice * g->wide + column_there;
+    g->shape = (struct cg_shape){
+        .n = n,
+        .nonzero = classes[run->class].nonzero,
+        .shift = classes[run->class].shift,
+        .row0 = cut_of(n, g->row, g->high),
+        .row1 = cut_of(n, g->row + 1, g->high),
+        .col0 = cut_of(n, g->column, g->wide),
+        .col1 = cut_of(n, g->column + 1, g->wide),
+    };
+    g->part = g->shape.col1 - g->shape.col0;
+    g->cut = cut_of(n, column_there, g->wide) - g->shape.row0;
+    cg_matrix_make(run, &g->shape, &g->matrix);
+    g->product = kernel_alloc(run, (size_t)g->matrix.rows * sizeof(double));
+    g->other = kernel_alloc(run, (size_t)g->matrix.rows * sizeof(double));
+}
+
+static void grid_free(struct grid *g)
+{
+    cg_matrix_free(&g->matrix);
+    free(g->product);
+    free(g->other);
+}
+
+/* Sums along the grid's row by recursive doubling; every rank of the row has the same bits afterwards, since both
+ * partners of a step add the same two numbers. */
+static void sum_along_row(struct grid *g, double *v, int n)
+{
+    for (int step = 1; step < g->wide; step *= 2) {
+        int peer = g->row * g->wide + (g->column ^ step);
+        MPI_Sendrecv(v, n, MPI_DOUBLE, peer, TAG_SUM, g->other, n, MPI_DOUBLE, peer, TAG_SUM, g->run->comm,
+                     MPI_STATUS_IGNORE);
+        for (int i = 0; i < n; i++)
+            v[i] += g->other[i];
+    }
+}
+
+static double dot(struct grid *g, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < g->part; i++)
+        sum += a[i] * b[i];
+    sum_along_row(g, &sum, 1);
+    return sum;
+}
+
+/* out = A x, both cut by columns of the grid. */
+static void multiply(struct grid *g, const double *x, double *out)
+{
+    const struct cg_matrix *m = &g->matrix;
+    for (int r = 0; r < m->rows; r++) {
+        double sum = 0;
+        for (int64_t i = m->begin[r]; i < m->begin[r + 1]; i++)
+            sum += m->value[i] * x[m->column[i]];
+        g->product[r] = sum;
+    }
+    sum_along_row(g, g->product, m->rows);
+    int there = cut_of(g->shape.n, g->partner % g->wide + 1, g->wide) - g->shape.row0 - g->cut;
+    MPI_Sendrecv(g->product + g->cut, there, MPI_DOUBLE, g->partner, TAG_CROSS, out, g->part, MPI_DOUBLE,
+                 g->partner, TAG_CROSS, g->run->comm, MPI_STATUS_IGNORE);
+}
+
+struct vectors {
+    double *x, *z, *r, *p, *q;
+};
+
+/* Solves A z = x, about. */
+static void solve(struct grid *g, struct vectors *v)
+{
+    memset(v->z, 0, (size_t)g->part * sizeof *v->z);
+    memcpy(v->r, v->x, (size_t)g->part * sizeof *v->r);
+    memcpy(v->p, v->x, (size_t)g->part * sizeof *v->p);
+    double rho = dot(g, v->r, v->r);
+    for (int step = 0; step < INNER_STEPS; step++) {
+        multiply(g, v->p, v->q);
+        double alpha = rho / dot(g, v->p, v->q);
+        for (int i = 0; i < g->part; i++) {
+            v->z[i] += alpha * v->p[i];
+            v->r[i] -= alpha * v->q[i];
+        }
+        double before = rho;
+        rho = dot(g, v->r, v->r);
+        for (int i = 0; i < g->part; i++)
+            v->p[i] = v->r[i] + rho / before * v->p[i];
+    }
+}
+
+/* One step of the inverse iteration; the estimate of the eigenvalue. */
+static double step(struct grid *g, struct vectors *v)
+{
+    solve(g, v);
+    double zeta = g->shape.shift + 1 / dot(g, v->x, v->z);
+    double scale = 1 / sqrt(dot(g, v->z, v->z));
+    for (int i = 0; i < g->part; i++)
+        v->x[i] = scale * v->z[i];
+    return zeta;
+}
+
+static void all_ones(double *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = 1;
+}
+
+static void run_cg(struct kernel_run *run, struct kernel_result *out)
+{
+    struct grid g;
+    double zeta = 0, entries, all_entries = 0;
+    grid_make(&g, run);
+    size_t bytes = (size_t)g.part * sizeof(double);
+    struct vectors v = {kernel_alloc(run, bytes), kernel_alloc(run, bytes), kernel_alloc(run, bytes),
+                        kernel_alloc(run, bytes), kernel_alloc(run, bytes)};
+    all_ones(v.x, g.part);
+    step(&g, &v); /* once without the clock, as the specification has it */
+    all_ones(v.x, g.part);
+    double started = kernel_start(run);
+    for (int i = 1; i <= classes[run->class].iterations; i++) {
+        zeta = step(&g, &v);
+        kernel_progress(run, i, classes[run->class].iterations);
+    }
+    kernel_stop(run, started, out);
+    kernel_compare(out, zeta, classes[run->class].zeta, 1e-10);
+    entries = (double)g.matrix.begin[g.matrix.rows];
+    MPI_Allreduce(&entries, &all_entries, 1, MPI_DOUBLE, MPI_SUM, run->comm);
+    /* A product takes 2 operations an entry; two dot products and three updates take 10 a row. */
+    out->amount = classes[run->class].iterations * INNER_STEPS * (2 * all_entries + 10.0 * g.shape.n) * 1e-6;
+    free(v.x);
+    free(v.z);
+    free(v.r);
+    free(v.p);
+    free(v.q);
+    grid_free(&g);
+}
+
+static bool takes(int ranks, enum kernel_class class)
+{
+    return kernel_power_of_two(ranks) && ranks <= classes[class].n;
+}
+
+const struct kernel kernel_cg = {
+    .name = "cg",
+    .doc = "conjugate gradient; sums along rows of a grid of ranks, many waits",
+    .unit = "Mflop/s",
+    .ranks = "powers of two",
+    .takes = takes,
+    .run = run_cg,
+};

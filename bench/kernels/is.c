@@ -1,0 +1,241 @@
+/* is.c: integer sort: ranks of keys by counting, ten times with two keys changed each time [NPB94]. Every iteration
+ * sends nearly all keys in one alltoallv: the large-message test among the kernels. The random numbers put most keys in
+ * the middle, so ranks take ranges of keys that hold about the same number.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+#include "random.h"
+
+enum { ITERATIONS = 10, PROBES = 5, LOG2_BUCKETS = 10, BUCKETS = 1 << LOG2_BUCKETS };
+
+/* Five keys whose ranks are known: where they are, their rank, and by what it moves with each iteration. */
+static const struct {
+    int log2_keys, log2_range;
+    int64_t at[PROBES], rank[PROBES];
+    int sign[PROBES];
+    int late;       /* the offset counts iterations from this one */
+    bool late_down; /* also for the ranks that fall */
+} classes[CLASS_COUNT] = {
+    [CLASS_S] =
+        {16, 11, {48427, 17148, 23627, 62548, 4431}, {0, 18, 346, 64917, 65463}, {1, 1, 1, -1, -1}, 0, false},
+    [CLASS_W] = {20,
+                 16,
+                 {357773, 934767, 875723, 898999, 404505},
+                 {1249, 11698, 1039987, 1043896, 1048018},
+                 {1, 1, -1, -1, -1},
+                 2,
+                 false},
+    [CLASS_A] = {23,
+                 19,
+                 {2112377, 662041, 5336171, 3642833, 4250760},
+                 {104, 17523, 123928, 8288932, 8388264},
+                 {1, 1, 1, -1, -1},
+                 1,
+                 true},
+    [CLASS_B] = {25,
+                 21,
+                 {41869, 812306, 5102857, 18232239, 26860214},
+                 {33422937, 10244, 59149, 33135281, 99},
+                 {-1, 1, 1, -1, 1},
+                 0,
+                 false},
+};
+
+struct sort {
+    struct kernel_run *run;
+    int64_t total, first, count; /* keys in all, the first of mine, how many are mine */
+    int range, shift;            /* keys are below range; key >> shift is its bucket */
+    int32_t *keys, *sorted, *received;
+    int64_t room;    /* keys that fit in received */
+    int64_t held;    /* keys in received */
+    int32_t *counts; /* of the keys low to high - 1, which are mine after the exchange */
+    int low, high;
+    int64_t below; /* keys on lower ranks after the exchange */
+};
+
+static int64_t first_of(int64_t total, int rank, int size)
+{
+    return total / size * rank + (total % size < rank ? total % size : rank);
+}
+
+static void make_keys(struct sort *s)
+{
+    uint64_t x = random_skip(314159265, 4 * (uint64_t)s->first);
+    for (int64_t i = 0; i < s->count; i++) {
+        double sum = random_next(&x);
+        sum += random_next(&x);
+        sum += random_next(&x);
+        sum += random_next(&x);
+        s->keys[i] = (int32_t)(s->range / 4 * sum);
+    }
+}
+
+static void set_key(struct sort *s, int64_t at, int32_t key)
+{
+    if (at >= s->first && at < s->first + s->count)
+        s->keys[at - s->first] = key;
+}
+
+/* The bucket where each rank's range begins, so that all get about total / size keys; the last entry is BUCKETS. */
+static void share_buckets(const struct sort *s, const int64_t *filled, int *begins)
+{
+    int64_t seen = 0;
+    int rank = 0;
+    begins[0] = 0;
+    for (int b = 0; b < BUCKETS; b++) {
+        while (rank + 1 < s->run->size && seen >= first_of(s->total, rank + 1, s->run->size))
+            begins[++rank] = b;
+        seen += filled[b];
+    }
+    while (rank < s->run->size)
+        begins[++rank] = BUCKETS;
+}
+
+/* Keys in the order of their buckets; mine[b] is how many there are. */
+static void sort_into_buckets(struct sort *s, int64_t *mine)
+{
+    int64_t next[BUCKETS], at = 0;
+    memset(mine, 0, BUCKETS * sizeof *mine);
+    for (int64_t i = 0; i < s->count; i++)
+        mine[s->keys[i] >> s->shift]++;
+    for (int b = 0; b < BUCKETS; b++) {
+        next[b] = at;
+        at += mine[b];
+    }
+    for (int64_t i = 0; i < s->count; i++)
+        s->sorted[next[s->keys[i] >> s->shift]++] = s->keys[i];
+}
+
+static void exchange(struct sort *s, const int64_t *mine, const int *begins, int *lists)
+{
+    int size = s->run->size, at = 0;
+    int *send = lists, *send_at = send + size, *receive = send_at + size, *receive_at = receive + size;
+    for (int r = 0; r < size; r++) {
+        send_at[r] = at;
+        for (int b = begins[r]; b < begins[r + 1]; b++)
+            at += (int)mine[b];
+        send[r] = at - send_at[r];
+    }
+    MPI_Alltoall(send, 1, MPI_INT, receive, 1, MPI_INT, s->run->comm);
+    at = 0;
+    for (int r = 0; r < size; r++) {
+        receive_at[r] = at;
+        at += receive[r];
+    }
+    if (at > s->room) {
+        free(s->received);
+        s->room = at + at / 8;
+        s->received = kernel_alloc(s->run, (size_t)s->room * sizeof *s->received);
+    }
+    s->held = at;
+    MPI_Alltoallv(s->sorted, send, send_at, MPI_INT32_T, s->received, receive, receive_at, MPI_INT32_T,
+                  s->run->comm);
+}
+
+/* One iteration: every key's rank is then known on the rank that holds its range. */
+static void rank_keys(struct sort *s, int *lists)
+{
+    int64_t mine[BUCKETS], filled[BUCKETS];
+    int *begins = lists + 4 * s->run->size;
+    sort_into_buckets(s, mine);
+    MPI_Allreduce(mine, filled, BUCKETS, MPI_INT64_T, MPI_SUM, s->run->comm);
+    share_buckets(s, filled, begins);
+    exchange(s, mine, begins, lists);
+    s->low = begins[s->run->rank] << s->shift;
+    s->high = begins[s->run->rank + 1] << s->shift;
+    s->below = 0;
+    for (int b = 0; b < begins[s->run->rank]; b++)
+        s->below += filled[b];
+    memset(s->counts, 0, (size_t)(s->high - s->low) * sizeof *s->counts);
+    for (int64_t i = 0; i < s->held; i++)
+        s->counts[s->received[i] - s->low]++;
+    for (int k = 1; k < s->high - s->low; k++)
+        s->counts[k] += s->counts[k - 1];
+}
+
+/* How many of the probes that this rank can judge are right. */
+static int probes_right(struct sort *s, const int32_t *probes, int iteration)
+{
+    int right = 0;
+    for (int p = 0; p < PROBES; p++) {
+        int32_t key = probes[p];
+        int sign = classes[s->run->class].sign[p], late = classes[s->run->class].late;
+        if (key < s->low || key >= s->high)
+            continue;
+        int64_t rank = s->below + (key > s->low ? s->counts[key - 1 - s->low] : 0);
+        int offset = sign > 0 || classes[s->run->class].late_down ? iteration - late : iteration;
+        right += rank == classes[s->run->class].rank[p] + sign * offset;
+    }
+    return right;
+}
+
+/* The keys at the places of the probes, on all ranks. */
+static void take_probes(struct sort *s, int32_t *probes)
+{
+    int32_t mine[PROBES] = {0};
+    for (int p = 0; p < PROBES; p++) {
+        int64_t at = classes[s->run->class].at[p];
+        if (at >= s->first && at < s->first + s->count)
+            mine[p] = s->keys[at - s->first];
+    }
+    MPI_Allreduce(mine, probes, PROBES, MPI_INT32_T, MPI_SUM, s->run->comm);
+}
+
+/* After the last iteration: do the ranges hold every key, and only their own? Counting has then sorted them. */
+static bool all_there(struct sort *s)
+{
+    int64_t held = s->held, all = 0;
+    for (int64_t i = 0; i < s->held; i++)
+        if (s->received[i] < s->low || s->received[i] >= s->high)
+            held = -s->total;
+    MPI_Allreduce(&held, &all, 1, MPI_INT64_T, MPI_SUM, s->run->comm);
+    return all == s->total;
+}
+
+static void run_is(struct kernel_run *run, struct kernel_result *out)
+{
+    struct sort s = {.run = run, .total = INT64_C(1) << classes[run->class].log2_keys};
+    int32_t probes[PROBES];
+    int right = 0, all_right = 0;
+    s.range = 1 << classes[run->class].log2_range;
+    s.shift = classes[run->class].log2_range - LOG2_BUCKETS;
+    s.first = first_of(s.total, run->rank, run->size);
+    s.count = first_of(s.total, run->rank + 1, run->size) - s.first;
+    s.keys = kernel_alloc(run, (size_t)s.count * sizeof *s.keys);
+    s.sorted = kernel_alloc(run, (size_t)s.count * sizeof *s.sorted);
+    s.counts = kernel_alloc(run, (size_t)s.range * sizeof *s.counts);
+    int *lists = kernel_alloc(run, (size_t)(5 * run->size + 1) * sizeof *lists);
+    make_keys(&s);
+    rank_keys(&s, lists); /* once without the clock, as the specification has it */
+    double started = kernel_start(run);
+    for (int i = 1; i <= ITERATIONS; i++) {
+        set_key(&s, i, i);
+        set_key(&s, i + ITERATIONS, s.range - i);
+        take_probes(&s, probes);
+        rank_keys(&s, lists);
+        right += probes_right(&s, probes, i);
+        kernel_progress(run, i, ITERATIONS);
+    }
+    kernel_stop(run, started, out);
+    MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_SUM, run->comm);
+    bool there = all_there(&s);
+    out->verified = there && all_right == ITERATIONS * PROBES;
+    out->amount = (double)s.total * ITERATIONS * 1e-6;
+    free(s.keys);
+    free(s.sorted);
+    free(s.received);
+    free(s.counts);
+    free(lists);
+}
+
+const struct kernel kernel_is = {
+    .name = "is",
+    .doc = "ranks of integer keys; all keys in one alltoallv, ten times",
+    .unit = "Mkey/s",
+    .ranks = "any number",
+    .run = run_is,
+};

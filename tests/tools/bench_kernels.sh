@@ -1,0 +1,40 @@
+#!/bin/sh
+# bench_kernels.sh BIN: every kernel verifies, on numbers of ranks that cut its problem differently and over virtual nodes.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+
+# kernels ranks words...: runs them; all that the words name must verify.
+kernels() {
+    ranks=$1
+    shift
+    "$BIN/mpiexec" -n "$ranks" "$BIN/fishplate" bench kernels "$@" >"$scratch/table" 2>"$scratch/err" || {
+        cat "$scratch/table" "$scratch/err"
+        fail "bench kernels $* failed on $ranks ranks"
+    }
+}
+
+kernels 1
+for name in ep is cg mg ft; do
+    expect_line "$scratch/table" "^$name +S .* verified$"
+done
+# Three ranks cannot share a problem of powers of two, and are told so.
+kernels 3 is cg
+expect_line "$scratch/table" '^is +S .* verified$'
+expect_line "$scratch/err" 'cg of class S cannot use 3 ranks; it takes powers of two\.$'
+# CG on a grid that is not square, MG with levels that every rank has whole.
+kernels 8 is cg mg ft --json
+expect_json "$scratch/table"
+python3 - "$scratch/table" <<'PY'
+import json, sys
+rows = json.load(open(sys.argv[1]))["results"]
+assert [row["kernel"] for row in rows] == ["is", "cg", "mg", "ft"], rows
+assert all(row["verified"] and row["seconds"] > 0 for row in rows), rows
+PY
+if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
+    export FISHPLATE_VERBS=softib
+    "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" bench kernels is mg ft >"$scratch/table"
+    expect_line "$scratch/table" '^ft +S .* verified$'
+fi
+"$BIN/fishplate" bench kernels --class Z >"$scratch/table" 2>"$scratch/err" && fail "class Z was taken"
+expect_line "$scratch/err" "'Z' is no class"
