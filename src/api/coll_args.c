@@ -66,7 +66,7 @@ struct span {
     uintptr_t start, end;
 };
 
-static struct span span_of(const void *buf, int64_t at, int64_t count, const struct dtype *type)
+static inline struct span span_of(const void *buf, int64_t at, int64_t count, const struct dtype *type)
 {
     if (!buf || !type || !type->contiguous || count == 0)
         return (struct span){0};
@@ -75,9 +75,12 @@ static struct span span_of(const void *buf, int64_t at, int64_t count, const str
 }
 
 /* This rank's own block among those of all ranks. */
-static struct span own_block(const struct coll_side *many, int rank)
+static inline struct span own_block(const struct coll_side *many, int rank)
 {
     const size_t i = (size_t)rank;
+    if (likely(!many->counts.p && !many->types))
+        return span_of(many->buf, many->type ? rank * many->count * many->type->extent : 0, many->count,
+                       many->type);
     const int64_t count = many->counts.p ? ivec_get(many->counts, i) : many->count;
     if (many->types)
         return count == 0 ? (struct span){0}

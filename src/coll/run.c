@@ -51,6 +51,8 @@ int coll_run(const struct coll_args *args)
     struct coll_state *state;
     struct call call;
     int rc = coll_state(args->comm, &state);
+    if (likely(!rc) && shared_short(args, state, &rc))
+        return rc;
     if (!rc)
         rc = call_make(&call, args, state);
     if (rc)

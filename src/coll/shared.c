@@ -1,16 +1,12 @@
-/* shared.c: the block of shared memory of a communicator: agreeing on it, and giving it back; and which calls
- * go through it.
+/* shared.c: the block of shared memory of a communicator: agreeing on it, and giving it back.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shared.h"
 
 #include <stdlib.h>
 
-#include "base/counter.h"
 #include "coll/exec.h"
 #include "coll/shared_trade.h"
-
-static COUNTER(runs, "coll_shared", "Collectives done through the node's shared memory.");
 
 #define BIG_NONE    UINT64_MAX
 #define BIG_ALONE   8192  /* bytes of a big slot: short, so that both ranks copy at once; */
@@ -92,6 +88,8 @@ struct shared *shared_open(struct coll_state *state)
     b->offset = offset;
     b->length = block_length(c->size);
     b->head = (struct shared_head *)(c->proc->net->area + offset);
+    for (int r = 0; r < c->size; r++)
+        b->bell[r] = net_bell_local(c->proc->net, group_job_rank(c->group, r));
     return state->shared = b;
 }
 
@@ -205,26 +203,4 @@ char *shared_scratch(struct shared *b)
         CHECK(b->scratch != NULL, "out of memory for the pieces of a collective");
     }
     return b->scratch;
-}
-
-bool shared_run(const struct coll_args *args, struct coll_state *state, const struct call *call, int *rc)
-{
-    struct shared *b = state->shared;
-    *rc = 0;
-    if (unlikely(!b) && !(b = shared_open(state)))
-        return false;
-    counter_add(&runs, 1);
-    shared_enter(b, args->kind, args->root, call->where.bytes);
-    if (args->kind == COLL_BARRIER)
-        shared_barrier(b);
-    else if (call->where.bytes == 0)
-        return true;
-    else if (!(kind_reduces(args->kind) ? shared_combine(b, args, call, rc)
-                                        : shared_move(b, args, call->where.bytes, rc)))
-        return false;
-    if (unlikely(b->stranger))
-        *rc = shared_mismatch(b);
-    else
-        b->known = false;
-    return true;
 }

@@ -17,13 +17,15 @@
 
 #include <stdalign.h>
 
+#include "base/cpu.h"
 #include "coll/call.h"
 #include "coll/shared_way.h"
 
 #define SHARED_RANKS_MAX 64
 #define SHARED_DEPTH     32         /* flags */
 #define SHARED_DEPTH_ONE 16         /* small slots */
-#define SHARED_LAG       4          /* steps of which a rank need not say at once that it is done */
+#define SHARED_LAG       8          /* steps of which a rank need not say at once that it is done */
+#define SHARED_AHEAD     4          /* steps whose flags are asked for before they are written */
 #define SHARED_DEPTH_BIG 8          /* big slots */
 #define SHARED_INLINE    112        /* bytes that travel with the flag, 48 of them in its own line */
 #define SHARED_SMALL     2048       /* bytes of a small slot */
@@ -71,14 +73,16 @@ struct shared {
     struct shared_head *head;
     uint64_t offset;
     size_t length;
-    char *big;      /* [rank][SHARED_DEPTH_BIG][big_size], NULL until used */
-    char *scratch;  /* 3 * SHARED_SCRATCH, NULL until used */
-    uint64_t step;  /* the last one begun */
-    uint64_t safe;  /* every rank is done with this step and all before it */
-    uint64_t what;  /* the call that is running */
-    uint64_t marks; /* of it and of the one before, as flags carry them */
+    char *big;             /* [rank][SHARED_DEPTH_BIG][big_size], NULL until used */
+    char *scratch;         /* 3 * SHARED_SCRATCH, NULL until used */
+    uint64_t step;         /* the last one begun */
+    uint64_t safe;         /* every rank is done with this step and all before it */
+    uint64_t what, before; /* the call that is running, and the one before */
+    uint64_t marks;        /* of both, as flags carry them */
     struct shared_use flag_use[SHARED_DEPTH], small_use[SHARED_DEPTH_ONE], big_use[SHARED_DEPTH_BIG];
     uint64_t told;                             /* what my done word says */
+    uint64_t seen[SHARED_RANKS_MAX];           /* the others' done words when they were read last */
+    struct doorbell *bell[SHARED_RANKS_MAX];   /* of every rank */
     uint32_t asked[COLL_SCAN][SHARED_CLASSES]; /* calls whose way this rank chose */
     uint32_t taken[COLL_SCAN][SHARED_CLASSES]; /* calls in which it took data */
     bool no_big;
@@ -89,6 +93,9 @@ struct shared {
     uint64_t theirs; /* what that rank was in then */
 };
 
+/* The same for short calls, without describing them first; false also when this rank's arguments are not of the
+ * usual kind. It plays by the rules of the general way, so that ranks may differ in which they take. */
+bool shared_short(const struct coll_args *args, struct coll_state *state, int *rc);
 /* Runs the call and returns true, or returns false when it has to be left to a schedule (everywhere or
  * nowhere). */
 bool shared_run(const struct coll_args *args, struct coll_state *state, const struct call *call, int *rc);
@@ -117,12 +124,12 @@ static inline void shared_enter(struct shared *b, enum coll_kind kind, int root,
 {
     const uint64_t what =
         (uint64_t)(kind + 1) << 56 | (uint64_t)(root & 0xffff) << 40 | (bytes & ~SHARED_WHAT_KIND);
-    const uint64_t before = b->what, mark = shared_mark(what);
-    const uint64_t marks = mark | shared_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;
-    if (likely(b->marks == marks && before == what))
-        return;
+    const uint64_t before = b->what;
+    if (likely(before == what && b->before == what))
+        return; /* the same for the third time */
     b->what = what;
-    b->marks = marks;
+    b->before = before;
+    b->marks = shared_mark(what) | shared_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;
     struct shared_rank *me = &b->head->rank[b->comm->rank];
     atomic_store_explicit(&me->before, before, memory_order_relaxed);
     atomic_store_explicit(&me->what, what, memory_order_relaxed);
@@ -145,12 +152,41 @@ static inline char *shared_slot(const struct shared *b, int rank, uint64_t step,
     return b->big + ((size_t)rank * SHARED_DEPTH_BIG + step % SHARED_DEPTH_BIG) * b->head->big_size;
 }
 
-/* Begins a step in which this rank writes a slot of this size for this reader: waits until nobody reads its
- * old contents. */
-uint64_t shared_begin(struct shared *b, size_t bytes, int reader);
+/* Waits until this reader, or everyone, is done with the step. */
+void shared_settle(struct shared *b, uint64_t step, int reader);
+
+/* A slot is about to be written in this step for this reader: waits until nobody reads its old contents. */
+static inline void shared_reuse(struct shared *b, struct shared_use *use, uint64_t step, int reader)
+{
+    if (unlikely(use->step > b->safe) && (use->reader == SHARED_EVERYONE || use->step > b->seen[use->reader]))
+        shared_settle(b, use->step, use->reader);
+    use->step = step;
+    use->reader = reader;
+}
+
+/* Begins a step in which this rank writes a slot of this size for this reader. */
+static inline uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
+{
+    const uint64_t step = ++b->step;
+    shared_reuse(b, &b->flag_use[step % SHARED_DEPTH], step, reader);
+    if (bytes > SHARED_SMALL)
+        shared_reuse(b, &b->big_use[step % SHARED_DEPTH_BIG], step, reader);
+    else if (bytes > SHARED_INLINE)
+        shared_reuse(b, &b->small_use[step % SHARED_DEPTH_ONE], step, reader);
+    return step;
+}
+
 /* What was written before becomes visible with the flag. Whom that may wake is the caller's to wake:
- * shared_wake or shared_meet must follow. */
-void shared_post(struct shared *b, uint64_t step, enum shared_way way);
+ * shared_wake or shared_meet must follow. The flags of the next steps are asked for ahead: they were last in
+ * the readers' caches. */
+static inline void shared_post(struct shared *b, uint64_t step, enum shared_way way)
+{
+    struct shared_flag *flag = b->head->rank[b->comm->rank].flag;
+    atomic_store_explicit(&flag[step % SHARED_DEPTH].posted, shared_word(step, way, b->marks),
+                          memory_order_release);
+    cpu_prefetch_write(&flag[(step + SHARED_AHEAD) % SHARED_DEPTH]);
+}
+
 /* Waiting ends early, with false, when a rank turns out to be in another call: b->stranger says which. */
 bool shared_wait(struct shared *b, int rank, uint64_t step);
 /* Has it posted already? Does not look at marks. */
@@ -176,9 +212,18 @@ static inline void shared_done_short(struct shared *b, uint64_t step)
     if (step - b->told >= SHARED_LAG)
         shared_done(b, step);
 }
-/* Waits until this reader, or everyone, is done with the step. */
-void shared_settle(struct shared *b, uint64_t step, int reader);
-void shared_wake(struct shared *b, int rank); /* or SHARED_EVERYONE */
+/* One rank, or SHARED_EVERYONE. */
+static inline void shared_wake(struct shared *b, int rank)
+{
+    const struct net *net = b->comm->proc->net;
+    if (rank != SHARED_EVERYONE) {
+        net_ring_bell_local(net, b->bell[rank]);
+        return;
+    }
+    for (int r = 0; r < b->comm->size; r++)
+        if (r != b->comm->rank)
+            net_ring_bell_local(net, b->bell[r]);
+}
 
 /* Reads the memory of another rank. */
 int shared_read(struct shared *b, int rank, void *to, uint64_t from, size_t len);

@@ -9,7 +9,6 @@
 #include "base/cpu.h"
 #include "coll/shared.h"
 
-#define AHEAD 4   /* steps */
 #define SPINS 200 /* looks at a flag between two rounds of progress, when nobody needs this processor */
 
 struct wait {
@@ -17,18 +16,6 @@ struct wait {
     uint64_t step;
     int next; /* meeting: the ranks before it have arrived */
 };
-
-void shared_wake(struct shared *b, int rank)
-{
-    struct net *net = b->comm->proc->net;
-    if (rank != SHARED_EVERYONE) {
-        net_ring_local(net, group_job_rank(b->comm->group, rank));
-        return;
-    }
-    for (int r = 0; r < b->comm->size; r++)
-        if (r != b->comm->rank)
-            net_ring_local(net, group_job_rank(b->comm->group, r));
-}
 
 static void describe(uint64_t what, int rank, const char *verb, char *out, size_t size)
 {
@@ -144,6 +131,20 @@ static void wait_for(struct wait *w, bool (*ready)(void *))
     }
 }
 
+/* How far are they by now? Often farther than was asked for: no need to ask again soon. */
+static void look(struct shared *b, int reader)
+{
+    uint64_t least = UINT64_MAX;
+    for (int r = 0; r < b->comm->size; r++) {
+        if (r == b->comm->rank)
+            continue;
+        if (reader == SHARED_EVERYONE || reader == r)
+            b->seen[r] = atomic_load_explicit(&b->head->rank[r].done, memory_order_acquire);
+        least = MIN(least, b->seen[r]);
+    }
+    b->safe = MAX(b->safe, least);
+}
+
 void shared_settle(struct shared *b, uint64_t step, int reader)
 {
     bool (*const ready)(void *) = reader == SHARED_EVERYONE ? all_done : one_done;
@@ -157,35 +158,7 @@ void shared_settle(struct shared *b, uint64_t step, int reader)
         wait_for(&w, ready);
         atomic_fetch_sub_explicit(&b->head->waiting, 1, memory_order_relaxed);
     }
-    if (reader == SHARED_EVERYONE || b->comm->size == 2)
-        b->safe = MAX(b->safe, step);
-}
-
-static inline void reuse(struct shared *b, struct shared_use *use, uint64_t step, int reader)
-{
-    if (unlikely(use->step > b->safe))
-        shared_settle(b, use->step, use->reader);
-    *use = (struct shared_use){step, reader};
-}
-
-uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
-{
-    const uint64_t step = ++b->step;
-    reuse(b, &b->flag_use[step % SHARED_DEPTH], step, reader);
-    if (bytes > SHARED_SMALL)
-        reuse(b, &b->big_use[step % SHARED_DEPTH_BIG], step, reader);
-    else if (bytes > SHARED_INLINE)
-        reuse(b, &b->small_use[step % SHARED_DEPTH_ONE], step, reader);
-    return step;
-}
-
-/* The flags of the next steps are asked for ahead: they were last in the readers' caches. */
-void shared_post(struct shared *b, uint64_t step, enum shared_way way)
-{
-    struct shared_flag *flag = b->head->rank[b->comm->rank].flag;
-    atomic_store_explicit(&flag[step % SHARED_DEPTH].posted, shared_word(step, way, b->marks),
-                          memory_order_release);
-    cpu_prefetch_write(&flag[(step + AHEAD) % SHARED_DEPTH]);
+    look(b, reader);
 }
 
 bool shared_wait(struct shared *b, int rank, uint64_t step)

@@ -39,6 +39,8 @@ struct coll_state {
     bool scratch_busy;
     struct shared *shared; /* NULL until agreed on */
     bool shared_tried;
+    uint8_t short_limit
+        [COLL_KINDS]; /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
 };
 
 int coll_state_open(struct comm *c, struct coll_state **out);

@@ -139,6 +139,16 @@ static inline void net_order_local(const struct net *net)
  * sleeper, as net_order_local does. */
 void net_ring_local(struct net *net, uint32_t rank);
 
+/* The same in two parts, for those who often wake the same processes. */
+struct doorbell *net_bell_local(const struct net *net, uint32_t rank);
+void net_wake_local(struct doorbell *bell) __attribute__((cold));
+static inline void net_ring_bell_local(const struct net *net, struct doorbell *bell)
+{
+    net_order_local(net);
+    if (unlikely(atomic_load_explicit(&bell->sleepers, memory_order_relaxed) != 0))
+        net_wake_local(bell);
+}
+
 /* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate and
  * tell the others the offset; whoever is told last to drop it frees it. MPI_ERR_NO_MEM when it is full
  * (callers fall back). */

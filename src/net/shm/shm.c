@@ -209,13 +209,20 @@ static inline void knock(struct shm_endpoint *ep)
         wake(ep->doorbell);
 }
 
+void net_wake_local(struct doorbell *bell)
+{
+    wake(bell);
+}
+
+struct doorbell *net_bell_local(const struct net *net, uint32_t rank)
+{
+    const struct shm *s = net->local;
+    return &segment_rank(&s->segment, s->local_rank_of[rank])->doorbell;
+}
+
 void net_ring_local(struct net *net, uint32_t rank)
 {
-    struct shm *s = net->local;
-    struct doorbell *bell = &segment_rank(&s->segment, s->local_rank_of[rank])->doorbell;
-    net_order_local(net);
-    if (atomic_load_explicit(&bell->sleepers, memory_order_relaxed) != 0)
-        wake(bell);
+    net_ring_bell_local(net, net_bell_local(net, rank));
 }
 
 static __attribute__((noinline, cold)) int refuse(void)

@@ -1,0 +1,291 @@
+/* shared_run.c: which calls go through a shared block. Short ones, whose data travels with a flag, are done
+ * right here: what the general course does for any size, any type and any number of steps takes several times
+ * as long as handing over one cache line. Steps, slots and marks are those of the general course.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/copy.h"
+#include "base/counter.h"
+#include "coll/debug.h"
+#include "coll/shared.h"
+#include "coll/shared_trade.h"
+
+static COUNTER(runs, "coll_shared", "Collectives done through the node's shared memory.");
+
+static inline struct shared_flag *flag_of(const struct shared *b, int rank, uint64_t step)
+{
+    return &b->head->rank[rank].flag[step % SHARED_DEPTH];
+}
+
+/* The place for what this rank sends in the next step. */
+static inline char *begin(struct shared *b, int reader)
+{
+    return flag_of(b, b->comm->rank, shared_begin(b, 0, reader))->data;
+}
+
+static inline void post(struct shared *b, int reader)
+{
+    shared_post(b, b->step, BY_SLOTS);
+    shared_wake(b, reader);
+}
+
+/* What rank r sends in this step; NULL when it is in another call. */
+static inline const char *await(struct shared *b, int r, uint64_t step)
+{
+    struct shared_flag *flag = flag_of(b, r, step);
+    const uint64_t word = shared_word(step, BY_SLOTS, b->marks);
+    if (atomic_load_explicit(&flag->posted, memory_order_acquire) == word) {
+        /* It runs ahead: its next flag may be on its way while this one is used. */
+        __builtin_prefetch(flag_of(b, r, step + 1));
+        if (b->comm->size == 2)
+            b->safe = MAX(b->safe, step - 1);
+    } else if (!shared_wait(b, r, step)) {
+        return NULL;
+    }
+    return flag->data;
+}
+
+static inline char *block(const struct coll_side *side, int index, size_t bytes)
+{
+    return (char *)side->buf + (size_t)index * bytes;
+}
+
+/* Where in a slot of rank w lies what it has for rank r, when it has something else for everyone? */
+static inline size_t place(const struct shared *b, int w, int r, size_t bytes)
+{
+    return (size_t)(r > w ? r - w - 1 : r - w - 1 + b->comm->size) * bytes;
+}
+
+/* This rank's blocks for the others, in the order of their places. */
+static inline void put_each(const struct shared *b, const struct coll_side *side, char *slot, size_t bytes)
+{
+    const int me = b->comm->rank;
+    for (int r = me + 1; r < b->comm->size; r++, slot += bytes)
+        copy_bytes(slot, block(side, r, bytes), bytes);
+    for (int r = 0; r < me; r++, slot += bytes)
+        copy_bytes(slot, block(side, r, bytes), bytes);
+}
+
+static void bcast(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    if (b->comm->rank == a->root) {
+        copy_bytes(begin(b, SHARED_EVERYONE), a->recv.buf, bytes);
+        post(b, SHARED_EVERYONE);
+        return;
+    }
+    const char *from = await(b, a->root, ++b->step);
+    if (likely(from != NULL))
+        copy_bytes(a->recv.buf, from, bytes);
+}
+
+static void scatter(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, root = a->root;
+    if (me == root) {
+        put_each(b, &a->send, begin(b, SHARED_EVERYONE), bytes);
+        post(b, SHARED_EVERYONE);
+        if (!a->in_place)
+            copy_bytes(a->recv.buf, block(&a->send, me, bytes), bytes);
+        return;
+    }
+    const char *from = await(b, root, ++b->step);
+    if (likely(from != NULL))
+        copy_bytes(a->recv.buf, from + place(b, root, me, bytes), bytes);
+}
+
+static void gather(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, root = a->root, size = b->comm->size;
+    if (me != root) {
+        copy_bytes(begin(b, root), a->send.buf, bytes);
+        post(b, root);
+        return;
+    }
+    const uint64_t step = ++b->step;
+    if (!a->in_place)
+        copy_bytes(block(&a->recv, me, bytes), a->send.buf, bytes);
+    for (int r = 0; r < size; r++) {
+        const char *from = r == me ? NULL : await(b, r, step);
+        if (likely(from != NULL))
+            copy_bytes(block(&a->recv, r, bytes), from, bytes);
+        else if (r != me)
+            break;
+    }
+}
+
+/* Everyone's elements from the last rank to the first, as shared_reduce.c combines them. `mine`: this rank's,
+ * not where the result goes. */
+static void combine(const struct coll_args *a, struct shared *b, uint64_t step, const void *mine)
+{
+    const int me = b->comm->rank;
+    int r = b->comm->size - 1;
+    const void *right = r == me ? mine : flag_of(b, r, step)->data;
+    for (r--; r >= 0; r--) {
+        const void *left = r == me ? mine : flag_of(b, r, step)->data;
+        op_apply3(a->op, left, right, a->recv.buf, a->send.count, a->send.type);
+        right = a->recv.buf;
+    }
+}
+
+static void reduce(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, root = a->root, size = b->comm->size;
+    char copy[SHARED_INLINE];
+    if (me != root) {
+        copy_bytes(begin(b, root), a->send.buf, bytes);
+        post(b, root);
+        return;
+    }
+    const uint64_t step = ++b->step;
+    const void *mine = a->send.buf;
+    if (a->in_place)
+        mine = memcpy(copy, a->recv.buf, bytes);
+    for (int r = 0; r < size; r++)
+        if (r != me && unlikely(!await(b, r, step)))
+            return;
+    combine(a, b, step, mine);
+}
+
+static void allreduce(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    char *slot = begin(b, SHARED_EVERYONE);
+    copy_bytes(slot, a->in_place ? a->recv.buf : a->send.buf, bytes);
+    if (likely(shared_meet(b, b->step, BY_SLOTS)))
+        combine(a, b, b->step, a->in_place ? slot : a->send.buf);
+}
+
+static void allgather(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, size = b->comm->size;
+    char *own = block(&a->recv, me, bytes);
+    copy_bytes(begin(b, SHARED_EVERYONE), a->in_place ? own : a->send.buf, bytes);
+    if (unlikely(!shared_meet(b, b->step, BY_SLOTS)))
+        return;
+    for (int r = 0; r < size; r++)
+        if (r != me)
+            copy_bytes(block(&a->recv, r, bytes), flag_of(b, r, b->step)->data, bytes);
+    if (!a->in_place)
+        copy_bytes(own, a->send.buf, bytes);
+}
+
+static void alltoall(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, size = b->comm->size;
+    put_each(b, a->in_place ? &a->recv : &a->send, begin(b, SHARED_EVERYONE), bytes);
+    if (unlikely(!shared_meet(b, b->step, BY_SLOTS)))
+        return;
+    for (int r = 0; r < size; r++)
+        if (r != me)
+            copy_bytes(block(&a->recv, r, bytes), flag_of(b, r, b->step)->data + place(b, r, me, bytes),
+                       bytes);
+    if (!a->in_place)
+        copy_bytes(block(&a->recv, me, bytes), block(&a->send, me, bytes), bytes);
+}
+
+static void barrier(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    (void)a, (void)bytes;
+    shared_meet(b, shared_begin(b, 0, SHARED_EVERYONE), BY_SLOTS);
+}
+
+static void (*const short_of[])(const struct coll_args *, struct shared *, size_t) = {
+    [COLL_BARRIER] = barrier, [COLL_BCAST] = bcast,         [COLL_GATHER] = gather,
+    [COLL_SCATTER] = scatter, [COLL_ALLGATHER] = allgather, [COLL_ALLTOALL] = alltoall,
+    [COLL_REDUCE] = reduce,   [COLL_ALLREDUCE] = allreduce,
+};
+
+/* The bytes of a side whose data is as it is in a slot; 0 when it is not. */
+static inline size_t plain_bytes(const struct coll_side *side)
+{
+    return side->type && side->type->contiguous ? (size_t)(side->count * side->type->size) : 0;
+}
+
+/* ... of two sides: this rank's own block is in both, unless it is in place. */
+static inline size_t plain_both(const struct coll_args *a, const struct coll_side *many,
+                                const struct coll_side *one)
+{
+    const size_t bytes = plain_bytes(many);
+    return a->in_place || plain_bytes(one) == bytes ? bytes : 0;
+}
+
+/* The bytes of a block as this rank describes it; 0 when that is not done here. */
+static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
+{
+    const bool root = a->root == b->comm->rank;
+    switch (a->kind) {
+    case COLL_BCAST:
+        return plain_bytes(&a->recv);
+    case COLL_GATHER:
+        return root ? plain_both(a, &a->recv, &a->send) : plain_bytes(&a->send);
+    case COLL_SCATTER:
+        return root ? plain_both(a, &a->send, &a->recv) : plain_bytes(&a->recv);
+    case COLL_ALLGATHER:
+    case COLL_ALLTOALL:
+        return plain_both(a, &a->recv, &a->send);
+    default: /* of a reduction whose operator has a loop for the type */
+        return a->op->handle && a->send.type->obj.predefined ? plain_bytes(&a->send) : 0;
+    }
+}
+
+/* Up to how many bytes a block does this communicator use its shared block, of those that fit a flag? The
+ * choice depends on nothing else that may change. */
+static __attribute__((noinline, cold)) uint8_t limit(struct coll_state *state, enum coll_kind kind)
+{
+    struct coll_shape shape = {.kind = kind, .size = state->comm->size, .adjacent = true};
+    struct coll_where where = {.one_node = true, .bytes = 1};
+    const size_t most = kind == COLL_BARRIER ? 1
+                        : kind == COLL_SCATTER || kind == COLL_ALLTOALL
+                            ? SHARED_INLINE / (size_t)(shape.size - 1)
+                            : SHARED_INLINE;
+    while (where.bytes <= most && (coll_select(&shape, &where, true).algorithm->needs & NEED_NODE))
+        where.bytes++;
+    return (uint8_t)(debug_coll ? 1 : where.bytes);
+}
+_Static_assert(SHARED_INLINE < UINT8_MAX, "a limit fits its type");
+
+bool shared_short(const struct coll_args *args, struct coll_state *state, int *rc)
+{
+    struct shared *b = state->shared;
+    const enum coll_kind kind = args->kind;
+    if (unlikely(!b) || kind >= COUNT_OF(short_of) || args->vector)
+        return false;
+    if (unlikely(state->short_limit[kind] == 0))
+        state->short_limit[kind] = limit(state, kind);
+    const size_t bytes = kind == COLL_BARRIER ? 0 : bytes_of(args, b);
+    /* Nothing and too much in one comparison; of a barrier there is always nothing. */
+    if (bytes - (kind != COLL_BARRIER) >= state->short_limit[kind] - 1u)
+        return false;
+    counter_add(&runs, 1);
+    shared_enter(b, kind, args->root, bytes);
+    short_of[kind](args, b, bytes);
+    *rc = 0;
+    if (unlikely(b->stranger)) {
+        shared_done(b, b->step);
+        *rc = shared_mismatch(b);
+        return true;
+    }
+    b->known = false;
+    shared_done_short(b, b->step);
+    return true;
+}
+
+bool shared_run(const struct coll_args *args, struct coll_state *state, const struct call *call, int *rc)
+{
+    struct shared *b = state->shared;
+    *rc = 0;
+    if (unlikely(!b) && !(b = shared_open(state)))
+        return false;
+    counter_add(&runs, 1);
+    shared_enter(b, args->kind, args->root, call->where.bytes);
+    if (args->kind == COLL_BARRIER)
+        shared_barrier(b);
+    else if (call->where.bytes == 0)
+        return true;
+    else if (!(kind_reduces(args->kind) ? shared_combine(b, args, call, rc)
+                                        : shared_move(b, args, call->where.bytes, rc)))
+        return false;
+    if (unlikely(b->stranger))
+        *rc = shared_mismatch(b);
+    else
+        b->known = false;
+    return true;
+}
