@@ -85,6 +85,8 @@ struct bench {
 bool bench_parse(struct bench_options *o, int argc, char **argv, bool speak);
 void bench_usage(const struct bench_host *host);
 void bench_format_bytes(size_t bytes, char out[32]);
+/* "64", "64k", "4M", "1G"; false when it is none of these. */
+bool bench_parse_bytes(const char *text, size_t len, size_t *out);
 
 /* measure.c: times `batch(arg, n)` until the time is spent, in agreement among all ranks of comm. With
  * `worst` a sample is that of the slowest rank, else rank 0's. The result is valid on rank 0 of comm. */

@@ -39,8 +39,7 @@ void bench_usage(const struct bench_host *host)
            host->program, host->program);
 }
 
-/* "64", "64k", "4M", "1G"; false when it is none of these. */
-static bool parse_bytes(const char *text, size_t len, size_t *out)
+bool bench_parse_bytes(const char *text, size_t len, size_t *out)
 {
     size_t value = 0, i = 0;
     for (; i < len && isdigit((unsigned char)text[i]); i++)
@@ -72,7 +71,7 @@ static bool parse_sizes(struct bench_options *o, const char *text)
 {
     while (*text) {
         size_t len = strcspn(text, ",");
-        if (o->nsizes == BENCH_SIZES_MAX || !parse_bytes(text, len, &o->sizes[o->nsizes]))
+        if (o->nsizes == BENCH_SIZES_MAX || !bench_parse_bytes(text, len, &o->sizes[o->nsizes]))
             return false;
         o->nsizes++;
         text += len + (text[len] == ',');

@@ -12,6 +12,7 @@ struct command {
 int command_info(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_prof(int argc, char **argv);
+int command_sim(int argc, char **argv);
 
 struct fishplate_inside;
 

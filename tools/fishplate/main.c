@@ -16,6 +16,7 @@ static const struct command commands[] = {
     {"info", "what this library is made of: tunables, transports, collectives, functions", command_info},
     {"bench", "how fast it is here; an MPI program: mpiexec -n 4 fishplate bench", command_bench},
     {"prof", "how a program uses MPI: fishplate prof -- mpiexec -n 4 ./program", command_prof},
+    {"sim", "collectives on a machine of any size: fishplate sim allreduce --nodes 10000", command_sim},
     {"version", "the version, and what it was built for", command_version},
     {"help", "this page", command_help},
 };

@@ -1,0 +1,348 @@
+/* job.c: ranks that take the steps of a schedule, and messages that find their receives.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pairs.h"
+
+enum { CONTROL_BYTES = 64 };
+
+/* What a message is to the two ranks. */
+enum stage { STAGE_EAGER, STAGE_ASK, STAGE_GO, STAGE_DATA };
+
+struct rank {
+    struct sched sched;
+    uint32_t at;      /* next step */
+    uint32_t open;    /* sends and receives that were started and are not done */
+    sim_time busy_to; /* its processor is */
+    bool waits;       /* at a fence, or at the end */
+    bool done;
+};
+
+/* A message from its start to its end. */
+struct transfer {
+    uint32_t from, to; /* ranks */
+    uint64_t bytes;
+    uint32_t stage;
+    uint32_t key_order; /* it is the how-many-th from one to the other */
+    uint32_t next;
+};
+
+enum { EVENT_RANK = EVENT_OTHER, EVENT_POST };
+
+struct job {
+    const struct job_order *order;
+    struct network net;
+    struct rank *ranks;
+    struct transfer *transfers;
+    uint32_t transfers_count, transfers_free;
+    struct pairs sent, received; /* messages started so far between two ranks */
+    struct pairs meeting;        /* who came first, the message or the receive */
+    double item_bytes;
+    uint64_t messages;
+    uint32_t unfinished;
+    bool failed;
+};
+
+static sim_time ns(double nanoseconds)
+{
+    return (sim_time)llround(nanoseconds * SIM_NS);
+}
+
+static uint32_t node_of(const struct job *j, uint32_t rank)
+{
+    return rank / (uint32_t)j->order->per_node;
+}
+
+static uint32_t transfer_new(struct job *j)
+{
+    uint32_t t = j->transfers_free;
+    if (t != NONE) {
+        j->transfers_free = j->transfers[t].next;
+        return t;
+    }
+    t = j->transfers_count;
+    if ((t & (t - 1)) == 0) {
+        struct transfer *larger = realloc(j->transfers, (t ? 2 * (size_t)t : 1) * sizeof *larger);
+        if (!larger) {
+            j->failed = j->net.failed = true;
+            return NONE;
+        }
+        j->transfers = larger;
+    }
+    j->transfers_count++;
+    return t;
+}
+
+static void transfer_free(struct job *j, uint32_t t)
+{
+    j->transfers[t].next = j->transfers_free;
+    j->transfers_free = t;
+}
+
+static void put(struct job *j, sim_time at, uint32_t kind, uint32_t what)
+{
+    if (!event_put(&j->net.events, at, kind, what))
+        j->failed = j->net.failed = true;
+}
+
+/* Uses the rank's processor from now on, or from when it is free; the time at which it is done. */
+static sim_time work(struct job *j, uint32_t rank, double nanoseconds)
+{
+    struct rank *r = &j->ranks[rank];
+    if (r->busy_to < j->net.now)
+        r->busy_to = j->net.now;
+    return r->busy_to += ns(nanoseconds);
+}
+
+/* One of the rank's sends or receives is over; the fence it waits at may be, too. */
+static void part_done(struct job *j, uint32_t rank)
+{
+    struct rank *r = &j->ranks[rank];
+    if (--r->open == 0 && r->waits) {
+        r->waits = false;
+        put(j, r->busy_to > j->net.now ? r->busy_to : j->net.now, EVENT_RANK, rank);
+    }
+}
+
+/* Puts a transfer's next message on the network when its sender's processor has got to it. */
+static void post(struct job *j, uint32_t rank, uint32_t t)
+{
+    put(j, work(j, rank, j->net.machine.send_ns), EVENT_POST, t);
+}
+
+static void on_post(struct job *j, uint32_t t)
+{
+    const struct transfer *x = &j->transfers[t];
+    bool back = x->stage == STAGE_GO, small = x->stage == STAGE_GO || x->stage == STAGE_ASK;
+    network_send(&j->net, node_of(j, back ? x->to : x->from), node_of(j, back ? x->from : x->to),
+                 small ? CONTROL_BYTES : x->bytes, t);
+    if (x->stage == STAGE_EAGER)
+        part_done(j, x->from); /* the library has copied it */
+}
+
+static void start_send(struct job *j, uint32_t rank, const struct step *s)
+{
+    uint32_t t = transfer_new(j);
+    if (t == NONE)
+        return;
+    uint64_t bytes = s->buf[0] == BUF_NONE ? 0 : (uint64_t)((double)s->count * j->item_bytes);
+    uint32_t order = pairs_count(&j->sent, rank, (uint32_t)s->peer);
+    j->transfers[t] = (struct transfer){rank, (uint32_t)s->peer, bytes, STAGE_EAGER, order, NONE};
+    if ((double)bytes > j->net.machine.eager_bytes)
+        j->transfers[t].stage = STAGE_ASK;
+    else
+        work(j, rank, (double)bytes / j->net.machine.copy_rate);
+    j->ranks[rank].open++;
+    j->messages++;
+    post(j, rank, t);
+}
+
+/* A receive and what it waits for are both there. */
+static void met(struct job *j, uint32_t t)
+{
+    struct transfer *x = &j->transfers[t];
+    if (x->stage == STAGE_ASK) {
+        x->stage = STAGE_GO;
+        post(j, x->to, t);
+        return;
+    }
+    work(j, x->to, j->net.machine.receive_ns + (double)x->bytes / j->net.machine.copy_rate);
+    part_done(j, x->to);
+    transfer_free(j, t);
+}
+
+static void start_receive(struct job *j, uint32_t rank, const struct step *s)
+{
+    uint32_t order = pairs_count(&j->received, (uint32_t)s->peer, rank), t;
+    j->ranks[rank].open++;
+    if (pairs_meet(&j->meeting, (uint32_t)s->peer, rank, order, NONE, &t))
+        met(j, t);
+}
+
+static void on_arrived(void *ctx, uint32_t message)
+{
+    struct job *j = ctx;
+    uint32_t t = j->net.messages[message].tag, other;
+    struct transfer *x = &j->transfers[t];
+    if (x->stage == STAGE_GO) {
+        x->stage = STAGE_DATA;
+        work(j, x->from, j->net.machine.receive_ns);
+        post(j, x->from, t);
+        return;
+    }
+    if (x->stage == STAGE_DATA) {
+        uint32_t from = x->from, to = x->to;
+        work(j, to, j->net.machine.receive_ns);
+        part_done(j, to);
+        part_done(j, from);
+        transfer_free(j, t);
+        return;
+    }
+    if (pairs_meet(&j->meeting, x->from, x->to, x->key_order, t, &other))
+        met(j, t);
+}
+
+/* Takes steps until one must wait. */
+static void rank_go(struct job *j, uint32_t rank)
+{
+    struct rank *r = &j->ranks[rank];
+    while (r->at < r->sched.count) {
+        const struct step *s = &r->sched.steps[r->at++];
+        double bytes = (double)s->count * j->item_bytes;
+        switch (s->kind) {
+        case STEP_SEND:
+            start_send(j, rank, s);
+            break;
+        case STEP_RECV:
+            start_receive(j, rank, s);
+            break;
+        case STEP_COPY:
+            work(j, rank, bytes / j->net.machine.copy_rate);
+            break;
+        case STEP_REDUCE:
+            work(j, rank, bytes / j->net.machine.reduce_rate);
+            break;
+        default:
+            if (r->open) {
+                r->waits = true;
+                return;
+            }
+        }
+    }
+    if (r->open) {
+        r->waits = true; /* so does the end of the list */
+        return;
+    }
+    if (!r->done) {
+        work(j, rank, 0);
+        r->done = true;
+        j->unfinished--;
+    }
+}
+
+static void on_event(void *ctx, const struct event *e)
+{
+    struct job *j = ctx;
+    if (e->kind == EVENT_RANK)
+        rank_go(j, e->what);
+    else
+        on_post(j, e->what);
+}
+
+/* What an item is, and how many: see algorithm.h. */
+static void shape_fill(struct coll_shape *shape, const struct job_order *o, int64_t *starts,
+                       double *item_bytes)
+{
+    enum coll_kind kind = o->algorithm->kind;
+    uint64_t element = o->bytes % 8 == 0 ? 8 : 1;
+    *shape = (struct coll_shape){
+        .kind = kind, .size = o->ranks, .root = o->root, .count = 1, .commutative = true, .adjacent = true};
+    *item_bytes = (double)o->bytes;
+    if (kind == COLL_BCAST)
+        element = 1;
+    if (kind == COLL_BCAST || kind == COLL_REDUCE || kind == COLL_ALLREDUCE || kind == COLL_SCAN ||
+        kind == COLL_EXSCAN) {
+        shape->count = (int64_t)(o->bytes / element);
+        *item_bytes = (double)element;
+    } else if (kind == COLL_REDUCE_SCATTER) {
+        *item_bytes = (double)element;
+        for (int r = 0; r <= o->ranks; r++)
+            starts[r] = (int64_t)(o->bytes / element) * r;
+        shape->count = starts[o->ranks];
+        shape->starts = starts;
+    }
+    if (o->algorithm->segment && o->segment)
+        shape->segment = (int64_t)(o->segment / (uint64_t)*item_bytes) > 0
+                             ? (int64_t)(o->segment / (uint64_t)*item_bytes)
+                             : 1;
+    for (int i = 0; i < COLL_PARAMETERS; i++)
+        shape->parameter[i] = o->parameter[i] ? o->parameter[i] : o->algorithm->parameter[i].preset;
+}
+
+/* All ranks' schedules; NULL or why not. */
+static const char *make_schedules(struct job *j, struct coll_shape *shape, uint64_t *steps)
+{
+    if (!algorithm_fits(j->order->algorithm, shape) || !j->order->algorithm->generate)
+        return "this algorithm cannot do it with so many ranks";
+    for (int r = 0; r < j->order->ranks; r++) {
+        struct sched *s = &j->ranks[r].sched;
+        shape->rank = r;
+        sched_init(s);
+        j->order->algorithm->generate(shape, s);
+        *steps += s->count;
+        if (s->failed)
+            return "memory ran out while its steps were listed";
+        if (*steps > j->order->most_steps ||
+            (double)s->count * j->order->ranks > 4.0 * (double)j->order->most_steps)
+            return "it has more steps than --most-steps allows";
+    }
+    return NULL;
+}
+
+static void job_free(struct job *j)
+{
+    for (int r = 0; j->ranks && r < j->order->ranks; r++)
+        sched_free(&j->ranks[r].sched);
+    free(j->ranks);
+    free(j->transfers);
+    pairs_free(&j->sent);
+    pairs_free(&j->received);
+    pairs_free(&j->meeting);
+    network_free(&j->net);
+}
+
+static void run(struct job *j, struct job_report *out)
+{
+    j->net.arrived = on_arrived;
+    j->net.other = on_event;
+    j->net.ctx = j;
+    j->unfinished = (uint32_t)j->order->ranks;
+    for (int r = 0; r < j->order->ranks; r++)
+        put(j, 0, EVENT_RANK, (uint32_t)r);
+    network_run(&j->net);
+    out->events = j->net.events.taken;
+    out->messages = j->messages;
+    if (j->failed || j->net.failed || j->sent.failed || j->received.failed || j->meeting.failed) {
+        out->failed = "memory ran out";
+        return;
+    }
+    if (j->unfinished) {
+        out->failed =
+            "ranks wait for each other for ever: this is a defect of the algorithm or of the simulator";
+        return;
+    }
+    sim_time last = 0, first = NEVER;
+    for (int r = 0; r < j->order->ranks; r++) {
+        last = j->ranks[r].busy_to > last ? j->ranks[r].busy_to : last;
+        first = j->ranks[r].busy_to < first ? j->ranks[r].busy_to : first;
+    }
+    out->us = (double)last / (double)SIM_US;
+    out->first_us = (double)first / (double)SIM_US;
+}
+
+void job_simulate(const struct job_order *order, struct job_report *out)
+{
+    struct job j = {.order = order, .transfers_free = NONE};
+    struct coll_shape shape;
+    uint32_t nodes = (uint32_t)((order->ranks + order->per_node - 1) / order->per_node);
+    *out = (struct job_report){0};
+    int64_t *starts = malloc(((size_t)order->ranks + 1) * sizeof *starts);
+    j.ranks = calloc((size_t)order->ranks, sizeof *j.ranks);
+    if (!starts || !j.ranks)
+        out->failed = "memory ran out";
+    else if (!network_make(&j.net, order->machine, nodes))
+        out->failed = "no fat tree of such switches has so many nodes (an odd number of ports, or no memory)";
+    if (!out->failed) {
+        shape_fill(&shape, order, starts, &j.item_bytes);
+        out->failed = make_schedules(&j, &shape, &out->steps);
+    }
+    if (!out->failed)
+        run(&j, out);
+    free(starts);
+    job_free(&j);
+}

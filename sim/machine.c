@@ -1,0 +1,100 @@
+/* machine.c: the table of a machine's numbers: names, units, bounds, and the preset.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "machine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A cluster with 100 Gb/s InfiniBand, in round numbers that data sheets and published measurements agree on: about 1 us for
+ * a small message between two nodes. It is nobody's machine: give the numbers of yours with --machine. */
+const struct machine machine_preset = {
+    .send_ns = 150,
+    .receive_ns = 150,
+    .message_ns = 60,
+    .copy_rate = 10,
+    .reduce_rate = 5,
+    .local_ns = 200,
+    .eager_bytes = 16384,
+    .link_rate = 12.5,
+    .link_ns = 100,
+    .switch_ns = 100,
+    .bus_rate = 0,
+    .bus_ns = 200,
+    .bus_shared = 0,
+    .mtu = 4096,
+    .header_bytes = 30,
+    .buffers = 16,
+    .radix = 36,
+};
+
+static const struct {
+    const char *name, *unit, *doc;
+    size_t at;
+    double min, max;
+} numbers[] = {
+#define NUMBER(member, unit, doc, min, max)                            \
+    {                                                                  \
+#member, unit, doc, offsetof(struct machine, member), min, max \
+    }
+    NUMBER(send_ns, "ns", "processor time to start a send", 0, 1e9),
+    NUMBER(receive_ns, "ns", "processor time to take a message that has arrived", 0, 1e9),
+    NUMBER(message_ns, "ns", "adapter, from one message to the next", 0, 1e9),
+    NUMBER(copy_rate, "GB/s", "one core copies", 1e-6, 1e6),
+    NUMBER(reduce_rate, "GB/s", "one core combines two operands", 1e-6, 1e6),
+    NUMBER(local_ns, "ns", "a message of no bytes within a node", 0, 1e9),
+    NUMBER(eager_bytes, "B", "longer messages wait for their receiver", 0, 1e12),
+    NUMBER(link_rate, "GB/s", "a cable", 1e-6, 1e6),
+    NUMBER(link_ns, "ns", "a cable and the ports at its ends", 0, 1e9),
+    NUMBER(switch_ns, "ns", "a switch, first byte in to first byte out", 0, 1e9),
+    NUMBER(bus_rate, "GB/s", "between memory and adapter; 0: never a limit", 0, 1e6),
+    NUMBER(bus_ns, "ns", "between memory and adapter", 0, 1e9),
+    NUMBER(bus_shared, "", "1: both directions share the bus's rate", 0, 1),
+    NUMBER(mtu, "B", "data of the largest packet", 64, 1e9),
+    NUMBER(header_bytes, "B", "of each packet beside its data", 0, 1e6),
+    NUMBER(buffers, "", "packets that fit into the far end of a link", 1, 64),
+    NUMBER(radix, "", "ports of a switch", 2, 4096),
+};
+enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
+
+bool machine_set(struct machine *m, const char *name, const char *value)
+{
+    for (int i = 0; i < NUMBERS; i++) {
+        char *end;
+        if (strcmp(numbers[i].name, name) != 0)
+            continue;
+        double number = strtod(value, &end);
+        if (end == value || *end || !(number >= numbers[i].min && number <= numbers[i].max))
+            return false;
+        memcpy((char *)m + numbers[i].at, &number, sizeof number);
+        return true;
+    }
+    return false;
+}
+
+bool machine_read(struct machine *m, FILE *in, char *why, size_t size)
+{
+    char line[512], name[64], value[64];
+    for (int n = 1; fgets(line, sizeof line, in); n++) {
+        line[strcspn(line, "#\n")] = 0;
+        int words = sscanf(line, "%63s %63s", name, value);
+        if (words <= 0)
+            continue;
+        if (words < 2 || !machine_set(m, name, value)) {
+            snprintf(why, size, "line %d, '%.60s': not the name of a number with a value in its bounds", n,
+                     line);
+            return false;
+        }
+    }
+    return true;
+}
+
+void machine_print(const struct machine *m, FILE *out)
+{
+    for (int i = 0; i < NUMBERS; i++) {
+        double number;
+        memcpy(&number, (const char *)m + numbers[i].at, sizeof number);
+        fprintf(out, "  %-13s %10g %-5s %s\n", numbers[i].name, number, numbers[i].unit, numbers[i].doc);
+    }
+}

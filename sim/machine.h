@@ -1,0 +1,37 @@
+/* machine.h: the machine that is simulated, as numbers: processors, adapters, links, switches. Read from a text file of lines
+ * "name value unit", or taken from a preset.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_SIM_MACHINE_H
+#define FP_SIM_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Times in nanoseconds, rates in bytes a nanosecond, which is gigabytes a second. */
+struct machine {
+    double send_ns, receive_ns; /* processor time to start a send and to take a message that has arrived */
+    double message_ns;          /* adapter: from one message to the next, whatever their size */
+    double copy_rate;           /* one core copies, in memory and to ranks of its node */
+    double reduce_rate;         /* one core combines two operands */
+    double local_ns;            /* a message of no bytes to a rank of the same node */
+    double eager_bytes;         /* longer messages wait until the receiver has asked for them */
+    double link_rate, link_ns;  /* of a cable and the ports at its ends */
+    double switch_ns;           /* from the first byte in to the first byte out */
+    double bus_rate, bus_ns;    /* between memory and adapter; rate 0: never a limit */
+    double bus_shared;          /* not 0: both directions share the rate */
+    double mtu, header_bytes;   /* largest packet, and what each carries beside its data */
+    double buffers; /* packets that fit into the receiving end of a link; more must wait in front of it */
+    double radix;   /* ports of a switch */
+};
+
+extern const struct machine machine_preset; /* see machine.c for where its numbers come from */
+
+/* Reads over what is there. False after a sentence in `why` that names the line. */
+bool machine_read(struct machine *m, FILE *in, char *why, size_t size);
+/* One "name=value"; false when the name or the value is not known. */
+bool machine_set(struct machine *m, const char *name, const char *value);
+void machine_print(const struct machine *m, FILE *out);
+
+#endif

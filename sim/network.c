@@ -1,0 +1,336 @@
+/* network.c: links, packets and messages. See network.h for the rules.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "network.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sim_time ns(double nanoseconds)
+{
+    return (sim_time)llround(nanoseconds * SIM_NS);
+}
+
+static bool is_bus(const struct network *n, uint32_t link)
+{
+    return link >= n->bus_first;
+}
+
+/* Bus links: even ones lead from memory to the adapter, odd ones back. */
+static uint32_t bus_of(const struct network *n, uint32_t node, bool to_memory)
+{
+    return n->bus_first + 2 * node + to_memory;
+}
+
+static bool has_bus(const struct network *n)
+{
+    return n->machine.bus_rate > 0;
+}
+
+bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
+{
+    *n = (struct network){.machine = *m, .packets_free = NONE, .messages_free = NONE};
+    if (!tree_make(&n->tree, nodes, (uint32_t)m->radix))
+        return false;
+    n->bus_first = 2 * n->tree.cables;
+    n->links_count = n->bus_first + (has_bus(n) ? 2 * nodes : 0);
+    n->links = calloc(n->links_count, sizeof *n->links);
+    n->free_at = calloc(n->links_count, sizeof *n->free_at);
+    n->node_first = malloc(nodes * sizeof *n->node_first);
+    n->node_last = malloc(nodes * sizeof *n->node_last);
+    if (!n->links || !n->free_at || !n->node_first || !n->node_last) {
+        network_free(n);
+        return false;
+    }
+    for (uint32_t i = 0; i < nodes; i++)
+        n->node_first[i] = n->node_last[i] = NONE;
+    for (uint32_t i = 0; i < n->links_count; i++) {
+        struct link *l = &n->links[i];
+        l->first = l->last = l->end_node = NONE;
+        l->free_count = (uint32_t)m->buffers;
+        l->wake_at = NEVER;
+        l->medium = is_bus(n, i) && m->bus_shared != 0 ? n->bus_first + (i - n->bus_first) / 2 * 2 : i;
+        if (is_bus(n, i)) {
+            l->end_node = (i - n->bus_first) / 2;
+            continue;
+        }
+        l->end = tree_end(&n->tree, i);
+        if (l->end.level < 0)
+            l->end_node = l->end.group;
+    }
+    return true;
+}
+
+void network_free(struct network *n)
+{
+    free(n->links);
+    free(n->free_at);
+    free(n->packets);
+    free(n->messages);
+    free(n->node_first);
+    free(n->node_last);
+    event_queue_free(&n->events);
+    memset(n, 0, sizeof *n);
+}
+
+static void put(struct network *n, sim_time at, uint32_t kind, uint32_t what)
+{
+    if (!event_put(&n->events, at, kind, what))
+        n->failed = true;
+}
+
+/* One more element of an array that grows; false when memory ran out. */
+static bool grow(struct network *n, void **array, uint32_t count, size_t size)
+{
+    if (count && (count & (count - 1)))
+        return true;
+    void *larger = realloc(*array, (count ? 2 * (size_t)count : 1) * size);
+    if (!larger) {
+        n->failed = true;
+        return false;
+    }
+    *array = larger;
+    return true;
+}
+
+static uint32_t packet_new(struct network *n)
+{
+    uint32_t p = n->packets_free;
+    if (p != NONE) {
+        n->packets_free = n->packets[p].next;
+        return p;
+    }
+    if (!grow(n, (void **)&n->packets, n->packets_count, sizeof *n->packets))
+        return NONE;
+    return n->packets_count++;
+}
+
+static uint32_t message_new(struct network *n)
+{
+    uint32_t m = n->messages_free;
+    if (m != NONE) {
+        n->messages_free = n->messages[m].next;
+        return m;
+    }
+    if (!grow(n, (void **)&n->messages, n->messages_count, sizeof *n->messages))
+        return NONE;
+    return n->messages_count++;
+}
+
+/* How long a packet keeps a link busy. */
+static sim_time crossing(const struct network *n, uint32_t link, const struct packet *p)
+{
+    const struct machine *m = &n->machine;
+    if (is_bus(n, link))
+        return ns(p->bytes / m->bus_rate);
+    sim_time time = ns((p->bytes + m->header_bytes) / m->link_rate);
+    /* The sending adapter takes a while for each message, whatever its size. */
+    bool leaves_node = link % 2 == 0 && link / 2 < n->tree.nodes;
+    sim_time least = ns(m->message_ns);
+    return leaves_node && p->begins && time < least ? least : time;
+}
+
+static sim_time delay(const struct network *n, uint32_t link)
+{
+    if (is_bus(n, link))
+        return ns(n->machine.bus_ns);
+    return ns(n->machine.link_ns + (n->links[link].end_node == NONE ? n->machine.switch_ns : 0));
+}
+
+static void link_wake(struct network *n, uint32_t link, sim_time at)
+{
+    if (n->links[link].wake_at <= at)
+        return;
+    n->links[link].wake_at = at;
+    put(n, at, EVENT_LINK, link);
+}
+
+/* A buffer at the link's far end will be free at a time from now on. */
+static void buffer_release(struct network *n, uint32_t link, sim_time at)
+{
+    struct link *l = &n->links[link];
+    uint32_t i = l->soon++;
+    for (; i > 0 && l->soon_at[i - 1] > at; i--)
+        l->soon_at[i] = l->soon_at[i - 1];
+    l->soon_at[i] = at;
+    if (l->first != NONE)
+        link_wake(n, link, at > n->now ? at : n->now);
+}
+
+/* Counts buffers that are free by now. */
+static void buffers_settle(struct network *n, struct link *l)
+{
+    uint32_t done = 0;
+    while (done < l->soon && l->soon_at[done] <= n->now)
+        done++;
+    if (done == 0)
+        return;
+    l->soon -= done;
+    l->free_count += done;
+    memmove(l->soon_at, l->soon_at + done, l->soon * sizeof l->soon_at[0]);
+}
+
+static void feed(struct network *n, uint32_t node);
+
+/* The packet leaves for the link's far end. */
+static void start(struct network *n, uint32_t link)
+{
+    struct link *l = &n->links[link];
+    uint32_t index = l->first;
+    struct packet *p = &n->packets[index];
+    sim_time end = n->now + crossing(n, link, p);
+    if (end < p->tail) /* what feeds it is slower than the link */
+        end = p->tail;
+    p->tail = end + delay(n, link);
+    l->first = p->next;
+    if (l->first == NONE)
+        l->last = NONE;
+    l->free_count--;
+    l->packets++;
+    l->bytes += p->bytes;
+    n->free_at[l->medium] = end;
+    uint32_t held = p->held, from = n->messages[p->message].from;
+    p->held = link;
+    bool last_hop = l->end_node != NONE && (is_bus(n, link) ? (link - n->bus_first) % 2 == 1 : !has_bus(n));
+    put(n, last_hop ? p->tail : n->now + delay(n, link), EVENT_PACKET, index);
+    if (held == NONE)
+        feed(n, from);
+    else
+        buffer_release(n, held, end + delay(n, held)); /* the news of it travels back */
+}
+
+/* Lets packets go on while the link can take them. */
+static void link_look(struct network *n, uint32_t link)
+{
+    struct link *l = &n->links[link];
+    buffers_settle(n, l);
+    while (l->first != NONE) {
+        if (n->free_at[l->medium] > n->now) {
+            link_wake(n, link, n->free_at[l->medium]);
+            return;
+        }
+        if (l->free_count == 0) {
+            if (l->soon)
+                link_wake(n, link, l->soon_at[0]);
+            return; /* else the next release wakes it */
+        }
+        start(n, link);
+    }
+}
+
+static void link_offer(struct network *n, uint32_t link, uint32_t packet)
+{
+    struct link *l = &n->links[link];
+    n->packets[packet].next = NONE;
+    if (l->last == NONE)
+        l->first = packet;
+    else
+        n->packets[l->last].next = packet;
+    l->last = packet;
+    link_look(n, link);
+}
+
+/* Cuts the node's next packet off its first message when the last one has left: a node never has more than one waiting. */
+static void feed(struct network *n, uint32_t node)
+{
+    uint32_t index = n->node_first[node];
+    if (index == NONE)
+        return;
+    struct message *m = &n->messages[index];
+    uint32_t p = packet_new(n);
+    if (p == NONE)
+        return;
+    uint32_t bytes = m->unsent < n->machine.mtu ? (uint32_t)m->unsent : (uint32_t)n->machine.mtu;
+    n->packets[p] =
+        (struct packet){.message = index, .bytes = bytes, .held = NONE, .next = NONE, .begins = !m->begun};
+    m->begun = true;
+    m->unsent -= bytes;
+    if (m->unsent == 0) {
+        n->node_first[node] = m->next;
+        if (m->next == NONE)
+            n->node_last[node] = NONE;
+    }
+    link_offer(n, has_bus(n) ? bus_of(n, node, false) : 2 * node, p);
+}
+
+uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag)
+{
+    uint32_t index = message_new(n);
+    if (index == NONE)
+        return NONE;
+    n->messages[index] =
+        (struct message){.from = from, .to = to, .unsent = bytes, .missing = bytes, .tag = tag, .next = NONE};
+    if (from == to) {
+        put(n, n->now + ns(n->machine.local_ns + (double)bytes / n->machine.copy_rate), EVENT_LOCAL, index);
+        return index;
+    }
+    bool idle = n->node_first[from] == NONE;
+    if (idle)
+        n->node_first[from] = index;
+    else
+        n->messages[n->node_last[from]].next = index;
+    n->node_last[from] = index;
+    /* With nothing of this node waiting in front of its first link, nobody else will feed it. */
+    if (idle && n->links[has_bus(n) ? bus_of(n, from, false) : 2 * from].first == NONE)
+        feed(n, from);
+    return index;
+}
+
+static void message_arrived(struct network *n, uint32_t index)
+{
+    n->arrived(n->ctx, index);
+    n->messages[index].next = n->messages_free;
+    n->messages_free = index;
+}
+
+/* A packet is at the end of the link that it holds a buffer of. */
+static void packet_at(struct network *n, uint32_t index)
+{
+    struct packet *p = &n->packets[index];
+    const struct link *l = &n->links[p->held];
+    uint32_t message = p->message, to = n->messages[message].to;
+    if (l->end_node == NONE) {
+        link_offer(n, tree_next(&n->tree, l->end, to), index);
+        return;
+    }
+    bool from_memory = is_bus(n, p->held) && (p->held - n->bus_first) % 2 == 0;
+    if (from_memory) {
+        link_offer(n, 2 * l->end_node, index);
+        return;
+    }
+    if (!is_bus(n, p->held) && has_bus(n)) {
+        link_offer(n, bus_of(n, l->end_node, true), index);
+        return;
+    }
+    buffer_release(n, p->held, n->now + delay(n, p->held));
+    uint32_t bytes = p->bytes;
+    p->next = n->packets_free;
+    n->packets_free = index;
+    n->messages[message].missing -= bytes;
+    if (n->messages[message].missing == 0)
+        message_arrived(n, message);
+}
+
+void network_run(struct network *n)
+{
+    struct event e;
+    while (!n->failed && event_take(&n->events, &e)) {
+        n->now = e.at;
+        switch (e.kind) {
+        case EVENT_PACKET:
+            packet_at(n, e.what);
+            break;
+        case EVENT_LINK:
+            if (n->links[e.what].wake_at <= n->now)
+                n->links[e.what].wake_at = NEVER;
+            link_look(n, e.what);
+            break;
+        case EVENT_LOCAL:
+            message_arrived(n, e.what);
+            break;
+        default:
+            n->other(n->ctx, &e);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+/* network.h: messages through adapters, cables and switches, packet by packet.
+ *
+ * A packet crosses a link when the link is idle and the far end has a buffer for it; until then it waits in the buffer where
+ * it is, which nobody else can have meanwhile. That is InfiniBand's credit flow control: a busy receiver fills the buffers in
+ * front of it, then those in front of them, and congestion spreads. Switches cut through: a packet goes on as soon as its
+ * first byte is there. Packets that wait for one link take turns in the order in which they came.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_SIM_NETWORK_H
+#define FP_SIM_NETWORK_H
+
+#include "event.h"
+#include "machine.h"
+#include "tree.h"
+
+#define NONE  UINT32_MAX
+#define NEVER INT64_MAX
+
+enum { BUFFERS_MAX = 64 };
+
+/* One direction of a cable, or of a node's bus. */
+struct link {
+    uint32_t end_node;     /* where it leads, when it leads to a node's memory or adapter; otherwise NONE */
+    struct tree_place end; /* the switch it leads to */
+    uint32_t medium;      /* index of what it shares its rate with: itself, or the other direction of a bus */
+    uint32_t first, last; /* packets that wait for it */
+    uint32_t free_count;  /* buffers at its far end that are free now */
+    uint32_t soon;        /* buffers that will be free, at the times below, earliest first */
+    sim_time soon_at[BUFFERS_MAX];
+    sim_time wake_at; /* an event will look at it then; NEVER: none will */
+    uint64_t bytes, packets;
+};
+
+struct packet {
+    uint32_t message, bytes; /* data, without header */
+    uint32_t held;           /* the link whose far-end buffer it is in; NONE in its sender's memory */
+    uint32_t next;           /* in a queue or in the list of free ones */
+    bool begins;             /* the first of its message */
+    sim_time tail;           /* when its last byte is where its first byte is now */
+};
+
+/* Somebody's message. `arrived` is called with its number when its last byte is in the receiver's memory. */
+struct message {
+    uint32_t from, to; /* nodes */
+    uint64_t unsent, missing;
+    bool begun;   /* its first packet was cut */
+    uint32_t tag; /* the caller's */
+    uint32_t next;
+};
+
+struct network {
+    struct machine machine;
+    struct tree tree;
+    struct event_queue events;
+    sim_time now;
+    struct link *links; /* of the tree, then two for each node's bus when it has a rate */
+    sim_time *free_at;  /* of each medium */
+    uint32_t links_count, bus_first;
+    struct packet *packets;
+    uint32_t packets_count, packets_free;
+    struct message *messages;
+    uint32_t messages_count, messages_free;
+    uint32_t *node_first, *node_last; /* messages that a node still has to cut into packets */
+    bool failed;                      /* memory ran out */
+    void (*arrived)(void *ctx, uint32_t message);
+    void (*other)(void *ctx,
+                  const struct event *e); /* events of the caller's own kinds, EVENT_OTHER and above */
+    void *ctx;
+};
+
+enum { EVENT_PACKET, EVENT_LINK, EVENT_LOCAL, EVENT_OTHER };
+
+bool network_make(struct network *n, const struct machine *m, uint32_t nodes);
+void network_free(struct network *n);
+
+/* From now on; between ranks of one node it does not touch the network. Returns its number, NONE when memory ran out. */
+uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag);
+
+/* Until nothing is left to happen, or memory ran out. */
+void network_run(struct network *n);
+
+#endif

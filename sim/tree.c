@@ -1,0 +1,90 @@
+/* tree.c: numbers of switches and links of a fat tree, and routes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tree.h"
+
+#include <string.h>
+
+/* Nodes below one group of the top level's switches. */
+static uint64_t most_nodes(uint32_t half, uint32_t levels)
+{
+    uint64_t nodes = 2;
+    for (uint32_t l = 0; l < levels; l++)
+        nodes *= half;
+    return nodes;
+}
+
+bool tree_make(struct tree *t, uint32_t nodes, uint32_t radix)
+{
+    memset(t, 0, sizeof *t);
+    if (radix % 2 || radix < 2 || nodes == 0 || nodes > 1u << 24)
+        return false;
+    t->nodes = nodes;
+    t->half = radix / 2;
+    t->levels = 1;
+    while (most_nodes(t->half, t->levels) < nodes)
+        if (++t->levels == TREE_LEVELS_MAX || t->half == 1)
+            return false;
+    t->power[0] = 1;
+    for (uint32_t l = 0; l < t->levels; l++) {
+        t->power[l + 1] = t->power[l] * t->half;
+        t->subtrees[l] = l + 1 == t->levels ? 1 : (nodes + t->power[l + 1] - 1) / t->power[l + 1];
+    }
+    t->first_cable[0] = nodes;
+    for (uint32_t l = 0; l + 1 < t->levels; l++)
+        t->first_cable[l + 1] = t->first_cable[l] + t->subtrees[l] * t->power[l + 1];
+    t->cables = t->first_cable[t->levels - 1];
+    return true;
+}
+
+uint32_t tree_switches(const struct tree *t)
+{
+    uint32_t count = 0;
+    for (uint32_t l = 0; l < t->levels; l++)
+        count += t->subtrees[l] * t->power[l];
+    return count;
+}
+
+/* The cable from switch (level, group, way) up through a port. */
+static uint32_t cable_of(const struct tree *t, uint32_t level, uint32_t group, uint32_t way, uint32_t port)
+{
+    return t->first_cable[level] + (group * t->power[level] + way) * t->half + port;
+}
+
+/* The group at a level that has this node below it. */
+static uint32_t group_of(const struct tree *t, uint32_t level, uint32_t node)
+{
+    return level + 1 == t->levels ? 0 : node / t->power[level + 1];
+}
+
+struct tree_place tree_end(const struct tree *t, uint32_t link)
+{
+    uint32_t cable = link / 2, level = 0;
+    bool up = link % 2 == 0;
+    if (cable < t->nodes)
+        return up ? (struct tree_place){0, group_of(t, 0, cable), 0} : (struct tree_place){-1, cable, 0};
+    while (cable >= t->first_cable[level + 1])
+        level++;
+    uint32_t port = (cable - t->first_cable[level]) % t->half;
+    uint32_t lower = (cable - t->first_cable[level]) / t->half;
+    uint32_t group = lower / t->power[level], way = lower % t->power[level];
+    if (!up)
+        return (struct tree_place){(int)level, group, way};
+    uint32_t above = level + 2 == t->levels ? 0 : group / t->half;
+    return (struct tree_place){(int)level + 1, above, way + port * t->power[level]};
+}
+
+uint32_t tree_next(const struct tree *t, struct tree_place at, uint32_t destination)
+{
+    if (at.level < 0)
+        return 2 * at.group;
+    uint32_t level = (uint32_t)at.level;
+    if (at.group != group_of(t, level, destination))
+        return 2 * cable_of(t, level, at.group, at.way, destination / t->power[level] % t->half);
+    if (level == 0)
+        return 2 * destination + 1;
+    uint32_t lower = level - 1;
+    return 2 * cable_of(t, lower, group_of(t, lower, destination), at.way % t->power[lower],
+                        at.way / t->power[lower]) +
+           1;
+}

@@ -1,0 +1,117 @@
+/* test_jobs.c: every algorithm of the library ends on the simulated machine, and small cases take what they must.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "job.h"
+#include "test.h"
+
+static struct job_report simulate(const char *name, enum coll_kind kind, int ranks, int per_node, int root,
+                                  uint64_t bytes, const struct machine *m)
+{
+    struct job_report report;
+    struct job_order order = {.machine = m,
+                              .algorithm = algorithm_find(kind, name),
+                              .ranks = ranks,
+                              .per_node = per_node,
+                              .root = root,
+                              .bytes = bytes,
+                              .segment = 8192,
+                              .most_steps = 10000000};
+    EXPECT(order.algorithm);
+    job_simulate(&order, &report);
+    return report;
+}
+
+/* One signal each way: start a send, cross, take it; twice when the second waits for the first. */
+static void a_barrier_of_two_is_a_message(void)
+{
+    const struct machine *m = &machine_preset;
+    double cross = m->message_ns + 2 * m->link_ns + m->switch_ns, one = m->send_ns + cross + m->receive_ns;
+    struct job_report r = simulate("dissemination", COLL_BARRIER, 2, 1, 0, 0, m);
+    EXPECT(!r.failed && fabs(r.us * 1000 - one) < 0.01);
+    EXPECT_EQ(r.messages, 2);
+    r = simulate("central", COLL_BARRIER, 2, 1, 0, 0, m);
+    EXPECT(!r.failed && fabs(r.us * 1000 - 2 * one) < 0.01);
+    r = simulate("dissemination", COLL_BARRIER, 2, 2, 0, 0, m);
+    EXPECT(!r.failed && fabs(r.us * 1000 - (m->send_ns + m->local_ns + m->receive_ns)) < 0.01);
+}
+
+static void a_long_message_asks_first(void)
+{
+    struct machine m = machine_preset;
+    m.header_bytes = 0;
+    m.message_ns = 0;
+    m.mtu = 1 << 20;
+    double way = 2 * m.link_ns + m.switch_ns, control = m.send_ns + way + 64 / m.link_rate;
+    /* Ask, go on, data: each is started, crosses, and is taken by a processor. The receiver waits already, so the question
+     * costs it nothing but the answer. */
+    double expected =
+        control + control + m.receive_ns + m.send_ns + way + 100000 / m.link_rate + m.receive_ns;
+    struct job_report r = simulate("linear", COLL_BCAST, 2, 1, 0, 100000, &m);
+    EXPECT(!r.failed && fabs(r.us * 1000 - expected) < 0.01);
+}
+
+/* Nodes of one switch are all the same: whoever is the root, the time is the same. */
+static void roots_are_alike(void)
+{
+    struct job_report first = simulate("binomial", COLL_BCAST, 16, 1, 0, 5000, &machine_preset);
+    for (int root = 1; root < 16; root++) {
+        struct job_report r = simulate("binomial", COLL_BCAST, 16, 1, root, 5000, &machine_preset);
+        EXPECT(!r.failed && r.us == first.us && r.events == first.events);
+    }
+}
+
+static void every_algorithm_ends(void)
+{
+    static const int ranks[] = {1, 2, 3, 7, 16, 40};
+    static const uint64_t sizes[] = {0, 8, 3000, 40000};
+    int cases = 0;
+    for (size_t i = 0; i < algorithms_count(); i++) {
+        const struct coll_algorithm *a = algorithms_get(i);
+        if (!a->generate || a->kind >= COLL_NEIGHBOR_ALLGATHER || (a->needs & NEED_INTER))
+            continue;
+        for (size_t n = 0; n < 6; n++)
+            for (size_t s = 0; s < 4; s++) {
+                struct coll_shape shape = {
+                    .kind = a->kind, .size = ranks[n], .commutative = true, .adjacent = true};
+                if (!algorithm_fits(a, &shape))
+                    continue;
+                struct machine m = machine_preset;
+                m.radix = 8;
+                m.buffers = 1 + (double)(s % 2) * 3;
+                m.bus_rate = n % 2 ? 8 : 0;
+                m.bus_shared = s % 2;
+                struct job_report r =
+                    simulate(a->name, a->kind, ranks[n], n % 3 ? 1 : 2, ranks[n] / 2, sizes[s], &m);
+                EXPECT(!r.failed && r.us >= r.first_us);
+                EXPECT(ranks[n] == 1 || sizes[s] == 0 || a->kind == COLL_BARRIER || r.us > 0);
+                cases++;
+            }
+    }
+    EXPECT(cases > 500);
+}
+
+static void too_much_is_said(void)
+{
+    struct job_report r;
+    struct job_order order = {.machine = &machine_preset,
+                              .algorithm = algorithm_find(COLL_ALLREDUCE, "ring"),
+                              .ranks = 64,
+                              .per_node = 1,
+                              .bytes = 65536,
+                              .most_steps = 100};
+    job_simulate(&order, &r);
+    EXPECT(r.failed && strstr(r.failed, "--most-steps"));
+}
+
+int main(void)
+{
+    TEST_RUN(a_barrier_of_two_is_a_message);
+    TEST_RUN(a_long_message_asks_first);
+    TEST_RUN(roots_are_alike);
+    TEST_RUN(every_algorithm_ends);
+    TEST_RUN(too_much_is_said);
+    return test_result();
+}

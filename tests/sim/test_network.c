@@ -1,0 +1,192 @@
+/* test_network.c: the simulated network beside what can be worked out on paper.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "network.h"
+#include "test.h"
+
+/* A machine whose times are easy to add up: 1 byte a nanosecond, no headers. */
+static const struct machine plain = {.copy_rate = 1,
+                                     .reduce_rate = 1,
+                                     .link_rate = 1,
+                                     .link_ns = 10,
+                                     .switch_ns = 100,
+                                     .mtu = 1000,
+                                     .buffers = 16,
+                                     .radix = 8};
+
+static sim_time last_arrival;
+static uint32_t arrivals;
+static struct network net;
+
+static void on_arrived(void *ctx, uint32_t message)
+{
+    (void)ctx, (void)message;
+    last_arrival = net.now;
+    arrivals++;
+}
+
+static void begin(const struct machine *m, uint32_t nodes)
+{
+    EXPECT(network_make(&net, m, nodes));
+    net.arrived = on_arrived;
+    last_arrival = 0;
+    arrivals = 0;
+}
+
+static double end_ns(void)
+{
+    network_run(&net);
+    double ns = (double)last_arrival / SIM_NS;
+    network_free(&net);
+    return ns;
+}
+
+static void one_message_takes_what_its_way_takes(void)
+{
+    begin(&plain, 8);
+    network_send(&net, 0, 1, 500, 0);
+    EXPECT(end_ns() == 10 + 100 + 10 + 500); /* cut through: the bytes count once */
+    begin(&plain, 8);
+    network_send(&net, 0, 1, 0, 0);
+    EXPECT(end_ns() == 120);
+    begin(&plain, 8);
+    network_send(&net, 0, 1, 10000, 0);
+    EXPECT(end_ns() == 120 + 10000); /* ten packets follow each other without a gap */
+    begin(&plain, 32);               /* two levels: 0 and 31 are under different leaves */
+    network_send(&net, 0, 31, 500, 0);
+    EXPECT(end_ns() == 3 * 110 + 10 + 500);
+    struct machine bus = plain;
+    bus.bus_rate = 0.5;
+    bus.bus_ns = 7;
+    begin(&bus, 8);
+    network_send(&net, 0, 1, 500, 0);
+    EXPECT(end_ns() == 7 + 120 + 7 + 1000); /* the slower bus sets the pace */
+}
+
+static void adapters_take_a_while_for_each_message(void)
+{
+    struct machine m = plain;
+    m.message_ns = 50;
+    begin(&m, 8);
+    for (int i = 0; i < 100; i++)
+        network_send(&net, 0, 1, 8, 0);
+    /* The last of them begins after 99 gaps; its own takes as long as a gap. */
+    EXPECT(end_ns() == 100 * 50 + 120);
+}
+
+static void links_saturate_at_their_rate(void)
+{
+    for (int shared = 0; shared <= 1; shared++) {
+        struct machine m = plain;
+        m.bus_rate = 1;
+        m.bus_shared = shared;
+        begin(&m, 8);
+        /* Both ways at once: a bus that both directions share lets half of it through. */
+        for (int i = 0; i < 200; i++) {
+            network_send(&net, 0, 1, 10000, 0);
+            network_send(&net, 1, 0, 10000, 0);
+        }
+        double rate = 200 * 10000 / end_ns();
+        EXPECT(fabs(rate - (shared ? 0.5 : 1)) < 0.01);
+        EXPECT_EQ(arrivals, 400);
+    }
+    /* Seven to one: the last cable is the limit, and nothing is lost in front of it. */
+    begin(&plain, 8);
+    for (uint32_t i = 1; i < 8; i++)
+        for (int k = 0; k < 20; k++)
+            network_send(&net, i, 0, 5000, 0);
+    EXPECT(fabs(7 * 20 * 5000 / end_ns() - 1) < 0.01);
+    EXPECT_EQ(arrivals, 140);
+}
+
+static void on_tagged(void *ctx, uint32_t message)
+{
+    (void)ctx;
+    if (net.messages[message].tag == 2)
+        last_arrival = net.now;
+    arrivals++;
+}
+
+/* When node 0's ten messages to `to` are there, with or without a flood from nodes 1 to 3 to node 7. */
+static double victim_ns(uint32_t to, bool flood)
+{
+    struct machine m = plain;
+    m.buffers = 2;
+    m.radix = 4; /* two nodes a leaf, two ways up, chosen by the last bit of the destination */
+    begin(&m, 8);
+    net.arrived = on_tagged;
+    for (int k = 0; flood && k < 50; k++)
+        for (uint32_t from = 1; from < 4; from++)
+            network_send(&net, from, 7, 1000, 1);
+    for (int k = 0; k < 10; k++)
+        network_send(&net, 0, to, 1000, 2);
+    double ns = end_ns();
+    EXPECT_EQ(arrivals, flood ? 160 : 10);
+    return ns;
+}
+
+/* Nobody but node 0 wants node 5, but its way up is full of packets that wait for node 7. The other way is free. */
+static void congestion_spreads(void)
+{
+    EXPECT(victim_ns(5, true) > 2 * victim_ns(5, false));
+    EXPECT(victim_ns(4, true) == victim_ns(4, false));
+}
+
+static double uniform(uint64_t *x)
+{
+    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ((double)(*x >> 11) + 0.5) * 0x1p-53;
+}
+
+static sim_time sent_at[200000];
+static double waited;
+
+static void on_poisson(void *ctx, uint32_t message)
+{
+    (void)ctx;
+    waited += (double)(net.now - sent_at[net.messages[message].tag]) / SIM_NS - 1120;
+    arrivals++;
+}
+
+static void on_send(void *ctx, const struct event *e)
+{
+    (void)ctx;
+    sent_at[e->what] = net.now;
+    network_send(&net, 0, 1, 1000, e->what);
+}
+
+/* Messages that come at random to one link wait, in the mean, load / (2 (1 - load)) of a message's own time. */
+static void one_link_is_an_m_d_1_queue(void)
+{
+    enum { MESSAGES = 200000 };
+    uint64_t x = 42;
+    for (double load = 0.3; load < 0.85; load += 0.25) {
+        double at = 0;
+        begin(&plain, 2);
+        net.arrived = on_poisson;
+        net.other = on_send;
+        waited = 0;
+        for (uint32_t i = 0; i < MESSAGES; i++) {
+            at += -log(uniform(&x)) * 1000 / load;
+            EXPECT(event_put(&net.events, (sim_time)(at * SIM_NS), EVENT_OTHER, i));
+        }
+        network_run(&net);
+        EXPECT_EQ(arrivals, MESSAGES);
+        double mean = waited / MESSAGES / 1000, expected = load / (2 * (1 - load));
+        EXPECT(fabs(mean / expected - 1) < 0.04);
+        network_free(&net);
+    }
+}
+
+int main(void)
+{
+    TEST_RUN(one_message_takes_what_its_way_takes);
+    TEST_RUN(adapters_take_a_while_for_each_message);
+    TEST_RUN(links_saturate_at_their_rate);
+    TEST_RUN(congestion_spreads);
+    TEST_RUN(one_link_is_an_m_d_1_queue);
+    return test_result();
+}

@@ -1,0 +1,152 @@
+/* test_parts.c: the queue of events, the table of pairs, and the routes of fat trees.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "event.h"
+#include "machine.h"
+#include "pairs.h"
+#include "test.h"
+#include "tree.h"
+
+static uint32_t seed = 1;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % below;
+}
+
+static void events_come_by_time_then_by_order(void)
+{
+    struct event_queue q = {0};
+    struct event e, before = {.at = -1};
+    int left = 0;
+    for (int round = 0; round < 20000; round++) {
+        if (draw(3) || left == 0) {
+            sim_time at = before.at < 0 ? draw(50) : before.at + draw(50);
+            EXPECT(event_put(&q, at, 7, (uint32_t)round));
+            left++;
+            continue;
+        }
+        EXPECT(event_take(&q, &e));
+        left--;
+        EXPECT(e.at > before.at || (e.at == before.at && e.order > before.order) || before.at < 0);
+        before = e;
+    }
+    while (event_take(&q, &e)) {
+        EXPECT(e.at > before.at || (e.at == before.at && e.order > before.order));
+        before = e;
+        left--;
+    }
+    EXPECT_EQ(left, 0);
+    event_queue_free(&q);
+}
+
+/* Beside a plain array, over many keys that come and go. */
+static void pairs_are_found_and_forgotten(void)
+{
+    enum { RANKS = 12, ORDERS = 6 };
+    static uint32_t value[RANKS][RANKS][ORDERS];
+    static bool there[RANKS][RANKS][ORDERS];
+    struct pairs p = {0};
+    for (uint32_t round = 0; round < 50000; round++) {
+        uint32_t from = draw(RANKS), to = draw(RANKS), order = draw(ORDERS), first = 0;
+        bool *known = &there[from][to][order];
+        bool met = pairs_meet(&p, from, to, order, round, &first);
+        EXPECT_EQ(met, *known);
+        if (met)
+            EXPECT_EQ(first, value[from][to][order]);
+        *known = !met;
+        value[from][to][order] = round;
+    }
+    EXPECT_EQ(pairs_count(&p, 100, 200), 0);
+    EXPECT_EQ(pairs_count(&p, 100, 200), 1);
+    EXPECT_EQ(pairs_count(&p, 200, 100), 0);
+    pairs_free(&p);
+}
+
+/* Follows the route; the number of links, or -1 when it does not end. */
+static int hops(const struct tree *t, uint32_t from, uint32_t to)
+{
+    struct tree_place at = {-1, from, 0};
+    for (int n = 0; n < 2 * TREE_LEVELS_MAX; n++) {
+        if (at.level < 0 && n > 0)
+            return at.group == to ? n : -1;
+        uint32_t link = tree_next(t, at, to);
+        if (link >= 2 * t->cables)
+            return -1;
+        at = tree_end(t, link);
+    }
+    return -1;
+}
+
+static void every_route_ends(void)
+{
+    static const struct {
+        uint32_t nodes, radix, levels, switches;
+    } trees[] = {{1, 4, 1, 1},   {4, 4, 1, 1},   {5, 4, 2, 5},  {8, 4, 2, 6},
+                 {16, 4, 3, 20}, {13, 4, 3, 19}, {54, 6, 3, 45}};
+    for (size_t i = 0; i < sizeof trees / sizeof trees[0]; i++) {
+        struct tree t;
+        EXPECT(tree_make(&t, trees[i].nodes, trees[i].radix));
+        EXPECT_EQ(t.levels, trees[i].levels);
+        EXPECT_EQ(tree_switches(&t), trees[i].switches);
+        for (uint32_t from = 0; from < t.nodes; from++)
+            for (uint32_t to = 0; to < t.nodes; to++) {
+                int n = from == to ? 2 : hops(&t, from, to);
+                EXPECT(n >= 2 && n <= 2 * (int)t.levels && n % 2 == 0);
+                if (from != to && from / t.half == to / t.half)
+                    EXPECT_EQ(n, 2);
+            }
+    }
+    struct tree t;
+    EXPECT(!tree_make(&t, 8, 5));
+    EXPECT(!tree_make(&t, 8, 2));
+    EXPECT(!tree_make(&t, 0, 4));
+}
+
+/* All nodes of a leaf send to those of another: each has a way up of its own, so that none shares a link. */
+static void ways_are_spread_by_destination(void)
+{
+    struct tree t;
+    bool used[4096] = {false};
+    EXPECT(tree_make(&t, 128, 16));
+    for (uint32_t i = 0; i < t.half; i++) {
+        struct tree_place at = {-1, i, 0};
+        do {
+            uint32_t link = tree_next(&t, at, t.half + i);
+            EXPECT(!used[link]);
+            used[link] = true;
+            at = tree_end(&t, link);
+        } while (at.level >= 0);
+    }
+}
+
+static void machines_are_read(void)
+{
+    struct machine m = machine_preset;
+    char text[] = "# mine\nlink_rate 25 # GB/s\n\nradix 40\n", why[128];
+    FILE *in = fmemopen(text, strlen(text), "r");
+    EXPECT(machine_read(&m, in, why, sizeof why));
+    EXPECT(m.link_rate == 25 && m.radix == 40 && m.mtu == machine_preset.mtu);
+    fclose(in);
+    char wrong[] = "link_rate 25\nlink_rat 25\n";
+    in = fmemopen(wrong, strlen(wrong), "r");
+    EXPECT(!machine_read(&m, in, why, sizeof why));
+    EXPECT(strstr(why, "line 2, 'link_rat 25'"));
+    fclose(in);
+    EXPECT(!machine_set(&m, "buffers", "0") && !machine_set(&m, "buffers", "9x") &&
+           !machine_set(&m, "buffers", "nan"));
+}
+
+int main(void)
+{
+    TEST_RUN(events_come_by_time_then_by_order);
+    TEST_RUN(pairs_are_found_and_forgotten);
+    TEST_RUN(every_route_ends);
+    TEST_RUN(ways_are_spread_by_destination);
+    TEST_RUN(machines_are_read);
+    return test_result();
+}

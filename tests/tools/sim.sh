@@ -1,0 +1,45 @@
+#!/bin/sh
+# sim.sh BIN: the simulator's command: tables, JSON, the same answer twice, parameters, and what it says of mistakes.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+
+"$BIN/fishplate" sim barrier --nodes 16,64 >"$scratch/table"
+expect_line "$scratch/table" '^ +64 +dissemination +[0-9]+\.[0-9]+ .* the rules'
+expect_line "$scratch/table" 'million events'
+printf 'link_rate 25\nradix 8\n' >"$scratch/machine"
+for run in 1 2; do
+    "$BIN/fishplate" sim allreduce --nodes 33 --per-node 2 --sizes 8,1M --machine "$scratch/machine" --json >"$scratch/json.$run"
+    expect_json "$scratch/json.$run"
+done
+python3 - "$scratch/json.1" "$scratch/json.2" <<'PY'
+import json, sys
+one, two = (json.load(open(name)) for name in sys.argv[1:])
+assert one["results"] == two["results"], (one, two)
+names = {row["algorithm"] for row in one["results"]}
+assert {"recursive_doubling", "rabenseifner", "ring"} <= names, names
+assert {row["bytes"] for row in one["results"]} == {8, 1 << 20}
+assert all(row["us"] > 0 for row in one["results"]), one
+PY
+# A parameter changes the schedule; what is wrong is said.
+messages() {
+    "$BIN/fishplate" sim barrier --nodes 27 --algorithm "nway:n=$1" --json |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["results"][0]["messages"])'
+}
+[ "$(messages 1)" = $((27 * 5)) ] || fail "n = 1 is dissemination: 5 rounds of one message"
+[ "$(messages 2)" = $((27 * 6)) ] || fail "n = 2: 3 rounds of two messages"
+wrong() {
+    words=$1
+    shift
+    if "$BIN/fishplate" sim "$@" >"$scratch/table" 2>"$scratch/err"; then
+        fail "sim $* was accepted"
+    fi
+    expect_line "$scratch/err" "$words"
+}
+wrong "'alreduce' is no collective operation" alreduce
+wrong "'tree' is no algorithm" barrier --algorithm tree
+wrong "'--set' does not take that value" barrier --set link_rate=fast
+wrong "'--nodes' does not fit" bcast --nodes 4 --root 4
+wrong "'OPERATION' is missing" --nodes 4
+echo 'radix many' >"$scratch/machine"
+wrong "line 1, 'radix many'" barrier --machine "$scratch/machine"

@@ -1,0 +1,375 @@
+/* sim.c: `fishplate sim`: the library's collective algorithms on a machine of any size. The simulator is in sim/.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../bench/bench.h"
+#include "../../sim/job.h"
+
+#include "api/inside.h"
+#include "coll/select.h"
+#include "command.h"
+#include "json.h"
+
+enum { LIST_MAX = 32, RESULTS_MAX = 64 };
+
+struct sim_options {
+    enum coll_kind kind;
+    size_t nodes[LIST_MAX], sizes[LIST_MAX];
+    int nnodes, nsizes;
+    int per_node, root;
+    size_t segment, most_steps;
+    const char *algorithm; /* NULL: all */
+    struct machine machine;
+    bool json, help;
+};
+
+/* What one algorithm took. */
+struct sim_result {
+    const struct coll_algorithm *algorithm;
+    struct job_report report;
+};
+
+static const char *const usage_text =
+    "Usage: fishplate sim [options] OPERATION\n\n"
+    "Runs a collective operation with the library's own algorithms on a simulated machine: nodes, adapters, "
+    "and a fat\n"
+    "tree of switches with finite buffers, packet by packet. The same input gives the same answer on every "
+    "machine.\n\n"
+    "Operations: barrier bcast gather scatter allgather alltoall reduce allreduce reduce_scatter scan "
+    "exscan\n\n"
+    "Options:\n"
+    "  --nodes 16,1024      numbers of nodes (default 16,128,1024)\n"
+    "  --sizes 8,64k        bytes of the vector, or of one rank's block (default 8,64k,1M)\n"
+    "  --per-node 1         ranks of a node; they talk through memory\n"
+    "  --algorithm NAME     only this one; NAME:n=3 sets a parameter (fishplate info --coll lists them)\n"
+    "  --segment 128k       bytes that pipelines move at a time\n"
+    "  --root 0\n"
+    "  --machine FILE       numbers of your machine, a line each: link_rate 25\n"
+    "  --set NAME=VALUE     one of these numbers\n"
+    "  --most-steps 40M     leave out algorithms with more steps than this, of all ranks together\n"
+    "  --json\n"
+    "  --help\n\n"
+    "The machine when you say nothing, a cluster with 100 Gb/s InfiniBand in round numbers:\n";
+
+static void usage(void)
+{
+    fputs(usage_text, stdout);
+    machine_print(&machine_preset, stdout);
+    puts("\nExamples:\n"
+         "  fishplate sim allreduce --nodes 10000 --sizes 8\n"
+         "  fishplate sim barrier --nodes 64,4096 --algorithm nway:n=3\n"
+         "  fishplate sim alltoall --nodes 256 --set link_rate=25 --set buffers=4");
+}
+
+static int complain(const char *what, const char *about)
+{
+    fprintf(stderr, "fishplate sim: '%s' %s; --help shows what there is.\n", about, what);
+    return 2;
+}
+
+static bool parse_list(const char *text, size_t *list, int *count)
+{
+    for (*count = 0; *text; text += *text == ',') {
+        size_t len = strcspn(text, ",");
+        if (*count == LIST_MAX || !bench_parse_bytes(text, len, &list[(*count)++]))
+            return false;
+        text += len;
+    }
+    return *count > 0;
+}
+
+static bool parse_int(const char *text, int *out)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    *out = (int)value;
+    return end != text && *end == 0 && value >= 0 && value < 1 << 20;
+}
+
+static bool parse_set(struct machine *m, const char *text)
+{
+    char name[64];
+    size_t len = strcspn(text, "=");
+    if (text[len] != '=' || len >= sizeof name)
+        return false;
+    memcpy(name, text, len);
+    name[len] = 0;
+    return machine_set(m, name, text + len + 1);
+}
+
+static bool parse_machine(struct machine *m, const char *path)
+{
+    char why[256] = "";
+    FILE *in = fopen(path, "r");
+    bool good = in && machine_read(m, in, why, sizeof why);
+    if (in)
+        fclose(in);
+    if (!good && why[0])
+        fprintf(stderr, "fishplate sim: %s, %s.\n", path, why);
+    return good;
+}
+
+static bool parse_value(struct sim_options *o, const char *name, const char *value)
+{
+    size_t bytes;
+    if (strcmp(name, "--nodes") == 0)
+        return parse_list(value, o->nodes, &o->nnodes);
+    if (strcmp(name, "--sizes") == 0)
+        return parse_list(value, o->sizes, &o->nsizes);
+    if (strcmp(name, "--per-node") == 0)
+        return parse_int(value, &o->per_node) && o->per_node > 0;
+    if (strcmp(name, "--root") == 0)
+        return parse_int(value, &o->root);
+    if (strcmp(name, "--algorithm") == 0)
+        return (o->algorithm = value)[0] != 0;
+    if (strcmp(name, "--segment") == 0)
+        return bench_parse_bytes(value, strlen(value), &o->segment);
+    if (strcmp(name, "--machine") == 0)
+        return parse_machine(&o->machine, value);
+    if (strcmp(name, "--set") == 0)
+        return parse_set(&o->machine, value);
+    if (strcmp(name, "--most-steps") == 0 && bench_parse_bytes(value, strlen(value), &bytes)) {
+        o->most_steps = bytes;
+        return true;
+    }
+    return false;
+}
+
+static bool parse_kind(struct sim_options *o, const char *name)
+{
+    for (int k = 0; k < COLL_NEIGHBOR_ALLGATHER; k++)
+        if (strcmp(inside_of_library()->coll_kind_name(k), name) == 0) {
+            o->kind = (enum coll_kind)k;
+            return true;
+        }
+    return false;
+}
+
+/* 0, or the exit status after a sentence. */
+static int parse(struct sim_options *o, int argc, char **argv)
+{
+    bool named = false;
+    *o = (struct sim_options){.nodes = {16, 128, 1024},
+                              .sizes = {8, 64 * KI, MI},
+                              .nnodes = 3,
+                              .nsizes = 3,
+                              .per_node = 1,
+                              .segment = 128 * KI,
+                              .most_steps = 40 * MI,
+                              .machine = machine_preset};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            o->help = true;
+        else if (strcmp(argv[i], "--json") == 0)
+            o->json = true;
+        else if (argv[i][0] != '-' && parse_kind(o, argv[i]))
+            named = true;
+        else if (argv[i][0] != '-')
+            return complain("is no collective operation", argv[i]);
+        else if (i + 1 == argc)
+            return complain("is no option, or has no value", argv[i]);
+        else if (!parse_value(o, argv[i], argv[i + 1]))
+            return complain("does not take that value, or is no option", argv[i]);
+        else
+            i++;
+    }
+    for (int i = 0; i < o->nnodes; i++)
+        if (o->nodes[i] < 1 || o->nodes[i] * (size_t)o->per_node > 1 << 20 ||
+            o->root >= (int)o->nodes[i] * o->per_node)
+            return complain("does not fit: there are 1 to 1048576 ranks, and the root is one of them",
+                            "--nodes");
+    if (!named && !o->help)
+        return complain("is missing", "OPERATION");
+    return 0;
+}
+
+/* "nway:n=3": the algorithm and its parameters. NULL when there is none of that name. */
+static const struct coll_algorithm *parse_algorithm(const struct sim_options *o, int *parameter)
+{
+    char text[64], *save = NULL;
+    snprintf(text, sizeof text, "%s", o->algorithm);
+    char *name = strtok_r(text, ":", &save);
+    const struct coll_algorithm *a = name ? algorithm_find(o->kind, name) : NULL;
+    for (char *word; a && (word = strtok_r(NULL, ":", &save));) {
+        bool known = false;
+        size_t len = strcspn(word, "=");
+        for (int i = 0; i < COLL_PARAMETERS; i++) {
+            const struct coll_parameter *p = &a->parameter[i];
+            if (p->name && strlen(p->name) == len && strncmp(p->name, word, len) == 0 && word[len])
+                known = parse_int(word + len + 1, &parameter[i]) && parameter[i] >= p->min &&
+                        parameter[i] <= p->max;
+        }
+        if (!known)
+            return NULL;
+    }
+    return a && a->generate ? a : NULL;
+}
+
+/* The algorithm that the library's rules take between nodes, as long as no FISHPLATE_COLL says otherwise. */
+static const char *by_rules(const struct sim_options *o, int ranks, size_t bytes)
+{
+    const struct fishplate_inside *in = inside_of_library();
+    struct coll_shape shape = {.kind = o->kind, .size = ranks, .commutative = true, .adjacent = true};
+    for (size_t i = 0; i < in->coll_rules_count(); i++) {
+        const struct coll_rule *r = in->coll_rules_get(i);
+        const struct coll_algorithm *a = r->kind == o->kind ? algorithm_find(o->kind, r->algorithm) : NULL;
+        if (!a || !a->generate || !algorithm_fits(a, &shape))
+            continue;
+        if (ranks >= r->min_size && (!r->max_size || ranks <= r->max_size) && bytes >= r->min_bytes &&
+            (!r->max_bytes || bytes <= r->max_bytes))
+            return a->name;
+    }
+    return "";
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct job_report *x = &((const struct sim_result *)a)->report,
+                            *y = &((const struct sim_result *)b)->report;
+    if (!x->failed != !y->failed)
+        return x->failed ? 1 : -1;
+    return (x->us > y->us) - (x->us < y->us);
+}
+
+static void print_text(const struct sim_options *o, size_t nodes, size_t bytes, const struct sim_result *r,
+                       int count)
+{
+    char size[32];
+    const char *rules = by_rules(o, (int)nodes * o->per_node, bytes);
+    bench_format_bytes(bytes, size);
+    for (int i = 0; i < count; i++) {
+        if (r[i].report.failed) {
+            printf("%8zu %8s  %-20s %s\n", nodes, size, r[i].algorithm->name, r[i].report.failed);
+            continue;
+        }
+        printf("%8zu %8s  %-20s %12.2f %8.2f %12llu  %s\n", nodes, o->kind == COLL_BARRIER ? "" : size,
+               r[i].algorithm->name, r[i].report.us, r[i].report.us / r[0].report.us,
+               (unsigned long long)r[i].report.messages,
+               strcmp(r[i].algorithm->name, rules) == 0 ? "the rules' choice" : "");
+    }
+    fflush(stdout);
+}
+
+static void print_json(struct json *j, const struct sim_options *o, size_t nodes, size_t bytes,
+                       const struct sim_result *r, int count)
+{
+    const char *rules = by_rules(o, (int)nodes * o->per_node, bytes);
+    for (int i = 0; i < count; i++) {
+        json_object(j, NULL);
+        json_int(j, "nodes", (long long)nodes);
+        json_int(j, "bytes", (long long)bytes);
+        json_string(j, "algorithm", r[i].algorithm->name);
+        if (r[i].report.failed) {
+            json_string(j, "failed", r[i].report.failed);
+        } else {
+            json_real(j, "us", r[i].report.us);
+            json_real(j, "first_us", r[i].report.first_us);
+            json_int(j, "messages", (long long)r[i].report.messages);
+            json_int(j, "events", (long long)r[i].report.events);
+            json_bool(j, "rules", strcmp(r[i].algorithm->name, rules) == 0);
+        }
+        json_end(j);
+    }
+}
+
+/* All algorithms for one number of nodes and one size, fastest first; how many. */
+static int simulate(const struct sim_options *o, size_t nodes, size_t bytes, struct sim_result *results,
+                    uint64_t *events)
+{
+    int count = 0, parameter[COLL_PARAMETERS] = {0};
+    const struct coll_algorithm *only = o->algorithm ? parse_algorithm(o, parameter) : NULL;
+    struct coll_shape shape = {
+        .kind = o->kind, .size = (int)nodes * o->per_node, .commutative = true, .adjacent = true};
+    for (size_t i = 0; i < algorithms_count() && count < RESULTS_MAX; i++) {
+        const struct coll_algorithm *a = algorithms_get(i);
+        if (!a->generate || (only && a != only) || !algorithm_fits(a, &shape))
+            continue;
+        struct job_order order = {.machine = &o->machine,
+                                  .algorithm = a,
+                                  .ranks = shape.size,
+                                  .per_node = o->per_node,
+                                  .root = o->root,
+                                  .bytes = bytes,
+                                  .segment = o->segment,
+                                  .most_steps = o->most_steps};
+        memcpy(order.parameter, parameter, sizeof parameter);
+        results[count].algorithm = a;
+        job_simulate(&order, &results[count].report);
+        *events += results[count++].report.events;
+    }
+    qsort(results, (size_t)count, sizeof *results, by_time);
+    return count;
+}
+
+static int run(const struct sim_options *o)
+{
+    struct sim_result results[RESULTS_MAX];
+    struct json j = {.out = stdout};
+    uint64_t events = 0;
+    double started = now(), spoke = started;
+    const char *kind = inside_of_library()->coll_kind_name((int)o->kind);
+    if (o->json) {
+        json_object(&j, NULL);
+        json_string(&j, "program", "fishplate sim");
+        json_string(&j, "operation", kind);
+        json_int(&j, "per_node", o->per_node);
+        json_array(&j, "results");
+    } else {
+        printf(
+            "fishplate sim: %s, %d rank%s a node, switches of %.0f ports, links of %g GB/s (simulated)\n\n",
+            kind, o->per_node, o->per_node == 1 ? "" : "s", o->machine.radix, o->machine.link_rate);
+        printf("%8s %8s  %-20s %12s %8s %12s\n", "nodes", "size", "algorithm", "us", "x best", "messages");
+    }
+    for (int n = 0; n < o->nnodes; n++)
+        for (int s = 0; s < (o->kind == COLL_BARRIER ? 1 : o->nsizes); s++) {
+            int count = simulate(o, o->nodes[n], o->kind == COLL_BARRIER ? 0 : o->sizes[s], results, &events);
+            if (o->json)
+                print_json(&j, o, o->nodes[n], o->sizes[s], results, count);
+            else
+                print_text(o, o->nodes[n], o->sizes[s], results, count);
+            if (now() - spoke > 5) {
+                spoke = now();
+                fprintf(stderr, "sim: %.0f s, %.1f million events so far\n", spoke - started,
+                        (double)events * 1e-6);
+            }
+        }
+    double seconds = now() - started;
+    if (o->json) {
+        json_end(&j);
+        json_int(&j, "events", (long long)events);
+        json_real(&j, "seconds", seconds);
+        json_end(&j);
+        putchar('\n');
+    } else {
+        printf("\n%.2f million events in %.2f s\n", (double)events * 1e-6, seconds);
+    }
+    return 0;
+}
+
+int command_sim(int argc, char **argv)
+{
+    struct sim_options o;
+    int parameter[COLL_PARAMETERS] = {0};
+    int status = parse(&o, argc, argv);
+    if (status)
+        return status;
+    if (o.help) {
+        usage();
+        return 0;
+    }
+    if (o.algorithm && !parse_algorithm(&o, parameter))
+        return complain("is no algorithm of this operation, or a parameter of it is wrong", o.algorithm);
+    return run(&o);
+}
