@@ -6,10 +6,13 @@
 
 #include "base/util.h"
 
-#define TRIES        3  /* of each way at first, in turn */
-#define TRIES_WINDOW 2  /* ... each a whole burst */
-#define FAR          2  /* times the best: a way so far behind in a neighbouring size is not tried */
-#define BURST_MOST   64 /* messages */
+#define TRIES        3 /* of each way at first, in turn */
+#define TRIES_WINDOW 2 /* ... each a whole burst */
+/* A way that is so far behind the best in a neighbouring size is not tried at first, in percent of the best. To try
+ * a window takes long: there a way must be near. */
+#define FAR        200
+#define FAR_WINDOW 125
+#define BURST_MOST 64 /* messages */
 #define BURST_BYTES \
     (16u << 20)        /* ... or so much, if it is complete: large messages follow each other closely */
 #define PAUSE_PART 8   /* a pause is longer than this part of what the last message cost */
@@ -68,31 +71,51 @@ static int cheapest(const struct choice *c, const struct choice_class *k, uint64
     return best;
 }
 
-/* A size that is new begins with what is known of the next smaller or larger one, so that a way that is far
- * behind there is not tried. */
+/* The size nearest to this one that knows the way, the smaller of two; NULL: none does. */
+static const struct way_cost *nearest(const struct choice_class *row, int size, int way)
+{
+    for (int d = 1; d < CHOICE_SIZES; d++)
+        for (int i = size - d; i <= size + d; i += 2 * d)
+            if (i >= 0 && i < CHOICE_SIZES && row[i].ways[way].samples > 0)
+                return &row[i].ways[way];
+    return NULL;
+}
+
+/* A size that is new begins with what is known of its neighbours, so that a way that is far behind there is not
+ * tried. */
 static void inherit(struct choice *c, uint8_t flow, uint8_t size)
 {
-    struct choice_class *k = &c->classes[flow][size], *row = c->classes[flow];
-    const struct choice_class *from = size > 0 && row[size - 1].used ? &row[size - 1] : NULL;
-    if (!from && size + 1 < CHOICE_SIZES && row[size + 1].used)
-        from = &row[size + 1];
+    struct choice_class *k = &c->classes[flow][size];
     k->used = true;
-    for (int w = 0; from && w < WAYS; w++)
-        if (from->ways[w].samples > 0)
-            k->ways[w] = (struct way_cost){.cost = from->ways[w].cost, .samples = 1, .inherited = true};
+    for (int w = 0; w < WAYS; w++) {
+        const struct way_cost *from = nearest(c->classes[flow], size, w);
+        if (from)
+            k->ways[w] = (struct way_cost){.cost = from->cost, .samples = 1, .inherited = true};
+    }
 }
 
 /* ---- asking ---- */
 
+/* Of two ways, is the first to be tried before the second? What promises more by its neighbour goes first: a short
+ * run may never come to the others. */
+static bool before(const struct way_cost *a, const struct way_cost *b)
+{
+    if (a->tried != b->tried)
+        return a->tried < b->tried;
+    return a->inherited && b->inherited && a->cost < b->cost;
+}
+
 /* The way that has been tried least, if not often enough; or -1. */
-static int untried(const struct choice_class *k, unsigned open, enum way first, int best, int tries)
+static int untried(const struct choice_class *k, unsigned open, enum way first, int best, bool window)
 {
     int least = -1;
     for (int i = -1; i < WAYS; i++) {
         int w = i < 0 ? (int)first : i;
         const struct way_cost *it = &k->ways[w];
-        bool far = it->inherited && it->cost / FAR > k->ways[best].cost;
-        if (open & WAY_BIT(w) && it->tried < tries && !far && (least < 0 || it->tried < k->ways[least].tried))
+        uint64_t limit = (uint64_t)k->ways[best].cost * (window ? FAR_WINDOW : FAR) / 100;
+        bool far = it->inherited && it->cost > limit;
+        if (open & WAY_BIT(w) && it->tried < (window ? TRIES_WINDOW : TRIES) && !far &&
+            (least < 0 || before(it, &k->ways[least])))
             least = w;
     }
     return least;
@@ -111,7 +134,9 @@ static int look_again(const struct choice *c, struct choice_class *k, uint64_t b
     if (oldest < 0)
         return -1;
     const struct way_cost *o = &k->ways[oldest];
-    bool soon = !o->inherited && o->samples < TRIES + LOOKS_SOON && messages == 1;
+    bool near =
+        messages == 1 || (o->samples > 0 && o->cost < (uint64_t)k->ways[k->best].cost * FAR_WINDOW / 100);
+    bool soon = !o->inherited && o->samples < TRIES + LOOKS_SOON && near;
     uint32_t gap = soon ? LOOK_SOON << MAX(o->samples - TRIES, 0) : LOOK_GAP;
     if (k->asked - o->last < gap * messages)
         return -1;
@@ -132,7 +157,7 @@ static int decide(struct choice *c, const struct choice_ticket *t, unsigned open
     if (!k->used)
         inherit(c, t->flow, t->size);
     int best = cheapest(c, k, t->bytes, open);
-    int way = untried(k, open, first, MAX(best, 0), t->flow == CHOICE_WINDOW ? TRIES_WINDOW : TRIES);
+    int way = untried(k, open, first, MAX(best, 0), t->flow == CHOICE_WINDOW);
     if (way >= 0)
         return way;
     if (best < 0) /* all of the first ones are still under way */

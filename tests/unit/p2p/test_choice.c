@@ -165,6 +165,29 @@ static void windows_aarch64(void)
     sweep(cost_aarch64, 15, stream, 60, 300);
 }
 
+static void windows_x86_64_cold(void)
+{
+    sweep(cost_x86_64_cold, 0, stream, 60, 300);
+    sweep(cost_x86_64_cold, 15, stream, 60, 300);
+}
+
+/* A benchmark that gives each size a tenth of a second is over after a few windows of large messages. They must not be
+ * spent on ways that the size before has shown to be far behind. */
+static void short_runs(void)
+{
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        struct choice c = {.asked = 0};
+        for (int i = 0; i < COST_ROWS; i++) {
+            struct machine m = {
+                .row = &cost_x86_64_cold[i], .now = c.ended + 1, .seed = seed, .noise = 10, .open = ALL};
+            int windows = (int)(100000000 / (64 * (uint64_t)m.row->window_split)) + 1;
+            int percent = behind(&c, &m, stream, windows);
+            if (i > 0)
+                expect_within("a short run", &m, percent, 15);
+        }
+    }
+}
+
 /* A size that is a power of two, its neighbours, and what is left of it without a frame: whatever is asked for
  * is what is learned, so the cheapest way is found for each. */
 static void every_size_learns_for_itself(void)
@@ -330,6 +353,8 @@ int main(void)
     TEST_RUN(lone_messages_aarch64);
     TEST_RUN(windows_x86_64);
     TEST_RUN(windows_aarch64);
+    TEST_RUN(windows_x86_64_cold);
+    TEST_RUN(short_runs);
     TEST_RUN(every_size_learns_for_itself);
     TEST_RUN(ranks_that_share_cores);
     TEST_RUN(beside_other_programs);
