@@ -41,7 +41,7 @@ static void grow(void)
     uint32_t capacity = table.capacity ? 2 * table.capacity : 256;
     uint32_t *slots = calloc(capacity, sizeof(*slots));
     const void **handles = realloc(table.handles, capacity / 2 * sizeof(*handles));
-    CHECK(slots && handles, "out of memory for the table of integer handles");
+    CHECK_MEMORY(slots && handles, "the table of integer handles");
     table.handles = handles;
     for (uint32_t i = 0; i < table.count; i++)
         *find_slot(slots, capacity, handles[i]) = i + 1;

@@ -94,7 +94,7 @@ void stats_report(struct proc *p)
         return;
     uint64_t *mine = calloc(n + 1, sizeof(*mine));
     uint64_t *all = p->rank == 0 ? calloc(n * p->size + 1, sizeof(*all)) : NULL;
-    CHECK(mine && (all || p->rank != 0), "out of memory for the summary that FISHPLATE_STATS asks for");
+    CHECK_MEMORY(mine && (all || p->rank != 0), "the summary that FISHPLATE_STATS asks for");
     for (size_t i = 0; i < n; i++)
         mine[i] = counters_get(i)->value;
     struct dtype *type = dtype_from(MPI_UINT64_T);

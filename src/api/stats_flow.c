@@ -56,12 +56,12 @@ int stats_flows_gather(struct proc *p, struct stats_flows *all)
     MPI_Count *bytes = calloc(p->size, sizeof(*bytes)), *places = calloc(p->size, sizeof(*places));
     struct stats_flow *mine = own_flows(p, &count); /* before the gathering itself counts */
     *all = (struct stats_flows){0};
-    CHECK(counts && bytes && places && mine, "out of memory for the summary that FISHPLATE_STATS asks for");
+    CHECK_MEMORY(counts && bytes && places && mine, "the summary that FISHPLATE_STATS asks for");
     int rc = impl_Gather(&count, 1, number, counts, 1, number, 0, p->world);
     if (p->rank == 0 && rc == 0) {
         all->count = lay_out(counts, p->size, bytes, places);
         all->list = calloc(all->count + 1, sizeof(*all->list));
-        CHECK(all->list, "out of memory for the summary that FISHPLATE_STATS asks for");
+        CHECK_MEMORY(all->list, "the summary that FISHPLATE_STATS asks for");
     }
     rc = rc ? rc
             : impl_Gatherv(mine, (MPI_Count)(count * sizeof(*mine)), byte, all->list, ivec_wide(bytes),
@@ -112,7 +112,7 @@ static int most_bytes_first(const void *a, const void *b)
 static struct stats_flow *copy_of(const struct stats_flows *all)
 {
     struct stats_flow *copy = calloc(all->count + 1, sizeof(*copy));
-    CHECK(copy, "out of memory for the summary that FISHPLATE_STATS asks for");
+    CHECK_MEMORY(copy, "the summary that FISHPLATE_STATS asks for");
     if (all->count)
         memcpy(copy, all->list, all->count * sizeof(*copy));
     return copy;

@@ -22,13 +22,16 @@ const char *err_detail(int errclass);
 void err_clear(void);
 
 /* ASSERT: our own bugs, in debug builds. CHECK: bytes from the wire or the environment, always; ends the
- * process with a sentence, since continuing would be silently wrong. */
+ * process with a sentence, since continuing would be silently wrong. CHECK_MEMORY: no memory for `what` in the middle of a
+ * protocol, where a peer already waits and nobody can be told; ends the process too. Everywhere else running out of memory
+ * is an error that is returned, MPI_ERR_NO_MEM. */
 #ifdef FISHPLATE_DEBUG_BUILD
 #define ASSERT(cond) ((cond) ? (void)0 : err_panic(__FILE__, __LINE__, "internal error: " #cond))
 #else
 #define ASSERT(cond) ((void)sizeof(cond))
 #endif
-#define CHECK(cond, sentence) ((cond) ? (void)0 : err_panic(__FILE__, __LINE__, sentence))
+#define CHECK(cond, sentence)       ((cond) ? (void)0 : err_panic(__FILE__, __LINE__, sentence))
+#define CHECK_MEMORY(pointer, what) CHECK((pointer), "out of memory for " what)
 
 void err_panic(const char *file, int line, const char *sentence) __attribute__((noreturn, cold));
 

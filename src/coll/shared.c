@@ -78,7 +78,7 @@ struct shared *shared_open(struct coll_state *state)
     if (c->size > SHARED_RANKS_MAX)
         return NULL;
     struct shared *b = calloc(1, sizeof(*b));
-    CHECK(b != NULL, "out of memory for a communicator's shared block");
+    CHECK_MEMORY(b != NULL, "a communicator's shared block");
     uint64_t offset = OFFSET_NONE;
     if (agree(c, &offset) != 0 || offset == OFFSET_NONE) {
         free(b);
@@ -200,7 +200,7 @@ char *shared_scratch(struct shared *b)
 {
     if (unlikely(!b->scratch)) {
         b->scratch = aligned_alloc(4096, 3 * SHARED_SCRATCH);
-        CHECK(b->scratch != NULL, "out of memory for the pieces of a collective");
+        CHECK_MEMORY(b->scratch != NULL, "the pieces of a collective");
     }
     return b->scratch;
 }

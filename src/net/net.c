@@ -33,7 +33,7 @@ static int check_reach(struct net *net)
             return err_set(MPI_ERR_OTHER,
                            "the job runs on %u nodes and nothing leads from %s to rank %u on another one: %s",
                            net->boot->nnodes, net->boot->host, r,
-                           net->why_no_ib ? net->why_no_ib : "this library was built without InfiniBand");
+                           net->why_missing ? net->why_missing : "this library was built without InfiniBand");
     return 0;
 }
 
@@ -46,6 +46,18 @@ static bool crowded(const struct boot *boot)
     if (boot->vnode < 0)
         return boot->nlocal > allowed;
     return boot->size > (allowed > 1 ? allowed : sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+/* In the order of the registry, but those that reach only this process behind all others. */
+static void add_transport(struct net *net, struct transport *t)
+{
+    int at = net->ntransports++;
+    if (!t->inner) {
+        for (; at > net->nouter; at--)
+            net->transports[at] = net->transports[at - 1];
+        net->nouter++;
+    }
+    net->transports[at] = t;
 }
 
 int net_open(struct boot *boot, struct net **out)
@@ -69,7 +81,7 @@ int net_open(struct boot *boot, struct net **out)
         struct transport *t = NULL;
         rc = (*ops)->open(net, boot, &t);
         if (rc == 0 && t)
-            net->transports[net->ntransports++] = t;
+            add_transport(net, t);
     }
     rc = rc ? rc : check_reach(net);
     if (rc == 0 && net->published)
@@ -95,7 +107,7 @@ void net_close(struct net *net)
     for (int i = net->ntransports; i-- > 0;)
         net->transports[i]->ops->close(net->transports[i]);
     free(net->peers);
-    free(net->why_no_ib);
+    free(net->why_missing);
     free(net);
 }
 

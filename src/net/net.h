@@ -31,15 +31,16 @@ struct net_hook {
 struct net {
     struct boot *boot;
     uint32_t rank, size;
-    struct transport *transports[NET_TRANSPORTS_MAX]; /* best first */
+    struct transport *transports[NET_TRANSPORTS_MAX]; /* best first; those to this process itself last */
     int ntransports;
+    int nouter;          /* so many of them bring messages of other processes */
     struct peer **peers; /* by job rank; NULL until first used */
     struct list stalled; /* peers with pending work */
     struct list hooks;
     uint32_t
         unrung; /* things awaited that ring no doorbell (bytes written by a peer): naps instead of sleep */
-    bool published;  /* a transport told the boot layer something that peers will ask for */
-    char *why_no_ib; /* why there is no InfiniBand, when somebody needs to know */
+    bool published;    /* a transport told the boot layer something that peers will ask for */
+    char *why_missing; /* why a transport could not be opened, when somebody needs to know; NULL: all could */
     struct doorbell *doorbell;
     struct doorbell own_doorbell; /* used when no transport shares memory */
     bool oversubscribed;          /* more ranks on this node than processors: never spin */
@@ -60,8 +61,8 @@ struct net {
      * Offsets mean the same in every process of the node. See net_area_alloc. */
     char *area;
     size_t area_size;
-    struct segment_head *area_owner; /* its allocator, in shared memory */
-    struct shm *local;               /* the transport that knows the node's doorbells, or NULL */
+    struct transport
+        *local; /* the transport that shares this memory and knows the node's doorbells, or NULL */
 };
 
 int net_open(struct boot *boot, struct net **out);

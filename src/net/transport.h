@@ -20,7 +20,7 @@ struct peer;
 /* The 24 bytes that travel with every frame. They belong to the layer above. With the transport's own 8 bytes
  * and 32 bytes of payload they fill one cache line, so an 8-byte message costs one line. */
 struct frame_header {
-    uint8_t kind; /* which protocol step: an index into the receiver's handler table */
+    uint8_t kind; /* which protocol step: the layer above chooses its handler by it */
     uint8_t flags;
     uint16_t aux;
     uint32_t context;
@@ -82,7 +82,8 @@ struct transport_caps {
 struct transport {
     const struct transport_ops *ops;
     struct net *net;
-    bool idle; /* nothing can arrive until this process sends something: poll may be left out */
+    bool idle;  /* nothing can arrive until this process sends something: poll may be left out */
+    bool inner; /* reaches this process itself and no other */
     const struct net_port *port; /* of the adapter that carries it; NULL: there is none (memory) */
 };
 

@@ -135,12 +135,11 @@ static void wait_for(struct net *net, const _Atomic int *flag)
     struct net_waiter w = {0};
     struct transport *t = net->transports[0];
     int (*poll)(struct transport *) = t->ops->poll;
-    int others = MAX(net->ntransports - 2, 0); /* the last one is this process itself */
     int burst = net->oversubscribed || net->lock ? 0 : POLLS_PER_LOOK;
     for (;;) {
         for (int i = 0; i < burst; i++) {
             int events = poll(t);
-            for (int k = 1; k <= others; k++)
+            for (int k = 1; k < net->nouter; k++)
                 events += net->transports[k]->ops->poll(net->transports[k]);
             if (events > 0)
                 net_waiter_restart(&w);

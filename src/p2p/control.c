@@ -31,7 +31,7 @@ static struct control *control_new(struct p2p *p, struct peer *to, const struct 
     if (p->controls.item_size == 0)
         pool_init(&p->controls, sizeof(struct control), 64);
     struct control *c = pool_get(&p->controls);
-    CHECK(c != NULL, "out of memory for a control message");
+    CHECK_MEMORY(c != NULL, "a control message");
     CHECK(len <= sizeof(c->payload), "a control message is too long");
     *c =
         (struct control){.pending.resume = control_resume, .p2p = p, .to = to, .header = *header, .len = len};

@@ -135,7 +135,7 @@ static int by_order(const void *a, const void *b)
 static void become_wild(struct match_table *t)
 {
     struct match_entry **waiting = malloc((t->count + 1) * sizeof(*waiting));
-    CHECK(waiting != NULL, "out of memory for message matching");
+    CHECK_MEMORY(waiting != NULL, "message matching");
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->nbuckets; i++)
         list_foreach(pos, &t->buckets[MATCH_EXACT][i]) waiting[n++] = entry_of(pos, MATCH_EXACT);

@@ -175,7 +175,7 @@ void offer_make(struct p2p *p, struct p2p_request *r)
     if (!request_register(r, r->length))
         return;
     r->cookie = ids_add(&p->ids, r);
-    CHECK(r->cookie != 0, "out of memory for a large receive");
+    CHECK_MEMORY(r->cookie != 0, "a large receive");
     r->header.kind = (uint8_t)protocol;
     r->offered = true;
     r->cancelling = false;
@@ -351,7 +351,7 @@ void offer_written(struct p2p_request *r)
 void recall_arrived(struct p2p *p, struct peer *from)
 {
     struct link *l = link_make(p, from);
-    CHECK(l != NULL, "out of memory for a control message");
+    CHECK_MEMORY(l != NULL, "a control message");
     l->offers.count = 0;
     look_first(from);
     l->answer = true;

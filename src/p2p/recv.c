@@ -13,9 +13,8 @@ struct message *message_new(struct p2p *p, struct peer *from, const struct frame
 {
     bool pooled = payload <= MESSAGE_SMALL;
     struct message *m = pooled ? pool_get(&p->messages) : malloc(sizeof(*m) + payload);
-    CHECK(m != NULL,
-          "out of memory for a message that arrived before its receive was posted; post receives earlier or "
-          "send less at once");
+    CHECK_MEMORY(m != NULL, "a message that arrived before its receive was posted; post receives earlier or "
+                            "send less at once");
     m->obj = object_init(MAGIC_MESSAGE);
     m->p2p = p;
     m->comm = NULL;

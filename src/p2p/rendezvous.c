@@ -33,7 +33,7 @@ static int rts_send(struct p2p_request *r)
 {
     if (r->cookie == 0) {
         r->cookie = ids_add(&r->base.p2p->ids, r);
-        CHECK(r->cookie != 0, "out of memory for a large send");
+        CHECK_MEMORY(r->cookie != 0, "a large send");
     }
     struct rts rts = {.cookie = r->cookie};
     if (r->registered) {

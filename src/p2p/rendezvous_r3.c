@@ -24,7 +24,7 @@ void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
     r->moved = 0;
     r->expected = bytes;
     r->cookie = ids_add(&p->ids, r);
-    CHECK(r->cookie != 0, "out of memory for a large receive");
+    CHECK_MEMORY(r->cookie != 0, "a large receive");
     if (!r->block)
         dt_cursor_init(&r->cursor, r->type, r->count, r->buf);
     struct frame_header header = {.kind = FRAME_CTS, .word = r->peer_cookie};

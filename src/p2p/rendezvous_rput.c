@@ -24,7 +24,7 @@ void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
     }
     counter_add(&rputs, 1);
     r->cookie = ids_add(&p->ids, r);
-    CHECK(r->cookie != 0, "out of memory for a large receive");
+    CHECK_MEMORY(r->cookie != 0, "a large receive");
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .word = rts->cookie};
     struct cts_write cts = {
         .cts = {.cookie = r->cookie, .bytes = bytes}, .address = (uintptr_t)r->buf, .key = r->key};

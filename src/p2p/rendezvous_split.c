@@ -81,7 +81,7 @@ void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, ui
     r->status = 0;
     r->read_ns = 0;
     r->cookie = ids_add(&p->ids, r);
-    CHECK(r->cookie != 0, "out of memory for a large receive");
+    CHECK_MEMORY(r->cookie != 0, "a large receive");
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .flags = CTS_SPLIT, .word = rts->cookie};
     struct cts_write cts = {.cts = {.cookie = r->cookie, .bytes = bytes - mine},
                             .address = (uintptr_t)r->buf + mine,

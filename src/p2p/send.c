@@ -89,7 +89,7 @@ void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
     }
     if (mode == SEND_SYNCHRONOUS) {
         r->cookie = ids_add(&p->ids, r);
-        CHECK(r->cookie != 0, "out of memory for a synchronous send");
+        CHECK_MEMORY(r->cookie != 0, "a synchronous send");
         r->header.kind = FRAME_EAGER_SYNC;
         r->header.word = r->cookie;
     }

@@ -130,6 +130,12 @@ unsigned conn_keep(struct conn *c)
     return CONN_DO_OPENED;
 }
 
+unsigned conn_lost(struct conn *c)
+{
+    c->state = CONN_FAILED;
+    return 0;
+}
+
 unsigned conn_left(struct conn *c)
 {
     if (c->state != CONN_AGREED)

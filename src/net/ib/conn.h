@@ -95,6 +95,10 @@ unsigned conn_agree(struct conn *c);
 /* KEEP arrived. */
 unsigned conn_keep(struct conn *c);
 
+/* A send failed for good and nothing that was promised is missing: the peer has gone. Whoever wants to send to it hears
+ * of it. */
+unsigned conn_lost(struct conn *c);
+
 /* All that I sent has left, or failed to because the peer is gone already. To be said whenever the state is
  * CONN_AGREED and nothing is in flight, even if nothing was in flight when that state began. */
 unsigned conn_left(struct conn *c);

@@ -252,7 +252,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
         free(ib);
         if (require_ib.value)
             return err_set(MPI_ERR_OTHER, "FISHPLATE_REQUIRE=ib, but %s", err_detail(rc));
-        net->why_no_ib = strdup(err_detail(rc));
+        net->why_missing = strdup(err_detail(rc));
         return 0;
     }
     rc = start(ib, boot);

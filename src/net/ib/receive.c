@@ -210,7 +210,7 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
     if (ep->conn.state != CONN_FAILED)
         log_debug("rank %u has gone: %s", ep->peer->rank, ib->device.verbs.wc_status_str(wc->status));
     ep->why = wc->status;
-    ep->conn.state = CONN_FAILED; /* whoever wants to send to it will hear of it */
+    ib_endpoint_do(ep, conn_lost(&ep->conn));
 }
 
 static struct ib_lane *send_lane(const struct ib *ib, const struct ibv_wc *wc)

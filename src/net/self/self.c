@@ -31,7 +31,7 @@ static int self_open(struct net *net, struct boot *boot, struct transport **out)
     struct self *s = calloc(1, sizeof(*s));
     if (!s)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
-    s->base = (struct transport){.ops = &self_transport, .net = net, .idle = true};
+    s->base = (struct transport){.ops = &self_transport, .net = net, .idle = true, .inner = true};
     list_init(&s->frames);
     *out = &s->base;
     return 0;

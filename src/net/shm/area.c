@@ -34,9 +34,15 @@ static void area_unlock(struct segment_head *h)
     atomic_store_explicit(&h->area_lock, 0, memory_order_release);
 }
 
+/* The area's allocator, in shared memory; NULL when no memory is shared. */
+static struct segment_head *owner_of(const struct net *net)
+{
+    return net->local ? ((struct shm *)net->local)->segment.head : NULL;
+}
+
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset)
 {
-    struct segment_head *h = net->area_owner;
+    struct segment_head *h = owner_of(net);
     size_t want = (len + AREA_PAGE - 1) / AREA_PAGE;
     if (!h || want == 0 || want > AREA_PAGES)
         return MPI_ERR_NO_MEM;
@@ -58,7 +64,7 @@ int net_area_alloc(struct net *net, size_t len, uint64_t *offset)
 
 void net_area_free(struct net *net, uint64_t offset, size_t len)
 {
-    struct segment_head *h = net->area_owner;
+    struct segment_head *h = owner_of(net);
     area_lock(h);
     pages_mark(h, offset / AREA_PAGE, (len + AREA_PAGE - 1) / AREA_PAGE, false);
     area_unlock(h);

@@ -105,8 +105,7 @@ static int shm_start(struct shm *s, struct net *net, struct boot *boot)
     net->doorbell = &me->doorbell;
     net->area = s->segment.area;
     net->area_size = SEGMENT_AREA_SIZE;
-    net->area_owner = s->segment.head;
-    net->local = s;
+    net->local = &s->base;
     return 0;
 }
 
@@ -140,7 +139,6 @@ static void shm_close(struct transport *t)
     struct shm *s = (struct shm *)t;
     t->net->doorbell = &t->net->own_doorbell;
     t->net->area = NULL;
-    t->net->area_owner = NULL;
     t->net->local = NULL;
     segment_close(&s->segment);
     free(s->peers);
@@ -216,7 +214,7 @@ void net_wake_local(struct doorbell *bell)
 
 struct doorbell *net_bell_local(const struct net *net, uint32_t rank)
 {
-    const struct shm *s = net->local;
+    const struct shm *s = (const struct shm *)net->local;
     return &segment_rank(&s->segment, s->local_rank_of[rank])->doorbell;
 }
 
