@@ -1,0 +1,474 @@
+/* partitioned.c: see partitioned.h. The two sides meet once: the sender's description of the message travels
+ * when it is initialised, on a context of its own, so that ordinary matching pairs the calls in the order of
+ * initialisation; the receiver answers with its own. From then on both know the transfers (partition.h), and
+ * each is an ordinary message on a channel that no other request uses.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/partitioned.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/objmem.h"
+#include "base/tunable.h"
+#include "base/util.h"
+#include "p2p/partition.h"
+
+static TUNABLE_SIZE(
+    together, "PARTITION_TOGETHER", 4096, 0, 1 << 20,
+    "Small partitions that the receiver cannot tell apart travel together up to this many bytes.");
+static COUNTER(transfers, "p2p_partition_transfers", "Messages that carried partitions.");
+
+/* Contexts of communicators are small numbers. Descriptions travel beside the communicator's own messages;
+ * transfers and the answer have the sender's channel for a context, and job ranks for sources. */
+#define CONTEXT_MEET    0x40000000u
+#define CONTEXT_CHANNEL 0x80000000u
+#define TAG_ANSWER      INT32_MAX
+
+struct meeting {
+    uint32_t channel; /* the sender's */
+    int32_t partitions;
+    uint64_t bytes; /* of a partition */
+    uint64_t together;
+};
+
+struct transfer {
+    struct partitioned *owner;
+    int index;
+    char *bounce; /* data that ends within an element of the receiver's type comes here first */
+};
+
+struct partitioned {
+    struct request base; /* first */
+    bool sends;
+    bool met;    /* both descriptions are known */
+    bool orphan; /* the user has freed it, but the other side has not been met */
+    char *buf;
+    int partitions;
+    MPI_Count count;
+    struct dtype *type;
+    int tag;
+    struct peer *peer; /* NULL: MPI_PROC_NULL */
+    struct meeting mine, theirs;
+    int mismatch; /* the descriptions do not fit: what every round ends with */
+    struct partition_plan plan;
+    struct transfer *transfers;
+    int pending;  /* transfers of this round that have not ended */
+    int error;    /* the first one of this round */
+    bool *ready;  /* sender: partitions marked in this round */
+    int *missing; /* sender: partitions a transfer waits for; receiver: transfers a partition waits for */
+};
+
+static struct partition_side side(const struct meeting *m)
+{
+    return (struct partition_side){.partitions = m->partitions, .bytes = m->bytes};
+}
+
+static struct partition_side receiver_side(const struct partitioned *r)
+{
+    return side(r->sends ? &r->theirs : &r->mine);
+}
+
+static struct partition_side sender_side(const struct partitioned *r)
+{
+    return side(r->sends ? &r->mine : &r->theirs);
+}
+
+static struct envelope channel_envelope(const struct partitioned *r, bool from_me, int tag)
+{
+    uint32_t channel = r->sends ? r->mine.channel : r->theirs.channel;
+    uint32_t source = from_me ? r->peer->net->rank : r->peer->rank;
+    return (struct envelope){.context = CONTEXT_CHANNEL | channel, .source = (int32_t)source, .tag = tag};
+}
+
+/* One transfer less; the round ends with the last one. */
+static void transfer_ended(struct partitioned *r, int error)
+{
+    r->error = r->error ? r->error : error;
+    if (--r->pending == 0)
+        request_complete(&r->base, r->error);
+}
+
+static void bytes_of(const struct partitioned *r, int index, uint64_t *from, uint64_t *to)
+{
+    uint64_t bytes = sender_side(r).bytes;
+    *from = (uint64_t)r->plan.first[index] * bytes;
+    *to = (uint64_t)r->plan.first[index + 1] * bytes;
+}
+
+static void transfer_arrived(struct transfer *t, int error)
+{
+    struct partitioned *r = t->owner;
+    uint64_t from, to;
+    int first, last;
+    bytes_of(r, t->index, &from, &to);
+    if (t->bounce) {
+        struct dt_cursor cursor;
+        dt_cursor_init(&cursor, r->type, r->count * r->partitions, r->buf);
+        dt_cursor_seek(&cursor, from);
+        dt_cursor_unpack(&cursor, t->bounce, (size_t)(to - from));
+        free(t->bounce);
+        t->bounce = NULL;
+    }
+    partition_touched(receiver_side(r), from, to, &first, &last);
+    for (int i = first; i < last; i++)
+        r->missing[i]--;
+    transfer_ended(r, error);
+}
+
+static void transfer_done(struct request *q)
+{
+    struct transfer *t = q->user;
+    if (t->owner->sends)
+        transfer_ended(t->owner, q->error);
+    else
+        transfer_arrived(t, q->error);
+}
+
+/* The transfer's message is on its way, or has ended already. */
+static void transfer_follow(struct transfer *t, int rc, struct request *q)
+{
+    if (rc != 0) {
+        if (t->owner->sends)
+            transfer_ended(t->owner, rc);
+        else
+            transfer_arrived(t, rc);
+        return;
+    }
+    if (!q->complete) {
+        q->user = t;
+        q->on_complete = transfer_done;
+        q->freed = true;
+        return;
+    }
+    int error = q->error;
+    request_free(q);
+    if (t->owner->sends)
+        transfer_ended(t->owner, error);
+    else
+        transfer_arrived(t, error);
+}
+
+static void transfer_send(struct partitioned *r, int index)
+{
+    struct request *q = NULL;
+    int first = r->plan.first[index], n = r->plan.first[index + 1] - first;
+    char *buf = ptr_add(r->buf, (MPI_Aint)(first * r->count * r->type->extent));
+    counter_add(&transfers, 1);
+    int rc = p2p_isend(r->base.p2p, buf, n * r->count, r->type, r->peer, channel_envelope(r, true, index),
+                       SEND_STANDARD, &q);
+    transfer_follow(&r->transfers[index], rc, q);
+}
+
+/* Where the bytes belong in the receiver's buffer: one block, whole elements, or neither. */
+static int transfer_post(struct partitioned *r, struct transfer *t, struct request **out)
+{
+    struct envelope env = channel_envelope(r, false, t->index);
+    uint64_t from, to, size = (uint64_t)r->type->size;
+    struct dtype *byte = dtype_from(MPI_BYTE);
+    MPI_Aint offset;
+    bytes_of(r, t->index, &from, &to);
+    if (size == 0 || dt_is_block(r->type, r->count * r->partitions, &offset)) {
+        char *at = size ? ptr_add(r->buf, offset + (MPI_Aint)from) : r->buf;
+        return p2p_irecv(r->base.p2p, at, (MPI_Count)(to - from), byte, env, out);
+    }
+    if (from % size == 0 && to % size == 0) {
+        char *at = ptr_add(r->buf, (MPI_Aint)(from / size) * r->type->extent);
+        return p2p_irecv(r->base.p2p, at, (MPI_Count)((to - from) / size), r->type, env, out);
+    }
+    t->bounce = malloc((size_t)(to - from));
+    if (!t->bounce)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a transfer of partitions");
+    return p2p_irecv(r->base.p2p, t->bounce, (MPI_Count)(to - from), byte, env, out);
+}
+
+static void receive_round(struct partitioned *r)
+{
+    uint64_t from, to;
+    int first, last;
+    memset(r->missing, 0, (size_t)r->partitions * sizeof(*r->missing));
+    for (int i = 0; i < r->plan.transfers; i++) {
+        bytes_of(r, i, &from, &to);
+        partition_touched(receiver_side(r), from, to, &first, &last);
+        for (int k = first; k < last; k++)
+            r->missing[k]++;
+    }
+    for (int i = 0; i < r->plan.transfers; i++) {
+        struct request *q = NULL;
+        int rc = transfer_post(r, &r->transfers[i], &q);
+        transfer_follow(&r->transfers[i], rc, q);
+    }
+}
+
+/* Some partitions may have become ready before the other side was met. */
+static void send_round(struct partitioned *r)
+{
+    for (int i = 0; i < r->plan.transfers; i++) {
+        r->missing[i] = 0;
+        for (int k = r->plan.first[i]; k < r->plan.first[i + 1]; k++)
+            r->missing[i] += !r->ready[k];
+        if (r->missing[i] == 0)
+            transfer_send(r, i);
+    }
+}
+
+static void round_begin(struct partitioned *r)
+{
+    r->error = r->mismatch;
+    r->pending = 1; /* keeps it from ending, and being freed, in the middle */
+    if (r->mismatch == 0) {
+        r->pending += r->plan.transfers;
+        if (r->sends)
+            send_round(r);
+        else
+            receive_round(r);
+    }
+    transfer_ended(r, 0);
+}
+
+/* The description of one side on its way. */
+static void note_left(struct request *q)
+{
+    free(q->user);
+}
+
+static int note_send(struct partitioned *r, struct envelope env)
+{
+    struct meeting *note = malloc(sizeof(*note));
+    struct request *q;
+    if (!note)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a partitioned request");
+    *note = r->mine;
+    int rc =
+        p2p_isend(r->base.p2p, note, sizeof(*note), dtype_from(MPI_BYTE), r->peer, env, SEND_STANDARD, &q);
+    if (rc == 0 && !q->complete) {
+        q->user = note;
+        q->on_complete = note_left;
+        q->freed = true;
+        return 0;
+    }
+    free(note);
+    if (rc == 0)
+        request_free(q);
+    return rc;
+}
+
+static void partitioned_free(struct partitioned *r)
+{
+    dtype_release(r->type);
+    partition_plan_free(&r->plan);
+    free(r->transfers);
+    free(r->ready);
+    free(r->missing);
+    r->base.obj.magic = MAGIC_FREED;
+    objmem_free(r);
+}
+
+/* As with other receives there may be room for more than comes. Partitions that nothing comes for have
+ * arrived as soon as that is known. */
+static int compare_totals(struct partitioned *r)
+{
+    struct partition_side from = sender_side(r), to = receiver_side(r);
+    uint64_t sent = (uint64_t)from.partitions * from.bytes, room = (uint64_t)to.partitions * to.bytes;
+    if (!r->sends)
+        r->base.bytes = (MPI_Count)MIN(sent, room);
+    if (sent <= room)
+        return 0;
+    return err_set(MPI_ERR_TRUNCATE,
+                   "a partitioned send of %llu bytes met a partitioned receive of %llu bytes with tag %d",
+                   (unsigned long long)sent, (unsigned long long)room, r->tag);
+}
+
+static int make_plan(struct partitioned *r)
+{
+    uint64_t limit = r->sends ? r->mine.together : r->theirs.together;
+    int rc = partition_plan_make(sender_side(r), receiver_side(r), limit, &r->plan);
+    if (rc != 0)
+        return rc;
+    int n = r->plan.transfers;
+    r->transfers = calloc((size_t)n + 1, sizeof(*r->transfers));
+    r->missing = calloc((size_t)(r->sends ? n : r->partitions) + 1, sizeof(*r->missing));
+    if (!r->transfers || !r->missing)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for %d partitions", r->partitions);
+    for (int i = 0; i < n; i++)
+        r->transfers[i] = (struct transfer){.owner = r, .index = i};
+    return 0;
+}
+
+static void other_side_met(struct partitioned *r)
+{
+    r->met = true;
+    r->mismatch = compare_totals(r);
+    if (r->mismatch == 0)
+        r->mismatch = make_plan(r);
+    if (!r->sends) {
+        int rc = note_send(r, channel_envelope(r, true, TAG_ANSWER));
+        r->mismatch = r->mismatch ? r->mismatch : rc;
+    }
+    if (r->orphan)
+        partitioned_free(r);
+    else if (r->base.active)
+        round_begin(r);
+}
+
+static void description_came(struct request *q)
+{
+    other_side_met(q->user);
+}
+
+/* Waits for the other side's description, in the background. */
+static int meet(struct partitioned *r, struct envelope env)
+{
+    struct request *q;
+    int rc = p2p_irecv(r->base.p2p, &r->theirs, sizeof(r->theirs), dtype_from(MPI_BYTE), env, &q);
+    if (rc != 0)
+        return rc;
+    if (q->complete) {
+        request_free(q);
+        other_side_met(r);
+        return 0;
+    }
+    q->user = r;
+    q->on_complete = description_came;
+    q->freed = true;
+    return 0;
+}
+
+static int partitioned_start(struct request *base)
+{
+    struct partitioned *r = (struct partitioned *)base;
+    atomic_store_explicit(&base->complete, 0, memory_order_relaxed);
+    base->active = true;
+    base->error = 0;
+    if (r->sends)
+        memset(r->ready, 0, (size_t)r->partitions * sizeof(*r->ready));
+    if (!r->peer)
+        request_complete(base, 0);
+    else if (r->met)
+        round_begin(r);
+    return 0;
+}
+
+static void partitioned_release(struct request *base)
+{
+    struct partitioned *r = (struct partitioned *)base;
+    if (r->met || !r->peer) {
+        partitioned_free(r);
+        return;
+    }
+    /* The other side will still come, and later requests must not be met in this one's place. */
+    r->orphan = true;
+    base->obj.magic = MAGIC_FREED;
+}
+
+static const struct request_ops psend_ops = {
+    .name = "partitioned send", .start = partitioned_start, .release = partitioned_release};
+static const struct request_ops precv_ops = {
+    .name = "partitioned receive", .start = partitioned_start, .release = partitioned_release};
+
+/* `env` is that of an ordinary message between the two. */
+static int introduce(struct partitioned *r, struct envelope env)
+{
+    env.context |= CONTEXT_MEET;
+    if (!r->sends)
+        return meet(r, env);
+    r->mine.channel = p2p_channel(r->base.p2p);
+    int rc = note_send(r, env);
+    return rc ? rc : meet(r, channel_envelope(r, false, TAG_ANSWER));
+}
+
+int partitioned_new(struct p2p *p2p, const struct partitioned_args *a, struct request **out)
+{
+    struct partitioned *r = objmem_new(sizeof(*r));
+    bool *ready = a->sends ? calloc((size_t)a->partitions + 1, sizeof(*ready)) : NULL;
+    if (!r || (a->sends && !ready)) {
+        objmem_free(r);
+        free(ready);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a partitioned request");
+    }
+    request_setup(&r->base, p2p, a->sends ? &psend_ops : &precv_ops);
+    r->base.persistent = true;
+    r->base.active = false;
+    r->sends = a->sends;
+    r->ready = ready;
+    r->buf = a->buf;
+    r->partitions = a->partitions;
+    r->count = a->count;
+    r->type = a->type;
+    r->tag = a->envelope.tag;
+    r->peer = a->peer;
+    r->mine = (struct meeting){.partitions = a->partitions,
+                               .bytes = (uint64_t)(a->count * a->type->size),
+                               .together = (uint64_t)together.value};
+    if (!a->sends) {
+        r->base.source = a->source;
+        r->base.tag = a->peer ? r->tag : MPI_ANY_TAG;
+        r->base.bytes = a->peer ? a->partitions * a->count * a->type->size : 0;
+    }
+    dtype_retain(r->type);
+    int rc = a->peer ? introduce(r, a->envelope) : 0;
+    if (rc != 0) {
+        partitioned_free(r);
+        return rc;
+    }
+    *out = &r->base;
+    return 0;
+}
+
+static int check_send(const struct request *r)
+{
+    if (r->ops != &psend_ops)
+        return err_set(MPI_ERR_REQUEST, "request is not a partitioned send");
+    if (!r->active)
+        return err_set(MPI_ERR_REQUEST, "request has not been started: no partition can be ready");
+    return 0;
+}
+
+static int check_partition(const struct partitioned *r, int partition)
+{
+    if (partition < 0 || partition >= r->partitions)
+        return err_set(MPI_ERR_ARG, "partition %d is outside 0..%d", partition, r->partitions - 1);
+    if (r->sends && r->ready[partition])
+        return err_set(MPI_ERR_ARG, "partition %d was marked ready before in this round", partition);
+    return 0;
+}
+
+static void mark(struct partitioned *r, int partition)
+{
+    r->ready[partition] = true;
+    if (!r->peer || !r->met || r->mismatch)
+        return;
+    int index = partition_transfer(&r->plan, partition);
+    if (--r->missing[index] == 0)
+        transfer_send(r, index);
+}
+
+int partitioned_ready(struct request *request, int first, int last)
+{
+    struct partitioned *r = (struct partitioned *)request;
+    int rc = check_send(request);
+    for (int i = first; rc == 0 && i <= last; i++) {
+        rc = check_partition(r, i);
+        if (rc == 0)
+            mark(r, i);
+    }
+    return rc;
+}
+
+int partitioned_arrived(struct request *request, int partition, bool *arrived)
+{
+    struct partitioned *r = (struct partitioned *)request;
+    if (request->ops != &precv_ops)
+        return err_set(MPI_ERR_REQUEST, "request is not a partitioned receive");
+    int rc = check_partition(r, partition);
+    if (rc != 0)
+        return rc;
+    *arrived = true;
+    if (!request->active || request->complete)
+        return 0;
+    if (!r->met || r->missing[partition] != 0)
+        net_progress(p2p_net(request->p2p));
+    *arrived = request->complete || (r->met && r->missing[partition] == 0);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* partitioned.h: partitioned communication. A persistent request whose buffer is filled, and arrives, in parts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_PARTITIONED_H
+#define FP_P2P_PARTITIONED_H
+
+#include "p2p/p2p.h"
+
+struct partitioned_args {
+    bool sends;
+    void *buf;
+    int partitions;
+    MPI_Count count; /* elements of a partition */
+    struct dtype *type;
+    struct peer *peer;        /* NULL: MPI_PROC_NULL */
+    struct envelope envelope; /* of an ordinary message from the sender to the receiver */
+    int source;               /* what the status of a receive names */
+};
+
+/* A request that has not been started. */
+int partitioned_new(struct p2p *p2p, const struct partitioned_args *args, struct request **out);
+
+/* Partitions first to last of a started send may leave. MPI_ERR_REQUEST, MPI_ERR_ARG: what a user can do wrong. */
+int partitioned_ready(struct request *request, int first, int last);
+
+/* Whether that partition of a receive is there; makes progress when it is not. */
+int partitioned_arrived(struct request *request, int partition, bool *arrived);
+
+#endif
