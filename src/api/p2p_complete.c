@@ -4,6 +4,7 @@
 #include "api/p2p.h"
 #include "api/report.h"
 #include "impl.h"
+#include "io/op.h"
 
 static inline bool is_complete(const struct request *r)
 {
@@ -48,6 +49,15 @@ static __attribute__((noinline, cold)) int finish_general(MPI_Request *handle, M
     return freed ? freed : queried;
 }
 
+/* Whose error handler hears of a request that failed. */
+static __attribute__((noinline, cold)) void blame(const struct request *r)
+{
+    if (r->comm && r->comm->obj.refs > 1)
+        api_blame(r->comm);
+    else if (io_op_file(r))
+        api_blame_file(io_op_file(r));
+}
+
 /* Takes the result of a complete request and lets go of it; returns its error. */
 static int finish(MPI_Request *handle, MPI_Status *status)
 {
@@ -56,8 +66,8 @@ static int finish(MPI_Request *handle, MPI_Status *status)
         return finish_general(handle, status);
     int rc = r->error;
     request_status(r, status);
-    if (unlikely(rc != 0 && r->comm && r->comm->obj.refs > 1))
-        api_blame(r->comm);
+    if (unlikely(rc != 0))
+        blame(r);
     if (r->persistent) {
         r->active = false;
     } else {

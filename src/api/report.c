@@ -13,10 +13,16 @@
 #include "obj/session.h"
 
 static _Thread_local struct comm *blamed;
+static _Thread_local struct file *blamed_file;
 
 void api_blame(struct comm *c)
 {
     blamed = c;
+}
+
+void api_blame_file(struct file *f)
+{
+    blamed_file = f;
 }
 
 int api_error(enum error_object on, void *object, int rc, const char *function)
@@ -24,8 +30,12 @@ int api_error(enum error_object on, void *object, int rc, const char *function)
     if (on == ERROR_ON_NOTHING && blamed) {
         on = ERROR_ON_COMM;
         object = blamed;
+    } else if (on == ERROR_ON_NOTHING && blamed_file) {
+        on = ERROR_ON_FILE;
+        object = blamed_file;
     }
     blamed = NULL;
+    blamed_file = NULL;
     /* MPI_FILE_NULL has a handler of its own; any other missing object leaves MPI_COMM_SELF's. */
     if (!object && on != ERROR_ON_FILE)
         on = ERROR_ON_NOTHING;

@@ -17,6 +17,9 @@ int api_error_to(struct errhandler *e, int rc, const char *function) __attribute
 /* An implementation whose arguments hold no communicator (MPI_Wait and its like) names the one its error
  * belongs to, just before it returns the error. For this thread, until the error has been reported. */
 void api_blame(struct comm *c);
+/* The same for a request on a file. */
+struct file;
+void api_blame_file(struct file *f);
 
 /* Outside MPI_Init ... MPI_Finalize, and in a forked child, there is nobody to ask: says so and ends the process. */
 int api_outside(const char *function) __attribute__((cold, noreturn));

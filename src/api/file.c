@@ -1,0 +1,221 @@
+/* file.c: files as objects: opening and closing, what they are asked and told, their pointers and representations.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/file.h"
+
+#include <string.h>
+
+#include "impl.h"
+#include "io/agree.h"
+#include "io/datarep.h"
+#include "io/pointer.h"
+#include "obj/handle.h"
+
+int impl_File_open(struct comm *comm, const char *filename, int amode, struct info *info, MPI_File *fh)
+{
+    struct file *f;
+    const int rc = file_open(comm, filename, amode, info, &f);
+    *fh = rc ? MPI_FILE_NULL : (MPI_File)f;
+    return rc;
+}
+
+int impl_File_close(MPI_File *fh)
+{
+    struct file *f = !handle_is_predefined(*fh) && object_is(*fh, MAGIC_FILE) ? (struct file *)*fh : NULL;
+    if (!f)
+        return err_set(MPI_ERR_FILE, "fh is %s",
+                       *fh == MPI_FILE_NULL ? "MPI_FILE_NULL" : "not a file; was it closed before?");
+    if (f->pending > 0)
+        return err_set(MPI_ERR_FILE,
+                       "%s has %d operations that were begun and not completed; wait for them first", f->name,
+                       f->pending);
+    *fh = MPI_FILE_NULL;
+    return file_close(f);
+}
+
+int impl_File_delete(const char *filename, struct info *info)
+{
+    (void)info;
+    return file_delete(filename);
+}
+
+int impl_File_get_size(struct file *fh, MPI_Offset *size)
+{
+    int64_t bytes = 0;
+    const int rc = file_size(fh, &bytes);
+    if (!rc)
+        *size = bytes;
+    return rc;
+}
+
+int impl_File_set_size(struct file *fh, MPI_Offset size)
+{
+    return file_set_size(fh, size);
+}
+
+int impl_File_preallocate(struct file *fh, MPI_Offset size)
+{
+    return file_preallocate(fh, size);
+}
+
+int impl_File_sync(struct file *fh)
+{
+    return file_sync(fh);
+}
+
+int impl_File_set_atomicity(struct file *fh, int flag)
+{
+    return file_set_atomicity(fh, flag != 0);
+}
+
+int impl_File_get_atomicity(struct file *fh, int *flag)
+{
+    *flag = fh->atomic;
+    return 0;
+}
+
+int impl_File_get_amode(struct file *fh, int *amode)
+{
+    *amode = fh->amode;
+    return 0;
+}
+
+int impl_File_get_group(struct file *fh, MPI_Group *group)
+{
+    *group = group_handle(group_retain(fh->comm->group));
+    return 0;
+}
+
+int impl_File_set_info(struct file *fh, struct info *info)
+{
+    return file_set_info(fh, info);
+}
+
+int impl_File_get_info(struct file *fh, MPI_Info *info_used)
+{
+    struct info *made;
+    const int rc = io_hints_used(&fh->hints, fh->naggregators, &made);
+    if (!rc)
+        *info_used = info_handle(made);
+    return rc;
+}
+
+int impl_File_set_view(struct file *fh, MPI_Offset disp, struct dtype *etype, struct dtype *filetype,
+                       const char *datarep, struct info *info)
+{
+    return file_set_view(fh, disp, etype, filetype, datarep, info);
+}
+
+/* The user gets a handle of his own to a derived type, and must free it. */
+static MPI_Datatype give_type(struct dtype *t)
+{
+    if (!t->obj.predefined) {
+        t->handles++;
+        dtype_retain(t);
+    }
+    return dtype_handle(t);
+}
+
+int impl_File_get_view(struct file *fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype,
+                       char *datarep)
+{
+    *disp = fh->view.disp;
+    *etype = give_type(fh->view.etype);
+    *filetype = give_type(fh->view.filetype);
+    strcpy(datarep, fh->view.rep->name);
+    return 0;
+}
+
+int impl_File_get_type_extent(struct file *fh, struct dtype *datatype, MPI_Count *extent)
+{
+    return datarep_file_extent(fh->view.rep, datatype, extent);
+}
+
+static int not_sequential(const struct file *f)
+{
+    if (!(f->amode & MPI_MODE_SEQUENTIAL))
+        return 0;
+    return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "%s was opened with MPI_MODE_SEQUENTIAL, which allows shared file pointers only", f->name);
+}
+
+int impl_File_get_byte_offset(struct file *fh, MPI_Offset offset, MPI_Offset *disp)
+{
+    if (offset < 0)
+        return err_set(MPI_ERR_ARG, "%s: offset is %lld, which is negative", fh->name, (long long)offset);
+    const int rc = not_sequential(fh);
+    if (!rc)
+        *disp = view_offset(&fh->view, (uint64_t)offset * (uint64_t)fh->view.unit);
+    return rc;
+}
+
+int impl_File_seek(struct file *fh, MPI_Offset offset, int whence)
+{
+    const int rc = not_sequential(fh);
+    return rc ? rc : file_seek(fh, fh->position, offset, whence, &fh->position);
+}
+
+int impl_File_get_position(struct file *fh, MPI_Offset *offset)
+{
+    const int rc = not_sequential(fh);
+    if (!rc)
+        *offset = fh->position;
+    return rc;
+}
+
+/* Collective: nobody may use the pointer while it moves. */
+int impl_File_seek_shared(struct file *fh, MPI_Offset offset, int whence)
+{
+    int64_t from = 0, to = 0;
+    const int64_t same[2] = {offset, whence};
+    int rc = agree_same(fh->comm, fh->name, "offset or whence", same, 2);
+    if (rc)
+        return rc;
+    if (fh->comm->rank == 0) {
+        rc = pointer_take(fh, 0, &from);
+        if (!rc)
+            rc = file_seek(fh, from, offset, whence, &to);
+        if (!rc)
+            rc = pointer_set(fh, to);
+    }
+    return agree_error(fh->comm, fh->name, rc);
+}
+
+int impl_File_get_position_shared(struct file *fh, MPI_Offset *offset)
+{
+    int64_t at = 0;
+    const int rc = pointer_take(fh, 0, &at);
+    if (!rc)
+        *offset = at;
+    return rc;
+}
+
+static int register_rep(struct datarep *rep, const char *name, MPI_Datarep_extent_function *extent,
+                        void *extra)
+{
+    if (strlen(name) >= sizeof(rep->name))
+        return err_set(MPI_ERR_ARG, "the name of a data representation has at most %zu characters",
+                       sizeof(rep->name) - 1);
+    strcpy(rep->name, name);
+    rep->kind = DATAREP_USER;
+    rep->extent = extent;
+    rep->extra = extra;
+    return datarep_register(rep);
+}
+
+int impl_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn,
+                          MPI_Datarep_conversion_function *write_conversion_fn,
+                          MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
+{
+    struct datarep rep = {.read.small = read_conversion_fn, .write.small = write_conversion_fn};
+    return register_rep(&rep, datarep, dtype_file_extent_fn, extra_state);
+}
+
+int impl_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn,
+                            MPI_Datarep_conversion_function_c *write_conversion_fn,
+                            MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
+{
+    struct datarep rep = {
+        .read.large = read_conversion_fn, .write.large = write_conversion_fn, .large = true};
+    return register_rep(&rep, datarep, dtype_file_extent_fn, extra_state);
+}

@@ -1,0 +1,29 @@
+/* file.h: what reads and writes of files have in common: where they begin, who takes part, how they end.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_FILE_H
+#define FP_API_FILE_H
+
+#include "io/file.h"
+
+/* Where an access begins. */
+enum file_place { AT_OFFSET, AT_POINTER, AT_SHARED, AT_ORDERED };
+
+/* A read or write as the user called it. */
+struct file_call {
+    struct file *file;
+    bool write;
+    bool all; /* collective */
+    enum file_place place;
+    int64_t offset; /* AT_OFFSET */
+    void *buf;
+    MPI_Count count;
+    struct dtype *type;
+};
+
+int file_call_run(const struct file_call *call, MPI_Status *status);
+int file_call_start(const struct file_call *call, MPI_Request *request);
+int file_call_begin(const struct file_call *call, enum io_split split);
+int file_call_end(struct file *f, enum io_split split, MPI_Status *status);
+
+#endif

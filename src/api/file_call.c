@@ -1,0 +1,170 @@
+/* file_call.c: the course of a read or write: check the mode, find the place, do it or start it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "api/file.h"
+#include "io/access.h"
+#include "io/agree.h"
+#include "io/datarep.h"
+#include "io/op.h"
+#include "io/pointer.h"
+#include "obj/handle.h"
+
+static int check_mode(const struct file_call *call)
+{
+    const struct file *f = call->file;
+    if (call->write && !file_writes(f))
+        return err_set(MPI_ERR_READ_ONLY, "%s was opened with MPI_MODE_RDONLY", f->name);
+    if (!call->write && !file_reads(f))
+        return err_set(MPI_ERR_ACCESS, "%s was opened with MPI_MODE_WRONLY", f->name);
+    if ((f->amode & MPI_MODE_SEQUENTIAL) && (call->place == AT_OFFSET || call->place == AT_POINTER))
+        return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
+                       "%s was opened with MPI_MODE_SEQUENTIAL, which allows shared file pointers only",
+                       f->name);
+    return 0;
+}
+
+static int count_etypes(const struct file_call *call, int64_t *etypes)
+{
+    const struct file *f = call->file;
+    int64_t size = 0;
+    int rc = datarep_file_size(f->view.rep, call->type, &size);
+    if (rc)
+        return rc;
+    *etypes = call->count * size / f->view.unit;
+    if (call->count * size % f->view.unit != 0)
+        return err_set(MPI_ERR_IO, "%s: %lld bytes are not a whole number of etypes (%lld bytes each)",
+                       f->name, (long long)(call->count * size), (long long)f->view.unit);
+    return 0;
+}
+
+/* Rank after rank from where the shared pointer stands. A rank whose call is wrong (`rc`) takes part without data. */
+static int ordered_offset(struct file *f, int rc, int64_t etypes, int64_t *offset)
+{
+    const struct comm *c = f->comm;
+    int64_t *all = calloc((size_t)c->size, sizeof(*all));
+    int64_t before = 0, base = 0, sum = 0;
+    CHECK(all, "no memory for an ordered file operation");
+    int failed = agree_gather(f->comm, rc ? 0 : etypes, all);
+    for (int r = 0; r < c->size; r++) {
+        before += r < c->rank ? all[r] : 0;
+        sum += all[r];
+    }
+    free(all);
+    if (!failed && c->rank == 0)
+        failed = pointer_take(f, sum, &base);
+    failed = agree_error(f->comm, f->name, failed);
+    if (!failed)
+        failed = agree_bcast(f->comm, &base, sizeof(base));
+    *offset = base + before;
+    return rc ? rc : failed;
+}
+
+/* Where it begins, in etypes; pointers move on. */
+static int find_place(const struct file_call *call, int rc, int64_t etypes, int64_t *offset)
+{
+    struct file *f = call->file;
+    if (call->place == AT_ORDERED)
+        return ordered_offset(f, rc, etypes, offset);
+    if (rc)
+        return rc;
+    switch (call->place) {
+    case AT_POINTER:
+        *offset = f->position;
+        f->position += etypes;
+        return 0;
+    case AT_SHARED:
+        return pointer_take(f, etypes, offset);
+    default:
+        *offset = call->offset;
+        return 0;
+    }
+}
+
+/* Up to where data moves. */
+static int prepare(const struct file_call *call, struct access *a)
+{
+    int64_t etypes = 0, offset = 0;
+    int rc = check_mode(call);
+    if (!rc)
+        rc = count_etypes(call, &etypes);
+    rc = find_place(call, rc, etypes, &offset);
+    if (!rc)
+        return access_open(a, call->file, call->write, call->buf, call->count, call->type, offset);
+    access_none(a, call->file, call->write, call->type);
+    return rc;
+}
+
+static void set_status(MPI_Status *status, MPI_Count bytes)
+{
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    status->MPI_TAG = MPI_ANY_TAG;
+    status_set_bytes(status, bytes);
+    status_set_cancelled(status, false);
+}
+
+int file_call_run(const struct file_call *call, MPI_Status *status)
+{
+    struct access a;
+    MPI_Count bytes = 0;
+    int rc = prepare(call, &a);
+    if (call->all) {
+        rc = io_op_run(&a, rc, &bytes);
+    } else {
+        if (!rc)
+            rc = access_transfer(&a);
+        rc = access_close(&a, rc, &bytes);
+    }
+    set_status(status, bytes);
+    return rc;
+}
+
+int file_call_start(const struct file_call *call, MPI_Request *request)
+{
+    struct access a;
+    struct request *r;
+    int rc = prepare(call, &a);
+    if (call->all) {
+        rc = io_op_start(&a, rc, &r);
+    } else if (rc) { /* nothing was begun: the call itself fails */
+        MPI_Count bytes;
+        rc = access_close(&a, rc, &bytes);
+    } else {
+        rc = io_op_done(&a, access_transfer(&a), &r);
+    }
+    if (!rc)
+        *request = request_handle(r);
+    return rc;
+}
+
+int file_call_begin(const struct file_call *call, enum io_split split)
+{
+    struct file *f = call->file;
+    struct access a;
+    struct request *r;
+    if (f->split != SPLIT_NONE)
+        return err_set(MPI_ERR_OTHER, "%s: a split collective operation is under way; end it first", f->name);
+    int rc = prepare(call, &a);
+    rc = io_op_start(&a, rc, &r);
+    if (rc)
+        return rc;
+    f->split = split;
+    f->split_op = container_of(r, struct io_op, base);
+    return 0;
+}
+
+int file_call_end(struct file *f, enum io_split split, MPI_Status *status)
+{
+    if (f->split != split)
+        return err_set(MPI_ERR_OTHER, "%s: no split collective operation of this kind was begun", f->name);
+    struct request *r = &f->split_op->base;
+    const int rc = p2p_wait(f->comm->proc->p2p, r);
+    set_status(status, r->bytes);
+    f->split = SPLIT_NONE;
+    f->split_op = NULL;
+    request_free(r);
+    return rc;
+}

@@ -1,0 +1,347 @@
+/* access.c: independent access. What is contiguous on both sides is one system call; memory in pieces becomes a list
+ * (preadv, pwritev) or, where pieces are small, goes through a buffer; small holes in the file are read over.
+ *
+ * Holes are never written over, except where the user asked for it by romio_ds_write: another rank may write there at the
+ * same time, and its bytes would be lost.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/access.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/datarep.h"
+#include "io/posix.h"
+
+/* A piece of memory that is worth an entry in a list of its own; smaller ones are copied. */
+#define LIST_PIECE_MIN 2048
+#define LIST_MAX       256
+/* A hole that costs less to read than the system call that would go round it. */
+#define HOLE_WORTH_READING 4096
+
+static int no_memory(const struct file *f, uint64_t bytes)
+{
+    return err_set(MPI_ERR_NO_MEM, "%s: no memory for a buffer of %llu bytes", f->name,
+                   (unsigned long long)bytes);
+}
+
+int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Count count, struct dtype *type,
+                int64_t offset)
+{
+    int64_t size = 0;
+    *a = (struct access){.file = f, .write = write, .buf = buf, .count = count, .type = type};
+    dtype_retain(type);
+    if (offset < 0)
+        return err_set(MPI_ERR_ARG, "%s: the offset %lld is negative", f->name, (long long)offset);
+    int rc = datarep_file_size(f->view.rep, type, &size);
+    if (rc)
+        return rc;
+    a->start = (uint64_t)offset * (uint64_t)f->view.unit;
+    a->length = (uint64_t)count * (uint64_t)size;
+    if (f->view.tile->size == 0 && a->length > 0) {
+        a->length = 0;
+        return err_set(MPI_ERR_TYPE, "%s: the filetype of the view has no data, so nothing can be accessed",
+                       f->name);
+    }
+    if (!datarep_converts(f->view.rep) || a->length == 0)
+        return 0;
+    a->converted = malloc(a->length);
+    if (!a->converted)
+        rc = no_memory(f, a->length);
+    else if (write)
+        rc = datarep_pack(f->comm->proc, f->view.rep, type, count, buf, a->converted);
+    if (rc)
+        a->length = 0;
+    return rc;
+}
+
+void access_none(struct access *a, struct file *f, bool write, struct dtype *type)
+{
+    *a = (struct access){.file = f, .write = write, .type = type};
+    dtype_retain(type);
+}
+
+int access_close(struct access *a, int rc, MPI_Count *bytes)
+{
+    *bytes = (MPI_Count)a->moved;
+    if (a->converted && !a->write && a->moved > 0) {
+        const int failed = datarep_unpack(a->file->comm->proc, a->file->view.rep, a->type, a->count, a->buf,
+                                          a->converted, a->length, a->moved, bytes);
+        rc = rc ? rc : failed;
+    } else if (a->converted && a->moved == a->length) {
+        *bytes = a->count * a->type->size;
+    }
+    free(a->converted);
+    dtype_release(a->type);
+    return rc;
+}
+
+void access_memory(const struct access *a, struct dt_cursor *c)
+{
+    if (a->converted)
+        dt_cursor_init(c, dtype_from(MPI_BYTE), (MPI_Count)a->length, a->converted);
+    else
+        dt_cursor_init(c, a->type, a->count, a->buf);
+}
+
+bool access_is_block(const struct access *a, char **at)
+{
+    MPI_Aint gap = 0;
+    *at = a->converted;
+    if (a->converted)
+        return true;
+    const bool block = dt_is_block(a->type, a->count, &gap);
+    *at = ptr_add(a->buf, gap);
+    return block;
+}
+
+void access_range(const struct access *a, int64_t *from, int64_t *to)
+{
+    *from = view_offset(&a->file->view, a->start);
+    *to = a->length ? view_offset(&a->file->view, a->start + a->length - 1) + 1 : *from;
+}
+
+/* Everything a transfer walks with. */
+struct transfer {
+    struct access *a;
+    struct view_walk places;
+    struct dt_cursor memory;
+    char *block;  /* the memory when it is one block, else NULL */
+    bool small;   /* pieces of memory are copied, not listed */
+    bool sieves;  /* holes of the file may be moved too */
+    char *buffer; /* allocated when first needed */
+    size_t buffer_size;
+};
+
+static int need_buffer(struct transfer *t)
+{
+    const struct io_hints *h = &t->a->file->hints;
+    const uint64_t size = (uint64_t)(t->a->write ? h->ind_wr_buffer_size : h->ind_rd_buffer_size);
+    if (t->buffer)
+        return 0;
+    t->buffer_size = t->sieves ? size : MIN(size, t->a->length);
+    t->buffer = malloc(t->buffer_size);
+    return t->buffer ? 0 : no_memory(t->a->file, t->buffer_size);
+}
+
+/* `len` bytes at one place of the file, memory through the buffer. */
+static int move_copied(struct transfer *t, int64_t offset, uint64_t len)
+{
+    struct access *a = t->a;
+    int rc = need_buffer(t);
+    while (len > 0 && !rc) {
+        const size_t n = MIN(len, t->buffer_size);
+        size_t done = 0;
+        if (a->write) {
+            dt_cursor_pack(&t->memory, t->buffer, n);
+            rc = posix_write(a->file, t->buffer, n, offset, &done);
+        } else {
+            rc = posix_read(a->file, t->buffer, n, offset, &done);
+            dt_cursor_unpack(&t->memory, t->buffer, done);
+        }
+        a->moved += done;
+        if (done < n)
+            return rc ? rc : ERR_AGAIN; /* the end of the file */
+        offset += (int64_t)n;
+        len -= n;
+    }
+    return rc;
+}
+
+/* The same with a list of the pieces of memory. */
+static int move_listed(struct transfer *t, int64_t offset, uint64_t len)
+{
+    struct access *a = t->a;
+    while (len > 0) {
+        struct iovec list[LIST_MAX];
+        uint64_t sum = 0;
+        size_t done = 0;
+        int n = 0;
+        for (; n < LIST_MAX && sum < len; n++) {
+            list[n].iov_len = dt_cursor_next(&t->memory, len - sum, &list[n].iov_base);
+            sum += list[n].iov_len;
+        }
+        const int rc = a->write ? posix_writev(a->file, list, n, offset, &done)
+                                : posix_readv(a->file, list, n, offset, &done);
+        a->moved += done;
+        if (rc || done < sum)
+            return rc ? rc : ERR_AGAIN;
+        offset += (int64_t)sum;
+        len -= sum;
+    }
+    return 0;
+}
+
+static int move_piece(struct transfer *t, int64_t offset, uint64_t len)
+{
+    struct access *a = t->a;
+    if (!t->block)
+        return t->small ? move_copied(t, offset, len) : move_listed(t, offset, len);
+    size_t done = 0;
+    char *at = t->block + a->moved;
+    const int rc =
+        a->write ? posix_write(a->file, at, len, offset, &done) : posix_read(a->file, at, len, offset, &done);
+    a->moved += done;
+    return rc ? rc : done < len ? ERR_AGAIN : 0;
+}
+
+/* The next pieces of the file that lie within `span` bytes. */
+struct batch {
+    int64_t from, to;
+    uint64_t bytes;
+    int pieces;
+    struct view_walk places; /* before the first of them */
+};
+
+static void batch_fill(struct transfer *t, struct batch *b, uint64_t span)
+{
+    int64_t at = 0;
+    uint64_t n;
+    *b = (struct batch){.places = t->places};
+    for (;;) {
+        struct view_walk before = t->places;
+        n = view_walk_next(&t->places, span, &at);
+        if (n == 0)
+            return;
+        if (b->pieces > 0 && at + (int64_t)n - b->from > (int64_t)span) {
+            t->places = before;
+            return;
+        }
+        if (b->pieces++ == 0)
+            b->from = at;
+        b->to = at + (int64_t)n;
+        b->bytes += n;
+    }
+}
+
+/* Is it better to move everything between the pieces too? */
+static bool batch_dense(const struct batch *b, enum io_choice choice)
+{
+    const uint64_t holes = (uint64_t)(b->to - b->from) - b->bytes;
+    return b->pieces > 1 && choice != IO_DISABLE &&
+           (choice == IO_ENABLE || holes / (uint64_t)(b->pieces - 1) < HOLE_WORTH_READING);
+}
+
+/* Between the buffer, which holds the file from b->from on, and memory. */
+static void batch_copy(struct transfer *t, const struct batch *b, uint64_t have)
+{
+    struct access *a = t->a;
+    struct view_walk w = b->places;
+    uint64_t left = b->bytes, n;
+    int64_t at = 0;
+    while (left > 0 && (n = view_walk_next(&w, left, &at)) > 0) {
+        char *in = t->buffer + (at - b->from);
+        const uint64_t there = (uint64_t)(at - b->from) < have ? MIN(n, have - (uint64_t)(at - b->from)) : 0;
+        if (t->block && a->write)
+            memcpy(in, t->block + a->moved, there);
+        else if (t->block)
+            memcpy(t->block + a->moved, in, there);
+        else if (a->write)
+            dt_cursor_pack(&t->memory, in, there);
+        else
+            dt_cursor_unpack(&t->memory, in, there);
+        a->moved += there;
+        left -= n;
+        if (there < n)
+            return;
+    }
+}
+
+static int sieve_read(struct transfer *t, const struct batch *b)
+{
+    const uint64_t span = (uint64_t)(b->to - b->from);
+    size_t done = 0;
+    const int rc = posix_read(t->a->file, t->buffer, span, b->from, &done);
+    batch_copy(t, b, done);
+    return rc ? rc : done < span ? ERR_AGAIN : 0;
+}
+
+/* Under the lock that access_transfer holds: all writers of this file take one. */
+static int sieve_write(struct transfer *t, const struct batch *b)
+{
+    const uint64_t span = (uint64_t)(b->to - b->from), before = t->a->moved;
+    size_t done = 0;
+    int rc = posix_read(t->a->file, t->buffer, span, b->from, &done);
+    if (rc)
+        return rc;
+    memset(t->buffer + done, 0, span - done);
+    batch_copy(t, b, span);
+    rc = posix_write(t->a->file, t->buffer, span, b->from, &done);
+    if (rc) /* how many of the bytes are there */
+        t->a->moved = view_position(&t->a->file->view, t->a->start + before, t->a->start + t->a->moved,
+                                    b->from + (int64_t)done) -
+                      t->a->start;
+    return rc;
+}
+
+static int move_batch(struct transfer *t, const struct batch *b)
+{
+    struct view_walk w = b->places;
+    uint64_t left = b->bytes, n;
+    int64_t at = 0;
+    int rc = 0;
+    while (left > 0 && !rc && (n = view_walk_next(&w, left, &at)) > 0) {
+        rc = move_piece(t, at, n);
+        left -= n;
+    }
+    return rc;
+}
+
+static int transfer_pieces(struct transfer *t)
+{
+    struct access *a = t->a;
+    const struct io_hints *h = &a->file->hints;
+    const enum io_choice choice = !a->write ? h->ds_read : h->ds_write == IO_ENABLE ? IO_ENABLE : IO_DISABLE;
+    struct batch b = {.places = t->places, .bytes = a->length};
+    t->sieves = file_reads(a->file) && choice != IO_DISABLE && !a->file->view.contiguous;
+    if (!t->sieves)
+        return move_batch(t, &b);
+    for (;;) {
+        batch_fill(t, &b, (uint64_t)(a->write ? h->ind_wr_buffer_size : h->ind_rd_buffer_size));
+        if (b.pieces == 0)
+            return 0;
+        const bool dense = batch_dense(&b, choice);
+        int rc = dense ? need_buffer(t) : 0;
+        if (!rc)
+            rc = !dense ? move_batch(t, &b) : a->write ? sieve_write(t, &b) : sieve_read(t, &b);
+        if (rc)
+            return rc;
+    }
+}
+
+static int transfer(struct access *a)
+{
+    struct transfer t = {.a = a};
+    char *block;
+    view_walk_open(&t.places, &a->file->view, a->start, a->start + a->length);
+    access_memory(a, &t.memory);
+    if (access_is_block(a, &block)) {
+        t.block = block;
+    } else {
+        void *piece;
+        struct dt_cursor look = t.memory;
+        t.small = dt_cursor_next(&look, SIZE_MAX / 2, &piece) < LIST_PIECE_MIN;
+    }
+    const int rc = transfer_pieces(&t);
+    free(t.buffer);
+    return rc == ERR_AGAIN ? 0 : rc;
+}
+
+int access_transfer(struct access *a)
+{
+    const bool locked = a->file->atomic || (a->write && a->file->hints.ds_write == IO_ENABLE);
+    int64_t from, to;
+    int rc = 0;
+    if (a->length == 0)
+        return 0;
+    if (!locked)
+        return transfer(a);
+    access_range(a, &from, &to);
+    rc = posix_lock(a->file, a->write, from, to - from);
+    if (rc)
+        return rc;
+    rc = transfer(a);
+    posix_unlock(a->file, from, to - from);
+    return rc;
+}

@@ -1,0 +1,40 @@
+/* access.h: one read or write of one rank: where in the stream, from or into which memory. Independent access is done here
+ * at once; collective access uses the same description.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_IO_ACCESS_H
+#define FP_IO_ACCESS_H
+
+#include "io/file.h"
+
+struct access {
+    struct file *file;
+    bool write;
+    void *buf;
+    MPI_Count count;
+    struct dtype *type;
+    uint64_t start, length; /* in the stream */
+    void *converted;        /* the data in the file's representation, where that differs from memory's */
+    uint64_t moved;         /* bytes of the stream that were read or written */
+};
+
+/* Describes an access at an etype offset; converts what is to be written. access_close follows, whatever it returns. */
+int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Count count, struct dtype *type,
+                int64_t offset);
+/* An access that moves nothing: of a rank whose arguments were wrong, in a collective call. */
+void access_none(struct access *a, struct file *f, bool write, struct dtype *type);
+/* Converts what was read. *bytes: what a status counts. */
+int access_close(struct access *a, int rc, MPI_Count *bytes);
+
+/* Does it, with locks where the file is in atomic mode. a->moved is right also when it fails. */
+int access_transfer(struct access *a);
+
+/* A walk over the memory of the access. */
+void access_memory(const struct access *a, struct dt_cursor *c);
+/* The memory is one block; *at is where it begins. */
+bool access_is_block(const struct access *a, char **at);
+
+/* The places in the file that it touches lie in [*from, *to). */
+void access_range(const struct access *a, int64_t *from, int64_t *to);
+
+#endif

@@ -1,0 +1,92 @@
+/* agree.c: the small collectives by which the ranks of a file stay together.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/agree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "dt/op.h"
+#include "obj/error.h"
+
+#define CODE_RANK_BITS 32
+
+int64_t agree_encode(int rc, int rank)
+{
+    return rc ? (int64_t)rc << CODE_RANK_BITS | (uint32_t)rank : 0;
+}
+
+int agree_decode(int64_t code, const struct comm *c, const char *name)
+{
+    const int rc = (int)(code >> CODE_RANK_BITS), rank = (int)(uint32_t)code;
+    if (rc == 0 || (rank == c->rank && err_detail(rc)[0]))
+        return rc;
+    const char *errclass = error_class_name(rc);
+    return err_set(rc, "%s: rank %d failed (%s)", name, rank, errclass ? errclass : "an error");
+}
+
+void agree_args_max(struct coll_args *a, struct comm *c, int64_t *values, int n)
+{
+    struct dtype *type = dtype_from(MPI_INT64_T);
+    *a = (struct coll_args){
+        .kind = COLL_ALLREDUCE, .name = "MPI_File operation", .comm = c, .op = op_from(MPI_MAX)};
+    a->in_place = true;
+    a->send = (struct coll_side){.count = n, .type = type};
+    a->recv = (struct coll_side){.buf = values, .count = n, .type = type};
+}
+
+void agree_args_gather(struct coll_args *a, struct comm *c, const int64_t *mine, int64_t *all, int n)
+{
+    struct dtype *type = dtype_from(MPI_INT64_T);
+    *a = (struct coll_args){.kind = COLL_ALLGATHER, .name = "MPI_File operation", .comm = c};
+    a->send = (struct coll_side){.buf = (void *)(uintptr_t)mine, .count = n, .type = type};
+    a->recv = (struct coll_side){.buf = all, .count = n, .type = type};
+}
+
+int agree_error(struct comm *c, const char *name, int rc)
+{
+    struct coll_args a;
+    int64_t code = agree_encode(rc, c->rank);
+    agree_args_max(&a, c, &code, 1);
+    const int failed = coll_run(&a);
+    return failed ? failed : agree_decode(code, c, name);
+}
+
+/* The largest of each value and of its negation: they are the same everywhere when the two agree. */
+int agree_same(struct comm *c, const char *name, const char *what, const int64_t *values, int n)
+{
+    int64_t both[16];
+    struct coll_args a;
+    ASSERT(2 * n <= (int)COUNT_OF(both));
+    for (int i = 0; i < n; i++) {
+        both[i] = values[i];
+        both[n + i] = -values[i];
+    }
+    agree_args_max(&a, c, both, 2 * n);
+    int rc = coll_run(&a);
+    for (int i = 0; i < n && !rc; i++)
+        if (both[i] != -both[n + i])
+            rc = err_set(MPI_ERR_NOT_SAME, "%s: ranks passed different values of %s", name, what);
+    return rc;
+}
+
+int agree_bcast(struct comm *c, void *data, size_t len)
+{
+    struct coll_args a = {.kind = COLL_BCAST, .name = "MPI_File operation", .comm = c, .root = 0};
+    a.recv = (struct coll_side){.buf = data, .count = (MPI_Count)len, .type = dtype_from(MPI_BYTE)};
+    return coll_run(&a);
+}
+
+int agree_barrier(struct comm *c)
+{
+    struct coll_args a = {.kind = COLL_BARRIER, .name = "MPI_File operation", .comm = c};
+    return coll_run(&a);
+}
+
+int agree_gather(struct comm *c, int64_t value, int64_t *recv)
+{
+    struct coll_args a;
+    agree_args_gather(&a, c, &value, recv, 1);
+    return coll_run(&a);
+}

@@ -1,0 +1,29 @@
+/* agree.h: what the ranks of a file tell each other before all of them go on: whether somebody failed, numbers that must be
+ * the same everywhere, and small values of rank 0. Everything here blocks and is collective.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_IO_AGREE_H
+#define FP_IO_AGREE_H
+
+#include "coll/coll.h"
+#include "obj/comm.h"
+
+/* An error as one number that MPI_MAX can reduce: 0 when there is none. */
+int64_t agree_encode(int rc, int rank);
+/* The class of the error, with a sentence that names the rank it happened at unless that is this one. */
+int agree_decode(int64_t code, const struct comm *c, const char *name);
+
+/* The same error at every rank when at least one failed. */
+int agree_error(struct comm *c, const char *name, int rc);
+/* MPI_ERR_NOT_SAME when the n values differ between ranks; `what` names them for people. */
+int agree_same(struct comm *c, const char *name, const char *what, const int64_t *values, int n);
+int agree_bcast(struct comm *c, void *data, size_t len);
+int agree_barrier(struct comm *c);
+/* recv[rank] = each rank's value. */
+int agree_gather(struct comm *c, int64_t value, int64_t *recv);
+
+/* How collective operations of files describe theirs. */
+void agree_args_max(struct coll_args *a, struct comm *c, int64_t *values, int n);
+void agree_args_gather(struct coll_args *a, struct comm *c, const int64_t *mine, int64_t *all, int n);
+
+#endif

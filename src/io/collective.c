@@ -1,0 +1,99 @@
+/* collective.c: who aggregates, and when aggregating is worth it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/collective.h"
+
+#include <stdlib.h>
+
+#include "boot/boot.h"
+#include "obj/group.h"
+
+/* Aggregators on a node unless hints say otherwise: one keeps a disk busy, two also keep its memory busy. */
+#define PER_NODE 2
+/* Pieces of this size are as fast when every rank writes its own. */
+#define PIECE_WORTH_ALONE (16 << 10)
+
+/* The node of each rank, and how many nodes there are. */
+static int *find_nodes(const struct file *f, int *count)
+{
+    const struct comm *c = f->comm;
+    const struct boot *boot = c->proc->boot;
+    int *node = calloc((size_t)c->size, sizeof(*node));
+    int *number = malloc(boot->nnodes * sizeof(*number));
+    *count = 0;
+    if (!node || !number) {
+        free(node);
+        free(number);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < boot->nnodes; i++)
+        number[i] = -1;
+    for (int r = 0; r < c->size; r++) {
+        const uint32_t job_rank = group_job_rank(c->group, r);
+        const uint32_t at = job_rank < boot->size ? boot->node_of[job_rank] : 0;
+        if (number[at] < 0)
+            number[at] = (*count)++;
+        node[r] = number[at];
+    }
+    free(number);
+    return node;
+}
+
+/* Round after round one rank of every node, so that any first few of the list are on as many nodes as there are. */
+static int pick(const int *node, int ranks, int nodes, int wanted, int per_node, int *out)
+{
+    int n = 0;
+    for (int turn = 0; turn < per_node && n < wanted; turn++) {
+        const int before = n;
+        for (int at = 0; at < nodes && n < wanted; at++) {
+            int seen = 0;
+            for (int r = 0; r < ranks; r++) {
+                if (node[r] == at && seen++ == turn) {
+                    out[n++] = r;
+                    break;
+                }
+            }
+        }
+        if (n == before)
+            break;
+    }
+    return n;
+}
+
+int collective_choose(struct file *f)
+{
+    const int ranks = f->comm->size;
+    int *node = find_nodes(f, &f->nnodes);
+    f->aggregators = malloc((size_t)ranks * sizeof(*f->aggregators));
+    if (!node || !f->aggregators) {
+        free(node);
+        return err_set(MPI_ERR_NO_MEM, "%s: no memory for %d ranks' places", f->name, ranks);
+    }
+    const int64_t per_node = f->hints.cb_per_node ? f->hints.cb_per_node
+                             : f->hints.cb_nodes  ? ranks
+                                                  : PER_NODE;
+    const int64_t wanted = f->hints.cb_nodes ? f->hints.cb_nodes : ranks;
+    f->naggregators =
+        pick(node, ranks, f->nnodes, (int)MIN(wanted, ranks), (int)MIN(per_node, ranks), f->aggregators);
+    free(node);
+    return 0;
+}
+
+bool collective_buffers(const struct io_hints *h, bool write, const int64_t *records, int ranks)
+{
+    const enum io_choice choice = write ? h->cb_write : h->cb_read;
+    int64_t bytes = 0, pieces = 0, reached = INT64_MIN;
+    bool interleaved = false;
+    for (int r = 0; r < ranks; r++) {
+        const int64_t *record = records + (size_t)r * RECORD_SIZE;
+        if (record[RECORD_LENGTH] == 0)
+            continue;
+        interleaved = interleaved || record[RECORD_FROM] < reached;
+        reached = MAX(reached, record[RECORD_TO]);
+        bytes += record[RECORD_LENGTH];
+        pieces += record[RECORD_PIECES];
+    }
+    if (bytes == 0 || choice == IO_DISABLE)
+        return false;
+    return choice == IO_ENABLE || (interleaved && bytes / pieces < PIECE_WORTH_ALONE);
+}

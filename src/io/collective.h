@@ -1,0 +1,23 @@
+/* collective.h: how the ranks of a file share the work of a collective access.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_IO_COLLECTIVE_H
+#define FP_IO_COLLECTIVE_H
+
+#include "io/op.h"
+
+/* Chooses the aggregators from nodes and hints. Local, the same at all ranks. */
+int collective_choose(struct file *f);
+/* Drops the buffers that the last operation left. */
+void collective_forget(struct file *f);
+
+/* Whether aggregators do it, by everybody's records. Pure. */
+bool collective_buffers(const struct io_hints *h, bool write, const int64_t *records, int ranks);
+
+/* The exchange of one operation. exchange_advance does what can be done and says whether all is over; exchange_close
+ * returns the error and, for a read, the place in the file where it ended. */
+int exchange_open(struct io_op *op, struct exchange **out);
+bool exchange_advance(struct exchange *x);
+int exchange_close(struct exchange *x, int64_t *end);
+
+#endif

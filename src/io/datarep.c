@@ -1,0 +1,189 @@
+/* datarep.c: the representations there are, and conversion between memory and the file's form. A conversion always sees
+ * the whole data of one access.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/datarep.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dt/build.h"
+#include "dt/count.h"
+#include "dt/external.h"
+#include "dt/walk.h"
+
+static const struct datarep builtin[] = {
+    {.name = "native", .kind = DATAREP_NATIVE},
+    {.name = "internal", .kind = DATAREP_NATIVE},
+    {.name = "external32", .kind = DATAREP_EXTERNAL32},
+};
+
+/* A name stays registered for the life of the process (MPI-5.0, 14.5.3), so the list only grows. */
+static struct {
+    pthread_mutex_t lock;
+    struct datarep *first;
+} registered = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+const struct datarep *datarep_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(builtin); i++)
+        if (strcmp(builtin[i].name, name) == 0)
+            return &builtin[i];
+    pthread_mutex_lock(&registered.lock);
+    const struct datarep *rep = registered.first;
+    while (rep && strcmp(rep->name, name) != 0)
+        rep = rep->next;
+    pthread_mutex_unlock(&registered.lock);
+    return rep;
+}
+
+int datarep_register(const struct datarep *rep)
+{
+    if (datarep_find(rep->name))
+        return err_set(MPI_ERR_DUP_DATAREP, "the data representation '%s' exists already", rep->name);
+    struct datarep *copy = malloc(sizeof(*copy));
+    if (!copy)
+        return err_set(MPI_ERR_NO_MEM, "no memory for the data representation '%s'", rep->name);
+    *copy = *rep;
+    pthread_mutex_lock(&registered.lock);
+    copy->next = registered.first;
+    registered.first = copy;
+    pthread_mutex_unlock(&registered.lock);
+    return 0;
+}
+
+/* The user's function says how much room a predefined type has in the file. */
+static int basic_size(const struct datarep *rep, struct dtype *t, int64_t *size)
+{
+    if (rep->kind == DATAREP_NATIVE) {
+        *size = t->size;
+        return 0;
+    }
+    if (rep->kind == DATAREP_EXTERNAL32) {
+        *size = dt_external_size(t, 1);
+        return 0;
+    }
+    MPI_Aint extent = 0;
+    const int rc = rep->extent(dtype_handle(t), &extent, rep->extra);
+    *size = extent;
+    if (rc == MPI_SUCCESS && extent >= 0)
+        return 0;
+    return err_set(MPI_ERR_CONVERSION, "the extent function of the data representation '%s' failed for %s",
+                   rep->name, t->name);
+}
+
+int datarep_file_size(const struct datarep *rep, struct dtype *t, int64_t *size)
+{
+    *size = t->size;
+    if (!datarep_converts(rep) || t->size == 0)
+        return 0;
+    if (!t->shape || t->obj.predefined)
+        return basic_size(rep, t, size);
+    int64_t sum = 0;
+    for (MPI_Count i = 0; i < t->shape->count; i++) {
+        int64_t one = 0;
+        const int rc = datarep_file_size(rep, t->shape->part[i].type, &one);
+        if (rc)
+            return rc;
+        sum += one * t->shape->part[i].count;
+    }
+    *size = sum * t->shape->repeat;
+    return 0;
+}
+
+int datarep_file_extent(const struct datarep *rep, struct dtype *t, MPI_Count *extent)
+{
+    struct dtype *in_file;
+    int rc = datarep_file_type(rep, t, &in_file);
+    if (rc)
+        return rc;
+    *extent = in_file->extent;
+    dtype_release(in_file);
+    return 0;
+}
+
+static int user_failed(const struct datarep *rep, const char *which, int rc)
+{
+    return err_set(MPI_ERR_CONVERSION,
+                   "the %s conversion function of the data representation '%s' returned %d", which, rep->name,
+                   rc);
+}
+
+/* Conversion functions take counts of int unless they were registered by the large-count form. */
+static int user_write(const struct datarep *rep, struct dtype *t, MPI_Count count, const void *buffer,
+                      void *out)
+{
+    void *memory = (void *)(uintptr_t)buffer;
+    if (rep->large)
+        return rep->write.large(memory, dtype_handle(t), count, out, 0, rep->extra);
+    return rep->write.small(memory, dtype_handle(t), (int)count, out, 0, rep->extra);
+}
+
+static int user_read(const struct datarep *rep, struct dtype *t, MPI_Count count, void *buffer, void *in)
+{
+    if (rep->large)
+        return rep->read.large(buffer, dtype_handle(t), count, in, 0, rep->extra);
+    return rep->read.small(buffer, dtype_handle(t), (int)count, in, 0, rep->extra);
+}
+
+int datarep_pack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI_Count count,
+                 const void *buffer, void *out)
+{
+    if (rep->kind == DATAREP_EXTERNAL32)
+        return dt_external_pack(t, count, buffer, out);
+    if (!rep->write.small) {
+        dt_pack_all(t, count, buffer, out);
+        return 0;
+    }
+    proc_unlock(p);
+    const int rc = user_write(rep, t, count, buffer, out);
+    proc_lock(p);
+    return rc ? user_failed(rep, "write", rc) : 0;
+}
+
+/* The elements of a read that ended in the middle of one: those that are there as a whole. */
+struct prefix {
+    const struct datarep *rep;
+    int64_t left;    /* bytes in the file that are not used up */
+    MPI_Count bytes; /* of memory */
+};
+
+static int count_prefix(void *context, struct dtype *basic, MPI_Count count, char *at)
+{
+    struct prefix *x = context;
+    int64_t size = 0;
+    (void)at;
+    if (basic_size(x->rep, basic, &size) || size == 0)
+        return 1;
+    const MPI_Count whole = MIN(count, x->left / size);
+    x->left -= whole * size;
+    x->bytes += whole * basic->size;
+    return whole < count;
+}
+
+int datarep_unpack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI_Count count, void *buffer,
+                   void *in, uint64_t length, uint64_t have, MPI_Count *bytes)
+{
+    struct prefix x = {.rep = rep, .left = (int64_t)have};
+    *bytes = count * t->size;
+    if (have < length) {
+        dt_walk(t, count, buffer, WALK_PREDEFINED, count_prefix, &x);
+        *bytes = x.bytes;
+        memset((char *)in + have, 0, length - have);
+    }
+    /* A last element that is there in part is not given to the user's function. */
+    const MPI_Count whole = t->size ? *bytes / t->size : 0;
+    if (rep->kind == DATAREP_EXTERNAL32)
+        return dt_external_unpack(t, have < length && *bytes % t->size ? whole + 1 : whole, buffer, in);
+    if (!rep->read.small) {
+        dt_unpack_all(t, count, buffer, in, (size_t)*bytes);
+        return 0;
+    }
+    proc_unlock(p);
+    const int rc = whole > 0 ? user_read(rep, t, whole, buffer, in) : 0;
+    proc_lock(p);
+    *bytes = whole * t->size;
+    return rc ? user_failed(rep, "read", rc) : 0;
+}

@@ -1,0 +1,50 @@
+/* datarep.h: data representations (MPI-5.0, 14.5): native and internal are the memory's, external32 is converted by
+ * src/dt, and users may register their own.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_IO_DATAREP_H
+#define FP_IO_DATAREP_H
+
+#include "dt/dtype.h"
+#include "obj/proc.h"
+
+enum datarep_kind { DATAREP_NATIVE, DATAREP_EXTERNAL32, DATAREP_USER };
+
+struct datarep {
+    char name[MPI_MAX_DATAREP_STRING];
+    enum datarep_kind kind;
+    bool large; /* registered by MPI_Register_datarep_c */
+    union {
+        MPI_Datarep_conversion_function *small;
+        MPI_Datarep_conversion_function_c *large;
+    } read, write; /* NULL: no conversion */
+    MPI_Datarep_extent_function *extent;
+    void *extra;
+    struct datarep *next;
+};
+
+/* NULL when nobody knows it. */
+const struct datarep *datarep_find(const char *name);
+/* Takes a copy. MPI_ERR_DUP_DATAREP when the name is taken. */
+int datarep_register(const struct datarep *rep);
+
+/* Does data in the file differ from memory? */
+static inline bool datarep_converts(const struct datarep *rep)
+{
+    return rep->kind != DATAREP_NATIVE;
+}
+
+/* Bytes of data, and the extent, of a type in the file. */
+int datarep_file_size(const struct datarep *rep, struct dtype *t, int64_t *size);
+int datarep_file_extent(const struct datarep *rep, struct dtype *t, MPI_Count *extent);
+/* The type as it lies in the file; retained. Committed when t is. */
+int datarep_file_type(const struct datarep *rep, struct dtype *t, struct dtype **out);
+
+/* Between memory and the file's form. Users' functions run without the lock. `length` is what datarep_file_size says for
+ * all elements; a read may have got less, `have`, and then converts whole elements; *bytes is how much memory it filled. */
+int datarep_pack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI_Count count,
+                 const void *buffer, void *out);
+int datarep_unpack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI_Count count, void *buffer,
+                   void *in, uint64_t length, uint64_t have, MPI_Count *bytes);
+
+#endif

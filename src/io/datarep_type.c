@@ -1,0 +1,141 @@
+/* datarep_type.c: a datatype as it lies in the file, where basic types have other sizes than in memory. It is made once
+ * more after its recipe: displacements in elements scale, displacements in bytes stay (MPI-5.0, 14.5).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "dt/build.h"
+#include "dt/recipe.h"
+#include "io/datarep.h"
+
+/* A predefined type is a block of so many bytes. */
+static int basic_type(const struct datarep *rep, struct dtype *t, struct dtype **out)
+{
+    int64_t size = 0;
+    int rc = datarep_file_size(rep, t, &size);
+    if (rc)
+        return rc;
+    if (size == t->size && t->contiguous) {
+        dtype_retain(t);
+        *out = t;
+        return 0;
+    }
+    return dtype_contiguous(size, dtype_from(MPI_BYTE), true, out);
+}
+
+/* The numbers of a recipe: integers of the small form, counts of the large one. */
+struct numbers {
+    const struct dt_recipe *r;
+    bool wide;
+};
+
+static MPI_Count number(struct numbers x, MPI_Count i)
+{
+    return x.wide ? x.r->large[i] : x.r->integer[i];
+}
+
+static struct ivec list(struct numbers x, MPI_Count from)
+{
+    return x.wide ? ivec_wide(x.r->large + from) : ivec_int(x.r->integer + from);
+}
+
+/* Byte displacements behind `from` numbers: addresses of the small form. */
+static struct ivec bytes(struct numbers x, MPI_Count from)
+{
+    return x.wide ? ivec_wide(x.r->large + from) : ivec_wide(x.r->address);
+}
+
+static int remake_array(struct numbers x, struct dtype *old, struct dtype **out)
+{
+    const struct dt_recipe *r = x.r;
+    if (r->combiner == MPI_COMBINER_SUBARRAY) {
+        const int n = r->integer[0];
+        const MPI_Count at = x.wide ? 0 : 1;
+        return dtype_subarray(n, list(x, at), list(x, at + n), list(x, at + 2 * n),
+                              r->integer[r->integers - 1], old, out);
+    }
+    const int n = r->integer[2];
+    const int *rest = r->integer + 3 + (x.wide ? 0 : n);
+    const struct darray d = {.size = r->integer[0],
+                             .rank = r->integer[1],
+                             .ndims = n,
+                             .gsizes = list(x, x.wide ? 0 : 3),
+                             .distribs = rest,
+                             .dargs = rest + n,
+                             .psizes = rest + 2 * n,
+                             .order = r->integer[r->integers - 1]};
+    return dtype_darray(&d, old, out);
+}
+
+static int remake(const struct dt_recipe *r, struct dtype *const *old, const MPI_Datatype *handles,
+                  struct dtype **out)
+{
+    const struct numbers x = {r, r->counts > 0};
+    switch (r->combiner) {
+    case MPI_COMBINER_CONTIGUOUS:
+        return dtype_contiguous(number(x, 0), old[0], true, out);
+    case MPI_COMBINER_VECTOR:
+        return dtype_vector(number(x, 0), number(x, 1), number(x, 2), old[0], true, out);
+    case MPI_COMBINER_HVECTOR:
+        return dtype_hvector(number(x, 0), number(x, 1), ivec_get(bytes(x, 2), 0), old[0], true, out);
+    case MPI_COMBINER_INDEXED:
+        return dtype_indexed(number(x, 0), list(x, 1), list(x, 1 + number(x, 0)), old[0], out);
+    case MPI_COMBINER_HINDEXED:
+        return dtype_hindexed(number(x, 0), list(x, 1), bytes(x, 1 + number(x, 0)), old[0], out);
+    case MPI_COMBINER_INDEXED_BLOCK:
+        return dtype_indexed_block(number(x, 0), number(x, 1), list(x, 2), old[0], out);
+    case MPI_COMBINER_HINDEXED_BLOCK:
+        return dtype_hindexed_block(number(x, 0), number(x, 1), bytes(x, 2), old[0], true, out);
+    case MPI_COMBINER_STRUCT:
+        return dtype_struct(number(x, 0), list(x, 1), bytes(x, 1 + number(x, 0)), handles, out);
+    case MPI_COMBINER_RESIZED:
+        return dtype_resized(old[0], ivec_get(bytes(x, 0), 0), ivec_get(bytes(x, 0), 1), true, out);
+    case MPI_COMBINER_SUBARRAY:
+    case MPI_COMBINER_DARRAY:
+        return remake_array(x, old[0], out);
+    default: /* a duplicate */
+        dtype_retain(old[0]);
+        *out = old[0];
+        return 0;
+    }
+}
+
+static int derived_type(const struct datarep *rep, struct dtype *t, struct dtype **out)
+{
+    const struct dt_recipe *r = t->recipe;
+    const size_t n = (size_t)r->types;
+    struct dtype **old = calloc(n + 1, sizeof(*old));
+    MPI_Datatype *handles = calloc(n + 1, sizeof(MPI_Datatype));
+    int rc = old && handles ? 0 : err_set(MPI_ERR_NO_MEM, "no memory for the file's form of a datatype");
+    size_t made = 0;
+    for (; made < n && !rc; made++) {
+        rc = datarep_file_type(rep, r->type[made], &old[made]);
+        if (rc)
+            break;
+        handles[made] = dtype_handle(old[made]);
+    }
+    if (!rc)
+        rc = remake(r, old, handles, out);
+    while (made > 0)
+        dtype_release(old[--made]);
+    free(old);
+    free(handles);
+    return rc;
+}
+
+int datarep_file_type(const struct datarep *rep, struct dtype *t, struct dtype **out)
+{
+    if (!datarep_converts(rep)) {
+        dtype_retain(t);
+        *out = t;
+        return 0;
+    }
+    const bool basic = !t->recipe || t->recipe->types == 0 || t->recipe->combiner == MPI_COMBINER_VALUE_INDEX;
+    int rc = basic ? basic_type(rep, t, out) : derived_type(rep, t, out);
+    if (!rc && t->committed && !(*out)->committed) {
+        rc = dtype_commit(*out);
+        if (rc)
+            dtype_release(*out);
+    }
+    return rc;
+}

@@ -1,0 +1,244 @@
+/* exchange_server.c: an aggregator's side of two-phase access: collects the pieces of a window from all ranks and writes
+ * what they cover, no byte more; or reads the window and answers.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/agree.h"
+#include "io/exchange.h"
+#include "io/posix.h"
+
+static char *window_of(const struct exchange *x, const struct server *s)
+{
+    return x->buffers->window[s->round % SLOTS];
+}
+
+/* My own part of the round, as a rank. */
+static struct part *own_part(struct exchange *x, const struct server *s)
+{
+    return &x->clients[s->round % SLOTS].parts[x->me];
+}
+
+void server_heads(struct exchange *x, struct server *s, int round)
+{
+    const struct comm *c = x->file->comm;
+    int64_t from, to;
+    s->busy = true;
+    s->draining = false;
+    s->round = round;
+    exchange_window(x, x->me, round, &from, &to);
+    for (int r = 0; r < c->size; r++) {
+        s->parts[r].active = exchange_wants(x, r, from, to);
+        if (s->parts[r].active && r != c->rank)
+            exchange_receive(x, &s->heads, r, MESSAGE_HEAD, &s->parts[r].head, sizeof(struct head));
+    }
+}
+
+static void *need(size_t size)
+{
+    void *memory = malloc(size);
+    CHECK(memory, "no memory for the data of a collective file operation");
+    return memory;
+}
+
+void server_bodies(struct exchange *x, struct server *s)
+{
+    const struct comm *c = x->file->comm;
+    for (int r = 0; r < c->size; r++) {
+        struct part *p = &s->parts[r];
+        if (!p->active || r == c->rank || p->head.pieces == 0)
+            continue;
+        CHECK(p->head.pieces > 0 && p->head.bytes > 0 && p->head.bytes <= x->window &&
+                  p->head.pieces <= p->head.bytes && p->head.first >= 0 && p->head.first <= x->window,
+              "a rank sent a collective file operation a request that makes no sense");
+        p->pieces = need((size_t)p->head.pieces * sizeof(*p->pieces));
+        p->pieces[0] = (struct piece){(uint32_t)p->head.first, (uint32_t)p->head.bytes};
+        if (p->head.pieces > 1)
+            exchange_receive(x, &s->bodies, r, MESSAGE_PIECES, p->pieces,
+                             (uint64_t)p->head.pieces * sizeof(*p->pieces));
+        if (!x->write)
+            continue;
+        char *to = window_of(x, s) + p->head.first;
+        if (p->head.pieces > 1)
+            to = p->data = need((size_t)p->head.bytes);
+        exchange_receive(x, &s->bodies, r, MESSAGE_DATA, to, (uint64_t)p->head.bytes);
+    }
+}
+
+static void check_piece(const struct exchange *x, const struct piece *piece)
+{
+    CHECK((int64_t)piece->at + piece->len <= x->window,
+          "a rank sent a collective file operation a piece outside its window");
+}
+
+static void mark(uint64_t *bits, uint32_t from, uint32_t len)
+{
+    const uint32_t to = from + len, first = from / 64, last = (to - 1) / 64;
+    const uint64_t head = ~(uint64_t)0 << from % 64, tail = ~(uint64_t)0 >> (63 - (to - 1) % 64);
+    if (first == last) {
+        bits[first] |= head & tail;
+        return;
+    }
+    bits[first] |= head;
+    memset(bits + first + 1, 0xff, (last - first - 1) * sizeof(*bits));
+    bits[last] |= tail;
+}
+
+/* The first bit from `at` on that is set (or clear); `limit` when there is none. */
+static uint32_t next_bit(const uint64_t *bits, uint32_t at, uint32_t limit, bool set)
+{
+    while (at < limit) {
+        const uint64_t word = (set ? bits[at / 64] : ~bits[at / 64]) >> at % 64;
+        if (word)
+            return MIN(at + (uint32_t)__builtin_ctzll(word), limit);
+        at = (at / 64 + 1) * 64;
+    }
+    return limit;
+}
+
+/* Puts a rank's data into the window, unless it was received there. */
+static void place(struct exchange *x, const struct server *s, const struct part *p, const char *data)
+{
+    for (int64_t i = 0; i < p->head.pieces; i++) {
+        const struct piece *piece = &p->pieces[i];
+        check_piece(x, piece);
+        if (piece->len == 0)
+            continue;
+        if (data) {
+            memcpy(window_of(x, s) + piece->at, data, piece->len);
+            data += piece->len;
+        }
+        mark(x->buffers->filled, piece->at, piece->len);
+    }
+}
+
+static const char *own_data(struct exchange *x, const struct part *p)
+{
+    char *block;
+    if (p->data)
+        return p->data;
+    access_is_block(&x->op->access, &block);
+    return block + (p->start - x->op->access.start);
+}
+
+static void write_window(struct exchange *x, struct server *s)
+{
+    const struct comm *c = x->file->comm;
+    int64_t from, to;
+    exchange_window(x, x->me, s->round, &from, &to);
+    if (from >= to)
+        return;
+    const uint32_t limit = (uint32_t)(to - from);
+    uint64_t *filled = x->buffers->filled;
+    memset(filled, 0, limit / 8 + 8);
+    for (int r = 0; r < c->size; r++) {
+        const struct part *p = r == c->rank ? own_part(x, s) : &s->parts[r];
+        if (s->parts[r].active && p->head.pieces > 0)
+            place(x, s, p, r == c->rank ? own_data(x, p) : p->data);
+    }
+    for (uint32_t at = next_bit(filled, 0, limit, true); at < limit;) {
+        const uint32_t end = next_bit(filled, at, limit, false);
+        size_t done;
+        const int rc = posix_write(x->file, window_of(x, s) + at, end - at, from + at, &done);
+        exchange_note(x, rc);
+        if (rc)
+            return;
+        at = next_bit(filled, end, limit, true);
+    }
+}
+
+/* The stretch of the window that somebody wants. */
+static void wanted(struct exchange *x, struct server *s, uint32_t *low, uint32_t *high)
+{
+    const struct comm *c = x->file->comm;
+    *low = UINT32_MAX;
+    *high = 0;
+    for (int r = 0; r < c->size; r++) {
+        const struct part *p = r == c->rank ? own_part(x, s) : &s->parts[r];
+        for (int64_t i = 0; s->parts[r].active && i < p->head.pieces; i++) {
+            check_piece(x, &p->pieces[i]);
+            *low = MIN(*low, p->pieces[i].at);
+            *high = MAX(*high, p->pieces[i].at + p->pieces[i].len);
+        }
+    }
+}
+
+/* Collects a rank's pieces, up to the end of what was read. */
+static uint64_t collect(const struct exchange *x, const struct server *s, const struct part *p, uint32_t have,
+                        char *out)
+{
+    uint64_t done = 0;
+    for (int64_t i = 0; i < p->head.pieces && p->pieces[i].at < have; i++) {
+        const uint32_t len = MIN(p->pieces[i].len, have - p->pieces[i].at);
+        memcpy(out + done, window_of(x, s) + p->pieces[i].at, len);
+        done += len;
+    }
+    return done;
+}
+
+static void answer_rank(struct exchange *x, struct server *s, int r, struct answer answer, uint32_t have)
+{
+    struct part *p = &s->parts[r];
+    const char *data = window_of(x, s) + p->head.first;
+    uint64_t len = p->head.first < have ? MIN((uint64_t)p->head.bytes, have - (uint64_t)p->head.first) : 0;
+    p->answer = answer;
+    exchange_send(x, &s->bodies, r, MESSAGE_ANSWER, &p->answer, sizeof(p->answer));
+    if (p->head.pieces > 1) {
+        p->data = need((size_t)p->head.bytes);
+        len = collect(x, s, p, have, p->data);
+        data = p->data;
+    }
+    exchange_send(x, &s->bodies, r, MESSAGE_ANSWER_DATA, data, len);
+}
+
+static void answer_self(struct exchange *x, const struct server *s, struct answer answer, uint32_t have)
+{
+    struct part *p = own_part(x, s);
+    p->answer = answer;
+    collect(x, s, p, have, (char *)(uintptr_t)own_data(x, p));
+}
+
+static void read_window(struct exchange *x, struct server *s)
+{
+    const struct comm *c = x->file->comm;
+    int64_t from, to;
+    uint32_t low, high;
+    size_t done = 0;
+    struct answer answer = {.end = INT64_MAX};
+    exchange_window(x, x->me, s->round, &from, &to);
+    wanted(x, s, &low, &high);
+    if (high == 0)
+        return;
+    const int rc = posix_read(x->file, window_of(x, s) + low, high - low, from + low, &done);
+    if (rc || done < high - low)
+        answer.end = from + low + (int64_t)done;
+    answer.code = agree_encode(rc, c->rank);
+    for (int r = 0; r < c->size; r++) {
+        if (!s->parts[r].active)
+            continue;
+        if (r == c->rank && own_part(x, s)->head.pieces > 0)
+            answer_self(x, s, answer, low + (uint32_t)done);
+        else if (r != c->rank && s->parts[r].head.pieces > 0)
+            answer_rank(x, s, r, answer, low + (uint32_t)done);
+    }
+}
+
+void server_move(struct exchange *x, struct server *s)
+{
+    const int me = x->file->comm->rank;
+    if (x->write)
+        write_window(x, s);
+    else
+        read_window(x, s);
+    if (s->parts[me].active)
+        x->clients[s->round % SLOTS].flight.pending--;
+    s->draining = true;
+}
+
+void server_finish(struct exchange *x, struct server *s)
+{
+    for (int r = 0; r < x->file->comm->size; r++)
+        part_free(&s->parts[r]);
+    s->busy = s->draining = false;
+}

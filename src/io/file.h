@@ -1,0 +1,92 @@
+/* file.h: an open file: its private communicator, its descriptor, its view, its pointers and its hints. What the other
+ * files of this folder do hangs from here.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_IO_FILE_H
+#define FP_IO_FILE_H
+
+#include <mpi.h>
+
+#include "io/hints.h"
+#include "io/view.h"
+#include "obj/comm.h"
+#include "obj/errhandler.h"
+
+struct io_op;
+struct io_buffers;
+
+/* Where the shared file pointer lives: a word in the node's memory when all ranks of the file are on one node, else a
+ * small file beside the file. See pointer.c. */
+struct io_shared {
+    _Atomic int64_t *word;
+    uint64_t offset; /* of the word in the node's area */
+    char *path;      /* of the side file */
+    int fd;          /* of the side file; -1 until this rank needs it */
+    int64_t initial; /* what an empty side file stands for */
+};
+
+/* Which split collective operation is under way (MPI-5.0, 14.4.5). */
+enum io_split {
+    SPLIT_NONE,
+    SPLIT_READ,
+    SPLIT_WRITE,
+    SPLIT_READ_AT,
+    SPLIT_WRITE_AT,
+    SPLIT_READ_ORDERED,
+    SPLIT_WRITE_ORDERED
+};
+
+struct file {
+    struct fallible head; /* MAGIC_FILE; first */
+    struct comm *comm;    /* a duplicate of the user's: nobody else speaks on it */
+    char *name;           /* as the user gave it */
+    const char *path;     /* the same without a file system's prefix ("ufs:") */
+    int fd;
+    int amode;
+    bool atomic;
+    bool locks_posix; /* the file system knows no locks of open files, only of processes */
+    struct view view;
+    int64_t position; /* the individual pointer, in etypes */
+    struct io_shared shared;
+    struct io_hints hints;
+    int *
+        aggregators; /* ranks that write and read for others in collective access, a node's turn after a node's turn */
+    int naggregators;
+    int nnodes;
+    uint32_t sequence;        /* numbers collective operations: their tag */
+    int pending;              /* operations that are not complete */
+    enum io_split split;      /* the split operation under way, ... */
+    void *split_buf;          /* ... its buffer, ... */
+    struct io_op *split_op;   /* ... and its request */
+    struct io_buffers *spare; /* buffers of the last collective operation, kept for the next */
+};
+
+/* Collective. *out is set on success only; an error at one rank is an error at all. */
+int file_open(struct comm *comm, const char *name, int amode, struct info *info, struct file **out);
+/* Collective. The file is gone afterwards, whatever is returned. */
+int file_close(struct file *f);
+int file_delete(const char *name);
+
+int file_size(struct file *f, int64_t *size);
+/* Collective. */
+int file_set_size(struct file *f, int64_t size);
+int file_preallocate(struct file *f, int64_t size);
+int file_sync(struct file *f);
+int file_set_atomicity(struct file *f, bool atomic);
+int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtype *filetype,
+                  const char *datarep, struct info *info);
+int file_set_info(struct file *f, struct info *info);
+
+/* The etype offset that a pointer moved by (offset, whence) stands at; `from` is where it stands now. */
+int file_seek(struct file *f, int64_t from, int64_t offset, int whence, int64_t *to);
+
+static inline bool file_writes(const struct file *f)
+{
+    return (f->amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
+}
+static inline bool file_reads(const struct file *f)
+{
+    return (f->amode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0;
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* hints.c: reading and telling the hints of files.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/hints.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define CB_BUFFER_SIZE  (16 << 20)
+#define IND_BUFFER_SIZE (4 << 20)
+#define IND_WRITE_SIZE  (512 << 10)
+
+const struct io_hint_info io_hint_list[] = {
+    {"romio_cb_read", "automatic, enable, disable", "automatic",
+     "Collective buffering of collective reads: aggregators read large blocks and send each rank its part. "
+     "automatic: when "
+     "ranks' accesses interleave in small pieces."},
+    {"romio_cb_write", "automatic, enable, disable", "automatic", "The same for collective writes."},
+    {"collective_buffering", "true, false", "",
+     "The standard's name: sets romio_cb_read and romio_cb_write."},
+    {"cb_nodes", "1 to the number of ranks", "2 for each node",
+     "Number of aggregators. They are taken from the nodes in turn."},
+    {"cb_config_list", "*:N", "", "Aggregators on each node; cb_nodes still limits the total."},
+    {"cb_buffer_size", "bytes", "16777216", "What an aggregator reads or writes in one round."},
+    {"cb_block_size", "bytes", "", "Accepted and not used."},
+    {"romio_ds_read", "automatic, enable, disable", "automatic",
+     "Data sieving of independent reads: one read over small holes instead of one for each piece."},
+    {"romio_ds_write", "automatic, enable, disable", "automatic",
+     "Data sieving of independent writes: read, change and write again under a file lock. automatic means "
+     "disable: it would "
+     "write bytes that nobody asked to write. enable makes every write of this file take a lock."},
+    {"ind_rd_buffer_size", "bytes", "4194304", "Largest read over holes in independent access."},
+    {"ind_wr_buffer_size", "bytes", "524288",
+     "Buffer for independent writes from memory that is not contiguous."},
+    {"striping_factor", "count", "", "Stripes of a new file on Lustre. Used when the file is created."},
+    {"striping_unit", "bytes", "",
+     "Size of a stripe on Lustre; file domains of aggregators are aligned to it everywhere."},
+    {"file_perm", "octal number", "0666 without umask", "Permissions of a file that is created."},
+    {"fishplate_sync_close", "true, false", "false",
+     "MPI_File_close calls fsync first, so that it tells errors of the disk that no write could tell."},
+};
+const size_t io_hint_count = COUNT_OF(io_hint_list);
+
+void io_hints_default(struct io_hints *h)
+{
+    *h = (struct io_hints){.cb_buffer_size = CB_BUFFER_SIZE,
+                           .ind_rd_buffer_size = IND_BUFFER_SIZE,
+                           .ind_wr_buffer_size = IND_WRITE_SIZE,
+                           .file_perm = -1};
+}
+
+static void take_choice(const struct info *info, const char *key, enum io_choice *out)
+{
+    static const char *const names[] = {"automatic", "enable", "disable"};
+    const char *value = info_get(info, key);
+    for (size_t i = 0; value && i < COUNT_OF(names); i++)
+        if (strcasecmp(value, names[i]) == 0)
+            *out = (enum io_choice)i;
+}
+
+static void take_number(const struct info *info, const char *key, int base, int64_t min, int64_t max,
+                        int64_t *out)
+{
+    const char *value = info_get(info, key);
+    char *end;
+    if (!value)
+        return;
+    errno = 0;
+    const long long n = strtoll(value, &end, base);
+    if (errno == 0 && end != value && *end == '\0' && n >= min && n <= max)
+        *out = n;
+}
+
+static void take_bool(const struct info *info, const char *key, bool *out)
+{
+    const char *value = info_get(info, key);
+    if (value && strcasecmp(value, "true") == 0)
+        *out = true;
+    else if (value && strcasecmp(value, "false") == 0)
+        *out = false;
+}
+
+/* "*:2", the only form that needs no names of hosts. */
+static void take_config_list(const struct info *info, int64_t *out)
+{
+    const char *value = info_get(info, "cb_config_list");
+    if (value && strcmp(value, "*:*") == 0)
+        *out = INT32_MAX;
+    else if (value && strncmp(value, "*:", 2) == 0 && atoi(value + 2) > 0)
+        *out = atoi(value + 2);
+}
+
+void io_hints_apply(struct io_hints *h, const struct info *info, bool opening)
+{
+    if (!info)
+        return;
+    const char *buffering = info_get(info, "collective_buffering");
+    if (buffering && (strcasecmp(buffering, "true") == 0 || strcasecmp(buffering, "false") == 0))
+        h->cb_read = h->cb_write = strcasecmp(buffering, "true") == 0 ? IO_ENABLE : IO_DISABLE;
+    take_choice(info, "romio_cb_read", &h->cb_read);
+    take_choice(info, "romio_cb_write", &h->cb_write);
+    take_choice(info, "romio_ds_read", &h->ds_read);
+    take_number(info, "cb_buffer_size", 10, 4096, (int64_t)1 << 31, &h->cb_buffer_size);
+    take_number(info, "ind_rd_buffer_size", 10, 4096, (int64_t)1 << 31, &h->ind_rd_buffer_size);
+    take_number(info, "ind_wr_buffer_size", 10, 4096, (int64_t)1 << 31, &h->ind_wr_buffer_size);
+    take_bool(info, "fishplate_sync_close", &h->sync_close);
+    if (!opening)
+        return;
+    take_choice(info, "romio_ds_write", &h->ds_write);
+    take_number(info, "cb_nodes", 10, 1, INT32_MAX, &h->cb_nodes);
+    take_config_list(info, &h->cb_per_node);
+    take_number(info, "striping_factor", 10, 1, INT32_MAX, &h->striping_factor);
+    take_number(info, "striping_unit", 10, 4096, (int64_t)1 << 31, &h->striping_unit);
+    take_number(info, "file_perm", 8, 0, 07777, &h->file_perm);
+}
+
+void io_hints_numbers(const struct io_hints *h, int64_t out[IO_HINT_NUMBERS])
+{
+    const int64_t numbers[IO_HINT_NUMBERS] = {
+        h->cb_read,         h->cb_write,           h->ds_read,
+        h->ds_write,        h->cb_nodes,           h->cb_per_node,
+        h->cb_buffer_size,  h->ind_rd_buffer_size, h->ind_wr_buffer_size,
+        h->striping_factor, h->striping_unit,      h->sync_close};
+    memcpy(out, numbers, sizeof(numbers));
+}
+
+void io_hints_from_numbers(struct io_hints *h, const int64_t in[IO_HINT_NUMBERS])
+{
+    h->cb_read = (enum io_choice)in[0];
+    h->cb_write = (enum io_choice)in[1];
+    h->ds_read = (enum io_choice)in[2];
+    h->ds_write = (enum io_choice)in[3];
+    h->cb_nodes = in[4];
+    h->cb_per_node = in[5];
+    h->cb_buffer_size = in[6];
+    h->ind_rd_buffer_size = in[7];
+    h->ind_wr_buffer_size = in[8];
+    h->striping_factor = in[9];
+    h->striping_unit = in[10];
+    h->sync_close = in[11] != 0;
+}
+
+static int set_number(struct info *i, const char *key, int64_t value)
+{
+    char text[32];
+    if (value <= 0)
+        return 0;
+    snprintf(text, sizeof(text), "%lld", (long long)value);
+    return info_set(i, key, text);
+}
+
+static int set_choice(struct info *i, const char *key, enum io_choice value)
+{
+    return info_set(i, key, value == IO_AUTOMATIC ? "automatic" : value == IO_ENABLE ? "enable" : "disable");
+}
+
+static int fill(const struct io_hints *h, int aggregators, struct info *i)
+{
+    int rc = set_choice(i, "romio_cb_read", h->cb_read);
+    rc = rc ? rc : set_choice(i, "romio_cb_write", h->cb_write);
+    rc = rc ? rc : set_choice(i, "romio_ds_read", h->ds_read);
+    rc = rc ? rc : set_choice(i, "romio_ds_write", h->ds_write);
+    rc = rc ? rc : set_number(i, "cb_nodes", aggregators);
+    rc = rc ? rc : set_number(i, "cb_buffer_size", h->cb_buffer_size);
+    rc = rc ? rc : set_number(i, "ind_rd_buffer_size", h->ind_rd_buffer_size);
+    rc = rc ? rc : set_number(i, "ind_wr_buffer_size", h->ind_wr_buffer_size);
+    rc = rc ? rc : set_number(i, "striping_factor", h->striping_factor);
+    rc = rc ? rc : set_number(i, "striping_unit", h->striping_unit);
+    if (!rc && h->file_perm >= 0) {
+        char text[32];
+        snprintf(text, sizeof(text), "%llo", (unsigned long long)h->file_perm);
+        rc = info_set(i, "file_perm", text);
+    }
+    return rc ? rc : info_set(i, "fishplate_sync_close", h->sync_close ? "true" : "false");
+}
+
+int io_hints_used(const struct io_hints *h, int aggregators, struct info **out)
+{
+    struct info *i;
+    int rc = info_create(&i);
+    if (!rc)
+        rc = fill(h, aggregators, i);
+    if (rc)
+        info_release(i);
+    else
+        *out = i;
+    return rc;
+}

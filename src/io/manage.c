@@ -1,0 +1,184 @@
+/* manage.c: what changes a file or its handle as a whole: size, view, mode, hints. All of it but asking is collective.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/agree.h"
+#include "io/datarep.h"
+#include "io/posix.h"
+#include "io/pointer.h"
+
+int file_size(struct file *f, int64_t *size)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) != 0)
+        return posix_error(f->name, "asking for the size", errno);
+    *size = st.st_size;
+    return 0;
+}
+
+static int check_size(struct file *f, int64_t size)
+{
+    int rc = agree_same(f->comm, f->name, "size", &size, 1);
+    if (!rc && size < 0)
+        rc = err_set(MPI_ERR_ARG, "%s: the size %lld is negative", f->name, (long long)size);
+    if (!rc && !file_writes(f))
+        rc = err_set(MPI_ERR_READ_ONLY, "%s is open for reading only", f->name);
+    return rc;
+}
+
+/* Nobody may write before the size has changed, and nobody may go on before it has. */
+int file_set_size(struct file *f, int64_t size)
+{
+    int rc = check_size(f, size);
+    if (rc)
+        return rc;
+    if (f->comm->rank == 0 && ftruncate(f->fd, size) != 0)
+        rc = posix_error(f->name, "changing the size", errno);
+    return agree_error(f->comm, f->name, rc);
+}
+
+int file_preallocate(struct file *f, int64_t size)
+{
+    int rc = check_size(f, size);
+    if (rc)
+        return rc;
+    if (f->comm->rank == 0 && size > 0) {
+        const int error = posix_fallocate(f->fd, 0, size);
+        if (error)
+            rc = posix_error(f->name, "reserving space", error);
+    }
+    return agree_error(f->comm, f->name, rc);
+}
+
+int file_sync(struct file *f)
+{
+    int rc = 0;
+    if (file_writes(f) && fsync(f->fd) != 0 && errno != EINVAL && errno != EROFS)
+        rc = posix_error(f->name, "writing to disk (fsync)", errno);
+    return agree_error(f->comm, f->name, rc);
+}
+
+/* Locks are tried once, so that atomic mode is refused where it would not work. */
+int file_set_atomicity(struct file *f, bool atomic)
+{
+    const int64_t same = atomic;
+    int rc = agree_same(f->comm, f->name, "flag", &same, 1);
+    if (rc)
+        return rc;
+    if (atomic) {
+        rc = posix_lock(f, file_writes(f) && !file_reads(f), 0, 1);
+        if (!rc)
+            posix_unlock(f, 0, 1);
+    }
+    rc = agree_error(f->comm, f->name, rc);
+    if (!rc)
+        f->atomic = atomic;
+    return rc;
+}
+
+static int current_disp(struct file *f, int64_t *disp)
+{
+    int64_t at = 0;
+    if (!(f->amode & MPI_MODE_SEQUENTIAL)) {
+        if (*disp == MPI_DISPLACEMENT_CURRENT)
+            return err_set(MPI_ERR_ARG, "%s: MPI_DISPLACEMENT_CURRENT needs MPI_MODE_SEQUENTIAL", f->name);
+        return *disp < 0
+                   ? err_set(MPI_ERR_ARG, "%s: disp is %lld, which is negative", f->name, (long long)*disp)
+                   : 0;
+    }
+    if (*disp != MPI_DISPLACEMENT_CURRENT)
+        return err_set(MPI_ERR_ARG, "%s: with MPI_MODE_SEQUENTIAL disp must be MPI_DISPLACEMENT_CURRENT",
+                       f->name);
+    const int rc = pointer_take(f, 0, &at);
+    if (!rc)
+        *disp = view_offset(&f->view, (uint64_t)at * (uint64_t)f->view.unit);
+    return rc;
+}
+
+static int make_view(struct file *f, int64_t disp, struct dtype *etype, struct dtype *filetype,
+                     const char *datarep, struct view *v)
+{
+    const struct datarep *rep = datarep_find(datarep);
+    if (!rep)
+        return err_set(
+            MPI_ERR_UNSUPPORTED_DATAREP,
+            "%s: no data representation is called '%.60s'; there are native, internal, external32 and what "
+            "MPI_Register_datarep was told",
+            f->name, datarep);
+    const int rc = current_disp(f, &disp);
+    return rc ? rc : view_make(v, disp, etype, filetype, rep, file_writes(f));
+}
+
+static int64_t text_number(const char *text)
+{
+    uint64_t n = 14695981039346656037u; /* FNV-1a */
+    while (*text)
+        n = (n ^ (unsigned char)*text++) * 1099511628211u;
+    return (int64_t)(n >> 1);
+}
+
+int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtype *filetype,
+                  const char *datarep, struct info *info)
+{
+    struct view v = {0};
+    int rc = make_view(f, disp, etype, filetype, datarep, &v);
+    const int64_t same[2] = {text_number(datarep), rc ? 0 : v.unit};
+    const int failed = agree_error(f->comm, f->name, rc);
+    rc = failed ? failed : agree_same(f->comm, f->name, "datarep or etype", same, 2);
+    if (rc) {
+        view_drop(&v);
+        return rc;
+    }
+    view_drop(&f->view);
+    f->view = v;
+    f->position = 0;
+    io_hints_apply(&f->hints, info, false);
+    return agree_error(f->comm, f->name, pointer_begin(f, 0));
+}
+
+int file_set_info(struct file *f, struct info *info)
+{
+    int64_t numbers[IO_HINT_NUMBERS];
+    io_hints_apply(&f->hints, info, false);
+    io_hints_numbers(&f->hints, numbers);
+    const int rc = agree_bcast(f->comm, numbers, sizeof(numbers));
+    io_hints_from_numbers(&f->hints, numbers);
+    return rc;
+}
+
+/* The end of the file in etypes: the first that lies behind it. */
+static int end_in_etypes(struct file *f, int64_t *end)
+{
+    int64_t size = 0;
+    const int rc = file_size(f, &size);
+    if (rc)
+        return rc;
+    const uint64_t bytes = view_bytes_before(&f->view, size), unit = (uint64_t)f->view.unit;
+    *end = (int64_t)((bytes + unit - 1) / unit);
+    return 0;
+}
+
+int file_seek(struct file *f, int64_t from, int64_t offset, int whence, int64_t *to)
+{
+    int64_t base = 0;
+    int rc = 0;
+    if (whence == MPI_SEEK_CUR)
+        base = from;
+    else if (whence == MPI_SEEK_END)
+        rc = end_in_etypes(f, &base);
+    else if (whence != MPI_SEEK_SET)
+        rc = err_set(MPI_ERR_ARG, "%s: whence is %d; it must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END",
+                     f->name, whence);
+    if (rc)
+        return rc;
+    if (base + offset < 0)
+        return err_set(MPI_ERR_ARG, "%s: the pointer would stand in front of the view (%lld)", f->name,
+                       (long long)(base + offset));
+    *to = base + offset;
+    return 0;
+}

@@ -1,0 +1,302 @@
+/* op.c: the course of a collective access: tell each other what is wanted, move the data, and (a write) agree whether all
+ * of it is in the file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/op.h"
+
+#include <stdlib.h>
+
+#include "base/objmem.h"
+#include "io/agree.h"
+#include "io/collective.h"
+
+static void release(struct request *base)
+{
+    struct io_op *op = container_of(base, struct io_op, base);
+    op->file->pending--;
+    free(op->all);
+    base->obj.magic = MAGIC_FREED;
+    objmem_free(op);
+}
+
+static const struct request_ops file_ops = {.name = "file operation", .release = release};
+
+struct file *io_op_file(const struct request *r)
+{
+    return r->ops == &file_ops ? container_of(r, struct io_op, base)->file : NULL;
+}
+
+static int progress_hook(struct net_hook *hook);
+
+static int io_op_new(struct file *f, struct io_op **out)
+{
+    struct io_op *op = objmem_new(sizeof(*op));
+    if (!op)
+        return err_set(MPI_ERR_NO_MEM, "%s: no memory for a request", f->name);
+    *op = (struct io_op){.file = f};
+    request_setup(&op->base, f->comm->proc->p2p, &file_ops);
+    op->hook.progress = progress_hook;
+    f->pending++;
+    *out = op;
+    return 0;
+}
+
+int io_op_done(struct access *a, int rc, struct request **out)
+{
+    struct io_op *op;
+    MPI_Count bytes = 0;
+    rc = access_close(a, rc, &bytes);
+    const int failed = io_op_new(a->file, &op);
+    if (failed)
+        return failed;
+    op->base.bytes = bytes;
+    request_complete(&op->base, rc);
+    *out = &op->base;
+    return 0;
+}
+
+/* A blocking one is driven by its caller: from inside progress it could not wait for the small collectives. */
+void io_op_ready(struct io_op *op)
+{
+    struct net *net = op->file->comm->proc->net;
+    if (op->running || op->linked)
+        return;
+    op->linked = true;
+    if (!op->blocking)
+        list_append(&net->hooks, &op->hook.link);
+    else if (net->lock)
+        net_ring_self(net);
+}
+
+static void note(struct io_op *op, int rc)
+{
+    if (rc && !op->error)
+        op->error = rc;
+}
+
+/* Without the others' records nothing can go on. */
+static void lose(struct io_op *op, int rc)
+{
+    op->lost = op->lost || rc != 0;
+    note(op, rc);
+}
+
+static void small_done(struct request *r)
+{
+    io_op_ready(r->user);
+}
+
+/* Starts a small collective that was numbered before, or does it at once. */
+static void small_start(struct io_op *op, struct request *r, struct coll_args *args)
+{
+    if (op->blocking) {
+        lose(op, coll_run(args));
+        return;
+    }
+    r->on_complete = small_done;
+    r->user = op;
+    r->ops->start(r);
+}
+
+static bool small_over(struct io_op *op, struct request **r)
+{
+    if (!*r)
+        return true;
+    if (!atomic_load_explicit(&(*r)->complete, memory_order_acquire))
+        return false;
+    lose(op, (*r)->error);
+    request_free(*r);
+    *r = NULL;
+    return true;
+}
+
+static void describe(struct io_op *op)
+{
+    const struct access *a = &op->access;
+    int64_t at;
+    op->mine[RECORD_LENGTH] = (int64_t)a->length;
+    if (a->length == 0)
+        return;
+    access_range(a, &op->mine[RECORD_FROM], &op->mine[RECORD_TO]);
+    struct view_walk w;
+    view_walk_open(&w, &a->file->view, a->start, a->start + a->length);
+    const uint64_t first = view_walk_next(&w, a->length, &at);
+    op->mine[RECORD_PIECES] = (int64_t)((a->length + first - 1) / first);
+}
+
+static void gather_args(struct io_op *op, struct coll_args *args)
+{
+    agree_args_gather(args, op->file->comm, op->mine, op->all, RECORD_SIZE);
+}
+
+static void verdict_args(struct io_op *op, struct coll_args *args)
+{
+    agree_args_max(args, op->file->comm, &op->code, 1);
+}
+
+/* After the records are there: each for itself, or through aggregators. */
+static void choose(struct io_op *op)
+{
+    const struct file *f = op->file;
+    struct access *a = &op->access;
+    op->stage = IO_JUDGING;
+    if (op->lost)
+        return;
+    const bool buffers = !f->atomic && collective_buffers(&f->hints, a->write, op->all, f->comm->size);
+    if (!buffers) {
+        note(op, access_transfer(a));
+        return;
+    }
+    const int rc = exchange_open(op, &op->exchange);
+    CHECK(rc == 0, "no memory for a collective file operation");
+    op->stage = IO_EXCHANGING;
+}
+
+static void exchanged(struct io_op *op)
+{
+    struct access *a = &op->access;
+    int64_t end;
+    note(op, exchange_close(op->exchange, &end));
+    a->moved = op->error ? 0 : a->length;
+    if (!op->error && !a->write)
+        a->moved = view_position(&a->file->view, a->start, a->start + a->length, end) - a->start;
+    op->stage = IO_JUDGING;
+}
+
+static void finish(struct io_op *op)
+{
+    if (op->access.write)
+        note(op, agree_decode(op->code, op->file->comm, op->file->name));
+    op->error = access_close(&op->access, op->error, &op->base.bytes);
+    op->stage = IO_DONE;
+    request_complete(&op->base, op->error);
+}
+
+/* One step; true when it can go on at once. */
+static bool step(struct io_op *op)
+{
+    struct coll_args args;
+    switch (op->stage) {
+    case IO_BEGIN:
+        op->stage = IO_GATHERING;
+        gather_args(op, &args);
+        small_start(op, op->gather, &args);
+        return true;
+    case IO_GATHERING:
+        if (!small_over(op, &op->gather))
+            return false;
+        choose(op);
+        if (op->stage == IO_JUDGING)
+            break;
+        return true;
+    case IO_EXCHANGING:
+        if (!exchange_advance(op->exchange))
+            return false;
+        exchanged(op);
+        break;
+    case IO_JUDGING:
+        if (!small_over(op, &op->verdict))
+            return false;
+        finish(op);
+        return false;
+    default:
+        return false;
+    }
+    /* The data has moved. A reader knows what it got; writers must know of each other. */
+    if (op->access.write) {
+        op->code = agree_encode(op->error, op->file->comm->rank);
+        verdict_args(op, &args);
+        small_start(op, op->verdict, &args);
+    }
+    return true;
+}
+
+static void advance(struct io_op *op)
+{
+    op->running = true;
+    while (step(op))
+        ;
+    op->running = false;
+}
+
+static int progress_hook(struct net_hook *hook)
+{
+    struct io_op *op = container_of(hook, struct io_op, hook);
+    list_remove(&hook->link);
+    op->linked = false;
+    advance(op);
+    return 1;
+}
+
+/* The collectives it will need, numbered now. */
+static int prepare(struct io_op *op)
+{
+    struct coll_args args;
+    struct file *f = op->file;
+    op->all = malloc((size_t)f->comm->size * RECORD_SIZE * sizeof(*op->all));
+    if (!op->all)
+        return err_set(MPI_ERR_NO_MEM, "%s: no memory for %d ranks' records", f->name, f->comm->size);
+    op->tag = (int)(f->sequence++ & 0xffffff) << 3;
+    describe(op);
+    if (op->blocking)
+        return 0;
+    gather_args(op, &args);
+    int rc = coll_init(&args, &op->gather);
+    if (!rc && op->access.write) {
+        verdict_args(op, &args);
+        rc = coll_init(&args, &op->verdict);
+    }
+    return rc;
+}
+
+static int begin(struct access *a, int rc, bool blocking, struct io_op **out)
+{
+    struct io_op *op;
+    MPI_Count bytes;
+    const int failed = io_op_new(a->file, &op);
+    if (failed)
+        return access_close(a, failed, &bytes);
+    op->access = *a;
+    note(op, rc);
+    op->blocking = blocking;
+    rc = prepare(op);
+    if (rc) {
+        access_close(&op->access, rc, &bytes);
+        request_free(&op->base);
+        return rc;
+    }
+    *out = op;
+    advance(op);
+    return 0;
+}
+
+int io_op_start(struct access *a, int rc, struct request **out)
+{
+    struct io_op *op;
+    rc = begin(a, rc, false, &op);
+    if (!rc)
+        *out = &op->base;
+    return rc;
+}
+
+int io_op_run(struct access *a, int rc, MPI_Count *bytes)
+{
+    struct io_op *op;
+    struct net *net = a->file->comm->proc->net;
+    rc = begin(a, rc, true, &op);
+    if (rc)
+        return rc;
+    struct net_waiter w = {0};
+    while (op->stage != IO_DONE) {
+        if (op->linked) {
+            op->linked = false;
+            advance(op);
+        } else {
+            net_wait_step(net, &w);
+        }
+    }
+    rc = op->error;
+    *bytes = op->base.bytes;
+    request_free(&op->base);
+    return rc;
+}

@@ -1,0 +1,51 @@
+/* op.h: an operation on a file as a request. Independent ones are complete when they are made; collective ones are small
+ * machines that go on inside progress, so that nothing here waits.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_IO_OP_H
+#define FP_IO_OP_H
+
+#include "io/access.h"
+#include "net/net.h"
+#include "p2p/request.h"
+
+struct exchange;
+
+enum io_stage { IO_BEGIN, IO_GATHERING, IO_EXCHANGING, IO_JUDGING, IO_DONE };
+
+/* What each rank tells the others about its access. */
+enum { RECORD_FROM, RECORD_TO, RECORD_LENGTH, RECORD_PIECES, RECORD_SIZE };
+
+struct io_op {
+    struct request base; /* first */
+    struct net_hook hook;
+    struct file *file;
+    struct access access;
+    enum io_stage stage;
+    bool blocking; /* the caller waits: small collectives may block too */
+    bool running, linked;
+    bool lost; /* a small collective failed */
+    int tag;
+    /* Numbered when the operation begins, in the order that all ranks have, and started when it gets there. */
+    struct request *gather, *verdict;
+    int64_t mine[RECORD_SIZE], *all; /* records: by rank */
+    int64_t code;                    /* the error, as agree.h has it */
+    struct exchange *exchange;
+    int error;
+};
+
+/* An independent operation that is over, as a request. */
+int io_op_done(struct access *a, int rc, struct request **out);
+
+/* Begins a collective access; `rc` is what access_open gave: a rank whose access failed takes part without data. */
+int io_op_start(struct access *a, int rc, struct request **out);
+/* The same, and waits. *bytes as in access_close. */
+int io_op_run(struct access *a, int rc, MPI_Count *bytes);
+
+/* Something the operation waits for is over: it goes on later in this round of progress. */
+void io_op_ready(struct io_op *op);
+
+/* The file behind a request of this kind, else NULL. */
+struct file *io_op_file(const struct request *r);
+
+#endif

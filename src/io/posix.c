@@ -1,0 +1,154 @@
+/* posix.c: a short write is continued, not believed; the error that then shows is the one that is told.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/posix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/counter.h"
+
+static COUNTER(written, "io_bytes_written", "Bytes written to files.");
+static COUNTER(read_in, "io_bytes_read", "Bytes read from files.");
+static COUNTER(calls, "io_calls", "System calls that read or wrote files.");
+
+#define CALL_MAX ((size_t)1 << 30) /* Linux moves a little less than 2 GiB in one call */
+
+static int class_of(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return MPI_ERR_NO_SUCH_FILE;
+    case EACCES:
+    case EPERM:
+        return MPI_ERR_ACCESS;
+    case EEXIST:
+        return MPI_ERR_FILE_EXISTS;
+    case ENOSPC:
+    case EFBIG:
+        return MPI_ERR_NO_SPACE;
+    case EDQUOT:
+        return MPI_ERR_QUOTA;
+    case EROFS:
+        return MPI_ERR_READ_ONLY;
+    case ENAMETOOLONG:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+        return MPI_ERR_BAD_FILE;
+    case ETXTBSY:
+        return MPI_ERR_FILE_IN_USE;
+    case ENOMEM:
+        return MPI_ERR_NO_MEM;
+    default:
+        return MPI_ERR_IO;
+    }
+}
+
+int posix_error(const char *name, const char *doing, int error)
+{
+    return err_set(class_of(error), "%s: %s failed: %s", name, doing, strerror(error));
+}
+
+int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
+{
+    *done = 0;
+    for (int i = 0; i < n;) {
+        const ssize_t got = n - i == 1
+                                ? pwrite(f->fd, list[i].iov_base, MIN(list[i].iov_len, CALL_MAX), offset)
+                                : pwritev(f->fd, list + i, MIN(n - i, IOV_MAX), offset);
+        counter_add(&calls, 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return posix_error(f->name, "writing", errno);
+        if (got == 0 && list[i].iov_len > 0)
+            return err_set(MPI_ERR_IO, "%s: the file system wrote nothing and gave no reason", f->name);
+        size_t left = (size_t)got;
+        offset += got;
+        *done += left;
+        counter_add(&written, left);
+        while (i < n && left >= list[i].iov_len)
+            left -= list[i++].iov_len;
+        if (i < n) {
+            list[i].iov_base = (char *)list[i].iov_base + left;
+            list[i].iov_len -= left;
+        }
+    }
+    return 0;
+}
+
+int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
+{
+    *done = 0;
+    for (int i = 0; i < n;) {
+        const ssize_t got = n - i == 1
+                                ? pread(f->fd, list[i].iov_base, MIN(list[i].iov_len, CALL_MAX), offset)
+                                : preadv(f->fd, list + i, MIN(n - i, IOV_MAX), offset);
+        counter_add(&calls, 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return posix_error(f->name, "reading", errno);
+        if (got == 0 && list[i].iov_len > 0)
+            return 0; /* the end of the file */
+        size_t left = (size_t)got;
+        offset += got;
+        *done += left;
+        counter_add(&read_in, left);
+        while (i < n && left >= list[i].iov_len)
+            left -= list[i++].iov_len;
+        if (i < n) {
+            list[i].iov_base = (char *)list[i].iov_base + left;
+            list[i].iov_len -= left;
+        }
+    }
+    return 0;
+}
+
+int posix_write(struct file *f, const void *buf, size_t len, int64_t offset, size_t *done)
+{
+    struct iovec one = {(void *)(uintptr_t)buf, len};
+    return posix_writev(f, &one, len > 0, offset, done);
+}
+
+int posix_read(struct file *f, void *buf, size_t len, int64_t offset, size_t *done)
+{
+    struct iovec one = {buf, len};
+    return posix_readv(f, &one, len > 0, offset, done);
+}
+
+/* Locks of the open file, where the kernel has them: those of the process vanish when any descriptor of the file is closed,
+ * also by code that knows nothing of us. */
+int posix_lock_fd(const char *name, int fd, short type, int64_t offset, int64_t len, bool *posix)
+{
+    for (;;) {
+        struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = len};
+        if (fcntl(fd, *posix ? F_SETLKW : F_OFD_SETLKW, &lock) == 0)
+            return 0;
+        if (errno == EINTR)
+            continue;
+        if (errno == EINVAL && !*posix) {
+            *posix = true;
+            continue;
+        }
+        return err_set(MPI_ERR_IO,
+                       "%s: locking failed: %s. Atomic mode, shared file pointers and data sieving need file "
+                       "locks (fcntl) "
+                       "on this file system: on NFS its lock daemon, on Lustre the mount option flock",
+                       name, strerror(errno));
+    }
+}
+
+int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len)
+{
+    return posix_lock_fd(f->name, f->fd, exclusive ? F_WRLCK : F_RDLCK, offset, len, &f->locks_posix);
+}
+
+void posix_unlock(struct file *f, int64_t offset, int64_t len)
+{
+    posix_lock_fd(f->name, f->fd, F_UNLCK, offset, len, &f->locks_posix);
+}

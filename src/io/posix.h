@@ -1,0 +1,29 @@
+/* posix.h: system calls on a file, repeated until everything is done or something is wrong, and locks on parts of it. An
+ * error names the file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_IO_POSIX_H
+#define FP_IO_POSIX_H
+
+#include <sys/uio.h>
+
+#include "io/file.h"
+
+/* An errno as an MPI error class, with a sentence: "NAME: DOING failed: TEXT". */
+int posix_error(const char *name, const char *doing, int error);
+
+/* Writes all of it; *done says how much is in the file, also when it fails. */
+int posix_write(struct file *f, const void *buf, size_t len, int64_t offset, size_t *done);
+/* Less than len only at the end of the file. */
+int posix_read(struct file *f, void *buf, size_t len, int64_t offset, size_t *done);
+/* The same for lists; the list is used up. */
+int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done);
+int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done);
+
+/* A lock on bytes [offset, offset + len) against other processes: waits. exclusive: nobody else reads under a lock. */
+int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len);
+void posix_unlock(struct file *f, int64_t offset, int64_t len);
+/* The same on a descriptor of ours; *posix remembers that only locks of processes work. */
+int posix_lock_fd(const char *name, int fd, short type, int64_t offset, int64_t len, bool *posix);
+
+#endif

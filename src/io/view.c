@@ -1,0 +1,163 @@
+/* view.c: checks of etype and filetype, and the way from positions in the stream to places in the file. A datatype's
+ * cursor does the walking: an address that counts from 0 is an offset in the file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/view.h"
+
+#include "io/datarep.h"
+
+/* Blocks of one tile that are looked at before a view is taken; a filetype with more is trusted from there on. */
+#define BLOCKS_CHECKED 1000000
+
+static int bad_filetype(const char *what)
+{
+    return err_set(MPI_ERR_TYPE, "filetype %s (MPI-5.0, 14.3)", what);
+}
+
+/* Displacements must not be negative and must not decrease; where the file is written, no byte may occur twice. */
+static int check_blocks(const struct dtype *tile, bool writable)
+{
+    struct dt_cursor c;
+    void *piece;
+    int64_t last = 0, first = -1;
+    size_t n;
+    dt_cursor_init(&c, tile, 1, NULL);
+    for (int i = 0; i < BLOCKS_CHECKED && (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
+        const int64_t at = (int64_t)(intptr_t)piece;
+        if (at < 0)
+            return bad_filetype("has a negative displacement");
+        if (first < 0)
+            first = at;
+        else if (at < last && writable)
+            return bad_filetype(
+                "overlaps itself or has displacements that decrease, and the file is open for writing");
+        last = at + (int64_t)n;
+    }
+    if (tile->true_lb < 0)
+        return bad_filetype("has a negative displacement");
+    if (tile->extent < 0 || (writable && tile->true_extent > tile->extent))
+        return bad_filetype(
+            "has an extent smaller than its data: its tiles overlap, and the file is open for writing");
+    return 0;
+}
+
+static int check_types(const struct view *v, bool writable)
+{
+    if (v->etype->size == 0)
+        return err_set(MPI_ERR_TYPE, "etype has no data");
+    if (v->filetype->size % v->etype->size != 0)
+        return err_set(MPI_ERR_TYPE, "filetype has %lld bytes, which is not a multiple of the %lld of etype",
+                       (long long)v->filetype->size, (long long)v->etype->size);
+    return v->tile->size == 0 ? 0 : check_blocks(v->tile, writable);
+}
+
+int view_make(struct view *v, int64_t disp, struct dtype *etype, struct dtype *filetype,
+              const struct datarep *rep, bool writable)
+{
+    struct view made = {.disp = disp, .etype = etype, .filetype = filetype, .rep = rep};
+    dtype_retain(etype);
+    dtype_retain(filetype);
+    int rc = datarep_file_type(rep, filetype, &made.tile);
+    if (!rc)
+        rc = datarep_file_size(rep, etype, &made.unit);
+    if (!rc)
+        rc = check_types(&made, writable);
+    if (rc) {
+        view_drop(&made);
+        return rc;
+    }
+    made.contiguous = made.tile->contiguous && made.tile->size > 0;
+    *v = made;
+    return 0;
+}
+
+void view_drop(struct view *v)
+{
+    if (v->tile)
+        dtype_release(v->tile);
+    if (v->filetype)
+        dtype_release(v->filetype);
+    if (v->etype)
+        dtype_release(v->etype);
+    *v = (struct view){0};
+}
+
+/* The cursor counts in whole tiles from `base`, so that its numbers stay small. */
+void view_walk_open(struct view_walk *w, const struct view *v, uint64_t start, uint64_t end)
+{
+    *w = (struct view_walk){.view = v, .position = start, .end = end};
+    if (v->contiguous || start >= end)
+        return;
+    const uint64_t size = (uint64_t)v->tile->size, first = start / size;
+    w->base = v->disp + (int64_t)first * v->tile->extent;
+    dt_cursor_init(&w->cursor, v->tile, (MPI_Count)((end - 1) / size - first + 1), NULL);
+    dt_cursor_seek(&w->cursor, start - first * size);
+}
+
+uint64_t view_walk_next(struct view_walk *w, uint64_t max, int64_t *offset)
+{
+    uint64_t room = MIN(max, w->end - w->position), done = 0;
+    if (room == 0)
+        return 0;
+    if (w->view->contiguous) {
+        *offset = w->view->disp + (int64_t)w->position;
+        w->position += room;
+        return room;
+    }
+    /* Joins neighbours: the end of a tile often touches the start of the next. */
+    while (room > 0) {
+        struct dt_cursor before = w->cursor;
+        void *piece;
+        const size_t n = dt_cursor_next(&w->cursor, room, &piece);
+        const int64_t at = w->base + (int64_t)(intptr_t)piece;
+        if (n == 0)
+            break;
+        if (done == 0) {
+            *offset = at;
+        } else if (at != *offset + (int64_t)done) {
+            w->cursor = before;
+            break;
+        }
+        done += n;
+        room -= n;
+    }
+    w->position += done;
+    return done;
+}
+
+int64_t view_offset(const struct view *v, uint64_t position)
+{
+    struct view_walk w;
+    int64_t offset = v->disp;
+    view_walk_open(&w, v, position, position + 1);
+    view_walk_next(&w, 1, &offset);
+    return offset;
+}
+
+/* Displacements do not decrease, so halving finds it. */
+uint64_t view_position(const struct view *v, uint64_t from, uint64_t to, int64_t offset)
+{
+    if (v->contiguous) {
+        const int64_t position = offset - v->disp;
+        return position <= (int64_t)from ? from : MIN((uint64_t)position, to);
+    }
+    while (from < to) {
+        const uint64_t middle = from + (to - from) / 2;
+        if (view_offset(v, middle) >= offset)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return from;
+}
+
+uint64_t view_bytes_before(const struct view *v, int64_t offset)
+{
+    const int64_t beyond = offset - v->disp;
+    if (beyond <= 0 || v->tile->size == 0)
+        return 0;
+    if (v->contiguous || v->tile->extent <= 0)
+        return (uint64_t)beyond;
+    const uint64_t tiles = (uint64_t)(beyond / v->tile->extent) + 1;
+    return view_position(v, 0, tiles * (uint64_t)v->tile->size, offset);
+}

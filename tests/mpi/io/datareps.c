@@ -1,0 +1,172 @@
+/* datareps.c: data representations: bytes of external32 in the file, scaled and unscaled displacements, types that are
+ * narrower there, representations of the user, and what a read over the end of the file gives.
+ * ranks: 1 2
+ * nodes: no
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
+
+#include "iotest.h"
+
+/* The file as bytes. */
+static void raw(MPI_File f, MPI_Offset at, unsigned char *bytes, int n)
+{
+    MPI_Status status;
+    memset(bytes, 0xee, (size_t)n);
+    MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    EXPECT_EQ(MPI_File_read_at(f, at, bytes, n, MPI_BYTE, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_BYTE), n);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void check_external(MPI_File f)
+{
+    unsigned char bytes[16];
+    int out[2] = {0x01020304, -2}, in[4] = {0, 0, 0, 0};
+    long wide[2] = {0x01020304, -5}, back[2] = {0, 0};
+    MPI_Aint extent = 0;
+    MPI_Status status;
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, out, 2, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), 2);
+    EXPECT_EQ(MPI_File_get_type_extent(f, MPI_LONG, &extent), 0);
+    EXPECT_EQ(extent, 4);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 4, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), 2);
+    EXPECT(in[0] == out[0] && in[1] == -2 && in[2] == 0);
+    raw(f, 0, bytes, 8);
+    EXPECT(memcmp(bytes, "\1\2\3\4\377\377\377\376", 8) == 0);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_LONG, MPI_LONG, "external32", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_write_at_all(f, 1, wide, 2, MPI_LONG, &status), 0);
+    EXPECT_EQ(MPI_File_read_at_all(f, 1, back, 2, MPI_LONG, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_LONG), 2);
+    EXPECT(back[0] == wide[0] && back[1] == -5);
+    raw(f, 4, bytes, 8);
+    EXPECT(memcmp(bytes, "\1\2\3\4\377\377\377\373", 8) == 0);
+}
+
+/* Ranks take turns in longs: a vector's stride scales to the four bytes that a long has in the file. */
+static void check_scaled(MPI_File f)
+{
+    MPI_Datatype mine;
+    long out[6], in[6];
+    int starts[1] = {mpitest_rank}, sizes[1] = {mpitest_size}, sub[1] = {1};
+    unsigned char bytes[8];
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_set_size(f, 0);
+    MPI_Type_create_subarray(1, sizes, sub, starts, MPI_ORDER_C, MPI_LONG, &mine);
+    MPI_Type_commit(&mine);
+    for (int i = 0; i < 6; i++)
+        out[i] = 1000 * mpitest_rank + i;
+    EXPECT_EQ(MPI_File_set_view(f, 8, MPI_LONG, mine, "external32", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_write_all(f, out, 6, MPI_LONG, MPI_STATUS_IGNORE), 0);
+    MPI_File_seek(f, 0, MPI_SEEK_SET);
+    EXPECT_EQ(MPI_File_read_all(f, in, 6, MPI_LONG, MPI_STATUS_IGNORE), 0);
+    EXPECT(memcmp(in, out, sizeof(in)) == 0);
+    MPI_Offset size;
+    MPI_File_get_size(f, &size);
+    EXPECT_EQ(size, 8 + 24 * mpitest_size);
+    raw(f, 8 + 4 * (5 * mpitest_size + mpitest_rank), bytes, 4);
+    EXPECT_EQ(bytes[2] << 8 | bytes[3], 1000 * mpitest_rank + 5);
+    MPI_Type_free(&mine);
+}
+
+/* Integers as eight bytes, each value plus the extra state. */
+static int extent_fn(MPI_Datatype type, MPI_Aint *extent, void *extra)
+{
+    (void)extra;
+    *extent = type == MPI_INT ? 8 : 1;
+    return MPI_SUCCESS;
+}
+
+static int write_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra)
+{
+    (void)type;
+    for (int i = 0; i < count; i++) {
+        const int64_t wide = ((int *)user)[position + i] + *(int *)extra;
+        memcpy((char *)file + 8 * i, &wide, 8);
+    }
+    return MPI_SUCCESS;
+}
+
+static int read_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra)
+{
+    (void)type;
+    for (int i = 0; i < count; i++) {
+        int64_t wide;
+        memcpy(&wide, (char *)file + 8 * i, 8);
+        ((int *)user)[position + i] = (int)(wide - *(int *)extra);
+    }
+    return MPI_SUCCESS;
+}
+
+static int bad_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra)
+{
+    (void)user, (void)type, (void)count, (void)file, (void)position, (void)extra;
+    return 17;
+}
+
+static void check_user(MPI_File f)
+{
+    static int extra = 40;
+    int out[3] = {1, 2, 3}, in[5] = {0, 0, 0, 0, 0};
+    unsigned char bytes[24];
+    MPI_Status status;
+    EXPECT_EQ(MPI_Register_datarep("wide", read_fn, write_fn, extent_fn, &extra), 0);
+    EXPECT_EQ(class_of(MPI_Register_datarep("wide", read_fn, write_fn, extent_fn, &extra)), MPI_ERR_DUP_DATAREP);
+    EXPECT_EQ(class_of(MPI_Register_datarep("native", read_fn, write_fn, extent_fn, &extra)), MPI_ERR_DUP_DATAREP);
+    EXPECT_EQ(MPI_Register_datarep("bad", bad_fn, bad_fn, extent_fn, NULL), 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_set_size(f, 0);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "wide", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, out, 3, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 5, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT(in[0] == 1 && in[2] == 3 && in[3] == 0);
+    raw(f, 0, bytes, 24);
+    int64_t wide;
+    memcpy(&wide, bytes + 16, 8);
+    EXPECT_EQ(wide, 43);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "bad", MPI_INFO_NULL), 0);
+    EXPECT_EQ(class_of(MPI_File_write_at(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);
+    EXPECT_EQ(class_of(MPI_File_write_at_all(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);
+    EXPECT_EQ(class_of(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "nobody's", MPI_INFO_NULL)), MPI_ERR_UNSUPPORTED_DATAREP);
+}
+
+static void check_views(MPI_File f)
+{
+    MPI_Datatype type, got_e, got_f;
+    MPI_Offset disp;
+    char rep[MPI_MAX_DATAREP_STRING];
+    int lengths[2] = {1, 1}, displs[2] = {2, 0}, combiner = 0, n[3];
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "internal", MPI_INFO_NULL), 0);
+    MPI_Type_contiguous(3, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    EXPECT_EQ(class_of(MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL)), MPI_ERR_TYPE);
+    EXPECT_EQ(MPI_File_set_view(f, 5, MPI_BYTE, type, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_get_view(f, &disp, &got_e, &got_f, rep), 0);
+    EXPECT_EQ(disp, 5);
+    MPI_Type_get_envelope(got_f, &n[0], &n[1], &n[2], &combiner);
+    EXPECT_EQ(combiner, MPI_COMBINER_CONTIGUOUS);
+    EXPECT(got_e == MPI_BYTE);
+    MPI_Type_free(&got_f);
+    MPI_Type_free(&type);
+    MPI_Type_indexed(2, lengths, displs, MPI_INT, &type); /* displacements that decrease */
+    MPI_Type_commit(&type);
+    EXPECT_EQ(class_of(MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL)), MPI_ERR_TYPE);
+    EXPECT_EQ(class_of(MPI_File_set_view(f, -7, MPI_INT, MPI_INT, "native", MPI_INFO_NULL)), MPI_ERR_ARG);
+    MPI_Type_free(&type);
+}
+
+int main(int argc, char **argv)
+{
+    iotest_begin(&argc, &argv);
+    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
+    check_external(f);
+    check_scaled(f);
+    check_user(f);
+    check_views(f);
+    MPI_File_close(&f);
+    return iotest_end();
+}

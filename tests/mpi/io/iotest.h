@@ -1,0 +1,53 @@
+/* iotest.h: what tests of files share: a name that all ranks use and nobody else, and data that says where it belongs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_IOTEST_H
+#define FP_IOTEST_H
+
+#include <unistd.h>
+
+#include "../mpitest.h"
+
+static char iotest_name[512];
+
+/* A file in the working folder; removed by iotest_end if a test left it. */
+static inline const char *iotest_begin(int *argc, char ***argv)
+{
+    int number = (int)getpid();
+    mpitest_begin(argc, argv);
+    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(iotest_name, sizeof(iotest_name), "iotest-%d.tmp", number);
+    return iotest_name;
+}
+
+static inline int iotest_end(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mpitest_rank == 0)
+        unlink(iotest_name);
+    return mpitest_end();
+}
+
+static inline int class_of(int code)
+{
+    int errclass = code;
+    MPI_Error_class(code, &errclass);
+    return errclass;
+}
+
+static inline int count_of(MPI_Status *status, MPI_Datatype type)
+{
+    int n = -1;
+    MPI_Get_count(status, type, &n);
+    return n;
+}
+
+/* Opens for reading and writing, creates, and must succeed. */
+static inline MPI_File iotest_open(MPI_Comm comm, MPI_Info info)
+{
+    MPI_File f = MPI_FILE_NULL;
+    EXPECT_EQ(MPI_File_open(comm, iotest_name, MPI_MODE_RDWR | MPI_MODE_CREATE, info, &f), MPI_SUCCESS);
+    return f;
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* requests.c: file operations among other requests: many collective ones under way at a time, completed in any order and
+ * together with messages; split collective ones; independent ones.
+ * ranks: 1 4
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "iotest.h"
+
+#define MANY  6
+#define WORDS 700
+
+static int word_of(int operation, int rank, int i)
+{
+    return operation * 1000003 + rank * 5003 + i;
+}
+
+/* Each operation has a region of its own in which ranks take turns word by word. */
+static void set_view(MPI_File f)
+{
+    MPI_Datatype word;
+    MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)sizeof(int) * mpitest_size, &word);
+    MPI_Type_commit(&word);
+    EXPECT_EQ(MPI_File_set_view(f, (MPI_Offset)sizeof(int) * mpitest_rank, MPI_INT, word, "native", MPI_INFO_NULL), 0);
+    MPI_Type_free(&word);
+}
+
+static void check_many(MPI_File f)
+{
+    static int out[MANY][WORDS], in[MANY][WORDS];
+    MPI_Request requests[MANY + 3];
+    MPI_Status statuses[MANY + 3];
+    int message = mpitest_rank, got = -1, sum = 0, one = 1;
+    const int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
+    for (int k = 0; k < MANY; k++) {
+        for (int i = 0; i < WORDS; i++)
+            out[k][i] = word_of(k, mpitest_rank, i);
+        EXPECT_EQ(MPI_File_iwrite_at_all(f, k * WORDS, out[k], WORDS, MPI_INT, &requests[k]), 0);
+    }
+    MPI_Irecv(&got, 1, MPI_INT, left, 5, MPI_COMM_WORLD, &requests[MANY]);
+    MPI_Isend(&message, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &requests[MANY + 1]);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[MANY + 2]);
+    EXPECT_EQ(MPI_Waitall(MANY + 3, requests, statuses), 0);
+    for (int k = 0; k < MANY; k++)
+        EXPECT_EQ(count_of(&statuses[k], MPI_INT), WORDS);
+    EXPECT_EQ(got, left);
+    EXPECT_EQ(sum, mpitest_size);
+    MPI_File_sync(f);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int k = 0; k < MANY; k++)
+        EXPECT_EQ(MPI_File_iread_at_all(f, k * WORDS, in[k], WORDS, MPI_INT, &requests[k]), 0);
+    /* Ranks wait for them in different orders. */
+    for (int k = 0; k < MANY; k++)
+        EXPECT_EQ(MPI_Wait(&requests[(k + mpitest_rank) % MANY], &statuses[0]), 0);
+    EXPECT(memcmp(in, out, sizeof(in)) == 0);
+}
+
+static void check_pointer(MPI_File f)
+{
+    int out[3] = {1, 2, 3}, in[3] = {0, 0, 0}, flag = 0;
+    MPI_Request requests[3];
+    MPI_Status status;
+    MPI_Offset at;
+    EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_SET), 0);
+    EXPECT_EQ(MPI_File_iwrite(f, &out[0], 1, MPI_INT, &requests[0]), 0);
+    EXPECT_EQ(MPI_File_iwrite_all(f, &out[1], 1, MPI_INT, &requests[1]), 0);
+    EXPECT_EQ(MPI_File_iwrite(f, &out[2], 1, MPI_INT, &requests[2]), 0);
+    MPI_File_get_position(f, &at);
+    EXPECT_EQ(at, 3);
+    EXPECT_EQ(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), 0);
+    EXPECT_EQ(MPI_File_iread_at(f, 0, in, 3, MPI_INT, &requests[0]), 0);
+    while (!flag)
+        EXPECT_EQ(MPI_Test(&requests[0], &flag, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT_EQ(in[0] * 100 + in[1] * 10 + in[2], 123);
+}
+
+static void check_split(MPI_File f)
+{
+    static int out[WORDS], in[WORDS];
+    MPI_Status status;
+    for (int i = 0; i < WORDS; i++)
+        out[i] = word_of(77, mpitest_rank, i);
+    MPI_File_seek(f, 0, MPI_SEEK_SET);
+    EXPECT_EQ(MPI_File_write_all_begin(f, out, WORDS, MPI_INT), 0);
+    EXPECT(class_of(MPI_File_write_all_begin(f, out, WORDS, MPI_INT)) != MPI_SUCCESS);
+    MPI_File clone = f;
+    EXPECT_EQ(class_of(MPI_File_close(&clone)), MPI_ERR_FILE);
+    EXPECT_EQ(MPI_File_write_all_end(f, out, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
+    EXPECT(class_of(MPI_File_write_all_end(f, out, &status)) != MPI_SUCCESS);
+    MPI_File_seek(f, 0, MPI_SEEK_SET);
+    EXPECT_EQ(MPI_File_read_all_begin(f, in, WORDS, MPI_INT), 0);
+    EXPECT_EQ(MPI_File_read_all_end(f, in, &status), 0);
+    EXPECT(memcmp(in, out, sizeof(in)) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const choices[] = {"enable", "disable"};
+    iotest_begin(&argc, &argv);
+    for (int i = 0; i < 2; i++) {
+        MPI_Info info;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "romio_cb_write", choices[i]);
+        MPI_Info_set(info, "romio_cb_read", choices[1 - i]);
+        MPI_Info_set(info, "cb_buffer_size", "4096");
+        MPI_File f = iotest_open(MPI_COMM_WORLD, info);
+        MPI_Info_free(&info);
+        set_view(f);
+        check_many(f);
+        check_pointer(f);
+        check_split(f);
+        EXPECT_EQ(MPI_File_close(&f), 0);
+    }
+    return iotest_end();
+}
