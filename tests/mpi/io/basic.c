@@ -14,24 +14,31 @@ static void check_modes(const char *name)
     EXPECT(f == MPI_FILE_NULL);
     MPI_Error_string(code, text, &n);
     EXPECT(strstr(text, name) != NULL);
-    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE, MPI_INFO_NULL, &f)), MPI_ERR_AMODE);
-    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &f)),
+    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE, MPI_INFO_NULL, &f)),
               MPI_ERR_AMODE);
-    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &f)),
-              MPI_ERR_AMODE);
+    EXPECT_EQ(
+        class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &f)),
+        MPI_ERR_AMODE);
+    EXPECT_EQ(
+        class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &f)),
+        MPI_ERR_AMODE);
     if (mpitest_size > 1)
         EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, mpitest_rank ? MPI_MODE_RDWR : MPI_MODE_RDONLY,
                                          MPI_INFO_NULL, &f)),
                   MPI_ERR_NOT_SAME);
-    EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &f), 0);
+    EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL,
+                            MPI_INFO_NULL, &f),
+              0);
     EXPECT_EQ(class_of(MPI_File_read(f, &n, 1, MPI_INT, MPI_STATUS_IGNORE)), MPI_ERR_ACCESS);
     EXPECT_EQ(MPI_File_close(&f), 0);
     EXPECT(f == MPI_FILE_NULL);
     EXPECT_EQ(class_of(MPI_File_close(&f)), MPI_ERR_FILE);
-    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL,
-                                     &f)),
+    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL,
+                                     MPI_INFO_NULL, &f)),
               MPI_ERR_FILE_EXISTS);
-    EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f), 0);
+    EXPECT_EQ(
+        MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f),
+        0);
     EXPECT_EQ(class_of(MPI_File_write(f, &n, 1, MPI_INT, MPI_STATUS_IGNORE)), MPI_ERR_READ_ONLY);
     EXPECT_EQ(class_of(MPI_File_set_size(f, 1)), MPI_ERR_READ_ONLY);
     EXPECT_EQ(MPI_File_close(&f), 0);

@@ -113,8 +113,10 @@ static void check_user(MPI_File f)
     unsigned char bytes[24];
     MPI_Status status;
     EXPECT_EQ(MPI_Register_datarep("wide", read_fn, write_fn, extent_fn, &extra), 0);
-    EXPECT_EQ(class_of(MPI_Register_datarep("wide", read_fn, write_fn, extent_fn, &extra)), MPI_ERR_DUP_DATAREP);
-    EXPECT_EQ(class_of(MPI_Register_datarep("native", read_fn, write_fn, extent_fn, &extra)), MPI_ERR_DUP_DATAREP);
+    EXPECT_EQ(class_of(MPI_Register_datarep("wide", read_fn, write_fn, extent_fn, &extra)),
+              MPI_ERR_DUP_DATAREP);
+    EXPECT_EQ(class_of(MPI_Register_datarep("native", read_fn, write_fn, extent_fn, &extra)),
+              MPI_ERR_DUP_DATAREP);
     EXPECT_EQ(MPI_Register_datarep("bad", bad_fn, bad_fn, extent_fn, NULL), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_set_size(f, 0);
@@ -131,7 +133,8 @@ static void check_user(MPI_File f)
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "bad", MPI_INFO_NULL), 0);
     EXPECT_EQ(class_of(MPI_File_write_at(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);
     EXPECT_EQ(class_of(MPI_File_write_at_all(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);
-    EXPECT_EQ(class_of(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "nobody's", MPI_INFO_NULL)), MPI_ERR_UNSUPPORTED_DATAREP);
+    EXPECT_EQ(class_of(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "nobody's", MPI_INFO_NULL)),
+              MPI_ERR_UNSUPPORTED_DATAREP);
 }
 
 static void check_views(MPI_File f)

@@ -89,8 +89,10 @@ static void check_sequential(const char *name)
     MPI_Offset at;
     int word = mpitest_rank;
     MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &f), 0);
-    EXPECT_EQ(class_of(MPI_File_write(f, &word, 1, MPI_INT, MPI_STATUS_IGNORE)), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &f),
+              0);
+    EXPECT_EQ(class_of(MPI_File_write(f, &word, 1, MPI_INT, MPI_STATUS_IGNORE)),
+              MPI_ERR_UNSUPPORTED_OPERATION);
     EXPECT_EQ(class_of(MPI_File_get_position(f, &at)), MPI_ERR_UNSUPPORTED_OPERATION);
     EXPECT_EQ(MPI_File_write_ordered(f, &word, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(class_of(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL)), MPI_ERR_ARG);
@@ -101,7 +103,8 @@ static void check_sequential(const char *name)
     EXPECT_EQ(MPI_File_write_ordered(f, &word, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
     MPI_File_close(&f);
     EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f), 0);
-    MPI_File_read_at(f, (MPI_Offset)sizeof(int) * (mpitest_size + mpitest_rank), &word, 1, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_read_at(f, (MPI_Offset)sizeof(int) * (mpitest_size + mpitest_rank), &word, 1, MPI_INT,
+                     MPI_STATUS_IGNORE);
     EXPECT_EQ(word, mpitest_rank);
     MPI_File_close(&f);
 }

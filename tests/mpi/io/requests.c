@@ -19,7 +19,9 @@ static void set_view(MPI_File f)
     MPI_Datatype word;
     MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)sizeof(int) * mpitest_size, &word);
     MPI_Type_commit(&word);
-    EXPECT_EQ(MPI_File_set_view(f, (MPI_Offset)sizeof(int) * mpitest_rank, MPI_INT, word, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(
+        MPI_File_set_view(f, (MPI_Offset)sizeof(int) * mpitest_rank, MPI_INT, word, "native", MPI_INFO_NULL),
+        0);
     MPI_Type_free(&word);
 }
 
@@ -29,7 +31,8 @@ static void check_many(MPI_File f)
     MPI_Request requests[MANY + 3];
     MPI_Status statuses[MANY + 3];
     int message = mpitest_rank, got = -1, sum = 0, one = 1;
-    const int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
+    const int right = (mpitest_rank + 1) % mpitest_size,
+              left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     for (int k = 0; k < MANY; k++) {
         for (int i = 0; i < WORDS; i++)
             out[k][i] = word_of(k, mpitest_rank, i);

@@ -83,7 +83,8 @@ static MPI_Datatype memory_type(MPI_Datatype etype, int gaps)
     return type;
 }
 
-static int move(MPI_File f, int write, int way, long offset, char *buf, int count, MPI_Datatype type, MPI_Status *status)
+static int move(MPI_File f, int write, int way, long offset, char *buf, int count, MPI_Datatype type,
+                MPI_Status *status)
 {
     MPI_Request request;
     int rc;
@@ -96,7 +97,8 @@ static int move(MPI_File f, int write, int way, long offset, char *buf, int coun
                      : MPI_File_read_at_all(f, offset, buf, count, type, status);
     case 2:
         MPI_File_seek(f, offset, MPI_SEEK_SET);
-        return write ? MPI_File_write_all(f, buf, count, type, status) : MPI_File_read_all(f, buf, count, type, status);
+        return write ? MPI_File_write_all(f, buf, count, type, status)
+                     : MPI_File_read_all(f, buf, count, type, status);
     case 3:
         rc = write ? MPI_File_iwrite_at_all(f, offset, buf, count, type, &request)
                    : MPI_File_iread_at_all(f, offset, buf, count, type, &request);
@@ -132,7 +134,8 @@ static MPI_File open_some(int round)
 }
 
 /* What everybody wrote, as it must be in the file. Bytes that nobody wrote are 0. */
-static void check_file(MPI_File f, int round, const struct pattern *p, long disp, int unit, long offset, const int *counts)
+static void check_file(MPI_File f, int round, const struct pattern *p, long disp, int unit, long offset,
+                       const int *counts)
 {
     static unsigned char want[LIMIT], got[LIMIT];
     long size = 0;
