@@ -96,12 +96,6 @@ bool access_is_block(const struct access *a, char **at)
     return block;
 }
 
-void access_range(const struct access *a, int64_t *from, int64_t *to)
-{
-    *from = view_offset(&a->file->view, a->start);
-    *to = a->length ? view_offset(&a->file->view, a->start + a->length - 1) + 1 : *from;
-}
-
 /* Everything a transfer walks with. */
 struct transfer {
     struct access *a;
@@ -204,7 +198,7 @@ static void batch_fill(struct transfer *t, struct batch *b, uint64_t span)
         n = view_walk_next(&t->places, span, &at);
         if (n == 0)
             return;
-        if (b->pieces > 0 && at + (int64_t)n - b->from > (int64_t)span) {
+        if (b->pieces > 0 && (at < b->to || at + (int64_t)n - b->from > (int64_t)span)) {
             t->places = before;
             return;
         }
@@ -337,7 +331,7 @@ int access_transfer(struct access *a)
         return 0;
     if (!locked)
         return transfer(a);
-    access_range(a, &from, &to);
+    view_range(&a->file->view, a->start, a->length, &from, &to);
     rc = posix_lock(a->file, a->write, from, to - from);
     if (rc)
         return rc;

@@ -34,7 +34,4 @@ void access_memory(const struct access *a, struct dt_cursor *c);
 /* The memory is one block; *at is where it begins. */
 bool access_is_block(const struct access *a, char **at);
 
-/* The places in the file that it touches lie in [*from, *to). */
-void access_range(const struct access *a, int64_t *from, int64_t *to);
-
 #endif

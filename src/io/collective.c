@@ -88,6 +88,8 @@ bool collective_buffers(const struct io_hints *h, bool write, const int64_t *rec
         const int64_t *record = records + (size_t)r * RECORD_SIZE;
         if (record[RECORD_LENGTH] == 0)
             continue;
+        if (record[RECORD_PIECES] == RECORD_UNSORTED)
+            return false;
         interleaved = interleaved || record[RECORD_FROM] < reached;
         reached = MAX(reached, record[RECORD_TO]);
         bytes += record[RECORD_LENGTH];

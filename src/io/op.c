@@ -117,7 +117,11 @@ static void describe(struct io_op *op)
     op->mine[RECORD_LENGTH] = (int64_t)a->length;
     if (a->length == 0)
         return;
-    access_range(a, &op->mine[RECORD_FROM], &op->mine[RECORD_TO]);
+    view_range(&a->file->view, a->start, a->length, &op->mine[RECORD_FROM], &op->mine[RECORD_TO]);
+    if (!view_is_sorted(&a->file->view, a->start, a->length)) {
+        op->mine[RECORD_PIECES] = RECORD_UNSORTED;
+        return;
+    }
     struct view_walk w;
     view_walk_open(&w, &a->file->view, a->start, a->start + a->length);
     const uint64_t first = view_walk_next(&w, a->length, &at);

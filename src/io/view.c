@@ -14,41 +14,37 @@ static int bad_filetype(const char *what)
     return err_set(MPI_ERR_TYPE, "filetype %s (MPI-5.0, 14.3)", what);
 }
 
-/* Displacements must not be negative and must not decrease; where the file is written, no byte may occur twice. */
-static int check_blocks(const struct dtype *tile, bool writable)
+/* Displacements must not be negative; where the file is written, they must not decrease within the filetype. Tiles may
+ * overlap all the same (an extent set by hand), as long as the program does not write over the same bytes twice. */
+static int check_blocks(struct view *v, bool writable)
 {
     struct dt_cursor c;
     void *piece;
-    int64_t last = 0, first = -1;
+    int64_t last = 0;
     size_t n;
-    dt_cursor_init(&c, tile, 1, NULL);
+    v->tile_sorted = true;
+    dt_cursor_init(&c, v->tile, 1, NULL);
     for (int i = 0; i < BLOCKS_CHECKED && (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
         const int64_t at = (int64_t)(intptr_t)piece;
-        if (at < 0)
-            return bad_filetype("has a negative displacement");
-        if (first < 0)
-            first = at;
-        else if (at < last && writable)
-            return bad_filetype(
-                "overlaps itself or has displacements that decrease, and the file is open for writing");
+        v->tile_sorted = v->tile_sorted && at >= last;
         last = at + (int64_t)n;
     }
-    if (tile->true_lb < 0)
-        return bad_filetype("has a negative displacement");
-    if (tile->extent < 0 || (writable && tile->true_extent > tile->extent))
-        return bad_filetype(
-            "has an extent smaller than its data: its tiles overlap, and the file is open for writing");
+    v->sorted = v->tile_sorted && v->tile->true_extent <= v->tile->extent;
+    if (v->tile->true_lb < 0 || v->tile->extent < 0)
+        return bad_filetype("has a negative displacement or extent");
+    if (writable && !v->tile_sorted)
+        return bad_filetype("overlaps itself or has displacements that decrease, and the file is open for writing");
     return 0;
 }
 
-static int check_types(const struct view *v, bool writable)
+static int check_types(struct view *v, bool writable)
 {
     if (v->etype->size == 0)
         return err_set(MPI_ERR_TYPE, "etype has no data");
     if (v->filetype->size % v->etype->size != 0)
         return err_set(MPI_ERR_TYPE, "filetype has %lld bytes, which is not a multiple of the %lld of etype",
                        (long long)v->filetype->size, (long long)v->etype->size);
-    return v->tile->size == 0 ? 0 : check_blocks(v->tile, writable);
+    return v->tile->size == 0 ? 0 : check_blocks(v, writable);
 }
 
 int view_make(struct view *v, int64_t disp, struct dtype *etype, struct dtype *filetype,
@@ -123,6 +119,27 @@ uint64_t view_walk_next(struct view_walk *w, uint64_t max, int64_t *offset)
     }
     w->position += done;
     return done;
+}
+
+bool view_is_sorted(const struct view *v, uint64_t start, uint64_t length)
+{
+    const uint64_t size = (uint64_t)v->tile->size;
+    return v->sorted || length == 0 || (v->tile_sorted && start / size == (start + length - 1) / size);
+}
+
+void view_range(const struct view *v, uint64_t start, uint64_t length, int64_t *from, int64_t *to)
+{
+    const uint64_t size = (uint64_t)v->tile->size;
+    if (length == 0) {
+        *from = *to = v->disp;
+    } else if (view_is_sorted(v, start, length)) {
+        *from = view_offset(v, start);
+        *to = view_offset(v, start + length - 1) + 1;
+    } else { /* whole tiles */
+        const int64_t low = v->disp + v->tile->true_lb;
+        *from = low + (int64_t)(start / size) * v->tile->extent;
+        *to = low + (int64_t)((start + length - 1) / size) * v->tile->extent + v->tile->true_extent;
+    }
 }
 
 int64_t view_offset(const struct view *v, uint64_t position)
