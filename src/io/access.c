@@ -32,6 +32,7 @@ int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Cou
     int64_t size = 0;
     *a = (struct access){.file = f, .write = write, .buf = buf, .count = count, .type = type};
     dtype_retain(type);
+    view_copy(&f->view, &a->view);
     if (offset < 0)
         return err_set(MPI_ERR_ARG, "%s: the offset %lld is negative", f->name, (long long)offset);
     int rc = datarep_file_size(f->view.rep, type, &size);
@@ -60,13 +61,14 @@ void access_none(struct access *a, struct file *f, bool write, struct dtype *typ
 {
     *a = (struct access){.file = f, .write = write, .type = type};
     dtype_retain(type);
+    view_copy(&f->view, &a->view);
 }
 
 int access_close(struct access *a, int rc, MPI_Count *bytes)
 {
     *bytes = (MPI_Count)a->moved;
     if (a->converted && !a->write && a->moved > 0) {
-        const int failed = datarep_unpack(a->file->comm->proc, a->file->view.rep, a->type, a->count, a->buf,
+        const int failed = datarep_unpack(a->file->comm->proc, a->view.rep, a->type, a->count, a->buf,
                                           a->converted, a->length, a->moved, bytes);
         rc = rc ? rc : failed;
     } else if (a->converted && a->moved == a->length) {
@@ -74,6 +76,7 @@ int access_close(struct access *a, int rc, MPI_Count *bytes)
     }
     free(a->converted);
     dtype_release(a->type);
+    view_drop(&a->view);
     return rc;
 }
 
@@ -263,7 +266,7 @@ static int sieve_write(struct transfer *t, const struct batch *b)
     batch_copy(t, b, span);
     rc = posix_write(t->a->file, t->buffer, span, b->from, &done);
     if (rc) /* how many of the bytes are there */
-        t->a->moved = view_position(&t->a->file->view, t->a->start + before, t->a->start + t->a->moved,
+        t->a->moved = view_position(&t->a->view, t->a->start + before, t->a->start + t->a->moved,
                                     b->from + (int64_t)done) -
                       t->a->start;
     return rc;
@@ -288,7 +291,7 @@ static int transfer_pieces(struct transfer *t)
     const struct io_hints *h = &a->file->hints;
     const enum io_choice choice = !a->write ? h->ds_read : h->ds_write == IO_ENABLE ? IO_ENABLE : IO_DISABLE;
     struct batch b = {.places = t->places, .bytes = a->length};
-    t->sieves = file_reads(a->file) && choice != IO_DISABLE && !a->file->view.contiguous;
+    t->sieves = file_reads(a->file) && choice != IO_DISABLE && !a->view.contiguous;
     if (!t->sieves)
         return move_batch(t, &b);
     for (;;) {
@@ -308,7 +311,7 @@ static int transfer(struct access *a)
 {
     struct transfer t = {.a = a};
     char *block;
-    view_walk_open(&t.places, &a->file->view, a->start, a->start + a->length);
+    view_walk_open(&t.places, &a->view, a->start, a->start + a->length);
     access_memory(a, &t.memory);
     if (access_is_block(a, &block)) {
         t.block = block;
@@ -331,7 +334,7 @@ int access_transfer(struct access *a)
         return 0;
     if (!locked)
         return transfer(a);
-    view_range(&a->file->view, a->start, a->length, &from, &to);
+    view_range(&a->view, a->start, a->length, &from, &to);
     rc = posix_lock(a->file, a->write, from, to - from);
     if (rc)
         return rc;

@@ -9,6 +9,7 @@
 
 struct access {
     struct file *file;
+    struct view view; /* of the file when it began: it may be another one before it ends */
     bool write;
     void *buf;
     MPI_Count count;

@@ -173,7 +173,7 @@ int exchange_open(struct io_op *op, struct exchange **out)
     const struct access *a = &op->access;
     for (int i = 0; i < x->aggregators; i++)
         x->position[i] = a->length == 0 ? 0
-                                        : view_position(&x->file->view, a->start, a->start + a->length,
+                                        : view_position(&x->op->access.view, a->start, a->start + a->length,
                                                         x->low + i * x->domain);
     *out = x;
     return 0;

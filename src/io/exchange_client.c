@@ -34,7 +34,7 @@ static void describe(struct exchange *x, struct part *p, uint64_t *position, int
     int64_t room = 0, at = 0;
     uint64_t n;
     p->start = *position;
-    view_walk_open(&w, &x->file->view, *position, a->start + a->length);
+    view_walk_open(&w, &x->op->access.view, *position, a->start + a->length);
     while ((n = view_walk_next(&w, UINT64_MAX / 4, &at)) > 0 && at < to) {
         const uint64_t inside = MIN(n, (uint64_t)(to - at));
         add_piece(p, (uint32_t)(at - from), (uint32_t)inside, &room);

@@ -117,13 +117,13 @@ static void describe(struct io_op *op)
     op->mine[RECORD_LENGTH] = (int64_t)a->length;
     if (a->length == 0)
         return;
-    view_range(&a->file->view, a->start, a->length, &op->mine[RECORD_FROM], &op->mine[RECORD_TO]);
-    if (!view_is_sorted(&a->file->view, a->start, a->length)) {
+    view_range(&a->view, a->start, a->length, &op->mine[RECORD_FROM], &op->mine[RECORD_TO]);
+    if (!view_is_sorted(&a->view, a->start, a->length)) {
         op->mine[RECORD_PIECES] = RECORD_UNSORTED;
         return;
     }
     struct view_walk w;
-    view_walk_open(&w, &a->file->view, a->start, a->start + a->length);
+    view_walk_open(&w, &a->view, a->start, a->start + a->length);
     const uint64_t first = view_walk_next(&w, a->length, &at);
     op->mine[RECORD_PIECES] = (int64_t)((a->length + first - 1) / first);
 }
@@ -163,7 +163,7 @@ static void exchanged(struct io_op *op)
     note(op, exchange_close(op->exchange, &end));
     a->moved = op->error ? 0 : a->length;
     if (!op->error && !a->write)
-        a->moved = view_position(&a->file->view, a->start, a->start + a->length, end) - a->start;
+        a->moved = view_position(&a->view, a->start, a->start + a->length, end) - a->start;
     op->stage = IO_JUDGING;
 }
 

@@ -15,7 +15,8 @@ enum io_stage { IO_BEGIN, IO_GATHERING, IO_EXCHANGING, IO_JUDGING, IO_DONE };
 
 /* What each rank tells the others about its access. */
 enum { RECORD_FROM, RECORD_TO, RECORD_LENGTH, RECORD_PIECES, RECORD_SIZE };
-#define RECORD_UNSORTED (-1) /* pieces that do not follow each other in the file: only the rank itself can move them */
+#define RECORD_UNSORTED \
+    (-1) /* pieces that do not follow each other in the file: only the rank itself can move them */
 
 struct io_op {
     struct request base; /* first */

@@ -11,7 +11,7 @@
 
 static int bad_filetype(const char *what)
 {
-    return err_set(MPI_ERR_TYPE, "filetype %s (MPI-5.0, 14.3)", what);
+    return err_set(MPI_ERR_IO, "filetype %s (MPI-5.0, 14.3)", what);
 }
 
 /* Displacements must not be negative; where the file is written, they must not decrease within the filetype. Tiles may
@@ -33,7 +33,8 @@ static int check_blocks(struct view *v, bool writable)
     if (v->tile->true_lb < 0 || v->tile->extent < 0)
         return bad_filetype("has a negative displacement or extent");
     if (writable && !v->tile_sorted)
-        return bad_filetype("overlaps itself or has displacements that decrease, and the file is open for writing");
+        return bad_filetype(
+            "overlaps itself or has displacements that decrease, and the file is open for writing");
     return 0;
 }
 
@@ -65,6 +66,14 @@ int view_make(struct view *v, int64_t disp, struct dtype *etype, struct dtype *f
     made.contiguous = made.tile->contiguous && made.tile->size > 0;
     *v = made;
     return 0;
+}
+
+void view_copy(const struct view *from, struct view *to)
+{
+    *to = *from;
+    dtype_retain(to->tile);
+    dtype_retain(to->filetype);
+    dtype_retain(to->etype);
 }
 
 void view_drop(struct view *v)

@@ -15,8 +15,8 @@ struct view {
     struct dtype
         *tile; /* the filetype as it lies in the file; the filetype itself unless sizes differ there */
     const struct datarep *rep;
-    int64_t unit;    /* bytes of an etype in the file */
-    bool contiguous; /* the stream is the file from disp on */
+    int64_t unit;     /* bytes of an etype in the file */
+    bool contiguous;  /* the stream is the file from disp on */
     bool tile_sorted; /* displacements do not decrease within a tile, ... */
     bool sorted;      /* ... nor from one tile to the next */
 };
@@ -24,6 +24,7 @@ struct view {
 /* Checks types and representation and makes a view; `writable`: the filetype must not overlap itself. Local. */
 int view_make(struct view *v, int64_t disp, struct dtype *etype, struct dtype *filetype,
               const struct datarep *rep, bool writable);
+void view_copy(const struct view *from, struct view *to);
 void view_drop(struct view *v);
 
 /* A walk over the places in the file of stream bytes [start, end). */

@@ -120,7 +120,8 @@ struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *obj
     return p->self->errhandler == errhandler_initial ? p->world->errhandler : p->self->errhandler;
 }
 
-static void call_user(struct errhandler *e, enum error_object on, void *object, int code)
+/* A handler may put another code in its place: what the MPI function returns. */
+static int call_user(struct errhandler *e, enum error_object on, void *object, int code)
 {
     MPI_Comm comm = on == ERROR_ON_COMM && object ? comm_handle(object) : MPI_COMM_SELF;
     MPI_Win win = object ? (MPI_Win)object : MPI_WIN_NULL;
@@ -139,6 +140,7 @@ static void call_user(struct errhandler *e, enum error_object on, void *object, 
     default:
         e->function.comm(&comm, &code);
     }
+    return code;
 }
 
 static void describe_object(enum error_object on, void *object, char *out, size_t size)
@@ -187,8 +189,7 @@ int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object
     case ERRHANDLER_ABORT:
         die(p, e, on, object, code, function);
     case ERRHANDLER_CALL:
-        call_user(e, on, object, code);
-        break;
+        return call_user(e, on, object, code);
     default:
         break;
     }
@@ -203,7 +204,7 @@ int errhandler_invoke(struct proc *p, enum error_object on, void *object, int co
     struct errhandler *e = errhandler_retain(errhandler_of(p, on, object));
     if (p)
         proc_unlock(p);
-    errhandler_invoke_on(p, e, on, object, code, function);
+    code = errhandler_invoke_on(p, e, on, object, code, function);
     if (p)
         proc_lock(p);
     errhandler_release(e);

@@ -63,7 +63,8 @@ void errhandler_release(struct errhandler *e); /* NULL is allowed */
 struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *object);
 
 /* Calls it with an error class or code. `function` is the MPI function's name. The lock is not held. Returns
- * what the MPI function should return: the code; does not return when the handler is fatal. */
+ * what the MPI function should return: the code, or what a user's handler made of it; does not return when the handler is
+ * fatal. */
 int errhandler_invoke(struct proc *p, enum error_object on, void *object, int code, const char *function);
 
 /* The same with a given handler: MPI_Session_init and MPI_Comm_create_from_group report to the one they were

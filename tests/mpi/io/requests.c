@@ -56,6 +56,35 @@ static void check_many(MPI_File f)
     EXPECT(memcmp(in, out, sizeof(in)) == 0);
 }
 
+/* A view may change while an operation through the old one is under way; tiles of this one overlap, so that only one of
+ * them may be used. */
+static void check_new_view(MPI_File f)
+{
+    MPI_Datatype two, type;
+    MPI_Request requests[3];
+    int out[2] = {mpitest_rank, -mpitest_rank}, in[2];
+    const int lengths[2] = {1, 1}, displs[2] = {mpitest_rank, mpitest_size + mpitest_rank};
+    MPI_Type_indexed(2, lengths, displs, MPI_INT, &two);
+    MPI_Type_create_resized(two, 0, sizeof(int), &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&two);
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(MPI_File_set_view(f, 1000 * i, MPI_INT, type, "native", MPI_INFO_NULL), 0);
+        EXPECT_EQ(MPI_File_iwrite_all(f, out, 2, MPI_INT, &requests[i]), 0);
+    }
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE), 0);
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(MPI_File_read_at(f, 250 * i + mpitest_rank, &in[0], 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+        EXPECT_EQ(
+            MPI_File_read_at(f, 250 * i + mpitest_size + mpitest_rank, &in[1], 1, MPI_INT, MPI_STATUS_IGNORE),
+            0);
+        EXPECT(in[0] == mpitest_rank && in[1] == -mpitest_rank);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Type_free(&type);
+}
+
 static void check_pointer(MPI_File f)
 {
     int out[3] = {1, 2, 3}, in[3] = {0, 0, 0}, flag = 0;
@@ -112,6 +141,7 @@ int main(int argc, char **argv)
         check_many(f);
         check_pointer(f);
         check_split(f);
+        check_new_view(f);
         EXPECT_EQ(MPI_File_close(&f), 0);
     }
     return iotest_end();
