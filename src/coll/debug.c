@@ -11,9 +11,11 @@
 #include "boot/boot.h"
 #include "coll/exec.h"
 
-static TUNABLE_STRING(debug, "DEBUG",
-                      "Checks for people who look for a mistake: `coll` compares what ranks pass to "
-                      "collective operations and ends the job when they differ.");
+static TUNABLE_STRING(
+    debug, "DEBUG",
+    "Checks for people who look for a mistake: `coll` compares what ranks pass to "
+    "collective operations and ends the job when they differ. Other operations and roots are "
+    "mostly noticed without it.");
 
 bool debug_coll;
 
@@ -184,8 +186,10 @@ static int exchange(struct comparison *cmp, struct comm *c, int tag)
 int debug_check(const struct coll_args *args, const struct call *call, bool wait)
 {
     struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
-    const int number =
-        (int)(args->comm->coll_sequence++ & COLL_TAG_MASK); /* everywhere, also where nobody listens */
+    struct coll_state *state = args->comm->coll;
+    const uint32_t number =
+        coll_number(state, args, FORM_BLOCKING); /* everywhere, also where nobody listens */
+    state->past[number % COLL_PAST] = COLL_KIND_SAID;
     if (c->size == 1)
         return 0;
     struct comparison *cmp = calloc(1, sizeof(*cmp));
@@ -194,7 +198,7 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     describe(&cmp->mine, args, call);
     cmp->comm = args->comm;
     cmp->pending = 1; /* until both are started */
-    int rc = exchange(cmp, c, COLL_TAG_DEBUG | number);
+    int rc = exchange(cmp, c, coll_tag_of(COLL_KIND_DEBUG, 0, number));
     if (rc)
         return rc; /* what was started may still write into cmp, so it is left behind */
     cmp->detached = !wait && cmp->pending > 1;

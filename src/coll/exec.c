@@ -12,9 +12,11 @@
 
 static COUNTER(steps_done, "coll_steps", "Steps of collective schedules taken.");
 
-int coll_tag_next(struct comm *c)
+void coll_request_number(struct coll_request *r, const struct coll_args *args, enum coll_form form)
 {
-    return (int)(c->coll_sequence++ & COLL_TAG_MASK);
+    const uint32_t number = coll_number(r->state, args, form);
+    r->tag = coll_tag_of(args->kind, coll_past_root(r->state->past[number % COLL_PAST]), number) |
+             (form == FORM_PERSISTENT ? COLL_TAG_PERSISTENT : 0);
 }
 
 static int progress_hook(struct net_hook *hook);

@@ -30,15 +30,8 @@ struct coll_request {
     struct coll_request *spare;
 };
 
-/* Tags on the collective context: the number of the call, with a bit for the persistent ones (which number
- * their creation) and one for the private traffic of an intercommunicator's groups. */
-#define COLL_TAG_MASK       0x03ffffff
-#define COLL_TAG_PERSISTENT 0x04000000
-#define COLL_TAG_LOCAL      0x08000000
-#define COLL_TAG_AGREE      0x20000000 /* the shared block of the fast paths */
-#define COLL_TAG_DEBUG      0x10000000 /* + number: records that are compared */
-
-int coll_tag_next(struct comm *c);
+/* Numbers the call, which gives its messages their tag. */
+void coll_request_number(struct coll_request *r, const struct coll_args *args, enum coll_form form);
 
 /* Takes the plan's reference. */
 int coll_request_new(struct coll_state *state, const struct coll_args *args, const struct coll_shape *shape,

@@ -14,8 +14,10 @@ int coll_open(struct proc *p)
     int rc = coll_select_open();
     if (!rc)
         rc = debug_open();
-    if (!rc)
+    if (!rc) {
         p->comm_closing = coll_state_close;
+        mismatch_open(p);
+    }
     return rc;
 }
 
@@ -38,7 +40,7 @@ static int run_schedule(const struct coll_args *args, struct coll_state *state, 
     int rc = prepare(args, state, call, choice, &r);
     if (rc)
         return rc;
-    r->tag = coll_tag_next(args->comm);
+    coll_request_number(r, args, FORM_BLOCKING);
     coll_request_begin(r);
     net_wait(args->comm->proc->net, &r->base.complete);
     rc = r->base.error;
@@ -106,7 +108,7 @@ int coll_start(const struct coll_args *args, struct request **out)
     int rc = make(args, &r);
     if (rc)
         return rc;
-    r->tag = coll_tag_next(args->comm);
+    coll_request_number(r, args, FORM_NONBLOCKING);
     coll_request_begin(r);
     *out = &r->base;
     return 0;
@@ -120,7 +122,7 @@ int coll_init(const struct coll_args *args, struct request **out)
     int rc = make(args, &r);
     if (rc)
         return rc;
-    r->tag = coll_tag_next(args->comm) | COLL_TAG_PERSISTENT;
+    coll_request_number(r, args, FORM_PERSISTENT);
     r->base.ops = &coll_persistent_ops;
     r->base.persistent = true;
     r->base.active = false;

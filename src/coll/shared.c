@@ -44,43 +44,45 @@ static size_t block_length(int size)
 }
 
 /* Rank 0 allocates and tells the others where, or that there is nothing. */
-static int agree(struct comm *c, uint64_t *offset)
+static int agree(struct comm *c, const struct coll_args *args, uint32_t number, uint64_t *offset)
 {
     struct p2p *p2p = c->proc->p2p;
-    if (c->rank != 0)
-        return p2p_recv(p2p, offset, sizeof(*offset), byte_type(), comm_coll_envelope(c, 0, COLL_TAG_AGREE),
-                        NULL);
-    if (net_area_alloc(c->proc->net, block_length(c->size), offset) != 0)
-        *offset = OFFSET_NONE;
-    if (*offset != OFFSET_NONE) {
-        struct shared_head *head = (struct shared_head *)(c->proc->net->area + *offset);
+    const struct envelope env = comm_coll_envelope(c, 0, coll_tag_of(COLL_KIND_AGREE, 0, number));
+    struct coll_agreement told = {.offset = OFFSET_NONE, .kind = args->kind, .root = args->root};
+    if (c->rank != 0) {
+        int rc = p2p_recv(p2p, &told, sizeof(told), byte_type(), env, NULL);
+        *offset = told.offset;
+        return rc;
+    }
+    if (net_area_alloc(c->proc->net, block_length(c->size), &told.offset) != 0)
+        told.offset = OFFSET_NONE;
+    if (told.offset != OFFSET_NONE) {
+        struct shared_head *head = (struct shared_head *)(c->proc->net->area + told.offset);
         head->big_size = c->proc->net->oversubscribed ? BIG_CROWDED : BIG_ALONE;
         atomic_store_explicit(&head->users, (uint32_t)c->size, memory_order_release);
     }
+    *offset = told.offset;
     for (int r = 1; r < c->size; r++) {
         struct peer *peer;
         int rc = comm_peer(c, r, &peer);
         if (!rc)
-            rc = p2p_send(p2p, offset, sizeof(*offset), byte_type(), peer,
-                          comm_coll_envelope(c, 0, COLL_TAG_AGREE), SEND_STANDARD);
+            rc = p2p_send(p2p, &told, sizeof(told), byte_type(), peer, env, SEND_STANDARD);
         if (rc)
             return rc;
     }
     return 0;
 }
 
-struct shared *shared_open(struct coll_state *state)
+struct shared *shared_open(struct coll_state *state, const struct coll_args *args, uint32_t number)
 {
     struct comm *c = state->comm;
-    if (state->shared_tried)
-        return state->shared;
     state->shared_tried = true;
     if (c->size > SHARED_RANKS_MAX)
         return NULL;
     struct shared *b = calloc(1, sizeof(*b));
     CHECK_MEMORY(b != NULL, "a communicator's shared block");
     uint64_t offset = OFFSET_NONE;
-    if (agree(c, &offset) != 0 || offset == OFFSET_NONE) {
+    if (agree(c, args, number, &offset) != 0 || offset == OFFSET_NONE) {
         free(b);
         return NULL;
     }

@@ -47,8 +47,11 @@ struct shared_rank {
     alignas(CACHE_LINE) _Atomic uint64_t done; /* the last step of which it has read all it wanted */
     alignas(CACHE_LINE) _Atomic uint64_t what; /* the call it is in; read only when marks differ */
     _Atomic uint64_t before;                   /* the call before that */
+    /* The number of its call: see shared_entry. Written in every call, so far from what others look at: processors
+     * fetch lines in pairs. */
+    alignas(2 * CACHE_LINE) _Atomic uint64_t entered;
     /* What a call cost this rank as a reader, in ns, by kind and size; 0: not known. */
-    alignas(CACHE_LINE) _Atomic uint32_t cost[COLL_SCAN][SHARED_WAYS][SHARED_CLASSES];
+    alignas(2 * CACHE_LINE) _Atomic uint32_t cost[COLL_SCAN][SHARED_WAYS][SHARED_CLASSES];
     alignas(CACHE_LINE) char small[SHARED_DEPTH_ONE][SHARED_SMALL];
 };
 
@@ -120,8 +123,17 @@ static inline uint64_t shared_mark(uint64_t what)
 
 #define SHARED_WHAT_KIND ((uint64_t)0xffffff << 40) /* without the bytes */
 
-static inline void shared_enter(struct shared *b, enum coll_kind kind, int root, uint64_t bytes)
+/* The number of a call on its communicator, and which one it is, for ranks that are about to sleep. Never 0. */
+static inline uint64_t shared_entry(uint32_t number, enum coll_kind kind, int root)
 {
+    return (uint64_t)number << 32 | (uint64_t)(kind + 1) << 16 | (uint64_t)(root & 0xffff);
+}
+
+static inline void shared_enter(struct shared *b, enum coll_kind kind, int root, uint64_t bytes,
+                                uint32_t number)
+{
+    struct shared_rank *me = &b->head->rank[b->comm->rank];
+    atomic_store_explicit(&me->entered, shared_entry(number, kind, root), memory_order_relaxed);
     const uint64_t what =
         (uint64_t)(kind + 1) << 56 | (uint64_t)(root & 0xffff) << 40 | (bytes & ~SHARED_WHAT_KIND);
     const uint64_t before = b->what;
@@ -130,13 +142,12 @@ static inline void shared_enter(struct shared *b, enum coll_kind kind, int root,
     b->what = what;
     b->before = before;
     b->marks = shared_mark(what) | shared_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;
-    struct shared_rank *me = &b->head->rank[b->comm->rank];
     atomic_store_explicit(&me->before, before, memory_order_relaxed);
     atomic_store_explicit(&me->what, what, memory_order_relaxed);
 }
 
-/* The block, agreed on at first use; NULL when there is none to be had. Collective. */
-struct shared *shared_open(struct coll_state *state);
+/* The block, agreed on in the call with this number; NULL when there is none to be had. Once, collective. */
+struct shared *shared_open(struct coll_state *state, const struct coll_args *args, uint32_t number);
 /* Makes sure there are big slots, and learns whether memory can be read; false when there are no slots to be
  * had. Collective. */
 bool shared_open_big(struct shared *b);

@@ -255,7 +255,7 @@ bool shared_short(const struct coll_args *args, struct coll_state *state, int *r
     if (bytes - (kind != COLL_BARRIER) >= state->short_limit[kind] - 1u)
         return false;
     counter_add(&runs, 1);
-    shared_enter(b, kind, args->root, bytes);
+    shared_enter(b, kind, args->root, bytes, coll_number(state, args, COLL_PAST_SHARED));
     short_of[kind](args, b, bytes);
     *rc = 0;
     if (unlikely(b->stranger)) {
@@ -272,10 +272,13 @@ bool shared_run(const struct coll_args *args, struct coll_state *state, const st
 {
     struct shared *b = state->shared;
     *rc = 0;
-    if (unlikely(!b) && !(b = shared_open(state)))
+    if (unlikely(!b) && state->shared_tried)
+        return false;
+    const uint32_t number = coll_number(state, args, COLL_PAST_SHARED);
+    if (unlikely(!b) && !(b = shared_open(state, args, number)))
         return false;
     counter_add(&runs, 1);
-    shared_enter(b, args->kind, args->root, call->where.bytes);
+    shared_enter(b, args->kind, args->root, call->where.bytes, number);
     if (args->kind == COLL_BARRIER)
         shared_barrier(b);
     else if (call->where.bytes == 0)

@@ -47,6 +47,8 @@ int shared_mismatch(struct shared *b)
     const char *verb = b->earlier ? "was" : "is";
     describe(b->earlier ? before : b->what, b->comm->rank, verb, mine, sizeof(mine));
     describe(b->theirs, b->stranger - 1, verb, other, sizeof(other));
+    /* It has been said: whoever is about to sleep need not end the job for it. */
+    b->comm->coll->past[(b->comm->coll_sequence - 1 - b->earlier) % COLL_PAST] = COLL_KIND_SAID;
     b->stranger = 0;
     b->known = true;
     return err_set(

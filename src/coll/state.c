@@ -47,6 +47,7 @@ void coll_state_close(struct comm *c)
     struct coll_state *state = c->coll;
     if (!state)
         return;
+    mismatch_look(c->proc); /* what waits for this communicator now will wait for ever */
     shared_close(state);
     for (int i = 0; i < CACHE_SLOTS; i++)
         if (state->cache[i]) {

@@ -6,6 +6,7 @@
 #define FP_COLL_STATE_H
 
 #include "coll/bind.h"
+#include "coll/mismatch.h"
 
 #define CACHE_SLOTS 64
 #define CACHE_STEPS_MAX \
@@ -40,7 +41,8 @@ struct coll_state {
     struct shared *shared; /* NULL until agreed on */
     bool shared_tried;
     uint8_t short_limit
-        [COLL_KINDS]; /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
+        [COLL_KINDS];         /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
+    uint64_t past[COLL_PAST]; /* calls by number: see coll_past_of */
 };
 
 int coll_state_open(struct comm *c, struct coll_state **out);
@@ -52,6 +54,20 @@ static inline int coll_state(struct comm *c, struct coll_state **out)
         return 0;
     }
     return coll_state_open(c, out);
+}
+
+/* Numbers a call on its communicator and remembers what it is. In an intercommunicator's groups the root goes by
+ * different names. */
+static inline uint32_t coll_number(struct coll_state *state, const struct coll_args *args, unsigned form)
+{
+    struct comm *c = state->comm;
+    const uint32_t number = c->coll_sequence++;
+    const int root = kind_has_root(args->kind) && !c->remote ? args->root : 0;
+    state->past[number % COLL_PAST] = coll_past_of(args->kind, root, form);
+    /* A program that never waits long would never look otherwise. */
+    if (unlikely(number % COLL_PAST == COLL_PAST - 1) && p2p_unexpected_length(c->proc->p2p) > 0)
+        mismatch_look(c->proc);
+    return number;
 }
 
 /* The schedule for this shape, made or found. plan_drop when done. */

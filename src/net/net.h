@@ -57,6 +57,12 @@ struct net {
     void (*connected)(void *ctx, struct peer *peer);
     void *deliver_ctx;
 
+    /* Called now and then by a thread that is about to sleep: upper layers look for mistakes that would keep it asleep
+     * for ever. May be NULL. */
+    void (*look)(void *arg);
+    void *look_arg;
+    uint64_t looked; /* when, in ns */
+
     /* Memory shared by all ranks of this node, for upper layers (collectives); NULL when there is none.
      * Offsets mean the same in every process of the node. See net_area_alloc. */
     char *area;

@@ -23,7 +23,8 @@ static TUNABLE_INT(
 
 static COUNTER(sleeps, "net_sleeps", "Times a waiting thread went to sleep on the doorbell.");
 
-#define POLLS_PER_LOOK 64 /* idle polls between two looks at the clock */
+#define POLLS_PER_LOOK 64        /* idle polls between two looks at the clock */
+#define LOOK_NS        100000000 /* between two looks for mistakes, while a thread sleeps */
 
 void net_doorbell_ring(struct doorbell *bell)
 {
@@ -54,10 +55,25 @@ void net_sleep_end(struct net *net)
 }
 
 /* The futex is shared between processes. */
+static void sleep_for(struct net *net, uint32_t rings, const struct timespec *time)
+{
+    syscall(SYS_futex, &net->doorbell->rings, FUTEX_WAIT, rings, time, NULL, 0);
+}
+
+static const struct timespec nap_time = {.tv_nsec = 50000}, look_time = {.tv_nsec = LOOK_NS};
+
 void net_sleep(struct net *net, uint32_t rings, bool nap)
 {
-    static const struct timespec short_time = {.tv_nsec = 50000};
-    syscall(SYS_futex, &net->doorbell->rings, FUTEX_WAIT, rings, nap ? &short_time : NULL, NULL, 0);
+    sleep_for(net, rings, nap ? &nap_time : NULL);
+}
+
+static void look(struct net *net)
+{
+    const uint64_t now = clock_ns();
+    if (now - net->looked < LOOK_NS)
+        return;
+    net->looked = now;
+    net->look(net->look_arg);
 }
 
 /* Sleeps until the doorbell rings, unless something arrived while we were arming. While sends wait for room
@@ -68,9 +84,11 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
     if (net_sleep_begin(net) && !(w->ready && w->ready(w->arg))) {
         const bool nap = net_unrung(net);
         counter_add(&sleeps, 1);
+        if (net->look)
+            look(net);
         if (net->lock)
             biglock_drop(net->lock);
-        net_sleep(net, before, nap);
+        sleep_for(net, before, nap ? &nap_time : net->look ? &look_time : NULL);
         if (net->lock)
             biglock_take(net->lock);
     }

@@ -248,6 +248,7 @@ int proc_close(struct proc *p)
         rc = rc ? rc : quiesced;
         proc_drain(p);
     }
+    p->net->look = NULL; /* it would look at objects that are gone */
     objects_close(p);
     proc_unlock(p);
     /* Between nodes connections are taken down while all ranks are there to answer. */

@@ -110,6 +110,23 @@ size_t p2p_unexpected_length(const struct p2p *p)
     return p->unexpected.count;
 }
 
+void p2p_each_unexpected(const struct p2p *p, int most,
+                         void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),
+                         void *arg)
+{
+    const struct match_table *t = &p->unexpected;
+    if (t->count == 0)
+        return;
+    for (uint32_t i = 0; i < t->nbuckets; i++)
+        list_foreach(pos, &t->buckets[MATCH_EXACT][i])
+        {
+            const struct message *m = message_of((struct match_entry *)pos);
+            if (most-- <= 0)
+                return;
+            show(arg, m->match.env, m->kind == FRAME_RTS ? NULL : m->payload, m->length);
+        }
+}
+
 size_t p2p_posted_length(const struct p2p *p)
 {
     return p->posted.count + (p->posted.lone != NULL);

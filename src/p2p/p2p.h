@@ -66,6 +66,10 @@ void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch);
 /* Messages that wait for a receive, and receives that wait for a message. */
 size_t p2p_unexpected_length(const struct p2p *p);
 size_t p2p_posted_length(const struct p2p *p);
+/* Shows at most so many of the messages that wait for a receive. The payload is NULL for one that was only announced. */
+void p2p_each_unexpected(const struct p2p *p, int most,
+                         void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),
+                         void *arg);
 
 /* Starts a send of `count` elements at `buf`. env.source is my rank in the communicator. *out may come back
  * complete already. The datatype is retained until completion. */

@@ -6,7 +6,7 @@
 
 int main(int argc, char **argv)
 {
-    int rank, x[8] = {0}, y[8], which = argc > 1 ? atoi(argv[1]) : 9;
+    int rank, x[8] = {0}, y[8], which = argc > 1 ? atoi(argv[1]) : 99;
     double d[3] = {0}, e[3];
     MPI_Comm w = MPI_COMM_WORLD;
     MPI_Datatype four;
@@ -44,6 +44,17 @@ int main(int argc, char **argv)
         MPI_Scan(x, y, 4, MPI_INT, MPI_SUM, w);
     else if (which == 6)
         MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
+    if (which == 7 && rank == 0) /* both send and need nothing, and there is no next call */
+        MPI_Bcast(x, 4, MPI_INT, 0, w);
+    else if (which == 7)
+        MPI_Reduce(x, y, 4, MPI_INT, MPI_SUM, 0, w);
+    if (which == 8 && rank == 0) { /* blocking and nonblocking calls do not match */
+        MPI_Request r;
+        MPI_Ibcast(x, 4, MPI_INT, 0, w, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    } else if (which == 8) {
+        MPI_Bcast(x, 4, MPI_INT, 0, w);
+    }
     MPI_Type_free(&four);
     MPI_Finalize();
     return 0;

@@ -1,0 +1,182 @@
+/* mismatch.c: finds messages and flags of other ranks that belong to other calls than this rank has made. Only
+ * what is certain is reported: a call with the same number on the same communicator.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/mismatch.h"
+
+#include <stdio.h>
+
+#include "boot/boot.h"
+#include "coll/shared.h"
+#include "coll/state.h"
+#include "obj/assembly.h"
+#include "obj/context.h"
+
+#define MESSAGES_MAX 4096 /* looked at: a program may leave millions for later */
+
+/* A call, as far as it is known. */
+struct known {
+    int rank;
+    unsigned kind;
+    int root; /* another rank's: modulo COLL_TAG_ROOTS */
+    enum coll_form form;
+    bool shared;
+    bool remote; /* rank counts in the other group of an intercommunicator */
+};
+
+static bool differs(const struct known *mine, const struct known *theirs)
+{
+    return mine->kind != theirs->kind || mine->root % COLL_TAG_ROOTS != theirs->root;
+}
+
+static const char *call_name(const struct known *k)
+{
+#define FORMS(upper, lower)                               \
+    {                                                     \
+        "MPI_" upper, "MPI_I" lower, "MPI_" upper "_init" \
+    }
+    static const char *const names[COLL_KINDS][3] = {
+        [COLL_BARRIER] = FORMS("Barrier", "barrier"),
+        [COLL_BCAST] = FORMS("Bcast", "bcast"),
+        [COLL_GATHER] = FORMS("Gather", "gather"),
+        [COLL_SCATTER] = FORMS("Scatter", "scatter"),
+        [COLL_ALLGATHER] = FORMS("Allgather", "allgather"),
+        [COLL_ALLTOALL] = FORMS("Alltoall", "alltoall"),
+        [COLL_REDUCE] = FORMS("Reduce", "reduce"),
+        [COLL_ALLREDUCE] = FORMS("Allreduce", "allreduce"),
+        [COLL_REDUCE_SCATTER] = FORMS("Reduce_scatter", "reduce_scatter"),
+        [COLL_SCAN] = FORMS("Scan", "scan"),
+        [COLL_EXSCAN] = FORMS("Exscan", "exscan"),
+        [COLL_NEIGHBOR_ALLGATHER] = FORMS("Neighbor_allgather", "neighbor_allgather"),
+        [COLL_NEIGHBOR_ALLTOALL] = FORMS("Neighbor_alltoall", "neighbor_alltoall")};
+#undef FORMS
+    return k->kind < COLL_KINDS ? names[k->kind][k->form] : "another collective operation";
+}
+
+static void describe(const struct comm *c, const struct known *k, char *out, size_t size)
+{
+    char root[48] = "";
+    if (kind_has_root(k->kind) && !c->remote)
+        snprintf(root, sizeof(root), " with root %d%s", k->root % COLL_TAG_ROOTS,
+                 c->size <= COLL_TAG_ROOTS ? "" : " (modulo 16)");
+    snprintf(out, size, "rank %d%s called %s%s", k->rank, k->remote ? " of the other group" : "",
+             call_name(k), root);
+}
+
+static __attribute__((noinline, cold)) void report(const struct comm *c, const struct known *mine,
+                                                   const struct known *theirs)
+{
+    char sentence[640], one[128], other[128];
+    describe(c, mine, one, sizeof(one));
+    describe(c, theirs, other, sizeof(other));
+    snprintf(
+        sentence, sizeof(sentence),
+        "collective calls do not match on %s: %s, but %s%s; run it with FISHPLATE_DEBUG=coll to see counts "
+        "and datatypes",
+        comm_label(c), one, other,
+        differs(mine, theirs)
+            ? ""
+            : " (one of them is blocking and the other nonblocking, or one of them is persistent)");
+    boot_abort(c->proc->boot, 1, sentence);
+}
+
+/* This rank's call with this number; false when it has not been made yet, or too long ago, or has been reported. */
+static bool call_numbered(const struct comm *c, uint32_t number, struct known *out)
+{
+    const uint32_t age = (c->coll_sequence - 1 - number) & COLL_TAG_MASK;
+    if (!c->coll || age >= COLL_PAST || age >= c->coll_sequence)
+        return false;
+    const uint64_t past = c->coll->past[(c->coll_sequence - 1 - age) % COLL_PAST];
+    *out = (struct known){.rank = c->rank,
+                          .kind = past & 0xff,
+                          .root = coll_past_root(past),
+                          .form = (enum coll_form)(past >> COLL_PAST_FORM_SHIFT & 0xff),
+                          .shared = (past & COLL_PAST_SHARED) != 0};
+    return out->kind != COLL_KIND_SAID;
+}
+
+/* The communicator whose calls are numbered in the tags of this context. */
+static struct comm *numbered_by(struct proc *p, uint64_t context, bool local)
+{
+    const uint32_t id = context_id_of((uint32_t)context);
+    struct comm *c = id < CONTEXT_IDS ? p->comms[id] : NULL;
+    if (!c || !local)
+        return c;
+    for (int i = 0; i < CONTEXT_IDS; i++)
+        if (p->comms[i] && p->comms[i]->local_comm == c)
+            return p->comms[i];
+    return NULL;
+}
+
+/* The first call that went through shared memory at rank 0, told to one that is not in such a call. */
+static void look_at_agreement(const struct comm *c, const struct known *mine, int source,
+                              const struct coll_agreement *told)
+{
+    const struct known theirs = {.rank = source,
+                                 .kind = told->kind,
+                                 .root = kind_has_root(told->kind) ? told->root % COLL_TAG_ROOTS : 0};
+    if (!mine->shared)
+        report(c, mine, &theirs);
+}
+
+/* A message that waits for its receive. */
+static void look_at_message(void *arg, struct envelope env, const void *payload, uint64_t length)
+{
+    struct proc *p = arg;
+    if (!(env.context & 1) || env.tag < 0 || env.tag >= ASSEMBLY_TAG_FIRST)
+        return;
+    const bool local = (env.tag & COLL_TAG_LOCAL) != 0;
+    const struct comm *c = numbered_by(p, env.context, local);
+    struct known mine;
+    if (!c || !call_numbered(c, (uint32_t)env.tag & COLL_TAG_MASK, &mine))
+        return;
+    const struct known theirs = {.rank = env.source,
+                                 .kind = (unsigned)env.tag >> COLL_TAG_KIND_SHIFT,
+                                 .root = env.tag >> COLL_TAG_ROOT_SHIFT & (COLL_TAG_ROOTS - 1),
+                                 .form = env.tag & COLL_TAG_PERSISTENT ? FORM_PERSISTENT : FORM_BLOCKING,
+                                 .remote = c->remote && !local};
+    if (theirs.kind == COLL_KIND_AGREE && length == sizeof(struct coll_agreement))
+        look_at_agreement(c, &mine, env.source, payload);
+    else if (theirs.kind < COLL_KINDS && (differs(&mine, &theirs) || mine.shared))
+        report(c, &mine, &theirs);
+}
+
+/* Flags in shared memory tell nothing to a rank that waits for a message, nor to one that has left. */
+static void look_at_shared(const struct comm *c)
+{
+    const struct shared_head *head = c->coll->shared->head;
+    for (int r = 0; r < c->size; r++) {
+        const uint64_t entered = atomic_load_explicit(&head->rank[r].entered, memory_order_relaxed);
+        const uint32_t number = (uint32_t)(entered >> 32);
+        const unsigned kind = (unsigned)(entered >> 16 & 0xffff) - 1;
+        const struct known theirs = {
+            .rank = r, .kind = kind, .root = kind_has_root(kind) ? (int)(entered & (COLL_TAG_ROOTS - 1)) : 0};
+        struct known mine;
+        if (r == c->rank || !entered || number >= c->coll_sequence ||
+            !call_numbered(c, number & COLL_TAG_MASK, &mine))
+            continue;
+        if (!mine.shared || differs(&mine, &theirs))
+            report(c, &mine, &theirs);
+    }
+}
+
+void mismatch_look(struct proc *p)
+{
+    p2p_each_unexpected(p->p2p, MESSAGES_MAX, look_at_message, p);
+    for (int i = 0; i < CONTEXT_IDS; i++) {
+        const struct comm *c = p->comms[i];
+        if (c && c->coll && c->coll->shared)
+            look_at_shared(c);
+    }
+}
+
+static void look(void *arg)
+{
+    mismatch_look(arg);
+}
+
+void mismatch_open(struct proc *p)
+{
+    p->net->look = look;
+    p->net->look_arg = p;
+}

@@ -1,0 +1,79 @@
+/* mismatch.h: collective calls that do not match are noticed without anybody asking, where that costs nothing.
+ *
+ * The tag of every collective message names the call: which operation, which root, the how-manieth on its
+ * communicator. A message of another call than the receiver's is therefore never taken for its data; it stays
+ * among the messages that wait for a receive. A rank that is about to sleep, or that frees a communicator, looks
+ * there: a message whose number is that of a call it has made itself, but whose operation or root is another,
+ * proves the mistake. In shared memory the number of the call that a rank is in proves it likewise.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_MISMATCH_H
+#define FP_COLL_MISMATCH_H
+
+#include "coll/coll.h"
+
+#define COLL_PAST 128 /* calls that a communicator remembers */
+
+/* One word, since every call writes one. */
+enum coll_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
+#define COLL_PAST_FORM_SHIFT 8
+#define COLL_PAST_SHARED     0x10000u /* it went through the node's shared memory */
+#define COLL_PAST_ROOT_SHIFT 32
+
+struct proc;
+
+/* Tags on the collective context, below those of obj/assembly.h: operation, root, and number of the call, with
+ * a bit for the persistent ones (which number their creation) and one for the private traffic of an
+ * intercommunicator's groups. */
+#define COLL_TAG_MASK       0x000fffff
+#define COLL_TAG_PERSISTENT 0x00100000
+#define COLL_TAG_LOCAL      0x00200000
+#define COLL_TAG_ROOT_SHIFT 22
+#define COLL_TAG_ROOTS      16 /* a root is named modulo this */
+#define COLL_TAG_KIND_SHIFT 26
+/* Operations that are none. The tag of such a message has a number only. */
+#define COLL_KIND_AGREE 14              /* the shared block of the fast paths */
+#define COLL_KIND_DEBUG 15              /* records that are compared */
+#define COLL_KIND_SAID  COLL_KIND_DEBUG /* in the past: not to be compared */
+
+_Static_assert(COLL_KINDS < COLL_KIND_AGREE && COLL_KIND_DEBUG << COLL_TAG_KIND_SHIFT < 0x40000000,
+               "an operation fits into its bits");
+
+static inline bool kind_has_root(unsigned kind)
+{
+    return kind < COLL_KINDS &&
+           (1u << COLL_BCAST | 1u << COLL_GATHER | 1u << COLL_SCATTER | 1u << COLL_REDUCE) >> kind & 1;
+}
+
+static inline int coll_tag_of(unsigned kind, int root, uint32_t number)
+{
+    return (int)(kind << COLL_TAG_KIND_SHIFT |
+                 ((unsigned)root & (COLL_TAG_ROOTS - 1)) << COLL_TAG_ROOT_SHIFT | (number & COLL_TAG_MASK));
+}
+
+/* form: enum coll_form, or COLL_PAST_SHARED. */
+static inline uint64_t coll_past_of(unsigned kind, int root, unsigned form)
+{
+    return (uint64_t)(uint32_t)root << COLL_PAST_ROOT_SHIFT |
+           (form & COLL_PAST_SHARED ? form : form << COLL_PAST_FORM_SHIFT) | kind;
+}
+static inline int coll_past_root(uint64_t past)
+{
+    return (int)(past >> COLL_PAST_ROOT_SHIFT);
+}
+
+/* What rank 0 tells the others about the block they are going to share: the call is for those who are in
+ * another one. */
+struct coll_agreement {
+    uint64_t offset;
+    uint32_t kind;
+    int32_t root;
+};
+
+/* From now on a rank that is about to sleep looks. */
+void mismatch_open(struct proc *p);
+
+/* Looks now. Ends the job with a sentence that names both calls when it finds a mistake. */
+void mismatch_look(struct proc *p);
+
+#endif
