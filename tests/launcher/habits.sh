@@ -148,7 +148,20 @@ fi
 if command -v zsh >/dev/null; then
     last="the completion for zsh"
     "$MPIEXEC" --fishplate-print zsh >"$T/_mpiexec"
-    zsh -fn "$T/_mpiexec" >"$T/out" 2>"$T/err" || fail "$last cannot be parsed"
+    printf '#!/bin/sh\n' >"$T/program-of-mine"
+    chmod +x "$T/program-of-mine"
+    timeout 60 zsh -f "$(dirname "$0")/complete.zsh" "$T" "mpiexec -bind-t" "mpiexec -bind-to so" "mpirun -n 2 -launcher sl" \
+        "mpiexec -n 2 $T/program-of" "mpiexec -n 2 cat $T/comple" >"$T/out" 2>"$T/err"
+    rc=$?
+    if [ $rc -ne 77 ]; then # no pseudo-terminals
+        expect_rc 0
+        sed -i 's/ *$//' "$T/out"
+        expect_out "mpiexec -bind-to
+mpiexec -bind-to socket
+mpirun -n 2 -launcher slurm
+mpiexec -n 2 $T/program-of-mine
+mpiexec -n 2 cat $T/completion"
+    fi
 fi
 run --fishplate-print man
 expect_rc 0
