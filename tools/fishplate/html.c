@@ -52,8 +52,13 @@ void html_section_end(FILE *out)
 
 void html_head_row(FILE *out, const char *const *names)
 {
-    fputs("<table>\n<tr>", out);
+    fputs("<div class=\"wide\" tabindex=\"0\"><table>\n<tr>", out);
     for (; *names; names++)
-        html_put(out, "th", **names == '~' ? "minor" : NULL, "%s", *names + (**names == '~'));
+        html_put(out, "th", NULL, "%s", *names);
     fputs("</tr>\n", out);
+}
+
+void html_table_end(FILE *out)
+{
+    fputs("</table></div>\n", out);
 }

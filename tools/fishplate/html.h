@@ -17,8 +17,9 @@ void html_put(FILE *out, const char *tag, const char *style, const char *format,
 void html_section(FILE *out, const char *title, const char *about);
 void html_section_end(FILE *out);
 
-/* Begins a table with these headings; the list ends with NULL. One that begins with ~ is left out on narrow screens,
- * where its cells have the style "minor" too. */
+/* Begins a table with these headings; the list ends with NULL. It scrolls by itself where it is too wide, and its first
+ * column stays. */
 void html_head_row(FILE *out, const char *const *names);
+void html_table_end(FILE *out);
 
 #endif

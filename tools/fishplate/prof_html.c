@@ -57,10 +57,18 @@ static const char style[] =
     "svg{display:block;max-width:max(100%,400px);height:auto}svg text{fill:var(--soft);font-size:12px}"
     ".heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}\n"
     "footer{margin-top:22px;color:var(--soft);font-size:13px}\n"
-    "@media(max-width:600px){main{padding:14px 8px 40px}section{padding:12px 10px}th,td{padding:3px "
-    "6px}.minor{display:"
-    "none}.bar{width:44px;margin-right:4px}dl{grid-template-columns:1fr}dt{margin-top:6px}.tile "
-    "b{font-size:17px}}";
+    /* A table scrolls by itself, under a first column that stays; a shadow at the edge says that there is more. */
+    ".wide{overflow-x:auto;background:linear-gradient(to right,var(--card) 30%,transparent) 0/24px 100%,"
+    "linear-gradient(to left,var(--card) 30%,transparent) 100%/24px 100%,"
+    "linear-gradient(to right,var(--line),transparent) 0/10px 100%,"
+    "linear-gradient(to left,var(--line),transparent) 100%/10px 100%;"
+    "background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}\n"
+    "th:first-child,td:first-child{position:sticky;left:0;background:var(--card)}\n"
+    "@media(max-width:1100px){.bar{width:48px}th,td{padding:4px 8px}}\n"
+    "@media(max-width:600px){main{padding:14px 8px 40px}section{padding:12px 10px}th,td{padding:4px 7px}"
+    "th{white-space:normal;vertical-align:bottom;line-height:1.25}td:first-child{min-width:20ch;"
+    "overflow-wrap:anywhere;white-space:normal}.bar{width:44px;margin-right:4px}"
+    "dl{grid-template-columns:1fr}dt{margin-top:6px}.tile b{font-size:17px}}";
 
 static void tile(FILE *out, const char *value, const char *what)
 {
@@ -98,9 +106,9 @@ static void write_tiles(const struct prof_job *job, FILE *out)
 
 static void write_functions(const struct prof_job *job, FILE *out)
 {
-    static const char *const names[] = {"function",      "calls", "share of MPI time", "~min",
-                                        "mean",          "~max",  "~slowest rank",     "~imbalance",
-                                        "~longest call", NULL};
+    static const char *const names[] = {"function",     "calls", "share of MPI time", "min",
+                                        "mean",         "max",   "slowest rank",      "imbalance",
+                                        "longest call", NULL};
     char text[PROF_TEXT];
     html_section(
         out, "Functions",
@@ -120,15 +128,15 @@ static void write_functions(const struct prof_job *job, FILE *out)
                     "<td><span class=\"bar\"><i class=\"b%d\" style=\"width:%.1f%%\"></i></span><span "
                     "class=\"num\">%.1f %%</span></td>",
                     (int)f->kind, share > 100 ? 100 : share, share);
-        html_put(out, "td", "minor", "%s", prof_seconds(f->min, text));
+        html_put(out, "td", NULL, "%s", prof_seconds(f->min, text));
         html_put(out, "td", NULL, "%s", prof_seconds(f->mean, text));
-        html_put(out, "td", "minor", "%s", prof_seconds(f->max, text));
-        html_put(out, "td", "minor", "%d", f->slowest);
-        html_put(out, "td", "minor", "%.0f %%", 100 * prof_imbalance(f));
-        html_put(out, "td", "minor", "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
+        html_put(out, "td", NULL, "%s", prof_seconds(f->max, text));
+        html_put(out, "td", NULL, "%d", f->slowest);
+        html_put(out, "td", NULL, "%.0f %%", 100 * prof_imbalance(f));
+        html_put(out, "td", NULL, "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
         fputs("</tr>\n", out);
     }
-    fputs("</table>\n", out);
+    html_table_end(out);
     html_section_end(out);
 }
 
@@ -164,7 +172,7 @@ static void write_sizes(const struct prof_job *job, FILE *out)
     html_head_row(out, names);
     class_row(out, "point to point", p);
     class_row(out, "collective", c);
-    fputs("</table>\n", out);
+    html_table_end(out);
     prof_chart_sizes(job, out);
     if (c->all)
         html_put(
@@ -204,14 +212,14 @@ static void write_nonblocking(const struct prof_job *job, FILE *out)
                  prof_bytes(f->all.sized ? (double)f->all.bytes / (double)f->all.sized : 0, text));
         fputs("</tr>\n", out);
     }
-    fputs("</table>\n", out);
+    html_table_end(out);
     html_section_end(out);
 }
 
 static void write_waiting(const struct prof_job *job, FILE *out)
 {
-    static const char *const names[] = {"function", "calls", "~share of MPI time", "a rank", "a call",
-                                        "~longest", NULL};
+    static const char *const names[] = {"function", "calls", "share of MPI time", "a rank", "a call",
+                                        "longest",  NULL};
     char text[PROF_TEXT];
     if (!any_function(job, false))
         return;
@@ -226,13 +234,13 @@ static void write_waiting(const struct prof_job *job, FILE *out)
         fputs("<tr>", out);
         html_put(out, "td", NULL, "%s", f->name);
         html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
-        html_put(out, "td", "minor", "%.1f %%", prof_share(seconds, job->mpi));
+        html_put(out, "td", NULL, "%.1f %%", prof_share(seconds, job->mpi));
         html_put(out, "td", NULL, "%s", prof_seconds(f->mean, text));
         html_put(out, "td", NULL, "%s", prof_seconds(seconds / (double)f->all.calls, text));
-        html_put(out, "td", "minor", "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
+        html_put(out, "td", NULL, "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
         fputs("</tr>\n", out);
     }
-    fputs("</table>\n", out);
+    html_table_end(out);
     html_section_end(out);
 }
 
@@ -257,7 +265,8 @@ static void write_reuse(const struct prof_job *job, FILE *out)
     html_put(out, "td", NULL, "%s", prof_bytes((double)u->bytes, a));
     html_put(out, "td", NULL, "%s", prof_bytes((double)u->reused_bytes, b));
     html_put(out, "td", NULL, "%.2f %%", prof_share((double)u->reused_bytes, (double)u->bytes));
-    fputs("</tr>\n</table>\n", out);
+    fputs("</tr>\n", out);
+    html_table_end(out);
     if (u->dropped)
         html_put(out, "p", NULL,
                  "%" PRIu64

@@ -91,7 +91,7 @@ static void collective_row(const struct prof_job *job, const struct prof_functio
     (void)job;
     fputs("<tr>", out);
     html_put(out, "td", NULL, "%s", f->name);
-    html_put(out, "td", "minor", "%" PRIu64, f->all.calls);
+    html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
     fprintf(out,
             "<td><span class=\"bar two\"><i class=\"b1\" style=\"width:%.1f%%\"></i><i class=\"b2\" "
             "style=\"width:%.1f%%\"></i></span></td>",
@@ -107,7 +107,7 @@ static void collective_row(const struct prof_job *job, const struct prof_functio
 
 void prof_html_collectives(const struct prof_job *job, FILE *out)
 {
-    static const char *const names[] = {"function", "~calls",          "",  "waiting",
+    static const char *const names[] = {"function", "calls",           "",  "waiting",
                                         "moving",   "waited for rank", NULL};
     bool any = false;
     for (size_t i = 0; i < job->nfunctions; i++)
@@ -125,6 +125,6 @@ void prof_html_collectives(const struct prof_job *job, FILE *out)
     for (size_t i = 0; i < job->nfunctions; i++)
         if (job->functions[i].split)
             collective_row(job, &job->functions[i], out);
-    fputs("</table>\n", out);
+    html_table_end(out);
     html_section_end(out);
 }

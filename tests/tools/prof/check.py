@@ -147,8 +147,11 @@ def check_html(path):
     same("charts", sum("chart" in e.get("class", "").split() for e in tree.iter()), 3)
     first = next(e for e in tree.iter() if e.tag == "section")
     same("first on the page", first.get("class", "").split()[0], "verdict")
-    if "max-width:600px" not in text:
+    if "max-width:600px" not in text or "position:sticky" not in text:
         found_wrong.append("nothing is done for narrow screens")
+    wide = [e for e in tree.iter() if e.get("class") == "wide"]
+    same("tables that scroll by themselves", len(wide), sum(e.tag == "table" for e in tree.iter()))
+    same("tables inside of what scrolls", sum(len(e.findall("table")) for e in wide), len(wide))
     cells = sum(e.get("class") == "heat" for e in tree.iter())
     print(f"{cells} cells")
 
