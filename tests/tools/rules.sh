@@ -12,7 +12,7 @@ echo 'char *v = getenv("HOME");' >"$scratch/src/base/good.h"
 echo 'char *home(void) { return getenv("HOME"); }' >"$scratch/src/p2p/setting.c"
 printf 'static int count;\nstatic struct {\n    int x;\n} state;\n' >"$scratch/src/p2p/global.c"
 echo '#include <time.h>' >"$scratch/src/coll/algo/clock.c"
-echo '#include "net/ib/verbs.h"' >"$scratch/src/net/ib/credit.c"
+echo '#include "net/ib/verbs.h"' >"$scratch/src/net/ib/policy/credit.c"
 echo 'if (strcmp(t->name, "ib") == 0)' >"$scratch/src/p2p/name.c"
 if "$SOURCE/tools/check-rules" "$scratch" >"$scratch/out"; then
     fail "a bad tree was accepted"
@@ -21,6 +21,6 @@ expect_line "$scratch/out" '^src/p2p/setting.c:1: '
 expect_line "$scratch/out" "^src/p2p/global.c:1: 'count'"
 expect_line "$scratch/out" "^src/p2p/global.c:4: 'state'"
 expect_line "$scratch/out" '^src/coll/algo/clock.c:1: '
-expect_line "$scratch/out" '^src/net/ib/credit.c:1: '
+expect_line "$scratch/out" '^src/net/ib/policy/credit.c:1: '
 expect_line "$scratch/out" '^src/p2p/name.c:1: '
 [ "$(wc -l <"$scratch/out")" = 6 ] || fail "$(cat "$scratch/out")"

@@ -5,7 +5,7 @@
 #ifndef FP_NET_IB_AGREE_H
 #define FP_NET_IB_AGREE_H
 
-#include "net/ib/choose.h"
+#include "net/ib/policy/choose.h"
 
 struct boot;
 

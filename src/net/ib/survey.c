@@ -16,7 +16,7 @@
 #include "base/tunable.h"
 #include "base/util.h"
 #include "boot/launch_env.h"
-#include "net/ib/devlist.h"
+#include "net/ib/policy/devlist.h"
 
 static TUNABLE_STRING(device_list, "IB_DEVICES",
                       "Network adapters that may be used, best first, by name or name:port, for example "

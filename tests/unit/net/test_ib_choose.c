@@ -1,7 +1,7 @@
 /* test_ib_choose.c: all ranks of a job choose the same network, then each the fastest port on it, then the nearest.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/choose.h"
+#include "net/ib/policy/choose.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_ib_conn.c: opening and closing a connection, as scripted ladders. test_ib_conn_all.c explores the rest.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/conn.h"
+#include "net/ib/policy/conn.h"
 
 #include "base/util.h"
 #include "test.h"

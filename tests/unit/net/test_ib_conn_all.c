@@ -3,7 +3,7 @@
  * what a network that has become fair makes of it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/conn.h"
+#include "net/ib/policy/conn.h"
 
 #include "base/util.h"
 #include "explore.h"

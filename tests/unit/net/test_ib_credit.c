@@ -3,7 +3,7 @@
  * invented, nobody waits for ever.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/credit.h"
+#include "net/ib/policy/credit.h"
 
 #include "explore.h"
 #include "test.h"

@@ -1,7 +1,7 @@
 /* test_ib_devlist.c: the user's list of adapters: order, ports, exclusions, and names that begin alike.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/devlist.h"
+#include "net/ib/policy/devlist.h"
 
 #include "test.h"
 

@@ -3,7 +3,7 @@
  * invariants checked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/pollset.h"
+#include "net/ib/policy/pollset.h"
 
 #include "test.h"
 

@@ -3,7 +3,7 @@
  * that wrap; broken peers; a long random run against a model; a writer and a reader in two threads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/ring.h"
+#include "net/ib/policy/ring.h"
 
 #include <pthread.h>
 #include <sched.h>

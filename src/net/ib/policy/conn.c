@@ -1,7 +1,7 @@
 /* conn.c: opening and closing a connection; see conn.h for the protocol.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/conn.h"
+#include "net/ib/policy/conn.h"
 
 static void begin(struct conn *c, enum conn_state state)
 {

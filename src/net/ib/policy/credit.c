@@ -2,7 +2,7 @@
  * ([Liu04 5.4]; letting buffers go again is what that section leaves to the future).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/credit.h"
+#include "net/ib/policy/credit.h"
 
 /* At half of them the sender hears of it before it runs out. Of two, the first credit is not worth a message:
  * where traffic goes both ways the next frame carries it. */

@@ -1,7 +1,7 @@
 /* choose.c: the network of a job and the port of a process; see choose.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/choose.h"
+#include "net/ib/policy/choose.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* pollset.c: who is polled by RDMA ring; see pollset.h for the policies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/pollset.h"
+#include "net/ib/policy/pollset.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* devlist.c: which ports the user wants; see devlist.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/devlist.h"
+#include "net/ib/policy/devlist.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

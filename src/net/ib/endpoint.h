@@ -1,0 +1,76 @@
+/* endpoint.h: a connection to one peer: its queue pairs, its rings, what waits to be said.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_ENDPOINT_H
+#define FP_NET_IB_ENDPOINT_H
+
+#include "net/ib/lane.h"
+#include "net/ib/policy/conn.h"
+#include "net/ib/policy/ring.h"
+#include "net/ib/wire.h"
+#include "net/peer.h"
+
+enum ib_ring_state { IB_RING_NONE, IB_RING_USED, IB_RING_LEAVING };
+
+struct ib_endpoint {
+    struct ib *ib;
+    struct peer *peer;
+    struct conn conn;
+    uint16_t next_seq; /* of what I send */
+    uint16_t expected; /* the paper's ESN */
+    uint32_t id;       /* index in ib->endpoints */
+
+    /* The ring I write to, when the peer polls me. */
+    bool tx_on;
+    bool tx_by_imm; /* its adapter may show a frame's end before the rest: announce by an immediate */
+    struct ring_tx tx;
+    struct ib_buffer *tx_mirror;
+    uint64_t tx_address;
+    size_t tx_frame_max;        /* payload */
+    struct ibv_send_wr tx_work; /* prefilled: only addresses and length change */
+    struct ibv_sge tx_piece;
+    /* The ring I poll. */
+    enum ib_ring_state rx_state;
+    struct ring_rx rx;
+    struct ib_buffer *rx_memory;
+    uint32_t rx_traffic;   /* pollset's */
+    uint32_t rx_announced; /* frames whose immediate came, where that is how they are found */
+
+    struct ib_lane lanes[IB_LANES];
+    struct list held;        /* arrived through a lane before their turn; by seq */
+    uint32_t unsaid;         /* control messages to send, a bit each: 1 << enum ib_type */
+    struct list unsaid_link; /* ib->unsaid: they found no room */
+    uint32_t last_words;     /* ends of lanes that are on their way since my CLOSE or AGREE */
+    bool left;               /* the peer has said LEAVE */
+    bool leaving;            /* I have, and begin nothing more */
+    enum ibv_wc_status why;  /* CONN_FAILED: what the adapter said; success: the peer never answered */
+
+    /* A word the peer sets before it sleeps: what is written into its ring then needs a knock. */
+    struct ib_buffer *bell;
+    uint64_t peer_bell;
+    uint32_t peer_bell_key;
+    bool bell_rung; /* I set the peer's word, and nothing has come from it since: it is still set */
+
+    uint32_t ops;       /* puts and gets in flight */
+    uint64_t used;      /* ib->tick of its last frame: who is idle longest */
+    struct list asking; /* ib->asking: waiting for an answer */
+    uint64_t deadline;
+    struct ib_address address; /* of the peer */
+    struct ibv_ah *ah;
+
+    /* Between reserve and commit. */
+    struct ib_lane *reserved_lane;
+    struct ib_buffer *reserved; /* NULL: the ring */
+    char *reserved_room;
+    bool reserved_waited;
+};
+
+int ib_connect(struct transport *t, struct peer *peer);
+void ib_disconnect(struct transport *t, struct peer *peer);
+void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions);
+void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h);
+void ib_endpoint_want(struct ib_endpoint *ep);
+bool ib_endpoint_busy(const struct ib_endpoint *ep);
+void ib_endpoints_pulse(struct ib *ib);
+
+#endif

@@ -1,0 +1,73 @@
+/* wire.h: the bytes that travel between two processes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_WIRE_H
+#define FP_NET_IB_WIRE_H
+
+#include <stdint.h>
+
+#include "net/ib/device.h"
+#include "net/transport.h"
+
+#define IB_LANES 2 /* at most; one without shared receive queues */
+
+enum ib_type {
+    IB_FRAME,        /* a frame of the layer above; takes a credit (or a ring slot) */
+    IB_CREDIT,       /* nothing but credits; unordered */
+    IB_WAKE,         /* look at your rings; unordered */
+    IB_LEAVE,        /* I need nothing more and end soon: when I am gone nothing is wrong; unordered */
+    IB_RING_ON,      /* struct ib_ring_on: you may write frames there */
+    IB_RING_OFF,     /* write no more */
+    IB_RING_STOPPED, /* I shall write no more */
+    IB_CLOSE,        /* conn.h */
+    IB_AGREE,
+    IB_KEEP,
+    IB_TYPES
+};
+#define IB_LAST_WORDS (1u << IB_CLOSE | 1u << IB_AGREE) /* what ends a connection */
+
+#define IB_WAITED 1 /* flags: this frame had to wait for a credit */
+
+/* Before everything that is sent. All but unordered types count in seq (the paper's PSN, 6.2.5), so that the
+ * receiver can put the channels of a connection in order. Credits ride on everything. */
+struct ib_head {
+    uint16_t seq;
+    uint8_t type;
+    uint8_t flags;
+    uint8_t credits[IB_LANES];
+    uint16_t ring; /* slots of your ring that are free again */
+};
+_Static_assert(sizeof(struct ib_head) == 8, "head and frame header fill half a cache line");
+
+struct ib_frame {
+    struct ib_head head;
+    struct frame_header header;
+    char payload[];
+};
+
+struct ib_ring_on {
+    uint64_t address;
+    uint32_t rkey;
+    uint32_t slots, slot_size;
+};
+
+/* What a process tells another to open a connection (conn.h); a datagram. */
+struct ib_hello {
+    uint32_t magic;
+    uint32_t version;
+    uint64_t job;
+    uint32_t from, to; /* job ranks */
+    uint32_t mine, yours;
+    uint32_t lanes;
+    uint32_t qpn[IB_LANES], psn[IB_LANES];
+    uint32_t posted[IB_LANES]; /* credits to begin with */
+    uint32_t scheme;           /* both must do the same sums */
+    uint32_t rd_atomic;
+    uint64_t bell;
+    uint32_t bell_key;
+    uint32_t ready;       /* conn_ready */
+    uint32_t ring_by_imm; /* frames in my ring must be announced by an immediate */
+    struct ib_address address;
+};
+
+#endif
