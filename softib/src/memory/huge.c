@@ -7,8 +7,8 @@
  */
 #include "memory/huge.h"
 #include "base/base.h"
+#include "base/keepheap.h"
 #include <fcntl.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -46,31 +46,15 @@ static void find_out(void)
     huge_bytes = v & (v - 1) ? 0 : v;
 }
 
-/* Set by the user, of malloc's own variables or ours. */
-static bool malloc_is_settled(void)
-{
-    static const char *const names[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_",
-                                        "MALLOC_MMAP_MAX_", "MALLOC_TOP_PAD_"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (getenv(names[i]))
-            return true;
-    const char *tunables = getenv("GLIBC_TUNABLES"), *mine = getenv("SOFTIB_MALLOC");
-    return (tunables && strstr(tunables, "glibc.malloc")) || (mine && !strcmp(mine, "leave"));
-}
-
 static void prepare_heap(void)
 {
-#ifdef M_MMAP_THRESHOLD
     static void *volatile room; /* never touched, so no memory: the heap's first huge page begins in it */
+    const char *wish = getenv("SOFTIB_MALLOC");
     pthread_once(&once, find_out);
-    if (!huge_bytes || malloc_is_settled())
+    if (!huge_bytes || (wish && !strcmp(wish, "leave")) || !keepheap())
         return;
-    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most it takes */
-    mallopt(M_TRIM_THRESHOLD, 128 << 20);
-    mallopt(M_TOP_PAD, 4 << 20); /* room at the end too */
     room = malloc(huge_bytes);
     (void)room;
-#endif
 }
 
 void huge_heap(void)

@@ -1,0 +1,37 @@
+/* keepheap.c: see keepheap.h. Only the C library's own malloc listens; with another one this does nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/keepheap.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef M_MMAP_THRESHOLD
+/* The user has an opinion. */
+static bool settled(void)
+{
+    static const char *const names[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_",
+                                        "MALLOC_MMAP_MAX_", "MALLOC_TOP_PAD_"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (getenv(names[i]))
+            return true;
+    const char *tunables = getenv("GLIBC_TUNABLES");
+    return tunables && strstr(tunables, "glibc.malloc");
+}
+
+bool keepheap(void)
+{
+    if (settled())
+        return false;
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most it takes */
+    mallopt(M_TRIM_THRESHOLD, 128 << 20);
+    mallopt(M_TOP_PAD, 4 << 20); /* room at the end, so that the last block too can lie in huge pages */
+    return true;
+}
+#else
+bool keepheap(void)
+{
+    return false;
+}
+#endif
