@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "address.h"
+
 #define HOSTS_MAX (1u << 20)
 
 bool slurm_here(void)
