@@ -66,7 +66,9 @@ static bool coll_usable(const struct coll_algorithm *a)
                                      .count = 1,
                                      .commutative = true,
                                      .adjacent = true};
-    return (!(a->needs & NEED_NODE) || state->one_node) && algorithm_fits(a, &shape);
+    if (((a->needs & NEED_NODE) && !state->one_node) || ((a->needs & NEED_APART) && !state->apart))
+        return false;
+    return algorithm_fits(a, &shape);
 }
 
 static int coll_set(const char *text)

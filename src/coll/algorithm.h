@@ -76,8 +76,9 @@ enum algorithm_needs {
     NEED_EVEN = 8,        /* size is even */
     NEED_NODE =
         16, /* all ranks on one node, through shared memory: not a schedule but an executor of its own */
-    NEED_INTER = 32, /* two groups; algorithms without this are for one group */
-    NEED_TWO = 64,   /* at least two ranks */
+    NEED_INTER = 32,  /* two groups; algorithms without this are for one group */
+    NEED_TWO = 64,    /* at least two ranks */
+    NEED_APART = 128, /* no two ranks on one node; an executor of its own as well */
 };
 
 struct coll_algorithm {
@@ -102,7 +103,8 @@ size_t algorithms_count(void);
 const struct coll_algorithm *algorithms_get(size_t index);
 const struct coll_algorithm *algorithm_find(enum coll_kind kind, const char *name);
 
-/* Can this algorithm do this? Node placement is not part of the shape: NEED_NODE is the caller's to check. */
+/* Can this algorithm do this? Node placement is not part of the shape: NEED_NODE and
+ * NEED_APART are the caller's to check. */
 bool algorithm_fits(const struct coll_algorithm *a, const struct coll_shape *shape);
 
 #endif

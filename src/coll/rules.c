@@ -10,6 +10,7 @@
 
 static const struct coll_rule rules[] = {
     {.kind = COLL_BARRIER, .algorithm = "shared"},
+    {.kind = COLL_BARRIER, .algorithm = "rdma"},
     {.kind = COLL_BARRIER, .algorithm = "dissemination"},
     {.kind = COLL_BARRIER, .algorithm = "inter"},
 

@@ -6,6 +6,7 @@
 #include "coll/debug.h"
 #include "coll/exec.h"
 #include "coll/shared.h"
+#include "coll/written.h"
 
 int coll_open(struct proc *p)
 {
@@ -68,6 +69,13 @@ int coll_run(const struct coll_args *args)
             done = shared_run(args, state, &call, &rc);
             if (!done) {
                 call.where.one_node = false;
+                choice = coll_select(&call.shape, &call.where, true);
+            }
+        }
+        if (choice.algorithm->needs & NEED_APART) {
+            done = written_run(state, &choice, &rc);
+            if (!done) {
+                call.where.apart = false;
                 choice = coll_select(&call.shape, &call.where, true);
             }
         }

@@ -34,6 +34,8 @@ static bool usable(const struct coll_algorithm *a, const struct coll_shape *shap
 {
     if ((a->needs & NEED_NODE) && (!where->one_node || !blocking))
         return false;
+    if ((a->needs & NEED_APART) && (!where->apart || !blocking))
+        return false;
     return algorithm_fits(a, shape);
 }
 
@@ -75,6 +77,11 @@ struct coll_choice coll_select(const struct coll_shape *shape, const struct coll
             return (struct coll_choice){.algorithm = a, .segment = rule->segment, .window = rule->window};
     }
     err_panic(__FILE__, __LINE__, "no collective rule fits");
+}
+
+bool coll_is_forced(enum coll_kind kind)
+{
+    return forced[kind].algorithm != NULL;
 }
 
 static int unknown_kind(const char *word)

@@ -32,11 +32,15 @@ struct coll_choice {
 struct coll_where {
     uint64_t bytes;
     bool one_node; /* all ranks can use the node's shared memory */
+    bool apart;    /* no two ranks are on one node */
 };
 
 /* Never fails: the last rule of each kind can do everything. `blocking` rules out executors that only block.
  */
 struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking);
+
+/* Did FISHPLATE_COLL name the algorithm of this kind? */
+bool coll_is_forced(enum coll_kind kind);
 
 /* Parses FISHPLATE_COLL; MPI_ERR_ARG with a sentence that names the nearest word. */
 int coll_select_open(void);

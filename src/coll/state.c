@@ -10,6 +10,7 @@
 #include "boot/boot.h"
 #include "coll/exec.h"
 #include "coll/shared.h"
+#include "coll/written.h"
 #include "obj/topo.h"
 
 static COUNTER(made, "coll_schedules_made", "Collective schedules generated.");
@@ -28,6 +29,24 @@ static bool on_one_node(const struct comm *c)
     return true;
 }
 
+/* Nodes have numbers below the number of ranks. */
+static bool all_apart(const struct comm *c)
+{
+    const struct boot *boot = c->proc->boot;
+    bool apart = !c->remote && c->size > 1;
+    bool *taken = apart ? calloc(boot->size, sizeof(*taken)) : NULL;
+    apart = taken != NULL;
+    for (int r = 0; apart && r < c->size; r++) {
+        uint32_t job_rank = group_job_rank(c->group, r);
+        uint32_t node = job_rank < boot->size ? boot->node_of[job_rank] : UINT32_MAX;
+        apart = node < boot->size && !taken[node];
+        if (apart)
+            taken[node] = true;
+    }
+    free(taken);
+    return apart;
+}
+
 int coll_state_open(struct comm *c, struct coll_state **out)
 {
     int rc = coll_open(c->proc);
@@ -38,6 +57,7 @@ int coll_state_open(struct comm *c, struct coll_state **out)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the collective state of a communicator");
     state->comm = c;
     state->one_node = on_one_node(c);
+    state->apart = all_apart(c);
     *out = c->coll = state;
     return 0;
 }
@@ -49,6 +69,7 @@ void coll_state_close(struct comm *c)
         return;
     mismatch_look(c->proc); /* what waits for this communicator now will wait for ever */
     shared_close(state);
+    written_close(state);
     for (int i = 0; i < CACHE_SLOTS; i++)
         if (state->cache[i]) {
             state->cache[i]->cached = false;

@@ -25,7 +25,8 @@ struct plan {
     struct sched sched;
 };
 
-struct shared; /* shared.h */
+struct shared;  /* shared.h */
+struct written; /* written.h */
 
 struct coll_state {
     struct comm *comm;
@@ -40,6 +41,9 @@ struct coll_state {
     bool scratch_busy;
     struct shared *shared; /* NULL until agreed on */
     bool shared_tried;
+    bool apart;              /* no two ranks on one node */
+    struct written *written; /* NULL until agreed on */
+    bool written_tried;
     uint8_t short_limit
         [COLL_KINDS];         /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
     uint64_t past[COLL_PAST]; /* calls by number: see coll_past_of */

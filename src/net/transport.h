@@ -70,6 +70,7 @@ struct transport_caps {
     size_t inline_max;   /* payload that costs no more than an empty frame */
     size_t eager_best;   /* up to which size a message is best sent at once; 0: as FISHPLATE_EAGER_MAX says */
     bool put, get;       /* one-sided transfers to and from the peer's private memory */
+    size_t put_silent;   /* puts up to this length may be silent: without op and mem. 0: none may */
     bool cpu_moves;      /* ... by this processor, before the call returns; else by an adapter, on its own */
     bool software;       /* the adapter is a program: a processor moves the bytes when it is told to */
     bool put_ordered;    /* a frame sent after a put was started arrives after its data */
@@ -122,7 +123,8 @@ struct transport_ops {
 
     /* One-sided transfers of any length, at least 1. 0: op->done will be called or has been; ERR_AGAIN:
      * nothing happened, and the caller comes again (the send queue is full, the connection is being opened);
-     * another error: nothing happened and nothing will. `mem` is the registration of the local memory. */
+     * another error: nothing happened and nothing will. `mem` is the registration of the local memory.
+     * A silent put (op and mem are NULL) has taken its data when it returns 0; nobody is told when it has arrived. */
     int (*put)(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
                const struct net_key *key, size_t len, struct net_op *op);
     int (*get)(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,

@@ -33,7 +33,7 @@ static void every_call_finds_one(void)
     set("");
     for (int kind = 0; kind < COLL_KINDS; kind++)
         for (int size = 1; size <= 70; size++)
-            for (int flags = 0; flags < 32; flags++) {
+            for (int flags = 0; flags < 64; flags++) {
                 struct coll_shape shape = {.kind = (enum coll_kind)kind, .size = size, .count = 1};
                 shape.commutative = flags & 1;
                 shape.adjacent = flags & 2;
@@ -41,10 +41,11 @@ static void every_call_finds_one(void)
                 if (shape.remote_size && kind >= COLL_SCAN)
                     continue;
                 for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-                    struct coll_where where = {.bytes = sizes[i], .one_node = flags & 8};
+                    struct coll_where where = {.bytes = sizes[i], .one_node = flags & 8, .apart = flags & 32};
                     struct coll_choice c = coll_select(&shape, &where, flags & 16);
                     EXPECT(algorithm_fits(c.algorithm, &shape));
                     EXPECT(!(c.algorithm->needs & NEED_NODE) || (where.one_node && (flags & 16)));
+                    EXPECT(!(c.algorithm->needs & NEED_APART) || (where.apart && (flags & 16)));
                 }
             }
 }

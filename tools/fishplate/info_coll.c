@@ -25,9 +25,9 @@ static void describe_needs(const struct fishplate_inside *in, const struct coll_
         unsigned need;
         const char *text;
     } needs[] = {
-        {NEED_NODE, "all ranks on one node"},        {NEED_INTER, "between two groups"},
-        {NEED_POW2, "a power of two of ranks"},      {NEED_EVEN, "an even number of ranks"},
-        {NEED_COMMUTATIVE, "commutative operators"},
+        {NEED_NODE, "all ranks on one node"},   {NEED_APART, "no two ranks on one node"},
+        {NEED_INTER, "between two groups"},     {NEED_POW2, "a power of two of ranks"},
+        {NEED_EVEN, "an even number of ranks"}, {NEED_COMMUTATIVE, "commutative operators"},
     };
     for (size_t i = 0; i < in->algorithms_count(); i++) {
         const struct coll_algorithm *a = in->algorithms_get(i);

@@ -33,6 +33,7 @@ static void fill_caps(struct ib *ib, struct transport_caps *caps)
         .inline_max = 256,
         .eager_best = ib->large.size - sizeof(struct ib_frame),
         .put = true,
+        .put_silent = ib->inline_max,
         .get = MIN(ib->device.attr.max_qp_rd_atom, ib->device.attr.max_qp_init_rd_atom) > 0,
         .put_ordered = ib->lanes == 1,
         .last_byte_last = ib->device.last_byte_last,

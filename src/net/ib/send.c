@@ -278,7 +278,7 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
     if (unlikely(!ib_lane_room(lane, (uint32_t)pieces, false)))
         return refuse(&no_room);
     ep->used = ep->ib->tick;
-    ep->ops++;
+    ep->ops += op != NULL;
     for (size_t done = 0; done < len; done += most) {
         struct ibv_sge piece = {
             .addr = local + done, .length = (uint32_t)MIN(most, len - done), .lkey = lkey};
@@ -287,7 +287,8 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
                                  .opcode = opcode,
                                  .wr.rdma = {.remote_addr = remote + done, .rkey = rkey}};
         bool end = done + most >= len;
-        struct ib_work *w = ib_lane_signal(lane, &wr, end);
+        wr.send_flags = op ? 0 : IBV_SEND_INLINE;
+        struct ib_work *w = ib_lane_signal(lane, &wr, end && op);
         w->op = end ? op : NULL;
         w->frame = true;
         ib_lane_send(lane, &wr);
@@ -298,7 +299,7 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
 int ib_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
            const struct net_key *key, size_t len, struct net_op *op)
 {
-    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_WRITE, (uintptr_t)local, ib_lkey(mem), remote,
+    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_WRITE, (uintptr_t)local, mem ? ib_lkey(mem) : 0, remote,
                        (uint32_t)key->word[0], len, op);
     counter_add(&put_bytes, rc == 0 ? len : 0);
     return rc;

@@ -1,0 +1,86 @@
+/* written.c: the barrier by RDMA writes lets nobody through early, back to back, with ranks that come late by chance; all but
+ * the first barrier of a communicator are counted; communicators come and go, overlap, and some have ranks on one node.
+ *
+ * ranks: 5 2
+ * nodes: only 5
+ * env: FISHPLATE_COLL=barrier=rdma
+ * also: FISHPLATE_COLL=barrier=rdma:n=2
+ * also: FISHPLATE_COLL=barrier=rdma FISHPLATE_IB_RECEIVE=shared
+ * also: FISHPLATE_COLL=barrier=rdma:n=3 FISHPLATE_IB_MAX_CONNECTIONS=2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <time.h>
+
+#include "mpitest.h"
+
+enum { ROUNDS = 600, COMMS = 40 };
+
+static double came[ROUNDS], left[ROUNDS];
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void be_late(unsigned *dice)
+{
+    *dice = *dice * 1103515245u + 12345u;
+    unsigned throw = *dice >> 16;
+    if (throw % 8 == 0)
+        for (double until = now() + 1e-6 * (throw % 60); now() < until;)
+            ;
+}
+
+/* More than 256 in a row: the flags' numbers begin again. */
+static void nobody_is_early(MPI_Comm comm)
+{
+    int early = 0;
+    unsigned dice = 77u + (unsigned)mpitest_rank;
+    for (int i = 0; i < ROUNDS; i++) {
+        be_late(&dice);
+        came[i] = now();
+        MPI_Barrier(comm);
+        left[i] = now();
+    }
+    MPI_Allreduce(MPI_IN_PLACE, came, ROUNDS, MPI_DOUBLE, MPI_MAX, comm);
+    for (int i = 0; i < ROUNDS; i++)
+        early += left[i] < came[i];
+    EXPECT_EQ(early, 0);
+}
+
+int main(int argc, char **argv)
+{
+    int provided, index, count, size = 0;
+    unsigned long long value = 0, expected;
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+    MPI_Comm comm;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    EXPECT_EQ(MPI_T_pvar_get_index("coll_written", MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
+    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
+    MPI_T_pvar_start(session, handle);
+    mpitest_begin(&argc, &argv);
+
+    nobody_is_early(MPI_COMM_WORLD);
+    MPI_T_pvar_read(session, handle, &value);
+    expected = ROUNDS - 1;
+    EXPECT_EQ(value, expected);
+
+    for (int i = 0; i < COMMS; i++) {
+        MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? mpitest_rank % 2 : 0, i % 3 ? mpitest_rank : -mpitest_rank,
+                       &comm);
+        MPI_Comm_size(comm, &size);
+        for (int k = 0; k < 3; k++)
+            MPI_Barrier(comm);
+        MPI_Comm_free(&comm);
+        expected += size > 1 ? 2 : 0;
+    }
+    MPI_T_pvar_read(session, handle, &value);
+    EXPECT_EQ(value, expected);
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+    return mpitest_end();
+}
