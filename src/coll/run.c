@@ -73,7 +73,7 @@ int coll_run(const struct coll_args *args)
             }
         }
         if (choice.algorithm->needs & NEED_APART) {
-            done = written_run(state, &choice, &rc);
+            done = written_run(args, state, &choice, &rc);
             if (!done) {
                 call.where.apart = false;
                 choice = coll_select(&call.shape, &call.where, true);

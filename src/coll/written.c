@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "base/counter.h"
-#include "coll/exec.h"
 
 #define PARTNERS_MAX 64   /* of all rounds */
 #define PAGE         4096 /* registered as a whole */
@@ -139,7 +138,7 @@ static void written_free(struct written *w)
 }
 
 /* One round of the first barrier; *all_can becomes false when somebody heard of cannot. */
-static int invite_round(struct comm *c, struct written *w, int first, int end, bool *all_can)
+static int invite_round(struct comm *c, struct written *w, int tag, int first, int end, bool *all_can)
 {
     struct p2p *p2p = c->proc->p2p;
     struct invitation mine = {(uintptr_t)w->flags, w->key, *all_can}, theirs;
@@ -148,13 +147,13 @@ static int invite_round(struct comm *c, struct written *w, int first, int end, b
         struct peer *peer;
         rc = comm_peer(c, w->partner[i].from_rank, &peer);
         if (!rc)
-            rc = p2p_send(p2p, &mine, sizeof(mine), byte_type(), peer,
-                          comm_coll_envelope(c, c->rank, COLL_TAG_AGREE), SEND_STANDARD);
+            rc = p2p_send(p2p, &mine, sizeof(mine), byte_type(), peer, comm_coll_envelope(c, c->rank, tag),
+                          SEND_STANDARD);
     }
     for (int i = first; !rc && i < end; i++) {
         struct partner *p = &w->partner[i];
-        rc = p2p_recv(p2p, &theirs, sizeof(theirs), byte_type(),
-                      comm_coll_envelope(c, p->to_rank, COLL_TAG_AGREE), NULL);
+        rc =
+            p2p_recv(p2p, &theirs, sizeof(theirs), byte_type(), comm_coll_envelope(c, p->to_rank, tag), NULL);
         p->address = theirs.address + (uint64_t)i;
         p->key = theirs.key;
         *all_can = *all_can && theirs.all_can;
@@ -163,7 +162,7 @@ static int invite_round(struct comm *c, struct written *w, int first, int end, b
 }
 
 /* The first barrier. state->written stays NULL when they cannot all do it. */
-static int invite(struct coll_state *state, int n)
+static int invite(struct coll_state *state, int n, uint32_t number)
 {
     struct comm *c = state->comm;
     struct written *w = calloc(1, sizeof(*w));
@@ -174,7 +173,7 @@ static int invite(struct coll_state *state, int n)
     int rc = 0;
     for (int first = 0, end; !rc && first < w->partners; first = end) {
         end = round_end(w, first);
-        rc = invite_round(c, w, first, end, &all_can);
+        rc = invite_round(c, w, coll_tag_of(COLL_BARRIER, 0, number), first, end, &all_can);
     }
     if (rc || !all_can)
         written_free(w);
@@ -217,16 +216,18 @@ static int barrier(struct comm *c, struct written *w)
     return 0;
 }
 
-bool written_run(struct coll_state *state, const struct coll_choice *choice, int *rc)
+bool written_run(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
+                 int *rc)
 {
     if (state->written) {
+        coll_number(state, args, FORM_BLOCKING);
         *rc = barrier(state->comm, state->written);
         return true;
     }
     if (state->written_tried)
         return false;
     int n = choice->parameter[0] ? choice->parameter[0] : choice->algorithm->parameter[0].preset;
-    *rc = invite(state, n);
+    *rc = invite(state, n, coll_number(state, args, FORM_BLOCKING));
     return true; /* by messages, this once */
 }
 

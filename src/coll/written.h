@@ -8,7 +8,8 @@
 #include "coll/call.h"
 
 /* Runs the barrier and returns true; false when some rank cannot do it this way, and then it is false at all of them. */
-bool written_run(struct coll_state *state, const struct coll_choice *choice, int *rc);
+bool written_run(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
+                 int *rc);
 void written_close(struct coll_state *state);
 
 #endif
