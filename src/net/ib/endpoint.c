@@ -261,9 +261,11 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
     if (actions & CONN_DO_HELLO)
         ib_hello_send(ep);
     if (actions & CONN_DO_OPENED) {
-        ep->peer->opening = false;
         counter_add(&opened, 1);
         log_debug("connection to rank %u open, %u in all", ep->peer->rank, ep->ib->open);
+    }
+    if (actions & (CONN_DO_OPENED | CONN_DO_RESUME)) {
+        ep->peer->opening = false;
         ep->ib->base.idle = false;
     }
     if (actions & (CONN_DO_CLOSE | CONN_DO_AGREE))

@@ -53,7 +53,7 @@ static void a_frame_opens_too(void)
     EXPECT_EQ(conn_close(&b, true), CONN_DO_OPENED | CONN_DO_KEEP);
     b = (struct conn){0};
     conn_hello(&b, 1, 0, false);
-    EXPECT_EQ(conn_close(&b, false), CONN_DO_AGREE);
+    EXPECT_EQ(conn_close(&b, false), CONN_DO_OPENED | CONN_DO_AGREE);
 }
 
 static void nobody_answers(void)
@@ -92,7 +92,7 @@ static void close_keep_and_agree(void)
     open_pair(&a, &b);
     EXPECT_EQ(conn_idle(&a), CONN_DO_CLOSE);
     EXPECT_EQ(conn_close(&b, true), CONN_DO_KEEP);
-    EXPECT_EQ(conn_keep(&a), CONN_DO_OPENED);
+    EXPECT_EQ(conn_keep(&a), CONN_DO_RESUME);
     EXPECT_EQ(conn_idle(&a), CONN_DO_CLOSE);
     EXPECT_EQ(conn_want(&a), 0);
     EXPECT_EQ(conn_close(&b, false), CONN_DO_AGREE);

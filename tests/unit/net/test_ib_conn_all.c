@@ -25,7 +25,8 @@ struct one {
     uint32_t datagrams; /* every one that was ever sent to this side */
     uint8_t state, mine, yours, seen, tries;
     uint8_t later, queued, used;             /* frames: not asked for yet, waiting, come to the other side */
-    uint8_t qp, qp_mine, qp_yours;           /* the queue pair, and which two generations it joins */
+    uint8_t qp : 7, counted : 1;             /* the queue pair; OPENED was said of it */
+    uint8_t qp_mine, qp_yours;               /* which two generations it joins */
     uint8_t unanswered;                      /* HELLOs by the timer, counted apart from the code under test */
     uint8_t posted[QUEUE], completed[QUEUE]; /* sent and not there yet; there and not looked at yet */
 };
@@ -115,6 +116,8 @@ static void act(struct both *now, int me, const struct conn *c, unsigned actions
         EXPECT_EQ(length(o->completed), 0); /* all that came was looked at */
         o->qp = NO_QP;
         o->qp_mine = o->qp_yours = 0;
+        EXPECT(o->counted); /* or more would be closed than were opened */
+        o->counted = false;
     }
     if (actions & CONN_DO_CREATE) {
         EXPECT_EQ(o->qp, NO_QP);
@@ -129,8 +132,13 @@ static void act(struct both *now, int me, const struct conn *c, unsigned actions
     }
     if (actions & CONN_DO_HELLO)
         send_hello(now, me, hello_number(c->mine, c->yours, conn_ready(c)));
-    if (actions & CONN_DO_OPENED)
-        EXPECT_EQ(o->state, CONN_OPEN);
+    if (actions & CONN_DO_OPENED) {
+        EXPECT(o->state == CONN_OPEN || actions & CONN_DO_AGREE);
+        EXPECT(!o->counted);
+        o->counted = true;
+    }
+    if (actions & CONN_DO_RESUME)
+        EXPECT(o->state == CONN_OPEN && o->counted);
     if (actions & CONN_DO_CLOSE)
         post(now, me, CLOSE);
     if (actions & CONN_DO_AGREE)

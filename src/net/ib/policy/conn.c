@@ -105,7 +105,7 @@ unsigned conn_close(struct conn *c, bool busy)
         if (busy)
             return opened | CONN_DO_KEEP;
         c->state = CONN_AGREED;
-        return CONN_DO_AGREE;
+        return opened | CONN_DO_AGREE;
     case CONN_CLOSING: /* both at once */
         c->state = CONN_AGREED;
         return 0;
@@ -127,7 +127,7 @@ unsigned conn_keep(struct conn *c)
     if (c->state != CONN_CLOSING)
         return 0;
     c->state = CONN_OPEN;
-    return CONN_DO_OPENED;
+    return CONN_DO_RESUME;
 }
 
 unsigned conn_lost(struct conn *c)

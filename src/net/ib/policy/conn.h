@@ -51,12 +51,14 @@ enum conn_action {
     CONN_DO_CONNECT = 1 << 2, /* bring them to ready-to-send with the address in the HELLO at hand */
     CONN_DO_HELLO =
         1 << 3, /* send HELLO {c->mine, c->yours, conn_ready}, (re)start the timer while !conn_settled */
-    CONN_DO_OPENED = 1 << 4, /* frames may go now */
-    CONN_DO_CLOSE = 1 << 5,  /* send these as the last frame */
-    CONN_DO_AGREE = 1 << 6,
-    CONN_DO_KEEP = 1 << 7, /* an ordinary frame: not the last */
+    CONN_DO_OPENED =
+        1 << 4, /* a connection more: once between CREATE and DESTROY. Frames may go, unless AGREE follows */
+    CONN_DO_RESUME = 1 << 5, /* it stays open: frames may go again */
+    CONN_DO_CLOSE = 1 << 6,  /* send these as the last frame */
+    CONN_DO_AGREE = 1 << 7,
+    CONN_DO_KEEP = 1 << 8, /* an ordinary frame: not the last */
     CONN_DO_FAIL =
-        1 << 8 /* an error if something waits to be sent; else the peer has merely gone home early */
+        1 << 9 /* an error if something waits to be sent; else the peer has merely gone home early */
 };
 
 struct conn {
