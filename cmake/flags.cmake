@@ -22,7 +22,7 @@ if(FISHPLATE_SANITIZE)
     set(CMAKE_C_FLAGS_RELEASE "-O1")
     add_compile_options(-fsanitize=${FISHPLATE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
     add_link_options(-fsanitize=${FISHPLATE_SANITIZE})
-    add_compile_definitions(FISHPLATE_OBJMEM_MALLOC=1) # sanitizers watch what malloc gives
+    add_compile_definitions(FISHPLATE_OBJMEM_MALLOC=1 SOFTIB_SLAB_MALLOC=1) # sanitizers watch what malloc gives
     if(FISHPLATE_SANITIZE MATCHES "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         add_compile_options(-Wno-tsan) # fences order memory between processes, which it does not watch
     endif()

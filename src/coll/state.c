@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/counter.h"
+#include "base/objmem.h"
 #include "boot/boot.h"
 #include "coll/exec.h"
 #include "coll/shared.h"
@@ -100,18 +101,37 @@ static bool same(const struct plan *p, const struct coll_algorithm *a, const str
            memcmp(p->parameter, shape->parameter, sizeof(p->parameter)) == 0;
 }
 
+/* A schedule in the cache may stay for long. In the program's heap, between buffers that come and go, it would cut that up,
+ * so its steps move to memory of the library's own. */
+static bool settle(struct plan *plan)
+{
+    struct sched *s = &plan->sched, built = *s;
+    struct step *steps = objmem_new(s->count * sizeof(*steps));
+    if (!steps)
+        return false;
+    if (built.count > 0)
+        memcpy(steps, built.steps, built.count * sizeof(*steps));
+    s->steps = steps;
+    s->capacity = built.count;
+    sched_free(&built);
+    return plan->settled = true;
+}
+
 /* A plan goes when the last call that runs it is over and the cache has let go of it. */
 void plan_drop(struct plan *plan)
 {
     if (--plan->refs > 0)
         return;
-    sched_free(&plan->sched);
-    free(plan);
+    if (plan->settled)
+        objmem_free(plan->sched.steps);
+    else
+        sched_free(&plan->sched);
+    objmem_free(plan);
 }
 
 static struct plan *plan_make(const struct coll_algorithm *a, const struct coll_shape *shape)
 {
-    struct plan *plan = malloc(sizeof(*plan));
+    struct plan *plan = objmem_new(sizeof(*plan));
     if (!plan)
         return NULL;
     *plan = (struct plan){.algorithm = a,
@@ -149,7 +169,7 @@ int plan_get(struct coll_state *state, const struct coll_algorithm *a, const str
     if (!plan)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the schedule of a collective of %d ranks",
                        shape->size);
-    if (cacheable && plan->sched.count <= CACHE_STEPS_MAX) {
+    if (cacheable && plan->sched.count <= CACHE_STEPS_MAX && settle(plan)) {
         if (*slot)
             plan_drop(*slot);
         plan->cached = true;

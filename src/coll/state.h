@@ -21,6 +21,7 @@ struct plan {
     int parameter[COLL_PARAMETERS];
     bool in_place, commutative, adjacent;
     bool cached;
+    bool settled; /* its steps are in objmem.h, not in the heap */
     int refs;
     struct sched sched;
 };

@@ -23,6 +23,7 @@
 #include "base/interval.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/pool.h"
 #include "base/tunable.h"
 #include "net/memhook.h"
 #include "net/memhook/library.h"
@@ -58,6 +59,7 @@ struct regcache {
     struct interval_tree tree;
     struct list idle; /* least recently used first */
     struct gone gone;
+    struct pool entries; /* struct pinned; not in the heap, where they would stay between buffers that go */
     struct regcache_stats stats;
     uint64_t unloads;    /* libraries gone when entries of libraries were last looked at */
     unsigned generation; /* of processes: see regcache_after_fork_child */
@@ -106,6 +108,7 @@ int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, stru
     c->generation = atomic_load(&generation);
     c->unloads = library_unloads();
     list_init(&c->idle);
+    pool_init_objects(&c->entries, sizeof(struct pinned), 32);
     *out = c;
     return 0;
 }
@@ -115,7 +118,7 @@ static void release(struct regcache *c, struct pinned *p)
 {
     c->stats.pinned -= p->entry.length;
     c->ops->unpin(c->ctx, p->entry.handle);
-    free(p);
+    pool_put(&c->entries, p);
 }
 
 /* Nobody will find it again; it goes now, or with its last user. */
@@ -296,15 +299,16 @@ static int pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintpt
 
 static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, struct pinned **out)
 {
-    struct pinned *p = calloc(1, sizeof(*p));
+    struct pinned *p = pool_get(&c->entries);
     if (!p)
-        return err_set(MPI_ERR_NO_MEM, "no memory for an entry of the registration cache");
+        return MPI_ERR_NO_MEM;
+    *p = (struct pinned){.users = 0};
     list_init(&p->idle);
     c->stats.misses++;
     counter_add(&reg_misses, 1);
     int rc = pin_new(c, p, start, end);
     if (rc != 0) {
-        free(p);
+        pool_put(&c->entries, p);
         return rc;
     }
     p->users = 1;
@@ -351,7 +355,7 @@ void regcache_put(struct regcache *c, struct regcache_entry *e)
     struct pinned *p = container_of(e, struct pinned, entry);
     if (inherited(c)) {
         if (--p->users == 0 && !p->cached)
-            free(p);
+            pool_put(&c->entries, p);
         return;
     }
     c->users--;
@@ -418,11 +422,13 @@ void regcache_close(struct regcache *c)
             uncache(c, p);
         } else {
             interval_remove(&c->tree, &p->range);
-            free(p);
+            pool_put(&c->entries, p);
         }
     }
-    if (own || !c->watched) /* in a child the hooks still tell it */
+    if (own || !c->watched) { /* in a child the hooks still tell it */
+        pool_destroy(&c->entries);
         free(c);
+    }
 }
 
 void regcache_stats(const struct regcache *c, struct regcache_stats *out)

@@ -2,13 +2,14 @@
  * communicators and datatypes that come and go, buffers that are allocated anew. Every byte is checked. Now and
  * then rank 0 prints a line with the memory of every rank:
  *
- *     soak SECONDS rounds bytes opened closed | KiB of rank 0, KiB of rank 1, ...
+ *     soak SECONDS rounds bytes opened closed | of each rank: KiB resident, KiB of the heap in use, KiB of holes
  *
  *     soak SECONDS [LINES] [SEED]
  *
  * All ranks draw the same random numbers, so that they agree on what comes next.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <malloc.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -154,7 +155,9 @@ static unsigned long long counted(int which)
     return sum;
 }
 
-/* Resident memory of this process without what it shares with others. */
+enum { RESIDENT, LIVE, HOLES, MEASURES };
+
+/* Resident memory of this process without what it shares with others, in KiB. */
 static long resident(void)
 {
     long pages = 0, shared = 0;
@@ -166,17 +169,33 @@ static long resident(void)
     return (pages - shared) * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+/* The heap, in KiB: what malloc has given out, and what was freed but cannot go back to the system, since something in
+ * use lies behind it. 0 where the C library does not tell. */
+static void heap(long *live, long *holes)
+{
+    *live = *holes = 0;
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 m = mallinfo2();
+    *live = (long)((m.uordblks + m.hblkhd) / 1024);
+    *holes = (long)((m.fordblks - m.keepcost) / 1024);
+#endif
+}
+
+/* Nobody has a message under way when memory is looked at. */
 static void report(double since, int rounds)
 {
-    long mine = resident(), all[256] = {0};
+    long mine[MEASURES], all[256 * MEASURES] = {0};
+    MPI_Barrier(MPI_COMM_WORLD);
+    mine[RESIDENT] = resident();
+    heap(&mine[LIVE], &mine[HOLES]);
     unsigned long long total = 0, opened = counted(OPENED), closed = counted(CLOSED);
     MPI_Reduce(&bytes, &total, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    MPI_Gather(&mine, 1, MPI_LONG, all, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    MPI_Gather(mine, MEASURES, MPI_LONG, all, MEASURES, MPI_LONG, 0, MPI_COMM_WORLD);
     if (mpitest_rank != 0)
         return;
     printf("soak %.1f %d %llu %llu %llu |", since, rounds, total, opened, closed);
-    for (int r = 0; r < mpitest_size; r++)
-        printf(" %ld", all[r]);
+    for (int i = 0; i < MEASURES * mpitest_size; i++)
+        printf(" %ld", all[i]);
     printf("\n");
     fflush(stdout);
 }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fabric/proc.h"
+#include "base/slab.h"
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -54,7 +55,7 @@ uint64_t arena_alloc(size_t bytes)
     if (b) {
         freed[c] = b->next;
         off = b->off;
-        free(b);
+        slab_free(b, sizeof(*b));
     } else if (fit(heap_end, size) + size <= proc.arena_bytes) {
         off = fit(heap_end, size);
         heap_end = off + size;
@@ -68,9 +69,9 @@ uint64_t arena_alloc(size_t bytes)
 void arena_free(uint64_t off, size_t bytes)
 {
     unsigned c = size_class(bytes);
-    struct block *b = malloc(sizeof(*b));
+    struct block *b = slab_new(sizeof(*b));
     if (!off || !b) {
-        free(b);
+        slab_free(b, sizeof(*b));
         return;
     }
     fallocate(proc.arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fabric/proc.h"
+#include "base/slab.h"
 #include "fabric/registry.h"
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -90,7 +91,7 @@ void peer_put(struct peer *p)
             next = m->next;
             if (m->map)
                 munmap(m->map, m->map_len);
-            free(m);
+            slab_free(m, sizeof(*m));
         }
     munmap(p->arena, ARENA_FIRST);
     for (unsigned i = 1; i < ARENA_EXTENTS; i++)

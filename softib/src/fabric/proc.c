@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fabric/proc.h"
+#include "base/slab.h"
 #include "fabric/joinlock.h"
 #include "fabric/registry.h"
 #include <stdio.h>
@@ -164,6 +165,7 @@ static void forget_after_fork(void)
     close(proc.arena_fd);
     close(proc.reg_fd);
     machine->forget();
+    slab_after_fork();
     memset(proc.peers, 0, sizeof(proc.peers));
     pthread_mutex_init(&proc.peers_lock, NULL);
     pthread_mutex_init(&join_lock, NULL);
@@ -184,7 +186,14 @@ static void open_to_members(void)
     const char *v = getenv("SOFTIB_PTRACER");
     char *end;
     unsigned long pid = v ? strtoul(v, &end, 10) : 0;
-    prctl(PR_SET_PTRACER, v && end != v && !*end && pid ? pid : PR_SET_PTRACER_ANY, 0, 0, 0);
+    if (v && (!pid || *end)) {
+        say("SOFTIB_PTRACER=%s is not the number of a process: it lets nobody in", v);
+        return;
+    }
+    /* Fails where Yama is absent, which needs none of it, and where there is no such process: a container has
+     * numbers of its own. */
+    if (!v || prctl(PR_SET_PTRACER, pid, 0, 0, 0))
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }
 
 static bool proc_is_mounted(void)

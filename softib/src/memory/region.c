@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "memory/region.h"
+#include "base/slab.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static void drop_stale(struct peer *owner, struct mr_map **bucket)
         *p = m->next;
         if (m->map)
             munmap(m->map, m->map_len);
-        free(m);
+        slab_free(m, sizeof(*m));
     }
 }
 
@@ -50,7 +51,7 @@ static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
         if (LIKELY(m->rkey == key && m->serial == s->serial))
             return m->base;
     drop_stale(owner, bucket);
-    struct mr_map *m = calloc(1, sizeof(*m));
+    struct mr_map *m = slab_new(sizeof(*m));
     if (!m)
         return NULL;
     m->rkey = key;

@@ -7,6 +7,7 @@
  */
 #include "verbs/verbs.h"
 #include "base/numbers.h"
+#include "base/slab.h"
 #include "hca/wire.h"
 #include "memory/huge.h"
 #include "memory/share.h"
@@ -198,10 +199,10 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t
         errno = EFAULT;
         return NULL;
     }
-    struct mr *mr = calloc(1, sizeof(*mr));
+    struct mr *mr = slab_new(sizeof(*mr));
     uint32_t idx = mr ? table_take() : 0;
     if (!idx) {
-        free(mr);
+        slab_free(mr, sizeof(*mr));
         errno = ENOMEM;
         return NULL;
     }
@@ -276,6 +277,6 @@ SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
     taken[ibv->handle] = false;
     lock_drop(&table_lock);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
-    free(mr);
+    slab_free(mr, sizeof(*mr));
     return 0;
 }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "verbs/verbs.h"
+#include "base/slab.h"
 #include "hca/send_queue.h"
 #include <stdlib.h>
 
@@ -56,7 +57,7 @@ static void hold_objects(struct qp *q, int n)
 static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
 {
     int err = a->send_cq && a->recv_cq && a->pd ? caps_check(&a->cap, a->qp_type, a->srq) : EINVAL;
-    struct qp *q = err ? NULL : calloc(1, sizeof(*q));
+    struct qp *q = err ? NULL : slab_new(sizeof(*q));
     if (!q) {
         errno = err ? err : ENOMEM;
         return NULL;
@@ -66,17 +67,16 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
     if (room < a->cap.max_inline_data)
         room = a->cap.max_inline_data;
     q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
-    q->sq = aligned_alloc(CACHELINE, q->stride * a->cap.max_send_wr);
+    q->sq = slab_new(q->stride * a->cap.max_send_wr);
     q->idx = q->sq ? qp_number_take(&nth) : 0;
     if (!q->idx || (!a->srq && !rq_make(&proc.arena->rq[q->idx], a->cap.max_recv_wr, a->cap.max_recv_sge))) {
         if (q->idx)
             qp_number_give(q->idx);
-        free(q->sq);
-        free(q);
+        slab_free(q->sq, q->stride * a->cap.max_send_wr);
+        slab_free(q, sizeof(*q));
         errno = ENOMEM;
         return NULL;
     }
-    memset(q->sq, 0, q->stride * a->cap.max_send_wr);
     struct ibv_qp *v = qp_ibv(q);
     v->context = a->pd->context;
     v->qp_context = a->qp_context;
@@ -364,8 +364,8 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
     pthread_mutex_destroy(&v->mutex);
     pthread_cond_destroy(&v->cond);
     qp_number_give(q->idx);
-    free(q->sq);
-    free(q);
+    slab_free(q->sq, q->stride * q->cap.max_send_wr);
+    slab_free(q, sizeof(*q));
     return 0;
 }
 

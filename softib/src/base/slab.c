@@ -1,0 +1,125 @@
+/*
+ * Memory for what comes and goes with connections and registrations: queue pairs, regions, mappings. It is
+ * not the program's heap: there a region's entry of a few bytes, which stays, came to lie behind a queue pair
+ * of 96 KiB, which went, and the heap grew by one hole after the other. Blocks of one size are used again;
+ * only long ones are given back.
+ *
+ * Sanitizers find more in the memory of malloc, which they watch: with SOFTIB_SLAB_MALLOC it comes from there.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "base/slab.h"
+#include "base/base.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#if SOFTIB_SLAB_MALLOC
+
+void *slab_new(size_t size)
+{
+    size = (size + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
+    void *p = aligned_alloc(CACHELINE, size);
+    return p ? memset(p, 0, size) : NULL;
+}
+
+void slab_free(void *p, size_t size)
+{
+    (void)size;
+    free(p);
+}
+
+void slab_after_fork(void)
+{
+}
+
+#else
+
+/* Sizes go up by quarters of a power of two: 64, 80, 96, 112, 128, 160, ...; kept in whole cache lines. */
+#define CLASSES   56
+#define LONG_FROM (512u << 10)
+#define CHUNK     (2u << 20)
+
+struct spare {
+    struct spare *next;
+};
+
+static struct {
+    struct lock lock;
+    char *at, *end; /* of the newest chunk, what has not been cut yet */
+    struct spare *spare[CLASSES];
+} slab;
+
+static unsigned class_of(size_t size)
+{
+    size = size < CACHELINE ? CACHELINE : size;
+    unsigned power = 63 - (unsigned)__builtin_clzll(size); /* the power of two at or below */
+    size_t rest = size - ((size_t)1 << power);
+    return (power - 6) * 4 + (unsigned)((rest * 4 + ((size_t)1 << power) - 1) >> power);
+}
+
+static size_t class_size(unsigned c)
+{
+    size_t power = (size_t)CACHELINE << (c / 4), size = power + power / 4 * (c % 4);
+    return (size + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
+}
+
+static void *map(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, size, MADV_NOHUGEPAGE); /* most of a chunk may never be used */
+    return p;
+}
+
+/* With the lock held. What is left of the last chunk, less than LONG_FROM, is given up; it was never touched. */
+static void *cut(size_t size)
+{
+    if ((size_t)(slab.end - slab.at) < size) {
+        char *chunk = map(CHUNK);
+        if (!chunk)
+            return NULL;
+        slab.at = chunk;
+        slab.end = chunk + CHUNK;
+    }
+    slab.at += size;
+    return slab.at - size;
+}
+
+void *slab_new(size_t size)
+{
+    if (size >= LONG_FROM)
+        return map(size);
+    unsigned c = class_of(size);
+    lock_take(&slab.lock);
+    struct spare *used = slab.spare[c];
+    if (used)
+        slab.spare[c] = used->next;
+    void *fresh = used ? NULL : cut(class_size(c));
+    lock_drop(&slab.lock);
+    return used ? memset(used, 0, size) : fresh;
+}
+
+void slab_free(void *p, size_t size)
+{
+    struct spare *s = p;
+    if (!p)
+        return;
+    if (size >= LONG_FROM) {
+        munmap(p, size);
+        return;
+    }
+    unsigned c = class_of(size);
+    lock_take(&slab.lock);
+    s->next = slab.spare[c];
+    slab.spare[c] = s;
+    lock_drop(&slab.lock);
+}
+
+/* Another thread may have been inside: the lock is free again, and a list it was changing is forgotten. */
+void slab_after_fork(void)
+{
+    if (atomic_load(&slab.lock.held))
+        memset(&slab, 0, sizeof(slab));
+}
+
+#endif
