@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tunable.h"
+
 #define FILES_MAX 65536 /* where the kernel cannot close a range */
 
 /* Files 3 to 5 become the pipe, the connection and the rank; standard error stays, everything else is closed. */
@@ -37,12 +39,14 @@ static void close_from(unsigned first)
 static void keep_files(int pipe_end, int pmi, int rank)
 {
     /* First out of the way of each other, then to their places. */
-    int above[] = {fcntl(pipe_end, F_DUPFD, FIRST_CLOSED), fcntl(pmi, F_DUPFD, FIRST_CLOSED),
+    int above[] = {fcntl(pipe_end, F_DUPFD, FIRST_CLOSED), pmi >= 0 ? fcntl(pmi, F_DUPFD, FIRST_CLOSED) : -1,
                    rank >= 0 ? fcntl(rank, F_DUPFD, FIRST_CLOSED) : -1};
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     dup2(above[0], PIPE_FD);
-    dup2(above[1], PMI_FD_KEPT);
+    close(PMI_FD_KEPT);
+    if (above[1] >= 0)
+        dup2(above[1], PMI_FD_KEPT);
     close(RANK_FD);
     if (above[2] >= 0)
         dup2(above[2], RANK_FD);
@@ -77,15 +81,24 @@ static bool wait_for_rank(bool has_rank)
     }
 }
 
-_Noreturn static void heir_body(int pipe_end, int pmi, int rank, const char *sentence)
+/* What the child needs when the rank's own memory is gone from its view: everything is made before. */
+struct will {
+    char sentence[512], path[512], step[128];
+};
+
+_Noreturn static void heir_body(int pipe_end, int pmi, int rank, const struct will *will)
 {
     static const char request[] = "cmd=abort exitcode=1\n";
+    const char *const scancel[] = {will->path, will->step, NULL};
     prctl(PR_SET_NAME, "fishplate-heir");
     default_signals();
     keep_files(pipe_end, pmi, rank);
     if (!wait_for_rank(rank >= 0)) {
-        ssize_t n = write(STDERR_FILENO, sentence, strlen(sentence));
-        n = write(PMI_FD_KEPT, request, sizeof request - 1);
+        ssize_t n = write(STDERR_FILENO, will->sentence, strlen(will->sentence));
+        if (pmi < 0)
+            execv(will->path, (char *const *)(uintptr_t)scancel);
+        else
+            n = write(PMI_FD_KEPT, request, sizeof request - 1);
         (void)n;
     }
     syscall(SYS_exit_group, 0);
@@ -93,17 +106,34 @@ _Noreturn static void heir_body(int pipe_end, int pmi, int rank, const char *sen
         ;
 }
 
+/* Where the shell would find scancel. */
+static bool find_scancel(char *out, size_t room)
+{
+    const char *at = env_get("PATH");
+    for (size_t len; at && *at; at += len + (at[len] == ':')) {
+        len = strcspn(at, ":");
+        int n = snprintf(out, room, "%.*s/scancel", (int)len, at);
+        if (len > 0 && n > 0 && (size_t)n < room && access(out, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 void heir_start(struct heir *h, const struct boot *b, int pmi)
 {
     int ends[2], rank = -1;
-    char sentence[512];
+    struct will will;
+    const char *job = env_get("SLURM_JOB_ID"), *step = env_get("SLURM_STEP_ID");
     *h = (struct heir){.end = -1};
+    if (b->size < 2 || !step || (pmi < 0 && (!job || !find_scancel(will.path, sizeof will.path))))
+        return;
+    snprintf(will.step, sizeof will.step, "%s.%s", job ? job : "", step);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return;
 #ifdef SYS_pidfd_open
     rank = (int)syscall(SYS_pidfd_open, getpid(), 0);
 #endif
-    snprintf(sentence, sizeof sentence,
+    snprintf(will.sentence, sizeof will.sentence,
              "fishplate: Rank %u on %.200s ended before MPI_Finalize; the job is ended, because the other "
              "ranks would wait "
              "for it.\n",
@@ -114,7 +144,7 @@ void heir_start(struct heir *h, const struct boot *b, int pmi)
         /* A byte that never comes must not be waited for once the rank is gone. */
         if (rank >= 0)
             fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        heir_body(ends[0], pmi, rank, sentence);
+        heir_body(ends[0], pmi, rank, &will);
     }
     close(ends[0]);
     if (rank >= 0)

@@ -1,7 +1,8 @@
 /*
- * Ends the job when this rank dies, where the launcher does not: under srun --mpi=pmi2 without -K the other ranks
- * would wait for ever, even for one that was killed. A tiny child process outlives the rank by the moment that it takes to
- * ask the launcher for the end of the job.
+ * Ends the job when this rank dies, where the launcher does not: under srun without -K the other ranks would wait for
+ * ever, even for one that was killed. A tiny child process outlives the rank by the moment that it takes to ask the
+ * launcher for the end of the job: on the connection of PMI, or, since PMIx is spoken by a library that it does not
+ * have any more, with Slurm's own scancel.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +19,8 @@ struct heir {
     int end;   /* our end of a pipe: a byte, and then its end, say that all is well */
 };
 
-/* pmi: the connection on which PMI-1's abort is sent. A failure to start is not an error. */
+/* Where Slurm is the launcher of several ranks; elsewhere nothing happens. pmi: the connection on which PMI-1's abort is
+ * sent, -1: scancel ends the job step. A failure to start is not an error. */
 void heir_start(struct heir *h, const struct boot *b, int pmi);
 
 /* The rank has finished as it should, or its job is being ended by somebody else. */

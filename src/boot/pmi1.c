@@ -246,7 +246,7 @@ static int pmi1_open(struct boot **out)
     if (!p->ours)
         watch_start(&p->watch, &p->boot, p->conn.fd);
     /* Hydra ends a job when a rank dies; Slurm does so only with srun -K. */
-    if (!p->ours && p->boot.size > 1 && env_get("SLURM_STEP_ID"))
+    if (!p->ours)
         heir_start(&p->heir, &p->boot, p->conn.fd);
     *out = &p->boot;
     return 0;

@@ -18,6 +18,7 @@
 #include "base/tunable.h"
 #include "base/util.h"
 #include "boot/backend.h"
+#include "boot/heir.h"
 #include "boot/nodemap.h"
 #include "boot/pmix_abi.h"
 #include "boot/watch.h"
@@ -57,6 +58,7 @@ static const struct {
 struct pmix {
     struct boot boot;
     struct px_proc me;
+    struct heir heir;
 };
 
 static struct pmix *pmix_of(struct boot *b)
@@ -328,6 +330,7 @@ static void watch_server(struct pmix *p)
 
 static void pmix_close(struct boot *b)
 {
+    heir_stop(&pmix_of(b)->heir);
     boot_layout_free(b);
     free(pmix_of(b));
 }
@@ -352,6 +355,7 @@ static int pmix_open(struct boot **out)
         return rc;
     }
     watch_server(p);
+    heir_start(&p->heir, &p->boot, -1);
     *out = &p->boot;
     return 0;
 }
@@ -437,7 +441,7 @@ static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, 
 
 static int pmix_finalize(struct boot *b)
 {
-    (void)b;
+    heir_stop(&pmix_of(b)->heir);
     __atomic_store_n(&served, NULL, __ATOMIC_RELEASE);
     int status = px.Finalize(NULL, 0);
     return status == PX_SUCCESS ? 0 : refused("PMIx_Finalize", status);

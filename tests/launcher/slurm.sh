@@ -39,18 +39,18 @@ for kind in $kinds; do
     expect_no_client
 done
 
-# With pmi2 a rank that dies ends the job, without -K: one that shares its node with others, one that is alone there, one
-# that was killed, and one that left without MPI_Finalize.
-if [ "${kinds%pmi2}" != "$kinds" ]; then
+# A rank that dies ends the job, without -K: one that shares its node with others, one that is alone there, one that was
+# killed, and one that left without MPI_Finalize.
+for kind in $kinds; do
     for nodes in 1 2; do
-        launch timeout 60 srun -N$nodes -n2 --mpi=pmi2 "$CLIENT" crash 1
+        launch timeout 60 srun -N$nodes -n2 --mpi=$kind "$CLIENT" crash 1
         [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc: the others went on waiting"
         expect_no_client
     done
-    mkfifo "$T/killed"
-    exec 6<>"$T/killed"
-    last="killing a rank of srun --mpi=pmi2"
-    srun -N2 -n2 --mpi=pmi2 "$CLIENT" stay "$T/killed" >"$T/out" 2>"$T/err" 6>&- &
+    mkfifo "$T/killed.$kind"
+    exec 6<>"$T/killed.$kind"
+    last="killing a rank of srun --mpi=$kind"
+    srun -N2 -n2 --mpi=$kind "$CLIENT" stay "$T/killed.$kind" >"$T/out" 2>"$T/err" 6>&- &
     job=$!
     read -r pid1 <&6
     read -r pid2 <&6
@@ -59,10 +59,10 @@ if [ "${kinds%pmi2}" != "$kinds" ]; then
     wait $job
     exec 6>&-
     expect_err "ended before MPI_Finalize; the job is ended"
-    launch timeout 60 srun -N2 -n4 --mpi=pmi2 "$CLIENT" exit 2 0
+    launch timeout 60 srun -N2 -n4 --mpi=$kind "$CLIENT" exit 2 0
     expect_err "Rank 2 on $host ended before MPI_Finalize"
     expect_no_client
-fi
+done
 
 # mpiexec inside an allocation uses its hosts, through srun.
 launch timeout 60 salloc --quiet -N4 "$MPIEXEC" -n 8 -ppn 2 "$CLIENT" exchange
