@@ -44,6 +44,19 @@ nonsense' >bad.txt
 expect_status 1 "$BIN/fishplate" prof --read bad.txt
 expect_line err 'line 4 of bad.txt'
 
+# A record that claims more than any job has is refused before it takes memory and time.
+{
+    printf 'record 1\njob claims\nrank 0 1048576\nhost here\nprogram claims\ntime 1 1 0\n'
+    i=0
+    while [ $i -lt 100 ]; do
+        echo "call MPI_Claim$i p2p 0 1 10 10 1 10"
+        i=$((i + 1))
+    done
+    echo end
+} >claims.txt
+expect_status 1 "$BIN/fishplate" prof --read claims.txt
+expect_line err 'line 71 of claims.txt .* of more functions than a job calls'
+
 # A job on two nodes, with known sums.
 cat >nodes.txt <<'END'
 record 1

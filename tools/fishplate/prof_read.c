@@ -8,7 +8,9 @@
 
 #include "prof.h"
 
-enum { RANKS_MAX = 1 << 20 };
+/* A record claims in a few bytes what takes memory and time here, so that each claim has a limit. CELLS_MAX: functions
+ * times ranks of a job. */
+enum { RANKS_MAX = 1 << 20, JOBS_MAX = 1024, FUNCTIONS_MAX = 2048, SETTINGS_MAX = 1024, CELLS_MAX = 1 << 26 };
 
 const char *const prof_kind_words[PROF_KINDS] = {"p2p", "wait", "coll", "rma", "io", "other"};
 
@@ -50,8 +52,11 @@ static bool begin_rank(struct reader *r, const char *rest)
     if (sscanf(rest, "%d %d", &rank, &size) != 2 || size < 1 || size > RANKS_MAX || rank < 0 || rank >= size)
         return false;
     struct prof_job **at = r->jobs;
-    while (*at && strcmp((*at)->name, r->name) != 0)
+    int before = 0;
+    for (; *at && strcmp((*at)->name, r->name) != 0; before++)
         at = &(*at)->next;
+    if (before == JOBS_MAX)
+        return false;
     if (!*at) {
         *at = room(1, sizeof(**at));
         snprintf((*at)->name, sizeof((*at)->name), "%s", r->name);
@@ -68,11 +73,14 @@ static bool begin_rank(struct reader *r, const char *rest)
     return true;
 }
 
+/* NULL: more than any job calls. */
 static struct prof_function *function_of(struct prof_job *job, const char *name)
 {
     for (size_t i = 0; i < job->nfunctions; i++)
         if (strcmp(job->functions[i].name, name) == 0)
             return &job->functions[i];
+    if (job->nfunctions == FUNCTIONS_MAX || (job->nfunctions + 1) * (size_t)job->size > CELLS_MAX)
+        return NULL;
     job->functions = grown(job->functions, job->nfunctions, sizeof(*job->functions));
     struct prof_function *f = &job->functions[job->nfunctions++];
     memset(f, 0, sizeof(*f));
@@ -97,6 +105,8 @@ static bool read_call(struct reader *r, const char *rest)
     if (k == PROF_KINDS)
         return false;
     struct prof_function *f = function_of(r->job, name);
+    if (!f)
+        return false;
     f->kind = (enum prof_kind)k;
     f->nonblocking = nonblocking != 0;
     f->ranks[r->number] = s;
@@ -140,8 +150,8 @@ static bool read_waits(struct reader *r, const char *rest)
 {
     char name[64];
     int used = 0;
-    return sscanf(rest, "%63s%n", name, &used) == 1 &&
-           prof_waits_read(&function_of(r->job, name)->waits[r->number], rest + used);
+    struct prof_function *f = sscanf(rest, "%63s%n", name, &used) == 1 ? function_of(r->job, name) : NULL;
+    return f && prof_waits_read(&f->waits[r->number], rest + used);
 }
 
 static bool read_cut(struct prof_rank *rank, const char *rest)
@@ -167,6 +177,8 @@ static bool read_about(struct reader *r, const char *word, const char *rest)
         for (size_t i = 0; i < job->nsettings; i++)
             if (strcmp(job->settings[i], rest) == 0)
                 return true;
+        if (job->nsettings == SETTINGS_MAX)
+            return false;
         job->settings = grown(job->settings, job->nsettings, sizeof(*job->settings));
         job->settings[job->nsettings++] = strdup(rest);
     }
@@ -280,8 +292,7 @@ bool prof_read_file(const char *path, struct prof_job **jobs)
     if (!good)
         fprintf(stderr,
                 "fishplate prof: line %d of %s is not what the profiler of this version writes, or tells of "
-                "a rank "
-                "twice. Give the files of one run.\n",
+                "a rank twice, or of more functions than a job calls. Give the files of one run.\n",
                 number, path);
     else if (r.inside)
         fprintf(stderr,
@@ -325,18 +336,34 @@ static int by_time(const void *a, const void *b)
     return strcmp(f->name, g->name);
 }
 
+struct placed {
+    const char *host;
+    int rank;
+};
+
+static int by_host(const void *a, const void *b)
+{
+    const struct placed *p = a, *q = b;
+    const int order = strcmp(p->host, q->host);
+    return order ? order : p->rank - q->rank;
+}
+
+/* A node is called by its first rank. */
 static void find_nodes(struct prof_job *job)
 {
-    for (int r = 0; r < job->size; r++) {
-        int first = 0;
-        if (!job->ranks[r].there)
-            continue;
-        while (first < r &&
-               (!job->ranks[first].there || strcmp(job->ranks[first].host, job->ranks[r].host) != 0))
-            first++;
-        job->ranks[r].node = first;
-        job->nodes += first == r;
+    struct placed *all = room((size_t)job->there, sizeof(*all));
+    int n = 0;
+    for (int r = 0; r < job->size; r++)
+        if (job->ranks[r].there)
+            all[n++] = (struct placed){job->ranks[r].host, r};
+    qsort(all, (size_t)n, sizeof(*all), by_host);
+    for (int i = 0, first = 0; i < n; i++) {
+        if (strcmp(all[i].host, all[first].host) != 0)
+            first = i;
+        job->ranks[all[i].rank].node = all[first].rank;
+        job->nodes += first == i;
     }
+    free(all);
 }
 
 /* Below 2 KiB, 16 KiB, 1 MiB, and above: bins 0 to 11, 12 to 14, 15 to 20, the rest. */
