@@ -219,16 +219,39 @@ static void ranks_that_share_cores(void)
 
 /* Other programs take the processors away: a way that needs both ranks waits for a time slice now and then. On
  * this machine pieces would be the fastest otherwise. */
-static void beside_other_programs(void)
+static struct machine stalling(uint32_t seed)
 {
-    struct choice c = {.asked = 0};
-    struct machine m = {.row = &cost_aarch64[1], .now = 1, .seed = 7, .stall_ns = 4000000, .open = ALL};
+    struct machine m = {.row = &cost_aarch64[1], .now = 1, .seed = seed, .stall_ns = 4000000, .open = ALL};
     m.stalls[WAY_PIECES] = 20;
     m.stalls[WAY_SPLIT] = 20;
     m.stalls[WAY_READ] = 2000;
-    ping_pong(&c, &m, 300, -1);
-    expect_within("beside other programs", &m, behind(&c, &m, ping_pong, 5000), 30);
-    EXPECT(m.used[WAY_READ] > 4900);
+    return m;
+}
+
+/* Looking whether the others still stall costs: one stall is as long as 400 messages. A quarter more than the best way
+ * on the average, whichever messages meet a stall. */
+static void looking_beside_other_programs(void)
+{
+    enum { SEEDS = 40 };
+    int sum = 0, worst = 0;
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+        struct choice c = {.asked = 0};
+        struct machine m = stalling(seed);
+        ping_pong(&c, &m, 300, -1);
+        int percent = behind(&c, &m, ping_pong, 5000);
+        sum += percent;
+        worst = percent > worst ? percent : worst;
+        EXPECT(m.used[WAY_READ] > 4800);
+    }
+    EXPECT(sum / SEEDS <= 25);
+    EXPECT(worst <= 45);
+}
+
+static void beside_other_programs(void)
+{
+    struct choice c = {.asked = 0};
+    struct machine m = stalling(7);
+    ping_pong(&c, &m, 5000, -1);
     /* Other sizes profit from what was seen. */
     m.row = &cost_aarch64[0];
     memset(m.used, 0, sizeof(m.used));
@@ -357,6 +380,7 @@ int main(void)
     TEST_RUN(short_runs);
     TEST_RUN(every_size_learns_for_itself);
     TEST_RUN(ranks_that_share_cores);
+    TEST_RUN(looking_beside_other_programs);
     TEST_RUN(beside_other_programs);
     TEST_RUN(rare_interruptions);
     TEST_RUN(costs_that_change);
