@@ -35,7 +35,7 @@ bool rankenv_is_launchers(const char *entry)
         "PMI_SPAWNED=",     "MPI_LOCALNRANKS=", "MPI_LOCALRANKID=", ENV_LAUNCHER "=",   ENV_JOB "=",
         ENV_WORLD_RANK "=", ENV_WORLD_SIZE "=", ENV_LOCAL_RANK "=", ENV_LOCAL_SIZE "=", ENV_UNIVERSE "=",
         ENV_APPNUM "=",     ENV_NODE_FD "=",    ENV_NODE_MAP "=",   ENV_HOST "=",       ENV_VNODE "=",
-        "PMIX_NAMESPACE=",  "PMIX_RANK=",       "PMIX_SERVER_"};
+        ENV_TRACER "=",     "PMIX_NAMESPACE=",  "PMIX_RANK=",       "PMIX_SERVER_"};
     if (entry[0] == 'S')
         return outer_fabric(entry);
     if (entry[0] != 'P' && entry[0] != 'M' && entry[0] != 'F')
@@ -170,6 +170,7 @@ char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi
     add(&b, ENV_UNIVERSE "=%u", p->universe);
     add(&b, ENV_APPNUM "=%u", p->apps[at->app].number);
     add(&b, ENV_HOST "=%s", p->host);
+    add(&b, ENV_TRACER "=%d", (int)getpid());
     if (node_fd >= 0)
         add(&b, ENV_NODE_FD "=%d", node_fd);
     if (strlen(p->node_map) <= NODE_MAP_ENV_MAX)

@@ -21,9 +21,10 @@
 #define ENV_UNIVERSE   "PMI_UNIVERSE_SIZE"
 #define ENV_APPNUM     "PMI_APPNUM"
 #define ENV_NODE_FD    "FISHPLATE_NODE_FD"
-#define ENV_NODE_MAP   "FISHPLATE_NODE_MAP"   /* nodemap.h; absent when longer than NODE_MAP_ENV_MAX */
-#define ENV_HOST       "FISHPLATE_HOST"       /* the host's name as the user wrote it for mpiexec */
-#define ENV_VNODE      "FISHPLATE_VNODE"      /* only with -vnodes */
+#define ENV_NODE_MAP   "FISHPLATE_NODE_MAP" /* nodemap.h; absent when longer than NODE_MAP_ENV_MAX */
+#define ENV_HOST       "FISHPLATE_HOST"     /* the host's name as the user wrote it for mpiexec */
+#define ENV_VNODE      "FISHPLATE_VNODE"    /* only with -vnodes */
+#define ENV_TRACER     "FISHPLATE_TRACER" /* the process that started all ranks of this host: their ancestor */
 #define ENV_SOFTIB_LIB "FISHPLATE_SOFTIB_LIB" /* the libibverbs.so.1 of softib, where there is one */
 
 /* softib's own: with -vnodes each virtual node is a node of a fabric, unless the user describes another. */

@@ -124,11 +124,12 @@ static void host_lists(void)
         {"n[08-11,3],login", "n08 n09 n10 n11 n3 login"},
         {"a[1-2]b[01-02]x,c", "a1b01x a1b02x a2b01x a2b02x c"},
     };
-    static const char *const bad[] = {"", "n[", "n[]", "n[2-1]", "n[a]", "n]", "-x", "n[1-99999999]", "a;b"};
+    static const char *const bad[] = {"",   "n[", "n[]",           "n[2-1]",           "n[a]",
+                                      "n]", "-x", "n[1-99999999]", "a[1-999]b[1-999]", "a;b"};
     for (size_t i = 0; i < COUNT_OF(good); i++) {
         struct strings out = {0};
         char text[256] = "";
-        EXPECT(slurm_expand(good[i].list, &out));
+        EXPECT(slurm_expand(good[i].list, SLURM_HOSTS_MAX, &out));
         for (unsigned k = 0; k < out.n; k++)
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", k ? " " : "", out.v[k]);
         EXPECT_STR(text, good[i].names);
@@ -136,7 +137,7 @@ static void host_lists(void)
     }
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct strings out = {0};
-        EXPECT(!slurm_expand(bad[i], &out));
+        EXPECT(!slurm_expand(bad[i], SLURM_HOSTS_MAX, &out));
         strings_free(&out);
     }
 }

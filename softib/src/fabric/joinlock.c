@@ -15,12 +15,23 @@
 #define NAMES     4096u
 #define SILENT_NS (200 * NS_MS) /* a name that is bound while nobody listens: its owner may be about to */
 #define SAY_NS    (2 * NS_S)
-#define GIVE_UP_S 60ull
+#define GIVE_UP_S 60 /* unless SOFTIB_JOIN_SECONDS says otherwise */
 
 struct wait {
-    uint64_t key, since;
+    uint64_t key, since, patience;
     bool said;
 };
+
+static uint64_t patience(void)
+{
+    const char *v = getenv("SOFTIB_JOIN_SECONDS");
+    char *end;
+    unsigned long s = v ? strtoul(v, &end, 10) : GIVE_UP_S;
+    if (!v || (s && s <= 86400 && !*end))
+        return s * NS_S;
+    say("SOFTIB_JOIN_SECONDS=%s is not a number of seconds from 1 to 86400; %d are waited", v, GIVE_UP_S);
+    return GIVE_UP_S * NS_S;
+}
 
 static socklen_t lock_name(struct sockaddr_un *a, uint64_t key, unsigned n)
 {
@@ -74,9 +85,10 @@ static bool wait_for(struct wait *w, int fd, pid_t pid)
     struct pollfd p = {.fd = fd, .events = POLLIN};
     for (;;) {
         uint64_t spent = now_ns() - w->since;
-        if (spent > GIVE_UP_S * NS_S) {
-            say("gave up: process %d has been joining the same fabric for %llu s. Is it stopped?", pid,
-                GIVE_UP_S);
+        if (spent > w->patience) {
+            say("gave up: process %d has been joining the same fabric for %llu s. Is it stopped? "
+                "SOFTIB_JOIN_SECONDS says how long to wait",
+                pid, (unsigned long long)(w->patience / NS_S));
             errno = ETIMEDOUT;
             return false;
         }
@@ -144,7 +156,7 @@ static bool rival(uint64_t key, unsigned mine)
 
 int join_lock_take(uint64_t key)
 {
-    struct wait w = {.key = key, .since = now_ns()};
+    struct wait w = {.key = key, .since = now_ns(), .patience = patience()};
     uint64_t rng = (w.since ^ (uint64_t)getpid() << 32) | 1;
     for (;;) {
         unsigned n;

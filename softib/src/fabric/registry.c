@@ -95,33 +95,57 @@ int shared_open(int pid, int fd, uint64_t bytes)
     return r;
 }
 
+static bool word_is(int fd, size_t at, uint32_t least, uint32_t most)
+{
+    uint32_t v;
+    return pread(fd, &v, sizeof(v), (off_t)at) == sizeof(v) && v >= least && v <= most;
+}
+
 /* Whoever binds a name of ours can point us to any file of its own: the file itself must prove who made it.
  */
 static int registry_open(int pid, int fd)
 {
-    uint32_t magic = 0;
     int r = shared_open(pid, fd, sizeof(struct registry));
-    if (r >= 0 && (pread(r, &magic, sizeof(magic), 0) != sizeof(magic) || magic != SHM_MAGIC)) {
-        close(r);
+    if (r < 0)
         return -1;
+    if (word_is(r, offsetof(struct registry, magic), SHM_MAGIC, SHM_MAGIC) &&
+        word_is(r, offsetof(struct registry, bytes), sizeof(struct registry), sizeof(struct registry)) &&
+        word_is(r, offsetof(struct registry, slots), 0, MEMBERS))
+        return r;
+    close(r);
+    return -1;
+}
+
+/* A number as we write it: digits, at most nine. */
+static const char *number(const char *p, int *out)
+{
+    const char *from = p;
+    for (*out = 0; *p >= '0' && *p <= '9' && p - from < 9; p++)
+        *out = *out * 10 + (*p - '0');
+    return p > from && !(*p >= '0' && *p <= '9') ? p : NULL;
+}
+
+int registry_find_in(FILE *in, uint64_t key)
+{
+    char line[512], want[64];
+    snprintf(want, sizeof(want), "@softib/%016llx/", (unsigned long long)key);
+    int fd = -1;
+    while (fd < 0 && fgets(line, sizeof(line), in)) {
+        const char *p = strstr(line, want);
+        int pid, reg;
+        p = p ? number(p + strlen(want), &pid) : NULL;
+        if (p && *p == '.' && number(p + 1, &reg))
+            fd = registry_open(pid, reg);
     }
-    return r;
+    return fd;
 }
 
 int registry_find(uint64_t key)
 {
-    char line[512], want[64];
-    snprintf(want, sizeof(want), "@softib/%016llx/", (unsigned long long)key);
     FILE *in = fopen("/proc/net/unix", "re");
     if (!in)
         return -1;
-    int fd = -1;
-    while (fd < 0 && fgets(line, sizeof(line), in)) {
-        char *p = strstr(line, want);
-        int pid, reg;
-        if (p && sscanf(p + strlen(want), "%d.%d", &pid, &reg) == 2)
-            fd = registry_open(pid, reg);
-    }
+    int fd = registry_find_in(in, key);
     fclose(in);
     return fd;
 }

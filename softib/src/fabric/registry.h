@@ -7,6 +7,7 @@
 
 #include "fabric/shm.h"
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -26,6 +27,8 @@ socklen_t bell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member
 uint64_t registry_key(const struct fabric *f);
 /* Opens the registry of a live member of fabric `key`; -1 when there is none. */
 int registry_find(uint64_t key);
+/* The same in a list of names like /proc/net/unix. Every user can write lines of it. */
+int registry_find_in(FILE *in, uint64_t key);
 struct registry *registry_map(int fd);
 
 #endif

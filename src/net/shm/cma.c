@@ -5,6 +5,7 @@
 #include "net/shm/cma.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
@@ -54,10 +55,13 @@ int cma_works(pid_t pid, uint64_t remote, uint64_t value)
     return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(found) && found == value;
 }
 
-void cma_permit(void)
+void cma_permit(const char *launcher)
 {
 #ifdef PR_SET_PTRACER
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0,
-          0); /* fails where Yama is absent, and is not needed there */
+    char *end;
+    unsigned long pid = launcher ? strtoul(launcher, &end, 10) : 0;
+    /* Both fail where Yama is absent, and are not needed there. */
+    if (pid == 0 || *end || prctl(PR_SET_PTRACER, pid, 0, 0, 0) != 0)
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
 }

@@ -16,7 +16,8 @@ int cma_write(pid_t pid, const void *local, uint64_t remote, size_t len);
  * process numbers may mean different processes. */
 int cma_works(pid_t pid, uint64_t remote, uint64_t value);
 
-/* Allows peers of the same user to read us where the Yama module would not. */
-void cma_permit(void);
+/* Lets peers read us where the Yama module would not: the launcher's process and its descendants, where `launcher` is its
+ * number, else (NULL, or no such process here, as in a container) every process of the user. */
+void cma_permit(const char *launcher);
 
 #endif

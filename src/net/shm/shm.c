@@ -22,6 +22,7 @@
 #include "base/counter.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
+#include "boot/launch_env.h"
 #include "net/registry.h"
 #include "net/shm/cma.h"
 #include "net/thread.h"
@@ -76,7 +77,7 @@ static void announce(struct shm *s, struct segment_rank *me)
         !net_thread_wanted() && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
     me->fence = !s->membarrier;
     if (use_cma.value)
-        cma_permit();
+        cma_permit(env_get(ENV_TRACER));
 }
 
 static int shm_start(struct shm *s, struct net *net, struct boot *boot)

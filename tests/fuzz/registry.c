@@ -1,0 +1,100 @@
+/* registry.c: how a process that joins a softib fabric finds the registry: names of sockets, which every user can bind, lead
+ * to a file, which anybody can make. What is adopted is the file that was meant, whole, sealed and of this version.
+ *
+ * An input is one byte of flags, the three words of a registry's head, then lines of /proc/net/unix. In these `#`
+ * stands for where the file is and `@` alone for the beginning of a member's name.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "fabric/registry.h"
+
+#define KEY 0x1234u
+
+enum {
+    WRONG_SIZE = 1,
+    NO_GROW = 2,
+    NO_SHRINK = 4,
+    NO_SEAL = 8,
+    WRONG_MAGIC = 16,
+    WRONG_BYTES = 32,
+    ANY_SLOTS = 64
+};
+
+static int make_file(uint8_t flags, uint32_t magic, uint32_t bytes, uint32_t slots)
+{
+    int fd = memfd_create("fuzz-registry", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    unsigned seals =
+        SHARED_SEALS & ~((flags & NO_GROW ? F_SEAL_GROW : 0u) | (flags & NO_SHRINK ? F_SEAL_SHRINK : 0u) |
+                         (flags & NO_SEAL ? F_SEAL_SEAL : 0u));
+    off_t size = (off_t)sizeof(struct registry) + (flags & WRONG_SIZE ? (off_t)(bytes % 8192) - 4096 : 0);
+    if (fd < 0 || ftruncate(fd, size) || pwrite(fd, &magic, 4, offsetof(struct registry, magic)) != 4 ||
+        pwrite(fd, &bytes, 4, offsetof(struct registry, bytes)) != 4 ||
+        pwrite(fd, &slots, 4, offsetof(struct registry, slots)) != 4 || fcntl(fd, F_ADD_SEALS, seals))
+        abort();
+    return fd;
+}
+
+static bool right(int fd, uint32_t magic, uint32_t bytes, uint32_t slots)
+{
+    struct stat st;
+    return !fstat(fd, &st) && st.st_size == (off_t)sizeof(struct registry) && magic == SHM_MAGIC &&
+           bytes == sizeof(struct registry) && slots <= MEMBERS &&
+           (fcntl(fd, F_GET_SEALS) & SHARED_SEALS) == SHARED_SEALS;
+}
+
+/* The lines, with what only we know filled in; whether one of them names the file as a member would. */
+static FILE *lines_of(struct fuzz_in *in, int fd, char **text, size_t *len, bool *named)
+{
+    char here[64], start[64], whole[160];
+    FILE *out = open_memstream(text, len);
+    snprintf(here, sizeof(here), "%d.%d", getpid(), fd);
+    snprintf(start, sizeof(start), "@softib/%016llx/", (unsigned long long)KEY);
+    snprintf(whole, sizeof(whole), "%s%s.", start, here);
+    if (!out)
+        abort();
+    while (in->left) {
+        char c = (char)fuzz_u8(in);
+        if (c == '#' || c == '@')
+            fputs(c == '#' ? here : start, out);
+        else
+            fputc(c, out);
+    }
+    fclose(out);
+    *named = *len < 400 && !memchr(*text, '\0', *len) && !strncmp(*text, whole, strlen(whole));
+    return *len ? fmemopen(*text, *len, "r") : NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_in in = {data, size};
+    uint8_t flags = fuzz_u8(&in);
+    uint32_t head[3];
+    char *text = NULL;
+    size_t len = 0;
+    bool named;
+    fuzz_bytes(&in, head, sizeof(head));
+    uint32_t magic = flags & WRONG_MAGIC ? head[0] : SHM_MAGIC;
+    uint32_t bytes = flags & (WRONG_BYTES | WRONG_SIZE) ? head[1] : (uint32_t)sizeof(struct registry);
+    uint32_t slots = flags & ANY_SLOTS ? head[2] : 3;
+    int fd = make_file(flags, magic, bytes, slots);
+    FILE *list = lines_of(&in, fd, &text, &len, &named);
+    int found = list ? registry_find_in(list, KEY) : -1;
+    if (found >= 0) {
+        struct stat mine, theirs;
+        FUZZ_CHECK(!fstat(fd, &mine) && !fstat(found, &theirs));
+        FUZZ_CHECK(mine.st_ino != theirs.st_ino || right(fd, magic, bytes, slots));
+        close(found);
+    } else {
+        FUZZ_CHECK(!named || !right(fd, magic, bytes, slots));
+    }
+    if (list)
+        fclose(list);
+    free(text);
+    close(fd);
+    return 0;
+}
