@@ -84,6 +84,19 @@ bool coll_is_forced(enum coll_kind kind)
     return forced[kind].algorithm != NULL;
 }
 
+uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes)
+{
+    uint64_t next = UINT64_MAX;
+    for (size_t i = first_rule(kind); i < coll_rules_count() && coll_rules_get(i)->kind == kind; i++) {
+        const struct coll_rule *rule = coll_rules_get(i);
+        if (rule->min_bytes > bytes)
+            next = MIN(next, rule->min_bytes);
+        if (rule->max_bytes >= bytes && rule->max_bytes != 0)
+            next = MIN(next, rule->max_bytes + 1);
+    }
+    return next;
+}
+
 static int unknown_kind(const char *word)
 {
     struct nearest best = nearest_begin(word);

@@ -42,6 +42,9 @@ struct coll_choice coll_select(const struct coll_shape *shape, const struct coll
 /* Did FISHPLATE_COLL name the algorithm of this kind? */
 bool coll_is_forced(enum coll_kind kind);
 
+/* Fewest bytes above `bytes` for which another rule may hold: in between, the choice is the same. */
+uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes);
+
 /* Parses FISHPLATE_COLL; MPI_ERR_ARG with a sentence that names the nearest word. */
 int coll_select_open(void);
 

@@ -23,12 +23,12 @@
 
 #define SHARED_RANKS_MAX 64
 #define SHARED_DEPTH     32         /* flags */
-#define SHARED_DEPTH_ONE 16         /* small slots */
-#define SHARED_LAG       8          /* steps of which a rank need not say at once that it is done */
+#define SHARED_DEPTH_ONE 8          /* small slots */
+#define SHARED_LAG       4          /* steps of which a rank need not say at once that it is done */
 #define SHARED_AHEAD     4          /* steps whose flags are asked for before they are written */
 #define SHARED_DEPTH_BIG 8          /* big slots */
 #define SHARED_INLINE    112        /* bytes that travel with the flag, 48 of them in its own line */
-#define SHARED_SMALL     2048       /* bytes of a small slot */
+#define SHARED_SMALL     4096       /* bytes of a small slot */
 #define SHARED_AREA_MAX  (8u << 20) /* of big slots, all ranks together */
 #define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
 #define SHARED_EVERYONE  (-1)       /* instead of a rank */

@@ -8,9 +8,6 @@
 #include "base/copy.h"
 #include "coll/shared_trade.h"
 
-#define ALL_READ_RANKS 3    /* up to so many ranks everyone combines whole pieces, however long */
-#define ALL_READ_MAX   1024 /* up to so many bytes everyone does, whatever the number of ranks */
-
 struct job {
     struct trade t; /* first: the callbacks get this */
     struct dtype *type;
@@ -260,7 +257,8 @@ bool shared_combine(struct shared *b, const struct coll_args *args, const struct
         return true;
     j.t.offer = offer(&j);
     bool done;
-    if (args->kind == COLL_ALLREDUCE && b->comm->size > ALL_READ_RANKS && j.t.bytes > ALL_READ_MAX)
+    if (args->kind == COLL_ALLREDUCE && b->comm->size > SHARED_ALL_READ_RANKS &&
+        j.t.bytes > SHARED_ALL_READ_MAX)
         done = run_shares(&j);
     else
         done = trade_run(&j.t, (size_t)j.type->size);

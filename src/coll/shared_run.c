@@ -1,4 +1,4 @@
-/* shared_run.c: which calls go through a shared block. Short ones, whose data travels with a flag, are done
+/* shared_run.c: which calls go through a shared block. Short ones, whose data fits a small slot, are done
  * right here: what the general course does for any size, any type and any number of steps takes several times
  * as long as handing over one cache line. Steps, slots and marks are those of the general course.
  *
@@ -16,10 +16,21 @@ static inline struct shared_flag *flag_of(const struct shared *b, int rank, uint
     return &b->head->rank[rank].flag[step % SHARED_DEPTH];
 }
 
-/* The place for what this rank sends in the next step. */
-static inline char *begin(struct shared *b, int reader)
+/* Before a slot is written: asks for all of its lines at once. They were last in the readers' caches, and stores
+ * wait for one after the other. */
+static inline void claim(const char *slot, size_t bytes)
 {
-    return flag_of(b, b->comm->rank, shared_begin(b, 0, reader))->data;
+    for (size_t at = 0; bytes > SHARED_INLINE && at < bytes; at += CACHE_LINE)
+        cpu_prefetch_write(slot + at);
+}
+
+/* The place for what this rank sends in the next step, so many bytes. */
+static inline char *begin(struct shared *b, int reader, size_t bytes)
+{
+    const uint64_t step = shared_begin(b, bytes, reader);
+    char *slot = shared_slot(b, b->comm->rank, step, bytes);
+    claim(slot, bytes);
+    return slot;
 }
 
 static inline void post(struct shared *b, int reader)
@@ -28,8 +39,8 @@ static inline void post(struct shared *b, int reader)
     shared_wake(b, reader);
 }
 
-/* What rank r sends in this step; NULL when it is in another call. */
-static inline const char *await(struct shared *b, int r, uint64_t step)
+/* What rank r sends in this step, so many bytes; NULL when it is in another call. */
+static inline const char *await(struct shared *b, int r, uint64_t step, size_t bytes)
 {
     struct shared_flag *flag = flag_of(b, r, step);
     const uint64_t word = shared_word(step, BY_SLOTS, b->marks);
@@ -41,7 +52,7 @@ static inline const char *await(struct shared *b, int r, uint64_t step)
     } else if (!shared_wait(b, r, step)) {
         return NULL;
     }
-    return flag->data;
+    return shared_slot(b, r, step, bytes);
 }
 
 static inline char *block(const struct coll_side *side, int index, size_t bytes)
@@ -53,6 +64,11 @@ static inline char *block(const struct coll_side *side, int index, size_t bytes)
 static inline size_t place(const struct shared *b, int w, int r, size_t bytes)
 {
     return (size_t)(r > w ? r - w - 1 : r - w - 1 + b->comm->size) * bytes;
+}
+
+static inline size_t others(const struct shared *b)
+{
+    return (size_t)b->comm->size - 1;
 }
 
 /* This rank's blocks for the others, in the order of their places. */
@@ -68,11 +84,11 @@ static inline void put_each(const struct shared *b, const struct coll_side *side
 static void bcast(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     if (b->comm->rank == a->root) {
-        copy_bytes(begin(b, SHARED_EVERYONE), a->recv.buf, bytes);
+        copy_bytes(begin(b, SHARED_EVERYONE, bytes), a->recv.buf, bytes);
         post(b, SHARED_EVERYONE);
         return;
     }
-    const char *from = await(b, a->root, ++b->step);
+    const char *from = await(b, a->root, ++b->step, bytes);
     if (likely(from != NULL))
         copy_bytes(a->recv.buf, from, bytes);
 }
@@ -81,13 +97,13 @@ static void scatter(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, root = a->root;
     if (me == root) {
-        put_each(b, &a->send, begin(b, SHARED_EVERYONE), bytes);
+        put_each(b, &a->send, begin(b, SHARED_EVERYONE, bytes * others(b)), bytes);
         post(b, SHARED_EVERYONE);
         if (!a->in_place)
             copy_bytes(a->recv.buf, block(&a->send, me, bytes), bytes);
         return;
     }
-    const char *from = await(b, root, ++b->step);
+    const char *from = await(b, root, ++b->step, bytes * others(b));
     if (likely(from != NULL))
         copy_bytes(a->recv.buf, from + place(b, root, me, bytes), bytes);
 }
@@ -96,7 +112,7 @@ static void gather(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, root = a->root, size = b->comm->size;
     if (me != root) {
-        copy_bytes(begin(b, root), a->send.buf, bytes);
+        copy_bytes(begin(b, root, bytes), a->send.buf, bytes);
         post(b, root);
         return;
     }
@@ -104,7 +120,7 @@ static void gather(const struct coll_args *a, struct shared *b, size_t bytes)
     if (!a->in_place)
         copy_bytes(block(&a->recv, me, bytes), a->send.buf, bytes);
     for (int r = 0; r < size; r++) {
-        const char *from = r == me ? NULL : await(b, r, step);
+        const char *from = r == me ? NULL : await(b, r, step, bytes);
         if (likely(from != NULL))
             copy_bytes(block(&a->recv, r, bytes), from, bytes);
         else if (r != me)
@@ -114,13 +130,14 @@ static void gather(const struct coll_args *a, struct shared *b, size_t bytes)
 
 /* Everyone's elements from the last rank to the first, as shared_reduce.c combines them. `mine`: this rank's,
  * not where the result goes. */
-static void combine(const struct coll_args *a, struct shared *b, uint64_t step, const void *mine)
+static void combine(const struct coll_args *a, struct shared *b, uint64_t step, const void *mine,
+                    size_t bytes)
 {
     const int me = b->comm->rank;
     int r = b->comm->size - 1;
-    const void *right = r == me ? mine : flag_of(b, r, step)->data;
+    const void *right = r == me ? mine : shared_slot(b, r, step, bytes);
     for (r--; r >= 0; r--) {
-        const void *left = r == me ? mine : flag_of(b, r, step)->data;
+        const void *left = r == me ? mine : shared_slot(b, r, step, bytes);
         op_apply3(a->op, left, right, a->recv.buf, a->send.count, a->send.type);
         right = a->recv.buf;
     }
@@ -129,9 +146,9 @@ static void combine(const struct coll_args *a, struct shared *b, uint64_t step, 
 static void reduce(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, root = a->root, size = b->comm->size;
-    char copy[SHARED_INLINE];
+    char copy[SHARED_SMALL];
     if (me != root) {
-        copy_bytes(begin(b, root), a->send.buf, bytes);
+        copy_bytes(begin(b, root, bytes), a->send.buf, bytes);
         post(b, root);
         return;
     }
@@ -140,29 +157,29 @@ static void reduce(const struct coll_args *a, struct shared *b, size_t bytes)
     if (a->in_place)
         mine = memcpy(copy, a->recv.buf, bytes);
     for (int r = 0; r < size; r++)
-        if (r != me && unlikely(!await(b, r, step)))
+        if (r != me && unlikely(!await(b, r, step, bytes)))
             return;
-    combine(a, b, step, mine);
+    combine(a, b, step, mine, bytes);
 }
 
 static void allreduce(const struct coll_args *a, struct shared *b, size_t bytes)
 {
-    char *slot = begin(b, SHARED_EVERYONE);
+    char *slot = begin(b, SHARED_EVERYONE, bytes);
     copy_bytes(slot, a->in_place ? a->recv.buf : a->send.buf, bytes);
     if (likely(shared_meet(b, b->step, BY_SLOTS)))
-        combine(a, b, b->step, a->in_place ? slot : a->send.buf);
+        combine(a, b, b->step, a->in_place ? slot : a->send.buf, bytes);
 }
 
 static void allgather(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, size = b->comm->size;
     char *own = block(&a->recv, me, bytes);
-    copy_bytes(begin(b, SHARED_EVERYONE), a->in_place ? own : a->send.buf, bytes);
+    copy_bytes(begin(b, SHARED_EVERYONE, bytes), a->in_place ? own : a->send.buf, bytes);
     if (unlikely(!shared_meet(b, b->step, BY_SLOTS)))
         return;
     for (int r = 0; r < size; r++)
         if (r != me)
-            copy_bytes(block(&a->recv, r, bytes), flag_of(b, r, b->step)->data, bytes);
+            copy_bytes(block(&a->recv, r, bytes), shared_slot(b, r, b->step, bytes), bytes);
     if (!a->in_place)
         copy_bytes(own, a->send.buf, bytes);
 }
@@ -170,13 +187,13 @@ static void allgather(const struct coll_args *a, struct shared *b, size_t bytes)
 static void alltoall(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, size = b->comm->size;
-    put_each(b, a->in_place ? &a->recv : &a->send, begin(b, SHARED_EVERYONE), bytes);
+    put_each(b, a->in_place ? &a->recv : &a->send, begin(b, SHARED_EVERYONE, bytes * others(b)), bytes);
     if (unlikely(!shared_meet(b, b->step, BY_SLOTS)))
         return;
     for (int r = 0; r < size; r++)
         if (r != me)
-            copy_bytes(block(&a->recv, r, bytes), flag_of(b, r, b->step)->data + place(b, r, me, bytes),
-                       bytes);
+            copy_bytes(block(&a->recv, r, bytes),
+                       shared_slot(b, r, b->step, bytes * others(b)) + place(b, r, me, bytes), bytes);
     if (!a->in_place)
         copy_bytes(block(&a->recv, me, bytes), block(&a->send, me, bytes), bytes);
 }
@@ -226,21 +243,22 @@ static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
     }
 }
 
-/* Up to how many bytes a block does this communicator use its shared block, of those that fit a flag? The
- * choice depends on nothing else that may change. */
-static __attribute__((noinline, cold)) uint8_t limit(struct coll_state *state, enum coll_kind kind)
+/* Up to how many bytes a block (plus 1) does this communicator use its shared block, of those that fit a small
+ * slot? The choice depends on nothing else that may change. */
+static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *state, enum coll_kind kind)
 {
-    struct coll_shape shape = {.kind = kind, .size = state->comm->size, .adjacent = true};
+    const struct coll_shape shape = {.kind = kind, .size = state->comm->size, .adjacent = true};
     struct coll_where where = {.one_node = true, .bytes = 1};
-    const size_t most = kind == COLL_BARRIER ? 1
-                        : kind == COLL_SCATTER || kind == COLL_ALLTOALL
-                            ? SHARED_INLINE / (size_t)(shape.size - 1)
-                            : SHARED_INLINE;
+    uint64_t most = SHARED_SMALL;
+    if (kind == COLL_SCATTER || kind == COLL_ALLTOALL)
+        most /= others(state->shared);
+    if (kind == COLL_ALLREDUCE && shape.size > SHARED_ALL_READ_RANKS)
+        most = SHARED_ALL_READ_MAX;
     while (where.bytes <= most && (coll_select(&shape, &where, true).algorithm->needs & NEED_NODE))
-        where.bytes++;
-    return (uint8_t)(debug_coll ? 1 : where.bytes);
+        where.bytes = coll_select_next(kind, where.bytes);
+    return (uint16_t)(debug_coll ? 1 : MIN(where.bytes, most + 1));
 }
-_Static_assert(SHARED_INLINE < UINT8_MAX, "a limit fits its type");
+_Static_assert(SHARED_SMALL < UINT16_MAX, "a limit fits its type");
 
 bool shared_short(const struct coll_args *args, struct coll_state *state, int *rc)
 {

@@ -7,6 +7,10 @@
 
 #include "coll/shared.h"
 
+/* An allreduce in which everyone combines everything, instead of a share each: */
+#define SHARED_ALL_READ_RANKS 3    /* with up to so many ranks, however long; */
+#define SHARED_ALL_READ_MAX   1024 /* up to so many bytes, whatever the number of ranks */
+
 /* One collective as one rank sees it. */
 struct trade {
     struct shared *b;

@@ -13,7 +13,7 @@
 
 #include "mpitest.h"
 
-#define MOST 2100
+#define MOST 4200
 static unsigned char in[16 * MOST], out[16 * MOST], wide[2 * MOST];
 
 /* The byte at place i of what rank `from` has for rank `to`. */
@@ -158,8 +158,8 @@ static void reduce(int root, int n, int call, bool all)
 
 int main(int argc, char **argv)
 {
-    static const int lengths[] = {1,  2,  3,  4,  7,  8,  12,  16,  24,  27,  28, 29,   33,
-                                  48, 49, 55, 56, 57, 64, 111, 112, 113, 128, 0,  2048, 2049};
+    static const int lengths[] = {1,  2,  3,  4,  7,   8,   12,  16,  24, 27,   28,   29,   33,   48,  49,
+                                  55, 56, 57, 64, 111, 112, 113, 128, 0,  1024, 1025, 2048, 4096, 4097};
     const int count = (int)(sizeof lengths / sizeof lengths[0]);
     MPI_Datatype one;
     mpitest_begin(&argc, &argv);
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
     MPI_Type_create_resized(MPI_BYTE, 0, 2, &one);
     MPI_Type_dup(one, &gaps);
     MPI_Type_commit(&gaps);
-    for (int call = 0; call < 60 * count; call++) {
+    for (int call = 0; call < 40 * count; call++) {
         const int n = lengths[call % count], root = call / count % mpitest_size;
         switch (call / count % 8) {
         case 0:
