@@ -1,0 +1,245 @@
+/* faults.c: file systems that fail. This program stands between the library and the system calls: it cuts writes short, and
+ * makes them fail at one rank in the middle of an operation. Every rank that is concerned must hear of it, and what was
+ * reported as written must be in the file.
+ * ranks: 3
+ * nodes: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "iotest.h"
+
+static struct {
+    int error;     /* errno of the call that fails; 0: none */
+    int countdown; /* calls that still succeed */
+    int sync_error, close_error;
+    size_t most; /* bytes that a call writes or reads at most; 0: all */
+    int on;      /* only while the file operation runs */
+} fault;
+
+static int fails(void)
+{
+    if (!fault.on || !fault.error || fault.countdown-- > 0)
+        return 0;
+    errno = fault.error;
+    return 1;
+}
+
+static size_t cut(size_t n)
+{
+    return fault.on && fault.most && n > fault.most ? fault.most : n;
+}
+
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    return fails() ? -1 : syscall(SYS_pwrite64, fd, buf, cut(n), offset);
+}
+
+ssize_t pread(int fd, void *buf, size_t n, off_t offset)
+{
+    return syscall(SYS_pread64, fd, buf, cut(n), offset);
+}
+
+ssize_t pwritev(int fd, const struct iovec *list, int n, off_t offset)
+{
+    if (fails())
+        return -1;
+    return fault.most ? pwrite(fd, list[0].iov_base, list[0].iov_len, offset)
+                      : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
+}
+
+int fsync(int fd)
+{
+    if (fault.sync_error) {
+        errno = fault.sync_error;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
+
+/* While it is on, nothing but the file is closed. */
+int close(int fd)
+{
+    const int rc = (int)syscall(SYS_close, fd);
+    if (fault.close_error && fault.on) {
+        errno = fault.close_error;
+        return -1;
+    }
+    return rc;
+}
+
+#define WORDS 5000
+
+/* Ranks take turns in pieces of 5 words. */
+static MPI_File open_interleaved(const char *cb)
+{
+    MPI_Datatype piece, type;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_cb_write", cb);
+    MPI_Info_set(info, "romio_cb_read", cb);
+    MPI_Info_set(info, "cb_buffer_size", "4096");
+    MPI_File f = iotest_open(MPI_COMM_WORLD, info);
+    MPI_Type_contiguous(5, MPI_INT, &piece);
+    MPI_Type_create_resized(piece, 0, 20 * mpitest_size, &type);
+    MPI_Type_commit(&type);
+    EXPECT_EQ(MPI_File_set_view(f, 20 * mpitest_rank, MPI_INT, type, "native", MPI_INFO_NULL), 0);
+    MPI_Type_free(&piece);
+    MPI_Type_free(&type);
+    MPI_Info_free(&info);
+    return f;
+}
+
+static int words[WORDS], back[WORDS];
+
+static void fill(void)
+{
+    for (int i = 0; i < WORDS; i++) {
+        words[i] = mpitest_rank * WORDS + i + 1;
+        back[i] = 0;
+    }
+}
+
+/* Short writes and reads are continued. */
+static void check_short(const char *cb)
+{
+    MPI_Status status;
+    MPI_File f = open_interleaved(cb);
+    fill();
+    fault.error = 0;
+    fault.most = 7;
+    fault.on = 1;
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, back, WORDS, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), WORDS);
+    EXPECT(memcmp(words, back, sizeof(words)) == 0);
+    fault.on = 0;
+    fault.most = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_set_size(f, 0), 0);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+}
+
+/* Rank 0's calls fail from some point on (it aggregates, if anybody does). All ranks of a collective call hear of it, and
+ * the next call works. */
+static void check_collective(const char *cb, int error, int errclass)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Request request;
+    int n;
+    MPI_File f = open_interleaved(cb);
+    fill();
+    for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
+        int rc;
+        fault.error = mpitest_rank == 0 ? error : 0;
+        fault.countdown = 2;
+        fault.on = 1;
+        if (nonblocking) {
+            EXPECT_EQ(MPI_File_iwrite_at_all(f, 0, words, WORDS, MPI_INT, &request), 0);
+            rc = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            rc = MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE);
+        }
+        fault.on = 0;
+        EXPECT_EQ(class_of(rc), errclass);
+        MPI_Error_string(rc, text, &n);
+        EXPECT(strstr(text, iotest_name) != NULL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, back, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT(memcmp(words, back, sizeof(words)) == 0);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+}
+
+/* What an independent write reports as written is in the file. */
+static void check_independent(void)
+{
+    MPI_Status status;
+    MPI_File f = open_interleaved("disable");
+    fill();
+    EXPECT_EQ(MPI_File_set_size(f, 0), 0);
+    fault.error = EIO;
+    fault.countdown = 100;
+    fault.on = 1;
+    EXPECT_EQ(class_of(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status)), MPI_ERR_IO);
+    fault.on = 0;
+    EXPECT_EQ(count_of(&status, MPI_INT), 500);
+    EXPECT_EQ(MPI_File_read_at(f, 0, back, 500, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT(memcmp(words, back, 500 * sizeof(int)) == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+}
+
+/* Errors that show late, at one rank. */
+static void check_late(void)
+{
+    const int last = mpitest_rank == mpitest_size - 1;
+    MPI_File f = open_interleaved("automatic");
+    fault.sync_error = last ? EIO : 0;
+    EXPECT_EQ(class_of(MPI_File_sync(f)), MPI_ERR_IO);
+    fault.sync_error = 0;
+    EXPECT_EQ(MPI_File_sync(f), 0);
+    fault.close_error = last ? EDQUOT : 0;
+    fault.on = 1;
+    EXPECT_EQ(class_of(MPI_File_close(&f)), MPI_ERR_QUOTA);
+    EXPECT(f == MPI_FILE_NULL);
+    fault.on = fault.close_error = 0;
+}
+
+/* A limit on the size of files: the part below it is written, the rest is an error. */
+static void check_limit(void)
+{
+    struct rlimit was, limit;
+    MPI_Status status;
+    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &was);
+    limit = was;
+    limit.rlim_cur = 6000;
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    EXPECT_EQ(class_of(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status)), MPI_ERR_NO_SPACE);
+    EXPECT_EQ(count_of(&status, MPI_BYTE), 6000);
+    EXPECT_EQ(class_of(MPI_File_write_at_all(f, mpitest_rank * 4000, words, 1000, MPI_INT, &status)), MPI_ERR_NO_SPACE);
+    EXPECT_EQ(class_of(MPI_File_set_size(f, 7000)), MPI_ERR_NO_SPACE);
+    setrlimit(RLIMIT_FSIZE, &was);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+}
+
+/* A file that somebody deletes stays one as long as it is open; the next open says that it is gone. */
+static void check_vanished(const char *name)
+{
+    MPI_File f = open_interleaved("enable");
+    fill();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mpitest_rank == 0)
+        unlink(name);
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f)), MPI_ERR_NO_SUCH_FILE);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const cb[] = {"enable", "disable"};
+    const char *name = iotest_begin(&argc, &argv);
+    for (int i = 0; i < 2; i++) {
+        check_short(cb[i]);
+        check_collective(cb[i], EIO, MPI_ERR_IO);
+        check_collective(cb[i], ENOSPC, MPI_ERR_NO_SPACE);
+        check_collective(cb[i], EDQUOT, MPI_ERR_QUOTA);
+    }
+    check_independent();
+    check_late();
+    check_limit();
+    check_vanished(name);
+    return iotest_end();
+}

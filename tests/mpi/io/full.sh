@@ -1,0 +1,30 @@
+#!/bin/sh
+# A file system that is full: a collective write fails at every rank with MPI_ERR_NO_SPACE, and after a rank was killed in the
+# middle of a collective write every byte of the file is what some rank wrote there, or was there before. The file system
+# is a tmpfs in a mount namespace of its own; without the right to make one the test is skipped.
+# Arguments: mpiexec, the program.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -u
+mpiexec=$1
+program=$2
+if [ "${3:-}" != inside ]; then
+    unshare -m true 2>/dev/null || { echo "no mount namespaces here: skipped"; exit 77; }
+    exec unshare -m "$0" "$mpiexec" "$program" inside
+fi
+folder=$(mktemp -d) || exit 1
+trap 'umount "$folder" 2>/dev/null; rmdir "$folder"' EXIT
+mount -t tmpfs -o size=256k tmpfs "$folder" || { echo "no tmpfs here: skipped"; exit 77; }
+failures=0
+for cb in enable disable; do
+    "$mpiexec" -n 3 "$program" full "$folder/file" $cb || { echo "full, $cb: status $?"; failures=1; }
+    rm -f "$folder/file"
+    for call in 1 2 3; do
+        "$mpiexec" -n 3 "$program" kill "$folder/file" $cb $call >"$folder/said" 2>&1 && { echo "killed, $cb, $call: status 0"; failures=1; }
+        "$mpiexec" -n 3 "$program" check "$folder/file" $cb || { echo "killed, $cb, $call: wrong bytes"; failures=1; }
+        rm -f "$folder/file"
+    done
+    left=$(ls -A "$folder" | grep -v said)
+    [ -z "$left" ] || { echo "left behind: $left"; failures=1; }
+done
+exit $failures
