@@ -10,6 +10,7 @@
 #include "coll/algorithm.h"
 #include "coll/select.h"
 #include "coll/state.h"
+#include "io/hints.h"
 #include "mpi.h"
 #include "net/net.h"
 #include "net/registry.h"
@@ -100,6 +101,8 @@ const struct fishplate_inside *fishplate_inside(void)
         .coll_rules_get = coll_rules_get,
         .coll_usable = coll_usable,
         .coll_set = coll_set,
+        .hints = io_hint_list,
+        .hints_count = IO_HINTS,
         .api = api_list,
         .api_count = API_LIST_SIZE,
     };

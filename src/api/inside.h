@@ -14,6 +14,7 @@ struct api_entry;
 struct coll_algorithm;
 struct coll_rule;
 struct counter;
+struct io_hint_info;
 struct net_port;
 struct peer;
 struct transport_ops;
@@ -54,6 +55,10 @@ struct fishplate_inside {
      * at all ranks. 0 or an MPI error class. */
     bool (*coll_usable)(const struct coll_algorithm *a);
     int (*coll_set)(const char *text);
+
+    /* The info keys that files know (io/hints.h). */
+    const struct io_hint_info *hints;
+    size_t hints_count;
 
     const struct api_entry *api;
     size_t api_count;

@@ -14,7 +14,7 @@
 #define IND_BUFFER_SIZE (4 << 20)
 #define IND_WRITE_SIZE  (512 << 10)
 
-const struct io_hint_info io_hint_list[] = {
+const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"romio_cb_read", "automatic, enable, disable", "automatic",
      "Collective buffering of collective reads: aggregators read large blocks and send each rank its part. "
      "automatic: when "
@@ -43,7 +43,6 @@ const struct io_hint_info io_hint_list[] = {
     {"fishplate_sync_close", "true, false", "false",
      "MPI_File_close calls fsync first, so that it tells errors of the disk that no write could tell."},
 };
-const size_t io_hint_count = COUNT_OF(io_hint_list);
 
 void io_hints_default(struct io_hints *h)
 {

@@ -25,8 +25,8 @@ struct io_hints {
 struct io_hint_info {
     const char *key, *values, *preset, *doc;
 };
-extern const struct io_hint_info io_hint_list[];
-extern const size_t io_hint_count;
+#define IO_HINTS 15
+extern const struct io_hint_info io_hint_list[IO_HINTS];
 
 void io_hints_default(struct io_hints *h);
 /* Takes over what `info` (may be NULL) says; a value that makes no sense is left out. `opening`: also what can be said

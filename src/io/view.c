@@ -14,27 +14,29 @@ static int bad_filetype(const char *what)
     return err_set(MPI_ERR_IO, "filetype %s (MPI-5.0, 14.3)", what);
 }
 
-/* Displacements must not be negative; where the file is written, they must not decrease within the filetype. Tiles may
+/* Displacements must not be negative and must not decrease; where the file is written, blocks must not overlap. Tiles may
  * overlap all the same (an extent set by hand), as long as the program does not write over the same bytes twice. */
 static int check_blocks(struct view *v, bool writable)
 {
     struct dt_cursor c;
     void *piece;
-    int64_t last = 0;
+    int64_t start = 0, end = 0;
     size_t n;
     v->tile_sorted = true;
     dt_cursor_init(&c, v->tile, 1, NULL);
     for (int i = 0; i < BLOCKS_CHECKED && (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
         const int64_t at = (int64_t)(intptr_t)piece;
-        v->tile_sorted = v->tile_sorted && at >= last;
-        last = at + (int64_t)n;
+        if (at < start)
+            return bad_filetype(at < 0 ? "has a negative displacement" : "has displacements that decrease");
+        v->tile_sorted = v->tile_sorted && at >= end;
+        start = at;
+        end = at + (int64_t)n;
     }
     v->sorted = v->tile_sorted && v->tile->true_extent <= v->tile->extent;
     if (v->tile->true_lb < 0 || v->tile->extent < 0)
         return bad_filetype("has a negative displacement or extent");
     if (writable && !v->tile_sorted)
-        return bad_filetype(
-            "overlaps itself or has displacements that decrease, and the file is open for writing");
+        return bad_filetype("overlaps itself, and the file is open for writing");
     return 0;
 }
 

@@ -24,6 +24,12 @@ missing=$($info --api --missing | grep -c '^MPI_' || true)
 $info --api >"$scratch/api.txt"
 expect_line "$scratch/api.txt" "^$((total)) functions: $((total - missing)) implemented, $((missing)) missing"
 
+# The hints of files are those that docs/io.md explains.
+$info --hints >"$scratch/hints.txt"
+expect_line "$scratch/hints.txt" "^romio_cb_write = automatic, enable, disable"
+$info --hints --json >"$scratch/hints.json"
+expect_json "$scratch/hints.json"
+
 # What a file needs: objects and libraries, damaged files, files that are none.
 cat >"$scratch/needs.c" <<'C'
 #include <mpi.h>

@@ -24,6 +24,8 @@ static const struct info_section sections[] = {
      info_changed_text, info_changed_json},
     {"--coll", "the algorithms of each collective, and which is chosen when", true, JOB_NO, info_coll_text,
      info_coll_json},
+    {"--hints", "the info keys of files (MPI_File_open): values, defaults, meaning", false, JOB_NO,
+     info_hints_text, info_hints_json},
     {"--pvars", "the counters the library keeps", false, JOB_NO, info_pvars_text, info_pvars_json},
     {"--api", "every MPI function and whether it is there; with FILEs: which of them these need", false,
      JOB_NO, info_api_text, info_api_json},

@@ -41,6 +41,8 @@ void info_changed_text(const struct fishplate_inside *in, const struct info_opti
 void info_changed_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 void info_devices_text(const struct fishplate_inside *in, const struct info_options *o);
 void info_devices_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
+void info_hints_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_hints_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 void info_coll_text(const struct fishplate_inside *in, const struct info_options *o);
 void info_coll_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 

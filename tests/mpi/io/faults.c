@@ -207,7 +207,8 @@ static void check_limit(void)
     EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
     EXPECT_EQ(class_of(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, &status)), MPI_ERR_NO_SPACE);
     EXPECT_EQ(count_of(&status, MPI_BYTE), 6000);
-    EXPECT_EQ(class_of(MPI_File_write_at_all(f, mpitest_rank * 4000, words, 1000, MPI_INT, &status)), MPI_ERR_NO_SPACE);
+    EXPECT_EQ(class_of(MPI_File_write_at_all(f, mpitest_rank * 4000, words, 1000, MPI_INT, &status)),
+              MPI_ERR_NO_SPACE);
     EXPECT_EQ(class_of(MPI_File_set_size(f, 7000)), MPI_ERR_NO_SPACE);
     setrlimit(RLIMIT_FSIZE, &was);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -224,7 +225,8 @@ static void check_vanished(const char *name)
         unlink(name);
     EXPECT_EQ(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f)), MPI_ERR_NO_SUCH_FILE);
+    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f)),
+              MPI_ERR_NO_SUCH_FILE);
 }
 
 int main(int argc, char **argv)

@@ -51,7 +51,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < WORDS; i++)
         words[i] = word_of(mpitest_rank, i);
     if (strcmp(what, "full") == 0) { /* 360000 bytes do not fit */
-        EXPECT_EQ(class_of(MPI_File_write_all(f, words, WORDS, MPI_INT, MPI_STATUS_IGNORE)), MPI_ERR_NO_SPACE);
+        EXPECT_EQ(class_of(MPI_File_write_all(f, words, WORDS, MPI_INT, MPI_STATUS_IGNORE)),
+                  MPI_ERR_NO_SPACE);
         EXPECT_EQ(class_of(MPI_File_preallocate(f, 1 << 20)), MPI_ERR_NO_SPACE);
     } else if (strcmp(what, "kill") == 0) {
         if (mpitest_rank == 0)

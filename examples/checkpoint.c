@@ -1,0 +1,137 @@
+/* checkpoint.c: a computation that saves its state in a file every few steps and can go on from there, also with another
+ * number of ranks. All ranks share one file; each writes and reads its part of the array through a view.
+ *
+ *     mpicc checkpoint.c -o checkpoint
+ *     mpiexec -n 4 ./checkpoint            runs to the end, then shows that a restart gives the same result
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { CELLS = 12000, STEPS = 20, EVERY = 8 };
+
+static int rank, size;
+
+/* The part of the array that this rank has. */
+struct part {
+    int first, count;
+    double *cells;
+};
+
+/* File errors are returned, not fatal: a program has to look. */
+static void check(int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    if (code == MPI_SUCCESS)
+        return;
+    MPI_Error_string(code, text, &length);
+    fprintf(stderr, "rank %d: %s: %s\n", rank, what, text);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static struct part part_new(void)
+{
+    struct part p;
+    p.first = (int)((long)CELLS * rank / size);
+    p.count = (int)((long)CELLS * (rank + 1) / size) - p.first;
+    p.cells = malloc((size_t)p.count * sizeof(double));
+    for (int i = 0; i < p.count; i++)
+        p.cells[i] = p.first + i;
+    return p;
+}
+
+static void compute(struct part *p, int step)
+{
+    for (int i = 0; i < p->count; i++)
+        p->cells[i] = 0.5 * p->cells[i] + step;
+}
+
+/* The file begins with the number of steps done; the array follows. The view of a rank is its part of it. */
+static void set_view(MPI_File f, const struct part *p)
+{
+    MPI_Datatype mine;
+    int whole = CELLS;
+    MPI_Type_create_subarray(1, &whole, &p->count, &p->first, MPI_ORDER_C, MPI_DOUBLE, &mine);
+    MPI_Type_commit(&mine);
+    check(MPI_File_set_view(f, sizeof(double), MPI_DOUBLE, mine, "native", MPI_INFO_NULL), "setting the view");
+    MPI_Type_free(&mine);
+}
+
+/* A new checkpoint gets the name of the last one only when it is complete and on disk: there is always one to go on from. */
+static void save(const struct part *p, int step, const char *name)
+{
+    char fresh[256];
+    MPI_File f;
+    double done = step;
+    snprintf(fresh, sizeof(fresh), "%s.new", name);
+    check(MPI_File_open(MPI_COMM_WORLD, fresh, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f), "opening");
+    if (rank == 0)
+        check(MPI_File_write_at(f, 0, &done, 1, MPI_DOUBLE, MPI_STATUS_IGNORE), "writing the number of steps");
+    set_view(f, p);
+    check(MPI_File_write_all(f, p->cells, p->count, MPI_DOUBLE, MPI_STATUS_IGNORE), "writing");
+    check(MPI_File_sync(f), "bringing the checkpoint to disk");
+    check(MPI_File_close(&f), "closing");
+    if (rank == 0 && rename(fresh, name) != 0)
+        perror(name);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The number of steps done, 0 when there is no checkpoint. */
+static int restore(struct part *p, const char *name)
+{
+    MPI_File f;
+    MPI_Status status;
+    double done = 0;
+    int got = 0, code = MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f);
+    if (code == MPI_ERR_NO_SUCH_FILE)
+        return 0;
+    check(code, "opening the checkpoint");
+    check(MPI_File_read_at_all(f, 0, &done, 1, MPI_DOUBLE, MPI_STATUS_IGNORE), "reading the number of steps");
+    set_view(f, p);
+    check(MPI_File_read_all(f, p->cells, p->count, MPI_DOUBLE, &status), "reading");
+    MPI_Get_count(&status, MPI_DOUBLE, &got);
+    if (got != p->count)
+        check(MPI_ERR_IO, "the checkpoint is too short");
+    check(MPI_File_close(&f), "closing");
+    return (int)done;
+}
+
+static double run(const char *name)
+{
+    struct part p = part_new();
+    double mine = 0, sum = 0;
+    const int start = restore(&p, name);
+    if (rank == 0)
+        printf("begin at step %d\n", start);
+    for (int step = start; step < STEPS; step++) {
+        compute(&p, step);
+        if ((step + 1) % EVERY == 0)
+            save(&p, step + 1, name);
+    }
+    for (int i = 0; i < p.count; i++)
+        mine += p.cells[i];
+    MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    free(p.cells);
+    return sum;
+}
+
+int main(int argc, char **argv)
+{
+    char name[64];
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int number = (int)getpid();
+    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(name, sizeof(name), "checkpoint-%d.dat", number);
+    const double whole = run(name), again = run(name); /* the second one finds the checkpoint of the first */
+    if (rank == 0)
+        printf("%s: %.3f\n", whole == again ? "the restart gives the same result" : "the restart differs", again);
+    if (rank == 0)
+        MPI_File_delete(name, MPI_INFO_NULL);
+    MPI_Finalize();
+    return whole == again ? 0 : 1;
+}

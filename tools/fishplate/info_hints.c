@@ -1,0 +1,34 @@
+/* info_hints.c: the info keys that files know, as the library has them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "info.h"
+#include "io/hints.h"
+
+void info_hints_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)o;
+    printf("Hints of files: keys of the info object that MPI_File_open gets. MPI_File_get_info tells those in use.\n\n");
+    for (size_t i = 0; i < in->hints_count; i++) {
+        const struct io_hint_info *h = &in->hints[i];
+        printf("%s = %s%s%s\n", h->key, h->values, h->preset[0] ? "; default " : "", h->preset);
+        info_wrap(h->doc, 4);
+    }
+}
+
+void info_hints_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)o;
+    json_array(j, "hints");
+    for (size_t i = 0; i < in->hints_count; i++) {
+        const struct io_hint_info *h = &in->hints[i];
+        json_object(j, NULL);
+        json_string(j, "key", h->key);
+        json_string(j, "values", h->values);
+        json_string(j, "default", h->preset);
+        json_string(j, "doc", h->doc);
+        json_end(j);
+    }
+    json_end(j);
+}
