@@ -56,7 +56,8 @@ static void set_view(MPI_File f, const struct part *p)
     int whole = CELLS;
     MPI_Type_create_subarray(1, &whole, &p->count, &p->first, MPI_ORDER_C, MPI_DOUBLE, &mine);
     MPI_Type_commit(&mine);
-    check(MPI_File_set_view(f, sizeof(double), MPI_DOUBLE, mine, "native", MPI_INFO_NULL), "setting the view");
+    check(MPI_File_set_view(f, sizeof(double), MPI_DOUBLE, mine, "native", MPI_INFO_NULL),
+          "setting the view");
     MPI_Type_free(&mine);
 }
 
@@ -67,9 +68,11 @@ static void save(const struct part *p, int step, const char *name)
     MPI_File f;
     double done = step;
     snprintf(fresh, sizeof(fresh), "%s.new", name);
-    check(MPI_File_open(MPI_COMM_WORLD, fresh, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f), "opening");
+    check(MPI_File_open(MPI_COMM_WORLD, fresh, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f),
+          "opening");
     if (rank == 0)
-        check(MPI_File_write_at(f, 0, &done, 1, MPI_DOUBLE, MPI_STATUS_IGNORE), "writing the number of steps");
+        check(MPI_File_write_at(f, 0, &done, 1, MPI_DOUBLE, MPI_STATUS_IGNORE),
+              "writing the number of steps");
     set_view(f, p);
     check(MPI_File_write_all(f, p->cells, p->count, MPI_DOUBLE, MPI_STATUS_IGNORE), "writing");
     check(MPI_File_sync(f), "bringing the checkpoint to disk");
@@ -129,7 +132,8 @@ int main(int argc, char **argv)
     snprintf(name, sizeof(name), "checkpoint-%d.dat", number);
     const double whole = run(name), again = run(name); /* the second one finds the checkpoint of the first */
     if (rank == 0)
-        printf("%s: %.3f\n", whole == again ? "the restart gives the same result" : "the restart differs", again);
+        printf("%s: %.3f\n", whole == again ? "the restart gives the same result" : "the restart differs",
+               again);
     if (rank == 0)
         MPI_File_delete(name, MPI_INFO_NULL);
     MPI_Finalize();

@@ -1,5 +1,5 @@
 /* bench.c: `fishplate bench`: the benchmark of bench/, told by the library which transport it uses; and
- * `fishplate bench ib`, which starts its own jobs; and `fishplate bench kernels`.
+ * `fishplate bench ib`, which starts its own jobs; `fishplate bench kernels` and `fishplate bench io`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../../bench/bench.h"
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../bench/ib/ib.h"
+#include "../../bench/io/io.h"
 #include "../../bench/kernels/kernels.h"
 
 #include "api/inside.h"
@@ -65,6 +66,8 @@ int command_bench(int argc, char **argv)
     inside_of_library();
     if (argc > 1 && strcmp(argv[1], "ib") == 0)
         return bench_ib_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "io") == 0)
+        return bench_io_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "kernels") == 0)
         return bench_kernels_main(&host, argc - 1, argv + 1);
     return bench_main(&host, argc, argv);

@@ -9,7 +9,8 @@
 void info_hints_text(const struct fishplate_inside *in, const struct info_options *o)
 {
     (void)o;
-    printf("Hints of files: keys of the info object that MPI_File_open gets. MPI_File_get_info tells those in use.\n\n");
+    printf("Hints of files: keys of the info object that MPI_File_open gets. MPI_File_get_info tells those "
+           "in use.\n\n");
     for (size_t i = 0; i < in->hints_count; i++) {
         const struct io_hint_info *h = &in->hints[i];
         printf("%s = %s%s%s\n", h->key, h->values, h->preset[0] ? "; default " : "", h->preset);

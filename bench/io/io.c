@@ -1,0 +1,292 @@
+/* io.c: how fast ranks write and read files: contiguous, in pieces of a shared file, as blocks of a three-dimensional array,
+ * one file for each rank; and plain pwrite and pread beside it. What is read is compared with what was written.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME_SIZE = 512 };
+
+struct setup {
+    int rank, size;
+    char name[NAME_SIZE]; /* of the file */
+    long bytes;           /* a rank and case */
+    int repeat;
+    const char *only;
+    int json, rows;
+    unsigned char *out, *in;
+    double spoke;
+};
+
+/* One case: how the file is opened and seen. piece 0: the rank's part is one block. */
+struct layout {
+    const char *name;
+    long piece;
+    int collective, private_file, plain, cube;
+};
+
+static const struct layout layouts[] = {
+    {.name = "pwrite", .plain = 1},
+    {.name = "contiguous"},
+    {.name = "contiguous all", .collective = 1},
+    {.name = "own file", .private_file = 1},
+    {.name = "strided 1K", .piece = 1 << 10},
+    {.name = "strided 64K", .piece = 64 << 10},
+    {.name = "strided 1M", .piece = 1 << 20},
+    {.name = "strided all 1K", .piece = 1 << 10, .collective = 1},
+    {.name = "strided all 16K", .piece = 16 << 10, .collective = 1},
+    {.name = "strided all 64K", .piece = 64 << 10, .collective = 1},
+    {.name = "strided all 1M", .piece = 1 << 20, .collective = 1},
+    {.name = "nested all", .cube = 1, .collective = 1},
+};
+
+static void fail(const struct setup *s, const char *what, int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    if (code != MPI_SUCCESS)
+        MPI_Error_string(code, text, &length);
+    fprintf(stderr, "bench io: rank %d: %s: %s %s\n", s->rank, s->name, what, text);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void check(const struct setup *s, const char *what, int code)
+{
+    if (code != MPI_SUCCESS)
+        fail(s, what, code);
+}
+
+/* An array of rows by columns by 40 bytes, as programs write that split it in two dimensions: small pieces in nested steps. */
+static MPI_Datatype cube_type(const struct setup *s)
+{
+    MPI_Datatype type;
+    int grid[2] = {0, 0};
+    MPI_Dims_create(s->size, 2, grid);
+    const int side = 64, depth = (int)(s->bytes / ((long)side * side * 40));
+    int sizes[4] = {depth, side * grid[0], side * grid[1], 40}, sub[4] = {depth, side, side, 40};
+    int starts[4] = {0, side * (s->rank / grid[1]), side * (s->rank % grid[1]), 0};
+    MPI_Type_create_subarray(4, sizes, sub, starts, MPI_ORDER_C, MPI_BYTE, &type);
+    return type;
+}
+
+static long amount(const struct setup *s, const struct layout *l)
+{
+    return l->cube ? s->bytes / (64L * 64 * 40) * (64L * 64 * 40) : s->bytes;
+}
+
+static void set_view(const struct setup *s, const struct layout *l, MPI_File f)
+{
+    MPI_Datatype piece, type;
+    MPI_Offset disp = l->private_file ? 0 : s->rank * s->bytes;
+    if (!l->piece && !l->cube) {
+        check(s, "MPI_File_set_view",
+              MPI_File_set_view(f, disp, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+        return;
+    }
+    if (l->cube) {
+        type = cube_type(s);
+        disp = 0;
+    } else {
+        MPI_Type_contiguous((int)l->piece, MPI_BYTE, &piece);
+        MPI_Type_create_resized(piece, 0, l->piece * s->size, &type);
+        MPI_Type_free(&piece);
+        disp = s->rank * l->piece;
+    }
+    MPI_Type_commit(&type);
+    check(s, "MPI_File_set_view", MPI_File_set_view(f, disp, MPI_BYTE, type, "native", MPI_INFO_NULL));
+    MPI_Type_free(&type);
+}
+
+static void move(const struct setup *s, const struct layout *l, MPI_File f, int write)
+{
+    const int n = (int)amount(s, l);
+    MPI_Status status;
+    int got = 0;
+    if (l->collective)
+        check(s, "collective access",
+              write ? MPI_File_write_at_all(f, 0, s->out, n, MPI_BYTE, &status)
+                    : MPI_File_read_at_all(f, 0, s->in, n, MPI_BYTE, &status));
+    else
+        check(s, "access",
+              write ? MPI_File_write_at(f, 0, s->out, n, MPI_BYTE, &status)
+                    : MPI_File_read_at(f, 0, s->in, n, MPI_BYTE, &status));
+    MPI_Get_count(&status, MPI_BYTE, &got);
+    if (got != n)
+        fail(s, "short access", MPI_SUCCESS);
+}
+
+static void move_plain(const struct setup *s, int fd, int write)
+{
+    long done = 0;
+    while (done < s->bytes) {
+        const off_t at = s->rank * s->bytes + done;
+        const ssize_t n = write ? pwrite(fd, s->out + done, (size_t)(s->bytes - done), at)
+                                : pread(fd, s->in + done, (size_t)(s->bytes - done), at);
+        if (n <= 0)
+            fail(s, strerror(errno), MPI_SUCCESS);
+        done += n;
+    }
+}
+
+/* MB/s of all ranks together, by the slowest rank. */
+static double rate(const struct setup *s, long bytes, double seconds)
+{
+    double slowest = 0;
+    MPI_Allreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return (double)bytes * s->size / slowest / 1e6;
+}
+
+static void once_mpi(const struct setup *s, const struct layout *l, double out[2])
+{
+    MPI_File f;
+    char name[NAME_SIZE + 16];
+    snprintf(name, sizeof name, l->private_file ? "%s.%d" : "%s", s->name, s->rank);
+    const MPI_Comm comm = l->private_file ? MPI_COMM_SELF : MPI_COMM_WORLD;
+    check(s, "MPI_File_open",
+          MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                        &f));
+    set_view(s, l, f);
+    for (int k = 0; k < 2; k++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double begin = MPI_Wtime();
+        move(s, l, f, k == 0);
+        out[k] = rate(s, amount(s, l), MPI_Wtime() - begin);
+    }
+    MPI_File_close(&f);
+}
+
+static void once_plain(const struct setup *s, double out[2])
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    const int fd = open(s->name, O_CREAT | O_RDWR, 0600);
+    if (fd < 0)
+        fail(s, strerror(errno), MPI_SUCCESS);
+    for (int k = 0; k < 2; k++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double begin = MPI_Wtime();
+        move_plain(s, fd, k == 0);
+        out[k] = rate(s, s->bytes, MPI_Wtime() - begin);
+    }
+    close(fd);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (s->rank == 0)
+        unlink(s->name);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void progress(struct setup *s, const struct layout *l)
+{
+    if (s->rank == 0 && MPI_Wtime() - s->spoke > 5) {
+        fprintf(stderr, "bench io: %s ...\n", l->name);
+        s->spoke = MPI_Wtime();
+    }
+}
+
+static void measure(struct setup *s, const struct layout *l)
+{
+    double best[2] = {0, 0};
+    for (int i = 0; i < s->repeat; i++) {
+        double got[2];
+        progress(s, l);
+        for (long k = 0; k < s->bytes; k++)
+            s->out[k] = (unsigned char)(k * 7 + k / 4093 + s->rank + i);
+        memset(s->in, 0, (size_t)s->bytes);
+        if (l->plain)
+            once_plain(s, got);
+        else
+            once_mpi(s, l, got);
+        if (memcmp(s->in, s->out, (size_t)amount(s, l)) != 0)
+            fail(s, "what was read is not what was written", MPI_SUCCESS);
+        for (int k = 0; k < 2; k++)
+            best[k] = got[k] > best[k] ? got[k] : best[k];
+    }
+    if (s->rank != 0)
+        return;
+    if (s->json)
+        printf("%s    {\"case\": \"%s\", \"write\": %.1f, \"read\": %.1f}", s->rows++ ? ",\n" : "", l->name,
+               best[0], best[1]);
+    else
+        printf("%-18s %10.0f %10.0f\n", l->name, best[0], best[1]);
+    fflush(stdout);
+}
+
+static int usage(int status)
+{
+    fprintf(
+        status ? stderr : stdout,
+        "Usage: mpiexec -n N fishplate bench io [options]\n\n"
+        "Writes and reads files in several ways; MB/s of all ranks together, the best of several runs.\n\n"
+        "   --dir FOLDER     where the files are made (default: the working folder)\n"
+        "   --size MIB       what each rank writes in a case (default: 16)\n"
+        "   --repeat N       runs of each case (default: 5)\n"
+        "   --only TEXT      cases whose name begins so: pwrite, contiguous, own file, strided, nested\n"
+        "   --json           one JSON document\n\n"
+        "bench/io/peers compares with other MPI libraries.\n");
+    return status;
+}
+
+static int parse(struct setup *s, int argc, char **argv)
+{
+    const char *folder = ".";
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--json") == 0) {
+            s->json = 1;
+            continue;
+        }
+        if (!value)
+            return -1;
+        if (strcmp(argv[i], "--dir") == 0)
+            folder = value;
+        else if (strcmp(argv[i], "--size") == 0)
+            s->bytes = atol(value) << 20;
+        else if (strcmp(argv[i], "--repeat") == 0)
+            s->repeat = atoi(value);
+        else if (strcmp(argv[i], "--only") == 0)
+            s->only = value;
+        else
+            return -1;
+        i++;
+    }
+    snprintf(s->name, sizeof s->name, "%s/bench-io-%d.tmp", folder, (int)getpid());
+    return s->bytes > 0 && s->bytes <= 1L << 30 && s->repeat > 0 ? 0 : -1;
+}
+
+int bench_io_main(int argc, char **argv)
+{
+    struct setup s = {.bytes = 16 << 20, .repeat = 5};
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return usage(0);
+    if (parse(&s, argc, argv) != 0)
+        return usage(2);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &s.size);
+    MPI_Bcast(s.name, NAME_SIZE, MPI_CHAR, 0, MPI_COMM_WORLD);
+    s.out = malloc((size_t)s.bytes);
+    s.in = malloc((size_t)s.bytes);
+    if (!s.out || !s.in)
+        fail(&s, "no memory for the data", MPI_SUCCESS);
+    if (s.rank == 0 && s.json)
+        printf("{\"ranks\": %d, \"bytes\": %ld, \"unit\": \"MB/s\", \"cases\": [\n", s.size, s.bytes);
+    else if (s.rank == 0)
+        printf("%d ranks, %ld MiB each\n%-18s %10s %10s  MB/s\n", s.size, s.bytes >> 20, "case", "write",
+               "read");
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+        if (!s.only || strncmp(layouts[i].name, s.only, strlen(s.only)) == 0)
+            measure(&s, &layouts[i]);
+    if (s.rank == 0 && s.json)
+        printf("\n]}\n");
+    free(s.out);
+    free(s.in);
+    MPI_Finalize();
+    return 0;
+}
