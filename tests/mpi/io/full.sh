@@ -24,7 +24,7 @@ for cb in enable disable; do
         "$mpiexec" -n 3 "$program" check "$folder/file" $cb || { echo "killed, $cb, $call: wrong bytes"; failures=1; }
         rm -f "$folder/file"
     done
-    left=$(ls -A "$folder" | grep -v said)
+    left=$(find "$folder" -mindepth 1 ! -name said)
     [ -z "$left" ] || { echo "left behind: $left"; failures=1; }
 done
 exit $failures
