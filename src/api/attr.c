@@ -7,6 +7,7 @@
 #include "impl.h"
 #include "obj/attr.h"
 #include "obj/handle.h"
+#include "rma/win.h"
 
 typedef void (*any_function)(void);
 
@@ -92,4 +93,41 @@ int impl_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn,
 int impl_Win_free_keyval(int *win_keyval)
 {
     return attr_keyval_free(the_proc, ATTR_WIN, win_keyval);
+}
+
+int impl_Win_set_attr(struct win *win, int win_keyval, void *attribute_val)
+{
+    return attr_set(the_proc, ATTR_WIN, win_handle(win), &win->attrs, win_keyval, attribute_val);
+}
+
+int impl_Win_delete_attr(struct win *win, int win_keyval)
+{
+    return attr_delete(the_proc, ATTR_WIN, win_handle(win), &win->attrs, win_keyval);
+}
+
+/* What MPI itself attaches: the base is the value, the rest are pointers to it. */
+static void *predefined(struct win *win, int keyval)
+{
+    switch (keyval) {
+    case MPI_WIN_BASE:
+        return win->memory;
+    case MPI_WIN_SIZE:
+        return &win->size;
+    case MPI_WIN_DISP_UNIT:
+        return &win->unit_int;
+    case MPI_WIN_CREATE_FLAVOR:
+        return &win->flavor;
+    default:
+        return &win->model;
+    }
+}
+
+int impl_Win_get_attr(struct win *win, int win_keyval, void *attribute_val, int *flag)
+{
+    if (win_keyval < MPI_WIN_BASE || win_keyval > MPI_WIN_MODEL)
+        return get(ATTR_WIN, win->attrs, win_keyval, attribute_val, flag);
+    void *value = predefined(win, win_keyval);
+    *flag = 1;
+    memcpy(attribute_val, &value, sizeof(value));
+    return MPI_SUCCESS;
 }

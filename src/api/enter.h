@@ -44,7 +44,7 @@ static inline int api_narrow(MPI_Count value)
     return value > INT_MAX || value < INT_MIN ? MPI_UNDEFINED : (int)value;
 }
 
-/* Windows and files are recognised by their head alone until their layers offer more. */
+/* Windows and files are recognised by their head alone. */
 static inline struct win *win_from(MPI_Win handle)
 {
     return !handle_is_predefined(handle) && object_is(handle, MAGIC_WIN) ? (struct win *)handle : NULL;

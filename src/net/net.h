@@ -162,4 +162,12 @@ static inline void net_ring_bell_local(const struct net *net, struct doorbell *b
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
 void net_area_free(struct net *net, uint64_t offset, size_t len);
 
+/* Spans: memory of any size that the ranks of the node can share (windows). One rank allocates and tells the others the
+ * number; each that needs it maps it; whoever allocated it drops it when all have unmapped it. MPI_ERR_NO_MEM when
+ * there is none (callers fall back to private memory). The memory is zero and costs nothing until it is touched. */
+int net_span_alloc(struct net *net, size_t len, uint64_t *span);
+int net_span_map(struct net *net, uint64_t span, size_t len, void **address);
+void net_span_unmap(void *address, size_t len);
+void net_span_drop(struct net *net, uint64_t span, size_t len);
+
 #endif

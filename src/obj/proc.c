@@ -249,6 +249,8 @@ int proc_close(struct proc *p)
         proc_drain(p);
     }
     p->net->look = NULL; /* it would look at objects that are gone */
+    if (p->rma_closing)
+        p->rma_closing(p);
     objects_close(p);
     proc_unlock(p);
     /* Between nodes connections are taken down while all ranks are there to answer. */

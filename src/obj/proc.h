@@ -19,6 +19,7 @@ struct info;
 struct errhandler;
 struct bsend_pool;
 struct attr_table;
+struct rma;
 
 struct proc {
     struct boot *boot;
@@ -41,6 +42,9 @@ struct proc {
     /* Set by coll: a communicator goes away, drop c->coll and the like. */
     void (*comm_closing)(struct comm *c);
     struct bsend_pool *bsend; /* process-wide attached buffer */
+    struct rma *rma;          /* src/rma: the windows, opened with the first one */
+    /* Set by rma: the process ends, drop what it has. */
+    void (*rma_closing)(struct proc *p);
     struct list sessions;
     int users;       /* world model + sessions that keep the instance open */
     bool world_used; /* the world model has been a user: all ranks are here, and leave together */

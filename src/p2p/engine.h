@@ -37,6 +37,7 @@ enum frame_kind {
     FRAME_RECALLED,  /* ... the answer */
     FRAME_CANCEL,    /* word: sender's cookie; context, source, tag: where to look for it */
     FRAME_CANCELLED, /* word: cookie; flags: 1 when the message was still waiting and is gone */
+    FRAME_ONE_SIDED = P2P_FRAME_ONE_SIDED, /* everything in it belongs to src/rma */
     FRAME_KINDS
 };
 
@@ -93,6 +94,8 @@ struct p2p {
     struct request sent;      /* stands for every eager send: complete from the start, never freed */
     struct request no_proc;   /* likewise for every receive from MPI_PROC_NULL */
     void (*drop_comm)(struct comm *comm);
+    p2p_one_sided *one_sided; /* where frames of one-sided operations go, NULL until there is a window */
+    void *one_sided_arg;
     p2p_peer_of *peer_of; /* who a receive's source is, NULL until someone knows */
     void *peer_of_arg;
     uint32_t channels;             /* names given so far */

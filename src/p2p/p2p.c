@@ -69,6 +69,10 @@ static void deliver(void *ctx, struct peer *from, const struct frame_header *h, 
     case FRAME_CANCELLED:
         cancelled_arrived(p, from, h);
         break;
+    case FRAME_ONE_SIDED:
+        CHECK(p->one_sided != NULL, "a one-sided operation arrived, and this process has no window");
+        p->one_sided(p->one_sided_arg, from, h, payload, len);
+        break;
     default:
         err_panic(__FILE__, __LINE__,
                   "a frame of an unknown kind arrived; do all ranks use the same version?");
@@ -215,6 +219,12 @@ void p2p_close(struct p2p *p)
 void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm))
 {
     p->drop_comm = drop;
+}
+
+void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg)
+{
+    p->one_sided = handler;
+    p->one_sided_arg = arg;
 }
 
 void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg)

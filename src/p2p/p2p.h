@@ -28,6 +28,13 @@ void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm));
 typedef struct peer *p2p_peer_of(void *arg, struct envelope env);
 void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg);
 
+/* Frames of one-sided operations share the connections and the order of messages, but mean nothing to this layer: whoever
+ * sends one sets kind = P2P_FRAME_ONE_SIDED, and the peer hands it on. Runs inside progress and must never wait. */
+#define P2P_FRAME_ONE_SIDED 15
+typedef void p2p_one_sided(void *arg, struct peer *from, const struct frame_header *h, const void *payload,
+                           size_t len);
+void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg);
+
 /* Complete from the start and shared by all who need one: an eager send, a receive from MPI_PROC_NULL. */
 struct request *p2p_sent(struct p2p *p);
 struct request *p2p_no_proc(struct p2p *p);

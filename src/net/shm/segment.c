@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,6 +41,19 @@ static int segment_agree(struct segment *s)
                    mine, seen);
 }
 
+/* With room for spans, unless a limit on the size of files forbids it (a file that grows past it kills the process). */
+static int segment_size_file(struct segment *s)
+{
+    struct rlimit limit;
+    const uint64_t spans = ALIGN_UP((uint64_t)s->size, (uint64_t)2 << 20);
+    const bool limited = getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
+    if (!limited && ftruncate(s->fd, (off_t)(spans + SEGMENT_SPANS)) == 0) {
+        s->spans = spans;
+        return 0;
+    }
+    return ftruncate(s->fd, (off_t)s->size);
+}
+
 int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
 {
     struct segment s = {.nlocal = boot->nlocal, .data_lines = data_lines, .fd = boot->node_fd};
@@ -49,20 +63,19 @@ int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
             return rc;
     }
     segment_measure(&s);
-    if (ftruncate(s.fd, (off_t)s.size) != 0)
+    if (segment_size_file(&s) != 0)
         return err_set(MPI_ERR_NO_MEM, "cannot size the node's shared memory to %zu bytes: %s", s.size,
                        strerror(errno));
     void *base = mmap(NULL, s.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s.fd, 0);
     if (base == MAP_FAILED)
         return err_set(MPI_ERR_NO_MEM, "cannot map %zu bytes of shared memory: %s", s.size, strerror(errno));
-    if (s.fd != boot->node_fd)
-        close(s.fd); /* the mapping keeps it; the launcher's is boot's to close */
+    s.own_fd = s.fd != boot->node_fd; /* the launcher's is boot's to close */
     s.head = base;
     s.ranks = (char *)base + ALIGN_UP(sizeof(struct segment_head), (size_t)sysconf(_SC_PAGESIZE));
     s.area = s.ranks + s.rank_size * s.nlocal;
     int rc = segment_agree(&s);
     if (rc != 0) {
-        munmap(base, s.size);
+        segment_close(&s);
         return rc;
     }
     *out = s;
@@ -72,6 +85,8 @@ int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
 void segment_close(struct segment *s)
 {
     munmap(s->head, s->size);
+    if (s->own_fd)
+        close(s->fd);
 }
 
 static int name_the_missing(struct segment *s, struct boot *boot, int64_t seconds)

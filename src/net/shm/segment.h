@@ -11,6 +11,7 @@
 
 #define SEGMENT_CPUS      1024
 #define SEGMENT_AREA_SIZE (32u << 20)
+#define SEGMENT_SPANS     ((uint64_t)1 << 46) /* room in the file for spans: a hole until it is used */
 
 /* What a rank tells the others about itself, before it counts as arrived. */
 struct segment_rank {
@@ -29,6 +30,7 @@ struct segment_head {
     _Atomic uint32_t arrived;  /* futex */
     _Alignas(CACHE_LINE) _Atomic uint32_t area_lock;
     uint64_t area_used[SEGMENT_AREA_SIZE / 4096 / 64]; /* one bit a page */
+    _Alignas(CACHE_LINE) _Atomic uint64_t spans_used;  /* bytes handed out behind the area, never twice */
 };
 
 struct segment {
@@ -36,8 +38,10 @@ struct segment {
     char *ranks; /* nlocal blocks of rank_size bytes */
     char *area;
     size_t size, rank_size;
+    uint64_t spans; /* where spans begin in the file; 0: it could not be made that long */
     uint32_t nlocal, data_lines;
-    int fd;
+    int fd; /* open as long as the segment: spans are mapped from it */
+    bool own_fd;
 };
 
 /* Maps the segment of my node (from the launcher, or passed from the node's first rank) and checks that all

@@ -1,0 +1,179 @@
+/* rma.c: the one-sided operations: every call is one struct rma_call, run by src/rma.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "impl.h"
+#include "obj/handle.h"
+#include "rma/win.h"
+
+#define SIDE(buf_, count_, type_)                                             \
+    (struct rma_side)                                                         \
+    {                                                                         \
+        .buf = (void *)(uintptr_t)(buf_), .count = (count_), .type = (type_), \
+    }
+
+/* Runs it and hands out the request that it was given. */
+static int run(struct rma_call *c, MPI_Request *request)
+{
+    struct request *r = NULL;
+    c->request = request ? &r : NULL;
+    int rc = rma_run(c);
+    if (!rc && request)
+        *request = request_handle(r);
+    return rc;
+}
+
+static int put(const void *origin, MPI_Count origin_count, struct dtype *origin_type, int rank, MPI_Aint disp,
+               MPI_Count count, struct dtype *type, struct win *win, MPI_Request *request)
+{
+    struct rma_call c = {.kind = RMA_IS_PUT,
+                         .win = win,
+                         .origin = SIDE(origin, origin_count, origin_type),
+                         .rank = rank,
+                         .disp = disp,
+                         .count = count,
+                         .type = type};
+    return run(&c, request);
+}
+
+static int get(void *origin, MPI_Count origin_count, struct dtype *origin_type, int rank, MPI_Aint disp,
+               MPI_Count count, struct dtype *type, struct win *win, MPI_Request *request)
+{
+    struct rma_call c = {.kind = RMA_IS_GET,
+                         .win = win,
+                         .origin = SIDE(origin, origin_count, origin_type),
+                         .rank = rank,
+                         .disp = disp,
+                         .count = count,
+                         .type = type};
+    return run(&c, request);
+}
+
+static int accumulate(const void *origin, MPI_Count origin_count, struct dtype *origin_type, int rank,
+                      MPI_Aint disp, MPI_Count count, struct dtype *type, struct op *op, struct win *win,
+                      MPI_Request *request)
+{
+    struct rma_call c = {.kind = RMA_IS_ACCUMULATE,
+                         .win = win,
+                         .origin = SIDE(origin, origin_count, origin_type),
+                         .rank = rank,
+                         .disp = disp,
+                         .count = count,
+                         .type = type,
+                         .op = op};
+    return run(&c, request);
+}
+
+static int get_accumulate(struct rma_side origin, struct rma_side result, int rank, MPI_Aint disp,
+                          MPI_Count count, struct dtype *type, struct op *op, struct win *win,
+                          MPI_Request *request)
+{
+    struct rma_call c = {.kind = RMA_IS_GET_ACCUMULATE,
+                         .win = win,
+                         .origin = origin,
+                         .result = result,
+                         .rank = rank,
+                         .disp = disp,
+                         .count = count,
+                         .type = type,
+                         .op = op};
+    return run(&c, request);
+}
+
+int impl_Put(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
+             MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
+{
+    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+               target_datatype, win, NULL);
+}
+
+int impl_Rput(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
+              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win,
+              MPI_Request *request)
+{
+    return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+               target_datatype, win, request);
+}
+
+int impl_Get(void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
+             MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
+{
+    return get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+               target_datatype, win, NULL);
+}
+
+int impl_Rget(void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
+              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win,
+              MPI_Request *request)
+{
+    return get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+               target_datatype, win, request);
+}
+
+int impl_Accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
+                    int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                    struct dtype *target_datatype, struct op *op, struct win *win)
+{
+    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+                      target_datatype, op, win, NULL);
+}
+
+int impl_Raccumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
+                     int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                     struct dtype *target_datatype, struct op *op, struct win *win, MPI_Request *request)
+{
+    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+                      target_datatype, op, win, request);
+}
+
+int impl_Get_accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
+                        void *result_addr, MPI_Count result_count, struct dtype *result_datatype,
+                        int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                        struct dtype *target_datatype, struct op *op, struct win *win)
+{
+    return get_accumulate(SIDE(origin_addr, origin_count, origin_datatype),
+                          SIDE(result_addr, result_count, result_datatype), target_rank, target_disp,
+                          target_count, target_datatype, op, win, NULL);
+}
+
+int impl_Rget_accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
+                         void *result_addr, MPI_Count result_count, struct dtype *result_datatype,
+                         int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                         struct dtype *target_datatype, struct op *op, struct win *win, MPI_Request *request)
+{
+    return get_accumulate(SIDE(origin_addr, origin_count, origin_datatype),
+                          SIDE(result_addr, result_count, result_datatype), target_rank, target_disp,
+                          target_count, target_datatype, op, win, request);
+}
+
+/* One predefined element: what a derived type would mean the standard leaves open. */
+static int check_element(const struct dtype *t)
+{
+    if (t->obj.predefined)
+        return MPI_SUCCESS;
+    return err_set(MPI_ERR_TYPE, "datatype is a derived one; this function takes predefined datatypes");
+}
+
+int impl_Fetch_and_op(const void *origin_addr, void *result_addr, struct dtype *datatype, int target_rank,
+                      MPI_Aint target_disp, struct op *op, struct win *win)
+{
+    int rc = check_element(datatype);
+    return rc ? rc
+              : get_accumulate(SIDE(origin_addr, 1, datatype), SIDE(result_addr, 1, datatype), target_rank,
+                               target_disp, 1, datatype, op, win, NULL);
+}
+
+int impl_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
+                          struct dtype *datatype, int target_rank, MPI_Aint target_disp, struct win *win)
+{
+    struct rma_call c = {.kind = RMA_IS_SWAP,
+                         .win = win,
+                         .origin = SIDE(origin_addr, 1, datatype),
+                         .result = SIDE(result_addr, 1, datatype),
+                         .compare = compare_addr,
+                         .rank = target_rank,
+                         .disp = target_disp,
+                         .count = 1,
+                         .type = datatype};
+    int rc = check_element(datatype);
+    return rc ? rc : run(&c, NULL);
+}

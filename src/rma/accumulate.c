@@ -1,0 +1,306 @@
+/* accumulate.c: accumulate, get_accumulate, fetch_and_op and compare_and_swap. The target's datatype is walked by runs
+ * of one predefined type; each run is changed here when the memory can be reached, else by the target's progress when a
+ * frame tells it. Elements travel in the layout of their predefined type, gaps included: operators want them so.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "dt/build.h"
+#include "dt/kernel.h"
+#include "dt/kind.h"
+#include "dt/walk.h"
+#include "rma/engine.h"
+
+#define PIECE 4096u /* bytes of elements that are changed at once */
+
+/* The type of an element as two kinds: a named type and 0, or the halves of a pair without a name. */
+static uint16_t element_code(const struct dtype *basic)
+{
+    if (basic->kind != KIND_MIXED)
+        return basic->kind;
+    return (uint16_t)(basic->shape->part[0].type->kind | basic->shape->part[1].type->kind << 8);
+}
+
+static struct dtype *element_of(uint16_t code)
+{
+    const uint8_t first = code & 0xff, second = (uint8_t)(code >> 8);
+    CHECK(first > KIND_MIXED && first < KIND_LIMIT && second < KIND_LIMIT,
+          "an accumulate names a type that does not exist");
+    struct dtype *t = dt_predefined(dt_kinds[first].handle);
+    if (second && dtype_value_index(t, dt_predefined(dt_kinds[second].handle), &t) != 0)
+        t = NULL;
+    CHECK(t != NULL, "an accumulate names a type that does not exist");
+    return t;
+}
+
+/* The next n elements of packed data, in the layout of their type. Packed data of most types is that already. */
+static void elements_take(struct dt_cursor *from, struct dtype *basic, size_t n, char *out)
+{
+    char packed[PIECE];
+    const size_t bytes = n * (size_t)basic->size;
+    if (basic->contiguous) {
+        dt_cursor_pack(from, out, bytes);
+        return;
+    }
+    memset(out, 0, n * (size_t)basic->extent);
+    dt_cursor_pack(from, packed, bytes);
+    dt_unpack_all(basic, (MPI_Count)n, out, packed, bytes);
+}
+
+static const void *elements_packed(struct dtype *basic, size_t n, const char *elements, char *packed)
+{
+    if (basic->contiguous)
+        return elements;
+    dt_pack_all(basic, (MPI_Count)n, elements, packed);
+    return packed;
+}
+
+/* ---- the target's memory is here ---- */
+
+struct direct {
+    const struct rma_call *call;
+    struct win_peer *to;
+    struct dt_cursor from, into;
+    bool takes, gives; /* the operator has an operand; the old value is wanted */
+};
+
+static int direct_run(void *context, struct dtype *basic, MPI_Count count, char *address)
+{
+    struct direct *d = context;
+    const size_t most = PIECE / (size_t)basic->extent;
+    char in[PIECE], old[PIECE], packed[PIECE];
+    for (size_t left = (size_t)count; left > 0;) {
+        const size_t n = MIN(left, most);
+        if (d->takes)
+            elements_take(&d->from, basic, n, in);
+        win_apply(d->call->win->shared, d->to->slot, d->call->op, basic, in, address, d->gives ? old : NULL,
+                  n);
+        if (d->gives)
+            dt_cursor_unpack(&d->into, elements_packed(basic, n, old, packed), n * (size_t)basic->size);
+        address += n * (size_t)basic->extent;
+        left -= n;
+    }
+    return 0;
+}
+
+int accumulate_direct(const struct rma_call *c, struct win_peer *to, char *at)
+{
+    struct direct d = {
+        .call = c, .to = to, .takes = c->op->code != OP_NO_OP, .gives = c->kind == RMA_IS_GET_ACCUMULATE};
+    /* One element, or many of a simple type: no packing. */
+    if (c->type->obj.predefined && c->type->contiguous && (!d.takes || c->origin.type == c->type) &&
+        (!d.gives || c->result.type == c->type)) {
+        win_apply(c->win->shared, to->slot, c->op, c->type, c->origin.buf, at, d.gives ? c->result.buf : NULL,
+                  (size_t)c->count);
+        return MPI_SUCCESS;
+    }
+    if (d.takes)
+        dt_cursor_init(&d.from, c->origin.type, c->origin.count, c->origin.buf);
+    if (d.gives)
+        dt_cursor_init(&d.into, c->result.type, c->result.count, c->result.buf);
+    dt_walk(c->type, c->count, at, WALK_PREDEFINED, direct_run, &d);
+    return MPI_SUCCESS;
+}
+
+/* ---- by frames: the origin ---- */
+
+struct frames {
+    const struct rma_call *call;
+    struct win_peer *to;
+    struct dt_cursor from;
+    struct rma_op *op; /* NULL: nothing comes back */
+    struct rma_ask ask;
+    struct dtype *basic; /* of the frame that is being filled */
+    struct rma_span spans[RMA_RUNS_MAX];
+    int nspans, max;
+    size_t used, room; /* bytes of elements in the frame */
+    size_t elements;
+    bool takes;
+};
+
+/* Where elements lie in the scratch buffer: a struct rma_ask comes first when something is to come back. */
+static char *frame_data(const struct frames *f)
+{
+    return f->call->win->proc->rma->scratch + (f->op ? sizeof(f->ask) : 0);
+}
+
+static void frame_go(struct frames *f)
+{
+    char *scratch = f->call->win->proc->rma->scratch, *data = frame_data(f);
+    const size_t spans = (size_t)f->nspans * sizeof(f->spans[0]), bytes = f->takes ? f->used : 0;
+    if (f->nspans == 0)
+        return;
+    if (f->op) {
+        memcpy(scratch, &f->ask, sizeof(f->ask));
+        f->ask.position += f->elements * (uint64_t)f->basic->size;
+        op_asked(f->op);
+    }
+    memcpy(data + bytes, f->spans, spans);
+    f->nspans = 0;
+    f->used = f->elements = 0;
+    rma_send_calmly(f->to, f->op ? RMA_GET_ACC : RMA_ACC, element_code(f->basic),
+                    (int32_t)(spans / sizeof(f->spans[0])) | f->call->op->code << 24, bytes, scratch,
+                    (size_t)(data - scratch) + bytes + spans);
+    if (f->op)
+        op_calm(f->to);
+}
+
+static int frames_run(void *context, struct dtype *basic, MPI_Count count, char *address)
+{
+    struct frames *f = context;
+    const size_t extent = (size_t)basic->extent;
+    if (f->basic != basic)
+        frame_go(f);
+    f->basic = basic;
+    for (size_t left = (size_t)count; left > 0;) {
+        if (f->nspans == f->max || f->used + extent > f->room)
+            frame_go(f);
+        const size_t n = MIN(MIN(left, (f->room - f->used) / extent), PIECE / extent);
+        if (f->takes)
+            elements_take(&f->from, basic, n, frame_data(f) + f->used);
+        struct rma_span *last = f->nspans ? &f->spans[f->nspans - 1] : NULL;
+        const uint64_t offset = (uint64_t)(uintptr_t)address;
+        if (last && last->offset + last->count * extent == offset)
+            last->count += n;
+        else
+            f->spans[f->nspans++] = (struct rma_span){.offset = offset, .count = n};
+        f->used += n * extent;
+        f->elements += n;
+        address += n * extent;
+        left -= n;
+    }
+    return 0;
+}
+
+static uint64_t target_offset(const struct rma_call *c)
+{
+    return (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp
+                                                               : c->disp * c->win->targets[c->rank].unit);
+}
+
+int accumulate_start(const struct rma_call *c, struct win_peer *to)
+{
+    struct frames f = {.call = c, .to = to, .takes = c->op->code != OP_NO_OP};
+    const bool gives = c->kind == RMA_IS_GET_ACCUMULATE;
+    if (gives) {
+        int rc = op_new_under_way(c, &c->result, to, &f.op);
+        if (rc)
+            return rc;
+        f.ask.cookie = f.op->cookie;
+    } else if (c->request) {
+        *c->request = p2p_sent(c->win->proc->p2p);
+    }
+    const size_t chunk = rma_chunk(to) - sizeof(struct rma_ask);
+    f.max = (int)MIN((size_t)RMA_RUNS_MAX, MAX(chunk / 4 / sizeof(f.spans[0]), 1));
+    f.room = chunk - (size_t)f.max * sizeof(f.spans[0]);
+    if (f.takes)
+        dt_cursor_init(&f.from, c->origin.type, c->origin.count, c->origin.buf);
+    to->dirty = true;
+    win_peer_busy(to);
+    dt_walk(c->type, c->count, (void *)(uintptr_t)target_offset(c), WALK_PREDEFINED, frames_run, &f);
+    frame_go(&f);
+    if (f.op)
+        op_end_sending(f.op);
+    return MPI_SUCCESS;
+}
+
+/* ---- by frames: the target ---- */
+
+/* A span of elements that a frame changes: true when it is in the window. */
+static bool span_apply(struct win *w, struct win_peer *from, const struct op *op, struct dtype *basic,
+                       const struct rma_span *span, const char *in, char *old)
+{
+    const uint64_t extent = (uint64_t)basic->extent;
+    char *at = span->count <= RMA_CHUNK_MAX
+                   ? win_at(w, span->offset, (span->count - 1) * extent + (uint64_t)basic->true_extent)
+                   : NULL;
+    if (!at) {
+        from->found = MPI_ERR_RMA_RANGE;
+        return false;
+    }
+    win_apply(w->shared, w->my_slot, op, basic, in, at, old, (size_t)span->count);
+    return true;
+}
+
+void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                 size_t len)
+{
+    struct dtype *basic = element_of(h->aux);
+    const struct op *op = NULL;
+    for (uint32_t i = 0; i < OP_HANDLES && !op; i++)
+        if (op_by_handle[i].handle && op_by_handle[i].code == h->tag >> 24)
+            op = &op_by_handle[i];
+    const size_t n = h->tag & 0xffffff, head = h->flags == RMA_GET_ACC ? sizeof(struct rma_ask) : 0;
+    CHECK(op && n > 0 && head <= len && h->word <= len - head &&
+              (len - head - h->word) / sizeof(struct rma_span) >= n,
+          "an accumulate is not what it says");
+    const bool takes = op->code != OP_NO_OP;
+    const char *in = payload + head, *end = in + h->word;
+    struct rma_ask ask = {0};
+    _Alignas(16) char old[RMA_CHUNK_MAX], answer[RMA_CHUNK_MAX + sizeof(ask.position)];
+    size_t used = sizeof(ask.position);
+    if (head)
+        memcpy(&ask, payload, sizeof(ask));
+    for (size_t k = 0; k < n; k++) {
+        struct rma_span span;
+        memcpy(&span, end + k * sizeof(span), sizeof(span));
+        const uint64_t room = takes ? (uint64_t)(end - in) : sizeof(old);
+        const uint64_t bytes = span.count * (uint64_t)basic->extent;
+        CHECK(span.count > 0 && span.count <= room / (uint64_t)basic->extent &&
+                  span.count * (uint64_t)basic->size <= sizeof(answer) - used,
+              "an accumulate is longer than its frame");
+        if (!span_apply(w, from, op, basic, &span, in, head ? old : NULL))
+            memset(old, 0, head ? bytes : 0);
+        if (head)
+            dt_pack_all(basic, (MPI_Count)span.count, old, answer + used);
+        used += head ? (size_t)span.count * (size_t)basic->size : 0;
+        in += takes ? bytes : 0;
+    }
+    if (head) {
+        memcpy(answer, &ask.position, sizeof(ask.position));
+        rma_send(from, RMA_REPLY, 0, 0, ask.cookie, answer, used);
+    }
+}
+
+/* ---- compare and swap ---- */
+
+int swap_start(const struct rma_call *c, struct win_peer *to)
+{
+    struct {
+        struct rma_ask ask;
+        struct rma_swap swap;
+    } frame;
+    struct rma_op *o;
+    int rc = op_new_under_way(c, &c->result, to, &o);
+    if (rc)
+        return rc;
+    memset(&frame, 0, sizeof(frame));
+    frame.ask.cookie = o->cookie;
+    frame.swap.offset = target_offset(c);
+    memcpy(frame.swap.value, c->origin.buf, (size_t)c->type->size);
+    memcpy(frame.swap.compare, c->compare, (size_t)c->type->size);
+    to->dirty = true;
+    op_asked(o);
+    rma_send_calmly(to, RMA_SWAP, element_code(c->type), 0, 0, &frame, sizeof(frame));
+    op_calm(to);
+    op_end_sending(o);
+    return MPI_SUCCESS;
+}
+
+void swap_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                  size_t len)
+{
+    struct rma_ask ask;
+    struct rma_swap swap;
+    char answer[sizeof(ask.position) + sizeof(swap.value)] = {0};
+    struct dtype *basic = element_of(h->aux);
+    CHECK(len == sizeof(ask) + sizeof(swap) && (size_t)basic->size <= sizeof(swap.value) && basic->contiguous,
+          "a compare-and-swap is not what it says");
+    memcpy(&ask, payload, sizeof(ask));
+    memcpy(&swap, payload + sizeof(ask), sizeof(swap));
+    char *at = win_at(w, swap.offset, (uint64_t)basic->size);
+    if (at)
+        win_swap(w->shared, w->my_slot, basic, swap.value, swap.compare, at, answer + sizeof(ask.position));
+    else
+        from->found = MPI_ERR_RMA_RANGE;
+    memcpy(answer, &ask.position, sizeof(ask.position));
+    rma_send(from, RMA_REPLY, 0, 0, ask.cookie, answer, sizeof(ask.position) + (size_t)basic->size);
+}

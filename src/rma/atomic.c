@@ -1,0 +1,156 @@
+/* atomic.c: changing elements in a window so that no other change to the same element is lost.
+ *
+ * Where other processes reach the memory too, an element of 1, 2, 4 or 8 bytes at its natural place is changed by a
+ * processor atomic, whatever the operator and the count, and everything else (pairs, long double, what is not aligned)
+ * under the target's spin lock. Which of the two it is depends on type and address only, so that all who change an
+ * element go the same way. Memory that only this process changes needs neither: it runs under the big lock.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+
+#include "base/cpu.h"
+#include "dt/kernel.h"
+#include "rma/engine.h"
+
+static void spin_lock(struct win_slot *slot)
+{
+    unsigned tries = 0;
+    while (atomic_exchange_explicit(&slot->spin, 1, memory_order_acquire))
+        do {
+            if (++tries % 64 == 0)
+                sched_yield();
+            else
+                cpu_relax();
+        } while (atomic_load_explicit(&slot->spin, memory_order_relaxed));
+}
+
+static void spin_unlock(struct win_slot *slot)
+{
+    atomic_store_explicit(&slot->spin, 0, memory_order_release);
+}
+
+static bool by_processor(const struct dtype *basic, const void *target)
+{
+    const MPI_Count size = basic->size;
+    return !basic->shape && basic->contiguous && (size == 1 || size == 2 || size == 4 || size == 8) &&
+           (uintptr_t)target % (uintptr_t)size == 0;
+}
+
+static bool is_integer(const struct dtype *basic)
+{
+    const enum dt_num num = dt_kinds[basic->kind].num;
+    return num >= NUM_I8 && num <= NUM_U64 && num != NUM_I128;
+}
+
+/* in, out: n values side by side, of any alignment. One loop an operator that the processor has, one for all others. */
+#define ELEMENTS(T, NAME)                                                                                    \
+    static void NAME(const struct op *op, struct dtype *basic, const char *in, T *at, char *out, size_t n)   \
+    {                                                                                                        \
+        const bool integer = is_integer(basic);                                                              \
+        for (size_t i = 0; i < n; i++, at++) {                                                               \
+            T value = 0, old;                                                                                \
+            if (op->code != OP_NO_OP)                                                                        \
+                memcpy(&value, in + i * sizeof(T), sizeof(T));                                               \
+            if (op->code == OP_NO_OP) {                                                                      \
+                old = __atomic_load_n(at, __ATOMIC_ACQUIRE);                                                 \
+            } else if (op->code == OP_REPLACE) {                                                             \
+                old = __atomic_exchange_n(at, value, __ATOMIC_ACQ_REL);                                      \
+            } else if (integer && op->code == OP_SUM) {                                                      \
+                old = __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL);                                       \
+            } else if (integer && op->code == OP_BAND) {                                                     \
+                old = __atomic_fetch_and(at, value, __ATOMIC_ACQ_REL);                                       \
+            } else if (integer && op->code == OP_BOR) {                                                      \
+                old = __atomic_fetch_or(at, value, __ATOMIC_ACQ_REL);                                        \
+            } else if (integer && op->code == OP_BXOR) {                                                     \
+                old = __atomic_fetch_xor(at, value, __ATOMIC_ACQ_REL);                                       \
+            } else {                                                                                         \
+                T next;                                                                                      \
+                old = __atomic_load_n(at, __ATOMIC_RELAXED);                                                 \
+                do {                                                                                         \
+                    next = old;                                                                              \
+                    op_apply(op, &value, &next, 1, basic);                                                   \
+                } while (                                                                                    \
+                    !__atomic_compare_exchange_n(at, &old, next, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)); \
+            }                                                                                                \
+            if (out)                                                                                         \
+                memcpy(out + i * sizeof(T), &old, sizeof(T));                                                \
+        }                                                                                                    \
+    }
+ELEMENTS(uint8_t, elements_1)
+ELEMENTS(uint16_t, elements_2)
+ELEMENTS(uint32_t, elements_4)
+ELEMENTS(uint64_t, elements_8)
+
+static void apply_plain(const struct op *op, struct dtype *basic, const void *in, void *target, void *fetched,
+                        size_t n)
+{
+    if (fetched)
+        memcpy(fetched, target, n * (size_t)basic->extent);
+    op_apply(op, in, target, (MPI_Count)n, basic);
+}
+
+void win_apply(bool shared, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
+               void *target, void *fetched, size_t n)
+{
+    if (!shared) {
+        apply_plain(op, basic, in, target, fetched, n);
+        return;
+    }
+    if (!by_processor(basic, target)) {
+        spin_lock(slot);
+        apply_plain(op, basic, in, target, fetched, n);
+        spin_unlock(slot);
+        return;
+    }
+    switch (basic->size) {
+    case 1:
+        elements_1(op, basic, in, target, fetched, n);
+        break;
+    case 2:
+        elements_2(op, basic, in, target, fetched, n);
+        break;
+    case 4:
+        elements_4(op, basic, in, target, fetched, n);
+        break;
+    default:
+        elements_8(op, basic, in, target, fetched, n);
+    }
+}
+
+static void swap_plain(size_t size, const void *value, const void *compare, void *target, void *fetched)
+{
+    memcpy(fetched, target, size);
+    if (memcmp(fetched, compare, size) == 0)
+        memcpy(target, value, size);
+}
+
+#define SWAP(T)                                                                            \
+    do {                                                                                   \
+        T expected, next;                                                                  \
+        memcpy(&expected, compare, sizeof(T));                                             \
+        memcpy(&next, value, sizeof(T));                                                   \
+        __atomic_compare_exchange_n((T *)target, &expected, next, false, __ATOMIC_ACQ_REL, \
+                                    __ATOMIC_ACQUIRE);                                     \
+        memcpy(fetched, &expected, sizeof(T));                                             \
+    } while (0)
+
+void win_swap(bool shared, struct win_slot *slot, struct dtype *basic, const void *value, const void *compare,
+              void *target, void *fetched)
+{
+    const size_t size = (size_t)basic->size;
+    if (!shared) {
+        swap_plain(size, value, compare, target, fetched);
+    } else if (!by_processor(basic, target)) {
+        spin_lock(slot);
+        swap_plain(size, value, compare, target, fetched);
+        spin_unlock(slot);
+    } else if (size == 1) {
+        SWAP(uint8_t);
+    } else if (size == 2) {
+        SWAP(uint16_t);
+    } else if (size == 4) {
+        SWAP(uint32_t);
+    } else {
+        SWAP(uint64_t);
+    }
+}

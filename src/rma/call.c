@@ -1,0 +1,155 @@
+/* call.c: one-sided operations from the user's call on: is it allowed, where does it go, and which way: loads and
+ * stores where the target's memory is mapped here, the transport's own put and get, or frames.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "dt/kernel.h"
+#include "dt/kind.h"
+#include "rma/engine.h"
+
+int check_rank(const struct win *w, int rank)
+{
+    if ((unsigned)rank < (unsigned)w->comm->size || rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    return win_error(w, MPI_ERR_RANK, "the target is rank %d; the window's ranks are 0 to %d", rank,
+                     w->comm->size - 1);
+}
+
+static int check_epoch(const struct rma_call *c, struct win_peer *to)
+{
+    struct win *w = c->win;
+    switch (w->access) {
+    case EPOCH_FENCE:
+        w->fence_ops++;
+        return MPI_SUCCESS;
+    case EPOCH_START:
+        return to->started
+                   ? MPI_SUCCESS
+                   : win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not in the group of MPI_Win_start", c->rank);
+    case EPOCH_LOCK:
+        return to->lock ? MPI_SUCCESS : win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not locked", c->rank);
+    case EPOCH_LOCK_ALL:
+        return to->lock ? MPI_SUCCESS : peer_lock(to, MPI_LOCK_SHARED, w->lock_all_nocheck);
+    default:
+        return win_error(w, MPI_ERR_RMA_SYNC,
+                         "no access epoch is open: call MPI_Win_fence, MPI_Win_start, MPI_Win_lock or "
+                         "MPI_Win_lock_all first");
+    }
+}
+
+static int check_range(const struct rma_call *c, uint64_t *offset)
+{
+    const struct win *w = c->win;
+    const struct win_target *t = &w->targets[c->rank];
+    MPI_Aint gap;
+    const MPI_Count span = dt_span(c->type, c->count, &gap);
+    if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+        *offset = (uint64_t)c->disp;
+        if (c->rank == w->comm->rank && !win_attached(w, *offset + (uint64_t)gap, (uint64_t)span))
+            return win_error(w, MPI_ERR_RMA_RANGE, "%lld bytes at %#llx are not attached at rank %d",
+                             (long long)span, (unsigned long long)(*offset + (uint64_t)gap), c->rank);
+        return MPI_SUCCESS;
+    }
+    MPI_Count first;
+    if (c->disp < 0)
+        return win_error(w, MPI_ERR_DISP, "target_disp is %lld; it must not be negative", (long long)c->disp);
+    if (__builtin_mul_overflow((MPI_Count)c->disp, (MPI_Count)t->unit, &first) || first + gap < 0 ||
+        (uint64_t)(first + gap) > t->size || (uint64_t)span > t->size - (uint64_t)(first + gap))
+        return win_error(
+            w, MPI_ERR_RMA_RANGE,
+            "%lld bytes at displacement %lld (units of %lld bytes) end outside of the window of rank %d, "
+            "which has %llu bytes",
+            (long long)span, (long long)c->disp, (long long)t->unit, c->rank, (unsigned long long)t->size);
+    *offset = (uint64_t)first;
+    return MPI_SUCCESS;
+}
+
+static int check_side(const struct rma_call *c, const struct rma_side *side, const char *what)
+{
+    const MPI_Count mine = side->count * side->type->size, theirs = c->count * c->type->size;
+    if (mine == theirs)
+        return MPI_SUCCESS;
+    return win_error(c->win, mine > theirs ? MPI_ERR_TRUNCATE : MPI_ERR_ARG,
+                     "the %s has %lld bytes of data and the target %lld: they must be the same", what,
+                     (long long)mine, (long long)theirs);
+}
+
+static bool may_swap(const struct dtype *t)
+{
+    const unsigned class = dt_kinds[t->kind].class;
+    return t->obj.predefined && !t->shape && t->size <= 16 &&
+           (class == CLASS_C_INTEGER || class == CLASS_FORTRAN_INTEGER || class == CLASS_LOGICAL ||
+            class == CLASS_BYTE || class == CLASS_MULTI || class == CLASS_CHARACTER);
+}
+
+static int check_types(const struct rma_call *c)
+{
+    int rc = MPI_SUCCESS;
+    if (c->kind == RMA_IS_SWAP)
+        return may_swap(c->type)
+                   ? MPI_SUCCESS
+                   : win_error(c->win, MPI_ERR_TYPE,
+                               "MPI_Compare_and_swap takes a predefined integer, logical or byte type");
+    if (c->op)
+        rc = op_check_accumulate(c->op, c->type);
+    if (!rc && c->kind == RMA_IS_ACCUMULATE && c->op->code == OP_NO_OP)
+        rc = win_error(c->win, MPI_ERR_OP, "MPI_NO_OP is only for MPI_Get_accumulate and MPI_Fetch_and_op");
+    if (!rc && c->origin.type && !(c->op && c->op->code == OP_NO_OP))
+        rc = check_side(c, &c->origin, "origin");
+    if (!rc && c->result.type)
+        rc = check_side(c, &c->result, "result");
+    return rc;
+}
+
+static int run_direct(const struct rma_call *c, struct win_peer *to, char *at)
+{
+    if (c->request)
+        *c->request = p2p_sent(c->win->proc->p2p);
+    switch (c->kind) {
+    case RMA_IS_PUT:
+        return dt_copy(c->origin.buf, c->origin.count, c->origin.type, at, c->count, c->type);
+    case RMA_IS_GET:
+        return dt_copy(at, c->count, c->type, c->origin.buf, c->origin.count, c->origin.type);
+    case RMA_IS_SWAP:
+        win_swap(c->win->shared, to->slot, c->type, c->origin.buf, c->compare, at, c->result.buf);
+        return MPI_SUCCESS;
+    default:
+        return accumulate_direct(c, to, at);
+    }
+}
+
+int rma_run(const struct rma_call *c)
+{
+    struct win *w = c->win;
+    struct win_peer *to;
+    uint64_t offset = 0;
+    int rc = check_rank(w, c->rank);
+    if (unlikely(rc))
+        return rc;
+    if (unlikely(c->rank == MPI_PROC_NULL)) {
+        if (c->request)
+            *c->request = p2p_no_proc(w->proc->p2p);
+        return MPI_SUCCESS;
+    }
+    rc = check_types(c);
+    rc = rc ? rc : win_peer(w, c->rank, &to);
+    rc = rc ? rc : check_epoch(c, to);
+    const bool empty = c->count * c->type->size == 0;
+    rc = rc || empty ? rc : check_range(c, &offset);
+    if (unlikely(rc))
+        return rc;
+    if (unlikely(empty)) {
+        if (c->request)
+            *c->request = p2p_sent(w->proc->p2p);
+        return MPI_SUCCESS;
+    }
+    if (unlikely(w->proc->rma->debug))
+        watch_call(c, offset);
+    if (to->here)
+        return run_direct(
+            c, to, w->flavor == MPI_WIN_FLAVOR_DYNAMIC ? (char *)(uintptr_t)offset : to->direct + offset);
+    if (c->kind == RMA_IS_SWAP)
+        return swap_start(c, to);
+    if (c->op)
+        return accumulate_start(c, to);
+    return transfer_fits(c, to) ? transfer_start(c, to) : move_start(c, to);
+}

@@ -1,0 +1,201 @@
+/* engine.h: what the files of src/rma share: the peers of a window, the frames they exchange, and operations that wait
+ * for an answer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_RMA_ENGINE_H
+#define FP_RMA_ENGINE_H
+
+#include <string.h>
+
+#include "p2p/ids.h"
+#include "rma/win.h"
+
+/* frame_header.flags. context names the window, source is the sender's rank in it. */
+enum rma_frame {
+    RMA_PUT,     /* tag 0: word is the offset, the payload the data. Else tag runs: data (word bytes), runs */
+    RMA_GET,     /* payload: struct rma_ask, tag runs */
+    RMA_ACC,     /* aux: element; tag: spans | operator << 24; word: bytes of data; payload: data, spans */
+    RMA_GET_ACC, /* the same with a struct rma_ask in front */
+    RMA_SWAP,    /* aux: element; payload: struct rma_ask, struct rma_swap */
+    RMA_REPLY,   /* word: cookie; payload: position, data */
+    RMA_FLUSH,   /* word: number; answered when everything before it is done */
+    RMA_FLUSHED, /* word: the number; aux: error class of an operation before it */
+    RMA_LOCK,    /* aux: lock type */
+    RMA_LOCKED,
+    RMA_UNLOCK, /* aux: lock type; word: number; answered as RMA_FLUSH is */
+    RMA_POST,
+    RMA_COMPLETE,
+};
+
+struct rma_ask {
+    uint64_t cookie;   /* of the origin's operation */
+    uint64_t position; /* of this piece in its packed data */
+};
+/* Pieces of the target's memory: `count` of `length` bytes at a stride. */
+struct rma_run {
+    uint64_t offset, length, stride, count;
+};
+/* `count` elements, one extent apart. */
+struct rma_span {
+    uint64_t offset, count;
+};
+struct rma_swap {
+    uint64_t offset;
+    char value[16], compare[16];
+};
+#define RMA_RUNS_MAX  64
+#define RMA_CHUNK_MAX 32768u /* bytes of a frame that are used at most */
+#define RMA_UNDER_WAY 64     /* answers that may be outstanding from one target */
+#define RMA_QUEUED    128    /* frames that may wait for room before a call waits with them */
+
+/* Another rank of a window, once it has been touched. */
+struct win_peer {
+    struct list busy; /* win->busy */
+    struct win *win;
+    struct peer *peer;
+    int rank;
+    char *direct;          /* its memory, mapped here; NULL: not reachable by loads and stores */
+    void *mapping;         /* what has to be unmapped */
+    struct win_slot *slot; /* its lock, reachable by atomics; or NULL */
+    bool here;             /* direct may be used: it may be NULL and yet right (dynamic window, oneself) */
+    int lock;              /* held by this process: 0, MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE */
+    bool lock_nocheck;
+    bool asked;   /* a lock request is under way */
+    bool granted; /* ... and answered */
+    bool started; /* in the group of MPI_Win_start */
+    bool dirty;   /* frames went whose effect was not confirmed */
+    int fault;    /* as an origin: an operation on this rank failed there */
+    int found;    /* as a target: an operation of this rank failed here, and it has not been told */
+    uint32_t posts;
+    uint32_t pending; /* answers and transfers under way */
+    uint64_t flushes, flushed;
+};
+
+/* A lock request of another node, at the target. */
+struct lock_request {
+    struct list link;
+    struct win_peer *from;
+    uint64_t ticket;
+    int type;
+};
+
+/* The one of a process. */
+struct rma {
+    struct proc *proc;
+    struct win *wins[64 * 64]; /* by context id */
+    int nwins;
+    struct ids ids;
+    int queued;
+    char *scratch; /* for a frame that is being built; not used across anything that waits */
+    bool debug;
+};
+
+/* An operation of the origin that waits for data from the target (get, get_accumulate, ...), or for an adapter. */
+struct rma_op {
+    struct request base; /* first; only set up when somebody asked for it */
+    struct net_op transfer;
+    struct net_mem mem;
+    struct win_peer *to;
+    struct dt_cursor cursor; /* where answers go */
+    struct dtype *type;
+    uint64_t cookie;
+    uint64_t left; /* bytes */
+    bool sending;  /* more pieces will be asked for */
+    bool registered;
+    bool wanted; /* base is a request that the user holds */
+};
+
+/* win.c */
+struct rma *rma_open(struct proc *p);
+struct win *win_of_context(struct rma *r, uint32_t context);
+int win_error(const struct win *w, int errclass, const char *fmt, ...) PRINTF_LIKE(3, 4)
+    __attribute__((cold));
+
+/* peers.c */
+int win_peer(struct win *w, int rank, struct win_peer **out);
+void win_peers_close(struct win *w);
+struct win_peer *win_peer_from(struct win *w,
+                               int rank); /* inside progress: ends the process when memory is out */
+
+static inline void win_peer_busy(struct win_peer *p)
+{
+    if (p->busy.next == &p->busy)
+        list_append(&p->win->busy, &p->busy);
+}
+
+/* wire.c */
+void rma_send(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
+              const void *payload, size_t len);
+/* The same from a user's call: then waits while too much is queued. */
+void rma_send_calmly(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
+                     const void *payload, size_t len);
+size_t rma_chunk(const struct win_peer *to); /* payload of one frame */
+void rma_arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len);
+
+/* range.c: where in my memory a frame's offset is, or NULL when it is outside of the window. */
+char *win_at(struct win *w, uint64_t offset, uint64_t len);
+bool win_attached(const struct win *w, uint64_t address, uint64_t len);
+
+/* runs.c: the next pieces of typed memory, up to `room` bytes; returns the bytes they cover. */
+size_t runs_next(struct dt_cursor *target, size_t room, int max, struct rma_run *runs, int *count);
+
+/* move.c: put and get. */
+int move_start(const struct rma_call *c, struct win_peer *to);
+void put_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                 size_t len);
+void get_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                 size_t len);
+void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,
+                   size_t len);
+
+/* transfer.c: put and get by the transport itself. False: not this one. */
+bool transfer_fits(const struct rma_call *c, const struct win_peer *to);
+int transfer_start(const struct rma_call *c, struct win_peer *to);
+
+/* operation.c: operations under way. */
+int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
+                     struct rma_op **out);
+void op_asked(struct rma_op *o);                /* a piece is under way */
+void op_step(struct rma_op *o, uint64_t bytes); /* ... and has come */
+void op_end_sending(struct rma_op *o);
+void op_calm(struct win_peer *to); /* waits while too many answers are outstanding */
+
+/* accumulate.c */
+int accumulate_start(const struct rma_call *c, struct win_peer *to);
+int accumulate_direct(const struct rma_call *c, struct win_peer *to, char *at);
+void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                 size_t len);
+int swap_start(const struct rma_call *c, struct win_peer *to);
+void swap_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                  size_t len);
+
+/* atomic.c: elements of a predefined type, in its layout. fetched may be NULL. */
+void win_apply(bool shared, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
+               void *target, void *fetched, size_t n);
+void win_swap(bool shared, struct win_slot *slot, struct dtype *basic, const void *value, const void *compare,
+              void *target, void *fetched);
+
+/* lock.c */
+int peer_lock(struct win_peer *p, int type, bool nocheck);
+void lock_arrived(struct win *w, struct win_peer *from, int type);
+void unlock_arrived(struct win *w, struct win_peer *from, int type);
+
+/* sync.c */
+int peer_finish(struct win_peer *p,
+                bool remotely); /* waits for what is under way; the error that came back */
+int peers_finish(struct win *w, bool remotely);
+int peer_settle(struct win_peer *p, enum rma_frame how,
+                int type); /* sends RMA_FLUSH or RMA_UNLOCK and waits */
+int win_barrier(struct win *w);
+/* Waits, making progress, until ready(arg). `unrung`: other processes change what it looks at. */
+void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung);
+
+/* call.c */
+int check_rank(const struct win *w, int rank);
+
+/* watch.c: FISHPLATE_DEBUG=rma */
+bool watch_wanted(void);
+void watch_call(const struct rma_call *c, uint64_t offset);
+void watch_forget(struct win *w, int rank); /* an epoch has ended at this rank, or (-1) at all */
+
+#endif

@@ -1,0 +1,65 @@
+/* hints.c: the info keys that windows know (MPI-5.0, 12.2.1 and 12.2.3). What is not listed is dropped.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <strings.h>
+
+#include "rma/win.h"
+
+static const struct {
+    const char *key, *preset;
+    const char *const *allowed; /* NULL: any text */
+} hints[] = {
+#define BOOLEAN               \
+    (const char *const[])     \
+    {                         \
+        "true", "false", NULL \
+    }
+    {"no_locks", "false", BOOLEAN},
+    {"accumulate_ordering", "rar,raw,war,waw", NULL},
+    {"accumulate_ops", "same_op_no_op", (const char *const[]){"same_op", "same_op_no_op", NULL}},
+    {"mpi_accumulate_granularity", "0", NULL},
+    {"same_size", "false", BOOLEAN},
+    {"same_disp_unit", "false", BOOLEAN},
+    {"alloc_shared_noncontig", "false", BOOLEAN},
+};
+
+static const char *accepted(const char *value, const char *const *allowed)
+{
+    if (!value || !allowed)
+        return value;
+    for (; *allowed; allowed++)
+        if (strcasecmp(value, *allowed) == 0)
+            return *allowed;
+    return NULL;
+}
+
+int win_hints_apply(struct win *w, const struct info *info)
+{
+    int rc = MPI_SUCCESS;
+    for (size_t i = 0; info && i < COUNT_OF(hints) && !rc; i++) {
+        const char *value = accepted(info_get(info, hints[i].key), hints[i].allowed);
+        if (!value)
+            continue;
+        rc = w->info ? MPI_SUCCESS : info_create(&w->info);
+        rc = rc ? rc : info_set(w->info, hints[i].key, value);
+    }
+    w->no_locks = info_get_bool(w->info, "no_locks", false);
+    return rc;
+}
+
+int win_hints_used(const struct win *w, struct info **out)
+{
+    struct info *used;
+    int rc = info_create(&used);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < COUNT_OF(hints) && !rc; i++) {
+        const char *value = w->info ? info_get(w->info, hints[i].key) : NULL;
+        rc = info_set(used, hints[i].key, value ? value : hints[i].preset);
+    }
+    if (rc)
+        info_release(used);
+    else
+        *out = used;
+    return rc;
+}

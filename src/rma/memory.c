@@ -1,0 +1,289 @@
+/* memory.c: where the memory of a window lies. Memory that MPI allocates comes from the node's shared memory as soon as
+ * another rank of the window is on the node, so that puts and gets are loads and stores. Slots (locks) of the ranks of a
+ * node lie together in the node's area. What other nodes reach is registered once, for the life of the window.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rma/memory.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "boot/boot.h"
+#include "coll/coll.h"
+#include "rma/engine.h"
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+bool win_on_my_node(const struct win *w, int rank)
+{
+    const struct boot *boot = w->proc->boot;
+    const uint32_t job_rank = group_job_rank(w->comm->group, rank);
+    return job_rank < boot->size && boot->node_of[job_rank] == boot->node;
+}
+
+/* The first rank of the window on this node, whether there is another, and whether there is one elsewhere. */
+struct company {
+    int leader;
+    bool here, elsewhere;
+};
+
+static struct company company_of(const struct win *w)
+{
+    struct company c = {.leader = -1};
+    for (int r = 0; r < w->comm->size; r++) {
+        if (!win_on_my_node(w, r)) {
+            c.elsewhere = true;
+            continue;
+        }
+        if (c.leader < 0)
+            c.leader = r;
+        c.here |= r != w->comm->rank;
+    }
+    return c;
+}
+
+static int allocate_private(struct win *w)
+{
+    const size_t page = page_size();
+    w->memory = aligned_alloc(page, ALIGN_UP(MAX((size_t)w->size, 1), page));
+    if (!w->memory)
+        return win_error(w, MPI_ERR_NO_MEM, "no memory for %lld bytes", (long long)w->size);
+    w->owned = true;
+    return MPI_SUCCESS;
+}
+
+/* In the node's memory if somebody else is there to use it and it can be had, else private. */
+static int allocate(struct win *w, const struct company *c)
+{
+    const size_t len = ALIGN_UP((size_t)w->size, page_size());
+    if (!c->here || len == 0 || net_span_alloc(w->proc->net, len, &w->span) != 0)
+        return allocate_private(w);
+    int rc = net_span_map(w->proc->net, w->span, len, &w->memory);
+    if (rc) {
+        net_span_drop(w->proc->net, w->span, len);
+        w->span = 0;
+        return rc;
+    }
+    w->span_size = len;
+    w->shared = true;
+    return MPI_SUCCESS;
+}
+
+/* MPI_Win_allocate_shared is for ranks that share memory. */
+static int check_together(struct win *w, const struct company *c)
+{
+    if (c->elsewhere)
+        return win_error(w, MPI_ERR_RMA_SHARED,
+                         "the ranks of the communicator are not all on this node: split it with "
+                         "MPI_Comm_split_type and MPI_COMM_TYPE_SHARED first");
+    return MPI_SUCCESS;
+}
+
+/* So that an adapter reaches the memory without this process; where that is refused, frames do the work. */
+static void register_memory(struct win *w, struct win_target *mine)
+{
+    const struct net *net = w->proc->net;
+    for (int i = 0; i < net->ntransports; i++)
+        if (net->transports[i]->port)
+            w->adapter = net->transports[i];
+    if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return;
+    if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
+        0)
+        mine->registered = 1;
+    else
+        log_info(
+            "the memory of a window (%lld bytes) was not registered: %s; its operations go through frames",
+            (long long)w->size, err_detail(MPI_ERR_NO_MEM));
+}
+
+int win_memory_open(struct win *w, struct win_target *mine)
+{
+    const struct company c = company_of(w);
+    const struct boot *boot = w->proc->boot;
+    *mine = (struct win_target){
+        .size = (uint64_t)w->size, .unit = w->unit, .local_rank = boot->local_rank, .slots = WIN_NO_SLOTS};
+    int rc = MPI_SUCCESS;
+    if (w->flavor == MPI_WIN_FLAVOR_ALLOCATE)
+        rc = allocate(w, &c);
+    else if (w->flavor == MPI_WIN_FLAVOR_SHARED)
+        rc = check_together(w, &c);
+    if (rc)
+        return rc;
+    w->slots_leader = c.leader == w->comm->rank;
+    if (w->slots_leader && c.here &&
+        net_area_alloc(w->proc->net, boot->nlocal * sizeof(struct win_slot), &mine->slots) != 0)
+        mine->slots = WIN_NO_SLOTS;
+    w->slots_offset = mine->slots; /* so that it is freed, should the window fail */
+    if (w->flavor == MPI_WIN_FLAVOR_SHARED && w->slots_leader && c.here && mine->slots == WIN_NO_SLOTS)
+        return win_error(w, MPI_ERR_NO_MEM, "the node's shared memory for locks is full");
+    if (c.elsewhere)
+        register_memory(w, mine);
+    mine->base = (uintptr_t)w->memory;
+    mine->span = w->span;
+    return MPI_SUCCESS;
+}
+
+static int meet_slots(struct win *w)
+{
+    const struct boot *boot = w->proc->boot;
+    const struct company c = company_of(w);
+    w->slots_offset = w->targets[c.leader].slots;
+    if (w->slots_offset != WIN_NO_SLOTS) {
+        w->slots = (struct win_slot *)(void *)(w->proc->net->area + w->slots_offset);
+        w->my_slot = &w->slots[boot->local_rank];
+        return MPI_SUCCESS;
+    }
+    w->slots = aligned_alloc(CACHE_LINE, sizeof(*w->slots));
+    if (!w->slots)
+        return win_error(w, MPI_ERR_NO_MEM, "no memory for the window's lock");
+    memset(w->slots, 0, sizeof(*w->slots));
+    w->my_slot = w->slots;
+    return MPI_SUCCESS;
+}
+
+static MPI_Aint shared_stride(const struct win *w, int rank)
+{
+    const MPI_Aint size = (MPI_Aint)w->targets[rank].size;
+    const MPI_Aint align =
+        info_get_bool(w->info, "alloc_shared_noncontig", false) ? (MPI_Aint)page_size() : CACHE_LINE;
+    /* One rank's memory follows the other's without a gap unless the program allows it. */
+    return info_get_bool(w->info, "alloc_shared_noncontig", false) ? ALIGN_UP(size, align) : size;
+}
+
+/* One piece of the node's memory for all, from the first rank; everybody maps the whole. */
+static int meet_shared(struct win *w)
+{
+    struct dtype *byte = dtype_from(MPI_BYTE);
+    uint64_t total = 0, span = 0;
+    for (int r = 0; r < w->comm->size; r++)
+        total += (uint64_t)shared_stride(w, r);
+    total = ALIGN_UP(MAX(total, 1), (uint64_t)page_size());
+    if (w->comm->size == 1) {
+        w->owned = true;
+        w->memory = w->segment = aligned_alloc(page_size(), total);
+        return w->memory ? MPI_SUCCESS : win_error(w, MPI_ERR_NO_MEM, "no memory for the window");
+    }
+    if (w->comm->rank == 0 && net_span_alloc(w->proc->net, total, &span) != 0)
+        span = 0;
+    struct coll_args a = {.kind = COLL_BCAST,
+                          .name = "window",
+                          .comm = w->comm,
+                          .send = {.buf = &span, .count = sizeof(span), .type = byte},
+                          .recv = {.buf = &span, .count = sizeof(span), .type = byte}};
+    int rc = coll_run(&a);
+    if (!rc && span == 0)
+        rc = win_error(w, MPI_ERR_NO_MEM, "the node has no shared memory for %llu bytes",
+                       (unsigned long long)total);
+    rc = rc ? rc : net_span_map(w->proc->net, span, total, &w->segment);
+    if (rc)
+        return rc;
+    w->span = span;
+    w->span_size = total;
+    w->shared = true;
+    w->memory = win_memory_of(w, w->comm->rank, &(void *){NULL});
+    return MPI_SUCCESS;
+}
+
+int win_memory_meet(struct win *w)
+{
+    int rc = meet_slots(w);
+    if (!rc && w->flavor == MPI_WIN_FLAVOR_SHARED)
+        rc = meet_shared(w);
+    return rc;
+}
+
+int win_agree(struct win *w, int rc)
+{
+    int worst = rc, all = 0;
+    struct dtype *type = dtype_from(MPI_INT);
+    struct coll_args a = {.kind = COLL_ALLREDUCE,
+                          .name = "window",
+                          .comm = w->comm,
+                          .send = {.buf = &worst, .count = 1, .type = type},
+                          .recv = {.buf = &all, .count = 1, .type = type},
+                          .op = op_from(MPI_MAX)};
+    int failed = coll_run(&a);
+    if (failed)
+        return failed;
+    return all && !rc ? win_error(w, all, "another rank could not make its part of the window") : all;
+}
+
+char *win_memory_of(struct win *w, int rank, void **mapping)
+{
+    const struct win_target *t = &w->targets[rank];
+    if (w->flavor == MPI_WIN_FLAVOR_SHARED) {
+        MPI_Aint at = 0;
+        for (int r = 0; r < rank; r++)
+            at += shared_stride(w, r);
+        return (char *)w->segment + at;
+    }
+    if (rank == w->comm->rank)
+        return w->memory;
+    if (!t->span || !win_on_my_node(w, rank) || w->slots_offset == WIN_NO_SLOTS)
+        return NULL;
+    if (net_span_map(w->proc->net, t->span, ALIGN_UP((size_t)t->size, page_size()), mapping) != 0)
+        return NULL;
+    return *mapping;
+}
+
+void win_memory_close(struct win *w)
+{
+    struct net *net = w->proc->net;
+    if (w->registration.length)
+        w->adapter->ops->mem_release(w->adapter, &w->registration);
+    if (w->flavor == MPI_WIN_FLAVOR_SHARED && w->segment) {
+        if (w->span)
+            net_span_unmap(w->segment, w->span_size);
+        if (w->span && w->comm->rank == 0)
+            net_span_drop(net, w->span, w->span_size);
+    } else if (w->span) {
+        net_span_unmap(w->memory, w->span_size);
+        net_span_drop(net, w->span, w->span_size);
+    }
+    if (w->owned)
+        free(w->memory);
+    if (w->slots && w->slots_offset == WIN_NO_SLOTS)
+        free(w->slots);
+    if (w->slots_offset != WIN_NO_SLOTS && w->slots_leader)
+        net_area_free(net, w->slots_offset, w->proc->boot->nlocal * sizeof(struct win_slot));
+}
+
+/* MPI_PROC_NULL asks for the first rank with memory. */
+int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, void **base)
+{
+    struct win_peer *p;
+    if (w->flavor != MPI_WIN_FLAVOR_SHARED && w->flavor != MPI_WIN_FLAVOR_ALLOCATE &&
+        w->flavor != MPI_WIN_FLAVOR_CREATE)
+        return win_error(w, MPI_ERR_RMA_FLAVOR,
+                         "a window of MPI_Win_create_dynamic has no memory to ask for");
+    int rc = check_rank(w, rank);
+    if (rc)
+        return rc;
+    if (rank == MPI_PROC_NULL) {
+        int found = 0;
+        while (found < w->comm->size && (w->targets[found].size == 0 || !win_on_my_node(w, found)))
+            found++;
+        rank = found;
+    }
+    *size = 0;
+    *unit = 1;
+    *base = NULL;
+    if (rank == w->comm->size)
+        return MPI_SUCCESS;
+    rc = win_peer(w, rank, &p);
+    if (rc)
+        return rc;
+    if (!p->direct) /* not shared with this process: size 0 (MPI-4.1, 12.2.4) */
+        return w->flavor == MPI_WIN_FLAVOR_SHARED
+                   ? win_error(w, MPI_ERR_RMA_SHARED, "rank %d shares no memory", rank)
+                   : MPI_SUCCESS;
+    *size = (MPI_Aint)w->targets[rank].size;
+    *unit = w->targets[rank].unit;
+    *base = p->direct;
+    return MPI_SUCCESS;
+}

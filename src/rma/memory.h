@@ -1,0 +1,23 @@
+/* memory.h: the memory of a window: allocated in the node's shared memory where that helps, registered with the adapter
+ * where other nodes need it, and the slots that hold locks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_RMA_MEMORY_H
+#define FP_RMA_MEMORY_H
+
+#include "rma/win.h"
+
+/* Before the allgather: makes or takes over the memory and fills in what others need to know. */
+int win_memory_open(struct win *w, struct win_target *mine);
+/* After it: finds the slots, and maps the memory of MPI_Win_allocate_shared. */
+int win_memory_meet(struct win *w);
+/* Waits for everyone; the error class of whoever has one. */
+int win_agree(struct win *w, int rc);
+void win_memory_close(struct win *w);
+
+/* The rank's memory as this process sees it, or NULL; *mapping is what net_span_unmap needs, if anything. */
+char *win_memory_of(struct win *w, int rank, void **mapping);
+
+bool win_on_my_node(const struct win *w, int rank);
+
+#endif

@@ -1,0 +1,140 @@
+/* move.c: put and get by frames: for targets whose memory neither this processor nor an adapter can reach in one piece.
+ * The target's progress copies. A put is complete at the origin as soon as it was called, since frames hold copies.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rma/engine.h"
+
+static void put_block(const struct rma_call *c, struct win_peer *to, struct dt_cursor *from, uint64_t offset,
+                      uint64_t bytes)
+{
+    char *scratch = c->win->proc->rma->scratch;
+    const size_t chunk = rma_chunk(to);
+    for (uint64_t done = 0; done < bytes;) {
+        size_t n = dt_cursor_pack(from, scratch, MIN(chunk, bytes - done));
+        rma_send_calmly(to, RMA_PUT, 0, 0, offset + done, scratch, n);
+        done += n;
+    }
+}
+
+static void put_pieces(struct dt_cursor *from, struct win_peer *to, struct dt_cursor *target)
+{
+    char *scratch = to->win->proc->rma->scratch;
+    struct rma_run runs[RMA_RUNS_MAX];
+    const size_t room = rma_chunk(to);
+    const int max = (int)MIN((size_t)RMA_RUNS_MAX, room / 2 / sizeof(runs[0]));
+    int n;
+    size_t bytes;
+    while ((bytes = runs_next(target, room - (size_t)max * sizeof(runs[0]), max, runs, &n)) > 0) {
+        dt_cursor_pack(from, scratch, bytes);
+        memcpy(scratch + bytes, runs, (size_t)n * sizeof(runs[0]));
+        rma_send_calmly(to, RMA_PUT, 0, n, bytes, scratch, bytes + (size_t)n * sizeof(runs[0]));
+    }
+}
+
+static int put_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
+{
+    struct dt_cursor from, target;
+    MPI_Aint gap;
+    dt_cursor_init(&from, c->origin.type, c->origin.count, c->origin.buf);
+    to->dirty = true;
+    win_peer_busy(to);
+    if (dt_is_block(c->type, c->count, &gap)) {
+        put_block(c, to, &from, offset + (uint64_t)gap, (uint64_t)(c->count * c->type->size));
+    } else {
+        dt_cursor_init(&target, c->type, c->count, (void *)(uintptr_t)offset);
+        put_pieces(&from, to, &target);
+    }
+    if (c->request)
+        *c->request = p2p_sent(c->win->proc->p2p);
+    return MPI_SUCCESS;
+}
+
+static int get_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
+{
+    struct {
+        struct rma_ask ask;
+        struct rma_run runs[RMA_RUNS_MAX];
+    } frame;
+    struct rma_op *o;
+    struct dt_cursor target;
+    int rc = op_new_under_way(c, &c->origin, to, &o), n;
+    if (rc)
+        return rc;
+    const size_t room = rma_chunk(to) - sizeof(uint64_t);
+    const int max = (int)MIN((size_t)RMA_RUNS_MAX, (room - sizeof(frame.ask)) / sizeof(frame.runs[0]));
+    size_t bytes;
+    dt_cursor_init(&target, c->type, c->count, (void *)(uintptr_t)offset);
+    frame.ask = (struct rma_ask){.cookie = o->cookie};
+    while ((bytes = runs_next(&target, room, max, frame.runs, &n)) > 0) {
+        op_asked(o);
+        rma_send_calmly(to, RMA_GET, 0, n, 0, &frame, sizeof(frame.ask) + (size_t)n * sizeof(frame.runs[0]));
+        frame.ask.position += bytes;
+        op_calm(to);
+    }
+    op_end_sending(o);
+    return MPI_SUCCESS;
+}
+
+int move_start(const struct rma_call *c, struct win_peer *to)
+{
+    const uint64_t offset =
+        (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp
+                                                            : c->disp * c->win->targets[c->rank].unit);
+    return c->kind == RMA_IS_PUT ? put_start(c, to, offset) : get_start(c, to, offset);
+}
+
+/* One piece of a run, checked: NULL and a note for the origin when it lies outside of the window. */
+static char *piece_at(struct win *w, struct win_peer *from, const struct rma_run *run, uint64_t i)
+{
+    char *at = win_at(w, run->offset + i * run->stride, run->length);
+    if (unlikely(!at))
+        from->found = MPI_ERR_RMA_RANGE;
+    return at;
+}
+
+void put_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                 size_t len)
+{
+    struct rma_run run = {.offset = h->word, .length = len, .count = 1};
+    const char *runs = payload + h->word, *data = payload, *end = payload + len;
+    int n = h->tag;
+    if (n > 0) {
+        CHECK(h->word <= len && (len - h->word) / sizeof(run) >= (size_t)n, "a put is shorter than it says");
+        end = runs;
+    }
+    for (int k = 0; k < MAX(n, 1); k++) {
+        if (n > 0)
+            memcpy(&run, runs + (size_t)k * sizeof(run), sizeof(run));
+        for (uint64_t i = 0; i < run.count; i++, data += run.length) {
+            CHECK(run.length <= (size_t)(end - data), "a put is shorter than it says");
+            char *at = piece_at(w, from, &run, i);
+            if (at)
+                memcpy(at, data, run.length);
+        }
+    }
+}
+
+void get_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
+                 size_t len)
+{
+    struct rma_ask ask;
+    struct rma_run run;
+    char answer[RMA_CHUNK_MAX];
+    size_t used = sizeof(ask.position);
+    CHECK(len >= sizeof(ask) && h->tag >= 0 && (len - sizeof(ask)) / sizeof(run) >= (size_t)h->tag,
+          "a get is shorter than it says");
+    memcpy(&ask, payload, sizeof(ask));
+    memcpy(answer, &ask.position, sizeof(ask.position));
+    for (int k = 0; k < h->tag; k++) {
+        memcpy(&run, payload + sizeof(ask) + (size_t)k * sizeof(run), sizeof(run));
+        for (uint64_t i = 0; i < run.count; i++, used += run.length) {
+            CHECK(run.length <= sizeof(answer) - used, "a get asks for more than fits into an answer");
+            const char *at = piece_at(w, from, &run, i);
+            if (at)
+                memcpy(answer + used, at, run.length);
+            else
+                memset(answer + used, 0, run.length);
+        }
+    }
+    rma_send(from, RMA_REPLY, 0, 0, ask.cookie, answer, used);
+}

@@ -1,0 +1,94 @@
+/* operation.c: operations that are under way: data that has to come back, transfers of an adapter. They count at their
+ * target until they are done, so that an epoch knows what to wait for, and complete the user's request if there is one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rma/engine.h"
+
+static void release(struct request *r)
+{
+    r->obj.magic = MAGIC_FREED;
+    objmem_free(r);
+}
+
+static const struct request_ops request_kind = {.name = "one-sided operation", .release = release};
+
+int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
+                     struct rma_op **out)
+{
+    struct rma *r = c->win->proc->rma;
+    struct rma_op *o = objmem_new(sizeof(*o));
+    uint64_t cookie = o ? ids_add(&r->ids, o) : 0;
+    if (!cookie) {
+        objmem_free(o);
+        return win_error(c->win, MPI_ERR_NO_MEM, "no memory for an operation");
+    }
+    request_setup(&o->base, c->win->proc->p2p, &request_kind);
+    o->to = to;
+    o->cookie = cookie;
+    o->type = into->type;
+    dtype_retain(o->type);
+    o->left = (uint64_t)(into->count * into->type->size);
+    dt_cursor_init(&o->cursor, into->type, into->count, into->buf);
+    o->sending = true;
+    o->wanted = c->request != NULL;
+    if (o->wanted)
+        *c->request = &o->base;
+    else
+        o->base.freed = true; /* goes away by itself */
+    win_peer_busy(to);
+    *out = o;
+    return MPI_SUCCESS;
+}
+
+static void finish(struct rma_op *o, int error)
+{
+    ids_remove(&o->to->win->proc->rma->ids, o->cookie);
+    if (o->registered)
+        o->to->peer->transport->ops->mem_release(o->to->peer->transport, &o->mem);
+    dtype_release(o->type);
+    request_complete(&o->base, error);
+}
+
+void op_asked(struct rma_op *o)
+{
+    o->to->pending++;
+}
+
+void op_step(struct rma_op *o, uint64_t bytes)
+{
+    o->to->pending--;
+    o->left -= bytes;
+    if (o->left == 0 && !o->sending)
+        finish(o, 0);
+}
+
+void op_end_sending(struct rma_op *o)
+{
+    o->sending = false;
+    if (o->left == 0)
+        finish(o, 0);
+}
+
+static bool few_pending(void *arg)
+{
+    return ((struct win_peer *)arg)->pending < RMA_UNDER_WAY;
+}
+
+void op_calm(struct win_peer *to)
+{
+    if (unlikely(to->pending >= RMA_UNDER_WAY))
+        rma_wait(to->win->proc->rma, few_pending, to, false);
+}
+
+void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,
+                   size_t len)
+{
+    struct rma_op *o = ids_find(&r->ids, h->word);
+    uint64_t position;
+    CHECK(o != NULL && o->to->peer == from && len >= sizeof(position) && len - sizeof(position) <= o->left,
+          "an answer arrived for a one-sided operation that does not exist");
+    memcpy(&position, payload, sizeof(position));
+    dt_cursor_seek(&o->cursor, position);
+    dt_cursor_unpack(&o->cursor, payload + sizeof(position), len - sizeof(position));
+    op_step(o, len - sizeof(position));
+}

@@ -1,0 +1,99 @@
+/* peers.c: the ranks of a window that this process has touched, or that have touched it. A window of many ranks costs
+ * nothing for those that never speak.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "rma/engine.h"
+#include "rma/memory.h"
+
+static uint32_t place_of(const struct win *w, int rank)
+{
+    uint32_t at = (uint32_t)rank * 2654435769u & (w->table_size - 1);
+    while (w->table[at] && w->table[at]->rank != rank)
+        at = (at + 1) & (w->table_size - 1);
+    return at;
+}
+
+static bool grow(struct win *w)
+{
+    struct win_peer **old = w->table;
+    const uint32_t size = w->table_size;
+    struct win_peer **table = calloc(size ? 2 * size : 8, sizeof(struct win_peer *));
+    if (!table)
+        return false;
+    w->table = table;
+    w->table_size = size ? 2 * size : 8;
+    for (uint32_t i = 0; i < size; i++)
+        if (old[i])
+            w->table[place_of(w, old[i]->rank)] = old[i];
+    free(old);
+    return true;
+}
+
+static int peer_new(struct win *w, int rank, struct win_peer **out)
+{
+    struct peer *peer;
+    int rc = comm_peer(w->comm, rank, &peer);
+    if (rc)
+        return rc;
+    struct win_peer *p = calloc(1, sizeof(*p));
+    if (!p)
+        return win_error(w, MPI_ERR_NO_MEM, "no memory to reach rank %d", rank);
+    list_init(&p->busy);
+    p->win = w;
+    p->peer = peer;
+    p->rank = rank;
+    if (rank == w->comm->rank)
+        p->slot = w->my_slot;
+    else if (win_on_my_node(w, rank) && w->slots_offset != WIN_NO_SLOTS)
+        p->slot = &w->slots[w->targets[rank].local_rank];
+    if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        p->direct = win_memory_of(w, rank, &p->mapping);
+    p->here = rank == w->comm->rank || p->direct;
+    *out = p;
+    return MPI_SUCCESS;
+}
+
+int win_peer(struct win *w, int rank, struct win_peer **out)
+{
+    if (w->table_size) {
+        struct win_peer *known = w->table[place_of(w, rank)];
+        if (likely(known != NULL)) {
+            *out = known;
+            return MPI_SUCCESS;
+        }
+    }
+    if (2 * (w->table_used + 1) > w->table_size && !grow(w))
+        return win_error(w, MPI_ERR_NO_MEM, "no memory to reach rank %d", rank);
+    struct win_peer *p;
+    int rc = peer_new(w, rank, &p);
+    if (rc)
+        return rc;
+    w->table[place_of(w, rank)] = p;
+    w->table_used++;
+    *out = p;
+    return MPI_SUCCESS;
+}
+
+struct win_peer *win_peer_from(struct win *w, int rank)
+{
+    struct win_peer *p = NULL;
+    CHECK(rank >= 0 && rank < w->comm->size,
+          "a one-sided operation names a rank that its window does not have");
+    CHECK_MEMORY(win_peer(w, rank, &p) == 0, "a one-sided operation of another rank");
+    return p;
+}
+
+void win_peers_close(struct win *w)
+{
+    for (uint32_t i = 0; i < w->table_size; i++) {
+        struct win_peer *p = w->table[i];
+        if (!p)
+            continue;
+        if (p->mapping)
+            net_span_unmap(p->mapping, ALIGN_UP((size_t)w->targets[p->rank].size, (size_t)4096));
+        free(p);
+    }
+    free(w->table);
+}

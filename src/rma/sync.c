@@ -1,0 +1,169 @@
+/* sync.c: waiting for what is under way, flush, fence, and sync. What went in frames is confirmed by one more frame,
+ * which the target answers when it has come to it; what came by answers or by an adapter is counted.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/coll.h"
+#include "rma/engine.h"
+
+void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung)
+{
+    struct net *net = r->proc->net;
+    struct net_waiter w = {.ready = ready, .arg = arg};
+    net->unrung += unrung;
+    while (!ready(arg))
+        net_wait_step(net, &w);
+    net->unrung -= unrung;
+}
+
+static bool nothing_pending(void *arg)
+{
+    return ((struct win_peer *)arg)->pending == 0;
+}
+
+static bool is_flushed(void *arg)
+{
+    const struct win_peer *p = arg;
+    return p->flushed == p->flushes && p->pending == 0;
+}
+
+/* An error that the target found (or a transfer met) is told once, by the call that waits for it. */
+static int peer_fault(struct win_peer *p)
+{
+    const int fault = p->fault;
+    p->fault = 0;
+    if (!fault)
+        return MPI_SUCCESS;
+    if (fault == MPI_ERR_RMA_RANGE)
+        return win_error(p->win, fault, "an operation on rank %d touched memory that is not in the window%s",
+                         p->rank,
+                         p->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? ": it is not attached there" : "");
+    return win_error(p->win, fault, "an operation on rank %d failed", p->rank);
+}
+
+static void peer_quiet(struct win_peer *p)
+{
+    p->dirty = false;
+    list_remove(&p->busy);
+}
+
+int peer_settle(struct win_peer *p, enum rma_frame how, int type)
+{
+    rma_wait(p->win->proc->rma, nothing_pending, p, false); /* before the lock goes */
+    rma_send(p, how, (uint16_t)type, 0, ++p->flushes, NULL, 0);
+    rma_wait(p->win->proc->rma, is_flushed, p, false);
+    peer_quiet(p);
+    return peer_fault(p);
+}
+
+int peer_finish(struct win_peer *p, bool remotely)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* loads and stores to memory that is shared */
+    if (p->busy.next == &p->busy)
+        return MPI_SUCCESS;
+    if (remotely && p->dirty)
+        return peer_settle(p, RMA_FLUSH, 0);
+    if (p->pending)
+        rma_wait(p->win->proc->rma, nothing_pending, p, false);
+    if (!p->dirty)
+        peer_quiet(p);
+    return peer_fault(p);
+}
+
+/* All frames that ask go out before the first answer is waited for. */
+int peers_finish(struct win *w, bool remotely)
+{
+    int rc = MPI_SUCCESS;
+    atomic_thread_fence(memory_order_seq_cst);
+    list_foreach(pos, &w->busy)
+    {
+        struct win_peer *p = list_entry(pos, struct win_peer, busy);
+        if (remotely && p->dirty)
+            rma_send(p, RMA_FLUSH, 0, 0, ++p->flushes, NULL, 0);
+    }
+    while (!list_empty(&w->busy)) {
+        struct win_peer *p = list_entry(w->busy.next, struct win_peer, busy);
+        rma_wait(w->proc->rma, remotely ? is_flushed : nothing_pending, p, false);
+        const bool dirty = p->dirty && !remotely;
+        peer_quiet(p);
+        p->dirty = dirty;
+        int fault = peer_fault(p);
+        rc = rc ? rc : fault;
+    }
+    if (!remotely) /* they still have to be confirmed later */
+        for (uint32_t i = 0; i < w->table_size; i++)
+            if (w->table[i] && w->table[i]->dirty)
+                win_peer_busy(w->table[i]);
+    return rc;
+}
+
+int win_barrier(struct win *w)
+{
+    struct coll_args a = {.kind = COLL_BARRIER, .name = "MPI_Win_fence", .comm = w->comm};
+    int rc = w->comm->size > 1 ? coll_run(&a) : MPI_SUCCESS;
+    atomic_thread_fence(memory_order_seq_cst);
+    return rc;
+}
+
+#define FENCE_ASSERTIONS \
+    (MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED | MPI_MODE_NOCHECK)
+
+int win_fence(struct win *w, int assertion)
+{
+    if (assertion & ~FENCE_ASSERTIONS)
+        return win_error(w, MPI_ERR_ASSERT, "assert is %#x, which is not made of MPI_MODE_ constants",
+                         (unsigned)assertion);
+    if (w->access > EPOCH_FENCE)
+        return win_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_fence: an epoch of %s is open",
+                         w->access == EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
+    if (w->exposed)
+        return win_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_fence: MPI_Win_post was not followed by MPI_Win_wait");
+    if ((assertion & MPI_MODE_NOPRECEDE) && w->fence_ops > 0)
+        return win_error(
+            w, MPI_ERR_RMA_SYNC,
+            "MPI_Win_fence: MPI_MODE_NOPRECEDE, but operations have been called since the last fence");
+    int rc = peers_finish(w, true);
+    int met = win_barrier(w);
+    watch_forget(w, -1);
+    w->fence_ops = 0;
+    w->access = assertion & MPI_MODE_NOSUCCEED ? EPOCH_NONE : EPOCH_FENCE;
+    return rc ? rc : met;
+}
+
+static int check_passive(const struct win *w, const char *what)
+{
+    if (w->access == EPOCH_LOCK || w->access == EPOCH_LOCK_ALL)
+        return MPI_SUCCESS;
+    return win_error(w, MPI_ERR_RMA_SYNC,
+                     "%s is only for epochs of MPI_Win_lock and MPI_Win_lock_all, and none is open", what);
+}
+
+int win_flush(struct win *w, int rank, bool local)
+{
+    struct win_peer *p;
+    int rc = check_rank(w, rank);
+    rc = rc ? rc : check_passive(w, local ? "MPI_Win_flush_local" : "MPI_Win_flush");
+    if (rc || rank == MPI_PROC_NULL)
+        return rc;
+    rc = win_peer(w, rank, &p);
+    if (!rc && w->access == EPOCH_LOCK && !p->lock)
+        rc = win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not locked", rank);
+    if (!rc && !local)
+        watch_forget(w, rank);
+    return rc ? rc : peer_finish(p, !local);
+}
+
+int win_flush_all(struct win *w, bool local)
+{
+    int rc = check_passive(w, local ? "MPI_Win_flush_local_all" : "MPI_Win_flush_all");
+    if (!rc && !local)
+        watch_forget(w, -1);
+    return rc ? rc : peers_finish(w, !local);
+}
+
+int win_sync(struct win *w)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    /* Programs poll memory with MPI_Win_sync in a loop: whoever writes it may need this process to make progress. */
+    net_progress(w->proc->net);
+    return MPI_SUCCESS;
+}

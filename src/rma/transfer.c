@@ -1,0 +1,80 @@
+/* transfer.c: put and get of one block by the transport itself: cross-memory attach on a node, RDMA write and read between
+ * nodes. The target's processor has no part in it. Complete at the target when the transport says so.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/counter.h"
+#include "rma/engine.h"
+
+static COUNTER(transfers, "rma_transfers",
+               "Puts and gets that the transport did without the target's processor.");
+
+bool transfer_fits(const struct rma_call *c, const struct win_peer *to)
+{
+    const struct transport_caps *caps = &to->peer->caps;
+    const struct win *w = c->win;
+    MPI_Aint gap;
+    if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC || !(c->kind == RMA_IS_PUT ? caps->put : caps->get))
+        return false;
+    if (!caps->cpu_moves && !w->targets[c->rank].registered)
+        return false;
+    return dt_is_block(c->type, c->count, &gap) && dt_is_block(c->origin.type, c->origin.count, &gap);
+}
+
+static void done(struct net_op *op, int status)
+{
+    struct rma_op *o = container_of(op, struct rma_op, transfer);
+    if (status)
+        o->to->fault = status;
+    op_step(o, o->left);
+}
+
+static int begin(const struct rma_call *c, struct rma_op *o, char *local, uint64_t remote, size_t len)
+{
+    struct peer *peer = o->to->peer;
+    struct net *net = c->win->proc->net;
+    const struct net_key *key = &c->win->targets[c->rank].key;
+    struct net_waiter waiter = {0};
+    int rc;
+    for (;;) {
+        rc = c->kind == RMA_IS_PUT ? peer->ops->put(peer, local, &o->mem, remote, key, len, &o->transfer)
+                                   : peer->ops->get(peer, local, &o->mem, remote, key, len, &o->transfer);
+        if (likely(rc != ERR_AGAIN))
+            return rc;
+        net->unrung++; /* nobody rings when there is room again */
+        net_wait_step(net, &waiter);
+        net->unrung--;
+    }
+}
+
+int transfer_start(const struct rma_call *c, struct win_peer *to)
+{
+    const struct win_target *t = &c->win->targets[c->rank];
+    struct transport *transport = to->peer->transport;
+    const size_t len = (size_t)(c->count * c->type->size);
+    MPI_Aint gap;
+    struct net_key unused;
+    struct rma_op *o;
+    dt_is_block(c->origin.type, c->origin.count, &gap);
+    char *local = ptr_add(c->origin.buf, gap);
+    struct net_mem mem;
+    if (transport->ops->mem_register(transport, local, len, &mem, &unused) != 0)
+        return move_start(c, to); /* the origin's memory cannot be registered: frames hold copies */
+    int rc = op_new_under_way(c, &c->origin, to, &o);
+    if (rc) {
+        transport->ops->mem_release(transport, &mem);
+        return rc;
+    }
+    o->mem = mem;
+    o->registered = true;
+    o->transfer.done = done;
+    op_asked(o);
+    counter_add(&transfers, 1);
+    dt_is_block(c->type, c->count, &gap);
+    rc = begin(c, o, local, t->base + (uint64_t)(c->disp * t->unit + gap), len);
+    if (rc) {
+        to->fault = rc;
+        op_step(o, o->left);
+    }
+    op_end_sending(o);
+    return MPI_SUCCESS;
+}

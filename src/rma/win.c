@@ -1,0 +1,203 @@
+/* win.c: windows come and go. Making one is: a communicator of its own (its number names the window in frames), memory,
+ * one allgather of what others need to know, and a barrier, after which everyone may be spoken to.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rma/win.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/counter.h"
+#include "boot/boot.h"
+#include "coll/coll.h"
+#include "obj/context.h"
+#include "obj/create.h"
+#include "rma/engine.h"
+#include "rma/memory.h"
+
+static COUNTER(made, "rma_windows", "Windows made.");
+
+static const char *flavor_name(int flavor)
+{
+    switch (flavor) {
+    case MPI_WIN_FLAVOR_CREATE:
+        return "MPI_Win_create";
+    case MPI_WIN_FLAVOR_ALLOCATE:
+        return "MPI_Win_allocate";
+    case MPI_WIN_FLAVOR_DYNAMIC:
+        return "MPI_Win_create_dynamic";
+    default:
+        return "MPI_Win_allocate_shared";
+    }
+}
+
+const char *win_label(const struct win *w)
+{
+    return w->name[0] ? w->name : w->label;
+}
+
+int win_error(const struct win *w, int errclass, const char *fmt, ...)
+{
+    char what[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof(what), fmt, args);
+    va_end(args);
+    return err_set(errclass, "%s (rank %d of %d, window %s)", what, w->comm->rank, w->comm->size,
+                   win_label(w));
+}
+
+static void rma_close(struct proc *p)
+{
+    struct rma *r = p->rma;
+    p2p_on_one_sided(p->p2p, NULL, NULL);
+    p->rma = NULL;
+    p->rma_closing = NULL;
+    ids_close(&r->ids);
+    free(r->scratch);
+    free(r);
+}
+
+struct rma *rma_open(struct proc *p)
+{
+    if (p->rma)
+        return p->rma;
+    struct rma *r = calloc(1, sizeof(*r));
+    char *scratch = malloc(RMA_CHUNK_MAX);
+    if (!r || !scratch) {
+        free(r);
+        free(scratch);
+        return NULL;
+    }
+    r->proc = p;
+    r->scratch = scratch;
+    r->debug = watch_wanted();
+    p->rma = r;
+    p->rma_closing = rma_close;
+    p2p_on_one_sided(p->p2p, rma_arrived, r);
+    return r;
+}
+
+struct win *win_of_context(struct rma *r, uint32_t context)
+{
+    const uint32_t id = context_id_of(context);
+    return id < COUNT_OF(r->wins) ? r->wins[id] : NULL;
+}
+
+static int gather_targets(struct win *w, const struct win_target *mine)
+{
+    struct dtype *byte = dtype_from(MPI_BYTE);
+    const MPI_Count bytes = sizeof(*mine);
+    struct coll_args a = {.kind = COLL_ALLGATHER,
+                          .name = "window",
+                          .comm = w->comm,
+                          .send = {.buf = (void *)(uintptr_t)mine, .count = bytes, .type = byte},
+                          .recv = {.buf = w->targets, .count = bytes, .type = byte}};
+    int rc = coll_run(&a);
+    for (int r = 0; r < w->comm->size && !rc; r++)
+        if (w->targets[r].failed && r != w->comm->rank && !mine->failed)
+            rc = win_error(w, w->targets[r].failed, "rank %d could not make its part of the window", r);
+    return rc ? rc : mine->failed;
+}
+
+static int win_new(struct comm *parent, int flavor, struct win **out)
+{
+    struct proc *p = parent->proc;
+    struct win *w = objmem_new(sizeof(*w));
+    if (!w)
+        return err_set(MPI_ERR_NO_MEM, "no memory for a window");
+    w->base.obj = object_init(MAGIC_WIN);
+    w->base.errhandler = errhandler_retain(errhandler_initial);
+    w->proc = p;
+    w->flavor = flavor;
+    w->model = MPI_WIN_UNIFIED;
+    list_init(&w->busy);
+    list_init(&w->waiting);
+    list_init(&w->watch);
+    w->slots_offset = WIN_NO_SLOTS;
+    snprintf(w->label, sizeof(w->label), "of %s on %.60s", flavor_name(flavor), comm_label(parent));
+    *out = w;
+    return MPI_SUCCESS;
+}
+
+static void win_drop(struct win *w)
+{
+    struct rma *r = w->proc->rma;
+    win_peers_close(w);
+    win_memory_close(w);
+    if (w->comm && r && r->wins[context_id_of(w->comm->context)] == w) {
+        r->wins[context_id_of(w->comm->context)] = NULL;
+        r->nwins--;
+    }
+    comm_release(w->comm);
+    errhandler_release(w->base.errhandler);
+    info_release(w->info);
+    free(w->targets);
+    free(w->started);
+    free(w->regions);
+    w->base.obj.magic = MAGIC_FREED;
+    objmem_free(w);
+}
+
+/* Everything that may fail at one rank alone comes before the allgather, which tells the others. */
+static int win_prepare(struct win *w, void *memory, MPI_Aint size, MPI_Aint unit, const struct info *info,
+                       struct win_target *mine)
+{
+    w->memory = memory;
+    w->size = size;
+    w->unit = unit;
+    w->unit_int = (int)unit;
+    int rc = win_hints_apply(w, info);
+    rc = rc ? rc : win_memory_open(w, mine);
+    mine->failed = (uint16_t)rc;
+    return rc;
+}
+
+int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_Aint unit,
+             const struct info *info, struct win **out)
+{
+    struct win *w;
+    struct rma *r = rma_open(parent->proc);
+    int rc = r ? win_new(parent, flavor, &w) : err_set(MPI_ERR_NO_MEM, "no memory for windows");
+    if (rc)
+        return rc;
+    rc = comm_dup(parent, NULL, &w->comm);
+    if (!rc && !(w->targets = calloc((size_t)w->comm->size, sizeof(*w->targets))))
+        rc = err_set(MPI_ERR_NO_MEM, "no memory for a window of %d ranks", w->comm->size);
+    if (rc) {
+        win_drop(w);
+        return rc;
+    }
+    r->wins[context_id_of(w->comm->context)] = w;
+    r->nwins++;
+    struct win_target mine = {0};
+    win_prepare(w, memory, size, unit, info, &mine);
+    rc = gather_targets(w, &mine);
+    rc = rc ? rc : win_memory_meet(w);
+    /* Mapping what the others announced can fail at one rank alone too, so the barrier carries the result. */
+    int agreed = win_agree(w, rc);
+    if (rc || agreed) {
+        win_drop(w);
+        return rc ? rc : agreed;
+    }
+    counter_add(&made, 1);
+    *out = w;
+    return MPI_SUCCESS;
+}
+
+int win_free(struct win *w)
+{
+    if (w->access == EPOCH_LOCK || w->access == EPOCH_LOCK_ALL || w->access == EPOCH_START)
+        return win_error(w, MPI_ERR_RMA_SYNC, "the window cannot be freed: an access epoch is open");
+    if (w->exposed)
+        return win_error(w, MPI_ERR_RMA_SYNC,
+                         "the window cannot be freed: MPI_Win_post was not followed by MPI_Win_wait");
+    int rc = attr_delete_all(w->proc, ATTR_WIN, win_handle(w), &w->attrs);
+    if (rc)
+        return rc;
+    rc = peers_finish(w, true);
+    int met = win_barrier(w);
+    win_drop(w);
+    return rc ? rc : met;
+}

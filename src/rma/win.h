@@ -1,0 +1,151 @@
+/* win.h: windows as the API sees them: made, used, synchronised, freed. What the files of src/rma share besides is in
+ * engine.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_RMA_WIN_H
+#define FP_RMA_WIN_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+
+#include "dt/op.h"
+#include "obj/attr.h"
+#include "obj/comm.h"
+#include "obj/errhandler.h"
+#include "obj/info.h"
+
+/* What one rank of a window lets the others on its node (and its own progress) do with atomics. The lock is a fair one
+ * for readers and writers [tickets]: `users` have come, `read` of them may read or are done, `write` of them are done.
+ * All zero is free. */
+struct win_slot {
+    _Alignas(CACHE_LINE) _Atomic uint64_t users, read, write;
+    _Atomic uint32_t spin; /* held while elements change that no processor atomic covers */
+};
+
+/* What everyone tells everyone when the window is made. */
+struct win_target {
+    uint64_t base, size;
+    int64_t unit;
+    uint64_t span; /* the node's memory that holds it (net_span_map), or 0 */
+    struct net_key key;
+    uint32_t local_rank; /* place among the job's ranks on its node */
+    uint16_t registered; /* an adapter can reach it with the key */
+    uint16_t failed;     /* error class: the window cannot be made */
+    uint64_t slots;      /* the node's leader: where the slots are in the node's area, or WIN_NO_SLOTS */
+};
+#define WIN_NO_SLOTS UINT64_MAX
+
+enum win_epoch { EPOCH_NONE, EPOCH_FENCE, EPOCH_START, EPOCH_LOCK, EPOCH_LOCK_ALL };
+
+struct win_region { /* of a dynamic window: attached memory */
+    uint64_t base, size;
+};
+
+struct win {
+    struct fallible base; /* MAGIC_WIN; first */
+    struct proc *proc;
+    struct comm *comm; /* private: its numbers name the window in frames */
+    int flavor, model; /* MPI_WIN_FLAVOR_*; the API hands out pointers to these and the next three */
+    MPI_Aint size;
+    int unit_int;
+    MPI_Aint unit;
+    void *memory;
+    uint64_t span;               /* the node's memory behind it, 0: private */
+    size_t span_size;            /* as far as this process mapped it */
+    void *segment;               /* MPI_Win_allocate_shared: everyone's memory, mapped here */
+    bool owned;                  /* memory is ours to free */
+    bool shared;                 /* other processes load and store here by themselves */
+    struct net_mem registration; /* valid when an adapter can reach the memory */
+    struct transport *adapter;
+    struct win_target *targets; /* by rank */
+    struct win_slot *slots;     /* of this node, by local rank; or one of my own */
+    uint64_t slots_offset;      /* in the node's area, or WIN_NO_SLOTS: private */
+    bool slots_leader;
+    struct win_slot *my_slot;
+
+    struct win_peer **table; /* open addressing by rank; only ranks that were touched */
+    uint32_t table_size, table_used;
+    struct list busy; /* peers with something to wait for before an epoch ends */
+
+    enum win_epoch access;
+    uint32_t fence_ops; /* operations since the last fence */
+    int locks;          /* EPOCH_LOCK: how many are held */
+    bool lock_all_nocheck;
+    struct win_peer **started; /* EPOCH_START: the targets */
+    int nstarted;
+    bool exposed; /* MPI_Win_post */
+    int expected; /* ... to so many origins */
+    int completes;
+    struct list waiting; /* lock requests of other nodes that are not granted yet */
+    struct net_hook hook;
+    bool hooked;
+
+    struct win_region *regions;
+    int nregions, regions_room;
+
+    bool no_locks;
+    struct info *info;
+    struct attr_set *attrs;
+    char name[MPI_MAX_OBJECT_NAME];
+    char label[96];
+    struct list watch; /* FISHPLATE_DEBUG=rma: accesses of this epoch */
+};
+
+static inline MPI_Win win_handle(struct win *w)
+{
+    return (MPI_Win)w;
+}
+
+/* Collective. `memory` is the user's for MPI_WIN_FLAVOR_CREATE and set for those that allocate. */
+int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_Aint unit,
+             const struct info *info, struct win **out);
+int win_free(struct win *w);
+int win_attach(struct win *w, void *base, MPI_Aint size);
+int win_detach(struct win *w, const void *base);
+int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, void **base);
+const char *win_label(const struct win *w);
+
+/* Hints: what the window knows, taken over; and a new info object with all in use. */
+int win_hints_apply(struct win *w, const struct info *info);
+int win_hints_used(const struct win *w, struct info **out);
+
+/* Synchronisation. */
+int win_fence(struct win *w, int assertion);
+int win_post(struct win *w, struct group *group, int assertion);
+int win_start(struct win *w, struct group *group, int assertion);
+int win_complete(struct win *w);
+int win_wait(struct win *w);
+int win_test(struct win *w, int *flag);
+int win_lock(struct win *w, int type, int rank, int assertion);
+int win_unlock(struct win *w, int rank);
+int win_lock_all(struct win *w, int assertion);
+int win_unlock_all(struct win *w);
+int win_flush(struct win *w, int rank, bool local);
+int win_flush_all(struct win *w, bool local);
+int win_sync(struct win *w);
+
+/* Operations. */
+enum rma_kind { RMA_IS_PUT, RMA_IS_GET, RMA_IS_ACCUMULATE, RMA_IS_GET_ACCUMULATE, RMA_IS_SWAP };
+
+struct rma_side {
+    void *buf;
+    MPI_Count count;
+    struct dtype *type;
+};
+
+struct rma_call {
+    enum rma_kind kind;
+    struct win *win;
+    struct rma_side origin; /* data that goes; where a get puts it. type NULL: none (MPI_NO_OP) */
+    struct rma_side result; /* get_accumulate, compare_and_swap: what was there before */
+    const void *compare;
+    int rank;
+    MPI_Aint disp;
+    MPI_Count count;
+    struct dtype *type;
+    const struct op *op;
+    struct request **request; /* NULL: none is wanted */
+};
+int rma_run(const struct rma_call *c);
+
+#endif

@@ -1,0 +1,149 @@
+/* wire.c: frames of one-sided operations go out and come in. They share connections and order with messages. A frame
+ * that finds no room is copied and queued; a user's call that makes many of them waits until fewer are queued, the
+ * handling of an arrived frame never does.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/counter.h"
+#include "rma/engine.h"
+
+static COUNTER(frames_sent, "rma_frames_sent", "Frames sent for one-sided operations.");
+
+struct queued_frame {
+    struct net_pending pending;
+    struct rma *rma;
+    struct peer *to;
+    struct frame_header header;
+    size_t len;
+    char payload[];
+};
+
+static int resume(struct net_pending *item)
+{
+    struct queued_frame *f = container_of(item, struct queued_frame, pending);
+    int rc = peer_send_now(f->to, &f->header, f->payload, f->len);
+    if (rc == ERR_AGAIN)
+        return rc;
+    f->rma->queued--;
+    free(f);
+    return 0;
+}
+
+static void send_later(struct rma *r, struct peer *to, const struct frame_header *h, const void *payload,
+                       size_t len)
+{
+    struct queued_frame *f = malloc(sizeof(*f) + len);
+    CHECK_MEMORY(f, "a one-sided operation");
+    f->pending = (struct net_pending){.resume = resume};
+    f->rma = r;
+    f->to = to;
+    f->header = *h;
+    f->len = len;
+    if (len)
+        memcpy(f->payload, payload, len);
+    r->queued++;
+    peer_queue(to, &f->pending);
+}
+
+void rma_send(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
+              const void *payload, size_t len)
+{
+    const struct win *w = to->win;
+    const struct frame_header h = {.kind = P2P_FRAME_ONE_SIDED,
+                                   .flags = (uint8_t)what,
+                                   .aux = aux,
+                                   .context = w->comm->context,
+                                   .source = w->comm->rank,
+                                   .tag = tag,
+                                   .word = word};
+    counter_add(&frames_sent, 1);
+    if (peer_send(to->peer, &h, payload, len) != 0)
+        send_later(w->proc->rma, to->peer, &h, payload, len);
+}
+
+static bool few_queued(void *arg)
+{
+    return ((struct rma *)arg)->queued <= RMA_QUEUED;
+}
+
+void rma_send_calmly(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
+                     const void *payload, size_t len)
+{
+    struct rma *r = to->win->proc->rma;
+    rma_send(to, what, aux, tag, word, payload, len);
+    if (unlikely(r->queued > RMA_QUEUED))
+        rma_wait(r, few_queued, r, false);
+}
+
+size_t rma_chunk(const struct win_peer *to)
+{
+    return MIN(to->peer->caps.frame_max, (size_t)RMA_CHUNK_MAX);
+}
+
+static void flush_arrived(struct win_peer *from, uint64_t number)
+{
+    rma_send(from, RMA_FLUSHED, (uint16_t)from->found, 0, number, NULL, 0);
+    from->found = 0;
+}
+
+static void flushed_arrived(struct win_peer *from, const struct frame_header *h)
+{
+    from->flushed = h->word;
+    if (h->aux)
+        from->fault = h->aux;
+}
+
+void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, const void *payload, size_t len)
+{
+    struct rma *r = arg;
+    struct win *w = win_of_context(r, h->context);
+    CHECK(w != NULL, "a one-sided operation arrived for a window that does not exist");
+    struct win_peer *from = win_peer_from(w, h->source);
+    CHECK(from->peer == peer, "a one-sided operation says that it comes from another rank than it does");
+    switch ((enum rma_frame)h->flags) {
+    case RMA_PUT:
+        put_arrived(w, from, h, payload, len);
+        break;
+    case RMA_GET:
+        get_arrived(w, from, h, payload, len);
+        break;
+    case RMA_ACC:
+    case RMA_GET_ACC:
+        acc_arrived(w, from, h, payload, len);
+        break;
+    case RMA_SWAP:
+        swap_arrived(w, from, h, payload, len);
+        break;
+    case RMA_REPLY:
+        reply_arrived(r, peer, h, payload, len);
+        break;
+    case RMA_UNLOCK:
+        unlock_arrived(w, from, h->aux);
+        flush_arrived(from, h->word);
+        break;
+    case RMA_FLUSH:
+        flush_arrived(from, h->word);
+        break;
+    case RMA_FLUSHED:
+        flushed_arrived(from, h);
+        break;
+    case RMA_LOCK:
+        lock_arrived(w, from, h->aux);
+        break;
+    case RMA_LOCKED:
+        from->granted = true;
+        break;
+    case RMA_POST:
+        from->posts++;
+        break;
+    case RMA_COMPLETE:
+        w->completes++;
+        break;
+    default:
+        err_panic(__FILE__, __LINE__,
+                  "a one-sided operation of an unknown kind arrived; do all ranks use the same version?");
+    }
+    if (unlikely(r->proc->threaded))
+        net_ring_self(r->proc->net);
+}

@@ -1,0 +1,167 @@
+/* describe.c: what windows tell about themselves: attributes, names, groups, hints, shared memory; the large-count forms;
+ * many windows at once.
+ *
+ * ranks: 4 1
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rma/windows.h"
+
+static int deleted;
+
+static int note_delete(MPI_Win win, int keyval, void *value, void *extra)
+{
+    deleted += *(int *)value;
+    return MPI_SUCCESS;
+}
+
+static void attributes(struct window *w)
+{
+    static const int flavors[] = {MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_SHARED,
+                                  MPI_WIN_FLAVOR_DYNAMIC};
+    void *base;
+    MPI_Aint *size;
+    int *unit, *flavor, *model, flag, keyval, seven = 7, *got;
+    MPI_Win_get_attr(w->win, MPI_WIN_BASE, &base, &flag);
+    EXPECT(flag && base == (w->flavor == DYNAMIC ? MPI_BOTTOM : w->memory));
+    MPI_Win_get_attr(w->win, MPI_WIN_SIZE, &size, &flag);
+    EXPECT_EQ(*size, w->flavor == DYNAMIC ? 0 : 1000);
+    MPI_Win_get_attr(w->win, MPI_WIN_DISP_UNIT, &unit, &flag);
+    EXPECT_EQ(*unit, 1);
+    MPI_Win_get_attr(w->win, MPI_WIN_CREATE_FLAVOR, &flavor, &flag);
+    EXPECT_EQ(*flavor, flavors[w->flavor]);
+    MPI_Win_get_attr(w->win, MPI_WIN_MODEL, &model, &flag);
+    EXPECT_EQ(*model, MPI_WIN_UNIFIED);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, note_delete, &keyval, NULL);
+    MPI_Win_get_attr(w->win, keyval, &got, &flag);
+    EXPECT_EQ(flag, 0);
+    MPI_Win_set_attr(w->win, keyval, &seven);
+    MPI_Win_get_attr(w->win, keyval, &got, &flag);
+    EXPECT(flag && got == &seven);
+    MPI_Win_delete_attr(w->win, keyval);
+    EXPECT_EQ(deleted, 7);
+    MPI_Win_set_attr(w->win, keyval, &seven);
+    MPI_Win_free_keyval(&keyval);
+    MPI_Win_set_attr(w->win, keyval, &seven) /* MPI_KEYVAL_INVALID: told to the handler set below */;
+}
+
+static void names(struct window *w)
+{
+    char name[MPI_MAX_OBJECT_NAME] = "?";
+    int len = -1, same;
+    MPI_Group mine, theirs;
+    MPI_Win_get_name(w->win, name, &len);
+    EXPECT(len == 0 && name[0] == '\0');
+    MPI_Win_set_name(w->win, "a window");
+    MPI_Win_get_name(w->win, name, &len);
+    EXPECT(len == 8 && strcmp(name, "a window") == 0);
+    MPI_Win_get_group(w->win, &mine);
+    MPI_Comm_group(w->comm, &theirs);
+    MPI_Group_compare(mine, theirs, &same);
+    EXPECT_EQ(same, MPI_IDENT);
+    MPI_Group_free(&mine);
+    MPI_Group_free(&theirs);
+}
+
+static void hints(void)
+{
+    MPI_Info info, used;
+    MPI_Win win;
+    char value[64];
+    int flag, len = sizeof(value);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "no_locks", "true");
+    MPI_Info_set(info, "same_disp_unit", "true");
+    MPI_Info_set(info, "nobody_knows", "this");
+    MPI_Win_create(NULL, 0, 1, info, MPI_COMM_WORLD, &win);
+    MPI_Win_get_info(win, &used);
+    MPI_Info_get_string(used, "no_locks", &len, value, &flag);
+    EXPECT(flag && strcmp(value, "true") == 0);
+    len = sizeof(value);
+    MPI_Info_get_string(used, "accumulate_ordering", &len, value, &flag);
+    EXPECT(flag && strcmp(value, "rar,raw,war,waw") == 0);
+    len = sizeof(value);
+    MPI_Info_get_string(used, "nobody_knows", &len, value, &flag);
+    EXPECT(!flag);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    EXPECT_EQ(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win), MPI_ERR_RMA_SYNC);
+    MPI_Info_free(&used);
+    MPI_Info_free(&info);
+    MPI_Win_free(&win);
+}
+
+/* Loads and stores into the others' memory, which lies side by side. */
+static void shared(struct window *w)
+{
+    MPI_Aint size;
+    int unit;
+    char *base, *first;
+    MPI_Win_shared_query(w->win, MPI_PROC_NULL, &size, &unit, &first);
+    EXPECT(size == 1000 && unit == 1);
+    MPI_Win_fence(0, w->win);
+    w->memory[0] = (char)(w->rank + 1);
+    MPI_Win_fence(0, w->win);
+    for (int t = 0; t < w->size; t++) {
+        MPI_Win_shared_query(w->win, t, &size, &unit, &base);
+        EXPECT(w->flavor == ALLOCATED || base == first + 1000 * t);
+        EXPECT_EQ(base[0], t + 1);
+    }
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
+}
+
+static void large_counts(void)
+{
+    MPI_Win win;
+    double *memory, one = 1, in = 0;
+    MPI_Aint size, unit;
+    MPI_Win_allocate_c(64, (MPI_Aint)sizeof(double), MPI_INFO_NULL, MPI_COMM_SELF, &memory, &win);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Put_c(&one, 1, MPI_DOUBLE, 0, 3, 1, MPI_DOUBLE, win);
+    MPI_Accumulate_c(&one, 1, MPI_DOUBLE, 0, 3, 1, MPI_DOUBLE, MPI_SUM, win);
+    MPI_Get_c(&in, 1, MPI_DOUBLE, 0, 3, 1, MPI_DOUBLE, win);
+    MPI_Win_unlock(0, win);
+    EXPECT(in == 2);
+    MPI_Win_shared_query_c(win, 0, &size, &unit, &memory);
+    EXPECT(size == 64 && unit == sizeof(double));
+    MPI_Win_free(&win);
+}
+
+static void many(void)
+{
+    enum { MANY = 60 };
+    MPI_Win wins[MANY];
+    int memory[MANY] = {0}, x = mpitest_rank;
+    for (int i = 0; i < MANY; i++)
+        MPI_Win_create(&memory[i], sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &wins[i]);
+    for (int i = 0; i < MANY; i++)
+        MPI_Win_fence(MPI_MODE_NOPRECEDE, wins[i]);
+    for (int i = 0; i < MANY; i++)
+        MPI_Accumulate(&x, 1, MPI_INT, i % mpitest_size, 0, 1, MPI_INT, MPI_SUM, wins[i]);
+    for (int i = 0; i < MANY; i++)
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, wins[i]);
+    for (int i = 0; i < MANY; i++) {
+        EXPECT_EQ(memory[i], i % mpitest_size == mpitest_rank ? mpitest_size * (mpitest_size - 1) / 2 : 0);
+        MPI_Win_free(&wins[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    for (int flavor = 0; flavor < FLAVORS; flavor++) {
+        struct window w;
+        if (!window_open(&w, flavor, 1000))
+            continue;
+        MPI_Win_set_errhandler(w.win, MPI_ERRORS_RETURN);
+        deleted = 0;
+        attributes(&w);
+        names(&w);
+        if (flavor == SHARED || (flavor == ALLOCATED && w.size == 1))
+            shared(&w);
+        window_close(&w);
+        EXPECT_EQ(deleted, 14); /* freeing the window deletes its attributes */
+    }
+    hints();
+    large_counts();
+    many();
+    return mpitest_end();
+}
