@@ -10,6 +10,11 @@ set_target_properties(softib_devnode PROPERTIES PREFIX "" OUTPUT_NAME libsoftib-
 install(TARGETS softib_tool RUNTIME DESTINATION bin)
 install(TARGETS softib_devnode LIBRARY DESTINATION lib/softib)
 
+if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/../cmake/manual.cmake)
+  include(${CMAKE_CURRENT_SOURCE_DIR}/../cmake/manual.cmake)
+  add_manual(softib "run programs on a software InfiniBand adapter and fabric" $<TARGET_FILE:softib_tool> softib_tool --help)
+endif()
+
 # The program behind the figures of the README.
 add_executable(softib_bench_lat bench/lat.c)
 target_compile_definitions(softib_bench_lat PRIVATE _GNU_SOURCE)
