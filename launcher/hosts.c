@@ -96,7 +96,7 @@ static void read_hostfile(struct hosts *h, const char *file)
 static bool in_allocation(const struct hosts *h)
 {
     struct strings names = {0};
-    if (!slurm_here() || !slurm_expand(getenv("SLURM_JOB_NODELIST"), &names))
+    if (!slurm_here() || !slurm_expand(getenv("SLURM_JOB_NODELIST"), SLURM_HOSTS_MAX, &names))
         return false;
     bool all = true;
     for (uint32_t i = 0; i < h->n && all; i++) {

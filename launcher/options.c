@@ -19,7 +19,10 @@
 
 void strings_add(struct strings *s, const char *text)
 {
-    s->v = xrealloc(s->v, (s->n + 2) * sizeof *s->v);
+    if (s->n + 2 > s->room) {
+        s->room = 2 * s->n + 8;
+        s->v = xrealloc(s->v, s->room * sizeof *s->v);
+    }
     s->v[s->n++] = xstrdup(text);
     s->v[s->n] = NULL;
 }

@@ -13,7 +13,7 @@
 
 struct strings {
     char **v; /* always ended by NULL once anything was added */
-    unsigned n;
+    unsigned n, room;
 };
 
 void strings_add(struct strings *s, const char *text);

@@ -11,18 +11,17 @@
 
 #include "address.h"
 
-#define HOSTS_MAX (1u << 20)
-
 bool slurm_here(void)
 {
     const char *list = getenv("SLURM_JOB_NODELIST");
     return getenv("SLURM_JOB_ID") && list && *list;
 }
 
-static bool expand_item(const char *head, size_t head_len, const char *rest, struct strings *out);
+static bool expand_item(const char *head, size_t head_len, const char *rest, unsigned most,
+                        struct strings *out);
 
 /* One of `01-03` or `7` inside brackets: each number, as wide as it was written, then what follows. */
-static bool expand_range(const char *prefix, const char *range, size_t len, const char *rest,
+static bool expand_range(const char *prefix, const char *range, size_t len, const char *rest, unsigned most,
                          struct strings *out)
 {
     char *copy = xstrf("%.*s", (int)len, range), *dash = strchr(copy, '-');
@@ -33,10 +32,10 @@ static bool expand_range(const char *prefix, const char *range, size_t len, cons
     bool ok = parse_number(copy, 0, 999999999, &first);
     last = first;
     if (ok && dash)
-        ok = parse_number(dash + 1, first, 999999999, &last) && last - first < (long)HOSTS_MAX;
+        ok = parse_number(dash + 1, first, 999999999, &last) && last - first < (long)most;
     for (long i = first; ok && i <= last; i++) {
         char *name = xstrf("%s%0*ld", prefix, (int)width, i);
-        ok = expand_item(name, strlen(name), rest, out);
+        ok = expand_item(name, strlen(name), rest, most, out);
         free(name);
     }
     free(copy);
@@ -44,12 +43,13 @@ static bool expand_range(const char *prefix, const char *range, size_t len, cons
 }
 
 /* `head` is settled; `rest` may have brackets. */
-static bool expand_item(const char *head, size_t head_len, const char *rest, struct strings *out)
+static bool expand_item(const char *head, size_t head_len, const char *rest, unsigned most,
+                        struct strings *out)
 {
     const char *open = strchr(rest, '['), *close = open ? strchr(open, ']') : NULL;
     if (!open) {
         char *name = xstrf("%.*s%s", (int)head_len, head, rest);
-        bool ok = *name && *name != '-' && !strpbrk(name, "] \t/;&|$`\"'<>()") && out->n < HOSTS_MAX;
+        bool ok = *name && *name != '-' && !strpbrk(name, "] \t/;&|$`\"'<>()") && out->n < most;
         if (ok)
             strings_add(out, name);
         free(name);
@@ -61,21 +61,21 @@ static bool expand_item(const char *head, size_t head_len, const char *rest, str
     bool ok = true;
     for (const char *p = open + 1; ok && p < close;) {
         size_t len = strcspn(p, ",]");
-        ok = expand_range(prefix, p, len, close + 1, out);
+        ok = expand_range(prefix, p, len, close + 1, most, out);
         p += len + 1;
     }
     free(prefix);
     return ok;
 }
 
-bool slurm_expand(const char *list, struct strings *out)
+bool slurm_expand(const char *list, unsigned most, struct strings *out)
 {
     while (*list) {
         size_t len = 0;
         for (bool inside = false; list[len] && (inside || list[len] != ','); len++)
             inside = list[len] == '[' || (inside && list[len] != ']');
         char *item = xstrf("%.*s", (int)len, list);
-        bool ok = expand_item("", 0, item, out);
+        bool ok = expand_item("", 0, item, most, out);
         free(item);
         if (!ok)
             return false;
@@ -97,7 +97,7 @@ static uint32_t next_count(const char **text, long *value, long *left)
     if (times) {
         *times = '\0';
         times[2 + strcspn(times + 2, ")")] = '\0';
-        if (!parse_number(times + 2, 1, HOSTS_MAX, left))
+        if (!parse_number(times + 2, 1, SLURM_HOSTS_MAX, left))
             *left = 1;
     }
     if (!parse_number(item, 1, 1 << 20, value))
@@ -114,7 +114,7 @@ void slurm_hosts(struct hosts *out)
     const char *list = getenv("SLURM_JOB_NODELIST"), *self = getenv("SLURMD_NODENAME");
     const char *counts = getenv(getenv("SLURM_NTASKS") ? "SLURM_TASKS_PER_NODE" : "SLURM_JOB_CPUS_PER_NODE");
     struct strings names = {0};
-    if (!slurm_expand(list, &names))
+    if (!slurm_expand(list, SLURM_HOSTS_MAX, &names))
         die(1,
             "The list of hosts of this Slurm allocation, SLURM_JOB_NODELIST=%.200s, cannot be understood. "
             "Name the hosts with -hosts.",

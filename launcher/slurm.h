@@ -15,7 +15,9 @@ bool slurm_here(void);
 /* Its hosts with their slots: tasks where the user asked for some, else processors. */
 void slurm_hosts(struct hosts *out);
 
-/* Adds every name of a compressed list; false when it is not one or names more than a million hosts. */
-bool slurm_expand(const char *list, struct strings *out);
+#define SLURM_HOSTS_MAX (1u << 16) /* Slurm itself has no more nodes */
+
+/* Adds every name of a compressed list; false when it is not one or names more hosts than `most`. */
+bool slurm_expand(const char *list, unsigned most, struct strings *out);
 
 #endif

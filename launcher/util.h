@@ -59,7 +59,7 @@ static inline size_t buf_size(const struct buf *b)
 
 static inline char *buf_head(const struct buf *b)
 {
-    return b->data + b->off;
+    return b->data ? b->data + b->off : NULL;
 }
 
 /* A whole decimal number in that range; false for anything else. */

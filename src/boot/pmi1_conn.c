@@ -144,8 +144,8 @@ static int fill(struct pmi1_conn *c, uint64_t deadline_ns)
 int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns)
 {
     for (;;) {
-        char *start = c->in + c->in_used;
-        char *newline = c->in_len > c->in_used ? memchr(start, '\n', c->in_len - c->in_used) : NULL;
+        char *start = c->in_len > c->in_used ? c->in + c->in_used : NULL;
+        char *newline = start ? memchr(start, '\n', c->in_len - c->in_used) : NULL;
         if (newline) {
             *newline = '\0';
             c->in_used = (size_t)(newline + 1 - c->in);
