@@ -299,3 +299,71 @@ int fort_grequest_cancel(void *state, int complete)
     ((void (*)(MPI_Aint *, MPI_Fint *, MPI_Fint *))g->cancel)(g->state, &flag, &rc);
     return rc;
 }
+
+struct datarep {
+    fort_procedure read, write, extent;
+    MPI_Aint *state;
+};
+
+void *fort_datarep_new(fort_procedure read, fort_procedure write, fort_procedure extent, MPI_Aint *state)
+{
+    struct datarep *d = malloc(sizeof(*d));
+    if (!d)
+        abort();
+    *d = (struct datarep){read, write, extent, state};
+    return d;
+}
+
+static int convert(fort_procedure procedure, MPI_Aint *state, void *user, MPI_Datatype datatype, int count,
+                   void *file, MPI_Offset position)
+{
+    MPI_Fint rc = MPI_SUCCESS, type = PMPI_Type_c2f(datatype);
+    ((void (*)(void *, MPI_Fint *, MPI_Fint *, void *, MPI_Offset *, MPI_Aint *, MPI_Fint *))procedure)(
+        user, &type, &count, file, &position, state, &rc);
+    return rc;
+}
+
+static int convert_c(fort_procedure procedure, MPI_Aint *state, void *user, MPI_Datatype datatype,
+                     MPI_Count count, void *file, MPI_Offset position)
+{
+    MPI_Fint rc = MPI_SUCCESS, type = PMPI_Type_c2f(datatype);
+    ((void (*)(void *, MPI_Fint *, MPI_Count *, void *, MPI_Offset *, MPI_Aint *, MPI_Fint *))procedure)(
+        user, &type, &count, file, &position, state, &rc);
+    return rc;
+}
+
+int fort_datarep_read(void *user, MPI_Datatype datatype, int count, void *file, MPI_Offset position,
+                      void *state)
+{
+    const struct datarep *d = state;
+    return convert(d->read, d->state, user, datatype, count, file, position);
+}
+
+int fort_datarep_write(void *user, MPI_Datatype datatype, int count, void *file, MPI_Offset position,
+                       void *state)
+{
+    const struct datarep *d = state;
+    return convert(d->write, d->state, user, datatype, count, file, position);
+}
+
+int fort_datarep_read_c(void *user, MPI_Datatype datatype, MPI_Count count, void *file, MPI_Offset position,
+                        void *state)
+{
+    const struct datarep *d = state;
+    return convert_c(d->read, d->state, user, datatype, count, file, position);
+}
+
+int fort_datarep_write_c(void *user, MPI_Datatype datatype, MPI_Count count, void *file, MPI_Offset position,
+                         void *state)
+{
+    const struct datarep *d = state;
+    return convert_c(d->write, d->state, user, datatype, count, file, position);
+}
+
+int fort_datarep_extent(MPI_Datatype datatype, MPI_Aint *extent, void *state)
+{
+    const struct datarep *d = state;
+    MPI_Fint rc = MPI_SUCCESS, type = PMPI_Type_c2f(datatype);
+    ((void (*)(MPI_Fint *, MPI_Aint *, MPI_Aint *, MPI_Fint *))d->extent)(&type, extent, d->state, &rc);
+    return rc;
+}

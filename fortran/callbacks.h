@@ -35,4 +35,10 @@ int fort_grequest_query(void *state, MPI_Status *status);
 int fort_grequest_free(void *state);
 int fort_grequest_cancel(void *state, int complete);
 
+/* Never freed: a data representation lives as long as the process. */
+void *fort_datarep_new(fort_procedure read, fort_procedure write, fort_procedure extent, MPI_Aint *state);
+MPI_Datarep_conversion_function fort_datarep_read, fort_datarep_write;
+MPI_Datarep_conversion_function_c fort_datarep_read_c, fort_datarep_write_c;
+MPI_Datarep_extent_function fort_datarep_extent;
+
 #pragma GCC visibility pop

@@ -123,6 +123,55 @@ void N(mpi_grequest_start_)(fort_procedure query_fn, fort_procedure free_fn, for
 }
 FORT_BOTH(mpi_grequest_start, MPI_GREQUEST_START)
 
+/* Data representations of files */
+
+/* Stands for no conversion; nobody calls it. */
+void mpi_conversion_fn_null_(void);
+void mpi_conversion_fn_null_c_(void);
+#ifndef PROFILING
+void mpi_conversion_fn_null_(void)
+{
+}
+void mpi_conversion_fn_null_c_(void)
+{
+}
+#endif
+
+void N(mpi_register_datarep_)(const char *datarep, fort_procedure read_fn, fort_procedure write_fn,
+                              fort_procedure extent_fn, MPI_Aint *extra_state, MPI_Fint *ierror,
+                              size_t datarep_len)
+{
+    char *name = fort_string(datarep, datarep_len);
+    void *state = fort_datarep_new(read_fn, write_fn, extent_fn, extra_state);
+    int rc =
+        name ? C(MPI_Register_datarep)(name, read_fn == mpi_conversion_fn_null_ ? NULL : fort_datarep_read,
+                                       write_fn == mpi_conversion_fn_null_ ? NULL : fort_datarep_write,
+                                       fort_datarep_extent, state)
+             : MPI_ERR_NO_MEM;
+    free(name);
+    if (rc)
+        free(state);
+    FORT_RETURN(rc);
+}
+FORT_BOTH(mpi_register_datarep, MPI_REGISTER_DATAREP)
+
+void N(mpi_register_datarep_c_f08_)(const char *datarep, fort_procedure read_fn, fort_procedure write_fn,
+                                    fort_procedure extent_fn, MPI_Aint *extra_state, MPI_Fint *ierror,
+                                    size_t datarep_len)
+{
+    char *name = fort_string(datarep, datarep_len);
+    void *state = fort_datarep_new(read_fn, write_fn, extent_fn, extra_state);
+    int rc = name ? C(MPI_Register_datarep_c)(
+                        name, read_fn == mpi_conversion_fn_null_c_ ? NULL : fort_datarep_read_c,
+                        write_fn == mpi_conversion_fn_null_c_ ? NULL : fort_datarep_write_c,
+                        fort_datarep_extent, state)
+                  : MPI_ERR_NO_MEM;
+    free(name);
+    if (rc)
+        free(state);
+    FORT_RETURN(rc);
+}
+
 /* Attributes */
 
 #define CREATE_KEYVAL(low, up, function, kind)                                           \

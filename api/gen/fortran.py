@@ -8,16 +8,17 @@ from .model import HANDLES
 HANDLE_TYPES = (*HANDLES, "MPI_Message")
 KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
 
-# C only in the standard, or (spawn, datarep) not written yet.
+# C only in the standard, or (spawn) not written yet.
 SKIP = {
     "Abi_get_fortran_booleans", "Abi_set_fortran_booleans", "Abi_get_fortran_info", "Abi_set_fortran_info",
-    "Comm_spawn", "Comm_spawn_multiple", "Register_datarep", "Register_datarep_c",
+    "Comm_spawn", "Comm_spawn_multiple",
     "Status_c2f", "Status_f2c", "Status_c2f08", "Status_f082c",
 }
 
 # Their C is in fortran/*.c, by hand: callbacks, attributes, and what differs in more than types.
 BY_HAND = {
     "Init", "Init_thread", "Info_create_env", "Pcontrol", "Wtime", "Wtick", "Aint_add", "Aint_diff",
+    "Register_datarep", "Register_datarep_c",
     "Op_create", "Op_create_c", "Grequest_start", "Info_get", "Info_get_string", "Session_get_nth_pset",
     "Comm_create_errhandler", "Win_create_errhandler", "File_create_errhandler", "Session_create_errhandler",
     "Comm_create_keyval", "Type_create_keyval", "Win_create_keyval", "Keyval_create",
@@ -29,7 +30,7 @@ BY_HAND = {
 # Deprecated forms with INTEGER where their successors have INTEGER(KIND=MPI_ADDRESS_KIND): not in mpi_f08.
 OLD = {"Attr_put", "Attr_get", "Attr_delete", "Keyval_create", "Keyval_free"}
 # Large-count forms that keep a name of their own: their callbacks cannot tell them from the small ones.
-OWN_NAME = {"Op_create_c"}
+OWN_NAME = {"Op_create_c", "Register_datarep_c"}
 
 LOGICALS = {"flag", "reorder", "commute", "high", "periods", "remain_dims", "weighted"}
 WEIGHTS = {"weights", "sourceweights", "destweights"}

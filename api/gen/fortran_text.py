@@ -23,7 +23,7 @@ SENTINELS = (
 )
 ATTRIBUTE_FUNCTIONS = [f"MPI_{owner}_{what}" for owner in ("COMM", "TYPE", "WIN")
                        for what in ("NULL_COPY_FN", "DUP_FN", "NULL_DELETE_FN")]
-OLD_FUNCTIONS = ["MPI_NULL_COPY_FN", "MPI_DUP_FN", "MPI_NULL_DELETE_FN"]
+OLD_FUNCTIONS = ["MPI_NULL_COPY_FN", "MPI_DUP_FN", "MPI_NULL_DELETE_FN", "MPI_CONVERSION_FN_NULL"]
 SHARED_MEMORY = ("Alloc_mem", "Win_allocate", "Win_allocate_shared", "Win_shared_query")  # baseptr also as TYPE(C_PTR)
 
 
