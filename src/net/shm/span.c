@@ -15,7 +15,7 @@
 
 int net_span_alloc(struct net *net, size_t len, uint64_t *span)
 {
-    struct shm *s = net->local;
+    struct shm *s = (struct shm *)net->local;
     if (!s || s->segment.spans == 0 || len == 0 || len > SEGMENT_SPANS / 2)
         return MPI_ERR_NO_MEM;
     const uint64_t align = len < SPAN_ALIGN ? SPAN_SMALL : SPAN_ALIGN;
@@ -32,7 +32,7 @@ int net_span_alloc(struct net *net, size_t len, uint64_t *span)
 
 int net_span_map(struct net *net, uint64_t span, size_t len, void **address)
 {
-    struct shm *s = net->local;
+    struct shm *s = (struct shm *)net->local;
     void *at =
         mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->segment.fd, (off_t)span);
     if (at == MAP_FAILED)
@@ -49,7 +49,7 @@ void net_span_unmap(void *address, size_t len)
 
 void net_span_drop(struct net *net, uint64_t span, size_t len)
 {
-    struct shm *s = net->local;
+    struct shm *s = (struct shm *)net->local;
     fallocate(s->segment.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)span,
               (off_t)ALIGN_UP(len, (size_t)4096));
 }
