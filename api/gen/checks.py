@@ -25,9 +25,19 @@ def resolve_handle(f, p):
     function, needs_proc, null = RESOLVE[p.handle]
     resolved = f"{p.name}_ = {function}({'proc, ' if needs_proc else ''}{p.name});"
     bad = f"!{p.name}_"
+    count = _count_of(f, p)
+    if p.kind == "committed" and count:
+        return [resolved, f"if (unlikely(!{p.name}_)) {{",
+                f'    rc = api_type_of_nothing("{p.name}", {p.name}, {count}, &{p.name}_);', "    if (rc)", "        goto leave;", "}"]
     if p.kind == "null":
         bad += f" && {p.name} != {null}"
     return [resolved] + _fail(bad, f'bad_handle(HANDLE_{p.handle.upper()}, "{p.name}", {p.name})')
+
+
+def _count_of(f, p):
+    """The name of the count that goes with a datatype, or None."""
+    before = f.params[f.params.index(p) - 1] if f.params.index(p) > 0 else None
+    return before.name if before and before.kind == "count" else None
 
 
 def check_param(f, p):

@@ -117,6 +117,14 @@ int api_check_counts(const char *param, struct ivec counts, int n)
     return MPI_SUCCESS;
 }
 
+int api_type_of_nothing(const char *param, MPI_Datatype handle, MPI_Count count, struct dtype **out)
+{
+    if (handle != MPI_DATATYPE_NULL || count != 0)
+        return bad_handle(HANDLE_DTYPE, param, handle);
+    *out = dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
+    return MPI_SUCCESS;
+}
+
 int api_check_types(const char *param, const MPI_Datatype types[], int n)
 {
     if (!types)

@@ -71,5 +71,8 @@ int bad_null(const char *param, int errclass) __attribute__((cold));
 /* Arrays of n: counts that are not negative, datatypes that are valid and committed. */
 int api_check_counts(const char *param, struct ivec counts, int n);
 int api_check_types(const char *param, const MPI_Datatype types[], int n);
+/* A handle that is no datatype. MPI_DATATYPE_NULL with a count of 0 describes no data and is let pass, as in MPICH: the
+ * standard does not forbid it, and programs do it. */
+int api_type_of_nothing(const char *param, MPI_Datatype handle, MPI_Count count, struct dtype **out);
 
 #endif

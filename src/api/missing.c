@@ -1,6 +1,6 @@
 /* missing.c: calls to functions that are not there yet. They return an error; because file operations return errors
- * by default and few programs look at them, they also say it in a sentence: once for each function and job, as far as
- * processes can know of each other: one speaks for a communicator, one for a node.
+ * by default and few programs look at them, they also say it in a sentence: once for each function and job. One speaks
+ * for a communicator, one for a node, and the launcher knows which node was first; where it is another's, each node speaks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
@@ -30,11 +30,22 @@ static bool first_on_node(size_t number)
     return fd < 0 || fcntl(fd, F_SETLK, &lock) == 0;
 }
 
+static bool first_in_job(const char *function)
+{
+    if (!the_proc)
+        return true;
+    proc_lock(the_proc);
+    const bool first = boot_first(the_proc->boot, function);
+    proc_unlock(the_proc);
+    return first;
+}
+
 static void say(const char *function, const struct comm *comm)
 {
     static _Atomic bool said[API_LIST_SIZE];
     const size_t number = number_of(function);
-    if ((comm && comm->rank != 0) || atomic_exchange(&said[number], true) || !first_on_node(number))
+    if ((comm && comm->rank != 0) || atomic_exchange(&said[number], true) || !first_on_node(number) ||
+        !first_in_job(function))
         return;
     log_error(
         "%s is not in Fishplate %s yet. The call did nothing and returned MPI_ERR_UNSUPPORTED_OPERATION. "
