@@ -81,9 +81,10 @@ int cart_sub(struct comm *cart, const int *remain, struct comm **out)
     const struct topology *t = cart->topology;
     int ndims = t->u.cart.ndims, kept = 0, color = 0, key = 0;
     size_t words = (size_t)ndims + 1;
-    int *dims = malloc(3 * words * sizeof(*dims)), *periods = dims + words, *coords = periods + words;
+    int *dims = malloc(3 * words * sizeof(*dims));
     if (!dims)
         return err_set(MPI_ERR_NO_MEM, "no memory for a grid");
+    int *periods = dims + words, *coords = periods + words;
     cart_coords_of(t, cart->rank, ndims, coords);
     for (int i = 0; i < ndims; i++) {
         int extent = t->u.cart.dims[i];

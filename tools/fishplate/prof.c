@@ -216,8 +216,11 @@ static int run_and_report(const struct options *o)
     FILE *kept = NULL;
     if (o->record && !(kept = fopen(o->record, "w")))
         return complain(o->record) ? 0 : 1;
-    if (!prof_folder_make(folder, sizeof(folder)))
+    if (!prof_folder_make(folder, sizeof(folder))) {
+        if (kept)
+            fclose(kept);
         return 1;
+    }
     int status = prof_run(o->rest, folder);
     bool good = read_folder(folder, kept, &jobs);
     prof_folder_remove(folder);

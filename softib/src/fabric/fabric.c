@@ -363,7 +363,7 @@ char *fabric_text(char *err, size_t errlen)
     if (!text)
         snprintf(err, errlen, "SOFTIB_FABRIC: cannot read %s: %s", v, strerror(errno));
     else if (strlen(text) >= FAB_TEXT_MAX) {
-        snprintf(err, errlen, "SOFTIB_FABRIC: longer than %d bytes", FAB_TEXT_MAX);
+        snprintf(err, errlen, "SOFTIB_FABRIC: longer than %u bytes", FAB_TEXT_MAX);
         free(text);
         text = NULL;
     }

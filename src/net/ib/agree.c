@@ -42,7 +42,7 @@ static int publish(struct boot *b, const struct ib_offer *o)
 /* What one node told; false: it uses another version of the library. */
 static bool read_offer(struct boot *b, uint32_t rank, struct choose_node *node, uint32_t *softib)
 {
-    struct offer_head head;
+    struct offer_head head = {0};
     void *bytes;
     size_t len;
     if (boot_get(b, rank, "ib.ports", &bytes, &len) != 0)
