@@ -75,7 +75,7 @@ static bool coll_usable(const struct coll_algorithm *a)
 static int coll_set(const char *text)
 {
     tunable_set(tunables_find("COLL"), text, SOURCE_PROGRAM);
-    return coll_select_open();
+    return coll_choose_again(the_proc);
 }
 
 const struct fishplate_inside *fishplate_inside(void)

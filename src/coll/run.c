@@ -2,10 +2,13 @@
  * returns the request, persistent starts it again and again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "coll/call.h"
 #include "coll/debug.h"
 #include "coll/exec.h"
 #include "coll/shared.h"
+#include "obj/context.h"
 #include "coll/written.h"
 
 int coll_open(struct proc *p)
@@ -20,6 +23,14 @@ int coll_open(struct proc *p)
         mismatch_open(p);
     }
     return rc;
+}
+
+int coll_choose_again(struct proc *p)
+{
+    for (int i = 0; p && i < CONTEXT_IDS; i++)
+        if (p->comms[i] && p->comms[i]->coll)
+            memset(p->comms[i]->coll->short_limit, 0, sizeof(p->comms[i]->coll->short_limit));
+    return coll_select_open();
 }
 
 /* Everything up to the first step. */

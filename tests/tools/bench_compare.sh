@@ -16,6 +16,10 @@ expect_line "$scratch/table" '^ +5000 B( +[0-9]+\.[0-9]+\*?){4}'
 expect_line "$scratch/table" '^All data arrived as sent'
 expect_line "$scratch/table" 'leave FISHPLATE_COLL unset|export FISHPLATE_COLL=allreduce=[a-z_]+$'
 
+# Each algorithm is the one that runs, not the choice made before: only schedules have steps.
+FISHPLATE_STATS=1 run --sizes 8 --compare allreduce >"$scratch/table" 2>&1
+expect_line "$scratch/table" '^ +coll_steps +[0-9]+'
+
 # Some of these do not exist where ranks are on different nodes, and some not for three ranks.
 run --sizes 8,64k --json --calls back-to-back --compare bcast >"$scratch/json" 2>/dev/null
 python3 - "$scratch/json" <<'PY'
