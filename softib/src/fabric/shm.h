@@ -156,6 +156,7 @@ struct sh_mr {
     uint64_t file_off;
     int32_t fd; /* the owner's descriptor of the memory, when it is shared memory; else -1 */
     uint32_t serial;
+    atomic_uint moved; /* by large messages, in pages of 4 KiB */
 };
 
 struct sh_qp {
@@ -173,6 +174,7 @@ enum sh_event_kind {
     SHEV_QP_ERROR, /* the responder refused a request: go to the error state, flush, tell */
     SHEV_SRQ_LIMIT,
     SHEV_CQ_OVERRUN,
+    SHEV_MR_REUSED, /* a region moves large messages again and again: see huge.c */
 };
 
 struct sh_event {

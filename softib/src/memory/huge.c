@@ -1,6 +1,9 @@
 /*
  * Private memory that is registered is asked to be in huge pages, as far as its mapping has whole ones: the
- * kernel finds the pages of a cross-memory copy, and a copy of huge pages runs at twice the speed. The
+ * kernel finds the pages of a cross-memory copy, and a copy of huge pages runs at twice the speed. To bring
+ * memory together costs several copies of it, which only memory that is used again gives back. So it is done at
+ * registration on credit, which regions that are used again renew; a program that sends every message from new
+ * memory soon has none left, and pays no more. What is used again without it is brought together then. The
  * program sees nothing of it but a little more memory in use, where a huge page reaches beyond what is
  * registered; and a registration pins memory on an HCA too, so that it is all there afterwards.
  * SPDX-License-Identifier: Apache-2.0
@@ -8,6 +11,7 @@
 #include "memory/huge.h"
 #include "base/base.h"
 #include "base/keepheap.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,8 +22,8 @@
 #define MADV_COLLAPSE 25
 #endif
 
-#define LEAST    (64ull << 10) /* shorter messages are not worth it */
-#define SHARE    4 /* the part of a huge page that must be registered, unless the rest is in use too */
+#define SHARE    4   /* the part of a huge page that must be registered, unless the rest is in use too */
+#define CREDIT   256 /* huge pages */
 #define PAUSE_NS (1 * NS_S)
 
 static uint64_t huge_bytes; /* 0: none to be had */
@@ -74,12 +78,35 @@ static bool nearly_all_there(uint64_t at)
     return n >= pages - pages / 8;
 }
 
-void huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end)
+static atomic_int credit = CREDIT;
+
+static int pages_of(uint64_t len)
+{
+    return (int)min_u64((len + huge_bytes - 1) / huge_bytes, CREDIT);
+}
+
+bool huge_on_credit(uint64_t len)
+{
+    pthread_once(&once, find_out);
+    if (!huge_bytes || len < HUGE_LEAST || atomic_load(&credit) <= 0)
+        return false;
+    atomic_fetch_sub(&credit, pages_of(len));
+    return true;
+}
+
+void huge_renew(uint64_t len)
+{
+    if (huge_bytes && len >= HUGE_LEAST && atomic_load(&credit) < CREDIT)
+        atomic_fetch_add(&credit, 2 * pages_of(len));
+}
+
+bool huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end)
 {
     static _Atomic uint64_t not_before;
     pthread_once(&once, find_out);
-    if (!huge_bytes || len < LEAST || now_ns() < atomic_load(&not_before))
-        return;
+    if (!huge_bytes || len < HUGE_LEAST || now_ns() < atomic_load(&not_before))
+        return true;
+    bool all = true;
     uint64_t mask = huge_bytes - 1;
     uint64_t at = max_u64(addr & ~mask, (map_start + mask) & ~mask);
     for (; at < addr + len && at + huge_bytes <= map_end; at += huge_bytes) {
@@ -87,8 +114,12 @@ void huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_en
         if (!(ours >= huge_bytes / SHARE || nearly_all_there(at)) ||
             !madvise((void *)(uintptr_t)at, huge_bytes, MADV_COLLAPSE))
             continue;
+        all = false;
+        if (errno == EAGAIN) /* a page is being copied just now */
+            continue;
         /* No huge page left: looking for one again would cost each registration time. */
         atomic_store(&not_before, now_ns() + PAUSE_NS);
-        return;
+        break;
     }
+    return all;
 }

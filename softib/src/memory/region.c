@@ -4,11 +4,14 @@
  */
 #include "memory/region.h"
 #include "base/slab.h"
+#include "memory/huge.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define PAGE_SHIFT 12 /* of what is counted */
 
 /* Entries whose region is gone: its owner waited for every transfer, so nobody uses the mapping. */
 static void drop_stale(struct peer *owner, struct mr_map **bucket)
@@ -68,6 +71,21 @@ static bool fits(const struct sh_mr *s, uint32_t pd, uint64_t addr, uint64_t len
            addr - s->iova <= s->length - len;
 }
 
+/* Private memory that has moved twice its length will probably move more: its owner is asked to make it faster. */
+static void note_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
+{
+    if (LIKELY(len < HUGE_LEAST) || s->fd >= 0)
+        return;
+    uint64_t twice = 2 * (s->length >> PAGE_SHIFT);
+    uint64_t before = atomic_load_explicit(&s->moved, memory_order_relaxed);
+    if (before >= twice)
+        return;
+    uint32_t pages = (uint32_t)(len >> PAGE_SHIFT);
+    before = atomic_fetch_add_explicit(&s->moved, pages, memory_order_relaxed);
+    if (before < twice && before + pages >= twice)
+        peer_event(owner, SHEV_MR_REUSED, key >> MR_SHIFT, key);
+}
+
 bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
              struct rseg *out)
 {
@@ -83,6 +101,7 @@ bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint6
             hold_drop(hold);
         return false;
     }
+    note_use(owner, s, key, len);
     uint64_t off = addr - s->iova;
     *out = (struct rseg){.addr = s->addr + off, .len = len, .mr = s, .key = key, .hold = hold};
     if (owner->self) {
@@ -104,6 +123,7 @@ bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t n
     struct sh_mr *s = &proc.arena->mr[idx];
     if (atomic_load_explicit(&s->rkey, memory_order_acquire) != key || !fits(s, pd, addr, len, need))
         return false;
+    note_use(proc.self, s, key, len);
     *at = (char *)(uintptr_t)(s->addr + (addr - s->iova));
     return true;
 }

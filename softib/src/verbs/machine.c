@@ -28,6 +28,9 @@ static void handle_event(const struct sh_event *e)
     case SHEV_CQ_OVERRUN:
         cq_note_overrun(e->index);
         break;
+    case SHEV_MR_REUSED:
+        mr_reused(e->index, e->detail);
+        break;
     }
 }
 

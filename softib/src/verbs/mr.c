@@ -135,10 +135,11 @@ static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uin
     s->addr = (uintptr_t)mr->ibv.addr;
     s->length = mr->ibv.length;
     s->fd = -1;
+    atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
     if (s->length && find_mapping(s->addr, s->length, &m)) {
         if (m.kind == MAP_SHARED_FILE)
             s->fd = open_mapping(&m);
-        else if (m.kind == MAP_PRIVATE_ANON)
+        else if (m.kind == MAP_PRIVATE_ANON && huge_on_credit(s->length))
             huge_pages(s->addr, s->length, m.start, m.end);
         s->file_off = m.offset + (s->addr - m.start);
     }
@@ -151,6 +152,20 @@ static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uin
     lock_drop(&table_lock);
     mr->ibv.lkey = mr->ibv.rkey = key;
     atomic_store_explicit(&s->rkey, key, memory_order_release);
+}
+
+/* Its memory may go at any time, or be other memory by now: then this changes nothing that the program can see. */
+void mr_reused(uint32_t idx, uint32_t key)
+{
+    if (!idx || idx >= MR_MAX)
+        return;
+    struct sh_mr *s = &proc.arena->mr[idx];
+    uint64_t addr = s->addr, length = s->length;
+    struct mapping m;
+    huge_renew(length);
+    if (atomic_load(&s->rkey) == key && find_mapping(addr, length, &m) && m.kind == MAP_PRIVATE_ANON &&
+        !huge_pages(addr, length, m.start, m.end))
+        atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
 }
 
 /*

@@ -21,6 +21,7 @@ void cq_note_overrun(uint32_t idx);
 /* srq.c */
 int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 void srq_limit_event(uint32_t idx);
+void mr_reused(uint32_t idx, uint32_t key);
 
 /* qp.c, qp_state.c, send.c, wr_ex.c, mcast.c */
 int qp_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
