@@ -4,7 +4,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: all configure run test clang fresh rig asan tsan faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
+.PHONY: all configure run test clang fresh rig asan tsan coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
 .NOTPARALLEL:
 
@@ -83,6 +83,13 @@ tsan: setup-all
 	@cmake --build build-tsan --parallel $(JOBS) --target thread_tests
 	$(call tests,build-tsan,--label-regex 'threads|softib' --label-exclude sweep)
 
+# Which lines the tests execute, folder by folder. TESTS=PATTERN counts only what those tests execute.
+coverage: setup-all
+	@tools/configure build-coverage -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=--coverage
+	@cmake --build build-coverage --parallel $(JOBS)
+	$(call tests,build-coverage,--label-exclude 'rig|sweep')
+	@tools/coverage build-coverage
+
 # Every fault in every situation, a few minutes; docs/faults.md says what each means. SEED=n damages other ranks at other
 # moments.
 SEED ?= 1
@@ -135,7 +142,7 @@ docs: all
 	@$(BUILD)/bin/fishplate info --tunables --markdown > docs/tunables.md
 
 clean:
-	@rm -rf build build-asan build-tsan build-clang build-fuzz
+	@rm -rf build build-asan build-tsan build-clang build-fuzz build-coverage
 
 help:
 	@echo "make            build into build/bin and build/lib"
@@ -147,6 +154,7 @@ help:
 	@echo "make rig        the network tests on the kernel's soft-RoCE, in a QEMU guest"
 	@echo "make asan       the tests under the address and undefined-behaviour sanitizers, softib included"
 	@echo "make tsan       what has threads, softib's engine included, under the thread sanitizer"
+	@echo "make coverage   which lines of each folder the tests execute"
 	@echo "make faults     the fault matrix: every fault in every situation (SEED=n)"
 	@echo "make soak       an hour of mixed traffic, memory of every rank as a curve (SECONDS=n)"
 	@echo "make fuzz       the parsers of bytes from outside, SECONDS=60 each"

@@ -30,10 +30,11 @@ static int check_reach(struct net *net)
 {
     for (uint32_t r = 0; r < net->size; r++)
         if (!transport_for(net, r))
-            return err_set(MPI_ERR_OTHER,
-                           "the job runs on %u nodes and nothing leads from %s to rank %u on another one: %s",
-                           net->boot->nnodes, net->boot->host, r,
-                           net->why_missing ? net->why_missing : "this library was built without InfiniBand");
+            return err_set(
+                MPI_ERR_OTHER,
+                "no network path from %s to rank %u, which is on another of the job's %u nodes: %s",
+                net->boot->host, r, net->boot->nnodes,
+                net->why_missing ? net->why_missing : "this library was built without InfiniBand");
     return 0;
 }
 

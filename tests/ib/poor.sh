@@ -37,5 +37,5 @@ expect_no_text "look at the cable"
 # The reason that the system gives is in the sentence.
 poor POOR_CQS=0
 [ "$rc" -ne 0 ] || fail "$last: the job should fail"
-expect_err "entries (Too many open files)"
+expect_err "entries: Too many open files"
 finish

@@ -72,7 +72,7 @@ static int nothing_usable(const char *path, const struct ib_survey *s)
     uint32_t inactive = s->count - unwanted;
     const char *list = ib_survey_wanted();
     if (s->devices == 0)
-        return err_set(MPI_ERR_OTHER, "%s knows no InfiniBand or RoCE device", path);
+        return err_set(MPI_ERR_OTHER, "%s finds no InfiniBand or RoCE device", path);
     if (inactive == 0 && unwanted > 0)
         return err_set(MPI_ERR_OTHER, "FISHPLATE_IB_DEVICES=%s names none of the %u port%s that %s knows",
                        list, unwanted, unwanted == 1 ? "" : "s", path);

@@ -69,7 +69,7 @@ int ib_hello_open(struct ib *ib)
     ib_pool_init(&ib->ud_pool, ib, GRH_BYTES + MAX(packet, sizeof(struct ib_hello)));
     ib->ud = ib->device.verbs.create_qp(ib->device.pd, &a);
     if (!ib->ud || ud_ready(ib) != 0)
-        return err_set(MPI_ERR_OTHER, "%s made no queue pair for handshakes (%s)", ib->device.name,
+        return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair for handshakes: %s", ib->device.name,
                        strerror(errno));
     ib->cq_used += (int)(2 * depth);
     for (uint32_t i = 0; i < depth; i++) {

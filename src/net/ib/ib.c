@@ -150,10 +150,11 @@ static int start(struct ib *ib, struct boot *boot)
         ib->cq_size = MIN(16 * FIRST_CQ, ib->device.attr.max_cqe);
     ib->cq = ib->channel ? v->create_cq(ib->device.context, ib->cq_size, NULL, ib->channel, 0) : NULL;
     if (!ib->channel)
-        return err_set(MPI_ERR_OTHER, "%s made no completion channel (%s)", ib->device.name, strerror(errno));
+        return err_set(MPI_ERR_OTHER, "%s: cannot create a completion channel: %s", ib->device.name,
+                       strerror(errno));
     if (!ib->cq)
-        return err_set(MPI_ERR_OTHER, "%s made no completion queue of %d entries (%s)", ib->device.name,
-                       ib->cq_size, strerror(errno));
+        return err_set(MPI_ERR_OTHER, "%s: cannot create a completion queue of %d entries: %s",
+                       ib->device.name, ib->cq_size, strerror(errno));
     int rc = ib_lane_probe(ib);
     choose_polling(ib);
     rc = rc ? rc : ib_memory_open(ib);

@@ -141,7 +141,8 @@ int ib_lane_probe(struct ib *ib)
         if (qp)
             ib->inline_max = MIN(a.cap.max_inline_data, wish);
         else if (wish == 0)
-            return err_set(MPI_ERR_OTHER, "%s makes no queue pairs (%s)", ib->device.name, strerror(errno));
+            return err_set(MPI_ERR_OTHER, "%s: cannot create a queue pair: %s", ib->device.name,
+                           strerror(errno));
     }
     ib_device_ask_order(&ib->device, qp);
     v->destroy_qp(qp);
@@ -185,11 +186,12 @@ int ib_lane_create(struct ib_lane *lane)
     lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
     lane->qp = create_qp(lane);
     if (!lane->qp || to_init(lane) != 0)
-        return err_set(
-            MPI_ERR_OTHER,
-            "%s made no queue pair for rank %u (%s): %u connections are open, the device has %d queue pairs; "
-            "FISHPLATE_IB_MAX_CONNECTIONS bounds how many are used",
-            ib->device.name, lane->endpoint->peer->rank, strerror(errno), ib->open, ib->device.attr.max_qp);
+        return err_set(MPI_ERR_OTHER,
+                       "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device "
+                       "has %d queue pairs; "
+                       "FISHPLATE_IB_MAX_CONNECTIONS bounds how many are used",
+                       ib->device.name, lane->endpoint->peer->rank, strerror(errno), ib->open,
+                       ib->device.attr.max_qp);
     if (lane->shared)
         return index_add(ib, lane);
     ib_lane_post(lane, ib->rules.first + SPARE_RECEIVES);

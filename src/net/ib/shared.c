@@ -86,10 +86,11 @@ static int shared_create(struct ib *ib, struct ib_shared *s, struct ib_pool *poo
     struct ibv_srq_init_attr a = {.srq_context = s, .attr = {.max_wr = s->most, .max_sge = 1}};
     s->srq = ib->device.verbs.create_srq(ib->device.pd, &a);
     if (!s->srq)
-        return err_set(MPI_ERR_OTHER,
-                       "%s made no shared receive queue of %u entries (%s); FISHPLATE_IB_RECEIVE=peer "
-                       "does without",
-                       ib->device.name, s->most, strerror(errno));
+        return err_set(
+            MPI_ERR_OTHER,
+            "%s: cannot create a shared receive queue of %u entries (%s); FISHPLATE_IB_RECEIVE=peer "
+            "does without",
+            ib->device.name, s->most, strerror(errno));
     ib->cq_used += (int)s->most;
     fill(s);
     arm(s);

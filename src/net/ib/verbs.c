@@ -29,7 +29,8 @@ int verbs_load(const char *path, struct verbs *out)
     out->softib = dlsym(library, "softib_barrier_get_id") != NULL;
     if (missing) {
         dlclose(library);
-        return err_set(MPI_ERR_OTHER, "%s is no libibverbs that fits: it has no %s", path, missing);
+        return err_set(MPI_ERR_OTHER, "%s cannot be used as libibverbs: its function %s is missing", path,
+                       missing);
     }
     return 0;
 }
