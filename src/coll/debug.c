@@ -15,7 +15,9 @@ static TUNABLE_STRING(
     debug, "DEBUG",
     "Checks for people who look for a mistake: `coll` compares what ranks pass to "
     "collective operations and ends the job when they differ. Other operations and roots are "
-    "mostly noticed without it.");
+    "mostly noticed without it. `rma` warns when one-sided operations of one epoch touch the same bytes, and "
+    "names "
+    "both call sites. `coll,rma` is both.");
 
 bool debug_coll;
 
@@ -44,9 +46,11 @@ struct comparison {
 int debug_open(void)
 {
     const char *text = debug.text ? debug.text : "";
-    debug_coll = strcmp(text, "coll") == 0;
-    if (text[0] && !debug_coll)
-        return err_set(MPI_ERR_ARG, "FISHPLATE_DEBUG is '%s'; the only check there is, is 'coll'", text);
+    const bool both = strcmp(text, "coll,rma") == 0 || strcmp(text, "rma,coll") == 0;
+    debug_coll = both || strcmp(text, "coll") == 0;
+    if (text[0] && !debug_coll && strcmp(text, "rma") != 0)
+        return err_set(MPI_ERR_ARG, "FISHPLATE_DEBUG is '%s'; the checks are 'coll', 'rma' and 'coll,rma'",
+                       text);
     return 0;
 }
 

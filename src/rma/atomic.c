@@ -47,6 +47,8 @@ static bool is_integer(const struct dtype *basic)
     static void NAME(const struct op *op, struct dtype *basic, const char *in, T *at, char *out, size_t n)   \
     {                                                                                                        \
         const bool integer = is_integer(basic);                                                              \
+        op_kernel *const kernel =                                                                            \
+            op_kernel_for((enum op_code)op->code, (enum dt_num)dt_kinds[basic->kind].num);                   \
         for (size_t i = 0; i < n; i++, at++) {                                                               \
             T value = 0, old;                                                                                \
             if (op->code != OP_NO_OP)                                                                        \
@@ -68,7 +70,7 @@ static bool is_integer(const struct dtype *basic)
                 old = __atomic_load_n(at, __ATOMIC_RELAXED);                                                 \
                 do {                                                                                         \
                     next = old;                                                                              \
-                    op_apply(op, &value, &next, 1, basic);                                                   \
+                    kernel(&value, &next, &next, 1);                                                         \
                 } while (                                                                                    \
                     !__atomic_compare_exchange_n(at, &old, next, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)); \
             }                                                                                                \

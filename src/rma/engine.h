@@ -25,6 +25,7 @@ enum rma_frame {
     RMA_UNLOCK, /* aux: lock type; word: number; answered as RMA_FLUSH is */
     RMA_POST,
     RMA_COMPLETE,
+    RMA_WATCH, /* FISHPLATE_DEBUG=rma: what the sender does to the memory here; payload: struct watched */
 };
 
 struct rma_ask {
@@ -196,6 +197,8 @@ int check_rank(const struct win *w, int rank);
 /* watch.c: FISHPLATE_DEBUG=rma */
 bool watch_wanted(void);
 void watch_call(const struct rma_call *c, uint64_t offset);
+void watch_arrived(struct win *w, const char *payload, size_t len);
+void watch_close(struct win *w);
 void watch_forget(struct win *w, int rank); /* an epoch has ended at this rank, or (-1) at all */
 
 #endif

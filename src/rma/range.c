@@ -5,14 +5,21 @@
 
 #include "rma/engine.h"
 
+/* Regions that lie side by side may be crossed: programs attach arrays piece by piece. */
 bool win_attached(const struct win *w, uint64_t address, uint64_t len)
 {
     for (int i = 0; i < w->nregions; i++) {
         const struct win_region *r = &w->regions[i];
-        if (address >= r->base && len <= r->size && address - r->base <= r->size - len)
+        if (address < r->base || address - r->base >= r->size)
+            continue;
+        const uint64_t here = r->size - (address - r->base);
+        if (here >= len)
             return true;
+        address += here;
+        len -= here;
+        i = -1; /* the rest may be in any other */
     }
-    return false;
+    return len == 0;
 }
 
 char *win_at(struct win *w, uint64_t offset, uint64_t len)

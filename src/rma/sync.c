@@ -123,6 +123,7 @@ int win_fence(struct win *w, int assertion)
             "MPI_Win_fence: MPI_MODE_NOPRECEDE, but operations have been called since the last fence");
     int rc = peers_finish(w, true);
     int met = win_barrier(w);
+    w->fences++;
     watch_forget(w, -1);
     w->fence_ops = 0;
     w->access = assertion & MPI_MODE_NOSUCCEED ? EPOCH_NONE : EPOCH_FENCE;

@@ -115,6 +115,7 @@ static int win_new(struct comm *parent, int flavor, struct win **out)
     list_init(&w->busy);
     list_init(&w->waiting);
     list_init(&w->watch);
+    list_init(&w->seen);
     w->slots_offset = WIN_NO_SLOTS;
     snprintf(w->label, sizeof(w->label), "of %s on %.60s", flavor_name(flavor), comm_label(parent));
     *out = w;
@@ -124,6 +125,7 @@ static int win_new(struct comm *parent, int flavor, struct win **out)
 static void win_drop(struct win *w)
 {
     struct rma *r = w->proc->rma;
+    watch_close(w);
     win_peers_close(w);
     win_memory_close(w);
     if (w->comm && r && r->wins[context_id_of(w->comm->context)] == w) {

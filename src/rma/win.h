@@ -88,7 +88,9 @@ struct win {
     struct attr_set *attrs;
     char name[MPI_MAX_OBJECT_NAME];
     char label[96];
-    struct list watch; /* FISHPLATE_DEBUG=rma: accesses of this epoch */
+    struct list watch,
+        seen; /* FISHPLATE_DEBUG=rma: my operations of this epoch, and everyone's on my memory */
+    uint32_t fences;
 };
 
 static inline MPI_Win win_handle(struct win *w)

@@ -140,6 +140,9 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
     case RMA_COMPLETE:
         w->completes++;
         break;
+    case RMA_WATCH:
+        watch_arrived(w, payload, len);
+        break;
     default:
         err_panic(__FILE__, __LINE__,
                   "a one-sided operation of an unknown kind arrived; do all ranks use the same version?");

@@ -27,7 +27,10 @@ static const struct advice table[] = {
      "itself.",
      "coll_reads"},
     {"CRASH_NOTE", START, "Set 0 when another tool reports crashes and the note is in its way.", NULL},
-    {"DEBUG", START, "Set coll when a job hangs in a collective or its results are wrong.", NULL},
+    {"DEBUG", START,
+     "Set coll when a job hangs in a collective or its results are wrong, rma when those of one-sided "
+     "operations are.",
+     NULL},
     {"EAGER_MAX", NET,
      "Raise it when many medium messages wait for their receiver; lower it to save memory for unexpected "
      "messages.",

@@ -1,5 +1,6 @@
 /* bench.c: `fishplate bench`: the benchmark of bench/, told by the library which transport it uses; and
- * `fishplate bench ib`, which starts its own jobs; `fishplate bench kernels` and `fishplate bench io`.
+ * `fishplate bench ib`, which starts its own jobs; `fishplate bench kernels`, `fishplate bench io` and
+ * `fishplate bench rma`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../../bench/bench.h"
@@ -10,6 +11,7 @@
 #include "../../bench/ib/ib.h"
 #include "../../bench/io/io.h"
 #include "../../bench/kernels/kernels.h"
+#include "../../bench/rma/rma.h"
 
 #include "api/inside.h"
 #include "coll/algorithm.h"
@@ -68,6 +70,8 @@ int command_bench(int argc, char **argv)
         return bench_ib_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "io") == 0)
         return bench_io_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "rma") == 0)
+        return bench_rma_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "kernels") == 0)
         return bench_kernels_main(&host, argc - 1, argv + 1);
     return bench_main(&host, argc, argv);

@@ -55,6 +55,7 @@ static int command_help(int argc, char **argv)
            "  mpiexec -n 4 fishplate bench --short              is it fast, and over which transport?\n"
            "  fishplate bench ib --help                         what each design of InfiniBand gains\n"
            "  mpiexec -n 4 fishplate bench kernels              kernels of scientific programs, verified\n"
+           "  mpiexec -n 2 fishplate bench rma                  one-sided operations: time, rate, bandwidth\n"
            "  fishplate prof -- mpiexec -n 4 ./hello            where a program's time in MPI goes\n"
            "  fishplate info                                    the tunables and what they are set to\n"
            "  fishplate info --api --missing                    MPI functions that are not there yet\n");

@@ -1,0 +1,83 @@
+/* watch.c: FISHPLATE_DEBUG=rma finds operations of one epoch that touch the same bytes, of one origin and of several,
+ * and says nothing about those that do not.
+ *
+ * ranks: 3
+ * env: FISHPLATE_DEBUG=rma
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rma/windows.h"
+
+static int saved = -1, kept = -1;
+
+static void listen(void)
+{
+    fflush(stderr);
+    kept = memfd_create("stderr", 0);
+    saved = dup(2);
+    dup2(kept, 2);
+}
+
+/* How often the words were said since, by all ranks together. */
+static int heard(const char *words)
+{
+    static char text[65536];
+    int count = 0, total = 0;
+    fflush(stderr);
+    dup2(saved, 2);
+    ssize_t len = pread(kept, text, sizeof(text) - 1, 0);
+    text[len > 0 ? len : 0] = '\0';
+    for (const char *at = text; (at = strstr(at, words)) != NULL; at++)
+        count++;
+    close(saved);
+    close(kept);
+    MPI_Allreduce(&count, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return total;
+}
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    for (int flavor = CREATED; flavor <= ALLOCATED; flavor++) {
+        struct window w;
+        int x[4] = {0};
+        window_open(&w, flavor, 4096);
+        MPI_Win_set_name(w.win, "watched");
+
+        listen(); /* one origin, under a lock */
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w.win);
+        MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
+        MPI_Get(x, 1, MPI_INT, 0, 12, 1, MPI_INT, w.win);
+        MPI_Win_unlock(0, w.win);
+        EXPECT_EQ(heard("window watched: the put by rank"), w.size);
+
+        listen(); /* two origins between fences */
+        MPI_Win_fence(0, w.win);
+        if (w.rank > 0)
+            MPI_Put(x, 1, MPI_INT, 0, 100, 1, MPI_INT, w.win);
+        MPI_Win_fence(0, w.win);
+        EXPECT_EQ(heard("touch the same bytes of rank 0"), 1);
+
+        listen(); /* none of these: neighbours, a fence or flush between, accumulates, reads */
+        if (w.rank > 0)
+            MPI_Put(x, 1, MPI_INT, 0, 4 * w.rank, 1, MPI_INT, w.win);
+        MPI_Win_fence(0, w.win);
+        if (w.rank > 0)
+            MPI_Accumulate(x, 1, MPI_INT, 0, 4, 1, MPI_INT, MPI_SUM, w.win);
+        MPI_Win_fence(0, w.win);
+        MPI_Get(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w.win);
+        MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
+        MPI_Win_flush(0, w.win);
+        MPI_Get(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
+        MPI_Win_unlock(0, w.win);
+        EXPECT_EQ(heard("touch the same bytes"), 0);
+        window_close(&w);
+    }
+    return mpitest_end();
+}
