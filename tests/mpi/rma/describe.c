@@ -20,7 +20,8 @@ static void attributes(struct window *w)
                                   MPI_WIN_FLAVOR_DYNAMIC};
     void *base;
     MPI_Aint *size;
-    int *unit, *flavor, *model, flag, keyval, seven = 7, *got;
+    static int seven = 7; /* deleted with the window */
+    int *unit, *flavor, *model, flag, keyval, *got;
     MPI_Win_get_attr(w->win, MPI_WIN_BASE, &base, &flag);
     EXPECT(flag && base == (w->flavor == DYNAMIC ? MPI_BOTTOM : w->memory));
     MPI_Win_get_attr(w->win, MPI_WIN_SIZE, &size, &flag);
