@@ -174,7 +174,6 @@ const struct optdef habits[] = {
     {"tune|am", ARG_ONE, "FILE", "settings are FISHPLATE_ variables; fishplate info lists them", note},
     {"rmk", ARG_ONE, "NAME", "a Slurm allocation is found by itself, other hosts are named with -hosts",
      note},
-    {"usize", ARG_ONE, "N", "the universe is as large as the slots of all hosts", note},
     {"timestamp-output", ARG_NONE, NULL, "output is passed on as it is; pipe it through ts", note},
     {"merge-stderr-to-stdout", ARG_NONE, NULL, "write 2>&1 after the command", note},
     {"nooversubscribe", ARG_NONE, NULL, "more ranks than slots are started, with a line that says so", note},

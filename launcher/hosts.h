@@ -35,6 +35,9 @@ struct layout {
     uint32_t *node_size;                  /* [nnodes] */
 };
 
+/* MPI_UNIVERSE_SIZE: what the user said, else the slots; at least the ranks there are. */
+uint32_t hosts_universe(const struct options *o, const struct hosts *h, uint32_t size);
+
 void hosts_layout(const struct options *o, const struct hosts *h, struct layout *out);
 
 #endif

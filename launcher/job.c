@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "grow.h"
 #include "guard.h"
 
 /* From a failure to TERM is no time, from TERM to KILL this: a failed job is gone within a second. */
@@ -50,14 +51,15 @@ static void signal_all(struct job *j, int sig)
     for (uint32_t i = 0; i < j->nhosts; i++)
         if (j->hosts[i].ops && !j->hosts[i].done)
             j->hosts[i].ops->signal(j->hosts[i].impl, sig);
+    grow_signal(j, sig);
 }
 
-static void finish_if_done(struct job *j)
+void job_finish_if_done(struct job *j)
 {
     for (uint32_t i = 0; i < j->nhosts; i++)
         if (!j->hosts[i].done)
             return;
-    if (output_idle(j->output))
+    if (output_idle(j->output) && grow_idle(j))
         j->loop.stop = true;
 }
 
@@ -86,7 +88,7 @@ static void end_job(struct job *j, int first, uint64_t grace_ms)
     for (uint32_t i = 0; i < j->nhosts; i++)
         if (!j->hosts[i].ops)
             j->hosts[i].done = true;
-    finish_if_done(j);
+    job_finish_if_done(j);
 }
 
 void job_fail(struct job *j, int status, const char *fmt, ...)
@@ -101,7 +103,9 @@ void job_fail(struct job *j, int status, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     uint32_t others = running(j) - aborting(j);
-    if (others && !j->ending)
+    if (j->opt->grown_fd > 0 && pmi_inited_count(j->pmi) == 0 && grow_tell_failed(j->opt, text))
+        ; /* whoever spawned this job says it, or goes on without */
+    else if (others && !j->ending)
         say("%s The other %s ended.", text, others == 1 ? "running rank was" : "running ranks were");
     else
         say("%s", text);
@@ -249,7 +253,7 @@ void job_on_done(void *ctx)
 {
     struct job_host *h = ctx;
     h->done = true;
-    finish_if_done(h->job);
+    job_finish_if_done(h->job);
 }
 
 void job_on_lost(struct job_host *h, const char *why)
@@ -261,7 +265,7 @@ void job_on_lost(struct job_host *h, const char *why)
     h->done = true;
     job_fail(j, 1, "Host %s, with %u rank%s, was lost: %s.", h->name, h->nranks, h->nranks == 1 ? "" : "s",
              why);
-    finish_if_done(j);
+    job_finish_if_done(j);
 }
 
 /* PMI events. */
@@ -278,6 +282,8 @@ static void on_inited(void *ctx, uint32_t rank)
 {
     struct job *j = ctx;
     (void)rank;
+    if (pmi_inited_count(j->pmi) == 1)
+        grow_tell_inited(j->opt);
     if (j->absent && !j->failed)
         for (uint32_t r = 0; r < j->layout->size; r++)
             if (j->ranks[r].state == RANK_ENDED)
@@ -344,6 +350,16 @@ static void on_describe(void *ctx, const bool *arrived, char *out, size_t size)
     job_describe(ctx, arrived, false, out, size);
 }
 
+static unsigned on_spawn(void *ctx, uint32_t rank, char *lines, char **why)
+{
+    return grow_start(ctx, rank, lines, why);
+}
+
+static const char *on_spawn_state(void *ctx, unsigned number)
+{
+    return grow_failure(ctx, number);
+}
+
 /* What the user does. */
 
 static void on_signal(void *ctx, int sig)
@@ -361,8 +377,9 @@ static void on_signal(void *ctx, int sig)
         if (j->ending)
             break;
         j->user_ended = true;
-        say("Received SIG%s; %u running rank%s will be ended.", sigabbrev_np(sig), running(j),
-            running(j) == 1 ? "" : "s");
+        if (j->opt->grown_fd <= 0) /* else the first mpiexec has said it */
+            say("Received SIG%s; %u running rank%s will be ended.", sigabbrev_np(sig), running(j),
+                running(j) == 1 ? "" : "s");
         end_job(j, sig, USER_GRACE_MS);
         break;
     case SIGTSTP:
@@ -384,9 +401,10 @@ static void on_foreground(void *ctx, bool yes)
 static void on_front_died(void *ctx)
 {
     struct job *j = ctx;
-    say("The first process of mpiexec was killed (by kill -9, or by the kernel when memory ran out). All "
-        "ranks "
-        "were ended.");
+    if (j->opt->grown_fd <= 0) /* else another mpiexec ended it */
+        say("The first process of mpiexec was killed (by kill -9, or by the kernel when memory ran out). All "
+            "ranks "
+            "were ended.");
     j->loop.stop = true;
 }
 
@@ -427,7 +445,7 @@ static void on_pause(void *ctx, bool pause)
 
 static void on_drained(void *ctx)
 {
-    finish_if_done(ctx);
+    job_finish_if_done(ctx);
 }
 
 /* The job ends as the programs of a pipeline do, of SIGPIPE and without a word. */
@@ -453,15 +471,13 @@ static void on_output_failed(void *ctx, const char *name, int error)
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,
               const char *id, const char *node_map)
 {
-    static const struct pmi_events pmi_events = {on_reply, on_inited,  on_aborted,
-                                                 on_bad,   on_barrier, on_describe};
-    *j = (struct job){.opt = o, .layout = l, .nhosts = h->n};
+    static const struct pmi_events pmi_events = {on_reply,   on_inited,   on_aborted, on_bad,
+                                                 on_barrier, on_describe, on_spawn,   on_spawn_state};
+    *j = (struct job){.opt = o, .layout = l, .nhosts = h->n, .id = id};
     loop_init(&j->loop);
-    uint64_t universe = 0;
     j->hosts = xcalloc(h->n, sizeof *j->hosts);
     for (uint32_t i = 0; i < h->n; i++) {
         j->hosts[i] = (struct job_host){.job = j, .name = h->v[i].name, .done = true};
-        universe += h->v[i].slots;
     }
     for (uint32_t r = 0; r < l->size; r++) {
         j->hosts[l->host_of[r]].nranks++;
@@ -471,8 +487,10 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
     struct output_options out = {o->prefix, o->out_pattern, o->err_pattern, l->size,          output_host,
                                  on_pause,  on_drained,     on_no_reader,   on_output_failed, j};
     j->output = output_new(&j->loop, &out);
-    j->pmi = pmi_new(l->size, (uint32_t)(universe > l->size ? universe : l->size), id, node_map, l->app_of,
-                     &pmi_events, j);
+    j->universe = hosts_universe(o, h, l->size);
+    j->pmi = pmi_new(l->size, j->universe, id, node_map, l->app_of, &pmi_events, j);
+    for (unsigned i = 0; i < o->preputs.n; i++)
+        pmi_preput(j->pmi, o->preputs.v[i]);
     j->escalate = (struct timer){.fn = on_escalate, .ctx = j};
     j->deadline = (struct timer){.fn = on_deadline, .ctx = j};
     j->fence = (struct timer){.fn = on_fence_late, .ctx = j};

@@ -25,6 +25,7 @@ struct host_ops {
 
 struct job;
 struct remote;
+struct shoot;
 
 struct job_host {
     struct job *job;
@@ -55,10 +56,16 @@ struct job {
     struct pmi *pmi;
     struct input input;
     struct remote *remote; /* NULL: all hosts are this one */
-    bool absent;           /* a rank has ended well without MPI_Init */
-    bool failed;           /* status is decided */
-    bool ending;           /* signals have been sent to end it */
-    bool user_ended;       /* by a signal to mpiexec */
+    const char *id;
+    uint32_t universe;
+    struct shoot *shoots; /* jobs that were spawned by this one (grow.c) */
+    unsigned shoots_so_far;
+    void (*on_grow)(void *ctx); /* before the first of them can end: whose children they are */
+    void *grow_ctx;
+    bool absent;     /* a rank has ended well without MPI_Init */
+    bool failed;     /* status is decided */
+    bool ending;     /* signals have been sent to end it */
+    bool user_ended; /* by a signal to mpiexec */
     int status;
     int next_signal; /* of the way TERM, KILL, give up */
     uint64_t grace_ms;
@@ -90,6 +97,9 @@ void job_on_failed(void *ctx, uint32_t rank, int status, const char *why);
 void job_on_exited(void *ctx, uint32_t rank, int status);
 void job_on_stdin_empty(void *ctx, uint32_t rank);
 void job_on_done(void *ctx);
+
+/* The end, if everything has ended. */
+void job_finish_if_done(struct job *j);
 
 /* The host cannot be reached, or no longer. Its ranks are gone. */
 void job_on_lost(struct job_host *h, const char *why);

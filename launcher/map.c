@@ -141,6 +141,14 @@ static void number_nodes(struct layout *l, const uint32_t *bin_of, uint32_t nbin
     free(number);
 }
 
+uint32_t hosts_universe(const struct options *o, const struct hosts *h, uint32_t size)
+{
+    uint64_t slots = (uint64_t)o->universe;
+    for (uint32_t i = 0; i < h->n && o->universe == 0; i++)
+        slots += h->v[i].slots;
+    return slots > size ? (uint32_t)slots : size;
+}
+
 void hosts_layout(const struct options *o, const struct hosts *h, struct layout *l)
 {
     *l = (struct layout){.size = count_ranks(o, h)};

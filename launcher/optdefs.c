@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "optdefs.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,11 @@ static void set_hostfile(struct opt_parse *p, const char *name, const char *valu
 static void set_vnodes(struct opt_parse *p, const char *name, const char *value)
 {
     p->o->vnodes = opt_number(name, value, 1, 1 << 20);
+}
+
+static void set_usize(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->universe = opt_number(name, value, 1, 1 << 24);
 }
 
 /* What follows the unit in -map-by core:PE=2:OVERSUBSCRIBE, as other launchers have it. */
@@ -298,6 +304,19 @@ static void set_verbose(struct opt_parse *p, const char *name, const char *value
     p->o->verbose = true;
 }
 
+/* For mpiexecs that mpiexec starts (grow.c). */
+static void set_grown(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->grown_fd = opt_number(name, value, 3, 1 << 20);
+    fcntl((int)p->o->grown_fd, F_SETFD, FD_CLOEXEC);
+}
+
+static void set_preput(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    strings_add(&p->o->preputs, value);
+}
+
 static void show_help(struct opt_parse *p, const char *name, const char *value)
 {
     (void)p;
@@ -337,6 +356,8 @@ const struct optdef optdefs[] = {
      "say where each rank runs, and on which processors", set_show_map},
     {"vnodes", ARG_ONE, "N", "let this machine look like N nodes without shared memory between them",
      set_vnodes},
+    {"usize", ARG_ONE, "N",
+     "MPI_UNIVERSE_SIZE: how many ranks programs may expect, those they spawn included", set_usize},
     {"genv", ARG_NAME_VALUE, "NAME VALUE", "set a variable for all programs (also NAME=VALUE)", set_genv},
     {"env", ARG_NAME_VALUE, "NAME VALUE", "set a variable for this program only (also NAME=VALUE)", set_env},
     {"x", ARG_ONE, "NAME[=VALUE]", "set a variable for all programs, or pass its present value", set_x},
@@ -378,6 +399,8 @@ const struct optdef optdefs[] = {
      set_errhandler, "mpi_errors_are_fatal mpi_errors_abort mpi_errors_return"},
     {"v|verbose", ARG_NONE, NULL, "say what is started where", set_verbose},
     {"version|V", ARG_NONE, NULL, "print the version", show_version},
+    {"grown", ARG_ONE, "FD", NULL, set_grown},
+    {"preput", ARG_ONE, "KEY=VALUE", NULL, set_preput},
     {"help|h|?", ARG_NONE, NULL, "print this text", show_help},
     {"oversubscribe", ARG_NONE, NULL, "say nothing when there are more ranks than slots", set_oversubscribe},
 };

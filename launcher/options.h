@@ -40,6 +40,7 @@ struct options {
     struct strings hosts; /* "name" or "name:slots" */
     const char *hostfile;
     long ppn, vnodes;
+    long universe; /* MPI_UNIVERSE_SIZE; 0: as many as there are slots */
     enum map_by map_by, rank_by;
     bool rank_by_said;
     long cpus_per_rank; /* 0: not said */
@@ -56,11 +57,13 @@ struct options {
     const char *out_pattern, *err_pattern;
     const char *launcher; /* NULL: not said */
     const char *launcher_exec;
-    long fanout;         /* agents that one host starts; 0: all from here */
-    long timeout;        /* seconds; 0: none */
-    long stdin_rank;     /* or STDIN_ALL, STDIN_NONE */
-    long init_timeout;   /* seconds */
-    const char *foreign; /* a program of another MPI that may not find us, in words; NULL: none */
+    long fanout;       /* agents that one host starts; 0: all from here */
+    long timeout;      /* seconds; 0: none */
+    long stdin_rank;   /* or STDIN_ALL, STDIN_NONE */
+    long init_timeout; /* seconds */
+    long grown_fd;     /* this mpiexec was started by another (grow.h), which listens there; 0: it was not */
+    struct strings preputs; /* key=value in the key-value space from the start */
+    const char *foreign;    /* a program of another MPI that may not find us, in words; NULL: none */
 };
 
 /* Ends mpiexec with a sentence on any mistake, and after --help and --version. */

@@ -17,11 +17,14 @@
 #include "util.h"
 
 #define REQUEST_MAX 65536
+#define SPAWN_MAX   (1u << 22)
 
 struct client {
     struct buf in;
     bool inited, finalized, broken;
-    bool in_spawn; /* between mcmd=spawn and endcmd */
+    bool in_spawn;    /* between mcmd=spawn and endcmd */
+    struct buf spawn; /* lines of what is to be spawned */
+    long left;        /* programs of it that have not come yet */
 };
 
 struct pmi {
@@ -195,6 +198,51 @@ static void do_lookup(const struct request *r)
         reply(r, "cmd=lookup_result info=not_published rc=-1");
 }
 
+/* All programs are there. */
+static void run_spawn(struct pmi *s, uint32_t rank)
+{
+    struct client *c = &s->clients[rank];
+    struct pmi_line none = {0};
+    char *why = NULL, text[1500];
+    buf_add(&c->spawn, "", 1);
+    unsigned number = s->ev->spawn(s->ctx, rank, xstrdup(buf_head(&c->spawn)), &why);
+    buf_free(&c->spawn);
+    pmi_escape(why ? why : "", text, sizeof text);
+    free(why);
+    if (number)
+        reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=0 jobid=%u", number);
+    else
+        reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=-1 msg=%s", text);
+}
+
+/* A line of a spawn request. A client sends the programs one after the other, and waits for one answer. */
+static bool spawn_line(struct pmi *s, uint32_t rank, const char *text)
+{
+    struct client *c = &s->clients[rank];
+    if (strcmp(text, "endcmd") != 0) {
+        if (strncmp(text, "totspawns=", 10) == 0 && c->left <= 0 &&
+            !parse_number(text + 10, 1, 65536, &c->left))
+            return false;
+        buf_add(&c->spawn, text, strlen(text));
+        buf_add(&c->spawn, "\n", 1);
+        return buf_size(&c->spawn) <= SPAWN_MAX;
+    }
+    c->in_spawn = false;
+    if (--c->left <= 0)
+        run_spawn(s, rank);
+    return true;
+}
+
+static void do_spawn_state(const struct request *r)
+{
+    char text[1500];
+    long number = 0;
+    pmi_line_int(r->line, "jobid", 0, INT32_MAX, &number);
+    const char *why = r->s->ev->spawn_state(r->s->ctx, (unsigned)number);
+    pmi_escape(why ? why : "", text, sizeof text);
+    reply(r, "cmd=spawn_state_result rc=%d msg=%s", why ? -1 : 0, text);
+}
+
 static const struct {
     const char *name;
     void (*fn)(const struct request *r);
@@ -213,6 +261,7 @@ static const struct {
     {"publish_name", do_publish},
     {"unpublish_name", do_unpublish},
     {"lookup_name", do_lookup},
+    {"spawn_state", do_spawn_state},
 };
 
 /* False when the line cannot be PMI-1. */
@@ -221,21 +270,15 @@ static bool run_line(struct pmi *s, uint32_t rank, char *text)
     struct client *c = &s->clients[rank];
     struct pmi_line line;
     /* A spawn request is many lines, with free text in them; it ends with a line of its own. */
-    if (c->in_spawn) {
-        c->in_spawn = strcmp(text, "endcmd") != 0;
-        if (!c->in_spawn) {
-            line.n = 0;
-            reply(&(struct request){s, rank, &line}, "cmd=spawn_result rc=-1 msg=not_supported");
-        }
-        return true;
+    if (c->in_spawn)
+        return spawn_line(s, rank, text);
+    if (strcmp(text, "mcmd=spawn") == 0) {
+        c->in_spawn = true;
+        return spawn_line(s, rank, text);
     }
     if (!pmi_line_parse(text, &line))
         return false;
-    const char *multi = pmi_line_get(&line, "mcmd"), *name = pmi_line_get(&line, "cmd");
-    if (multi) {
-        c->in_spawn = true;
-        return strcmp(multi, "spawn") == 0;
-    }
+    const char *name = pmi_line_get(&line, "cmd");
     for (size_t i = 0; name && i < COUNT_OF(commands); i++)
         if (strcmp(name, commands[i].name) == 0) {
             commands[i].fn(&(struct request){s, rank, &line});
@@ -312,10 +355,21 @@ struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const cha
     return s;
 }
 
+void pmi_preput(struct pmi *s, const char *entry)
+{
+    const char *eq = strchr(entry, '=');
+    char *key = eq ? xstrf("%.*s", (int)(eq - entry), entry) : NULL;
+    if (key && *key && strlen(key) < PMI_KEY_MAX)
+        kvs_put(&s->values, key, eq + 1);
+    free(key);
+}
+
 void pmi_free(struct pmi *s)
 {
-    for (uint32_t i = 0; i < s->size; i++)
+    for (uint32_t i = 0; i < s->size; i++) {
         buf_free(&s->clients[i].in);
+        buf_free(&s->clients[i].spawn);
+    }
     kvs_free(&s->values);
     kvs_free(&s->names);
     free(s->clients);

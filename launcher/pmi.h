@@ -25,11 +25,18 @@ struct pmi_events {
     void (*barrier)(void *ctx, bool open);
     /* "ranks 2-3 on host n1", for a rank that asks who is missing. */
     void (*describe)(void *ctx, const bool *arrived, char *out, size_t size);
+    /* A spawn: the lines of all programs, taken over. 0 and a sentence, allocated; or the number of the new job. */
+    unsigned (*spawn)(void *ctx, uint32_t rank, char *lines, char **why);
+    /* Why that job did not start; NULL: nothing is known against it. */
+    const char *(*spawn_state)(void *ctx, unsigned number);
 };
 
 struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const char *node_map,
                     const uint32_t *app_of, const struct pmi_events *ev, void *ctx);
 void pmi_free(struct pmi *s);
+
+/* "key=value" in the key-value space before any rank asks. */
+void pmi_preput(struct pmi *s, const char *entry);
 
 /* Any number of bytes from that rank, in order. */
 void pmi_input(struct pmi *s, uint32_t rank, const char *data, size_t len);

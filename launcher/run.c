@@ -17,6 +17,7 @@
 #include "boot/nodemap.h"
 #include "debug.h"
 #include "foreign.h"
+#include "grow.h"
 #include "guard.h"
 #include "job.h"
 #include "local.h"
@@ -123,14 +124,11 @@ static enum stdin_from stdin_for(const struct run *r, uint32_t rank)
 static struct plan *new_plan(const struct run *r, uint32_t host)
 {
     struct plan *p = xcalloc(1, sizeof *p);
-    uint64_t slots = 0;
-    for (uint32_t i = 0; i < r->hosts.n; i++)
-        slots += r->hosts.v[i].slots;
     *p = (struct plan){.job = (char *)r->job_id,
                        .host = r->hosts.v[host].name,
                        .node_map = r->node_map,
                        .size = r->layout.size,
-                       .universe = (uint32_t)(slots > r->layout.size ? slots : r->layout.size),
+                       .universe = hosts_universe(r->opt, &r->hosts, r->layout.size),
                        .nnodes = r->layout.nnodes,
                        .bind = r->opt->bind,
                        .scatter_sockets = r->opt->map_by == MAP_SOCKET,
@@ -268,6 +266,21 @@ static uint32_t local_host(const struct hosts *h)
     return i;
 }
 
+/* A child that is no rank: a remote shell, or an mpiexec that runs a job which was spawned. */
+static void other_child_ended(void *ctx, pid_t pid, int status)
+{
+    struct job_host *any = ctx;
+    if (grow_child_ended(any->job, pid, status))
+        job_finish_if_done(any->job);
+    else
+        remote_child_ended(ctx, pid, status);
+}
+
+static void watch_children(void *local)
+{
+    local_on_other(local, other_child_ended);
+}
+
 static int worker(void *ctx, int front)
 {
     struct run *r = ctx;
@@ -285,9 +298,11 @@ static int worker(void *ctx, int front)
         host->impl = local;
         r->plans[here] = NULL;
     }
+    j->on_grow = watch_children;
+    j->grow_ctx = local;
     remote_start(j, r->plans);
     if (j->remote)
-        local_on_other(local, remote_child_ended);
+        watch_children(local);
     if (ranks_here && !j->failed)
         local_start(local);
     else if (ranks_here)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "impl.h"
+#include "net/guest.h"
 #include "obj/attr.h"
 #include "obj/create.h"
 #include "obj/handle.h"
@@ -140,6 +141,13 @@ static int undress(struct comm *c)
     return rc;
 }
 
+/* MPI_Comm_get_parent gives MPI_COMM_NULL afterwards. */
+static void forget_parent(const struct comm *c)
+{
+    if (c->proc->parent == c)
+        c->proc->parent = NULL;
+}
+
 int impl_Comm_free(MPI_Comm *comm)
 {
     struct comm *c;
@@ -148,6 +156,7 @@ int impl_Comm_free(MPI_Comm *comm)
         rc = undress(c);
     if (rc)
         return rc;
+    forget_parent(c);
     comm_release(c);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
@@ -166,7 +175,11 @@ int impl_Comm_disconnect(MPI_Comm *comm)
     rc = comm_quiesce(c);
     if (rc)
         return rc;
+    struct net *net = c->guests ? c->proc->net : NULL;
+    forget_parent(c);
     comm_release(c);
+    if (net)
+        net_guests_part(net);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }

@@ -14,6 +14,7 @@
 #include "api/tool.h"
 #include "boot/boot.h"
 #include "coll/coll.h"
+#include "dyn/spawn.h"
 #include "impl.h"
 #include "obj/errhandler.h"
 #include "obj/handle.h"
@@ -136,6 +137,9 @@ static int world_open(const char *function, int thread_level, int *provided)
     if (rc)
         return rc;
     p->world_used = true;
+    rc = spawn_meet_parents(p);
+    if (rc)
+        return rc;
     p->main_thread = pthread_self();
     *provided = p->thread_level;
     atomic_store(&world, WORLD_RUNNING);

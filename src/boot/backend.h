@@ -28,7 +28,14 @@ struct boot_backend {
      * nothing is told only after boot_say_abort. */
     bool (*abort)(struct boot *b, int code, const char *msg);
     void (*close)(struct boot *b);
+    /* Both NULL: the launcher starts no more processes. spawn_look may be NULL: it cannot be asked. */
+    int (*spawn)(struct boot *b, const struct boot_program *programs, int n, const char *port,
+                 char id[BOOT_SPAWN_ID]);
+    int (*spawn_look)(struct boot *b, const char *id);
 };
+
+/* The key under which the children of a spawn find their parents' port. */
+#define BOOT_PARENT_KEY "fp.parent"
 
 extern const struct boot_backend boot_pmix, boot_pmi1, boot_singleton;
 

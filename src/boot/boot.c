@@ -180,6 +180,22 @@ bool boot_first(struct boot *b, const char *what)
     return b->size == 1 || !b->backend->first || b->backend->first(b, what);
 }
 
+int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
+               char id[BOOT_SPAWN_ID])
+{
+    if (!b->backend->spawn)
+        return err_set(MPI_ERR_SPAWN,
+                       "Processes cannot be spawned here: %s. Start the program with Fishplate's mpiexec.",
+                       strcmp(b->launcher, "singleton") == 0 ? "this program was started without a launcher"
+                                                             : "its launcher starts no more processes");
+    return b->backend->spawn(b, programs, n, port, id);
+}
+
+int boot_spawn_look(struct boot *b, const char *id)
+{
+    return b->backend->spawn_look ? b->backend->spawn_look(b, id) : 0;
+}
+
 int boot_finalize(struct boot *b)
 {
     return b->backend->finalize(b);
@@ -271,4 +287,5 @@ void boot_layout_free(struct boot *b)
     free((void *)b->local_ranks);
     free((void *)b->host);
     free((void *)b->job);
+    free((void *)b->parent);
 }

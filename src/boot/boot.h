@@ -31,6 +31,8 @@ struct boot {
     const uint32_t *local_ranks; /* [nlocal] world ranks on my node, ascending */
     int vnode;                   /* virtual node number under `mpiexec -vnodes`, else -1 */
     const char *host;            /* host name the library reports; differs between virtual nodes */
+    bool several;         /* jobs that this one belongs with may be on other nodes, although it is on one */
+    const char *parent;   /* the port of those who spawned this job (MPI_Comm_spawn); NULL: nobody did */
     const char *job;      /* job id, the same on every rank, unique among running jobs on these hosts */
     const char *launcher; /* "mpiexec", "pmix", "pmi1", "singleton": for messages */
     /*
@@ -79,6 +81,27 @@ bool boot_first(struct boot *b, const char *what);
  * not wait for other ranks. Call it last in MPI_Finalize, then boot_close.
  */
 int boot_finalize(struct boot *b);
+
+/* One program of MPI_Comm_spawn_multiple: as the user gave it, with the info's keys and values. */
+struct boot_program {
+    const char *command;
+    char *const *argv; /* without the command, ended by NULL; may be NULL */
+    int count;
+    const char *const *keys, *const *values;
+    int nkeys;
+};
+
+#define BOOT_SPAWN_ID 64
+
+/*
+ * Asks the launcher to start these programs as a job of its own, whose boot->parent will be `port`. id: what to ask for it
+ * by. MPI_ERR_SPAWN where the launcher cannot or will not. Returns before the new processes run.
+ */
+int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
+               char id[BOOT_SPAWN_ID]);
+
+/* 0 while nothing is known against that job; MPI_ERR_SPAWN and why, when it has come to nothing. */
+int boot_spawn_look(struct boot *b, const char *id);
 
 /* Frees everything; b is gone. Does not close node_fd's mappings. */
 void boot_close(struct boot *b);

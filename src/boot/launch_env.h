@@ -25,6 +25,8 @@
 #define ENV_HOST       "FISHPLATE_HOST"     /* the host's name as the user wrote it for mpiexec */
 #define ENV_VNODE      "FISHPLATE_VNODE"    /* only with -vnodes */
 #define ENV_TRACER     "FISHPLATE_TRACER" /* the process that started all ranks of this host: their ancestor */
+#define ENV_SEVERAL \
+    "FISHPLATE_SEVERAL_NODES" /* of a job that was spawned: others it belongs with are on other nodes */
 #define ENV_SOFTIB_LIB "FISHPLATE_SOFTIB_LIB" /* the libibverbs.so.1 of softib, where there is one */
 
 /* softib's own: with -vnodes each virtual node is a node of a fabric, unless the user describes another. */

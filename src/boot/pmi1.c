@@ -158,6 +158,7 @@ static int open_ours(struct pmi1 *p)
         b->appnum = (int)v;
     if (env_number(ENV_UNIVERSE, 1, RANKS_MAX, &v))
         b->universe_size = (int)v;
+    b->several = env_get(ENV_SEVERAL) != NULL;
     if (env_number(ENV_VNODE, 0, RANKS_MAX, &v))
         b->vnode = (int)v;
     if (env_number(ENV_NODE_FD, 0, 1 << 20, &v) && fcntl((int)v, F_SETFD, FD_CLOEXEC) == 0)
@@ -224,6 +225,19 @@ static int read_map(struct pmi1 *p)
     return boot_layout_foreign(&p->boot, map, p->kvs);
 }
 
+/* Only a job that was spawned asks: who did it? */
+static int read_parent(struct pmi1 *p)
+{
+    const char *value;
+    bool found;
+    if (!env_get("PMI_SPAWNED") || strcmp(env_get("PMI_SPAWNED"), "0") == 0)
+        return 0;
+    int rc = get_text(p, BOOT_PARENT_KEY, &found, &value);
+    if (rc == 0 && found && !(p->boot.parent = strdup(value)))
+        rc = err_set(MPI_ERR_NO_MEM, "No memory for the name of the parents' port.");
+    return rc;
+}
+
 static int pmi1_open(struct boot **out)
 {
     struct pmi1 *p = calloc(1, sizeof *p);
@@ -239,6 +253,8 @@ static int pmi1_open(struct boot **out)
     }
     if (rc == 0)
         rc = read_map(p);
+    if (rc == 0)
+        rc = read_parent(p);
     if (rc) {
         pmi1_close(&p->boot);
         return rc;
@@ -374,6 +390,120 @@ static bool pmi1_first(struct boot *b, const char *what)
     return !pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &rc) || rc == 0;
 }
 
+/* A line of a spawn request. Our own mpiexec takes any bytes, escaped; others take what fits into a line. */
+static void spawn_word(const struct pmi1 *p, FILE *f, const char *key, const char *value)
+{
+    size_t size = 3 * strlen(value) + 1;
+    char *text = p->ours ? malloc(size) : NULL;
+    if (text)
+        pmi_escape(value, text, size);
+    fprintf(f, "%s=%s\n", key, text ? text : value);
+    free(text);
+}
+
+static void spawn_number(FILE *f, const char *key, int value)
+{
+    fprintf(f, "%s=%d\n", key, value);
+}
+
+static void spawn_program(const struct pmi1 *p, FILE *f, const struct boot_program *program, const char *port)
+{
+    char key[32];
+    int args = 0;
+    if (p->ours)
+        fputs("escaped=1\n", f);
+    spawn_word(p, f, "execname", program->command);
+    while (program->argv && program->argv[args])
+        args++;
+    spawn_number(f, "argcnt", args);
+    for (int i = 0; i < args; i++) {
+        snprintf(key, sizeof key, "arg%d", i + 1);
+        spawn_word(p, f, key, program->argv[i]);
+    }
+    spawn_number(f, "preput_num", 1);
+    spawn_word(p, f, "preput_key_0", BOOT_PARENT_KEY);
+    spawn_word(p, f, "preput_val_0", port);
+    spawn_number(f, "info_num", program->nkeys);
+    for (int i = 0; i < program->nkeys; i++) {
+        snprintf(key, sizeof key, "info_key_%d", i);
+        spawn_word(p, f, key, program->keys[i]);
+        snprintf(key, sizeof key, "info_val_%d", i);
+        spawn_word(p, f, key, program->values[i]);
+    }
+}
+
+static char *spawn_request(const struct pmi1 *p, const struct boot_program *programs, int n, const char *port,
+                           size_t *len)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, len);
+    if (!f)
+        return NULL;
+    for (int i = 0; i < n; i++) {
+        fputs("mcmd=spawn\n", f);
+        spawn_number(f, "nprocs", programs[i].count);
+        spawn_number(f, "totspawns", n);
+        spawn_number(f, "spawnssofar", i + 1);
+        spawn_program(p, f, &programs[i], port);
+        fputs("endcmd\n", f);
+    }
+    if (fclose(f) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static int spawn_refused(struct pmi1 *p, const char *what)
+{
+    char why[1500] = "it does not say why";
+    const char *msg = pmi_line_get(&p->conn.line, "msg");
+    if (msg && *msg) {
+        snprintf(why, sizeof why, "%s", msg);
+        pmi_unescape(why);
+    }
+    return err_set(MPI_ERR_SPAWN, "%s: %s", what, why);
+}
+
+static int pmi1_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
+                      char id[BOOT_SPAWN_ID])
+{
+    struct pmi1 *p = pmi1_of(b);
+    size_t len;
+    char *text = spawn_request(p, programs, n, port, &len);
+    if (!text)
+        return err_set(MPI_ERR_NO_MEM, "No memory to ask for %d new programs.", n);
+    int rc = pmi1_conn_write(&p->conn, text, len);
+    free(text);
+    rc = rc ? rc : pmi1_conn_recv(&p->conn, boot_deadline());
+    if (rc == PMI1_LATE)
+        return err_set(MPI_ERR_SPAWN, "The launcher did not answer a request to spawn within %d seconds.",
+                       boot_timeout());
+    if (rc)
+        return rc;
+    long code = 0;
+    const char *cmd = pmi_line_get(&p->conn.line, "cmd"), *job = pmi_line_get(&p->conn.line, "jobid");
+    pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code);
+    if (!cmd || strcmp(cmd, "spawn_result") != 0 || code != 0)
+        return spawn_refused(p, "The launcher refused to spawn");
+    snprintf(id, BOOT_SPAWN_ID, "%s", job ? job : "");
+    return 0;
+}
+
+static int pmi1_spawn_look(struct boot *b, const char *id)
+{
+    struct pmi1 *p = pmi1_of(b);
+    char request[128];
+    long code = 0;
+    if (!p->ours || !*id)
+        return 0;
+    snprintf(request, sizeof request, "cmd=spawn_state jobid=%.60s", id);
+    int rc = ask(p, "spawn_state_result", request);
+    if (rc == 0 && pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code) && code != 0)
+        rc = spawn_refused(p, "The new processes could not be started");
+    return rc;
+}
+
 static int pmi1_finalize(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
@@ -406,4 +536,6 @@ const struct boot_backend boot_pmi1 = {.name = "pmi1",
                                        .first = pmi1_first,
                                        .finalize = pmi1_finalize,
                                        .abort = pmi1_abort,
-                                       .close = pmi1_close};
+                                       .close = pmi1_close,
+                                       .spawn = pmi1_spawn,
+                                       .spawn_look = pmi1_spawn_look};

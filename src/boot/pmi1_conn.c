@@ -63,7 +63,7 @@ void pmi1_conn_close(struct pmi1_conn *c)
     *c = (struct pmi1_conn){.fd = -1};
 }
 
-static int write_all(struct pmi1_conn *c, const char *data, size_t len)
+int pmi1_conn_write(struct pmi1_conn *c, const char *data, size_t len)
 {
     while (len > 0) {
         ssize_t n = send(c->fd, data, len, MSG_NOSIGNAL);
@@ -93,7 +93,7 @@ int pmi1_conn_send(struct pmi1_conn *c, const char *fmt, ...)
     if (len < 0 || (size_t)len >= sizeof line - 1)
         return err_set(MPI_ERR_INTERN, "A start-up request of %d bytes is too long.", len);
     line[len] = '\n';
-    return write_all(c, line, (size_t)len + 1);
+    return pmi1_conn_write(c, line, (size_t)len + 1);
 }
 
 /* Waits for readable until the deadline. */

@@ -30,6 +30,9 @@ void pmi1_conn_close(struct pmi1_conn *c);
 /* One formatted line, newline added. */
 int pmi1_conn_send(struct pmi1_conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Any bytes. */
+int pmi1_conn_write(struct pmi1_conn *c, const char *data, size_t len);
+
 /* The next line into c->line. 0, an error class, or PMI1_LATE (no detail set) after deadline_ns of
  * clock_ns(). */
 int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns);

@@ -94,7 +94,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-void pmi_unescape(char *text)
+static void unescape(char *text, bool all)
 {
     char *out = text;
     for (const char *in = text; *in; in++) {
@@ -103,7 +103,17 @@ void pmi_unescape(char *text)
             c = (unsigned char)(hex_digit(in[1]) * 16 + hex_digit(in[2]));
             in += 2;
         }
-        *out++ = (c < ' ' && c != '\n') || c == 0x7f ? '?' : (char)c;
+        *out++ = !all && ((c < ' ' && c != '\n') || c == 0x7f) ? '?' : (char)c;
     }
     *out = '\0';
+}
+
+void pmi_unescape(char *text)
+{
+    unescape(text, false);
+}
+
+void pmi_unescape_all(char *text)
+{
+    unescape(text, true);
 }

@@ -40,7 +40,10 @@ bool pmi_line_int(const struct pmi_line *line, const char *key, long min, long m
 /* Percent-encodes free text into one word; the result is cut to fit and always terminated. */
 void pmi_escape(const char *text, char *out, size_t size);
 
-/* Undoes pmi_escape in place; bytes that are not printable become '?' except newline. */
+/* Undoes pmi_escape in place, whatever bytes come out. */
+void pmi_unescape_all(char *text);
+
+/* The same for people; bytes that are not printable become '?' except newline. */
 void pmi_unescape(char *text);
 
 #endif

@@ -10,18 +10,24 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/cpu.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "boot/boot.h"
+#include "net/guest.h"
 #include "net/port.h"
 #include "net/registry.h"
 
 static COUNTER(open_us, "start_transports_us", "Microseconds to open all transports, fences among them.");
 
-static struct transport *transport_for(struct net *net, uint32_t rank)
+struct transport *net_transport_for(struct net *net, uint32_t number)
 {
-    for (int i = 0; i < net->ntransports; i++)
-        if (net->transports[i]->ops->reaches(net->transports[i], rank))
-            return net->transports[i];
+    const struct net_card *card = net_guest_card(net, number);
+    for (int i = 0; i < net->ntransports; i++) {
+        struct transport *t = net->transports[i];
+        if (card ? t->ops->meets && t->ops->meets(t, card)
+                 : number < net->size && t->ops->reaches && t->ops->reaches(t, number))
+            return t;
+    }
     return NULL;
 }
 
@@ -29,7 +35,7 @@ static struct transport *transport_for(struct net *net, uint32_t rank)
 static int check_reach(struct net *net)
 {
     for (uint32_t r = 0; r < net->size; r++)
-        if (!transport_for(net, r))
+        if (!net_transport_for(net, r))
             return err_set(
                 MPI_ERR_OTHER,
                 "no network path from %s to rank %u, which is on another of the job's %u nodes: %s",
@@ -50,8 +56,9 @@ static bool crowded(const struct boot *boot)
 }
 
 /* In the order of the registry, but those that reach only this process behind all others. */
-static void add_transport(struct net *net, struct transport *t)
+void net_add_transport(struct net *net, struct transport *t)
 {
+    CHECK(net->ntransports < NET_TRANSPORTS_MAX, "there are more transports than places for them");
     int at = net->ntransports++;
     if (!t->inner) {
         for (; at > net->nouter; at--)
@@ -69,6 +76,8 @@ int net_open(struct boot *boot, struct net **out)
     net->boot = boot;
     net->rank = boot->rank;
     net->size = boot->size;
+    net->world = hash_text(HASH_START, boot->job);
+    net->doorbell_fd = -1;
     net->doorbell = &net->own_doorbell;
     net->oversubscribed = crowded(boot);
     net->cpus = cpu_allowed();
@@ -82,7 +91,7 @@ int net_open(struct boot *boot, struct net **out)
         struct transport *t = NULL;
         rc = (*ops)->open(net, boot, &t);
         if (rc == 0 && t)
-            add_transport(net, t);
+            net_add_transport(net, t);
     }
     rc = rc ? rc : check_reach(net);
     if (rc == 0 && net->published)
@@ -105,6 +114,7 @@ void net_close(struct net *net)
         peer->ops->disconnect(peer->transport, peer);
         free(peer);
     }
+    net_guests_close(net);
     for (int i = net->ntransports; i-- > 0;)
         net->transports[i]->ops->close(net->transports[i]);
     free(net->peers);
@@ -130,11 +140,16 @@ void net_finish(struct net *net, bool together)
 
 int net_peer(struct net *net, uint32_t rank, struct peer **out)
 {
+    const struct net_card *card = net_guest_card(net, rank);
+    if (unlikely(rank >= net->size && !card))
+        return err_set(MPI_ERR_COMM, "the process of another job is no longer connected");
     if (net->peers[rank]) {
         *out = net->peers[rank];
         return 0;
     }
-    struct transport *t = transport_for(net, rank); /* check_reach found one */
+    struct transport *t = net_transport_for(net, rank);
+    if (!t) /* check_reach found one for this world */
+        return net_guest_reach(net, rank);
     struct peer *peer = NULL;
     if (posix_memalign((void **)&peer, CACHE_LINE, ALIGN_UP(sizeof(*peer), CACHE_LINE)) != 0)
         return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", rank);
@@ -142,9 +157,10 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
                           .transport = t,
                           .net = net,
                           .rank = rank,
-                          .node = net->boot->node_of[rank],
-                          .local = net->boot->node_of[rank] == net->boot->node,
-                          .self = rank == net->rank};
+                          .node = card ? UINT32_MAX : net->boot->node_of[rank],
+                          .local = !card && net->boot->node_of[rank] == net->boot->node,
+                          .self = rank == net->rank,
+                          .card = card};
     list_init(&peer->pending);
     list_init(&peer->stalled_link);
     int rc = t->ops->connect(t, peer);

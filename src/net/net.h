@@ -31,11 +31,13 @@ struct net_hook {
 struct net {
     struct boot *boot;
     uint32_t rank, size;
+    uint64_t world; /* the job's name as a number: the same in all its ranks */
     struct transport *transports[NET_TRANSPORTS_MAX]; /* best first; those to this process itself last */
     int ntransports;
-    int nouter;          /* so many of them bring messages of other processes */
-    struct peer **peers; /* by job rank; NULL until first used */
-    struct list stalled; /* peers with pending work */
+    int nouter;            /* so many of them bring messages of other processes */
+    struct peer **peers;   /* by job rank, then guests by their numbers (guest.h); NULL until first used */
+    struct guests *guests; /* processes of other worlds; NULL until one is met */
+    struct list stalled;   /* peers with pending work */
     struct list hooks;
     uint32_t
         unrung; /* things awaited that ring no doorbell (bytes written by a peer): naps instead of sleep */
@@ -43,10 +45,12 @@ struct net {
     char *why_missing; /* why a transport could not be opened, when somebody needs to know; NULL: all could */
     struct doorbell *doorbell;
     struct doorbell own_doorbell; /* used when no transport shares memory */
-    bool oversubscribed;          /* more ranks on this node than processors: never spin */
-    bool fences;                  /* see net_order_local */
-    int cpus;                     /* processors that this process may use */
-    int waiting;                  /* threads in net_wait, of a threaded process */
+    int doorbell_fd;              /* the memory the doorbell lies in, for guests; -1: private */
+    uint64_t doorbell_offset;
+    bool oversubscribed;  /* more ranks on this node than processors: never spin */
+    bool fences;          /* see net_order_local */
+    int cpus;             /* processors that this process may use */
+    int waiting;          /* threads in net_wait, of a threaded process */
     struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
     struct net_thread *thread; /* makes progress while the program computes; NULL unless asked for */
 
@@ -55,6 +59,8 @@ struct net {
                     size_t len);
     /* A peer was connected: p2p fills in its protocol limits. May be NULL. */
     void (*connected)(void *ctx, struct peer *peer);
+    /* A guest goes: p2p forgets it. May be NULL. */
+    void (*parted)(void *ctx, struct peer *peer);
     void *deliver_ctx;
 
     /* Called now and then by a thread that is about to sleep: upper layers look for mistakes that would keep it asleep
@@ -84,7 +90,13 @@ void net_finish(struct net *net, bool together);
  * node. */
 void net_adapter(const struct net *net, char *out, size_t size);
 
-/* The peer with this job rank, connected on first use. */
+/* One more, once it is open. */
+void net_add_transport(struct net *net, struct transport *t);
+
+/* The transport that leads to this process, or NULL. */
+struct transport *net_transport_for(struct net *net, uint32_t number);
+
+/* The peer with this job rank or number of a guest, connected on first use. */
 int net_peer(struct net *net, uint32_t rank, struct peer **out);
 
 /* Polls all transports once, resumes stalled peers, runs hooks. Returns the number of events handled. */

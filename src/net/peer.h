@@ -38,12 +38,13 @@ struct peer {
         uint8_t left;   /* so many medium messages go as the last one that was measured (p2p) */
         bool announced; /* ... that is, announced; else at once */
     } medium[4];        /* by size */
-    uint32_t rank;      /* in the job (MPI_COMM_WORLD of the first process set) */
+    uint32_t rank;      /* in the job (MPI_COMM_WORLD of the first process set), or the number of a guest */
     uint32_t node;
     bool stalled; /* on net->stalled */
     bool opening; /* refuses frames because the connection is not open yet: said by the transport */
     bool local;   /* same (virtual) node */
     bool self;
+    const struct net_card *card; /* of a guest; NULL: a process of this world */
 };
 
 /* A message has left, or has been announced: beside what every send touches, so that it costs nothing. */

@@ -13,4 +13,7 @@ extern const struct transport_ops self_transport;
 extern const struct transport_ops shm_transport;
 extern const struct transport_ops ib_transport;
 
+/* Not on the list: opened when another world is met. */
+extern const struct transport_ops inbox_transport;
+
 #endif

@@ -14,6 +14,7 @@
 
 struct boot;
 struct net;
+struct net_card;
 struct net_port;
 struct peer;
 
@@ -100,10 +101,19 @@ struct transport_ops {
     /* True when the peer can be reached this way; decides once, when the peer is first used. */
     bool (*reaches)(struct transport *t, uint32_t rank);
 
+    /* The same for processes of other worlds (net/guest.h), and both may be NULL: writes what they need to reach this
+     * process on its card, and tells whether this process reaches the one with that card. */
+    void (*card)(struct transport *t, struct net_card *card);
+    bool (*meets)(struct transport *t, const struct net_card *card);
+
     /* Fills peer->endpoint and peer->caps. May start a handshake: frames then return ERR_AGAIN until it is
      * over. */
     int (*connect)(struct transport *t, struct peer *peer);
     void (*disconnect)(struct transport *t, struct peer *peer);
+
+    /* May be NULL. The connection to a guest is given up, by both ends at about the same time. begin: starts to close
+     * it; else: returns when it is closed, making progress meanwhile. */
+    void (*part)(struct transport *t, struct peer *peer, bool begin);
 
     /* Both may be NULL. settle: opens connections now that were asked for at the start. finish: returns when
      * all that was sent has left this process for good; nothing will be sent afterwards. together: all ranks

@@ -25,10 +25,14 @@ static size_t head_size(const struct assembly *a)
     return sizeof(uint64_t) + words_size(a);
 }
 
-static uint32_t job_rank_at(const struct assembly *a, int place)
+static int rank_at(const struct assembly *a, int place)
 {
-    const struct group *g = a->gang.members;
-    return group_job_rank(g, (int)(((int64_t)place + a->gang.leader) % g->size));
+    return (int)(((int64_t)place + a->gang.leader) % a->gang.members->size);
+}
+
+static int32_t number_of(const struct assembly *a, int rank)
+{
+    return a->gang.numbers ? a->gang.numbers[rank] : rank;
 }
 
 /* Places [place, place + span) are the subtree of this place. */
@@ -77,11 +81,9 @@ static struct dtype *byte_type(void)
     return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
 }
 
-static void send_to(struct assembly *a, uint32_t job_rank, uint32_t context, int tag, const void *data,
-                    size_t len)
+static void send_to(struct assembly *a, uint32_t job_rank, struct envelope env, const void *data, size_t len)
 {
     struct proc *p = a->gang.proc;
-    struct envelope env = {.context = context, .source = (int32_t)p->rank, .tag = tag};
     struct request *r = NULL;
     struct peer *peer;
     int rc = net_peer(p->net, job_rank, &peer);
@@ -90,10 +92,8 @@ static void send_to(struct assembly *a, uint32_t job_rank, uint32_t context, int
     message_posted(a, rc, r);
 }
 
-static void receive_from(struct assembly *a, uint32_t job_rank, uint32_t context, int tag, void *data,
-                         size_t len)
+static void receive_from(struct assembly *a, struct envelope env, void *data, size_t len)
 {
-    struct envelope env = {.context = context, .source = (int32_t)job_rank, .tag = tag};
     struct request *r = NULL;
     int rc = p2p_irecv(a->gang.proc->p2p, data, (MPI_Count)len, byte_type(), env, &r);
     message_posted(a, rc, r);
@@ -101,12 +101,16 @@ static void receive_from(struct assembly *a, uint32_t job_rank, uint32_t context
 
 static void tree_send(struct assembly *a, int place, const void *data, size_t len)
 {
-    send_to(a, job_rank_at(a, place), a->gang.context, a->gang.tag, data, len);
+    const struct gang *g = &a->gang;
+    struct envelope env = {.context = g->context, .source = number_of(a, g->members->rank), .tag = g->tag};
+    send_to(a, group_job_rank(g->members, rank_at(a, place)), env, data, len);
 }
 
 static void tree_receive(struct assembly *a, int place, void *data, size_t len)
 {
-    receive_from(a, job_rank_at(a, place), a->gang.context, a->gang.tag, data, len);
+    const struct gang *g = &a->gang;
+    struct envelope env = {.context = g->context, .source = number_of(a, rank_at(a, place)), .tag = g->tag};
+    receive_from(a, env, data, len);
 }
 
 static void and_words(struct assembly *a, const char *from)
@@ -181,12 +185,16 @@ static int head_count(const char *head)
 
 static void bridge_send(struct assembly *a, const void *data, size_t len)
 {
-    send_to(a, a->gang.other_leader, a->gang.bridge_context, a->gang.bridge_tag, data, len);
+    const struct gang *g = &a->gang;
+    struct envelope env = {.context = g->bridge_context, .source = g->bridge_me, .tag = g->bridge_tag};
+    send_to(a, g->other_leader, env, data, len);
 }
 
 static void bridge_receive(struct assembly *a, void *data, size_t len)
 {
-    receive_from(a, a->gang.other_leader, a->gang.bridge_context, a->gang.bridge_tag, data, len);
+    const struct gang *g = &a->gang;
+    struct envelope env = {.context = g->bridge_context, .source = g->bridge_other, .tag = g->bridge_tag};
+    receive_from(a, env, data, len);
 }
 
 static void gathered(struct assembly *a)

@@ -2,7 +2,8 @@
  * records gathered up a binomial tree; when there is another side, the two leaders swap what they have; then
  * everything goes down the tree again. It advances inside progress, so nothing here waits.
  *
- * Messages carry job ranks as source, which is why nobody else may use these tags on these contexts.
+ * Messages carry numbers of the members as source: ranks in a group that all of them know, since a process of another
+ * world has a different job rank for everyone. That is why nobody else may use these tags on these contexts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_ASSEMBLY_H
@@ -22,11 +23,13 @@ struct gang {
     struct proc *proc;
     struct group *members; /* of my side; retained by the caller */
     int leader;            /* rank in members */
+    int32_t *numbers;      /* of the members, in messages; NULL: their ranks. free() it when all is over */
     uint32_t context;
     int tag;
     /* The other side, for intercommunicators; only the leader speaks to it. */
     bool bridged;
-    uint32_t other_leader; /* job rank; known to the leader */
+    uint32_t other_leader;           /* job rank; known to the leader */
+    int32_t bridge_me, bridge_other; /* numbers of the leaders */
     uint32_t bridge_context;
     int bridge_tag;
 };
@@ -38,6 +41,7 @@ struct assembly {
     const void *record;   /* mine */
     unsigned record_size; /* the same for everyone; 0: no records */
     char *records;        /* out: of my side by rank in members, then of the other side; free() it */
+    unsigned record_used; /* out: bytes of each of the records */
     int others;           /* out: members of the other side */
     int error;            /* out */
     void (*done)(struct assembly *a); /* runs once, possibly before assembly_start returns */

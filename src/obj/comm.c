@@ -7,13 +7,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "net/guest.h"
 #include "obj/context.h"
 #include "obj/errhandler.h"
 #include "obj/info.h"
 #include "obj/topo.h"
 
+/* Whether one of the group is of another world; an error when it has gone meanwhile. */
+static int look_for_guests(struct proc *p, const struct group *g, bool *found)
+{
+    for (int i = 0; g && i < g->size; i++) {
+        uint32_t number = group_job_rank(g, i);
+        if (likely(number < p->size))
+            continue;
+        if (!net_guest_card(p->net, number))
+            return err_set(MPI_ERR_GROUP, "process %d of the group is of another job and no longer connected",
+                           i);
+        *found = true;
+    }
+    return MPI_SUCCESS;
+}
+
+static void hold_guests(struct proc *p, const struct group *g, void (*hold)(struct net *, uint32_t))
+{
+    for (int i = 0; g && i < g->size; i++)
+        hold(p->net, group_job_rank(g, i));
+}
+
 int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct comm **out)
 {
+    bool guests = false;
+    int rc = look_for_guests(p, group, &guests);
+    rc = rc ? rc : look_for_guests(p, remote, &guests);
+    if (rc) {
+        group_release(group);
+        group_release(remote);
+        return rc;
+    }
     struct comm *c = objmem_new(sizeof(*c));
     int reach = remote ? remote->size : group->size;
     struct peer **peers = calloc((size_t)reach + 1, sizeof(struct peer *));
@@ -32,6 +62,11 @@ int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct
     c->remote = remote;
     c->peers = peers;
     c->session = group->session;
+    c->guests = guests;
+    if (guests) {
+        hold_guests(p, group, net_guest_hold);
+        hold_guests(p, remote, net_guest_hold);
+    }
     *out = c;
     return MPI_SUCCESS;
 }
@@ -78,6 +113,10 @@ void comm_release(struct comm *c)
     errhandler_release(c->errhandler);
     info_release(c->info);
     topology_release(c->topology);
+    if (c->guests) {
+        hold_guests(c->proc, c->group, net_guest_drop);
+        hold_guests(c->proc, c->remote, net_guest_drop);
+    }
     group_release(c->group);
     group_release(c->remote);
     free(c->peers);

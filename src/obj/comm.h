@@ -40,6 +40,7 @@ struct comm {
     char label[64];           /* where it comes from ("dup of MPI_COMM_WORLD"), for messages to people */
     uint32_t create_sequence; /* numbers the creations of communicators from this one: their tag */
     bool owns_context;        /* its ids go back to the pool with it */
+    bool guests;              /* processes of other worlds are in it (net/guest.h) */
 };
 
 /* Ranks that messages can be addressed to. */

@@ -124,6 +124,7 @@ static void first_round_over(struct assembly *a)
     g->single = false;
     if (a->records) {
         g->records = a->records;
+        a->record_used = a->record_size;
         g->others = a->others;
     }
     g->others = MAX(g->others, a->others);

@@ -60,7 +60,7 @@ int creation_open(struct comm *parent, const char *how, int (*build)(struct crea
         gang->bridged = true;
         gang->other_leader = group_job_rank(parent->remote, 0);
         gang->bridge_context = parent->context + 1;
-        gang->bridge_tag = gang->tag;
+        gang->bridge_tag = gang->tag; /* both leaders are rank 0 of their side */
     }
     *out = c;
     return MPI_SUCCESS;
@@ -93,6 +93,7 @@ static void creation_over(struct agreement *g)
             context_id_put(p, g->ids[i]);
     }
     free(g->round.records);
+    free(g->round.gang.numbers);
     group_release(g->round.gang.members);
     group_release(c->group);
     errhandler_release(c->errhandler);
@@ -106,15 +107,22 @@ void creation_start(struct creation *c)
     agreement_start(&c->agree);
 }
 
-int creation_run(struct creation *c, struct comm **out)
+int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed)
 {
     struct p2p *p2p = c->request.p2p;
     creation_start(c);
     int rc = p2p_wait(p2p, &c->request);
     if (!rc)
         *out = c->made;
+    *mixed = c->mixed;
     creation_release(&c->request);
     return rc;
+}
+
+int creation_run(struct creation *c, struct comm **out)
+{
+    bool mixed;
+    return creation_run_mixed(c, out, &mixed);
 }
 
 int creation_make(struct creation *c, struct group *group, struct group *remote)
@@ -199,13 +207,18 @@ int comm_dup(struct comm *parent, struct info *info, struct comm **out)
     return rc;
 }
 
-static int check_subgroup(const struct comm *parent, const struct group *group)
+/* The ranks of the group's members in the parent are written to `places`, unless that is NULL. */
+static int check_subgroup(const struct comm *parent, const struct group *group, int32_t *places)
 {
     struct group_index index;
     int rc = group_index_open(&index, parent->group);
-    for (int i = 0; i < group->size && !rc; i++)
-        if (group_index_find(&index, group_job_rank(group, i)) == MPI_UNDEFINED)
+    for (int i = 0; i < group->size && !rc; i++) {
+        int place = group_index_find(&index, group_job_rank(group, i));
+        if (place == MPI_UNDEFINED)
             rc = err_set(MPI_ERR_GROUP, "the group's rank %d is not in %s", i, comm_label(parent));
+        else if (places)
+            places[i] = place;
+    }
     group_index_close(&index);
     return rc;
 }
@@ -215,9 +228,13 @@ int comm_create_group(struct comm *parent, struct group *group, int tag, struct 
     *out = NULL;
     if (group->rank == MPI_UNDEFINED)
         return MPI_SUCCESS;
-    int rc = check_subgroup(parent, group);
-    if (rc)
+    int32_t *places = malloc((size_t)group->size * sizeof(*places));
+    int rc = places ? check_subgroup(parent, group, places)
+                    : err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", group->size);
+    if (rc) {
+        free(places);
         return rc;
+    }
     /* The user's tag with the sign bit is a tag that nobody else uses, except where that would be the
      * wildcard. */
     int own_tag = (int)((uint32_t)tag | 0x80000000u);
@@ -226,8 +243,11 @@ int comm_create_group(struct comm *parent, struct group *group, int tag, struct 
     struct creation *c;
     rc = creation_open_among(parent->proc, group, parent->context + 1, own_tag, "group of", build_for_group,
                              &c);
-    if (rc)
+    if (rc) {
+        free(places);
         return rc;
+    }
+    c->agree.round.gang.numbers = places; /* the parent may see several groups under one tag */
     c->parent = comm_retain(parent);
     c->group = group_retain(group);
     return creation_run(c, out);
@@ -273,7 +293,7 @@ int comm_create(struct comm *parent, struct group *group, struct comm **out)
     int rc = creation_open(parent, "part of", parent->remote ? build_inter_create : build_for_group, &c);
     if (rc)
         return rc;
-    c->agree.local_error = check_subgroup(parent, group);
+    c->agree.local_error = check_subgroup(parent, group, NULL);
     c->group = group_retain(group);
     if (parent->remote) {
         c->agree.wanted = 2;

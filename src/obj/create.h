@@ -19,8 +19,8 @@ struct creation {
     struct errhandler *errhandler;    /* of the new communicator when there is no parent */
     const char *how;                  /* for its label: "dup of" */
     int (*build)(struct creation *c); /* sets made, or leaves it NULL */
-    int32_t record[10];
-    bool high;
+    _Alignas(8) int32_t record[26];
+    bool mixed; /* an intercommunicator between worlds: to be tried again, with cards (inter.c) */
 };
 
 /* A creation that all of `parent` takes part in; both sides of it when it is an intercommunicator. */
@@ -33,10 +33,12 @@ int creation_open_among(struct proc *p, struct group *members, uint32_t context,
 int creation_open_from(struct proc *p, struct group *members, const char *stringtag,
                        struct errhandler *errhandler, int (*build)(struct creation *c),
                        struct creation **out);
-int stringtag_hash(const char *stringtag, const struct group *members); /* a tag; members may be NULL */
+int stringtag_hash(const struct net *net, const char *stringtag,
+                   const struct group *members); /* a tag; members may be NULL */
 void creation_start(struct creation *c);
 /* Starts, waits and frees. */
 int creation_run(struct creation *c, struct comm **out);
+int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed);
 
 /* Builds from the ids agreed on; group references are taken over. */
 int creation_make(struct creation *c, struct group *group, struct group *remote);

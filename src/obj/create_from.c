@@ -5,26 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "net/guest.h"
 #include "obj/create.h"
 #include "obj/errhandler.h"
 #include "obj/hints.h"
 
-static uint64_t mix(uint64_t hash, const void *data, size_t len)
+int stringtag_hash(const struct net *net, const char *stringtag, const struct group *members)
 {
-    const unsigned char *bytes = data;
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3ull;
-    return hash;
-}
-
-int stringtag_hash(const char *stringtag, const struct group *members)
-{
-    uint64_t hash = mix(0xcbf29ce484222325ull, stringtag, strlen(stringtag));
+    uint64_t hash = hash_text(HASH_START, stringtag);
     for (int i = 0; members && i < members->size; i++) {
-        uint32_t job_rank = group_job_rank(members, i);
-        hash = mix(hash, &job_rank, sizeof(job_rank));
+        struct net_name name = net_name(net, group_job_rank(members, i));
+        hash = hash_add(hash, &name, sizeof(name));
     }
-    return (int)((hash ^ hash >> 31) & 0x7fffffff);
+    return hash_positive(hash);
 }
 
 int creation_open_from(struct proc *p, struct group *members, const char *stringtag,
@@ -35,7 +29,8 @@ int creation_open_from(struct proc *p, struct group *members, const char *string
     if (strlen(stringtag) >= MPI_MAX_STRINGTAG_LEN)
         return err_set(MPI_ERR_ARG, "stringtag is longer than MPI_MAX_STRINGTAG_LEN");
     int rc = creation_open_among(p, members, context_of_id(CONTEXT_ID_BOOTSTRAP),
-                                 stringtag_hash(stringtag, members), "communicator from a group", build, out);
+                                 stringtag_hash(p->net, stringtag, members), "communicator from a group",
+                                 build, out);
     if (!rc)
         (*out)->errhandler = errhandler_retain(errhandler);
     return rc;

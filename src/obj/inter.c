@@ -4,13 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/guest.h"
 #include "obj/create.h"
 #include "obj/hints.h"
-
-static const uint32_t *job_ranks(const struct creation *c)
-{
-    return (const uint32_t *)(void *)c->agree.round.records;
-}
 
 static int check_disjoint(const struct group *local, const struct group *remote)
 {
@@ -23,13 +19,46 @@ static int check_disjoint(const struct group *local, const struct group *remote)
     return rc;
 }
 
-/* Records are job ranks: those of the other side are its group. */
+/* Names that this process cannot resolve by itself: there is more than one world in the game. */
+#define NEED_CARDS ERR_AGAIN
+
+/* Records are names of processes, or where worlds meet their cards: those of the other side are its group. */
+static int remote_table(const struct creation *c, uint32_t *table)
+{
+    const struct assembly *round = &c->agree.round;
+    struct net *net = round->gang.proc->net;
+    const int mine = round->gang.members->size, n = mine + round->others;
+    int rc = 0;
+    for (int i = 0; i < n && !rc; i++) {
+        uint32_t number = 0;
+        if (round->record_used == sizeof(struct net_card)) {
+            rc = net_guest_add(net, (const struct net_card *)(const void *)round->records + i, &number);
+            rc = rc ? rc : net_guest_reach(net, number);
+        } else {
+            struct net_name name = ((const struct net_name *)(const void *)round->records)[i];
+            rc = name.world == net->world ? 0 : NEED_CARDS;
+            number = (uint32_t)name.rank;
+        }
+        if (i >= mine)
+            table[i - mine] = number;
+    }
+    return rc;
+}
+
 static int build_inter(struct creation *c)
 {
     const struct gang *gang = &c->agree.round.gang;
+    uint32_t *table = malloc(((size_t)c->agree.round.others + 1) * sizeof(*table));
+    if (!table)
+        return err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", c->agree.round.others);
     struct group *remote;
-    int rc = group_from_table(gang->proc->rank, job_ranks(c) + gang->members->size, c->agree.round.others,
-                              &remote);
+    int rc = remote_table(c, table);
+    rc = rc ? rc : group_from_table(gang->proc->rank, table, c->agree.round.others, &remote);
+    free(table);
+    if (rc == NEED_CARDS) {
+        c->mixed = true;
+        return MPI_SUCCESS;
+    }
     if (rc)
         return rc;
     rc = check_disjoint(gang->members, remote);
@@ -40,23 +69,31 @@ static int build_inter(struct creation *c)
     return creation_make(c, group_retain(gang->members), remote);
 }
 
-static void inter_prepare(struct creation *c, int leader)
+/* A name is short and costs nothing; what it takes to reach a process is told only where worlds meet. */
+static void inter_prepare(struct creation *c, int leader, bool cards)
 {
-    struct gang *gang = &c->agree.round.gang;
-    gang->leader = leader;
+    struct proc *p = c->agree.round.gang.proc;
+    _Static_assert(sizeof(struct net_card) <= sizeof(c->record), "a card fits into a record");
+    c->agree.round.gang.leader = leader;
     c->agree.wanted = 2;
-    c->record[0] = (int32_t)gang->proc->rank;
-    c->agree.round.record_size = sizeof(uint32_t);
+    if (cards) {
+        c->agree.local_error = net_card(p->net, (struct net_card *)(void *)c->record);
+        c->agree.round.record_size = sizeof(struct net_card);
+    } else {
+        struct net_name name = net_name(p->net, p->rank);
+        memcpy(c->record, &name, sizeof(name));
+        c->agree.round.record_size = sizeof(struct net_name);
+    }
 }
 
-int intercomm_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
-                     struct comm **out)
+static int try_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
+                      bool cards, bool *mixed, struct comm **out)
 {
     struct creation *c;
     int rc = creation_open(local, "intercommunicator from", build_inter, &c);
     if (rc)
         return rc;
-    inter_prepare(c, local_leader);
+    inter_prepare(c, local_leader, cards);
     if (local->rank == local_leader) {
         struct gang *gang = &c->agree.round.gang;
         if (!peer) {
@@ -68,11 +105,21 @@ int intercomm_create(struct comm *local, int local_leader, struct comm *peer, in
         } else {
             gang->bridged = true;
             gang->other_leader = group_job_rank(peer->remote ? peer->remote : peer->group, remote_leader);
+            gang->bridge_me = peer->rank;
+            gang->bridge_other = remote_leader;
             gang->bridge_context = peer->context + 1;
             gang->bridge_tag = ASSEMBLY_TAG_BRIDGE | (tag & 0x1fffffff);
         }
     }
-    return creation_run(c, out);
+    return creation_run_mixed(c, out, mixed);
+}
+
+int intercomm_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
+                     struct comm **out)
+{
+    bool mixed = false;
+    int rc = try_create(local, local_leader, peer, remote_leader, tag, false, &mixed, out);
+    return rc || !mixed ? rc : try_create(local, local_leader, peer, remote_leader, tag, true, &mixed, out);
 }
 
 static int compose(const struct group *first, const struct group *second, uint32_t me, struct group **out)
@@ -90,6 +137,15 @@ static int compose(const struct group *first, const struct group *second, uint32
     return rc;
 }
 
+/* Which side is first when the user does not say: both must find the same. */
+static bool comes_first(const struct comm *inter)
+{
+    struct net *net = inter->proc->net;
+    struct net_name mine = net_name(net, group_job_rank(inter->group, 0));
+    struct net_name theirs = net_name(net, group_job_rank(inter->remote, 0));
+    return mine.world != theirs.world ? mine.world < theirs.world : mine.rank < theirs.rank;
+}
+
 static int build_merge(struct creation *c)
 {
     struct comm *inter = c->parent;
@@ -98,9 +154,7 @@ static int build_merge(struct creation *c)
     for (int i = 0; i < inter->size + inter->remote->size; i++)
         if (high[i] != sides[i >= inter->size])
             return err_set(MPI_ERR_ARG, "processes of one group gave different values of high");
-    bool mine_first = sides[0] != sides[1]
-                          ? sides[0] < sides[1]
-                          : group_job_rank(inter->group, 0) < group_job_rank(inter->remote, 0);
+    bool mine_first = sides[0] != sides[1] ? sides[0] < sides[1] : comes_first(inter);
     struct group *merged;
     int rc = mine_first ? compose(inter->group, inter->remote, inter->proc->rank, &merged)
                         : compose(inter->remote, inter->group, inter->proc->rank, &merged);
@@ -126,7 +180,7 @@ int intercomm_create_from_groups(struct proc *p, struct group *local, int local_
     int rc = creation_open_from(p, local, stringtag, errhandler, build_inter, &c);
     if (rc)
         return rc;
-    inter_prepare(c, local_leader);
+    inter_prepare(c, local_leader, false);
     if (local->rank == local_leader) {
         struct gang *gang = &c->agree.round.gang;
         if (remote_leader < 0 || remote_leader >= remote->size) {
@@ -136,10 +190,16 @@ int intercomm_create_from_groups(struct proc *p, struct group *local, int local_
         } else {
             gang->bridged = true;
             gang->other_leader = group_job_rank(remote, remote_leader);
+            gang->bridge_me = local_leader;
+            gang->bridge_other = remote_leader;
             gang->bridge_context = context_of_id(CONTEXT_ID_BOOTSTRAP) + 1;
-            gang->bridge_tag = stringtag_hash(stringtag, NULL);
+            gang->bridge_tag = stringtag_hash(p->net, stringtag, NULL);
         }
     }
-    rc = creation_run(c, out);
+    bool mixed = false;
+    rc = creation_run_mixed(c, out, &mixed);
+    if (!rc && mixed)
+        rc = err_set(MPI_ERR_GROUP,
+                     "a process of another job is in one of the groups, which this call does not allow");
     return rc ? rc : hints_apply(&(*out)->info, info);
 }

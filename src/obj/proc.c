@@ -163,6 +163,9 @@ static int objects_open(struct proc *p)
 
 static void objects_close(struct proc *p)
 {
+    if (p->dyn_closing)
+        p->dyn_closing(p);
+    comm_release(p->parent);
     comm_release(p->world);
     comm_release(p->self);
     group_release(p->group_empty);

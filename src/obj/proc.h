@@ -20,6 +20,7 @@ struct errhandler;
 struct bsend_pool;
 struct attr_table;
 struct rma;
+struct dyn; /* src/dyn */
 
 struct proc {
     struct boot *boot;
@@ -41,6 +42,8 @@ struct proc {
     struct attr_table *keyvals;
     /* Set by coll: a communicator goes away, drop c->coll and the like. */
     void (*comm_closing)(struct comm *c);
+    struct dyn *dyn; /* ports and published names; NULL until there is one */
+    void (*dyn_closing)(struct proc *p);
     struct bsend_pool *bsend; /* process-wide attached buffer */
     struct rma *rma;          /* src/rma: the windows, opened with the first one */
     /* Set by rma: the process ends, drop what it has. */

@@ -92,6 +92,8 @@ bool cart_reorder(const struct comm *parent, int ndims, const int *dims, int *or
     struct box b = {.ndims = ndims, .dims = dims, .best_surface = 1e300};
     if (ndims < 2 || ndims > REORDER_DIMS_MAX)
         return false;
+    if (parent->guests)
+        return false; /* nodes of other worlds have numbers of their own */
     struct seat *seats = malloc(((size_t)parent->size + 1) * sizeof(*seats));
     int each = seats ? seats_by_node(parent, seats) : 0;
     if (each)

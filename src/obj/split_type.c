@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "boot/boot.h"
 #include "obj/hints.h"
 #include "obj/info.h"
@@ -99,6 +100,15 @@ static int choose_color(struct comm *parent, int type, struct info *info, struct
     return err_set(MPI_ERR_ARG, "split_type is %d, which is none of MPI_COMM_TYPE_...", type);
 }
 
+/* Places are numbered within a job: the same number of another one is another place. */
+static void tell_worlds_apart(const struct proc *p, int32_t *place)
+{
+    for (int i = 0; i < MACHINE_LEVELS; i++)
+        if (place[i] >= 0)
+            place[i] = hash_positive(hash_add(hash_add(HASH_START, &p->net->world, sizeof(p->net->world)),
+                                              &place[i], sizeof(place[i])));
+}
+
 int comm_split_type(struct comm *parent, int type, int key, struct info *info, struct comm **out)
 {
     struct creation *c;
@@ -107,6 +117,8 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
         return rc;
     struct place_record *r = (struct place_record *)(void *)c->record;
     machine_places(parent->proc->boot, r->place);
+    if (parent->guests)
+        tell_worlds_apart(parent->proc, r->place);
     r->type = type;
     r->level = -1;
     r->split.key = key;

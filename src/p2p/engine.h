@@ -394,6 +394,7 @@ void recall_arrived(struct p2p *p, struct peer *from);
 void recalled_arrived(struct p2p *p, struct peer *from);
 void offer_written(struct p2p_request *r);
 void links_close(struct p2p *p);
+void link_close(struct peer *peer); /* of a guest who goes */
 
 static inline struct link *link_of(const struct peer *peer)
 {

@@ -40,6 +40,16 @@ static struct link *link_make(struct p2p *p, struct peer *peer)
     return l;
 }
 
+void link_close(struct peer *peer)
+{
+    struct link *l = peer->protocol;
+    if (!l)
+        return;
+    list_remove(&l->all);
+    free(l);
+    peer->protocol = NULL;
+}
+
 void links_close(struct p2p *p)
 {
     list_foreach_safe(pos, after, &p->links)

@@ -155,6 +155,23 @@ static void connected(void *ctx, struct peer *peer)
     p->offer_above = MIN(p->offer_above, peer->eager_max);
 }
 
+/* A guest goes. What it sent and nobody received goes with it. */
+static void parted(void *ctx, struct peer *peer)
+{
+    struct p2p *p = ctx;
+    struct match_table *t = &p->unexpected;
+    for (uint32_t i = 0; i < t->nbuckets; i++)
+        list_foreach_safe(pos, after, &t->buckets[MATCH_EXACT][i])
+        {
+            struct match_entry *e = (struct match_entry *)pos;
+            if (message_of(e)->from != peer)
+                continue;
+            unexpected_remove(t, e);
+            message_free(message_of(e));
+        }
+    link_close(peer);
+}
+
 static void sent_release(struct request *r)
 {
     (void)r; /* shared by many operations */
@@ -188,6 +205,7 @@ int p2p_open(struct net *net, struct p2p **out)
     p->no_proc.source = MPI_PROC_NULL;
     net->deliver = deliver;
     net->connected = connected;
+    net->parted = parted;
     net->deliver_ctx = p;
     *out = p;
     return 0;

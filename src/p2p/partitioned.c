@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "base/counter.h"
+#include "base/hash.h"
 #include "base/objmem.h"
 #include "base/tunable.h"
 #include "base/util.h"
+#include "net/guest.h"
 #include "p2p/partition.h"
 
 static TUNABLE_SIZE(
@@ -75,10 +77,19 @@ static struct partition_side sender_side(const struct partitioned *r)
     return side(r->sends ? &r->mine : &r->theirs);
 }
 
+/* A number for a process that is the same at both ends, whatever each world calls it. */
+static uint32_t number_between_worlds(const struct net *net, uint32_t rank)
+{
+    struct net_name name = net_name(net, rank);
+    return (uint32_t)hash_positive(hash_add(HASH_START, &name, sizeof(name)));
+}
+
 static struct envelope channel_envelope(const struct partitioned *r, bool from_me, int tag)
 {
     uint32_t channel = r->sends ? r->mine.channel : r->theirs.channel;
     uint32_t source = from_me ? r->peer->net->rank : r->peer->rank;
+    if (unlikely(r->peer->card != NULL))
+        source = number_between_worlds(r->peer->net, source);
     return (struct envelope){.context = CONTEXT_CHANNEL | channel, .source = (int32_t)source, .tag = tag};
 }
 

@@ -5,12 +5,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
+#include "net/guest.h"
 #include "net/ib/ib.h"
 
 static TUNABLE_INT(max_connections, "IB_MAX_CONNECTIONS", 0, 0, 1000000,
@@ -22,6 +24,7 @@ static COUNTER(closed, "ib_connections_closed", "Connections that were closed to
 static COUNTER(refused, "ib_connections_kept",
                "Times a peer asked to close a connection that was still needed.");
 
+#define PART_PATIENCE 5u  /* seconds that a guest may take to close its end of a connection */
 #define PORT_PATIENCE 10u /* seconds that the port may be down while this process waits for messages */
 
 /* ---- the peer as the layers above see it ---- */
@@ -54,7 +57,8 @@ static int lanes_init(struct ib *ib, struct ib_endpoint *ep)
         lane->frame_max = lane->pool->size - sizeof(struct ib_frame);
         list_init(&lane->posted);
     }
-    ep->bell = ib_buffer_get(&ib->bells);
+    if (!ep->bell)
+        ep->bell = ib_buffer_get(&ib->bells);
     if (!ep->bell)
         return MPI_ERR_NO_MEM;
     memset(ep->bell->data, 0, sizeof(uint32_t));
@@ -78,6 +82,10 @@ static int endpoint_number(struct ib *ib, struct ib_endpoint *ep)
 
 static int find_address(struct ib *ib, struct ib_endpoint *ep)
 {
+    if (ep->peer->card) { /* ib_meets has looked at it */
+        memcpy(&ep->address, ep->peer->card->ib, sizeof(ep->address));
+        return 0;
+    }
     void *value;
     size_t len;
     int rc = boot_get(ib->base.net->boot, ep->peer->rank, "ib", &value, &len);
@@ -98,13 +106,34 @@ static int find_address(struct ib *ib, struct ib_endpoint *ep)
     return 0;
 }
 
+/* The place of a guest who has gone, or a new one. What was allocated for it serves the next. */
+static struct ib_endpoint *endpoint_new(struct ib *ib)
+{
+    struct ib_endpoint *ep = NULL;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (!ib->endpoints[i]->peer) {
+            struct ib_endpoint *old = ib->endpoints[i];
+            struct ib_endpoint fresh = {.id = old->id, .bell = old->bell, .again = true};
+            for (uint32_t k = 0; k < IB_LANES; k++) {
+                fresh.lanes[k].work = old->lanes[k].work;
+                fresh.lanes[k].depth = old->lanes[k].depth;
+            }
+            *old = fresh;
+            return old;
+        }
+    if (posix_memalign((void **)&ep, CACHE_LINE, ALIGN_UP(sizeof(*ep), CACHE_LINE)) != 0)
+        return NULL;
+    memset(ep, 0, sizeof(*ep));
+    return ep;
+}
+
 int ib_connect(struct transport *t, struct peer *peer)
 {
     struct ib *ib = ib_of(t);
-    struct ib_endpoint *ep = NULL;
-    if (posix_memalign((void **)&ep, CACHE_LINE, ALIGN_UP(sizeof(*ep), CACHE_LINE)) != 0)
+    struct ib_endpoint *ep = endpoint_new(ib);
+    if (!ep)
         return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", peer->rank);
-    memset(ep, 0, sizeof(*ep));
+    bool again = ep->again;
     ep->ib = ib;
     ep->peer = peer;
     list_init(&ep->held);
@@ -112,7 +141,11 @@ int ib_connect(struct transport *t, struct peer *peer)
     list_init(&ep->asking);
     int rc = find_address(ib, ep);
     rc = rc ? rc : lanes_init(ib, ep);
-    rc = rc ? rc : endpoint_number(ib, ep);
+    rc = rc || again ? rc : endpoint_number(ib, ep);
+    if (rc != 0 && again) {
+        ep->peer = NULL;
+        return rc;
+    }
     if (rc != 0) {
         if (ep->bell)
             ib_buffer_put(&ib->bells, ep->bell);
@@ -129,14 +162,18 @@ void ib_disconnect(struct transport *t, struct peer *peer)
     struct ib *ib = ib_of(t);
     struct ib_endpoint *ep = peer->endpoint;
     ib_rdma_reset(ep);
-    for (uint32_t i = 0; i < ib->lanes; i++) {
+    ib->open -= ep->lanes[0].qp != NULL;
+    for (uint32_t i = 0; i < ib->lanes; i++)
         ib_lane_destroy(&ep->lanes[i]);
-        free(ep->lanes[i].work);
-        ep->lanes[i].work = NULL;
-    }
     if (ep->ah)
         ib->device.verbs.destroy_ah(ep->ah);
     ep->ah = NULL;
+    list_remove(&ep->asking);
+    list_remove(&ep->unsaid_link);
+    ep->conn = (struct conn){0};
+    ep->unsaid = 0;
+    ep->peer = NULL;
+    ep->again = true;
     /* freed with the table: completions that are still on their way may name its lanes */
 }
 
@@ -214,6 +251,23 @@ void ib_endpoints_pulse(struct ib *ib)
         else
             ib_lane_ask(lane);
     }
+}
+
+static bool parted(struct ib_endpoint *ep)
+{
+    if (may_close(ep))
+        ib_endpoint_do(ep, conn_idle(&ep->conn));
+    return ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED || ep->left;
+}
+
+/* The other end does the same, or has ended. */
+void ib_part(struct transport *t, struct peer *peer, bool begin)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    uint64_t end = clock_ns() + PART_PATIENCE * 1000000000ull;
+    while (!parted(ep) && !begin && clock_ns() < end)
+        if (net_progress(t->net) == 0)
+            usleep(20);
 }
 
 static void destroy(struct ib_endpoint *ep)

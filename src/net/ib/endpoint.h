@@ -14,7 +14,7 @@ enum ib_ring_state { IB_RING_NONE, IB_RING_USED, IB_RING_LEAVING };
 
 struct ib_endpoint {
     struct ib *ib;
-    struct peer *peer;
+    struct peer *peer; /* NULL: a guest who has gone; the next peer takes its place */
     struct conn conn;
     uint16_t next_seq; /* of what I send */
     uint16_t expected; /* the paper's ESN */
@@ -49,6 +49,7 @@ struct ib_endpoint {
     struct ib_buffer *bell;
     uint64_t peer_bell;
     uint32_t peer_bell_key;
+    bool again;     /* the place of a guest who has gone */
     bool bell_rung; /* I set the peer's word, and nothing has come from it since: it is still set */
 
     uint32_t ops;       /* puts and gets in flight */
@@ -67,6 +68,7 @@ struct ib_endpoint {
 
 int ib_connect(struct transport *t, struct peer *peer);
 void ib_disconnect(struct transport *t, struct peer *peer);
+void ib_part(struct transport *t, struct peer *peer, bool begin);
 void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions);
 void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h);
 void ib_endpoint_want(struct ib_endpoint *ep);

@@ -10,6 +10,7 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/tunable.h"
+#include "net/guest.h"
 #include "net/ib/ib.h"
 
 /* A peer answers when it makes an MPI call, and a program may compute for hours before its first: that is no
@@ -23,7 +24,7 @@ static COUNTER(repeats, "ib_hellos_repeated", "Of these, repeated because no ans
 static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this process of this job.");
 
 #define HELLO_MAGIC   0x46504942u
-#define HELLO_VERSION 1
+#define HELLO_VERSION 2
 #define HELLO_QKEY    0x11110000u
 #define HELLO_DEPTH   64 /* sends, and receives; what finds no room is lost and comes again */
 #define GRH_BYTES     40
@@ -93,11 +94,13 @@ void ib_hello_close(struct ib *ib)
 static void fill(const struct ib_endpoint *ep, struct ib_hello *h)
 {
     struct ib *ib = ep->ib;
+    struct net_name to = net_name(ib->base.net, ep->peer->rank);
     *h = (struct ib_hello){.magic = HELLO_MAGIC,
                            .version = HELLO_VERSION,
                            .job = ib->job,
+                           .to_job = to.world,
                            .from = ib->base.net->rank,
-                           .to = ep->peer->rank,
+                           .to = (uint32_t)to.rank,
                            .mine = ep->conn.mine,
                            .yours = ep->conn.yours,
                            .ready = conn_ready(&ep->conn),
@@ -164,13 +167,14 @@ void ib_hello_send(struct ib_endpoint *ep)
     }
 }
 
-/* Bytes from the network: anybody can send a datagram. */
-static bool for_me(const struct ib *ib, const struct ib_hello *h, uint32_t length)
+/* Bytes from the network: anybody can send a datagram. A guest may say HELLO before this process has heard of it: it
+ * will say so again. */
+static bool for_me(const struct ib *ib, const struct ib_hello *h, uint32_t length, uint32_t *from)
 {
     const struct net *net = ib->base.net;
     return length == GRH_BYTES + sizeof(*h) && h->magic == HELLO_MAGIC && h->version == HELLO_VERSION &&
-           h->job == ib->job && h->to == net->rank && h->from < net->size && h->from != net->rank &&
-           h->mine != 0 && h->lanes >= 1 && h->lanes <= IB_LANES;
+           h->to_job == ib->job && h->to == net->rank && net_guest_find(net, h->job, h->from, from) &&
+           *from != net->rank && h->mine != 0 && h->lanes >= 1 && h->lanes <= IB_LANES;
 }
 
 void ib_hello_arrived(struct ib *ib, struct ib_buffer *b, uint32_t length)
@@ -179,11 +183,12 @@ void ib_hello_arrived(struct ib *ib, struct ib_buffer *b, uint32_t length)
     memcpy(&h, b->data + GRH_BYTES, sizeof(h));
     post_receive(ib, b);
     struct peer *peer;
-    if (!for_me(ib, &h, length)) {
+    uint32_t from;
+    if (!for_me(ib, &h, length, &from)) {
         counter_add(&foreign, 1);
         return;
     }
-    int rc = net_peer(ib->base.net, h.from, &peer);
+    int rc = net_peer(ib->base.net, from, &peer);
     if (rc != 0)
         ib_fatal(ib, NULL, "rank %u cannot be answered: %s", h.from, err_detail(rc));
     if (peer->transport == &ib->base)

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
+#include "net/guest.h"
 #include "net/memlock.h"
 #include "net/registry.h"
 
@@ -67,37 +68,29 @@ static TUNABLE_SIZE(ring_slot, "IB_RING_SLOT", 2048, 128, 65536,
 #define FIRST_CQ     1024
 #define START_PINNED (8u << 20) /* what a job cannot do without; the rest of the limit is for messages */
 
-static const char *host_of(const struct net *net, uint32_t rank)
-{
-    return net->boot->node_of[rank] == net->boot->node ? "this node" : "another node";
-}
-
 void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
 {
-    char text[400], sentence[600];
+    char text[400], sentence[600], where[64];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
+    if (ep && ep->peer->card)
+        snprintf(where, sizeof(where), "of another job");
+    else if (ep)
+        snprintf(where, sizeof(where), "on %s node, node %u", ep->peer->local ? "this" : "another",
+                 ep->peer->node);
     if (ep)
         snprintf(sentence, sizeof(sentence),
-                 "the connection to rank %u (on %s, node %u) over %s failed: %s. If that rank is alive, look "
+                 "the connection to rank %u (%s) over %s failed: %s. If that rank is alive, look "
                  "at %s",
-                 ep->peer->rank, host_of(ib->base.net, ep->peer->rank), ep->peer->node, ib->device.name, text,
+                 ep->peer->card ? ep->peer->card->rank : ep->peer->rank, where, ib->device.name, text,
                  ib->device.verbs.softib ? "what softib says above" : "the cable, the port and the switch");
     else if (strncmp(text, ib->device.name, strlen(ib->device.name)) == 0)
         snprintf(sentence, sizeof(sentence), "%s", text);
     else
         snprintf(sentence, sizeof(sentence), "%s: %s", ib->device.name, text);
     boot_abort(ib->base.net->boot, 1, sentence);
-}
-
-static uint64_t hash_of(const char *text)
-{
-    uint64_t h = 1469598103934665603u;
-    for (; *text; text++)
-        h = (h ^ (uint8_t)*text) * 1099511628211u;
-    return h;
 }
 
 static void settings(struct ib *ib)
@@ -177,8 +170,11 @@ static void stop(struct ib *ib)
         v->destroy_comp_channel(ib->channel);
     ib_buffers_close(ib);
     ib_device_close(&ib->device);
-    for (uint32_t i = 0; i < ib->nendpoints; i++)
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        for (uint32_t k = 0; k < IB_LANES; k++)
+            free(ib->endpoints[i]->lanes[k].work);
         free(ib->endpoints[i]);
+    }
     free(ib->endpoints);
     free(ib->by_qpn);
     free(ib);
@@ -237,13 +233,13 @@ static int ib_ports(struct transport *t, struct net_port **ports, uint32_t *coun
 
 static int ib_open(struct net *net, struct boot *boot, struct transport **out)
 {
-    if (boot->nnodes < 2 && !require_ib.value)
+    if (boot->nnodes < 2 && !boot->several && !require_ib.value)
         return 0;
     struct ib *ib = calloc(1, sizeof(*ib));
     if (!ib)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
     ib->base = (struct transport){.ops = &ib_transport, .net = net};
-    ib->job = hash_of(boot->job);
+    ib->job = net->world;
     ib->next_timer = UINT64_MAX;
     ib->stop_fd = -1;
     list_init(&ib->asking);
@@ -276,6 +272,22 @@ static void ib_close(struct transport *t)
 static bool ib_reaches(struct transport *t, uint32_t rank)
 {
     return rank != t->net->rank;
+}
+
+static void ib_card(struct transport *t, struct net_card *card)
+{
+    _Static_assert(sizeof(card->ib) == sizeof(struct ib_address), "a card has room for an address");
+    memcpy(card->ib, &ib_of(t)->device.address, sizeof(card->ib));
+    card->has_ib = 1;
+}
+
+/* Whether the two ports are on one network nobody can tell beforehand; between kinds of network there is no way. */
+static bool ib_meets(struct transport *t, const struct net_card *card)
+{
+    const struct ib_address *mine = &ib_of(t)->device.address;
+    struct ib_address theirs;
+    memcpy(&theirs, card->ib, sizeof(theirs));
+    return card->has_ib && theirs.ethernet == mine->ethernet;
 }
 
 /* ---- start and end of a job ---- */
@@ -356,7 +368,8 @@ static bool all_finished(struct ib *ib, bool together)
 {
     bool done = true;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
-        done &= endpoint_finished(ib->endpoints[i], together);
+        if (ib->endpoints[i]->peer) /* guests end when they like */
+            done &= endpoint_finished(ib->endpoints[i], together && !ib->endpoints[i]->peer->card);
     return done;
 }
 
@@ -381,6 +394,9 @@ const struct transport_ops ib_transport = {
     .open = ib_open,
     .close = ib_close,
     .reaches = ib_reaches,
+    .card = ib_card,
+    .meets = ib_meets,
+    .part = ib_part,
     .connect = ib_connect,
     .disconnect = ib_disconnect,
     .settle = ib_settle,

@@ -55,8 +55,8 @@ struct ib_ring_on {
 struct ib_hello {
     uint32_t magic;
     uint32_t version;
-    uint64_t job;
-    uint32_t from, to; /* job ranks */
+    uint64_t job, to_job; /* the sender's, and that of who is meant */
+    uint32_t from, to;    /* ranks there */
     uint32_t mine, yours;
     uint32_t lanes;
     uint32_t qpn[IB_LANES], psn[IB_LANES];

@@ -104,6 +104,8 @@ static int shm_start(struct shm *s, struct net *net, struct boot *boot)
     for (uint32_t i = 0; i < s->nlocal; i++)
         net->fences |= segment_rank(&s->segment, i)->fence;
     net->doorbell = &me->doorbell;
+    net->doorbell_fd = s->segment.fd;
+    net->doorbell_offset = (uint64_t)((char *)&me->doorbell - (char *)s->segment.head);
     net->area = s->segment.area;
     net->area_size = SEGMENT_AREA_SIZE;
     net->local = &s->base;
@@ -139,6 +141,7 @@ static void shm_close(struct transport *t)
 {
     struct shm *s = (struct shm *)t;
     t->net->doorbell = &t->net->own_doorbell;
+    t->net->doorbell_fd = -1;
     t->net->area = NULL;
     t->net->local = NULL;
     segment_close(&s->segment);
@@ -151,6 +154,24 @@ static bool shm_reaches(struct transport *t, uint32_t rank)
 {
     struct shm *s = (struct shm *)t;
     return rank != t->net->rank && s->local_rank_of[rank] < s->nlocal;
+}
+
+bool shm_cma_wanted(void)
+{
+    return use_cma.value != 0;
+}
+
+void shm_caps(struct transport_caps *caps, bool cma)
+{
+    *caps = (struct transport_caps){.frame_max = (size_t)MIN(frame_size.value, ring_size.value / 4),
+                                    .inline_max = RING_INLINE_MAX,
+                                    .put = cma,
+                                    .get = cma,
+                                    .cpu_moves = true,
+                                    .put_ordered = true,
+                                    .last_byte_last = true,
+                                    .latency_ns = 150,
+                                    .bandwidth_mbs = 10000};
 }
 
 static int shm_connect(struct transport *t, struct peer *peer)
@@ -172,15 +193,7 @@ static int shm_connect(struct transport *t, struct peer *peer)
                                 .fence = it->fence || !s->membarrier || t->net->oversubscribed};
     bool cma = use_cma.value && cma_works(it->pid, it->probe_address, it->probe_value);
     peer->endpoint = ep;
-    peer->caps = (struct transport_caps){.frame_max = (size_t)MIN(frame_size.value, ring_size.value / 4),
-                                         .inline_max = RING_INLINE_MAX,
-                                         .put = cma,
-                                         .get = cma,
-                                         .cpu_moves = true,
-                                         .put_ordered = true,
-                                         .last_byte_last = true,
-                                         .latency_ns = 150,
-                                         .bandwidth_mbs = 10000};
+    shm_caps(&peer->caps, cma);
     s->peers[s->local_rank_of[peer->rank]] = peer;
     return 0;
 }
@@ -239,8 +252,7 @@ static __attribute__((noinline)) int send_large(struct shm_endpoint *ep, uint64_
     return 0;
 }
 
-static int shm_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,
-                    size_t len)
+int shm_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
 {
     struct shm_endpoint *ep = peer->endpoint;
     if (unlikely(len > RING_INLINE_MAX))
@@ -251,7 +263,7 @@ static int shm_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t wo
     return 0;
 }
 
-static int shm_reserve(struct peer *peer, size_t len, void **payload)
+int shm_reserve(struct peer *peer, size_t len, void **payload)
 {
     struct shm_endpoint *ep = peer->endpoint;
     char *room;
@@ -262,7 +274,7 @@ static int shm_reserve(struct peer *peer, size_t len, void **payload)
     return 0;
 }
 
-static void shm_commit(struct peer *peer, const struct frame_header *header, size_t len)
+void shm_commit(struct peer *peer, const struct frame_header *header, size_t len)
 {
     struct shm_endpoint *ep = peer->endpoint;
     ring_publish(&ep->sender, ep->reserved, ep->reserved_position, header, len);
@@ -281,8 +293,8 @@ static int put_last_byte_last(pid_t pid, const char *local, uint64_t remote, siz
     return cma_write(pid, local + len - 1, remote + len - 1, 1);
 }
 
-static int shm_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
-                   const struct net_key *key, size_t len, struct net_op *op)
+int shm_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
+            const struct net_key *key, size_t len, struct net_op *op)
 {
     (void)mem, (void)key;
     struct shm_endpoint *ep = peer->endpoint;
@@ -291,8 +303,8 @@ static int shm_put(struct peer *peer, const void *local, const struct net_mem *m
     return 0;
 }
 
-static int shm_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
-                   const struct net_key *key, size_t len, struct net_op *op)
+int shm_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
+            const struct net_key *key, size_t len, struct net_op *op)
 {
     (void)mem, (void)key;
     struct shm_endpoint *ep = peer->endpoint;
@@ -301,8 +313,8 @@ static int shm_get(struct peer *peer, void *local, const struct net_mem *mem, ui
     return 0;
 }
 
-static int shm_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
-                        struct net_key *key)
+int shm_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                 struct net_key *key)
 {
     (void)t;
     *mem = (struct net_mem){.address = (uintptr_t)address, .length = len};
@@ -310,7 +322,7 @@ static int shm_register(struct transport *t, const void *address, size_t len, st
     return 0;
 }
 
-static void shm_release(struct transport *t, struct net_mem *mem)
+void shm_release(struct transport *t, struct net_mem *mem)
 {
     (void)t, (void)mem;
 }

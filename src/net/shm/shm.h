@@ -29,4 +29,18 @@ struct shm {
     bool membarrier;
 };
 
+/* What the inbox (inbox.c) does in the same way: peer->endpoint begins with a struct shm_endpoint. */
+bool shm_cma_wanted(void);
+void shm_caps(struct transport_caps *caps, bool cma);
+int shm_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len);
+int shm_reserve(struct peer *peer, size_t len, void **payload);
+void shm_commit(struct peer *peer, const struct frame_header *header, size_t len);
+int shm_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
+            const struct net_key *key, size_t len, struct net_op *op);
+int shm_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
+            const struct net_key *key, size_t len, struct net_op *op);
+int shm_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                 struct net_key *key);
+void shm_release(struct transport *t, struct net_mem *mem);
+
 #endif

@@ -1,0 +1,31 @@
+/*
+ * Jobs that grow: MPI_Comm_spawn asks mpiexec for more ranks, as a job of its own. Another mpiexec runs it, a child of
+ * this one: it gets the signals that this one gets, its end is waited for, and when it fails the whole job does.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_GROW_H
+#define FP_LAUNCHER_GROW_H
+
+#include "job.h"
+
+/* What a rank asked for: PMI-1's lines between mcmd=spawn and endcmd, of all programs. Taken over.
+ * 0: a number to ask for the state by; else a sentence that the rank is told, allocated. */
+unsigned grow_start(struct job *j, uint32_t rank, char *lines, char **why);
+
+/* Has it failed to start? A sentence, or NULL: it is starting, runs, or has ended as it should. */
+const char *grow_failure(const struct job *j, unsigned number);
+
+/* Nothing that was spawned is running. */
+bool grow_idle(const struct job *j);
+void grow_signal(struct job *j, int sig);
+
+/* Whether that process was one of ours. */
+bool grow_child_ended(struct job *j, pid_t pid, int status);
+
+/* The other end, in an mpiexec that was started so: tells that a rank has called MPI_Init, or why none ever will.
+ * False: nobody is there to be told. */
+bool grow_tell_inited(const struct options *o);
+bool grow_tell_failed(const struct options *o, const char *why);
+
+#endif

@@ -1,0 +1,121 @@
+/* dynamic.c: processes that come later: spawning, ports, names (MPI-5.0, chapter 11).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dyn/meet.h"
+#include "dyn/names.h"
+#include "dyn/port.h"
+#include "dyn/spawn.h"
+#include "impl.h"
+#include "obj/handle.h"
+
+static int need_intra(const struct comm *comm)
+{
+    return comm->remote ? err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(comm)) : MPI_SUCCESS;
+}
+
+static int need_text(const char *text, const char *what, size_t most)
+{
+    if (!text || !*text)
+        return err_set(MPI_ERR_ARG, "%s is empty", what);
+    return strlen(text) < most ? MPI_SUCCESS
+                               : err_set(MPI_ERR_ARG, "%s is longer than %zu characters", what, most - 1);
+}
+
+/* What a maker made, as a handle. */
+static int give(int rc, const struct comm *made, MPI_Comm *out)
+{
+    *out = rc ? MPI_COMM_NULL : comm_handle(made);
+    return rc;
+}
+
+int impl_Open_port(struct info *info, char *port_name)
+{
+    (void)info;
+    return port_open(the_proc, port_name);
+}
+
+int impl_Close_port(const char *port_name)
+{
+    return port_close(the_proc, port_name);
+}
+
+int impl_Comm_accept(const char *port_name, struct info *info, int root, struct comm *comm, MPI_Comm *newcomm)
+{
+    struct comm *made = NULL;
+    (void)info;
+    int rc = need_intra(comm);
+    rc = rc ? rc : meet_accept(comm, root, port_name, &made);
+    return give(rc, made, newcomm);
+}
+
+int impl_Comm_connect(const char *port_name, struct info *info, int root, struct comm *comm,
+                      MPI_Comm *newcomm)
+{
+    struct comm *made = NULL;
+    (void)info;
+    int rc = need_intra(comm);
+    rc = rc ? rc : meet_connect(comm, root, port_name, "server of", &made);
+    return give(rc, made, newcomm);
+}
+
+int impl_Comm_join(int fd, MPI_Comm *intercomm)
+{
+    struct comm *made = NULL;
+    int rc = meet_join(the_proc, fd, &made);
+    return give(rc, made, intercomm);
+}
+
+int impl_Publish_name(const char *service_name, struct info *info, const char *port_name)
+{
+    (void)info;
+    int rc = need_text(service_name, "service_name", 1 << 16);
+    rc = rc ? rc : need_text(port_name, "port_name", MPI_MAX_PORT_NAME);
+    return rc ? rc : name_publish(the_proc, service_name, port_name);
+}
+
+int impl_Unpublish_name(const char *service_name, struct info *info, const char *port_name)
+{
+    (void)info;
+    int rc = need_text(service_name, "service_name", 1 << 16);
+    return rc ? rc : name_unpublish(the_proc, service_name, port_name);
+}
+
+int impl_Lookup_name(const char *service_name, struct info *info, char *port_name)
+{
+    (void)info;
+    int rc = need_text(service_name, "service_name", 1 << 16);
+    return rc ? rc : name_lookup(the_proc, service_name, port_name);
+}
+
+int impl_Comm_spawn(const char *command, char *argv[], int maxprocs, struct info *info, int root,
+                    struct comm *comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+    struct spawn_program one = {.command = command, .argv = argv, .maxprocs = maxprocs, .info = info};
+    struct comm *made = NULL;
+    int rc = need_intra(comm);
+    rc = rc ? rc : spawn(comm, root, &one, 1, &made, array_of_errcodes);
+    return give(rc, made, intercomm);
+}
+
+int impl_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[],
+                             const int array_of_maxprocs[], const MPI_Info array_of_info[], int root,
+                             struct comm *comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+    struct spawn_program *programs = NULL;
+    struct comm *made = NULL;
+    int rc = need_intra(comm);
+    bool is_root = comm->rank == root;
+    if (!rc && is_root && count > 0 && !(programs = calloc((size_t)count, sizeof(*programs))))
+        rc = err_set(MPI_ERR_NO_MEM, "no memory to spawn %d programs", count);
+    for (int i = 0; i < count && programs; i++)
+        programs[i] = (struct spawn_program){.command = array_of_commands[i],
+                                             .argv = array_of_argv ? array_of_argv[i] : NULL,
+                                             .maxprocs = array_of_maxprocs[i],
+                                             .info = info_from(the_proc, array_of_info[i])};
+    rc = rc ? rc : spawn(comm, root, programs, is_root ? count : 0, &made, array_of_errcodes);
+    free(programs);
+    return give(rc, made, intercomm);
+}

@@ -1,0 +1,54 @@
+/* join.c: MPI_Comm_join: two processes that have a socket between them become an intercommunicator. Who has the
+ * larger random number plays the part of the one that accepts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "dyn/meet.h"
+
+/* Whoever holds the socket is trusted: the key hides nothing. */
+static const uint8_t no_key[CHANNEL_KEY];
+
+static int socket_failed(const char *what)
+{
+    return err_set(MPI_ERR_ARG, "fd is not a connected socket that can be used (%s: %s)", what,
+                   strerror(errno));
+}
+
+static int draw_lots(struct proc *p, int fd, bool *accepts)
+{
+    uint64_t mine, theirs = 0;
+    do {
+        if (getrandom(&mine, sizeof(mine), 0) != (ssize_t)sizeof(mine))
+            return err_set(MPI_ERR_OTHER, "the kernel gave no random bytes");
+        if (send(fd, &mine, sizeof(mine), MSG_NOSIGNAL) != (ssize_t)sizeof(mine))
+            return socket_failed("sending");
+        for (size_t got = 0; got < sizeof(theirs);) {
+            int rc = channel_wait(p, fd, POLLIN, UINT64_MAX, NULL);
+            if (rc)
+                return rc;
+            errno = 0;
+            ssize_t n = recv(fd, (char *)&theirs + got, sizeof(theirs) - got, MSG_DONTWAIT);
+            if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+                return socket_failed("receiving");
+            got += n > 0 ? (size_t)n : 0;
+        }
+    } while (mine == theirs);
+    *accepts = mine > theirs;
+    return 0;
+}
+
+int meet_join(struct proc *p, int fd, struct comm **out)
+{
+    struct channel channel = {.fd = -1};
+    bool accepts;
+    int rc = draw_lots(p, fd, &accepts);
+    rc = rc ? rc : channel_open(&channel, p, fd, false, accepts, no_key, NULL);
+    return rc ? rc : meet(p->self, 0, &channel, 0, "joined with", out);
+}

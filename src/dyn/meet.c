@@ -1,0 +1,273 @@
+/* meet.c: see meet.h. The cards of all processes come together at the roots, are swapped over the channel and spread;
+ * everyone looks whether it can reach the others, and the roots swap the verdict; only then do the two groups
+ * agree on context ids, over the network. Nobody waits for a message that cannot arrive.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "dyn/meet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/err.h"
+#include "coll/coll.h"
+#include "dyn/port.h"
+#include "net/guest.h"
+#include "obj/create.h"
+
+#define SENTENCE 400
+
+/* What a root tells its own group, and the other root. */
+struct verdict {
+    int32_t error;
+    uint32_t count; /* cards that follow */
+    int32_t tag;    /* of the agreement's messages between the roots; the acceptor's counts */
+    int32_t root;   /* among them */
+    char sentence[SENTENCE];
+};
+
+static struct dtype *byte_type(void)
+{
+    return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
+}
+
+static struct coll_side bytes(const void *data, size_t len)
+{
+    return (struct coll_side){.buf = (void *)(uintptr_t)data, .count = (MPI_Count)len, .type = byte_type()};
+}
+
+int share_bytes(struct comm *comm, int root, void *data, size_t len)
+{
+    struct coll_args a = {
+        .kind = COLL_BCAST, .name = "MPI_Bcast", .comm = comm, .root = root, .recv = bytes(data, len)};
+    return coll_run(&a);
+}
+
+static struct verdict verdict_of(int error)
+{
+    struct verdict v = {.error = error};
+    if (error)
+        snprintf(v.sentence, sizeof(v.sentence), "%s", err_detail(error));
+    return v;
+}
+
+static int verdict_error(const struct verdict *v)
+{
+    return v->error ? err_set(v->error, "%.*s", SENTENCE - 1, v->sentence) : 0;
+}
+
+int share_error(struct comm *comm, int root, int error)
+{
+    struct verdict v = verdict_of(error);
+    int rc = share_bytes(comm, root, &v, sizeof(v));
+    return rc ? rc : verdict_error(&v);
+}
+
+/* What one process brings. */
+struct entry {
+    struct net_card card;
+    struct verdict verdict;
+};
+
+/* The entries of all ranks, at the root. */
+static int gather(struct comm *comm, int root, const struct entry *mine, struct entry *all)
+{
+    struct coll_args a = {.kind = COLL_GATHER,
+                          .name = "MPI_Gather",
+                          .comm = comm,
+                          .root = root,
+                          .send = bytes(mine, sizeof(*mine)),
+                          .recv = bytes(comm->rank == root ? all : NULL, sizeof(*mine))};
+    if (comm->rank != root)
+        a.recv = (struct coll_side){0};
+    return coll_run(&a);
+}
+
+static int first_error(const struct entry *all, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (all[i].verdict.error)
+            return verdict_error(&all[i].verdict);
+    return 0;
+}
+
+/* At the root: tells the other root, and hears from it. The cards that came are allocated. */
+static int swap(struct channel *c, const struct verdict *mine, const struct net_card *cards,
+                struct verdict *theirs, struct net_card **their_cards)
+{
+    size_t size = sizeof(*mine) + mine->count * sizeof(*cards), len;
+    char *out = malloc(size);
+    void *in = NULL;
+    if (!out)
+        return err_set(MPI_ERR_NO_MEM, "no memory to tell of %u processes", mine->count);
+    memcpy(out, mine, sizeof(*mine));
+    if (mine->count)
+        memcpy(out + sizeof(*mine), cards, mine->count * sizeof(*cards));
+    int rc = channel_send(c, out, size);
+    free(out);
+    rc = rc ? rc : channel_receive(c, &in, &len);
+    if (rc)
+        return rc;
+    if (len >= sizeof(*theirs))
+        memcpy(theirs, in, sizeof(*theirs));
+    if (len < sizeof(*theirs) || len != sizeof(*theirs) + (uint64_t)theirs->count * sizeof(*cards)) {
+        free(in);
+        return err_set(MPI_ERR_PORT, "the other side of the connection uses another version of Fishplate");
+    }
+    theirs->sentence[SENTENCE - 1] = '\0';
+    *their_cards = NULL;
+    if (theirs->count) {
+        memmove(in, (char *)in + sizeof(*theirs), theirs->count * sizeof(*cards));
+        *their_cards = in;
+    } else {
+        free(in);
+    }
+    return verdict_error(theirs);
+}
+
+/* First swap: who is there. */
+static int swap_cards(struct comm *comm, struct channel *c, const struct entry *all, struct verdict *theirs,
+                      struct net_card **their_cards)
+{
+    struct verdict mine = {.count = (uint32_t)comm->size, .root = comm->rank};
+    struct net_card *cards = malloc((size_t)comm->size * sizeof(*cards));
+    int rc =
+        cards ? first_error(all, comm->size) : err_set(MPI_ERR_NO_MEM, "no memory for %d cards", comm->size);
+    if (rc)
+        mine = verdict_of(rc);
+    for (int i = 0; i < comm->size && !rc; i++)
+        cards[i] = all[i].card;
+    if (getrandom(&mine.tag, sizeof(mine.tag), 0) < 0)
+        mine.tag = (int32_t)comm->proc->net->world;
+    mine.tag &= 0x3fffffff;
+    int swapped = swap(c, &mine, cards, theirs, their_cards);
+    free(cards);
+    if (c->accepts)
+        theirs->tag = mine.tag;
+    return rc ? verdict_error(&mine) : swapped;
+}
+
+static int learn_cards(struct comm *comm, const struct verdict *v, const struct net_card *cards,
+                       uint32_t *numbers)
+{
+    struct net *net = comm->proc->net;
+    int rc = 0;
+    for (uint32_t i = 0; i < v->count && !rc; i++) {
+        rc = net_guest_add(net, &cards[i], &numbers[i]);
+        rc = rc ? rc : net_guest_reach(net, numbers[i]);
+    }
+    return rc;
+}
+
+/* Second swap: can everybody reach everybody? */
+static int settle(struct comm *comm, int root, struct channel *c, int error)
+{
+    struct entry mine = {.verdict = verdict_of(error)};
+    struct entry *all = comm->rank == root ? calloc((size_t)comm->size, sizeof(*all)) : NULL;
+    int rc = gather(comm, root, &mine, all);
+    if (comm->rank == root) {
+        struct verdict theirs;
+        struct net_card *none;
+        rc = rc ? rc : first_error(all, comm->size);
+        struct verdict v = verdict_of(rc);
+        int swapped = swap(c, &v, NULL, &theirs, &none);
+        rc = rc ? verdict_error(&v) : swapped;
+    }
+    free(all);
+    return share_error(comm, root, rc);
+}
+
+static int build_met(struct creation *c)
+{
+    return creation_make(c, group_retain(c->agree.round.gang.members), group_retain(c->group));
+}
+
+/* Both groups know each other's processes: the rest is as for any intercommunicator. */
+static int agree(struct comm *comm, int root, const struct verdict *v, const uint32_t *numbers,
+                 const char *how, struct comm **out)
+{
+    struct creation *c;
+    struct group *remote;
+    int rc = group_from_table(comm->proc->rank, numbers, (int)v->count, &remote);
+    if (rc)
+        return rc;
+    rc = creation_open(comm, how, build_met, &c);
+    if (rc) {
+        group_release(remote);
+        return rc;
+    }
+    struct gang *gang = &c->agree.round.gang;
+    c->group = remote;
+    c->agree.wanted = 2;
+    gang->leader = root;
+    if (comm->rank == root) {
+        gang->bridged = true;
+        gang->other_leader = numbers[v->root];
+        gang->bridge_context = context_of_id(CONTEXT_ID_PARENT) + 1;
+        gang->bridge_tag = v->tag;
+    }
+    return creation_run(c, out);
+}
+
+static int meet_others(struct comm *comm, int root, struct channel *channel, struct verdict *v,
+                       struct net_card *cards, const char *how, struct comm **out)
+{
+    uint32_t *numbers = calloc((size_t)v->count + 1, sizeof(*numbers));
+    int rc = share_bytes(comm, root, cards, v->count * sizeof(*cards));
+    if (!rc)
+        rc = numbers ? learn_cards(comm, v, cards, numbers)
+                     : err_set(MPI_ERR_NO_MEM, "no memory for %u processes", v->count);
+    rc = settle(comm, root, channel, rc);
+    rc = rc ? rc : agree(comm, root, v, numbers, how, out);
+    free(numbers);
+    return rc;
+}
+
+int meet(struct comm *comm, int root, struct channel *channel, int root_error, const char *how,
+         struct comm **out)
+{
+    struct entry mine;
+    struct entry *all = NULL;
+    struct net_card *cards = NULL;
+    struct verdict v = {0};
+    bool is_root = comm->rank == root;
+    memset(&mine, 0, sizeof(mine));
+    int rc = share_error(comm, root, is_root ? root_error : 0);
+    if (rc)
+        return rc;
+    mine.verdict = verdict_of(net_card(comm->proc->net, &mine.card));
+    if (is_root)
+        all = calloc((size_t)comm->size, sizeof(*all));
+    rc = gather(comm, root, &mine, all);
+    if (is_root) {
+        rc = rc ? rc : swap_cards(comm, channel, all, &v, &cards);
+        if (rc)
+            v = verdict_of(rc);
+    }
+    free(all);
+    rc = share_bytes(comm, root, &v, sizeof(v));
+    rc = rc ? rc : verdict_error(&v);
+    if (!rc && !is_root && !(cards = malloc(((size_t)v.count + 1) * sizeof(*cards))))
+        CHECK(cards != NULL, "out of memory for the processes of another job");
+    rc = rc ? rc : meet_others(comm, root, channel, &v, cards, how, out);
+    free(cards);
+    if (is_root)
+        channel_close(channel);
+    return rc;
+}
+
+int meet_accept(struct comm *comm, int root, const char *port, struct comm **out)
+{
+    struct channel channel = {.fd = -1};
+    int rc = comm->rank == root ? port_accept(comm->proc, port, NULL, &channel) : 0;
+    return meet(comm, root, &channel, rc, "clients of", out);
+}
+
+int meet_connect(struct comm *comm, int root, const char *port, const char *how, struct comm **out)
+{
+    struct channel channel = {.fd = -1};
+    int rc = comm->rank == root ? port_connect(comm->proc, port, &channel) : 0;
+    return meet(comm, root, &channel, rc, how, out);
+}

@@ -1,0 +1,19 @@
+/* names.h: MPI_Publish_name and its kin: a folder of this user, for this user alone, with one file for each published
+ * name. Jobs that different mpiexecs started find each other there; whoever can read it has the keys of the ports.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_DYN_NAMES_H
+#define FP_DYN_NAMES_H
+
+struct dyn;
+struct proc;
+
+int name_publish(struct proc *p, const char *service, const char *port);
+int name_unpublish(struct proc *p, const char *service, const char *port);
+/* port has room for MPI_MAX_PORT_NAME characters. */
+int name_lookup(struct proc *p, const char *service, char *port);
+
+/* Takes back what this process has published and not taken back. */
+void names_close(struct dyn *d);
+
+#endif

@@ -1,0 +1,175 @@
+/* spawn.c: see spawn.h. The root opens a port, asks the launcher for a job that knows its name, and accepts; the
+ * children connect in MPI_Init. A job that comes to nothing ends the waiting.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "dyn/spawn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "dyn/meet.h"
+#include "dyn/port.h"
+
+#define LOOK_NS 20000000u /* between two questions whether the new job still comes */
+
+/* ---- soft ---- */
+
+static bool read_int(const char **at, int *out)
+{
+    char *end;
+    long v = strtol(*at, &end, 10);
+    if (end == *at || v < 0 || v > 1 << 24)
+        return false;
+    *at = end;
+    *out = (int)v;
+    return true;
+}
+
+int spawn_soft(const char *text, int most)
+{
+    int best = 0;
+    for (const char *at = text; *at;) {
+        int first, last, step = 1;
+        if (!read_int(&at, &first))
+            return -1;
+        last = first;
+        if (*at == ':' && (at++, !read_int(&at, &last)))
+            return -1;
+        if (*at == ':' && (at++, !read_int(&at, &step)))
+            return -1;
+        if (step < 1)
+            return -1;
+        if (first <= most && last >= first)
+            best = MAX(best, first + (MIN(last, most) - first) / step * step);
+        if (*at && *at++ != ',')
+            return -1;
+    }
+    return best;
+}
+
+static int count_of(const struct spawn_program *program, int *count)
+{
+    const char *soft = program->info ? info_get(program->info, "soft") : NULL;
+    *count = program->maxprocs;
+    if (!soft)
+        return 0;
+    *count = spawn_soft(soft, program->maxprocs);
+    if (*count < 0)
+        return err_set(MPI_ERR_INFO_VALUE,
+                       "the info key soft is \"%.60s\", which is not a list such as 1,4:10:2", soft);
+    return *count > 0 ? 0
+                      : err_set(MPI_ERR_SPAWN,
+                                "the info key soft (\"%.60s\") allows no number of processes up to %d", soft,
+                                program->maxprocs);
+}
+
+/* ---- the request ---- */
+
+static int translate(const struct spawn_program *from, struct boot_program *to)
+{
+    int n = from->info ? from->info->count : 0;
+    const char **words = calloc(2 * (size_t)n + 1, sizeof(*words));
+    if (!words)
+        return err_set(MPI_ERR_NO_MEM, "no memory to spawn %s", from->command);
+    for (int i = 0; i < n; i++) {
+        words[i] = from->info->pairs[i].key;
+        words[n + i] = from->info->pairs[i].value;
+    }
+    *to = (struct boot_program){
+        .command = from->command, .argv = from->argv, .keys = words, .values = words + n, .nkeys = n};
+    return count_of(from, &to->count);
+}
+
+static int check(const struct spawn_program *programs, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (!programs[i].command || !*programs[i].command)
+            return err_set(MPI_ERR_ARG, "program %d has no name", i);
+        if (programs[i].maxprocs <= 0)
+            return err_set(MPI_ERR_SPAWN, "maxprocs is %d; at least one process must be wanted",
+                           programs[i].maxprocs);
+    }
+    return n > 0 ? 0 : err_set(MPI_ERR_ARG, "count is %d; at least one program must be named", n);
+}
+
+static int request(struct proc *p, const struct spawn_program *programs, int n, const char *port, char *id)
+{
+    int rc = check(programs, n);
+    struct boot_program *list = rc ? NULL : calloc((size_t)n, sizeof(*list));
+    if (!list)
+        return rc ? rc : err_set(MPI_ERR_NO_MEM, "no memory to spawn %d programs", n);
+    for (int i = 0; i < n && !rc; i++)
+        rc = translate(&programs[i], &list[i]);
+    rc = rc ? rc : boot_spawn(p->boot, list, n, port, id);
+    for (int i = 0; i < n; i++)
+        free((void *)(uintptr_t)list[i].keys);
+    free(list);
+    return rc;
+}
+
+/* ---- the parents ---- */
+
+struct waiting {
+    struct proc *proc;
+    char id[BOOT_SPAWN_ID];
+    uint64_t next;
+};
+
+static int look(void *arg)
+{
+    struct waiting *w = arg;
+    uint64_t now = clock_ns();
+    if (now < w->next)
+        return 0;
+    w->next = now + LOOK_NS;
+    return boot_spawn_look(w->proc->boot, w->id);
+}
+
+static int start(struct proc *p, const struct spawn_program *programs, int n, struct channel *channel)
+{
+    char port[MPI_MAX_PORT_NAME];
+    struct waiting w = {.proc = p};
+    struct channel_watch watch = {look, &w};
+    int rc = port_open(p, port);
+    if (rc)
+        return rc;
+    rc = request(p, programs, n, port, w.id);
+    w.next = clock_ns() + LOOK_NS;
+    rc = rc ? rc : port_accept(p, port, &watch, channel);
+    port_close(p, port);
+    return rc;
+}
+
+int spawn(struct comm *comm, int root, const struct spawn_program *programs, int n, struct comm **out,
+          int *errcodes)
+{
+    struct channel channel = {.fd = -1};
+    bool is_root = comm->rank == root;
+    int rc = is_root ? start(comm->proc, programs, n, &channel) : 0;
+    rc = meet(comm, root, &channel, rc, "children of", out);
+    if (!errcodes)
+        return rc;
+    /* Only the root knows how many there are. */
+    int total = 0;
+    for (int i = 0; is_root && i < n; i++)
+        total += MAX(programs[i].maxprocs, 0);
+    int shared = share_bytes(comm, root, &total, sizeof(total));
+    int started = rc ? 0 : (*out)->remote->size;
+    for (int i = 0; i < total && !shared; i++)
+        errcodes[i] = rc ? rc : i < started ? MPI_SUCCESS : MPI_ERR_SPAWN;
+    return rc ? rc : shared;
+}
+
+/* ---- the children ---- */
+
+int spawn_meet_parents(struct proc *p)
+{
+    if (!p->boot->parent || p->parent)
+        return 0;
+    int rc = meet_connect(p->world, 0, p->boot->parent, "parents of", &p->parent);
+    if (!rc)
+        strcpy(p->parent->name, "MPI_COMM_PARENT");
+    return rc;
+}

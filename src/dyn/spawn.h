@@ -1,0 +1,29 @@
+/* spawn.h: more processes while the job runs: MPI_Comm_spawn and MPI_Comm_spawn_multiple, and what the new ones do first.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_DYN_SPAWN_H
+#define FP_DYN_SPAWN_H
+
+#include "boot/boot.h"
+#include "obj/comm.h"
+#include "obj/info.h"
+
+/* As the user gives it; significant at the root. */
+struct spawn_program {
+    const char *command;
+    char *const *argv; /* MPI_ARGV_NULL is NULL */
+    int maxprocs;
+    struct info *info; /* may be NULL */
+};
+
+/* errcodes: MPI_ERRCODES_IGNORE, or one for each process that was wanted. */
+int spawn(struct comm *comm, int root, const struct spawn_program *programs, int n, struct comm **out,
+          int *errcodes);
+
+/* In MPI_Init of a job that was spawned: meets its parents. p->parent is the result. */
+int spawn_meet_parents(struct proc *p);
+
+/* The `soft` info key, "1,4:10:2,16": the largest number it names that is at most `most`; 0: none; -1: not such a list. */
+int spawn_soft(const char *text, int most);
+
+#endif

@@ -1,0 +1,243 @@
+/* guest.c: the table behind guest.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/guest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/tunable.h"
+#include "boot/boot.h"
+#include "boot/launch_env.h"
+#include "net/net.h"
+#include "net/registry.h"
+
+struct guest {
+    struct net_card card;
+    uint32_t holders;
+};
+
+struct guests {
+    struct guest **list; /* NULL: gone */
+    uint32_t count, room;
+    uint64_t machine;
+    struct transport *inbox;
+};
+
+static uint64_t hash_link(uint64_t hash, const char *path)
+{
+    char text[64];
+    ssize_t n = readlink(path, text, sizeof(text));
+    return n > 0 ? hash_add(hash, text, (size_t)n) : hash;
+}
+
+/* Processes of one user that see each other under the same numbers in /proc. */
+static uint64_t machine_number(void)
+{
+    char boot_id[64] = "";
+    uint32_t user = (uint32_t)getuid();
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f) {
+        if (!fgets(boot_id, sizeof(boot_id), f))
+            boot_id[0] = '\0';
+        fclose(f);
+    }
+    uint64_t hash = hash_text(HASH_START, boot_id);
+    hash = hash_link(hash, "/proc/self/ns/pid");
+    return hash_add(hash, &user, sizeof(user));
+}
+
+static int guests_open(struct net *net)
+{
+    if (net->guests)
+        return 0;
+    struct guests *g = calloc(1, sizeof(*g));
+    if (!g)
+        return err_set(MPI_ERR_NO_MEM, "out of memory to meet processes of another job");
+    g->machine = machine_number();
+    int rc = inbox_transport.open(net, net->boot, &g->inbox);
+    if (rc != 0) {
+        free(g);
+        return rc;
+    }
+    net_add_transport(net, g->inbox);
+    net->guests = g;
+    return 0;
+}
+
+int net_card(struct net *net, struct net_card *out)
+{
+    int rc = guests_open(net);
+    if (rc != 0)
+        return rc;
+    const char *fabric = net->boot->vnode >= 0 ? env_get(ENV_SOFTIB_FABRIC) : NULL;
+    *out = (struct net_card){.world = net->world,
+                             .rank = net->rank,
+                             .vnode = net->boot->vnode,
+                             .machine = net->guests->machine,
+                             .fabric = fabric ? hash_text(HASH_START, fabric) : 0,
+                             .pid = getpid(),
+                             .inbox_fd = -1,
+                             .bell_fd = -1};
+    for (int i = 0; i < net->ntransports; i++)
+        if (net->transports[i]->ops->card)
+            net->transports[i]->ops->card(net->transports[i], out);
+    return 0;
+}
+
+bool net_guest_find(const struct net *net, uint64_t world, uint32_t rank, uint32_t *number)
+{
+    const struct guests *g = net->guests;
+    if (world == net->world && rank < net->size) {
+        *number = rank;
+        return true;
+    }
+    for (uint32_t i = 0; g && i < g->count; i++)
+        if (g->list[i] && g->list[i]->card.world == world && g->list[i]->card.rank == rank) {
+            *number = net->size + i;
+            return true;
+        }
+    return false;
+}
+
+static int guests_grow(struct net *net, struct guests *g)
+{
+    if (g->count < g->room)
+        return 0;
+    uint32_t room = MAX(16u, 2 * g->room);
+    struct guest **list = realloc(g->list, room * sizeof(struct guest *));
+    if (list)
+        g->list = list;
+    struct peer **peers = list ? realloc(net->peers, (net->size + room) * sizeof(struct peer *)) : NULL;
+    if (!peers)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a table of %u processes of other jobs", room);
+    memset(peers + net->size + g->room, 0, (room - g->room) * sizeof(struct peer *));
+    net->peers = peers;
+    g->room = room;
+    return 0;
+}
+
+int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number)
+{
+    if (net_guest_find(net, card->world, card->rank, number))
+        return 0;
+    int rc = guests_open(net);
+    rc = rc ? rc : guests_grow(net, net->guests);
+    struct guest *guest = rc ? NULL : calloc(1, sizeof(*guest));
+    if (!guest)
+        return rc ? rc : err_set(MPI_ERR_NO_MEM, "out of memory to meet a process of another job");
+    guest->card = *card;
+    *number = net->size + net->guests->count;
+    net->guests->list[net->guests->count++] = guest;
+    return 0;
+}
+
+static struct guest *guest_at(const struct net *net, uint32_t number)
+{
+    const struct guests *g = net->guests;
+    return g && number >= net->size && number - net->size < g->count ? g->list[number - net->size] : NULL;
+}
+
+const struct net_card *net_guest_card(const struct net *net, uint32_t number)
+{
+    struct guest *guest = guest_at(net, number);
+    return guest ? &guest->card : NULL;
+}
+
+struct net_name net_name(const struct net *net, uint32_t number)
+{
+    const struct net_card *card = net_guest_card(net, number);
+    if (card)
+        return (struct net_name){card->world, card->rank};
+    return (struct net_name){number < net->size ? net->world : 0, number};
+}
+
+int net_guest_reach(struct net *net, uint32_t number)
+{
+    const struct net_card *card = net_guest_card(net, number);
+    if (number < net->size)
+        return 0;
+    if (!card)
+        return err_set(MPI_ERR_GROUP, "a process of another job is no longer connected");
+    if (net_transport_for(net, number))
+        return 0;
+    if (card->machine == net->guests->machine)
+        return err_set(
+            MPI_ERR_OTHER,
+            "process %d on this machine, rank %u of another job, cannot be reached: its memory cannot be "
+            "opened through /proc, and the two jobs have no network adapter in common",
+            card->pid, card->rank);
+    return err_set(
+        MPI_ERR_OTHER,
+        "rank %u of another job is on another machine, and %s: start the jobs on several nodes (or with "
+        "FISHPLATE_REQUIRE=ib), so that both open the network adapter",
+        card->rank, card->has_ib ? "this job uses no network adapter" : "it uses no network adapter");
+}
+
+void net_guest_hold(struct net *net, uint32_t number)
+{
+    struct guest *guest = guest_at(net, number);
+    if (guest)
+        guest->holders++;
+}
+
+void net_guest_drop(struct net *net, uint32_t number)
+{
+    struct guest *guest = guest_at(net, number);
+    if (guest)
+        guest->holders--;
+}
+
+static void peer_close(struct net *net, uint32_t number)
+{
+    struct peer *peer = net->peers[number];
+    if (!peer)
+        return;
+    if (net->parted)
+        net->parted(net->deliver_ctx, peer);
+    peer->ops->disconnect(peer->transport, peer);
+    if (peer->stalled)
+        list_remove(&peer->stalled_link);
+    free(peer);
+    net->peers[number] = NULL;
+}
+
+void net_guests_part(struct net *net)
+{
+    struct guests *g = net->guests;
+    for (uint32_t i = 0; g && i < g->count; i++) {
+        struct peer *peer = net->peers[net->size + i];
+        if (g->list[i] && g->list[i]->holders == 0 && peer && peer->ops->part)
+            peer->ops->part(peer->transport, peer, true);
+    }
+    for (uint32_t i = 0; g && i < g->count; i++) {
+        if (!g->list[i] || g->list[i]->holders > 0)
+            continue;
+        struct peer *peer = net->peers[net->size + i];
+        if (peer && peer->ops->part)
+            peer->ops->part(peer->transport, peer, false);
+        peer_close(net, net->size + i);
+        free(g->list[i]);
+        g->list[i] = NULL;
+    }
+}
+
+void net_guests_close(struct net *net)
+{
+    struct guests *g = net->guests;
+    for (uint32_t i = 0; g && i < g->count; i++) {
+        struct peer *peer = net->peers[net->size + i];
+        if (peer)
+            peer->ops->disconnect(peer->transport, peer);
+        free(peer);
+        free(g->list[i]);
+    }
+    if (g)
+        free(g->list);
+    free(g);
+    net->guests = NULL;
+}

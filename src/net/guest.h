@@ -1,0 +1,71 @@
+/* guest.h: processes of other worlds (MPI_COMM_WORLDs), known since a spawn, an accept or a connect.
+ *
+ * The layers above name a process by one number: below net->size it is the rank in this world, from there on it is a
+ * guest. Each process numbers its guests by itself, in the order in which it met them, and never uses a number
+ * twice. What two processes can both understand is the name of a process: its world and its rank there.
+ *
+ * A process that never meets another world has no table, opens nothing and polls nothing for it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_GUEST_H
+#define FP_NET_GUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct net;
+struct peer;
+
+/* Who a process is and how it is reached. It travels between worlds: fixed layout, little-endian. */
+struct net_card {
+    uint64_t world;   /* hash of the job's name */
+    uint32_t rank;    /* in that world */
+    int32_t vnode;    /* -1: its node is not virtual */
+    uint64_t machine; /* processes with the same number see each other under /proc */
+    uint64_t fabric;  /* of its virtual node; 0: none */
+    int32_t pid;
+    int32_t inbox_fd; /* the memory that others write frames to; -1: there is none */
+    int32_t bell_fd;  /* the memory of its doorbell; -1: in the inbox */
+    uint32_t has_ib;
+    uint64_t bell_offset;
+    uint64_t probe_address,
+        probe_value; /* where in its private memory others can try to read, and what is there */
+    uint8_t ib[32];  /* struct ib_address */
+};
+_Static_assert(sizeof(struct net_card) == 104, "travels between processes");
+
+/* My own card. Opens what it takes to be reached. */
+int net_card(struct net *net, struct net_card *out);
+
+/* The number of the process with this card: its rank if it is of this world, that of a guest who is known already, or
+ * a new one that nobody holds yet. */
+int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number);
+
+/* The number of that process, or false. */
+bool net_guest_find(const struct net *net, uint64_t world, uint32_t rank, uint32_t *number);
+
+/* The card of a guest; NULL for processes of this world and for guests who are gone. */
+const struct net_card *net_guest_card(const struct net *net, uint32_t number);
+
+/* A process under the name that others know it by. */
+struct net_name {
+    uint64_t world;
+    uint64_t rank;
+};
+struct net_name net_name(const struct net *net, uint32_t number);
+
+/* Is there a way to that process? A sentence in err_detail() when there is none. */
+int net_guest_reach(struct net *net, uint32_t number);
+
+/* Communicators hold their guests. Numbers of this world are let through. */
+void net_guest_hold(struct net *net, uint32_t number);
+void net_guest_drop(struct net *net, uint32_t number);
+
+/* Parts from guests that nobody holds any more; connections are closed together with their other end. Waits. */
+void net_guests_part(struct net *net);
+
+/* For net_close. */
+void net_guests_close(struct net *net);
+
+#endif

@@ -1,0 +1,313 @@
+/* inbox.c: shared memory with processes of other worlds on this machine. The node's segment belongs to the ranks that
+ * started together; a process that meets others makes one ring more, its inbox, in a memfd of its own. Guests open it
+ * through /proc and write their frames there, as ranks of the node do into its other ring.
+ *
+ * Who sends: a sender takes a place in the inbox's list, writes its name there, and its frames carry the number of
+ * the place. The receiver gives the place free when it parts from that guest.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "boot/boot.h"
+#include "net/guest.h"
+#include "net/registry.h"
+#include "net/shm/cma.h"
+#include "net/shm/shm.h"
+
+#define INBOX_LINES 4096u /* of the data ring: 256 KiB */
+#define POLL_BATCH  32
+
+static COUNTER(
+    strange, "inbox_strange_frames",
+    "Frames from processes of other jobs that this process is not connected to; they were dropped.");
+
+enum { PLACE_FREE, PLACE_TAKEN, PLACE_NAMED };
+
+struct inbox_place {
+    _Atomic uint32_t state;
+    uint32_t rank;
+    uint64_t world;
+};
+
+struct inbox_head {
+    uint64_t check; /* the card says what must be here */
+    struct inbox_place places[RING_SENDERS];
+    _Alignas(CACHE_LINE) struct doorbell doorbell;
+    _Alignas(CACHE_LINE) struct ring ring; /* the data ring follows */
+};
+
+struct inbox {
+    struct transport base;
+    struct inbox_head *head;
+    struct ring_receiver receiver;
+    struct peer **peers; /* by place */
+    int fd;
+    uint64_t check;
+};
+
+/* What a sender has of another's inbox. First what shm.c needs. */
+struct inbox_endpoint {
+    struct shm_endpoint shm;
+    struct inbox_head *head;
+    void *bell_page;
+};
+
+static size_t inbox_size(void)
+{
+    return ALIGN_UP(sizeof(struct inbox_head) + (size_t)INBOX_LINES * CACHE_LINE,
+                    (size_t)sysconf(_SC_PAGESIZE));
+}
+
+/* Guests must reach the doorbell that this process sleeps on. Threads that sleep on the private one are taken along. */
+static void move_doorbell(struct net *net, struct inbox *in)
+{
+    struct doorbell *old = net->doorbell;
+    if (net->doorbell_fd >= 0)
+        return;
+    atomic_store(&in->head->doorbell.sleepers, atomic_load(&old->sleepers));
+    net->doorbell = &in->head->doorbell;
+    net_doorbell_ring(old);
+}
+
+static int inbox_open(struct net *net, struct boot *boot, struct transport **out)
+{
+    struct inbox *in = calloc(1, sizeof(*in));
+    struct peer **peers = calloc(RING_SENDERS, sizeof(struct peer *));
+    int fd = in && peers ? memfd_create("fishplate-inbox", MFD_CLOEXEC) : -1;
+    void *base = fd >= 0 && ftruncate(fd, (off_t)inbox_size()) == 0
+                     ? mmap(NULL, inbox_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
+                     : MAP_FAILED;
+    if (base == MAP_FAILED) {
+        int why = errno;
+        if (fd >= 0)
+            close(fd);
+        free(in);
+        free(peers);
+        return err_set(MPI_ERR_NO_MEM, "cannot share %zu bytes of memory on %s with other jobs: %s",
+                       inbox_size(), boot->host, strerror(why));
+    }
+    in->base = (struct transport){.ops = &inbox_transport, .net = net};
+    in->head = base;
+    in->peers = peers;
+    in->fd = fd;
+    in->check = in->head->check = clock_ns() ^ (uint64_t)getpid() << 32;
+    in->receiver = (struct ring_receiver){
+        .ring = &in->head->ring, .data = ring_data(&in->head->ring), .data_lines = INBOX_LINES};
+    cma_permit();
+    move_doorbell(net, in);
+    *out = &in->base;
+    return 0;
+}
+
+static void inbox_close(struct transport *t)
+{
+    struct inbox *in = (struct inbox *)t;
+    if (t->net->doorbell == &in->head->doorbell)
+        t->net->doorbell = &t->net->own_doorbell;
+    munmap(in->head, inbox_size());
+    close(in->fd);
+    free(in->peers);
+    free(in);
+}
+
+static void inbox_card(struct transport *t, struct net_card *card)
+{
+    struct inbox *in = (struct inbox *)t;
+    card->inbox_fd = in->fd;
+    card->bell_fd = t->net->doorbell_fd;
+    card->bell_offset = t->net->doorbell_offset;
+    card->probe_address = (uintptr_t)&in->check;
+    card->probe_value = in->check;
+}
+
+static int open_fd(const struct net_card *card, int fd)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", card->pid, fd);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* Virtual nodes of one fabric have no memory in common, by definition. */
+static bool inbox_meets(struct transport *t, const struct net_card *card)
+{
+    struct net_card mine;
+    if (card->inbox_fd < 0 || net_card(t->net, &mine) != 0 || card->machine != mine.machine)
+        return false;
+    if (card->fabric && card->fabric == mine.fabric && card->vnode != mine.vnode)
+        return false;
+    int fd = open_fd(card, card->inbox_fd);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static void *map_fd(const struct net_card *card, int from, off_t offset, size_t size)
+{
+    int fd = open_fd(card, from);
+    void *base = fd >= 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, offset)
+                         : MAP_FAILED;
+    if (fd >= 0)
+        close(fd);
+    return base == MAP_FAILED ? NULL : base;
+}
+
+static void unmap_endpoint(struct inbox_endpoint *ep)
+{
+    if (ep->bell_page)
+        munmap(ep->bell_page, (size_t)sysconf(_SC_PAGESIZE));
+    if (ep->head)
+        munmap(ep->head, inbox_size());
+    free(ep);
+}
+
+static struct doorbell *map_doorbell(const struct net_card *card, struct inbox_endpoint *ep)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (card->bell_fd < 0)
+        return &ep->head->doorbell;
+    ep->bell_page = map_fd(card, card->bell_fd, (off_t)(card->bell_offset & ~(page - 1)), (size_t)page);
+    return ep->bell_page
+               ? (struct doorbell *)(void *)((char *)ep->bell_page + (card->bell_offset & (page - 1)))
+               : NULL;
+}
+
+/* The number of my place, or RING_SENDERS when there is none left. */
+static uint32_t take_place(struct inbox_head *head, const struct net *net)
+{
+    for (uint32_t i = 0; i < RING_SENDERS; i++) {
+        uint32_t seen = PLACE_FREE;
+        struct inbox_place *place = &head->places[i];
+        if (!atomic_compare_exchange_strong(&place->state, &seen, PLACE_TAKEN))
+            continue;
+        place->world = net->world;
+        place->rank = net->rank;
+        atomic_store(&place->state, PLACE_NAMED);
+        return i;
+    }
+    return RING_SENDERS;
+}
+
+static int inbox_connect(struct transport *t, struct peer *peer)
+{
+    const struct net_card *card = peer->card;
+    struct inbox_endpoint *ep = NULL;
+    if (posix_memalign((void **)&ep, CACHE_LINE, ALIGN_UP(sizeof(*ep), CACHE_LINE)) != 0)
+        return err_set(MPI_ERR_NO_MEM, "out of memory to connect to process %d of another job", card->pid);
+    memset(ep, 0, sizeof(*ep));
+    ep->head = map_fd(card, card->inbox_fd, 0, inbox_size());
+    struct doorbell *bell = ep->head && ep->head->check == card->probe_value ? map_doorbell(card, ep) : NULL;
+    uint32_t place = bell ? take_place(ep->head, t->net) : RING_SENDERS;
+    if (place == RING_SENDERS) {
+        unmap_endpoint(ep);
+        return err_set(MPI_ERR_OTHER,
+                       "process %d of another job has gone, or its memory cannot be opened through /proc",
+                       card->pid);
+    }
+    ep->shm = (struct shm_endpoint){.sender = {.ring = &ep->head->ring,
+                                               .data = ring_data(&ep->head->ring),
+                                               .head = atomic_load(&ep->head->ring.head),
+                                               .data_lines = INBOX_LINES,
+                                               .id = place},
+                                    .doorbell = bell,
+                                    .pid = card->pid,
+                                    .fence = true};
+    peer->endpoint = &ep->shm;
+    shm_caps(&peer->caps, shm_cma_wanted() && cma_works(card->pid, card->probe_address, card->probe_value));
+    peer->caps.frame_max = MIN(peer->caps.frame_max, (size_t)INBOX_LINES * CACHE_LINE / 4);
+    return 0;
+}
+
+static void inbox_disconnect(struct transport *t, struct peer *peer)
+{
+    struct inbox *in = (struct inbox *)t;
+    for (uint32_t i = 0; i < RING_SENDERS; i++) {
+        struct inbox_place *place = &in->head->places[i];
+        if (atomic_load(&place->state) != PLACE_NAMED || place->world != peer->card->world ||
+            place->rank != peer->card->rank)
+            continue;
+        in->peers[i] = NULL;
+        atomic_store(&place->state, PLACE_FREE);
+    }
+    unmap_endpoint((struct inbox_endpoint *)peer->endpoint);
+}
+
+/* The first frame of a guest through this place. */
+static __attribute__((noinline)) struct peer *sender_at(struct inbox *in, uint32_t place)
+{
+    struct net *net = in->base.net;
+    uint32_t number;
+    struct peer *peer;
+    if (atomic_load(&in->head->places[place].state) != PLACE_NAMED ||
+        !net_guest_find(net, in->head->places[place].world, in->head->places[place].rank, &number) ||
+        net_peer(net, number, &peer) != 0 || peer->transport != &in->base) {
+        counter_add(&strange, 1);
+        return NULL;
+    }
+    return in->peers[place] = peer;
+}
+
+static int inbox_poll(struct transport *t)
+{
+    struct inbox *in = (struct inbox *)t;
+    const struct ring_slot *slot;
+    const char *payload;
+    size_t len;
+    uint32_t sender;
+    int events = 0;
+    while (events < POLL_BATCH && (slot = ring_peek(&in->receiver, &payload, &len, &sender)) != NULL) {
+        struct peer *peer = likely(in->peers[sender] != NULL) ? in->peers[sender] : sender_at(in, sender);
+        if (likely(peer != NULL))
+            t->net->deliver(t->net->deliver_ctx, peer, &slot->header, payload, len);
+        ring_consume(&in->receiver, slot, len);
+        events++;
+    }
+    if (events == 0)
+        ring_idle(&in->receiver);
+    return events;
+}
+
+/* The caller has announced itself as a sleeper, and senders have a fence before they look. */
+static bool inbox_arm(struct transport *t)
+{
+    struct inbox *in = (struct inbox *)t;
+    const char *payload;
+    size_t len;
+    uint32_t sender;
+    atomic_thread_fence(memory_order_seq_cst);
+    return ring_peek(&in->receiver, &payload, &len, &sender) == NULL;
+}
+
+static void inbox_disarm(struct transport *t)
+{
+    (void)t;
+}
+
+const struct transport_ops inbox_transport = {
+    .name = "inbox",
+    .doc = "shared memory between processes of different jobs on one machine",
+    .open = inbox_open,
+    .close = inbox_close,
+    .card = inbox_card,
+    .meets = inbox_meets,
+    .connect = inbox_connect,
+    .disconnect = inbox_disconnect,
+    .send = shm_send,
+    .reserve = shm_reserve,
+    .commit = shm_commit,
+    .put = shm_put,
+    .get = shm_get,
+    .mem_register = shm_register,
+    .mem_release = shm_release,
+    .poll = inbox_poll,
+    .arm = inbox_arm,
+    .disarm = inbox_disarm,
+};

@@ -1,0 +1,109 @@
+/* ports.c: accept and connect between two halves of a job, published names, joining two processes by a socket, and the
+ * errors of all of them.
+ *
+ * ranks: 4
+ * nodes: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "mpitest.h"
+
+static int class_of(int rc)
+{
+    int class;
+    MPI_Error_class(rc, &class);
+    return class;
+}
+
+static void talk(MPI_Comm inter)
+{
+    int rank, remote, sum = 0;
+    MPI_Comm_rank(inter, &rank);
+    MPI_Comm_remote_size(inter, &remote);
+    MPI_Allreduce(&(int){1 + rank}, &sum, 1, MPI_INT, MPI_SUM, inter);
+    EXPECT_EQ(sum, remote * (remote + 1) / 2);
+    int got = -1;
+    MPI_Sendrecv(&rank, 1, MPI_INT, rank, 3, &got, 1, MPI_INT, rank, 3, inter, MPI_STATUS_IGNORE);
+    EXPECT_EQ(got, rank);
+}
+
+/* The even ranks serve, the odd ones come, several times over one port. */
+static void halves(void)
+{
+    char port[MPI_MAX_PORT_NAME], service[64];
+    MPI_Comm half, inter;
+    int serves = mpitest_rank % 2 == 0, pid = (int)getpid();
+    MPI_Comm_split(MPI_COMM_WORLD, !serves, mpitest_rank, &half);
+    MPI_Bcast(&pid, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(service, sizeof(service), "ports test %d", pid);
+    if (mpitest_rank == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        EXPECT_EQ(MPI_Publish_name(service, MPI_INFO_NULL, port), MPI_SUCCESS);
+        EXPECT_EQ(class_of(MPI_Publish_name(service, MPI_INFO_NULL, port)), MPI_ERR_SERVICE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mpitest_rank == 3)
+        EXPECT_EQ(MPI_Lookup_name(service, MPI_INFO_NULL, port), MPI_SUCCESS);
+    for (int round = 0; round < 3; round++) {
+        if (serves)
+            MPI_Comm_accept(port, MPI_INFO_NULL, 0, half, &inter);
+        else
+            MPI_Comm_connect(port, MPI_INFO_NULL, 1, half, &inter);
+        talk(inter);
+        MPI_Comm_disconnect(&inter);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mpitest_rank == 0) {
+        EXPECT_EQ(MPI_Unpublish_name(service, MPI_INFO_NULL, port), MPI_SUCCESS);
+        EXPECT_EQ(class_of(MPI_Unpublish_name(service, MPI_INFO_NULL, port)), MPI_ERR_SERVICE);
+        EXPECT_EQ(class_of(MPI_Lookup_name(service, MPI_INFO_NULL, port)), MPI_ERR_NAME);
+        EXPECT_EQ(MPI_Close_port(port), MPI_SUCCESS);
+        EXPECT_EQ(class_of(MPI_Close_port(port)), MPI_ERR_PORT);
+    }
+    MPI_Bcast(port, sizeof(port), MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
+    EXPECT_EQ(class_of(MPI_Comm_connect(port, MPI_INFO_NULL, 0, half, &inter)), MPI_ERR_PORT);
+    EXPECT_EQ(class_of(MPI_Comm_connect("no port", MPI_INFO_NULL, 0, half, &inter)), MPI_ERR_PORT);
+    MPI_Comm_free(&half);
+}
+
+/* Ranks 1 and 2 have a socket between them. */
+static void join(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM, 0), s = fd;
+    MPI_Comm inter;
+    if (mpitest_rank == 1) {
+        EXPECT(bind(fd, (struct sockaddr *)&address, len) == 0 && listen(fd, 1) == 0 &&
+               getsockname(fd, (struct sockaddr *)&address, &len) == 0);
+        MPI_Send(&address, sizeof(address), MPI_BYTE, 2, 0, MPI_COMM_WORLD);
+        s = accept(fd, NULL, NULL);
+    } else {
+        MPI_Recv(&address, sizeof(address), MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        EXPECT(connect(fd, (struct sockaddr *)&address, len) == 0);
+    }
+    EXPECT_EQ(MPI_Comm_join(s, &inter), MPI_SUCCESS);
+    talk(inter);
+    MPI_Comm_disconnect(&inter);
+    close(s);
+    if (s != fd)
+        close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm up;
+    MPI_Comm_get_parent(&up);
+    EXPECT(up == MPI_COMM_NULL);
+    halves();
+    if (mpitest_rank == 1 || mpitest_rank == 2)
+        join();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return mpitest_end();
+}

@@ -1,0 +1,80 @@
+/* spawn_multiple.c: several programs at once, info keys, and programs that cannot be started: an error class and a
+ * sentence, never a hang, and the parents go on.
+ *
+ * ranks: 2
+ * nodes: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
+#include "mpitest.h"
+
+static void child(MPI_Comm parents)
+{
+    int *appnum, flag, rank;
+    char here[1024] = "", facts[1200];
+    const char *set = getenv("SPAWN_TEST");
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &appnum, &flag);
+    EXPECT(flag);
+    EXPECT(getcwd(here, sizeof(here)) != NULL);
+    snprintf(facts, sizeof(facts), "%d %s %s", *appnum, *appnum == 1 ? here : "-", set ? set : "-");
+    MPI_Send(facts, (int)strlen(facts) + 1, MPI_CHAR, 0, rank, parents);
+    MPI_Comm_disconnect(&parents);
+}
+
+/* One of the first program, up to three of the second, of which `soft` allows two. */
+static void programs(char *self)
+{
+    char *commands[] = {self, self};
+    int most[] = {1, 3}, codes[4] = {-1, -1, -1, -1}, size;
+    static const char *const wanted[] = {"0 - -", "1 / two words", "1 / two words"};
+    MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+    MPI_Comm children;
+    MPI_Info_create(&infos[1]);
+    MPI_Info_set(infos[1], "wdir", "/");
+    MPI_Info_set(infos[1], "env", "SPAWN_TEST=two words\nSPAWN_OTHER=1");
+    MPI_Info_set(infos[1], "soft", "0:2,9");
+    MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, most, infos, 1, MPI_COMM_WORLD, &children, codes);
+    MPI_Info_free(&infos[1]);
+    MPI_Comm_remote_size(children, &size);
+    EXPECT_EQ(size, 3);
+    for (int i = 0; i < 4; i++)
+        EXPECT_EQ(codes[i], i < 3 ? MPI_SUCCESS : MPI_ERR_SPAWN);
+    for (int i = 0; i < size && mpitest_rank == 0; i++) {
+        char facts[1200];
+        MPI_Recv(facts, sizeof(facts), MPI_CHAR, i, i, children, MPI_STATUS_IGNORE);
+        EXPECT(strcmp(facts, wanted[i]) == 0);
+    }
+    MPI_Comm_disconnect(&children);
+}
+
+static void expect_refusal(const char *program, const char *sentence)
+{
+    MPI_Comm children;
+    char text[MPI_MAX_ERROR_STRING];
+    int codes[2] = {0, 0}, class, len;
+    int rc = MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, codes);
+    MPI_Error_class(rc, &class);
+    EXPECT_EQ(class, MPI_ERR_SPAWN);
+    EXPECT(children == MPI_COMM_NULL && codes[0] != MPI_SUCCESS && codes[1] != MPI_SUCCESS);
+    MPI_Error_string(rc, text, &len);
+    if (!strstr(text, sentence))
+        EXPECT(strcmp(text, sentence) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm up;
+    mpitest_begin(&argc, &argv);
+    MPI_Comm_get_parent(&up);
+    if (up != MPI_COMM_NULL) {
+        child(up);
+        return mpitest_end();
+    }
+    programs(argv[0]);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    expect_refusal("/no/such/program", "/no/such/program");
+    expect_refusal("true", "without calling MPI_Init");
+    return mpitest_end();
+}
