@@ -412,3 +412,109 @@ NULL_COPY(mpi_null_copy_fn_, MPI_Fint)
 DUP(mpi_dup_fn_, MPI_Fint)
 NULL_DELETE(mpi_null_delete_fn_, MPI_Fint)
 #endif
+
+/* New processes. Lists of words end with a blank one. */
+
+static char **words_in(const char *from, size_t length, size_t step)
+{
+    size_t n = 0;
+    char **words = calloc(1, sizeof *words);
+    for (; words; from += step * length) {
+        char *word = fort_string_stripped(from, length);
+        if (!word || !*word) {
+            free(word);
+            break;
+        }
+        char **more = realloc(words, (n + 2) * sizeof *words);
+        if (!more) {
+            free(word);
+            break;
+        }
+        words = more;
+        words[n++] = word;
+        words[n] = NULL;
+    }
+    return words;
+}
+
+static void words_free(char **words)
+{
+    for (char **w = words; w && *w; w++)
+        free(*w);
+    free(words);
+}
+
+static int *codes_of(MPI_Fint *codes)
+{
+    return codes == mpifort_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : codes;
+}
+
+void N(mpi_comm_spawn_)(const char *command, const char *argv, const MPI_Fint *maxprocs, const MPI_Fint *info,
+                        const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *codes,
+                        MPI_Fint *ierror, size_t command_len, size_t argv_len)
+{
+    MPI_Comm made = MPI_COMM_NULL;
+    char *name = fort_string_stripped(command, command_len);
+    char **words = argv == mpifort_argv_null_ ? NULL : words_in(argv, argv_len, 1);
+    int rc = C(MPI_Comm_spawn)(name, words, *maxprocs, PMPI_Info_f2c(*info), *root, PMPI_Comm_f2c(*comm),
+                               &made, codes_of(codes));
+    words_free(words);
+    free(name);
+    *intercomm = PMPI_Comm_c2f(made);
+    FORT_RETURN(rc);
+}
+FORT_BOTH(mpi_comm_spawn, MPI_COMM_SPAWN)
+
+/* Only the root's programs count; elsewhere they may be anything. */
+struct programs {
+    int count;
+    char **commands, ***argvs;
+    MPI_Info *infos;
+};
+
+static void programs_free(struct programs *p)
+{
+    for (int i = 0; i < p->count; i++) {
+        if (p->commands)
+            free(p->commands[i]);
+        if (p->argvs)
+            words_free(p->argvs[i]);
+    }
+    free(p->commands);
+    free(p->argvs);
+    free(p->infos);
+}
+
+static void programs_in(struct programs *p, const char *commands, size_t command_len, const char *argvs,
+                        size_t argv_len, const MPI_Fint *infos)
+{
+    size_t n = p->count > 0 ? (size_t)p->count : 0;
+    p->commands = calloc(n + 1, sizeof *p->commands);
+    p->infos = calloc(n + 1, sizeof *p->infos);
+    if (argvs != mpifort_argvs_null_)
+        p->argvs = calloc(n + 1, sizeof *p->argvs);
+    for (size_t i = 0; i < n && p->commands && p->infos; i++) {
+        p->commands[i] = fort_string_stripped(commands + i * command_len, command_len);
+        p->infos[i] = PMPI_Info_f2c(infos[i]);
+        if (p->argvs)
+            p->argvs[i] = words_in(argvs + i * argv_len, argv_len, n);
+    }
+}
+
+void N(mpi_comm_spawn_multiple_)(const MPI_Fint *count, const char *commands, const char *argvs,
+                                 const MPI_Fint *maxprocs, const MPI_Fint *infos, const MPI_Fint *root,
+                                 const MPI_Fint *comm, MPI_Fint *intercomm, MPI_Fint *codes, MPI_Fint *ierror,
+                                 size_t command_len, size_t argv_len)
+{
+    MPI_Comm made = MPI_COMM_NULL;
+    int rank = -1;
+    PMPI_Comm_rank(PMPI_Comm_f2c(*comm), &rank);
+    struct programs p = {.count = rank == *root ? *count : 0};
+    programs_in(&p, commands, command_len, argvs, argv_len, infos);
+    int rc = C(MPI_Comm_spawn_multiple)(p.count, p.commands, p.argvs ? p.argvs : MPI_ARGVS_NULL, maxprocs,
+                                        p.infos, *root, PMPI_Comm_f2c(*comm), &made, codes_of(codes));
+    programs_free(&p);
+    *intercomm = PMPI_Comm_c2f(made);
+    FORT_RETURN(rc);
+}
+FORT_BOTH(mpi_comm_spawn_multiple, MPI_COMM_SPAWN_MULTIPLE)

@@ -413,9 +413,10 @@ static void forget(struct job *j, struct shoot *gone)
     free(gone);
 }
 
-bool grow_child_ended(struct job *j, pid_t pid, int status)
+bool grow_child_ended(struct job *j, pid_t pid, int status, int *failed)
 {
     struct shoot *s = j->shoots;
+    *failed = 0;
     while (s && s->pid != pid)
         s = s->next;
     if (!s)
@@ -430,8 +431,7 @@ bool grow_child_ended(struct job *j, pid_t pid, int status)
         shoot_failed(s, *text == 'f' ? text + 1 : "the new processes ended without calling MPI_Init");
     } else {
         forget(j, s);
-        if (code)
-            job_fail(j, code, "A job that was spawned by this one failed.");
+        *failed = code;
     }
     return true;
 }

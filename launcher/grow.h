@@ -20,8 +20,8 @@ const char *grow_failure(const struct job *j, unsigned number);
 bool grow_idle(const struct job *j);
 void grow_signal(struct job *j, int sig);
 
-/* Whether that process was one of ours. */
-bool grow_child_ended(struct job *j, pid_t pid, int status);
+/* Whether that process was one of ours. failed: the status with which its job failed; 0: it did not, or it never started. */
+bool grow_child_ended(struct job *j, pid_t pid, int status, int *failed);
 
 /* The other end, in an mpiexec that was started so: tells that a rank has called MPI_Init, or why none ever will.
  * False: nobody is there to be told. */

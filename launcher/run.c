@@ -270,10 +270,14 @@ static uint32_t local_host(const struct hosts *h)
 static void other_child_ended(void *ctx, pid_t pid, int status)
 {
     struct job_host *any = ctx;
-    if (grow_child_ended(any->job, pid, status))
-        job_finish_if_done(any->job);
-    else
+    int failed = 0;
+    if (!grow_child_ended(any->job, pid, status, &failed)) {
         remote_child_ended(ctx, pid, status);
+        return;
+    }
+    if (failed)
+        job_fail(any->job, failed, "A job that was spawned by this one failed.");
+    job_finish_if_done(any->job);
 }
 
 static void watch_children(void *local)

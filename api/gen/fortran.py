@@ -8,10 +8,9 @@ from .model import HANDLES
 HANDLE_TYPES = (*HANDLES, "MPI_Message")
 KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
 
-# C only in the standard, or (spawn) not written yet.
+# C only in the standard.
 SKIP = {
     "Abi_get_fortran_booleans", "Abi_set_fortran_booleans", "Abi_get_fortran_info", "Abi_set_fortran_info",
-    "Comm_spawn", "Comm_spawn_multiple",
     "Status_c2f", "Status_f2c", "Status_c2f08", "Status_f082c",
 }
 
@@ -20,6 +19,7 @@ BY_HAND = {
     "Init", "Init_thread", "Info_create_env", "Pcontrol", "Wtime", "Wtick", "Aint_add", "Aint_diff",
     "Register_datarep", "Register_datarep_c",
     "Op_create", "Op_create_c", "Grequest_start", "Info_get", "Info_get_string", "Session_get_nth_pset",
+    "Comm_spawn", "Comm_spawn_multiple",
     "Comm_create_errhandler", "Win_create_errhandler", "File_create_errhandler", "Session_create_errhandler",
     "Comm_create_keyval", "Type_create_keyval", "Win_create_keyval", "Keyval_create",
     "Comm_set_attr", "Type_set_attr", "Win_set_attr", "Attr_put",
@@ -33,6 +33,8 @@ OLD = {"Attr_put", "Attr_get", "Attr_delete", "Keyval_create", "Keyval_free"}
 OWN_NAME = {"Op_create_c", "Register_datarep_c"}
 
 LOGICALS = {"flag", "reorder", "commute", "high", "periods", "remain_dims", "weighted"}
+# Arrays of CHARACTER, by their dimensions.
+WORDS = {"argv": "(*)", "array_of_commands": "(*)", "array_of_argv": "(count,*)"}
 WEIGHTS = {"weights", "sourceweights", "destweights"}
 INOUT_POINTERS = {"position", "buflen", "pset_len"}
 INOUT_HANDLES = {"Wait", "Test", "Start", "Cancel", "Mrecv", "Imrecv", "Mrecv_c", "Imrecv_c", "Type_commit"}
@@ -81,8 +83,8 @@ def _small(f):
 
 
 def parameters(f):
-    """The parameters that Fortran has: argc and argv are for C."""
-    return [p for p in f.params if p.name not in ("argc", "argv")]
+    """The parameters that Fortran has: argc and argv of MPI_Init are for C."""
+    return [p for p in f.params if p.name not in ("argc", "argv") or f.short == "Comm_spawn"]
 
 
 def is_choice(f):
@@ -112,6 +114,8 @@ def role(f, p):
     if p.base == "void":
         return {"baseptr": "baseptr", "attribute_val": "attribute", "extra_state": "state",
                 "buffer_addr": "address"}.get(p.name, "choice")
+    if p.name in WORDS:
+        return "words_" + WORDS[p.name]
     if p.base == "char":
         return "string_in" if p.const else "string_out"
     if p.base in ("MPI_Status", "MPI_F08_status") or p.name == "f_status":

@@ -158,6 +158,8 @@ def _declare_mpi(f, p, base):
         return f"type(c_ptr) :: {name}" if base == "pointer" else f"integer(kind=MPI_ADDRESS_KIND) :: {name}"
     if role in ("attribute", "state"):
         return f"integer :: {name}" if f.short in fortran.OLD else f"integer(kind=MPI_ADDRESS_KIND) :: {name}"
+    if role.startswith("words"):
+        return f"character(len=*) :: {name}{role[6:]}"
     if role.startswith("string"):
         return f"character(len=*) :: {name}"
     if role == "status":
@@ -270,6 +272,8 @@ def _declare_f08(f, p):
     if role == "attribute":
         way = "in" if "set" in f.name else "out"
         return f"integer(kind=MPI_ADDRESS_KIND), intent({way}) :: {name}"
+    if role.startswith("words"):
+        return f"character(len=*), intent(in) :: {name}{role[6:]}"
     if role.startswith("string"):
         return f"character(len=*), intent({role[7:]}) :: {name}"
     if role in ("status", "statuses"):

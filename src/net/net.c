@@ -76,7 +76,7 @@ int net_open(struct boot *boot, struct net **out)
     net->boot = boot;
     net->rank = boot->rank;
     net->size = boot->size;
-    net->world = hash_text(HASH_START, boot->job);
+    net->world = hash_text(HASH_START, boot->job ? boot->job : "");
     net->doorbell_fd = -1;
     net->doorbell = &net->own_doorbell;
     net->oversubscribed = crowded(boot);

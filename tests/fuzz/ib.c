@@ -8,6 +8,7 @@
 #include <stdarg.h>
 
 #include "fuzz.h"
+#include "net/guest.h"
 
 enum { PEERS = 3, BUFFER = 1024, SLOTS = 4, SLOT = 256, DEPTH = 32 };
 
@@ -142,6 +143,20 @@ int net_peer(struct net *n, uint32_t r, struct peer **out)
     *out = n->peers[r];
     return 0;
 }
+int net_progress(struct net *n)
+{
+    (void)n;
+    return 0;
+}
+struct net_name net_name(const struct net *n, uint32_t number)
+{
+    return (struct net_name){n->world, number};
+}
+bool net_guest_find(const struct net *n, uint64_t world, uint32_t rank, uint32_t *number)
+{
+    *number = rank;
+    return world == n->world && rank < n->size;
+}
 int boot_get(struct boot *b, uint32_t r, const char *key, void **val, size_t *len)
 {
     (void)b, (void)r, (void)key, (void)val, (void)len;
@@ -209,7 +224,7 @@ static void open_world(uint8_t bits)
 {
     context = (struct ibv_context){.ops = {.post_recv = no_post_recv, .post_send = no_post_send}};
     ud = (struct ibv_qp){.context = &context};
-    net = (struct net){.rank = 0, .size = PEERS, .peers = table, .deliver = deliver};
+    net = (struct net){.rank = 0, .world = 7, .size = PEERS, .peers = table, .deliver = deliver};
     ib = (struct ib){
         .base = {.net = &net}, .ud = &ud, .ud_depth = 4, .lanes = 1, .job = 7, .endpoints = by_id};
     ib.nendpoints = PEERS;
@@ -252,8 +267,9 @@ static void hello(struct fuzz_in *in, bool sound)
     size_t length = sound ? sizeof(h) : fuzz_u8(in);
     fuzz_bytes(in, &h, sizeof(h));
     if (sound) /* one that comes from this job, so that the rest of it is looked at */
-        h.magic = 0x46504942u, h.version = 1, h.job = 7, h.to = 0, h.from = 1 + h.from % (PEERS - 1),
-        h.lanes = 1, h.scheme = (uint32_t)ib.rules.scheme, h.mine = 1 + h.mine % 4;
+        h.magic = 0x46504942u, h.version = 2, h.job = h.to_job = 7, h.to = 0,
+        h.from = 1 + h.from % (PEERS - 1), h.lanes = 1, h.scheme = (uint32_t)ib.rules.scheme,
+        h.mine = 1 + h.mine % 4;
     memcpy(b->data + 40, &h, sizeof(h));
     ib_hello_arrived(&ib, b, (uint32_t)(40 + length));
 }

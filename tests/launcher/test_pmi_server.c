@@ -58,7 +58,26 @@ static void on_inited(void *ctx, uint32_t rank)
     (void)rank;
 }
 
-static const struct pmi_events events = {on_reply, on_inited, on_aborted, on_bad, on_barrier, on_describe};
+/* A job that is called "x y" starts; another does not. */
+static unsigned on_spawn(void *ctx, uint32_t rank, char *lines, char **why)
+{
+    (void)ctx;
+    (void)rank;
+    bool good = strstr(lines, "execname=x y\n") != NULL;
+    free(lines);
+    if (!good)
+        *why = xstrdup("not that one");
+    return good ? 7 : 0;
+}
+
+static const char *on_spawn_state(void *ctx, unsigned number)
+{
+    (void)ctx;
+    return number == 7 ? NULL : "it has gone";
+}
+
+static const struct pmi_events events = {on_reply,   on_inited,   on_aborted, on_bad,
+                                         on_barrier, on_describe, on_spawn,   on_spawn_state};
 
 static struct pmi *fresh(uint32_t size)
 {
@@ -99,7 +118,17 @@ static void commands(void)
     EXPECT(strstr(ask(s, 1, "cmd=lookup_name service=s\n"), "port=p"));
     EXPECT(strstr(ask(s, 0, "cmd=unpublish_name service=s\n"), "rc=0"));
     EXPECT(strstr(ask(s, 1, "cmd=lookup_name service=s\n"), "rc=-1"));
-    EXPECT(strstr(ask(s, 0, "mcmd=spawn\nnprocs=1\nexecname=x y\nendcmd\n"), "cmd=spawn_result rc=-1"));
+    EXPECT_STR(ask(s, 0, "mcmd=spawn\nnprocs=1\nexecname=x y\nendcmd\n"), "cmd=spawn_result rc=0 jobid=7");
+    EXPECT_STR(ask(s, 0, "mcmd=spawn\nnprocs=1\nexecname=z\nendcmd\n"),
+               "cmd=spawn_result rc=-1 msg=not%20that%20one");
+    /* Two programs, one answer. */
+    EXPECT_STR(ask(s, 1, "mcmd=spawn\nnprocs=1\nexecname=x y\ntotspawns=2\nspawnssofar=1\nendcmd\n"), "");
+    EXPECT_STR(ask(s, 1, "mcmd=spawn\nnprocs=1\nexecname=b\ntotspawns=2\nspawnssofar=2\nendcmd\n"),
+               "cmd=spawn_result rc=0 jobid=7");
+    EXPECT(strstr(ask(s, 0, "cmd=spawn_state jobid=7\n"), "rc=0"));
+    EXPECT_STR(ask(s, 0, "cmd=spawn_state jobid=8\n"), "cmd=spawn_state_result rc=-1 msg=it%20has%20gone");
+    pmi_preput(s, "later=a=b");
+    EXPECT(strstr(ask(s, 0, "cmd=get kvsname=job1 key=later\n"), "value=a=b"));
     EXPECT_STR(ask(s, 0, "cmd=barrier_in\n"), "");
     EXPECT_STR(ask(s, 0, "cmd=missing\n"), "cmd=missing_result msg=rank%201%20on%20host%20a%20b");
     ask(s, 1, "cmd=barrier_in\n");
