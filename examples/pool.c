@@ -36,7 +36,8 @@ static void work(MPI_Comm boss)
 
 static void hire(struct crew *c, const char *program)
 {
-    MPI_Comm_spawn(program, MPI_ARGV_NULL, CREW, MPI_INFO_NULL, 0, MPI_COMM_SELF, &c->comm, MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn(program, MPI_ARGV_NULL, CREW, MPI_INFO_NULL, 0, MPI_COMM_SELF, &c->comm,
+                   MPI_ERRCODES_IGNORE);
     for (int i = 0; i < CREW; i++)
         c->task[i] = -1;
 }

@@ -249,8 +249,10 @@ int meet(struct comm *comm, int root, struct channel *channel, int root_error, c
     free(all);
     rc = share_bytes(comm, root, &v, sizeof(v));
     rc = rc ? rc : verdict_error(&v);
-    if (!rc && !is_root && !(cards = malloc(((size_t)v.count + 1) * sizeof(*cards))))
-        CHECK(cards != NULL, "out of memory for the processes of another job");
+    if (!rc && !is_root) {
+        cards = malloc(((size_t)v.count + 1) * sizeof(*cards));
+        CHECK_MEMORY(cards, "the processes of another job");
+    }
     rc = rc ? rc : meet_others(comm, root, channel, &v, cards, how, out);
     free(cards);
     if (is_root)
