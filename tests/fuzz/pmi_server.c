@@ -39,9 +39,27 @@ static void describe(void *ctx, const bool *arrived, char *out, size_t size)
     snprintf(out, size, "some ranks");
 }
 
+static unsigned spawn(void *ctx, uint32_t rank, char *lines, char **why)
+{
+    (void)ctx;
+    bool even = strlen(lines) % 2 == 0;
+    FUZZ_CHECK(rank < RANKS);
+    free(lines);
+    if (!even)
+        *why = xstrdup("no");
+    return even;
+}
+
+static const char *spawn_state(void *ctx, unsigned number)
+{
+    (void)ctx;
+    return number % 2 ? NULL : "it has gone";
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct pmi_events events = {reply, inited, aborted, bad, barrier, describe};
+    static const struct pmi_events events = {reply,   inited,   aborted, bad,
+                                             barrier, describe, spawn,   spawn_state};
     static const uint32_t app_of[RANKS] = {0, 0, 1};
     bool ended[RANKS] = {false};
     struct pmi *s = pmi_new(RANKS, RANKS, "job", "(vector,(0,1,3))", app_of, &events, ended);
