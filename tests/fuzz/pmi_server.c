@@ -5,6 +5,7 @@
 
 #include "boot/pmi_line.h"
 #include "fuzz.h"
+#include "util.h"
 
 enum { RANKS = 3 };
 
