@@ -95,6 +95,8 @@ static const struct advice table[] = {
      "p2p_offers_told"},
     {"LOG", START, "Set info when a job uses the wrong network, debug when you report a problem.", NULL},
     {"MALLOC", EXPERT, "Set leave when the program's memory must shrink as soon as it frees.", "reg_misses"},
+    {"NAME_DIR", EXPERT,
+     "Name a folder on a shared file system when servers and clients run on different hosts.", NULL},
     {"MEM_HOOKS", EXPERT,
      "Set off when another tool changes the same functions of the C library and the two collide.",
      "reg_invalidations"},

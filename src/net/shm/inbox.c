@@ -17,7 +17,10 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "base/err.h"
+#include "base/tunable.h"
 #include "boot/boot.h"
+#include "boot/launch_env.h"
 #include "net/guest.h"
 #include "net/registry.h"
 #include "net/shm/cma.h"
@@ -102,7 +105,8 @@ static int inbox_open(struct net *net, struct boot *boot, struct transport **out
     in->check = in->head->check = clock_ns() ^ (uint64_t)getpid() << 32;
     in->receiver = (struct ring_receiver){
         .ring = &in->head->ring, .data = ring_data(&in->head->ring), .data_lines = INBOX_LINES};
-    cma_permit();
+    if (shm_cma_wanted())
+        cma_permit(env_get(ENV_TRACER));
     move_doorbell(net, in);
     *out = &in->base;
     return 0;
