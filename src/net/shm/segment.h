@@ -40,7 +40,7 @@ struct segment {
     size_t size, rank_size;
     uint64_t spans; /* where spans begin in the file; 0: it could not be made that long */
     uint32_t nlocal, data_lines;
-    int fd;      /* open as long as the segment: spans are mapped from it, and guests find the doorbell in it */
+    int fd; /* open as long as the segment: spans are mapped from it, and guests find the doorbell in it */
     bool own_fd; /* ours to close */
 };
 
