@@ -8,6 +8,7 @@
 #include "impl.h"
 #include "io/agree.h"
 #include "io/datarep.h"
+#include "io/op.h"
 #include "io/pointer.h"
 #include "obj/handle.h"
 
@@ -25,10 +26,9 @@ int impl_File_close(MPI_File *fh)
     if (!f)
         return err_set(MPI_ERR_FILE, "fh is %s",
                        *fh == MPI_FILE_NULL ? "MPI_FILE_NULL" : "not a file; was it closed before?");
-    if (f->pending > 0)
-        return err_set(MPI_ERR_FILE,
-                       "%s has %d operations that were begun and not completed; wait for them first", f->name,
-                       f->pending);
+    const int rc = io_op_quiesce(f);
+    if (rc)
+        return rc;
     *fh = MPI_FILE_NULL;
     return file_close(f);
 }

@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include "base/list.h"
 #include "io/hints.h"
 #include "io/view.h"
 #include "obj/comm.h"
@@ -54,7 +55,7 @@ struct file {
     int naggregators;
     int nnodes;
     uint32_t sequence;        /* numbers collective operations: their tag */
-    int pending;              /* operations that are not complete */
+    struct list ops;          /* operations whose requests still exist */
     enum io_split split;      /* the split operation under way, ... */
     void *split_buf;          /* ... its buffer, ... */
     struct io_op *split_op;   /* ... and its request */

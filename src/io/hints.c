@@ -36,9 +36,11 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"ind_rd_buffer_size", "bytes", "4194304", "Largest read over holes in independent access."},
     {"ind_wr_buffer_size", "bytes", "524288",
      "Buffer for independent writes from memory that is not contiguous."},
-    {"striping_factor", "count", "", "Stripes of a new file on Lustre. Used when the file is created."},
+    {"striping_factor", "count", "",
+     "Accepted and told back; the file system is not asked. On Lustre set stripes on the folder: lfs "
+     "setstripe."},
     {"striping_unit", "bytes", "",
-     "Size of a stripe on Lustre; file domains of aggregators are aligned to it everywhere."},
+     "Size of a stripe of the file system: the parts of the file that aggregators have are aligned to it."},
     {"file_perm", "octal number", "0666 without umask", "Permissions of a file that is created."},
     {"fishplate_sync_close", "true, false", "false",
      "MPI_File_close calls fsync first, so that it tells errors of the disk that no write could tell."},

@@ -13,7 +13,7 @@
 static void release(struct request *base)
 {
     struct io_op *op = container_of(base, struct io_op, base);
-    op->file->pending--;
+    list_remove(&op->link);
     free(op->all);
     base->obj.magic = MAGIC_FREED;
     objmem_free(op);
@@ -36,7 +36,7 @@ static int io_op_new(struct file *f, struct io_op **out)
     *op = (struct io_op){.file = f};
     request_setup(&op->base, f->comm->proc->p2p, &file_ops);
     op->hook.progress = progress_hook;
-    f->pending++;
+    list_append(&f->ops, &op->link);
     *out = op;
     return 0;
 }
@@ -66,6 +66,21 @@ void io_op_ready(struct io_op *op)
         list_append(&net->hooks, &op->hook.link);
     else if (net->lock)
         net_ring_self(net);
+}
+
+int io_op_quiesce(struct file *f)
+{
+    struct net_waiter w = {0};
+    list_foreach(node, &f->ops)
+    {
+        if (!list_entry(node, struct io_op, link)->base.freed)
+            return err_set(MPI_ERR_FILE,
+                           "%s has an operation that was begun and not completed; wait for it first",
+                           f->name);
+    }
+    while (!list_empty(&f->ops))
+        net_wait_step(f->comm->proc->net, &w);
+    return 0;
 }
 
 static void note(struct io_op *op, int rc)
@@ -173,7 +188,6 @@ static void finish(struct io_op *op)
         note(op, agree_decode(op->code, op->file->comm, op->file->name));
     op->error = access_close(&op->access, op->error, &op->base.bytes);
     op->stage = IO_DONE;
-    request_complete(&op->base, op->error);
 }
 
 /* One step; true when it can go on at once. */
@@ -221,6 +235,8 @@ static void advance(struct io_op *op)
     while (step(op))
         ;
     op->running = false;
+    if (op->stage == IO_DONE) /* the last touch: a request that the user gave up is freed now */
+        request_complete(&op->base, op->error);
 }
 
 static int progress_hook(struct net_hook *hook)

@@ -21,6 +21,7 @@ enum { RECORD_FROM, RECORD_TO, RECORD_LENGTH, RECORD_PIECES, RECORD_SIZE };
 struct io_op {
     struct request base; /* first */
     struct net_hook hook;
+    struct list link; /* in file->ops */
     struct file *file;
     struct access access;
     enum io_stage stage;
@@ -43,6 +44,9 @@ int io_op_done(struct access *a, int rc, struct request **out);
 int io_op_start(struct access *a, int rc, struct request **out);
 /* The same, and waits. *bytes as in access_close. */
 int io_op_run(struct access *a, int rc, MPI_Count *bytes);
+
+/* Waits for operations whose requests were given up (MPI_Request_free). MPI_ERR_FILE when there are others. */
+int io_op_quiesce(struct file *f);
 
 /* Something the operation waits for is over: it goes on later in this round of progress. */
 void io_op_ready(struct io_op *op);

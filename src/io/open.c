@@ -173,6 +173,7 @@ static int file_new(const char *name, int amode, struct file **out)
     *f = (struct file){.head.obj = object_init(MAGIC_FILE), .name = copy, .fd = -1, .amode = amode};
     f->path = without_prefix(copy);
     f->shared.fd = -1;
+    list_init(&f->ops);
     *out = f;
     return 0;
 }

@@ -85,6 +85,34 @@ static void check_new_view(MPI_File f)
     MPI_Type_free(&type);
 }
 
+/* A request that is given up is done all the same. */
+static void check_freed(MPI_File f)
+{
+    static int out[WORDS];
+    int in[2] = {0, 0};
+    MPI_Request request;
+    for (int i = 0; i < WORDS; i++)
+        out[i] = word_of(55, mpitest_rank, i);
+    EXPECT_EQ(MPI_File_iwrite_at_all(f, 0, out, WORDS, MPI_INT, &request), 0);
+    EXPECT_EQ(MPI_Request_free(&request), 0);
+    EXPECT(request == MPI_REQUEST_NULL);
+    while (in[1] != out[WORDS - 1]) {
+        int poll = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &poll, MPI_STATUS_IGNORE);
+        EXPECT_EQ(MPI_File_read_at(f, WORDS - 1, &in[1], 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* makes progress until all ranks have seen theirs */
+}
+
+/* MPI_File_close waits for it. */
+static void give_up(MPI_File f)
+{
+    static int out[WORDS];
+    MPI_Request request;
+    EXPECT_EQ(MPI_File_iwrite_at_all(f, (MPI_Offset)WORDS * mpitest_rank, out, WORDS, MPI_INT, &request), 0);
+    EXPECT_EQ(MPI_Request_free(&request), 0);
+}
+
 static void check_pointer(MPI_File f)
 {
     int out[3] = {1, 2, 3}, in[3] = {0, 0, 0}, flag = 0;
@@ -139,9 +167,11 @@ int main(int argc, char **argv)
         MPI_Info_free(&info);
         set_view(f);
         check_many(f);
+        check_freed(f);
         check_pointer(f);
         check_split(f);
         check_new_view(f);
+        give_up(f);
         EXPECT_EQ(MPI_File_close(&f), 0);
     }
     return iotest_end();
