@@ -284,6 +284,6 @@ int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, vo
                    : MPI_SUCCESS;
     *size = (MPI_Aint)w->targets[rank].size;
     *unit = w->targets[rank].unit;
-    *base = p->direct;
+    *base = *size > 0 ? p->direct : NULL;
     return MPI_SUCCESS;
 }
