@@ -170,6 +170,13 @@ void mismatch_look(struct proc *p)
     }
 }
 
+void mismatch_look_at(const struct comm *c)
+{
+    p2p_each_unexpected(c->proc->p2p, MESSAGES_MAX, look_at_message, c->proc);
+    if (c->coll->shared)
+        look_at_shared(c);
+}
+
 static void look(void *arg)
 {
     mismatch_look(arg);

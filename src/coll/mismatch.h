@@ -75,5 +75,7 @@ void mismatch_open(struct proc *p);
 
 /* Looks now. Ends the job with a sentence that names both calls when it finds a mistake. */
 void mismatch_look(struct proc *p);
+/* The same for one communicator, whose calls are over. */
+void mismatch_look_at(const struct comm *c);
 
 #endif

@@ -68,7 +68,7 @@ void coll_state_close(struct comm *c)
     struct coll_state *state = c->coll;
     if (!state)
         return;
-    mismatch_look(c->proc); /* what waits for this communicator now will wait for ever */
+    mismatch_look_at(c); /* what waits for this communicator now will wait for ever */
     shared_close(state);
     written_close(state);
     for (int i = 0; i < CACHE_SLOTS; i++)

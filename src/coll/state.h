@@ -45,6 +45,7 @@ struct coll_state {
     bool apart;              /* no two ranks on one node */
     struct written *written; /* NULL until agreed on */
     bool written_tried;
+    uint8_t barriers_before; /* ... by messages */
     uint16_t short_limit
         [COLL_KINDS];         /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
     uint64_t past[COLL_PAST]; /* calls by number: see coll_past_of */

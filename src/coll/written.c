@@ -22,6 +22,8 @@
 
 #define PARTNERS_MAX 64   /* of all rounds */
 #define PAGE         4096 /* registered as a whole */
+/* Registering memory takes as long as hundreds of barriers, and many communicators live for one or two only. */
+#define BARRIERS_BEFORE 8
 
 static COUNTER(runs, "coll_written", "Barriers done by RDMA writes.");
 
@@ -224,7 +226,7 @@ bool written_run(const struct coll_args *args, struct coll_state *state, const s
         *rc = barrier(state->comm, state->written);
         return true;
     }
-    if (state->written_tried)
+    if (state->written_tried || (!coll_is_forced(COLL_BARRIER) && state->barriers_before++ < BARRIERS_BEFORE))
         return false;
     int n = choice->parameter[0] ? choice->parameter[0] : choice->algorithm->parameter[0].preset;
     *rc = invite(state, n, coll_number(state, args, FORM_BLOCKING));
