@@ -12,8 +12,8 @@ Three measures of each rank are sampled sixty times:
 
 Memory may grow while buffers and caches fill. From the middle of the run on it must be flat: the mean of the last fifth may
 exceed the mean of the third fifth by 2 % and what LIMITS says, no more. A run of seconds is all warm-up: --short allows more.
-Holes may grow by HOLES_MORE since the middle; a run of seconds is not judged by them, since what is made at its first use leaves
-some.
+Holes may grow by HOLES_MORE since the middle; a run of seconds is not judged by them: when a thread first allocates, the C
+library gives it an arena of its own, whose free end counts as a hole of 4 MiB.
 
 SPDX-License-Identifier: Apache-2.0
 """
