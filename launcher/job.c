@@ -16,6 +16,7 @@
 
 #include "grow.h"
 #include "guard.h"
+#include "why.h"
 
 /* From a failure to TERM is no time, from TERM to KILL this: a failed job is gone within a second. */
 #define FAIL_GRACE_MS 400
@@ -369,7 +370,6 @@ static void on_signal(void *ctx, int sig)
     case SIGINT:
     case SIGTERM:
     case SIGHUP:
-    case SIGQUIT:
         if (j->user_ended) {
             end_job(j, SIGKILL, 0); /* asked twice */
             break;
@@ -381,6 +381,10 @@ static void on_signal(void *ctx, int sig)
             say("Received SIG%s; %u running rank%s will be ended.", sigabbrev_np(sig), running(j),
                 running(j) == 1 ? "" : "s");
         end_job(j, sig, USER_GRACE_MS);
+        break;
+    case SIGQUIT: /* what do they wait for? The job goes on */
+        if (!j->ending)
+            why_ask(j, NULL);
         break;
     case SIGTSTP:
         input_allow(&j->input, false);
@@ -408,6 +412,12 @@ static void on_front_died(void *ctx)
     j->loop.stop = true;
 }
 
+static void end_late(struct job *j)
+{
+    if (!j->ending)
+        end_job(j, SIGTERM, FAIL_GRACE_MS);
+}
+
 static void on_deadline(void *ctx)
 {
     struct job *j = ctx;
@@ -424,8 +434,7 @@ static void on_deadline(void *ctx)
         j->opt->timeout == 1 ? "" : "s", who, n == 1 ? "It was" : "They were");
     j->failed = true;
     j->status = STATUS_TIMEOUT;
-    if (!j->ending)
-        end_job(j, SIGTERM, FAIL_GRACE_MS);
+    why_ask(j, end_late);
 }
 
 /* Output. */
@@ -503,6 +512,8 @@ int job_run(struct job *j, int front)
     guard_watch(&j->loop, front, &guard_events, j);
     if (j->opt->timeout)
         loop_after(&j->loop, &j->deadline, (uint64_t)j->opt->timeout * 1000);
+    if (j->opt->hang_after)
+        why_watch(j, j->opt->hang_after);
     loop_run(&j->loop);
     output_flush(j->output, j->ending ? 500 : 60000);
     job_tell_end(j);

@@ -287,6 +287,11 @@ static void set_timeout(struct opt_parse *p, const char *name, const char *value
     p->o->timeout = opt_number(name, value, 1, 100000000);
 }
 
+static void set_hang_after(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->hang_after = opt_number(name, value, 1, 100000000);
+}
+
 /* MPI-5.0, 11.5: which error handler objects begin with. */
 static void set_errhandler(struct opt_parse *p, const char *name, const char *value)
 {
@@ -379,7 +384,10 @@ const struct optdef optdefs[] = {
     {"keep-running", ARG_NONE, NULL,
      "go on when nobody reads standard output any more; by default the job ends as a pipeline does",
      set_keep_running},
-    {"timeout", ARG_ONE, "S", "end the job after S seconds, with exit status 124", set_timeout},
+    {"timeout", ARG_ONE, "S",
+     "end the job after S seconds, with exit status 124; says what the ranks wait for", set_timeout},
+    {"hang-after", ARG_ONE, "S",
+     "say what the ranks wait for when nothing has moved for S seconds; the job goes on", set_hang_after},
     {"disable-auto-cleanup", ARG_NONE, NULL, "let the other ranks go on when one fails", set_no_cleanup},
     {"print-all-exitcodes", ARG_NONE, NULL, "at the end, say with which status each rank ended",
      set_exit_codes},

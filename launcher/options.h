@@ -59,6 +59,7 @@ struct options {
     const char *launcher_exec;
     long fanout;       /* agents that one host starts; 0: all from here */
     long timeout;      /* seconds; 0: none */
+    long hang_after;   /* seconds; 0: none */
     long stdin_rank;   /* or STDIN_ALL, STDIN_NONE */
     long init_timeout; /* seconds */
     long grown_fd;     /* this mpiexec was started by another (grow.h), which listens there; 0: it was not */

@@ -16,13 +16,9 @@
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#if __has_include(<execinfo.h>)
-#include <execinfo.h>
-#else /* a C library without call stacks */
-#define backtrace(frames, most) 0
-#endif
 
 #include "api/crash.h"
+#include "api/frames.h"
 #include "base/context.h"
 #include "dt/dtype.h"
 #include "dt/op.h"
@@ -108,24 +104,6 @@ static void read_frames(struct note *n, const ucontext_t *context)
         n->first = 0;
 }
 
-/* The innermost frame in a function that this library exports, or -1. */
-static int mpi_frame(const struct note *n, const char **name)
-{
-    Dl_info here, there;
-    if (!dladdr((void *)(uintptr_t)crash_note, &here))
-        return -1;
-    for (int i = n->first; i < n->count; i++) {
-        /* A return address is behind the call, which may be the last instruction of its function. */
-        const void *at = (const char *)n->frames[i] - (i > n->first);
-        if (!dladdr(at, &there) || there.dli_fbase != here.dli_fbase || !there.dli_sname)
-            continue;
-        *name = there.dli_sname + (there.dli_sname[0] == 'P');
-        if (strncmp(*name, "MPI_", 4) == 0)
-            return i;
-    }
-    return -1;
-}
-
 extern const struct api_signature __start_fp_signatures[], __stop_fp_signatures[];
 
 static const struct api_signature *signature_at(uintptr_t word, const char *name)
@@ -196,7 +174,7 @@ static void add_arguments(struct note *n, const uintptr_t *record)
 static void add_call(struct note *n, const ucontext_t *context)
 {
     const char *name;
-    const int frame = mpi_frame(n, &name);
+    const int frame = frames_mpi(n->frames, n->first, n->count, &name);
     if (n->count == 0)
         return;
     if (frame < 0) {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "api/crash.h"
+#include "api/doctor.h"
 #include "api/report.h"
 #include "api/tool.h"
 #include "boot/boot.h"
@@ -77,6 +78,7 @@ static int instance_open(int thread_level, struct proc **out)
         the_proc = p;
         watch_forks();
         crash_open(p->boot);
+        doctor_open(p);
         tool_attach(p);
         rc = coll_open(p); /* says at once what is wrong with FISHPLATE_COLL */
         if (rc)
@@ -110,6 +112,7 @@ int api_instance_close(void)
      */
     crash_close();
     int rc = proc_close(the_proc);
+    doctor_close();
     the_proc = NULL;
     return rc;
 }

@@ -152,9 +152,10 @@ int impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_o
     int rc = check_all(count, array_of_requests);
     if (unlikely(rc != 0))
         return rc;
+    const struct request_set all = {count, array_of_requests};
     for (int i = 0; i < count; i++)
         if (!is_idle(array_of_requests[i]))
-            p2p_wait(the_proc->p2p, (struct request *)array_of_requests[i]);
+            p2p_wait_among(the_proc->p2p, (struct request *)array_of_requests[i], &all);
     return finish_all(count, array_of_requests, array_of_statuses);
 }
 
@@ -212,10 +213,12 @@ static int try_find(int count, const MPI_Request requests[])
 
 static int wait_find(int count, const MPI_Request requests[])
 {
-    struct net_waiter w = {0};
+    const struct request_set any = {count, requests};
+    struct net_waiter w = {.what = NET_ANY_OF, .of = &any};
     int found;
     while ((found = find_complete(count, requests)) == -1)
         net_wait_step(the_proc->net, &w);
+    net_wait_end(the_proc->net, &w);
     return found;
 }
 

@@ -56,6 +56,12 @@ static int persistent_cancel(struct request *base)
     return pr->running ? p2p_cancel(base->p2p, pr->running) : 0;
 }
 
+static struct request *const *persistent_parts(const struct request *base, int *count)
+{
+    *count = 1;
+    return &((const struct persistent_request *)base)->running;
+}
+
 static void persistent_release(struct request *base)
 {
     struct persistent_request *pr = (struct persistent_request *)base;
@@ -67,6 +73,7 @@ static void persistent_release(struct request *base)
 static const struct request_ops persistent_ops = {.name = "persistent send or receive",
                                                   .start = persistent_start,
                                                   .cancel = persistent_cancel,
+                                                  .parts = persistent_parts,
                                                   .release = persistent_release};
 
 static int persistent_new(enum p2p_kind kind, const void *buf, MPI_Count count, struct dtype *type, int rank,

@@ -36,9 +36,10 @@ int impl_Probe(int source, int tag, struct comm *comm, MPI_Status *status)
         return 0;
     }
     struct envelope env = comm_envelope(comm, source, tag);
-    struct net_waiter w = {0};
+    struct net_waiter w = {.what = NET_MESSAGE, .of = &env};
     while (!p2p_iprobe(comm->proc->p2p, env, status))
         net_wait_step(comm->proc->net, &w);
+    net_wait_end(comm->proc->net, &w);
     return 0;
 }
 
@@ -77,10 +78,11 @@ int impl_Mprobe(int source, int tag, struct comm *comm, MPI_Message *message, MP
     if (source == MPI_PROC_NULL)
         return impl_Improbe(source, tag, comm, &flag, message, status);
     struct envelope env = comm_envelope(comm, source, tag);
-    struct net_waiter w = {0};
+    struct net_waiter w = {.what = NET_MESSAGE, .of = &env};
     struct message *m;
     while (!(m = p2p_improbe(comm->proc->p2p, env, status)))
         net_wait_step(comm->proc->net, &w);
+    net_wait_end(comm->proc->net, &w);
     *message = message_out(m, comm);
     return 0;
 }

@@ -23,7 +23,14 @@ static void pair_release(struct request *r)
     objmem_free(pair);
 }
 
-static const struct request_ops pair_ops = {.name = "sendrecv", .release = pair_release};
+/* Those that have ended are NULL. */
+static struct request *const *pair_parts(const struct request *r, int *count)
+{
+    *count = 2;
+    return ((const struct pair_request *)r)->half;
+}
+
+static const struct request_ops pair_ops = {.name = "sendrecv", .parts = pair_parts, .release = pair_release};
 
 static void half_ended(struct pair_request *pair, const struct request *r, bool receive)
 {
@@ -34,6 +41,7 @@ static void half_ended(struct pair_request *pair, const struct request *r, bool 
     }
     if (r->error)
         pair->error = r->error;
+    pair->half[receive] = NULL;
     if (--pair->left == 0)
         request_complete(&pair->base, pair->error);
 }

@@ -18,6 +18,7 @@ struct coll_request {
     uint32_t next;    /* step */
     uint32_t pending; /* messages under way */
     int tag;
+    uint64_t number; /* of the call on its communicator, for the doctor; 0: not numbered */
     int error;
     bool running; /* inside advance(): completions need not link the hook */
     bool scratch; /* temp is the state's */

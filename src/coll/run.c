@@ -53,6 +53,7 @@ static int run_schedule(const struct coll_args *args, struct coll_state *state, 
     if (rc)
         return rc;
     coll_request_number(r, args, FORM_BLOCKING);
+    r->number = state->page->calls;
     coll_request_begin(r);
     net_wait(args->comm->proc->net, &r->base.complete);
     rc = r->base.error;
@@ -65,10 +66,13 @@ int coll_run(const struct coll_args *args)
     struct coll_state *state;
     struct call call;
     int rc = coll_state(args->comm, &state);
-    if (likely(!rc) && shared_short(args, state, &rc))
+    if (unlikely(rc))
         return rc;
-    if (!rc)
-        rc = call_make(&call, args, state);
+    page_comm_count(state->page);
+    if (shared_short(args, state, &rc))
+        return rc;
+    page_comm_kind(state->page, args->kind);
+    rc = call_make(&call, args, state);
     if (rc)
         return rc;
     if (unlikely(debug_coll))
@@ -128,6 +132,9 @@ int coll_start(const struct coll_args *args, struct request **out)
     if (rc)
         return rc;
     coll_request_number(r, args, FORM_NONBLOCKING);
+    page_comm_count(r->state->page);
+    page_comm_kind(r->state->page, args->kind);
+    r->number = r->state->page->calls;
     coll_request_begin(r);
     *out = &r->base;
     return 0;
@@ -142,6 +149,7 @@ int coll_init(const struct coll_args *args, struct request **out)
     if (rc)
         return rc;
     coll_request_number(r, args, FORM_PERSISTENT);
+    r->number = 0; /* started in any order */
     r->base.ops = &coll_persistent_ops;
     r->base.persistent = true;
     r->base.active = false;

@@ -135,9 +135,10 @@ static void agree_on_reading(struct shared *b)
         atomic_fetch_add_explicit(&b->head->readers, 1, memory_order_relaxed);
     if (atomic_fetch_add_explicit(&b->head->asked, 1, memory_order_seq_cst) + 1 == (uint32_t)b->comm->size)
         shared_wake(b, SHARED_EVERYONE);
-    struct net_waiter w = {.ready = all_asked, .arg = b};
+    struct net_waiter w = {.ready = all_asked, .arg = b, .what = NET_MEMBERS, .of = b->comm};
     while (!all_asked(b))
         net_wait_step(b->comm->proc->net, &w);
+    net_wait_end(b->comm->proc->net, &w);
     b->reads = atomic_load_explicit(&b->head->readers, memory_order_relaxed) == (uint32_t)b->comm->size;
 }
 
@@ -156,9 +157,10 @@ bool shared_open_big(struct shared *b)
         atomic_store_explicit(&head->big, got ? offset + 1 : BIG_NONE, memory_order_release);
         shared_wake(b, SHARED_EVERYONE);
     }
-    struct net_waiter w = {.ready = big_answered, .arg = head};
+    struct net_waiter w = {.ready = big_answered, .arg = head, .what = NET_MEMBERS, .of = b->comm};
     while (!big_answered(head))
         net_wait_step(net, &w);
+    net_wait_end(net, &w);
     uint64_t answer = atomic_load_explicit(&head->big, memory_order_acquire);
     b->no_big = answer == BIG_NONE;
     if (!b->no_big)

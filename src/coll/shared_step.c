@@ -121,11 +121,13 @@ static bool all_done(void *arg)
 static void wait_for(struct wait *w, bool (*ready)(void *))
 {
     struct net *net = w->b->comm->proc->net;
-    struct net_waiter waiter = {.ready = ready, .arg = w};
+    struct net_waiter waiter = {.ready = ready, .arg = w, .what = NET_MEMBERS, .of = w->b->comm};
     for (;;) {
         for (int i = net->oversubscribed ? 1 : SPINS; i > 0; i--) {
-            if (ready(w))
+            if (ready(w)) {
+                net_wait_end(net, &waiter);
                 return;
+            }
             if (i < SPINS / 2) /* on some processors the hint costs as much as a step */
                 cpu_relax();
         }

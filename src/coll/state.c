@@ -59,6 +59,9 @@ int coll_state_open(struct comm *c, struct coll_state **out)
     state->comm = c;
     state->one_node = on_one_node(c);
     state->apart = all_apart(c);
+    state->page = page_comm_open(c->proc->page, c->context, c->rank, c->size, comm_label(c));
+    if (!state->page)
+        state->page = &state->own;
     *out = c->coll = state;
     return 0;
 }
@@ -71,6 +74,7 @@ void coll_state_close(struct comm *c)
     mismatch_look_at(c); /* what waits for this communicator now will wait for ever */
     shared_close(state);
     written_close(state);
+    page_comm_close(state->page);
     for (int i = 0; i < CACHE_SLOTS; i++)
         if (state->cache[i]) {
             state->cache[i]->cached = false;

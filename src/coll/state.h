@@ -5,6 +5,7 @@
 #ifndef FP_COLL_STATE_H
 #define FP_COLL_STATE_H
 
+#include "base/page.h"
 #include "coll/bind.h"
 #include "coll/mismatch.h"
 
@@ -49,6 +50,8 @@ struct coll_state {
     uint16_t short_limit
         [COLL_KINDS];         /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
     uint64_t past[COLL_PAST]; /* calls by number: see coll_past_of */
+    struct page_comm *page;   /* where calls are counted for readers; own when there is no such place */
+    struct page_comm own;
 };
 
 int coll_state_open(struct comm *c, struct coll_state **out);

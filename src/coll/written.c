@@ -206,12 +206,13 @@ static int barrier(struct comm *c, struct written *w)
                 return rc;
         }
         struct awaited a = {w, first, end};
-        struct net_waiter waiter = {.ready = round_over, .arg = &a};
+        struct net_waiter waiter = {.ready = round_over, .arg = &a, .what = NET_MEMBERS, .of = c};
         if (round_over(&a))
             continue;
         net->unrung++;
         while (!round_over(&a))
             net_wait_step(net, &waiter);
+        net_wait_end(net, &waiter);
         net->unrung--;
     }
     counter_add(&runs, 1);

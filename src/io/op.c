@@ -306,7 +306,7 @@ int io_op_run(struct access *a, int rc, MPI_Count *bytes)
     rc = begin(a, rc, true, &op);
     if (rc)
         return rc;
-    struct net_waiter w = {0};
+    struct net_waiter w = {.what = NET_SOMETHING};
     while (op->stage != IO_DONE) {
         if (op->linked) {
             op->linked = false;
@@ -315,6 +315,7 @@ int io_op_run(struct access *a, int rc, MPI_Count *bytes)
             net_wait_step(net, &w);
         }
     }
+    net_wait_end(net, &w);
     rc = op->error;
     *bytes = op->base.bytes;
     request_free(&op->base);

@@ -52,7 +52,9 @@ struct net {
     int cpus;             /* processors that this process may use */
     int waiting;          /* threads in net_wait, of a threaded process */
     struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
-    struct net_thread *thread; /* makes progress while the program computes; NULL unless asked for */
+    const struct net_doctor *doctor; /* hears of waits that last; NULL: nobody asks */
+    uint64_t ticked;                 /* when the doctor last counted */
+    struct net_thread *thread;       /* makes progress while the program computes; NULL unless asked for */
 
     /* Where frames go. Set by p2p. The payload is valid only during the call. */
     void (*deliver)(void *ctx, struct peer *from, const struct frame_header *header, const void *payload,
@@ -105,6 +107,8 @@ int net_progress(struct net *net);
 /* Runs progress until *flag is non-zero: spins, then yields, then sleeps on the doorbell. The flag is set by
  * code that runs inside progress, in this or another thread of the process. */
 void net_wait(struct net *net, const _Atomic int *flag);
+/* The same for one of several flags that are all awaited; `of` lists their requests. */
+void net_wait_among(struct net *net, const _Atomic int *flag, const void *of);
 
 /* One step of waiting for a condition the caller checks itself:
  *     struct net_waiter w = {.ready = my_condition, .arg = &my_state};
@@ -113,14 +117,46 @@ void net_wait(struct net *net, const _Atomic int *flag);
  * `ready` must be given: it is looked at once more after this process has announced that it sleeps. When only
  * code that runs inside progress changes it, `ready` may be NULL.
  */
+/* NET_UNTOLD: the doctor does not hear of it. All others must call net_wait_end after the last step. */
+enum net_awaited {
+    NET_UNTOLD,
+    NET_SOMETHING,
+    NET_FLAG,
+    NET_ANY_OF,
+    NET_ALL_OF,
+    NET_MESSAGE,
+    NET_MEMBERS,
+    NET_ROOM
+};
 struct net_waiter {
     bool (*ready)(void *arg);
     void *arg;
+    /* For the doctor: what is awaited, and the flag, requests, envelope or communicator behind it. */
+    enum net_awaited what;
+    const void *of;
+    uint64_t told;  /* the doctor's number of this wait, 0 until it has heard of it */
+    uint64_t begun; /* when the clock was first looked at */
     unsigned idle;  /* consecutive steps without an event */
     unsigned look;  /* when to look at the clock next */
     uint64_t since; /* when spinning began, 0 until it is asked */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
+
+/* Who is told when a wait has lasted for PAGE_PATIENCE_MS without an event, and when it is over or something has come.
+ * `tick` now and then while a process waits. All with the lock held. */
+struct net_doctor {
+    void (*waits)(struct net *net, struct net_waiter *w);
+    void (*moves)(struct net *net, struct net_waiter *w);
+    void (*tick)(struct net *net, uint64_t now);
+};
+void net_wait_told(struct net *net, struct net_waiter *w) __attribute__((cold));
+
+/* After the last step. */
+static inline void net_wait_end(struct net *net, struct net_waiter *w)
+{
+    if (unlikely(w->told != 0))
+        net_wait_told(net, w);
+}
 
 /* Is there anything that no doorbell will ring for: room for sends that wait, bytes that a peer writes? */
 static inline bool net_unrung(const struct net *net)
@@ -130,9 +166,10 @@ static inline bool net_unrung(const struct net *net)
 
 /* Sleeping in its parts, for those who do not wait in a loop of their own: read the bell's rings; begin
  * (announces a sleeper and arms; false when something has arrived already); block until it has rung since,
- * without the lock; end. A nap is short: sends wait for room, and nobody rings when it appears. */
+ * without the lock, or for so long (0: for ever); end. */
 bool net_sleep_begin(struct net *net);
-void net_sleep(struct net *net, uint32_t rings, bool nap);
+#define NET_NAP_NS 50000 /* while sends wait for room: nobody rings when it appears */
+void net_sleep(struct net *net, uint32_t rings, uint64_t at_most_ns);
 void net_sleep_end(struct net *net);
 
 /* Rings a doorbell whatever its owner does: for transports, once they saw sleepers. */

@@ -121,7 +121,7 @@ static void *run(void *arg)
         uint32_t rings;
         bool nap = turn(t, &rings);
         if (!atomic_load_explicit(&t->stop, memory_order_acquire))
-            net_sleep(t->net, rings, nap);
+            net_sleep(t->net, rings, nap ? NET_NAP_NS : 0);
     }
     return NULL;
 }

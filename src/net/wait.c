@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/cpu.h"
+#include "base/page.h"
 #include "base/tunable.h"
 #include "net/net.h"
 
@@ -55,21 +56,39 @@ void net_sleep_end(struct net *net)
 }
 
 /* The futex is shared between processes. */
-static void sleep_for(struct net *net, uint32_t rings, const struct timespec *time)
+void net_sleep(struct net *net, uint32_t rings, uint64_t at_most_ns)
 {
-    syscall(SYS_futex, &net->doorbell->rings, FUTEX_WAIT, rings, time, NULL, 0);
+    const struct timespec limit = {.tv_sec = (time_t)(at_most_ns / 1000000000u),
+                                   .tv_nsec = (long)(at_most_ns % 1000000000u)};
+    syscall(SYS_futex, &net->doorbell->rings, FUTEX_WAIT, rings, at_most_ns ? &limit : NULL, NULL, 0);
 }
 
-static const struct timespec nap_time = {.tv_nsec = 50000}, look_time = {.tv_nsec = LOOK_NS};
-
-void net_sleep(struct net *net, uint32_t rings, bool nap)
+/* The wait is over, or something has arrived. */
+void net_wait_told(struct net *net, struct net_waiter *w)
 {
-    sleep_for(net, rings, nap ? &nap_time : NULL);
+    net->doctor->moves(net, w);
+    w->told = 0;
 }
 
-static void look(struct net *net)
+/* Nothing has arrived for a while: what the doctor does about it. The clock is looked at here and not in waits that
+ * end soon. */
+static void look_at_clock(struct net *net, struct net_waiter *w, uint64_t now)
 {
-    const uint64_t now = clock_ns();
+    if (w->since == 0)
+        w->since = now;
+    if (w->begun == 0)
+        w->begun = now;
+    if (w->told == 0 && now - net->ticked >= PAGE_TICK_MS * 1000000u) {
+        net->ticked = now;
+        net->doctor->tick(net, now);
+    }
+    if (w->told == 0 && w->what != NET_UNTOLD && now - w->since >= PAGE_PATIENCE_MS * 1000000u)
+        net->doctor->waits(net, w);
+}
+
+/* For mistakes that would keep this process asleep. */
+static void look(struct net *net, uint64_t now)
+{
     if (now - net->looked < LOOK_NS)
         return;
     net->looked = now;
@@ -82,21 +101,28 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
 {
     uint32_t before = atomic_load_explicit(&net->doorbell->rings, memory_order_acquire);
     if (net_sleep_begin(net) && !(w->ready && w->ready(w->arg))) {
-        const bool nap = net_unrung(net);
-        counter_add(&sleeps, 1);
+        const uint64_t now = clock_ns();
+        uint64_t limit = net_unrung(net) ? NET_NAP_NS : net->look ? LOOK_NS : 0;
         if (net->look)
-            look(net);
+            look(net, now);
+        if (likely(net->doctor != NULL)) {
+            look_at_clock(net, w, now);
+            if (w->told == 0 && w->what != NET_UNTOLD && limit != NET_NAP_NS)
+                limit = PAGE_PATIENCE_MS * 1000000u;
+        }
+        counter_add(&sleeps, 1);
         if (net->lock)
             biglock_drop(net->lock);
-        sleep_for(net, before, nap ? &nap_time : net->look ? &look_time : NULL);
+        net_sleep(net, before, limit);
         if (net->lock)
             biglock_take(net->lock);
     }
     net_sleep_end(net);
 }
 
-static inline void net_waiter_restart(struct net_waiter *w)
+static inline void net_waiter_restart(struct net *net, struct net_waiter *w)
 {
+    net_wait_end(net, w);
     w->idle = w->look = 0;
     w->since = 0;
 }
@@ -123,6 +149,8 @@ static void idle_alone(struct net *net, struct net_waiter *w)
     if (net->lock && biglock_share(net->lock))
         return; /* another thread may have brought what we wait for: look before sleeping */
     uint64_t now = clock_ns();
+    if (likely(net->doctor != NULL))
+        look_at_clock(net, w, now);
     if (w->since == 0)
         w->since = now;
     else if (now - w->since >= (uint64_t)spin_us.value * 1000)
@@ -132,7 +160,7 @@ static void idle_alone(struct net *net, struct net_waiter *w)
 void net_wait_step(struct net *net, struct net_waiter *w)
 {
     if (net_progress(net) > 0) {
-        net_waiter_restart(w);
+        net_waiter_restart(net, w);
         if (unlikely(net->lock != NULL))
             biglock_share(net->lock);
         return;
@@ -145,44 +173,65 @@ void net_wait_step(struct net *net, struct net_waiter *w)
         idle_alone(net, w);
 }
 
-/* The common wait: for one message. The transports are polled in a loop of its own, so that the flag is seen
- * at once; everything else (messages to oneself, sends that wait for room) gets its turn between bursts, and
- * schedules of collectives as soon as something has arrived. */
-static void wait_for(struct net *net, const _Atomic int *flag)
+/* Polls the transports in a loop of its own, so that the flag is seen at once. True when it is set. */
+static inline bool poll_for(struct net *net, const _Atomic int *flag, int burst, struct net_waiter *w)
 {
-    struct net_waiter w = {0};
     struct transport *t = net->transports[0];
     int (*poll)(struct transport *) = t->ops->poll;
-    int burst = net->oversubscribed || net->lock ? 0 : POLLS_PER_LOOK;
-    for (;;) {
-        for (int i = 0; i < burst; i++) {
-            int events = poll(t);
-            for (int k = 1; k < net->nouter; k++)
-                events += net->transports[k]->ops->poll(net->transports[k]);
-            if (events > 0)
-                net_waiter_restart(&w);
-            if (atomic_load_explicit(flag, memory_order_acquire) != 0)
-                return;
-            if (events > 0 && !list_empty(&net->hooks))
-                break;
-            if (w.idle >
-                0) /* not in the first burst: on some processors the hint costs as much as a message */
-                cpu_relax();
-        }
+    for (int i = 0; i < burst; i++) {
+        int events = poll(t);
+        for (int k = 1; k < net->nouter; k++)
+            events += net->transports[k]->ops->poll(net->transports[k]);
+        if (events > 0 && w)
+            net_waiter_restart(net, w);
         if (atomic_load_explicit(flag, memory_order_acquire) != 0)
-            return;
+            return true;
+        if (events > 0 && !list_empty(&net->hooks))
+            return false;
+        if (w) /* not in the first burst: on some processors the hint costs as much as a message */
+            cpu_relax();
+    }
+    return atomic_load_explicit(flag, memory_order_acquire) != 0;
+}
+
+static __attribute__((noinline)) void wait_longer(struct net *net, const _Atomic int *flag, int burst,
+                                                  enum net_awaited what, const void *of)
+{
+    struct net_waiter w = {.what = what, .of = of};
+    do {
         w.idle += (unsigned)burst;
         net_wait_step(net, &w);
+    } while (!poll_for(net, flag, burst, &w));
+    net_wait_end(net, &w);
+}
+
+/* The common wait: for one message. The transports are polled in bursts; everything else (messages to oneself, sends
+ * that wait for room) gets its turn between them, and schedules of collectives as soon as something has arrived. */
+static inline void wait_for(struct net *net, const _Atomic int *flag, enum net_awaited what, const void *of)
+{
+    const int burst = net->oversubscribed || net->lock ? 0 : POLLS_PER_LOOK;
+    if (!poll_for(net, flag, burst, NULL))
+        wait_longer(net, flag, burst, what, of);
+}
+
+static inline void wait_locked(struct net *net, const _Atomic int *flag, enum net_awaited what,
+                               const void *of)
+{
+    if (likely(!net->lock)) {
+        wait_for(net, flag, what, of);
+        return;
     }
+    net->waiting++; /* with the lock held */
+    wait_for(net, flag, what, of);
+    net->waiting--;
 }
 
 void net_wait(struct net *net, const _Atomic int *flag)
 {
-    if (likely(!net->lock)) {
-        wait_for(net, flag);
-        return;
-    }
-    net->waiting++; /* with the lock held */
-    wait_for(net, flag);
-    net->waiting--;
+    wait_locked(net, flag, NET_FLAG, flag);
+}
+
+void net_wait_among(struct net *net, const _Atomic int *flag, const void *of)
+{
+    wait_locked(net, flag, NET_ALL_OF, of);
 }

@@ -28,6 +28,11 @@ static void creation_release(struct request *r)
 
 static const struct request_ops creation_ops = {.name = "communicator creation", .release = creation_release};
 
+const struct creation *creation_of(const struct request *r)
+{
+    return r->ops == &creation_ops ? container_of((const char *)r, struct creation, request) : NULL;
+}
+
 static int creation_alloc(struct proc *p, const char *how, int (*build)(struct creation *),
                           struct creation **out)
 {

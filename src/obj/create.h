@@ -36,6 +36,8 @@ int creation_open_from(struct proc *p, struct group *members, const char *string
 int stringtag_hash(const struct net *net, const char *stringtag,
                    const struct group *members); /* a tag; members may be NULL */
 void creation_start(struct creation *c);
+/* The creation behind a request, or NULL. */
+const struct creation *creation_of(const struct request *r);
 /* Starts, waits and frees. */
 int creation_run(struct creation *c, struct comm **out);
 int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed);

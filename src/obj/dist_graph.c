@@ -236,7 +236,7 @@ static int exchange(struct comm *c, struct ends *told, struct ends *mine, int lo
     int tag = create->agree.round.gang.tag - ASSEMBLY_TAG_FIRST + ASSEMBLY_TAG_EDGES;
     if (!local_error)
         local_error = post_ends(c, tag, told, mine, &sent);
-    struct net_waiter waiter = {0};
+    struct net_waiter waiter = {.what = NET_FLAG, .of = &create->request.complete};
     for (bool started = false;;) {
         int taken = take_arrived(c, tag, mine);
         if (taken && !local_error)
@@ -250,6 +250,7 @@ static int exchange(struct comm *c, struct ends *told, struct ends *mine, int lo
             break;
         net_wait_step(c->proc->net, &waiter);
     }
+    net_wait_end(c->proc->net, &waiter);
     free(sent.requests);
     rc = create->request.error;
     if (!rc)

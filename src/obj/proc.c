@@ -213,9 +213,10 @@ int proc_end_world(struct proc *p)
 
 void proc_drain(struct proc *p)
 {
-    struct net_waiter w = {0};
+    struct net_waiter w = {.what = NET_ROOM};
     while (!list_empty(&p->net->stalled))
         net_wait_step(p->net, &w);
+    net_wait_end(p->net, &w);
 }
 
 static void flush_buffered(struct proc *p)

@@ -22,6 +22,8 @@ struct attr_table;
 struct rma;
 struct dyn; /* src/dyn */
 
+struct page;
+
 struct proc {
     struct boot *boot;
     struct net *net;
@@ -44,6 +46,7 @@ struct proc {
     void (*comm_closing)(struct comm *c);
     struct dyn *dyn; /* ports and published names; NULL until there is one */
     void (*dyn_closing)(struct proc *p);
+    struct page *page;        /* what others can read about this process; NULL when there is none */
     struct bsend_pool *bsend; /* process-wide attached buffer */
     struct rma *rma;          /* src/rma: the windows, opened with the first one */
     /* Set by rma: the process ends, drop what it has. */

@@ -49,9 +49,10 @@ int bsend_attach(struct p2p *p, void *buffer, MPI_Count size, struct bsend_pool 
 
 void bsend_flush(struct bsend_pool *pool)
 {
-    struct net_waiter w = {0};
+    struct net_waiter w = {.what = NET_ROOM};
     while (!list_empty(&pool->pieces))
         net_wait_step(p2p_net(pool->p2p), &w);
+    net_wait_end(p2p_net(pool->p2p), &w);
 }
 
 void bsend_detach(struct bsend_pool *pool, void **buffer, MPI_Count *size)

@@ -272,3 +272,10 @@ int p2p_wait(struct p2p *p, struct request *r)
         net_wait(p->net, &r->complete);
     return r->error;
 }
+
+int p2p_wait_among(struct p2p *p, struct request *r, const struct request_set *all)
+{
+    if (atomic_load_explicit(&r->complete, memory_order_acquire) == 0)
+        net_wait_among(p->net, &r->complete, all);
+    return r->error;
+}

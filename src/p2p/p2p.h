@@ -109,5 +109,7 @@ int p2p_cancel(struct p2p *p, struct request *r);
 
 /* Drives progress until the request is complete. Does not free it. Returns its error. */
 int p2p_wait(struct p2p *p, struct request *r);
+/* The same for one of a set that is awaited as a whole. */
+int p2p_wait_among(struct p2p *p, struct request *r, const struct request_set *all);
 
 #endif

@@ -83,6 +83,7 @@ void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env)
         struct match_entry *e = unexpected_find(&p->unexpected, env);
         if (e) {
             unexpected_remove(&p->unexpected, e);
+            r->match.env = env; /* for the doctor: a large message may be long on its way */
             recv_message(p, r, message_of(e));
             return;
         }

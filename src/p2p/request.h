@@ -21,6 +21,7 @@ struct request_ops {
     int (*start)(struct request *r); /* persistent: MPI_Start */
     int (*cancel)(struct request *r);
     int (*query)(struct request *r, MPI_Status *); /* generalized: fills the status at completion */
+    struct request *const *(*parts)(const struct request *r, int *count); /* requests that it consists of */
     int (*forget)(struct request *r);   /* goes with query: the user's last word, once, before release */
     void (*release)(struct request *r); /* frees what hangs from it, and the request itself */
 };
@@ -44,6 +45,12 @@ struct request {
     MPI_Count bytes;
     void (*on_complete)(struct request *r); /* internal users (schedules, bsend): runs once inside progress */
     void *user;                             /* theirs */
+};
+
+/* Requests of which one or all are awaited: what net_waiter.of points to. */
+struct request_set {
+    int count;
+    const MPI_Request *handles;
 };
 
 /* The rest of request_complete, for requests that somebody watches. */

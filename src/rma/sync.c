@@ -8,10 +8,11 @@
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung)
 {
     struct net *net = r->proc->net;
-    struct net_waiter w = {.ready = ready, .arg = arg};
+    struct net_waiter w = {.ready = ready, .arg = arg, .what = NET_SOMETHING};
     net->unrung += unrung;
     while (!ready(arg))
         net_wait_step(net, &w);
+    net_wait_end(net, &w);
     net->unrung -= unrung;
 }
 

@@ -12,6 +12,10 @@ first=$("$BIN/fishplate" version | head -n 1)
 expect_line "$scratch/help" '^  info '
 expect_line "$scratch/help" '^  bench '
 expect_line "$scratch/help" '^  prof '
+expect_line "$scratch/help" '^  ps '
+expect_line "$scratch/help" '^  why '
+"$BIN/fishplate" why --help >"$scratch/help"
+expect_line "$scratch/help" '--hang-after'
 "$BIN/fishplate" info --help >"$scratch/help"
 expect_line "$scratch/help" '--tunables'
 "$BIN/fishplate" bench --help >"$scratch/help"

@@ -24,7 +24,7 @@ check() {
 [ -d "$pages" ] || { echo "built for another kind of machine: no manual pages" && exit 77; }
 check mpicc "$BIN/mpicc" -help
 [ "$(wc -l <"$scratch/options")" -ge 6 ] || fail "the help of mpicc lists fewer options than it has"
-for command in info bench 'bench ib' prof sim; do
+for command in info bench 'bench ib' prof sim ps why; do
     # shellcheck disable=SC2086
     check fishplate "$BIN/fishplate" $command --help
 done

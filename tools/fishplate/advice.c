@@ -31,6 +31,8 @@ static const struct advice table[] = {
      "Set coll when a job hangs in a collective or its results are wrong, rma when those of one-sided "
      "operations are.",
      NULL},
+    {"DOCTOR", START,
+     "Set 0 when every kilobyte or open file of a rank counts; then no one can ask why it hangs.", NULL},
     {"EAGER_MAX", NET,
      "Raise it when many medium messages wait for their receiver; lower it to save memory for unexpected "
      "messages.",

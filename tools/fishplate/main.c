@@ -17,6 +17,8 @@ static const struct command commands[] = {
     {"bench", "how fast it is here; an MPI program: mpiexec -n 4 fishplate bench", command_bench},
     {"prof", "how a program uses MPI: fishplate prof -- mpiexec -n 4 ./program", command_prof},
     {"sim", "collectives on a machine of any size: fishplate sim allreduce --nodes 10000", command_sim},
+    {"ps", "the jobs that run here, and what every rank does", command_ps},
+    {"why", "why a running job does not go on: who waits for whom", command_why},
     {"version", "the version, and what it was built for", command_version},
     {"help", "this page", command_help},
 };

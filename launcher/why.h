@@ -1,0 +1,18 @@
+/*
+ * Asks the doctor (`fishplate why`, beside mpiexec) why the job does not go on. The answer goes to standard error. The
+ * ranks of this host need no help from us for it; ranks of other hosts are not seen.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FP_LAUNCHER_WHY_H
+#define FP_LAUNCHER_WHY_H
+
+#include "job.h"
+
+/* Once. `done` runs when the answer is there, or when it takes too long; it may be NULL. */
+void why_ask(struct job *j, void (*done)(struct job *j));
+
+/* From now on: when nothing has moved for so many seconds. */
+void why_watch(struct job *j, long seconds);
+
+#endif

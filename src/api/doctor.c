@@ -1,0 +1,177 @@
+/* doctor.c: the page of this process. A wait that lasts is written there with the call, its caller and what it waits
+ * for; counts of messages follow now and then while the process waits. All of it runs where the process has nothing
+ * else to do. With the lock held, so that one thread at a time writes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "api/doctor.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "api/doctor_items.h"
+#include "base/clock.h"
+#include "base/tunable.h"
+#include "boot/boot.h"
+#include "obj/proc.h"
+#include "p2p/p2p.h"
+#include "p2p/view.h"
+
+static TUNABLE_BOOL(
+    doctor, "DOCTOR", 1,
+    "Keep a page of memory in which `fishplate ps` and `fishplate why` read what each rank does. Only the "
+    "user of the job and root can read it. It costs nothing while messages move; set it to 0 to do "
+    "without.");
+
+/* The page belongs to the process: it outlives MPI_Finalize. */
+static struct {
+    struct page *page;
+    int fd;
+} own = {.fd = -1};
+
+static struct page_wait *free_wait(struct page *page)
+{
+    for (int i = 0; i < PAGE_WAITS; i++)
+        if (page->waits[i].id == 0)
+            return &page->waits[i];
+    return NULL;
+}
+
+static void write_unexpected(struct page *page, struct proc *p)
+{
+    struct p2p_view seen[PAGE_MESSAGES];
+    const size_t n = p2p_view_unexpected(p->p2p, seen, PAGE_MESSAGES);
+    page->nunexpected = (uint32_t)p2p_unexpected_length(p->p2p);
+    page->nposted = (uint32_t)p2p_posted_length(p->p2p);
+    page->nmessages = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (seen[i].env.context & 1) /* the library's own */
+            continue;
+        page->messages_waiting[page->nmessages++] =
+            (struct page_message){.peer = (int32_t)seen[i].peer,
+                                  .rank = seen[i].env.source,
+                                  .tag = seen[i].env.tag,
+                                  .context = (uint32_t)seen[i].env.context,
+                                  .bytes = seen[i].bytes};
+    }
+}
+
+static void waits(struct net *net, struct net_waiter *w)
+{
+    struct page *page = own.page;
+    struct page_wait *out = free_wait(page);
+    (void)net;
+    if (!the_proc) /* at exit: nothing is known any more */
+        return;
+    w->told = ++page->last_id;
+    page_change(page);
+    if (out) {
+        memset(out, 0, sizeof(*out));
+        out->since = w->begun;
+        out->thread = (uint32_t)syscall(SYS_gettid);
+        doctor_caller(out);
+        doctor_items(the_proc, w, out);
+        write_unexpected(page, the_proc);
+        out->id = w->told;
+    } else {
+        page->waits_lost++;
+    }
+    page_changed(page);
+}
+
+static void moves(struct net *net, struct net_waiter *w)
+{
+    struct page *page = own.page;
+    (void)net;
+    page_change(page);
+    for (int i = 0; i < PAGE_WAITS; i++) {
+        if (page->waits[i].id == w->told) {
+            page->waits[i].id = 0;
+            page->waited_ns += clock_ns() - page->waits[i].since;
+        }
+    }
+    page_changed(page);
+}
+
+/* Keeps the list of the busiest in order. */
+static void note_link(struct page *page, const struct peer *peer)
+{
+    uint32_t at = page->nlinks;
+    while (at > 0 && page->links[at - 1].messages < peer->sent_messages)
+        at--;
+    if (at == PAGE_LINKS)
+        return;
+    const uint32_t last = MIN(page->nlinks, PAGE_LINKS - 1);
+    memmove(&page->links[at + 1], &page->links[at], (last - at) * sizeof(page->links[0]));
+    struct page_link *l = &page->links[at];
+    *l = (struct page_link){
+        .peer = (int32_t)peer->rank, .messages = peer->sent_messages, .bytes = peer->sent_bytes};
+    peer_describe(peer, l->how, sizeof(l->how));
+    page->nlinks = last + 1;
+}
+
+static void tick(struct net *net, uint64_t now)
+{
+    struct page *page = own.page;
+    uint64_t messages = 0, bytes = 0;
+    page_change(page);
+    page->npeers = page->nlinks = 0;
+    for (uint32_t r = 0; r < net->size; r++) {
+        const struct peer *peer = net->peers[r];
+        if (!peer)
+            continue;
+        page->npeers++;
+        messages += peer->sent_messages;
+        bytes += peer->sent_bytes;
+        if (peer->sent_messages > 0)
+            note_link(page, peer);
+    }
+    page->messages = messages;
+    page->bytes = bytes;
+    if (the_proc)
+        write_unexpected(page, the_proc);
+    page->ticked = now;
+    page_changed(page);
+}
+
+static const struct net_doctor hears = {.waits = waits, .moves = moves, .tick = tick};
+
+void doctor_open(struct proc *p)
+{
+    if (!doctor.value)
+        return;
+    if (!own.page)
+        own.page = page_open(&own.fd);
+    struct page *page = own.page;
+    if (!page)
+        return;
+    page->rank = p->rank;
+    page->ranks = p->size;
+    page->node = p->boot->node;
+    page->nodes = p->boot->nnodes;
+    page->local_rank = p->boot->local_rank;
+    page->life = PAGE_ALIVE;
+    snprintf(page->job, sizeof(page->job), "%s", p->boot->job);
+    snprintf(page->host, sizeof(page->host), "%s", p->boot->host);
+    snprintf(page->launcher, sizeof(page->launcher), "%s", p->boot->launcher);
+    atomic_thread_fence(memory_order_release);
+    page->magic = PAGE_MAGIC;
+    p->page = page;
+    p->net->doctor = &hears;
+}
+
+/* The communicators are gone, and with them who counted there. */
+void doctor_close(void)
+{
+    if (own.page)
+        own.page->life = PAGE_FINALIZED;
+}
+
+/* The library may be unloaded. */
+static __attribute__((destructor)) void unload(void)
+{
+    page_close(own.page, own.fd);
+    own.page = NULL;
+}

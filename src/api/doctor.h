@@ -1,0 +1,13 @@
+/* doctor.h: tells readers outside (`fishplate ps`, `fishplate why`) what this process does: base/page.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_DOCTOR_H
+#define FP_API_DOCTOR_H
+
+struct proc;
+
+/* From MPI_Init to MPI_Finalize. The page stays afterwards and says that this process has finished. */
+void doctor_open(struct proc *p);
+void doctor_close(void);
+
+#endif

@@ -1,0 +1,269 @@
+/* doctor_items.c: from a waiter to the receives, sends, collectives and probes that it waits for, with the
+ * communicators they belong to.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "api/doctor_items.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/frames.h"
+#include "coll/exec.h"
+#include "coll/shared.h"
+#include "obj/context.h"
+#include "obj/create.h"
+#include "p2p/view.h"
+
+enum { FRAMES = 32 };
+
+void doctor_caller(struct page_wait *out)
+{
+    void *frames[FRAMES];
+    Dl_info there;
+    const char *name = "";
+    const int count = backtrace(frames, FRAMES);
+    const int mpi = frames_mpi(frames, 0, count, &name);
+    snprintf(out->call, sizeof(out->call), "%s", mpi < 0 ? "" : name);
+    const int caller = mpi < 0 ? -1 : frames_caller(frames, mpi, count);
+    if (caller < 0 || !dladdr((const char *)frames[caller] - 1, &there) || !there.dli_fname)
+        return;
+    /* The program itself is named as it was called. A path that does not fit is of no use to a reader. */
+    if (there.dli_fname[0] != '/') {
+        const ssize_t n = readlink("/proc/self/exe", out->caller.module, sizeof(out->caller.module) - 1);
+        out->caller.module[n > 0 ? n : 0] = '\0';
+    } else if (strlen(there.dli_fname) < sizeof(out->caller.module)) {
+        strcpy(out->caller.module, there.dli_fname);
+    }
+    out->caller.offset = (uint64_t)((char *)frames[caller] - (char *)there.dli_fbase);
+    snprintf(out->caller.symbol, sizeof(out->caller.symbol), "%s", there.dli_sname ? there.dli_sname : "");
+}
+
+/* Job ranks in the order of the group, as runs of equal stride. */
+static void write_members(struct page_group *out, const struct group *g)
+{
+    for (int i = 0; i < g->size;) {
+        if (out->nruns == PAGE_RUNS) {
+            out->nruns = PAGE_RUNS + 1;
+            return;
+        }
+        struct page_run *run = &out->runs[out->nruns++];
+        run->first = group_job_rank(g, i);
+        run->count = 1;
+        run->stride = i + 1 < g->size ? (int32_t)(group_job_rank(g, i + 1) - run->first) : 1;
+        while (++i < g->size && group_job_rank(g, i) == run->first + run->count * (uint32_t)run->stride)
+            run->count++;
+    }
+}
+
+/* The index of the communicator's description. */
+static uint8_t group_index(struct page_wait *w, uint32_t context, int rank, const struct group *g,
+                           const char *label)
+{
+    for (int i = 0; i < PAGE_GROUPS; i++) {
+        struct page_group *out = &w->groups[i];
+        if (out->size == 0) {
+            out->context = context;
+            out->rank = rank;
+            out->size = g->size;
+            snprintf(out->label, sizeof(out->label), "%s", label);
+            write_members(out, g);
+            return (uint8_t)i;
+        }
+        if (out->context == context)
+            return (uint8_t)i;
+    }
+    return PAGE_GROUPS;
+}
+
+/* Members: those that messages go to and come from. */
+static uint8_t comm_index(struct page_wait *w, const struct comm *c)
+{
+    return c ? group_index(w, c->context, c->rank, c->remote ? c->remote : c->group, comm_label(c))
+             : PAGE_GROUPS;
+}
+
+static struct comm *comm_of(struct proc *p, uint64_t context)
+{
+    const uint32_t id = context_id_of((uint32_t)context);
+    return id < CONTEXT_IDS ? p->comms[id] : NULL;
+}
+
+static struct page_item *add(struct page_wait *w, enum page_kind kind)
+{
+    static struct page_item unwanted;
+    w->total++;
+    struct page_item *item = w->nitems < PAGE_ITEMS ? &w->items[w->nitems++] : &unwanted;
+    *item = (struct page_item){
+        .kind = (uint8_t)kind, .group = PAGE_GROUPS, .peer = PAGE_UNKNOWN, .rank = PAGE_UNKNOWN};
+    return item;
+}
+
+static int32_t wild(int32_t value, int32_t wildcard)
+{
+    return value == wildcard ? PAGE_ANY : value;
+}
+
+static void add_envelope(struct proc *p, struct page_wait *w, struct page_item *item, struct envelope env)
+{
+    const struct comm *c = env.context & 1 ? NULL : comm_of(p, env.context);
+    item->context = (uint32_t)env.context;
+    item->tag = wild(env.tag, MPI_ANY_TAG);
+    item->rank = wild(env.source, MPI_ANY_SOURCE);
+    item->peer = item->rank == PAGE_ANY ? PAGE_ANY : PAGE_UNKNOWN;
+    item->group = comm_index(w, c);
+    if (c && env.source >= 0 && env.source < comm_peers(c))
+        item->peer = (int32_t)group_job_rank(c->remote ? c->remote : c->group, env.source);
+}
+
+static void add_collective(struct page_wait *w, const struct comm *c, uint64_t number, int kind, int root,
+                           uint64_t bytes)
+{
+    struct page_item *item = add(w, PAGE_COLL);
+    item->context = c->context;
+    item->group = comm_index(w, c);
+    item->number = number;
+    item->coll = (uint8_t)kind;
+    item->rank = root;
+    item->bytes = bytes;
+    if (c->remote && item->group < PAGE_GROUPS) /* both groups take part */
+        w->groups[item->group].nruns = PAGE_RUNS + 1;
+}
+
+static bool has_root(int kind)
+{
+    return kind == COLL_BCAST || kind == COLL_GATHER || kind == COLL_SCATTER || kind == COLL_REDUCE;
+}
+
+/* A member of a shared block, or of something that its members agree on. */
+static void add_members(struct page_wait *w, const struct comm *c)
+{
+    const struct coll_state *state = c->coll;
+    if (!state) {
+        add(w, PAGE_OTHER);
+        return;
+    }
+    const uint64_t what = state->shared ? state->shared->what : 0;
+    const int noted = page_comm_kind_of(state->page, state->page->calls);
+    const int kind = noted >= 0 ? noted : (int)(what >> 56) - 1;
+    const bool known = kind >= 0 && what >> 56 == (uint64_t)kind + 1;
+    add_collective(w, c, state->page->calls, kind,
+                   known && has_root(kind) ? (int)(what >> 40 & 0xffff) : PAGE_UNKNOWN,
+                   known ? what & ~SHARED_WHAT_KIND : 0);
+}
+
+static void add_message(struct proc *p, struct page_wait *w, const struct p2p_view *v)
+{
+    const struct comm *c = comm_of(p, v->env.context);
+    if (v->env.context & 1) { /* a message of the library: part of the collective that the rank is in */
+        if (c && v->env.tag < ASSEMBLY_TAG_FIRST)
+            add_members(w, c);
+        else
+            add(w, PAGE_OTHER);
+        return;
+    }
+    struct page_item *item = add(w, v->send ? PAGE_SEND : PAGE_RECV);
+    add_envelope(p, w, item, v->env);
+    item->step = (uint8_t)v->step;
+    item->bytes = v->bytes;
+    if (v->peer == VIEW_NO_PEER)
+        return;
+    item->peer = (int32_t)v->peer;
+    if (v->send && c) /* the envelope names the sender */
+        item->rank = group_find(c->remote ? c->remote : c->group, v->peer);
+}
+
+static void add_creation(struct page_wait *w, const struct creation *c)
+{
+    const struct gang *gang = &c->agree.round.gang;
+    struct page_item *item = add(w, PAGE_TOGETHER);
+    item->context = gang->context & ~1u;
+    item->tag = gang->tag;
+    item->number = (uint64_t)(uint32_t)gang->tag;
+    item->group = group_index(w, item->context, gang->members->rank, gang->members,
+                              c->parent ? comm_label(c->parent) : "no communicator");
+    if (gang->bridged && item->group < PAGE_GROUPS) /* the other side takes part as well */
+        w->groups[item->group].nruns = PAGE_RUNS + 1;
+}
+
+static void add_request(struct proc *p, struct page_wait *w, const struct request *r)
+{
+    struct p2p_view v;
+    int count = 0;
+    if (r->complete)
+        return;
+    struct request *const *parts = r->ops->parts ? r->ops->parts(r, &count) : NULL;
+    for (int i = 0; i < count; i++)
+        if (parts[i])
+            add_request(p, w, parts[i]);
+    if (count > 0)
+        return;
+    const struct creation *creation = creation_of(r);
+    if (p2p_view_request(r, &v)) {
+        add_message(p, w, &v);
+    } else if (r->ops == &coll_request_ops || r->ops == &coll_persistent_ops) {
+        const struct coll_request *c = (const struct coll_request *)r;
+        const int kind = (int)c->plan->algorithm->kind;
+        add_collective(w, c->comm, c->number, kind, has_root(kind) ? c->plan->root : PAGE_UNKNOWN, 0);
+    } else if (creation) {
+        add_creation(w, creation);
+    } else {
+        add(w, PAGE_OTHER);
+    }
+}
+
+static void add_set(struct proc *p, struct page_wait *w, const struct request_set *set)
+{
+    for (int i = 0; i < set->count; i++) {
+        const struct request *r = request_from(set->handles[i]);
+        if (r && !(r->persistent && !r->active))
+            add_request(p, w, r);
+    }
+}
+
+/* Sends that wait for room at their receivers. */
+static void add_stalled(struct page_wait *w, const struct net *net)
+{
+    list_foreach(pos, &net->stalled)
+    {
+        struct page_item *item = add(w, PAGE_ROOM);
+        item->peer = (int32_t)list_entry(pos, struct peer, stalled_link)->rank;
+        item->step = PAGE_QUEUED;
+    }
+}
+
+void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *out)
+{
+    const struct request *r = NULL;
+    uint32_t magic;
+    switch (w->what) {
+    case NET_FLAG: /* of a request, or of something smaller that has no name */
+        memcpy(&magic,
+               (const char *)w->of - offsetof(struct request, complete) + offsetof(struct request, obj.magic),
+               sizeof(magic));
+        r = container_of((const char *)w->of, struct request, complete);
+        if (magic == MAGIC_REQUEST)
+            add_request(p, out, r);
+        break;
+    case NET_ANY_OF:
+        out->any = 1;
+        add_set(p, out, w->of);
+        break;
+    case NET_ALL_OF:
+        add_set(p, out, w->of);
+        break;
+    case NET_MESSAGE:
+        add_envelope(p, out, add(out, PAGE_PROBE), *(const struct envelope *)w->of);
+        break;
+    case NET_MEMBERS:
+        add_members(out, w->of);
+        break;
+    case NET_ROOM:
+        add_stalled(out, p->net);
+        break;
+    default:
+        break;
+    }
+}

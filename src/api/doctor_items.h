@@ -1,0 +1,17 @@
+/* doctor_items.h: what a wait is for, in the words of base/page.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_DOCTOR_ITEMS_H
+#define FP_API_DOCTOR_ITEMS_H
+
+#include "base/page.h"
+#include "net/net.h"
+
+struct proc;
+
+/* The MPI function that waits, and where the program called it. */
+void doctor_caller(struct page_wait *out);
+
+void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *out);
+
+#endif

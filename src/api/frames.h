@@ -1,0 +1,20 @@
+/* frames.h: the call stack, and the MPI function in it: for crash notes and for the doctor. Costs nothing until it is
+ * asked for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_FRAMES_H
+#define FP_API_FRAMES_H
+
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#else /* a C library without call stacks */
+#define backtrace(frames, most) 0
+#endif
+
+/* The innermost frame from `first` on in a function that this library exports, and that function's MPI name; -1 when there is none. */
+int frames_mpi(void *const *frames, int first, int count, const char **name);
+
+/* The frame of the program behind that one: past what the Fortran bindings and the profiler put between; -1: none. */
+int frames_caller(void *const *frames, int mpi, int count);
+
+#endif

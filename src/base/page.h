@@ -1,0 +1,202 @@
+/* page.h: what a rank tells about itself in memory that others can read: one page of plain words, written by the rank
+ * with plain stores and read by `fishplate ps` and `fishplate why` without its help. So it can be read while the rank
+ * computes, hangs, is stopped or holds its lock.
+ *
+ * The page is a memfd that the rank keeps open. A reader finds it by its name among the files of the user's processes
+ * (/proc/PID/fd), which the kernel shows to that user and to root alone; nothing is left behind when the rank is killed.
+ *
+ * What changes in every call (the number of collectives) is a single word. All else is written when a rank has waited
+ * for PAGE_PATIENCE_MS, between two steps of `version`: it is odd while the page is being written.
+ *
+ * A reader must trust nothing in it: the program may have written over it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_PAGE_H
+#define FP_BASE_PAGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PAGE_NAME        "fishplate-rank"      /* of the memfd */
+#define PAGE_MAGIC       0x32676150746c7046ull /* "FpltPag2": changes with the layout */
+#define PAGE_PATIENCE_MS 50
+#define PAGE_TICK_MS     100 /* between two looks at the counts of messages */
+
+enum {
+    PAGE_COMMS = 48,
+    PAGE_KINDS = 8, /* kinds of the last collectives that a communicator remembers */
+    PAGE_WAITS = 4, /* threads */
+    PAGE_ITEMS = 16,
+    PAGE_GROUPS = 4,
+    PAGE_RUNS = 8,
+    PAGE_MESSAGES = 12,
+    PAGE_LINKS = 8,
+    PAGE_ANY = -1, /* any rank, any tag */
+    PAGE_UNKNOWN = -2,
+};
+
+enum page_kind {
+    PAGE_RECV,
+    PAGE_SEND,
+    PAGE_PROBE,
+    PAGE_COLL,
+    PAGE_TOGETHER,
+    PAGE_ROOM,
+    PAGE_OTHER,
+    PAGE_KIND_COUNT
+};
+
+/* How far it is. */
+enum page_step {
+    PAGE_POSTED, /* receive: no message has come. send: announced, no receive has answered */
+    PAGE_QUEUED, /* send: waits for credits, for room or for the connection */
+    PAGE_MOVING, /* matched: the data is under way */
+    PAGE_STEP_COUNT
+};
+
+/* One thing that a rank waits for. */
+struct page_item {
+    uint8_t kind, step;
+    uint8_t coll;  /* PAGE_COLL: enum coll_kind */
+    uint8_t group; /* index in the wait's groups; PAGE_GROUPS: not told */
+    uint32_t context;
+    int32_t peer; /* job rank, PAGE_ANY or PAGE_UNKNOWN */
+    int32_t rank; /* its rank in the communicator; a collective's root */
+    int32_t tag;
+    int32_t unused;
+    uint64_t bytes;  /* to send, or room to receive */
+    uint64_t number; /* PAGE_COLL: of the call on its communicator; 0: not known */
+};
+
+/* The members of a communicator, by job rank: first, first + stride, ... in the order of their ranks. */
+struct page_run {
+    uint32_t first, count;
+    int32_t stride;
+};
+struct page_group {
+    uint32_t context;
+    int32_t rank, size; /* mine; members (of the side that messages go to) */
+    uint32_t nruns;     /* PAGE_RUNS + 1: more than fit */
+    struct page_run runs[PAGE_RUNS];
+    char label[64];
+};
+
+struct page_place {
+    uint64_t offset;  /* of the return address in the file */
+    char module[168]; /* its path */
+    char symbol[64];  /* the function, when the file says it */
+};
+
+struct page_wait {
+    uint64_t id;    /* no two waits of a process have the same; 0: nobody waits here */
+    uint64_t since; /* CLOCK_MONOTONIC, ns */
+    uint32_t thread;
+    uint32_t any; /* one of the items is enough; else all are needed */
+    uint32_t nitems, total;
+    char call[40];
+    struct page_place caller;
+    struct page_item items[PAGE_ITEMS];
+    struct page_group groups[PAGE_GROUPS];
+};
+
+/* A message that has arrived before its receive. */
+struct page_message {
+    int32_t peer, rank, tag;
+    uint32_t context;
+    uint64_t bytes;
+};
+
+/* Collectives on a communicator that this rank has called. */
+struct page_comm {
+    _Atomic uint32_t used;
+    uint32_t context;
+    int32_t rank, size;
+    uint64_t calls;
+    uint16_t
+        kinds[PAGE_KINDS]; /* of call n, at n % PAGE_KINDS: page_kind_entry; may hold that of an older call */
+    char label[40];
+};
+
+struct page_link {
+    int32_t peer;
+    uint32_t unused;
+    uint64_t messages, bytes;
+    char how[72];
+};
+
+enum page_life { PAGE_ALIVE, PAGE_FINALIZED };
+
+struct page {
+    uint64_t magic;
+    uint32_t size;
+    _Atomic uint32_t version;
+    uint32_t rank, ranks, node, nodes, local_rank;
+    int32_t pid;
+    uint32_t life;
+    uint32_t comms_lost; /* communicators that found no place below */
+    uint64_t started;    /* CLOCK_MONOTONIC, ns */
+    char job[64], host[64], launcher[16];
+
+    uint64_t ticked; /* when the following was written */
+    uint64_t messages, bytes;
+    uint64_t sleeps;
+    uint64_t unexpected_seen;
+    uint32_t nunexpected, nposted;
+    uint32_t npeers, nlinks;
+    struct page_link links[PAGE_LINKS]; /* those with most messages */
+
+    uint32_t nmessages; /* of nunexpected, those below */
+    uint32_t waits_lost;
+    struct page_message messages_waiting[PAGE_MESSAGES];
+    uint64_t last_id;
+    uint64_t waited_ns; /* in waits that were told here, and are over */
+    struct page_wait waits[PAGE_WAITS];
+
+    struct page_comm comms[PAGE_COMMS];
+};
+
+/* Makes the page of this process, zero but for its head. NULL when the system has no memory to share. */
+struct page *page_open(int *fd);
+void page_close(struct page *page, int fd);
+
+/* Between these two the page changes. One thread at a time. */
+static inline void page_change(struct page *page)
+{
+    const uint32_t v = atomic_load_explicit(&page->version, memory_order_relaxed);
+    atomic_store_explicit(&page->version, v | 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+static inline void page_changed(struct page *page)
+{
+    const uint32_t v = atomic_load_explicit(&page->version, memory_order_relaxed);
+    atomic_store_explicit(&page->version, v + 1, memory_order_release);
+}
+
+/* A place to count the collectives of a communicator, or NULL when there is none. */
+struct page_comm *page_comm_open(struct page *page, uint32_t context, int rank, int size, const char *label);
+void page_comm_close(struct page_comm *c);
+
+/* A collective is called. Two instructions, because the shortest collectives take a hundred. */
+static inline void page_comm_count(struct page_comm *c)
+{
+    c->calls++;
+}
+
+/* The kind of a call with some of the bits of its number. */
+static inline uint16_t page_kind_entry(uint64_t number, unsigned kind)
+{
+    return (uint16_t)(number << 5 | (kind & 31));
+}
+static inline void page_comm_kind(struct page_comm *c, unsigned kind)
+{
+    c->kinds[c->calls % PAGE_KINDS] = page_kind_entry(c->calls, kind);
+}
+/* The kind of this call, or -1 when it is not kept. */
+static inline int page_comm_kind_of(const struct page_comm *c, uint64_t number)
+{
+    const uint16_t entry = c->kinds[number % PAGE_KINDS];
+    return number > 0 && page_kind_entry(number, entry) == entry ? entry & 31 : -1;
+}
+
+#endif

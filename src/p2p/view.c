@@ -1,0 +1,49 @@
+/* view.c: what a request waits for, and which messages wait for a receive.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/view.h"
+
+#include "p2p/engine.h"
+
+static void view_send(const struct p2p_request *r, struct p2p_view *out)
+{
+    out->env = header_envelope(&r->header);
+    out->peer = r->peer->rank;
+    out->step = r->queued ? PAGE_QUEUED : PAGE_POSTED;
+}
+
+static void view_receive(const struct p2p_request *r, struct p2p_view *out)
+{
+    out->env = r->match.env;
+    out->peer = r->match.posted ? VIEW_NO_PEER : r->peer->rank;
+    out->step = r->match.posted ? PAGE_POSTED : PAGE_MOVING;
+}
+
+bool p2p_view_request(const struct request *base, struct p2p_view *out)
+{
+    const struct p2p_request *r = (const struct p2p_request *)base;
+    if (base->ops != &send_ops && base->ops != &recv_ops)
+        return false;
+    *out = (struct p2p_view){.send = base->ops == &send_ops, .bytes = r->length};
+    if (out->send)
+        view_send(r, out);
+    else
+        view_receive(r, out);
+    return true;
+}
+
+size_t p2p_view_unexpected(const struct p2p *p, struct p2p_view *out, size_t most)
+{
+    const struct match_table *t = &p->unexpected;
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->nbuckets && n < MIN(most, t->count); i++) {
+        list_foreach(pos, &t->buckets[MATCH_EXACT][i])
+        {
+            const struct message *m = message_of((struct match_entry *)pos);
+            if (n < most)
+                out[n++] = (struct p2p_view){
+                    .send = true, .env = m->match.env, .peer = m->from->rank, .bytes = m->length};
+        }
+    }
+    return n;
+}

@@ -1,0 +1,26 @@
+/* view.h: requests and waiting messages as the doctor sees them. Reads only; under the lock.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_VIEW_H
+#define FP_P2P_VIEW_H
+
+#include "base/page.h"
+#include "p2p/p2p.h"
+
+#define VIEW_NO_PEER UINT32_MAX /* it is not known, or may be any */
+
+struct p2p_view {
+    bool send;
+    struct envelope env; /* of a receive as it was asked for */
+    uint32_t peer;       /* job rank */
+    uint64_t bytes;      /* to send, or room */
+    enum page_step step;
+};
+
+/* False when it is no send or receive. */
+bool p2p_view_request(const struct request *r, struct p2p_view *out);
+
+/* Messages that arrived before their receive, at most so many; returns how many were written. */
+size_t p2p_view_unexpected(const struct p2p *p, struct p2p_view *out, size_t most);
+
+#endif

@@ -1,0 +1,63 @@
+/* page.c: pages that a program has written over, as `fishplate why` reads them: three ranks whose pages are sound but for
+ * the bytes of the input, each with its place.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "why.h"
+
+enum { RANKS = 3 };
+
+static void sound(struct sample *s, uint32_t rank)
+{
+    struct page *p = &s->page;
+    memset(s, 0, sizeof(*s));
+    s->state = 'S';
+    s->now = 5000000000u;
+    p->magic = PAGE_MAGIC;
+    p->size = sizeof(*p);
+    p->rank = rank;
+    p->ranks = RANKS;
+    snprintf(p->job, sizeof(p->job), "fp1-0");
+    struct page_wait *w = &p->waits[0];
+    w->id = 1;
+    w->nitems = w->total = 1;
+    snprintf(w->call, sizeof(w->call), "MPI_Recv");
+    w->items[0] = (struct page_item){
+        .kind = rank == 2 ? PAGE_COLL : PAGE_RECV, .peer = (int)((rank + 1) % RANKS), .number = 2};
+    w->groups[0] = (struct page_group){.size = RANKS, .nruns = 1, .runs = {{.count = RANKS, .stride = 1}}};
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct sample of[RANKS];
+    static char nothing[1 << 20];
+    static struct sample *list[RANKS];
+    struct look look = {.ranks = RANKS, .of = list};
+    for (uint32_t r = 0; r < RANKS; r++)
+        sound(&of[r], r);
+    for (size_t i = 0; i + 8 <= size; i += 8) {
+        uint32_t at;
+        memcpy(&at, data + i, sizeof(at));
+        struct page *page = &of[at % RANKS].page;
+        memcpy((char *)page + at / RANKS % (sizeof(*page) - 4) / 4 * 4, data + i + 4, 4);
+    }
+    for (uint32_t r = 0; r < RANKS; r++) {
+        list[r] = page_check(&of[r].page) && of[r].page.ranks == RANKS ? &of[r] : NULL;
+        for (int i = 0; i < PAGE_WAITS; i++)
+            of[r].page.waits[i].caller.module[0] = '\0'; /* no addr2line */
+    }
+    struct answer a;
+    FILE *out = fmemopen(nothing, sizeof(nothing), "w");
+    if (out && answer_make(&look, &look, 1, &a)) {
+        answer_text(out, &a);
+        answer_json(out, &a);
+        answer_free(&a);
+    }
+    if (out)
+        fclose(out);
+    return 0;
+}

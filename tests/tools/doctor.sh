@@ -1,0 +1,13 @@
+#!/bin/sh
+# `fishplate why` and `fishplate ps` on programs that hang: doctor.sh BIN NAME flags=FLAG [mpiexec options]
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+bin=$1
+name=$2
+flags=${3#flags=}
+shift 3
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$bin/mpicc" -g -O1 ${flags:+"$flags"} "$here/doctor/zoo.c" -o "$work/zoo"
+python3 "$here/doctor/$name.py" "$bin" "$work/zoo" "$@"

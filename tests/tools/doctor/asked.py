@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""mpiexec tells why a job hangs: by -hang-after, by SIGQUIT, after which the job goes on, and by -timeout, which ends
+it. Meanwhile the tables, the live view and the drawing of the same job.
+
+    asked.py BIN ZOO
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import xml.dom.minidom
+
+BIN, ZOO = sys.argv[1:3]
+LIMIT = 120
+ANSWER = "Deadlock: ranks 0 and 1 wait for each other"
+
+
+def start(*options, animal="ring"):
+    return subprocess.Popen(
+        [f"{BIN}/mpiexec", "-n", "2", *options, ZOO, animal], stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+
+
+def await_answer(job, what):
+    """Reads what mpiexec says until the answer has come."""
+    seen = []
+    watchdog = threading.Timer(LIMIT, job.kill)
+    watchdog.start()
+    for line in job.stderr:
+        seen.append(line)
+        if ANSWER in line:
+            break
+    else:
+        sys.exit(f"{what}: no answer, but:\n" + "".join(seen))
+    watchdog.cancel()
+
+
+def tool(*words):
+    return subprocess.run([f"{BIN}/fishplate", *words], capture_output=True, text=True)
+
+
+def tables(job):
+    """`fishplate ps`, for eyes and for programs."""
+    table = tool("ps", str(job.pid)).stdout
+    if table.count("waits") != 2 or table.count("MPI_Recv(from") != 2:
+        sys.exit(f"fishplate ps:\n{table}")
+    jobs = json.loads(tool("ps", "--json").stdout)["jobs"]
+    mine = [j for j in jobs if j["job"].startswith(f"fp{job.pid}-")]
+    if len(mine) != 1 or [r["state"] for r in mine[0]["ranks"]] != ["waits", "waits"]:
+        sys.exit(f"fishplate ps --json: {mine}")
+    if tool("ps", "no such job").returncode != 2:
+        sys.exit("fishplate ps found a job that is not there")
+
+
+def screen(job):
+    """The live view on a terminal: it shows the ranks, and gives the terminal back when asked to end."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(f"{BIN}/fishplate", ["fishplate", "ps", "--watch=0.2", str(job.pid)])
+    watchdog = threading.Timer(LIMIT, os.kill, (child, signal.SIGKILL))
+    watchdog.start()
+    seen = b""
+    try:
+        while b"MPI_Recv(from 0, tag 5" not in seen:
+            seen += os.read(terminal, 4096)
+        os.write(terminal, b"q")
+        while True:
+            seen += os.read(terminal, 4096)
+    except OSError:  # the other end is closed
+        pass
+    status = os.waitpid(child, 0)[1]
+    watchdog.cancel()
+    if status != 0 or b"\x1b[?1049h" not in seen or not seen.rstrip().endswith(b"\x1b[?25h\x1b[?1049l"):
+        sys.exit(f"fishplate ps --watch: status {status}, {seen}")
+
+
+def drawing(job):
+    """The page is well-formed, and shows two nodes that wait for each other."""
+    with tempfile.NamedTemporaryFile(suffix=".html") as page:
+        tool("why", "--html", page.name, str(job.pid))
+        text = page.read().decode()
+    page = xml.dom.minidom.parseString(text.replace("<!DOCTYPE html>", ""))
+    nodes = [n for n in page.getElementsByTagName("rect") if n.getAttribute("class") == "stuck"]
+    edges = [e for e in page.getElementsByTagName("path") if "bad" in e.getAttribute("class")]
+    if len(nodes) != 2 or len(edges) != 2:
+        sys.exit(f"fishplate why --html: {len(nodes)} nodes, {len(edges)} edges:\n{text}")
+
+
+def hang_after_and_quit():
+    job = start("-hang-after", "1")
+    await_answer(job, "-hang-after")
+    job.send_signal(signal.SIGQUIT)
+    await_answer(job, "SIGQUIT")
+    if job.poll() is not None:
+        sys.exit("the job ended by being asked")
+    tables(job)
+    screen(job)
+    drawing(job)
+    job.send_signal(signal.SIGTERM)
+    job.communicate()
+
+
+def timeout():
+    """On a slow machine the ranks may not have met yet: then more time is given."""
+    for seconds in (1, 5, 30):
+        job = start("-timeout", str(seconds))
+        said = job.communicate()[1]
+        if job.returncode != 124:
+            sys.exit(f"-timeout: status {job.returncode} instead of 124:\n{said}")
+        if ANSWER in said and "Still running: ranks 0-1" in said:
+            return
+    sys.exit(f"-timeout: no answer, but:\n{said}")
+
+
+def no_mpi():
+    """A program without MPI: there is nothing to tell, and nothing is said."""
+    job = subprocess.Popen(
+        [f"{BIN}/mpiexec", "-n", "1", "-timeout", "1", "sleep", "60"], stderr=subprocess.PIPE, text=True
+    )
+    said = job.communicate()[1]
+    if job.returncode != 124 or "fishplate" in said:
+        sys.exit(f"sleep: status {job.returncode}:\n{said}")
+
+
+hang_after_and_quit()
+timeout()
+no_mpi()
+print("-hang-after, SIGQUIT and -timeout answer")

@@ -1,0 +1,208 @@
+/* zoo.c: programs that hang, each in a way of its own, for `fishplate why`. The test knows what each answer must be.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+static char large[4 << 20];
+
+static void recv_from(int from, int tag, MPI_Comm comm)
+{
+    char byte;
+    MPI_Recv(&byte, 1, MPI_CHAR, from, tag, comm, MPI_STATUS_IGNORE);
+}
+
+static void send_to(int to, int tag, MPI_Comm comm)
+{
+    char byte = 0;
+    MPI_Send(&byte, 1, MPI_CHAR, to, tag, comm);
+}
+
+static void ring(void) /* everybody receives first */
+{
+    recv_from((rank + 1) % size, 5, MPI_COMM_WORLD);
+}
+
+static void sends(void) /* everybody sends first, too much to be kept */
+{
+    MPI_Send(large, sizeof(large), MPI_CHAR, (rank + 1) % size, 3, MPI_COMM_WORLD);
+    MPI_Recv(large, sizeof(large), MPI_CHAR, (rank + size - 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void tag(void)
+{
+    if (rank == 0) {
+        send_to(1, 7, MPI_COMM_WORLD);
+        recv_from(1, 5, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        recv_from(0, 6, MPI_COMM_WORLD);
+    }
+}
+
+static void communicator(void)
+{
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_Comm_set_name(other, "other");
+    if (rank == 0) {
+        send_to(1, 5, other);
+        recv_from(1, 5, other);
+    } else if (rank == 1) {
+        recv_from(0, 5, MPI_COMM_WORLD);
+    }
+}
+
+static void barrier_recv(void) /* the last rank receives from one that is in a barrier */
+{
+    if (rank == size - 1)
+        recv_from(0, 9, MPI_COMM_WORLD);
+    else
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void missing(void) /* the last rank computes */
+{
+    for (volatile unsigned long i = 0; rank == size - 1; i++)
+        ;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void compute(void)
+{
+    for (volatile unsigned long i = 0; rank == 1; i++)
+        ;
+    if (rank == 0)
+        recv_from(1, 2, MPI_COMM_WORLD);
+    else
+        recv_from(0, 2, MPI_COMM_WORLD);
+}
+
+static void stopped(void)
+{
+    if (rank == 1)
+        raise(SIGSTOP);
+    recv_from(1 - rank, 2, MPI_COMM_WORLD);
+}
+
+static void wildcard(void) /* one rank may still send to all who wait for anybody */
+{
+    for (volatile unsigned long i = 0; rank == size - 1; i++)
+        ;
+    recv_from(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD);
+}
+
+static void wild_deadlock(void) /* all wait for anybody */
+{
+    recv_from(MPI_ANY_SOURCE, 4, MPI_COMM_WORLD);
+}
+
+static void waitany(void) /* rank 0 waits for 1, which waits for 0, or for the last one, which computes */
+{
+    MPI_Request r[2];
+    char bytes[2];
+    int at;
+    for (volatile unsigned long i = 0; rank == size - 1; i++)
+        ;
+    if (rank == 0) {
+        MPI_Irecv(&bytes[0], 1, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &r[0]);
+        MPI_Irecv(&bytes[1], 1, MPI_CHAR, size - 1, 1, MPI_COMM_WORLD, &r[1]);
+        MPI_Waitany(2, r, &at, MPI_STATUS_IGNORE);
+    }
+    recv_from(0, 1, MPI_COMM_WORLD);
+}
+
+static void waitall(void) /* the same with all */
+{
+    MPI_Request r[2];
+    char bytes[2];
+    for (volatile unsigned long i = 0; rank == size - 1; i++)
+        ;
+    if (rank == 0) {
+        MPI_Irecv(&bytes[0], 1, MPI_CHAR, size - 1, 1, MPI_COMM_WORLD, &r[0]);
+        MPI_Irecv(&bytes[1], 1, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &r[1]);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    }
+    recv_from(0, 1, MPI_COMM_WORLD);
+}
+
+static void finalize(void) /* rank 0 forgets a message that rank 1 waits for */
+{
+    if (rank == 1)
+        recv_from(0, 8, MPI_COMM_WORLD);
+}
+
+static void persistent(void) /* never started */
+{
+    char byte = 0;
+    MPI_Request r;
+    if (rank == 0)
+        MPI_Send_init(&byte, 1, MPI_CHAR, 1, 3, MPI_COMM_WORLD, &r);
+    recv_from(1 - rank, 3, MPI_COMM_WORLD);
+}
+
+static void split(void) /* the odd ranks wait for the even ones on a communicator of their own */
+{
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+    MPI_Comm_set_name(half, rank % 2 ? "odd" : "even");
+    if (rank == size - 1)
+        recv_from(rank - 1, 1, MPI_COMM_WORLD);
+    else if (rank == size - 2)
+        recv_from(rank + 1, 1, MPI_COMM_WORLD);
+    else
+        MPI_Barrier(half);
+}
+
+static void probe(void)
+{
+    MPI_Probe(1 - rank, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void dup_barrier(void) /* one makes a communicator, the others meet */
+{
+    MPI_Comm other;
+    if (rank == 0)
+        MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    else
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} zoo[] = {
+    {"ring", ring},
+    {"sends", sends},
+    {"tag", tag},
+    {"communicator", communicator},
+    {"barrier_recv", barrier_recv},
+    {"missing", missing},
+    {"compute", compute},
+    {"stopped", stopped},
+    {"wildcard", wildcard},
+    {"wild_deadlock", wild_deadlock},
+    {"waitany", waitany},
+    {"waitall", waitall},
+    {"finalize", finalize},
+    {"persistent", persistent},
+    {"split", split},
+    {"probe", probe},
+    {"dup_barrier", dup_barrier},
+};
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (size_t i = 0; argc > 1 && i < sizeof(zoo) / sizeof(zoo[0]); i++)
+        if (strcmp(zoo[i].name, argv[1]) == 0)
+            zoo[i].run();
+    MPI_Finalize();
+    return 0;
+}

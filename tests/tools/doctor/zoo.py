@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Starts programs that hang and checks that `fishplate why` says the right thing of each.
+
+    zoo.py BIN ZOO [mpiexec options]    BIN: folder of mpiexec and fishplate; ZOO: the program
+
+Nothing here waits for a time: each animal is asked until the answer is there, for a minute at most.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+BIN, ZOO, OPTIONS = sys.argv[1], sys.argv[2], sys.argv[3:]
+LIMIT = 60
+
+
+def finding(answer, kind):
+    return next((f for f in answer["findings"] if f["kind"] == kind), None)
+
+
+def deadlock(ranks, *texts, behind=()):
+    """A deadlock of exactly these ranks, whose text has all of these pieces."""
+
+    def check(answer):
+        found = finding(answer, "deadlock")
+        return bool(
+            found
+            and sorted(found["ranks"]) == sorted(ranks)
+            and sorted(found["behind"]) == sorted(behind)
+            and all(text in found["text"] for text in texts)
+            and answer["hangs"]
+        )
+
+    return check
+
+
+def slow(rank, *waiting):
+    """No deadlock: these ranks wait, and it is that one they wait for."""
+
+    def check(answer):
+        found = finding(answer, "slow")
+        steady = [r["rank"] for r in answer["ranks"] if r.get("steady")]
+        return bool(not answer["hangs"] and found and found["ranks"] == [rank] and steady == list(waiting))
+
+    return check
+
+
+def missing(rank, *waiting):
+    """One that tries to connect to the missing rank may be seen between two waits."""
+
+    def check(answer):
+        found = finding(answer, "missing")
+        there = found and found["missing"] == [rank] and found["waiting"] and set(found["waiting"]) <= set(waiting)
+        return bool(there and not answer["hangs"])
+
+    return check
+
+
+def stopped(answer):
+    found = finding(answer, "slow")
+    states = [r["state"] for r in answer["ranks"]]
+    return bool(found and found["ranks"] == [1] and states == ["waits", "stopped"] and "is stopped" in found["text"])
+
+
+def calm(waiting):
+    """So many ranks wait, and nothing is wrong with that."""
+
+    def check(answer):
+        steady = sum(bool(r.get("steady")) for r in answer["ranks"])
+        return bool(steady == waiting and not answer["hangs"] and not finding(answer, "deadlock"))
+
+    return check
+
+
+# name: (ranks, what the answer must be). Collectives that do not match are noticed by the library itself, which ends the job.
+ANIMALS = {
+    "ring 2": (2, deadlock([0, 1], "MPI_Recv(from 1, tag 5, MPI_COMM_WORLD) at zoo.c:", "rank 1 has sent nothing")),
+    "ring 3": (3, deadlock([0, 1, 2], "MPI_Recv(from 0, tag 5")),
+    "ring 8": (8, deadlock(range(8), "MPI_Recv(from 0, tag 5", "MPI_Recv(from 7, tag 5")),
+    "sends": (2, deadlock([0, 1], "MPI_Send(to 1, tag 3, 4096.0 KiB", "rank 1 has posted no receive")),
+    "tag": (2, deadlock([0, 1], "1 byte from 0 has arrived, but it has tag 7, not 6")),
+    "communicator": (2, deadlock([0, 1], "from 0 has arrived, but it is on", "not on the communicator")),
+    "barrier_recv": (4, deadlock([0, 3], "MPI_Barrier(MPI_COMM_WORLD", "rank 3 has not come", behind=[1, 2])),
+    "wild_deadlock": (3, deadlock([0, 1], "MPI_Recv(from any rank, tag 4", behind=[2])),
+    "finalize": (2, deadlock([0, 1], "MPI_Finalize(MPI_COMM_WORLD", "MPI_Recv(from 0, tag 8")),
+    "persistent": (2, deadlock([0, 1], "tag 3")),
+    "probe": (2, deadlock([0, 1], "MPI_Probe(from 1, tag 11")),
+    "split": (6, deadlock([4, 5], "tag 1, MPI_COMM_WORLD", behind=[0, 1, 2, 3])),
+    "dup_barrier": (3, deadlock([0, 1], "MPI_Comm_dup(MPI_COMM_WORLD", "MPI_Barrier(MPI_COMM_WORLD", behind=[2])),
+    "waitall": (3, deadlock([0, 1], "MPI_Waitall(one of 2 requests: receive from 1, tag 1")),
+    "waitany": (3, slow(2, 0, 1)),
+    "missing": (3, missing(2, 0, 1)),
+    "compute": (2, slow(1, 0)),
+    "stopped": (2, stopped),
+    "wildcard": (3, calm(2)),
+}
+
+class Animal:
+    def __init__(self, name):
+        ranks, self.check = ANIMALS[name]
+        self.name, self.answer = name, ""
+        command = [f"{BIN}/mpiexec", "-n", str(ranks), *(o if o != "NODES" else str(min(ranks, 3)) for o in OPTIONS)]
+        self.job = subprocess.Popen([*command, ZOO, name.split()[0]], stderr=subprocess.DEVNULL)
+
+    def ask(self):
+        asked = subprocess.run(
+            [f"{BIN}/fishplate", "why", "--json", "--apart", "0.1", str(self.job.pid)], capture_output=True, text=True
+        )
+        self.answer = asked.stdout or asked.stderr
+        return asked.returncode in (0, 1) and self.check(json.loads(asked.stdout))
+
+    def end(self):
+        self.job.send_signal(signal.SIGTERM)
+        self.job.wait()
+
+
+def run(names):
+    animals = [Animal(name) for name in names]
+    try:
+        open_ones, until = list(animals), time.monotonic() + LIMIT
+        while open_ones and time.monotonic() < until:
+            open_ones = [a for a in open_ones if not a.ask()]
+    finally:
+        for a in animals:
+            a.end()
+    for a in open_ones:
+        print(f"{a.name}: not the answer that was expected; the last one was:\n{a.answer}")
+    return len(open_ones)
+
+
+def main():
+    os.environ["FISHPLATE_SPIN_US"] = "1000"
+    names = list(ANIMALS)
+    failed = sum(run(names[i : i + 5]) for i in range(0, len(names), 5))
+    print(f"{len(names) - failed} of {len(names)} answers are right")
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,126 @@
+/* answer.c: from two looks to the states of ranks, and the answer as text.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "why.h"
+
+const char *why_state_word(enum why_state state)
+{
+    static const char *const words[] = {"unseen", "runs", "waits", "stopped", "finished", "gone"};
+    return words[state];
+}
+
+static uint64_t first_wait(const struct page *page)
+{
+    for (int i = 0; i < PAGE_WAITS; i++)
+        if (page->waits[i].id)
+            return page->waits[i].id;
+    return 0;
+}
+
+static void judge(const struct sample *before, const struct sample *now, struct why_rank *r)
+{
+    *r = (struct why_rank){.state = WHY_UNSEEN};
+    if (!now) {
+        if (before)
+            r->state = WHY_GONE;
+        r->page = before ? &before->page : NULL;
+        return;
+    }
+    r->page = &now->page;
+    const uint64_t id = first_wait(&now->page);
+    if (now->state == 'Z' || now->state == 'X')
+        r->state = WHY_GONE;
+    else if (now->state == 'T' || now->state == 't')
+        r->state = WHY_STOPPED;
+    else if (now->page.life == PAGE_FINALIZED)
+        r->state = WHY_FINISHED;
+    else
+        r->state = id ? WHY_WAITS : WHY_RUNS;
+    r->asleep = r->state == WHY_RUNS && now->state != 'R' && before && before->cpu_ns == now->cpu_ns;
+    r->steady = r->state == WHY_WAITS && before && first_wait(&before->page) == id && !now->torn;
+}
+
+bool answer_make(const struct look *before, const struct look *now, double apart, struct answer *out)
+{
+    *out = (struct answer){.look = now, .apart = apart};
+    out->why.n = now->ranks;
+    out->why.rank = calloc(now->ranks, sizeof(struct why_rank));
+    out->waited_ns = calloc(now->ranks, sizeof(uint64_t));
+    out->telling = (struct telling){.why = &out->why, .places = places_open(), .waited_ns = out->waited_ns};
+    if (!out->why.rank || !out->waited_ns)
+        return false;
+    for (uint32_t r = 0; r < now->ranks; r++) {
+        judge(before->of[r], now->of[r], &out->why.rank[r]);
+        const struct page_wait *wait = why_wait(&out->why.rank[r]);
+        if (wait && now->of[r]->now > wait->since)
+            out->waited_ns[r] = now->of[r]->now - wait->since;
+    }
+    return why_analyse(&out->why);
+}
+
+void answer_free(struct answer *a)
+{
+    why_free(&a->why);
+    places_close(a->telling.places);
+    free(a->why.rank);
+    free(a->waited_ns);
+}
+
+bool answer_hangs(const struct answer *a)
+{
+    for (size_t i = 0; i < a->why.nfindings; i++)
+        if (a->why.findings[i].kind <= WHY_MISMATCH)
+            return true;
+    return false;
+}
+
+static uint32_t count_state(const struct answer *a, enum why_state state)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < a->why.n; r++)
+        n += a->why.rank[r].state == state;
+    return n;
+}
+
+static void tell_unseen(FILE *out, const struct answer *a)
+{
+    uint32_t *ranks = malloc(a->why.n * sizeof(*ranks)), n = 0;
+    for (uint32_t r = 0; ranks && r < a->why.n; r++)
+        if (a->why.rank[r].state == WHY_UNSEEN)
+            ranks[n++] = r;
+    if (n > 0) {
+        fprintf(out, "Not seen: ");
+        words_ranks(out, ranks, n);
+        fprintf(out, ". They run on another host, have not called MPI_Init, or have ended; what waits for "
+                     "them cannot be "
+                     "judged.\n");
+    }
+    free(ranks);
+}
+
+void answer_text(FILE *out, const struct answer *a)
+{
+    const struct why *w = &a->why;
+    fprintf(out, "Job %s: %u rank%s; %u wait%s in MPI, %u compute%s", a->look->job, w->n,
+            w->n == 1 ? "" : "s", w->waiting, w->waiting == 1 ? "s" : "", count_state(a, WHY_RUNS),
+            count_state(a, WHY_RUNS) == 1 ? "s" : "");
+    if (count_state(a, WHY_STOPPED))
+        fprintf(out, ", %u stopped", count_state(a, WHY_STOPPED));
+    if (count_state(a, WHY_FINISHED))
+        fprintf(out, ", %u finished", count_state(a, WHY_FINISHED));
+    if (count_state(a, WHY_GONE))
+        fprintf(out, ", %u gone", count_state(a, WHY_GONE));
+    fprintf(out, ".\n");
+    for (size_t i = 0; i < w->nfindings; i++) {
+        fprintf(out, "\n");
+        words_finding(out, &a->telling, &w->findings[i]);
+    }
+    if (w->nfindings == 0)
+        fprintf(out, w->waiting ? "No deadlock: what is waited for can still come.\n" : "Nobody waits.\n");
+    if (w->unseen)
+        tell_unseen(out, a);
+}

@@ -1,0 +1,113 @@
+/* answer_json.c: the answer for programs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "../json.h"
+#include "base/util.h"
+#include "why.h"
+
+static const char *const kinds[] = {"receive", "send", "probe", "collective", "creation", "room", "other"};
+static const char *const steps[] = {"posted", "queued", "moving"};
+static const char *const names[] = {"deadlock", "deserted", "mismatch", "missing",
+                                    "slow",     "unmoved",  "unknown"};
+
+static void write_item(struct json *j, const struct page_wait *wait, const struct page_item *item)
+{
+    json_object(j, NULL);
+    json_string(j, "kind", kinds[item->kind]);
+    json_string(j, "step", steps[item->step]);
+    if (item->peer != PAGE_UNKNOWN)
+        json_int(j, "peer", item->peer);
+    if (item->kind <= PAGE_PROBE)
+        json_int(j, "tag", item->tag);
+    if (item->kind == PAGE_COLL)
+        json_int(j, "number", (long long)item->number);
+    if (item->kind == PAGE_COLL && item->rank >= 0)
+        json_int(j, "root", item->rank);
+    json_int(j, "bytes", (long long)item->bytes);
+    if (item->group < PAGE_GROUPS)
+        json_string(j, "communicator", wait->groups[item->group].label);
+    json_end(j);
+}
+
+static void write_rank(struct json *j, const struct answer *a, uint32_t r)
+{
+    const struct why_rank *rank = &a->why.rank[r];
+    const struct page_wait *wait = why_wait(rank);
+    json_object(j, NULL);
+    json_int(j, "rank", r);
+    json_string(j, "state", why_state_word(rank->state));
+    json_bool(j, "live", rank->live);
+    if (rank->page) {
+        json_string(j, "host", rank->page->host);
+        json_int(j, "pid", rank->page->pid);
+    }
+    if (rank->next >= 0)
+        json_int(j, "waits_for", rank->next);
+    if (wait) {
+        json_string(j, "call", wait->call);
+        json_string(j, "at", place_text(a->telling.places, &wait->caller));
+        json_real(j, "seconds", (double)a->waited_ns[r] * 1e-9);
+        json_bool(j, "steady", rank->steady);
+        json_bool(j, "any", wait->any != 0);
+        json_int(j, "requests", wait->total);
+        json_array(j, "items");
+        for (uint32_t k = 0; k < wait->nitems; k++)
+            write_item(j, wait, &wait->items[k]);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void write_ranks(struct json *j, const char *key, const uint32_t *ranks, uint32_t n)
+{
+    json_array(j, key);
+    for (uint32_t i = 0; i < n; i++)
+        json_int(j, NULL, ranks[i]);
+    json_end(j);
+}
+
+static void write_finding(struct json *j, const struct answer *a, const struct why_finding *f)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    json_object(j, NULL);
+    json_string(j, "kind", names[f->kind]);
+    write_ranks(j, "ranks", f->ranks, f->nranks);
+    write_ranks(j, "behind", f->behind, f->nbehind);
+    if (f->meeting) {
+        json_string(j, "communicator", f->meeting->group->label);
+        write_ranks(j, "waiting", f->meeting->waiting, f->meeting->nwaiting);
+        write_ranks(j, "missing", f->meeting->missing, f->meeting->nmissing);
+        write_ranks(j, "strangers", f->meeting->strangers, f->meeting->nstrangers);
+    }
+    if (out) {
+        words_finding(out, &a->telling, f);
+        fclose(out);
+        json_string(j, "text", text);
+        free(text);
+    }
+    json_end(j);
+}
+
+void answer_json(FILE *out, const struct answer *a)
+{
+    struct json j = {.out = out};
+    json_object(&j, NULL);
+    json_string(&j, "job", a->look->job);
+    json_int(&j, "size", a->why.n);
+    json_bool(&j, "hangs", answer_hangs(a));
+    json_array(&j, "findings");
+    for (size_t i = 0; i < a->why.nfindings; i++)
+        write_finding(&j, a, &a->why.findings[i]);
+    json_end(&j);
+    json_array(&j, "ranks");
+    for (uint32_t r = 0; r < a->why.n; r++)
+        write_rank(&j, a, r);
+    json_end(&j);
+    json_end(&j);
+    fputc('\n', out);
+}

@@ -1,0 +1,184 @@
+/* findings.c: names what the graph shows: cycles, ranks that left, meetings that do not come about, slow ranks, messages
+ * that match and do not move, and what cannot be known.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "findings.h"
+
+#include <stdlib.h>
+
+#include "base/util.h"
+
+static struct why_finding *finding_new(struct why *w, enum why_kind kind)
+{
+    struct why_finding *grown = realloc(w->findings, (w->nfindings + 1) * sizeof(*grown));
+    if (!grown)
+        return NULL;
+    w->findings = grown;
+    grown[w->nfindings] = (struct why_finding){.kind = kind};
+    return &grown[w->nfindings++];
+}
+
+/* Lists grow one by one; findings are few. */
+static bool put(uint32_t **list, uint32_t *count, uint32_t rank)
+{
+    uint32_t *grown = realloc(*list, ((size_t)*count + 1) * sizeof(**list));
+    if (!grown)
+        return false;
+    *list = grown;
+    grown[(*count)++] = rank;
+    return true;
+}
+
+static bool is_stuck(const struct why_rank *r)
+{
+    return r->state == WHY_WAITS && r->steady && !r->live && r->next >= 0;
+}
+
+/* Follows `next` from r until it meets a rank that has a finding, one that does not wait, or itself again. */
+static bool follow(struct why *w, uint32_t start, uint32_t *seen, uint32_t mark)
+{
+    uint32_t r = start;
+    while (is_stuck(&w->rank[r]) && w->rank[r].finding < 0 && seen[r] != mark) {
+        seen[r] = mark;
+        r = (uint32_t)w->rank[r].next;
+    }
+    int number = w->rank[r].finding;
+    if (!is_stuck(&w->rank[r])) { /* the last before r waits for somebody who is gone */
+        uint32_t last = start;
+        while (w->rank[last].next != (int)r)
+            last = (uint32_t)w->rank[last].next;
+        struct why_finding *f = finding_new(w, WHY_DESERTED);
+        if (!f || !put(&f->ranks, &f->nranks, last) || !put(&f->ranks, &f->nranks, r))
+            return false;
+        number = w->rank[last].finding = (int)(w->nfindings - 1);
+    } else if (number < 0) {
+        struct why_finding *f = finding_new(w, WHY_DEADLOCK);
+        number = (int)w->nfindings - 1;
+        for (uint32_t q = r; f && w->rank[q].finding < 0; q = (uint32_t)w->rank[q].next) {
+            w->rank[q].finding = number;
+            if (!put(&f->ranks, &f->nranks, q))
+                return false;
+        }
+        if (!f)
+            return false;
+    }
+    for (r = start; is_stuck(&w->rank[r]) && w->rank[r].finding < 0; r = (uint32_t)w->rank[r].next) {
+        w->rank[r].finding = number;
+        if (!put(&w->findings[number].behind, &w->findings[number].nbehind, r))
+            return false;
+    }
+    return true;
+}
+
+static bool find_cycles(struct why *w)
+{
+    uint32_t *seen = calloc(w->n ? w->n : 1, sizeof(*seen));
+    bool ok = seen != NULL;
+    for (uint32_t r = 0; ok && r < w->n; r++)
+        if (is_stuck(&w->rank[r]) && w->rank[r].finding < 0)
+            ok = follow(w, r, seen, r + 1);
+    free(seen);
+    return ok;
+}
+
+static bool find_meetings(struct why *w)
+{
+    for (size_t i = 0; i < w->nmeetings; i++) {
+        const struct why_meeting *m = &w->meetings[i];
+        bool live = m->nmissing > 0;
+        for (uint32_t k = 0; k < m->nmissing; k++)
+            live = live && w->rank[m->missing[k]].live;
+        if (m->nstrangers == 0 && (!live || m->unknown))
+            continue; /* part of a deadlock, or under way */
+        struct why_finding *f = finding_new(w, m->nstrangers ? WHY_MISMATCH : WHY_MISSING);
+        if (!f)
+            return false;
+        f->meeting = m;
+    }
+    return true;
+}
+
+/* Ranks that run or are stopped, and that somebody waits for by name. */
+static bool find_slow(struct why *w)
+{
+    bool *waited = calloc(w->n ? w->n : 1, sizeof(*waited));
+    struct why_finding *f = NULL;
+    bool ok = waited != NULL, blocks = false;
+    for (uint32_t r = 0; ok && r < w->n; r++) {
+        const struct page_wait *wait = w->rank[r].steady ? why_wait(&w->rank[r]) : NULL;
+        for (uint32_t k = 0; wait && k < wait->nitems; k++) {
+            const struct page_item *item = &wait->items[k];
+            if (item->peer >= 0 && (uint32_t)item->peer < w->n && item->step != PAGE_MOVING)
+                waited[item->peer] = true;
+        }
+    }
+    for (uint32_t r = 0; ok && r < w->n; r++)
+        blocks = blocks || (waited[r] && (w->rank[r].state == WHY_RUNS || w->rank[r].state == WHY_STOPPED));
+    for (uint32_t r = 0; ok && r < w->n; r++) {
+        const bool slow = w->rank[r].state == WHY_STOPPED || (w->rank[r].state == WHY_RUNS && waited[r]);
+        if (slow && !f)
+            ok = (f = finding_new(w, WHY_SLOW)) != NULL;
+        if (slow && ok)
+            ok = put(&f->ranks, &f->nranks, r);
+    }
+    for (uint32_t r = 0; ok && f && blocks && r < w->n; r++)
+        if (w->rank[r].steady && w->rank[r].live)
+            ok = put(&f->behind, &f->nbehind, r);
+    free(waited);
+    return ok;
+}
+
+/* A send and a receive that match, both steady. */
+static bool find_unmoved(struct why *w)
+{
+    for (uint32_t r = 0; r < w->n; r++) {
+        const struct page_wait *wait = w->rank[r].steady ? why_wait(&w->rank[r]) : NULL;
+        for (uint32_t k = 0; wait && k < wait->nitems; k++) {
+            const struct page_item *send = &wait->items[k];
+            if (send->kind != PAGE_SEND || send->peer < 0 || (uint32_t)send->peer >= w->n)
+                continue;
+            const struct why_rank *to = &w->rank[send->peer];
+            const struct page_wait *theirs = to->steady ? why_wait(to) : NULL;
+            bool found = false;
+            for (uint32_t i = 0; theirs && i < theirs->nitems; i++)
+                found = found || why_matches(&theirs->items[i], (uint32_t)send->peer, send, r);
+            struct why_finding *f = found ? finding_new(w, WHY_UNMOVED) : NULL;
+            if (found &&
+                (!f || !put(&f->ranks, &f->nranks, r) || !put(&f->ranks, &f->nranks, (uint32_t)send->peer)))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool find_unknown(struct why *w)
+{
+    struct why_finding *f = NULL;
+    for (uint32_t r = 0; r < w->n; r++) {
+        const struct page_wait *wait = w->rank[r].steady ? why_wait(&w->rank[r]) : NULL;
+        bool unknown = wait && wait->nitems == 0;
+        for (uint32_t k = 0; wait && k < wait->nitems; k++)
+            unknown = unknown || wait->items[k].kind == PAGE_OTHER;
+        if (unknown && !f && !(f = finding_new(w, WHY_UNKNOWN)))
+            return false;
+        if (unknown && !put(&f->ranks, &f->nranks, r))
+            return false;
+    }
+    return true;
+}
+
+bool findings_make(struct why *w)
+{
+    return find_cycles(w) && find_meetings(w) && find_slow(w) && find_unmoved(w) && find_unknown(w);
+}
+
+void findings_free(struct why *w)
+{
+    for (size_t i = 0; i < w->nfindings; i++) {
+        free(w->findings[i].ranks);
+        free(w->findings[i].behind);
+    }
+    free(w->findings);
+    w->findings = NULL;
+    w->nfindings = 0;
+}

@@ -1,0 +1,12 @@
+/* findings.h: from the graph to what is wrong, the worst first. Pure.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_DOCTOR_FINDINGS_H
+#define FP_DOCTOR_FINDINGS_H
+
+#include "graph.h"
+
+bool findings_make(struct why *w); /* false when memory is out */
+void findings_free(struct why *w);
+
+#endif

@@ -1,0 +1,206 @@
+/* graph.c: which ranks may still go on, and for those that cannot, whom they wait for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "graph.h"
+
+#include <stdlib.h>
+
+#include "base/util.h"
+#include "findings.h"
+#include "meeting.h"
+
+const struct page_wait *why_wait(const struct why_rank *r)
+{
+    for (int i = 0; r->state == WHY_WAITS && i < PAGE_WAITS; i++)
+        if (r->page->waits[i].id)
+            return &r->page->waits[i];
+    return NULL;
+}
+
+bool why_matches(const struct page_item *receive, uint32_t to, const struct page_item *send, uint32_t from)
+{
+    return (receive->kind == PAGE_RECV || receive->kind == PAGE_PROBE) && send->kind == PAGE_SEND &&
+           receive->context == send->context && send->peer == (int32_t)to &&
+           (receive->peer == (int32_t)from || receive->peer == PAGE_ANY) &&
+           (receive->tag == send->tag || receive->tag == PAGE_ANY);
+}
+
+/* Is `q` in a wait that the item of `r` matches? Then it is the library's turn, not the program's. */
+static bool meets(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q)
+{
+    const struct why_rank *other = &w->rank[q];
+    for (int i = 0; other->state == WHY_WAITS && i < PAGE_WAITS; i++) {
+        const struct page_wait *wait = &other->page->waits[i];
+        for (uint32_t k = 0; wait->id && k < wait->nitems; k++)
+            if (why_matches(item, r, &wait->items[k], q) || why_matches(&wait->items[k], q, item, r))
+                return true;
+    }
+    return false;
+}
+
+/* A message that the receive takes lies at this rank: it is about to go on. */
+static bool is_there(const struct page *page, const struct page_item *item)
+{
+    for (uint32_t i = 0; i < page->nmessages; i++) {
+        const struct page_message *m = &page->messages_waiting[i];
+        if (m->context == item->context && (item->peer == PAGE_ANY || item->peer == m->peer) &&
+            (item->tag == PAGE_ANY || item->tag == m->tag))
+            return true;
+    }
+    return false;
+}
+
+static bool can_help(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q, int *blocked)
+{
+    if (w->rank[q].live || meets(w, r, item, q))
+        return true;
+    if (*blocked < 0)
+        *blocked = (int)q;
+    return false;
+}
+
+static bool any_can_help(const struct why *w, uint32_t r, const struct page_item *item,
+                         const struct page_group *g, int *blocked)
+{
+    if (!g || g->nruns > PAGE_RUNS)
+        return true;
+    for (int i = 0; i < g->size; i++) {
+        const int q = page_group_member(g, i);
+        if (q < 0 || (uint32_t)q >= w->n)
+            return true;
+        if ((uint32_t)q != r && can_help(w, r, item, (uint32_t)q, blocked))
+            return true;
+    }
+    return false;
+}
+
+static bool meeting_can_begin(const struct why *w, const struct why_meeting *m, uint32_t r, int *blocked)
+{
+    if (!m || m->unknown)
+        return true;
+    for (uint32_t i = 0; i < m->nmissing; i++) {
+        if (!w->rank[m->missing[i]].live) {
+            *blocked = (int)m->missing[i];
+            return false;
+        }
+    }
+    if (m->nmissing > 0 || m->nstrangers == 0)
+        return true;
+    /* They wait for each other, and for nobody else. */
+    for (uint32_t i = 0; i < m->nwaiting + m->nstrangers; i++) {
+        const uint32_t q = i < m->nstrangers ? m->strangers[i] : m->waiting[i - m->nstrangers];
+        if (w->rank[q].live)
+            return true;
+        if (q != r && *blocked < 0)
+            *blocked = (int)q;
+    }
+    return *blocked < 0;
+}
+
+/* May this item still end? Otherwise *blocked is a rank that it waits for in vain. */
+static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait *wait,
+                         const struct page_item *item, int *blocked)
+{
+    const struct page_group *g = item->group < PAGE_GROUPS ? &wait->groups[item->group] : NULL;
+    const bool peer = item->peer >= 0 && (uint32_t)item->peer < w->n;
+    *blocked = -1;
+    switch (item->kind) {
+    case PAGE_RECV:
+    case PAGE_PROBE:
+        if (item->step == PAGE_MOVING || is_there(w->rank[r].page, item))
+            return true;
+        if (item->peer == PAGE_ANY)
+            return any_can_help(w, r, item, g, blocked);
+        return !peer || can_help(w, r, item, (uint32_t)item->peer, blocked);
+    case PAGE_SEND:
+    case PAGE_ROOM:
+        if (item->kind == PAGE_SEND && item->step == PAGE_POSTED)
+            return !peer || can_help(w, r, item, (uint32_t)item->peer, blocked);
+        /* Room comes from whoever is in MPI, whatever it waits for. */
+        if (!peer || (w->rank[item->peer].state != WHY_GONE && w->rank[item->peer].state != WHY_FINISHED))
+            return true;
+        *blocked = item->peer;
+        return false;
+    case PAGE_COLL:
+    case PAGE_TOGETHER:
+        return meeting_can_begin(w, meeting_of(w, wait, item), r, blocked);
+    default:
+        return true;
+    }
+}
+
+static bool wait_may_end(const struct why *w, uint32_t r, const struct page_wait *wait, int *next, int *item)
+{
+    int blocked;
+    if (wait->nitems == 0 || (wait->any && wait->total > wait->nitems))
+        return true; /* what it waits for is not all known */
+    *next = -1;
+    for (uint32_t k = 0; k < wait->nitems; k++) {
+        const bool may = item_may_end(w, r, wait, &wait->items[k], &blocked);
+        if (may && wait->any)
+            return true;
+        if (!may && *next < 0) {
+            *next = blocked;
+            *item = (int)k;
+        }
+        if (!may && !wait->any)
+            return false;
+    }
+    return *next < 0;
+}
+
+/* A rank of several threads goes on when one of them does. */
+static bool rank_may_go_on(struct why *w, uint32_t r)
+{
+    struct why_rank *rank = &w->rank[r];
+    bool first = true;
+    for (int i = 0; i < PAGE_WAITS; i++) {
+        int next = -1, item = 0;
+        if (rank->page->waits[i].id == 0)
+            continue;
+        if (wait_may_end(w, r, &rank->page->waits[i], &next, &item))
+            return true;
+        if (first) {
+            rank->next = next;
+            rank->item = item;
+        }
+        first = false;
+    }
+    return first || rank->page->waits_lost > 0;
+}
+
+static void find_live(struct why *w)
+{
+    for (uint32_t r = 0; r < w->n; r++) {
+        struct why_rank *rank = &w->rank[r];
+        rank->next = rank->item = rank->finding = -1;
+        rank->live = rank->state != WHY_GONE && rank->state != WHY_FINISHED &&
+                     !(rank->state == WHY_WAITS && rank->steady);
+        w->waiting += rank->state == WHY_WAITS;
+        w->unseen += rank->state == WHY_UNSEEN;
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t r = 0; r < w->n; r++) {
+            if (w->rank[r].live || w->rank[r].state != WHY_WAITS || !rank_may_go_on(w, r))
+                continue;
+            w->rank[r].live = changed = true;
+            w->rank[r].next = w->rank[r].item = -1;
+        }
+    }
+}
+
+bool why_analyse(struct why *w)
+{
+    w->waiting = w->unseen = 0;
+    if (!meetings_find(w))
+        return false;
+    find_live(w);
+    return findings_make(w);
+}
+
+void why_free(struct why *w)
+{
+    findings_free(w);
+    meetings_free(w);
+}

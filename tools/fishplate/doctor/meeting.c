@@ -1,0 +1,160 @@
+/* meeting.c: collective calls, by communicator and number. Contexts are numbers that disjoint communicators share, so
+ * the members are compared too.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "meeting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+
+int page_group_member(const struct page_group *g, int rank)
+{
+    if (g->nruns > PAGE_RUNS || rank < 0)
+        return -1;
+    for (uint32_t i = 0, before = 0; i < g->nruns; before += g->runs[i++].count)
+        if ((uint32_t)rank < before + g->runs[i].count)
+            return (int)((int64_t)g->runs[i].first + (int64_t)((uint32_t)rank - before) * g->runs[i].stride);
+    return -1;
+}
+
+static bool same_group(const struct page_group *a, const struct page_group *b)
+{
+    return a->context == b->context && a->size == b->size && a->nruns == b->nruns &&
+           memcmp(a->runs, b->runs, sizeof(a->runs)) == 0;
+}
+
+static bool is_collective(const struct page_item *item)
+{
+    return item->kind == PAGE_COLL || item->kind == PAGE_TOGETHER;
+}
+
+static bool same_call(const struct page_item *a, const struct page_item *b)
+{
+    return a->kind == b->kind && a->context == b->context && a->number == b->number;
+}
+
+const struct why_meeting *meeting_of(const struct why *w, const struct page_wait *wait,
+                                     const struct page_item *item)
+{
+    if (!is_collective(item) || item->group >= PAGE_GROUPS)
+        return NULL;
+    for (size_t i = 0; i < w->nmeetings; i++)
+        if (same_call(w->meetings[i].item, item) &&
+            same_group(w->meetings[i].group, &wait->groups[item->group]))
+            return &w->meetings[i];
+    return NULL;
+}
+
+static bool append(uint32_t **list, uint32_t *count, uint32_t rank)
+{
+    if ((*count & (*count - 1)) == 0) { /* a power of two, or none */
+        uint32_t *grown = realloc(*list, (*count ? 2 * (size_t)*count : 4) * sizeof(**list));
+        if (!grown)
+            return false;
+        *list = grown;
+    }
+    (*list)[(*count)++] = rank;
+    return true;
+}
+
+/* The collectives that a rank has called on this communicator; NULL when it has called none, or found no place. */
+static const struct page_comm *calls_of(const struct page *page, const struct page_group *g)
+{
+    for (int i = 0; i < PAGE_COMMS; i++) {
+        const struct page_comm *c = &page->comms[i];
+        if (atomic_load_explicit(&c->used, memory_order_relaxed) && c->context == g->context &&
+            c->size == g->size)
+            return c;
+    }
+    return NULL;
+}
+
+static const struct page_item *waits_in(const struct why_rank *r, const struct why_meeting *m)
+{
+    for (int i = 0; r->state == WHY_WAITS && i < PAGE_WAITS; i++) {
+        const struct page_wait *wait = &r->page->waits[i];
+        for (uint32_t k = 0; wait->id && k < wait->nitems; k++)
+            if (same_call(&wait->items[k], m->item) && wait->items[k].group < PAGE_GROUPS &&
+                same_group(&wait->groups[wait->items[k].group], m->group))
+                return &wait->items[k];
+    }
+    return NULL;
+}
+
+static bool place_member(struct why *w, struct why_meeting *m, uint32_t member)
+{
+    const struct why_rank *r = &w->rank[member];
+    const struct page_item *there = waits_in(r, m);
+    if (there) {
+        const bool other = there->coll != m->item->coll ||
+                           (there->rank >= 0 && m->item->rank >= 0 && there->rank != m->item->rank);
+        if (m->item->kind == PAGE_COLL && other && !append(&m->strangers, &m->nstrangers, member))
+            return false;
+        return append(&m->waiting, &m->nwaiting, member);
+    }
+    if (r->state == WHY_UNSEEN || r->state == WHY_FINISHED ||
+        (m->item->kind == PAGE_COLL && m->item->number == 0)) {
+        m->unknown = true;
+        return true;
+    }
+    if (m->item->kind == PAGE_TOGETHER)
+        return append(&m->missing, &m->nmissing, member);
+    const struct page_comm *c = calls_of(r->page, m->group);
+    if (!c && r->page->comms_lost > 0)
+        m->unknown = true;
+    else if (!c || c->calls < m->item->number)
+        return append(&m->missing, &m->nmissing, member);
+    else if (c->calls - m->item->number < PAGE_KINDS && page_comm_kind_of(c, m->item->number) >= 0 &&
+             page_comm_kind_of(c, m->item->number) != m->item->coll)
+        return append(&m->strangers, &m->nstrangers, member);
+    return true; /* it has been there, and left or is about to wait */
+}
+
+static bool hold(struct why *w, const struct page_wait *wait, const struct page_item *item)
+{
+    struct why_meeting *grown = realloc(w->meetings, (w->nmeetings + 1) * sizeof(*grown));
+    if (!grown)
+        return false;
+    w->meetings = grown;
+    struct why_meeting *m = &grown[w->nmeetings++];
+    *m = (struct why_meeting){.wait = wait, .item = item, .group = &wait->groups[item->group]};
+    m->unknown = m->group->nruns > PAGE_RUNS;
+    for (int i = 0; i < m->group->size && !(m->group->nruns > PAGE_RUNS); i++) {
+        const int member = page_group_member(m->group, i);
+        if (member < 0 || (uint32_t)member >= w->n)
+            m->unknown = true;
+        else if (!place_member(w, m, (uint32_t)member))
+            return false;
+    }
+    return true;
+}
+
+bool meetings_find(struct why *w)
+{
+    for (uint32_t r = 0; r < w->n; r++) {
+        for (int i = 0; w->rank[r].state == WHY_WAITS && i < PAGE_WAITS; i++) {
+            const struct page_wait *wait = &w->rank[r].page->waits[i];
+            for (uint32_t k = 0; wait->id && k < wait->nitems; k++) {
+                const struct page_item *item = &wait->items[k];
+                if (is_collective(item) && item->group < PAGE_GROUPS && !meeting_of(w, wait, item) &&
+                    !hold(w, wait, item))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+void meetings_free(struct why *w)
+{
+    for (size_t i = 0; i < w->nmeetings; i++) {
+        free(w->meetings[i].waiting);
+        free(w->meetings[i].missing);
+        free(w->meetings[i].strangers);
+    }
+    free(w->meetings);
+    w->meetings = NULL;
+    w->nmeetings = 0;
+}

@@ -1,0 +1,17 @@
+/* meeting.h: the collective calls that ranks wait in: who is there, who has not come, who is in another. Pure.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_DOCTOR_MEETING_H
+#define FP_DOCTOR_MEETING_H
+
+#include "graph.h"
+
+/* Finds all meetings. False when memory is out. */
+bool meetings_find(struct why *w);
+void meetings_free(struct why *w);
+
+/* The meeting of this item, or NULL. */
+const struct why_meeting *meeting_of(const struct why *w, const struct page_wait *wait,
+                                     const struct page_item *item);
+
+#endif

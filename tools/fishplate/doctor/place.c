@@ -1,0 +1,126 @@
+/* place.c: asks addr2line, once for each address.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "place.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct known {
+    struct page_place at;
+    char text[160];
+};
+
+struct places {
+    struct known *known;
+    size_t count;
+};
+
+struct places *places_open(void)
+{
+    return calloc(1, sizeof(struct places));
+}
+
+void places_close(struct places *p)
+{
+    if (p)
+        free(p->known);
+    free(p);
+}
+
+/* What the file calls the address where it is mapped: nothing but for programs that cannot be moved. */
+static uint64_t base_of(const char *module)
+{
+    Elf64_Ehdr head;
+    Elf64_Phdr part;
+    uint64_t base = 0;
+    const int fd = open(module, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    if (pread(fd, &head, sizeof(head), 0) == sizeof(head) && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+        head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_phentsize == sizeof(part)) {
+        for (int i = 0; i < head.e_phnum; i++) {
+            const off_t where = (off_t)(head.e_phoff + (uint64_t)i * sizeof(part));
+            if (pread(fd, &part, sizeof(part), where) == sizeof(part) && part.p_type == PT_LOAD) {
+                base = part.p_vaddr & ~(uint64_t)0xfff;
+                break;
+            }
+        }
+    }
+    close(fd);
+    return base;
+}
+
+/* The first line that the command prints. No shell: the path is the user's. */
+static void first_line(char *const argv[], char *line, size_t size)
+{
+    int ends[2];
+    line[0] = '\0';
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return;
+    const pid_t child = fork();
+    if (child == 0) {
+        const int nowhere = open("/dev/null", O_RDWR);
+        dup2(nowhere, STDIN_FILENO);
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(nowhere, STDERR_FILENO);
+        execvp(argv[0], argv);
+        _exit(127);
+    }
+    close(ends[1]);
+    FILE *in = fdopen(ends[0], "r");
+    if (in && !fgets(line, (int)size, in))
+        line[0] = '\0';
+    if (in)
+        fclose(in);
+    else
+        close(ends[0]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    line[strcspn(line, "\n")] = '\0';
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void ask(const struct page_place *at, char *out, size_t size)
+{
+    char line[1024], address[32];
+    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)(at->offset - 1 + base_of(at->module)));
+    first_line((char *[]){"addr2line", "-e", (char *)at->module, address, NULL}, line, sizeof(line));
+    char *note = strstr(line, " (discriminator");
+    if (note)
+        *note = '\0';
+    if (line[0] && line[0] != '?' && !strstr(line, ":?") && !strstr(line, ":0"))
+        snprintf(out, size, "%s", base_name(line));
+    else if (at->symbol[0])
+        snprintf(out, size, "%.100s (in %.48s)", at->symbol, base_name(at->module));
+    else
+        snprintf(out, size, "%.100s+0x%llx", base_name(at->module), (unsigned long long)at->offset);
+}
+
+const char *place_text(struct places *p, const struct page_place *at)
+{
+    if (!p || !at->module[0])
+        return "";
+    for (size_t i = 0; i < p->count; i++)
+        if (p->known[i].at.offset == at->offset && strcmp(p->known[i].at.module, at->module) == 0)
+            return p->known[i].text;
+    struct known *grown = realloc(p->known, (p->count + 1) * sizeof(*grown));
+    if (!grown)
+        return "";
+    p->known = grown;
+    struct known *k = &grown[p->count++];
+    k->at = *at;
+    ask(at, k->text, sizeof(k->text));
+    return k->text;
+}

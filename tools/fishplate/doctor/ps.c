@@ -1,0 +1,219 @@
+/* ps.c: `fishplate ps`: the MPI jobs of this user on this machine, and what each rank does; once, again and again on a
+ * terminal, or as JSON.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "ps.h"
+
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../command.h"
+
+static const char usage[] = "Usage: fishplate ps [options] [JOB]\n\n"
+                            "Lists the MPI jobs of this user on this machine; of one JOB (or the only one) "
+                            "what every rank does: the MPI call in\n"
+                            "which it waits and for how long, messages and bytes sent per second, messages "
+                            "that arrived before their receive,\n"
+                            "memory, processor time and how it sends. The ranks need not help.\n\n"
+                            "JOB is the process id of mpiexec or of a rank, or (part of) a job's name.\n\n"
+                            "  --watch[=SECONDS]  again and again on the whole screen (2); q ends it\n"
+                            "  --json             for programs\n\n"
+                            "`fishplate why JOB` says why a job does not go on.\n";
+
+static volatile sig_atomic_t resized, ended;
+
+static void on_resize(int sig)
+{
+    (void)sig;
+    resized = 1;
+}
+
+static void on_end(int sig)
+{
+    (void)sig;
+    ended = 1;
+}
+
+/* Two looks, so that rates can be told. */
+static int look_twice(double apart, struct looks *before, struct looks *now)
+{
+    const struct timespec t = {.tv_sec = (time_t)apart,
+                               .tv_nsec = (long)((apart - (double)(time_t)apart) * 1e9)};
+    int error = looks_take(before);
+    if (error)
+        return error;
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+    return looks_take(now);
+}
+
+static const struct look *same_job(const struct looks *l, const struct look *job)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->job[i].job, job->job) == 0 && l->job[i].ranks == job->ranks)
+            return &l->job[i];
+    return NULL;
+}
+
+static int show(FILE *out, const struct looks *before, struct looks *now, const char *which, bool json,
+                int lines)
+{
+    const char *why = "";
+    struct look *job = looks_choose(now, which, &why);
+    if (json) {
+        ps_json(out, now, before);
+    } else if (job) {
+        const struct look *earlier = same_job(before, job);
+        ps_job(out, job, earlier ? earlier : job, lines);
+    } else if (which || now->count == 0) {
+        fprintf(out, "fishplate ps: %s.\n", why);
+        return 2;
+    } else {
+        ps_jobs(out, now);
+    }
+    return 0;
+}
+
+static int once(const char *which, bool json)
+{
+    struct looks before = {0}, now = {0};
+    const int error = look_twice(0.3, &before, &now);
+    int status = 2;
+    if (error)
+        fprintf(stderr, "fishplate ps: %s\n", strerror(error));
+    else
+        status = show(stdout, &before, &now, which, json, 0);
+    looks_free(&before);
+    looks_free(&now);
+    return status;
+}
+
+static int terminal_lines(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 4 ? size.ws_row : 24;
+}
+
+/* The screen in one write, so that it does not flicker: every line is cleared behind its end. */
+static void paint(const char *text)
+{
+    char *screen = NULL;
+    size_t size;
+    int left = terminal_lines() - 1;
+    FILE *out = open_memstream(&screen, &size);
+    if (!out)
+        return;
+    fprintf(out, "\033[H");
+    for (const char *end; *text && left > 0; text = *end ? end + 1 : end, left--) {
+        end = strchrnul(text, '\n');
+        fprintf(out, "%.*s\033[K\r\n", (int)(end - text), text);
+    }
+    fprintf(out, "\033[J");
+    fclose(out);
+    ssize_t ignored = write(STDOUT_FILENO, screen, size);
+    (void)ignored;
+    free(screen);
+}
+
+/* True when the user wants to go. */
+static bool rest(double seconds)
+{
+    struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
+    char key = 0;
+    const int n = poll(&keys, 1, (int)(seconds * 1000));
+    if (n > 0 && read(STDIN_FILENO, &key, 1) <= 0)
+        return true;
+    return ended || key == 'q' || key == 'Q' || key == 3 || key == 27;
+}
+
+static void watch_loop(const char *which, double seconds)
+{
+    struct looks before = {0}, now = {0};
+    while (!ended) {
+        char *text = NULL;
+        size_t size;
+        looks_free(&before);
+        before = now;
+        if (looks_take(&now) != 0)
+            break;
+        FILE *out = open_memstream(&text, &size);
+        if (!out)
+            break;
+        fprintf(out, "fishplate ps --watch, every %.1f s; q ends\n\n", seconds);
+        show(out, &before, &now, which, false, terminal_lines() - 3);
+        fclose(out);
+        paint(text);
+        free(text);
+        if (rest(before.count == 0 ? 0.3 : seconds))
+            break;
+        resized = 0;
+    }
+    looks_free(&before);
+    looks_free(&now);
+}
+
+/* The terminal gets back what it had: its modes, its cursor and its screen. */
+static int watch(const char *which, double seconds)
+{
+    struct termios was, raw;
+    struct sigaction end = {.sa_handler = on_end}, resize = {.sa_handler = on_resize};
+    if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &was) != 0) {
+        fprintf(
+            stderr,
+            "fishplate ps: --watch needs a terminal; `fishplate ps` prints once, `--json` for programs.\n");
+        return 2;
+    }
+    sigaction(SIGTERM, &end, NULL);
+    sigaction(SIGHUP, &end, NULL);
+    sigaction(SIGINT, &end, NULL);
+    sigaction(SIGWINCH, &resize, NULL); /* ends the pause, and so paints anew */
+    raw = was;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    printf("\033[?1049h\033[?25l");
+    fflush(stdout);
+    watch_loop(which, seconds);
+    printf("\033[?25h\033[?1049l");
+    fflush(stdout);
+    tcsetattr(STDIN_FILENO, TCSANOW, &was);
+    return 0;
+}
+
+int command_ps(int argc, char **argv)
+{
+    static const struct option options[] = {{"watch", optional_argument, NULL, 'w'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    bool json = false;
+    double seconds = 0;
+    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        switch (c) {
+        case 'j':
+            json = true;
+            break;
+        case 'w':
+            seconds = optarg ? strtod(optarg, NULL) : 2;
+            if (seconds < 0.1 || seconds > 3600) {
+                fprintf(stderr, "fishplate ps: --watch=SECONDS takes 0.1 to 3600.\n");
+                return 2;
+            }
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        default:
+            fputs(usage, stderr);
+            return 2;
+        }
+    }
+    const char *which = optind < argc ? argv[optind] : NULL;
+    return seconds > 0 ? watch(which, seconds) : once(which, json);
+}

@@ -1,0 +1,19 @@
+/* ps.h: tables of jobs and of ranks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_DOCTOR_PS_H
+#define FP_DOCTOR_PS_H
+
+#include <stdio.h>
+
+#include "sample.h"
+
+void ps_jobs(FILE *out, const struct looks *now);
+
+/* One line a rank, with rates since the look before; at most so many lines, 0: all. Then ranks that do the same are told
+ * together. */
+void ps_job(FILE *out, const struct look *now, const struct look *before, int lines);
+
+void ps_json(FILE *out, const struct looks *now, const struct looks *before);
+
+#endif

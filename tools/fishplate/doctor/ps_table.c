@@ -1,0 +1,182 @@
+/* ps_table.c: the tables of `fishplate ps`, and the same as JSON.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "../json.h"
+#include "base/util.h"
+#include "ps.h"
+#include "words.h"
+
+static const struct page_wait *wait_of(const struct sample *s)
+{
+    for (int i = 0; i < PAGE_WAITS; i++)
+        if (s->page.waits[i].id)
+            return &s->page.waits[i];
+    return NULL;
+}
+
+static const char *state_of(const struct sample *s, const struct sample *before)
+{
+    if (s->state == 'T' || s->state == 't')
+        return "stopped";
+    if (s->state == 'Z')
+        return "ended";
+    if (s->page.life == PAGE_FINALIZED)
+        return "finished";
+    if (wait_of(s))
+        return "waits";
+    return s->state != 'R' && before && before != s && before->cpu_ns == s->cpu_ns ? "asleep" : "runs";
+}
+
+static double per_second(uint64_t now, uint64_t before, uint64_t ns)
+{
+    return ns > 0 && now > before ? (double)(now - before) * 1e9 / (double)ns : 0;
+}
+
+struct rates {
+    double messages, bytes, cpu;
+};
+
+/* The counts of messages are as old as the rank's last look at the clock. */
+static struct rates rates_of(const struct sample *s, const struct sample *before)
+{
+    if (!before || before == s)
+        return (struct rates){0};
+    const uint64_t ticks = s->page.ticked - before->page.ticked;
+    return (struct rates){.messages = per_second(s->page.messages, before->page.messages, ticks),
+                          .bytes = per_second(s->page.bytes, before->page.bytes, ticks),
+                          .cpu = per_second(s->cpu_ns, before->cpu_ns, s->now - before->now) * 1e-9};
+}
+
+/* Four figures and a unit: "1234", "12.3k", "4.56G". */
+static void number(FILE *out, double value)
+{
+    static const char units[] = " kMGT";
+    size_t u = 0;
+    while (value >= 9999.5 && u + 2 < sizeof(units)) {
+        value /= 1000;
+        u++;
+    }
+    if (u == 0)
+        fprintf(out, "%6.0f ", value);
+    else
+        fprintf(out, "%6.1f%c", value, units[u]);
+}
+
+static void rank_line(FILE *out, const struct sample *s, const struct sample *before)
+{
+    const struct page_wait *wait = wait_of(s);
+    const struct rates rate = rates_of(s, before);
+    fprintf(out, "%5u  %-12.12s %-8s ", s->page.rank, s->page.host, state_of(s, before));
+    fprintf(out, "%4.0f%% ", 100 * rate.cpu);
+    number(out, (double)s->memory);
+    number(out, rate.messages);
+    number(out, rate.bytes);
+    fprintf(out, "%5u  ", s->page.nunexpected);
+    if (wait) {
+        words_wait(out, wait, -1);
+        fprintf(out, " for ");
+        words_time(out, s->now > wait->since ? s->now - wait->since : 0);
+    } else if (s->page.nlinks > 0) {
+        fprintf(out, "sends by %.28s", s->page.links[0].how);
+    }
+    fprintf(out, "\n");
+}
+
+void ps_job(FILE *out, const struct look *now, const struct look *before, int lines)
+{
+    uint32_t told = 0;
+    const uint32_t most = lines > 5 ? (uint32_t)lines - 4 : now->ranks;
+    fprintf(out, "Job %s: %u ranks, %u on this machine\n\n", now->job, now->ranks, now->seen);
+    fprintf(out, " rank  host         state      cpu memory  msg/s  byte/s early  what\n");
+    for (uint32_t r = 0; r < now->ranks; r++) {
+        if (!now->of[r])
+            continue;
+        if (told++ < most)
+            rank_line(out, now->of[r], before->of[r]);
+    }
+    if (told > most)
+        fprintf(out, "... and %u more ranks\n", told - most);
+}
+
+void ps_jobs(FILE *out, const struct looks *now)
+{
+    fprintf(out, "%-28s %6s %6s %8s  %s\n", "job", "ranks", "here", "waiting", "started by");
+    for (size_t i = 0; i < now->count; i++) {
+        const struct look *l = &now->job[i];
+        const char *launcher = "";
+        uint32_t waiting = 0;
+        for (uint32_t r = 0; r < l->ranks; r++) {
+            if (!l->of[r])
+                continue;
+            waiting += wait_of(l->of[r]) != NULL;
+            launcher = l->of[r]->page.launcher;
+        }
+        fprintf(out, "%-28s %6u %6u %8u  %s\n", l->job, l->ranks, l->seen, waiting, launcher);
+    }
+    fprintf(out, "\n`fishplate ps JOB` shows its ranks, `fishplate why JOB` what they wait for.\n");
+}
+
+static void json_rank(struct json *j, const struct sample *s, const struct sample *before)
+{
+    const struct page_wait *wait = wait_of(s);
+    const struct rates rate = rates_of(s, before);
+    json_object(j, NULL);
+    json_int(j, "rank", s->page.rank);
+    json_int(j, "pid", s->pid);
+    json_string(j, "host", s->page.host);
+    json_string(j, "state", state_of(s, before));
+    json_int(j, "memory", (long long)s->memory);
+    json_real(j, "cpu_seconds", (double)s->cpu_ns * 1e-9);
+    json_int(j, "messages", (long long)s->page.messages);
+    json_int(j, "bytes", (long long)s->page.bytes);
+    json_real(j, "messages_per_second", rate.messages);
+    json_real(j, "bytes_per_second", rate.bytes);
+    json_real(j, "counted_seconds_ago",
+              s->page.ticked && s->now > s->page.ticked ? (double)(s->now - s->page.ticked) * 1e-9 : 0);
+    json_int(j, "unexpected", s->page.nunexpected);
+    json_int(j, "posted", s->page.nposted);
+    json_int(j, "peers", s->page.npeers);
+    if (wait) {
+        json_string(j, "call", wait->call);
+        json_real(j, "seconds", s->now > wait->since ? (double)(s->now - wait->since) * 1e-9 : 0);
+    }
+    json_array(j, "links");
+    for (uint32_t i = 0; i < s->page.nlinks; i++) {
+        json_object(j, NULL);
+        json_int(j, "peer", s->page.links[i].peer);
+        json_int(j, "messages", (long long)s->page.links[i].messages);
+        json_int(j, "bytes", (long long)s->page.links[i].bytes);
+        json_string(j, "how", s->page.links[i].how);
+        json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+}
+
+void ps_json(FILE *out, const struct looks *now, const struct looks *before)
+{
+    struct json j = {.out = out};
+    json_object(&j, NULL);
+    json_array(&j, "jobs");
+    for (size_t i = 0; i < now->count; i++) {
+        const struct look *l = &now->job[i], *earlier = l;
+        for (size_t k = 0; k < before->count; k++)
+            if (strcmp(before->job[k].job, l->job) == 0 && before->job[k].ranks == l->ranks)
+                earlier = &before->job[k];
+        json_object(&j, NULL);
+        json_string(&j, "job", l->job);
+        json_int(&j, "size", l->ranks);
+        json_int(&j, "seen", l->seen);
+        json_array(&j, "ranks");
+        for (uint32_t r = 0; r < l->ranks; r++)
+            if (l->of[r])
+                json_rank(&j, l->of[r], earlier->of[r]);
+        json_end(&j);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
+    fputc('\n', out);
+}

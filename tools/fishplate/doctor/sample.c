@@ -1,0 +1,211 @@
+/* sample.c: takes samples: the pages are open files of the user's processes, which /proc shows to nobody else.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "sample.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+
+/* Fields of /proc/PID/stat behind the name, which may hold blanks and parentheses. */
+static bool read_stat(int pid, char *state, int *parent, unsigned long *ticks, unsigned long *pages)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *behind = strrchr(text, ')');
+    unsigned long user, system;
+    if (!behind ||
+        sscanf(behind + 1,
+               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %*d %*d %*u %*u %lu",
+               state, parent, &user, &system, pages) != 5)
+        return false;
+    *ticks = user + system;
+    return true;
+}
+
+int process_parent(int pid)
+{
+    char state;
+    int parent;
+    unsigned long ticks, pages;
+    return read_stat(pid, &state, &parent, &ticks, &pages) ? parent : 0;
+}
+
+/* While a rank writes, its version is odd; when it has written meanwhile, the version has changed. */
+static bool copy_page(int fd, struct page *out)
+{
+    uint32_t after;
+    for (int i = 0; i < 100; i++) {
+        if (pread(fd, out, sizeof(*out), 0) != sizeof(*out))
+            return false;
+        if (pread(fd, &after, sizeof(after), offsetof(struct page, version)) != sizeof(after))
+            return false;
+        if (after == atomic_load(&out->version) && (after & 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool sample_take(int pid, int fd, struct sample *s)
+{
+    unsigned long ticks, pages;
+    int parent;
+    memset(s, 0, sizeof(*s));
+    s->torn = !copy_page(fd, &s->page);
+    s->now = clock_ns();
+    s->pid = pid;
+    if (!read_stat(pid, &s->state, &parent, &ticks, &pages))
+        return false;
+    s->cpu_ns = (uint64_t)ticks * (1000000000u / (unsigned long)sysconf(_SC_CLK_TCK));
+    s->memory = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    /* A forked child has its parent's page open. */
+    return page_check(&s->page) && s->page.pid == pid;
+}
+
+static struct look *look_for(struct looks *l, const struct page *page)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->job[i].job, page->job) == 0)
+            return &l->job[i];
+    struct look *grown = realloc(l->job, (l->count + 1) * sizeof(*grown));
+    if (!grown)
+        return NULL;
+    l->job = grown;
+    struct look *look = &grown[l->count];
+    *look = (struct look){.ranks = page->ranks, .of = calloc(page->ranks, sizeof(struct sample *))};
+    snprintf(look->job, sizeof(look->job), "%s", page->job);
+    if (!look->of)
+        return NULL;
+    l->count++;
+    return look;
+}
+
+bool looks_add(struct looks *l, const struct sample *s)
+{
+    struct look *look = look_for(l, &s->page);
+    if (!look || s->page.ranks != look->ranks || s->page.rank >= look->ranks)
+        return false;
+    struct sample **at = &look->of[s->page.rank];
+    look->seen += *at == NULL;
+    if (!*at)
+        *at = malloc(sizeof(**at));
+    if (*at)
+        **at = *s;
+    return *at != NULL;
+}
+
+/* Every open file of the process that is a page; there is one, unless it was forked from a rank. */
+static void scan_process(struct looks *l, int pid, struct sample *scratch)
+{
+    char folder[64], link[64];
+    snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
+    DIR *d = opendir(folder);
+    if (!d)
+        return; /* another user's, or gone */
+    for (struct dirent *e; (e = readdir(d));) {
+        const ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
+        if (n <= 0)
+            continue;
+        link[n] = '\0';
+        if (strncmp(link, "/memfd:" PAGE_NAME, strlen("/memfd:" PAGE_NAME)) != 0)
+            continue;
+        const int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        if (sample_take(pid, fd, scratch))
+            looks_add(l, scratch);
+        close(fd);
+    }
+    closedir(d);
+}
+
+int looks_take(struct looks *out)
+{
+    *out = (struct looks){0};
+    DIR *d = opendir("/proc");
+    struct sample *scratch = malloc(sizeof(*scratch));
+    if (!d || !scratch) {
+        const int error = d ? ENOMEM : errno;
+        if (d)
+            closedir(d);
+        free(scratch);
+        return error;
+    }
+    for (struct dirent *e; (e = readdir(d));) {
+        const int pid = atoi(e->d_name);
+        if (pid > 0)
+            scan_process(out, pid, scratch);
+    }
+    closedir(d);
+    free(scratch);
+    return 0;
+}
+
+void looks_free(struct looks *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        for (uint32_t r = 0; r < l->job[i].ranks; r++)
+            free(l->job[i].of[r]);
+        free(l->job[i].of);
+    }
+    free(l->job);
+    *l = (struct looks){0};
+}
+
+static bool descends(int pid, int from)
+{
+    for (int steps = 0; pid > 1 && steps < 64; steps++) {
+        if (pid == from)
+            return true;
+        pid = process_parent(pid);
+    }
+    return false;
+}
+
+static bool is_meant(const struct look *look, const char *which)
+{
+    char *end;
+    const long pid = strtol(which, &end, 10);
+    if (*end != '\0' || pid <= 0)
+        return strstr(look->job, which) != NULL;
+    if (strncmp(look->job, "fp", 2) == 0 && strtol(look->job + 2, NULL, 10) == pid)
+        return true; /* the mpiexec that named it */
+    for (uint32_t r = 0; r < look->ranks; r++)
+        if (look->of[r] && descends(look->of[r]->pid, (int)pid))
+            return true;
+    return false;
+}
+
+struct look *looks_choose(struct looks *l, const char *which, const char **why)
+{
+    struct look *found = NULL;
+    for (size_t i = 0; i < l->count; i++) {
+        if (which && !is_meant(&l->job[i], which))
+            continue;
+        if (found) {
+            *why = which ? "several jobs fit; `fishplate ps` lists them"
+                         : "several jobs run; say which: `fishplate ps` lists them";
+            return NULL;
+        }
+        found = &l->job[i];
+    }
+    if (!found)
+        *why = which ? "no such job of yours runs on this machine; `fishplate ps` lists those that do"
+                     : "no MPI job of yours runs on this machine";
+    return found;
+}

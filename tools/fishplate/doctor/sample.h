@@ -1,0 +1,56 @@
+/* sample.h: what one look at a job has found: the page of each rank (base/page.h) and what the system says about its
+ * process. Pages come from processes that may have gone wrong, so they are checked before anything reads them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_DOCTOR_SAMPLE_H
+#define FP_DOCTOR_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/page.h"
+
+struct sample {
+    uint64_t now; /* CLOCK_MONOTONIC of the rank's host when it was read, ns */
+    uint64_t cpu_ns;
+    uint64_t memory; /* resident, bytes */
+    int32_t pid;
+    char state; /* 0: not seen. Else as in /proc/PID/stat: R, S, D, T, t, Z */
+    bool torn;  /* the rank was writing, or was stopped while it wrote: waits may be mixed up */
+    struct page page;
+};
+
+/* Samples of one job, by rank. */
+struct look {
+    char job[64];
+    uint32_t ranks;
+    struct sample **of; /* [ranks]; NULL: not seen */
+    uint32_t seen;
+};
+
+struct looks {
+    struct look *job;
+    size_t count;
+};
+
+enum { RANKS_MAX = 1 << 20 };
+
+/* Makes a page safe to read: strings end, counts and indices are in range. False when it is no page of this version. */
+bool page_check(struct page *page);
+
+/* All jobs of this user on this machine; root sees those of all. 0 or errno. */
+int looks_take(struct looks *out);
+void looks_free(struct looks *l);
+
+/* Adds one sample to the job it belongs to; false when it makes no sense (a rank beyond the job's size). */
+bool looks_add(struct looks *l, const struct sample *s);
+
+/* The job that is meant: its name or a part of it that only one job has, the process id of a rank or of any process
+ * above it (mpiexec). NULL: the only one. On failure NULL, with a sentence in *why. */
+struct look *looks_choose(struct looks *l, const char *which, const char **why);
+
+/* /proc: parent of a process, 0 when it is gone. */
+int process_parent(int pid);
+
+#endif

@@ -1,0 +1,212 @@
+/* why.c: `fishplate why`: looks at a job twice and says who waits for whom.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "why.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../command.h"
+
+static const char usage[] =
+    "Usage: fishplate why [options] [JOB]\n\n"
+    "Says why a running job does not go on: who waits for whom, in which call, for which message, since when "
+    "and at\n"
+    "which line. It finds deadlocks, collectives to which ranks have not come or that do not match, ranks "
+    "that are\n"
+    "stopped or compute while others wait, and messages that nearly match.\n\n"
+    "JOB is the process id of mpiexec or of a rank, or (part of) a job's name from `fishplate ps`; it may be "
+    "left out\n"
+    "when one job runs. The ranks need not help: they may hang, compute, or be stopped.\n\n"
+    "  --json            the same for programs\n"
+    "  --html FILE       a page with the graph\n"
+    "  --apart SECONDS   between the two looks; a wait counts when both see it (0.25)\n"
+    "  --hang-after S    wait until nothing has moved for S seconds, then answer (exit status 3 when the job "
+    "ends first)\n\n"
+    "Exit status: 0 nothing is wrong that will not mend itself, 1 the job hangs, 2 there is no answer.\n"
+    "The same is told when mpiexec gets SIGQUIT, when its -timeout is over, and by its -hang-after.\n";
+
+struct question {
+    const char *job, *html;
+    bool json;
+    bool if_any; /* no words when there is no such job: for mpiexec, whose programs may be no MPI programs */
+    double apart, hang_after;
+};
+
+static void pause_for(double seconds)
+{
+    const struct timespec t = {.tv_sec = (time_t)seconds,
+                               .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+static struct look *look_at(struct looks *l, const char *job, const char **why)
+{
+    const int error = looks_take(l);
+    if (error) {
+        *why = strerror(error);
+        return NULL;
+    }
+    return looks_choose(l, job, why);
+}
+
+/* Has any rank gone on between the two? Ranks that compute count as going on. */
+static bool has_moved(const struct look *before, const struct look *now)
+{
+    for (uint32_t r = 0; r < now->ranks; r++) {
+        const struct sample *a = before->of[r], *b = now->of[r];
+        if (!a != !b)
+            return true;
+        if (!b)
+            continue;
+        if (b->page.last_id != a->page.last_id || b->page.messages != a->page.messages ||
+            b->page.waits[0].id == 0)
+            return true;
+    }
+    return false;
+}
+
+/* 0 when nothing has moved for so long, else the exit status. */
+static int await_hang(const struct question *q)
+{
+    const double step = q->hang_after / 4;
+    int quiet = 0;
+    bool seen = false;
+    while (quiet < 4) {
+        struct looks a, b;
+        const char *why;
+        struct look *before = look_at(&a, q->job, &why);
+        pause_for(step);
+        if (!before && !seen) { /* it has not begun yet */
+            looks_free(&a);
+            continue;
+        }
+        if (!before) {
+            looks_free(&a);
+            return 3;
+        }
+        seen = true;
+        struct look *now = look_at(&b, before->job, &why);
+        const bool gone = now == NULL;
+        quiet = gone || now->ranks != before->ranks || has_moved(before, now) ? 0 : quiet + 1;
+        looks_free(&a);
+        looks_free(&b);
+        if (gone)
+            return 3;
+    }
+    return 0;
+}
+
+static int write_html(const struct answer *a, const char *path)
+{
+    FILE *out = fopen(path, "w");
+    if (!out) {
+        fprintf(stderr, "fishplate why: cannot write %s: %s\n", path, strerror(errno));
+        return 2;
+    }
+    answer_html(out, a);
+    if (fclose(out) != 0) {
+        fprintf(stderr, "fishplate why: cannot write %s: %s\n", path, strerror(errno));
+        return 2;
+    }
+    return 0;
+}
+
+static int tell(const struct question *q, const struct look *before, const struct look *now)
+{
+    struct answer a;
+    int status = 2;
+    if (answer_make(before, now, q->apart, &a)) {
+        status = answer_hangs(&a);
+        if (q->json)
+            answer_json(stdout, &a);
+        else
+            answer_text(stdout, &a);
+        if (q->html && write_html(&a, q->html) != 0)
+            status = 2;
+    } else {
+        fprintf(stderr, "fishplate why: out of memory\n");
+    }
+    answer_free(&a);
+    return status;
+}
+
+static int ask(const struct question *q)
+{
+    struct looks first = {0}, second = {0};
+    const char *why = "";
+    int status = 2;
+    struct look *before = look_at(&first, q->job, &why), *now = NULL;
+    if (before) {
+        pause_for(q->apart);
+        now = look_at(&second, before->job, &why);
+    }
+    if (!now && !q->if_any)
+        fprintf(stderr, "fishplate why: %s.\n", why);
+    else if (!now)
+        status = 0;
+    else if (now->ranks != before->ranks)
+        fprintf(stderr, "fishplate why: the pages of this job contradict each other.\n");
+    else
+        status = tell(q, before, now);
+    looks_free(&first);
+    looks_free(&second);
+    return status;
+}
+
+static bool seconds_of(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    if (*text && !*end && *out >= 0 && *out <= 1e7)
+        return true;
+    fprintf(stderr, "fishplate why: '%s' is not a number of seconds.\n", text);
+    return false;
+}
+
+int command_why(int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"html", required_argument, NULL, 'w'},
+                                            {"apart", required_argument, NULL, 'a'},
+                                            {"if-any", no_argument, NULL, 'i'},
+                                            {"hang-after", required_argument, NULL, 'g'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    struct question q = {.apart = 0.25};
+    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+        switch (c) {
+        case 'j':
+            q.json = true;
+            break;
+        case 'i':
+            q.if_any = true;
+            break;
+        case 'w':
+            q.html = optarg;
+            break;
+        case 'a':
+            if (!seconds_of(optarg, &q.apart))
+                return 2;
+            break;
+        case 'g':
+            if (!seconds_of(optarg, &q.hang_after))
+                return 2;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        default:
+            fputs(usage, stderr);
+            return 2;
+        }
+    }
+    q.job = optind < argc ? argv[optind] : NULL;
+    const int ended = q.hang_after > 0 ? await_hang(&q) : 0;
+    return ended ? ended : ask(&q);
+}
