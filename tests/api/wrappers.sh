@@ -96,13 +96,14 @@ ln -s "$bin/mpicc" linked-mpicc
 # -Wmissing-mpi: told when the program is linked; only an error takes the program away.
 cat > missing.c <<'END'
 #include <mpi.h>
-int main(void) { return MPI_Init(0, 0) || MPI_Close_port(""); }
+int MPI_Type_struct(int);
+int main(void) { return MPI_Init(0, 0) || MPI_Type_struct(1); }
 END
-said=$("$bin/mpicc" -Wmissing-mpi missing.c -o missing 2>&1) || complain "-Wmissing-mpi fails: $said"
-has "-Wmissing-mpi" "warning: missing calls MPI_Close_port" "$said"
+said=$("$bin/mpicc" -shared -fPIC -Wmissing-mpi missing.c -o missing 2>&1) || complain "-Wmissing-mpi fails: $said"
+has "-Wmissing-mpi" "warning: missing calls MPI_Type_struct" "$said"
 lacks "-Wmissing-mpi" "MPI_Init" "$said"
 [ -x missing ] || complain "-Wmissing-mpi left no program"
-"$bin/mpicc" -Werror=missing-mpi missing.c -omissing 2>/dev/null && complain "-Werror=missing-mpi does not fail"
+"$bin/mpicc" -shared -fPIC -Werror=missing-mpi missing.c -omissing 2>/dev/null && complain "-Werror=missing-mpi does not fail"
 [ ! -e missing ] || complain "-Werror=missing-mpi left the program"
 same "-Wmissing-mpi with -c" "" "$("$bin/mpicc" -Wmissing-mpi -c missing.c 2>&1)"
 same "-Wmissing-mpi with nothing missing" "" "$("$bin/mpicc" -Wmissing-mpi -DGREETING='""' 'a program.c' 2>&1)"

@@ -1,6 +1,7 @@
 /* info_needs.c: `fishplate info --api FILE...`: which MPI functions a program needs, and which of them are not there, told
  * before the run. C calls are symbols of the function's name, with a P before it in a profiling tool; Fortran's are
- * the name in lower or upper case with an underscore and marks of the binding behind it.
+ * the name in lower or upper case with an underscore and marks of the binding behind it. What looks like a C function of
+ * MPI and is none of MPI 5.0 (removed long ago, or another library's own) is not there either.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
@@ -12,9 +13,13 @@
 #include "elf_needs.h"
 #include "info.h"
 
+enum { STRANGERS_MAX = 64, NAME_MAX_LEN = 64 };
+
 struct needs {
     const struct fishplate_inside *in;
-    bool *needed; /* one for each function of the list */
+    bool *needed;                                /* one for each function of the list */
+    char strangers[STRANGERS_MAX][NAME_MAX_LEN]; /* functions that are not in the list; more are not told */
+    size_t nstrangers;
 };
 
 /* Is the rest of a symbol what Fortran adds to a name? mpi_send_, mpi_send__, mpi_send_f08_, mpi_send_f08ts_. */
@@ -35,21 +40,42 @@ static bool is_call_of(const char *symbol, const char *name)
     return strncasecmp(symbol, name, len) == 0 && symbol[len] == '_' && is_ending(symbol + len);
 }
 
+/* MPI_Type_struct, MPIX_Comm_revoke: the form of C functions. Constants are all in capitals. */
+static bool is_c_name(const char *symbol)
+{
+    const char *at = strncmp(symbol, "MPI_", 4) == 0    ? symbol + 4
+                     : strncmp(symbol, "MPIX_", 5) == 0 ? symbol + 5
+                                                        : "";
+    return isupper((unsigned char)at[0]) && islower((unsigned char)at[1]);
+}
+
+static void found_stranger(struct needs *n, const char *symbol)
+{
+    for (size_t i = 0; i < n->nstrangers; i++)
+        if (strcmp(n->strangers[i], symbol) == 0)
+            return;
+    if (n->nstrangers < STRANGERS_MAX && strlen(symbol) < NAME_MAX_LEN)
+        strcpy(n->strangers[n->nstrangers++], symbol);
+}
+
 static void found(const char *symbol, void *what)
 {
     struct needs *n = what;
+    bool known = false;
     if (toupper((unsigned char)symbol[0]) == 'P')
         symbol++;
-    if (strncasecmp(symbol, "MPI_", 4) != 0)
+    if (strncasecmp(symbol, "MPI", 3) != 0)
         return;
     for (size_t i = 0; i < n->in->api_count; i++)
         if (is_call_of(symbol, n->in->api[i].name))
-            n->needed[i] = true;
+            known = n->needed[i] = true;
+    if (!known && is_c_name(symbol))
+        found_stranger(n, symbol);
 }
 
 static void count(const struct needs *n, size_t *total, size_t *missing)
 {
-    *total = *missing = 0;
+    *total = *missing = n->nstrangers;
     for (size_t i = 0; i < n->in->api_count; i++) {
         *total += n->needed[i];
         *missing += n->needed[i] && !n->in->api[i].implemented;
@@ -63,15 +89,15 @@ static void print_text(const struct needs *n, const char *file, const struct inf
     if (!o->missing && missing == 0)
         printf("%s needs %zu MPI functions: all are there.\n", file, total);
     else if (!o->missing)
-        printf("%s needs %zu MPI functions; %zu of them return MPI_ERR_UNSUPPORTED_OPERATION, because "
-               "Fishplate %s does "
-               "not have them:\n",
-               file, total, missing, n->in->version);
+        printf("%s needs %zu MPI functions; %zu of them are not in Fishplate %s:\n", file, total, missing,
+               n->in->version);
     for (size_t i = 0; i < n->in->api_count; i++) {
         const struct api_entry *e = &n->in->api[i];
         if (n->needed[i] && !e->implemented)
             printf(o->missing ? "%s\n" : "    %-40s %-14s MPI %s\n", e->name, e->chapter, e->since);
     }
+    for (size_t i = 0; i < n->nstrangers; i++)
+        printf(o->missing ? "%s\n" : "    %-40s not a function of MPI 5.0\n", n->strangers[i]);
 }
 
 static void print_json(const struct needs *n, const char *file, struct json *j)
@@ -83,6 +109,8 @@ static void print_json(const struct needs *n, const char *file, struct json *j)
         for (size_t i = 0; i < n->in->api_count; i++)
             if (n->needed[i] && n->in->api[i].implemented == there)
                 json_string(j, NULL, n->in->api[i].name);
+        for (size_t i = 0; !there && i < n->nstrangers; i++)
+            json_string(j, NULL, n->strangers[i]);
         json_end(j);
     }
     json_end(j);
@@ -92,7 +120,7 @@ static void print_json(const struct needs *n, const char *file, struct json *j)
 static int one_file(const struct fishplate_inside *in, const char *file, const struct info_options *o,
                     struct json *j)
 {
-    struct needs n = {in, calloc(in->api_count, sizeof(*n.needed))};
+    struct needs n = {.in = in, .needed = calloc(in->api_count, sizeof(*n.needed))};
     size_t total, missing;
     if (!n.needed) {
         fprintf(stderr, "fishplate info: out of memory.\n");
