@@ -1,0 +1,65 @@
+# Processes that start later belong to the job: their output, their failures, signals and time-outs. And jobs of two mpiexecs meet.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+cp "$SPAWNER" "$T/spawner"
+export FISHPLATE_NAME_DIR="$T/names"
+
+# gone: no process of the spawner's is left.
+gone() {
+    for pid in $(pgrep -f "^$T/spawner" || true); do
+        expect_gone "$pid"
+    done
+}
+
+run -n 2 "$T/spawner" hello
+expect_rc 0
+sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
+expect_out "child 0 of 2" "child 1 of 2"
+# The lines of the new ranks say which job they are of.
+run -l -n 1 "$T/spawner" hello
+expect_rc 0
+grep -q '^\[1\.1\] child 1 of 2$' "$T/out" || fail "$last: no line of job 1, rank 1"
+
+# One of them fails: the whole job ends, with its status.
+run -n 2 "$T/spawner" fail
+expect_rc 7
+gone
+
+# A time-out and a signal reach them.
+run -timeout 2 -n 1 "$T/spawner" stay /dev/null
+expect_rc 124
+gone
+mkfifo "$T/up"
+exec 3<>"$T/up"
+"$MPIEXEC" -n 1 "$T/spawner" stay "$T/up" >"$T/out" 2>"$T/err" 3>&- &
+pid=$!
+last="mpiexec -n 1 spawner stay"
+for _ in 1 2 3; do
+    read -r _ <&3
+done
+kill -TERM $pid
+rc=0
+wait $pid || rc=$?
+[ "$rc" -ge 128 ] || fail "$last, ended by TERM: exit status $rc, expected 128 or more"
+gone
+
+# A server and its clients, started by different mpiexecs, of different numbers of ranks.
+mkfifo "$T/said"
+exec 4<>"$T/said"
+"$MPIEXEC" -n 2 "$T/spawner" serve ocean >"$T/said" 2>"$T/err" 4>&- &
+pid=$!
+last="mpiexec -n 2 spawner serve ocean"
+read -r line <&4
+[ "$line" = published ] || fail "$last: it said '$line'"
+[ "$(stat -c %a "$T/names")" = 700 ] || fail "the folder of names has mode $(stat -c %a "$T/names")"
+run -n 3 "$T/spawner" ask ocean
+expect_rc 0
+read -r line <&4
+[ "$line" = "sum 6" ] || fail "the server said '$line', expected 'sum 6'"
+rc=0
+wait $pid || rc=$?
+expect_rc 0
+run -n 1 "$T/spawner" ask ocean
+[ "$rc" -ne 0 ] || fail "$last: a name that was unpublished was found"
+gone
+finish

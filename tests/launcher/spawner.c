@@ -1,0 +1,116 @@
+/* spawner.c: starts two more processes of itself, or meets another job, as its argument says. tests/launcher/spawn.sh looks at what
+ * the launcher makes of it.
+ *
+ *   hello          the children print a line and end well
+ *   fail           child 1 ends with status 7 after MPI_Init, while everybody else waits for it
+ *   stay FIFO      everybody writes "up" to the fifo and waits for ever
+ *   serve NAME     publishes a port, prints "published", accepts one client, sums what it sends
+ *   ask NAME       looks the name up, connects, sends
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHILDREN = 2 };
+
+static int rank, size;
+
+static void wait_for_ever(void)
+{
+    int nothing;
+    MPI_Recv(&nothing, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void say_up(const char *path)
+{
+    FILE *fifo = fopen(path, "w");
+    if (!fifo)
+        MPI_Abort(MPI_COMM_WORLD, 9);
+    fprintf(fifo, "up\n");
+    fclose(fifo);
+}
+
+static void spawn(char **argv, const char *program)
+{
+    MPI_Comm children;
+    MPI_Comm_spawn(program, argv, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    if (strcmp(argv[0], "stay") == 0)
+        say_up(argv[1]);
+    if (strcmp(argv[0], "hello") != 0)
+        wait_for_ever();
+    MPI_Barrier(children);
+    MPI_Comm_disconnect(&children);
+}
+
+static void be_child(char **argv, MPI_Comm parent)
+{
+    if (strcmp(argv[0], "stay") == 0)
+        say_up(argv[1]);
+    if (strcmp(argv[0], "fail") == 0 && rank == 1)
+        exit(7);
+    if (strcmp(argv[0], "hello") != 0)
+        wait_for_ever();
+    printf("child %d of %d\n", rank, size);
+    fflush(stdout);
+    MPI_Barrier(parent);
+    MPI_Comm_disconnect(&parent);
+}
+
+static void serve(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm client;
+    int clients, sum = 0, one;
+    if (rank == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        MPI_Publish_name(name, MPI_INFO_NULL, port);
+        printf("published\n");
+        fflush(stdout);
+    }
+    MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &client);
+    MPI_Comm_remote_size(client, &clients);
+    for (int i = 0; rank == 0 && i < clients; i++, sum += one)
+        MPI_Recv(&one, 1, MPI_INT, i, 0, client, MPI_STATUS_IGNORE);
+    MPI_Comm_disconnect(&client);
+    if (rank == 0) {
+        MPI_Unpublish_name(name, MPI_INFO_NULL, port);
+        MPI_Close_port(port);
+        printf("sum %d\n", sum);
+    }
+}
+
+static void ask(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm server;
+    int value = rank + 1;
+    if (rank == 0)
+        MPI_Lookup_name(name, MPI_INFO_NULL, port);
+    MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &server);
+    MPI_Send(&value, 1, MPI_INT, 0, 0, server);
+    MPI_Comm_disconnect(&server);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm parent;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_get_parent(&parent);
+    if (argc < 2)
+        MPI_Abort(MPI_COMM_WORLD, 9);
+    if (parent != MPI_COMM_NULL)
+        be_child(argv + 1, parent);
+    else if (strcmp(argv[1], "serve") == 0)
+        serve(argv[2]);
+    else if (strcmp(argv[1], "ask") == 0)
+        ask(argv[2]);
+    else
+        spawn(argv + 1, argv[0]);
+    MPI_Finalize();
+    return 0;
+}
