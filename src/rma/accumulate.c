@@ -232,6 +232,8 @@ void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header
     CHECK(op && n > 0 && head <= len && h->word <= len - head &&
               (len - head - h->word) / sizeof(struct rma_span) >= n,
           "an accumulate is not what it says");
+    CHECK(op->code == OP_NO_OP || op->code == OP_REPLACE || op_check(op, basic) == 0,
+          "an accumulate has an operator that its type does not have");
     const bool takes = op->code != OP_NO_OP;
     const char *in = payload + head, *end = in + h->word;
     struct rma_ask ask = {0};

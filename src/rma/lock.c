@@ -116,9 +116,9 @@ static int look(struct net_hook *hook)
 
 void lock_arrived(struct win *w, struct win_peer *from, int type)
 {
+    CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "a lock request of an unknown kind arrived");
     struct lock_request *q = malloc(sizeof(*q));
     CHECK_MEMORY(q, "a lock request");
-    CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "a lock request of an unknown kind arrived");
     *q = (struct lock_request){.from = from, .type = type, .ticket = take_ticket(w->my_slot)};
     list_append(&w->waiting, &q->link);
     grant(w);
@@ -133,6 +133,7 @@ void lock_arrived(struct win *w, struct win_peer *from, int type)
 void unlock_arrived(struct win *w, struct win_peer *from, int type)
 {
     (void)from;
+    CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "an unlock of an unknown kind arrived");
     go_out(w->my_slot, type);
     grant(w);
 }

@@ -96,15 +96,17 @@ void put_arrived(struct win *w, struct win_peer *from, const struct frame_header
                  size_t len)
 {
     struct rma_run run = {.offset = h->word, .length = len, .count = 1};
-    const char *runs = payload + h->word, *data = payload, *end = payload + len;
+    const char *data = payload, *end = payload + len;
     int n = h->tag;
     if (n > 0) {
         CHECK(h->word <= len && (len - h->word) / sizeof(run) >= (size_t)n, "a put is shorter than it says");
-        end = runs;
+        end = payload + h->word;
     }
     for (int k = 0; k < MAX(n, 1); k++) {
-        if (n > 0)
-            memcpy(&run, runs + (size_t)k * sizeof(run), sizeof(run));
+        if (n > 0) {
+            memcpy(&run, end + (size_t)k * sizeof(run), sizeof(run));
+            CHECK(run.length > 0, "a put has pieces of no bytes");
+        }
         for (uint64_t i = 0; i < run.count; i++, data += run.length) {
             CHECK(run.length <= (size_t)(end - data), "a put is shorter than it says");
             char *at = piece_at(w, from, &run, i);
@@ -127,6 +129,7 @@ void get_arrived(struct win *w, struct win_peer *from, const struct frame_header
     memcpy(answer, &ask.position, sizeof(ask.position));
     for (int k = 0; k < h->tag; k++) {
         memcpy(&run, payload + sizeof(ask) + (size_t)k * sizeof(run), sizeof(run));
+        CHECK(run.length > 0, "a get has pieces of no bytes");
         for (uint64_t i = 0; i < run.count; i++, used += run.length) {
             CHECK(run.length <= sizeof(answer) - used, "a get asks for more than fits into an answer");
             const char *at = piece_at(w, from, &run, i);

@@ -3,9 +3,9 @@
 . "$TESTS/lib.sh"
 mkfifo "$T/up" "$T/got"
 
-# start script: two ranks that write to $T/up when their traps are set.
+# start script [program]: two ranks that write to $T/up when their traps are set; the program runs mpiexec.
 start() {
-    "$MPIEXEC" -n 2 sh -c "$1" >"$T/out" 2>"$T/err" &
+    "${2-env}" "$MPIEXEC" -n 2 sh -c "$1" >"$T/out" 2>"$T/err" &
     pid=$!
     last="mpiexec -n 2 sh -c '$1'"
     # Opened for both, so that it does not end between two writers.
@@ -65,9 +65,9 @@ end
 
 # A suspended job goes on, however soon it is told to: no stop is left over when the two signals race. In a group of its own,
 # as from a terminal: in an orphaned group TSTP stops nobody.
-set -m
-start "echo up >$T/up; read -r line <$T/got; echo done"
-set +m
+printf '#!/usr/bin/env python3\nimport os, sys\nos.setpgid(0, 0)\nos.execv(sys.argv[1], sys.argv[1:])\n' >"$T/apart"
+chmod +x "$T/apart"
+start "echo up >$T/up; read -r line <$T/got; echo done" "$T/apart"
 kill -TSTP $pid
 until_state T
 kill -CONT $pid

@@ -70,7 +70,7 @@ static TUNABLE_SIZE(ring_slot, "IB_RING_SLOT", 2048, 128, 65536,
 
 void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
 {
-    char text[400], sentence[600], where[64];
+    char text[400], sentence[800], where[64];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
