@@ -30,7 +30,8 @@ static struct win win;
 static struct win_slot slot;
 static struct win_target targets[2];
 static struct win_peer *from;
-static struct rma_op *op;
+static struct rma_op *op; /* its answer may come, and then it goes away by itself */
+static uint64_t cookie;
 static char *payload, *into;
 
 static int fake_send(struct peer *to, uint64_t head, uint64_t source, uint64_t word, const void *data,
@@ -93,6 +94,7 @@ static void ask(void)
     if (op_new_under_way(&c, &c.origin, from, &op) != 0)
         abort();
     op_asked(op);
+    cookie = op->cookie;
 }
 
 static void frames(struct fuzz_in *in)
@@ -105,7 +107,7 @@ static void frames(struct fuzz_in *in)
         h.context = CONTEXT;
         h.source = 1;
         if (h.flags == RMA_REPLY && h.word == 0)
-            h.word = op->cookie;
+            h.word = cookie;
         if (win.flavor == MPI_WIN_FLAVOR_DYNAMIC && h.flags == RMA_PUT && h.tag == 0)
             h.word += (uintptr_t)win.memory;
         rma_arrived(proc.rma, &peer, &h, payload, len);
@@ -121,6 +123,8 @@ static void close_world(void)
         list_remove(pos);
         free(list_entry(pos, struct lock_request, link));
     }
+    if (ids_find(&proc.rma->ids, cookie))
+        objmem_free(op);
     watch_close(&win);
     win_peers_close(&win);
     free(win.regions);
