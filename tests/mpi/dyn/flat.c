@@ -22,14 +22,27 @@ static long resident_kb(void)
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-static int entries(const char *folder, const char *part)
+static int open_files(void)
 {
     int n = 0;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;)
-        n += !part || strstr(e->d_name, part) != NULL;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d))
+        n++;
     if (d)
         closedir(d);
+    return n;
+}
+
+/* Memory of other processes, and of this one for them, that is mapped here. */
+static int mappings(void)
+{
+    char line[512];
+    int n = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof(line), f))
+        n += strstr(line, "fishplate") != NULL;
+    if (f)
+        fclose(f);
     return n;
 }
 
@@ -55,20 +68,22 @@ int main(int argc, char **argv)
     for (int i = 0; i < times; i++) {
         if (i == times / 4) {
             memory = resident_kb();
-            files = entries("/proc/self/fd", NULL);
-            shared = entries("/dev/shm", "fishplate");
+            files = open_files();
+            shared = mappings();
         }
         MPI_Comm children;
         MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
                        MPI_ERRCODES_IGNORE);
         round_trip(children, 1);
     }
-    EXPECT_EQ(entries("/proc/self/fd", NULL), files);
-    EXPECT_EQ(entries("/dev/shm", "fishplate"), shared);
+    EXPECT_EQ(open_files(), files);
+    EXPECT_EQ(mappings(), shared);
     long grown = resident_kb() - memory;
     if (argc > 1)
         printf("%d spawns: %ld KiB at the end, %ld KiB more than after a quarter\n", times, resident_kb(),
                grown);
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what is freed */
     EXPECT(grown < 512);
+#endif
     return mpitest_end();
 }
