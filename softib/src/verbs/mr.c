@@ -132,8 +132,10 @@ static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uin
     s->pd = pd;
     s->access = access;
     s->iova = iova;
+    lock_take(&table_lock); /* mr_reused may look */
     s->addr = (uintptr_t)mr->ibv.addr;
     s->length = mr->ibv.length;
+    lock_drop(&table_lock);
     s->fd = -1;
     atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
     if (s->length && find_mapping(s->addr, s->length, &m)) {
@@ -160,10 +162,13 @@ void mr_reused(uint32_t idx, uint32_t key)
     if (!idx || idx >= MR_MAX)
         return;
     struct sh_mr *s = &proc.arena->mr[idx];
-    uint64_t addr = s->addr, length = s->length;
     struct mapping m;
+    lock_take(&table_lock);
+    bool there = atomic_load(&s->rkey) == key;
+    uint64_t addr = there ? s->addr : 0, length = there ? s->length : 0;
+    lock_drop(&table_lock);
     huge_renew(length);
-    if (atomic_load(&s->rkey) == key && find_mapping(addr, length, &m) && m.kind == MAP_PRIVATE_ANON &&
+    if (there && find_mapping(addr, length, &m) && m.kind == MAP_PRIVATE_ANON &&
         !huge_pages(addr, length, m.start, m.end))
         atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
 }
