@@ -1,0 +1,98 @@
+/* channel.c: the socket between two groups that meet: what a stranger says before he has proved anything, as the one who
+ * accepts and as the one who connects, and messages after the greeting, sealed rightly or not.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "dyn/channel.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "obj/proc.h"
+
+static struct net net;
+static struct proc proc = {.net = &net};
+static const uint8_t key[CHANNEL_KEY] = "fuzz";
+
+/* The bytes that the other end says; then it goes. */
+static int said(const void *bytes, size_t len)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+        abort();
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    for (size_t done = 0; done < len;) {
+        ssize_t n = send(ends[1], (const char *)bytes + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    shutdown(ends[1], SHUT_WR);
+    /* What is answered fits into the socket's buffer; closing it now would lose what was said on some kernels. */
+    static int before = -1;
+    if (before >= 0)
+        close(before);
+    before = ends[1];
+    return ends[0];
+}
+
+static void greeting(struct fuzz_in *in, bool accepts)
+{
+    struct channel c;
+    int fd = said(in->at, in->left);
+    FUZZ_CHECK(channel_open(&c, &proc, fd, true, accepts, key, NULL) != 0); /* nobody guesses the proof */
+    FUZZ_CHECK(c.fd == -1);
+}
+
+/* Any bytes as a message: only what is sealed may come through. */
+static void message(struct fuzz_in *in)
+{
+    struct channel c = {.proc = &proc, .fd = said(in->at, in->left), .own_fd = true};
+    void *data;
+    size_t len;
+    FUZZ_CHECK(channel_receive(&c, &data, &len) != 0);
+    channel_close(&c);
+}
+
+/* A message that is sealed comes through as it was, once; a second time its number is wrong. */
+static void sealed(struct fuzz_in *in)
+{
+    int ends[2];
+    void *data = NULL;
+    size_t len = 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+        abort();
+    struct channel from = {.proc = &proc, .fd = ends[0], .own_fd = true, .accepts = true};
+    struct channel to = {.proc = &proc, .fd = ends[1], .own_fd = true};
+    FUZZ_CHECK(channel_send(&from, in->at, in->left) == 0);
+    FUZZ_CHECK(channel_receive(&to, &data, &len) == 0 && len == in->left && memcmp(data, in->at, len) == 0);
+    free(data);
+    from.sent = 0;
+    FUZZ_CHECK(channel_send(&from, in->at, in->left) == 0 && channel_receive(&to, &data, &len) != 0);
+    channel_close(&from);
+    channel_close(&to);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct fuzz_in in = {bytes, size};
+    static const uint8_t nothing[1];
+    uint8_t what = fuzz_u8(&in);
+    list_init(&net.stalled);
+    list_init(&net.hooks);
+    if (!in.at || !in.left)
+        in.at = nothing;
+    switch (what % 4) {
+    case 0:
+    case 1:
+        greeting(&in, what & 1);
+        break;
+    case 2:
+        message(&in);
+        break;
+    default:
+        sealed(&in);
+    }
+    return 0;
+}
