@@ -21,6 +21,23 @@ struct file_call {
     struct dtype *type;
 };
 
+static inline struct file_call file_read_call(struct file *f, bool all, enum file_place place, int64_t offset,
+                                              void *buf, MPI_Count count, struct dtype *type)
+{
+    return (struct file_call){
+        .file = f, .all = all, .place = place, .offset = offset, .buf = buf, .count = count, .type = type};
+}
+
+/* What is written is not changed, whatever the type of the pointer says. */
+static inline struct file_call file_write_call(struct file *f, bool all, enum file_place place,
+                                               int64_t offset, const void *buf, MPI_Count count,
+                                               struct dtype *type)
+{
+    struct file_call call = file_read_call(f, all, place, offset, (void *)(uintptr_t)buf, count, type);
+    call.write = true;
+    return call;
+}
+
 int file_call_run(const struct file_call *call, MPI_Status *status);
 int file_call_start(const struct file_call *call, MPI_Request *request);
 int file_call_begin(const struct file_call *call, enum io_split split);

@@ -8,144 +8,74 @@
 int impl_File_read_at(struct file *fh, MPI_Offset offset, void *buf, MPI_Count count, struct dtype *datatype,
                       MPI_Status *status)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = false,
-                                   .place = AT_OFFSET,
-                                   .offset = offset,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, false, AT_OFFSET, offset, buf, count, datatype);
     return file_call_run(&call, status);
 }
 
 int impl_File_read_at_all(struct file *fh, MPI_Offset offset, void *buf, MPI_Count count,
                           struct dtype *datatype, MPI_Status *status)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = true,
-                                   .place = AT_OFFSET,
-                                   .offset = offset,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, true, AT_OFFSET, offset, buf, count, datatype);
     return file_call_run(&call, status);
 }
 
 int impl_File_read(struct file *fh, void *buf, MPI_Count count, struct dtype *datatype, MPI_Status *status)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = false,
-                                   .place = AT_POINTER,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, false, AT_POINTER, 0, buf, count, datatype);
     return file_call_run(&call, status);
 }
 
 int impl_File_read_all(struct file *fh, void *buf, MPI_Count count, struct dtype *datatype,
                        MPI_Status *status)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = true,
-                                   .place = AT_POINTER,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, true, AT_POINTER, 0, buf, count, datatype);
     return file_call_run(&call, status);
 }
 
 int impl_File_read_shared(struct file *fh, void *buf, MPI_Count count, struct dtype *datatype,
                           MPI_Status *status)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = false,
-                                   .place = AT_SHARED,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, false, AT_SHARED, 0, buf, count, datatype);
     return file_call_run(&call, status);
 }
 
 int impl_File_read_ordered(struct file *fh, void *buf, MPI_Count count, struct dtype *datatype,
                            MPI_Status *status)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = true,
-                                   .place = AT_ORDERED,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, true, AT_ORDERED, 0, buf, count, datatype);
     return file_call_run(&call, status);
 }
 
 int impl_File_iread_at(struct file *fh, MPI_Offset offset, void *buf, MPI_Count count, struct dtype *datatype,
                        MPI_Request *request)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = false,
-                                   .place = AT_OFFSET,
-                                   .offset = offset,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, false, AT_OFFSET, offset, buf, count, datatype);
     return file_call_start(&call, request);
 }
 
 int impl_File_iread_at_all(struct file *fh, MPI_Offset offset, void *buf, MPI_Count count,
                            struct dtype *datatype, MPI_Request *request)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = true,
-                                   .place = AT_OFFSET,
-                                   .offset = offset,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, true, AT_OFFSET, offset, buf, count, datatype);
     return file_call_start(&call, request);
 }
 
 int impl_File_iread(struct file *fh, void *buf, MPI_Count count, struct dtype *datatype, MPI_Request *request)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = false,
-                                   .place = AT_POINTER,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, false, AT_POINTER, 0, buf, count, datatype);
     return file_call_start(&call, request);
 }
 
 int impl_File_iread_all(struct file *fh, void *buf, MPI_Count count, struct dtype *datatype,
                         MPI_Request *request)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = true,
-                                   .place = AT_POINTER,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, true, AT_POINTER, 0, buf, count, datatype);
     return file_call_start(&call, request);
 }
 
 int impl_File_iread_shared(struct file *fh, void *buf, MPI_Count count, struct dtype *datatype,
                            MPI_Request *request)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = false,
-                                   .place = AT_SHARED,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, false, AT_SHARED, 0, buf, count, datatype);
     return file_call_start(&call, request);
 }

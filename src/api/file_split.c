@@ -8,14 +8,7 @@
 int impl_File_read_at_all_begin(struct file *fh, MPI_Offset offset, void *buf, MPI_Count count,
                                 struct dtype *datatype)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = true,
-                                   .place = AT_OFFSET,
-                                   .offset = offset,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, true, AT_OFFSET, offset, buf, count, datatype);
     return file_call_begin(&call, SPLIT_READ_AT);
 }
 
@@ -27,13 +20,7 @@ int impl_File_read_at_all_end(struct file *fh, void *buf, MPI_Status *status)
 
 int impl_File_read_all_begin(struct file *fh, void *buf, MPI_Count count, struct dtype *datatype)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = true,
-                                   .place = AT_POINTER,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, true, AT_POINTER, 0, buf, count, datatype);
     return file_call_begin(&call, SPLIT_READ);
 }
 
@@ -45,13 +32,7 @@ int impl_File_read_all_end(struct file *fh, void *buf, MPI_Status *status)
 
 int impl_File_read_ordered_begin(struct file *fh, void *buf, MPI_Count count, struct dtype *datatype)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = false,
-                                   .all = true,
-                                   .place = AT_ORDERED,
-                                   .buf = buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_read_call(fh, true, AT_ORDERED, 0, buf, count, datatype);
     return file_call_begin(&call, SPLIT_READ_ORDERED);
 }
 
@@ -64,14 +45,7 @@ int impl_File_read_ordered_end(struct file *fh, void *buf, MPI_Status *status)
 int impl_File_write_at_all_begin(struct file *fh, MPI_Offset offset, const void *buf, MPI_Count count,
                                  struct dtype *datatype)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = true,
-                                   .all = true,
-                                   .place = AT_OFFSET,
-                                   .offset = offset,
-                                   .buf = (void *)(uintptr_t)buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_write_call(fh, true, AT_OFFSET, offset, buf, count, datatype);
     return file_call_begin(&call, SPLIT_WRITE_AT);
 }
 
@@ -83,13 +57,7 @@ int impl_File_write_at_all_end(struct file *fh, const void *buf, MPI_Status *sta
 
 int impl_File_write_all_begin(struct file *fh, const void *buf, MPI_Count count, struct dtype *datatype)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = true,
-                                   .all = true,
-                                   .place = AT_POINTER,
-                                   .buf = (void *)(uintptr_t)buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_write_call(fh, true, AT_POINTER, 0, buf, count, datatype);
     return file_call_begin(&call, SPLIT_WRITE);
 }
 
@@ -101,13 +69,7 @@ int impl_File_write_all_end(struct file *fh, const void *buf, MPI_Status *status
 
 int impl_File_write_ordered_begin(struct file *fh, const void *buf, MPI_Count count, struct dtype *datatype)
 {
-    const struct file_call call = {.file = fh,
-                                   .write = true,
-                                   .all = true,
-                                   .place = AT_ORDERED,
-                                   .buf = (void *)(uintptr_t)buf,
-                                   .count = count,
-                                   .type = datatype};
+    const struct file_call call = file_write_call(fh, true, AT_ORDERED, 0, buf, count, datatype);
     return file_call_begin(&call, SPLIT_WRITE_ORDERED);
 }
 

@@ -53,6 +53,18 @@ int posix_error(const char *name, const char *doing, int error)
     return err_set(class_of(error), "%s: %s failed: %s", name, doing, strerror(error));
 }
 
+/* The first piece that is not done after `bytes` of those from i on; the done part of it is cut off. */
+static int pieces_done(struct iovec *list, int i, int n, size_t bytes)
+{
+    while (i < n && bytes >= list[i].iov_len)
+        bytes -= list[i++].iov_len;
+    if (i < n) {
+        list[i].iov_base = (char *)list[i].iov_base + bytes;
+        list[i].iov_len -= bytes;
+    }
+    return i;
+}
+
 int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
 {
     *done = 0;
@@ -67,16 +79,10 @@ int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size
             return posix_error(f->name, "writing", errno);
         if (got == 0 && list[i].iov_len > 0)
             return err_set(MPI_ERR_IO, "%s: the file system wrote nothing and gave no reason", f->name);
-        size_t left = (size_t)got;
         offset += got;
-        *done += left;
-        counter_add(&written, left);
-        while (i < n && left >= list[i].iov_len)
-            left -= list[i++].iov_len;
-        if (i < n) {
-            list[i].iov_base = (char *)list[i].iov_base + left;
-            list[i].iov_len -= left;
-        }
+        *done += (size_t)got;
+        counter_add(&written, (size_t)got);
+        i = pieces_done(list, i, n, (size_t)got);
     }
     return 0;
 }
@@ -95,16 +101,10 @@ int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_
             return posix_error(f->name, "reading", errno);
         if (got == 0 && list[i].iov_len > 0)
             return 0; /* the end of the file */
-        size_t left = (size_t)got;
         offset += got;
-        *done += left;
-        counter_add(&read_in, left);
-        while (i < n && left >= list[i].iov_len)
-            left -= list[i++].iov_len;
-        if (i < n) {
-            list[i].iov_base = (char *)list[i].iov_base + left;
-            list[i].iov_len -= left;
-        }
+        *done += (size_t)got;
+        counter_add(&read_in, (size_t)got);
+        i = pieces_done(list, i, n, (size_t)got);
     }
     return 0;
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Does what the plan says for now and reports ports of our own HCAs that changed. Returns when the plan goes on,
+/* Does what the plan says up to this moment and reports ports of our own HCAs that changed. Returns when the plan goes on,
  * NEVER: it does not. One thread at a time. */
 uint64_t ports_check(void (*changed)(uint32_t linear, bool up));
 

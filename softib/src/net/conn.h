@@ -129,7 +129,7 @@ uint64_t port_book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uin
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* the port's rate may stop reading */
 void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
 bool conn_any_broken(void);      /* since it was asked last */
-void conn_watch(struct conn *c); /* for what it waits for now */
+void conn_watch(struct conn *c); /* for the events that it waits for */
 
 static inline uint32_t net_fabric(void)
 {
