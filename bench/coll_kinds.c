@@ -193,7 +193,7 @@ static const struct coll_kind kinds[] = {
 
 const struct coll_kind *coll_kind_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(kinds[i].name, name) == 0)
             return &kinds[i];
     return NULL;

@@ -68,7 +68,7 @@ static void one_size(struct comparison *c, size_t bytes)
     for (int i = 0; i < c->n; i++) {
         struct bench_stats s = {0};
         size_t moved = bytes;
-        b->host->choose(setting_of(c, i, setting, sizeof setting));
+        b->host->choose(setting_of(c, i, setting, sizeof(setting)));
         if (!coll_measure(b, c->operation, &moved, &s))
             return;
         time[i] = s.min > 0 ? s.min : 1e-9;
@@ -98,7 +98,7 @@ static void conclude(const struct comparison *c)
             b, "Over these sizes the library's own choice is the fastest: leave FISHPLATE_COLL unset.");
         return;
     }
-    snprintf(line, sizeof line, "FISHPLATE_COLL=%s", setting_of(c, best, setting, sizeof setting));
+    snprintf(line, sizeof(line), "FISHPLATE_COLL=%s", setting_of(c, best, setting, sizeof(setting)));
     bench_report_setting(b, line);
     bench_report_note(
         b, "Fastest over these sizes (%.2f of the time that the library's own choice takes):", ratio);

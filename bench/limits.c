@@ -33,7 +33,7 @@ static void pin_self(int core)
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(core, &one);
-    sched_setaffinity(0, sizeof one, &one); /* unpinned is worse, not wrong */
+    sched_setaffinity(0, sizeof(one), &one); /* unpinned is worse, not wrong */
 }
 
 static void *return_ball(void *arg)
@@ -58,19 +58,19 @@ static bool measure_line(struct bench *b, struct bench_stats *out)
     int core[2];
     cpu_set_t before;
     pthread_t thread;
-    double *samples = malloc(sizeof *samples * BENCH_SAMPLES_MAX);
-    struct ball *ball = aligned_alloc(LINE, sizeof *ball);
+    double *samples = malloc(sizeof(*samples) * BENCH_SAMPLES_MAX);
+    struct ball *ball = aligned_alloc(LINE, sizeof(*ball));
     bool ok = false;
     if (!samples || !ball || bench_cores(b, core) < 2)
         goto free_memory;
     int rounds = (int)(b->options.seconds / (BOUNCES * 200e-9));
     rounds = rounds < 2 * LINES ? 2 * LINES : rounds > BENCH_SAMPLES_MAX ? BENCH_SAMPLES_MAX : rounds;
-    memset(ball, 0, sizeof *ball);
+    memset(ball, 0, sizeof(*ball));
     ball->rounds = rounds;
     ball->core = core[1];
     if (pthread_create(&thread, NULL, return_ball, ball) != 0)
         goto free_memory;
-    sched_getaffinity(0, sizeof before, &before);
+    sched_getaffinity(0, sizeof(before), &before);
     pin_self(core[0]);
     unsigned i = 0;
     for (int r = 0; r < rounds; r++) {
@@ -84,7 +84,7 @@ static bool measure_line(struct bench *b, struct bench_stats *out)
         samples[r] = (MPI_Wtime() - start) / (2 * BOUNCES);
     }
     pthread_join(thread, NULL);
-    sched_setaffinity(0, sizeof before, &before);
+    sched_setaffinity(0, sizeof(before), &before);
     bench_stats_of(samples, rounds, BOUNCES, out);
     ok = true;
 free_memory:

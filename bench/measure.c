@@ -23,7 +23,7 @@ static int compare(const void *a, const void *b)
 
 void bench_stats_of(double *samples, int n, int iterations, struct bench_stats *out)
 {
-    qsort(samples, (size_t)n, sizeof *samples, compare);
+    qsort(samples, (size_t)n, sizeof(*samples), compare);
     int p99 = (int)ceil(0.99 * n) - 1;
     *out = (struct bench_stats){.min = samples[0],
                                 .median = samples[n / 2],
@@ -82,7 +82,7 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
                 : wanted < SAMPLES_MIN     ? SAMPLES_MIN
                                            : (int)wanted;
 
-    double *mine = malloc(sizeof *mine * 2 * (size_t)count), *all = mine + count;
+    double *mine = malloc(sizeof(*mine) * 2 * (size_t)count), *all = mine + count;
     if (!mine)
         MPI_Abort(b->comm, 1);
     double start = MPI_Wtime();
@@ -94,7 +94,7 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
     if (worst)
         MPI_Reduce(mine, all, count, MPI_DOUBLE, MPI_MAX, 0, comm);
     else
-        memcpy(all, mine, sizeof *mine * (size_t)count);
+        memcpy(all, mine, sizeof(*mine) * (size_t)count);
     if (rank == 0)
         bench_stats_of(all, count, n, out);
     free(mine);

@@ -143,7 +143,7 @@ static void report(struct bench *b, const char *test, size_t bytes, const char *
 {
     char size[32], what[96];
     bench_format_bytes(bytes, size);
-    snprintf(what, sizeof what, "overlap of %s, %s, %s, in percent", test, size, how);
+    snprintf(what, sizeof(what), "overlap of %s, %s, %s, in percent", test, size, how);
     if (b->rank == 0)
         bench_report_ratio(b, what, hidden * 100);
 }
@@ -164,12 +164,12 @@ void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes)
     checked(b, &o, 1);
     double alone = one_row(b, &o, test->name, bytes, run_alone);
     o.work = work_for(&o, 2 * alone);
-    snprintf(name, sizeof name, "%s.work", test->name);
+    snprintf(name, sizeof(name), "%s.work", test->name);
     double work = one_row(b, &o, name, bytes, run_work);
-    snprintf(name, sizeof name, "%s.both", test->name);
+    snprintf(name, sizeof(name), "%s.both", test->name);
     double both = one_row(b, &o, name, bytes, run_both);
     o.slices = TESTS;
-    snprintf(name, sizeof name, "%s.test", test->name);
+    snprintf(name, sizeof(name), "%s.test", test->name);
     double tested = one_row(b, &o, name, bytes, run_both);
     checked(b, &o, 11);
     if (!bench_crowded(b, o.size)) {

@@ -27,26 +27,26 @@ struct bench_place {
 
 struct bench_place *bench_place_find(struct bench *b)
 {
-    struct bench_place *p = calloc(1, sizeof *p);
-    struct seat *seats = calloc((size_t)b->size, sizeof *seats);
+    struct bench_place *p = calloc(1, sizeof(*p));
+    struct seat *seats = calloc((size_t)b->size, sizeof(*seats));
     if (!p || !seats)
         MPI_Abort(b->comm, 1);
     p->seats = seats;
     int len = 0;
     MPI_Get_processor_name(p->host, &len);
-    if (sched_getaffinity(0, sizeof p->own, &p->own) != 0)
+    if (sched_getaffinity(0, sizeof(p->own), &p->own) != 0)
         CPU_SET(0, &p->own);
 
     MPI_Comm node;
     MPI_Comm_split_type(b->comm, MPI_COMM_TYPE_SHARED, b->rank, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &p->local_rank);
-    MPI_Allreduce(&p->own, &p->node, (int)sizeof p->own, MPI_BYTE, MPI_BOR, node);
+    MPI_Allreduce(&p->own, &p->node, (int)sizeof(p->own), MPI_BYTE, MPI_BOR, node);
     int first = b->rank;
     MPI_Bcast(&first, 1, MPI_INT, 0, node);
     MPI_Comm_free(&node);
 
     struct seat mine = {.core = sched_getcpu(), .bound = CPU_COUNT(&p->own) == 1, .node = first};
-    MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, seats, (int)sizeof mine, MPI_BYTE, b->comm);
+    MPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, seats, (int)sizeof(mine), MPI_BYTE, b->comm);
     return p;
 }
 
@@ -95,13 +95,13 @@ void bench_pin(struct bench *b, int active)
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(nth_core(&p->node, place), &one);
-    p->pinned = sched_setaffinity(0, sizeof one, &one) == 0;
+    p->pinned = sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
 void bench_unpin(struct bench *b)
 {
     if (b->place->pinned)
-        sched_setaffinity(0, sizeof b->place->own, &b->place->own);
+        sched_setaffinity(0, sizeof(b->place->own), &b->place->own);
     b->place->pinned = false;
 }
 

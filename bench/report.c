@@ -59,8 +59,8 @@ static void describe_transport(struct bench *b, char *out, size_t size)
 static void print_head(struct bench *b)
 {
     char place[512], transport[256];
-    bench_place_describe(b, place, sizeof place);
-    describe_transport(b, transport, sizeof transport);
+    bench_place_describe(b, place, sizeof(place));
+    describe_transport(b, transport, sizeof(transport));
     if (b->options.json) {
         printf("{\"program\": ");
         print_string(stdout, b->host->program);
@@ -85,7 +85,7 @@ static void print_head(struct bench *b)
 
 struct bench_report *bench_report_open(struct bench *b)
 {
-    struct bench_report *r = calloc(1, sizeof *r);
+    struct bench_report *r = calloc(1, sizeof(*r));
     double slowest = b->init_time;
     MPI_Reduce(&b->init_time, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, b->comm);
     if (!r)
@@ -139,14 +139,14 @@ void bench_report_algorithm(struct bench *b, const char *test, const char *algor
                             const struct bench_stats *s)
 {
     char also[96];
-    snprintf(also, sizeof also, "\"algorithm\": \"%s\", ", algorithm);
+    snprintf(also, sizeof(also), "\"algorithm\": \"%s\", ", algorithm);
     if (b->report->json)
         print_row(b, test, also, bytes, s->min * 1e6, s->median * 1e6, s->p99 * 1e6, "us", s);
 }
 
 void bench_report_setting(struct bench *b, const char *setting)
 {
-    snprintf(b->report->setting, sizeof b->report->setting, "%s", setting);
+    snprintf(b->report->setting, sizeof(b->report->setting), "%s", setting);
 }
 
 void bench_report_ratio(struct bench *b, const char *what, double ratio)
@@ -177,7 +177,7 @@ static void print_kept(struct bench_report *r, char kind)
     if (!r->kept_stream)
         return;
     rewind(r->kept_stream);
-    while (fgets(line, sizeof line, r->kept_stream)) {
+    while (fgets(line, sizeof(line), r->kept_stream)) {
         first_line(line);
         if (line[0] != kind)
             continue;

@@ -43,4 +43,4 @@ const struct bench_test bench_tests[] = {
      bench_overlap},
     {"limits", "one cache line between two cores; memcpy", true, true, none, none, bench_limits},
 };
-const int bench_ntests = (int)(sizeof bench_tests / sizeof bench_tests[0]);
+const int bench_ntests = (int)(sizeof(bench_tests) / sizeof(bench_tests[0]));

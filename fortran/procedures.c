@@ -418,14 +418,14 @@ NULL_DELETE(mpi_null_delete_fn_, MPI_Fint)
 static char **words_in(const char *from, size_t length, size_t step)
 {
     size_t n = 0;
-    char **words = calloc(1, sizeof *words);
+    char **words = calloc(1, sizeof(*words));
     for (; words; from += step * length) {
         char *word = fort_string_stripped(from, length);
         if (!word || !*word) {
             free(word);
             break;
         }
-        char **more = realloc(words, (n + 2) * sizeof *words);
+        char **more = realloc(words, (n + 2) * sizeof(*words));
         if (!more) {
             free(word);
             break;
@@ -489,10 +489,10 @@ static void programs_in(struct programs *p, const char *commands, size_t command
                         size_t argv_len, const MPI_Fint *infos)
 {
     size_t n = p->count > 0 ? (size_t)p->count : 0;
-    p->commands = calloc(n + 1, sizeof *p->commands);
-    p->infos = calloc(n + 1, sizeof *p->infos);
+    p->commands = calloc(n + 1, sizeof(*p->commands));
+    p->infos = calloc(n + 1, sizeof(*p->infos));
     if (argvs != mpifort_argvs_null_)
-        p->argvs = calloc(n + 1, sizeof *p->argvs);
+        p->argvs = calloc(n + 1, sizeof(*p->argvs));
     for (size_t i = 0; i < n && p->commands && p->infos; i++) {
         p->commands[i] = fort_string_stripped(commands + i * command_len, command_len);
         p->infos[i] = PMPI_Info_f2c(infos[i]);

@@ -26,15 +26,15 @@ int address_listen(char *port, size_t size)
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};
     struct sockaddr_in four = {.sin_family = AF_INET};
     if (fd >= 0) {
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-        if (bind(fd, (struct sockaddr *)&six, sizeof six) != 0) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+        if (bind(fd, (struct sockaddr *)&six, sizeof(six)) != 0) {
             close(fd);
             fd = -1;
         }
     }
     if (fd < 0) {
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0 || bind(fd, (struct sockaddr *)&four, sizeof four) != 0)
+        if (fd < 0 || bind(fd, (struct sockaddr *)&four, sizeof(four)) != 0)
             die(1, "No socket for the agents can be made: %s.", strerror(errno));
     }
     union {
@@ -42,7 +42,7 @@ int address_listen(char *port, size_t size)
         struct sockaddr_in four;
         struct sockaddr any;
     } name;
-    socklen_t len = sizeof name;
+    socklen_t len = sizeof(name);
     if (listen(fd, 512) != 0 || getsockname(fd, &name.any, &len) != 0)
         die(1, "Agents cannot be listened for: %s.", strerror(errno));
     snprintf(port, size, "%u",
@@ -68,11 +68,11 @@ void address_own(char *out, size_t size)
                 continue;
             if (a->ifa_addr->sa_family == AF_INET) {
                 struct sockaddr_in *four = (void *)a->ifa_addr;
-                add_address(out, size, inet_ntop(AF_INET, &four->sin_addr, text, sizeof text));
+                add_address(out, size, inet_ntop(AF_INET, &four->sin_addr, text, sizeof(text)));
             } else if (a->ifa_addr->sa_family == AF_INET6) {
                 struct sockaddr_in6 *six = (void *)a->ifa_addr;
                 if (!IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
-                    add_address(out, size, inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof text));
+                    add_address(out, size, inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof(text)));
             }
         }
         freeifaddrs(list);
@@ -110,9 +110,9 @@ bool address_is_own(const char *name)
         return false;
     for (struct ifaddrs *a = list; a && !found; a = a->ifa_next) {
         if (is4 && a->ifa_addr && a->ifa_addr->sa_family == AF_INET)
-            found = memcmp(&((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr, &v4, sizeof v4) == 0;
+            found = memcmp(&((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr, &v4, sizeof(v4)) == 0;
         if (is6 && a->ifa_addr && a->ifa_addr->sa_family == AF_INET6)
-            found = memcmp(&((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr, &v6, sizeof v6) == 0;
+            found = memcmp(&((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr, &v6, sizeof(v6)) == 0;
     }
     freeifaddrs(list);
     return found;
@@ -123,9 +123,9 @@ bool address_is_here(const char *name)
     char self[256];
     if (strcmp(name, "localhost") == 0 || address_is_own(name))
         return true;
-    if (gethostname(self, sizeof self) != 0)
+    if (gethostname(self, sizeof(self)) != 0)
         return false;
-    self[sizeof self - 1] = '\0';
+    self[sizeof(self) - 1] = '\0';
     if (strcasecmp(self, name) == 0)
         return true;
     /* One of the two may be written without its domain. */

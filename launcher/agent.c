@@ -81,8 +81,9 @@ static void on_started(void *ctx, uint32_t rank, pid_t pid)
 static void on_failed(void *ctx, uint32_t rank, int status, const char *why)
 {
     char data[1024] = {0, 0, 0, (char)status};
-    int len = snprintf(data + 4, sizeof data - 4, "%s", why);
-    send(ctx, FRAME_FAILED, rank, data, 4 + ((size_t)len < sizeof data - 5 ? (size_t)len : sizeof data - 5));
+    int len = snprintf(data + 4, sizeof(data) - 4, "%s", why);
+    send(ctx, FRAME_FAILED, rank, data,
+         4 + ((size_t)len < sizeof(data) - 5 ? (size_t)len : sizeof(data) - 5));
 }
 
 static void on_exited(void *ctx, uint32_t rank, int status)
@@ -234,7 +235,7 @@ static int worker(void *ctx, int front)
     a->link = (struct link){.frame = on_frame, .closed = on_closed, .drained = on_drained, .ctx = a};
     link_open(&a->link, &a->loop, a->call.fd);
     link_seal(&a->link, a->call.session.down, a->call.session.up);
-    secret_wipe(&a->call.session, sizeof a->call.session);
+    secret_wipe(&a->call.session, sizeof(a->call.session));
     loop_run(&a->loop);
     link_flush(&a->link, 2000);
     return a->done ? 0 : 1;
@@ -260,7 +261,7 @@ int agent_main(int argc, char **argv)
     static struct agent a;
     static char cookie[COOKIE_LEN + 1];
     char host[256] = "another host";
-    gethostname(host, sizeof host - 1);
+    gethostname(host, sizeof(host) - 1);
     say_from(host);
     if (argc != 5)
         die(STATUS_USAGE, "%s is for mpiexec's own use.", AGENT_OPTION);
@@ -275,6 +276,6 @@ int agent_main(int argc, char **argv)
     if (!who)
         die(1, "Slurm does not tell this agent the name of its node (SLURMD_NODENAME).");
     call_mpiexec(argv[2], argv[3], cookie, who, &a.call);
-    secret_wipe(cookie, sizeof cookie);
+    secret_wipe(cookie, sizeof(cookie));
     return guard_run(argv, worker, &a);
 }

@@ -73,7 +73,7 @@ static bool send_frame(int fd, enum frame type, const void *data, size_t len)
 static void ask(struct caller *c, struct line *l)
 {
     int error = 0;
-    socklen_t len = sizeof error;
+    socklen_t len = sizeof(error);
     struct buf hello = {0};
     getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len);
     if (error) {
@@ -81,9 +81,9 @@ static void ask(struct caller *c, struct line *l)
         return;
     }
     l->hello = (struct hello){{0}};
-    proof_random(l->hello.nonce, sizeof l->hello.nonce);
-    snprintf(l->hello.who, sizeof l->hello.who, "%s", c->who);
-    snprintf(l->hello.version, sizeof l->hello.version, "%s", FISHPLATE_VERSION);
+    proof_random(l->hello.nonce, sizeof(l->hello.nonce));
+    snprintf(l->hello.who, sizeof(l->hello.who), "%s", c->who);
+    snprintf(l->hello.version, sizeof(l->hello.version), "%s", FISHPLATE_VERSION);
     proof_hello_encode(&l->hello, &hello);
     l->state = LINE_ASKED;
     if (!send_frame(l->fd, FRAME_HELLO, buf_head(&hello), buf_size(&hello)))
@@ -99,7 +99,7 @@ static bool proves(const struct caller *c, const struct line *l, const struct fr
     if (h->type != FRAME_CHALLENGE || !proof_challenge_decode(l->in + FRAME_HEADER, h->len, &challenge))
         return false;
     proof_session(c->cookie, &l->hello, challenge.nonce, out);
-    return secret_equal(challenge.code, out->mpiexec_code, sizeof challenge.code);
+    return secret_equal(challenge.code, out->mpiexec_code, sizeof(challenge.code));
 }
 
 /* True: this is the one. */
@@ -124,11 +124,11 @@ static bool hear(struct caller *c, struct line *l)
         return false;
     if (parsed == LINK_BAD || !proves(c, l, &h, &session)) {
         c->stranger = true;
-        snprintf(c->stranger_at, sizeof c->stranger_at, "%s", l->address);
+        snprintf(c->stranger_at, sizeof(c->stranger_at), "%s", l->address);
         hang_up(l, LINE_OVER);
         return false;
     }
-    if (!send_frame(l->fd, FRAME_PROOF, session.agent_code, sizeof session.agent_code)) {
+    if (!send_frame(l->fd, FRAME_PROOF, session.agent_code, sizeof(session.agent_code))) {
         hang_up(l, LINE_AGAIN);
         return false;
     }
@@ -187,7 +187,7 @@ static void add_line(struct caller *c, const char *address)
         return;
     struct line *l = &c->lines[c->n++];
     *l = (struct line){.fd = -1};
-    snprintf(l->address, sizeof l->address, "%s", address);
+    snprintf(l->address, sizeof(l->address), "%s", address);
 }
 
 void call_mpiexec(const char *addresses, const char *port, const char *cookie, const char *who,

@@ -61,11 +61,11 @@ void descend_adopt(void)
 static pid_t parent_of(pid_t pid)
 {
     char path[64], text[512];
-    snprintf(path, sizeof path, "%d/stat", (int)pid);
+    snprintf(path, sizeof(path), "%d/stat", (int)pid);
     int fd = openat(dirfd(proc.dir), path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    ssize_t n = read(fd, text, sizeof text - 1);
+    ssize_t n = read(fd, text, sizeof(text) - 1);
     close(fd);
     if (n <= 0)
         return 0;
@@ -93,7 +93,7 @@ static size_t list_processes(struct entry **out)
             continue;
         if (n == cap) {
             cap = cap ? cap * 2 : 256;
-            list = xrealloc(list, cap * sizeof *list);
+            list = xrealloc(list, cap * sizeof(*list));
         }
         list[n++] = (struct entry){(pid_t)pid, parent, false};
     }

@@ -33,7 +33,7 @@ static void write_ranges(FILE *f, const struct job *j, uint32_t host, const bool
 void job_describe(const struct job *j, const bool *wanted, bool value, char *out, size_t size)
 {
     FILE *f = fmemopen(out, size, "w");
-    uint32_t hosts = 0, *count = xcalloc(j->nhosts, sizeof *count);
+    uint32_t hosts = 0, *count = xcalloc(j->nhosts, sizeof(*count));
     if (!f)
         die(1, "Out of memory.");
     for (uint32_t r = 0; r < j->layout->size; r++)
@@ -76,14 +76,14 @@ static void tell_late(const struct job *j)
             j->hosts[j->layout->host_of[j->late.first]].name, j->late.code);
         return;
     }
-    job_describe(j, j->late.who, true, who, sizeof who);
+    job_describe(j, j->late.who, true, who, sizeof(who));
     say("%u ranks exited with a status that is not 0 after MPI_Finalize, the first with %d: %s.", j->late.n,
         j->late.code, who);
 }
 
 static void tell_exit_codes(const struct job *j)
 {
-    bool *who = xcalloc(j->layout->size, sizeof *who);
+    bool *who = xcalloc(j->layout->size, sizeof(*who));
     char text[2048];
     for (int code = 0; code < 256; code++) {
         uint32_t n = 0;
@@ -91,7 +91,7 @@ static void tell_exit_codes(const struct job *j)
             n += who[r] = j->ranks[r].state == RANK_ENDED && j->ranks[r].code == code;
         if (n == 0)
             continue;
-        job_describe(j, who, true, text, sizeof text);
+        job_describe(j, who, true, text, sizeof(text));
         say("Exit status %d: %s.", code, text);
     }
     free(who);

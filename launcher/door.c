@@ -57,7 +57,7 @@ static void on_sweep(void *ctx)
             buf_free(&c->link->in);
             free(c->link);
         }
-        secret_wipe(c, sizeof *c);
+        secret_wipe(c, sizeof(*c));
         free(c);
     }
 }
@@ -95,9 +95,9 @@ static void answer_hello(struct caller *c, const char *data, size_t len)
         return;
     }
     c->greeted = true;
-    proof_random(challenge.nonce, sizeof challenge.nonce);
+    proof_random(challenge.nonce, sizeof(challenge.nonce));
     proof_session(d->cookie, &c->hello, challenge.nonce, &c->session);
-    memcpy(challenge.code, c->session.mpiexec_code, sizeof challenge.code);
+    memcpy(challenge.code, c->session.mpiexec_code, sizeof(challenge.code));
     proof_challenge_encode(&challenge, &out);
     link_send(c->link, &(struct frame_head){FRAME_CHALLENGE, 0, 0, buf_size(&out)}, buf_head(&out));
     buf_free(&out);
@@ -148,12 +148,12 @@ static void on_late(void *ctx)
 
 static void let_in(struct door *d, int fd)
 {
-    struct caller *c = xcalloc(1, sizeof *c);
+    struct caller *c = xcalloc(1, sizeof(*c));
     if (d->n >= d->max)
         send_away(d->first);
     c->door = d;
     c->until = now_ms() + DOOR_MS;
-    c->link = xcalloc(1, sizeof *c->link);
+    c->link = xcalloc(1, sizeof(*c->link));
     *c->link = (struct link){.frame = on_frame, .closed = on_closed, .ctx = c};
     *d->last = c;
     d->last = &c->next;
@@ -221,7 +221,7 @@ const char *door_port(const struct door *d)
 struct door *door_open(struct loop *l, uint32_t agents, const char *cookie, const struct door_events *ev,
                        void *ctx)
 {
-    struct door *d = xcalloc(1, sizeof *d);
+    struct door *d = xcalloc(1, sizeof(*d));
     *d = (struct door){.loop = l, .cookie = cookie, .ev = ev, .ctx = ctx, .last = &d->first};
     /* An agent calls all our addresses at once. */
     d->max = CALLERS_MIN + (agents < 1 << 16 ? 4 * agents : 4u << 16);
@@ -230,7 +230,7 @@ struct door *door_open(struct loop *l, uint32_t agents, const char *cookie, cons
     d->rest = (struct timer){.fn = on_rest, .ctx = d};
     d->sweep = (struct timer){.fn = on_sweep, .ctx = d};
     d->listener = (struct watch){.fd = -1, .fn = on_call, .ctx = d};
-    loop_add(l, &d->listener, address_listen(d->port, sizeof d->port), EPOLLIN);
+    loop_add(l, &d->listener, address_listen(d->port, sizeof(d->port)), EPOLLIN);
     return d;
 }
 

@@ -48,7 +48,7 @@ static uint64_t offset_of(const struct file *f, const Elf64_Ehdr *e, uint64_t ad
 {
     Elf64_Phdr p;
     for (unsigned i = 0; i < e->e_phnum; i++)
-        if (get(f, e->e_phoff + (uint64_t)i * sizeof p, &p, sizeof p) && p.p_type == PT_LOAD &&
+        if (get(f, e->e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) && p.p_type == PT_LOAD &&
             address >= p.p_vaddr && address - p.p_vaddr < p.p_filesz)
             return address - p.p_vaddr + p.p_offset;
     return UINT64_MAX;
@@ -57,7 +57,7 @@ static uint64_t offset_of(const struct file *f, const Elf64_Ehdr *e, uint64_t ad
 static bool judge(const struct file *f, uint64_t at, struct foreign *out)
 {
     size_t len = at < f->size ? strnlen((const char *)f->data + at, f->size - at) : 0;
-    if (len == 0 || len >= sizeof out->soname)
+    if (len == 0 || len >= sizeof(out->soname))
         return false;
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (strncmp((const char *)f->data + at, known[i].soname, strlen(known[i].soname)) == 0) {
@@ -74,13 +74,13 @@ static bool look_into_dynamic(const struct file *f, const Elf64_Ehdr *e, const E
     uint64_t n = dynamic->p_filesz / sizeof(Elf64_Dyn), names = UINT64_MAX;
     Elf64_Dyn d;
     for (uint64_t i = 0;
-         i < n && get(f, dynamic->p_offset + i * sizeof d, &d, sizeof d) && d.d_tag != DT_NULL; i++)
+         i < n && get(f, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)) && d.d_tag != DT_NULL; i++)
         if (d.d_tag == DT_STRTAB)
             names = offset_of(f, e, d.d_un.d_ptr);
     if (names > f->size)
         return false;
     for (uint64_t i = 0;
-         i < n && get(f, dynamic->p_offset + i * sizeof d, &d, sizeof d) && d.d_tag != DT_NULL; i++)
+         i < n && get(f, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)) && d.d_tag != DT_NULL; i++)
         if (d.d_tag == DT_NEEDED && d.d_un.d_val < f->size && judge(f, names + d.d_un.d_val, out))
             return true;
     return false;
@@ -93,11 +93,11 @@ bool foreign_bytes(const unsigned char *data, size_t size, struct foreign *out)
     Elf64_Phdr p;
     const uint16_t one = 1;
     const unsigned order = *(const unsigned char *)&one ? ELFDATA2LSB : ELFDATA2MSB;
-    if (!get(&f, 0, &e, sizeof e) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
+    if (!get(&f, 0, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
         e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_ident[EI_DATA] != order)
         return false;
     for (unsigned i = 0; i < e.e_phnum; i++)
-        if (get(&f, e.e_phoff + (uint64_t)i * sizeof p, &p, sizeof p) && p.p_type == PT_DYNAMIC)
+        if (get(&f, e.e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) && p.p_type == PT_DYNAMIC)
             return look_into_dynamic(&f, &e, &p, out);
     return false;
 }

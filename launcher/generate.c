@@ -31,7 +31,7 @@ static void print_names(bool with_word)
     for (unsigned i = 0; i < noptdefs; i++)
         for (const char *p = optdefs[i].names;
              p && optdefs[i].help && (!with_word || takes_word(&optdefs[i]));) {
-            p = next_name(p, name, sizeof name);
+            p = next_name(p, name, sizeof(name));
             printf(" -%s", name);
         }
 }
@@ -43,7 +43,7 @@ static void print_bash_values(const struct optdef *d)
     const char *p = d->names;
     printf("    ");
     for (bool first = true; p; first = false) {
-        p = next_name(p, name, sizeof name);
+        p = next_name(p, name, sizeof(name));
         printf("%s-%s|--%s", first ? "" : "|", name, name);
     }
     if (strcmp(d->values, "@file") == 0)
@@ -123,7 +123,7 @@ static void print_zsh(void)
     for (unsigned i = 0; i < noptdefs; i++)
         for (const char *p = optdefs[i].names; p && optdefs[i].help;) {
             const struct optdef *d = &optdefs[i];
-            p = next_name(p, name, sizeof name);
+            p = next_name(p, name, sizeof(name));
             printf("  '*-");
             print_escaped(name, "[]:?\\");
             printf("[");
@@ -163,7 +163,7 @@ static void print_man_option(const struct optdef *d)
     char name[64];
     puts(".TP");
     for (const char *p = d->names; p;) {
-        p = next_name(p, name, sizeof name);
+        p = next_name(p, name, sizeof(name));
         fputs("\\fB\\-", stdout);
         print_roff(name);
         printf("\\fR%s", p ? ", " : "");

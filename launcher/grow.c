@@ -117,7 +117,7 @@ static const char *parse(char *lines, struct request *r)
         if (strcmp(key, "escaped") == 0) {
             escaped = true;
         } else if (strcmp(key, "mcmd") == 0) {
-            r->programs = xrealloc(r->programs, (r->n + 1) * sizeof *r->programs);
+            r->programs = xrealloc(r->programs, (r->n + 1) * sizeof(*r->programs));
             r->programs[r->n++] = (struct wanted){0};
         } else if (r->n > 0) {
             take_word(r, &r->programs[r->n - 1], key, value);
@@ -309,7 +309,7 @@ static void on_news(void *ctx, uint32_t events)
 {
     struct shoot *s = ctx;
     char data[512];
-    ssize_t n = read(s->news.fd, data, sizeof data);
+    ssize_t n = read(s->news.fd, data, sizeof(data));
     (void)events;
     if (n <= 0) {
         loop_close(&s->job->loop, &s->news);
@@ -354,7 +354,7 @@ unsigned grow_start(struct job *j, uint32_t rank, char *lines, char **why)
 {
     struct request r;
     const char *bad = parse(lines, &r);
-    struct shoot *s = xcalloc(1, sizeof *s);
+    struct shoot *s = xcalloc(1, sizeof(*s));
     (void)rank;
     *s = (struct shoot){.number = ++j->shoots_so_far, .job = j};
     s->news = (struct watch){.fd = -1, .fn = on_news, .ctx = s};

@@ -129,7 +129,7 @@ static void take_other_name(char **argv)
     prctl(PR_SET_NAME, name);
     size_t room = strlen(argv[0]);
     memset(argv[0], 0, room);
-    memcpy(argv[0], name, room < sizeof name ? room : sizeof name - 1);
+    memcpy(argv[0], name, room < sizeof(name) ? room : sizeof(name) - 1);
 }
 
 int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
@@ -175,7 +175,7 @@ static void on_pipe(void *ctx, uint32_t events)
 {
     struct guard *g = ctx;
     unsigned char words[64];
-    ssize_t n = read(g->pipe.fd, words, sizeof words);
+    ssize_t n = read(g->pipe.fd, words, sizeof(words));
     (void)events;
     if (n < 0)
         return;
@@ -197,13 +197,13 @@ static void on_direct(void *ctx, uint32_t events)
     struct guard *g = ctx;
     struct signalfd_siginfo info;
     (void)events;
-    while (read(g->direct.fd, &info, sizeof info) == sizeof info)
+    while (read(g->direct.fd, &info, sizeof(info)) == sizeof(info))
         g->ev->signal(g->ctx, (int)info.ssi_signo);
 }
 
 void guard_watch(struct loop *l, int front_fd, const struct guard_events *ev, void *ctx)
 {
-    struct guard *g = xcalloc(1, sizeof *g);
+    struct guard *g = xcalloc(1, sizeof(*g));
     sigset_t set;
     *g = (struct guard){.loop = l, .ev = ev, .ctx = ctx};
     g->pipe = (struct watch){.fd = -1, .fn = on_pipe, .ctx = g};

@@ -50,7 +50,7 @@ static bool compare(const char *name, size_t len, void *ctx)
 {
     struct nearest *n = ctx;
     char word[32];
-    if (len < 3 || len >= sizeof word)
+    if (len < 3 || len >= sizeof(word))
         return false;
     memcpy(word, name, len);
     word[len] = '\0';
@@ -79,13 +79,13 @@ static void print_option(const struct optdef *d)
 {
     char left[96];
     size_t used = 0;
-    for (const char *p = d->names; *p && used + 34 < sizeof left;) {
+    for (const char *p = d->names; *p && used + 34 < sizeof(left);) {
         size_t len = strcspn(p, "|");
-        used += (size_t)snprintf(left + used, sizeof left - used, "%s-%.*s", used ? ", " : "", (int)len, p);
+        used += (size_t)snprintf(left + used, sizeof(left) - used, "%s-%.*s", used ? ", " : "", (int)len, p);
         p += len + (p[len] == '|');
     }
     if (d->metavar)
-        snprintf(left + used, sizeof left - used, d->arg == ARG_MAYBE ? "[=%s]" : " %s", d->metavar);
+        snprintf(left + used, sizeof(left) - used, d->arg == ARG_MAYBE ? "[=%s]" : " %s", d->metavar);
     if (strlen(left) > 32)
         printf("  %s\n  %-32s  %s\n", left, "", d->help);
     else

@@ -25,7 +25,7 @@ static void add_host(struct hosts *h, const char *name, long slots, bool counted
             h->v[i].counted = h->v[i].counted || counted;
             return;
         }
-    h->v = xrealloc(h->v, (h->n + 1) * sizeof *h->v);
+    h->v = xrealloc(h->v, (h->n + 1) * sizeof(*h->v));
     h->v[h->n++] = (struct host){.name = xstrdup(name), .slots = (uint32_t)slots, .counted = counted};
 }
 
@@ -129,7 +129,7 @@ void hosts_list(const struct options *o, struct hosts *out)
     }
     if (out->n == 0) {
         char self[256] = "localhost";
-        gethostname(self, sizeof self - 1);
+        gethostname(self, sizeof(self) - 1);
         add_host(out, self, (long)topo_cores(), true);
         out->v[0].local = true;
         return;

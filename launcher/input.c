@@ -23,7 +23,7 @@ static void go_on(struct input *in)
 static void read_piece(struct input *in)
 {
     static char data[PIECE];
-    ssize_t n = read(STDIN_FILENO, data, sizeof data);
+    ssize_t n = read(STDIN_FILENO, data, sizeof(data));
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     in->busy = in->readers;

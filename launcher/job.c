@@ -101,7 +101,7 @@ void job_fail(struct job *j, int status, const char *fmt, ...)
     j->status = j->status ? j->status : status;
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     uint32_t others = running(j) - aborting(j);
     if (j->opt->grown_fd > 0 && pmi_inited_count(j->pmi) == 0 && grow_tell_failed(j->opt, text))
@@ -196,7 +196,7 @@ static void report_abort(struct job *j)
 static void note_late(struct job *j, uint32_t rank, int code)
 {
     if (!j->late.who)
-        j->late.who = xcalloc(j->layout->size, sizeof *j->late.who);
+        j->late.who = xcalloc(j->layout->size, sizeof(*j->late.who));
     if (j->late.n++ == 0) {
         j->late.first = rank;
         j->late.code = code;
@@ -328,7 +328,7 @@ static void on_fence_late(void *ctx)
     const bool *arrived = pmi_waiting(j->pmi);
     if (!arrived)
         return;
-    job_describe(j, arrived, false, who, sizeof who);
+    job_describe(j, arrived, false, who, sizeof(who));
     say("Start-up has waited %ld second%s (FISHPLATE_INIT_TIMEOUT) for %s.", j->opt->init_timeout,
         j->opt->init_timeout == 1 ? "" : "s", who);
 }
@@ -421,12 +421,12 @@ static void end_late(struct job *j)
 static void on_deadline(void *ctx)
 {
     struct job *j = ctx;
-    bool *alive = xcalloc(j->layout->size, sizeof *alive);
+    bool *alive = xcalloc(j->layout->size, sizeof(*alive));
     char who[2048];
     uint32_t n = 0;
     for (uint32_t r = 0; r < j->layout->size; r++)
         n += alive[r] = j->ranks[r].state != RANK_ENDED;
-    job_describe(j, alive, true, who, sizeof who);
+    job_describe(j, alive, true, who, sizeof(who));
     free(alive);
     if (j->failed)
         return;
@@ -484,7 +484,7 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
                                                  on_barrier, on_describe, on_spawn,   on_spawn_state};
     *j = (struct job){.opt = o, .layout = l, .nhosts = h->n, .id = id};
     loop_init(&j->loop);
-    j->hosts = xcalloc(h->n, sizeof *j->hosts);
+    j->hosts = xcalloc(h->n, sizeof(*j->hosts));
     for (uint32_t i = 0; i < h->n; i++) {
         j->hosts[i] = (struct job_host){.job = j, .name = h->v[i].name, .done = true};
     }
@@ -492,7 +492,7 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
         j->hosts[l->host_of[r]].nranks++;
         j->hosts[l->host_of[r]].done = false;
     }
-    j->ranks = xcalloc(l->size, sizeof *j->ranks);
+    j->ranks = xcalloc(l->size, sizeof(*j->ranks));
     struct output_options out = {o->prefix, o->out_pattern, o->err_pattern, l->size,          output_host,
                                  on_pause,  on_drained,     on_no_reader,   on_output_failed, j};
     j->output = output_new(&j->loop, &out);

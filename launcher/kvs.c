@@ -32,7 +32,7 @@ static void grow(struct kvs *s)
 {
     struct kvs old = *s;
     s->nbuckets = old.nbuckets ? old.nbuckets * 2 : 64;
-    s->bucket = xcalloc(s->nbuckets, sizeof *s->bucket);
+    s->bucket = xcalloc(s->nbuckets, sizeof(*s->bucket));
     for (size_t i = 0; i < old.nbuckets; i++)
         for (struct kvs_entry *e = old.bucket[i], *next; e; e = next) {
             struct kvs_entry **at = &s->bucket[hash(e->key) & (s->nbuckets - 1)];
@@ -53,7 +53,7 @@ void kvs_put(struct kvs *s, const char *key, const char *value)
         (*p)->value = xstrdup(value);
         return;
     }
-    struct kvs_entry *e = xcalloc(1, sizeof *e);
+    struct kvs_entry *e = xcalloc(1, sizeof(*e));
     e->key = xstrdup(key);
     e->value = xstrdup(value);
     *p = e;

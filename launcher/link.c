@@ -42,7 +42,7 @@ static void flush(struct link *k)
 static uint32_t word(const char *p)
 {
     uint32_t v;
-    memcpy(&v, p, sizeof v);
+    memcpy(&v, p, sizeof(v));
     return ntohl(v);
 }
 
@@ -101,7 +101,7 @@ static void on_event(void *ctx, uint32_t events)
     }
     if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)) || k->w.fd < 0)
         return;
-    ssize_t n = recv(k->w.fd, data, room(k, sizeof data), MSG_DONTWAIT);
+    ssize_t n = recv(k->w.fd, data, room(k, sizeof(data)), MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
@@ -117,12 +117,12 @@ void link_open(struct link *k, struct loop *l, int fd)
     int one = 1, idle = 10, tries = 3;
     k->loop = l;
     k->w = (struct watch){.fd = -1, .fn = on_event, .ctx = k};
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     /* A host that loses power says nothing: ask after ten seconds of silence, give up after three tries. */
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof idle);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof tries);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
     loop_add(l, &k->w, fd, EPOLLIN);
 }
 
@@ -152,7 +152,7 @@ void link_frame(struct buf *out, const struct frame_head *h, const void *data)
 {
     uint32_t head[4];
     encode_head(h, head);
-    buf_add(out, head, sizeof head);
+    buf_add(out, head, sizeof(head));
     buf_add(out, data, h->len);
 }
 
@@ -164,8 +164,8 @@ static void queue(struct link *k, const struct frame_head *h, const void *data)
     if (!k->sealed)
         return;
     encode_head(h, head);
-    seal_next(&k->seal_out, head, sizeof head, data, h->len, code);
-    buf_add(&k->out, code, sizeof code);
+    seal_next(&k->seal_out, head, sizeof(head), data, h->len, code);
+    buf_add(&k->out, code, sizeof(code));
 }
 
 void link_send(struct link *k, const struct frame_head *h, const void *data)
@@ -191,12 +191,12 @@ void link_send_frames(struct link *k, struct buf *frames)
 void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank, uint32_t value)
 {
     value = htonl(value);
-    link_send(k, &(struct frame_head){type, host, rank, sizeof value}, &value);
+    link_send(k, &(struct frame_head){type, host, rank, sizeof(value)}, &value);
 }
 
 bool link_u32(const char *data, size_t len, uint32_t *out)
 {
-    if (len < sizeof *out)
+    if (len < sizeof(*out))
         return false;
     *out = word(data);
     return true;

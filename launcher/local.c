@@ -72,7 +72,7 @@ static void read_output(struct proc *p, struct watch *w, int times)
     static char data[READ_SIZE];
     struct local *h = p->host;
     while (w->fd >= 0 && !h->paused && times > 0) {
-        ssize_t n = read(w->fd, data, sizeof data);
+        ssize_t n = read(w->fd, data, sizeof(data));
         if (n > 0) {
             h->ev->output(h->ctx, p->at->rank, stream_of(p, w), data, (size_t)n);
             times--;
@@ -107,7 +107,7 @@ static void read_pmi(struct proc *p)
 {
     char data[4096];
     while (p->pmi.fd >= 0) {
-        ssize_t n = read(p->pmi.fd, data, sizeof data);
+        ssize_t n = read(p->pmi.fd, data, sizeof(data));
         if (n > 0) {
             p->host->ev->pmi(p->host->ctx, p->at->rank, data, (size_t)n);
             continue;
@@ -330,7 +330,7 @@ static void say_binding(const struct place *at, const struct cpus *set)
 {
     char text[256] = "any processor";
     if (set)
-        topo_format(set, text, sizeof text);
+        topo_format(set, text, sizeof(text));
     say("Rank %u: node %u, local rank %u of %u, processors: %s.", at->rank, at->node, at->local_rank,
         at->local_size, text);
 }
@@ -339,8 +339,8 @@ void local_start(struct local *h)
 {
     const struct plan *plan = h->plan;
     struct cpus *sets = topo_bind(plan->bind, plan->nranks, plan->scatter_sockets, plan->cpus_per_rank);
-    int *fds = xcalloc(plan->nranks, sizeof *fds);
-    uint32_t *nodes = xcalloc(plan->nranks, sizeof *nodes), n = 0;
+    int *fds = xcalloc(plan->nranks, sizeof(*fds));
+    uint32_t *nodes = xcalloc(plan->nranks, sizeof(*nodes)), n = 0;
     bool ok = true;
     for (uint32_t i = 0; i < plan->nranks && ok && !h->ended; i++) {
         const struct cpus *set = sets ? &sets[i] : NULL;
@@ -397,7 +397,7 @@ static void on_children(void *ctx, uint32_t events)
     struct local *h = ctx;
     struct signalfd_siginfo info[16];
     (void)events;
-    while (read(h->children.fd, info, sizeof info) > 0)
+    while (read(h->children.fd, info, sizeof(info)) > 0)
         ;
     local_reap(h);
 }
@@ -502,12 +502,12 @@ void local_on_other(struct local *h, void (*fn)(void *ctx, pid_t pid, int status
 
 struct local *local_new(struct loop *l, const struct plan *plan, const struct local_events *ev, void *ctx)
 {
-    struct local *h = xcalloc(1, sizeof *h);
+    struct local *h = xcalloc(1, sizeof(*h));
     *h = (struct local){.loop = l, .plan = plan, .ev = ev, .ctx = ctx};
     h->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    h->paths = xcalloc(plan->napps, sizeof *h->paths);
-    h->procs = xcalloc(plan->nranks, sizeof *h->procs);
-    h->by_rank = xcalloc(plan->size, sizeof *h->by_rank);
+    h->paths = xcalloc(plan->napps, sizeof(*h->paths));
+    h->procs = xcalloc(plan->nranks, sizeof(*h->procs));
+    h->by_rank = xcalloc(plan->size, sizeof(*h->by_rank));
     struct spawn_fault *faults = spawn_faults(plan->nranks);
     h->linger.fn = on_linger;
     h->linger.ctx = h;

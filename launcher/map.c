@@ -25,7 +25,7 @@ static void fill_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, ui
 /* One rank to each bin in turn; bins that are full are passed over while others have room. */
 static void deal_out(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
 {
-    uint32_t *used = xcalloc(nbins, sizeof *used);
+    uint32_t *used = xcalloc(nbins, sizeof(*used));
     uint32_t r = 0;
     while (r < size) {
         uint32_t before = r;
@@ -35,7 +35,7 @@ static void deal_out(uint32_t size, uint32_t nbins, const uint32_t *share, uint3
                 bin_of[r++] = b;
             }
         if (r == before)
-            memset(used, 0, nbins * sizeof *used);
+            memset(used, 0, nbins * sizeof(*used));
     }
     free(used);
 }
@@ -43,7 +43,7 @@ static void deal_out(uint32_t size, uint32_t nbins, const uint32_t *share, uint3
 /* -rank-by: the same places with other numbers, one bin after the other or one rank of each in turn. */
 static void renumber(const struct options *o, uint32_t size, uint32_t nbins, uint32_t *bin_of)
 {
-    uint32_t *count = xcalloc(nbins, sizeof *count);
+    uint32_t *count = xcalloc(nbins, sizeof(*count));
     if (o->rank_by_said) {
         for (uint32_t r = 0; r < size; r++)
             count[bin_of[r]]++;
@@ -77,7 +77,7 @@ static uint32_t places_of(const struct options *o, const struct host *h)
 /* How many ranks each bin takes per round. */
 static uint32_t *shares(const struct options *o, const struct hosts *h, uint32_t size, uint32_t nbins)
 {
-    uint32_t *share = xcalloc(nbins, sizeof *share);
+    uint32_t *share = xcalloc(nbins, sizeof(*share));
     for (uint32_t b = 0; b < nbins; b++) {
         if (o->ppn)
             share[b] = (uint32_t)o->ppn;
@@ -111,7 +111,7 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
 static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
 {
     bool listed = o->hosts.n || o->hostfile || slurm_here();
-    uint32_t *count = xcalloc(h->n, sizeof *count);
+    uint32_t *count = xcalloc(h->n, sizeof(*count));
     for (uint32_t r = 0; r < l->size; r++)
         count[l->host_of[r]]++;
     bool wanted = !o->oversubscribe && (listed || o->verbose || isatty(STDERR_FILENO));
@@ -129,8 +129,8 @@ static void notice_oversubscription(const struct options *o, const struct hosts 
 /* Nodes are numbered by first use, so that one without ranks does not count. */
 static void number_nodes(struct layout *l, const uint32_t *bin_of, uint32_t nbins)
 {
-    uint32_t *number = xcalloc(nbins, sizeof *number);
-    l->node_size = xcalloc(nbins, sizeof *l->node_size);
+    uint32_t *number = xcalloc(nbins, sizeof(*number));
+    l->node_size = xcalloc(nbins, sizeof(*l->node_size));
     for (uint32_t r = 0; r < l->size; r++) {
         uint32_t *n = &number[bin_of[r]];
         if (*n == 0)
@@ -153,11 +153,11 @@ void hosts_layout(const struct options *o, const struct hosts *h, struct layout 
 {
     *l = (struct layout){.size = count_ranks(o, h)};
     uint32_t nbins = o->vnodes ? (uint32_t)o->vnodes : h->n;
-    uint32_t *share = shares(o, h, l->size, nbins), *bin_of = xcalloc(l->size, sizeof *bin_of);
-    l->host_of = xcalloc(l->size, sizeof *l->host_of);
-    l->node_of = xcalloc(l->size, sizeof *l->node_of);
-    l->app_of = xcalloc(l->size, sizeof *l->app_of);
-    l->local_rank = xcalloc(l->size, sizeof *l->local_rank);
+    uint32_t *share = shares(o, h, l->size, nbins), *bin_of = xcalloc(l->size, sizeof(*bin_of));
+    l->host_of = xcalloc(l->size, sizeof(*l->host_of));
+    l->node_of = xcalloc(l->size, sizeof(*l->node_of));
+    l->app_of = xcalloc(l->size, sizeof(*l->app_of));
+    l->local_rank = xcalloc(l->size, sizeof(*l->local_rank));
     place(o, l->size, nbins, share, bin_of);
     for (uint32_t r = 0; r < l->size && !o->vnodes; r++)
         l->host_of[r] = bin_of[r];

@@ -21,7 +21,7 @@ void strings_add(struct strings *s, const char *text)
 {
     if (s->n + 2 > s->room) {
         s->room = 2 * s->n + 8;
-        s->v = xrealloc(s->v, s->room * sizeof *s->v);
+        s->v = xrealloc(s->v, s->room * sizeof(*s->v));
     }
     s->v[s->n++] = xstrdup(text);
     s->v[s->n] = NULL;
@@ -38,7 +38,7 @@ void strings_free(struct strings *s)
 static void new_app(struct opt_parse *p)
 {
     struct options *o = p->o;
-    o->apps = xrealloc(o->apps, (o->napps + 1) * sizeof *o->apps);
+    o->apps = xrealloc(o->apps, (o->napps + 1) * sizeof(*o->apps));
     p->app = &o->apps[o->napps++];
     *p->app = (struct app_spec){0};
 }
@@ -98,7 +98,7 @@ static void parse_words(struct opt_parse *p, int argc, char **argv)
         if (empty && p->config && !was_config) {
             /* `-configfile F` itself names no program; drop the empty part, the file's came after it. */
             p->o->napps--;
-            memmove(&p->o->apps[at], &p->o->apps[at + 1], (p->o->napps - at) * sizeof *p->o->apps);
+            memmove(&p->o->apps[at], &p->o->apps[at + 1], (p->o->napps - at) * sizeof(*p->o->apps));
         } else if (empty) {
             die(STATUS_USAGE, "No program was named%s. For example: mpiexec -n 4 ./program",
                 p->o->napps > 1 ? " between two colons" : "");

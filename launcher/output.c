@@ -118,7 +118,7 @@ static char *expand(const struct output *o, const char *pattern, uint32_t rank)
         char number[16];
         const char *word = NULL;
         if (p[0] == '%' && p[1] == 'r') {
-            snprintf(number, sizeof number, "%u", rank);
+            snprintf(number, sizeof(number), "%u", rank);
             word = number;
         } else if (p[0] == '%' && p[1] == 'h') {
             word = o->opt.host_of(o->opt.ctx, rank);
@@ -277,7 +277,7 @@ void output_flush(struct output *o, uint64_t ms)
 
 static struct place_to *place_new(struct output *o, int fd, const char *name, bool is_file)
 {
-    struct place_to *p = xcalloc(1, sizeof *p);
+    struct place_to *p = xcalloc(1, sizeof(*p));
     p->output = o;
     p->sink = sink_new(o->loop, fd, name, on_written, p);
     p->sink->is_file = is_file;
@@ -285,7 +285,7 @@ static struct place_to *place_new(struct output *o, int fd, const char *name, bo
      * line of another rank to end. */
     p->hold_ms = isatty(fd) && !o->opt.prefix ? 100 : p->sink->always_ready && !o->opt.prefix ? 0 : 1000;
     p->hold = (struct timer){.fn = on_hold, .ctx = p};
-    o->all = xrealloc(o->all, (o->nplaces + 1) * sizeof *o->all);
+    o->all = xrealloc(o->all, (o->nplaces + 1) * sizeof(*o->all));
     o->all[o->nplaces++] = p;
     return p;
 }
@@ -307,8 +307,8 @@ static struct place_to *file_place(struct output *o, char **names, uint32_t rank
 
 static void open_streams(struct output *o, int stream, const char *pattern)
 {
-    char **names = pattern ? xcalloc(o->opt.size, sizeof *names) : NULL;
-    o->streams[stream] = xcalloc(o->opt.size, sizeof *o->streams[stream]);
+    char **names = pattern ? xcalloc(o->opt.size, sizeof(*names)) : NULL;
+    o->streams[stream] = xcalloc(o->opt.size, sizeof(*o->streams[stream]));
     for (uint32_t r = 0; r < o->opt.size; r++) {
         o->streams[stream][r].rank = r;
         o->streams[stream][r].place = pattern ? file_place(o, names, r, pattern, stream) : o->std[stream];
@@ -320,7 +320,7 @@ static void open_streams(struct output *o, int stream, const char *pattern)
 
 struct output *output_new(struct loop *l, const struct output_options *opt)
 {
-    struct output *o = xcalloc(1, sizeof *o);
+    struct output *o = xcalloc(1, sizeof(*o));
     struct stat one, two;
     o->loop = l;
     o->opt = *opt;

@@ -12,7 +12,7 @@
 void pack_u32(struct buf *out, uint32_t v)
 {
     v = htonl(v);
-    buf_add(out, &v, sizeof v);
+    buf_add(out, &v, sizeof(v));
 }
 
 void pack_str(struct buf *out, const char *s)
@@ -35,13 +35,13 @@ void pack_list(struct buf *out, char *const *list)
 uint32_t unpack_u32(struct unpack *r)
 {
     uint32_t v = 0;
-    if (r->bad || r->left < sizeof v) {
+    if (r->bad || r->left < sizeof(v)) {
         r->bad = true;
         return 0;
     }
-    memcpy(&v, r->at, sizeof v);
-    r->at += sizeof v;
-    r->left -= sizeof v;
+    memcpy(&v, r->at, sizeof(v));
+    r->at += sizeof(v);
+    r->left -= sizeof(v);
     return ntohl(v);
 }
 
@@ -70,7 +70,7 @@ uint32_t unpack_count(struct unpack *r, size_t least)
 char **unpack_list(struct unpack *r)
 {
     uint32_t n = unpack_count(r, 4);
-    char **list = xcalloc((size_t)n + 1, sizeof *list);
+    char **list = xcalloc((size_t)n + 1, sizeof(*list));
     for (uint32_t i = 0; i < n; i++)
         list[i] = unpack_str(r);
     return list;

@@ -58,7 +58,7 @@ static struct place get_place(struct unpack *r, const struct plan *p)
 struct plan *plan_decode(const char *data, size_t len)
 {
     struct unpack r = {.at = data, .left = len};
-    struct plan *p = xcalloc(1, sizeof *p);
+    struct plan *p = xcalloc(1, sizeof(*p));
     p->job = unpack_str(&r);
     p->host = unpack_str(&r);
     p->node_map = unpack_str(&r);
@@ -70,7 +70,7 @@ struct plan *plan_decode(const char *data, size_t len)
     p->verbose = unpack_u32(&r);
     p->cpus_per_rank = unpack_u32(&r);
     p->napps = unpack_count(&r, 16);
-    p->apps = xcalloc(p->napps, sizeof *p->apps);
+    p->apps = xcalloc(p->napps, sizeof(*p->apps));
     for (uint32_t i = 0; i < p->napps; i++) {
         p->apps[i].argv = unpack_list(&r);
         p->apps[i].env = unpack_list(&r);
@@ -79,7 +79,7 @@ struct plan *plan_decode(const char *data, size_t len)
         r.bad = r.bad || !p->apps[i].argv[0];
     }
     p->nranks = unpack_count(&r, 28);
-    p->ranks = xcalloc(p->nranks, sizeof *p->ranks);
+    p->ranks = xcalloc(p->nranks, sizeof(*p->ranks));
     for (uint32_t i = 0; i < p->nranks && !r.bad; i++)
         p->ranks[i] = get_place(&r, p);
     if (r.bad || r.left || p->bind > BIND_SOCKET || p->cpus_per_rank > 1 << 16) {

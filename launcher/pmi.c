@@ -137,18 +137,18 @@ static void do_barrier_in(const struct request *r)
     if (s->arrived < s->size)
         return;
     s->arrived = 0;
-    memset(s->waiting, 0, s->size * sizeof *s->waiting);
+    memset(s->waiting, 0, s->size * sizeof(*s->waiting));
     s->ev->barrier(s->ctx, false);
     for (uint32_t i = 0; i < s->size; i++)
-        s->ev->reply(s->ctx, i, out, sizeof out - 1);
+        s->ev->reply(s->ctx, i, out, sizeof(out) - 1);
 }
 
 static void do_missing(const struct request *r)
 {
-    char who[1024] = "all ranks have arrived", text[3 * sizeof who];
+    char who[1024] = "all ranks have arrived", text[3 * sizeof(who)];
     if (r->s->arrived > 0)
-        r->s->ev->describe(r->s->ctx, r->s->waiting, who, sizeof who);
-    pmi_escape(who, text, sizeof text);
+        r->s->ev->describe(r->s->ctx, r->s->waiting, who, sizeof(who));
+    pmi_escape(who, text, sizeof(text));
     reply(r, "cmd=missing_result msg=%s", text);
 }
 
@@ -207,7 +207,7 @@ static void run_spawn(struct pmi *s, uint32_t rank)
     buf_add(&c->spawn, "", 1);
     unsigned number = s->ev->spawn(s->ctx, rank, xstrdup(buf_head(&c->spawn)), &why);
     buf_free(&c->spawn);
-    pmi_escape(why ? why : "", text, sizeof text);
+    pmi_escape(why ? why : "", text, sizeof(text));
     free(why);
     if (number)
         reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=0 jobid=%u", number);
@@ -239,7 +239,7 @@ static void do_spawn_state(const struct request *r)
     long number = 0;
     pmi_line_int(r->line, "jobid", 0, INT32_MAX, &number);
     const char *why = r->s->ev->spawn_state(r->s->ctx, (unsigned)number);
-    pmi_escape(why ? why : "", text, sizeof text);
+    pmi_escape(why ? why : "", text, sizeof(text));
     reply(r, "cmd=spawn_state_result rc=%d msg=%s", why ? -1 : 0, text);
 }
 
@@ -347,10 +347,10 @@ const bool *pmi_waiting(const struct pmi *s)
 struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const char *node_map,
                     const uint32_t *app_of, const struct pmi_events *ev, void *ctx)
 {
-    struct pmi *s = xcalloc(1, sizeof *s);
+    struct pmi *s = xcalloc(1, sizeof(*s));
     *s = (struct pmi){.size = size, .universe = universe, .job = job, .app_of = app_of, .ev = ev, .ctx = ctx};
-    s->clients = xcalloc(size, sizeof *s->clients);
-    s->waiting = xcalloc(size, sizeof *s->waiting);
+    s->clients = xcalloc(size, sizeof(*s->clients));
+    s->waiting = xcalloc(size, sizeof(*s->waiting));
     kvs_put(&s->values, "PMI_process_mapping", node_map);
     return s;
 }

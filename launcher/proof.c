@@ -27,14 +27,14 @@ void proof_random(void *out, size_t len)
 void proof_cookie(char cookie[COOKIE_LEN + 1])
 {
     uint8_t bytes[COOKIE_LEN / 2];
-    proof_random(bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
+    proof_random(bytes, sizeof(bytes));
+    for (size_t i = 0; i < sizeof(bytes); i++)
         sprintf(cookie + 2 * i, "%02x", bytes[i]);
 }
 
 void proof_hello_encode(const struct hello *h, struct buf *out)
 {
-    buf_add(out, h->nonce, sizeof h->nonce);
+    buf_add(out, h->nonce, sizeof(h->nonce));
     buf_add(out, h->who, strlen(h->who) + 1);
     buf_add(out, h->version, strlen(h->version) + 1);
 }
@@ -52,27 +52,27 @@ static const char *take_text(const char *at, const char *end, char *out, size_t 
 bool proof_hello_decode(const char *data, size_t len, struct hello *out)
 {
     const char *end = data + len, *at;
-    memset(out, 0, sizeof *out);
-    if (len < sizeof out->nonce)
+    memset(out, 0, sizeof(*out));
+    if (len < sizeof(out->nonce))
         return false;
-    memcpy(out->nonce, data, sizeof out->nonce);
-    at = take_text(data + sizeof out->nonce, end, out->who, sizeof out->who);
-    at = at ? take_text(at, end, out->version, sizeof out->version) : NULL;
+    memcpy(out->nonce, data, sizeof(out->nonce));
+    at = take_text(data + sizeof(out->nonce), end, out->who, sizeof(out->who));
+    at = at ? take_text(at, end, out->version, sizeof(out->version)) : NULL;
     return at == end;
 }
 
 void proof_challenge_encode(const struct challenge *c, struct buf *out)
 {
-    buf_add(out, c->nonce, sizeof c->nonce);
-    buf_add(out, c->code, sizeof c->code);
+    buf_add(out, c->nonce, sizeof(c->nonce));
+    buf_add(out, c->code, sizeof(c->code));
 }
 
 bool proof_challenge_decode(const char *data, size_t len, struct challenge *out)
 {
-    if (len != sizeof out->nonce + sizeof out->code)
+    if (len != sizeof(out->nonce) + sizeof(out->code))
         return false;
-    memcpy(out->nonce, data, sizeof out->nonce);
-    memcpy(out->code, data + sizeof out->nonce, sizeof out->code);
+    memcpy(out->nonce, data, sizeof(out->nonce));
+    memcpy(out->code, data + sizeof(out->nonce), sizeof(out->code));
     return true;
 }
 
@@ -83,7 +83,7 @@ static void code(const char *cookie, const char *label, const struct hello *h, c
     struct hmac_sha256 m;
     hmac_sha256_init(&m, cookie, COOKIE_LEN);
     hmac_sha256_add(&m, label, strlen(label) + 1);
-    hmac_sha256_add(&m, h->nonce, sizeof h->nonce);
+    hmac_sha256_add(&m, h->nonce, sizeof(h->nonce));
     hmac_sha256_add(&m, mpiexec_nonce, NONCE_SIZE);
     hmac_sha256_add(&m, h->who, strlen(h->who) + 1);
     hmac_sha256_add(&m, h->version, strlen(h->version) + 1);
@@ -113,7 +113,7 @@ static void frame_code(struct seal *s, const void *head, size_t head_len, const 
     for (int i = 0; i < 8; i++)
         number[i] = (uint8_t)(s->sequence >> (56 - 8 * i));
     s->sequence++;
-    hmac_sha256_add(&m, number, sizeof number);
+    hmac_sha256_add(&m, number, sizeof(number));
     hmac_sha256_add(&m, head, head_len);
     hmac_sha256_add(&m, data, len);
     hmac_sha256_end(&m, out);

@@ -82,14 +82,14 @@ static const char *softib_library(void)
     if (known)
         return path;
     known = true;
-    snprintf(self, sizeof self, "%s", self_path());
+    snprintf(self, sizeof(self), "%s", self_path());
     for (int up = 0; up < 2; up++) { /* PREFIX/bin/mpiexec */
         char *slash = strrchr(self, '/');
         if (slash)
             *slash = '\0';
     }
     for (size_t i = 0; i < COUNT_OF(folders); i++) {
-        snprintf(path, sizeof path, "%s/%s/softib/libibverbs.so.1", self, folders[i]);
+        snprintf(path, sizeof(path), "%s/%s/softib/libibverbs.so.1", self, folders[i]);
         if (access(path, R_OK) == 0)
             return path;
     }
@@ -108,7 +108,7 @@ static void reserve(struct builder *b, const struct plan *p, size_t inherited, c
     }
     if (b->list_cap < inherited + OWN_MAX + 1) {
         b->list_cap = inherited + OWN_MAX + 1;
-        b->list = xrealloc(b->list, b->list_cap * sizeof *b->list);
+        b->list = xrealloc(b->list, b->list_cap * sizeof(*b->list));
     }
     b->used = b->n = 0;
 }
@@ -154,7 +154,7 @@ char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi
         n++;
     const char *fabric = rankenv_get(inherited, ENV_SOFTIB_FABRIC);
     reserve(&b, p, n, fabric);
-    memcpy(b.list, inherited, n * sizeof *inherited);
+    memcpy(b.list, inherited, n * sizeof(*inherited));
     b.n = n;
     add(&b, "PMI_FD=%d", pmi_fd);
     add(&b, "PMI_RANK=%u", at->rank);

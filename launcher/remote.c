@@ -42,7 +42,7 @@ static void ask_input(void *impl, uint32_t rank, const char *data, size_t len)
 static void ask_number(struct remote_host *h, enum frame type, uint32_t value)
 {
     value = htonl(value);
-    tree_send(h->remote->tree, &(struct frame_head){type, h->number, 0, sizeof value}, &value);
+    tree_send(h->remote->tree, &(struct frame_head){type, h->number, 0, sizeof(value)}, &value);
 }
 
 static void ask_signal(void *impl, int sig)
@@ -130,8 +130,8 @@ static void make_spec(struct remote *r, struct plan **plans)
                                  .fanout = (uint32_t)o->fanout,
                                  .timeout = (uint32_t)o->init_timeout,
                                  .verbose = o->verbose,
-                                 .numbers = xcalloc(j->nhosts, sizeof *r->spec.numbers),
-                                 .names = xcalloc(j->nhosts, sizeof *r->spec.names)};
+                                 .numbers = xcalloc(j->nhosts, sizeof(*r->spec.numbers)),
+                                 .names = xcalloc(j->nhosts, sizeof(*r->spec.names))};
     for (uint32_t i = 0; i < j->nhosts; i++)
         if (plans[i]) {
             r->spec.numbers[r->spec.n] = i;
@@ -142,7 +142,7 @@ static void make_spec(struct remote *r, struct plan **plans)
 void remote_start(struct job *j, struct plan **plans)
 {
     static const struct tree_events events = {on_frame};
-    struct remote *r = xcalloc(1, sizeof *r);
+    struct remote *r = xcalloc(1, sizeof(*r));
     r->job = j;
     make_spec(r, plans);
     if (r->spec.n == 0) {
@@ -153,7 +153,7 @@ void remote_start(struct job *j, struct plan **plans)
     }
     j->remote = r;
     r->tree = tree_new(&j->loop, &r->spec, &events, r);
-    r->hosts = xcalloc(j->nhosts, sizeof *r->hosts);
+    r->hosts = xcalloc(j->nhosts, sizeof(*r->hosts));
     for (uint32_t i = 0; i < j->nhosts; i++) {
         struct buf plan = {0};
         if (!plans[i])

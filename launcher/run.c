@@ -56,7 +56,7 @@ static void set_entry(struct strings *env, char *entry)
             env->v[i] = entry;
             return;
         }
-    env->v = xrealloc(env->v, (env->n + 2) * sizeof *env->v);
+    env->v = xrealloc(env->v, (env->n + 2) * sizeof(*env->v));
     env->v[env->n++] = entry;
     env->v[env->n] = NULL;
 }
@@ -67,7 +67,7 @@ static char **app_env(const struct options *o, const struct app_spec *a)
     unsigned n = 0;
     while (environ[n])
         n++;
-    struct strings env = {.v = xcalloc(n + 1, sizeof *env.v)};
+    struct strings env = {.v = xcalloc(n + 1, sizeof(*env.v))};
     for (unsigned i = 0; i < n; i++) {
         bool pass =
             o->env_pass == ENV_PASS_ALL || (o->env_pass == ENV_PASS_LIST && listed(&o->genvlist, environ[i]));
@@ -99,7 +99,7 @@ static void make_apps(struct run *r)
     const struct options *o = r->opt;
     char **shared = NULL;
     r->napps = o->debug == DEBUG_NOT ? o->napps : 2 * o->napps;
-    r->apps = xcalloc(r->napps, sizeof *r->apps);
+    r->apps = xcalloc(r->napps, sizeof(*r->apps));
     for (unsigned i = 0; i < o->napps; i++) {
         bool own = o->apps[i].env.n > 0;
         char **env = own || !shared ? app_env(o, &o->apps[i]) : shared;
@@ -123,7 +123,7 @@ static enum stdin_from stdin_for(const struct run *r, uint32_t rank)
 
 static struct plan *new_plan(const struct run *r, uint32_t host)
 {
-    struct plan *p = xcalloc(1, sizeof *p);
+    struct plan *p = xcalloc(1, sizeof(*p));
     *p = (struct plan){.job = (char *)r->job_id,
                        .host = r->hosts.v[host].name,
                        .node_map = r->node_map,
@@ -136,14 +136,14 @@ static struct plan *new_plan(const struct run *r, uint32_t host)
                        .cpus_per_rank = (uint32_t)r->opt->cpus_per_rank,
                        .napps = r->napps,
                        .apps = r->apps};
-    p->ranks = xcalloc(r->layout.size, sizeof *p->ranks);
+    p->ranks = xcalloc(r->layout.size, sizeof(*p->ranks));
     return p;
 }
 
 static void make_plans(struct run *r)
 {
     const struct layout *l = &r->layout;
-    r->plans = xcalloc(r->hosts.n, sizeof *r->plans);
+    r->plans = xcalloc(r->hosts.n, sizeof(*r->plans));
     for (uint32_t rank = 0; rank < l->size; rank++) {
         uint32_t host = l->host_of[rank], node = l->node_of[rank];
         if (!r->plans[host])
@@ -191,9 +191,9 @@ static void notice_foreign(struct run *r)
 static void make_job_id(struct run *r)
 {
     uint64_t random = 0;
-    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
         random = (uint64_t)time(NULL) << 32;
-    snprintf(r->job_id, sizeof r->job_id, "fp%d-%016llx", (int)getpid(), (unsigned long long)random);
+    snprintf(r->job_id, sizeof(r->job_id), "fp%d-%016llx", (int)getpid(), (unsigned long long)random);
 }
 
 /* This host, as the job sees it. */
@@ -248,9 +248,9 @@ static void feed_send(void *ctx, const char *data, size_t len)
 
 static void start_input(struct run *r, struct job *j)
 {
-    struct feed *f = xcalloc(1, sizeof *f);
+    struct feed *f = xcalloc(1, sizeof(*f));
     f->job = j;
-    f->ranks = xcalloc(r->layout.size, sizeof *f->ranks);
+    f->ranks = xcalloc(r->layout.size, sizeof(*f->ranks));
     for (uint32_t rank = 0; rank < r->layout.size; rank++)
         if (stdin_for(r, rank) == STDIN_PIPE)
             f->ranks[f->n++] = rank;
@@ -288,12 +288,12 @@ static void watch_children(void *local)
 static int worker(void *ctx, int front)
 {
     struct run *r = ctx;
-    struct job *j = xcalloc(1, sizeof *j);
+    struct job *j = xcalloc(1, sizeof(*j));
     job_init(j, r->opt, &r->layout, &r->hosts, r->job_id, r->node_map);
     /* Even without ranks here: it collects the remote shells. */
     uint32_t here = local_host(&r->hosts);
     bool ranks_here = here < r->hosts.n && r->plans[here];
-    struct job_host *host = ranks_here ? &j->hosts[here] : xcalloc(1, sizeof *host);
+    struct job_host *host = ranks_here ? &j->hosts[here] : xcalloc(1, sizeof(*host));
     struct plan *plan = ranks_here ? r->plans[here] : new_plan(r, 0);
     host->job = j;
     struct local *local = local_new(&j->loop, plan, &local_events, host);

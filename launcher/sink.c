@@ -74,7 +74,7 @@ void sink_finish(struct sink *s, uint64_t end)
 
 struct sink *sink_new(struct loop *l, int fd, const char *name, void (*written)(void *ctx), void *ctx)
 {
-    struct sink *s = xcalloc(1, sizeof *s);
+    struct sink *s = xcalloc(1, sizeof(*s));
     struct stat st;
     *s = (struct sink){.loop = l, .fd = fd, .name = xstrdup(name), .written = written, .ctx = ctx};
     s->always_ready = fstat(fd, &st) != 0 || S_ISREG(st.st_mode);

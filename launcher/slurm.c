@@ -119,7 +119,7 @@ void slurm_hosts(struct hosts *out)
             "The list of hosts of this Slurm allocation, SLURM_JOB_NODELIST=%.200s, cannot be understood. "
             "Name the hosts with -hosts.",
             list);
-    *out = (struct hosts){.v = xcalloc(names.n, sizeof *out->v), .n = names.n};
+    *out = (struct hosts){.v = xcalloc(names.n, sizeof(*out->v)), .n = names.n};
     long value = 1, left = 0;
     for (uint32_t i = 0; i < names.n; i++)
         out->v[i] =

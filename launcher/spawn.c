@@ -66,7 +66,7 @@ static enum spawn_step become(const struct spawn *s, pid_t parent)
     signal(SIGQUIT, SIG_DFL);
     setrlimit(RLIMIT_NOFILE, &first_limit);
     if (s->cpus)
-        sched_setaffinity(0, sizeof *s->cpus, (const cpu_set_t *)s->cpus);
+        sched_setaffinity(0, sizeof(*s->cpus), (const cpu_set_t *)s->cpus);
     if (!redirect(s))
         return SPAWN_FILES;
     for (const int *fd = s->keep; fd && *fd >= 0; fd++)

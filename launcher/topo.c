@@ -29,15 +29,15 @@ static void set(struct cpus *s, unsigned cpu)
 
 static void allowed(struct cpus *s)
 {
-    memset(s, 0, sizeof *s);
-    if (sched_getaffinity(0, sizeof *s, (cpu_set_t *)s) != 0)
+    memset(s, 0, sizeof(*s));
+    if (sched_getaffinity(0, sizeof(*s), (cpu_set_t *)s) != 0)
         set(s, 0);
 }
 
 /* "0-3,8,10-11" into a set. */
 static bool parse_list(const char *text, struct cpus *s)
 {
-    memset(s, 0, sizeof *s);
+    memset(s, 0, sizeof(*s));
     while (isdigit((unsigned char)*text)) {
         char *end;
         unsigned long first = strtoul(text, &end, 10), last = first;
@@ -56,7 +56,7 @@ static bool read_list(const char *path, struct cpus *s)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
+    ssize_t n = read(fd, text, sizeof(text) - 1);
     close(fd);
     if (n <= 0)
         return false;
@@ -72,7 +72,7 @@ static void group_of(unsigned cpu, enum bind_to bind, struct cpus *s)
     if (bind == BIND_NUMA) {
         /* cpuN/nodeM is a link; try the nodes in turn, machines have few. */
         for (unsigned node = 0; node < 1024 && !found; node++) {
-            snprintf(path, sizeof path, "/sys/devices/system/node/node%u/cpulist", node);
+            snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node);
             if (!read_list(path, s))
                 break;
             found = has(s, cpu);
@@ -80,15 +80,15 @@ static void group_of(unsigned cpu, enum bind_to bind, struct cpus *s)
     } else if (bind != BIND_HWTHREAD) {
         const char *file = bind == BIND_SOCKET ? "package_cpus_list" : "core_cpus_list";
         const char *old = bind == BIND_SOCKET ? "core_siblings_list" : "thread_siblings_list";
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
         found = read_list(path, s) && has(s, cpu);
         if (!found) {
-            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, old);
+            snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, old);
             found = read_list(path, s) && has(s, cpu);
         }
     }
     if (!found) {
-        memset(s, 0, sizeof *s);
+        memset(s, 0, sizeof(*s));
         set(s, cpu);
     }
 }
@@ -105,7 +105,7 @@ static unsigned groups(const struct cpus *within, enum bind_to bind, struct cpus
         }
         if (!has(&left, cpu))
             continue;
-        list = xrealloc(list, (n + 1) * sizeof *list);
+        list = xrealloc(list, (n + 1) * sizeof(*list));
         struct cpus *g = &list[n++];
         group_of(cpu, bind, g);
         for (size_t w = 0; w < COUNT_OF(g->bits); w++) {
@@ -129,9 +129,9 @@ unsigned topo_cores(void)
 /* Groups reordered so that neighbours in the list are on different sockets. */
 static void scatter(struct cpus *list, unsigned n, const struct cpus *mask)
 {
-    struct cpus *sockets, *out = xcalloc(n, sizeof *out);
+    struct cpus *sockets, *out = xcalloc(n, sizeof(*out));
     unsigned nsockets = groups(mask, BIND_SOCKET, &sockets), placed = 0;
-    bool *used = xcalloc(n, sizeof *used);
+    bool *used = xcalloc(n, sizeof(*used));
     while (placed < n) {
         unsigned before = placed;
         for (unsigned s = 0; s < nsockets; s++)
@@ -149,7 +149,7 @@ static void scatter(struct cpus *list, unsigned n, const struct cpus *mask)
             break;
     }
     if (placed == n)
-        memcpy(list, out, n * sizeof *out);
+        memcpy(list, out, n * sizeof(*out));
     free(out);
     free(used);
     free(sockets);
@@ -158,7 +158,7 @@ static void scatter(struct cpus *list, unsigned n, const struct cpus *mask)
 /* The `i`th run of `per` cores; it begins again where they end. */
 static void merge(const struct cpus *list, unsigned n, uint32_t i, uint32_t per, struct cpus *out)
 {
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     for (uint32_t k = 0; k < per; k++)
         for (size_t w = 0; w < COUNT_OF(out->bits); w++)
             out->bits[w] |= list[((uint64_t)i * per + k) % n].bits[w];
@@ -180,7 +180,7 @@ struct cpus *topo_bind(enum bind_to bind, uint32_t nranks, bool scatter_sockets,
     }
     if (scatter_sockets)
         scatter(list, n, &mask);
-    struct cpus *sets = xcalloc(nranks, sizeof *sets);
+    struct cpus *sets = xcalloc(nranks, sizeof(*sets));
     for (uint32_t i = 0; i < nranks; i++) {
         /* Large groups take blocks of neighbouring ranks, unless they were to be scattered. */
         bool block = (bind == BIND_SOCKET || bind == BIND_NUMA) && !scatter_sockets;

@@ -63,15 +63,15 @@ void tree_encode(const struct tree_spec *s, uint32_t from, uint32_t n, struct bu
 struct tree_spec *tree_decode(const char *data, size_t len)
 {
     struct unpack r = {.at = data, .left = len};
-    struct tree_spec *s = xcalloc(1, sizeof *s);
+    struct tree_spec *s = xcalloc(1, sizeof(*s));
     s->shell.launcher = unpack_str(&r);
     s->shell.command = unpack_str(&r);
     s->fanout = unpack_u32(&r);
     s->timeout = unpack_u32(&r);
     s->verbose = unpack_u32(&r);
     s->n = unpack_count(&r, 8);
-    s->numbers = xcalloc(s->n, sizeof *s->numbers);
-    s->names = xcalloc(s->n, sizeof *s->names);
+    s->numbers = xcalloc(s->n, sizeof(*s->numbers));
+    s->names = xcalloc(s->n, sizeof(*s->names));
     for (uint32_t i = 0; i < s->n; i++) {
         s->numbers[i] = unpack_u32(&r);
         s->names[i] = unpack_str(&r);
@@ -211,7 +211,7 @@ static struct child *find_child(struct tree *t, const char *who)
 {
     for (uint32_t i = 0; i < t->nchildren; i++) {
         char number[16];
-        snprintf(number, sizeof number, "%u", t->spec->numbers[t->children[i].at]);
+        snprintf(number, sizeof(number), "%u", t->spec->numbers[t->children[i].at]);
         if (strcmp(shell_starts_all(&t->spec->shell) ? t->spec->names[t->children[i].at] : number, who) == 0)
             return &t->children[i];
     }
@@ -319,7 +319,7 @@ static void start_agent(struct tree *t, struct child *c)
 {
     bool all = shell_starts_all(&t->spec->shell);
     char number[16], *why;
-    snprintf(number, sizeof number, "%u", t->spec->numbers[c->at]);
+    snprintf(number, sizeof(number), "%u", t->spec->numbers[c->at]);
     const char *words[] = {AGENT_OPTION, t->addresses, door_port(t->door), all ? AGENT_BY_NAME : number,
                            NULL};
     if (t->spec->verbose)
@@ -345,7 +345,7 @@ static void divide(struct tree *t)
     const struct tree_spec *s = t->spec;
     bool flat = s->fanout == 0 || shell_starts_all(&s->shell);
     t->nchildren = flat || s->n < s->fanout ? s->n : s->fanout;
-    t->children = xcalloc(t->nchildren, sizeof *t->children);
+    t->children = xcalloc(t->nchildren, sizeof(*t->children));
     for (uint32_t i = 0, at = 0; i < t->nchildren; i++) {
         uint32_t n = s->n / t->nchildren + (i < s->n % t->nchildren);
         t->children[i] = (struct child){.tree = t, .at = at, .n = n};
@@ -356,13 +356,13 @@ static void divide(struct tree *t)
 struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct tree_events *ev, void *ctx)
 {
     static const struct door_events door_events = {on_expected, on_entered};
-    struct tree *t = xcalloc(1, sizeof *t);
+    struct tree *t = xcalloc(1, sizeof(*t));
     *t = (struct tree){.loop = l, .spec = spec, .ev = ev, .ctx = ctx, .left = spec->n};
-    t->settled = xcalloc(spec->n, sizeof *t->settled);
+    t->settled = xcalloc(spec->n, sizeof(*t->settled));
     divide(t);
     t->expected = t->nchildren;
     proof_cookie(t->cookie);
-    address_own(t->addresses, sizeof t->addresses);
+    address_own(t->addresses, sizeof(t->addresses));
     t->door = door_open(l, t->nchildren, t->cookie, &door_events, t);
     t->deadline = (struct timer){.fn = on_deadline, .ctx = t};
     loop_after(l, &t->deadline, (uint64_t)spec->timeout * 1000);

@@ -22,17 +22,17 @@ static char speaker[300] = "mpiexec";
 
 void say_from(const char *host)
 {
-    snprintf(speaker, sizeof speaker, "mpiexec on %s", host);
+    snprintf(speaker, sizeof(speaker), "mpiexec on %s", host);
 }
 
 static void vsay(const char *fmt, va_list args)
 {
     char text[8192];
-    int used = snprintf(text, sizeof text, "%s: ", speaker);
-    int more = vsnprintf(text + used, sizeof text - (size_t)used - 1, fmt, args);
+    int used = snprintf(text, sizeof(text), "%s: ", speaker);
+    int more = vsnprintf(text + used, sizeof(text) - (size_t)used - 1, fmt, args);
     size_t len = (size_t)used + (size_t)(more > 0 ? more : 0);
-    if (len > sizeof text - 2)
-        len = sizeof text - 2;
+    if (len > sizeof(text) - 2)
+        len = sizeof(text) - 2;
     text[len++] = '\n';
     for (size_t at = 0; at < len;) {
         ssize_t n = write(STDERR_FILENO, text + at, len - at);
@@ -109,7 +109,7 @@ const char *self_path(void)
     static char path[PATH_MAX];
     if (path[0])
         return path;
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
     path[n > 0 ? n : 0] = '\0';
     /* Without /proc: as we were called, which holds as long as nobody has changed the working directory. */
     const char *called = (const char *)getauxval(AT_EXECFN);
@@ -176,7 +176,7 @@ unsigned word_distance(const char *a, const char *b)
 {
     char x[64], y[64];
     unsigned row[64];
-    size_t n = squeeze(a, x, sizeof x), m = squeeze(b, y, sizeof y);
+    size_t n = squeeze(a, x, sizeof(x)), m = squeeze(b, y, sizeof(y));
     for (size_t j = 0; j <= m; j++)
         row[j] = (unsigned)j;
     for (size_t i = 1; i <= n; i++) {

@@ -68,9 +68,9 @@ static bool start(struct asking *a, char *const argv[])
 {
     char tool[PATH_MAX + 16];
     int ends[2];
-    snprintf(tool, sizeof tool, "%s", self_path());
+    snprintf(tool, sizeof(tool), "%s", self_path());
     char *slash = strrchr(tool, '/');
-    snprintf(slash ? slash + 1 : tool, sizeof tool - (size_t)(slash ? slash + 1 - tool : 0), "fishplate");
+    snprintf(slash ? slash + 1 : tool, sizeof(tool) - (size_t)(slash ? slash + 1 - tool : 0), "fishplate");
     if (access(tool, X_OK) != 0 || pipe2(ends, O_CLOEXEC) != 0)
         return false;
     const pid_t child = fork();
@@ -86,7 +86,7 @@ static bool start(struct asking *a, char *const argv[])
 
 static struct asking *asking_new(struct job *j, void (*done)(struct job *))
 {
-    struct asking *a = xcalloc(1, sizeof *a);
+    struct asking *a = xcalloc(1, sizeof(*a));
     *a = (struct asking){.job = j, .done = done};
     a->end = (struct watch){.fd = -1, .fn = on_end, .ctx = a};
     a->limit = (struct timer){.fn = on_limit, .ctx = a};
@@ -105,7 +105,7 @@ void why_ask(struct job *j, void (*done)(struct job *))
 void why_watch(struct job *j, long seconds)
 {
     char text[32];
-    snprintf(text, sizeof text, "%ld", seconds);
+    snprintf(text, sizeof(text), "%ld", seconds);
     if (!start(asking_new(j, NULL),
                (char *[]){"fishplate", "why", "--hang-after", text, (char *)j->id, NULL}))
         say("-hang-after needs the fishplate tool beside mpiexec, which is not there.");

@@ -16,7 +16,7 @@ bool event_put(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what)
 {
     if (q->count == q->capacity) {
         size_t capacity = q->capacity ? 2 * q->capacity : 1024;
-        struct event *heap = realloc(q->heap, capacity * sizeof *heap);
+        struct event *heap = realloc(q->heap, capacity * sizeof(*heap));
         if (!heap)
             return false;
         q->heap = heap;

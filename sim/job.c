@@ -67,7 +67,7 @@ static uint32_t transfer_new(struct job *j)
     }
     t = j->transfers_count;
     if ((t & (t - 1)) == 0) {
-        struct transfer *larger = realloc(j->transfers, (t ? 2 * (size_t)t : 1) * sizeof *larger);
+        struct transfer *larger = realloc(j->transfers, (t ? 2 * (size_t)t : 1) * sizeof(*larger));
         if (!larger) {
             j->failed = j->net.failed = true;
             return NONE;
@@ -331,8 +331,8 @@ void job_simulate(const struct job_order *order, struct job_report *out)
     struct coll_shape shape;
     uint32_t nodes = (uint32_t)((order->ranks + order->per_node - 1) / order->per_node);
     *out = (struct job_report){0};
-    int64_t *starts = malloc(((size_t)order->ranks + 1) * sizeof *starts);
-    j.ranks = calloc((size_t)order->ranks, sizeof *j.ranks);
+    int64_t *starts = malloc(((size_t)order->ranks + 1) * sizeof(*starts));
+    j.ranks = calloc((size_t)order->ranks, sizeof(*j.ranks));
     if (!starts || !j.ranks)
         out->failed = "memory ran out";
     else if (!network_make(&j.net, order->machine, nodes))

@@ -56,7 +56,7 @@ static const struct {
     NUMBER(buffers, "", "packets that fit into the far end of a link", 1, 64),
     NUMBER(radix, "", "ports of a switch", 2, 4096),
 };
-enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
+enum { NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
 
 bool machine_set(struct machine *m, const char *name, const char *value)
 {
@@ -67,7 +67,7 @@ bool machine_set(struct machine *m, const char *name, const char *value)
         double number = strtod(value, &end);
         if (end == value || *end || !(number >= numbers[i].min && number <= numbers[i].max))
             return false;
-        memcpy((char *)m + numbers[i].at, &number, sizeof number);
+        memcpy((char *)m + numbers[i].at, &number, sizeof(number));
         return true;
     }
     return false;
@@ -76,7 +76,7 @@ bool machine_set(struct machine *m, const char *name, const char *value)
 bool machine_read(struct machine *m, FILE *in, char *why, size_t size)
 {
     char line[512], name[64], value[64];
-    for (int n = 1; fgets(line, sizeof line, in); n++) {
+    for (int n = 1; fgets(line, sizeof(line), in); n++) {
         line[strcspn(line, "#\n")] = 0;
         int words = sscanf(line, "%63s %63s", name, value);
         if (words <= 0)
@@ -94,7 +94,7 @@ void machine_print(const struct machine *m, FILE *out)
 {
     for (int i = 0; i < NUMBERS; i++) {
         double number;
-        memcpy(&number, (const char *)m + numbers[i].at, sizeof number);
+        memcpy(&number, (const char *)m + numbers[i].at, sizeof(number));
         fprintf(out, "  %-13s %10g %-5s %s\n", numbers[i].name, number, numbers[i].unit, numbers[i].doc);
     }
 }

@@ -35,10 +35,10 @@ bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
         return false;
     n->bus_first = 2 * n->tree.cables;
     n->links_count = n->bus_first + (has_bus(n) ? 2 * nodes : 0);
-    n->links = calloc(n->links_count, sizeof *n->links);
-    n->free_at = calloc(n->links_count, sizeof *n->free_at);
-    n->node_first = malloc(nodes * sizeof *n->node_first);
-    n->node_last = malloc(nodes * sizeof *n->node_last);
+    n->links = calloc(n->links_count, sizeof(*n->links));
+    n->free_at = calloc(n->links_count, sizeof(*n->free_at));
+    n->node_first = malloc(nodes * sizeof(*n->node_first));
+    n->node_last = malloc(nodes * sizeof(*n->node_last));
     if (!n->links || !n->free_at || !n->node_first || !n->node_last) {
         network_free(n);
         return false;
@@ -71,7 +71,7 @@ void network_free(struct network *n)
     free(n->node_first);
     free(n->node_last);
     event_queue_free(&n->events);
-    memset(n, 0, sizeof *n);
+    memset(n, 0, sizeof(*n));
 }
 
 static void put(struct network *n, sim_time at, uint32_t kind, uint32_t what)
@@ -101,7 +101,7 @@ static uint32_t packet_new(struct network *n)
         n->packets_free = n->packets[p].next;
         return p;
     }
-    if (!grow(n, (void **)&n->packets, n->packets_count, sizeof *n->packets))
+    if (!grow(n, (void **)&n->packets, n->packets_count, sizeof(*n->packets)))
         return NONE;
     return n->packets_count++;
 }
@@ -113,7 +113,7 @@ static uint32_t message_new(struct network *n)
         n->messages_free = n->messages[m].next;
         return m;
     }
-    if (!grow(n, (void **)&n->messages, n->messages_count, sizeof *n->messages))
+    if (!grow(n, (void **)&n->messages, n->messages_count, sizeof(*n->messages)))
         return NONE;
     return n->messages_count++;
 }
@@ -168,7 +168,7 @@ static void buffers_settle(struct network *n, struct link *l)
         return;
     l->soon -= done;
     l->free_count += done;
-    memmove(l->soon_at, l->soon_at + done, l->soon * sizeof l->soon_at[0]);
+    memmove(l->soon_at, l->soon_at + done, l->soon * sizeof(l->soon_at[0]));
 }
 
 static void feed(struct network *n, uint32_t node);

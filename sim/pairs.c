@@ -28,7 +28,7 @@ static bool grow(struct pairs *p)
     struct pairs larger = {.capacity = p->capacity ? 2 * p->capacity : 256, .count = p->count};
     if (2 * (p->count + 1) <= p->capacity)
         return true;
-    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
+    larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
     if (!larger.slots) {
         p->failed = true;
         return false;

@@ -16,7 +16,7 @@ static uint64_t most_nodes(uint32_t half, uint32_t levels)
 
 bool tree_make(struct tree *t, uint32_t nodes, uint32_t radix)
 {
-    memset(t, 0, sizeof *t);
+    memset(t, 0, sizeof(*t));
     if (radix % 2 || radix < 2 || nodes == 0 || nodes > 1u << 24)
         return false;
     t->nodes = nodes;

@@ -13,7 +13,7 @@
 
 const struct ib_topic *const ib_topics[] = {&ib_small,      &ib_polling, &ib_flow,
                                             &ib_rendezvous, &ib_memory,  &ib_reuse};
-const int ib_ntopics = (int)(sizeof ib_topics / sizeof ib_topics[0]);
+const int ib_ntopics = (int)(sizeof(ib_topics) / sizeof(ib_topics[0]));
 
 static void usage(void)
 {
@@ -50,13 +50,13 @@ static double now(void)
 /* mpiexec stands beside this program. */
 static bool find_programs(struct ib_driver *d)
 {
-    ssize_t n = readlink("/proc/self/exe", d->program, sizeof d->program - 1);
+    ssize_t n = readlink("/proc/self/exe", d->program, sizeof(d->program) - 1);
     if (n <= 0)
         return false;
     d->program[n] = 0;
     const char *slash = strrchr(d->program, '/');
-    int len = snprintf(d->mpiexec, sizeof d->mpiexec, "%.*s/mpiexec", (int)(slash - d->program), d->program);
-    if (len < 0 || (size_t)len >= sizeof d->mpiexec || access(d->mpiexec, X_OK) != 0) {
+    int len = snprintf(d->mpiexec, sizeof(d->mpiexec), "%.*s/mpiexec", (int)(slash - d->program), d->program);
+    if (len < 0 || (size_t)len >= sizeof(d->mpiexec) || access(d->mpiexec, X_OK) != 0) {
         fprintf(stderr, "bench ib: there is no mpiexec beside %s; use the tool of a whole installation.\n",
                 d->program);
         return false;

@@ -10,7 +10,7 @@
 enum { WINDOW_MAX = 128, STEPS = 2000, STEPS_QUICK = 200, STEP_BYTES = 64 };
 static const int windows[] = {1, 4, 10, 20, 50, 100};
 static const size_t sizes[] = {4, 32 * KI};
-enum { NWINDOWS = sizeof windows / sizeof windows[0] };
+enum { NWINDOWS = sizeof(windows) / sizeof(windows[0]) };
 
 struct stream {
     int me, bytes, window;
@@ -165,7 +165,7 @@ static void windows_tables(struct ib_driver *d)
     for (int b = 0; b < nbuffers(d); b++)
         for (int s = 0; s < 3; s++) {
             snprintf(
-                settings, sizeof settings,
+                settings, sizeof(settings),
                 "FISHPLATE_EAGER_MAX=2k FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_BUFFERS=%d FISHPLATE_IB_FLOW=%s",
                 buffers[b], schemes[s]);
             f[b][s] = ib_run(
@@ -198,9 +198,9 @@ static void patterns_table(struct ib_driver *d)
     ib_column(t, "most posted");
     ib_column(t, "waited for credit");
     for (int symmetric = 0; symmetric < 2; symmetric++)
-        for (size_t i = d->quick ? 1 : 0; i < (d->quick ? 3 : sizeof cases / sizeof cases[0]); i++) {
+        for (size_t i = d->quick ? 1 : 0; i < (d->quick ? 3 : sizeof(cases) / sizeof(cases[0])); i++) {
             char settings[256];
-            snprintf(settings, sizeof settings,
+            snprintf(settings, sizeof(settings),
                      "FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_BUFFERS=%d FISHPLATE_IB_FLOW=%s", cases[i].buffers,
                      cases[i].scheme);
             struct ib_job job = {.topic = "flow", .ranks = 4, .nodes = 4, .settings = settings, .repeat = 1};

@@ -49,7 +49,7 @@ static const struct {
     {"and rings", "FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=16"},
     {"shared queues", "FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_RECEIVE=shared"},
 };
-enum { NWAYS = sizeof ways / sizeof ways[0], SIZES_MAX = 6 };
+enum { NWAYS = sizeof(ways) / sizeof(ways[0]), SIZES_MAX = 6 };
 
 static void one_table(struct ib_driver *d, struct ib_figures *f[SIZES_MAX][NWAYS], int nsizes, int stage)
 {

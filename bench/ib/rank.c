@@ -22,7 +22,7 @@ static struct counter {
     {.name = "p2p_rendezvous_putnr"}, {.name = "p2p_starved_rendezvous"},  {.name = "reg_hits"},
     {.name = "reg_misses"},
 };
-enum { NCOUNTERS = sizeof counters / sizeof counters[0] };
+enum { NCOUNTERS = sizeof(counters) / sizeof(counters[0]) };
 static MPI_T_pvar_session session;
 
 static void counters_start(void)

@@ -11,7 +11,7 @@
 #include "ib.h"
 
 static const size_t sizes[] = {1 * KI, 4 * KI, 16 * KI, 64 * KI, 256 * KI};
-enum { NSIZES = sizeof sizes / sizeof sizes[0], AT_ONCE = 4 };
+enum { NSIZES = sizeof(sizes) / sizeof(sizes[0]), AT_ONCE = 4 };
 
 struct tie {
     int me, size, peer, bytes;
@@ -104,7 +104,7 @@ enum { RPUT, GETCQE, GET, PUTNR, PUT, R3, NPROTOCOLS };
 static struct ib_figures *run(struct ib_driver *d, int protocol, int ranks, bool all, bool change)
 {
     char settings[160];
-    snprintf(settings, sizeof settings, "FISHPLATE_EAGER_MAX=64 FISHPLATE_RENDEZVOUS=%s%s",
+    snprintf(settings, sizeof(settings), "FISHPLATE_EAGER_MAX=64 FISHPLATE_RENDEZVOUS=%s%s",
              protocols[protocol], ranks > d->cores ? " FISHPLATE_LAST_BYTE_POLL=always" : "");
     return ib_run(d,
                   &(struct ib_job){.topic = "rendezvous", .ranks = ranks, .nodes = 2, .settings = settings},

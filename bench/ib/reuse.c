@@ -13,8 +13,8 @@
 static const size_t sizes[] = {4 * KI, 64 * KI, 256 * KI, 1 * MI};
 static const int percents[] = {0, 25, 50, 75, 100};
 enum {
-    NSIZES = sizeof sizes / sizeof sizes[0],
-    NPERCENTS = sizeof percents / sizeof percents[0],
+    NSIZES = sizeof(sizes) / sizeof(sizes[0]),
+    NPERCENTS = sizeof(percents) / sizeof(percents[0]),
     ITERATIONS = 32,
     ROUNDS = 20,
     ROUNDS_QUICK = 2

@@ -38,11 +38,11 @@ static void keep(struct ib_figures *f, char kind, const char *name, double value
     }
     if (f->n == f->room) {
         f->room = f->room ? 2 * f->room : 64;
-        f->list = realloc(f->list, sizeof *f->list * (size_t)f->room);
+        f->list = realloc(f->list, sizeof(*f->list) * (size_t)f->room);
         if (!f->list)
             abort();
     }
-    snprintf(f->list[f->n].name, sizeof f->list[f->n].name, "%s", name);
+    snprintf(f->list[f->n].name, sizeof(f->list[f->n].name), "%s", name);
     f->list[f->n++].value = value;
 }
 
@@ -51,7 +51,7 @@ double ib_figure(const struct ib_figures *f, const char *name, ...)
     char wanted[NAME_MAX_LEN];
     va_list ap;
     va_start(ap, name);
-    vsnprintf(wanted, sizeof wanted, name, ap);
+    vsnprintf(wanted, sizeof(wanted), name, ap);
     va_end(ap);
     for (int i = 0; i < f->n; i++)
         if (strcmp(f->list[i].name, wanted) == 0)
@@ -79,7 +79,7 @@ static void progress(struct ib_driver *d, const struct ib_job *job, int repetiti
                 job->settings[0] ? job->settings : "defaults", now() - d->started);
     else if (strcmp(d->doing, job->topic) != 0)
         fprintf(stderr, "bench ib: %s (%.0f s)\n", job->topic, now() - d->started);
-    snprintf(d->doing, sizeof d->doing, "%s", job->topic);
+    snprintf(d->doing, sizeof(d->doing), "%s", job->topic);
 }
 
 /* Cuts text at spaces, in place; `before` goes in front of each word. */
@@ -99,11 +99,11 @@ static void exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
 {
     char ranks[16], nodes[16], timeout[16], *settings = strdup(job->settings), *argv[ARGUMENTS_MAX];
     int n = 0;
-    snprintf(ranks, sizeof ranks, "%d", job->ranks);
-    snprintf(nodes, sizeof nodes, "%d", job->nodes);
-    snprintf(timeout, sizeof timeout, "%d", TIMEOUT_SECONDS);
+    snprintf(ranks, sizeof(ranks), "%d", job->ranks);
+    snprintf(nodes, sizeof(nodes), "%d", job->nodes);
+    snprintf(timeout, sizeof(timeout), "%d", TIMEOUT_SECONDS);
     const char *front[] = {d->mpiexec, "-n", ranks, "-vnodes", nodes, "-timeout", timeout, "-stdin", "none"};
-    for (size_t i = 0; i < sizeof front / sizeof front[0]; i++)
+    for (size_t i = 0; i < sizeof(front) / sizeof(front[0]); i++)
         argv[n++] = (char *)front[i];
     if (job->ranks <= d->cores) {
         argv[n++] = "-bind-to";
@@ -129,11 +129,11 @@ static void listen_to(struct ib_driver *d, FILE *in, struct ib_figures *f)
 {
     char line[512], name[NAME_MAX_LEN], kind;
     double value;
-    while (fgets(line, sizeof line, in))
+    while (fgets(line, sizeof(line), in))
         if (sscanf(line, "figure %c %95s %lf", &kind, name, &value) == 3)
             keep(f, kind, name, value);
         else if (strncmp(line, "adapter ", 8) == 0)
-            snprintf(d->adapter, sizeof d->adapter, "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
+            snprintf(d->adapter, sizeof(d->adapter), "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
         else
             fputs(line, stderr);
 }
@@ -164,16 +164,16 @@ static bool run_once(struct ib_driver *d, const struct ib_job *job, char *args, 
 
 struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const char *args, ...)
 {
-    struct ib_figures *f = calloc(1, sizeof *f);
+    struct ib_figures *f = calloc(1, sizeof(*f));
     int repeat = job->repeat ? job->repeat : d->repeat;
     char text[512];
     va_list ap;
     if (!f)
         abort();
     va_start(ap, args);
-    int used = vsnprintf(text, sizeof text - 16, args, ap);
+    int used = vsnprintf(text, sizeof(text) - 16, args, ap);
     va_end(ap);
-    snprintf(text + used, sizeof text - (size_t)used, " quick=%d", d->quick);
+    snprintf(text + used, sizeof(text) - (size_t)used, " quick=%d", d->quick);
     for (int i = 0; i < repeat; i++) {
         progress(d, job, i);
         d->jobs++;

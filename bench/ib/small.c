@@ -10,7 +10,7 @@
 #include "ib.h"
 
 static const size_t sizes[] = {4, 64, 256, 1 * KI};
-enum { NSIZES = sizeof sizes / sizeof sizes[0], WINDOW = 100, OVERHEAD_SAMPLES = 2000 };
+enum { NSIZES = sizeof(sizes) / sizeof(sizes[0]), WINDOW = 100, OVERHEAD_SAMPLES = 2000 };
 
 struct pair {
     int me, peer, bytes;

@@ -25,7 +25,7 @@ struct ib_table {
 static char *formatted(const char *fmt, va_list ap)
 {
     char text[TEXT_MAX];
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text), fmt, ap);
     char *copy = strdup(text);
     if (!copy)
         abort();
@@ -34,7 +34,7 @@ static char *formatted(const char *fmt, va_list ap)
 
 struct ib_table *ib_table_open(struct ib_driver *d, const char *title, const char *paper)
 {
-    struct ib_table *t = calloc(1, sizeof *t);
+    struct ib_table *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
     *t = (struct ib_table){.driver = d, .title = title, .paper = paper};
@@ -55,7 +55,7 @@ void ib_cell(struct ib_table *t, const char *text, ...)
 {
     va_list ap;
     if (t->ncells % 64 == 0) {
-        t->cells = realloc(t->cells, sizeof *t->cells * (size_t)(t->ncells + 64));
+        t->cells = realloc(t->cells, sizeof(*t->cells) * (size_t)(t->ncells + 64));
         if (!t->cells)
             abort();
     }

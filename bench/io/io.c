@@ -147,7 +147,7 @@ static void once_mpi(const struct setup *s, const struct layout *l, double out[2
 {
     MPI_File f;
     char name[NAME_SIZE + 16];
-    snprintf(name, sizeof name, l->private_file ? "%s.%d" : "%s", s->name, s->rank);
+    snprintf(name, sizeof(name), l->private_file ? "%s.%d" : "%s", s->name, s->rank);
     const MPI_Comm comm = l->private_file ? MPI_COMM_SELF : MPI_COMM_WORLD;
     check(s, "MPI_File_open",
           MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
@@ -255,7 +255,7 @@ static int parse(struct setup *s, int argc, char **argv)
             return -1;
         i++;
     }
-    snprintf(s->name, sizeof s->name, "%s/bench-io-%d.tmp", folder, (int)getpid());
+    snprintf(s->name, sizeof(s->name), "%s/bench-io-%d.tmp", folder, (int)getpid());
     return s->bytes > 0 && s->bytes <= 1L << 30 && s->repeat > 0 ? 0 : -1;
 }
 
@@ -280,7 +280,7 @@ int bench_io_main(int argc, char **argv)
     else if (s.rank == 0)
         printf("%d ranks, %ld MiB each\n%-18s %10s %10s  MB/s\n", s.size, s.bytes >> 20, "case", "write",
                "read");
-    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
         if (!s.only || strncmp(layouts[i].name, s.only, strlen(s.only)) == 0)
             measure(&s, &layouts[i]);
     if (s.rank == 0 && s.json)

@@ -124,9 +124,9 @@ struct vectors {
 /* Solves A z = x, about. */
 static void solve(struct grid *g, struct vectors *v)
 {
-    memset(v->z, 0, (size_t)g->part * sizeof *v->z);
-    memcpy(v->r, v->x, (size_t)g->part * sizeof *v->r);
-    memcpy(v->p, v->x, (size_t)g->part * sizeof *v->p);
+    memset(v->z, 0, (size_t)g->part * sizeof(*v->z));
+    memcpy(v->r, v->x, (size_t)g->part * sizeof(*v->r));
+    memcpy(v->p, v->x, (size_t)g->part * sizeof(*v->p));
     double rho = dot(g, v->r, v->r);
     for (int step = 0; step < INNER_STEPS; step++) {
         multiply(g, v->p, v->q);

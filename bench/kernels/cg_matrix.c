@@ -103,7 +103,7 @@ static void compress(const struct builder *b, const int64_t *begin, struct cg_ma
     for (int r = 0; r < out->rows; r++) {
         struct entry *row = b->entries + begin[r];
         int64_t count = begin[r + 1] - begin[r];
-        qsort(row, (size_t)count, sizeof *row, by_column);
+        qsort(row, (size_t)count, sizeof(*row), by_column);
         out->begin[r] = at;
         for (int64_t i = 0; i < count; i++) {
             if (i > 0 && row[i].column == row[i - 1].column) {
@@ -121,19 +121,19 @@ void cg_matrix_make(struct kernel_run *run, const struct cg_shape *shape, struct
 {
     struct builder b = {.shape = shape};
     int rows = shape->row1 - shape->row0;
-    int64_t *begin = kernel_alloc(run, (size_t)(rows + 1) * sizeof *begin);
-    b.filled = kernel_alloc(run, (size_t)(rows + 1) * sizeof *b.filled);
+    int64_t *begin = kernel_alloc(run, (size_t)(rows + 1) * sizeof(*begin));
+    b.filled = kernel_alloc(run, (size_t)(rows + 1) * sizeof(*b.filled));
     add_all(&b);
     for (int r = 0; r < rows; r++) {
         begin[r + 1] = begin[r] + b.filled[r];
         b.filled[r] = begin[r];
     }
-    b.entries = kernel_alloc(run, (size_t)begin[rows] * sizeof *b.entries);
+    b.entries = kernel_alloc(run, (size_t)begin[rows] * sizeof(*b.entries));
     add_all(&b);
     out->rows = rows;
-    out->begin = kernel_alloc(run, (size_t)(rows + 1) * sizeof *out->begin);
-    out->column = kernel_alloc(run, (size_t)begin[rows] * sizeof *out->column);
-    out->value = kernel_alloc(run, (size_t)begin[rows] * sizeof *out->value);
+    out->begin = kernel_alloc(run, (size_t)(rows + 1) * sizeof(*out->begin));
+    out->column = kernel_alloc(run, (size_t)begin[rows] * sizeof(*out->column));
+    out->value = kernel_alloc(run, (size_t)begin[rows] * sizeof(*out->value));
     compress(&b, begin, out);
     free(b.entries);
     free(b.filled);

@@ -53,7 +53,7 @@ static void run_ep(struct kernel_run *run, struct kernel_result *out)
         tally_batch(&mine, random_skip(seed, 2 * (uint64_t)b * BATCH), BATCH);
         kernel_progress(run, b, batches);
     }
-    MPI_Allreduce(&mine, &all, sizeof all / sizeof(double), MPI_DOUBLE, MPI_SUM, run->comm);
+    MPI_Allreduce(&mine, &all, sizeof(all) / sizeof(double), MPI_DOUBLE, MPI_SUM, run->comm);
     kernel_stop(run, started, out);
     out->amount = (double)pairs * 1e-6;
     kernel_compare(out, all.x, classes[run->class].x, 1e-8);

@@ -93,7 +93,7 @@ static void fourier(struct complex *data, struct complex *scratch, int n, int ba
         to = swap;
     }
     if (from != data)
-        memcpy(data, from, (size_t)n * (size_t)batch * sizeof *data);
+        memcpy(data, from, (size_t)n * (size_t)batch * sizeof(*data));
 }
 
 static void fourier_planes(struct transform *t, struct complex *u, int sign)
@@ -125,7 +125,7 @@ static void turn_to_lines(struct transform *t, struct complex *u)
     for (int z = 0; z < t->planes; z++)
         for (int y = 0; y < t->ny; y++)
             memcpy(t->turn + (size_t)t->nx * (size_t)(z + t->planes * y),
-                   u + (size_t)t->nx * (size_t)(y + t->ny * z), (size_t)t->nx * sizeof *u);
+                   u + (size_t)t->nx * (size_t)(y + t->ny * z), (size_t)t->nx * sizeof(*u));
     exchange(t, t->turn, t->work);
     size_t block = t->points / (size_t)t->run->size;
     for (int y = 0; y < t->lines; y++)
@@ -149,7 +149,7 @@ static void turn_to_planes(struct transform *t, struct complex *u)
     for (int z = 0; z < t->planes; z++)
         for (int y = 0; y < t->ny; y++)
             memcpy(u + (size_t)t->nx * (size_t)(y + t->ny * z),
-                   t->work + (size_t)t->nx * (size_t)(z + t->planes * y), (size_t)t->nx * sizeof *u);
+                   t->work + (size_t)t->nx * (size_t)(z + t->planes * y), (size_t)t->nx * sizeof(*u));
 }
 
 static void fill(struct transform *t)
@@ -196,7 +196,7 @@ static void check_sum(struct transform *t, const struct complex *u, double sum[2
 
 static struct complex *make_roots(struct kernel_run *run, int n)
 {
-    struct complex *roots = kernel_alloc(run, (size_t)n * sizeof *roots);
+    struct complex *roots = kernel_alloc(run, (size_t)n * sizeof(*roots));
     for (int k = 0; k < n; k++)
         roots[k] = (struct complex){cos(2 * M_PI * k / n), -sin(2 * M_PI * k / n)};
     return roots;
@@ -216,7 +216,7 @@ static void make(struct transform *t, struct kernel_run *run)
     t->work = kernel_alloc(run, bytes);
     t->turn = kernel_alloc(run, bytes);
     t->scratch = kernel_alloc(run, (plane > (size_t)t->nz ? plane : (size_t)t->nz) * sizeof(struct complex));
-    t->factor = kernel_alloc(run, t->points * sizeof *t->factor);
+    t->factor = kernel_alloc(run, t->points * sizeof(*t->factor));
     for (int d = 0; d < 3; d++)
         t->roots[d] = make_roots(run, n[d]);
 }
@@ -237,7 +237,7 @@ static void run_ft(struct kernel_run *run, struct kernel_result *out)
     struct transform t;
     int iterations = classes[run->class].iterations;
     make(&t, run);
-    struct complex *now = kernel_alloc(run, t.points * sizeof *now);
+    struct complex *now = kernel_alloc(run, t.points * sizeof(*now));
     double sum[2], started = kernel_start(run);
     fill(&t);
     make_factor(&t);

@@ -99,7 +99,7 @@ static void share_buckets(const struct sort *s, const int64_t *filled, int *begi
 static void sort_into_buckets(struct sort *s, int64_t *mine)
 {
     int64_t next[BUCKETS], at = 0;
-    memset(mine, 0, BUCKETS * sizeof *mine);
+    memset(mine, 0, BUCKETS * sizeof(*mine));
     for (int64_t i = 0; i < s->count; i++)
         mine[s->keys[i] >> s->shift]++;
     for (int b = 0; b < BUCKETS; b++) {
@@ -129,7 +129,7 @@ static void exchange(struct sort *s, const int64_t *mine, const int *begins, int
     if (at > s->room) {
         free(s->received);
         s->room = at + at / 8;
-        s->received = kernel_alloc(s->run, (size_t)s->room * sizeof *s->received);
+        s->received = kernel_alloc(s->run, (size_t)s->room * sizeof(*s->received));
     }
     s->held = at;
     MPI_Alltoallv(s->sorted, send, send_at, MPI_INT32_T, s->received, receive, receive_at, MPI_INT32_T,
@@ -150,7 +150,7 @@ static void rank_keys(struct sort *s, int *lists)
     s->below = 0;
     for (int b = 0; b < begins[s->run->rank]; b++)
         s->below += filled[b];
-    memset(s->counts, 0, (size_t)(s->high - s->low) * sizeof *s->counts);
+    memset(s->counts, 0, (size_t)(s->high - s->low) * sizeof(*s->counts));
     for (int64_t i = 0; i < s->held; i++)
         s->counts[s->received[i] - s->low]++;
     for (int k = 1; k < s->high - s->low; k++)
@@ -205,10 +205,10 @@ static void run_is(struct kernel_run *run, struct kernel_result *out)
     s.shift = classes[run->class].log2_range - LOG2_BUCKETS;
     s.first = first_of(s.total, run->rank, run->size);
     s.count = first_of(s.total, run->rank + 1, run->size) - s.first;
-    s.keys = kernel_alloc(run, (size_t)s.count * sizeof *s.keys);
-    s.sorted = kernel_alloc(run, (size_t)s.count * sizeof *s.sorted);
-    s.counts = kernel_alloc(run, (size_t)s.range * sizeof *s.counts);
-    int *lists = kernel_alloc(run, (size_t)(5 * run->size + 1) * sizeof *lists);
+    s.keys = kernel_alloc(run, (size_t)s.count * sizeof(*s.keys));
+    s.sorted = kernel_alloc(run, (size_t)s.count * sizeof(*s.sorted));
+    s.counts = kernel_alloc(run, (size_t)s.range * sizeof(*s.counts));
+    int *lists = kernel_alloc(run, (size_t)(5 * run->size + 1) * sizeof(*lists));
     make_keys(&s);
     rank_keys(&s, lists); /* once without the clock, as the specification has it */
     double started = kernel_start(run);

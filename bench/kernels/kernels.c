@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct kernel *const kernels[] = {&kernel_ep, &kernel_is, &kernel_cg, &kernel_mg, &kernel_ft};
-enum { KERNELS = sizeof kernels / sizeof kernels[0] };
+enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 static const char class_names[CLASS_COUNT + 1] = "SWAB";
 
 struct kernel_options {

@@ -186,10 +186,10 @@ static void keep(struct extreme *list, double value, int64_t at)
 static void put_charges(struct multigrid *m, const struct extreme *mine, double charge)
 {
     const struct mg_grid *g = &m->grid[m->top];
-    struct extreme *all = kernel_alloc(m->run, CHARGES * (size_t)m->run->size * sizeof *all);
-    MPI_Allgather(mine, CHARGES * sizeof *mine, MPI_BYTE, all, CHARGES * sizeof *mine, MPI_BYTE,
+    struct extreme *all = kernel_alloc(m->run, CHARGES * (size_t)m->run->size * sizeof(*all));
+    MPI_Allgather(mine, CHARGES * sizeof(*mine), MPI_BYTE, all, CHARGES * sizeof(*mine), MPI_BYTE,
                   m->run->comm);
-    qsort(all, CHARGES * (size_t)m->run->size, sizeof *all, by_value);
+    qsort(all, CHARGES * (size_t)m->run->size, sizeof(*all), by_value);
     for (int i = 0; i < CHARGES; i++) {
         int x = (int)(all[i].at % g->points) - g->first[0];
         int y = (int)(all[i].at / g->points % g->points) - g->first[1];

@@ -122,7 +122,7 @@ static void copy_block(const struct mg_grid *g, const int n[3], const int at[3],
     for (int z = 0; z < n[2]; z++)
         for (int y = 0; y < n[1]; y++) {
             double *line = &v[mg_at(g, at[0] * n[0], at[1] * n[1] + y, at[2] * n[2] + z)];
-            memcpy(out ? buffer : line, out ? line : buffer, (size_t)n[0] * sizeof *line);
+            memcpy(out ? buffer : line, out ? line : buffer, (size_t)n[0] * sizeof(*line));
             buffer += n[0];
         }
 }
@@ -131,7 +131,7 @@ void mg_gather(const struct mg_grid *g, const int n[3], double *v)
 {
     struct mg_ranks *r = g->ranks;
     int count = n[0] * n[1] * n[2];
-    double *blocks = kernel_alloc(r->run, (size_t)count * (size_t)r->run->size * sizeof *blocks);
+    double *blocks = kernel_alloc(r->run, (size_t)count * (size_t)r->run->size * sizeof(*blocks));
     copy_block(g, n, r->at, v, blocks + (size_t)count * (size_t)r->run->rank, true);
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, blocks, count, MPI_DOUBLE, r->run->comm);
     for (int rank = 0; rank < r->run->size; rank++) {

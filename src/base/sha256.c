@@ -82,7 +82,7 @@ void sha256_init(struct sha256 *s)
 {
     static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    memcpy(s->state, first, sizeof first);
+    memcpy(s->state, first, sizeof(first));
     s->len = 0;
 }
 
@@ -116,7 +116,7 @@ void sha256_end(struct sha256 *s, uint8_t out[SHA256_SIZE])
     store(length, (uint32_t)(bits >> 32));
     store(length + 4, (uint32_t)bits);
     sha256_add(s, padding, used < 56 ? 56 - used : 120 - used);
-    sha256_add(s, length, sizeof length);
+    sha256_add(s, length, sizeof(length));
     for (int i = 0; i < 8; i++)
         store(out + 4 * i, s->state[i]);
 }
@@ -127,8 +127,8 @@ static void keyed(struct sha256 *s, const uint8_t key[SHA256_BLOCK], uint8_t pad
     for (int i = 0; i < SHA256_BLOCK; i++)
         block[i] = key[i] ^ pad;
     sha256_init(s);
-    sha256_add(s, block, sizeof block);
-    secret_wipe(block, sizeof block);
+    sha256_add(s, block, sizeof(block));
+    secret_wipe(block, sizeof(block));
 }
 
 void hmac_sha256_init(struct hmac_sha256 *h, const void *key, size_t len)
@@ -144,7 +144,7 @@ void hmac_sha256_init(struct hmac_sha256 *h, const void *key, size_t len)
     }
     keyed(&h->inner, block, 0x36);
     keyed(&h->outer, block, 0x5c);
-    secret_wipe(block, sizeof block);
+    secret_wipe(block, sizeof(block));
 }
 
 void hmac_sha256_add(struct hmac_sha256 *h, const void *data, size_t len)
@@ -156,7 +156,7 @@ void hmac_sha256_end(struct hmac_sha256 *h, uint8_t out[SHA256_SIZE])
 {
     uint8_t digest[SHA256_SIZE];
     sha256_end(&h->inner, digest);
-    sha256_add(&h->outer, digest, sizeof digest);
+    sha256_add(&h->outer, digest, sizeof(digest));
     sha256_end(&h->outer, out);
 }
 
@@ -166,7 +166,7 @@ void hmac_sha256(const void *key, size_t key_len, const void *data, size_t len, 
     hmac_sha256_init(&h, key, key_len);
     hmac_sha256_add(&h, data, len);
     hmac_sha256_end(&h, out);
-    secret_wipe(&h, sizeof h);
+    secret_wipe(&h, sizeof(h));
 }
 
 bool secret_equal(const void *a, const void *b, size_t len)

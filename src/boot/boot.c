@@ -233,7 +233,7 @@ _Noreturn void boot_abort(struct boot *b, int code, const char *msg)
 
 static int fill_nodes(struct boot *b, const char *map)
 {
-    uint32_t *node_of = calloc(b->size, sizeof *node_of);
+    uint32_t *node_of = calloc(b->size, sizeof(*node_of));
     b->node_of = node_of;
     if (!node_of)
         return err_set(MPI_ERR_NO_MEM, "No memory for the node map of %u ranks.", b->size);
@@ -241,7 +241,7 @@ static int fill_nodes(struct boot *b, const char *map)
     if (map && !nodemap_parse(map, b->size, node_of, &b->nnodes))
         return err_set(MPI_ERR_OTHER, "The launcher's node map \"%.200s\" cannot be understood.", map);
     b->node = node_of[b->rank];
-    uint32_t *local = calloc(b->size, sizeof *local);
+    uint32_t *local = calloc(b->size, sizeof(*local));
     b->local_ranks = local;
     if (!local)
         return err_set(MPI_ERR_NO_MEM, "No memory for the list of ranks on this node.");
@@ -261,9 +261,9 @@ int boot_layout(struct boot *b, const char *map, const char *job)
     if (rc)
         return rc;
     char host[300];
-    if (gethostname(host, sizeof host - 20) != 0)
+    if (gethostname(host, sizeof(host) - 20) != 0)
         strcpy(host, "unknown");
-    host[sizeof host - 20] = '\0';
+    host[sizeof(host) - 20] = '\0';
     if (b->vnode >= 0)
         snprintf(host + strlen(host), 20, "-v%d", b->vnode);
     b->host = strdup(host);
@@ -277,7 +277,7 @@ int boot_layout_foreign(struct boot *b, const char *map, const char *job)
     const char *host = env_get("SLURM_SRUN_COMM_HOST"), *port = env_get("SLURM_SRUN_COMM_PORT");
     if (!host || !port)
         return boot_layout(b, map, job);
-    snprintf(unique, sizeof unique, "%.256s-%.100s-%.10s", job, host, port);
+    snprintf(unique, sizeof(unique), "%.256s-%.100s-%.10s", job, host, port);
     return boot_layout(b, map, unique);
 }
 

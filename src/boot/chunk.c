@@ -21,7 +21,7 @@ static size_t base64_len(size_t len)
 char *chunk_encode(const void *val, size_t len, size_t *text_len)
 {
     char head[32];
-    int head_len = snprintf(head, sizeof head, "%zu.", len);
+    int head_len = snprintf(head, sizeof(head), "%zu.", len);
     char *text = malloc((size_t)head_len + base64_len(len) + 1);
     if (!text)
         return NULL;

@@ -98,7 +98,7 @@ _Noreturn static void heir_body(int pipe_end, int pmi, int rank, const struct wi
         if (pmi < 0)
             execv(will->path, (char *const *)(uintptr_t)scancel);
         else
-            n = write(PMI_FD_KEPT, request, sizeof request - 1);
+            n = write(PMI_FD_KEPT, request, sizeof(request) - 1);
         (void)n;
     }
     syscall(SYS_exit_group, 0);
@@ -125,15 +125,15 @@ void heir_start(struct heir *h, const struct boot *b, int pmi)
     struct will will;
     const char *job = env_get("SLURM_JOB_ID"), *step = env_get("SLURM_STEP_ID");
     *h = (struct heir){.end = -1};
-    if (b->size < 2 || !step || (pmi < 0 && (!job || !find_scancel(will.path, sizeof will.path))))
+    if (b->size < 2 || !step || (pmi < 0 && (!job || !find_scancel(will.path, sizeof(will.path)))))
         return;
-    snprintf(will.step, sizeof will.step, "%s.%s", job ? job : "", step);
+    snprintf(will.step, sizeof(will.step), "%s.%s", job ? job : "", step);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return;
 #ifdef SYS_pidfd_open
     rank = (int)syscall(SYS_pidfd_open, getpid(), 0);
 #endif
-    snprintf(will.sentence, sizeof will.sentence,
+    snprintf(will.sentence, sizeof(will.sentence),
              "fishplate: Rank %u on %.200s ended before MPI_Finalize; the job is ended, because the other "
              "ranks would wait "
              "for it.\n",

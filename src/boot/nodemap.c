@@ -66,7 +66,7 @@ static bool renumber(uint32_t size, uint32_t *node_of, uint32_t *nnodes)
     uint32_t max = 0, used = 0;
     for (uint32_t r = 0; r < size; r++)
         max = node_of[r] > max ? node_of[r] : max;
-    uint32_t *dense = calloc((size_t)max + 1, sizeof *dense);
+    uint32_t *dense = calloc((size_t)max + 1, sizeof(*dense));
     if (!dense)
         return false;
     for (uint32_t r = 0; r < size; r++) {
@@ -83,9 +83,9 @@ static bool renumber(uint32_t size, uint32_t *node_of, uint32_t *nnodes)
 bool nodemap_parse(const char *text, uint32_t size, uint32_t *node_of, uint32_t *nnodes)
 {
     static const char head[] = "(vector,";
-    if (strncmp(text, head, sizeof head - 1) != 0)
+    if (strncmp(text, head, sizeof(head) - 1) != 0)
         return false;
-    const char *blocks = text + sizeof head - 1;
+    const char *blocks = text + sizeof(head) - 1;
     uint32_t r = 0;
     do {
         const char *p = blocks;

@@ -110,7 +110,7 @@ static int connect_port(struct pmi1 *p)
     if (rc)
         return rc;
     char request[64];
-    snprintf(request, sizeof request, "cmd=initack pmiid=%.20s", id ? id : "0");
+    snprintf(request, sizeof(request), "cmd=initack pmiid=%.20s", id ? id : "0");
     rc = ask(p, "initack", request);
     /* Three lines follow, `cmd=set` of size, rank and debug. */
     for (int i = 0; i < 3 && rc == 0; i++) {
@@ -164,7 +164,7 @@ static int open_ours(struct pmi1 *p)
     if (env_number(ENV_NODE_FD, 0, 1 << 20, &v) && fcntl((int)v, F_SETFD, FD_CLOEXEC) == 0)
         b->node_fd = (int)v;
     const char *job = env_get(ENV_JOB);
-    snprintf(p->kvs, sizeof p->kvs, "%s", job ? job : "");
+    snprintf(p->kvs, sizeof(p->kvs), "%s", job ? job : "");
     return pmi1_conn_send(&p->conn, "cmd=init pmi_version=1 pmi_subversion=1 quiet=1");
 }
 
@@ -181,7 +181,7 @@ static int open_foreign(struct pmi1 *p)
     if (rc)
         return rc;
     const char *kvs = pmi_line_get(&p->conn.line, "kvsname");
-    if (!kvs || !*kvs || strlen(kvs) >= sizeof p->kvs)
+    if (!kvs || !*kvs || strlen(kvs) >= sizeof(p->kvs))
         return err_set(MPI_ERR_OTHER, "The launcher did not name its key-value space.");
     strcpy(p->kvs, kvs);
     rc = ask(p, "appnum", "cmd=get_appnum");
@@ -199,7 +199,7 @@ static int open_foreign(struct pmi1 *p)
 static int get_text(struct pmi1 *p, const char *key, bool *found, const char **value)
 {
     char request[512];
-    snprintf(request, sizeof request, "cmd=get kvsname=%s key=%s", p->kvs, key);
+    snprintf(request, sizeof(request), "cmd=get kvsname=%s key=%s", p->kvs, key);
     int rc = ask(p, "get_result", request);
     if (rc)
         return rc;
@@ -240,7 +240,7 @@ static int read_parent(struct pmi1 *p)
 
 static int pmi1_open(struct boot **out)
 {
-    struct pmi1 *p = calloc(1, sizeof *p);
+    struct pmi1 *p = calloc(1, sizeof(*p));
     if (!p)
         return err_set(MPI_ERR_NO_MEM, "No memory to speak to the launcher.");
     p->conn.fd = -1;
@@ -277,7 +277,7 @@ static void store_key(uint32_t rank, const char *key, size_t piece, char *out)
 static int put_piece(struct pmi1 *p, const char *name, const char *text, size_t len)
 {
     char request[PMI_CHUNK + 512];
-    snprintf(request, sizeof request, "cmd=put kvsname=%s key=%s value=%.*s%s", p->kvs, name, (int)len, text,
+    snprintf(request, sizeof(request), "cmd=put kvsname=%s key=%s value=%.*s%s", p->kvs, name, (int)len, text,
              p->ours ? " quiet=1" : "");
     if (p->ours)
         return pmi1_conn_send(&p->conn, "%s", request);
@@ -316,7 +316,7 @@ static int fence_late(struct pmi1 *p)
         const char *cmd = pmi_line_get(&p->conn.line, "cmd");
         const char *msg = pmi_line_get(&p->conn.line, "msg");
         if (cmd && strcmp(cmd, "missing_result") == 0 && msg) {
-            snprintf(who, sizeof who, "%s", msg);
+            snprintf(who, sizeof(who), "%s", msg);
             pmi_unescape(who);
         }
     }
@@ -417,7 +417,7 @@ static void spawn_program(const struct pmi1 *p, FILE *f, const struct boot_progr
         args++;
     spawn_number(f, "argcnt", args);
     for (int i = 0; i < args; i++) {
-        snprintf(key, sizeof key, "arg%d", i + 1);
+        snprintf(key, sizeof(key), "arg%d", i + 1);
         spawn_word(p, f, key, program->argv[i]);
     }
     spawn_number(f, "preput_num", 1);
@@ -425,9 +425,9 @@ static void spawn_program(const struct pmi1 *p, FILE *f, const struct boot_progr
     spawn_word(p, f, "preput_val_0", port);
     spawn_number(f, "info_num", program->nkeys);
     for (int i = 0; i < program->nkeys; i++) {
-        snprintf(key, sizeof key, "info_key_%d", i);
+        snprintf(key, sizeof(key), "info_key_%d", i);
         spawn_word(p, f, key, program->keys[i]);
-        snprintf(key, sizeof key, "info_val_%d", i);
+        snprintf(key, sizeof(key), "info_val_%d", i);
         spawn_word(p, f, key, program->values[i]);
     }
 }
@@ -459,7 +459,7 @@ static int spawn_refused(struct pmi1 *p, const char *what)
     char why[1500] = "it does not say why";
     const char *msg = pmi_line_get(&p->conn.line, "msg");
     if (msg && *msg) {
-        snprintf(why, sizeof why, "%s", msg);
+        snprintf(why, sizeof(why), "%s", msg);
         pmi_unescape(why);
     }
     return err_set(MPI_ERR_SPAWN, "%s: %s", what, why);
@@ -497,7 +497,7 @@ static int pmi1_spawn_look(struct boot *b, const char *id)
     long code = 0;
     if (!p->ours || !*id)
         return 0;
-    snprintf(request, sizeof request, "cmd=spawn_state jobid=%.60s", id);
+    snprintf(request, sizeof(request), "cmd=spawn_state jobid=%.60s", id);
     int rc = ask(p, "spawn_state_result", request);
     if (rc == 0 && pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code) && code != 0)
         rc = spawn_refused(p, "The new processes could not be started");
@@ -523,7 +523,7 @@ static bool pmi1_abort(struct boot *b, int code, const char *msg)
         return true;
     }
     char text[1800];
-    pmi_escape(msg ? msg : "", text, sizeof text);
+    pmi_escape(msg ? msg : "", text, sizeof(text));
     return pmi1_conn_send(&p->conn, "cmd=abort exitcode=%d msg=%s", code, text) == 0;
 }
 

@@ -38,7 +38,7 @@ int pmi1_conn_dial(struct pmi1_conn *c, const char *address)
 {
     char host[256];
     const char *colon = strrchr(address, ':');
-    if (!colon || colon == address || (size_t)(colon - address) >= sizeof host)
+    if (!colon || colon == address || (size_t)(colon - address) >= sizeof(host))
         return err_set(MPI_ERR_OTHER, "PMI_PORT is \"%.100s\", which is not host:port.", address);
     memcpy(host, address, (size_t)(colon - address));
     host[colon - address] = '\0';
@@ -88,9 +88,9 @@ int pmi1_conn_send(struct pmi1_conn *c, const char *fmt, ...)
     char line[2048];
     va_list args;
     va_start(args, fmt);
-    int len = vsnprintf(line, sizeof line - 1, fmt, args);
+    int len = vsnprintf(line, sizeof(line) - 1, fmt, args);
     va_end(args);
-    if (len < 0 || (size_t)len >= sizeof line - 1)
+    if (len < 0 || (size_t)len >= sizeof(line) - 1)
         return err_set(MPI_ERR_INTERN, "A start-up request of %d bytes is too long.", len);
     line[len] = '\n';
     return pmi1_conn_write(c, line, (size_t)len + 1);

@@ -86,7 +86,7 @@ static int load_library(void)
         if (!address)
             return err_set(MPI_ERR_OTHER, "The installed " LIBRARY " is too old: it has no %s. %s",
                            functions[i].name, instead);
-        memcpy(functions[i].slot, &address, sizeof address);
+        memcpy(functions[i].slot, &address, sizeof(address));
     }
     return 0;
 }
@@ -183,8 +183,8 @@ static uint32_t host_number(char **names, uint32_t *n, uint32_t last, char *name
 static char *map_from_hosts(const struct pmix *p)
 {
     uint32_t size = p->boot.size, n = 0, last = 0;
-    uint32_t *node_of = calloc(size, sizeof *node_of);
-    char **names = calloc(size, sizeof *names);
+    uint32_t *node_of = calloc(size, sizeof(*node_of));
+    char **names = calloc(size, sizeof(*names));
     bool known = node_of && names;
     for (uint32_t r = 0; r < size && known; r++) {
         struct px_value *v = server_value(p, r, PX_HOSTNAME);
@@ -271,7 +271,7 @@ static bool answer_wait(struct answer *w)
 
 static struct answer *answer_new(void)
 {
-    struct answer *w = calloc(1, sizeof *w);
+    struct answer *w = calloc(1, sizeof(*w));
     pthread_condattr_t attr;
     if (!w)
         return NULL;
@@ -340,7 +340,7 @@ static int pmix_open(struct boot **out)
     int rc = load_library();
     if (rc)
         return rc;
-    struct pmix *p = calloc(1, sizeof *p);
+    struct pmix *p = calloc(1, sizeof(*p));
     if (!p)
         return err_set(MPI_ERR_NO_MEM, "No memory to speak to the launcher.");
     p->boot = (struct boot){.appnum = -1,

@@ -48,7 +48,7 @@ static void singleton_close(struct boot *b)
 
 static int singleton_open(struct boot **out)
 {
-    struct singleton *s = calloc(1, sizeof *s);
+    struct singleton *s = calloc(1, sizeof(*s));
     if (!s)
         return err_set(MPI_ERR_NO_MEM, "No memory to start as a single rank.");
     s->boot = (struct boot){.size = 1,
@@ -61,7 +61,7 @@ static int singleton_open(struct boot **out)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     char job[64];
-    snprintf(job, sizeof job, "single-%ld-%llx", (long)getpid(),
+    snprintf(job, sizeof(job), "single-%ld-%llx", (long)getpid(),
              (unsigned long long)now.tv_sec * 1000000000ull + (unsigned long long)now.tv_nsec);
     int rc = boot_layout(&s->boot, NULL, job);
     if (rc) {
@@ -97,7 +97,7 @@ static int singleton_put(struct boot *b, const char *key, const void *val, size_
     struct entry *e = find(s, key);
     bool fresh = !e;
     if (fresh)
-        e = calloc(1, sizeof *e);
+        e = calloc(1, sizeof(*e));
     void *copy = copy_bytes(val, len);
     char *name = fresh ? strdup(key) : NULL;
     if (!e || !copy || (fresh && !name)) {

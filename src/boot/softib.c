@@ -37,14 +37,14 @@ static void machine_name(char *out, size_t size)
     char boot_id[64] = "", net[32] = "", pid[32] = "";
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (f) {
-        if (!fgets(boot_id, sizeof boot_id, f))
+        if (!fgets(boot_id, sizeof(boot_id), f))
             boot_id[0] = '\0';
         boot_id[strcspn(boot_id, "\n")] = '\0';
         fclose(f);
     }
-    ssize_t n = readlink("/proc/self/ns/net", net, sizeof net - 1);
+    ssize_t n = readlink("/proc/self/ns/net", net, sizeof(net) - 1);
     net[n > 0 ? n : 0] = '\0';
-    n = readlink("/proc/self/ns/pid", pid, sizeof pid - 1);
+    n = readlink("/proc/self/ns/pid", pid, sizeof(pid) - 1);
     pid[n > 0 ? n : 0] = '\0';
     snprintf(out, size, "%s.%s.%s.%u", boot_id, net, pid, (unsigned)getuid());
 }
@@ -63,7 +63,7 @@ static void own_addresses(char *out, size_t size)
             (a->ifa_flags & IFF_LOOPBACK))
             continue;
         const struct sockaddr_in *in = (const void *)a->ifa_addr;
-        if (!inet_ntop(AF_INET, &in->sin_addr, text, sizeof text) || used + strlen(text) + 2 > size)
+        if (!inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text)) || used + strlen(text) + 2 > size)
             continue;
         used += (size_t)snprintf(out + used, size - used, "%s%s", count++ ? "," : "", text);
     }
@@ -136,10 +136,10 @@ char *softib_describe(const struct softib_node *nodes, uint32_t n, uint64_t job)
 static int publish_node(struct boot *b)
 {
     struct softib_node me;
-    memset(&me, 0, sizeof me);
-    machine_name(me.machine, sizeof me.machine);
-    own_addresses(me.addresses, sizeof me.addresses);
-    return boot_put(b, "softib.node", &me, sizeof me);
+    memset(&me, 0, sizeof(me));
+    machine_name(me.machine, sizeof(me.machine));
+    own_addresses(me.addresses, sizeof(me.addresses));
+    return boot_put(b, "softib.node", &me, sizeof(me));
 }
 
 /* That rank did not come here: it found a port of its own, and this one did not. */
@@ -163,13 +163,13 @@ static int collect_nodes(struct boot *b, struct softib_node *nodes)
             continue;
         if (boot_get(b, r, "softib.node", &value, &len) != 0)
             return different(b, r);
-        if (len == sizeof *nodes) {
+        if (len == sizeof(*nodes)) {
             memcpy(&nodes[next], value, len);
-            nodes[next].machine[sizeof nodes->machine - 1] = '\0';
-            nodes[next].addresses[sizeof nodes->addresses - 1] = '\0';
+            nodes[next].machine[sizeof(nodes->machine) - 1] = '\0';
+            nodes[next].addresses[sizeof(nodes->addresses) - 1] = '\0';
         }
         free(value);
-        if (len != sizeof *nodes)
+        if (len != sizeof(*nodes))
             return err_set(MPI_ERR_OTHER, "Rank %u uses another version of the MPI library than rank 0.", r);
         next++;
     }
@@ -191,7 +191,7 @@ static int publish_fabric(struct boot *b, bool asked_for)
             MPI_ERR_OTHER,
             "No InfiniBand or RoCE port is active, and without one a job has at most %u nodes, not %u.",
             PORTS_MAX, b->nnodes);
-    struct softib_node *nodes = calloc(b->nnodes, sizeof *nodes);
+    struct softib_node *nodes = calloc(b->nnodes, sizeof(*nodes));
     if (!nodes)
         return err_set(MPI_ERR_NO_MEM, "No memory to describe %u nodes.", b->nnodes);
     int rc = collect_nodes(b, nodes);
@@ -217,11 +217,11 @@ static int publish_key(struct boot *b)
 {
     unsigned char key[KEY_BYTES];
     char text[2 * KEY_BYTES + 1];
-    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
+    if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
         return err_set(MPI_ERR_OTHER, "The kernel gave no random bytes for the key of the software fabric.");
     for (int i = 0; i < KEY_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", key[i]);
-    return boot_put(b, "softib.key", text, sizeof text);
+    return boot_put(b, "softib.key", text, sizeof(text));
 }
 
 static int take_key(struct boot *b)
@@ -271,7 +271,7 @@ int boot_softib_take(struct boot *b)
     int rc = boot_get(b, 0, "softib.fabric", &text, &len);
     if (rc)
         return rc;
-    snprintf(node, sizeof node, "%u", b->node);
+    snprintf(node, sizeof(node), "%u", b->node);
     if (setenv(ENV_SOFTIB_FABRIC, text, 1) != 0 || setenv(ENV_SOFTIB_NODE, node, 1) != 0)
         rc = err_set(MPI_ERR_NO_MEM, "No memory for the description of the nodes.");
     if (rc == 0 && wants_key(text))

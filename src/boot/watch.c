@@ -62,7 +62,7 @@ void watch_stop(struct watch *w)
     uint64_t one = 1;
     if (!w->running)
         return;
-    if (write(w->stop, &one, sizeof one) == sizeof one)
+    if (write(w->stop, &one, sizeof(one)) == sizeof(one))
         pthread_join(w->thread, NULL);
     close(w->stop);
     w->running = false;

@@ -78,9 +78,9 @@ void tree_child_ended(struct tree *t, pid_t pid, int status)
 }
 bool link_u32(const char *data, size_t len, uint32_t *out) /* as in link.c, which needs sockets */
 {
-    if (len < sizeof *out)
+    if (len < sizeof(*out))
         return false;
-    memcpy(out, data, sizeof *out);
+    memcpy(out, data, sizeof(*out));
     *out = ntohl(*out);
     return true;
 }

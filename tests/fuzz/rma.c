@@ -39,7 +39,7 @@ static int fake_send(struct peer *to, uint64_t head, uint64_t source, uint64_t w
 {
     static char copy[RMA_CHUNK_MAX + 64];
     (void)to, (void)head, (void)source, (void)word;
-    FUZZ_CHECK(len <= sizeof copy);
+    FUZZ_CHECK(len <= sizeof(copy));
     if (len)
         memcpy(copy, data, len);
     return 0;
@@ -84,11 +84,11 @@ static void ask(void)
     struct rma_call c = {.kind = RMA_IS_GET, .win = &win};
     into = calloc(1, INTO);
     c.origin = (struct rma_side){into, INTO, dtype_from(MPI_BYTE)};
-    from = calloc(1, sizeof *from);
+    from = calloc(1, sizeof(*from));
     *from = (struct win_peer){.win = &win, .peer = &peer, .rank = 1};
     list_init(&from->busy);
     win.table_size = 8;
-    win.table = calloc(win.table_size, sizeof *win.table);
+    win.table = calloc(win.table_size, sizeof(*win.table));
     win.table[2654435769u & (win.table_size - 1)] = from;
     win.table_used = 1;
     if (op_new_under_way(&c, &c.origin, from, &op) != 0)

@@ -54,20 +54,20 @@ static void do_exchange(void)
 {
     static const size_t lengths[] = {0, 1, 2, 3, 674, 675, 676, 5000};
     unsigned char data[5000];
-    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+    for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++) {
         char key[32];
-        snprintf(key, sizeof key, "len%zu", lengths[k]);
+        snprintf(key, sizeof(key), "len%zu", lengths[k]);
         for (size_t i = 0; i < lengths[k]; i++)
             data[i] = pattern(b->rank, i);
         must(boot_put(b, key, data, lengths[k]), "put");
     }
     must(boot_fence(b), "fence");
     for (uint32_t r = 0; r < b->size; r++)
-        for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++) {
             char key[32];
             unsigned char *got;
             size_t len;
-            snprintf(key, sizeof key, "len%zu", lengths[k]);
+            snprintf(key, sizeof(key), "len%zu", lengths[k]);
             must(boot_get(b, r, key, (void **)&got, &len), "get");
             if (len != lengths[k])
                 fail("a value came back with another length");
@@ -85,13 +85,13 @@ static void do_exchange(void)
     /* More values, round after round: from one rank only, then from all. */
     for (uint32_t round = 0; round < 3; round++) {
         char key[32];
-        snprintf(key, sizeof key, "round%u", round);
+        snprintf(key, sizeof(key), "round%u", round);
         if (round > 0 || b->rank == 0)
-            must(boot_put(b, key, &round, sizeof round), "put of a later round");
+            must(boot_put(b, key, &round, sizeof(round)), "put of a later round");
         must(boot_fence(b), "fence of a later round");
         for (uint32_t r = 0; r < (round > 0 ? b->size : 1); r++) {
             must(boot_get(b, r, key, (void **)&text, &len), "get of a later round");
-            if (len != sizeof round || memcmp(text, &round, len) != 0)
+            if (len != sizeof(round) || memcmp(text, &round, len) != 0)
                 fail("a value of a later round came back damaged");
             free(text);
         }

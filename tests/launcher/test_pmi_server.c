@@ -28,7 +28,7 @@ static void on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
     (void)rank;
     aborts++;
     abort_code = code;
-    snprintf(abort_msg, sizeof abort_msg, "%s", msg);
+    snprintf(abort_msg, sizeof(abort_msg), "%s", msg);
 }
 
 static void on_bad(void *ctx, uint32_t rank, const char *why)
@@ -148,7 +148,7 @@ static void pieces(void)
 {
     static const char text[] = "cmd=init pmi_version=1 pmi_subversion=1\ncmd=get_maxes\ncmd=finalize\n";
     struct pmi *s = fresh(1);
-    for (size_t i = 0; i < sizeof text - 1; i++)
+    for (size_t i = 0; i < sizeof(text) - 1; i++)
         pmi_input(s, 0, text + i, 1);
     EXPECT(pmi_finalized(s, 0));
     EXPECT_EQ(bads, 0);

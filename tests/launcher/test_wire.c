@@ -131,7 +131,7 @@ static void host_lists(void)
         char text[256] = "";
         EXPECT(slurm_expand(good[i].list, SLURM_HOSTS_MAX, &out));
         for (unsigned k = 0; k < out.n; k++)
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", k ? " " : "", out.v[k]);
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", k ? " " : "", out.v[k]);
         EXPECT_STR(text, good[i].names);
         strings_free(&out);
     }
@@ -167,7 +167,7 @@ static void hellos(void)
     struct buf bytes = {0};
     proof_hello_encode(&h, &bytes);
     EXPECT(proof_hello_decode(buf_head(&bytes), buf_size(&bytes), &back));
-    EXPECT(memcmp(&h, &back, sizeof h) == 0);
+    EXPECT(memcmp(&h, &back, sizeof(h)) == 0);
     for (size_t n = 0; n < buf_size(&bytes); n++)
         EXPECT(!proof_hello_decode(buf_head(&bytes), n, &back));
     buf_add(&bytes, "x", 1);
@@ -175,7 +175,7 @@ static void hellos(void)
     buf_free(&bytes);
     proof_challenge_encode(&c, &bytes);
     EXPECT(proof_challenge_decode(buf_head(&bytes), buf_size(&bytes), &c_back));
-    EXPECT(memcmp(&c, &c_back, sizeof c) == 0);
+    EXPECT(memcmp(&c, &c_back, sizeof(c)) == 0);
     EXPECT(!proof_challenge_decode(buf_head(&bytes), buf_size(&bytes) - 1, &c_back));
     buf_free(&bytes);
 }

@@ -88,7 +88,7 @@ static void every_route_ends(void)
         uint32_t nodes, radix, levels, switches;
     } trees[] = {{1, 4, 1, 1},   {4, 4, 1, 1},   {5, 4, 2, 5},  {8, 4, 2, 6},
                  {16, 4, 3, 20}, {13, 4, 3, 19}, {54, 6, 3, 45}};
-    for (size_t i = 0; i < sizeof trees / sizeof trees[0]; i++) {
+    for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
         struct tree t;
         EXPECT(tree_make(&t, trees[i].nodes, trees[i].radix));
         EXPECT_EQ(t.levels, trees[i].levels);
@@ -129,12 +129,12 @@ static void machines_are_read(void)
     struct machine m = machine_preset;
     char text[] = "# mine\nlink_rate 25 # GB/s\n\nradix 40\n", why[128];
     FILE *in = fmemopen(text, strlen(text), "r");
-    EXPECT(machine_read(&m, in, why, sizeof why));
+    EXPECT(machine_read(&m, in, why, sizeof(why)));
     EXPECT(m.link_rate == 25 && m.radix == 40 && m.mtu == machine_preset.mtu);
     fclose(in);
     char wrong[] = "link_rate 25\nlink_rat 25\n";
     in = fmemopen(wrong, strlen(wrong), "r");
-    EXPECT(!machine_read(&m, in, why, sizeof why));
+    EXPECT(!machine_read(&m, in, why, sizeof(why)));
     EXPECT(strstr(why, "line 2, 'link_rat 25'"));
     fclose(in);
     EXPECT(!machine_set(&m, "buffers", "0") && !machine_set(&m, "buffers", "9x") &&

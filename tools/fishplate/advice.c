@@ -132,7 +132,7 @@ static const struct advice table[] = {
 const struct advice *advice_for(const struct tunable *t)
 {
     static const struct advice none = {.group = ADVICE_EXPERT, .when = ""};
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if (strcmp(table[i].name, t->name) == 0)
             return &table[i];
     return &none;

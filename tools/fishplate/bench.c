@@ -26,7 +26,7 @@ static const char *transport(int rank)
     const struct peer *peer = in->peer(rank);
     if (!peer)
         return "unknown";
-    in->peer_describe(peer, text, sizeof text);
+    in->peer_describe(peer, text, sizeof(text));
     return text;
 }
 

@@ -30,7 +30,7 @@ static const struct info_section sections[] = {
     {"--api", "every MPI function and whether it is there; with FILEs: which of them these need", false,
      JOB_NO, info_api_text, info_api_json},
 };
-enum { NSECTIONS = sizeof sections / sizeof sections[0], PAGE_WIDTH = 110 };
+enum { NSECTIONS = sizeof(sections) / sizeof(sections[0]), PAGE_WIDTH = 110 };
 
 static void usage(void)
 {
@@ -131,7 +131,7 @@ void info_wrap(const char *text, int indent)
 static bool started_as_rank(void)
 {
     static const char *const marks[] = {"PMI_RANK", "PMIX_RANK", "FISHPLATE_WORLD_RANK"};
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
         if (getenv(marks[i]))
             return true;
     return false;

@@ -31,8 +31,8 @@ void info_build_json(const struct fishplate_inside *in, const struct info_option
 {
     char abi[32], mpi[32];
     (void)in, (void)o;
-    snprintf(mpi, sizeof mpi, "%d.%d", MPI_VERSION, MPI_SUBVERSION);
-    snprintf(abi, sizeof abi, "%d.%d", MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
+    snprintf(mpi, sizeof(mpi), "%d.%d", MPI_VERSION, MPI_SUBVERSION);
+    snprintf(abi, sizeof(abi), "%d.%d", MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
     json_object(j, "build");
     json_string(j, "mpi", mpi);
     json_string(j, "abi", abi);

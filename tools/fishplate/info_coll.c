@@ -33,7 +33,7 @@ static void describe_needs(const struct fishplate_inside *in, const struct coll_
         const struct coll_algorithm *a = in->algorithms_get(i);
         if (a->kind != r->kind || strcmp(a->name, r->algorithm) != 0)
             continue;
-        for (size_t n = 0; n < sizeof needs / sizeof needs[0]; n++)
+        for (size_t n = 0; n < sizeof(needs) / sizeof(needs[0]); n++)
             if (a->needs & needs[n].need)
                 fprintf(f, ", %s", needs[n].text);
     }
@@ -98,7 +98,7 @@ void info_coll_text(const struct fishplate_inside *in, const struct info_options
             const struct coll_rule *r = in->coll_rules_get(i);
             if ((int)r->kind != kind)
                 continue;
-            describe_rule(in, r, when, sizeof when);
+            describe_rule(in, r, when, sizeof(when));
             printf("    %-20s %s\n", r->algorithm, when + 2);
         }
     }

@@ -25,38 +25,38 @@ static struct node *nodes; /* on rank 0 */
 
 static struct node *node_here(const struct fishplate_inside *in, bool job)
 {
-    struct node *n = calloc(1, sizeof *n);
+    struct node *n = calloc(1, sizeof(*n));
     size_t count = 0;
     const char *why = "";
     int len = 0;
     if (!n)
         return NULL;
     if (in->ports(&n->ports, &count, &why) != 0)
-        snprintf(n->why, sizeof n->why, "%s", why);
+        snprintf(n->why, sizeof(n->why), "%s", why);
     n->count = (int)count;
     if (job)
         MPI_Get_processor_name(n->host, &len);
     else
-        snprintf(n->host, sizeof n->host, "this machine");
+        snprintf(n->host, sizeof(n->host), "this machine");
     return n;
 }
 
 static void send_node(const struct node *n)
 {
-    MPI_Send(n, (int)sizeof *n, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
-    MPI_Send(n->ports, n->count * (int)sizeof *n->ports, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    MPI_Send(n, (int)sizeof(*n), MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    MPI_Send(n->ports, n->count * (int)sizeof(*n->ports), MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
 }
 
 static struct node *receive_node(int rank)
 {
-    struct node *n = malloc(sizeof *n);
+    struct node *n = malloc(sizeof(*n));
     if (!n)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    MPI_Recv(n, (int)sizeof *n, MPI_BYTE, rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    n->ports = calloc((size_t)n->count + 1, sizeof *n->ports);
+    MPI_Recv(n, (int)sizeof(*n), MPI_BYTE, rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    n->ports = calloc((size_t)n->count + 1, sizeof(*n->ports));
     if (!n->ports)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    MPI_Recv(n->ports, n->count * (int)sizeof *n->ports, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
+    MPI_Recv(n->ports, n->count * (int)sizeof(*n->ports), MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
              MPI_STATUS_IGNORE);
     return n;
 }
@@ -71,7 +71,7 @@ static void gather(void)
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &first);
     MPI_Comm_free(&node);
-    int *is_first = calloc((size_t)size, sizeof *is_first), mine = first == 0;
+    int *is_first = calloc((size_t)size, sizeof(*is_first)), mine = first == 0;
     if (!is_first)
         MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Gather(&mine, 1, MPI_INT, is_first, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -102,8 +102,8 @@ static const char *gid_text(const struct net_port *p, char out[INET6_ADDRSTRLEN]
 static void print_port(const struct net_port *p)
 {
     char name[64], gid[INET6_ADDRSTRLEN], subnet[64];
-    net_port_name(p, name, sizeof name);
-    net_port_subnet(p, subnet, sizeof subnet);
+    net_port_name(p, name, sizeof(name));
+    net_port_subnet(p, subnet, sizeof(subnet));
     printf("  %c %-18s %s\n", p->chosen ? '*' : ' ', name, net_port_kind(p));
     printf("      %s, %g Gb/s%s, MTU %u", net_port_state(p), p->rate / 1000.0,
            p->made == NET_HARDWARE ? "" : " (nominal: it is as fast as the processor)", p->mtu);
@@ -135,7 +135,7 @@ void info_devices_text(const struct fishplate_inside *in, const struct info_opti
 static void json_port(struct json *j, const struct net_port *p)
 {
     char gid[INET6_ADDRSTRLEN], subnet[64];
-    net_port_subnet(p, subnet, sizeof subnet);
+    net_port_subnet(p, subnet, sizeof(subnet));
     json_object(j, NULL);
     json_string(j, "device", p->device);
     json_int(j, "port", p->port);

@@ -26,7 +26,7 @@ struct needs {
 static bool is_ending(const char *rest)
 {
     static const char *const endings[] = {"", "_", "__", "_f08_", "_f08ts_"};
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
         if (strcasecmp(rest, endings[i]) == 0)
             return true;
     return false;

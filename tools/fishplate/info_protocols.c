@@ -12,7 +12,7 @@
 
 static bool alike(const struct peer *a, const struct peer *b)
 {
-    return a->ops == b->ops && memcmp(&a->caps, &b->caps, sizeof a->caps) == 0 &&
+    return a->ops == b->ops && memcmp(&a->caps, &b->caps, sizeof(a->caps)) == 0 &&
            a->eager_max == b->eager_max;
 }
 
@@ -23,7 +23,7 @@ static const char *large_protocol(const struct fishplate_inside *in, const struc
     char choice[32] = "";
     for (size_t i = 0; i < in->tunables_count(); i++)
         if (strcmp(in->tunables_get(i)->name, "RENDEZVOUS") == 0)
-            in->tunable_format(in->tunables_get(i), choice, sizeof choice);
+            in->tunable_format(in->tunables_get(i), choice, sizeof(choice));
     static const struct {
         const char *name, *text;
     } forced[] = {{"rput", "rput (the sender writes into the receiver's memory when asked to)"},
@@ -34,7 +34,7 @@ static const char *large_protocol(const struct fishplate_inside *in, const struc
                   {"split", "split (the receiver reads a part while the sender writes the rest)"}};
     if ((!p->caps.get && !p->caps.put) || strcmp(choice, "r3") == 0)
         return "r3 (copied in pieces)";
-    for (size_t i = 0; i < sizeof forced / sizeof forced[0]; i++)
+    for (size_t i = 0; i < sizeof(forced) / sizeof(forced[0]); i++)
         if (strcmp(choice, forced[i].name) == 0)
             return forced[i].text;
     return p->caps.cpu_moves
@@ -89,9 +89,9 @@ static void print_kind(const struct peer *p, int first, int last, void *arg)
 {
     const struct printer *to = arg;
     char ranks[32];
-    snprintf(ranks, sizeof ranks, first == last ? "%d" : "%d-%d", first, last);
+    snprintf(ranks, sizeof(ranks), first == last ? "%d" : "%d-%d", first, last);
     char by[256];
-    to->in->peer_describe(p, by, sizeof by);
+    to->in->peer_describe(p, by, sizeof(by));
     printf("  to rank %s by %s: frames of up to %zu bytes, the first %zu at no extra cost\n", ranks, by,
            p->caps.frame_max, p->caps.inline_max);
     printf("    up to %" PRIu64 " bytes  eager (sent at once); the limit is %s\n", p->eager_max,
@@ -108,7 +108,7 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     json_int(j, "last_rank", last);
     char by[256];
     json_string(j, "transport", p->ops->name);
-    to->in->peer_describe(p, by, sizeof by);
+    to->in->peer_describe(p, by, sizeof(by));
     json_string(j, "over", by);
     json_int(j, "frame_max", (long long)p->caps.frame_max);
     json_int(j, "inline_max", (long long)p->caps.inline_max);

@@ -45,9 +45,9 @@ static void format_range(const struct fishplate_inside *in, const struct tunable
     }
     struct tunable copy = *t;
     copy.value = t->min;
-    in->tunable_format(&copy, low, sizeof low);
+    in->tunable_format(&copy, low, sizeof(low));
     copy.value = t->max;
-    in->tunable_format(&copy, high, sizeof high);
+    in->tunable_format(&copy, high, sizeof(high));
     snprintf(out, VALUE_MAX, "%s to %s", low, high);
 }
 
@@ -84,15 +84,15 @@ static void print_tunable(const struct fishplate_inside *in, const struct tunabl
 {
     char value[VALUE_MAX], range[VALUE_MAX], text[512];
     const struct advice *a = advice_for(t);
-    in->tunable_format(t, value, sizeof value);
+    in->tunable_format(t, value, sizeof(value));
     format_range(in, t, range);
     printf("%c FISHPLATE_%s = %s   (%s; %s)\n", t->source == SOURCE_DEFAULT ? ' ' : '*', t->name,
            value[0] ? value : "unset", source_names[t->source], range);
     info_wrap(t->doc, 6);
     if (a->counter)
-        snprintf(text, sizeof text, "%s Counter: %s.", a->when, a->counter);
+        snprintf(text, sizeof(text), "%s Counter: %s.", a->when, a->counter);
     else
-        snprintf(text, sizeof text, "%s", a->when);
+        snprintf(text, sizeof(text), "%s", a->when);
     info_wrap(text, 6);
 }
 
@@ -117,7 +117,7 @@ static void json_tunable(const struct fishplate_inside *in, const struct tunable
     const struct advice *a = advice_for(t);
     json_object(j, NULL);
     json_string(j, "name", t->name);
-    in->tunable_format(t, value, sizeof value);
+    in->tunable_format(t, value, sizeof(value));
     json_string(j, "value", value);
     format_default(in, t, value);
     json_string(j, "default", value);
@@ -145,7 +145,7 @@ void info_tunables_json(const struct fishplate_inside *in, const struct info_opt
 static bool changed(const struct fishplate_inside *in, const struct tunable *t)
 {
     char value[VALUE_MAX], first[VALUE_MAX];
-    in->tunable_format(t, value, sizeof value);
+    in->tunable_format(t, value, sizeof(value));
     format_default(in, t, first);
     return strcmp(value, first) != 0;
 }
@@ -159,7 +159,7 @@ void info_changed_text(const struct fishplate_inside *in, const struct info_opti
         const struct tunable *t = in->tunables_get(i);
         if (t->source == SOURCE_DEFAULT)
             continue;
-        in->tunable_format(t, value, sizeof value);
+        in->tunable_format(t, value, sizeof(value));
         format_default(in, t, first);
         printf("%sFISHPLATE_%s=%s (%s; %s%s)\n", n++ ? "" : "Settings that were set\n", t->name, value,
                source_names[t->source], changed(in, t) ? "default: " : "the same as its default, ",

@@ -22,12 +22,12 @@ static const struct command commands[] = {
     {"version", "the version, and what it was built for", command_version},
     {"help", "this page", command_help},
 };
-enum { NCOMMANDS = sizeof commands / sizeof commands[0] };
+enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 const struct fishplate_inside *inside_of_library(void)
 {
     const struct fishplate_inside *in = fishplate_inside();
-    if (strcmp(in->version, FISHPLATE_VERSION) == 0 && in->size == sizeof *in)
+    if (strcmp(in->version, FISHPLATE_VERSION) == 0 && in->size == sizeof(*in))
         return in;
     fprintf(
         stderr,

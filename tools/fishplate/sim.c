@@ -95,7 +95,7 @@ static bool parse_set(struct machine *m, const char *text)
 {
     char name[64];
     size_t len = strcspn(text, "=");
-    if (text[len] != '=' || len >= sizeof name)
+    if (text[len] != '=' || len >= sizeof(name))
         return false;
     memcpy(name, text, len);
     name[len] = 0;
@@ -106,7 +106,7 @@ static bool parse_machine(struct machine *m, const char *path)
 {
     char why[256] = "";
     FILE *in = fopen(path, "r");
-    bool good = in && machine_read(m, in, why, sizeof why);
+    bool good = in && machine_read(m, in, why, sizeof(why));
     if (in)
         fclose(in);
     if (!good && why[0])
@@ -192,7 +192,7 @@ static int parse(struct sim_options *o, int argc, char **argv)
 static const struct coll_algorithm *parse_algorithm(const struct sim_options *o, int *parameter)
 {
     char text[64], *save = NULL;
-    snprintf(text, sizeof text, "%s", o->algorithm);
+    snprintf(text, sizeof(text), "%s", o->algorithm);
     char *name = strtok_r(text, ":", &save);
     const struct coll_algorithm *a = name ? algorithm_find(o->kind, name) : NULL;
     for (char *word; a && (word = strtok_r(NULL, ":", &save));) {
@@ -304,12 +304,12 @@ static int simulate(const struct sim_options *o, size_t nodes, size_t bytes, str
                                   .bytes = bytes,
                                   .segment = o->segment,
                                   .most_steps = o->most_steps};
-        memcpy(order.parameter, parameter, sizeof parameter);
+        memcpy(order.parameter, parameter, sizeof(parameter));
         results[count].algorithm = a;
         job_simulate(&order, &results[count].report);
         *events += results[count++].report.events;
     }
-    qsort(results, (size_t)count, sizeof *results, by_time);
+    qsort(results, (size_t)count, sizeof(*results), by_time);
     return count;
 }
 

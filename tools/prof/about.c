@@ -24,10 +24,10 @@ static void put_settings(FILE *out)
         char name[64];
         int index;
         const char *equals = strchr(*e, '=');
-        if (strncmp(*e, prefix, sizeof prefix - 1) != 0 || !equals)
+        if (strncmp(*e, prefix, sizeof(prefix) - 1) != 0 || !equals)
             continue;
-        snprintf(name, sizeof name, "%.*s", (int)(equals - *e) - (int)(sizeof prefix - 1),
-                 *e + sizeof prefix - 1);
+        snprintf(name, sizeof(name), "%.*s", (int)(equals - *e) - (int)(sizeof(prefix) - 1),
+                 *e + sizeof(prefix) - 1);
         if (PMPI_T_cvar_get_index(name, &index) == MPI_SUCCESS)
             fprintf(out, "setting %.*s\n", (int)strcspn(*e, "\n"), *e);
     }
@@ -86,8 +86,8 @@ void prof_about_sent(FILE *out)
     if (PMPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
         return;
     unsigned long long *messages =
-                           variable("net_sent_messages", MPI_T_PVAR_CLASS_AGGREGATE, sizeof *messages, &n),
-                       *bytes = variable("net_sent_bytes", MPI_T_PVAR_CLASS_AGGREGATE, sizeof *bytes, &k);
+                           variable("net_sent_messages", MPI_T_PVAR_CLASS_AGGREGATE, sizeof(*messages), &n),
+                       *bytes = variable("net_sent_bytes", MPI_T_PVAR_CLASS_AGGREGATE, sizeof(*bytes), &k);
     for (int r = 0; messages && bytes && n == k && n == prof.size && r < n; r++)
         if (messages[r])
             fprintf(out, "sent %d %llu %llu\n", r, messages[r], bytes[r]);

@@ -14,7 +14,7 @@
 
 /* Crashes of its own, and being ended from outside. */
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT, SIGHUP, SIGXCPU};
-enum { SIGNALS = sizeof fatal / sizeof fatal[0], CRASHES = 5 };
+enum { SIGNALS = sizeof(fatal) / sizeof(fatal[0]), CRASHES = 5 };
 
 static FILE *out;
 static char path[4096], buffer[1 << 16];
@@ -56,11 +56,11 @@ void prof_cut_begin(void)
     const char *folder = getenv("FISHPLATE_PROF");
     if (out || !folder || !*folder)
         return;
-    snprintf(path, sizeof path, "%s/cut-%d-%d.txt", folder, prof.rank, prof.pid);
+    snprintf(path, sizeof(path), "%s/cut-%d-%d.txt", folder, prof.rank, prof.pid);
     out = fopen(path, "we");
     if (!out)
         return; /* on another machine, for example */
-    setvbuf(out, buffer, _IOFBF, sizeof buffer);
+    setvbuf(out, buffer, _IOFBF, sizeof(buffer));
     catch_all();
 }
 

@@ -160,7 +160,7 @@ int main(int argc, char **argv)
 {
     static const int lengths[] = {1,  2,  3,  4,  7,   8,   12,  16,  24, 27,   28,   29,   33,   48,  49,
                                   55, 56, 57, 64, 111, 112, 113, 128, 0,  1024, 1025, 2048, 4096, 4097};
-    const int count = (int)(sizeof lengths / sizeof lengths[0]);
+    const int count = (int)(sizeof(lengths) / sizeof(lengths[0]));
     MPI_Datatype one;
     mpitest_begin(&argc, &argv);
     MPI_Op_create(first_of, 0, &ordered);

@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     me = mpitest_rank;
     n = big_count(&which);
     prepare();
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         MPI_Count len = length(all[i].at[me]);
         big_clear(&in, len > 1 ? len : n);
         all[i].run((int)(i + (size_t)which) % 3);

@@ -284,7 +284,7 @@ int main(int argc, char **argv)
     } else {
         in = big_target(n);
     }
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         if (mpitest_rank == 1) {
             big_clear(&in, n);
             ways[i].receive();

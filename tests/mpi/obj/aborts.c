@@ -24,7 +24,7 @@ static void initial(int *argc, char ***argv)
     MPI_Comm dup;
     MPI_Info env;
     char value[64] = "";
-    int keys, flag, len = sizeof value;
+    int keys, flag, len = sizeof(value);
     name = name ? name : "mpi_errors_are_fatal";
     if (strcmp(name, "mpi_errors_return") == 0) {
         wanted = MPI_ERRORS_RETURN;
@@ -42,7 +42,7 @@ static void initial(int *argc, char ***argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
     expect_handler(dup, wanted);
     MPI_Comm_free(&dup);
-    len = sizeof value;
+    len = sizeof(value);
     MPI_Info_get_string(MPI_INFO_ENV, "mpi_initial_errhandler", &len, value, &flag);
     EXPECT(flag && strcmp(value, name) == 0);
 }
@@ -131,7 +131,7 @@ static int end(const char *way)
     int is_last = mpitest_rank == mpitest_size - 1;
     MPI_Comm_split(MPI_COMM_WORLD, is_last, 0, &last);
     MPI_Comm_set_name(last, is_last ? "the last" : "the others");
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (strcmp(ways[i].name, way) == 0)
             return ways[i].run(last, is_last);
     return 98;

@@ -19,9 +19,9 @@ static int threads(void)
     DIR *dir = opendir("/proc/self/task");
     for (struct dirent *e; dir && (e = readdir(dir));) {
         char path[300], name[32] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", e->d_name);
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
         FILE *f = fopen(path, "r");
-        if (f && fgets(name, sizeof name, f))
+        if (f && fgets(name, sizeof(name), f))
             n += strcmp(name, "fishplate\n") == 0;
         if (f)
             fclose(f);

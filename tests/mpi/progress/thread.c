@@ -31,9 +31,9 @@ static void share_a_page(void)
         fd = memfd_create("fishplate-test", MFD_CLOEXEC);
         EXPECT(fd >= 0);
         EXPECT_EQ(ftruncate(fd, 4096), 0);
-        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), fd);
+        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
     }
-    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Bcast(path, sizeof(path), MPI_CHAR, 0, MPI_COMM_WORLD);
     if (mpitest_rank != 0)
         fd = open(path, O_RDWR);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -45,9 +45,9 @@ static void pieces(void)
 {
     uint8_t data[200];
     char whole[2 * SHA256_SIZE + 1];
-    for (size_t i = 0; i < sizeof data; i++)
+    for (size_t i = 0; i < sizeof(data); i++)
         data[i] = (uint8_t)(i * 7);
-    for (size_t len = 0; len <= sizeof data; len++) {
+    for (size_t len = 0; len <= sizeof(data); len++) {
         strcpy(whole, digest(data, len));
         for (size_t cut = 0; cut <= len; cut++) {
             struct sha256 s;
@@ -84,7 +84,7 @@ static void rfc4231(void)
          "be hashed before being used by the HMAC algorithm.",
          131, 0, "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct rfc4231 *c = &cases[i];
         uint8_t key[256], data[256], out[SHA256_SIZE];
         size_t key_len = c->key_len ? c->key_len : strlen(c->key);
@@ -117,27 +117,27 @@ static void rfc4231_more(void)
     char start[33];
     for (int i = 0; i < 25; i++)
         key[i] = (uint8_t)(i + 1);
-    memset(data, 0xcd, sizeof data);
-    hmac_sha256(key, sizeof key, data, sizeof data, out);
+    memset(data, 0xcd, sizeof(data));
+    hmac_sha256(key, sizeof(key), data, sizeof(data), out);
     EXPECT_STR(hex(out), "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b");
     memset(key, 0x0c, 20);
     hmac_sha256(key, 20, "Test With Truncation", 20, out);
-    snprintf(start, sizeof start, "%.32s", hex(out));
+    snprintf(start, sizeof(start), "%.32s", hex(out));
     EXPECT_STR(start, "a3b6167473100ee06e0c796c2955552b");
 }
 
 static void secrets(void)
 {
     uint8_t a[32] = {1, 2, 3}, b[32] = {1, 2, 3};
-    EXPECT(secret_equal(a, b, sizeof a));
-    for (size_t i = 0; i < sizeof a; i++) {
+    EXPECT(secret_equal(a, b, sizeof(a)));
+    for (size_t i = 0; i < sizeof(a); i++) {
         b[i] ^= 0x80;
-        EXPECT(!secret_equal(a, b, sizeof a));
+        EXPECT(!secret_equal(a, b, sizeof(a)));
         b[i] ^= 0x80;
     }
     EXPECT(secret_equal(a, b, 0));
-    secret_wipe(a, sizeof a);
-    for (size_t i = 0; i < sizeof a; i++)
+    secret_wipe(a, sizeof(a));
+    for (size_t i = 0; i < sizeof(a); i++)
         EXPECT_EQ(a[i], 0);
 }
 

@@ -12,9 +12,9 @@
 static void round_trips(void)
 {
     unsigned char data[600];
-    for (size_t i = 0; i < sizeof data; i++)
+    for (size_t i = 0; i < sizeof(data); i++)
         data[i] = (unsigned char)(i * 37);
-    for (size_t len = 0; len <= sizeof data; len++) {
+    for (size_t len = 0; len <= sizeof(data); len++) {
         size_t text_len, again_len, back_len;
         void *back;
         char *text = chunk_encode(data, len, &text_len);
@@ -34,7 +34,7 @@ static void refuses(void)
 {
     static const char *const texts[] = {
         "", ".", "3", "3.", "3.AAA", "3.AAAAA", "3.AA A", "x.AAAA", "4.AAAA", "-1.", "99999999999999999999."};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         void *val;
         size_t len;
         EXPECT(!chunk_decode(texts[i], strlen(texts[i]), &val, &len));
@@ -46,11 +46,11 @@ static void fuzz(void)
     srand(1);
     for (int round = 0; round < 100000; round++) {
         char text[24];
-        size_t n = (size_t)rand() % sizeof text, len;
+        size_t n = (size_t)rand() % sizeof(text), len;
         void *val;
         for (size_t i = 0; i < n; i++)
             text[i] = "0123456789.AZaz-_ "[rand() % 18];
-        char exact[sizeof text + 1];
+        char exact[sizeof(text) + 1];
         memcpy(exact, text, n);
         exact[n] = '\0';
         if (chunk_decode(exact, n, &val, &len)) {

@@ -52,7 +52,7 @@ static void bad_texts(void)
                                         "(vector,(0,99999999999,1))",
                                         "(matrix,(0,1,1))"};
     uint32_t node_of[MAX], nnodes;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         EXPECT(!nodemap_parse(texts[i], 4, node_of, &nnodes));
 }
 
@@ -77,7 +77,7 @@ static void round_trips(void)
         random_map(size, node_of);
         char *text = nodemap_format(node_of, size);
         EXPECT(text && nodemap_parse(text, size, back, &nnodes));
-        EXPECT(memcmp(node_of, back, size * sizeof *back) == 0);
+        EXPECT(memcmp(node_of, back, size * sizeof(*back)) == 0);
         free(text);
     }
     uint32_t cyclic[12];
@@ -93,11 +93,11 @@ static void fuzz(void)
     static const char seed[] = "(vector,(0,2,4),(2,1,3))";
     srand(9);
     for (int round = 0; round < 20000; round++) {
-        char text[sizeof seed];
+        char text[sizeof(seed)];
         uint32_t node_of[MAX], nnodes;
-        memcpy(text, seed, sizeof seed);
+        memcpy(text, seed, sizeof(seed));
         for (int n = 1 + rand() % 4; n > 0; n--)
-            text[(size_t)rand() % (sizeof seed - 1)] = "(),0129 v"[rand() % 9];
+            text[(size_t)rand() % (sizeof(seed) - 1)] = "(),0129 v"[rand() % 9];
         if (nodemap_parse(text, MAX, node_of, &nnodes))
             for (uint32_t r = 0; r < MAX; r++)
                 EXPECT(node_of[r] < nnodes);

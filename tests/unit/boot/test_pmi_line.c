@@ -51,7 +51,7 @@ static void numbers(void)
                  {"1.5", false, 0},
                  {"--1", false, 0},
                  {"99999999999999999999", false, 0}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct pmi_line line = {.n = 1, .word[0] = {"n", cases[i].text}};
         long v = 77;
         EXPECT_EQ(pmi_line_int(&line, "n", -1, 100, &v), cases[i].ok);
@@ -63,11 +63,11 @@ static void escapes(void)
 {
     static const char text[] = "50% of a=b, \"quoted\"\nsecond line";
     char word[256], small[8];
-    pmi_escape(text, word, sizeof word);
+    pmi_escape(text, word, sizeof(word));
     EXPECT(strpbrk(word, " \n=\t") == NULL);
     pmi_unescape(word);
     EXPECT_STR(word, text);
-    pmi_escape("abc def ghi", small, sizeof small);
+    pmi_escape("abc def ghi", small, sizeof(small));
     EXPECT_STR(small, "abc%20d");
     char bad[] = "%zz%4%1b%";
     pmi_unescape(bad);
@@ -79,7 +79,7 @@ static void fuzz(void)
     srand(5);
     for (int round = 0; round < 200000; round++) {
         char text[96];
-        size_t len = (size_t)rand() % (sizeof text - 1);
+        size_t len = (size_t)rand() % (sizeof(text) - 1);
         for (size_t i = 0; i < len; i++)
             text[i] = rand() % 4 ? "cmd= %\tkey09-"[rand() % 13] : (char)(1 + rand() % 255);
         text[len] = '\0';
@@ -89,13 +89,13 @@ static void fuzz(void)
             EXPECT(line.n <= PMI_WORDS_MAX);
             for (unsigned i = 0; i < line.n; i++) {
                 EXPECT(*line.word[i].key && line.word[i].key >= text &&
-                       line.word[i].value < text + sizeof text);
+                       line.word[i].value < text + sizeof(text));
                 EXPECT(strpbrk(line.word[i].value, " \t") == NULL);
                 pmi_line_int(&line, line.word[i].key, -100, 100, &v);
             }
         }
         pmi_unescape(text);
-        EXPECT(strlen(text) < sizeof text);
+        EXPECT(strlen(text) < sizeof(text));
     }
 }
 

@@ -28,9 +28,9 @@ static inline void explore_open(struct explore *e, size_t size)
 {
     *e = (struct explore){.size = size, .room = 1 << 12, .slots = 1 << 13};
     e->states = malloc(e->room * size);
-    e->from = malloc(e->room * sizeof *e->from);
-    e->event = malloc(e->room * sizeof *e->event);
-    e->table = calloc(e->slots, sizeof *e->table);
+    e->from = malloc(e->room * sizeof(*e->from));
+    e->event = malloc(e->room * sizeof(*e->event));
+    e->table = calloc(e->slots, sizeof(*e->table));
 }
 
 static inline void explore_close(struct explore *e)
@@ -50,9 +50,9 @@ static inline uint32_t explore_slot(const struct explore *e, const void *state)
 {
     const char *bytes = state;
     uint64_t hash = 0;
-    for (size_t i = 0; i < e->size; i += sizeof hash) {
+    for (size_t i = 0; i < e->size; i += sizeof(hash)) {
         uint64_t word = 0;
-        memcpy(&word, bytes + i, e->size - i < sizeof word ? e->size - i : sizeof word);
+        memcpy(&word, bytes + i, e->size - i < sizeof(word) ? e->size - i : sizeof(word));
         hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
         hash ^= hash >> 29;
     }
@@ -64,10 +64,10 @@ static inline void explore_grow(struct explore *e)
     e->room *= 2;
     e->slots *= 2;
     e->states = realloc(e->states, e->room * e->size);
-    e->from = realloc(e->from, e->room * sizeof *e->from);
-    e->event = realloc(e->event, e->room * sizeof *e->event);
+    e->from = realloc(e->from, e->room * sizeof(*e->from));
+    e->event = realloc(e->event, e->room * sizeof(*e->event));
     free(e->table);
-    e->table = calloc(e->slots, sizeof *e->table);
+    e->table = calloc(e->slots, sizeof(*e->table));
     if (!e->states || !e->from || !e->event || !e->table) {
         printf("explore: no memory for %u states\n", e->room);
         exit(1);

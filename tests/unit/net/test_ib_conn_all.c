@@ -382,7 +382,7 @@ static const char *hello_name(int me, uint8_t number)
 {
     static char text[2][32][48];
     char *name = text[me][number];
-    snprintf(name, sizeof text[0][0], "%c hears HELLO {%d, %d%s}", me ? 'b' : 'a',
+    snprintf(name, sizeof(text[0][0]), "%c hears HELLO {%d, %d%s}", me ? 'b' : 'a',
              number / 2 / (GENERATIONS + 1) + 1, number / 2 % (GENERATIONS + 1), number & 1 ? ", ready" : "");
     return name;
 }
@@ -443,12 +443,12 @@ static bool look(struct explore *e, const void *state)
 static void explore_limits(struct limits limits)
 {
     struct both begin;
-    memset(&begin, 0, sizeof begin);
+    memset(&begin, 0, sizeof(begin));
     begin.side[0].later = begin.side[1].later = limits.frames;
     the_limits = limits;
     worst_rounds = worst_delivered = 0;
     struct explore e;
-    explore_open(&e, sizeof begin);
+    explore_open(&e, sizeof(begin));
     if (!explore_run(&e, &begin, look))
         explore_trail(&e, e.at);
     bool state_seen[2][CONN_FAILED + 1] = {{false}};

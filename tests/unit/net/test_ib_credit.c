@@ -333,7 +333,7 @@ static void explore_rules(const struct credit_rules *rules, uint32_t first_a, ui
                           uint32_t limit)
 {
     struct both begin;
-    memset(&begin, 0, sizeof begin);
+    memset(&begin, 0, sizeof(begin));
     the_limit = limit;
     for (int i = 0; i < 2; i++) {
         the_rules[i] = *rules;
@@ -346,7 +346,7 @@ static void explore_rules(const struct credit_rules *rules, uint32_t first_a, ui
         begin.side[i].later = FRAMES;
     }
     struct explore e;
-    explore_open(&e, sizeof begin);
+    explore_open(&e, sizeof(begin));
     if (!explore_run(&e, &begin, look)) {
         printf("with %u and %u buffers, at most %u, credits due at %u, %u in a frame, calm after %u:\n",
                first_a, first_b, rules->most, rules->tell_at, limit, rules->calm_after);

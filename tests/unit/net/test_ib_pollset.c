@@ -21,7 +21,7 @@ static struct receiver r;
 
 static void begin(enum pollset_policy policy, enum pollset_order order, uint32_t limit)
 {
-    memset(&r, 0, sizeof r);
+    memset(&r, 0, sizeof(r));
     pollset_open(&r.set, policy, order, limit);
 }
 

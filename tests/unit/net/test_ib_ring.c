@@ -129,8 +129,8 @@ static void every_size_after_the_worst_leftovers(void)
     for (int left = 0; left < 2; left++) {
         for (int filled = 0; filled < 2; filled++) {
             struct pair p = pair_new(1, SLOT, 0);
-            memset(old, flags[left], sizeof old);
-            memset(bytes, flags[filled], sizeof bytes);
+            memset(old, flags[left], sizeof(old));
+            memset(bytes, flags[filled], sizeof(bytes));
             for (size_t size = 0; size <= most && test_failures == 0; size++) {
                 pass(&p, old, most); /* puts the flag wherever a tail may be looked for */
                 pass(&p, bytes, size);
@@ -151,14 +151,14 @@ static void any_part_of_the_head_deceives_nobody(void)
     for (size_t n = 0; n < 2 * COUNT_OF(sizes) * COUNT_OF(sizes); n++) {
         bool swap = n & 1;
         size_t before = sizes[n / 2 / COUNT_OF(sizes)], size = sizes[n / 2 % COUNT_OF(sizes)];
-        memset(bytes, swap ? RING_FLAG_FIRST : RING_FLAG_SECOND, sizeof bytes);
+        memset(bytes, swap ? RING_FLAG_FIRST : RING_FLAG_SECOND, sizeof(bytes));
         pass(&p, bytes, ring_frame_max(SLOT));
         pass(&p, bytes, before);
         memset(ring_tx_room(&p.tx), swap ? RING_FLAG_SECOND : RING_FLAG_FIRST, size);
         uint32_t slot;
         char old[RING_HEAD_BYTES];
         size_t len = ring_tx_close(&p.tx, size, &slot);
-        memcpy(old, p.rx.ring, sizeof old);
+        memcpy(old, p.rx.ring, sizeof(old));
         for (int frame = 0; frame < 2; frame++) {
             if (frame)
                 memcpy(p.rx.ring + RING_HEAD_BYTES, p.tx.mirror + RING_HEAD_BYTES, size);
@@ -184,7 +184,7 @@ static void large_slots(void)
     static unsigned char bytes[SLOT];
     static const size_t sizes[] = {0, 255, 256, 0x5a5a, 0xa5a5, 65535, 65536, 0x15a5a, SLOT - 9};
     struct pair p = pair_new(2, SLOT, 0);
-    memset(bytes, RING_FLAG_FIRST, sizeof bytes);
+    memset(bytes, RING_FLAG_FIRST, sizeof(bytes));
     EXPECT_EQ(ring_frame_max(SLOT), SLOT - 9);
     for (size_t i = 0; i < COUNT_OF(sizes); i++)
         for (int twice = 0; twice < 2; twice++)
@@ -205,8 +205,8 @@ static void fills_and_wraps(void)
             EXPECT(room != NULL);
             if (!room)
                 return;
-            memcpy(room, &number, sizeof number);
-            size_t len = ring_tx_close(&p.tx, sizeof number, &slot);
+            memcpy(room, &number, sizeof(number));
+            size_t len = ring_tx_close(&p.tx, sizeof(number), &slot);
             EXPECT(number == 0 || slot == (next + 1) % SLOTS);
             next = slot;
             memcpy(p.rx.ring + slot * SLOT, p.tx.mirror + slot * SLOT, len);
@@ -215,7 +215,7 @@ static void fills_and_wraps(void)
         EXPECT(ring_tx_room(&p.tx) == NULL);
         for (int i = 0; i < SLOTS; i++, wanted++) {
             EXPECT_EQ(ring_rx_due(&p.rx), i >= SLOTS / 2);
-            receive(&p, &wanted, sizeof wanted);
+            receive(&p, &wanted, sizeof(wanted));
         }
         EXPECT(!sees(&p));
         EXPECT_EQ(ring_rx_tell(&p.rx, 1), 1);
@@ -271,7 +271,7 @@ static void broken_peers_are_noticed(void)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         uint64_t head = ring_head(cases[i].size, cases[i].flag);
         broken = false;
-        memcpy(p.rx.ring, &head, sizeof head);
+        memcpy(p.rx.ring, &head, sizeof(head));
         EXPECT(ring_rx_peek(&p.rx, &size, &broken) == NULL);
         EXPECT_EQ(broken, cases[i].broken);
     }
@@ -380,7 +380,7 @@ static void random_run(void)
                 s.grants[s.n_told++] = ring_rx_tell(&s.p.rx, dice(4));
             } else if (s.n_told) {
                 EXPECT(ring_tx_granted(&s.p.tx, s.grants[0]));
-                memmove(s.grants, s.grants + 1, --s.n_told * sizeof s.grants[0]);
+                memmove(s.grants, s.grants + 1, --s.n_told * sizeof(s.grants[0]));
             }
         }
     }

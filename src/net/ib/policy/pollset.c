@@ -23,7 +23,7 @@ static uint32_t count_word(const struct pollset *s, uint32_t count, uint32_t ask
 
 void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_order order, uint32_t limit)
 {
-    memset(s, 0, sizeof *s);
+    memset(s, 0, sizeof(*s));
     s->policy = policy;
     s->order = order;
     s->limit = MIN(limit, POLLSET_MAX);
@@ -118,7 +118,7 @@ void pollset_gone(struct pollset *s, uint32_t id)
     uint32_t place = (uint32_t)(m - s->members);
     s->leaving -= m->leaving;
     s->count--;
-    memmove(m, m + 1, (s->count - place) * sizeof *m);
+    memmove(m, m + 1, (s->count - place) * sizeof(*m));
     if (place < s->next)
         s->next--;
     if (s->next >= s->count)
