@@ -1,10 +1,9 @@
-/*
- * The figures of softib/README.md that perftest does not give: the cost of a cache line between two
- * cores, an 8-byte RDMA WRITE over shared and over private registered memory, memcpy, a TCP ping-pong
- * and a TCP stream. Two pinned processes; each figure is the best of many short batches, so that a
- * busy machine disturbs it little.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* lat.c: measures the figures of softib/README.md that perftest does not give: the cost of moving a cache
+ * line between two cores, an 8-byte RDMA WRITE to shared and to private registered memory, memcpy, a TCP
+ * ping-pong and a TCP stream. Two pinned processes take part. Each figure is the best of many short batches,
+ * so that other load on the machine disturbs it little.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <netinet/tcp.h>

@@ -1,9 +1,8 @@
-/*
- * A preload for machines without /dev/infiniband: UCX looks for a character device file there before
- * it opens a device. softib's devices say theirs is "../null"; this resolves that path where the
- * folder does not exist.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* devnode.c: a preload library for machines without /dev/infiniband. UCX looks for a character device file
+ * there before it opens a device. softib's devices name "../null" as theirs; this library resolves that path
+ * although the folder does not exist.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/stat.h>

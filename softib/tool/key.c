@@ -1,7 +1,6 @@
-/*
- * softib key: a new key for a fabric over wire=tcp, in a file that nobody else can read.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* key.c: softib key: writes a new key for a fabric with wire=tcp into a file that only its owner can read.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/key.h"
 #include "tool.h"
 #include <errno.h>
@@ -15,7 +14,8 @@ int cmd_key(char **argv)
 {
     uint8_t key[KEY_BYTES];
     if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key)) {
-        fprintf(stderr, "softib: the kernel gives no random numbers: %s\n", strerror(errno));
+        fprintf(stderr, "softib: cannot get random numbers from the kernel (getrandom): %s\n",
+                strerror(errno));
         return 1;
     }
     int fd = open(argv[0], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* a key in use stays as it is */

@@ -1,7 +1,6 @@
-/*
- * softib info, stat and ctl: the registry of a running fabric, read and written from outside.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* look.c: softib info, stat and ctl: read and change the registry of a running fabric from outside.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tool.h"
 #include "fabric/registry.h"
 #include <stdio.h>
@@ -28,7 +27,9 @@ static struct registry *need_registry(const struct fabric *f, uint64_t *key)
 {
     struct registry *r = tool_registry(f, key);
     if (!r)
-        fprintf(stderr, "softib: no process is in the fabric \"%s\" now (same SOFTIB_FABRIC and user?)\n",
+        fprintf(stderr,
+                "softib: no process uses the fabric \"%s\" now; check that SOFTIB_FABRIC and the "
+                "user are those of the job\n",
                 f->name);
     return r;
 }

@@ -1,7 +1,6 @@
-/*
- * softib: runs programs on the software HCA, and looks at and changes the fabric they run on.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* main.c: softib: runs programs on the software HCA, and inspects and changes the fabric they run on.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tool.h"
 #include "fabric/registry.h"
 #include <stdio.h>
@@ -24,15 +23,15 @@ static const char help[] =
     "\n"
     "The fabric is described by SOFTIB_FABRIC (text, or the path of a file beginning with / or .):\n"
     "  words key=value; after \"node1/hca0/1:\" (or \"node1:\") they count for those ports only.\n"
-    "    nodes hcas ports   how many nodes, HCAs a node, ports an HCA              (1 1 1; must come first)\n"
-    "    lmc                2^lmc LIDs, and so paths, a port                       (0)\n"
+    "    nodes hcas ports   number of nodes, HCAs per node, ports per HCA          (1 1 1; must come first)\n"
+    "    lmc                each port has 2^lmc LIDs, and so 2^lmc paths           (0)\n"
     "    mtu                256 to 4096                                            (4096)\n"
     "    rate latency       of a port's link: 1GB/s, 10Gbit/s; 1.5us               (as fast as memory)\n"
     "                       between two ports the larger latency counts, once each way\n"
-    "    down up            when a port goes down or up, since the fabric began: 2s\n"
+    "    down up            time after the start of the fabric at which a port goes down or up: 2s\n"
     "    ud_loss ud_dup ud_reorder seed    faults of datagrams, as probabilities   (0)\n"
     "    switch_loss        faults of barrier packets (softib/barrier.h)           (0)\n"
-    "    name               keeps fabrics with equal text apart\n"
+    "    name               any word; separates fabrics whose text is otherwise equal\n"
     "    wire               shm: all nodes on this machine; tcp: each node a machine (shm)\n"
     "    addr               of a node or port, with wire=tcp: its IPv4 address, or several (up to 8), of "
     "which\n"
@@ -40,9 +39,9 @@ static const char help[] =
     "    base               of a node or all: the first of its TCP and UDP port numbers (47200)\n"
     "  With wire=tcp all processes must know one key, 32 hexadecimal digits: SOFTIB_KEY, or the file\n"
     "  SOFTIB_KEY_FILE, or ~/.softib.key. An MPI job makes its own.\n"
-    "  A process belongs to the node in SOFTIB_NODE (0). With SOFTIB_MALLOC=leave it is not asked to keep "
-    "large\n"
-    "  blocks in the heap, where they lie in huge pages.\n"
+    "  A process belongs to the node in SOFTIB_NODE (0). softib tells malloc to keep large blocks in the "
+    "heap,\n"
+    "  where they can use huge pages; SOFTIB_MALLOC=leave turns that off.\n"
     "\n"
     "  SOFTIB_FABRIC='nodes=2 ports=2 rate=1GB/s node1/hca0/2: latency=5us'\n"
     "  SOFTIB_FABRIC='nodes=2 wire=tcp node0: addr=10.0.0.1 node1: addr=10.0.0.2'\n"
@@ -128,7 +127,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "ctl"))
         return cmd_ctl(&o, rest);
     if (!strcmp(argv[1], "key"))
-        return *rest && !rest[1] ? cmd_key(rest) : usage("key: into which file?", NULL);
+        return *rest && !rest[1] ? cmd_key(rest) : usage("key: name the file to write", NULL);
     if (*rest)
         return usage("unexpected argument", *rest);
     if (!strcmp(argv[1], "stat"))

@@ -1,8 +1,7 @@
-/*
- * softib run: the library in front of the system's, and for programs that insist on a device file, a
- * small preload.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* run.c: softib run: starts a program with softib in front of the system's libibverbs, and with a small
+ * preload library for programs that insist on a device file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tool.h"
 #include <errno.h>
 #include <limits.h>
@@ -42,7 +41,7 @@ int cmd_run(const struct options *o, char **argv)
     }
     snprintf(dir, sizeof(dir), "%s/lib/softib", exe);
     if (stat(dir, &st)) {
-        fprintf(stderr, "softib: no library in %s\n", dir);
+        fprintf(stderr, "softib: the folder of the library, %s, does not exist\n", dir);
         return 2;
     }
     put_first("LD_LIBRARY_PATH", dir);

@@ -1,7 +1,6 @@
-/*
- * The softib tool's commands; each returns the exit status.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* tool.h: the commands of the softib tool. Each returns the exit status.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_TOOL_H
 #define SOFTIB_TOOL_H
 

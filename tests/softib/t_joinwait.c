@@ -47,7 +47,7 @@ int main(void)
 {
     struct fabric f;
     struct sockaddr_un a;
-    char text[4096], err[256], name[64];
+    char text[4096], err[256], name[96];
     if (!fabric_parse(getenv("SOFTIB_FABRIC"), &f, err, sizeof(err)))
         return failed("the fabric: ", err);
     socklen_t len = abstract_name(&a, "softib/%016llx/lock.0", (unsigned long long)registry_key(&f));
@@ -57,7 +57,7 @@ int main(void)
     int got = join_apart(text, sizeof(text));
     if (got != ETIMEDOUT)
         return failed("joining did not give up; it said: ", text);
-    snprintf(name, sizeof(name), "gave up: process %d has been joining the same fabric for 1 s", getpid());
+    snprintf(name, sizeof(name), "cannot join the fabric: process %d has been joining it for 1 s", getpid());
     if (!strstr(text, name))
         return failed("it did not say for whom it waited, but: ", text);
     close(lock);

@@ -1,14 +1,13 @@
-/*
- * Barrier logic in the switch [Hoefler05 3.1]: a bit array of 2I lines and N+1 columns, ten
- * packet types, every packet acknowledged and repeated until it is. This is the whole extension softib adds
- * to verbs. The switch and the host end are pure state machines: packets and clock in, packets out, no I/O;
- * softib runs one switch per fabric and moves the packets, `switch_loss=` in SOFTIB_FABRIC loses some of
- * them.
+/* barrier.h: barrier logic in the switch [Hoefler05 3.1]: a bit array of 2I lines and N+1 columns and ten
+ * packet types; every packet is acknowledged, and repeated until it is. This is the only extension that
+ * softib adds to verbs. The switch and the host end are pure state machines: packets and clock in, packets
+ * out, no I/O. softib runs one switch per fabric and moves the packets; `switch_loss=` in SOFTIB_FABRIC drops
+ * some of them.
  *
- * One thing is not in the paper: a packet carries the number of the round it belongs to. Without it a
+ * One thing is not in the paper: a packet carries the number of the round it belongs to. Without it, a
  * repeated barrierReached whose acknowledgement was lost would count for the next barrier.
- * SPDX-License-Identifier: Apache-2.0
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_BARRIER_H
 #define SOFTIB_BARRIER_H
 

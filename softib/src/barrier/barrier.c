@@ -1,8 +1,7 @@
-/*
- * The hosts' end of the switch's barriers: the calls of softib/barrier.h. Packets get lost, so each is repeated
- * until its acknowledgement is in the mailbox.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* barrier.c: the host end of barriers in the switch: the calls of softib/barrier.h. Packets can be lost, so
+ * each is repeated until its acknowledgement is in the mailbox.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "barrier/switch.h"
 #include "hca/wire.h"
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/*
- * The switch's barrier unit as a pure state machine [Hoefler05 3.1.1]: see softib/barrier.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* barrier_logic.c: the barrier unit of the switch as a pure state machine [Hoefler05 3.1.1]: see
+ * softib/barrier.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 #include "softib/barrier.h"
 

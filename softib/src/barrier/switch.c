@@ -1,8 +1,7 @@
-/*
- * See switch.h. Packets get lost on both ways, by the network or when the fabric says so; then the repetition
- * of the protocol does its work.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* switch.c: see switch.h. Packets can be lost in both directions, by the network or because SOFTIB_FABRIC
+ * says so (`switch_loss=`). The protocol repeats them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "barrier/switch.h"
 #include "hca/wire.h"
 

@@ -1,8 +1,7 @@
-/*
- * The switch, a state in the registry: whoever brings it a packet runs its logic under its lock. The wires
- * bring packets to it and take its answers to the mailboxes of the hosts.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* switch.h: the switch. Its state is in the registry, and the process that delivers a packet to it runs its
+ * logic under its lock. The wires deliver packets and carry the answers to the mailboxes of the hosts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SWITCH_H
 #define SOFTIB_SWITCH_H
 

@@ -1,7 +1,6 @@
-/*
- * See base.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* base.c: see base.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 #include <sched.h>
 #include <stdarg.h>
@@ -35,7 +34,7 @@ void random_bytes(void *p, size_t n)
     for (size_t at = 0; at < n;) {
         ssize_t got = getrandom((char *)p + at, n - at, 0);
         if (got < 0 && errno != EINTR) {
-            say("the kernel gives no random numbers: %s", strerror(errno));
+            say("cannot get random numbers from the kernel (getrandom): %s", strerror(errno));
             abort();
         }
         at += got > 0 ? (size_t)got : 0;

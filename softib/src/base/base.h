@@ -1,8 +1,7 @@
-/*
- * The small utilities every file of softib uses: clock, messages to the user, locks among the threads of one
- * process, random numbers. Locks among processes are in fabric/shlock.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* base.h: the small utilities that every file of softib uses: clock, messages to the user, locks among the
+ * threads of one process, random numbers. Locks among processes are in fabric/shlock.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_BASE_H
 #define SOFTIB_BASE_H
 

@@ -1,8 +1,9 @@
-/*
- * Marks where softib plays the DMA engine of an HCA: it reads and stores the program's memory while the
- * program's threads may look at it. What orders the two is a message of another process, which the thread
- * sanitizer cannot see; it is told not to look there, and there only. SPDX-License-Identifier: Apache-2.0
- */
+/* dma.h: marks the functions in which softib acts as the DMA engine of an HCA: it reads and writes the
+ * program's memory while threads of the program may access it. A message from another process orders the two
+ * accesses. The thread sanitizer cannot see that message, so these functions, and only these, are excluded
+ * from its checks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_DMA_H
 #define SOFTIB_DMA_H
 

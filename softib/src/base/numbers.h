@@ -1,8 +1,7 @@
-/*
- * Numbers of queue pairs, queues and regions. A number is not used again soon, so that what still names the
- * object before (a late packet, a stale key) finds nobody.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* numbers.h: numbers of queue pairs, completion queues and memory regions. A number is not reused soon after
+ * its object is destroyed, so that a late packet or a stale key finds no object.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_NUMBERS_H
 #define SOFTIB_NUMBERS_H
 

@@ -1,7 +1,6 @@
-/*
- * See siphash.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* siphash.c: see siphash.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "base/siphash.h"
 #include <endian.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/*
- * SipHash-2-4 (Aumasson and Bernstein, 2012): a code of 64 bits over a short message that only a holder of the
- * 128-bit key can make, at about a byte a cycle. Bytes may be added in pieces.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* siphash.h: SipHash-2-4 (Aumasson and Bernstein, 2012): a 64-bit authentication code over a short message,
+ * which only a holder of the 128-bit key can compute, at about one byte per cycle. Bytes may be added in
+ * pieces.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SIPHASH_H
 #define SOFTIB_SIPHASH_H
 

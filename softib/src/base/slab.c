@@ -1,12 +1,11 @@
-/*
- * Memory for what comes and goes with connections and registrations: queue pairs, regions, mappings. It is
- * not the program's heap: there a region's entry of a few bytes, which stays, came to lie behind a queue pair
- * of 96 KiB, which went, and the heap grew by one hole after the other. Blocks of one size are used again;
- * only long ones are given back.
+/* slab.c: memory for objects that come and go with connections and registrations: queue pairs, regions,
+ * mappings. They do not live in the program's heap, because there they fragment it: a long-lived region entry
+ * of a few bytes came to lie behind a short-lived queue pair of 96 KiB, and each such pair left a hole. Freed
+ * blocks are reused for the same size; only large blocks are returned to the kernel.
  *
- * Sanitizers find more in the memory of malloc, which they watch: with SOFTIB_SLAB_MALLOC it comes from there.
- * SPDX-License-Identifier: Apache-2.0
- */
+ * With SOFTIB_SLAB_MALLOC the memory comes from malloc instead, where the sanitizers can check its use.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "base/slab.h"
 #include "base/base.h"
 #include <stdlib.h>

@@ -1,7 +1,6 @@
-/*
- * See slab.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* slab.h: see slab.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SLAB_H
 #define SOFTIB_SLAB_H
 

@@ -1,8 +1,7 @@
-/*
- * See engine.h. One epoll set, one timer for the earliest task; every task may as well be run by a program
- * thread that polls, so that the thread's wake-up is never in the way of a polling program.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* engine.c: see engine.h. One epoll set and one timer, set to the earliest task. A program thread that polls
+ * may also run any task, so that a polling program never waits for the engine thread to wake up.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "engine/engine.h"
 #include <pthread.h>
 #include <signal.h>
@@ -44,7 +43,7 @@ void engine_wake(void)
 {
     uint64_t one = 1;
     if (write(wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-        say("cannot wake the engine: %s", strerror(errno));
+        say("cannot wake the engine thread (write to its eventfd): %s", strerror(errno));
 }
 
 static void drain_fd(int fd)

@@ -1,9 +1,8 @@
-/*
- * The engine: one thread per process that sleeps until there is work which the program's own threads cannot
- * do: a task whose time has come (retry, rate, latency), bytes on a descriptor, help that a peer asked for. It
- * knows neither queue pairs nor wires: they hand it tasks, descriptors and attendants.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* engine.h: the engine: one thread per process that sleeps until there is work which the program's own
+ * threads cannot do: a task whose time has come (retry, rate, latency), bytes on a descriptor, a peer's
+ * request for help. It knows neither queue pairs nor wires; they give it tasks, descriptors and callbacks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ENGINE_H
 #define SOFTIB_ENGINE_H
 

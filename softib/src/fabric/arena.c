@@ -1,8 +1,8 @@
-/*
- * Memory of this process's arena for rings of work requests and completions. Blocks are powers of two of at
- * least a page; a freed block gives its pages back to the kernel and waits in the list of its size.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* arena.c: allocates blocks of this process's arena for rings of work requests and completions. A block is a
+ * power of two in size and at least one page. A freed block returns its pages to the kernel and is kept in
+ * the free list of its size.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
 #include "base/slab.h"
 #include <fcntl.h>

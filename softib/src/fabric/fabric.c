@@ -1,9 +1,8 @@
-/*
- * Reads the text of SOFTIB_FABRIC. The grammar is words: `key=value` settings for the whole fabric, and
- * `node1/hca0/1:` (any tail may be left out) which makes the following settings count for those ports only.
- * The table below is the whole list of settings.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* fabric.c: parses the text of SOFTIB_FABRIC. The text is a list of words: `key=value` sets something for the
+ * whole fabric; `node1/hca0/1:` (any tail may be left out) limits the settings that follow it to those ports.
+ * The table below lists all settings.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/fabric.h"
 #include "base/base.h"
 #include <arpa/inet.h>
@@ -189,7 +188,7 @@ static bool settle(struct parse *p, const char *word)
         return true;
     f->nports = f->nodes * f->hcas * f->ports;
     if (f->nports > FAB_MAX_PORTS || ((f->nports + 1) << f->lmc) > LID_MAX)
-        return fail(p, "more ports than LIDs", word);
+        return fail(p, "more ports than there are LIDs: lower nodes=, hcas=, ports= or lmc=", word);
     f->port = calloc(f->nports, sizeof(*f->port));
     f->base_of = calloc(f->nodes, sizeof(*f->base_of));
     if (!f->port || !f->base_of)
@@ -271,7 +270,7 @@ static bool setting(struct parse *p, char *word)
         bool size =
             !strcmp(copy, "nodes") || !strcmp(copy, "hcas") || !strcmp(copy, "ports") || !strcmp(copy, "lmc");
         if (r > 0 && size && f->port)
-            return fail(p, "sizes must come first", word);
+            return fail(p, "nodes=, hcas=, ports= and lmc= must come before the settings of ports", word);
         if (r)
             return r > 0 ? true : fail(p, "bad value", word);
     }

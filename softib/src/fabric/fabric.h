@@ -1,9 +1,8 @@
-/*
- * The fabric as the user described it in SOFTIB_FABRIC: how many nodes, HCAs and ports there are, how the
- * links behave, where the nodes live. Read once per process; LIDs and GUIDs follow from it by arithmetic,
- * so that every process and every machine that was given the same text agrees on them.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* fabric.h: the fabric as the user described it in SOFTIB_FABRIC: the number of nodes, HCAs and ports, how
+ * the links behave, and the addresses of the nodes. Each process reads the text once. LIDs and GUIDs are
+ * computed from it, so that all processes and machines with the same text agree on them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_FABRIC_H
 #define SOFTIB_FABRIC_H
 

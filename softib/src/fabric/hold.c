@@ -1,7 +1,6 @@
-/*
- * See hold.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* hold.c: see hold.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/hold.h"
 
 #define SAY_NS (2 * NS_S)
@@ -19,7 +18,8 @@ static bool gone(struct wait *w, uint32_t slot, unsigned turn)
         return true;
     w->since = w->since ? w->since : now_ns();
     if (!w->said && now_ns() - w->since > SAY_NS) {
-        say("ibv_dereg_mr waits for process %d, which is copying to or from the region. Is it stopped?",
+        say("ibv_dereg_mr waits for process %d, which is copying to or from the region. If that process "
+            "is stopped, continue it (kill -CONT) or end it",
             proc.reg->member[slot].pid);
         w->said = true;
     }

@@ -1,10 +1,10 @@
-/*
- * What keeps a deregistered region from being touched. Who copies to or from another member's region writes
- * its name into a row of the registry first, then looks at the key; who deregisters clears the key first, then
- * waits until no living process has the name in its row. A process that died holds nothing: nobody waits for
- * it, and nobody stops waiting for one that is only stopped.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* hold.h: makes sure that nothing touches a memory region after it was deregistered. A process that copies to
+ * or from another member's region first writes the region's name into its row of the registry, then checks
+ * the key. A process that deregisters a region first clears the key, then waits until no living process has
+ * that name in its row. It does not wait for a process that has died, and it does wait for one that is only
+ * stopped.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_HOLD_H
 #define SOFTIB_HOLD_H
 

@@ -1,10 +1,10 @@
-/*
- * The lock under which a process joins its fabric: whoever listens on an abstract name has it. Any user can
- * bind any abstract name, but the kernel says who listens (SO_PEERCRED), so a name in the hands of another
- * user is passed over and the next one serves. If a stranger lets go of a name in the wrong moment, two of us
- * hold different ones: each looks for the other after it has bound its own, and then both try again.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* joinlock.c: the lock under which a process joins its fabric. The process that listens on an abstract socket
+ * name holds the lock. Any user can bind any abstract name, but the kernel says who listens (SO_PEERCRED): a
+ * name held by another user is skipped and the next name is used. If such a user releases a name at the wrong
+ * moment, two of our processes can hold different names. Therefore each looks for the other after it has
+ * bound its own, and if it finds one, both try again.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/joinlock.h"
 #include "fabric/registry.h"
 #include <poll.h>
@@ -29,7 +29,8 @@ static uint64_t patience(void)
     unsigned long s = v ? strtoul(v, &end, 10) : GIVE_UP_S;
     if (!v || (s && s <= 86400 && !*end))
         return s * NS_S;
-    say("SOFTIB_JOIN_SECONDS=%s is not a number of seconds from 1 to 86400; %d are waited", v, GIVE_UP_S);
+    say("SOFTIB_JOIN_SECONDS=%s is not a number of seconds from 1 to 86400; the default of %d is used", v,
+        GIVE_UP_S);
     return GIVE_UP_S * NS_S;
 }
 
@@ -86,8 +87,8 @@ static bool wait_for(struct wait *w, int fd, pid_t pid)
     for (;;) {
         uint64_t spent = now_ns() - w->since;
         if (spent > w->patience) {
-            say("gave up: process %d has been joining the same fabric for %llu s. Is it stopped? "
-                "SOFTIB_JOIN_SECONDS says how long to wait",
+            say("cannot join the fabric: process %d has been joining it for %llu s. If that process is "
+                "stopped, continue or end it; SOFTIB_JOIN_SECONDS sets how long to wait",
                 pid, (unsigned long long)(w->patience / NS_S));
             errno = ETIMEDOUT;
             return false;
@@ -126,7 +127,7 @@ static int bind_first(struct wait *w, unsigned *n)
             nap(NS_MS / 4);
         }
     }
-    say("other users hold all %u names of the lock of this fabric: give it another name= in SOFTIB_FABRIC",
+    say("other users hold all %u socket names that lock this fabric: set another name= in SOFTIB_FABRIC",
         NAMES);
     errno = EADDRINUSE;
     return -1;

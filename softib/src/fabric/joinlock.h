@@ -1,7 +1,6 @@
-/*
- * See joinlock.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* joinlock.h: see joinlock.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_JOINLOCK_H
 #define SOFTIB_JOINLOCK_H
 

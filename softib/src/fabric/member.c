@@ -1,8 +1,7 @@
-/*
- * The members of the fabric on this machine: whether their processes live, their doorbells and completion
- * channels, and the locks that outlive them.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* member.c: the members of the fabric on this machine: whether their processes are alive, their doorbells and
+ * completion channels, and the locks that survive a member's death.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
 #include "fabric/registry.h"
 #include <fcntl.h>

@@ -1,10 +1,9 @@
-/*
- * The other members as this process sees them: their arenas, their deaths, events for them. Of an arena
- * only the beginning, which holds all tables, is mapped when the peer is attached, and each further part when
- * its owner has begun to use it: a large job does not need gigabytes of address space for each peer. Why a
- * live peer cannot be attached is said, once, and the queue pair that needs it fails.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* peer.c: the other members as this process sees them: their arenas, their deaths, events for them. When a
+ * peer is attached, only the beginning of its arena is mapped, which holds all tables; each further part is
+ * mapped once its owner uses it. Otherwise a large job would need gigabytes of address space per peer. If a
+ * living peer cannot be attached, the reason is printed once and the queue pair that needs the peer fails.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
 #include "base/slab.h"
 #include "fabric/registry.h"
@@ -70,8 +69,8 @@ static bool attach_arena(struct peer *p)
     int fd = arena_open(p);
     if (fd < 0) {
         refuse(p, "open its memory through /proc",
-               "Members must be of one user, see each other in /proc and be open to ptrace (prctl "
-               "PR_SET_DUMPABLE, hidepid=).");
+               "The processes of a fabric must belong to one user, see each other in /proc (mount option "
+               "hidepid=) and allow ptrace (prctl PR_SET_DUMPABLE).");
         return false;
     }
     p->arena = map_part(fd, 0, ARENA_FIRST);
@@ -132,7 +131,7 @@ static bool peer_attach(struct peer *p)
     p->pidfd = process_watch(m->pid, m->born);
     if (p->pidfd < 0) {
         if (!process_says_gone())
-            refuse(p, "pidfd_open", "Does a filter of system calls (seccomp) forbid it?");
+            refuse(p, "pidfd_open", "A system call filter (seccomp) may forbid it.");
         errno = process_says_gone() ? 0 : errno;
         return false;
     }

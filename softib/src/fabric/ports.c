@@ -1,8 +1,7 @@
-/*
- * Ports that go down and come up: by the plan in the fabric's text (down_at=, up_at=), or by `softib ctl`, which
- * writes into the registry and rings every member.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* ports.c: ports that go down and come up: at the times given in SOFTIB_FABRIC (down_at=, up_at=), or by
+ * `softib ctl`, which writes the new state into the registry and rings the doorbell of every member.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/ports.h"
 #include "fabric/proc.h"
 

@@ -1,7 +1,6 @@
-/*
- * See ports.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* ports.h: see ports.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_PORTS_H
 #define SOFTIB_PORTS_H
 

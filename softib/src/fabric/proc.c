@@ -1,10 +1,9 @@
-/*
- * Joining and leaving the fabric of this machine. Nothing has a name in a file system: every member
- * binds an abstract socket whose name says its pid and the descriptor of its registry memfd, and a
- * newcomer finds the others in /proc/net/unix and opens the memfd through /proc. When the last process
- * dies, by whatever means, all of it is gone. The same socket is the member's doorbell.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* proc.c: joining and leaving the fabric of this machine. Nothing is stored under a name in a file system.
+ * Every member binds an abstract socket whose name contains its pid and the descriptor of its registry memfd;
+ * a new member finds the others in /proc/net/unix and opens the memfd through /proc. When the last process
+ * ends, in whatever way, everything is gone. The same socket is the member's doorbell.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
 #include "base/slab.h"
 #include "fabric/joinlock.h"
@@ -187,7 +186,7 @@ static void open_to_members(void)
     char *end;
     unsigned long pid = v ? strtoul(v, &end, 10) : 0;
     if (v && (!pid || *end)) {
-        say("SOFTIB_PTRACER=%s is not the number of a process: it lets nobody in", v);
+        say("SOFTIB_PTRACER=%s is not a process ID: no other process may copy to or from this one", v);
         return;
     }
     /* Fails where Yama is absent, which needs none of it, and where there is no such process: a container has
@@ -200,7 +199,8 @@ static bool proc_is_mounted(void)
 {
     if (!access("/proc/self/fd", X_OK))
         return true;
-    say("cannot join the fabric \"%s\": /proc/self/fd: %s. Members find each other through /proc: mount it",
+    say("cannot join the fabric \"%s\": /proc/self/fd: %s. Processes of a fabric find each other through "
+        "/proc: mount it",
         proc.fab.name, strerror(errno));
     return false;
 }

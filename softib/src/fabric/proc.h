@@ -1,8 +1,7 @@
-/*
- * This process as a member of the fabric, and the other members as it sees them. A peer is attached on first
- * use: its arena is mapped and its pidfd watched, so that its death is noticed at once.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* proc.h: this process as a member of the fabric, and the other members as it sees them. A peer is attached
+ * when it is first used: its arena is mapped and its pidfd is watched, so that its death is noticed at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_PROC_H
 #define SOFTIB_PROC_H
 

@@ -1,8 +1,7 @@
-/*
- * Finding the registry of a fabric: used by the library when it joins and by the softib tool when it looks.
- * Members are found by the names of their abstract sockets, the registry through /proc.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* registry.c: finds the registry of a fabric. The library uses it to join, the softib tool to look. Members
+ * are found by the names of their abstract sockets, the registry through /proc.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/registry.h"
 #include <fcntl.h>
 #include <stdarg.h>

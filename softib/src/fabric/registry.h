@@ -1,7 +1,6 @@
-/*
- * See registry.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* registry.h: see registry.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_REGISTRY_H
 #define SOFTIB_REGISTRY_H
 

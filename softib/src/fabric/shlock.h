@@ -1,8 +1,7 @@
-/*
- * A lock in memory that processes share. It names its owner, so that a process killed while it held one does
- * not stop the others: they notice and take it over.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* shlock.h: a lock in memory that several processes share. The lock stores its owner. When the owner is
+ * killed while it holds the lock, another process notices and takes the lock over.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SHLOCK_H
 #define SOFTIB_SHLOCK_H
 

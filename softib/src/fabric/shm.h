@@ -1,11 +1,11 @@
-/*
- * Every structure that more than one process looks at. Two kinds of memory hold them, both memfds, so that
- * the kernel frees them with the last process whatever kills it:
- *   the registry, one per machine and fabric: who is there, port state, counters, multicast groups;
- *   an arena per process: its QPs, CQs, receive queues and memory regions, mapped by whoever sends to it.
- * A QP number is (member slot << QP_BITS | index), so that it alone finds the process and the QP.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* shm.h: every structure that more than one process accesses. They are in two kinds of memory. Both are
+ * memfds, so that the kernel frees them when the last process ends, in whatever way:
+ *   the registry, one per machine and fabric: members, port states, counters, multicast groups;
+ *   an arena per process: its QPs, CQs, receive queues and memory regions; every process that sends to it maps it.
+ * A QP number is (member slot << QP_BITS | index), so that the number alone identifies the process and the
+ * QP.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SHM_H
 #define SOFTIB_SHM_H
 

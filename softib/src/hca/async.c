@@ -1,8 +1,8 @@
-/*
- * The queue of asynchronous events of an open device, and an eventfd that counts it. Destroying an object takes
- * its unread events out of the queue and waits only for those the program fetched and did not acknowledge yet.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* async.c: the queue of asynchronous events of an open device, and an eventfd that counts them. Destroying an
+ * object removes its unread events from the queue and waits only for events that the program has fetched and
+ * not yet acknowledged.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ void async_report(struct ctx *c, const struct ibv_async_event *e, uint32_t *deli
     lock_drop(&c->ev_lock);
     uint64_t one = 1;
     if (write(c->v.context.async_fd, &one, sizeof(one)) < 0)
-        say("asynchronous event lost: %s", strerror(errno));
+        say("an asynchronous event was lost (write to the eventfd of the device): %s", strerror(errno));
 }
 
 void async_purge(struct ctx *c, const uint32_t *delivered)

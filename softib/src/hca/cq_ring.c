@@ -1,9 +1,8 @@
-/*
- * The ring of a completion queue. Anyone who completes work for this process pushes into the ring in its
- * arena: its own threads, its engine, or a peer that sent to it. A push is: lock, write the entry, publish the
- * tail; a producer that dies in between has published nothing.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* cq_ring.c: the ring of a completion queue. Every thread that completes work for this process appends to the
+ * ring in its arena: the process's own threads, its engine thread, or a peer that sent to it. To append is to
+ * take the lock, write the entry and publish the tail. A producer that dies in between has published nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
 
 /* The token goes out after the entry is visible and after `armed` was seen; the program arms, then polls once

@@ -1,8 +1,7 @@
-/*
- * The verbs objects of this process. Each has a public face (the structure of rdma-core that the program
- * holds), what is private to the process, and a pointer to its half in the arena that peers work on.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* hca.h: the verbs objects of this process. Each has three parts: the public structure of rdma-core that the
+ * program holds, data private to the process, and a pointer to its part in the arena, which peers access.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_HCA_H
 #define SOFTIB_HCA_H
 

@@ -1,7 +1,6 @@
-/*
- * Where packets go: from the attributes of the verbs to an LID.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* path.c: address resolution: from the address attributes of a verbs call to the destination LID.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/responder.h"
 #include <endian.h>
 

@@ -1,7 +1,7 @@
-/*
- * How a QP fails: the request that went wrong, those after it, the receives, and who is told.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* qp_error.c: how a QP fails: the request that caused the error, the requests after it, the posted receives,
+ * and the events that report it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/send_queue.h"
 
 static void report(struct qp *q, enum ibv_event_type type)

@@ -1,7 +1,6 @@
-/*
- * The QPs of this process by their numbers.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* qp_table.c: the table of the QPs of this process, by QP number.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
 #include "base/numbers.h"
 

@@ -1,8 +1,7 @@
-/*
- * See responder.h. The order of checks is the one of an HCA: who is asking, is the QP ready, is there
- * a receive, does the data fit, may it be written.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* responder.c: see responder.h. The checks are made in the order of an HCA: who sends, whether the QP is
+ * ready, whether a receive is posted, whether the data fits, whether it may be written.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/responder.h"
 
 static bool receives(unsigned state)

@@ -1,9 +1,8 @@
-/*
- * The target's half of every operation: checks a request against the QP it names, finds where its data
- * goes, and completes the receive. In shared memory it runs in the sender's process, on the peer's arena;
- * between machines in the target's own. The code is the same.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* responder.h: the target's half of every operation: it checks a request against the QP it names, finds where
+ * the data goes, and completes the receive. In shared memory it runs in the sender's process, on the peer's
+ * arena; between machines it runs in the target's own process. The code is the same.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_RESPONDER_H
 #define SOFTIB_RESPONDER_H
 

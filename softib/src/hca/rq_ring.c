@@ -1,8 +1,7 @@
-/*
- * The ring of a receive queue, a QP's own or a shared one: receive requests in the arena that the owner fills
- * and whoever delivers a message empties.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* rq_ring.c: the ring of a receive queue, of one QP or shared by several. The owner appends receive requests
+ * to the ring in its arena; the process that delivers a message takes them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
 
 static size_t ring_bytes(const struct sh_rq *rq)

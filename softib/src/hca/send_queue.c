@@ -1,7 +1,6 @@
-/*
- * See send_queue.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* send_queue.c: see send_queue.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/send_queue.h"
 
 uint64_t rnr_timer_ns(unsigned code)

@@ -1,11 +1,10 @@
-/*
- * The send queue of a QP, as far as both wires share it: its locks, the memory a request names, its completion,
- * retries and errors.
+/* send_queue.h: the part of a QP's send queue that both wires share: its locks, the memory that a request
+ * names, completions, retries and errors.
  *
- * Lock order: the QP's, then its wire's. The QP's lock alone is enough to build requests beyond `posted`. What
- * a wire has in its hands is also changed under the wire's lock alone, by what arrives.
- * SPDX-License-Identifier: Apache-2.0
- */
+ * Lock order: the QP's lock, then its wire's. The QP's lock alone is enough to build requests beyond
+ * `posted`. A wire changes the requests it is working on under the wire's lock alone, when something arrives.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SEND_QUEUE_H
 #define SOFTIB_SEND_QUEUE_H
 

@@ -1,8 +1,7 @@
-/*
- * Datagrams: unicast and multicast, with the faults the fabric was told to make. A datagram nobody can
- * take is dropped and counted; the sender's request always succeeds.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* ud.c: datagrams, unicast and multicast, with the faults that SOFTIB_FABRIC asks for. A datagram that no QP
+ * can take is dropped and counted; the sender's request succeeds in any case.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/send_queue.h"
 #include "memory/copy.h"
 #include "hca/wire.h"

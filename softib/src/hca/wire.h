@@ -1,10 +1,9 @@
-/*
- * A wire carries requests between queue pairs. There are two: shared memory, between the processes of this
- * machine (local/), and TCP and UDP, between machines (net/). With wire=tcp a process uses both: the near one
- * for processes of its own node. Everything above asks this table, so that nothing but the two folders knows
- * which wire it is.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* wire.h: a wire carries requests between queue pairs. There are two: shared memory between the processes of
+ * one machine (local/), and TCP and UDP between machines (net/). With wire=tcp a process uses both, and
+ * local/ connects it to processes of its own node. All other code calls the wire through this table of
+ * operations, so that only the two folders know which wire it is.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_WIRE_H
 #define SOFTIB_WIRE_H
 

@@ -1,8 +1,7 @@
-/*
- * The table of operations of the near wire. It has no state of its own: a queue pair's lock and the locks in
- * the arenas are enough.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* local.c: the table of operations of the shared-memory wire. It has no state of its own: the queue pair's
+ * lock and the locks in the arenas are enough.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "local/local.h"
 #include "barrier/switch.h"
 #include "hca/send_queue.h"

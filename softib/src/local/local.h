@@ -1,7 +1,7 @@
-/*
- * The near wire: shared memory between the processes of one machine. The sender does the receiver's work.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* local.h: the shared-memory wire between the processes of one machine. The sender's thread does the
+ * receiver's work.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_LOCAL_H
 #define SOFTIB_LOCAL_H
 

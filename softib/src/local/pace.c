@@ -1,8 +1,7 @@
-/*
- * Rate and latency of the ports, when both ends are on this machine: a request is given the time at which its
- * last byte would have arrived, and the time at which its acknowledgement would be back.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* pace.c: rate and latency of ports when both ends are on this machine: computes when the last byte of a
+ * request would have arrived and when its acknowledgement would be back.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "local/local.h"
 #include "hca/responder.h"
 

@@ -1,9 +1,9 @@
-/*
- * The sender's half in shared memory: runs the send queue in order, each request from the check of its buffers to
- * the completion, in the thread that posted it when nothing stands in the way, and later in the engine thread
- * or a poller when something does (no receive posted, peer not there, the wire's rate or latency).
- * SPDX-License-Identifier: Apache-2.0
- */
+/* requester.c: the sender's half in shared memory. It runs the send queue in order, each request from the
+ * check of its buffers to its completion. The thread that posted the request does this when nothing prevents
+ * it. Otherwise (no receive posted, peer not there, limit of rate or latency) the engine thread or a polling
+ * thread does it later.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "local/local.h"
 #include "hca/send_queue.h"
 #include "memory/copy.h"

@@ -1,10 +1,9 @@
-/*
- * Copies between two processes of this machine. Direct stores when the other side's memory is mapped here, else
- * process_vm_writev and readv. Ordering of the tail: a direct copy ends with a release store; a cross-
- * memory copy puts the tail in an iovec of its own, and the kernel takes and drops the target's memory
- * lock between two iovecs.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* copy.c: copies between two processes of this machine: by direct stores when the other side's memory is
+ * mapped here, else by process_vm_writev and process_vm_readv. The tail of a copy must become visible last: a
+ * direct copy ends with a release store; a cross-memory copy puts the tail into an iovec of its own, because
+ * the kernel takes and releases the target's memory lock between two iovecs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/copy.h"
 #include "base/dma.h"
 #include "memory/share.h"
@@ -104,10 +103,10 @@ static bool cross_ok(struct peer *p, ssize_t r, uint64_t n)
     if (r < 0 && errno == ESRCH)
         atomic_store(&p->dead, true);
     else if (r < 0 && errno != EFAULT && !atomic_exchange(&p->refused, true))
-        say("cannot copy to or from the memory of process %d: process_vm_writev: %s. A filter of system "
-            "calls (seccomp), Yama (kernel.yama.ptrace_scope above 1) or PR_SET_DUMPABLE forbids it: allow "
-            "it (for "
-            "a container: --cap-add SYS_PTRACE), or set wire=tcp in SOFTIB_FABRIC, which does not need it",
+        say("cannot copy to or from the memory of process %d: process_vm_writev: %s. A system call filter "
+            "(seccomp), Yama (kernel.yama.ptrace_scope above 1) or PR_SET_DUMPABLE forbids it: allow it "
+            "(for a container: --cap-add SYS_PTRACE), or set wire=tcp in SOFTIB_FABRIC, which does not "
+            "need it",
             p->pid, strerror(errno));
     return false;
 }

@@ -1,8 +1,7 @@
-/*
- * Moves bytes between this process and another one, with the last bytes stored last: a program that
- * polls the end of a message finds the rest there.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* copy.h: moves bytes between this process and another one and stores the last bytes last, so that a program
+ * that polls the end of a message finds the rest complete.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_COPY_H
 #define SOFTIB_COPY_H
 

@@ -1,13 +1,14 @@
-/*
- * Private memory that is registered is asked to be in huge pages, as far as its mapping has whole ones: the
- * kernel finds the pages of a cross-memory copy, and a copy of huge pages runs at twice the speed. To bring
- * memory together costs several copies of it, which only memory that is used again gives back. So it is done at
- * registration on credit, which regions that are used again renew; a program that sends every message from new
- * memory soon has none left, and pays no more. What is used again without it is brought together then. The
- * program sees nothing of it but a little more memory in use, where a huge page reaches beyond what is
- * registered; and a registration pins memory on an HCA too, so that it is all there afterwards.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* huge.c: asks the kernel for huge pages under registered private memory, where a mapping contains whole
+ * ones. The kernel looks up the pages of a cross-memory copy one by one, and with huge pages the copy is
+ * twice as fast. Collapsing small pages into huge ones costs several copies of the memory, which pays only if
+ * the memory is used again. Therefore registration does it against a budget: regions that are used again
+ * refill the budget; a program that sends every message from new memory soon has none left and pays nothing
+ * more. A region that was registered without huge pages and is used again gets them then.
+ *
+ * The program only notices slightly more memory in use, where a huge page extends beyond the registered
+ * range. All pages of the region are present afterwards, as they are when an HCA pins them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/huge.h"
 #include "base/base.h"
 #include "base/keepheap.h"

@@ -1,7 +1,6 @@
-/*
- * See huge.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* huge.h: see huge.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_HUGE_H
 #define SOFTIB_HUGE_H
 

@@ -1,7 +1,6 @@
-/*
- * Lists of pieces of memory.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* iov.h: lists of memory pieces.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_IOV_H
 #define SOFTIB_IOV_H
 

@@ -1,7 +1,6 @@
-/*
- * See region.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* region.c: see region.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/region.h"
 #include "base/slab.h"
 #include "memory/huge.h"

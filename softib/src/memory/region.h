@@ -1,7 +1,7 @@
-/*
- * Registered memory found by its key: our own, and that of other members, mapped here where it is shared.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* region.h: finds registered memory by its key: this process's own regions, and those of other members, which
+ * are mapped here if they are shared memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_REGION_H
 #define SOFTIB_REGION_H
 

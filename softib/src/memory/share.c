@@ -1,10 +1,9 @@
-/*
- * See share.h. A sender opens a copy in the target's arena; `next` is the one word both sides compete for.
- * Each piece costs a system call, so the first ones are large: half of what is left, or a third for the side
- * that writes into the other's memory, which is slower. They shrink as the end comes near, so that nobody
- * waits long for the other's last one.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* share.c: see share.h. The sender opens a shared copy in the target's arena. Both sides claim pieces by
+ * advancing one word, `next`. Each piece costs a system call, so the first pieces are large: half of what is
+ * left, or a third for the side that writes into the other's memory, which is slower. Pieces get smaller
+ * towards the end, so that neither side waits long for the other's last piece.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/share.h"
 #include "base/dma.h"
 #include "memory/iov.h"

@@ -1,11 +1,10 @@
-/*
- * Large copies between two processes' private memory. The kernel moves them page by page and spends more time
- * on finding the pages than on copying, so one processor reaches a third of the speed of memcpy. Both sides
- * have a processor: the copy is cut into pieces, and the sender and the target's process, its engine thread
- * or a thread that polls, each take the next one until none is left. Where nobody comes to help the sender
- * has soon done it alone, and does not ask again for a while.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* share.h: large copies between the private memories of two processes. The kernel copies page by page and
+ * spends more time on looking up pages than on copying, so that one processor reaches a third of the speed of
+ * memcpy. With two processors it is faster: the copy is cut into pieces, and the sender and the target's
+ * process (its engine thread or a polling thread) each take the next piece until none is left. If nobody
+ * helps, the sender completes the copy alone and does not ask again for a while.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SHARE_H
 #define SOFTIB_SHARE_H
 

@@ -1,7 +1,6 @@
-/*
- * See address.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* address.c: see address.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/address.h"
 
 /* Which address of each port was taken; 0: none yet, else its number + 1. */

@@ -1,7 +1,7 @@
-/*
- * Which address of a port leads to it, as far as connections have found out. May be asked without a lock.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* address.h: remembers which address of a port reaches it, as connections have found out. It may be read
+ * without a lock.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ADDRESS_H
 #define SOFTIB_ADDRESS_H
 

@@ -1,7 +1,7 @@
-/*
- * What every part of a connection needs: their list, how one breaks, what it waits for, the rate of its port.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* conn.c: what every part of a connection needs: the list of connections, how a connection breaks, the events
+ * it waits for, the rate of its port.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
 #include <sys/epoll.h>
 

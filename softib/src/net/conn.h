@@ -1,9 +1,9 @@
-/*
- * One TCP connection to a process of another machine, and the other half of a connected QP. Requests leave on
- * a connection this process opened; READ data and refusals come back on the same one, acknowledgements on the
- * peer's own where it has one. All under the lock of this wire.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* conn.h: one TCP connection to a process of another machine, and the remote half of a connected QP. Requests
+ * leave on a connection that this process opened. READ data and refusals come back on the same one;
+ * acknowledgements come back on the connection that the peer opened, if there is one. The lock of this wire
+ * protects everything here.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_CONN_H
 #define SOFTIB_CONN_H
 

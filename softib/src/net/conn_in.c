@@ -1,8 +1,7 @@
-/*
- * The receiving half of a connection: bytes into frames, payloads into their places. What the other side
- * sends is bounded by what we have answered: while too many answers wait to leave, nothing is read.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* conn_in.c: the receiving half of a connection: turns bytes into frames and stores payloads. The number of
+ * unanswered requests is limited: while too many answers wait to be sent, nothing is read.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
 #include "base/dma.h"
 #include "memory/copy.h"

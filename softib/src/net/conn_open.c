@@ -1,9 +1,8 @@
-/*
- * Connections: made, found again, woken by the clock and buried. One this process opened is looked for under
- * all addresses of its peer (reach.c), one that came was greeted first (greet.c); either way it is known whose
- * node and slot is at the other end.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* conn_open.c: opens, finds, wakes and closes connections. A connection that this process opens is tried at
+ * all addresses of the peer (reach.c); an incoming one has proved its identity first (greet.c). In both cases
+ * the node and member slot at the other end are known.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
 #include <netinet/tcp.h>
 #include <stdlib.h>

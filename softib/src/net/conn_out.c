@@ -1,8 +1,8 @@
-/*
- * The sending half of a connection: small frames that wait, answers to RDMA READs piece by piece, the requests
- * of the QPs in turn. Acknowledgements may wait a moment for the program's own next message.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* conn_out.c: the sending half of a connection: small frames that wait, answers to RDMA READs in pieces, and
+ * the requests of the QPs in turn. An acknowledgement may be delayed for a moment, so that it leaves together
+ * with the program's next message.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
 #include "base/dma.h"
 #include <stdlib.h>

@@ -1,7 +1,6 @@
-/*
- * See frame.h. Layout by hand, field after field, so that no compiler's padding is on the wire.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* frame.c: see frame.h. Fields are encoded one by one, so that no compiler's padding appears on the wire.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/frame.h"
 #include "hca/responder.h"
 #include <endian.h>

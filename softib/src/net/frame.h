@@ -1,8 +1,8 @@
-/*
- * The frames between machines: a header of 64 bytes in network byte order, then the payload. Decoding is a pure
- * function that trusts nothing: a header that passes is consistent in itself, whatever sent it.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* frame.h: the frames between machines: a header of 64 bytes in network byte order, then the payload.
+ * Decoding is a pure function that trusts nothing: a header that it accepts is consistent in itself, whoever
+ * sent it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_FRAME_H
 #define SOFTIB_FRAME_H
 

@@ -1,9 +1,8 @@
-/*
- * Who may connect. A caller greets us as hello.h says, and only when it has proved itself is there a connection,
- * bound to that node and slot. Until then a caller has a few hundred bytes of ours, some seconds, and a bounded
- * number of others beside it.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* greet.c: who may connect. A caller follows the handshake of hello.h, and becomes a connection, bound to its
+ * node and member slot, only after it has proved that it knows the key. Until then a caller costs a few
+ * hundred bytes for at most some seconds, and the number of such callers is limited.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/greet.h"
 #include "net/conn.h"
 #include <stdlib.h>
@@ -155,7 +154,8 @@ static void on_caller(struct watch *w, uint32_t ev)
 static void turn_away(int listen_fd)
 {
     if (!said_full)
-        say("no descriptor is left (ulimit -n): connections from other nodes are turned away");
+        say("no file descriptor is left: connections from other nodes are refused. Raise the limit of "
+            "open files (ulimit -n)");
     said_full = true;
     close(spare);
     int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -269,7 +269,8 @@ bool greet_listen(uint16_t port)
     }
     static bool said; /* every slot is tried */
     if (!nlisteners && !said)
-        say("this machine has no address of node%u (addr= in SOFTIB_FABRIC)", proc.fab.node);
+        say("none of the addresses of node%u (addr= in SOFTIB_FABRIC) belongs to this machine",
+            proc.fab.node);
     said |= !nlisteners;
     return nlisteners;
 }

@@ -1,7 +1,6 @@
-/*
- * See greet.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* greet.h: see greet.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_GREET_H
 #define SOFTIB_GREET_H
 

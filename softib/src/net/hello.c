@@ -1,7 +1,6 @@
-/*
- * See hello.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* hello.c: see hello.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/hello.h"
 #include "net/conn.h"
 

@@ -1,14 +1,11 @@
-/*
- * The greeting, as bytes. The caller says who it is and whom it wants, and both sides prove that they know the
- * key of the fabric:
- *
+/* hello.h: the bytes of the handshake. The caller says who it is and whom it wants to reach, and both sides
+ * prove that they know the key of the fabric:
  *     caller                                    called
  *     HELLO       who, whom, challenge  ------>
  *               <------  challenge, proof over both challenges       HELLO_ACK
  *     PROOF       proof over both challenges -->
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_HELLO_H
 #define SOFTIB_HELLO_H
 

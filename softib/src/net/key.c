@@ -1,7 +1,6 @@
-/*
- * See key.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* key.c: see key.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/key.h"
 #include "base/base.h"
 #include <ctype.h>
@@ -54,8 +53,8 @@ static bool read_file(const char *path, uint8_t key[KEY_BYTES], char *err, size_
     secret_wipe(text, sizeof(text));
     if (!private)
         snprintf(err, errlen,
-                 "%s holds the key of the fabric and must be a file of yours that nobody else can "
-                 "read: chmod 600 %s",
+                 "%s holds the key of the fabric, so it must be your own file and readable by you alone: "
+                 "chmod 600 %s",
                  path, path);
     else if (!good)
         snprintf(err, errlen,
@@ -78,10 +77,9 @@ bool key_read(uint8_t key[KEY_BYTES], char *err, size_t errlen)
     snprintf(own, sizeof(own), "%s/.softib.key", home ? home : "");
     if (home && !access(own, F_OK))
         return read_file(own, key, err, errlen);
-    snprintf(
-        err, errlen,
-        "wire=tcp needs a key that all nodes of the fabric share and nobody else has: write one with "
-        "\"softib key ~/.softib.key\" and copy it to the other nodes, or set SOFTIB_KEY or SOFTIB_KEY_FILE");
+    snprintf(err, errlen,
+             "wire=tcp needs a secret key that all nodes of the fabric share: write one with \"softib key "
+             "~/.softib.key\" and copy it to the other nodes, or set SOFTIB_KEY or SOFTIB_KEY_FILE");
     return false;
 }
 

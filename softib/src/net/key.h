@@ -1,8 +1,8 @@
-/*
- * The secret of a fabric between machines: 128 random bits that all its processes know and nobody else. Both ends
- * of a connection prove that they do, without sending it; each datagram carries a code that only it can make.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* key.h: the secret key of a fabric between machines: 128 random bits that only its processes know. Both ends
+ * of a connection prove that they know it without sending it. Every datagram carries an authentication code
+ * made with it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_KEY_H
 #define SOFTIB_KEY_H
 

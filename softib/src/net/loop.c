@@ -1,7 +1,6 @@
-/*
- * See loop.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* loop.c: see loop.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/loop.h"
 #include <poll.h>
 #include <pthread.h>

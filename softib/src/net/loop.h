@@ -1,9 +1,8 @@
-/*
- * The ground of this wire: its lock, the set of its sockets, its clock. All state of net/ is under the one lock
- * except where it says otherwise; it is taken after a QP's lock. A polling program and the engine thread drive
- * the same code; whoever holds the lock drains.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* loop.h: the basis of this wire: its lock, the set of its sockets, its clock. The lock protects all state of
+ * net/ unless a comment says otherwise; it is taken after a QP's lock. A polling program thread and the
+ * engine thread run the same code; the one that holds the lock drains the sockets.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_LOOP_H
 #define SOFTIB_LOOP_H
 

@@ -1,7 +1,6 @@
-/*
- * See net.h: the table of operations of the far wire, and its beginning and end.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* net.c: see net.h: the table of operations of the TCP/UDP wire, its start and its end.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/net.h"
 #include "net/greet.h"
 #include "net/poll.h"

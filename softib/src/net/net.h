@@ -1,9 +1,8 @@
-/*
- * The far wire: between machines. RC and UC requests go over one TCP connection per pair of processes,
- * datagrams over UDP. A process's port number is its node's base plus its member slot, so that a QP number and
- * an LID find it.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* net.h: the TCP/UDP wire between machines. RC and UC requests use one TCP connection per pair of processes,
+ * datagrams use UDP. The port number of a process is its node's base port plus its member slot, so that a QP
+ * number and an LID are enough to find it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_NET_H
 #define SOFTIB_NET_H
 

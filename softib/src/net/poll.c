@@ -1,7 +1,6 @@
-/*
- * Who reads the sockets: a thread of the program that polls, or else the engine thread.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* poll.c: which thread reads the sockets: a program thread that polls, or else the engine thread.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/poll.h"
 #include "net/conn.h"
 #include "net/greet.h"

@@ -1,7 +1,6 @@
-/*
- * See poll.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* poll.h: see poll.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_POLL_H
 #define SOFTIB_POLL_H
 

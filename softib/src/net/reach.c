@@ -1,7 +1,7 @@
-/*
- * See reach.h. All under the lock of this wire. An address that failed is counted at the port that tried it.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* reach.c: see reach.h. The lock of this wire protects everything here. A failed address is counted at the
+ * port that tried it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/reach.h"
 #include "net/address.h"
 #include "net/conn.h"
@@ -56,8 +56,8 @@ static bool right_answer(const struct attempt *a)
     static bool said;
     enum greet_answer g = greet_check(a->hello, a->in);
     if (g == GREET_WRONG_KEY && !said) {
-        say("node%u answers, but has another key of the fabric: SOFTIB_KEY, or the file of the key, must be "
-            "the same on all nodes",
+        say("node%u answers, but uses a different key: SOFTIB_KEY, or the key file, must be the same on "
+            "all nodes of the fabric",
             a->c->node);
         said = true;
     }

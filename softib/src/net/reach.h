@@ -1,11 +1,10 @@
-/*
- * Finding a way to a port of another node. A port may have several addresses; from here some lead nowhere
- * (the bridge of somebody's containers, another network) and some to the wrong machine (many have a
- * 172.17.0.1 of their own). None is believed: all are tried at once and asked to prove who they are. Of those
- * that do, and so are the process we want, the first port of a node takes the first, the second port the
- * second, and so on.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* reach.h: finds an address that reaches a port of another node. A port may have several addresses. From
+ * here, some lead nowhere (a container bridge, another network) and some to the wrong machine (many machines
+ * have a 172.17.0.1 of their own). Therefore none is trusted: all are tried at once and must prove who
+ * answers. Among the addresses that belong to the wanted process, the first port of a node takes the first,
+ * the second port the second, and so on.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_REACH_H
 #define SOFTIB_REACH_H
 

@@ -1,8 +1,7 @@
-/*
- * Connected QPs between machines: their list, which half a frame goes to, and what happens to them when a
- * connection breaks or the QP fails. See remote.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* remote.c: connected QPs between machines: their list, which half a frame belongs to, and what happens to
+ * them when a connection breaks or the QP fails. See remote.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/remote.h"
 #include "hca/wire.h"
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/*
- * Connected QPs between machines, in two halves. TCP keeps order, so the sequence numbers serve only what TCP
- * cannot know: a request refused for want of a receive is sent again with all that followed it (go back N),
- * and after a broken connection the responder recognises what it has already done.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* remote.h: connected QPs between machines, as a requester and a responder half. TCP keeps the order, so
+ * sequence numbers are needed only for what TCP cannot know: a request that is refused because no receive is
+ * posted is sent again with all requests after it (go back N), and after a broken connection the responder
+ * recognises requests that it has already executed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_REMOTE_H
 #define SOFTIB_REMOTE_H
 

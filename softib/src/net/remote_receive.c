@@ -1,8 +1,8 @@
-/*
- * The responder of a connected QP between machines: finds out whether a request is the next one, one already
- * done, or one behind a gap, and answers it. What a request does to the QP is in hca/responder.c, as in shared memory.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* remote_receive.c: the responder of a connected QP between machines: decides whether a request is the next
+ * one, one already executed, or one behind a gap, and answers it. What a request does to the QP is in
+ * hca/responder.c, as for shared memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/remote.h"
 #include <endian.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/*
- * The requester of a connected QP between machines: sends requests piece by piece, waits for acknowledgements,
- * refusals and answers, and sends again what was refused for now or never answered. See remote.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* remote_send.c: the requester of a connected QP between machines: sends requests in pieces, waits for
+ * acknowledgements, refusals and answers, and repeats requests that were refused temporarily or never
+ * answered. See remote.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/remote.h"
 #include <endian.h>
 #include <linux/sockios.h>

@@ -1,7 +1,6 @@
-/*
- * See seal.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* seal.c: see seal.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/seal.h"
 #include "net/frame.h"
 #include "net/key.h"

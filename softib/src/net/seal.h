@@ -1,9 +1,8 @@
-/*
- * The seal of a datagram: which process made it (a number of that process's own, new with each start), its
- * number, and a code over both, the header and the payload that only a holder of the fabric's key can make. A
- * datagram that was seen already is not taken again.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* seal.h: the seal of a datagram: the sending process (a number that is new with each start), a sequence
+ * number, and an authentication code over both, the header and the payload, which only a holder of the
+ * fabric's key can make. A datagram that was seen before is dropped.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SEAL_H
 #define SOFTIB_SEAL_H
 

@@ -1,8 +1,8 @@
-/*
- * Packets of the switch's barrier unit between machines. The switch is in the registry of node 0, on its first
- * port number, which no process has: whichever of its processes the kernel gives a packet to runs the logic.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* switch.c: packets of the switch's barrier unit between machines. The switch is in the registry of node 0
+ * and has the first port number of that node, which no process uses. The process of node 0 that receives a
+ * packet runs the logic.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/switch.h"
 #include "barrier/switch.h"
 #include "net/loop.h"

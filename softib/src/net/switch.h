@@ -1,7 +1,6 @@
-/*
- * See switch.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* switch.h: see switch.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_NET_SWITCH_H
 #define SOFTIB_NET_SWITCH_H
 

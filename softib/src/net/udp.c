@@ -1,8 +1,7 @@
-/*
- * The datagram sockets: a process has one for each address its node is named with, all on its port
- * number; node 0's processes share another for packets to the switch. Each datagram is sealed (seal.h).
- * SPDX-License-Identifier: Apache-2.0
- */
+/* udp.c: the datagram sockets. A process has one for each address of its node, all with its port number; the
+ * processes of node 0 share one more for packets to the switch. Each datagram is sealed (seal.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/udp.h"
 #include "net/address.h"
 #include "net/conn.h"

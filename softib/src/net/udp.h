@@ -1,8 +1,7 @@
-/*
- * Datagrams between machines: the sockets (udp.c), what arrives (udp_in.c), datagrams that wait for an address
- * (udp_wait.c), multicast (udp_group.c).
- * SPDX-License-Identifier: Apache-2.0
- */
+/* udp.h: datagrams between machines: the sockets (udp.c), incoming datagrams (udp_in.c), datagrams that wait
+ * until an address is known (udp_wait.c), multicast (udp_group.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_UDP_H
 #define SOFTIB_UDP_H
 

@@ -1,10 +1,9 @@
-/*
- * Multicast between machines. A group is an IP multicast address derived from its GID, on the fabric's base
- * port (slot 0, which no process has); every process that attached a QP binds a socket to it, and delivers to
- * its own QPs only. The sender's node is served by shared memory already and ignores the copies that come
- * back.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* udp_group.c: multicast between machines. A group is an IP multicast address derived from its GID, on the
+ * fabric's base port (slot 0, which no process uses). Every process that attached a QP binds a socket to it
+ * and delivers to its own QPs only. On the sender's node shared memory has already delivered the packet, so
+ * copies that come back are ignored.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
 #include "net/udp.h"
 #include <stdlib.h>
@@ -112,7 +111,7 @@ void group_join(const uint8_t gid[16], bool join)
         joined = j;
     }
     if (j && join && !j->count++ && !open_group(j))
-        say("cannot join the multicast group on the network: %s", strerror(errno));
+        say("cannot join an IP multicast group on the network: %s", strerror(errno));
     if (j && !join && j->count && !--j->count && j->s.fd >= 0) {
         close(j->s.fd);
         j->s.fd = -1;

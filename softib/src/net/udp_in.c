@@ -1,7 +1,7 @@
-/*
- * Datagrams that arrive: checked, then given to the QP, the group or the switch they are for.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* udp_in.c: incoming datagrams: checks them, then hands them to the QP, the multicast group or the switch
+ * that they are for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
 #include "net/seal.h"
 #include "net/switch.h"

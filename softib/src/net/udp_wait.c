@@ -1,7 +1,7 @@
-/*
- * Datagrams to a port of which no address has answered yet: they wait until a connection has found one.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* udp_wait.c: datagrams to a port none of whose addresses has answered yet. They wait until a connection has
+ * found one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/address.h"
 #include "net/conn.h"
 #include "net/udp.h"

@@ -1,7 +1,6 @@
-/*
- * Address handles.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* ah.c: address handles.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include <endian.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/*
- * Completion channels. The descriptor is a datagram socket any process can put a token in; the events
- * themselves are counted in the arena. The rule is level triggered: while an event is pending there is at
- * least one token, so tokens may be lost to a full queue or be too many, and neither loses an event.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* channel.c: completion channels. The descriptor is a datagram socket into which any process can put a token;
+ * the events themselves are counted in the arena. Notification is level-triggered: while an event is pending
+ * there is at least one token. Tokens may be lost to a full queue, or there may be too many; neither loses an
+ * event.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
 #include <stdlib.h>
 #include <sys/socket.h>

@@ -1,7 +1,6 @@
-/*
- * Completion queues: made, polled, armed, resized and destroyed. The ring itself is in hca/cq_ring.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* cq.c: completion queues: create, poll, arm, resize and destroy. The ring itself is in hca/cq_ring.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include "base/numbers.h"
 #include <sched.h>

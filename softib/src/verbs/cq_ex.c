@@ -1,7 +1,7 @@
-/*
- * The extended way to poll a completion queue: start, next, end, and one reader per field.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* cq_ex.c: the extended interface for polling a completion queue: start, next, end, and one read function per
+ * field.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 
 #define SUPPORTED                                                  \

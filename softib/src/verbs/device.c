@@ -1,7 +1,6 @@
-/*
- * The devices a program sees: one per HCA of this process's node, and what it can ask of them.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* device.c: the devices that a program sees, one per HCA of this process's node, and the queries about them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include "memory/huge.h"
 #include <dlfcn.h>

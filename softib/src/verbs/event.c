@@ -1,7 +1,6 @@
-/*
- * Asynchronous events as the program fetches and acknowledges them. Their queue is in hca/async.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* event.c: asynchronous events as the program fetches and acknowledges them. Their queue is in hca/async.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include <unistd.h>
 

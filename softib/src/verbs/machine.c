@@ -1,8 +1,8 @@
-/*
- * Puts the machine together when the process joins its fabric: the wires, the engine, and what the engine does
- * when a peer rings: events that peers left in the arena, ports that changed.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* machine.c: assembles the software adapter when the process joins its fabric: the wires, the engine, and
+ * what the engine does when a peer rings the doorbell: events that peers left in the arena, and ports whose
+ * state changed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/ports.h"
 #include "local/local.h"
 #include "net/net.h"

@@ -1,8 +1,7 @@
-/*
- * The multicast groups of this machine. A group is a row of the registry; attaching writes the QP's number into
- * it, and a sender reads the row.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* mcast.c: the multicast groups of this machine. A group is a row of the registry. Attaching a QP writes its
+ * number into the row, and a sender reads the row.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include "hca/wire.h"
 

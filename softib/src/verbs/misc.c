@@ -1,8 +1,7 @@
-/*
- * The rest of the public library: names of things, rates, conversions from kernel structures for the
- * connection managers, and calls that have nothing to do in user space or do not exist here.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* misc.c: the rest of the public library: strings for enumerations, rates, conversions from kernel structures
+ * for connection managers, and calls that have nothing to do in user space or that softib does not support.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
 #include <fcntl.h>
 #include <infiniband/sa.h>

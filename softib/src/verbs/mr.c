@@ -1,10 +1,10 @@
-/*
- * Registering memory and taking it back. The table in the arena lets a peer check key, bounds, domain and
- * rights by itself. Memory that is shared already (a memfd, a file in /dev/shm) is recognised at
- * registration: a peer maps it and stores directly, which is the fast path. All other memory is reached by
- * cross-memory copy. Once a region was taken back nothing touches its memory, as with an adapter.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* mr.c: registers and deregisters memory. The table in the arena lets a peer check key, bounds, protection
+ * domain and access rights by itself. Memory that is already shared (a memfd, a file in /dev/shm) is
+ * recognised at registration: a peer maps it and stores directly, which is the fast path. All other memory is
+ * reached by cross-memory copy. After a region was deregistered nothing touches its memory, as with a
+ * hardware adapter.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include "base/numbers.h"
 #include "base/slab.h"

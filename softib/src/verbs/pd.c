@@ -1,8 +1,7 @@
-/*
- * Protection domains: a number that a QP and the memory it touches must share. A parent domain has the
- * number of the domain it was made from; thread domains change nothing here.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* pd.c: protection domains: a number that a QP and the memory it accesses must have in common. A parent
+ * domain has the number of the domain it was made from; thread domains have no effect.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include <stdlib.h>
 

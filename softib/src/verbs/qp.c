@@ -1,8 +1,7 @@
-/*
- * Queue pairs: creation, modification, errors and destruction. What a sender on another process must
- * know of a QP is in its arena entry and is kept in step here.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* qp.c: queue pairs: creation, modification, errors and destruction. A sender in another process reads what
+ * it must know of a QP from the QP's arena entry, which this file keeps up to date.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include "base/slab.h"
 #include "hca/send_queue.h"

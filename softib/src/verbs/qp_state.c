@@ -1,8 +1,8 @@
-/*
- * The QP state machine as a table: which transitions exist for which kind of QP, which attributes each
- * needs and which it may take besides. Anything not in the table is refused with EINVAL.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* qp_state.c: the QP state machine as a table: which transitions exist for which kind of QP, which attributes
+ * each requires and which it may take in addition. A transition that is not in the table is refused with
+ * EINVAL.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 
 #define RC        1u

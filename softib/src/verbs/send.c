@@ -1,8 +1,7 @@
-/*
- * Posting sends: checks what can be known at once, writes the request into the send queue, and runs the
- * queue. What only the HCA would find out (keys, the peer) becomes a completion instead.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* send.c: posting sends: checks what can be checked at once, writes the request into the send queue, and runs
+ * the queue. Errors that only the HCA could find (keys, the peer) are reported by a completion instead.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/send.h"
 #include "verbs/verbs.h"
 #include "hca/send_queue.h"

@@ -1,7 +1,6 @@
-/*
- * Building one send request in place; shared by ibv_post_send and the ibv_wr_* calls.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* send.h: builds one send request in place; ibv_post_send and the ibv_wr_* calls share it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SEND_H
 #define SOFTIB_SEND_H
 

@@ -1,7 +1,6 @@
-/*
- * Shared receive queues. The ring itself, which a QP's own queue has too, is in hca/rq_ring.c.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* srq.c: shared receive queues. The ring itself, which a QP's own queue has too, is in hca/rq_ring.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include <stdlib.h>
 

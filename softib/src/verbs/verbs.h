@@ -1,7 +1,6 @@
-/*
- * What the files behind the verbs ask of each other.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* verbs.h: functions that the files of verbs/ call in each other.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_VERBS_H
 #define SOFTIB_VERBS_H
 

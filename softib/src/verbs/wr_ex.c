@@ -1,8 +1,7 @@
-/*
- * The ibv_wr_* calls: a batch is built between wr_start and wr_complete, and becomes visible only at the end.
- * A mistake anywhere in the batch is remembered and wr_complete returns it, with nothing posted.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* wr_ex.c: the ibv_wr_* calls. A batch is built between wr_start and wr_complete and becomes visible only at
+ * the end. An error anywhere in the batch is remembered; wr_complete returns it and posts nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/send.h"
 #include "hca/send_queue.h"
 #include "verbs/verbs.h"

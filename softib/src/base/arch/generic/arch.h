@@ -1,7 +1,6 @@
-/*
- * Any other processor: no hint for spin loops, only a compiler barrier.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* arch.h: any other processor: no hint for spin loops, only a compiler barrier.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ARCH_H
 #define SOFTIB_ARCH_H
 

@@ -1,7 +1,6 @@
-/*
- * What the memory and the pipeline of an x86-64 core need from us: a hint for spin loops.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* arch.h: what an x86-64 core needs: a hint for spin loops.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ARCH_H
 #define SOFTIB_ARCH_H
 
