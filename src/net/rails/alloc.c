@@ -1,0 +1,57 @@
+/* alloc.c: see alloc.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/rails/alloc.h"
+
+void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, double ratio, uint64_t shortest)
+{
+    *a = (struct alloc){
+        .policy = policy, .rails = (uint8_t)rails, .last = RAIL_NONE, .ratio = ratio, .shortest = shortest};
+}
+
+/* How many of n rails the ratio asks for. */
+static unsigned share(const struct alloc *a, unsigned n)
+{
+    unsigned more = (unsigned)(a->ratio * (n - 1) + 0.5);
+    return 1 + MIN(more, n - 1);
+}
+
+uint32_t alloc_select(struct alloc *a, uint32_t available)
+{
+    uint32_t set = 0;
+    if (available == 0)
+        return 0;
+    for (unsigned left = share(a, rails_in(available)); left > 0; left--) {
+        a->last = (uint8_t)rail_after(available & ~set, a->last);
+        set |= rail_bit(a->last);
+    }
+    return set;
+}
+
+static uint32_t one_in_turn(struct alloc *a, uint32_t set)
+{
+    a->last = (uint8_t)rail_after(set, a->last);
+    return rail_bit(a->last);
+}
+
+enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free, uint32_t *set)
+{
+    uint32_t all = rails_all(a->rails);
+    switch (a->policy) {
+    case ALLOC_BASIC:
+        *set = one_in_turn(a, all);
+        return ALLOC_SEND;
+    case ALLOC_LOCAL:
+        *set = alloc_select(a, free);
+        return free ? ALLOC_SEND : ALLOC_WAIT;
+    case ALLOC_HYBRID:
+        if (bytes <= a->shortest) {
+            *set = one_in_turn(a, free ? free : all); /* a short message never waits */
+            return ALLOC_SEND;
+        }
+        /* fall through */
+    default:
+        *set = free;
+        return free ? ALLOC_RESERVE : ALLOC_WAIT;
+    }
+}

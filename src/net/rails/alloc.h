@@ -1,0 +1,43 @@
+/* alloc.h: which rails a message takes when adapters cannot send and receive at once at full speed [Coll01].
+ *
+ *   basic          One rail, in turns, whatever goes on there.
+ *   local-dynamic  Rails that neither send nor receive here; none: wait (algorithm 1).
+ *   dynamic        Rails that are reserved at both ends (reserve.h is the adapter's half, request.h the sender's;
+ *                  algorithms 2 to 4).
+ *   hybrid         Up to `shortest` bytes one rail in turns without a reservation, preferably a free one; longer messages
+ *                  as dynamic (algorithm 5).
+ *
+ * The striping ratio says how many of the available rails a message takes: 0 one, 1 all, between them in proportion.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_RAILS_ALLOC_H
+#define FP_NET_RAILS_ALLOC_H
+
+#include "net/rails/rail.h"
+
+enum alloc_policy { ALLOC_BASIC, ALLOC_LOCAL, ALLOC_DYNAMIC, ALLOC_HYBRID };
+
+struct alloc {
+    enum alloc_policy policy;
+    uint8_t rails;
+    uint8_t last;      /* rail that was given last; RAIL_NONE before the first */
+    double ratio;      /* striping ratio, 0 to 1 */
+    uint64_t shortest; /* hybrid: longer messages reserve */
+};
+
+enum alloc_verdict {
+    ALLOC_SEND,   /* over the rails in *set */
+    ALLOC_WAIT,   /* until a rail is free; then ask again */
+    ALLOC_RESERVE /* the rails in *set, at both ends; then alloc_select among those that were granted */
+};
+
+void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, double ratio, uint64_t shortest);
+
+/* For a message of so many bytes; `free` are the rails that neither send nor receive here nor are reserved. */
+enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free, uint32_t *set);
+
+/* Select_Tx_NICs of the paper: as many rails of the set as the striping ratio says, beginning just behind the one that was
+ * given last. */
+uint32_t alloc_select(struct alloc *a, uint32_t available);
+
+#endif

@@ -1,0 +1,120 @@
+/* filter.c: see filter.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/rails/filter.h"
+
+void filter_open(struct filter *f, const struct stripe *stripes, unsigned count, uint32_t up)
+{
+    *f = (struct filter){.count = (uint8_t)count, .missing = (uint8_t)count, .up = up};
+    for (unsigned i = 0; i < count; i++)
+        f->stripes[i].stripe = stripes[i];
+}
+
+static uint64_t under_way_on(const struct filter *f, unsigned rail)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < f->count; i++)
+        if (f->stripes[i].state == FILTER_UNDER_WAY && f->stripes[i].stripe.rail == rail)
+            bytes += f->stripes[i].stripe.bytes;
+    return bytes;
+}
+
+/* The rail it was cut for, if that works and has not failed it; else the least busy of the others. */
+static unsigned rail_for(const struct filter *f, const struct filter_stripe *s)
+{
+    uint32_t fresh = f->up & ~s->failed;
+    if (rail_in(fresh, s->stripe.rail))
+        return s->stripe.rail;
+    uint32_t set = fresh ? fresh : f->up;
+    unsigned best = RAIL_NONE;
+    for (unsigned r = 0; r < RAILS_MAX; r++)
+        if (rail_in(set, r) && (best == RAIL_NONE || under_way_on(f, r) < under_way_on(f, best)))
+            best = r;
+    return best;
+}
+
+int filter_next(struct filter *f, uint64_t now, uint32_t *ticket)
+{
+    for (unsigned i = 0; i < f->count; i++) {
+        struct filter_stripe *s = &f->stripes[i];
+        if (s->state != FILTER_WAITING)
+            continue;
+        unsigned rail = rail_for(f, s);
+        if (rail == RAIL_NONE)
+            return -1;
+        if (rail_in(s->failed, rail))
+            s->failed = 0; /* all that work have failed it: a new round */
+        s->stripe.rail = (uint8_t)rail;
+        s->state = FILTER_UNDER_WAY;
+        s->started = now;
+        s->attempt++;
+        if (s->attempt == 0) /* a completion that old is not under way any more */
+            s->attempt = 1;
+        *ticket = filter_ticket(i, s->attempt);
+        return (int)i;
+    }
+    return -1;
+}
+
+void filter_not_issued(struct filter *f, unsigned stripe)
+{
+    f->stripes[stripe].state = FILTER_WAITING;
+    f->stripes[stripe].attempt--;
+}
+
+/* The stripe whose attempt this is, or NULL when it is not under way. */
+static struct filter_stripe *owner(struct filter *f, uint32_t ticket)
+{
+    uint32_t i = ticket >> 8;
+    if (i >= f->count || f->stripes[i].state != FILTER_UNDER_WAY || f->stripes[i].attempt != (ticket & 255))
+        return NULL;
+    return &f->stripes[i];
+}
+
+static enum filter_verdict verdict(const struct filter *f)
+{
+    for (unsigned i = 0; i < f->count; i++)
+        if (f->stripes[i].state == FILTER_WAITING)
+            return f->up ? FILTER_AGAIN : FILTER_STUCK;
+    return FILTER_NOTHING;
+}
+
+enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now)
+{
+    struct filter_stripe *s = owner(f, ticket);
+    if (!s)
+        return FILTER_NOTHING;
+    s->state = FILTER_ARRIVED;
+    s->time = now - s->started;
+    return --f->missing == 0 ? FILTER_DONE : FILTER_NOTHING;
+}
+
+enum filter_verdict filter_failed(struct filter *f, uint32_t ticket)
+{
+    struct filter_stripe *s = owner(f, ticket);
+    if (!s)
+        return FILTER_NOTHING;
+    s->state = FILTER_WAITING;
+    s->failed |= rail_bit(s->stripe.rail);
+    f->repeated = true;
+    return verdict(f);
+}
+
+enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up)
+{
+    f->up = up ? f->up | rail_bit(rail) : f->up & ~rail_bit(rail);
+    for (unsigned i = 0; up && i < f->count; i++)
+        f->stripes[i].failed &= ~rail_bit(rail);
+    return verdict(f);
+}
+
+unsigned filter_samples(const struct filter *f, struct adapt_sample out[RAILS_MAX])
+{
+    if (f->repeated || f->missing)
+        return 0;
+    for (unsigned i = 0; i < f->count; i++)
+        out[i] = (struct adapt_sample){.rail = f->stripes[i].stripe.rail,
+                                       .bytes = f->stripes[i].stripe.bytes,
+                                       .time = f->stripes[i].time};
+    return f->count;
+}

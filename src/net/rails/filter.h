@@ -1,0 +1,71 @@
+/* filter.h: the completion filter [Liu04 8.2.1]: the protocol hears of a striped message once, when every stripe is known
+ * to have arrived. A pure state machine, one for each message that is under way.
+ *
+ * A stripe has an owner: the attempt that is under way. A completion with another number is of an attempt that was given up
+ * and means nothing. A stripe that failed may have landed, in part or whole: nobody guesses. It is issued again on another
+ * rail, over the same bytes, which is harmless since the protocol has not heard that the message is done and nobody reads
+ * the bytes before. Therefore two rules: the transport reports a failure only when that attempt can write no more (its
+ * queue pair is in the error state and has been flushed), and a stripe has never more than one attempt under way.
+ *
+ *     waiting ---filter_next--> under way --filter_completed--> arrived
+ *        ^                          |
+ *        +------filter_failed-------+
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_RAILS_FILTER_H
+#define FP_NET_RAILS_FILTER_H
+
+#include "net/rails/adapt.h"
+#include "net/rails/stripe.h"
+
+enum filter_state { FILTER_WAITING, FILTER_UNDER_WAY, FILTER_ARRIVED };
+
+/* What to do after an event. */
+enum filter_verdict {
+    FILTER_NOTHING, /* an old completion, or others are still missing */
+    FILTER_DONE,    /* tell the protocol, once */
+    FILTER_AGAIN,   /* issue what filter_next gives */
+    FILTER_STUCK    /* a stripe waits and no rail is up: wait for one, or give the message up */
+};
+
+struct filter_stripe {
+    struct stripe stripe;
+    enum filter_state state;
+    uint8_t attempt; /* of this stripe, 1 for the first */
+    uint32_t failed; /* rails that failed this stripe since the last one came up */
+    uint64_t started, time;
+};
+
+struct filter {
+    uint8_t count, missing; /* stripes; of these, not arrived */
+    bool repeated;          /* a stripe was issued more than once: times do not compare */
+    uint32_t up;            /* rails that work */
+    struct filter_stripe stripes[RAILS_MAX];
+};
+
+/* The number that travels with an attempt as its work request's id, beside the message's own. */
+static inline uint32_t filter_ticket(unsigned stripe, unsigned attempt)
+{
+    return (uint32_t)stripe << 8 | attempt;
+}
+
+void filter_open(struct filter *f, const struct stripe *stripes, unsigned count, uint32_t up);
+
+/* The next stripe to issue, or -1 for none: its rail is chosen, and it is under way from now on. Stripes that failed go to
+ * the rail that has the fewest bytes under way among those that have not failed it; when all have, those are asked again.
+ * */
+int filter_next(struct filter *f, uint64_t now, uint32_t *ticket);
+
+/* The transport could not take the stripe that filter_next gave (no room in the queue): it waits again. */
+void filter_not_issued(struct filter *f, unsigned stripe);
+
+enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now);
+enum filter_verdict filter_failed(struct filter *f, uint32_t ticket);
+
+/* A rail came up or went down. Attempts on a rail that went down stay under way until they complete or fail. */
+enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up);
+
+/* What a message that is done says of the rails; 0 samples when a stripe was repeated. */
+unsigned filter_samples(const struct filter *f, struct adapt_sample out[RAILS_MAX]);
+
+#endif

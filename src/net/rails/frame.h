@@ -1,0 +1,38 @@
+/* frame.h: the control frames of a reservation [Coll01 3] as bytes. They travel between the two adapters of one rail, each
+ * pair in order (a reliable connection keeps it).
+ *
+ *     RTS    may I send to you on this rail?              requester to destination
+ *     CTS    yes: it is kept for you                      destination to requester
+ *     NACK   no                                           destination to requester
+ *     ABORT  I do not need it, or no more                 requester to destination
+ *     ACK    your message is in memory: the rail is free  destination to requester
+ *
+ * All carry the number of the request that they are about, which the requester chose and the others repeat: an answer to a
+ * request that was given up is never taken for an answer to the next one. The paper's table has no such number.
+ *
+ *     byte  0     1     2     3     4..7   8..11  12..15   16..17    18..19
+ *           'R'   kind  rail  0     from   to     request  priority  0           little endian
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_RAILS_FRAME_H
+#define FP_NET_RAILS_FRAME_H
+
+#include "net/rails/rail.h"
+
+enum { FRAME_BYTES = 20, FRAME_PRIORITY_MAX = 1023 };
+
+enum frame_kind { FRAME_RTS = 1, FRAME_CTS, FRAME_NACK, FRAME_ABORT, FRAME_ACK };
+
+struct frame {
+    uint8_t kind, rail;
+    int16_t priority; /* of the requester's adapter when it asked; 0 in frames other than RTS */
+    uint32_t from, to, request;
+};
+
+void frame_encode(const struct frame *f, uint8_t out[FRAME_BYTES]);
+
+/* NULL, or what is wrong with these bytes; *out is set only when nothing is. `rails` is how many there are, `here` the node
+ * that reads. */
+const char *frame_decode(const uint8_t *bytes, size_t size, unsigned rails, uint32_t here, struct frame *out);
+
+#endif

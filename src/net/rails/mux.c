@@ -1,0 +1,96 @@
+/* mux.c: see mux.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/rails/mux.h"
+
+void mux_open(struct mux *m, enum mux_policy policy, unsigned rails, unsigned process)
+{
+    *m = (struct mux){
+        .policy = policy, .rails = (uint8_t)rails, .last = RAIL_NONE, .up = rails_all(rails), .window = 1};
+    for (unsigned r = 0; r < rails; r++)
+        m->weight[r] = 1;
+    if (policy == MUX_BINDING)
+        m->last = (uint8_t)(process % rails);
+}
+
+void mux_up(struct mux *m, unsigned rail, bool up)
+{
+    m->up = up ? m->up | rail_bit(rail) : m->up & ~rail_bit(rail);
+    m->due[rail] = 0; /* a rail that comes back does not catch up with what it missed */
+}
+
+static unsigned bound(const struct mux *m)
+{
+    return rail_in(m->up, m->last) ? m->last : rail_after(m->up, m->last);
+}
+
+/* The rail that is furthest behind its share. Each round the shares of all grow by their weights and the chosen one pays
+ * the sum, so shares add up to 0 and no rail gets two messages where it is due one. */
+static unsigned furthest_behind(struct mux *m)
+{
+    unsigned best = RAIL_NONE;
+    int64_t sum = 0;
+    for (unsigned r = 0; r < m->rails; r++) {
+        if (!rail_in(m->up, r) || m->weight[r] == 0)
+            continue;
+        m->due[r] += m->weight[r];
+        sum += m->weight[r];
+        if (best == RAIL_NONE || m->due[r] > m->due[best])
+            best = r;
+    }
+    if (best == RAIL_NONE)
+        return rail_after(m->up, m->last); /* rails of weight 0 are better than none */
+    m->due[best] -= sum;
+    return best;
+}
+
+static unsigned with_room(const struct mux *m)
+{
+    uint32_t room = 0;
+    for (unsigned r = 0; r < m->rails; r++)
+        if (rail_in(m->up, r) && m->outstanding[r] < m->window)
+            room |= rail_bit(r);
+    return rail_after(room, m->last);
+}
+
+static unsigned in_a_row(struct mux *m)
+{
+    if (m->left > 0 && rail_in(m->up, m->last)) {
+        m->left--;
+        return m->last;
+    }
+    m->left = m->window - 1;
+    return rail_after(m->up, m->last);
+}
+
+static unsigned choose(struct mux *m)
+{
+    switch (m->policy) {
+    case MUX_BINDING:
+        return bound(m);
+    case MUX_WEIGHTS:
+        return furthest_behind(m);
+    case MUX_WINDOW:
+        return in_a_row(m);
+    case MUX_ROOM:
+        return with_room(m);
+    default:
+        return rail_after(m->up, m->last);
+    }
+}
+
+unsigned mux_next(struct mux *m, uint64_t bytes)
+{
+    unsigned rail = choose(m);
+    if (rail == RAIL_NONE)
+        return RAIL_NONE;
+    if (m->policy != MUX_BINDING) /* the home of a bound process stays, though its rail be down */
+        m->last = (uint8_t)rail;
+    m->outstanding[rail] += bytes;
+    return rail;
+}
+
+void mux_done(struct mux *m, unsigned rail, uint64_t bytes)
+{
+    m->outstanding[rail] -= MIN(bytes, m->outstanding[rail]);
+}

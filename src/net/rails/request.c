@@ -1,0 +1,42 @@
+/* request.c: see request.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/rails/request.h"
+
+void request_begin(struct request *r, uint32_t number, uint32_t rails)
+{
+    *r = (struct request){.number = number, .waiting = rails};
+}
+
+/* All have answered, or nobody waits for the rest. */
+static struct request_out decide(struct request *r, struct alloc *a)
+{
+    struct request_out out = {.verdict = REQUEST_RETRY, .abort = r->waiting};
+    if (r->granted) {
+        out.verdict = REQUEST_SEND;
+        out.send = alloc_select(a, r->granted);
+        out.abort |= r->granted & ~out.send;
+    }
+    *r = (struct request){0};
+    return out;
+}
+
+struct request_out request_answer(struct request *r, struct alloc *a, uint32_t number, unsigned rail,
+                                  bool granted)
+{
+    if (r->number == 0 || r->number != number || !rail_in(r->waiting, rail))
+        return (struct request_out){.verdict = REQUEST_STRAY};
+    r->waiting &= ~rail_bit(rail);
+    if (granted)
+        r->granted |= rail_bit(rail);
+    if (r->waiting)
+        return (struct request_out){.verdict = REQUEST_WAIT};
+    return decide(r, a);
+}
+
+struct request_out request_timeout(struct request *r, struct alloc *a)
+{
+    if (r->number == 0)
+        return (struct request_out){.verdict = REQUEST_STRAY};
+    return decide(r, a);
+}

@@ -1,0 +1,211 @@
+/* reserve.c: see reserve.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/rails/reserve.h"
+
+/* A test puts the printed tie-break here, and the running counter, to see that it finds what is wrong with them. */
+#ifndef RESERVE_TIE
+#define RESERVE_TIE(local, remote) ((local) > (remote))
+#endif
+#ifndef RESERVE_COMPARED
+#define RESERVE_COMPARED(n) ((n)->asked_with)
+#endif
+
+void reserve_open(struct reserve *n, uint32_t node, unsigned rail, unsigned bound)
+{
+    *n = (struct reserve){
+        .node = node, .rail = (uint8_t)rail, .bound = (int16_t)MIN(bound, FRAME_PRIORITY_MAX)};
+}
+
+static void add_frame(const struct reserve *n, struct reserve_out *out, enum frame_kind kind, uint32_t to,
+                      uint32_t request)
+{
+    out->frame[out->frames++] = (struct frame){.kind = (uint8_t)kind,
+                                               .rail = n->rail,
+                                               .priority = kind == FRAME_RTS ? n->asked_with : 0,
+                                               .from = n->node,
+                                               .to = to,
+                                               .request = request};
+}
+
+static void say(const struct reserve *n, struct reserve_out *out, enum reserve_local says)
+{
+    if (n->given_up)
+        return;
+    out->says = says;
+    out->request = n->request;
+}
+
+/* Our request has been answered, or will not be. */
+static void forget_request(struct reserve *n)
+{
+    n->request = n->asked = 0;
+    n->given_up = false;
+}
+
+static void forget_grant(struct reserve *n)
+{
+    n->grant = n->granted_to = 0;
+}
+
+static bool rts_out(const struct reserve *n)
+{
+    return n->state == RESERVE_RESERVED || n->state == RESERVE_RECEIVING_OUT;
+}
+
+static bool receiving(const struct reserve *n)
+{
+    return n->state == RESERVE_RECEIVING || n->state == RESERVE_RECEIVING_OUT;
+}
+
+/* The sender we were kept for is done with us. */
+static void end_receiving(struct reserve *n)
+{
+    n->state = n->state == RESERVE_RECEIVING_OUT ? RESERVE_RESERVED : RESERVE_FREE;
+    forget_grant(n);
+}
+
+struct reserve_out reserve_local_rts(struct reserve *n, uint32_t request, uint32_t to)
+{
+    struct reserve_out out = {0};
+    if (n->state != RESERVE_FREE) {
+        out.says = RESERVE_SAYS_NACK;
+        out.request = request;
+        return out;
+    }
+    n->state = RESERVE_RESERVED;
+    n->request = request;
+    n->asked = to;
+    n->asked_with = n->priority;
+    add_frame(n, &out, FRAME_RTS, to, request);
+    return out;
+}
+
+struct reserve_out reserve_local_abort(struct reserve *n, uint32_t request)
+{
+    struct reserve_out out = {0};
+    if (request == 0 || n->request != request) {
+        out.stray = true;
+    } else if (n->state == RESERVE_SENDING) {
+        add_frame(n, &out, FRAME_ABORT, n->asked, request);
+        n->state = RESERVE_FREE;
+        forget_request(n);
+    } else {
+        n->given_up = true;
+    }
+    return out;
+}
+
+struct reserve_out reserve_local_ack(struct reserve *n)
+{
+    struct reserve_out out = {0};
+    if (!receiving(n)) {
+        out.stray = true;
+        return out;
+    }
+    add_frame(n, &out, FRAME_ACK, n->granted_to, n->grant);
+    end_receiving(n);
+    return out;
+}
+
+static void grant(struct reserve *n, const struct frame *f, enum reserve_state next, struct reserve_out *out)
+{
+    n->state = next;
+    n->grant = f->request;
+    n->granted_to = f->from;
+    add_frame(n, out, FRAME_CTS, f->from, f->request);
+}
+
+/* Algorithm 4: of two requests that are both under way, which is the stronger one? */
+static bool local_wins(const struct reserve *n, const struct frame *f)
+{
+    if (n->given_up)
+        return false;
+    return RESERVE_COMPARED(n) > f->priority ||
+           (RESERVE_COMPARED(n) == f->priority && RESERVE_TIE(n->node, f->from));
+}
+
+static void on_rts(struct reserve *n, const struct frame *f, struct reserve_out *out)
+{
+    if (n->state == RESERVE_FREE) {
+        grant(n, f, RESERVE_RECEIVING, out);
+    } else if (n->state != RESERVE_RESERVED) {
+        add_frame(n, out, FRAME_NACK, f->from, f->request);
+    } else if (local_wins(n, f)) {
+        n->priority = (int16_t)MAX(n->priority - 1, -n->bound);
+        add_frame(n, out, FRAME_NACK, f->from, f->request);
+    } else {
+        n->priority = (int16_t)MIN(n->priority + 1, n->bound);
+        grant(n, f, RESERVE_RECEIVING_OUT, out);
+    }
+}
+
+static void on_cts(struct reserve *n, const struct frame *f, struct reserve_out *out)
+{
+    bool ours = rts_out(n) && n->request == f->request && n->asked == f->from;
+    if (ours && n->state == RESERVE_RESERVED && !n->given_up) {
+        n->state = RESERVE_SENDING;
+        say(n, out, RESERVE_SAYS_CTS);
+        return;
+    }
+    add_frame(n, out, FRAME_ABORT, f->from, f->request);
+    out->stray = !ours;
+    if (!ours)
+        return;
+    say(n, out, RESERVE_SAYS_NACK);
+    n->state = n->state == RESERVE_RESERVED ? RESERVE_FREE : RESERVE_RECEIVING;
+    forget_request(n);
+}
+
+static void on_nack(struct reserve *n, const struct frame *f, struct reserve_out *out)
+{
+    if (!rts_out(n) || n->request != f->request || n->asked != f->from) {
+        out->stray = true;
+        return;
+    }
+    say(n, out, RESERVE_SAYS_NACK);
+    n->state = n->state == RESERVE_RESERVED ? RESERVE_FREE : RESERVE_RECEIVING;
+    forget_request(n);
+}
+
+struct reserve_out reserve_frame(struct reserve *n, const struct frame *f)
+{
+    struct reserve_out out = {0};
+    switch (f->kind) {
+    case FRAME_RTS:
+        on_rts(n, f, &out);
+        break;
+    case FRAME_CTS:
+        on_cts(n, f, &out);
+        break;
+    case FRAME_NACK:
+        on_nack(n, f, &out);
+        break;
+    case FRAME_ABORT:
+        if (receiving(n) && n->grant == f->request && n->granted_to == f->from)
+            end_receiving(n);
+        else
+            out.stray = true;
+        break;
+    default:
+        out.stray = n->state != RESERVE_SENDING || n->request != f->request || n->asked != f->from;
+        if (out.stray)
+            break;
+        n->state = RESERVE_FREE;
+        forget_request(n);
+    }
+    return out;
+}
+
+struct reserve_out reserve_gone(struct reserve *n, uint32_t peer)
+{
+    struct reserve_out out = {0};
+    if (receiving(n) && n->granted_to == peer)
+        end_receiving(n);
+    if (n->request == 0 || n->asked != peer)
+        return out;
+    say(n, &out, RESERVE_SAYS_NACK);
+    n->state = n->state == RESERVE_RECEIVING_OUT ? RESERVE_RECEIVING : RESERVE_FREE;
+    forget_request(n);
+    return out;
+}

@@ -1,0 +1,92 @@
+/* reserve.h: the adapter's half of a reservation [Coll01 3.2]: one adapter is kept for one direction at a time. A pure
+ * state machine, one for each adapter (a rail of a node): events in, frames out.
+ *
+ *     sender's process    sender's adapter       receiver's adapter
+ *     local RTS  ------>  RESERVED  --- RTS -->  FREE: RECEIVING
+ *     local CTS  <------  SENDING   <-- CTS ---
+ *                         ... the message ...
+ *                         FREE      <-- ACK ---  FREE              when the message is in memory
+ *
+ * Every RTS is answered at once, so nobody waits while he holds. What can go wrong is a circle of requests in which
+ * everybody refuses and asks again. Therefore an adapter that gets an RTS while its own is unanswered compares the two
+ * (algorithm 4): the one with the larger priority wins, of equal ones that of the larger node number. The loser grants
+ * (RECEIVING, with its own RTS still out) and will refuse to use its own grant. Winning makes the next request weaker,
+ * losing stronger.
+ *
+ * Table 1, with what we do otherwise (each node, RTS out = unanswered):
+ *
+ *     event        FREE           RESERVED         RECEIVING      RECEIVING, RTS out   SENDING
+ *     local RTS    RTS, RESERVED  local NACK       local NACK     local NACK           local NACK
+ *     local ACK    -              -                ACK, FREE      ACK, RESERVED        -
+ *     local ABORT  -              give up (1)      -              give up (1)          ABORT, FREE
+ *     RTS          CTS,RECEIVING  algorithm 4 (2)  NACK           NACK                 NACK
+ *     CTS          ABORT (3)      local CTS,       ABORT (3)      ABORT, local NACK,   ABORT (3)
+ *                                 SENDING                         RECEIVING (4)
+ *     NACK         -              local NACK,FREE  -              local NACK,RECEIVING -
+ *     ABORT        -              -                FREE           RESERVED             -
+ *     ACK          -              -                -              -                    FREE
+ *
+ * (1) The paper's process waits for answers "until a timeout expires" and does not say what becomes of the adapter. Here it
+ * stays as it is until
+ *     the answer comes, and then uses no CTS. Meanwhile every other request wins against it.
+ * (2) The printed tie-break, local_node_id != remote_node_id, is true at both ends: both refuse, for ever. It needs a
+ * strict total order.
+ *     And what is compared is the priority that our unanswered RTS carries, not the counter, which may have changed since: the order of requests
+ *     under way must be the same for all who compare.
+ * (3) An answer to nothing that we asked. The paper takes a CTS that finds the adapter FREE for a grant, although nobody
+ * waits for it. (4) Empty in the paper's table; its text (figure 2) says this.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_RAILS_RESERVE_H
+#define FP_NET_RAILS_RESERVE_H
+
+#include "net/rails/frame.h"
+
+enum reserve_state {
+    RESERVE_FREE,
+    RESERVE_RESERVED,      /* our RTS is out */
+    RESERVE_RECEIVING,     /* kept for `granted_to` */
+    RESERVE_RECEIVING_OUT, /* likewise, and our RTS is out */
+    RESERVE_SENDING        /* kept for our process */
+};
+
+/* What the process that asked is told. */
+enum reserve_local { RESERVE_SAYS_NOTHING, RESERVE_SAYS_CTS, RESERVE_SAYS_NACK };
+
+struct reserve {
+    enum reserve_state state;
+    uint8_t rail;
+    bool given_up;           /* nobody wants the answer to our RTS */
+    int16_t priority, bound; /* within -bound..bound */
+    int16_t asked_with;      /* the priority that our RTS carries */
+    uint32_t node;
+    uint32_t request, asked;    /* ours: its number and the node we asked; 0: none */
+    uint32_t grant, granted_to; /* theirs: its number and the node */
+};
+
+struct reserve_out {
+    unsigned frames;
+    struct frame frame[2];
+    enum reserve_local says;
+    uint32_t request; /* what `says` is about */
+    bool stray;       /* the event meant nothing here: an old frame, or a mistake of the peer's */
+};
+
+void reserve_open(struct reserve *n, uint32_t node, unsigned rail, unsigned bound);
+
+/* Events. The number of a request is not 0, and another one for each request of this node. */
+struct reserve_out reserve_local_rts(struct reserve *n, uint32_t request, uint32_t to);
+struct reserve_out reserve_local_abort(struct reserve *n, uint32_t request);
+struct reserve_out
+reserve_local_ack(struct reserve *n); /* the message that the adapter was kept for is in memory */
+struct reserve_out reserve_frame(struct reserve *n, const struct frame *f);
+
+/* The peer, or the rail to it, is gone: nothing more will come from there, and nothing is kept for it. */
+struct reserve_out reserve_gone(struct reserve *n, uint32_t peer);
+
+static inline bool reserve_is_free(const struct reserve *n)
+{
+    return n->state == RESERVE_FREE;
+}
+
+#endif

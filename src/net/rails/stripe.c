@@ -1,0 +1,82 @@
+/* stripe.c: see stripe.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/rails/stripe.h"
+
+static double sum_of(const double *weight, uint32_t set)
+{
+    double sum = 0;
+    for (unsigned r = 0; r < RAILS_MAX; r++)
+        if (rail_in(set, r))
+            sum += weight[r];
+    return sum;
+}
+
+static unsigned extreme(const double *weight, uint32_t set, bool largest)
+{
+    unsigned best = RAIL_NONE;
+    for (unsigned r = 0; r < RAILS_MAX; r++)
+        if (rail_in(set, r) &&
+            (best == RAIL_NONE || (largest ? weight[r] > weight[best] : weight[r] < weight[best])))
+            best = r;
+    return best;
+}
+
+/* The rails that get a stripe by their weight: the lightest leaves until every share is large enough. */
+static uint32_t worth_it(const struct stripe_rules *rules, const double *weight, uint32_t set, uint64_t bytes)
+{
+    while (rails_in(set) > 1) {
+        unsigned least = extreme(weight, set, false);
+        double sum = sum_of(weight, set);
+        if (sum > 0 && (double)bytes * weight[least] / sum >= (double)rules->smallest)
+            break;
+        set &= ~rail_bit(least);
+    }
+    return set;
+}
+
+/* Probes that leave at least a smallest stripe to everybody else. */
+static uint32_t probes(const struct stripe_rules *rules, uint32_t others, uint32_t probe, uint64_t bytes)
+{
+    uint32_t set = 0;
+    for (unsigned r = 0; r < RAILS_MAX; r++)
+        if (rail_in(probe & ~others, r) && bytes / rules->smallest > 2 * (uint64_t)(rails_in(set) + 1))
+            set |= rail_bit(r);
+    return set;
+}
+
+unsigned stripe_cut(const struct stripe_rules *rules, const double *weight, uint32_t up, uint32_t probe,
+                    uint64_t bytes, struct stripe out[RAILS_MAX])
+{
+    unsigned count = 0;
+    uint64_t at = 0;
+    if (up == 0)
+        return 0;
+    uint32_t by_weight = worth_it(rules, weight, up, bytes);
+    uint32_t probing = probes(rules, by_weight, probe & up, bytes);
+    for (unsigned r = 0; r < RAILS_MAX; r++)
+        if (rail_in(probing, r)) {
+            uint64_t part = ALIGN_UP(rules->smallest, rules->align);
+            out[count++] = (struct stripe){.offset = at, .bytes = part, .rail = (uint8_t)r};
+            at += part;
+        }
+    by_weight = worth_it(rules, weight, by_weight, bytes - at);
+    double sum = sum_of(weight, by_weight), passed = 0;
+    uint64_t rest = bytes - at, begin = at;
+    unsigned last = 31u - (unsigned)__builtin_clz(by_weight);
+    for (unsigned r = 0; r < RAILS_MAX; r++) {
+        if (!rail_in(by_weight, r))
+            continue;
+        passed += weight[r];
+        /* Ends are rounded and not lengths, so that rounding does not add up. */
+        uint64_t end = begin + (uint64_t)((double)rest * (sum > 0 ? passed / sum : 0));
+        end = r == last ? bytes : MIN(end / rules->align * rules->align, bytes);
+        if (end <= at && r != last)
+            continue;
+        if (end == at && count > 0)
+            continue; /* nothing is left for the last one; a message of no bytes is one stripe of none */
+        out[count++] = (struct stripe){.offset = at, .bytes = end - at, .rail = (uint8_t)r};
+        at = end;
+    }
+    return count;
+}

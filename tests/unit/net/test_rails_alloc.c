@@ -1,0 +1,176 @@
+/* test_rails_alloc.c: allocation of rails, the sender's half of a reservation, and its frames.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/rails/frame.h"
+#include "net/rails/request.h"
+#include "test.h"
+
+static void basic_takes_turns(void)
+{
+    struct alloc a;
+    uint32_t set;
+    alloc_open(&a, ALLOC_BASIC, 3, 1, 0);
+    for (int i = 0; i < 7; i++) {
+        EXPECT_EQ(alloc_message(&a, 1 << 20, 0, &set), ALLOC_SEND); /* free or not */
+        EXPECT_EQ(set, rail_bit((unsigned)i % 3));
+    }
+}
+
+static void local_takes_what_is_free(void)
+{
+    struct alloc a;
+    uint32_t set;
+    alloc_open(&a, ALLOC_LOCAL, 4, 0, 0);
+    EXPECT_EQ(alloc_message(&a, 1, 0, &set), ALLOC_WAIT);
+    EXPECT_EQ(alloc_message(&a, 1, 0xa, &set), ALLOC_SEND);
+    EXPECT_EQ(set, 2);
+    EXPECT_EQ(alloc_message(&a, 1, 0xb, &set), ALLOC_SEND);
+    EXPECT_EQ(set, 8); /* just past the last one */
+    EXPECT_EQ(alloc_message(&a, 1, 0xb, &set), ALLOC_SEND);
+    EXPECT_EQ(set, 1);
+    a.ratio = 1;
+    EXPECT_EQ(alloc_message(&a, 1, 0xd, &set), ALLOC_SEND);
+    EXPECT_EQ(set, 0xd);
+}
+
+/* Ratio 0 takes one, 1 takes all, and more never takes less. Over many messages every rail is taken as often. */
+static void the_ratio_says_how_many(void)
+{
+    for (unsigned rails = 1; rails <= RAILS_MAX; rails++) {
+        unsigned before = 1;
+        for (int percent = 0; percent <= 100; percent++) {
+            struct alloc a;
+            unsigned taken[RAILS_MAX] = {0}, count = 0;
+            alloc_open(&a, ALLOC_LOCAL, rails, percent / 100.0, 0);
+            for (unsigned i = 0; i < rails; i++) {
+                uint32_t set = alloc_select(&a, rails_all(rails));
+                count = rails_in(set);
+                for (unsigned r = 0; r < rails; r++)
+                    taken[r] += rail_in(set, r);
+            }
+            for (unsigned r = 0; r < rails; r++)
+                EXPECT_EQ(taken[r], count);
+            EXPECT(count >= before);
+            before = count;
+            EXPECT(percent != 0 || count == 1);
+            EXPECT(percent != 100 || count == rails);
+        }
+    }
+}
+
+static void hybrid_reserves_for_long_ones(void)
+{
+    struct alloc a;
+    uint32_t set;
+    alloc_open(&a, ALLOC_HYBRID, 4, 1, 4096);
+    EXPECT_EQ(alloc_message(&a, 4096, 6, &set), ALLOC_SEND);
+    EXPECT_EQ(set, 2);
+    EXPECT_EQ(alloc_message(&a, 4096, 0, &set), ALLOC_SEND);
+    EXPECT_EQ(set, 4);
+    EXPECT_EQ(alloc_message(&a, 4097, 6, &set), ALLOC_RESERVE);
+    EXPECT_EQ(set, 6);
+    EXPECT_EQ(alloc_message(&a, 4097, 0, &set), ALLOC_WAIT);
+}
+
+static void requests_collect_answers(void)
+{
+    struct alloc a;
+    struct request r;
+    alloc_open(&a, ALLOC_DYNAMIC, 4, 0, 0);
+    request_begin(&r, 7, 0xf);
+    EXPECT_EQ(request_answer(&r, &a, 7, 2, true).verdict, REQUEST_WAIT);
+    EXPECT_EQ(request_answer(&r, &a, 7, 2, true).verdict, REQUEST_STRAY);
+    EXPECT_EQ(request_answer(&r, &a, 6, 0, true).verdict, REQUEST_STRAY);
+    EXPECT_EQ(request_answer(&r, &a, 7, 0, false).verdict, REQUEST_WAIT);
+    EXPECT_EQ(request_answer(&r, &a, 7, 3, true).verdict, REQUEST_WAIT);
+    struct request_out out = request_answer(&r, &a, 7, 1, true);
+    EXPECT_EQ(out.verdict, REQUEST_SEND);
+    EXPECT_EQ(out.send, 2);
+    EXPECT_EQ(out.abort, 0xc);
+    EXPECT_EQ(request_answer(&r, &a, 7, 1, true).verdict, REQUEST_STRAY);
+    request_begin(&r, 8, 3);
+    request_answer(&r, &a, 8, 0, false);
+    EXPECT_EQ(request_answer(&r, &a, 8, 1, false).verdict, REQUEST_RETRY);
+}
+
+static void requests_give_up(void)
+{
+    struct alloc a;
+    struct request r;
+    alloc_open(&a, ALLOC_DYNAMIC, 4, 1, 0);
+    request_begin(&r, 7, 0xf);
+    request_answer(&r, &a, 7, 2, true);
+    request_answer(&r, &a, 7, 3, false);
+    struct request_out out = request_timeout(&r, &a);
+    EXPECT_EQ(out.verdict, REQUEST_SEND);
+    EXPECT_EQ(out.send, 4);
+    EXPECT_EQ(out.abort, 3);
+    EXPECT_EQ(request_timeout(&r, &a).verdict, REQUEST_STRAY);
+    request_begin(&r, 9, 1);
+    out = request_timeout(&r, &a);
+    EXPECT_EQ(out.verdict, REQUEST_RETRY);
+    EXPECT_EQ(out.abort, 1);
+}
+
+static bool same(const struct frame *a, const struct frame *b)
+{
+    return a->kind == b->kind && a->rail == b->rail && a->priority == b->priority && a->from == b->from &&
+           a->to == b->to && a->request == b->request;
+}
+
+static void frames_come_back_as_they_went(void)
+{
+    for (int kind = FRAME_RTS; kind <= FRAME_ACK; kind++)
+        for (int p = -FRAME_PRIORITY_MAX; p <= FRAME_PRIORITY_MAX;
+             p += kind == FRAME_RTS ? 1 : 4 * FRAME_PRIORITY_MAX) {
+            struct frame f = {.kind = (uint8_t)kind,
+                              .rail = (uint8_t)(kind - 1),
+                              .priority = (int16_t)(kind == FRAME_RTS ? p : 0),
+                              .from = 0x01020304,
+                              .to = 0xfffefdfc,
+                              .request = 0x80000001u + (uint32_t)p};
+            struct frame back = {0};
+            uint8_t bytes[FRAME_BYTES];
+            frame_encode(&f, bytes);
+            const char *wrong = frame_decode(bytes, sizeof bytes, 5, 0xfffefdfc, &back);
+            EXPECT(!wrong && same(&f, &back));
+        }
+}
+
+/* Every single byte is checked: put any value into any place, and what is decoded encodes to the same bytes, or is refused
+ * with a reason. */
+static void damaged_frames_are_refused(void)
+{
+    struct frame f = {.kind = FRAME_RTS, .rail = 1, .priority = -3, .from = 4, .to = 9, .request = 77}, back;
+    uint8_t good[FRAME_BYTES], bad[FRAME_BYTES], again[FRAME_BYTES];
+    int refused = 0;
+    frame_encode(&f, good);
+    for (size_t size = 0; size < 2 * FRAME_BYTES; size++)
+        EXPECT(size == FRAME_BYTES || frame_decode(good, size, 2, 9, &back));
+    for (int at = 0; at < FRAME_BYTES; at++)
+        for (int value = 0; value < 256; value++) {
+            memcpy(bad, good, sizeof bad);
+            bad[at] = (uint8_t)value;
+            if (frame_decode(bad, sizeof bad, 2, 9, &back)) {
+                refused++;
+                continue;
+            }
+            frame_encode(&back, again);
+            EXPECT(memcmp(bad, again, sizeof bad) == 0);
+            EXPECT(value == good[at] || (at != 0 && at != 3 && at < 18 && (at < 8 || at > 11)));
+        }
+    EXPECT(refused > 256 * 8);
+}
+
+int main(void)
+{
+    TEST_RUN(basic_takes_turns);
+    TEST_RUN(local_takes_what_is_free);
+    TEST_RUN(the_ratio_says_how_many);
+    TEST_RUN(hybrid_reserves_for_long_ones);
+    TEST_RUN(requests_collect_answers);
+    TEST_RUN(requests_give_up);
+    TEST_RUN(frames_come_back_as_they_went);
+    TEST_RUN(damaged_frames_are_refused);
+    return test_result();
+}

@@ -1,0 +1,126 @@
+/* test_rails_mux.c: which rail a whole message takes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/rails/mux.h"
+#include "test.h"
+
+static uint32_t seed = 1;
+
+static uint32_t dice(uint32_t sides)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % sides;
+}
+
+static void bound_processes_stay(void)
+{
+    struct mux m;
+    mux_open(&m, MUX_BINDING, 3, 4);
+    for (int i = 0; i < 5; i++)
+        EXPECT_EQ(mux_next(&m, 1), 1);
+    mux_up(&m, 1, false);
+    EXPECT_EQ(mux_next(&m, 1), 2);
+    mux_up(&m, 2, false);
+    EXPECT_EQ(mux_next(&m, 1), 0);
+    mux_up(&m, 1, true); /* it goes home */
+    EXPECT_EQ(mux_next(&m, 1), 1);
+}
+
+static void turns_pass_over_what_is_down(void)
+{
+    struct mux m;
+    mux_open(&m, MUX_TURNS, 3, 0);
+    EXPECT_EQ(mux_next(&m, 1), 0);
+    EXPECT_EQ(mux_next(&m, 1), 1);
+    mux_up(&m, 2, false);
+    EXPECT_EQ(mux_next(&m, 1), 0);
+    EXPECT_EQ(mux_next(&m, 1), 1);
+    mux_up(&m, 0, false);
+    mux_up(&m, 1, false);
+    EXPECT_EQ(mux_next(&m, 1), RAIL_NONE);
+    mux_up(&m, 2, true);
+    EXPECT_EQ(mux_next(&m, 1), 2);
+}
+
+/* After any number of messages no rail is a whole message ahead of its share or behind it. */
+static void weights_are_kept_at_every_moment(void)
+{
+    for (int round = 0; round < 200; round++) {
+        struct mux m;
+        unsigned rails = 1 + dice(RAILS_MAX);
+        uint64_t got[RAILS_MAX] = {0}, sum = 0;
+        mux_open(&m, MUX_WEIGHTS, rails, 0);
+        for (unsigned r = 0; r < rails; r++)
+            sum += m.weight[r] = 1 + dice(9);
+        for (uint64_t n = 1; n <= 3 * sum; n++) {
+            got[mux_next(&m, 100)]++;
+            for (unsigned r = 0; r < rails; r++) {
+                double share = (double)n * m.weight[r] / (double)sum;
+                EXPECT((double)got[r] < share + 2 && (double)got[r] > share - 2);
+                EXPECT(n % sum || got[r] == n / sum * m.weight[r]);
+            }
+        }
+    }
+}
+
+static void weight_of_nothing_is_the_last_resort(void)
+{
+    struct mux m;
+    mux_open(&m, MUX_WEIGHTS, 2, 0);
+    m.weight[0] = 0;
+    for (int i = 0; i < 4; i++)
+        EXPECT_EQ(mux_next(&m, 1), 1);
+    mux_up(&m, 1, false);
+    EXPECT_EQ(mux_next(&m, 1), 0);
+}
+
+static void windows_change_rails_rarely(void)
+{
+    struct mux m;
+    mux_open(&m, MUX_WINDOW, 2, 0);
+    m.window = 3;
+    static const unsigned want[] = {0, 0, 0, 1, 1, 1, 0, 0};
+    for (unsigned i = 0; i < COUNT_OF(want); i++)
+        EXPECT_EQ(mux_next(&m, 1), want[i]);
+    mux_up(&m, 0, false); /* in the middle of its window: a whole window goes to the other */
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(mux_next(&m, 1), 1);
+    mux_up(&m, 0, true);
+    EXPECT_EQ(mux_next(&m, 1), 0);
+}
+
+/* A slow rail, which completes a quarter as fast, gets a quarter of the messages, and no window is ever overfull. */
+static void room_follows_completions(void)
+{
+    struct mux m;
+    uint64_t sent[2] = {0}, done[2] = {0};
+    mux_open(&m, MUX_ROOM, 2, 0);
+    m.window = 4000;
+    for (int step = 0; step < 4000; step++) {
+        unsigned rail;
+        while ((rail = mux_next(&m, 1000)) != RAIL_NONE) {
+            sent[rail]++;
+            EXPECT(m.outstanding[rail] <= 4000);
+        }
+        EXPECT(m.outstanding[0] >= 4000 && m.outstanding[1] >= 4000);
+        mux_done(&m, 0, 1000);
+        done[0]++;
+        if (step % 4 == 0) {
+            mux_done(&m, 1, 1000);
+            done[1]++;
+        }
+    }
+    EXPECT(sent[0] - done[0] <= 4 && sent[1] - done[1] <= 4);
+    EXPECT(sent[0] > 39 * sent[1] / 10 && sent[0] < 41 * sent[1] / 10);
+}
+
+int main(void)
+{
+    TEST_RUN(bound_processes_stay);
+    TEST_RUN(turns_pass_over_what_is_down);
+    TEST_RUN(weights_are_kept_at_every_moment);
+    TEST_RUN(weight_of_nothing_is_the_last_resort);
+    TEST_RUN(windows_change_rails_rarely);
+    TEST_RUN(room_follows_completions);
+    return test_result();
+}

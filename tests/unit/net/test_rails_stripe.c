@@ -1,0 +1,278 @@
+/* test_rails_stripe.c: stripes, weights that adapt, and the completion filter.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "net/rails/filter.h"
+#include "test.h"
+
+static uint32_t seed = 1;
+
+static uint32_t dice(uint32_t sides)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % sides;
+}
+
+static const struct stripe_rules rules = {.smallest = 8192, .align = 4096};
+
+static void even_stripes(void)
+{
+    struct stripe s[RAILS_MAX];
+    double weight[RAILS_MAX] = {1, 1, 1};
+    EXPECT_EQ(stripe_cut(&rules, weight, 7, 0, 3 << 20, s), 3);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(s[i].bytes, 1 << 20);
+        EXPECT_EQ(s[i].rail, i);
+    }
+    EXPECT_EQ(stripe_cut(&rules, weight, 7, 0, 2 * 8192 - 1, s), 1);
+    EXPECT_EQ(stripe_cut(&rules, weight, 7, 0, 2 * 8192, s), 2);
+    EXPECT_EQ(stripe_cut(&rules, weight, 5, 0, 1 << 20, s), 2);
+    EXPECT_EQ(s[1].rail, 2);
+    EXPECT_EQ(stripe_cut(&rules, weight, 7, 0, 0, s), 1);
+    EXPECT_EQ(s[0].bytes, 0);
+    EXPECT_EQ(stripe_cut(&rules, weight, 0, 0, 1000, s), 0);
+}
+
+static void the_heaviest_takes_what_is_not_striped(void)
+{
+    struct stripe s[RAILS_MAX];
+    double weight[RAILS_MAX] = {1, 4};
+    EXPECT_EQ(stripe_cut(&rules, weight, 3, 0, 10000, s), 1);
+    EXPECT_EQ(s[0].rail, 1);
+    EXPECT_EQ(stripe_cut(&rules, weight, 3, 0, 5 << 20, s), 2);
+    EXPECT_EQ(s[0].bytes, 1 << 20);
+    EXPECT_EQ(s[1].bytes, 4 << 20);
+    /* 30000 * 1/5 is less than the smallest stripe; a probe is there nevertheless. */
+    EXPECT_EQ(stripe_cut(&rules, weight, 3, 0, 30000, s), 1);
+    EXPECT_EQ(stripe_cut(&rules, weight, 3, 1, 30000, s), 2);
+    EXPECT_EQ(s[0].rail, 0);
+    EXPECT_EQ(s[0].bytes, 8192);
+}
+
+/* Whatever the weights: every byte once, in order, no rail twice, nothing below the smallest stripe minus rounding. */
+static void stripes_cover_the_message(void)
+{
+    for (int round = 0; round < 20000; round++) {
+        struct stripe s[RAILS_MAX];
+        struct stripe_rules some = {.smallest = 1 + dice(20000), .align = 1u << dice(13)};
+        double weight[RAILS_MAX];
+        for (int r = 0; r < RAILS_MAX; r++)
+            weight[r] = dice(4) ? dice(1000) / 1000.0 : 0;
+        uint32_t up = 1 + dice(65535), probe = dice(2) ? dice(65536) : 0, used = 0;
+        uint64_t bytes = dice(1u << (1 + dice(22))), at = 0;
+        unsigned count = stripe_cut(&some, weight, up, probe, bytes, s);
+        EXPECT(count >= 1);
+        for (unsigned i = 0; i < count; i++) {
+            EXPECT_EQ(s[i].offset, at);
+            EXPECT(rail_in(up, s[i].rail) && !rail_in(used, s[i].rail));
+            EXPECT(i + 1 == count || s[i].bytes > 0);
+            EXPECT(count == 1 || s[i].bytes + 2 * some.align >= some.smallest);
+            EXPECT(i == 0 || s[i].offset % some.align == 0);
+            used |= rail_bit(s[i].rail);
+            at += s[i].bytes;
+        }
+        EXPECT_EQ(at, bytes);
+        if (test_failures > 20)
+            return;
+    }
+}
+
+/* Sends a message over rails of these speeds (bytes a nanosecond); each found `late` ns after it was done. */
+static uint64_t one_message(struct adapt *a, const double *speed, uint64_t bytes, uint64_t latency,
+                            uint64_t all_at)
+{
+    struct stripe s[RAILS_MAX];
+    struct adapt_sample samples[RAILS_MAX];
+    uint64_t longest = 0;
+    unsigned count = stripe_cut(&rules, a->weight, rails_all(a->rails), adapt_probe(a), bytes, s);
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t t = latency + (uint64_t)((double)s[i].bytes / speed[s[i].rail]);
+        longest = MAX(longest, t);
+        samples[i] =
+            (struct adapt_sample){.rail = s[i].rail, .bytes = s[i].bytes, .time = all_at ? all_at : t};
+    }
+    adapt_message(a, samples, count);
+    return longest;
+}
+
+static double sum_of(const struct adapt *a)
+{
+    double sum = 0;
+    for (unsigned r = 0; r < a->rails; r++)
+        sum += a->weight[r];
+    return sum;
+}
+
+/* Rails of 1 GB/s and 250 MB/s: soon within 5 % of the best there is, and it comes back after a disturbance. */
+static void weights_find_the_speeds_and_come_back(void)
+{
+    struct adapt a;
+    double speed[RAILS_MAX] = {1, 0.25};
+    adapt_open(&a, 2, 0.5);
+    EXPECT(a.weight[0] == a.weight[1]);
+    uint64_t first = one_message(&a, speed, 1 << 20, 0, 0), time = 0;
+    for (int i = 0; i < 10; i++)
+        time = one_message(&a, speed, 1 << 20, 0, 0);
+    double best = (1 << 20) / 1.25;
+    EXPECT((double)time < 1.05 * best && (double)first > 2.4 * best);
+    speed[0] = 0.05; /* others take most of rail 0 */
+    for (int i = 0; i < 12; i++)
+        time = one_message(&a, speed, 1 << 20, 0, 0);
+    EXPECT((double)time < 1.05 * (1 << 20) / 0.30);
+    speed[0] = 1;
+    for (int i = 0; i < 12; i++)
+        time = one_message(&a, speed, 1 << 20, 0, 0);
+    EXPECT((double)time < 1.05 * best);
+    EXPECT(fabs(sum_of(&a) - 1) < 1e-9);
+}
+
+/* So slow that its share is below the smallest stripe: only a probe can see it get fast again. */
+static void a_rail_without_a_share_is_found_again(void)
+{
+    struct adapt a;
+    double speed[RAILS_MAX] = {1, 0.01};
+    adapt_open(&a, 2, 0.5);
+    for (int i = 0; i < 40; i++)
+        one_message(&a, speed, 1 << 20, 0, 0);
+    EXPECT(a.weight[1] < 0.011);
+    speed[1] = 1;
+    uint64_t time = 0;
+    for (int i = 0; i < 80; i++)
+        time = one_message(&a, speed, 1 << 20, 0, 0);
+    EXPECT((double)time < 1.05 * (1 << 19));
+}
+
+/* The process was busy and finds all completions at once: that says nothing of the rails. */
+static void late_completions_change_nothing(void)
+{
+    struct adapt a;
+    double speed[RAILS_MAX] = {1, 0.25, 0.5};
+    adapt_open(&a, 3, 0.5);
+    for (int i = 0; i < 30; i++)
+        one_message(&a, speed, 1 << 20, 0, 0);
+    struct adapt before = a;
+    for (int i = 0; i < 1000; i++)
+        one_message(&a, speed, 1 << 20, 0, 50000000);
+    for (int r = 0; r < 3; r++)
+        EXPECT(a.weight[r] == before.weight[r]);
+    EXPECT_EQ(a.kept, before.kept + 1000);
+}
+
+/* Noise of 20 % and a latency that no rail can help: still near the best on average. */
+static void noise_does_not_carry_it_away(void)
+{
+    struct adapt a;
+    uint64_t sum = 0;
+    adapt_open(&a, 4, 0.3);
+    for (int i = 0; i < 400; i++) {
+        double speed[RAILS_MAX];
+        for (int r = 0; r < 4; r++)
+            speed[r] = (r + 1) * 0.25 * (0.9 + dice(201) / 1000.0);
+        uint64_t t = one_message(&a, speed, 1 << 20, 3000, 0);
+        sum += i >= 20 ? t : 0;
+        for (int r = 0; r < 4; r++)
+            EXPECT(a.weight[r] > 1.0 / 300 && a.weight[r] < 1);
+    }
+    EXPECT((double)sum / 380 < 1.12 * (3000 + (1 << 20) / 2.5));
+}
+
+/* ---- the completion filter ---- */
+
+static void begin(struct filter *f, unsigned rails, uint64_t bytes)
+{
+    struct stripe s[RAILS_MAX];
+    double weight[RAILS_MAX] = {1, 1, 1, 1};
+    unsigned count = stripe_cut(&rules, weight, rails_all(rails), 0, bytes, s);
+    filter_open(f, s, count, rails_all(rails));
+}
+
+static void the_protocol_hears_once(void)
+{
+    struct filter f;
+    struct adapt_sample samples[RAILS_MAX];
+    uint32_t ticket[3], none;
+    begin(&f, 3, 3 << 20);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(filter_next(&f, 100, &ticket[i]), i);
+    EXPECT_EQ(filter_next(&f, 100, &none), -1);
+    EXPECT_EQ(filter_completed(&f, ticket[1], 150), FILTER_NOTHING);
+    EXPECT_EQ(filter_completed(&f, ticket[1], 150), FILTER_NOTHING); /* doubled */
+    EXPECT_EQ(filter_completed(&f, ticket[0], 160), FILTER_NOTHING);
+    EXPECT_EQ(filter_samples(&f, samples), 0);
+    EXPECT_EQ(filter_completed(&f, ticket[2], 170), FILTER_DONE);
+    EXPECT_EQ(filter_completed(&f, ticket[2], 170), FILTER_NOTHING);
+    EXPECT_EQ(filter_samples(&f, samples), 3);
+    EXPECT_EQ(samples[1].time, 50);
+    EXPECT_EQ(samples[2].bytes, 1 << 20);
+}
+
+static void a_failed_stripe_goes_elsewhere(void)
+{
+    struct filter f;
+    struct adapt_sample samples[RAILS_MAX];
+    uint32_t ticket[2], again;
+    begin(&f, 2, 2 << 20);
+    filter_next(&f, 0, &ticket[0]);
+    filter_next(&f, 0, &ticket[1]);
+    EXPECT_EQ(filter_rail(&f, 1, false), FILTER_NOTHING); /* what is under way may still arrive */
+    EXPECT_EQ(filter_failed(&f, ticket[1]), FILTER_AGAIN);
+    EXPECT_EQ(filter_next(&f, 5, &again), 1);
+    EXPECT_EQ(f.stripes[1].stripe.rail, 0);
+    EXPECT_EQ(f.stripes[1].stripe.offset, 1 << 20);
+    EXPECT_EQ(filter_completed(&f, ticket[1], 9), FILTER_NOTHING); /* of the attempt that was given up */
+    EXPECT_EQ(filter_rail(&f, 0, false), FILTER_NOTHING);
+    EXPECT_EQ(filter_failed(&f, again), FILTER_STUCK);
+    EXPECT_EQ(filter_next(&f, 9, &again), -1);
+    EXPECT_EQ(filter_rail(&f, 1, true), FILTER_AGAIN);
+    EXPECT_EQ(filter_next(&f, 9, &again), 1);
+    EXPECT_EQ(f.stripes[1].stripe.rail, 1);
+    EXPECT_EQ(filter_completed(&f, ticket[0], 10), FILTER_NOTHING);
+    EXPECT_EQ(filter_completed(&f, again, 10), FILTER_DONE);
+    EXPECT_EQ(filter_samples(&f, samples), 0); /* repeated: its time says nothing */
+}
+
+/* Rails die and come back at random. Done is said once, after every byte has been confirmed, with nothing under way. */
+static void random_failures(void)
+{
+    for (int round = 0; round < 3000; round++) {
+        struct filter f;
+        uint32_t open[64], ticket;
+        unsigned opened = 0, done = 0, steps = 0;
+        begin(&f, 4, (uint64_t)1 << (13 + dice(9)));
+        while (!done && steps++ < 10000) {
+            enum filter_verdict v = FILTER_NOTHING;
+            unsigned what = dice(8), pick = opened ? dice(opened) : 0;
+            if (what == 0)
+                filter_rail(&f, dice(4), dice(3) != 0);
+            else if (what < 4 && opened < 64 && filter_next(&f, steps, &ticket) >= 0)
+                open[opened++] = ticket;
+            else if (opened && what < 7) {
+                v = what == 6 ? filter_failed(&f, open[pick]) : filter_completed(&f, open[pick], steps);
+                open[pick] = open[--opened];
+            }
+            if (v != FILTER_DONE)
+                continue;
+            done++;
+            EXPECT_EQ(opened, 0);
+            for (unsigned i = 0; i < f.count; i++)
+                EXPECT_EQ(f.stripes[i].state, FILTER_ARRIVED);
+        }
+        EXPECT_EQ(done, 1);
+    }
+}
+
+int main(void)
+{
+    TEST_RUN(even_stripes);
+    TEST_RUN(the_heaviest_takes_what_is_not_striped);
+    TEST_RUN(stripes_cover_the_message);
+    TEST_RUN(weights_find_the_speeds_and_come_back);
+    TEST_RUN(a_rail_without_a_share_is_found_again);
+    TEST_RUN(late_completions_change_nothing);
+    TEST_RUN(noise_does_not_carry_it_away);
+    TEST_RUN(the_protocol_hears_once);
+    TEST_RUN(a_failed_stripe_goes_elsewhere);
+    TEST_RUN(random_failures);
+    return test_result();
+}
