@@ -26,15 +26,15 @@
  *     ABORT        -              -                FREE           RESERVED             -
  *     ACK          -              -                -              -                    FREE
  *
- * (1) The paper's process waits for answers "until a timeout expires" and does not say what becomes of the adapter. Here it
- * stays as it is until
- *     the answer comes, and then uses no CTS. Meanwhile every other request wins against it.
- * (2) The printed tie-break, local_node_id != remote_node_id, is true at both ends: both refuse, for ever. It needs a
- * strict total order.
- *     And what is compared is the priority that our unanswered RTS carries, not the counter, which may have changed since: the order of requests
- *     under way must be the same for all who compare.
+ * (1) The paper's process waits for answers "until a timeout expires"; what becomes of the adapter is not said. Here it
+ *     stays as it is until the answer comes, and then uses no CTS. Meanwhile every other request wins against it.
+ * (2) The printed tie-break, local_node_id != remote_node_id, is true at both ends: both refuse, for ever. It needs a strict
+ *     total order. And what is compared is the priority that our unanswered RTS carries, not the counter, which may have
+ *     changed since: the order of requests under way must be the same for all who compare. With the counter three nodes
+ *     can refuse each other for ever (tests/unit/net/test_rails_reserve_counter.c).
  * (3) An answer to nothing that we asked. The paper takes a CTS that finds the adapter FREE for a grant, although nobody
- * waits for it. (4) Empty in the paper's table; its text (figure 2) says this.
+ *     waits for it.
+ * (4) Empty in the paper's table; its text (figure 2) says this.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_RAILS_RESERVE_H

@@ -80,13 +80,13 @@ static inline void explore_grow(struct explore *e)
     }
 }
 
-/* Adds a state that `event` leads to from the one being looked at, unless it is known. */
-static inline void explore_add(struct explore *e, const void *state, const char *event)
+/* Adds a state that `event` leads to from the one being looked at, unless it is known. Returns its number. */
+static inline uint32_t explore_add(struct explore *e, const void *state, const char *event)
 {
     uint32_t slot = explore_slot(e, state);
     for (; e->table[slot]; slot = (slot + 1) & (e->slots - 1))
         if (memcmp(explore_state(e, e->table[slot] - 1), state, e->size) == 0)
-            return;
+            return e->table[slot] - 1;
     if (e->count == e->room) {
         explore_grow(e);
         slot = explore_slot(e, state);
@@ -97,7 +97,7 @@ static inline void explore_add(struct explore *e, const void *state, const char 
     memcpy(e->states + e->count * e->size, state, e->size);
     e->from[e->count] = e->at;
     e->event[e->count] = event;
-    e->count++;
+    return e->count++;
 }
 
 /* Goes on until no state is new, or `look` says false. */

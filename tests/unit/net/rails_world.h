@@ -1,0 +1,319 @@
+/* rails_world.h: a few nodes with a few rails that send messages to each other by reservation, for tests that look at every
+ * interleaving or follow a trace. Each node has one process, which sends one message after another; between the adapters of
+ * a rail frames travel as bytes, in order for each pair. The code under test is
+ * src/net/rails/{reserve,request,alloc,frame}.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TESTS_RAILS_WORLD_H
+#define FP_TESTS_RAILS_WORLD_H
+
+#include "net/rails/request.h"
+#include "net/rails/reserve.h"
+#include "test.h"
+
+enum { NODES = 3, RAILS = 2, QUEUE = 4 };
+
+/* What can happen. The number of an event is its class in the argument about fairness. */
+enum {
+    ASK = 0,
+    TIMEOUT = NODES,
+    FRAME = 2 * NODES,
+    DATA = FRAME + RAILS * NODES * NODES,
+    EVENTS = DATA + RAILS * NODES
+};
+
+struct limits {
+    uint8_t nodes, rails, messages, timeouts, bound;
+    double ratio;
+    uint8_t to[NODES]; /* where each node's messages go; its own number: anywhere, one after the other */
+};
+
+struct world_nic {
+    uint8_t state, given_up, request, asked, grant, granted_to;
+    int8_t priority, asked_with;
+};
+
+struct world_frame {
+    uint8_t kind, request;
+    int8_t priority;
+};
+
+struct world_process {
+    uint8_t left, to;                 /* messages; where the present one goes */
+    uint8_t number, waiting, granted; /* struct request */
+    uint8_t next, last;               /* number of the next request; struct alloc's round robin */
+    uint8_t timeouts, data;           /* timeouts left; rails with a stripe that is under way */
+};
+
+struct world {
+    struct world_nic nic[NODES][RAILS];
+    struct world_frame queue[RAILS][NODES][NODES][QUEUE]; /* from, to; kind 0: empty */
+    struct world_process process[NODES];
+};
+
+static struct limits the_limits;
+static bool the_send; /* a process got what it asked for in the last event */
+
+static inline struct reserve nic_of(const struct world *w, unsigned node, unsigned rail)
+{
+    const struct world_nic *n = &w->nic[node][rail];
+    return (struct reserve){.state = (enum reserve_state)n->state,
+                            .rail = (uint8_t)rail,
+                            .given_up = n->given_up,
+                            .priority = n->priority,
+                            .bound = the_limits.bound,
+                            .asked_with = n->asked_with,
+                            .node = node + 1,
+                            .request = n->request,
+                            .asked = n->asked,
+                            .grant = n->grant,
+                            .granted_to = n->granted_to};
+}
+
+static inline void nic_keep(struct world *w, unsigned node, unsigned rail, const struct reserve *n)
+{
+    bool out = n->state == RESERVE_RESERVED || n->state == RESERVE_RECEIVING_OUT;
+    w->nic[node][rail] = (struct world_nic){.state = (uint8_t)n->state,
+                                            .given_up = n->given_up,
+                                            .request = (uint8_t)n->request,
+                                            .asked = (uint8_t)n->asked,
+                                            .grant = (uint8_t)n->grant,
+                                            .granted_to = (uint8_t)n->granted_to,
+                                            .priority = (int8_t)n->priority,
+                                            .asked_with = (int8_t)(out ? n->asked_with : 0)};
+}
+
+static inline struct alloc alloc_of(const struct world_process *p)
+{
+    struct alloc a;
+    alloc_open(&a, ALLOC_DYNAMIC, the_limits.rails, the_limits.ratio, 0);
+    a.last = p->last;
+    return a;
+}
+
+/* Puts a frame on its way as bytes and reads it back as the receiver will. */
+static inline void world_send(struct world *w, const struct frame *f)
+{
+    uint8_t bytes[FRAME_BYTES];
+    struct frame back;
+    frame_encode(f, bytes);
+    const char *wrong = frame_decode(bytes, sizeof bytes, the_limits.rails, f->to, &back);
+    EXPECT(!wrong);
+    if (wrong)
+        return;
+    struct world_frame *q = w->queue[back.rail][back.from - 1][back.to - 1];
+    unsigned i = 0;
+    while (i < QUEUE && q[i].kind)
+        i++;
+    EXPECT(i < QUEUE);
+    if (i < QUEUE)
+        q[i] = (struct world_frame){back.kind, (uint8_t)back.request, (int8_t)back.priority};
+}
+
+static inline void world_answer(struct world *w, unsigned node, unsigned rail, uint32_t number, bool granted);
+
+/* Does what the adapter says. */
+static inline void world_do(struct world *w, unsigned node, unsigned rail, const struct reserve_out *out)
+{
+    for (unsigned i = 0; i < out->frames; i++)
+        world_send(w, &out->frame[i]);
+    if (out->says != RESERVE_SAYS_NOTHING)
+        world_answer(w, node, rail, out->request, out->says == RESERVE_SAYS_CTS);
+}
+
+static inline void world_act(struct world *w, unsigned node, const struct request_out *out, uint32_t number)
+{
+    struct world_process *p = &w->process[node];
+    if (out->verdict == REQUEST_SEND) {
+        the_send = true;
+        p->left--;
+        p->data = (uint8_t)out->send;
+    }
+    for (unsigned r = 0; r < the_limits.rails; r++)
+        if (rail_in(out->abort, r)) {
+            struct reserve n = nic_of(w, node, r);
+            struct reserve_out local = reserve_local_abort(&n, number);
+            EXPECT(!local.stray);
+            nic_keep(w, node, r, &n);
+            world_do(w, node, r, &local);
+        }
+}
+
+static inline void request_keep(struct world_process *p, const struct request *r, const struct alloc *a)
+{
+    p->number = (uint8_t)r->number;
+    p->waiting = (uint8_t)r->waiting;
+    p->granted = (uint8_t)r->granted;
+    p->last = a->last;
+}
+
+static inline void world_answer(struct world *w, unsigned node, unsigned rail, uint32_t number, bool granted)
+{
+    struct world_process *p = &w->process[node];
+    struct request r = {p->number, p->waiting, p->granted};
+    struct alloc a = alloc_of(p);
+    struct request_out out = request_answer(&r, &a, number, rail, granted);
+    EXPECT(out.verdict != REQUEST_STRAY);
+    request_keep(p, &r, &a);
+    world_act(w, node, &out, number);
+}
+
+/* A process that has a message and nothing under way asks all rails that are free here. */
+static inline bool world_ask(struct world *w, unsigned node)
+{
+    struct world_process *p = &w->process[node];
+    uint32_t free = 0, set;
+    if (p->left == 0 || p->number || p->data)
+        return false;
+    for (unsigned r = 0; r < the_limits.rails; r++)
+        if (w->nic[node][r].state == RESERVE_FREE)
+            free |= rail_bit(r);
+    struct alloc a = alloc_of(p);
+    if (alloc_message(&a, 1 << 20, free, &set) != ALLOC_RESERVE)
+        return false;
+    p->to = the_limits.to[node] != node
+                ? the_limits.to[node]
+                : (uint8_t)((node + 1 + p->left % (the_limits.nodes - 1)) % the_limits.nodes);
+    struct request r;
+    request_begin(&r, p->next, set);
+    request_keep(p, &r, &a);
+    if (the_limits.timeouts) /* without them no answer can be an old one, and one number is enough */
+        p->next = (uint8_t)(3 - p->next);
+    for (unsigned i = 0; i < the_limits.rails; i++)
+        if (rail_in(set, i)) {
+            struct reserve n = nic_of(w, node, i);
+            struct reserve_out out = reserve_local_rts(&n, p->number, p->to + 1u);
+            nic_keep(w, node, i, &n);
+            world_do(w, node, i, &out);
+        }
+    return true;
+}
+
+static inline bool world_timeout(struct world *w, unsigned node)
+{
+    struct world_process *p = &w->process[node];
+    if (p->timeouts == 0 || p->number == 0)
+        return false;
+    p->timeouts--;
+    struct request r = {p->number, p->waiting, p->granted};
+    struct alloc a = alloc_of(p);
+    struct request_out out = request_timeout(&r, &a);
+    uint32_t number = p->number;
+    request_keep(p, &r, &a);
+    world_act(w, node, &out, number);
+    return true;
+}
+
+static inline bool world_frame(struct world *w, unsigned rail, unsigned from, unsigned to)
+{
+    struct world_frame *q = w->queue[rail][from][to], head = q[0];
+    if (head.kind == 0)
+        return false;
+    memmove(q, q + 1, (QUEUE - 1) * sizeof *q);
+    memset(&q[QUEUE - 1], 0, sizeof *q);
+    struct frame f = {.kind = head.kind,
+                      .rail = (uint8_t)rail,
+                      .priority = head.priority,
+                      .from = from + 1,
+                      .to = to + 1,
+                      .request = head.request};
+    struct reserve n = nic_of(w, to, rail);
+    struct reserve_out out = reserve_frame(&n, &f);
+    EXPECT(!out.stray);
+    nic_keep(w, to, rail, &n);
+    world_do(w, to, rail, &out);
+    return true;
+}
+
+/* A stripe is in the receiver's memory. Nothing else used either end meanwhile. */
+static inline bool world_data(struct world *w, unsigned node, unsigned rail)
+{
+    struct world_process *p = &w->process[node];
+    if (!rail_in(p->data, rail))
+        return false;
+    p->data &= (uint8_t)~rail_bit(rail);
+    struct reserve n = nic_of(w, p->to, rail);
+    struct reserve_out out = reserve_local_ack(&n);
+    EXPECT(!out.stray);
+    nic_keep(w, p->to, rail, &n);
+    world_do(w, p->to, rail, &out);
+    return true;
+}
+
+/* False when it certainly cannot happen now: spares the caller a copy. */
+static inline bool world_might(const struct world *w, unsigned event)
+{
+    unsigned f = event - FRAME, d = event - DATA;
+    if (event < TIMEOUT)
+        return w->process[event].left && !w->process[event].number && !w->process[event].data;
+    if (event < FRAME)
+        return w->process[event - TIMEOUT].timeouts;
+    if (event < DATA)
+        return w->queue[f / (NODES * NODES)][f / NODES % NODES][f % NODES][0].kind;
+    return rail_in(w->process[d % NODES].data, d / NODES);
+}
+
+/* False when it cannot happen now. */
+static inline bool world_event(struct world *w, unsigned event)
+{
+    the_send = false;
+    if (event < TIMEOUT)
+        return world_ask(w, event);
+    if (event < FRAME)
+        return world_timeout(w, event - TIMEOUT);
+    if (event < DATA) {
+        event -= FRAME;
+        return world_frame(w, event / (NODES * NODES), event / NODES % NODES, event % NODES);
+    }
+    return world_data(w, (event - DATA) % NODES, (event - DATA) / NODES);
+}
+
+/* Where data is under way, both ends are kept for it and for nothing else. */
+static inline void world_check(const struct world *w)
+{
+    for (unsigned n = 0; n < the_limits.nodes; n++)
+        for (unsigned r = 0; r < the_limits.rails; r++) {
+            const struct world_process *p = &w->process[n];
+            const struct world_nic *mine = &w->nic[n][r], *theirs = &w->nic[p->to][r];
+            EXPECT((mine->state == RESERVE_RECEIVING || mine->state == RESERVE_RECEIVING_OUT) ==
+                   (mine->granted_to != 0));
+            if (!rail_in(p->data, r))
+                continue;
+            EXPECT_EQ(mine->state, RESERVE_SENDING);
+            EXPECT(theirs->state == RESERVE_RECEIVING || theirs->state == RESERVE_RECEIVING_OUT);
+            EXPECT_EQ(theirs->granted_to, n + 1);
+        }
+}
+
+static inline struct world world_begin(const struct limits *limits)
+{
+    struct world w;
+    memset(&w, 0, sizeof w);
+    the_limits = *limits;
+    for (unsigned n = 0; n < limits->nodes; n++) {
+        w.process[n].left = limits->messages;
+        w.process[n].next = 1;
+        w.process[n].last = RAIL_NONE;
+        w.process[n].timeouts = limits->timeouts;
+    }
+    return w;
+}
+
+/* All messages have arrived and nothing is kept for anybody. */
+static inline bool world_ended(const struct world *w)
+{
+    for (unsigned n = 0; n < the_limits.nodes; n++) {
+        if (w->process[n].left || w->process[n].data || w->process[n].number)
+            return false;
+        for (unsigned r = 0; r < the_limits.rails; r++)
+            if (w->nic[n][r].state != RESERVE_FREE)
+                return false;
+    }
+    for (unsigned r = 0; r < RAILS; r++)
+        for (unsigned i = 0; i < NODES * NODES; i++)
+            if (w->queue[r][i / NODES][i % NODES][0].kind)
+                return false;
+    return true;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* test_rails_reserve_all.c: every interleaving of a reservation among 3 nodes with 2 rails: no standstill, no circle that
+ * goes on for ever under weak fairness, never two uses of one adapter, and nothing kept at the end.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rails_all.h"
+
+/* Whom each node sends to: a circle, and the other ways in which requests meet. */
+static void three_nodes_two_rails(void)
+{
+    static const uint8_t patterns[][NODES] = {{1, 2, 0}, {2, 2, 0}, {1, 0, 1}};
+    for (unsigned i = 0; i < COUNT_OF(patterns); i++) {
+        struct limits l = {.nodes = 3, .rails = 2, .messages = 1, .bound = 1};
+        memcpy(l.to, patterns[i], sizeof l.to);
+        EXPECT(!explore_all(l));
+    }
+}
+
+/* All rails that are granted are taken: nothing is given back. */
+static void full_striping(void)
+{
+    EXPECT(!explore_all(
+        (struct limits){.nodes = 3, .rails = 2, .messages = 1, .bound = 1, .ratio = 1, .to = {1, 0, 1}}));
+    EXPECT(!explore_all(
+        (struct limits){.nodes = 2, .rails = 2, .messages = 3, .bound = 1, .ratio = 1, .to = {1, 0}}));
+}
+
+/* Every choice of destinations, a second message, and larger counters. */
+static void three_nodes_one_rail(void)
+{
+    for (unsigned pattern = 0; pattern < 8; pattern++) {
+        struct limits l = {.nodes = 3, .rails = 1, .messages = 1, .bound = 1};
+        for (unsigned n = 0; n < 3; n++)
+            l.to[n] = (uint8_t)((n + 1 + (pattern >> n & 1)) % 3);
+        EXPECT(!explore_all(l));
+    }
+    EXPECT(!explore_all((struct limits){.nodes = 3, .rails = 1, .messages = 1, .bound = 5, .to = {1, 2, 0}}));
+    EXPECT(!explore_all((struct limits){.nodes = 3, .rails = 1, .messages = 2, .bound = 1, .to = {0, 1, 2}}));
+}
+
+/* Processes that lose patience: adapters wait for answers that nobody wants. */
+static void timeouts(void)
+{
+    EXPECT(
+        !explore_all((struct limits){.nodes = 3, .rails = 1, .messages = 1, .timeouts = 1, .to = {1, 2, 0}}));
+    EXPECT(!explore_all(
+        (struct limits){.nodes = 2, .rails = 2, .messages = 1, .timeouts = 1, .bound = 1, .to = {1, 0}}));
+}
+
+int main(void)
+{
+    TEST_RUN(three_nodes_two_rails);
+    TEST_RUN(full_striping);
+    TEST_RUN(three_nodes_one_rail);
+    TEST_RUN(timeouts);
+    return test_result();
+}
