@@ -1,8 +1,6 @@
-/*
- * Sockets and addresses of mpiexec and its agents.
+/* address.c: sockets and addresses of mpiexec and its agents.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "address.h"
 
@@ -35,7 +33,7 @@ int address_listen(char *port, size_t size)
     if (fd < 0) {
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0 || bind(fd, (struct sockaddr *)&four, sizeof(four)) != 0)
-            die(1, "No socket for the agents can be made: %s.", strerror(errno));
+            die(1, "mpiexec cannot create a socket for its agents: %s.", strerror(errno));
     }
     union {
         struct sockaddr_in6 six;
@@ -44,7 +42,7 @@ int address_listen(char *port, size_t size)
     } name;
     socklen_t len = sizeof(name);
     if (listen(fd, 512) != 0 || getsockname(fd, &name.any, &len) != 0)
-        die(1, "Agents cannot be listened for: %s.", strerror(errno));
+        die(1, "mpiexec cannot listen for its agents: %s.", strerror(errno));
     snprintf(port, size, "%u",
              ntohs(name.any.sa_family == AF_INET6 ? name.six.sin6_port : name.four.sin_port));
     return fd;

@@ -1,8 +1,7 @@
-/*
- * How hosts find each other: every address of this one, a socket to be called on, and the beginning of a call.
+/* address.h: how hosts find each other: all addresses of this host, a listening socket, and the first step of
+ * a connection.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_ADDRESS_H
 #define FP_LAUNCHER_ADDRESS_H
 

@@ -1,10 +1,8 @@
-/*
- * An agent: runs the plan it is sent through local.c, and turns events into frames; looks after the hosts
- * below it in the tree, and passes their frames on. When the connection ends before the job does, everything
- * here ends with it, and everything below.
+/* agent.c: an agent. It runs the plan it receives through local.c and reports events as frames. It also
+ * starts the agents below it in the tree and forwards their frames. When its connection to mpiexec ends
+ * before the job does, it ends everything on this host and everything below.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "agent.h"
 
@@ -131,7 +129,7 @@ static void on_other_child(void *ctx, pid_t pid, int status)
 
 static void not_understood(struct agent *a, const char *what)
 {
-    say("The %s from mpiexec cannot be understood.", what);
+    say("The agent cannot decode the %s that mpiexec sent.", what);
     a->loop.stop = true;
 }
 
@@ -266,7 +264,8 @@ int agent_main(int argc, char **argv)
     if (argc != 5)
         die(STATUS_USAGE, "%s is for mpiexec's own use.", AGENT_OPTION);
     if (!read_cookie(cookie))
-        die(1, "The agent was started without its secret; the launcher must pass on standard input.");
+        die(1, "The agent was started without its secret: the remote shell must pass standard input on to "
+               "it.");
     int null = open("/dev/null", O_RDONLY);
     if (null >= 0)
         dup2(null, STDIN_FILENO);
@@ -274,7 +273,7 @@ int agent_main(int argc, char **argv)
     if (strcmp(who, AGENT_BY_NAME) == 0)
         who = getenv("SLURMD_NODENAME");
     if (!who)
-        die(1, "Slurm does not tell this agent the name of its node (SLURMD_NODENAME).");
+        die(1, "SLURMD_NODENAME is not set, so this agent does not know the name of its Slurm node.");
     call_mpiexec(argv[2], argv[3], cookie, who, &a.call);
     secret_wipe(cookie, sizeof(cookie));
     return guard_run(argv, worker, &a);

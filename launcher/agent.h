@@ -1,10 +1,8 @@
-/*
- * The part of mpiexec that runs on other hosts. It is the same program with a hidden option, started by a
- * remote shell. It calls back, proves that it knows the cookie that came on its standard input, has the other
- * end prove the same, and only then obeys.
+/* agent.h: the part of mpiexec that runs on other hosts. It is the same program with a hidden option, started
+ * by a remote shell. It connects back, proves that it knows the cookie it read from standard input, lets the
+ * other end prove the same, and only then takes orders.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_AGENT_H
 #define FP_LAUNCHER_AGENT_H
 

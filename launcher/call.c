@@ -1,11 +1,10 @@
-/*
- * Calls to several addresses side by side. Nothing is guessed about which network is the right one. Addresses that
- * this host has itself are left out, because whoever answers there is on this host; the loopback is tried when no
- * other address leads to mpiexec, for agents on its machine. Who hangs up is called again, since a crowd
- * at the door (door.c) may have pushed us out; who cannot prove itself is not.
+/* call.c: connects to several addresses at the same time, because nothing tells in advance which network is
+ * the right one. Addresses of this host itself are left out, because a process that answers there is on this
+ * host; the loopback address is tried only when no other address reaches mpiexec, for agents on the same
+ * machine. When the other end closes the connection the agent tries again, since too many callers (door.c)
+ * may have displaced it. An address whose process cannot prove itself is not tried again.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "call.h"
 
@@ -213,7 +212,7 @@ void call_mpiexec(const char *addresses, const char *port, const char *cookie, c
         die(1,
             "The process that answers at %s, port %s, cannot prove that it is the mpiexec that started this "
             "agent. "
-            "Nothing was started and nothing was told to it.",
+            "Nothing was started here, and no data was sent to it.",
             c.stranger_at, port);
     if (!found)
         die(1, "mpiexec cannot be reached from here at any of its addresses %s, port %s.", addresses, port);

@@ -1,9 +1,7 @@
-/*
- * An agent calls mpiexec, or the agent above it: at all addresses at once, and whoever proves first that it knows the
- * cookie is the one.
+/* call.h: an agent connects to mpiexec, or to the agent above it: to all its addresses at once. The first one
+ * that proves that it knows the cookie is used.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_CALL_H
 #define FP_LAUNCHER_CALL_H
 

@@ -1,9 +1,7 @@
-/*
- * Which ranks run under a debugger, and how. Several ranks cannot share one keyboard: of several, gdb only shows
- * where a rank crashes, unless each has a window.
+/* debug.c: which ranks run under a debugger, and how. Several ranks cannot share one keyboard: with more than
+ * one rank, gdb only shows where a rank crashes, unless each rank has a window.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "debug.h"
 

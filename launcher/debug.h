@@ -1,8 +1,6 @@
-/*
- * Ranks under a debugger: -gdb and -xterm.
+/* debug.h: ranks under a debugger: -gdb and -xterm.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_DEBUG_H
 #define FP_LAUNCHER_DEBUG_H
 

@@ -1,13 +1,12 @@
-/*
- * One pass over /proc builds the list of (process, parent); descendants are then found by repeated passes
- * over that list. Used only when something has to be ended, never in a job that goes well.
+/* descend.c: one pass over /proc builds the list of (process, parent); repeated passes over that list find
+ * the descendants. This is used only when something has to be ended, never in a job that goes well.
  *
- * /proc is opened at the start, with one file kept back to look into it: when there are no files left, that is when
- * something has to be ended. Where there is no /proc the kernel is asked of each process number whether it is a child
- * of ours, which all descendants become in the end, because we are a subreaper.
+ * /proc is opened at the start, and one file descriptor is kept in reserve to read it, because running out of
+ * descriptors is a typical reason for ending a job. Without /proc, the kernel is asked for each process
+ * number whether it is a child of this process; all descendants become children in the end, because the
+ * launcher is a subreaper.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "descend.h"
 
@@ -176,9 +175,8 @@ bool descend_end(void)
     uint64_t end = now_ms() + END_MS;
     while (collect()) {
         if (now_ms() >= end) {
-            say("A process of this job did not die of SIGKILL within %d seconds and was left; it may wait "
-                "for a disk or "
-                "a network that does not answer.",
+            say("A process of this job did not end within %d seconds after SIGKILL and was left running; "
+                "it may be waiting for a disk or a network file system that does not respond.",
                 END_MS / 1000);
             return false;
         }

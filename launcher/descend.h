@@ -1,9 +1,7 @@
-/*
- * Finding and ending everything that descends from this process, whatever sessions and groups it made for
- * itself. Works because the launcher is a subreaper: orphans of ranks come back to it.
+/* descend.h: finds and ends all descendants of this process, whatever sessions and process groups they
+ * created. It works because the launcher is a subreaper: orphans of ranks become its children.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_DESCEND_H
 #define FP_LAUNCHER_DESCEND_H
 

@@ -1,8 +1,7 @@
-/*
- * What has happened, in words. Sets of ranks, host by host: "rank 3 on host a, ranks 4-6 and 9 on host b".
+/* describe.c: describes in words what has happened. Sets of ranks are listed by host: "rank 3 on host a,
+ * ranks 4-6 and 9 on host b".
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -56,11 +55,12 @@ const char *job_signal_hint(int sig)
 {
     switch (sig) {
     case SIGKILL:
-        return " Nothing in this job sent that; often it is the kernel, out of memory (see dmesg).";
+        return " No process of this job sent the signal; often the kernel sends it when memory runs out "
+               "(see dmesg).";
     case SIGXFSZ:
-        return " It made a file larger than the limit for the size of files allows (ulimit -f).";
+        return " It wrote a file larger than the file size limit (ulimit -f).";
     case SIGXCPU:
-        return " It has used up the processor time that its limit allows (ulimit -t).";
+        return " It reached its limit of processor time (ulimit -t).";
     default:
         return "";
     }
@@ -77,7 +77,7 @@ static void tell_late(const struct job *j)
         return;
     }
     job_describe(j, j->late.who, true, who, sizeof(who));
-    say("%u ranks exited with a status that is not 0 after MPI_Finalize, the first with %d: %s.", j->late.n,
+    say("%u ranks exited with a nonzero status after MPI_Finalize, the first with %d: %s.", j->late.n,
         j->late.code, who);
 }
 
@@ -101,9 +101,8 @@ static void tell_exit_codes(const struct job *j)
 static void tell_foreign(const struct job *j)
 {
     if (j->opt->foreign && !j->failed && pmi_inited_count(j->pmi) == 0)
-        say("No rank called this mpiexec of Fishplate in MPI_Init, so that each may have run as a job of one "
-            "rank: %s, or "
-            "compile it with Fishplate's mpicc.",
+        say("No rank contacted this mpiexec of Fishplate in MPI_Init, so each may have run as a job of "
+            "one rank: %s, or compile it with Fishplate's mpicc.",
             j->opt->foreign);
 }
 

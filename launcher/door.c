@@ -1,10 +1,8 @@
-/*
- * The door. A caller has DOOR_MS to prove itself and is then sent away; when there are too many, or no file is
- * left for the next, the one that has been there longest goes first. An agent that was sent away in a crowd calls
- * again (call.c).
+/* door.c: accepts the connections of agents. A caller that does not prove itself within DOOR_MS is
+ * disconnected. When there are too many callers, or no file descriptor is left for the next, the oldest
+ * caller is disconnected. An agent that was disconnected in this way connects again (call.c).
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "door.h"
 

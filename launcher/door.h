@@ -1,9 +1,8 @@
-/*
- * Where agents call: a listening socket, and callers that have not yet proved that they know the cookie. Anybody
- * can call, so that strangers get little room and little time, and never keep an agent out for good.
+/* door.h: where agents connect: a listening socket, and the callers that have not yet proved that they know
+ * the cookie. Anybody can connect, so unproved callers get little memory and little time, and can never keep
+ * an agent out for good.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_DOOR_H
 #define FP_LAUNCHER_DOOR_H
 

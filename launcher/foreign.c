@@ -1,10 +1,7 @@
-/*
- * Reads the names of the libraries that an ELF program needs. The file may be anything: every offset is checked
- * against its size. Files of the other byte order, or of
- * 32 bits, are left alone.
+/* foreign.c: reads the names of the libraries that an ELF program needs. The file may contain anything, so
+ * every offset is checked against the file size. Files of the other byte order or of 32 bits are ignored.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "foreign.h"
 

@@ -1,9 +1,7 @@
-/*
- * Programs that were linked with another MPI library: they do not know this mpiexec, or only by PMI-1, and would
- * run as many jobs of one rank each.
+/* foreign.h: programs that are linked with another MPI library. They do not know this mpiexec, or only
+ * through PMI-1, and would run as many jobs of one rank each.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_FOREIGN_H
 #define FP_LAUNCHER_FOREIGN_H
 

@@ -1,8 +1,7 @@
-/*
- * What the build makes from the table of options: completion for bash and zsh, and the manual page mpiexec(1).
+/* generate.c: texts that the build makes from the table of options: completion for bash and zsh, and the
+ * manual page mpiexec(1).
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "generate.h"
 

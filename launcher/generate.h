@@ -1,8 +1,7 @@
-/*
- * Texts made from the table of options, for the build: `mpiexec --fishplate-print bash`, zsh or man.
+/* generate.h: texts made from the table of options, for the build: `mpiexec --fishplate-print bash`, zsh or
+ * man.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_GENERATE_H
 #define FP_LAUNCHER_GENERATE_H
 

@@ -1,9 +1,8 @@
-/*
- * Turns a request to spawn into the command line of another mpiexec and looks after that one. It tells through a pipe
- * what becomes of its job: 'i' when a rank is in MPI_Init, 'f' and a sentence when it could not be started.
+/* grow.c: turns a request to spawn into the command line of another mpiexec and watches that process. It
+ * reports the state of its job through a pipe: 'i' when a rank is in MPI_Init, 'f' and a sentence when the
+ * job could not be started.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "grow.h"
 

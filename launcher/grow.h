@@ -1,9 +1,8 @@
-/*
- * Jobs that grow: MPI_Comm_spawn asks mpiexec for more ranks, as a job of its own. Another mpiexec runs it, a child of
- * this one: it gets the signals that this one gets, its end is waited for, and when it fails the whole job does.
+/* grow.h: jobs that grow: MPI_Comm_spawn asks mpiexec for more ranks, which form a job of their own. A child
+ * process, another mpiexec, runs that job. It receives the signals that this one receives, this one waits for
+ * it to end, and when it fails the whole job fails.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_GROW_H
 #define FP_LAUNCHER_GROW_H
 

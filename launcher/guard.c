@@ -1,9 +1,8 @@
-/*
- * The front process turns signals into bytes on a pipe; the pipe's end tells the worker that the front is
- * gone. Both are subreapers, so that no process of the job can escape by losing its parent.
+/* guard.c: the front process forwards signals as bytes on a pipe; the end of the pipe tells the worker that
+ * the front process is gone. Both are subreapers, so that no process of the job can escape by losing its
+ * parent.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "guard.h"
 
@@ -94,7 +93,7 @@ static int front(pid_t worker, int pipe_end, const sigset_t *set)
     bool interrupted = false;
     int peek = signalfd(-1, set, SFD_CLOEXEC);
     if (peek < 0)
-        die(1, "No signals can be watched: %s.", strerror(errno));
+        die(1, "mpiexec cannot watch signals: %s.", strerror(errno));
     signal(SIGTSTP, SIG_DFL);
     for (;;) {
         int sig = next_signal(peek, set), status;
@@ -142,11 +141,11 @@ int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (pipe2(ends, O_CLOEXEC) != 0)
-        die(1, "No pipe can be made: %s.%s", strerror(errno),
+        die(1, "mpiexec cannot create a pipe: %s.%s", strerror(errno),
             errno == EMFILE ? " Raise the limit of open files (ulimit -n)." : "");
     pid_t pid = fork();
     if (pid < 0)
-        die(1, "No process can be made: %s.", strerror(errno));
+        die(1, "mpiexec cannot create a process: %s.", strerror(errno));
     if (pid == 0) {
         close(ends[1]);
         setsid();

@@ -1,10 +1,8 @@
-/*
- * Two processes instead of one, so that something always survives to clean up. The front is what the user
- * started: it owns the terminal and waits. The worker does everything else, in a session of its own. If
- * either is killed, even by KILL, the other ends all ranks and whatever they started.
+/* guard.h: two processes instead of one, so that one always survives to clean up. The front process is the
+ * one the user started: it owns the terminal and waits. The worker does everything else, in a session of its
+ * own. If either is killed, even by SIGKILL, the other ends all ranks and whatever they started.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_GUARD_H
 #define FP_LAUNCHER_GUARD_H
 

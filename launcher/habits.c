@@ -1,9 +1,7 @@
-/*
- * What people type and set for other MPI libraries. Where it has a meaning here it works; otherwise one line
- * names what to use instead, and the job runs.
+/* habits.c: options and variables that people know from other MPI libraries. Those that have a meaning here
+ * work; for the others one line names what to use instead, and the job runs.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,7 @@
-/*
- * What can be said about the option table without parsing anything: --help, finding a name, and guessing
- * which one a mistyped name meant.
+/* help.c: what the option table gives without parsing a command line: --help, finding a name, and the
+ * suggestion for a mistyped name.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * Reads host lists. The same host named twice is one host with the slots of both.
+/* hosts.c: reads host lists. A host that is named twice is one host with the sum of the slots.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "hosts.h"
 
@@ -68,7 +66,9 @@ static void add_line(struct hosts *h, char *line, const char *file, unsigned lin
             if (!parse_number(word + 6, 1, 1 << 20, &slots))
                 die(STATUS_USAGE, "In %s, \"%s\" should be slots= and a number.", where, word);
         } else if (strncmp(word, "max_slots=", 10) != 0 && strncmp(word, "max-slots=", 10) != 0) {
-            die(STATUS_USAGE, "In %s, \"%s\" is not understood; a line is a host name and maybe slots=N.",
+            die(STATUS_USAGE,
+                "In %s, \"%s\" is neither a host name nor slots=N; a line is a host name "
+                "and optionally slots=N.",
                 where, word);
         }
     }

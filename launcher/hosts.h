@@ -1,9 +1,7 @@
-/*
- * The hosts of a job and which rank goes where. Pure but for reading the host file and asking for this
- * machine's own names.
+/* hosts.h: the hosts of a job and which rank runs where. The functions are pure, except that they read the
+ * host file and ask for this machine's own names.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_HOSTS_H
 #define FP_LAUNCHER_HOSTS_H
 

@@ -1,8 +1,6 @@
-/*
- * Copies standard input piece by piece.
+/* input.c: copies standard input piece by piece.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "input.h"
 

@@ -1,9 +1,7 @@
-/*
- * Standard input, when it has to be copied: from a terminal, to several ranks, or to another host. Reads on
- * only when every reader has taken what came before.
+/* input.h: standard input, when it must be copied: from a terminal, to several ranks, or to another host. The
+ * next piece is read only when every reader has taken the last one.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_INPUT_H
 #define FP_LAUNCHER_INPUT_H
 

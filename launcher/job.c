@@ -1,9 +1,7 @@
-/*
- * Job policy: judges how ranks end, ends the others, and watches the clock. Everything arrives as an event
- * and nothing here waits.
+/* job.c: job policy: judges how ranks end, ends the others, and watches time limits. Everything arrives as an
+ * event, and nothing here waits.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "job.h"
 

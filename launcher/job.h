@@ -1,9 +1,7 @@
-/*
- * The job as a whole: what has happened to every rank, when the job has failed, how it is ended, and with
- * which status. Hosts report here; nothing here knows whether a host is this machine or another one.
+/* job.h: the job as a whole: what has happened to every rank, when the job has failed, how it is ended, and
+ * its exit status. Hosts report here; nothing here knows whether a host is this machine or another one.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_JOB_H
 #define FP_LAUNCHER_JOB_H
 

@@ -1,8 +1,6 @@
-/*
- * A chained hash table that doubles when it is full.
+/* kvs.c: a chained hash table that doubles when it is full.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "kvs.h"
 

@@ -1,8 +1,6 @@
-/*
- * The key-value store of the PMI server: text to text, kept until the job ends.
+/* kvs.h: the key-value store of the PMI server: text to text, kept until the job ends.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_KVS_H
 #define FP_LAUNCHER_KVS_H
 

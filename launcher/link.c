@@ -1,9 +1,7 @@
-/*
- * Framing over a socket. Lengths, types and codes are checked before anything is believed, and until the other
- * end has proved that it knows the cookie it may send almost nothing.
+/* link.c: framing over a socket. Lengths, types and authentication codes are checked before a frame is used.
+ * Until the other end has proved that it knows the cookie it may send only a few bytes.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "link.h"
 
@@ -65,7 +63,7 @@ static void take_frames(struct link *k)
         struct frame_head h;
         enum link_parsed got = link_parse(head, buf_size(&k->in), k->sealed ? PAYLOAD_MAX : GREETING_MAX, &h);
         if (got == LINK_BAD) {
-            fail(k, "it sent something that is not ours");
+            fail(k, "it sent bytes that are not a frame of mpiexec");
             return;
         }
         if (got == LINK_MORE)
@@ -74,7 +72,7 @@ static void take_frames(struct link *k)
         if (buf_size(&k->in) < size)
             return;
         if (k->sealed && !seal_check(&k->seal_in, head, FRAME_HEADER, data, h.len, data + h.len)) {
-            fail(k, "what came was not sent by the other end, or was changed on the way");
+            fail(k, "a frame was forged, or changed on the network");
             return;
         }
         k->frame(k->ctx, &h, data);

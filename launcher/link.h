@@ -1,11 +1,9 @@
-/*
- * The connection between mpiexec and an agent, or two agents: frames with a type, a host, a rank and bytes,
- * over TCP. Both ends use the same code; what the frames mean is in the enum. The host is the one the frame
- * is for, or comes from: agents in between pass it on without looking inside. Once both ends have proved
- * themselves (proof.h), each frame ends with a code of SEAL_SIZE bytes.
+/* link.h: the connection between mpiexec and an agent, or between two agents: frames with a type, a host, a
+ * rank and bytes, over TCP. Both ends use the same code; the enum says what the frames mean. The host is the
+ * destination or the source of the frame; agents in between forward it without looking inside. After both
+ * ends have proved themselves (proof.h), each frame ends with an authentication code of SEAL_SIZE bytes.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_LINK_H
 #define FP_LAUNCHER_LINK_H
 

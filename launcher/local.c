@@ -1,10 +1,8 @@
-/*
- * Executes a plan on this host. A rank has a socket for PMI, a pipe each for output and error, and maybe
- * one for input. Order matters at the end: a rank's PMI bytes are read before its exit is judged, and its
- * output before the host is done.
+/* local.c: executes a plan on this host. A rank has a socket for PMI, one pipe each for output and error, and
+ * possibly one for input. The order at the end matters: the PMI bytes of a rank are read before its exit is
+ * judged, and its output before the host is done.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "local.h"
 
@@ -255,8 +253,9 @@ static void report_failure(struct proc *p, enum spawn_step step, int error)
     } else if (step == SPAWN_EXEC) {
         why = xstrf("%s cannot be run: %s", app->argv[0], strerror(error));
     } else {
-        why = xstrf("no process could be made for it: %s%s", strerror(error),
-                    error == EMFILE ? " (mpiexec needs three for each rank: raise ulimit -n)" : "");
+        why =
+            xstrf("a process could not be created for it: %s%s", strerror(error),
+                  error == EMFILE ? " (mpiexec needs three open files for each rank: raise ulimit -n)" : "");
         status = 1;
     }
     h->ev->failed(h->ctx, p->at->rank, status, why);

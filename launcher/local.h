@@ -1,9 +1,7 @@
-/*
- * Runs one host's plan: node segments, pipes, processes, their end. mpiexec uses it for its own host and
- * an agent for another one; what happens is reported through the same few events.
+/* local.h: runs the plan of one host: node segments, pipes, processes and their end. mpiexec uses it for its
+ * own host, an agent for another one; both learn what happens through the same few events.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_LOCAL_H
 #define FP_LAUNCHER_LOCAL_H
 

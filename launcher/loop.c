@@ -1,8 +1,6 @@
-/*
- * The event loop. Few timers exist at a time, so they are a plain list.
+/* loop.c: the event loop. There are few timers at a time, so they are a plain list.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "loop.h"
 
@@ -16,7 +14,7 @@ void loop_init(struct loop *l)
 {
     *l = (struct loop){.epoll = epoll_create1(EPOLL_CLOEXEC)};
     if (l->epoll < 0)
-        die(1, "The event loop cannot be made: %s.%s", strerror(errno),
+        die(1, "mpiexec cannot create its event loop: %s.%s", strerror(errno),
             errno == EMFILE ? " Raise the limit of open files (ulimit -n)." : "");
 }
 
@@ -29,7 +27,7 @@ bool loop_add(struct loop *l, struct watch *w, int fd, uint32_t events)
     if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) != 0) {
         if (errno == EPERM)
             return false;
-        die(1, "File %d cannot be watched: %s.", fd, strerror(errno));
+        die(1, "mpiexec cannot watch file descriptor %d: %s.", fd, strerror(errno));
     }
     w->fd = fd;
     w->events = events;

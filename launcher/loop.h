@@ -1,9 +1,7 @@
-/*
- * One epoll loop with timers: the only place where mpiexec or an agent waits. Watches and timers are
- * embedded in longer-lived objects and must outlive the turn in which they are removed.
+/* loop.h: one epoll loop with timers: the only place where mpiexec or an agent waits. Watches and timers are
+ * embedded in longer-lived objects, which must outlive the turn of the loop in which they are removed.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_LOOP_H
 #define FP_LAUNCHER_LOOP_H
 

@@ -1,8 +1,6 @@
-/*
- * mpiexec. The same program is the agent on other hosts, told by a hidden first option.
+/* main.c: mpiexec. A hidden first option makes the same program the agent on other hosts.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>

@@ -1,9 +1,7 @@
-/*
- * Which rank goes where. First a sequence of bins (hosts, or virtual nodes of this one) is made for the
- * ranks, then everything else is counted from it.
+/* map.c: which rank runs where. First each rank is assigned to a bin (a host, or a virtual node of this one);
+ * everything else is counted from that sequence.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -117,8 +115,8 @@ static void notice_oversubscription(const struct options *o, const struct hosts 
     bool wanted = !o->oversubscribe && (listed || o->verbose || isatty(STDERR_FILENO));
     for (uint32_t i = 0; i < h->n && wanted; i++)
         if (h->v[i].counted && count[i] > places_of(o, &h->v[i])) {
-            say("Note: %u ranks share the %u %s%s of host %s and will take turns (-oversubscribe: not to be "
-                "told).",
+            say("Note: %u ranks share the %u %s%s of host %s and will take turns (-oversubscribe turns "
+                "this note off).",
                 count[i], h->v[i].slots, listed ? "slot" : "core", h->v[i].slots == 1 ? "" : "s",
                 h->v[i].name);
             break;

@@ -1,8 +1,6 @@
-/*
- * The table of options, and what each of them sets.
+/* optdefs.c: the table of options, and what each of them sets.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "optdefs.h"
 
@@ -40,7 +38,7 @@ int opt_choice(const char *name, const char *value, const char *const *words, in
         buf_add(&all, words[i], strlen(words[i]));
     }
     buf_add(&all, "", 1);
-    die(STATUS_USAGE, "-%s knows no \"%s\"; it is one of %s.", name, value, all.data);
+    die(STATUS_USAGE, "-%s does not accept \"%s\"; it accepts %s.", name, value, all.data);
 }
 
 static void set_n(struct opt_parse *p, const char *name, const char *value)
@@ -83,7 +81,7 @@ static void map_modifier(struct opt_parse *p, const char *name, const char *word
         p->o->oversubscribe = true;
     else if (strcasecmp(word, "NOOVERSUBSCRIBE") != 0 && strcasecmp(word, "SPAN") != 0)
         die(STATUS_USAGE,
-            "-%s knows PE=N (cores for each rank) and OVERSUBSCRIBE after the colon, not \"%s\".", name,
+            "-%s accepts PE=N (cores for each rank) and OVERSUBSCRIBE after the colon, not \"%s\".", name,
             word);
 }
 
@@ -376,7 +374,7 @@ const struct optdef optdefs[] = {
     {"stdin", ARG_ONE, "WHO", "who reads standard input: a rank (default 0), all or none", set_stdin,
      "0 all none"},
     {"l|prepend-rank|tag-output", ARG_NONE, NULL, "begin each line of output with [rank]", set_prefix},
-    {"prepend-pattern", ARG_ONE, "TEXT", "begin each line with this; %r is the rank, %h its host",
+    {"prepend-pattern", ARG_ONE, "TEXT", "begin each line with this text; %r is the rank, %h its host",
      set_prefix_pattern},
     {"outfile-pattern", ARG_ONE, "NAME", "write output to files; %r is the rank, %h its host", set_outfile,
      "@file"},
@@ -403,7 +401,8 @@ const struct optdef optdefs[] = {
     {"fanout", ARG_ONE, "N", "hosts that are reached from one host (default 16); 0: all from here",
      set_fanout},
     {"initial-errhandler", ARG_ONE, "NAME",
-     "what errors do unless the program says: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
+     "what errors do unless the program sets an error handler: mpi_errors_are_fatal, mpi_errors_abort or "
+     "mpi_errors_return",
      set_errhandler, "mpi_errors_are_fatal mpi_errors_abort mpi_errors_return"},
     {"v|verbose", ARG_NONE, NULL, "say what is started where", set_verbose},
     {"version|V", ARG_NONE, NULL, "print the version", show_version},

@@ -1,9 +1,7 @@
-/*
- * The table of options: one line each. From it come parsing, --help, the suggestion for a mistyped name, the
- * completion of shells and the manual page.
+/* optdefs.h: the table of options, one line each. Parsing, --help, the suggestion for a mistyped name, shell
+ * completion and the manual page are made from it.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_OPTDEFS_H
 #define FP_LAUNCHER_OPTDEFS_H
 

@@ -1,9 +1,7 @@
-/*
- * Parses the command line and configuration files. Options may be written with one dash or two, and as
- * `--name value` or `--name=value`; the first word that is not an option is the program.
+/* options.c: parses the command line and configuration files. Options may be written with one dash or two,
+ * and as `--name value` or `--name=value`; the first word that is not an option is the program.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "options.h"
 

@@ -1,8 +1,6 @@
-/*
- * The command line as data. options.c fills it in; nobody else reads argv.
+/* options.h: the command line as data. options.c fills it in; no other file reads argv.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_OPTIONS_H
 #define FP_LAUNCHER_OPTIONS_H
 

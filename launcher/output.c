@@ -1,11 +1,11 @@
-/*
- * A stream is one rank's output or error; several share a sink. Only whole lines are passed on, so that lines of different
- * ranks never mix. Without a prefix the beginning of a line goes out as well when its rest has not come for a while, and
- * the beginning of a very long line always does; the stream then owns the sink until the line ends, and others wait for
- * it. A stream that has waited too long, or holds too much, is passed on all the same: with prefixes, on a new line.
+/* output.c: a stream is the standard output or error of one rank; several streams share a sink. Only whole
+ * lines are forwarded, so that lines of different ranks never mix. There are two exceptions. Without a
+ * prefix, the beginning of a line is also forwarded when its rest has not come for a while; and the beginning
+ * of a very long line is always forwarded. The stream then owns the sink until the line ends, and other
+ * streams wait. A stream that has waited too long, or holds too much, is forwarded anyway: with prefixes, on
+ * a new line.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "output.h"
 

@@ -1,9 +1,8 @@
-/*
- * Where the ranks' output goes: mpiexec's own standard output and error, or one file per rank. Lines of
- * different ranks never mix; a full reader slows the ranks down instead of filling our memory.
+/* output.h: where the output of the ranks goes: mpiexec's own standard output and error, or one file per
+ * rank. Lines of different ranks never mix. A slow reader slows the ranks down instead of filling mpiexec's
+ * memory.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_OUTPUT_H
 #define FP_LAUNCHER_OUTPUT_H
 

@@ -1,8 +1,6 @@
-/*
- * See pack.h.
+/* pack.c: see pack.h.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "pack.h"
 

@@ -1,9 +1,7 @@
-/*
- * Numbers and strings as bytes for another host: numbers in network order, strings with their length. The
- * reader checks every length against what is left, since the bytes crossed a network.
+/* pack.h: numbers and strings as bytes for another host: numbers in network byte order, strings with their
+ * length in front. The reader checks every length against what is left, since the bytes come from a network.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_PACK_H
 #define FP_LAUNCHER_PACK_H
 

@@ -1,8 +1,6 @@
-/*
- * A plan as bytes, and back: what comes out of strange bytes is refused, never run.
+/* plan.c: encodes a plan as bytes and decodes it. Bytes that are not a valid plan are refused, never run.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "plan.h"
 

@@ -1,9 +1,7 @@
-/*
- * What one host has to run: the part of the job that local.c executes, on the user's machine or in an
- * agent. A plan travels to an agent as bytes, so it holds everything and points nowhere else.
+/* plan.h: what one host has to run: the part of the job that local.c executes, on the user's machine or in an
+ * agent. A plan is sent to an agent as bytes, so it contains everything and has no pointers to other data.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_PLAN_H
 #define FP_LAUNCHER_PLAN_H
 

@@ -1,9 +1,7 @@
-/*
- * Answers the PMI-1 commands of our own library, MPICH's and others'. One handler a command, found by
- * name in a table. A request with `quiet=1` (only our library sends it) is carried out without an answer.
+/* pmi.c: answers the PMI-1 commands of our own library, of MPICH and of others. A table maps each command to
+ * its handler. A request with `quiet=1` (only our library sends it) is executed without an answer.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "pmi.h"
 

@@ -1,9 +1,7 @@
-/*
- * The PMI-1 server: ranks' requests in, answers out, as lines of bytes. Knows nothing of sockets or hosts,
- * so that a test can drive it byte by byte.
+/* pmi.h: the PMI-1 server: requests of ranks in, answers out, as lines of bytes. It knows nothing of sockets
+ * or hosts, so that a test can drive it byte by byte.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_PMI_H
 #define FP_LAUNCHER_PMI_H
 

@@ -1,8 +1,7 @@
-/*
- * The proof's messages and codes. Everything that is signed has a fixed place or a length before it.
+/* proof.c: the messages and codes of the proof. Every signed part has a fixed position or its length in
+ * front.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "proof.h"
 
@@ -19,7 +18,7 @@ void proof_random(void *out, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            die(1, "The kernel gives no random bytes: %s.", strerror(errno));
+            die(1, "mpiexec cannot get random bytes from the kernel (getrandom): %s.", strerror(errno));
         done += (size_t)n;
     }
 }

@@ -1,18 +1,14 @@
-/*
- * How mpiexec and an agent prove to each other that they know the cookie, without sending it. Functions of bytes
- * only: no sockets, no clock, so that a test or a fuzzer can call them.
- *
+/* proof.h: how mpiexec and an agent prove to each other that they know the cookie, without sending it. All
+ * functions work on bytes only, without sockets or a clock, so that a test or a fuzzer can call them.
  *     agent -> mpiexec   HELLO      the agent's random number, who it is, its version
- *     mpiexec -> agent   CHALLENGE  mpiexec's random number, and a code that only who knows the cookie can make
+ *     mpiexec -> agent   CHALLENGE  mpiexec's random number, and a code that only a holder of the cookie can make
  *     agent -> mpiexec   PROOF      the agent's code
+ * Codes are HMAC-SHA-256 with the cookie as key, over a label, both random numbers and the whole HELLO. Each
+ * side has its own label, so that neither can be sent its own code back. Each later frame carries a code made
+ * with a key of this connection and direction and with the frame's sequence number: a frame that was changed,
+ * left out, repeated or sent by a stranger is detected.
  *
- * Codes are HMAC-SHA-256 with the cookie as key, over a label, both random numbers and all that HELLO said. The
- * label differs for each side, so that neither can be sent the other's. Each later frame carries a code made with a
- * key of this connection and direction, and its number in the order of frames: one that was changed, left out,
- * repeated or sent by another is noticed.
- *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_PROOF_H
 #define FP_LAUNCHER_PROOF_H
 

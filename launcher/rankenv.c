@@ -1,8 +1,6 @@
-/*
- * Builds the environment of one rank in a buffer that is used again for the next.
+/* rankenv.c: builds the environment of one rank in a buffer that is reused for the next rank.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "rankenv.h"
 

@@ -1,9 +1,7 @@
-/*
- * The environment of a rank: what the user has, less what an outer launcher left behind, plus what ours
- * promises (src/boot/launch_env.h).
+/* rankenv.h: the environment of a rank: that of the user, without what an outer launcher left behind, plus
+ * the variables that this launcher promises (src/boot/launch_env.h).
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_RANKENV_H
 #define FP_LAUNCHER_RANKENV_H
 

@@ -1,9 +1,7 @@
-/*
- * The hosts below mpiexec, as the job sees them: what the job asks of a host becomes a frame for the tree,
- * what an agent reports becomes an event of the job.
+/* remote.c: the hosts below mpiexec, as the job sees them: what the job asks of a host becomes a frame for
+ * the tree; what an agent reports becomes an event of the job.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "remote.h"
 

@@ -1,9 +1,7 @@
-/*
- * mpiexec's side of the agents: starts one per remote host through a remote shell, waits for it to call
- * back, and registers it with the job as a host like any other.
+/* remote.h: mpiexec's side of the agents: starts one per remote host through a remote shell, waits until it
+ * connects back, and registers it with the job as a host like any other.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_REMOTE_H
 #define FP_LAUNCHER_REMOTE_H
 

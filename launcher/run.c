@@ -1,9 +1,7 @@
-/*
- * Puts the pieces together: lays out the ranks, makes one plan per host, runs this host's plan here and
- * sends the others to agents.
+/* run.c: assembles the job: places the ranks, makes one plan per host, runs this host's plan here and sends
+ * the others to agents.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "run.h"
 

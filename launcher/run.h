@@ -1,8 +1,6 @@
-/*
- * From the command line to a running job: environment, plans, hosts.
+/* run.h: from the command line to a running job: environment, plans, hosts.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_RUN_H
 #define FP_LAUNCHER_RUN_H
 

@@ -1,9 +1,7 @@
-/*
- * Builds the words of a remote shell's command line and runs it. A secret goes through the shell's standard
- * input, never on a command line, where every user of the host could read it.
+/* shell.c: builds the command line of a remote shell and runs it. A secret is passed through the shell's
+ * standard input, never on a command line, where every user of the host could read it.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "shell.h"
 

@@ -1,9 +1,7 @@
-/*
- * Remote shells: the commands that start agents on other hosts, by ssh, by srun, or by whatever the user
- * names.
+/* shell.h: remote shells: the commands that start agents on other hosts, by ssh, by srun, or by a command
+ * that the user names.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_SHELL_H
 #define FP_LAUNCHER_SHELL_H
 

@@ -1,8 +1,6 @@
-/*
- * Writing without blocking, and noticing what cannot be written.
+/* sink.c: writes without blocking, and notices output that cannot be written.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "sink.h"
 

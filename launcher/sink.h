@@ -1,9 +1,8 @@
-/*
- * A place that output is written to: standard output, standard error or a file. Never blocks: what the reader does not take
- * yet waits here. What went wrong is remembered, since nobody would know of it otherwise.
+/* sink.h: a place that output is written to: standard output, standard error or a file. It never blocks:
+ * bytes that the reader does not take yet wait here. Errors are remembered, so that lost output can be
+ * reported.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_SINK_H
 #define FP_LAUNCHER_SINK_H
 

@@ -1,8 +1,6 @@
-/*
- * Reads Slurm's compressed lists. The text comes from the environment, so that sizes are bounded.
+/* slurm.c: reads Slurm's compressed lists. The text comes from the environment, so sizes are bounded.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "slurm.h"
 
@@ -116,7 +114,7 @@ void slurm_hosts(struct hosts *out)
     struct strings names = {0};
     if (!slurm_expand(list, SLURM_HOSTS_MAX, &names))
         die(1,
-            "The list of hosts of this Slurm allocation, SLURM_JOB_NODELIST=%.200s, cannot be understood. "
+            "The list of hosts of this Slurm allocation, SLURM_JOB_NODELIST=%.200s, cannot be parsed. "
             "Name the hosts with -hosts.",
             list);
     *out = (struct hosts){.v = xcalloc(names.n, sizeof(*out->v)), .n = names.n};

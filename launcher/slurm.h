@@ -1,9 +1,7 @@
-/*
- * The hosts of a Slurm allocation, from the environment that salloc and sbatch give: `n[01-03,7],login`
- * and `8(x3),4`. Nothing is asked of Slurm itself.
+/* slurm.h: the hosts of a Slurm allocation, from the variables that salloc and sbatch set: `n[01-03,7],login`
+ * and `8(x3),4`. Slurm itself is not called.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_SLURM_H
 #define FP_LAUNCHER_SLURM_H
 

@@ -1,9 +1,7 @@
-/*
- * fork and exec. A fork copies page tables where vfork does not, but then parent and child run side by
- * side; on two busy cores sixteen ranks are up in a third of the time.
+/* spawn.c: fork and exec. Unlike vfork, fork copies page tables, but it lets parent and child run at the same
+ * time: on two busy cores sixteen ranks start in a third of the time.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "spawn.h"
 

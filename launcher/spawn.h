@@ -1,9 +1,6 @@
-/*
- * Starting one process: a fork, a handful of system calls, an exec. Nothing else in the launcher forks,
- * but for the guard.
+/* spawn.h: starts one process: a fork, a few system calls, an exec. Only this file and the guard fork.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_SPAWN_H
 #define FP_LAUNCHER_SPAWN_H
 

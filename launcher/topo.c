@@ -1,10 +1,7 @@
-/*
- * Groups the processors of our affinity mask into cores, NUMA nodes or sockets by the lists in
- * /sys/devices/system/cpu, and deals the groups to ranks. Where sysfs is absent every processor counts
- * as a core of its own.
+/* topo.c: groups the processors of our affinity mask into cores, NUMA nodes or sockets by the lists in
+ * /sys/devices/system/cpu, and assigns the groups to ranks. Without sysfs every processor counts as a core.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "topo.h"
 

@@ -1,9 +1,7 @@
-/*
- * Which processors a rank is bound to. Reads the kernel's topology files directly: a library for this
- * costs more start-up time than all the rest of mpiexec.
+/* topo.h: which processors a rank is bound to. It reads the kernel's topology files directly: a topology
+ * library would cost more start-up time than all the rest of mpiexec.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_TOPO_H
 #define FP_LAUNCHER_TOPO_H
 

@@ -1,9 +1,7 @@
-/*
- * Starting agents, and passing frames on to them and from them. Nothing is sent to one that has not proved at the
- * door that it is the one that was started.
+/* tree.c: starts agents and forwards frames to them and from them. Nothing is sent to an agent before it has
+ * proved that it is the one that was started (door.h).
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "tree.h"
 
@@ -194,7 +192,7 @@ static void child_frame(struct child *c, const struct frame_head *head, const ch
     uint32_t place = place_of(t, head->host);
     if (place < c->at || place >= c->at + c->n || head->type <= FRAME_PROOF) {
         link_close(c->link);
-        settle_child(c, FRAME_LOST, "its agent sent something that cannot be");
+        settle_child(c, FRAME_LOST, "its agent sent an invalid frame");
         return;
     }
     if (head->type != FRAME_DONE && head->type != FRAME_LOST) {
@@ -268,7 +266,7 @@ static void on_entered(void *ctx, const char *who, const char *version, struct l
         loop_cancel(t->loop, &t->deadline);
     }
     if (strcmp(version, FISHPLATE_VERSION) != 0) {
-        char *why = xstrf("its mpiexec is of Fishplate %s, this one of %s", version, FISHPLATE_VERSION);
+        char *why = xstrf("its mpiexec belongs to Fishplate %s, this one to %s", version, FISHPLATE_VERSION);
         link_close(k);
         settle_child(c, FRAME_LOST, why);
         free(why);

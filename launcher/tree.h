@@ -1,10 +1,8 @@
-/*
- * Agents of other hosts, seen from whoever starts them: mpiexec, or an agent further up the tree. Up to
- * `fanout` of them are started from here; each looks after a run of the hosts that follow its own, in the
- * same way. Frames find their way by the host's number; what they mean is not known here.
+/* tree.h: the agents of other hosts, seen from the process that starts them: mpiexec, or an agent further up
+ * the tree. It starts up to `fanout` of them; each looks after a range of the hosts that follow its own, in
+ * the same way. Frames are routed by the host's number; this layer does not know what they mean.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_TREE_H
 #define FP_LAUNCHER_TREE_H
 

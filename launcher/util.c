@@ -1,9 +1,7 @@
-/*
- * Memory, messages, buffers: the small things. Running out of memory ends mpiexec, and with it the job,
- * because the guard process takes the ranks down.
+/* util.c: memory, messages, buffers. Running out of memory ends mpiexec, and with it the job, because the
+ * guard process ends the ranks.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "util.h"
 

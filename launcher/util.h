@@ -1,9 +1,7 @@
-/*
- * What every file of the launcher uses: memory that never fails (mpiexec says so and ends), a byte buffer,
- * messages to the user, and the clock.
+/* util.h: what every file of the launcher uses: memory allocation that never fails (mpiexec reports it and
+ * ends), a byte buffer, messages to the user, and the clock.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_UTIL_H
 #define FP_LAUNCHER_UTIL_H
 

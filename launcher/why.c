@@ -1,9 +1,7 @@
-/*
- * Runs `fishplate why` as a child. When it has ended its end of a pipe is closed, which is an event of the loop; the
- * process itself is collected with the others.
+/* why.c: runs `fishplate why` as a child process. When the child has ended, its end of a pipe is closed,
+ * which is an event of the loop; the process itself is reaped with the others.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "why.h"
 

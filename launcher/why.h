@@ -1,9 +1,7 @@
-/*
- * Asks the doctor (`fishplate why`, beside mpiexec) why the job does not go on. The answer goes to standard error. The
- * ranks of this host need no help from us for it; ranks of other hosts are not seen.
+/* why.h: runs `fishplate why`, installed beside mpiexec, to find out why the job does not make progress. The
+ * answer goes to standard error. It covers the ranks of this host only, and they need not cooperate.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_WHY_H
 #define FP_LAUNCHER_WHY_H
 

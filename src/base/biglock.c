@@ -1,5 +1,5 @@
-/* biglock.c: how the lock goes from one thread to another: who shares it sleeps until one who waited has it,
- * since a mutex alone would go back to the thread that is running.
+/* biglock.c: how the lock passes from one thread to another. A thread that yields the lock sleeps until a
+ * waiting thread has taken it, since a plain mutex would go back to the thread that is running.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

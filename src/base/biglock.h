@@ -1,7 +1,7 @@
-/* biglock.h: the one lock of a threaded MPI process. Who waits inside a call polls with the lock held and
- * gives it away only when somebody wants it: without the counts, a polling thread would retake a mutex before
- * the woken one arrives. A thread may take it twice: a user's reduction runs with the lock held and may ask
- * MPI for the size of a type.
+/* biglock.h: the one lock of a threaded MPI process. A thread that waits inside an MPI call polls with the
+ * lock held and yields it only when another thread wants it: without the counts, a polling thread would
+ * retake a mutex before the woken thread arrives. The lock is recursive: a user's reduction function runs
+ * with the lock held and may ask MPI for the size of a type.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_BIGLOCK_H

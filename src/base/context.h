@@ -1,5 +1,5 @@
-/* context.h: where a thread was when a signal came, from the context that its handler is given: context_pc() and
- * context_sp(), 0 on a processor that is not known.
+/* context.h: where a thread was when a signal arrived, from the context that the handler receives:
+ * context_pc() and context_sp(), 0 on an unknown processor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_CONTEXT_H

@@ -1,4 +1,4 @@
-/* counter.c: finds the counters that the linker gathered.
+/* counter.c: finds the counters that the linker has collected in one section.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"

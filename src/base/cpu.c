@@ -1,4 +1,5 @@
-/* cpu.c: processor count from the affinity mask, so that a pinned or contained job knows what it really has.
+/* cpu.c: the number of processors from the affinity mask, so that a pinned job or one in a container knows
+ * what it may use.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

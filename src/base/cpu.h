@@ -1,5 +1,5 @@
-/* cpu.h: what differs between processors in a spin loop, and how many processors this process may use.
- * The instruction itself is in arch/, one file per architecture, chosen by the build.
+/* cpu.h: the hint for spin loops, and how many processors this process may use. The instruction itself is in
+ * arch/, one file per architecture, chosen by the build.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_CPU_H

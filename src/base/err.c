@@ -1,4 +1,4 @@
-/* err.c: the thread's last error sentence, and the end of the road for what must never happen.
+/* err.c: the last error message of each thread, and how the process ends when a CHECK fails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"

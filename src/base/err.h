@@ -1,6 +1,7 @@
-/* err.h: how failures travel. A function returns 0, an MPI error class (positive, from mpi.h), or ERR_AGAIN
- * when a resource is momentarily out (a normal value, never shown to the user). The first place that knows
- * what went wrong says it in a sentence with err_set(); the API layer prints or returns that sentence.
+/* err.h: how errors are reported. A function returns 0, an MPI error class (positive, from mpi.h), or
+ * ERR_AGAIN when a resource is exhausted for the moment (a normal value, never shown to the user). The first
+ * place that knows what went wrong describes it in a sentence with err_set(); the API layer prints or returns
+ * that sentence.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_ERR_H

@@ -1,4 +1,5 @@
-/* hash.h: FNV-1a over bytes: names of jobs and machines as numbers. Not a secret and not a proof.
+/* hash.h: FNV-1a over bytes: turns names of jobs and machines into numbers. It is neither secret nor a proof
+ * of anything.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_HASH_H

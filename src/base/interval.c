@@ -103,7 +103,7 @@ static struct interval *take_first(struct interval *root, struct interval **firs
 
 static struct interval *remove_from(struct interval *root, struct interval *node)
 {
-    CHECK(root != NULL, "an address range that was never entered was to be removed");
+    CHECK(root != NULL, "an address range is removed that was never added");
     if (root == node) {
         struct interval *heir;
         if (!node->right)

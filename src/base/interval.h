@@ -1,6 +1,6 @@
-/* interval.h: half-open address ranges that may overlap, in a balanced tree (AVL) in which every node knows
- * how far its subtree reaches. Intrusive: a node lies in the caller's object; nothing is allocated. Equal
- * ranges are told apart by the address of their node.
+/* interval.h: half-open address ranges that may overlap, in a balanced tree (AVL) in which every node stores
+ * how far its subtree reaches. Intrusive: a node lies in the caller's object, and nothing is allocated. Equal
+ * ranges are distinguished by the address of their node.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_INTERVAL_H

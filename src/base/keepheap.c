@@ -1,4 +1,4 @@
-/* keepheap.c: see keepheap.h. Only the C library's own malloc listens; with another one this does nothing.
+/* keepheap.c: see keepheap.h. It works with the C library's own malloc; with another one it does nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/keepheap.h"

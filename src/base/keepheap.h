@@ -1,6 +1,7 @@
-/* keepheap.h: asks malloc to take blocks of up to 32 MiB from the heap and to keep up to 128 MiB that were freed. A
- * block from the heap lies in whole huge pages and is there again when it is allocated again, registered as it
- * was; a block that malloc maps by itself is neither. Needs libc alone: softib compiles it in too.
+/* keepheap.h: sets malloc to take blocks of up to 32 MiB from the heap and to keep up to 128 MiB of freed
+ * memory. A block from the heap lies in whole huge pages, and is still registered when it is freed and
+ * allocated again; a block that malloc maps on its own is neither. It needs libc alone, because softib
+ * compiles it too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_KEEPHEAP_H

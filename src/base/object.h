@@ -1,5 +1,6 @@
-/* object.h: the head of everything a user holds a handle to. A handle is the object's address (or a small
- * predefined constant of the standard ABI), so a stale or foreign handle is caught by its magic number.
+/* object.h: the head of every object that a user holds a handle to. A handle is the object's address (or a
+ * small predefined constant of the standard ABI), so a stale or foreign handle is detected by its magic
+ * number.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_OBJECT_H

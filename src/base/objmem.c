@@ -1,7 +1,8 @@
-/* objmem.c: ranges of reserved addresses, cut into pieces of a few sizes; what is given back waits in a list for the
- * next of its size. Ranges are never returned, so whatever was once an object can be read for ever.
+/* objmem.c: ranges of reserved addresses, cut into pieces of a few sizes; freed pieces wait in a list for the
+ * next request of their size. Ranges are never returned, so that any address that was once an object can be
+ * read for ever.
  *
- * Sanitizers find more in the memory of malloc, which they watch: there objects come from malloc, and only addresses
+ * Sanitizers check memory of malloc better. In a sanitizer build objects come from malloc, and only addresses
  * that cannot be an object are refused.
  *
  * SPDX-License-Identifier: Apache-2.0 */

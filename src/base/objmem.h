@@ -1,7 +1,7 @@
-/* objmem.h: the memory of everything a user holds a handle to. It comes from address ranges of its own, so that a handle
- * which is garbage (never set, another MPI's constant, a pointer to something else) is told from an object by its
- * address before anything is read through it. What the library keeps for long comes from here too, so that it does not
- * lie in the heap between buffers of the program that come and go.
+/* objmem.h: the memory of every object that a user holds a handle to. It comes from address ranges of its
+ * own, so that a garbage handle (never set, another MPI's constant, a pointer to something else) is
+ * distinguished from an object by its address before anything is read through it. Long-lived data of the
+ * library comes from here too, so that it does not fragment the program's heap.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_OBJMEM_H

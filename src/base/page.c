@@ -1,4 +1,4 @@
-/* page.c: the page of this process: a memfd that stays open, so that readers find it, and its mapping.
+/* page.c: the status page of this process: a memfd that stays open, so that readers find it, and its mapping.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

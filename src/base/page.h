@@ -1,14 +1,16 @@
-/* page.h: what a rank tells about itself in memory that others can read: one page of plain words, written by the rank
- * with plain stores and read by `fishplate ps` and `fishplate why` without its help. So it can be read while the rank
- * computes, hangs, is stopped or holds its lock.
+/* page.h: the status page of a rank: one page of plain words that the rank writes with plain stores, and that
+ * `fishplate ps` and `fishplate why` read without its help. It can be read while the rank computes, hangs, is
+ * stopped or holds its lock.
  *
- * The page is a memfd that the rank keeps open. A reader finds it by its name among the files of the user's processes
- * (/proc/PID/fd), which the kernel shows to that user and to root alone; nothing is left behind when the rank is killed.
+ * The page is a memfd that the rank keeps open. A reader finds it by its name among the files of the user's
+ * processes (/proc/PID/fd), which the kernel shows to that user and to root alone. Nothing is left behind
+ * when the rank is killed.
  *
- * What changes in every call (the number of collectives) is a single word. All else is written when a rank has waited
- * for PAGE_PATIENCE_MS, between two steps of `version`: it is odd while the page is being written.
+ * What changes in every call (the number of collectives) is a single word. Everything else is written when a
+ * rank has waited for PAGE_PATIENCE_MS, between two increments of `version`, which is odd while the page is
+ * being written.
  *
- * A reader must trust nothing in it: the program may have written over it.
+ * A reader must trust nothing in it: the program may have overwritten it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_PAGE_H

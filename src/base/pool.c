@@ -1,4 +1,4 @@
-/* pool.c: the slow half of the pool: blocks from malloc, or from the memory of objects.
+/* pool.c: the slow path of the pool: gets blocks from malloc, or from the memory of objects.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/pool.h"

@@ -1,5 +1,5 @@
-/* pool.h: objects of one size, kept on a free list and grown by blocks; for what is made and dropped per
- * message.
+/* pool.h: objects of one size, kept on a free list that grows by blocks; for objects that are made and
+ * dropped per message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_POOL_H

@@ -1,9 +1,7 @@
-/*
- * The functions of FIPS 180-4, section 6.2, in plain C: no tables indexed by secrets, no branches on secrets,
- * the same result on either byte order.
+/* sha256.c: the functions of FIPS 180-4, section 6.2, in plain C: no tables indexed by secrets, no branches
+ * on secrets, the same result on either byte order.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "sha256.h"
 

@@ -1,10 +1,8 @@
-/*
- * SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104): with them the launcher's agents and the software
- * adapter's wire prove that they know a secret without sending it. Needs libc alone, because launcher/ and
+/* sha256.h: SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104). With them the launcher's agents and softib's
+ * TCP wire prove that they know a secret without sending it. It needs libc alone, because launcher/ and
  * softib/ compile it too.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_SHA256_H
 #define FP_BASE_SHA256_H
 

@@ -1,5 +1,6 @@
-/* tunable.c: finds the tunables that the linker gathered, reads them from the environment, and tells the user
- * about names and values that make no sense. The only file of the library that calls getenv.
+/* tunable.c: finds the tunables that the linker has collected in one section, reads their values from the
+ * environment, and warns the user of unknown names and invalid values. It is the only file of the library
+ * that calls getenv.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/tunable.h"
@@ -165,7 +166,7 @@ int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
     case TUNABLE_IS_CHOICE:
         ok = parse_choice(t->choices, text, &value);
         if (!ok)
-            return err_set(MPI_ERR_ARG, PREFIX "%s=%s is none of %s", t->name, text, t->choices);
+            return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not one of %s", t->name, text, t->choices);
         break;
     case TUNABLE_IS_STRING: {
         char *copy = strdup(text); /* kept for the life of the process */

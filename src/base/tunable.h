@@ -1,10 +1,9 @@
 /* tunable.h: a tunable is one line beside the code that reads it. From that line come the environment
  * variable FISHPLATE_<NAME>, the range check, the suggestion when a user mistypes it, `fishplate info`, the
- * docs page and the MPI_T control variable. Values are read once, by tunables_load(), before anything else
+ * docs page and the MPI_T control variable. tunables_load() reads all values once, before anything else
  * starts.
- *
- *     static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16384, 0, 1 << 20, "Largest message sent without a
- * handshake.");
+ *     static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16384, 0, 1 << 20,
+ *                         "Largest message sent without a handshake.");
  *     ... (size_t)eager_max.value ...
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,4 @@
-/* util.h: the handful of macros every file may use. Nothing here hides control flow.
+/* util.h: a few macros that every file may use. None of them hides control flow.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_UTIL_H

@@ -1,9 +1,7 @@
-/*
- * What a way of starting jobs must offer, and what boot.c offers to all of them. A back end is one file
- * and one line in the table of boot.c.
+/* backend.h: what a back end must offer (one for each kind of launcher), and what boot.c offers to all of
+ * them. A back end is one file and one line in the table of boot.c.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_BACKEND_H
 #define FP_BOOT_BACKEND_H
 

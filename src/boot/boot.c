@@ -1,9 +1,7 @@
-/*
- * Chooses the back end, checks keys, and works out what follows from the node map. Nothing here knows a
- * wire protocol.
+/* boot.c: chooses the back end, checks keys, and computes what follows from the node map. Nothing here knows
+ * a wire protocol.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "boot/boot.h"
 
@@ -30,14 +28,14 @@ static TUNABLE_INT(init_timeout, "INIT_TIMEOUT", 60, 1, 86400,
                    "and ends the job.");
 
 static COUNTER(open_us, "start_launcher_us",
-               "Microseconds until the launcher had told rank, size and nodes.");
+               "Microseconds until the launcher had reported rank, size and nodes.");
 static COUNTER(fence_us, "start_fence_us",
-               "Microseconds in the launcher's fences, where ranks wait for others.");
-static COUNTER(fences, "start_fences", "Fences of the launcher.");
+               "Microseconds spent in fences of the launcher, where ranks wait for each other.");
+static COUNTER(fences, "start_fences", "Number of fences of the launcher.");
 static COUNTER(put_bytes, "start_put_bytes", "Bytes published through the launcher.");
 static COUNTER(gets, "start_gets",
                "Values of ranks fetched through the launcher, each when it is first needed.");
-static COUNTER(get_us, "start_get_us", "Microseconds to fetch them.");
+static COUNTER(get_us, "start_get_us", "Microseconds spent fetching values of ranks through the launcher.");
 
 static void count_us(struct counter *c, uint64_t since)
 {
@@ -187,7 +185,7 @@ int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const
         return err_set(MPI_ERR_SPAWN,
                        "Processes cannot be spawned here: %s. Start the program with Fishplate's mpiexec.",
                        strcmp(b->launcher, "singleton") == 0 ? "this program was started without a launcher"
-                                                             : "its launcher starts no more processes");
+                                                             : "its launcher cannot start more processes");
     return b->backend->spawn(b, programs, n, port, id);
 }
 
@@ -236,15 +234,15 @@ static int fill_nodes(struct boot *b, const char *map)
     uint32_t *node_of = calloc(b->size, sizeof(*node_of));
     b->node_of = node_of;
     if (!node_of)
-        return err_set(MPI_ERR_NO_MEM, "No memory for the node map of %u ranks.", b->size);
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the node map of %u ranks.", b->size);
     b->nnodes = 1;
     if (map && !nodemap_parse(map, b->size, node_of, &b->nnodes))
-        return err_set(MPI_ERR_OTHER, "The launcher's node map \"%.200s\" cannot be understood.", map);
+        return err_set(MPI_ERR_OTHER, "The launcher's node map \"%.200s\" cannot be parsed.", map);
     b->node = node_of[b->rank];
     uint32_t *local = calloc(b->size, sizeof(*local));
     b->local_ranks = local;
     if (!local)
-        return err_set(MPI_ERR_NO_MEM, "No memory for the list of ranks on this node.");
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the list of ranks on this node.");
     for (uint32_t r = 0; r < b->size; r++) {
         if (node_of[r] != b->node)
             continue;
@@ -268,7 +266,7 @@ int boot_layout(struct boot *b, const char *map, const char *job)
         snprintf(host + strlen(host), 20, "-v%d", b->vnode);
     b->host = strdup(host);
     b->job = strdup(job);
-    return b->host && b->job ? 0 : err_set(MPI_ERR_NO_MEM, "No memory for the names of host and job.");
+    return b->host && b->job ? 0 : err_set(MPI_ERR_NO_MEM, "Out of memory for the names of host and job.");
 }
 
 int boot_layout_foreign(struct boot *b, const char *map, const char *job)

@@ -1,10 +1,8 @@
-/*
- * Where ranks learn of each other: one interface over whatever started the job (our mpiexec, Hydra,
- * srun, orterun, or nothing at all). A back end fills in `struct boot` and answers put, fence and get;
- * boot.c keeps everything that does not depend on the launcher.
+/* boot.h: how ranks learn of each other: one interface over whatever started the job (our mpiexec, Hydra,
+ * srun, orterun, or nothing at all). A back end fills in `struct boot` and implements put, fence and get;
+ * boot.c has everything that does not depend on the launcher.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_H
 #define FP_BOOT_H
 

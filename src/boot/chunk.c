@@ -1,9 +1,7 @@
-/*
- * Base64 with a length in front. The decoder reads what another rank or a broken server sent, so each
- * character and the final length are checked.
+/* chunk.c: base64 with a length in front. The decoder reads what another rank or a broken server sent, so it
+ * checks each character and the final length.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "boot/chunk.h"
 
 #include <stdint.h>

@@ -1,9 +1,7 @@
-/*
- * Bytes as text for key-value stores that carry only short printable words: base64 without padding, in
- * pieces of PMI_CHUNK characters, the first of which starts with the length. Pure functions.
+/* chunk.h: bytes as text for key-value stores that take only short printable words: base64 without padding,
+ * in pieces of PMI_CHUNK characters, the first of which starts with the length. Pure functions.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_CHUNK_H
 #define FP_BOOT_CHUNK_H
 

@@ -1,10 +1,8 @@
-/*
- * The child of heir.h. It is made by the bare system call: no handlers of fork run in it, its end sends the program no
- * signal, and the program's own wait calls do not see it. It closes all files but three and calls nothing that
- * allocates or locks.
+/* heir.c: the child process of heir.h. It is made by the bare system call: no fork handlers run in it, its
+ * end sends the program no signal, and the program's own wait calls do not see it. It closes all files but
+ * three and calls nothing that allocates or locks.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "boot/heir.h"
 

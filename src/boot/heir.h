@@ -1,11 +1,9 @@
-/*
- * Ends the job when this rank dies, where the launcher does not: under srun without -K the other ranks would wait for
- * ever, even for one that was killed. A tiny child process outlives the rank by the moment that it takes to ask the
- * launcher for the end of the job: on the connection of PMI, or, since PMIx is spoken by a library that it does not
- * have any more, with Slurm's own scancel.
+/* heir.h: ends the job when this rank dies, where the launcher does not do so: under srun without -K the
+ * other ranks would wait for ever, even for a rank that was killed. A tiny child process outlives the rank
+ * just long enough to ask the launcher to end the job: on the PMI connection, or with Slurm's scancel,
+ * because the PMIx library cannot be used in the child.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_HEIR_H
 #define FP_BOOT_HEIR_H
 

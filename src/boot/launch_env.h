@@ -1,10 +1,9 @@
-/*
- * The variables our mpiexec gives to every rank: the contract between launcher/ and src/boot. Shared, so
- * that a name is written once. The values are only believed when FISHPLATE_LAUNCHER is our own version
- * and the rank and size agree with PMI_RANK and PMI_SIZE (a job inside a job leaves stale ones behind).
+/* launch_env.h: the variables that our mpiexec sets for every rank: the contract between launcher/ and
+ * src/boot. Both include it, so that a name is written once. The values are used only when FISHPLATE_LAUNCHER
+ * is our own version and the rank and size agree with PMI_RANK and PMI_SIZE (a job inside a job leaves stale
+ * values behind).
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_LAUNCH_ENV_H
 #define FP_BOOT_LAUNCH_ENV_H
 

@@ -1,9 +1,7 @@
-/*
- * Parser and writer of the node map. The parser reads text from a launcher that may not be ours: numbers
- * are bounded, and the work is bounded by the number of ranks whatever the text says.
+/* nodemap.c: parses and writes the node map. The text may come from another launcher: numbers are bounded,
+ * and the work is bounded by the number of ranks, whatever the text says.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "boot/nodemap.h"
 

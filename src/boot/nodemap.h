@@ -1,10 +1,8 @@
-/*
- * Which rank is on which node, in the text form that PMI-1 servers publish as PMI_process_mapping:
- * `(vector,(first node,nodes,ranks per node),...)`, repeated cyclically. Our mpiexec also puts it in the
- * environment, so that a job learns its layout without a message. Depends on libc alone.
+/* nodemap.h: which rank is on which node, in the text form that PMI-1 servers publish as PMI_process_mapping:
+ * `(vector,(first node,nodes,ranks per node),...)`, repeated cyclically. Our mpiexec also puts it into the
+ * environment, so that a job learns its layout without a message. It depends on libc alone.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_NODEMAP_H
 #define FP_BOOT_NODEMAP_H
 

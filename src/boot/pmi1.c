@@ -1,10 +1,8 @@
-/*
- * The PMI-1 back end: our mpiexec, Hydra, and srun --mpi=pmi2, which accepts the same wire. Under our own
- * mpiexec everything about the layout comes from the environment and requests that need no answer are
- * marked `quiet`, so that a job on one node starts and ends without a single round trip.
+/* pmi1.c: the PMI-1 back end: our mpiexec, Hydra, and srun --mpi=pmi2, which accepts the same protocol. Under
+ * our own mpiexec the layout comes from the environment, and requests that need no answer are marked `quiet`,
+ * so that a job on one node starts and ends without a round trip.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -117,14 +115,15 @@ static int connect_port(struct pmi1 *p)
         long v;
         rc = pmi1_conn_recv(&p->conn, boot_deadline());
         if (rc == PMI1_LATE)
-            return err_set(MPI_ERR_OTHER, "The launcher did not tell this process its rank.");
+            return err_set(MPI_ERR_OTHER, "The launcher did not give this process its rank.");
         if (rc == 0 && pmi_line_int(&p->conn.line, "size", 1, RANKS_MAX, &v))
             p->boot.size = (uint32_t)v;
         if (rc == 0 && pmi_line_int(&p->conn.line, "rank", 0, RANKS_MAX, &v))
             p->boot.rank = (uint32_t)v;
     }
     if (rc == 0 && p->boot.rank >= p->boot.size)
-        return err_set(MPI_ERR_OTHER, "The launcher gave rank %u of %u.", p->boot.rank, p->boot.size);
+        return err_set(MPI_ERR_OTHER, "The launcher gave this process rank %u in a job of %u ranks.",
+                       p->boot.rank, p->boot.size);
     return rc;
 }
 
@@ -221,7 +220,7 @@ static int read_map(struct pmi1 *p)
         return rc;
     if (!found)
         return err_set(MPI_ERR_OTHER,
-                       "The launcher does not tell which rank is on which node (PMI_process_mapping).");
+                       "The launcher does not report which rank is on which node (PMI_process_mapping).");
     return boot_layout_foreign(&p->boot, map, p->kvs);
 }
 
@@ -234,7 +233,7 @@ static int read_parent(struct pmi1 *p)
         return 0;
     int rc = get_text(p, BOOT_PARENT_KEY, &found, &value);
     if (rc == 0 && found && !(p->boot.parent = strdup(value)))
-        rc = err_set(MPI_ERR_NO_MEM, "No memory for the name of the parents' port.");
+        rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the name of the parents' port.");
     return rc;
 }
 
@@ -242,7 +241,7 @@ static int pmi1_open(struct boot **out)
 {
     struct pmi1 *p = calloc(1, sizeof(*p));
     if (!p)
-        return err_set(MPI_ERR_NO_MEM, "No memory to speak to the launcher.");
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the connection to the launcher.");
     p->conn.fd = -1;
     p->boot =
         (struct boot){.appnum = -1, .universe_size = -1, .vnode = -1, .node_fd = -1, .backend = &boot_pmi1};
@@ -296,7 +295,7 @@ static int pmi1_put(struct boot *b, const char *key, const void *val, size_t len
         return err_set(MPI_ERR_ARG, "The start-up value of %s is too long (%zu bytes).", key, len);
     char *text = chunk_encode(val, len, &text_len);
     if (!text)
-        return err_set(MPI_ERR_NO_MEM, "No memory for the start-up value of %s.", key);
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the start-up value of %s.", key);
     int rc = 0;
     for (size_t at = 0; at < text_len && rc == 0; at += PMI_CHUNK) {
         char name[STORE_KEY_MAX];
@@ -320,10 +319,10 @@ static int fence_late(struct pmi1 *p)
             pmi_unescape(who);
         }
     }
-    return err_set(
-        MPI_ERR_OTHER,
-        "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT), as not all ranks arrived: %s.",
-        boot_timeout(), who);
+    return err_set(MPI_ERR_OTHER,
+                   "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT) because not all ranks "
+                   "arrived: %s.",
+                   boot_timeout(), who);
 }
 
 static int pmi1_fence(struct boot *b, bool values)
@@ -456,7 +455,7 @@ static char *spawn_request(const struct pmi1 *p, const struct boot_program *prog
 
 static int spawn_refused(struct pmi1 *p, const char *what)
 {
-    char why[1500] = "it does not say why";
+    char why[1500] = "it gives no reason";
     const char *msg = pmi_line_get(&p->conn.line, "msg");
     if (msg && *msg) {
         snprintf(why, sizeof(why), "%s", msg);
@@ -472,7 +471,7 @@ static int pmi1_spawn(struct boot *b, const struct boot_program *programs, int n
     size_t len;
     char *text = spawn_request(p, programs, n, port, &len);
     if (!text)
-        return err_set(MPI_ERR_NO_MEM, "No memory to ask for %d new programs.", n);
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the request to spawn %d programs.", n);
     int rc = pmi1_conn_write(&p->conn, text, len);
     free(text);
     rc = rc ? rc : pmi1_conn_recv(&p->conn, boot_deadline());

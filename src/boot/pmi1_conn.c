@@ -1,9 +1,7 @@
-/*
- * Socket work of the PMI-1 client. Reads go through a buffer that grows to the longest line and no
- * further than PMI_LINE_MAX, whatever the other end sends.
+/* pmi1_conn.c: socket operations of the PMI-1 client. Reads go through a buffer that grows to the longest
+ * line, but never beyond PMI_LINE_MAX, whatever the other end sends.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "boot/pmi1_conn.h"
 
@@ -45,7 +43,7 @@ int pmi1_conn_dial(struct pmi1_conn *c, const char *address)
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list;
     int rc = getaddrinfo(host, colon + 1, &hints, &list);
     if (rc != 0)
-        return err_set(MPI_ERR_OTHER, "The launcher's address %s (PMI_PORT) cannot be found: %s.", address,
+        return err_set(MPI_ERR_OTHER, "The launcher's address %s (PMI_PORT) cannot be resolved: %s.", address,
                        gai_strerror(rc));
     c->fd = dial_any(list);
     freeaddrinfo(list);
@@ -76,7 +74,8 @@ int pmi1_conn_write(struct pmi1_conn *c, const char *data, size_t len)
             continue;
         }
         if (n < 0)
-            return err_set(MPI_ERR_OTHER, "The launcher went away (writing to it: %s).", strerror(errno));
+            return err_set(MPI_ERR_OTHER, "The connection to the launcher was lost (write: %s).",
+                           strerror(errno));
         data += n;
         len -= (size_t)n;
     }
@@ -125,7 +124,7 @@ static int fill(struct pmi1_conn *c, uint64_t deadline_ns)
         size_t cap = c->in_cap ? c->in_cap * 2 : 4096;
         char *in = realloc(c->in, cap);
         if (!in)
-            return err_set(MPI_ERR_NO_MEM, "No memory for the launcher's answer.");
+            return err_set(MPI_ERR_NO_MEM, "Out of memory for the launcher's answer.");
         c->in = in;
         c->in_cap = cap;
     }
@@ -134,9 +133,9 @@ static int fill(struct pmi1_conn *c, uint64_t deadline_ns)
         return rc;
     ssize_t n = read(c->fd, c->in + c->in_len, c->in_cap - c->in_len);
     if (n == 0 || (n < 0 && errno == ECONNRESET))
-        return err_set(MPI_ERR_OTHER, "The launcher went away.");
+        return err_set(MPI_ERR_OTHER, "The launcher closed its connection.");
     if (n < 0 && errno != EINTR && errno != EAGAIN)
-        return err_set(MPI_ERR_OTHER, "The launcher went away (reading from it: %s).", strerror(errno));
+        return err_set(MPI_ERR_OTHER, "The connection to the launcher was lost (read: %s).", strerror(errno));
     c->in_len += n > 0 ? (size_t)n : 0;
     return 0;
 }

@@ -1,8 +1,7 @@
-/*
- * The client's end of a PMI-1 connection: whole lines out, whole lines in, each wait with a deadline.
+/* pmi1_conn.h: the client's end of a PMI-1 connection: whole lines out, whole lines in. Every wait has a
+ * deadline.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_PMI1_CONN_H
 #define FP_BOOT_PMI1_CONN_H
 

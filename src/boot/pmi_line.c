@@ -1,9 +1,7 @@
-/*
- * The PMI-1 line parser. Everything here reads bytes that another process wrote, so nothing is trusted:
- * words are found by key, never by position, and numbers are whole decimal words in a stated range.
+/* pmi_line.c: the PMI-1 line parser. It reads bytes that another process wrote, so nothing is trusted: words
+ * are found by key, never by position, and numbers are whole decimal words in a stated range.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "boot/pmi_line.h"
 
 #include <errno.h>

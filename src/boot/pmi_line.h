@@ -1,9 +1,7 @@
-/*
- * One line of the PMI-1 wire: `key=value` words, newline-terminated. Shared by the client in this
- * folder and the server in launcher/, so that both refuse the same bad bytes. Depends on libc alone.
+/* pmi_line.h: one line of the PMI-1 protocol: `key=value` words and a newline. The client in this folder and
+ * the server in launcher/ share it, so that both refuse the same bad bytes. It depends on libc alone.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_PMI_LINE_H
 #define FP_BOOT_PMI_LINE_H
 

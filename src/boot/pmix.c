@@ -1,9 +1,7 @@
-/*
- * The PMIx back end: orterun, prun and srun --mpi=pmix. libpmix.so.2 is loaded when the environment says
- * that such a launcher started us, so that nothing else ever needs it.
+/* pmix.c: the PMIx back end: orterun, prun and srun --mpi=pmix. libpmix.so.2 is loaded only when the
+ * environment says that such a launcher started this process.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -78,8 +76,8 @@ static int load_library(void)
     void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!lib)
         return err_set(MPI_ERR_OTHER,
-                       "This program was started by a PMIx launcher (orterun, prun or srun --mpi=pmix), but "
-                       "the library to speak to it cannot be loaded: %s. %s",
+                       "This program was started by a PMIx launcher (orterun, prun or srun --mpi=pmix), "
+                       "but the PMIx client library cannot be loaded: %s. %s",
                        dlerror(), instead);
     for (size_t i = 0; i < COUNT_OF(functions); i++) {
         void *address = dlsym(lib, functions[i].name);
@@ -213,7 +211,7 @@ static int read_layout(struct pmix *p)
     if (v)
         value_free(v);
     if (!map)
-        return err_set(MPI_ERR_OTHER, "The PMIx launcher does not tell which rank is on which node.");
+        return err_set(MPI_ERR_OTHER, "The PMIx launcher does not report which rank is on which node.");
     int rc = boot_layout_foreign(&p->boot, map, p->me.nspace);
     free(map);
     return rc;
@@ -229,7 +227,7 @@ static int greet(struct pmix *p)
                        px.Error_string(status), status);
     int64_t n;
     if (!server_number(p, PX_RANK_WILDCARD, PX_JOB_SIZE, 1, &n) || (uint64_t)n <= p->me.rank)
-        return err_set(MPI_ERR_OTHER, "The PMIx launcher does not tell how many ranks the job has.");
+        return err_set(MPI_ERR_OTHER, "The PMIx launcher does not report how many ranks the job has.");
     p->boot.rank = p->me.rank;
     p->boot.size = (uint32_t)n;
     if (server_number(p, p->me.rank, PX_APPNUM, 0, &n))
@@ -342,7 +340,7 @@ static int pmix_open(struct boot **out)
         return rc;
     struct pmix *p = calloc(1, sizeof(*p));
     if (!p)
-        return err_set(MPI_ERR_NO_MEM, "No memory to speak to the launcher.");
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the connection to the launcher.");
     p->boot = (struct boot){.appnum = -1,
                             .universe_size = -1,
                             .vnode = -1,
@@ -392,14 +390,14 @@ static int pmix_fence(struct boot *b, bool values)
         return refused("PMIx_Commit", status);
     struct answer *w = answer_new();
     if (!w)
-        return err_set(MPI_ERR_NO_MEM, "No memory to wait for the other ranks.");
+        return err_set(MPI_ERR_NO_MEM, "Out of memory while waiting for the other ranks.");
     status = px.Fence_nb(NULL, 0, values ? &collect : NULL, values, answer_come, w);
     if (status == PX_SUCCESS) {
         /* One that is late still has the pointer: it is never freed. The job ends anyway. */
         if (!answer_wait(w))
             return err_set(MPI_ERR_OTHER,
-                           "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT), as not all "
-                           "ranks arrived; the launcher cannot tell which ranks are missing.",
+                           "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT) because "
+                           "not all ranks arrived; the launcher cannot tell which ranks are missing.",
                            boot_timeout());
         status = w->status;
     }
@@ -425,9 +423,10 @@ static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, 
     char *copy = NULL;
     size_t n = v->type == PX_BYTE_OBJECT ? v->data.bo.size : 0;
     if (v->type != PX_BYTE_OBJECT)
-        rc = err_set(MPI_ERR_OTHER, "The start-up key %s of rank %u came back with another type.", key, rank);
+        rc = err_set(MPI_ERR_OTHER, "The start-up key %s of rank %u came back with a different type.", key,
+                     rank);
     else if (!(copy = malloc(n + 1)))
-        rc = err_set(MPI_ERR_NO_MEM, "No memory for the start-up key %s.", key);
+        rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the start-up key %s.", key);
     if (rc == 0) {
         if (n)
             memcpy(copy, v->data.bo.bytes, n);

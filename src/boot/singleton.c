@@ -1,9 +1,7 @@
-/*
- * No launcher: one rank, alone. Also the smallest legal back end. Keys are kept in a list, because the
- * layers above need not know that nobody else will ask.
+/* singleton.c: no launcher: a job of one rank. It is also the smallest possible back end. Keys are kept in a
+ * list, because the layers above need not know that no other rank will ask for them.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +48,7 @@ static int singleton_open(struct boot **out)
 {
     struct singleton *s = calloc(1, sizeof(*s));
     if (!s)
-        return err_set(MPI_ERR_NO_MEM, "No memory to start as a single rank.");
+        return err_set(MPI_ERR_NO_MEM, "Out of memory while starting as a single rank.");
     s->boot = (struct boot){.size = 1,
                             .appnum = -1,
                             .universe_size = -1,
@@ -105,7 +103,7 @@ static int singleton_put(struct boot *b, const char *key, const void *val, size_
         free(name);
         if (fresh)
             free(e);
-        return err_set(MPI_ERR_NO_MEM, "No memory for the start-up key %s.", key);
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the start-up key %s.", key);
     }
     free(e->val);
     e->val = copy;
@@ -133,7 +131,7 @@ static int singleton_get(struct boot *b, uint32_t rank, const char *key, void **
         return err_set(MPI_ERR_OTHER, "Nothing was published under the start-up key %s.", key);
     void *copy = copy_bytes(e->val, e->len);
     if (!copy)
-        return err_set(MPI_ERR_NO_MEM, "No memory for the start-up key %s.", key);
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the start-up key %s.", key);
     *val = copy;
     *len = e->len;
     return 0;

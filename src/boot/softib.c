@@ -1,9 +1,7 @@
-/*
- * The first rank of each node publishes the node's addresses; rank 0 writes them into one description, which
- * all ranks fetch. Which of the addresses lead anywhere softib finds out by trying.
+/* softib.c: the first rank of each node publishes the node's addresses; rank 0 writes them into one
+ * description, which all ranks fetch. softib finds out by trying which of the addresses can be reached.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "boot/softib.h"
 
@@ -147,8 +145,8 @@ static int different(struct boot *b, uint32_t rank)
 {
     return err_set(
         MPI_ERR_OTHER,
-        "No InfiniBand or RoCE port is active on %s, and rank %u, on another node, uses one: make one "
-        "active here, or let all nodes do without (FISHPLATE_VERBS=softib).",
+        "No InfiniBand or RoCE port is active on %s, but rank %u, on another node, uses one. Bring a port "
+        "up on this host, or set FISHPLATE_VERBS=softib for all ranks.",
         b->host, rank);
 }
 
@@ -170,7 +168,10 @@ static int collect_nodes(struct boot *b, struct softib_node *nodes)
         }
         free(value);
         if (len != sizeof(*nodes))
-            return err_set(MPI_ERR_OTHER, "Rank %u uses another version of the MPI library than rank 0.", r);
+            return err_set(MPI_ERR_OTHER,
+                           "Rank %u uses a different version of the MPI library than rank "
+                           "0. Install the same version on all hosts.",
+                           r);
         next++;
     }
     return 0;
@@ -189,15 +190,16 @@ static int publish_fabric(struct boot *b, bool asked_for)
     if (b->nnodes > PORTS_MAX)
         return err_set(
             MPI_ERR_OTHER,
-            "No InfiniBand or RoCE port is active, and without one a job has at most %u nodes, not %u.",
+            "No InfiniBand or RoCE port is active. The software adapter connects at most %u nodes, and "
+            "this job has %u.",
             PORTS_MAX, b->nnodes);
     struct softib_node *nodes = calloc(b->nnodes, sizeof(*nodes));
     if (!nodes)
-        return err_set(MPI_ERR_NO_MEM, "No memory to describe %u nodes.", b->nnodes);
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the description of %u nodes.", b->nnodes);
     int rc = collect_nodes(b, nodes);
     char *text = rc ? NULL : softib_describe(nodes, b->nnodes, hash_of(b->job));
     if (rc == 0 && !text)
-        rc = err_set(MPI_ERR_NO_MEM, "No memory to describe %u nodes.", b->nnodes);
+        rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the description of %u nodes.", b->nnodes);
     if (rc == 0) {
         rc = boot_put(b, "softib.fabric", text, strlen(text));
         if (!asked_for)
@@ -218,7 +220,8 @@ static int publish_key(struct boot *b)
     unsigned char key[KEY_BYTES];
     char text[2 * KEY_BYTES + 1];
     if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
-        return err_set(MPI_ERR_OTHER, "The kernel gave no random bytes for the key of the software fabric.");
+        return err_set(MPI_ERR_OTHER, "The kernel gave no random bytes (getrandom) for the key of the "
+                                      "software fabric.");
     for (int i = 0; i < KEY_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", key[i]);
     return boot_put(b, "softib.key", text, sizeof(text));
@@ -230,9 +233,10 @@ static int take_key(struct boot *b)
     size_t len;
     int rc = boot_get(b, 0, "softib.key", &text, &len);
     if (rc == 0 && (len != 2 * KEY_BYTES + 1 || ((char *)text)[len - 1]))
-        rc = err_set(MPI_ERR_OTHER, "Rank 0 uses another version of the MPI library.");
+        rc = err_set(MPI_ERR_OTHER, "Rank 0 uses a different version of the MPI library. Install the same "
+                                    "version on all hosts.");
     if (rc == 0 && setenv(ENV_SOFTIB_KEY, text, 0) != 0)
-        rc = err_set(MPI_ERR_NO_MEM, "No memory for the key of the software fabric.");
+        rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the key of the software fabric.");
     free(text);
     return rc;
 }
@@ -273,7 +277,7 @@ int boot_softib_take(struct boot *b)
         return rc;
     snprintf(node, sizeof(node), "%u", b->node);
     if (setenv(ENV_SOFTIB_FABRIC, text, 1) != 0 || setenv(ENV_SOFTIB_NODE, node, 1) != 0)
-        rc = err_set(MPI_ERR_NO_MEM, "No memory for the description of the nodes.");
+        rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the description of the nodes.");
     if (rc == 0 && wants_key(text))
         rc = take_key(b);
     free(text);

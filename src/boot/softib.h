@@ -1,9 +1,7 @@
-/*
- * Describes the job's nodes to softib, the software adapter, when the user has not and mpiexec could not:
- * where ranks run on several nodes without InfiniBand, it carries their messages.
+/* softib.h: describes the job's nodes to softib, the software adapter, when neither the user nor mpiexec has
+ * done so. softib carries messages between nodes that have no InfiniBand.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_SOFTIB_H
 #define FP_BOOT_SOFTIB_H
 

@@ -1,9 +1,7 @@
-/*
- * The thread behind watch.h. It waits for the end of the connection only: answers on it are not its business,
- * so that it never takes a byte from the main thread.
+/* watch.c: the thread of watch.h. It only waits for the end of the connection and never reads a byte, since
+ * answers on it belong to the main thread.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "boot/watch.h"
 

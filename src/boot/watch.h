@@ -1,9 +1,8 @@
-/*
- * Notices that the launcher is gone while the program computes: a launcher that was killed cannot end its
- * ranks any more, and they would stay for ever. A thread sleeps on the connection; it costs no processor.
+/* watch.h: notices that the launcher is gone while the program computes: a launcher that was killed cannot
+ * end its ranks any more, and they would stay for ever. A thread sleeps on the connection; it uses no
+ * processor time.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_WATCH_H
 #define FP_BOOT_WATCH_H
 

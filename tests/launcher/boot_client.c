@@ -1,9 +1,7 @@
-/*
- * A rank that needs no MPI library: it speaks to its launcher through src/boot, as the library will. The
- * first argument says what to do; it prints one line when all is well, and a sentence when not.
+/* boot_client.c: a rank that needs no MPI library: it speaks to its launcher through src/boot, as the library
+ * will. The first argument says what to do; it prints one line when all is well, and a sentence when not.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

@@ -100,7 +100,7 @@ if command -v cc >/dev/null; then
     expect_no_err
     run -n 2 "$T/with-libmpich.so.12"
     expect_rc 0
-    expect_err "No rank called this mpiexec"
+    expect_err "No rank contacted this mpiexec"
     expect_err "MPICH (libmpich.so.12)"
 fi
 

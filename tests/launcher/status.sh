@@ -31,7 +31,7 @@ expect_rc 6
 expect_err "Rank 1 on host $(hostname) exited with status 6 after MPI_Finalize."
 run -n 4 sh -c '"$0" exchange; exit $((PMI_RANK > 1 ? 4 : 0))' "$CLIENT"
 expect_rc 4
-expect_err "2 ranks exited with a status that is not 0 after MPI_Finalize, the first with 4: ranks 2-3 on host"
+expect_err "2 ranks exited with a nonzero status after MPI_Finalize, the first with 4: ranks 2-3 on host"
 [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one message was expected"
 run -n 3 "$CLIENT" crash 2
 expect_rc 139

@@ -1,8 +1,7 @@
-/*
- * The PMI-1 server, driven byte by byte: the answers it gives, and that no bytes a rank may send can harm it.
+/* test_pmi_server.c: the PMI-1 server, driven byte by byte: the answers it gives, and that no bytes a rank
+ * may send can harm it.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
 

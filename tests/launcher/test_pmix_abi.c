@@ -1,9 +1,7 @@
-/*
- * What src/boot/pmix_abi.h says of PMIx's binary interface, against PMIx's own header. Without that header
- * the test is skipped.
+/* test_pmix_abi.c: what src/boot/pmix_abi.h says of PMIx's binary interface, against PMIx's own header.
+ * Without that header the test is skipped.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "boot/pmix_abi.h"
 
 #include "test.h"

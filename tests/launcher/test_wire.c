@@ -1,8 +1,7 @@
-/*
- * What travels between mpiexec and its agents: a plan survives the journey, and damaged bytes are refused.
+/* test_wire.c: what travels between mpiexec and its agents: a plan survives the journey, and damaged bytes
+ * are refused.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
 

@@ -29,5 +29,5 @@ for kind in down twice up; do
     expect_err "Host a, with 1 rank, was lost"
     [ $kind != down ] || [ ! -s "$T/out" ] || fail "$last: a plan that was changed was carried out"
 done
-expect_err "was changed on the way"
+expect_err "a frame was forged, or changed on the network"
 finish

@@ -1,8 +1,7 @@
-/*
- * Barriers through the switch between processes, with a third of the packets lost: nobody leaves
- * before all arrived. The processes are spread over the fabric's nodes.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* barrier_hosts.c: barriers through the switch between processes, with a third of the packets lost: nobody
+ * leaves before all arrived. The processes are spread over the fabric's nodes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "softib/barrier.h"
 #include <fcntl.h>
 #include <infiniband/verbs.h>

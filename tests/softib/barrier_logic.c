@@ -1,9 +1,8 @@
-/*
- * The switch's barrier logic alone, with packets lost, duplicated and delayed on both ways by a seeded
- * random wire: no host may leave a barrier before all have entered it, and all must leave it in the
- * end. Many seeds, several barriers at once, hosts that take no part.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* barrier_logic.c: the switch's barrier logic alone, with packets lost, duplicated and delayed on both ways
+ * by a seeded random wire: no host may leave a barrier before all have entered it, and all must leave it in
+ * the end. Many seeds, several barriers at once, hosts that take no part.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "softib/barrier.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
-/*
- * The frame decoder against random bytes and against good frames with bytes changed: what it accepts
- * is consistent and encodes back to the same bytes; nothing it rejects or accepts makes it read
+/* fuzz_frame.c: the frame decoder against random bytes and against good frames with bytes changed: what it
+ * accepts is consistent and encodes back to the same bytes; nothing it rejects or accepts makes it read
  * outside. A fixed number of seeded rounds.
- * SPDX-License-Identifier: Apache-2.0
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/frame.h"
 #include "hca/responder.h"
 #include <stdio.h>

@@ -1,9 +1,8 @@
-/*
- * Posting nonsense: random opcodes, lists, lengths, keys, flags and addresses on QPs of every kind.
- * Whatever is accepted completes, nothing outside the registered memory changes, nothing crashes. A
+/* fuzz_post.c: posting nonsense: random opcodes, lists, lengths, keys, flags and addresses on QPs of every
+ * kind. Whatever is accepted completes, nothing outside the registered memory changes, nothing crashes. A
  * fixed number of seeded rounds.
- * SPDX-License-Identifier: Apache-2.0
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 #include "base/base.h"
 #include <sys/mman.h>

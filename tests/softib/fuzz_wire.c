@@ -1,10 +1,9 @@
-/*
- * Garbage on the wire: random bytes, cut-off frames, well-formed frames with senseless contents, sent
- * to the sockets of a process at work, by a stranger and by a member on several connections that stall and go
- * on while the memory they write to is deregistered and unmapped. The process must go on working, its other
- * connections untouched, and memory it did not offer unchanged.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* fuzz_wire.c: garbage on the wire: random bytes, cut-off frames, well-formed frames with senseless contents,
+ * sent to the sockets of a process at work, by a stranger and by a member on several connections that stall
+ * and go on while the memory they write to is deregistered and unmapped. The process must go on working, its
+ * other connections untouched, and memory it did not offer unchanged.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 #include "fabric/fabric.h"
 #include "wire_client.h"

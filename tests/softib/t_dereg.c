@@ -1,8 +1,8 @@
-/*
- * After ibv_dereg_mr nothing touches the memory, over the network: a frame that stopped half way, answers to
- * RDMA READs that wait because nobody reads them, a message that came again on a second connection, and our
- * own request to a peer that is stopped. SPDX-License-Identifier: Apache-2.0
- */
+/* t_dereg.c: after ibv_dereg_mr nothing touches the memory, over the network: a frame that stopped half way,
+ * answers to RDMA READs that wait because nobody reads them, a message that came again on a second
+ * connection, and our own request to a peer that is stopped.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "wire_client.h"
 #include <signal.h>
 #include <sys/mman.h>

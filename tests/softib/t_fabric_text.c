@@ -1,7 +1,7 @@
-/*
- * The text of SOFTIB_FABRIC: what it means, and that every mistake is refused with a sentence that names it.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_fabric_text.c: the text of SOFTIB_FABRIC: what it means, and that every mistake is refused with a
+ * sentence that names it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 #include "fabric/fabric.h"
 #include <arpa/inet.h>

@@ -1,8 +1,7 @@
-/*
- * The faults of datagrams the fabric was told to make happen, about as often as told, and nothing else
- * happens: whatever arrives is intact.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_faults.c: the faults of datagrams the fabric was told to make happen, about as often as told, and nothing
+ * else happens: whatever arrives is intact.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 
 #define SENT 3000

@@ -1,9 +1,8 @@
-/*
- * Once a device is open, large blocks come from the heap, where registered memory can lie in huge pages, and
- * a block that was freed stays there; unless the user has said that malloc is to be left alone. On a machine
- * without huge pages nothing changes.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_heap.c: once a device is open, large blocks come from the heap, where registered memory can lie in huge
+ * pages, and a block that was freed stays there; unless the user has said that malloc is to be left alone. On
+ * a machine without huge pages nothing changes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <infiniband/verbs.h>
 #include <malloc.h>
 #include <stdio.h>

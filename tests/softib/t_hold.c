@@ -1,8 +1,7 @@
-/*
- * After ibv_dereg_mr nothing touches the memory, between processes of one machine: a sender that is stopped in
- * the middle of a copy is waited for, one that is killed there is not.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_hold.c: after ibv_dereg_mr nothing touches the memory, between processes of one machine: a sender that is
+ * stopped in the middle of a copy is waited for, one that is killed there is not.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 #include <pthread.h>
 #include <signal.h>

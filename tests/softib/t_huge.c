@@ -1,8 +1,7 @@
-/*
- * New memory is brought together into huge pages when it is registered, but a program that never uses any of it
- * again does not go on paying for that: after some hundred regions they stay as they are.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_huge.c: new memory is brought together into huge pages when it is registered, but a program that never
+ * uses any of it again does not go on paying for that: after some hundred regions they stay as they are.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <infiniband/verbs.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
-/*
- * Another user who knows all names of a fabric: it holds the names of the lock, and offers a registry of its own
- * under a member's name. Joining goes on without it: the processes of this user find each other, and nothing is
- * written into the stranger's file. SPDX-License-Identifier: Apache-2.0
- */
+/* t_join.c: another user who knows all names of a fabric: it holds the names of the lock, and offers a
+ * registry of its own under a member's name. Joining goes on without it: the processes of this user find each
+ * other, and nothing is written into the stranger's file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/registry.h"
 #include <infiniband/verbs.h>
 #include <signal.h>

@@ -1,8 +1,7 @@
-/*
- * The codes between machines: SipHash gives the values its authors published, a seal is good for its packet alone and
- * for one time, and a key is read from where it is allowed to be.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_key.c: the codes between machines: SipHash gives the values its authors published, a seal is good for its
+ * packet alone and for one time, and a key is read from where it is allowed to be.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/frame.h"
 #include "net/key.h"
 #include "net/seal.h"

@@ -1,8 +1,8 @@
-/*
- * Processes that are killed at any moment: their peers see retries and then an error, never a hang or a wrong
- * byte; locks they held are taken over; their slots are used again; at the end nothing is left of the fabric.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_kill.c: processes that are killed at any moment: their peers see retries and then an error, never a hang
+ * or a wrong byte; locks they held are taken over; their slots are used again; at the end nothing is left of
+ * the fabric.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 #include <signal.h>
 #include <sys/socket.h>

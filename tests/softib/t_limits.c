@@ -1,9 +1,8 @@
-/*
- * A peer that the system does not let us reach fails the queue pair, soon and with the reason, instead of
- * waiting for ever: too little address space, pidfd_open forbidden, process_vm_writev forbidden. And a little
- * address space is enough: a peer's arena is mapped in parts.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_limits.c: a peer that the system does not let us reach fails the queue pair, soon and with the reason,
+ * instead of waiting for ever: too little address space, pidfd_open forbidden, process_vm_writev forbidden.
+ * And a little address space is enough: a peer's arena is mapped in parts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 #include <errno.h>
 #include <linux/filter.h>

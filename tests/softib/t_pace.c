@@ -1,9 +1,8 @@
-/*
- * The link model is a lower bound on time that no load of the machine can undercut: bytes over a
- * limited port never arrive faster than its rate, an answer never sooner than two latencies. And the
- * data is right, with many requests in flight.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_pace.c: the link model is a lower bound on time that no load of the machine can undercut: bytes over a
+ * limited port never arrive faster than its rate, an answer never sooner than two latencies. And the data is
+ * right, with many requests in flight.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 #include <time.h>
 

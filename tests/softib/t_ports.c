@@ -1,9 +1,8 @@
-/*
- * Ports and paths: every LID of a port (LMC) is a path to it and the completion says which was taken;
- * a port that goes down swallows what is sent through it and raises events; up again, it works again.
+/* t_ports.c: ports and paths: every LID of a port (LMC) is a path to it and the completion says which was
+ * taken; a port that goes down swallows what is sent through it and raises events; up again, it works again.
  * The tool takes it down.
- * SPDX-License-Identifier: Apache-2.0
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 #include <poll.h>
 

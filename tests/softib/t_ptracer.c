@@ -1,9 +1,9 @@
-/*
- * Who is let in to copy from and to this process where Yama restricts that: the process that SOFTIB_PTRACER names and its
- * descendants; every process of the user without it, and where there is no such process; nobody when it is no number. The
- * machine need not have Yama: prctl of this program takes the place of libc's and notes what the kernel would be asked.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_ptracer.c: who is let in to copy from and to this process where Yama restricts that: the process that
+ * SOFTIB_PTRACER names and its descendants; every process of the user without it, and where there is no such
+ * process; nobody when it is no number. The machine need not have Yama: prctl of this program takes the place
+ * of libc's and notes what the kernel would be asked.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
-/*
- * Two files with the same inode number on two file systems, both open: what is written to the region of one
- * arrives there and not in the other. SPDX-License-Identifier: Apache-2.0
- */
+/* t_samefile.c: two files with the same inode number on two file systems, both open: what is written to the
+ * region of one arrives there and not in the other.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 #include <fcntl.h>
 #include <sched.h>

@@ -1,8 +1,7 @@
-/*
- * A peer that is kept off its processor for many times the timeout is late, not gone: the request waits and
- * then succeeds. One whose QP does not exist any more is found out as ever. SPDX-License-Identifier:
- * Apache-2.0
- */
+/* t_stopped.c: a peer that is kept off its processor for many times the timeout is late, not gone: the
+ * request waits and then succeeds. One whose QP does not exist any more is found out as ever.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 #include <signal.h>
 #include <time.h>

@@ -1,9 +1,8 @@
-/*
- * Who is not of the fabric gets nothing from it over the network: not without the key, not with somebody
- * else's name, not with a datagram that was sent before. And nobody, proved or not, uses up its descriptors or
- * its memory: it goes on serving its own.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_strangers.c: who is not of the fabric gets nothing from it over the network: not without the key, not
+ * with somebody else's name, not with a datagram that was sent before. And nobody, proved or not, uses up its
+ * descriptors or its memory: it goes on serving its own.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "net/seal.h"
 #include "wire_client.h"
 #include <dirent.h>

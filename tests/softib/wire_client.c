@@ -1,7 +1,6 @@
-/*
- * See wire_client.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* wire_client.c: see wire_client.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "wire_client.h"
 #include <errno.h>
 #include <sys/random.h>

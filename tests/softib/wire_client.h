@@ -1,8 +1,8 @@
-/*
- * A client of the protocol between machines without an adapter: it greets as a member of the fabric would, and then sends whatever
- * bytes a test wants to. It stands in for a peer that stalls, repeats itself or means harm.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* wire_client.h: a client of the protocol between machines without an adapter: it greets as a member of the
+ * fabric would, and then sends whatever bytes a test wants to. It stands in for a peer that stalls, repeats
+ * itself or means harm.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIRE_CLIENT_H
 #define WIRE_CLIENT_H
 

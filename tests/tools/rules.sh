@@ -4,29 +4,42 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
 
+# Writes a C file with its head.
+c_file() {
+    printf '/* %s: a test.\n *\n * SPDX-License-Identifier: Apache-2.0 */\n' "$(basename "$1")" >"$scratch/$1"
+    printf '%s\n' "$2" >>"$scratch/$1"
+}
+
 mkdir -p "$scratch/src/base" "$scratch/src/net/ib/policy" "$scratch/src/p2p" "$scratch/src/coll/algo"
-echo 'static const int primes[] = {2, 3, 5};' >"$scratch/src/p2p/good.c"
-echo 'char *v = getenv("HOME");' >"$scratch/src/base/good.h"
+c_file src/p2p/good.c 'static const int primes[] = {2, 3, 5};'
+c_file src/base/good.h 'char *v = getenv("HOME");'
 "$SOURCE/tools/check-rules" "$scratch" >"$scratch/out" || fail "a good tree was refused: $(cat "$scratch/out")"
 
-echo 'char *home(void) { return getenv("HOME"); }' >"$scratch/src/p2p/setting.c"
-printf 'static int count;\nstatic struct {\n    int x;\n} state;\n' >"$scratch/src/p2p/global.c"
-echo '#include <time.h>' >"$scratch/src/coll/algo/clock.c"
-echo '#include "net/ib/verbs.h"' >"$scratch/src/net/ib/policy/credit.c"
-echo 'if (strcmp(t->name, "ib") == 0)' >"$scratch/src/p2p/name.c"
-echo 'ep->conn.state = CONN_FAILED;' >"$scratch/src/net/ib/state.c"
-echo 'struct shm *local(void);' >"$scratch/src/net/net.h"
-echo 'void f(void) { CHECK(p != 0, "out of memory for a list"); }' >"$scratch/src/p2p/memory.c"
+c_file src/p2p/setting.c 'char *home(void) { return getenv("HOME"); }'
+c_file src/p2p/global.c 'static int count;
+static struct {
+    int x;
+} state;'
+c_file src/p2p/size.c 'static const unsigned long eight = sizeof eight;'
+echo 'int headless(void);' >"$scratch/src/p2p/headless.h"
+c_file src/coll/algo/clock.c '#include <time.h>'
+c_file src/net/ib/policy/credit.c '#include "net/ib/verbs.h"'
+c_file src/p2p/name.c 'if (strcmp(t->name, "ib") == 0)'
+c_file src/net/ib/state.c 'ep->conn.state = CONN_FAILED;'
+c_file src/net/net.h 'struct shm *local(void);'
+c_file src/p2p/memory.c 'void f(void) { CHECK(p != 0, "out of memory for a list"); }'
 if "$SOURCE/tools/check-rules" "$scratch" >"$scratch/out"; then
     fail "a bad tree was accepted"
 fi
-expect_line "$scratch/out" '^src/p2p/setting.c:1: '
-expect_line "$scratch/out" "^src/p2p/global.c:1: 'count'"
-expect_line "$scratch/out" "^src/p2p/global.c:4: 'state'"
-expect_line "$scratch/out" '^src/coll/algo/clock.c:1: '
-expect_line "$scratch/out" '^src/net/ib/policy/credit.c:1: '
-expect_line "$scratch/out" '^src/p2p/name.c:1: '
-expect_line "$scratch/out" '^src/net/ib/state.c:1: '
-expect_line "$scratch/out" '^src/net/net.h:1: '
-expect_line "$scratch/out" '^src/p2p/memory.c:1: '
-[ "$(wc -l <"$scratch/out")" = 9 ] || fail "$(cat "$scratch/out")"
+expect_line "$scratch/out" '^src/p2p/setting.c:4: '
+expect_line "$scratch/out" "^src/p2p/global.c:4: 'count'"
+expect_line "$scratch/out" "^src/p2p/global.c:7: 'state'"
+expect_line "$scratch/out" '^src/coll/algo/clock.c:4: '
+expect_line "$scratch/out" '^src/net/ib/policy/credit.c:4: '
+expect_line "$scratch/out" '^src/p2p/name.c:4: '
+expect_line "$scratch/out" '^src/net/ib/state.c:4: '
+expect_line "$scratch/out" '^src/net/net.h:4: '
+expect_line "$scratch/out" '^src/p2p/memory.c:4: '
+expect_line "$scratch/out" '^src/p2p/size.c:4: write sizeof'
+expect_line "$scratch/out" '^src/p2p/headless.h:1: a file begins with'
+[ "$(wc -l <"$scratch/out")" = 11 ] || fail "$(cat "$scratch/out")"

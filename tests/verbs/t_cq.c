@@ -1,8 +1,7 @@
-/*
- * Completion queues: events for any and for solicited completions only, several queues on one channel,
- * resizing with entries inside, extended polling, and the ibv_wr_* way to send.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_cq.c: completion queues: events for any and for solicited completions only, several queues on one
+ * channel, resizing with entries inside, extended polling, and the ibv_wr_* way to send.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,7 @@
-/*
- * Large messages of odd sizes at odd addresses, to a peer that sleeps, to one that polls and in both
- * directions at once, in one piece and gathered: every byte arrives, and none beside them.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_large.c: large messages of odd sizes at odd addresses, to a peer that sleeps, to one that polls and in
+ * both directions at once, in one piece and gathered: every byte arrives, and none beside them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
 
 #define HALF   (BUF_BYTES / 2)

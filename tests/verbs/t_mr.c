@@ -1,8 +1,7 @@
-/*
- * Memory regions: their own address space (iova), keys that die with the region, domains that do not
+/* t_mr.c: memory regions: their own address space (iova), keys that die with the region, domains that do not
  * mix, shared memory regions, registration that must fail.
- * SPDX-License-Identifier: Apache-2.0
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,8 +1,7 @@
-/*
- * The last byte of an RDMA WRITE is stored last: a program that polls it finds the rest of the message there.
- * Also over memory that is itself shared (a memfd), where stores go straight to the peer.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_order.c: the last byte of an RDMA WRITE is stored last: a program that polls it finds the rest of the
+ * message there. Also over memory that is itself shared (a memfd), where stores go straight to the peer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

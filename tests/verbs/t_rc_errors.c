@@ -1,9 +1,8 @@
-/*
- * What goes wrong on a reliable connection and how it is told: bad keys, bounds, rights, lengths,
- * local keys, no receive, a peer that is gone. Each case on a fresh QP; the failed QP flushes and
+/* t_rc_errors.c: what goes wrong on a reliable connection and how it is told: bad keys, bounds, rights,
+ * lengths, local keys, no receive, a peer that is gone. Each case on a fresh QP; the failed QP flushes and
  * reports the error state.
- * SPDX-License-Identifier: Apache-2.0
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
 #include <errno.h>
 #include <signal.h>

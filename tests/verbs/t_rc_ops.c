@@ -1,8 +1,7 @@
-/*
- * Every operation of a reliable connection: data, completion fields, gather and scatter, inline,
+/* t_rc_ops.c: every operation of a reliable connection: data, completion fields, gather and scatter, inline,
  * fences, unsignalled sends, a full send queue.
- * SPDX-License-Identifier: Apache-2.0
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
 #include <errno.h>
 

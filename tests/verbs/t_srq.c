@@ -1,8 +1,7 @@
-/*
- * Shared receive queues: several QPs feed from one, the limit event comes once, resizing keeps what is
- * posted, and a QP that fails leaves the queue alone but says that it took its last request.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_srq.c: shared receive queues: several QPs feed from one, the limit event comes once, resizing keeps what
+ * is posted, and a QP that fails leaves the queue alone but says that it took its last request.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
 #include <errno.h>
 #include <poll.h>

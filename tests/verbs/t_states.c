@@ -1,8 +1,7 @@
-/*
- * The QP state machine and the checks of attributes, on one side only: what is legal works, what is
- * not is refused and changes nothing. And objects in use are not destroyed.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_states.c: the QP state machine and the checks of attributes, on one side only: what is legal works, what
+ * is not is refused and changes nothing. And objects in use are not destroyed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
 #include <errno.h>
 

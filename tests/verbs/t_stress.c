@@ -1,8 +1,7 @@
-/*
- * Several threads and QPs at once, all kinds of requests in flight in both directions, every byte
+/* t_stress.c: several threads and QPs at once, all kinds of requests in flight in both directions, every byte
  * checked: what races and lost wake-ups would break. Meant for the thread sanitizer as well.
- * SPDX-License-Identifier: Apache-2.0
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,6 @@
-/*
- * Unreliable connections: sends and writes with data, and the errors they do not report.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* t_uc.c: unreliable connections: sends and writes with data, and the errors they do not report.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
 #include <errno.h>
 

@@ -1,8 +1,7 @@
-/*
- * Datagrams: data after the room for the route header, source fields, keys that do not fit, overruns
+/* t_ud.c: datagrams: data after the room for the route header, source fields, keys that do not fit, overruns
  * that drop, address handles made from a completion, multicast.
- * SPDX-License-Identifier: Apache-2.0
- */
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,7 +1,6 @@
-/*
- * See vt.h.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* vt.c: see vt.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

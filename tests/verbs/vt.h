@@ -1,11 +1,10 @@
-/*
- * What every verbs test needs: two processes, each with its device, that exchange addresses over a
- * socket pair; one-line checks that say what they found; QPs brought to work. It knows no particular
- * HCA: VERBS_DEV0 and VERBS_DEV1 name the devices of the two sides, VERBS_GID a GID index where LIDs
- * do not route (RoCE). On softib, VERBS_NODES=2 puts the sides on two nodes and VERBS_NETNS1 moves the
- * second one to another network namespace.
- * SPDX-License-Identifier: Apache-2.0
- */
+/* vt.h: what every verbs test needs: two processes, each with its device, that exchange addresses over a
+ * socket pair; one-line checks that say what they found; QPs brought to work. It knows no particular HCA:
+ * VERBS_DEV0 and VERBS_DEV1 name the devices of the two sides, VERBS_GID a GID index where LIDs do not route
+ * (RoCE). On softib, VERBS_NODES=2 puts the sides on two nodes and VERBS_NETNS1 moves the second one to
+ * another network namespace.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef VERBS_TEST_H
 #define VERBS_TEST_H
 

@@ -1,4 +1,5 @@
-/* Attributes of datatypes: copied by MPI_Type_dup, deleted by MPI_Type_free, kept while another handle lives.
+/* attributes.c: attributes of datatypes: copied by MPI_Type_dup, deleted by MPI_Type_free, kept while another
+ * handle lives.
  *
  * ranks: 1
  *

@@ -1,4 +1,4 @@
-/* Sizes, bounds and names of types made by every constructor, through the MPI interface.
+/* constructors.c: sizes, bounds and names of types made by every constructor, through the MPI interface.
  *
  * ranks: 1
  *

@@ -1,4 +1,4 @@
-/* MPI_Type_get_envelope and MPI_Type_get_contents, small and large.
+/* contents.c: MPI_Type_get_envelope and MPI_Type_get_contents, small and large.
  *
  * ranks: 1
  *

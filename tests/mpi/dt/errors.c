@@ -1,4 +1,4 @@
-/* Bad arguments about types and operators: the right error class, and the program goes on.
+/* errors.c: bad arguments about types and operators: the right error class, and the program goes on.
  *
  * ranks: 1
  *

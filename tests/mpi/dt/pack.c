@@ -1,4 +1,4 @@
-/* MPI_Pack and MPI_Unpack over several positions, and the external32 forms.
+/* pack.c: MPI_Pack and MPI_Unpack over several positions, and the external32 forms.
  *
  * ranks: 1
  *

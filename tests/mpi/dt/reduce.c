@@ -1,4 +1,4 @@
-/* Predefined and user operators through MPI_Allreduce and MPI_Reduce_local.
+/* reduce.c: predefined and user operators through MPI_Allreduce and MPI_Reduce_local.
  *
  * ranks: 1 2 4
  *

@@ -1,5 +1,5 @@
-/* Typed data from rank to rank: strided to dense and back, structures, whole matrices in pipelines, partial
- * receives, absolute addresses.
+/* transfer.c: typed data from rank to rank: strided to dense and back, structures, whole matrices in
+ * pipelines, partial receives, absolute addresses.
  *
  * ranks: 2
  *

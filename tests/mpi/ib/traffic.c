@@ -1,4 +1,3 @@
-/* clang-format off */
 /* traffic.c: everybody sends to everybody, in an order drawn by lot: sizes around every limit of the
  * transport, several messages of one pair in flight at once, replies that cross. Every byte is checked. Run
  * in every mode of the InfiniBand transport.
@@ -31,7 +30,6 @@
  * also: FISHPLATE_RENDEZVOUS=r3
  *
  * SPDX-License-Identifier: Apache-2.0 */
-/* clang-format on */
 #include "mpitest.h"
 
 enum { ROUNDS = 40, BURST = 12, LONGEST = 300000 };

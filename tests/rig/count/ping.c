@@ -1,4 +1,4 @@
-/* ping.c ROUNDS BYTES MAPS: a ping-pong between two ranks, marked for the plugin. Rank 0 writes to the file
+/* ping.c: ping ROUNDS BYTES MAPS: a ping-pong between two ranks, marked for the plugin. Rank 0 writes to the file
  * MAPS where its libraries are; no address may differ between the ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */

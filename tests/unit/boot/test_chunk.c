@@ -1,8 +1,6 @@
-/*
- * Bytes as printable text and back: all short lengths, all bytes, damaged text refused.
+/* test_chunk.c: bytes as printable text and back: all short lengths, all bytes, damaged text refused.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
 

@@ -1,9 +1,7 @@
-/*
- * Node maps: every layout survives being written and read, known texts mean what other launchers mean by
- * them, and damaged text is refused.
+/* test_nodemap.c: node maps: every layout survives being written and read, known texts mean what other
+ * launchers mean by them, and damaged text is refused.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
 

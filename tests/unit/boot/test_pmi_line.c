@@ -1,8 +1,7 @@
-/*
- * The PMI-1 line parser: what it understands, what it refuses, and that random bytes cannot harm it.
+/* test_pmi_line.c: the PMI-1 line parser: what it understands, what it refuses, and that random bytes cannot
+ * harm it.
  *
- * SPDX-License-Identifier: Apache-2.0
- */
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
 

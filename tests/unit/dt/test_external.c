@@ -1,4 +1,4 @@
-/* external32: known bytes for known values, narrowing, and the way back.
+/* test_external.c: external32: known bytes for known values, narrowing, and the way back.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"

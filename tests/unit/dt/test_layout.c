@@ -1,4 +1,5 @@
-/* Layouts: regular types take constant memory, neighbours are joined, huge counts work, overflow is an error.
+/* test_layout.c: layouts: regular types take constant memory, neighbours are joined, huge counts work,
+ * overflow is an error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"

@@ -1,5 +1,6 @@
-/* Every predefined operator with every predefined type: defined where the standard says so, and equal to a
- * scalar computation for odd counts and unaligned buffers. Then user operators and what is refused.
+/* test_op.c: every predefined operator with every predefined type: defined where the standard says so, and
+ * equal to a scalar computation for odd counts and unaligned buffers. Then user operators and what is
+ * refused.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"

@@ -1,4 +1,5 @@
-/* The predefined datatypes: every handle of mpi.h resolves, with the size, alignment and name it should have.
+/* test_predefined.c: the predefined datatypes: every handle of mpi.h resolves, with the size, alignment and
+ * name it should have.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"

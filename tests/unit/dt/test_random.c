@@ -1,5 +1,5 @@
-/* Random nested types against the model: sizes and bounds, packing and unpacking in fragments, pieces,
- * copies, counts.
+/* test_random.c: random nested types against the model: sizes and bounds, packing and unpacking in fragments,
+ * pieces, copies, counts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"

@@ -1,4 +1,4 @@
-/* context_arch.h for aarch64: see base/context.h.
+/* context_arch.h: for aarch64, see base/context.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_CONTEXT_ARCH_H

@@ -1,4 +1,4 @@
-/* cpu_arch.h for aarch64: see base/cpu.h.
+/* cpu_arch.h: for aarch64, see base/cpu.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_CPU_ARCH_H

@@ -1,4 +1,4 @@
-/* rawcall_arch.h for aarch64: see base/rawcall.h.
+/* rawcall_arch.h: for aarch64, see base/rawcall.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_RAWCALL_ARCH_H

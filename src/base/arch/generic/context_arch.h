@@ -1,4 +1,4 @@
-/* context_arch.h for a processor that is not known: see base/context.h.
+/* context_arch.h: for any other processor, see base/context.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_CONTEXT_ARCH_H

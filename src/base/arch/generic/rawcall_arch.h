@@ -1,4 +1,4 @@
-/* rawcall_arch.h for generic: see base/rawcall.h. Through libc, so errno changes.
+/* rawcall_arch.h: for any other processor, see base/rawcall.h. Through libc, so errno changes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_RAWCALL_ARCH_H

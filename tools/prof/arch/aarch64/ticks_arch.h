@@ -1,4 +1,4 @@
-/* ticks_arch.h for aarch64: see ticks.h. The counter runs at one rate on all processors.
+/* ticks_arch.h: for aarch64, see ticks.h. The counter runs at one rate on all processors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_PROF_TICKS_ARCH_H

@@ -1,4 +1,4 @@
-/* ticks_arch.h for other processors: see ticks.h.
+/* ticks_arch.h: for other processors, see ticks.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_PROF_TICKS_ARCH_H

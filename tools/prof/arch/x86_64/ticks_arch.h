@@ -1,4 +1,4 @@
-/* ticks_arch.h for x86_64: see ticks.h. Processors of the last fifteen years count at one rate, whatever
+/* ticks_arch.h: for x86_64, see ticks.h. Processors of the last fifteen years count at one rate, whatever
  * their clock does.
  *
  * SPDX-License-Identifier: Apache-2.0 */
