@@ -82,9 +82,10 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
                 : wanted < SAMPLES_MIN     ? SAMPLES_MIN
                                            : (int)wanted;
 
-    double *mine = malloc(sizeof(*mine) * 2 * (size_t)count), *all = mine + count;
+    double *mine = malloc(sizeof(*mine) * 2 * (size_t)count);
     if (!mine)
         MPI_Abort(b->comm, 1);
+    double *all = mine + count;
     double start = MPI_Wtime();
     for (int i = 0; i < count; i++) {
         mine[i] = time_batch(b, comm, worst, batch, arg, n) / n;
