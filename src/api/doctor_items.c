@@ -12,6 +12,7 @@
 
 #include "api/frames.h"
 #include "coll/exec.h"
+#include "coll/written.h"
 #include "coll/shared.h"
 #include "obj/context.h"
 #include "obj/create.h"
@@ -207,6 +208,9 @@ static void add_request(struct proc *p, struct page_wait *w, const struct reques
         const struct coll_request *c = (const struct coll_request *)r;
         const int kind = (int)c->plan->algorithm->kind;
         add_collective(w, c->comm, c->number, kind, has_root(kind) ? c->plan->root : PAGE_UNKNOWN, 0);
+    } else if (r->ops == &written_ops || r->ops == &written_persistent_ops) {
+        const struct written_run *b = (const struct written_run *)r;
+        add_collective(w, b->comm, b->number, COLL_BARRIER, PAGE_UNKNOWN, 0);
     } else if (creation) {
         add_creation(w, creation);
     } else {

@@ -67,7 +67,7 @@ static bool coll_usable(const struct coll_algorithm *a)
                                      .count = 1,
                                      .commutative = true,
                                      .adjacent = true};
-    if (((a->needs & NEED_NODE) && !state->one_node) || ((a->needs & NEED_APART) && !state->apart))
+    if (((a->needs & NEED_NODE) && !state->one_node) || ((a->needs & NEED_NODES) && !state->nodes))
         return false;
     return algorithm_fits(a, &shape);
 }

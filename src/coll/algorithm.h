@@ -78,7 +78,7 @@ enum algorithm_needs {
         16, /* all ranks on one node, through shared memory: not a schedule but an executor of its own */
     NEED_INTER = 32,  /* two groups; algorithms without this are for one group */
     NEED_TWO = 64,    /* at least two ranks */
-    NEED_APART = 128, /* no two ranks on one node; an executor of its own as well */
+    NEED_NODES = 128, /* ranks on several nodes that are known; an executor of its own as well */
 };
 
 struct coll_algorithm {
@@ -104,7 +104,7 @@ const struct coll_algorithm *algorithms_get(size_t index);
 const struct coll_algorithm *algorithm_find(enum coll_kind kind, const char *name);
 
 /* Can this algorithm do this? Node placement is not part of the shape: NEED_NODE and
- * NEED_APART are the caller's to check. */
+ * NEED_NODES are the caller's to check. */
 bool algorithm_fits(const struct coll_algorithm *a, const struct coll_shape *shape);
 
 #endif

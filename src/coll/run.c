@@ -28,8 +28,10 @@ int coll_open(struct proc *p)
 int coll_choose_again(struct proc *p)
 {
     for (int i = 0; p && i < CONTEXT_IDS; i++)
-        if (p->comms[i] && p->comms[i]->coll)
+        if (p->comms[i] && p->comms[i]->coll) {
             memset(p->comms[i]->coll->short_limit, 0, sizeof(p->comms[i]->coll->short_limit));
+            written_forget(p->comms[i]->coll);
+        }
     return coll_select_open();
 }
 
@@ -61,6 +63,18 @@ static int run_schedule(const struct coll_args *args, struct coll_state *state, 
     return rc;
 }
 
+/* Is this the barrier that goes by nodes? */
+static bool between_nodes(const struct coll_state *state, const struct coll_choice *choice)
+{
+    return (choice->algorithm->needs & NEED_NODES) || (choice->by_node && state->nodes);
+}
+
+static struct coll_choice choose_schedule(struct call *call, bool blocking)
+{
+    call->where.nodes = false;
+    return coll_select(&call->shape, &call->where, blocking);
+}
+
 int coll_run(const struct coll_args *args)
 {
     struct coll_state *state;
@@ -87,12 +101,10 @@ int coll_run(const struct coll_args *args)
                 choice = coll_select(&call.shape, &call.where, true);
             }
         }
-        if (choice.algorithm->needs & NEED_APART) {
+        if (between_nodes(state, &choice)) {
             done = written_run(args, state, &choice, &rc);
-            if (!done) {
-                call.where.apart = false;
-                choice = coll_select(&call.shape, &call.where, true);
-            }
+            if (!done)
+                choice = choose_schedule(&call, true);
         }
         if (!done)
             rc = run_schedule(args, state, &call, &choice);
@@ -101,7 +113,9 @@ int coll_run(const struct coll_args *args)
     return rc;
 }
 
-static int make(const struct coll_args *args, struct coll_request **out)
+/* A barrier by nodes has a request of its own: *other; else *out. */
+static int make(const struct coll_args *args, enum coll_form form, struct coll_request **out,
+                struct written_run **other)
 {
     struct coll_state *state;
     struct call call;
@@ -114,10 +128,13 @@ static int make(const struct coll_args *args, struct coll_request **out)
         rc = debug_check(args, &call, false);
     if (!rc) {
         struct coll_choice choice = coll_select(&call.shape, &call.where, false);
-        rc = prepare(args, state, &call, &choice, out);
+        if (between_nodes(state, &choice) && !written_make(args, state, &choice, form, other, &rc))
+            choice = choose_schedule(&call, false);
+        if (!rc && !*other)
+            rc = prepare(args, state, &call, &choice, out);
     }
     call_free(&call);
-    if (rc)
+    if (rc || *other)
         return rc;
     rc = coll_request_hold(*out, args);
     if (rc)
@@ -128,9 +145,14 @@ static int make(const struct coll_args *args, struct coll_request **out)
 int coll_start(const struct coll_args *args, struct request **out)
 {
     struct coll_request *r;
-    int rc = make(args, &r);
+    struct written_run *barrier = NULL;
+    int rc = make(args, FORM_NONBLOCKING, &r, &barrier);
     if (rc)
         return rc;
+    if (barrier) {
+        *out = &barrier->base;
+        return 0;
+    }
     coll_request_number(r, args, FORM_NONBLOCKING);
     page_comm_count(r->state->page);
     page_comm_kind(r->state->page, args->kind);
@@ -145,9 +167,14 @@ int coll_start(const struct coll_args *args, struct request **out)
 int coll_init(const struct coll_args *args, struct request **out)
 {
     struct coll_request *r;
-    int rc = make(args, &r);
+    struct written_run *barrier = NULL;
+    int rc = make(args, FORM_PERSISTENT, &r, &barrier);
     if (rc)
         return rc;
+    if (barrier) {
+        *out = &barrier->base;
+        return 0;
+    }
     coll_request_number(r, args, FORM_PERSISTENT);
     r->number = 0; /* started in any order */
     r->base.ops = &coll_persistent_ops;

@@ -14,11 +14,14 @@
 
 static TUNABLE_STRING(
     coll_override, "COLL",
-    "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k,barrier=nway:n=3. An "
+    "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k,barrier=nway:n=3. "
+    "barrier=node+NAME: the ranks of a node meet in shared memory, and the leaders of nodes by NAME. An "
     "algorithm "
     "that cannot do a call leaves it to the built-in rules. `fishplate info --coll` lists them.");
 
 static struct coll_choice forced[COLL_KINDS];
+
+#define BY_NODE "node+" /* before the name of a barrier: among the leaders of nodes only */
 
 static bool rule_holds(const struct coll_rule *rule, const struct coll_shape *shape,
                        const struct coll_where *where)
@@ -34,7 +37,7 @@ static bool usable(const struct coll_algorithm *a, const struct coll_shape *shap
 {
     if ((a->needs & NEED_NODE) && (!where->one_node || !blocking))
         return false;
-    if ((a->needs & NEED_APART) && (!where->apart || !blocking))
+    if ((a->needs & NEED_NODES) && !where->nodes)
         return false;
     return algorithm_fits(a, shape);
 }
@@ -204,9 +207,17 @@ static int parse_item(char *item)
     if (kind == COLL_KINDS)
         return unknown_kind(item);
     const char *name = strtok_r(equals + 1, ":", &save);
-    struct coll_choice choice = {.algorithm = name ? algorithm_find((enum coll_kind)kind, name) : NULL};
+    const bool by_node = kind == COLL_BARRIER && name && strncmp(name, BY_NODE, strlen(BY_NODE)) == 0;
+    if (by_node)
+        name += strlen(BY_NODE);
+    struct coll_choice choice = {.algorithm = name ? algorithm_find((enum coll_kind)kind, name) : NULL,
+                                 .by_node = by_node};
     if (!choice.algorithm)
         return unknown_algorithm((enum coll_kind)kind, name ? name : "");
+    if (by_node && !choice.algorithm->generate)
+        return err_set(MPI_ERR_ARG,
+                       "FISHPLATE_COLL: barrier=%s%s: only an algorithm by messages can follow " BY_NODE,
+                       BY_NODE, name);
     for (char *option = strtok_r(NULL, ":", &save); option; option = strtok_r(NULL, ":", &save)) {
         int rc = parse_option(option, &choice);
         if (rc)

@@ -26,13 +26,14 @@ struct coll_choice {
     uint64_t segment; /* bytes */
     int window;
     int parameter[COLL_PARAMETERS]; /* 0: the algorithm's own preset */
+    bool by_node; /* barrier: among the leaders of nodes only; the ranks of a node meet in shared memory */
 };
 
 /* What the selection needs beyond the shape. Everything it looks at is the same at every rank of the call. */
 struct coll_where {
     uint64_t bytes;
     bool one_node; /* all ranks can use the node's shared memory */
-    bool apart;    /* no two ranks are on one node */
+    bool nodes;    /* they are on several nodes, and it is known who is where */
 };
 
 /* Never fails: the last rule of each kind can do everything. `blocking` rules out executors that only block.

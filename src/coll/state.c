@@ -30,22 +30,17 @@ static bool on_one_node(const struct comm *c)
     return true;
 }
 
-/* Nodes have numbers below the number of ranks. */
-static bool all_apart(const struct comm *c)
+static bool on_several_nodes(const struct comm *c)
 {
     const struct boot *boot = c->proc->boot;
-    bool apart = !c->remote && c->size > 1;
-    bool *taken = apart ? calloc(boot->size, sizeof(*taken)) : NULL;
-    apart = taken != NULL;
-    for (int r = 0; apart && r < c->size; r++) {
+    bool several = false;
+    for (int r = 0; r < c->size && !c->remote; r++) {
         uint32_t job_rank = group_job_rank(c->group, r);
-        uint32_t node = job_rank < boot->size ? boot->node_of[job_rank] : UINT32_MAX;
-        apart = node < boot->size && !taken[node];
-        if (apart)
-            taken[node] = true;
+        if (job_rank >= boot->size)
+            return false;
+        several |= boot->node_of[job_rank] != boot->node;
     }
-    free(taken);
-    return apart;
+    return several;
 }
 
 int coll_state_open(struct comm *c, struct coll_state **out)
@@ -58,7 +53,7 @@ int coll_state_open(struct comm *c, struct coll_state **out)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the collective state of a communicator");
     state->comm = c;
     state->one_node = on_one_node(c);
-    state->apart = all_apart(c);
+    state->nodes = on_several_nodes(c);
     state->page = page_comm_open(c->proc->page, c->context, c->rank, c->size, comm_label(c));
     if (!state->page)
         state->page = &state->own;

@@ -43,10 +43,9 @@ struct coll_state {
     bool scratch_busy;
     struct shared *shared; /* NULL until agreed on */
     bool shared_tried;
-    bool apart;              /* no two ranks on one node */
-    struct written *written; /* NULL until agreed on */
-    bool written_tried;
-    uint8_t barriers_before; /* ... by messages */
+    bool nodes;              /* ranks on several nodes, and it is known who is where */
+    struct written *written; /* NULL until used */
+    uint8_t barriers_before; /* ... it is used */
     uint16_t short_limit
         [COLL_KINDS];         /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
     uint64_t past[COLL_PAST]; /* calls by number: see coll_past_of */

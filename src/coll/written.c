@@ -1,242 +1,449 @@
-/* written.c: n-way dissemination by RDMA writes [Hoefler05 4.1.3]. Every rank has a few bytes of registered memory, one for
- * each partner of each round; the partner writes the number of the barrier there, and the rank looks at it. No message, no
- * matching, no receive: a write is taken into the request (inline), and nobody is told when it is done.
+/* written.c: barriers of ranks on several nodes [Hoefler05 4.1.3]. Within a node the ranks set flags in shared memory. The
+ * leaders of the nodes meet by n-way dissemination: each has a few bytes of registered memory, one for each partner of each
+ * round; the partner writes the number of the barrier there, and the leader looks at it. No message, no matching, no receive:
+ * a write is taken into the request (inline), and nobody is told when it is done. A flag is one byte, so no adapter can be
+ * seen in the middle of writing it. What comes after what is in meeting.c.
  *
- * A flag is one byte, so no adapter can be seen in the middle of writing it. Its number is that of the barrier modulo 256. A
- * partner is at most one barrier ahead of a rank that waits for it, since it cannot leave a barrier that the rank has not
- * entered. So a flag is set when it is not behind.
+ * The first barrier of a communicator is done by messages, which carry where to write: a leader sends its address against
+ * the direction of the writes, that is, to those who will write to it. The same messages carry whether all leaders heard of so
+ * far can do it this way. After the last round every leader knows of every other, as in any dissemination, so all agree.
+ * Where they cannot, leaders go on by messages.
  *
- * The first barrier of a communicator is done by messages, which carry where to write: everyone sends its address against
- * the direction of the writes, that is, to those who will write to it. The same messages carry whether all ranks heard of so
- * far can do it this way. After the last round every rank knows of every other, as in any dissemination, so all agree.
+ * Barriers of a communicator that are under way at the same time take turns (struct written_lane): the next one begins at a
+ * rank when the one before is over there. So a flag needs no more than one number.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "coll/written.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/counter.h"
+#include "coll/written_part.h"
 
-#define PARTNERS_MAX 64   /* of all rounds */
-#define PAGE         4096 /* registered as a whole */
-/* Registering memory takes as long as hundreds of barriers, and many communicators live for one or two only. */
+/* Many communicators live for one or two barriers only. */
 #define BARRIERS_BEFORE 8
+#define SPINS           100 /* looks at the flags between two rounds of progress, when nobody needs this processor */
 
-static COUNTER(runs, "coll_written", "Barriers done by RDMA writes.");
+static COUNTER(runs, "coll_written", "Barriers in which nodes met by RDMA writes.");
+static COUNTER(
+    by_node, "coll_by_node",
+    "Barriers in which the ranks of a node met in shared memory, and nodes through their leaders.");
 
-COLL_ALGORITHM(
-    barrier_rdma, .name = "rdma", .kind = COLL_BARRIER, .needs = NEED_APART | NEED_TWO,
-    .parameter = {{"n", 1, 8, 1}},
-    .doc = "dissemination with n partners in each round, by RDMA writes into memory that is looked at");
-
-/* Where this rank writes, and whose write it waits for, by place: flag i is written by partner i of its writer. */
-struct partner {
-    struct peer *to;
-    uint64_t address;
-    struct net_key key;
-    int to_rank, from_rank;
-    int round;
-};
-
-struct written {
-    struct transport *transport;
-    _Atomic uint8_t *flags; /* PARTNERS_MAX of them */
-    struct net_mem mem;
-    struct net_key key;
-    uint8_t turn; /* of the last barrier */
-    int partners;
-    struct partner partner[PARTNERS_MAX];
-};
-
-/* What a rank tells those who will write to it. */
-struct invitation {
-    uint64_t address;
-    struct net_key key;
-    uint64_t all_can;
-};
-
-/* The flags that a rank waits for in one round. */
-struct awaited {
-    struct written *w;
-    int first, end;
-};
-
-static bool round_over(void *arg)
+static struct written_lane *lane_of(const struct written_run *r)
 {
-    const struct awaited *a = arg;
-    for (int i = a->first; i < a->end; i++) {
-        uint8_t flag = atomic_load_explicit(&a->w->flags[i], memory_order_acquire);
-        if ((int8_t)(flag - a->w->turn) < 0)
-            return false;
+    return &r->w->lane[r->lane];
+}
+
+static void note(struct written_run *r, int rc)
+{
+    if (unlikely(rc) && !r->error)
+        r->error = rc;
+}
+
+/* ---- messages ---- */
+
+static void message_done(struct request *m)
+{
+    struct written_run *r = m->user;
+    note(r, m->error);
+    r->pending--;
+}
+
+static void watch(struct written_run *r, int rc, struct request *m)
+{
+    note(r, rc);
+    if (rc)
+        return;
+    if (atomic_load_explicit(&m->complete, memory_order_relaxed)) {
+        note(r, m->error);
+        request_free(m);
+        return;
     }
+    m->on_complete = message_done;
+    m->user = r;
+    m->freed = true;
+    r->pending++;
+}
+
+static void send_to(struct written_run *r, int rank, const void *data, size_t bytes)
+{
+    struct comm *c = r->comm;
+    struct request *m = NULL;
+    struct peer *peer;
+    int rc = comm_peer(c, rank, &peer);
+    if (!rc)
+        rc = p2p_isend(c->proc->p2p, data, (MPI_Count)bytes, byte_type(), peer,
+                       comm_coll_envelope(c, c->rank, r->tag), SEND_STANDARD, &m);
+    watch(r, rc, m);
+}
+
+static void recv_from(struct written_run *r, int rank, void *data, size_t bytes)
+{
+    struct comm *c = r->comm;
+    struct request *m = NULL;
+    int rc =
+        p2p_irecv(c->proc->p2p, data, (MPI_Count)bytes, byte_type(), comm_coll_envelope(c, rank, r->tag), &m);
+    watch(r, rc, m);
+}
+
+/* ---- the first barrier ---- */
+
+/* What the partners of this round have said. */
+static void hear(struct written *w, int round)
+{
+    for (int i = 0; i < w->partners; i++)
+        if (w->meets[i].round == round)
+            w->mine.all_can = w->mine.all_can && w->inbox[i].all_can;
+}
+
+static void invite(struct written_run *r, int round)
+{
+    struct written *w = r->w;
+    hear(w, round - 1);
+    for (int i = 0; i < w->partners; i++)
+        if (w->meets[i].round == round) {
+            recv_from(r, w->leader_rank[w->meets[i].to], &w->inbox[i], sizeof(w->inbox[i]));
+            send_to(r, w->leader_rank[w->meets[i].from], &w->mine, sizeof(w->mine));
+        }
+}
+
+/* ---- within a node ---- */
+
+static bool by_flags(const struct written *w)
+{
+    return w->block && w->way != WAY_INVITE;
+}
+
+static bool all_reported(const struct written *w, int lane, uint8_t turn)
+{
+    for (int i = 1; i < w->nlocal; i++)
+        if (!meeting_flag_set(atomic_load_explicit(&w->block->report[i].turn[lane], memory_order_acquire),
+                              turn))
+            return false;
     return true;
 }
 
-static int partners_find(struct written *w, int rank, int size, int n)
+static struct doorbell *bell_of(const struct written *w, int place)
 {
-    int64_t step = 1;
-    for (int round = 0; step < size; step *= n + 1, round++)
-        for (int64_t distance = step; distance <= n * step && distance < size; distance += step) {
-            if (w->partners == PARTNERS_MAX)
-                return -1;
-            w->partner[w->partners++] = (struct partner){.to_rank = (int)((rank + distance) % size),
-                                                         .from_rank = (int)((rank - distance + size) % size),
-                                                         .round = round};
-        }
-    return 0;
+    return net_bell_local(w->net, group_job_rank(w->comm->group, w->local[place]));
 }
 
-/* The partners of the round that begins at place `first`. */
-static int round_end(const struct written *w, int first)
+/* A leader that sleeps is woken by the rank that reports last, not by each. Of two that report together at least one finds
+ * the other there: both order their report before their look. */
+static void report(struct written_run *r)
 {
-    int end = first;
-    while (end < w->partners && w->partner[end].round == w->partner[first].round)
-        end++;
-    return end;
+    struct written *w = r->w;
+    struct doorbell *bell = bell_of(w, 0);
+    const uint8_t turn = lane_of(r)->meeting.turn;
+    atomic_store_explicit(&w->block->report[w->place].turn[r->lane], turn, memory_order_release);
+    net_order_local(w->net);
+    if (likely(atomic_load_explicit(&bell->sleepers, memory_order_relaxed) == 0))
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (all_reported(w, r->lane, turn))
+        net_wake_local(bell);
 }
 
-/* A shared mapping: a fork leaves it where it is, and an adapter in software stores into it directly. */
-static void *flags_map(void)
+static void release(struct written_run *r)
 {
-    int fd = memfd_create("fishplate-barrier", MFD_CLOEXEC);
-    void *page = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, PAGE) == 0)
-        page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    return page == MAP_FAILED ? NULL : page;
+    struct written *w = r->w;
+    atomic_store_explicit(&w->block->release.turn[r->lane], lane_of(r)->meeting.turn, memory_order_release);
+    for (int i = 1; i < w->nlocal; i++)
+        net_ring_bell_local(w->net, bell_of(w, i));
 }
 
-/* This rank's side: its partners can be written to without being told, and its memory can be. */
-static bool can(struct comm *c, struct written *w)
+static void report_by_message(struct written_run *r)
 {
-    for (int i = 0; i < w->partners; i++) {
-        struct partner *p = &w->partner[i];
-        if (comm_peer(c, p->to_rank, &p->to) != 0 || !p->to->caps.put || p->to->caps.put_silent == 0)
-            return false;
-        if (!w->transport)
-            w->transport = p->to->transport;
-        if (w->transport != p->to->transport)
-            return false;
+    struct written *w = r->w;
+    const bool told = w->way == WAY_INVITE;
+    recv_from(r, w->local[0], told ? &w->note : NULL, told ? sizeof(w->note) : 0);
+    send_to(r, w->local[0], NULL, 0);
+}
+
+static void release_by_message(struct written_run *r)
+{
+    struct written *w = r->w;
+    const bool tell = w->way == WAY_INVITE;
+    if (tell) {
+        hear(w, w->shape.rounds - 1);
+        w->note.all_can = w->mine.all_can;
     }
-    w->flags = flags_map();
-    if (!w->flags)
-        return false;
-    /* Ranks that take turns on a processor are better woken by a message than left looking at memory. */
-    return (!c->proc->net->oversubscribed || coll_is_forced(COLL_BARRIER)) &&
-           w->transport->ops->mem_register(w->transport, (const void *)w->flags, PAGE, &w->mem, &w->key) == 0;
+    for (int i = 1; i < w->nlocal; i++)
+        send_to(r, w->local[i], tell ? &w->note : NULL, tell ? sizeof(w->note) : 0);
 }
 
-static void written_free(struct written *w)
-{
-    if (w->mem.length)
-        w->transport->ops->mem_release(w->transport, &w->mem);
-    if (w->flags)
-        munmap((void *)w->flags, PAGE);
-    free(w);
-}
+/* ---- between nodes ---- */
 
-/* One round of the first barrier; *all_can becomes false when somebody heard of cannot. */
-static int invite_round(struct comm *c, struct written *w, int tag, int first, int end, bool *all_can)
+/* Others must not wait long for room in the send queue: completions make it. */
+static int write_flag(struct written_run *r, int i)
 {
-    struct p2p *p2p = c->proc->p2p;
-    struct invitation mine = {(uintptr_t)w->flags, w->key, *all_can}, theirs;
-    int rc = 0;
-    for (int i = first; !rc && i < end; i++) {
-        struct peer *peer;
-        rc = comm_peer(c, w->partner[i].from_rank, &peer);
-        if (!rc)
-            rc = p2p_send(p2p, &mine, sizeof(mine), byte_type(), peer, comm_coll_envelope(c, c->rank, tag),
-                          SEND_STANDARD);
-    }
-    for (int i = first; !rc && i < end; i++) {
-        struct partner *p = &w->partner[i];
-        rc =
-            p2p_recv(p2p, &theirs, sizeof(theirs), byte_type(), comm_coll_envelope(c, p->to_rank, tag), NULL);
-        p->address = theirs.address + (uint64_t)i;
-        p->key = theirs.key;
-        *all_can = *all_can && theirs.all_can;
-    }
-    return rc;
-}
-
-/* The first barrier. state->written stays NULL when they cannot all do it. */
-static int invite(struct coll_state *state, int n, uint32_t number)
-{
-    struct comm *c = state->comm;
-    struct written *w = calloc(1, sizeof(*w));
-    state->written_tried = true;
-    if (!w)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for the barrier of a communicator");
-    bool all_can = partners_find(w, c->rank, c->size, n) == 0 && can(c, w);
-    int rc = 0;
-    for (int first = 0, end; !rc && first < w->partners; first = end) {
-        end = round_end(w, first);
-        rc = invite_round(c, w, coll_tag_of(COLL_BARRIER, 0, number), first, end, &all_can);
-    }
-    if (rc || !all_can)
-        written_free(w);
-    else
-        state->written = w;
-    return rc;
-}
-
-/* Nobody else may wait for room in the send queue for long: completions make it. */
-static int write_flag(struct net *net, struct written *w, int i)
-{
-    const struct partner *p = &w->partner[i];
+    struct written *w = r->w;
+    const struct written_partner *p = &w->partner[i];
+    const uint8_t turn = lane_of(r)->meeting.turn;
+    const uint64_t address = p->address + (uint64_t)r->lane;
     int rc;
-    while ((rc = p->to->ops->put(p->to, &w->turn, NULL, p->address, &p->key, 1, NULL)) == ERR_AGAIN)
-        net_progress(net);
+    w->busy = true; /* progress may come back here */
+    while ((rc = p->to->ops->put(p->to, &turn, NULL, address, &p->key, 1, NULL)) == ERR_AGAIN)
+        net_progress(w->net);
+    w->busy = false;
     return rc;
 }
 
-static int barrier(struct comm *c, struct written *w)
+static void write_round(struct written_run *r, int round)
 {
-    struct net *net = c->proc->net;
-    w->turn++;
-    for (int first = 0, end; first < w->partners; first = end) {
-        end = round_end(w, first);
-        for (int i = first; i < end; i++) {
-            int rc = write_flag(net, w, i);
-            if (rc)
-                return rc;
-        }
-        struct awaited a = {w, first, end};
-        struct net_waiter waiter = {.ready = round_over, .arg = &a, .what = NET_MEMBERS, .of = c};
-        if (round_over(&a))
-            continue;
-        net->unrung++;
-        while (!round_over(&a))
-            net_wait_step(net, &waiter);
-        net_wait_end(net, &waiter);
-        net->unrung--;
+    for (int i = 0; i < r->w->partners; i++)
+        if (r->w->meets[i].round == round)
+            note(r, write_flag(r, i));
+}
+
+static void send_round(struct written_run *r, int round)
+{
+    const struct written *w = r->w;
+    for (uint32_t i = w->round_at[round]; i < w->round_at[round + 1]; i++) {
+        const struct step *step = &w->sched.steps[i];
+        if (step->kind == STEP_SEND)
+            send_to(r, w->leader_rank[step->peer], NULL, 0);
+        else if (step->kind == STEP_RECV)
+            recv_from(r, w->leader_rank[step->peer], NULL, 0);
     }
-    counter_add(&runs, 1);
-    return 0;
+}
+
+static bool round_written(const struct written *w, int round, int lane, uint8_t turn)
+{
+    for (int i = 0; i < w->partners; i++)
+        if (w->meets[i].round == round &&
+            !meeting_flag_set(atomic_load_explicit(&w->flags[i * WRITTEN_LANES + lane], memory_order_acquire),
+                              turn))
+            return false;
+    return true;
+}
+
+/* ---- the run ---- */
+
+/* Is it this one's turn? Persistent ones have flags of their own, but the first barrier must be over. */
+static bool is_first(const struct written_run *r)
+{
+    return list_first(&lane_of(r)->runs) == &r->link && (r->lane == 0 || r->w->way != WAY_INVITE) &&
+           !r->w->busy;
+}
+
+/* Has what the stage waits for happened? */
+static bool ready(const struct written_run *r)
+{
+    const struct written *w = r->w;
+    const struct meeting *m = &lane_of(r)->meeting;
+    if (m->stage == MEET_CROSS && w->way == WAY_WRITE)
+        return round_written(w, m->round, r->lane, m->turn);
+    if (m->stage == MEET_GATHER && by_flags(w))
+        return all_reported(w, r->lane, m->turn);
+    if (m->stage == MEET_RELEASE && by_flags(w) && !w->shape.leads)
+        return meeting_flag_set(atomic_load_explicit(&w->block->release.turn[r->lane], memory_order_acquire),
+                                m->turn);
+    return r->pending == 0;
+}
+
+static bool can_go_on(void *arg)
+{
+    const struct written_run *r = arg;
+    return is_first(r) && ready(r);
+}
+
+static void finish(struct written_run *r)
+{
+    struct written *w = r->w;
+    if (w->way == WAY_INVITE)
+        written_settle(w, w->shape.leads ? w->mine.all_can : w->note.all_can);
+    else if (w->way == WAY_WRITE)
+        counter_add(&runs, 1);
+    if (w->block)
+        counter_add(&by_node, 1);
+    list_remove(&r->link);
+    r->over = true;
+}
+
+static void act(struct written_run *r, enum meeting_action action)
+{
+    struct written *w = r->w;
+    const int round = lane_of(r)->meeting.round;
+    if (action == MEET_EXPECT && !by_flags(w)) {
+        for (int i = 1; i < w->nlocal; i++)
+            recv_from(r, w->local[i], NULL, 0);
+    } else if (action == MEET_REPORT) {
+        by_flags(w) ? report(r) : report_by_message(r);
+    } else if (action == MEET_FREE) {
+        by_flags(w) ? release(r) : release_by_message(r);
+    } else if (action == MEET_ROUND) {
+        if (w->way == WAY_WRITE)
+            write_round(r, round);
+        else if (w->way == WAY_MESSAGE)
+            send_round(r, round);
+        else
+            invite(r, round);
+    }
+}
+
+/* As far as it goes now. */
+static void advance(struct written_run *r)
+{
+    while (!r->over && is_first(r)) {
+        struct meeting *m = &lane_of(r)->meeting;
+        /* What it sent to its node must have left before its memory is given up. */
+        if (m->stage == MEET_RELEASE && r->w->shape.leads && r->pending > 0)
+            return;
+        enum meeting_action action = meeting_next(m, &r->w->shape, m->stage != MEET_AWAY && ready(r));
+        if (action == MEET_WAIT)
+            return;
+        if (action == MEET_OVER)
+            finish(r);
+        else
+            act(r, action);
+    }
+}
+
+/* Nobody rings a doorbell when a flag is written from another node. */
+static bool is_unrung(const struct written_run *r)
+{
+    return r->w->way == WAY_WRITE && lane_of(r)->meeting.stage == MEET_CROSS;
+}
+
+static void wait_for(struct written_run *r)
+{
+    struct net *net = r->w->net;
+    struct net_waiter waiter = {.ready = can_go_on, .arg = r, .what = NET_MEMBERS, .of = r->comm};
+    while (!r->over) {
+        for (int i = net->oversubscribed ? 1 : SPINS; i > 0 && !can_go_on(r); i--)
+            if (i < SPINS / 2) /* on some processors the hint costs as much as a step */
+                cpu_relax();
+        if (!can_go_on(r)) {
+            const uint32_t unrung = is_unrung(r);
+            net->unrung += unrung;
+            net_wait_step(net, &waiter);
+            net->unrung -= unrung;
+        }
+        advance(r);
+    }
+    net_wait_end(net, &waiter);
+}
+
+static int tag_of(uint32_t number, enum coll_form form)
+{
+    return coll_tag_of(COLL_BARRIER, 0, number) | (form == FORM_PERSISTENT ? COLL_TAG_PERSISTENT : 0);
+}
+
+/* NULL: not this way, or not yet. */
+static struct written *written_of(struct coll_state *state, const struct coll_choice *choice, int *rc)
+{
+    *rc = 0;
+    if (unlikely(!state->written)) {
+        if (!coll_is_forced(COLL_BARRIER) && state->barriers_before < BARRIERS_BEFORE) {
+            state->barriers_before++;
+            return NULL;
+        }
+        *rc = written_open(state, choice, &state->written);
+    }
+    return state->written;
 }
 
 bool written_run(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
                  int *rc)
 {
-    if (state->written) {
-        coll_number(state, args, FORM_BLOCKING);
-        *rc = barrier(state->comm, state->written);
-        return true;
-    }
-    if (state->written_tried || (!coll_is_forced(COLL_BARRIER) && state->barriers_before++ < BARRIERS_BEFORE))
-        return false;
-    int n = choice->parameter[0] ? choice->parameter[0] : choice->algorithm->parameter[0].preset;
-    *rc = invite(state, n, coll_number(state, args, FORM_BLOCKING));
-    return true; /* by messages, this once */
+    struct written *w = written_of(state, choice, rc);
+    if (!w)
+        return *rc != 0;
+    struct written_run r;
+    r.w = w;
+    r.comm = state->comm;
+    r.lane = r.pending = r.error = 0;
+    r.over = false;
+    r.tag = tag_of(coll_number(state, args, FORM_BLOCKING), FORM_BLOCKING);
+    list_append(&w->lane[0].runs, &r.link);
+    advance(&r);
+    if (!r.over)
+        wait_for(&r);
+    *rc = r.error;
+    return true;
 }
 
-void written_close(struct coll_state *state)
+/* ---- requests ---- */
+
+static int progress_hook(struct net_hook *hook)
 {
-    if (state->written)
-        written_free(state->written);
-    state->written = NULL;
+    struct written_run *r = container_of(hook, struct written_run, hook);
+    if (!can_go_on(r))
+        return 0;
+    advance(r);
+    if (!r->over)
+        return 1;
+    list_remove(&r->hook.link);
+    r->w->net->unrung--;
+    request_complete(&r->base, r->error);
+    return 1;
+}
+
+/* Whoever waits for this request does not look at flags before it sleeps, so it must not sleep for long. */
+static void begin(struct written_run *r)
+{
+    struct net *net = r->w->net;
+    r->pending = r->error = 0;
+    r->over = false;
+    atomic_store_explicit(&r->base.complete, 0, memory_order_relaxed);
+    list_append(&lane_of(r)->runs, &r->link);
+    advance(r);
+    if (r->over) {
+        request_complete(&r->base, r->error);
+        return;
+    }
+    net->unrung++;
+    list_append(&net->hooks, &r->hook.link);
+}
+
+static int start(struct request *base)
+{
+    base->active = true;
+    begin(container_of(base, struct written_run, base));
+    return 0;
+}
+
+static void free_run(struct request *base)
+{
+    struct written_run *r = container_of(base, struct written_run, base);
+    written_drop(r->w);
+    objmem_free(r);
+}
+
+const struct request_ops written_ops = {.name = "barrier", .release = free_run};
+const struct request_ops written_persistent_ops = {
+    .name = "persistent barrier", .start = start, .release = free_run};
+
+bool written_make(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
+                  enum coll_form form, struct written_run **out, int *rc)
+{
+    struct written *w = written_of(state, choice, rc);
+    if (!w || (form == FORM_PERSISTENT && w->lanes == WRITTEN_LANES))
+        return *rc != 0;
+    struct written_run *r = objmem_new(sizeof(*r));
+    if (!r) {
+        *rc = err_set(MPI_ERR_NO_MEM, "out of memory for the request of a barrier");
+        return true;
+    }
+    *r = (struct written_run){.w = w, .comm = state->comm, .hook.progress = progress_hook};
+    request_setup(&r->base, state->comm->proc->p2p,
+                  form == FORM_PERSISTENT ? &written_persistent_ops : &written_ops);
+    r->base.comm = comm_retain(args->comm);
+    w->refs++;
+    list_init(&r->hook.link);
+    r->tag = tag_of(coll_number(state, args, form), form);
+    if (form == FORM_PERSISTENT) {
+        r->lane = w->lanes++;
+        r->base.persistent = true;
+        r->base.active = false;
+        atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
+    } else {
+        page_comm_count(state->page);
+        page_comm_kind(state->page, args->kind);
+        r->number = state->page->calls;
+        begin(r);
+    }
+    *out = r;
+    return true;
 }

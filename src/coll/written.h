@@ -1,15 +1,39 @@
-/* written.h: the barrier by RDMA writes, for communicators whose ranks are all on different nodes. An executor of its own, as
- * the shared block is within a node.
+/* written.h: the barrier of ranks on several nodes: flags in shared memory within a node, RDMA writes (or messages) between the
+ * leaders of nodes. An executor of its own, as the shared block is within a node; blocking, nonblocking and persistent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_WRITTEN_H
 #define FP_COLL_WRITTEN_H
 
+#include "base/list.h"
 #include "coll/call.h"
 
-/* Runs the barrier and returns true; false when some rank cannot do it this way, and then it is false at all of them. */
+/* One barrier, under way or waiting for its turn. */
+struct written_run {
+    struct request base;  /* first; unused by blocking calls */
+    struct net_hook hook; /* linked while a nonblocking one is under way */
+    struct list link;     /* of its lane */
+    struct written *w;
+    struct comm *comm;
+    uint64_t number; /* of the call on its communicator, for the doctor; 0: not numbered */
+    int lane;
+    int tag;
+    int pending; /* messages */
+    int error;
+    bool over;
+};
+
+extern const struct request_ops written_ops, written_persistent_ops;
+
+/* Both return false when the call is left to a schedule, and then it is false at all ranks. */
 bool written_run(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
                  int *rc);
+/* Makes the request; a nonblocking one is under way when this returns. */
+bool written_make(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
+                  enum coll_form form, struct written_run **out, int *rc);
+
 void written_close(struct coll_state *state);
+/* The same when another choice may be made from now on, at all ranks: kept while requests use it. */
+void written_forget(struct coll_state *state);
 
 #endif

@@ -41,11 +41,11 @@ static void every_call_finds_one(void)
                 if (shape.remote_size && kind >= COLL_SCAN)
                     continue;
                 for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-                    struct coll_where where = {.bytes = sizes[i], .one_node = flags & 8, .apart = flags & 32};
+                    struct coll_where where = {.bytes = sizes[i], .one_node = flags & 8, .nodes = flags & 32};
                     struct coll_choice c = coll_select(&shape, &where, flags & 16);
                     EXPECT(algorithm_fits(c.algorithm, &shape));
                     EXPECT(!(c.algorithm->needs & NEED_NODE) || (where.one_node && (flags & 16)));
-                    EXPECT(!(c.algorithm->needs & NEED_APART) || (where.apart && (flags & 16)));
+                    EXPECT(!(c.algorithm->needs & NEED_NODES) || where.nodes);
                 }
             }
 }
@@ -69,6 +69,14 @@ static void override_wins_where_it_fits(void)
     EXPECT_STR(c.algorithm->name, "mcs");
     EXPECT_EQ(c.parameter[0], 0);
     EXPECT_EQ(c.parameter[1], 3);
+    EXPECT(!c.by_node);
+    EXPECT_EQ(set("barrier=node+fway:f=3"), 0);
+    c = coll_select(&shape, &where, false);
+    EXPECT_STR(c.algorithm->name, "fway");
+    EXPECT(c.by_node);
+    EXPECT_EQ(c.parameter[0], 3);
+    EXPECT_EQ(set("barrier=node+rdma"), MPI_ERR_ARG);
+    EXPECT_EQ(set("bcast=node+chain"), MPI_ERR_ARG);
     shape.kind = COLL_BCAST;
     EXPECT_EQ(set(""), 0);
     EXPECT_STR(chosen(shape, 8, true, true), "shared");

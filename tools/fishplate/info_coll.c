@@ -25,7 +25,7 @@ static void describe_needs(const struct fishplate_inside *in, const struct coll_
         unsigned need;
         const char *text;
     } needs[] = {
-        {NEED_NODE, "all ranks on one node"},   {NEED_APART, "no two ranks on one node"},
+        {NEED_NODE, "all ranks on one node"},   {NEED_NODES, "ranks on several nodes"},
         {NEED_INTER, "between two groups"},     {NEED_POW2, "a power of two of ranks"},
         {NEED_EVEN, "an even number of ranks"}, {NEED_COMMUTATIVE, "commutative operators"},
     };

@@ -1,0 +1,239 @@
+/* written_open.c: what a communicator needs for its barrier between nodes: who leads, who meets whom, memory that others set
+ * flags in. Registering memory takes as long as hundreds of barriers, so it is done once, for communicators that are used.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "boot/boot.h"
+#include "coll/written_part.h"
+
+#define FLAGS_SIZE (WRITTEN_PARTNERS * WRITTEN_LANES)
+#define BLOCK_NONE UINT64_MAX
+
+COLL_ALGORITHM(barrier_rdma, .name = "rdma", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
+               .parameter = {{"n", 1, 8, 1}},
+               .doc = "flags in shared memory within a node; between nodes dissemination with n partners in "
+                      "each round, by RDMA writes into memory that is looked at");
+
+static uint32_t node_of(const struct comm *c, int rank)
+{
+    return c->proc->boot->node_of[group_job_rank(c->group, rank)];
+}
+
+/* Leaders in the order of their ranks, and the ranks of this node. */
+static int find_leaders(struct written *w)
+{
+    const struct comm *c = w->comm;
+    const uint32_t mine = node_of(c, c->rank);
+    bool *known = calloc(c->proc->boot->nnodes, sizeof(*known));
+    w->local = malloc((size_t)c->size * sizeof(*w->local));
+    w->leader_rank = malloc((size_t)c->size * sizeof(*w->leader_rank));
+    if (!known || !w->local || !w->leader_rank) {
+        free(known);
+        return MPI_ERR_NO_MEM;
+    }
+    for (int r = 0; r < c->size; r++) {
+        const uint32_t node = node_of(c, r);
+        if (!known[node]) {
+            known[node] = true;
+            if (node == mine)
+                w->leader = w->leaders;
+            w->leader_rank[w->leaders++] = r;
+        }
+        if (node != mine)
+            continue;
+        if (r == c->rank)
+            w->place = w->nlocal;
+        w->local[w->nlocal++] = r;
+    }
+    free(known);
+    w->shape.leads = w->place == 0;
+    w->shape.alone = w->nlocal == 1;
+    return 0;
+}
+
+/* The rounds of a schedule end at its fences. */
+static int cut_rounds(struct written *w)
+{
+    struct sched *s = &w->sched;
+    sched_fence(s);
+    w->round_at = malloc(((size_t)s->count + 1) * sizeof(*w->round_at));
+    if (s->failed || !w->round_at)
+        return MPI_ERR_NO_MEM;
+    uint32_t rounds = 0;
+    w->round_at[0] = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->steps[i].kind == STEP_FENCE)
+            w->round_at[++rounds] = i + 1;
+    return 0;
+}
+
+/* How leaders meet by messages: the algorithm that was named, or dissemination with as many partners as the writes have. */
+static int make_schedule(struct written *w, const struct coll_choice *choice, int n)
+{
+    const struct coll_algorithm *a =
+        w->may_write ? algorithm_find(COLL_BARRIER, "nway") : choice->algorithm;
+    struct coll_shape shape = {
+        .kind = COLL_BARRIER, .rank = w->leader, .size = w->leaders, .count = 1, .commutative = true, .adjacent = true};
+    for (int i = 0; i < COLL_PARAMETERS; i++)
+        shape.parameter[i] = choice->parameter[i] ? choice->parameter[i] : a->parameter[i].preset;
+    if (w->may_write)
+        shape.parameter[0] = n;
+    sched_init(&w->sched);
+    a->generate(&shape, &w->sched);
+    return cut_rounds(w);
+}
+
+/* A shared mapping: a fork leaves it where it is, and an adapter in software stores into it directly. */
+static void *flags_map(void)
+{
+    int fd = memfd_create("fishplate-barrier", MFD_CLOEXEC);
+    void *flags = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, FLAGS_SIZE) == 0)
+        flags = mmap(NULL, FLAGS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    return flags == MAP_FAILED ? NULL : flags;
+}
+
+/* This leader's side: its partners can be written to without being told, and its memory can be. */
+static bool can_write(struct written *w)
+{
+    struct comm *c = w->comm;
+    /* Ranks that take turns on a processor are better woken by a message than left looking at memory. */
+    if (!w->may_write || (w->net->oversubscribed && !coll_is_forced(COLL_BARRIER)))
+        return false;
+    for (int i = 0; i < w->partners; i++) {
+        struct peer *to;
+        if (comm_peer(c, w->leader_rank[w->meets[i].to], &to) != 0 || !to->caps.put || to->caps.put_silent == 0)
+            return false;
+        if (!w->transport)
+            w->transport = to->transport;
+        if (w->transport != to->transport)
+            return false;
+        w->partner[i].to = to;
+    }
+    w->flags = flags_map();
+    return w->flags && w->transport->ops->mem_register(w->transport, (const void *)w->flags, FLAGS_SIZE, &w->mem,
+                                                       &w->key) == 0;
+}
+
+static size_t block_length(const struct written *w)
+{
+    return sizeof(struct written_block) + (size_t)w->nlocal * sizeof(struct written_line);
+}
+
+static void block_attach(struct written *w, uint64_t offset)
+{
+    w->block_offset = offset;
+    w->block = offset == BLOCK_NONE ? NULL : (struct written_block *)(w->net->area + offset);
+}
+
+/* What this leader has to offer, before it hears of the others. */
+static int prepare_leader(struct written *w, int n)
+{
+    struct net *net = w->net;
+    do /* as few as have places */
+        w->partners = meeting_partners(w->leader, w->leaders, n, w->meets, WRITTEN_PARTNERS, &w->shape.rounds);
+    while (w->partners < 0 && n-- > 1);
+    w->inbox = calloc((size_t)w->partners, sizeof(*w->inbox));
+    if (!w->inbox)
+        return MPI_ERR_NO_MEM;
+    w->mine.all_can = can_write(w);
+    w->mine.address = (uintptr_t)w->flags;
+    w->mine.key = w->key;
+    w->note.block = BLOCK_NONE;
+    if (!w->shape.alone && net->area && net_area_alloc(net, block_length(w), &w->note.block) != 0)
+        w->note.block = BLOCK_NONE;
+    block_attach(w, w->note.block);
+    if (w->block)
+        atomic_store_explicit(&w->block->users, (uint32_t)w->nlocal, memory_order_release);
+    return 0;
+}
+
+int written_open(struct coll_state *state, const struct coll_choice *choice, struct written **out)
+{
+    struct written *w = calloc(1, sizeof(*w));
+    if (!w)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the barrier of a communicator");
+    w->comm = state->comm;
+    w->net = state->comm->proc->net;
+    w->refs = 1;
+    w->lanes = 1;
+    w->may_write = !choice->by_node;
+    for (int i = 0; i < WRITTEN_LANES; i++)
+        list_init(&w->lane[i].runs);
+    const int n = choice->parameter[0] ? choice->parameter[0] : barrier_rdma.parameter[0].preset;
+    int rc = find_leaders(w);
+    if (!rc && w->shape.leads)
+        rc = prepare_leader(w, n);
+    if (!rc && w->shape.leads)
+        rc = make_schedule(w, choice, n);
+    if (rc) {
+        written_drop(w);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the barrier of a communicator of %d ranks",
+                       state->comm->size);
+    }
+    *out = w;
+    return 0;
+}
+
+void written_settle(struct written *w, bool all_can)
+{
+    w->way = all_can ? WAY_WRITE : WAY_MESSAGE;
+    if (!w->shape.leads)
+        block_attach(w, w->note.block);
+    else if (!all_can)
+        for (w->shape.rounds = 0; w->round_at[w->shape.rounds] < w->sched.count;)
+            w->shape.rounds++;
+    for (int i = 0; all_can && i < w->partners; i++) {
+        w->partner[i].address = w->inbox[i].address + (uint64_t)i * WRITTEN_LANES;
+        w->partner[i].key = w->inbox[i].key;
+    }
+    free(w->inbox);
+    w->inbox = NULL;
+}
+
+/* Whoever leaves a node's block last gives it back. */
+static void block_leave(struct written *w)
+{
+    if (w->block && w->net->area && atomic_fetch_sub_explicit(&w->block->users, 1, memory_order_acq_rel) == 1)
+        net_area_free(w->net, w->block_offset, block_length(w));
+}
+
+/* All that others write into this rank's memory has arrived: a rank leaves a barrier only when every flag of it is set. */
+void written_drop(struct written *w)
+{
+    if (--w->refs > 0)
+        return;
+    block_leave(w);
+    if (w->mem.length)
+        w->transport->ops->mem_release(w->transport, &w->mem);
+    if (w->flags)
+        munmap((void *)w->flags, FLAGS_SIZE);
+    sched_free(&w->sched);
+    free(w->round_at);
+    free(w->inbox);
+    free(w->local);
+    free(w->leader_rank);
+    free(w);
+}
+
+void written_close(struct coll_state *state)
+{
+    if (state->written)
+        written_drop(state->written);
+    state->written = NULL;
+}
+
+void written_forget(struct coll_state *state)
+{
+    if (state->written && state->written->refs > 1)
+        return;
+    written_close(state);
+    state->barriers_before = 0;
+}

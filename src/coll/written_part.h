@@ -1,0 +1,101 @@
+/* written_part.h: what the files of the barrier between nodes share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_WRITTEN_PART_H
+#define FP_COLL_WRITTEN_PART_H
+
+#include <stdalign.h>
+
+#include "base/cpu.h"
+#include "coll/meeting.h"
+#include "coll/written.h"
+
+#define WRITTEN_PARTNERS 64 /* of all rounds */
+#define WRITTEN_LANES    64
+
+/* A byte a lane. Barriers that may be under way at the same time, in any order, need flags of their own: each persistent
+ * request has a lane, all other barriers share the first one, where they take turns. */
+struct written_line {
+    alignas(CACHE_LINE) _Atomic uint8_t turn[WRITTEN_LANES];
+};
+/* In the node's shared memory. Every line has one writer: the leader's is `release`, the others' are report[1] and so on. */
+struct written_block {
+    alignas(CACHE_LINE) _Atomic uint32_t users;
+    struct written_line release;
+    struct written_line report[];
+};
+
+/* How leaders meet. */
+enum written_way {
+    WAY_INVITE,  /* the first barrier: messages that carry where to write */
+    WAY_WRITE,   /* RDMA writes into flags */
+    WAY_MESSAGE, /* the schedule of an algorithm */
+};
+
+/* What a leader tells those who will write to it. */
+struct written_invitation {
+    uint64_t address;
+    struct net_key key;
+    uint64_t all_can; /* of the leaders heard of so far */
+};
+/* What a leader tells its node at the end of the first barrier. */
+struct written_note {
+    uint64_t block; /* offset, or UINT64_MAX */
+    uint64_t all_can;
+};
+
+struct written_partner {
+    struct peer *to;
+    uint64_t address; /* of the flag of lane 0 */
+    struct net_key key;
+};
+
+struct written_lane {
+    struct meeting meeting;
+    struct list runs; /* the first one is under way */
+};
+
+struct written {
+    struct comm *comm; /* may be gone when the last request is freed */
+    struct net *net;
+    bool busy; /* making room for a write: nothing else may go on */
+    enum written_way way;
+    struct meeting_shape shape;
+    uint32_t refs;  /* the communicator, and requests */
+    int lanes;      /* in use */
+    bool may_write; /* this choice of algorithm means RDMA writes */
+    /* The node. */
+    int nlocal;
+    int *local; /* its ranks; the first leads */
+    int place;  /* mine among them */
+    struct written_block *block; /* NULL: messages */
+    uint64_t block_offset;
+    /* The leaders. */
+    int leaders, leader; /* how many; mine */
+    int *leader_rank;
+    struct meeting_partner meets[WRITTEN_PARTNERS];
+    struct written_partner partner[WRITTEN_PARTNERS];
+    int partners;
+    /* WAY_INVITE */
+    struct written_invitation *inbox; /* by place */
+    struct written_invitation mine;
+    struct written_note note;
+    /* WAY_WRITE */
+    struct transport *transport;
+    _Atomic uint8_t *flags; /* [partner][lane] */
+    struct net_mem mem;
+    struct net_key key;
+    /* WAY_MESSAGE */
+    struct sched sched;
+    uint32_t *round_at; /* its steps by round; one more for the end */
+    struct written_lane lane[WRITTEN_LANES];
+};
+
+/* Everything but the agreement with the others. */
+int written_open(struct coll_state *state, const struct coll_choice *choice, struct written **out);
+void written_drop(struct written *w);
+
+/* The first barrier is over at this rank: all ranks have the same answer. */
+void written_settle(struct written *w, bool all_can);
+
+#endif

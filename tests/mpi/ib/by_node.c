@@ -1,0 +1,167 @@
+/* by_node.c: barriers of ranks on several nodes, some of which share a node: flags in shared memory within a node, writes or
+ * messages between the leaders. Nobody is early: blocking, nonblocking and persistent, many under way at once, requests started
+ * in different orders, communicators of all kinds. What was done is counted.
+ *
+ * ranks: 7
+ * nodes: only 3
+ * env: FISHPLATE_COLL=barrier=rdma
+ * also: FISHPLATE_COLL=barrier=rdma:n=2
+ * also: FISHPLATE_COLL=barrier=node+tournament
+ * also: FISHPLATE_COLL=barrier=node+mcs:n=2:release=1
+ * also: FISHPLATE_COLL=
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "mpitest.h"
+
+enum { ROUNDS = 90, AT_ONCE = 5, PERSISTENT = 70, COMMS = 12, KINDS = 4 };
+
+static double came[ROUNDS], left[ROUNDS];
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void be_late(unsigned *dice)
+{
+    *dice = *dice * 1103515245u + 12345u;
+    unsigned throw = *dice >> 16;
+    if (throw % 8 == 0)
+        for (double until = now() + 1e-6 * (throw % 60); now() < until;)
+            ;
+}
+
+/* Several under way; the last one started ends last, and by then all have come to the first. */
+static void many_at_once(MPI_Comm comm)
+{
+    MPI_Request request[AT_ONCE];
+    for (int i = 0; i < AT_ONCE; i++)
+        MPI_Ibarrier(comm, &request[i]);
+    MPI_Barrier(comm);
+    MPI_Waitall(AT_ONCE, request, MPI_STATUSES_IGNORE);
+}
+
+static void run(MPI_Comm comm, int kind, MPI_Request *persistent)
+{
+    MPI_Request request;
+    int flag = 0;
+    switch (kind) {
+    case 0:
+        MPI_Barrier(comm);
+        return;
+    case 1:
+        MPI_Ibarrier(comm, &request);
+        while (!flag)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        return;
+    case 2:
+        MPI_Start(persistent);
+        MPI_Wait(persistent, MPI_STATUS_IGNORE);
+        return;
+    default:
+        many_at_once(comm);
+    }
+}
+
+static void nobody_is_early(MPI_Comm comm)
+{
+    MPI_Request persistent;
+    int early = 0;
+    unsigned dice = 77u + (unsigned)mpitest_rank;
+    MPI_Barrier(comm);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &persistent);
+    for (int i = 0; i < ROUNDS; i++) {
+        be_late(&dice);
+        came[i] = now();
+        run(comm, i % KINDS, &persistent);
+        left[i] = now();
+    }
+    MPI_Request_free(&persistent);
+    MPI_Allreduce(MPI_IN_PLACE, came, ROUNDS, MPI_DOUBLE, MPI_MAX, comm);
+    for (int i = 0; i < ROUNDS; i++)
+        early += left[i] < came[i];
+    EXPECT_EQ(early, 0);
+}
+
+/* More requests than there are flags for; every rank starts them in an order of its own. */
+static void started_in_any_order(void)
+{
+    MPI_Request request[PERSISTENT], turned[PERSISTENT];
+    for (int i = 0; i < PERSISTENT; i++)
+        MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request[i]);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < PERSISTENT; i++)
+            turned[i] = request[(i * 3 + mpitest_rank * 11) % PERSISTENT];
+        MPI_Startall(PERSISTENT, turned);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Waitall(PERSISTENT, turned, MPI_STATUSES_IGNORE);
+    }
+    for (int i = 0; i < PERSISTENT; i++)
+        MPI_Request_free(&request[i]);
+}
+
+/* Some of one node, some of ranks that are all apart, some with a leader that is not the lowest of its node in the world. */
+static void communicators_come_and_go(void)
+{
+    MPI_Comm comm;
+    MPI_Request request;
+    for (int i = 0; i < COMMS; i++) {
+        MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? mpitest_rank % 3 : 0, i % 3 ? mpitest_rank : -mpitest_rank, &comm);
+        MPI_Ibarrier(comm, &request);
+        MPI_Barrier(comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Barrier(comm);
+        MPI_Ibarrier(comm, &request);
+        MPI_Comm_free(&comm); /* the request outlives it */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+static MPI_T_pvar_session session;
+
+static MPI_T_pvar_handle counter_open(const char *name)
+{
+    MPI_T_pvar_handle handle;
+    int index, count;
+    EXPECT_EQ(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
+    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
+    MPI_T_pvar_start(session, handle);
+    return handle;
+}
+
+static unsigned long long counter(MPI_T_pvar_handle handle)
+{
+    unsigned long long value = 0;
+    MPI_T_pvar_read(session, handle, &value);
+    return value;
+}
+
+static bool is_set(const char *name, const char *part)
+{
+    const char *value = getenv(name);
+    return value && strstr(value, part);
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&session);
+    MPI_T_pvar_handle by_node = counter_open("coll_by_node"), written = counter_open("coll_written");
+    mpitest_begin(&argc, &argv);
+    nobody_is_early(MPI_COMM_WORLD);
+    EXPECT(counter(by_node) >= ROUNDS);
+    EXPECT_EQ(counter(written) >= ROUNDS, is_set("FISHPLATE_COLL", "rdma"));
+    started_in_any_order();
+    communicators_come_and_go();
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+    return mpitest_end();
+}
