@@ -75,10 +75,13 @@ static int cut_rounds(struct written *w)
 /* How leaders meet by messages: the algorithm that was named, or dissemination with as many partners as the writes have. */
 static int make_schedule(struct written *w, const struct coll_choice *choice, int n)
 {
-    const struct coll_algorithm *a =
-        w->may_write ? algorithm_find(COLL_BARRIER, "nway") : choice->algorithm;
-    struct coll_shape shape = {
-        .kind = COLL_BARRIER, .rank = w->leader, .size = w->leaders, .count = 1, .commutative = true, .adjacent = true};
+    const struct coll_algorithm *a = w->may_write ? algorithm_find(COLL_BARRIER, "nway") : choice->algorithm;
+    struct coll_shape shape = {.kind = COLL_BARRIER,
+                               .rank = w->leader,
+                               .size = w->leaders,
+                               .count = 1,
+                               .commutative = true,
+                               .adjacent = true};
     for (int i = 0; i < COLL_PARAMETERS; i++)
         shape.parameter[i] = choice->parameter[i] ? choice->parameter[i] : a->parameter[i].preset;
     if (w->may_write)
@@ -109,7 +112,8 @@ static bool can_write(struct written *w)
         return false;
     for (int i = 0; i < w->partners; i++) {
         struct peer *to;
-        if (comm_peer(c, w->leader_rank[w->meets[i].to], &to) != 0 || !to->caps.put || to->caps.put_silent == 0)
+        if (comm_peer(c, w->leader_rank[w->meets[i].to], &to) != 0 || !to->caps.put ||
+            to->caps.put_silent == 0)
             return false;
         if (!w->transport)
             w->transport = to->transport;
@@ -118,8 +122,8 @@ static bool can_write(struct written *w)
         w->partner[i].to = to;
     }
     w->flags = flags_map();
-    return w->flags && w->transport->ops->mem_register(w->transport, (const void *)w->flags, FLAGS_SIZE, &w->mem,
-                                                       &w->key) == 0;
+    return w->flags && w->transport->ops->mem_register(w->transport, (const void *)w->flags, FLAGS_SIZE,
+                                                       &w->mem, &w->key) == 0;
 }
 
 static size_t block_length(const struct written *w)
@@ -138,7 +142,8 @@ static int prepare_leader(struct written *w, int n)
 {
     struct net *net = w->net;
     do /* as few as have places */
-        w->partners = meeting_partners(w->leader, w->leaders, n, w->meets, WRITTEN_PARTNERS, &w->shape.rounds);
+        w->partners =
+            meeting_partners(w->leader, w->leaders, n, w->meets, WRITTEN_PARTNERS, &w->shape.rounds);
     while (w->partners < 0 && n-- > 1);
     w->inbox = calloc((size_t)w->partners, sizeof(*w->inbox));
     if (!w->inbox)

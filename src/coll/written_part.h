@@ -66,8 +66,8 @@ struct written {
     bool may_write; /* this choice of algorithm means RDMA writes */
     /* The node. */
     int nlocal;
-    int *local; /* its ranks; the first leads */
-    int place;  /* mine among them */
+    int *local;                  /* its ranks; the first leads */
+    int place;                   /* mine among them */
     struct written_block *block; /* NULL: messages */
     uint64_t block_offset;
     /* The leaders. */

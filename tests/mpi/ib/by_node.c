@@ -113,7 +113,8 @@ static void communicators_come_and_go(void)
     MPI_Comm comm;
     MPI_Request request;
     for (int i = 0; i < COMMS; i++) {
-        MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? mpitest_rank % 3 : 0, i % 3 ? mpitest_rank : -mpitest_rank, &comm);
+        MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? mpitest_rank % 3 : 0, i % 3 ? mpitest_rank : -mpitest_rank,
+                       &comm);
         MPI_Ibarrier(comm, &request);
         MPI_Barrier(comm);
         MPI_Wait(&request, MPI_STATUS_IGNORE);

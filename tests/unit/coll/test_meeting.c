@@ -17,10 +17,10 @@ struct one {
 /* A byte for everything, so that states compare. */
 struct state {
     struct one rank[RANKS];
-    uint8_t report[RANKS], release[LEADERS];       /* flags in a node's memory */
-    uint8_t crossed[LEADERS][PLACES];              /* flags that are written from other nodes */
-    uint8_t flying[LEADERS][PLACES][FLYING];       /* writes to them under way, ... */
-    uint8_t flights[LEADERS][PLACES];              /* ... so many, in order */
+    uint8_t report[RANKS], release[LEADERS]; /* flags in a node's memory */
+    uint8_t crossed[LEADERS][PLACES];        /* flags that are written from other nodes */
+    uint8_t flying[LEADERS][PLACES][FLYING]; /* writes to them under way, ... */
+    uint8_t flights[LEADERS][PLACES];        /* ... so many, in order */
 };
 
 static struct {
@@ -144,7 +144,8 @@ static bool look(struct explore *e, const void *at)
         for (int p = 0; p < job.partners; p++) {
             struct state s = *(const struct state *)at;
             const int flights = s.flights[to][p];
-            for (int i = 0; i < (job.disordered ? flights : flights > 0); i++, s = *(const struct state *)at) {
+            for (int i = 0; i < (job.disordered ? flights : flights > 0);
+                 i++, s = *(const struct state *)at) {
                 land(&s, to, p, i);
                 moved = true;
                 explore_add(e, &s, "a write arrives");
@@ -180,7 +181,8 @@ static void nobody_is_early_or_stuck(void)
     static const struct {
         const char *per_node;
         int n;
-    } jobs[] = {{"11", 1}, {"111", 1}, {"111", 2}, {"22", 1}, {"31", 1}, {"211", 1}, {"211", 2}, {"3", 1}, {"1111", 1}};
+    } jobs[] = {{"11", 1},  {"111", 1}, {"111", 2}, {"22", 1},  {"31", 1},
+                {"211", 1}, {"211", 2}, {"3", 1},   {"1111", 1}};
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
         job_make(jobs[i].per_node, jobs[i].n);
         uint32_t states = explore_job();
