@@ -27,8 +27,10 @@ def resolve_handle(f, p):
     bad = f"!{p.name}_"
     count = _count_of(f, p)
     if p.kind == "committed" and count:
-        return [resolved, f"if (unlikely(!{p.name}_)) {{",
-                f'    rc = api_type_of_nothing("{p.name}", {p.name}, {count}, &{p.name}_);', "    if (rc)", "        goto leave;", "}"]
+        # Through a variable of its own: one whose address is known elsewhere would live in memory on the fast path too.
+        return [resolved, f"if (unlikely(!{p.name}_)) {{", "    struct dtype *nothing = NULL;",
+                f'    rc = api_type_of_nothing("{p.name}", {p.name}, {count}, &nothing);', "    if (rc)", "        goto leave;",
+                f"    {p.name}_ = nothing;", "}"]
     if p.kind == "null":
         bad += f" && {p.name} != {null}"
     return [resolved] + _fail(bad, f'bad_handle(HANDLE_{p.handle.upper()}, "{p.name}", {p.name})')

@@ -139,9 +139,11 @@ def _record(f):
         return []
     kinds = "".join(_letter(p) for p in f.params)
     names = "".join(p.name + " " for p in f.params)
-    words = ", ".join(f"(uintptr_t){p.name}" for p in f.params)
+    fields = [f"    API_KEPT({p.name});" for p in f.params]
+    values = ", ".join(p.name for p in f.params)
     return [f'API_SIGNATURE = {{"{f.name}", "{kinds}",', f'    "{names}"}};',
-            wrap_call(f"const uintptr_t record[] = {{(uintptr_t)&signature, {words}}};"), "API_RECORD(record);"]
+            "const struct {", "    const void *signature;", *fields, wrap_call(f"}} record = {{&signature, {values}}};"),
+            "API_RECORD(record);"]
 
 
 def _letter(p):

@@ -1,13 +1,14 @@
 /* crash.h: the note that a rank leaves when a signal ends it: who, where, in which MPI call with which arguments.
  *
- * Wrappers of functions that touch the program's buffers keep their arguments in a record on their stack, which costs
- * them a few stores and nothing else. Nobody reads it but a crash note, which finds it by the address of the
+ * Wrappers of functions that touch the program's buffers keep their arguments in a record on their stack, 8 bytes apart,
+ * which costs them a few stores and nothing else. Nobody reads it but a crash note, which finds it by the address of the
  * signature in its first word.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_CRASH_H
 #define FP_API_CRASH_H
 
+#include <stdalign.h>
 #include <stdint.h>
 
 struct boot;
@@ -24,6 +25,9 @@ struct api_signature {
 /* Signatures stand together, so that a word of the stack is known to be the address of one. */
 #define API_SIGNATURE \
     static const struct api_signature signature __attribute__((section("fp_signatures"), used))
+
+/* An argument in the record of its call. Narrow ones are stored as they are: widening them would cost more than the store. */
+#define API_KEPT(argument) alignas(8) __typeof__(argument) argument
 
 /* Makes the compiler write the record, at no other cost: this reads it and emits no instruction. */
 #define API_RECORD(record) __asm__ volatile("" : : "m"(record))

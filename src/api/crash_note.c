@@ -162,7 +162,7 @@ static void add_arguments(struct note *n, const uintptr_t *record)
         add(n, "%s%.*s=", i ? ", " : "", len, name);
         name += len + 1;
         if (s->kinds[i] == 'i')
-            add(n, "%d", (int)record[i + 1]);
+            add(n, "%d", *(const int *)&record[i + 1]);
         else if (s->kinds[i] == 'l')
             add(n, "%lld", (long long)record[i + 1]);
         else

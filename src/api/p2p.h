@@ -29,7 +29,7 @@ int p2p_call_start(const struct p2p_call *call, struct request **out);
 /* Ties a request to its communicator, for its error handler, unless it is one of the shared ones. */
 static inline void request_bind(struct request *r, struct comm *c)
 {
-    if (r->comm == NULL && r != p2p_sent(c->proc->p2p) && r != p2p_no_proc(c->proc->p2p)) {
+    if (!r->shared && r->comm == NULL) {
         comm_retain(c);
         r->comm = c;
     }

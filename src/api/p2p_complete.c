@@ -11,20 +11,23 @@ static inline bool is_complete(const struct request *r)
     return atomic_load_explicit(&r->complete, memory_order_acquire) != 0;
 }
 
-/* A handle that holds nothing to wait for: null, or persistent and not started. */
+/* A handle that holds nothing to wait for: null, or persistent and not started. It was checked before. */
 static inline bool is_idle(MPI_Request handle)
 {
     if (handle_is_predefined(handle))
         return true;
-    struct request *r = request_from(handle);
+    const struct request *r = (const struct request *)handle;
     return r->persistent && !r->active;
 }
 
-static int check_handle(MPI_Request handle)
+static __attribute__((noinline, cold)) int bad_request(void)
 {
-    if (likely(handle == MPI_REQUEST_NULL || request_from(handle)))
-        return 0;
     return err_set(MPI_ERR_REQUEST, "request is not a valid handle; was it freed or completed before?");
+}
+
+static inline int check_handle(MPI_Request handle)
+{
+    return likely(request_from(handle) || handle == MPI_REQUEST_NULL) ? 0 : bad_request();
 }
 
 static int check_all(int count, const MPI_Request requests[])
@@ -59,13 +62,20 @@ static __attribute__((noinline, cold)) void blame(const struct request *r)
 }
 
 /* Takes the result of a complete request and lets go of it; returns its error. */
-static int finish(MPI_Request *handle, MPI_Status *status)
+static inline int finish(MPI_Request *handle, MPI_Status *status)
 {
     struct request *r = (struct request *)*handle;
+    if (r->shared && status == MPI_STATUS_IGNORE) {
+        *handle = MPI_REQUEST_NULL;
+        return 0;
+    }
+    if (unlikely(r->obj.magic != MAGIC_REQUEST))
+        return bad_request(); /* the list has it twice */
     if (unlikely(r->ops->query != NULL))
         return finish_general(handle, status);
     int rc = r->error;
-    request_status(r, status);
+    if (status != MPI_STATUS_IGNORE)
+        request_status(r, status);
     if (unlikely(rc != 0))
         blame(r);
     if (r->persistent) {
@@ -153,9 +163,11 @@ int impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_o
     if (unlikely(rc != 0))
         return rc;
     const struct request_set all = {count, array_of_requests};
-    for (int i = 0; i < count; i++)
-        if (!is_idle(array_of_requests[i]))
-            p2p_wait_among(the_proc->p2p, (struct request *)array_of_requests[i], &all);
+    for (int i = 0; i < count; i++) {
+        const MPI_Request handle = array_of_requests[i];
+        if (!handle_is_predefined(handle) && !is_complete((struct request *)handle) && !is_idle(handle))
+            p2p_wait_among(the_proc->p2p, (struct request *)handle, &all);
+    }
     return finish_all(count, array_of_requests, array_of_statuses);
 }
 

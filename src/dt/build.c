@@ -190,16 +190,8 @@ int dtype_commit(struct dtype *t)
     return 0;
 }
 
-void dtype_retain(struct dtype *t)
+void dtype_free(struct dtype *t)
 {
-    if (!t->obj.predefined)
-        t->obj.refs++;
-}
-
-void dtype_release(struct dtype *t)
-{
-    if (t->obj.predefined || --t->obj.refs > 0)
-        return;
     ASSERT(!t->attrs);
     for (MPI_Count i = 0; i < t->shape->count; i++)
         dtype_release(t->shape->part[i].type);

@@ -64,9 +64,18 @@ static inline MPI_Datatype dtype_handle(const struct dtype *t)
     return t->handle ? (MPI_Datatype)(uintptr_t)t->handle : (MPI_Datatype)t;
 }
 
-void dtype_retain(struct dtype *t);
-void dtype_release(
-    struct dtype *t); /* frees when the last user is gone; attributes were deleted by obj before */
+static inline void dtype_retain(struct dtype *t)
+{
+    if (!t->obj.predefined)
+        t->obj.refs++;
+}
+/* Frees when the last user is gone; attributes were deleted by obj before. */
+void dtype_free(struct dtype *t);
+static inline void dtype_release(struct dtype *t)
+{
+    if (!t->obj.predefined && --t->obj.refs <= 0)
+        dtype_free(t);
+}
 
 /* True when `count` elements at a buffer are one block of memory: then *offset is where it starts relative to
  * the buffer. */

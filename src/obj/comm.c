@@ -93,12 +93,6 @@ int comm_activate(struct comm *c, const uint32_t ids[2])
     return MPI_SUCCESS;
 }
 
-struct comm *comm_retain(struct comm *c)
-{
-    c->obj.refs++;
-    return c;
-}
-
 void comm_release(struct comm *c)
 {
     if (!c || --c->obj.refs > 0)

@@ -53,7 +53,11 @@ static inline int comm_peers(const struct comm *c)
 int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct comm **out);
 /* Gives it its numbers; an intercommunicator takes a second one for its private local communicator. */
 int comm_activate(struct comm *c, const uint32_t ids[2]);
-struct comm *comm_retain(struct comm *c);
+static inline struct comm *comm_retain(struct comm *c)
+{
+    c->obj.refs++;
+    return c;
+}
 void comm_release(struct comm *c); /* goes away with its last user; NULL is allowed */
 
 /* The user's name, or where it comes from. */

@@ -199,9 +199,9 @@ int p2p_open(struct net *net, struct p2p **out)
     pool_init_objects(&p->requests, sizeof(struct p2p_request), 64);
     pool_init(&p->messages, sizeof(struct message) + MESSAGE_SMALL, 64);
     request_setup(&p->sent, p, &sent_ops);
-    p->sent.complete = 1;
+    p->sent.complete = p->sent.shared = true;
     request_setup(&p->no_proc, p, &no_proc_ops);
-    p->no_proc.complete = 1;
+    p->no_proc.complete = p->no_proc.shared = true;
     p->no_proc.source = MPI_PROC_NULL;
     net->deliver = deliver;
     net->connected = connected;

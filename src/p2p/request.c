@@ -19,6 +19,7 @@ void request_setup(struct request *r, struct p2p *p, const struct request_ops *o
     r->active = true;
     r->freed = false;
     r->cancelled = false;
+    r->shared = false;
     r->watched = p->net->lock != NULL;
     r->source = MPI_ANY_SOURCE;
     r->tag = MPI_ANY_TAG;

@@ -90,6 +90,19 @@ static void requests(void)
     MPI_Request_free(&active);
 }
 
+/* A list that names a receive twice: the second one is no request any more once the first is finished. */
+static void twice(void)
+{
+    int in = 0, out = 5;
+    MPI_Request r[2];
+    MPI_Status s[2];
+    MPI_Irecv(&in, 1, MPI_INT, 0, 7, MPI_COMM_SELF, &r[0]);
+    MPI_Send(&out, 1, MPI_INT, 0, 7, MPI_COMM_SELF);
+    r[1] = r[0];
+    EXPECT_ERROR(MPI_Waitall(2, r, s), MPI_ERR_IN_STATUS);
+    EXPECT(in == 5 && s[0].MPI_ERROR == MPI_SUCCESS && s[1].MPI_ERROR == MPI_ERR_REQUEST);
+}
+
 /* A message longer than the receive, by every protocol and every kind of receive. */
 static void truncation(MPI_Comm c, int size)
 {
@@ -160,6 +173,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, h);
     arguments(dup);
     requests();
+    twice();
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         truncation(dup, sizes[i]);
     cut_element(dup, 3);
