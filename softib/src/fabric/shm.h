@@ -123,6 +123,7 @@ struct sh_cq {
     uint32_t chan;         /* completion channel, 0: none */
     atomic_uint overrun;
     atomic_uint stamped;                       /* the program reads time stamps */
+    _Atomic uint64_t told;                     /* completions ever pushed when the last event was raised */
     _Alignas(CACHELINE) _Atomic uint64_t tail; /* producers */
     _Alignas(CACHELINE) _Atomic uint64_t head; /* the consumer */
 };

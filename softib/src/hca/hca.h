@@ -173,6 +173,7 @@ static inline struct wqe *sq_at(struct qp *q, uint64_t i)
 
 /* cq_ring.c */
 void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e);
+void cq_notify_untold(struct peer *owner, struct sh_cq *s); /* nobody polls it meanwhile */
 static inline struct sh_cqe *cq_ring(struct peer *owner, const struct sh_cq *s)
 {
     return peer_at(owner, atomic_load_explicit(&s->ring, memory_order_relaxed));

@@ -90,7 +90,12 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
     unsigned want = solicited_only ? 2 : 1, old = atomic_load(&cq->sh->armed);
     while (old != 1 && !atomic_compare_exchange_weak(&cq->sh->armed, &old, want))
         ;
-    atomic_thread_fence(memory_order_seq_cst); /* armed before the program's next poll reads the tail */
+    atomic_thread_fence(memory_order_seq_cst); /* armed before anyone reads the tail */
+    if (!is_empty(cq->sh)) {
+        lock_take(&cq->poll_lock);
+        cq_notify_untold(proc.self, cq->sh);
+        lock_drop(&cq->poll_lock);
+    }
     engine_armed();
     return 0;
 }
@@ -109,6 +114,8 @@ void cq_purge(struct cq *cq, uint32_t qpn)
     for (uint64_t i = head; i != tail; i++)
         if (ring[i & mask].qp_num != qpn)
             ring[to++ & mask] = ring[i & mask];
+    if (atomic_load(&s->told) > to)
+        atomic_store(&s->told, to);
     atomic_store(&s->tail, to);
     shlock_drop(&s->lock);
     lock_drop(&cq->poll_lock);
