@@ -44,7 +44,7 @@ static void edge_add(uint32_t to, unsigned event)
     struct edges *g = &the_edges;
     if (g->count == g->room) {
         g->room = g->room ? 2 * g->room : 1 << 16;
-        g->to = realloc(g->to, g->room * sizeof *g->to);
+        g->to = realloc(g->to, g->room * sizeof(*g->to));
         g->event = realloc(g->event, g->room);
     }
     g->to[g->count] = to;
@@ -60,7 +60,7 @@ static bool look(struct explore *e, const void *state)
     world_check(now);
     if (e->at >= g->states) {
         g->states = g->states ? 2 * g->states : 1 << 12;
-        g->first = realloc(g->first, (g->states + 1) * sizeof *g->first);
+        g->first = realloc(g->first, (g->states + 1) * sizeof(*g->first));
     }
     g->first[e->at] = g->count;
     for (unsigned event = 0; event < EVENTS; event++) {
@@ -96,7 +96,7 @@ static bool for_ever(const struct tarjan *t, const uint32_t *members, uint32_t c
 {
     bool taken[EVENTS] = {false}, always[EVENTS], circle = false;
     const struct edges *g = &the_edges;
-    memset(always, true, sizeof always);
+    memset(always, true, sizeof(always));
     for (uint32_t i = 0; i < count; i++) {
         bool possible[EVENTS] = {false};
         for (uint32_t k = g->first[members[i]]; k < g->first[members[i] + 1]; k++) {
@@ -115,7 +115,7 @@ static bool for_ever(const struct tarjan *t, const uint32_t *members, uint32_t c
 
 static uint32_t *words(uint32_t count)
 {
-    uint32_t *all = calloc(count + 1u, sizeof *all);
+    uint32_t *all = calloc(count + 1u, sizeof(*all));
     if (!all)
         exit(1);
     return all;
@@ -177,7 +177,7 @@ static bool explore_all(struct limits limits)
     struct explore e;
     ends = sends = 0;
     the_edges = (struct edges){0};
-    explore_open(&e, sizeof begin);
+    explore_open(&e, sizeof(begin));
     if (!explore_run(&e, &begin, look))
         explore_trail(&e, e.at);
     uint32_t circle = find_circle(e.count);

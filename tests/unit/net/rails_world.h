@@ -97,7 +97,7 @@ static inline void world_send(struct world *w, const struct frame *f)
     uint8_t bytes[FRAME_BYTES];
     struct frame back;
     frame_encode(f, bytes);
-    const char *wrong = frame_decode(bytes, sizeof bytes, the_limits.rails, f->to, &back);
+    const char *wrong = frame_decode(bytes, sizeof(bytes), the_limits.rails, f->to, &back);
     EXPECT(!wrong);
     if (wrong)
         return;
@@ -209,8 +209,8 @@ static inline bool world_frame(struct world *w, unsigned rail, unsigned from, un
     struct world_frame *q = w->queue[rail][from][to], head = q[0];
     if (head.kind == 0)
         return false;
-    memmove(q, q + 1, (QUEUE - 1) * sizeof *q);
-    memset(&q[QUEUE - 1], 0, sizeof *q);
+    memmove(q, q + 1, (QUEUE - 1) * sizeof(*q));
+    memset(&q[QUEUE - 1], 0, sizeof(*q));
     struct frame f = {.kind = head.kind,
                       .rail = (uint8_t)rail,
                       .priority = head.priority,
@@ -288,7 +288,7 @@ static inline void world_check(const struct world *w)
 static inline struct world world_begin(const struct limits *limits)
 {
     struct world w;
-    memset(&w, 0, sizeof w);
+    memset(&w, 0, sizeof(w));
     the_limits = *limits;
     for (unsigned n = 0; n < limits->nodes; n++) {
         w.process[n].left = limits->messages;

@@ -132,7 +132,7 @@ static void frames_come_back_as_they_went(void)
             struct frame back = {0};
             uint8_t bytes[FRAME_BYTES];
             frame_encode(&f, bytes);
-            const char *wrong = frame_decode(bytes, sizeof bytes, 5, 0xfffefdfc, &back);
+            const char *wrong = frame_decode(bytes, sizeof(bytes), 5, 0xfffefdfc, &back);
             EXPECT(!wrong && same(&f, &back));
         }
 }
@@ -149,14 +149,14 @@ static void damaged_frames_are_refused(void)
         EXPECT(size == FRAME_BYTES || frame_decode(good, size, 2, 9, &back));
     for (int at = 0; at < FRAME_BYTES; at++)
         for (int value = 0; value < 256; value++) {
-            memcpy(bad, good, sizeof bad);
+            memcpy(bad, good, sizeof(bad));
             bad[at] = (uint8_t)value;
-            if (frame_decode(bad, sizeof bad, 2, 9, &back)) {
+            if (frame_decode(bad, sizeof(bad), 2, 9, &back)) {
                 refused++;
                 continue;
             }
             frame_encode(&back, again);
-            EXPECT(memcmp(bad, again, sizeof bad) == 0);
+            EXPECT(memcmp(bad, again, sizeof(bad)) == 0);
             EXPECT(value == good[at] || (at != 0 && at != 3 && at < 18 && (at < 8 || at > 11)));
         }
     EXPECT(refused > 256 * 8);

@@ -10,7 +10,7 @@ static void three_nodes_two_rails(void)
     static const uint8_t patterns[][NODES] = {{1, 2, 0}, {2, 2, 0}, {1, 0, 1}};
     for (unsigned i = 0; i < COUNT_OF(patterns); i++) {
         struct limits l = {.nodes = 3, .rails = 2, .messages = 1, .bound = 1};
-        memcpy(l.to, patterns[i], sizeof l.to);
+        memcpy(l.to, patterns[i], sizeof(l.to));
         EXPECT(!explore_all(l));
     }
 }
