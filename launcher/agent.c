@@ -19,6 +19,7 @@
 #include "guard.h"
 #include "link.h"
 #include "local.h"
+#include "pages.h"
 #include "tree.h"
 
 #define HIGH_WATER (1024 * 1024) /* waits on the link: leave output in the ranks' pipes */
@@ -93,6 +94,11 @@ static void on_exited(void *ctx, uint32_t rank, int status)
 static void on_stdin_empty(void *ctx, uint32_t rank)
 {
     send(ctx, FRAME_INPUT_TAKEN, rank, NULL, 0);
+}
+
+static void on_pages(void *ctx, uint32_t question, const char *data, size_t len)
+{
+    send(ctx, FRAME_PAGES, question, data, len);
 }
 
 static void on_done(void *ctx)
@@ -182,6 +188,8 @@ static void own_frame(struct agent *a, const struct frame_head *head, const char
     } else if (head->type == FRAME_PAUSE && link_u32(data, head->len, &value)) {
         a->told_to_pause = value != 0;
         set_pause(a);
+    } else if (head->type == FRAME_ASK) {
+        pages_read(&a->loop, a->plan->job, head->rank, on_pages, a);
     }
 }
 

@@ -19,11 +19,14 @@ struct host_ops {
     void (*signal)(void *impl, int sig);
     void (*pause)(void *impl, bool pause);
     void (*reap)(void *impl); /* look for ended ranks now; may be NULL */
+    /* What do its ranks do? ask_answered() comes with that number. NULL: whoever asks can see it for himself. */
+    void (*ask)(void *impl, uint32_t question);
 };
 
 struct job;
 struct remote;
 struct shoot;
+struct ask;
 
 struct job_host {
     struct job *job;
@@ -54,6 +57,7 @@ struct job {
     struct pmi *pmi;
     struct input input;
     struct remote *remote; /* NULL: all hosts are this one */
+    struct ask *ask;       /* NULL likewise */
     const char *id;
     uint32_t universe;
     struct shoot *shoots; /* jobs that were spawned by this one (grow.c) */

@@ -26,6 +26,7 @@ enum frame {
     FRAME_INPUT_TAKEN, /* nothing */
     FRAME_DONE,        /* nothing: all of that host's ranks have ended */
     FRAME_LOST,        /* a sentence: that host cannot be reached, or no longer */
+    FRAME_PAGES, /* the answer to FRAME_ASK: what its ranks tell about themselves; rank: the question's number */
     /* down the tree: mpiexec to agent */
     FRAME_CHALLENGE, /* proof.h */
     FRAME_TREE,      /* tree.h: further hosts that this agent looks after */
@@ -33,6 +34,7 @@ enum frame {
     FRAME_INPUT,     /* bytes; none: end of file */
     FRAME_SIGNAL,    /* number, 4 bytes */
     FRAME_PAUSE,     /* 0 or 1, 4 bytes */
+    FRAME_ASK,       /* nothing: what do that host's ranks do? rank: the question's number */
     /* both */
     FRAME_PMI, /* bytes */
     FRAME_LAST = FRAME_PMI,

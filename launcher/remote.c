@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 
+#include "ask.h"
 #include "tree.h"
 
 struct remote_host {
@@ -53,7 +54,13 @@ static void ask_pause(void *impl, bool pause)
     ask_number(impl, FRAME_PAUSE, pause);
 }
 
-static const struct host_ops remote_ops = {ask_pmi, ask_input, ask_signal, ask_pause, NULL};
+static void ask_pages(void *impl, uint32_t question)
+{
+    struct remote_host *h = impl;
+    tree_send(h->remote->tree, &(struct frame_head){FRAME_ASK, h->number, question, 0}, "");
+}
+
+static const struct host_ops remote_ops = {ask_pmi, ask_input, ask_signal, ask_pause, NULL, ask_pages};
 
 /* What agents report. */
 
@@ -107,6 +114,8 @@ static void on_frame(void *ctx, const struct frame_head *head, const char *data)
         if (!host->done)
             job_on_lost(host, why);
         free(why);
+    } else if (head->type == FRAME_PAGES) {
+        ask_answered(r->job, head->host, head->rank, data, head->len);
     } else if (rank_is_there(r->job, head->rank, head->host)) {
         on_rank(host, head, data);
     }

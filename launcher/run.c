@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "boot/nodemap.h"
 #include "debug.h"
 #include "foreign.h"
@@ -221,8 +222,8 @@ static void local_ask_reap(void *impl)
     local_reap(impl);
 }
 
-static const struct host_ops local_ops = {local_ask_pmi, local_ask_input, local_ask_signal, local_ask_pause,
-                                          local_ask_reap};
+static const struct host_ops local_ops = {local_ask_pmi,   local_ask_input, local_ask_signal,
+                                          local_ask_pause, local_ask_reap,  NULL};
 static const struct local_events local_events = {
     job_on_output, job_on_pmi, job_on_started, job_on_failed, job_on_exited, job_on_stdin_empty, job_on_done};
 
@@ -303,8 +304,10 @@ static int worker(void *ctx, int front)
     j->on_grow = watch_children;
     j->grow_ctx = local;
     remote_start(j, r->plans);
-    if (j->remote)
+    if (j->remote) {
         watch_children(local);
+        ask_open(j);
+    }
     if (ranks_here && !j->failed)
         local_start(local);
     else if (ranks_here)

@@ -1,5 +1,5 @@
 /* why.h: runs `fishplate why`, installed beside mpiexec, to find out why the job does not make progress. The
- * answer goes to standard error. It covers the ranks of this host only, and they need not cooperate.
+ * answer goes to standard error. The ranks need not cooperate; it asks us for those of other hosts (ask.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_WHY_H

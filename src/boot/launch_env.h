@@ -36,4 +36,7 @@
 
 #define NODE_MAP_ENV_MAX 16384
 
+/* The local socket (abstract name space) where mpiexec tells what ranks of other hosts do: this and the job's name. */
+#define ASK_NAME "fishplate-job-"
+
 #endif

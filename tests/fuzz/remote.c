@@ -47,6 +47,11 @@ void job_on_stdin_empty(void *host, uint32_t rank)
 {
     known(host, rank);
 }
+void ask_answered(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len)
+{
+    (void)question;
+    FUZZ_CHECK(j && host < HOSTS && (len == 0 || data[len - 1] == data[len - 1]));
+}
 void job_on_done(void *host)
 {
     ((struct job_host *)host)->done = true;

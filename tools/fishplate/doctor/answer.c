@@ -95,9 +95,9 @@ static void tell_unseen(FILE *out, const struct answer *a)
     if (n > 0) {
         fprintf(out, "Not seen: ");
         words_ranks(out, ranks, n);
-        fprintf(out, ". They run on another host, have not called MPI_Init, or have ended; what waits for "
-                     "them cannot be "
-                     "judged.\n");
+        fprintf(out, ". They have not called MPI_Init, have ended, or run on a host that did not answer; "
+                     "what waits for them cannot be judged. Ask on the host where mpiexec runs: it knows all "
+                     "hosts of the job.\n");
     }
     free(ranks);
 }

@@ -1,4 +1,4 @@
-/* ps.c: `fishplate ps`: the MPI jobs of this user on this machine, and what each rank does; once, again and again on a
+/* ps.c: `fishplate ps`: the MPI jobs of this user, and what each rank does on any host; once, again and again on a
  * terminal, or as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -18,7 +18,8 @@
 #include "../command.h"
 
 static const char usage[] = "Usage: fishplate ps [options] [JOB]\n\n"
-                            "Lists the MPI jobs of this user on this machine; of one JOB (or the only one) "
+                            "Lists the MPI jobs of this user on this machine and on the hosts of their "
+                            "mpiexec; of one JOB (or the only one) "
                             "what every rank does: the MPI call in\n"
                             "which it waits and for how long, messages and bytes sent per second, messages "
                             "that arrived before their receive,\n"
@@ -186,18 +187,37 @@ static int watch(const char *which, double seconds)
     return 0;
 }
 
+/* For an agent of mpiexec: the samples of one job on this host, as bytes. */
+static int write_pages(const char *job)
+{
+    struct looks here;
+    const int error = looks_take_here(&here);
+    if (error)
+        return 2;
+    for (size_t i = 0; i < here.count; i++)
+        for (uint32_t r = 0; r < here.job[i].ranks && job && strcmp(here.job[i].job, job) == 0; r++)
+            if (here.job[i].of[r])
+                sample_write(stdout, here.job[i].of[r]);
+    looks_free(&here);
+    return fflush(stdout) == 0 ? 0 : 2;
+}
+
 int command_ps(int argc, char **argv)
 {
     static const struct option options[] = {{"watch", optional_argument, NULL, 'w'},
                                             {"json", no_argument, NULL, 'j'},
+                                            {"pages", no_argument, NULL, 'p'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
-    bool json = false;
+    bool json = false, pages = false;
     double seconds = 0;
     for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         switch (c) {
         case 'j':
             json = true;
+            break;
+        case 'p':
+            pages = true;
             break;
         case 'w':
             seconds = optarg ? strtod(optarg, NULL) : 2;
@@ -215,5 +235,7 @@ int command_ps(int argc, char **argv)
         }
     }
     const char *which = optind < argc ? argv[optind] : NULL;
+    if (pages)
+        return write_pages(which);
     return seconds > 0 ? watch(which, seconds) : once(which, json);
 }

@@ -1,6 +1,7 @@
 /* ps_table.c: the tables of `fishplate ps`, and the same as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../json.h"
@@ -84,11 +85,34 @@ static void rank_line(FILE *out, const struct sample *s, const struct sample *be
     fprintf(out, "\n");
 }
 
+/* Hosts that are seen. Ranks of one host mostly follow each other; those that do not are compared. */
+static uint32_t hosts_of(const struct look *l)
+{
+    const char **names = calloc(l->ranks, sizeof(*names)), *last = "";
+    uint32_t n = 0;
+    for (uint32_t r = 0; names && r < l->ranks; r++) {
+        const char *host = l->of[r] ? l->of[r]->page.host : last;
+        uint32_t i = 0;
+        if (strcmp(host, last) == 0)
+            continue;
+        last = host;
+        while (i < n && strcmp(names[i], host) != 0)
+            i++;
+        if (i == n)
+            names[n++] = host;
+    }
+    free(names);
+    return n;
+}
+
 void ps_job(FILE *out, const struct look *now, const struct look *before, int lines)
 {
     uint32_t told = 0;
     const uint32_t most = lines > 5 ? (uint32_t)lines - 4 : now->ranks;
-    fprintf(out, "Job %s: %u ranks, %u on this machine\n\n", now->job, now->ranks, now->seen);
+    fprintf(out, "Job %s: %u rank%s", now->job, now->ranks, now->ranks == 1 ? "" : "s");
+    if (now->seen < now->ranks)
+        fprintf(out, ", of which %u are seen", now->seen);
+    fprintf(out, " on %u host%s\n\n", hosts_of(now), hosts_of(now) == 1 ? "" : "s");
     fprintf(out, " rank  host         state      cpu memory  msg/s  byte/s early  what\n");
     for (uint32_t r = 0; r < now->ranks; r++) {
         if (!now->of[r])
@@ -102,7 +126,7 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
 
 void ps_jobs(FILE *out, const struct looks *now)
 {
-    fprintf(out, "%-28s %6s %6s %8s  %s\n", "job", "ranks", "here", "waiting", "started by");
+    fprintf(out, "%-28s %6s %6s %6s %8s  %s\n", "job", "ranks", "seen", "hosts", "waiting", "started by");
     for (size_t i = 0; i < now->count; i++) {
         const struct look *l = &now->job[i];
         const char *launcher = "";
@@ -113,7 +137,8 @@ void ps_jobs(FILE *out, const struct looks *now)
             waiting += wait_of(l->of[r]) != NULL;
             launcher = l->of[r]->page.launcher;
         }
-        fprintf(out, "%-28s %6u %6u %8u  %s\n", l->job, l->ranks, l->seen, waiting, launcher);
+        fprintf(out, "%-28s %6u %6u %6u %8u  %s\n", l->job, l->ranks, l->seen, hosts_of(l), waiting,
+                launcher);
     }
     fprintf(out, "\n`fishplate ps JOB` shows its ranks, `fishplate why JOB` what they wait for.\n");
 }

@@ -134,7 +134,7 @@ static void scan_process(struct looks *l, int pid, struct sample *scratch)
     closedir(d);
 }
 
-int looks_take(struct looks *out)
+int looks_take_here(struct looks *out)
 {
     *out = (struct looks){0};
     DIR *d = opendir("/proc");
@@ -154,6 +154,14 @@ int looks_take(struct looks *out)
     closedir(d);
     free(scratch);
     return 0;
+}
+
+int looks_take(struct looks *out)
+{
+    const int error = looks_take_here(out);
+    if (!error)
+        looks_ask(out);
+    return error;
 }
 
 void looks_free(struct looks *l)
@@ -186,7 +194,7 @@ static bool is_meant(const struct look *look, const char *which)
     if (strncmp(look->job, "fp", 2) == 0 && strtol(look->job + 2, NULL, 10) == pid)
         return true; /* the mpiexec that named it */
     for (uint32_t r = 0; r < look->ranks; r++)
-        if (look->of[r] && descends(look->of[r]->pid, (int)pid))
+        if (look->of[r] && !look->of[r]->away && descends(look->of[r]->pid, (int)pid))
             return true;
     return false;
 }

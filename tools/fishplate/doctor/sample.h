@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/page.h"
 
@@ -17,6 +18,7 @@ struct sample {
     uint64_t memory; /* resident, bytes */
     int32_t pid;
     char state; /* 0: not seen. Else as in /proc/PID/stat: R, S, D, T, t, Z */
+    bool away;  /* on another host: its process id means nothing here */
     bool torn;  /* the rank was writing, or was stopped while it wrote: waits may be mixed up */
     struct page page;
 };
@@ -39,8 +41,15 @@ enum { RANKS_MAX = 1 << 20 };
 /* Makes a page safe to read: strings end, counts and indices are in range. False when it is no page of this version. */
 bool page_check(struct page *page);
 
-/* All jobs of this user on this machine; root sees those of all. 0 or errno. */
+/* All jobs of this user on this machine, and what their mpiexec tells of other hosts; root sees those of all users. 0 or
+ * errno. */
 int looks_take(struct looks *out);
+
+/* This machine alone. */
+int looks_take_here(struct looks *out);
+
+/* Adds what every mpiexec on this machine tells of its other hosts (sample_ask.c). */
+void looks_ask(struct looks *l);
 void looks_free(struct looks *l);
 
 /* Adds one sample to the job it belongs to; false when it makes no sense (a rank beyond the job's size). */
@@ -49,6 +58,14 @@ bool looks_add(struct looks *l, const struct sample *s);
 /* The job that is meant: its name or a part of it that only one job has, the process id of a rank or of any process
  * above it (mpiexec). NULL: the only one. On failure NULL, with a sentence in *why. */
 struct look *looks_choose(struct looks *l, const char *which, const char **why);
+
+/* Samples as bytes, for another host: what is zero takes no room (sample_wire.c). */
+void sample_write(FILE *out, const struct sample *s);
+
+enum { SAMPLE_WIRE_MAX = (int)(2 * sizeof(struct sample)) };
+
+/* The sample at the front of these bytes, checked: how many it takes, 0 when it is not whole yet, -1 when it is none. */
+long sample_read(const void *bytes, size_t size, struct sample *out);
 
 /* /proc: parent of a process, 0 when it is gone. */
 int process_parent(int pid);

@@ -169,6 +169,6 @@ void words_rank_does(FILE *out, const struct telling *t, uint32_t rank, int item
             fprintf(out, "computes: it does not wait in MPI");
         break;
     default:
-        fprintf(out, "was not seen: it runs on another host, or is not in MPI yet, or has ended");
+        fprintf(out, "was not seen: it is not in MPI yet, has ended, or its host did not answer");
     }
 }
