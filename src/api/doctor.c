@@ -58,40 +58,69 @@ static void write_unexpected(struct page *page, struct proc *p)
     }
 }
 
+static struct page_wait *wait_told(struct page *page, const struct net_waiter *w)
+{
+    for (int i = 0; i < PAGE_WAITS; i++)
+        if (page->waits[i].id == w->told)
+            return &page->waits[i];
+    return NULL;
+}
+
+/* What a wait is for, in a place that is empty or holds what it was for a moment ago. */
+static void write_items(struct page *page, const struct net_waiter *w, struct page_wait *out)
+{
+    out->any = out->nitems = out->total = 0;
+    memset(out->items, 0, sizeof(out->items));
+    memset(out->groups, 0, sizeof(out->groups));
+    doctor_items(the_proc, w, out);
+    write_unexpected(page, the_proc);
+    out->told_stirs = out->stirs;
+}
+
 static void waits(struct net *net, struct net_waiter *w)
 {
     struct page *page = own.page;
-    struct page_wait *out = free_wait(page);
+    const bool anew = w->told == 0;
+    struct page_wait *out = anew ? free_wait(page) : wait_told(page, w);
     (void)net;
     if (!the_proc) /* at exit: nothing is known any more */
         return;
-    w->told = ++page->last_id;
+    if (anew)
+        w->told = ++page->last_id;
     page_change(page);
-    if (out) {
-        memset(out, 0, sizeof(*out));
+    if (out && anew) {
         out->since = w->begun;
+        out->stirs = 0;
         out->thread = (uint32_t)syscall(SYS_gettid);
+        memset(&out->caller, 0, sizeof(out->caller));
         doctor_caller(out);
-        doctor_items(the_proc, w, out);
-        write_unexpected(page, the_proc);
         out->id = w->told;
-    } else {
-        page->waits_lost++;
     }
+    if (out)
+        write_items(page, w, out);
+    else
+        page->waits_lost += anew;
     page_changed(page);
 }
 
-static void moves(struct net *net, struct net_waiter *w)
+static void stirs(struct net *net, struct net_waiter *w)
+{
+    struct page_wait *told = wait_told(own.page, w);
+    (void)net;
+    if (told)
+        told->stirs++;
+}
+
+static void ends(struct net *net, struct net_waiter *w)
 {
     struct page *page = own.page;
+    struct page_wait *told = wait_told(page, w);
     (void)net;
+    if (!told)
+        return;
     page_change(page);
-    for (int i = 0; i < PAGE_WAITS; i++) {
-        if (page->waits[i].id == w->told) {
-            page->waits[i].id = 0;
-            page->waited_ns += clock_ns() - page->waits[i].since;
-        }
-    }
+    told->id = 0;
+    page->waited_ns += clock_ns() - told->since;
     page_changed(page);
 }
 
@@ -136,7 +165,7 @@ static void tick(struct net *net, uint64_t now)
     page_changed(page);
 }
 
-static const struct net_doctor hears = {.waits = waits, .moves = moves, .tick = tick};
+static const struct net_doctor hears = {.waits = waits, .stirs = stirs, .ends = ends, .tick = tick};
 
 void doctor_open(struct proc *p)
 {

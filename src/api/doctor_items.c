@@ -227,15 +227,17 @@ static void add_set(struct proc *p, struct page_wait *w, const struct request_se
     }
 }
 
+static void add_room(struct page_wait *w, const struct peer *peer)
+{
+    struct page_item *item = add(w, PAGE_ROOM);
+    item->peer = (int32_t)peer->rank;
+    item->step = PAGE_QUEUED;
+}
+
 /* Sends that wait for room at their receivers. */
 static void add_stalled(struct page_wait *w, const struct net *net)
 {
-    list_foreach(pos, &net->stalled)
-    {
-        struct page_item *item = add(w, PAGE_ROOM);
-        item->peer = (int32_t)list_entry(pos, struct peer, stalled_link)->rank;
-        item->step = PAGE_QUEUED;
-    }
+    list_foreach(pos, &net->stalled) add_room(w, list_entry(pos, struct peer, stalled_link));
 }
 
 void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *out)
@@ -266,6 +268,9 @@ void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *
         break;
     case NET_ROOM:
         add_stalled(out, p->net);
+        break;
+    case NET_PEER:
+        add_room(out, w->of);
         break;
     default:
         break;

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define PAGE_NAME        "fishplate-rank"      /* of the memfd */
-#define PAGE_MAGIC       0x32676150746c7046ull /* "FpltPag2": changes with the layout */
+#define PAGE_MAGIC       0x33676150746c7046ull /* "FpltPag3": changes with the layout */
 #define PAGE_PATIENCE_MS 50
 #define PAGE_TICK_MS     100 /* between two looks at the counts of messages */
 
@@ -91,8 +91,10 @@ struct page_place {
 };
 
 struct page_wait {
-    uint64_t id;    /* no two waits of a process have the same; 0: nobody waits here */
-    uint64_t since; /* CLOCK_MONOTONIC, ns */
+    uint64_t id;         /* no two waits of a process have the same; 0: nobody waits here */
+    uint64_t since;      /* CLOCK_MONOTONIC, ns */
+    uint64_t stirs;      /* how often something has arrived while it waits; a word that changes by itself */
+    uint64_t told_stirs; /* when the items were written */
     uint32_t thread;
     uint32_t any; /* one of the items is enough; else all are needed */
     uint32_t nitems, total;

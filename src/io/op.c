@@ -70,7 +70,7 @@ void io_op_ready(struct io_op *op)
 
 int io_op_quiesce(struct file *f)
 {
-    struct net_waiter w = {0};
+    struct net_waiter w = {.what = NET_SOMETHING};
     list_foreach(node, &f->ops)
     {
         if (!list_entry(node, struct io_op, link)->base.freed)
@@ -80,6 +80,7 @@ int io_op_quiesce(struct file *f)
     }
     while (!list_empty(&f->ops))
         net_wait_step(f->comm->proc->net, &w);
+    net_wait_end(f->comm->proc->net, &w);
     return 0;
 }
 

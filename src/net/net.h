@@ -126,27 +126,32 @@ enum net_awaited {
     NET_ALL_OF,
     NET_MESSAGE,
     NET_MEMBERS,
-    NET_ROOM
+    NET_ROOM,
+    NET_PEER /* room at this peer */
 };
 struct net_waiter {
     bool (*ready)(void *arg);
     void *arg;
-    /* For the doctor: what is awaited, and the flag, requests, envelope or communicator behind it. */
+    /* For the doctor: what is awaited, and the flag, requests, envelope, communicator or peer behind it. */
     enum net_awaited what;
     const void *of;
     uint64_t told;  /* the doctor's number of this wait, 0 until it has heard of it */
     uint64_t begun; /* when the clock was first looked at */
+    uint64_t shown; /* when the doctor was last told */
+    bool stirred;   /* something has arrived since then */
     unsigned idle;  /* consecutive steps without an event */
     unsigned look;  /* when to look at the clock next */
     uint64_t since; /* when spinning began, 0 until it is asked */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
 
-/* Who is told when a wait has lasted for PAGE_PATIENCE_MS without an event, and when it is over or something has come.
- * `tick` now and then while a process waits. All with the lock held. */
+/* Who is told when a wait has lasted for PAGE_PATIENCE_MS (`waits`), then whenever something has come (`stirs`) and soon
+ * after that what is now awaited (`waits` again), and when it is over. `tick` now and then while a process waits. All with
+ * the lock held. */
 struct net_doctor {
     void (*waits)(struct net *net, struct net_waiter *w);
-    void (*moves)(struct net *net, struct net_waiter *w);
+    void (*stirs)(struct net *net, struct net_waiter *w);
+    void (*ends)(struct net *net, struct net_waiter *w);
     void (*tick)(struct net *net, uint64_t now);
 };
 void net_wait_told(struct net *net, struct net_waiter *w) __attribute__((cold));

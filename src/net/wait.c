@@ -25,6 +25,7 @@ static TUNABLE_INT(
 static COUNTER(sleeps, "net_sleeps", "Times a waiting thread went to sleep on the doorbell.");
 
 #define POLLS_PER_LOOK 64        /* idle polls between two looks at the clock */
+#define RETELL_NS      2000000   /* between two descriptions of a wait during which something arrives */
 #define LOOK_NS        100000000 /* between two looks for mistakes, while a thread sleeps */
 
 void net_doorbell_ring(struct doorbell *bell)
@@ -63,15 +64,24 @@ void net_sleep(struct net *net, uint32_t rings, uint64_t at_most_ns)
     syscall(SYS_futex, &net->doorbell->rings, FUTEX_WAIT, rings, at_most_ns ? &limit : NULL, NULL, 0);
 }
 
-/* The wait is over, or something has arrived. */
 void net_wait_told(struct net *net, struct net_waiter *w)
 {
-    net->doctor->moves(net, w);
+    net->doctor->ends(net, w);
     w->told = 0;
 }
 
-/* Nothing has arrived for a while: what the doctor does about it. The clock is looked at here and not in waits that
- * end soon. */
+/* Is the doctor to be told, or told anew because something has arrived since? A rank that hears something every few
+ * milliseconds is not told less often than one that hears nothing. */
+static bool is_worth_telling(const struct net_waiter *w, uint64_t now)
+{
+    if (w->what == NET_UNTOLD)
+        return false;
+    return w->told ? w->stirred && now - w->shown >= RETELL_NS
+                   : now - w->begun >= PAGE_PATIENCE_MS * 1000000u;
+}
+
+/* Nothing arrives at this moment: what the doctor does about it. The clock is looked at here and not in waits that end
+ * soon. */
 static void look_at_clock(struct net *net, struct net_waiter *w, uint64_t now)
 {
     if (w->since == 0)
@@ -82,8 +92,11 @@ static void look_at_clock(struct net *net, struct net_waiter *w, uint64_t now)
         net->ticked = now;
         net->doctor->tick(net, now);
     }
-    if (w->told == 0 && w->what != NET_UNTOLD && now - w->since >= PAGE_PATIENCE_MS * 1000000u)
+    if (is_worth_telling(w, now)) {
+        w->shown = now;
+        w->stirred = false;
         net->doctor->waits(net, w);
+    }
 }
 
 /* For mistakes that would keep this process asleep. */
@@ -107,8 +120,8 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
             look(net, now);
         if (likely(net->doctor != NULL)) {
             look_at_clock(net, w, now);
-            if (w->told == 0 && w->what != NET_UNTOLD && limit != NET_NAP_NS)
-                limit = PAGE_PATIENCE_MS * 1000000u;
+            if ((w->told == 0 || w->stirred) && w->what != NET_UNTOLD && limit != NET_NAP_NS)
+                limit = w->stirred ? RETELL_NS : PAGE_PATIENCE_MS * 1000000u;
         }
         counter_add(&sleeps, 1);
         if (net->lock)
@@ -120,9 +133,16 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
     net_sleep_end(net);
 }
 
+static __attribute__((cold, noinline)) void stir(struct net *net, struct net_waiter *w)
+{
+    w->stirred = true;
+    net->doctor->stirs(net, w);
+}
+
 static inline void net_waiter_restart(struct net *net, struct net_waiter *w)
 {
-    net_wait_end(net, w);
+    if (unlikely(w->told != 0))
+        stir(net, w);
     w->idle = w->look = 0;
     w->since = 0;
 }

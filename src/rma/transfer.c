@@ -33,17 +33,19 @@ static int begin(const struct rma_call *c, struct rma_op *o, char *local, uint64
     struct peer *peer = o->to->peer;
     struct net *net = c->win->proc->net;
     const struct net_key *key = &c->win->targets[c->rank].key;
-    struct net_waiter waiter = {0};
+    struct net_waiter waiter = {.what = NET_PEER, .of = peer};
     int rc;
     for (;;) {
         rc = c->kind == RMA_IS_PUT ? peer->ops->put(peer, local, &o->mem, remote, key, len, &o->transfer)
                                    : peer->ops->get(peer, local, &o->mem, remote, key, len, &o->transfer);
         if (likely(rc != ERR_AGAIN))
-            return rc;
+            break;
         net->unrung++; /* nobody rings when there is room again */
         net_wait_step(net, &waiter);
         net->unrung--;
     }
+    net_wait_end(net, &waiter);
+    return rc;
 }
 
 int transfer_start(const struct rma_call *c, struct win_peer *to)

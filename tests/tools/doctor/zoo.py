@@ -49,12 +49,19 @@ def slow(rank, *waiting):
 
 
 def missing(rank, *waiting):
-    """One that tries to connect to the missing rank may be seen between two waits."""
+    """Exactly these wait in a collective, for that one, and do so at every look from then on: a rank that polls in its wait,
+    or tries to connect to the one that is missing, is not seen as computing."""
+    rights = []
 
     def check(answer):
         found = finding(answer, "missing")
-        there = found and found["missing"] == [rank] and found["waiting"] and set(found["waiting"]) <= set(waiting)
-        return bool(there and not answer["hangs"])
+        there = found and found["missing"] == [rank] and sorted(found["waiting"]) == list(waiting)
+        right = bool(there and not answer["hangs"])
+        if rights and not right:
+            sys.exit(f"missing: right at first, but then:\n{json.dumps(answer, indent=1)}")
+        rights.append(right)
+        rights[:] = [r for r in rights if r]
+        return len(rights) >= 10
 
     return check
 

@@ -13,12 +13,25 @@ const char *why_state_word(enum why_state state)
     return words[state];
 }
 
-static uint64_t first_wait(const struct page *page)
+static const struct page_wait *first_wait(const struct page *page)
 {
     for (int i = 0; i < PAGE_WAITS; i++)
         if (page->waits[i].id)
-            return page->waits[i].id;
-    return 0;
+            return &page->waits[i];
+    return NULL;
+}
+
+/* The same wait at both looks, for the same things. Other messages may have come meanwhile, unless what it waits for is
+ * on its way: then each may be a piece of it. */
+static bool is_steady(const struct page_wait *before, const struct page_wait *now)
+{
+    if (!before || before->id != now->id || now->stirs != now->told_stirs || before->nitems != now->nitems ||
+        memcmp(before->items, now->items, now->nitems * sizeof(now->items[0])) != 0)
+        return false;
+    for (uint32_t i = 0; i < now->nitems; i++)
+        if (now->items[i].step == PAGE_MOVING && now->stirs != before->stirs)
+            return false;
+    return true;
 }
 
 static void judge(const struct sample *before, const struct sample *now, struct why_rank *r)
@@ -31,7 +44,7 @@ static void judge(const struct sample *before, const struct sample *now, struct 
         return;
     }
     r->page = &now->page;
-    const uint64_t id = first_wait(&now->page);
+    const struct page_wait *wait = first_wait(&now->page);
     if (now->state == 'Z' || now->state == 'X')
         r->state = WHY_GONE;
     else if (now->state == 'T' || now->state == 't')
@@ -39,9 +52,9 @@ static void judge(const struct sample *before, const struct sample *now, struct 
     else if (now->page.life == PAGE_FINALIZED)
         r->state = WHY_FINISHED;
     else
-        r->state = id ? WHY_WAITS : WHY_RUNS;
+        r->state = wait ? WHY_WAITS : WHY_RUNS;
     r->asleep = r->state == WHY_RUNS && now->state != 'R' && before && before->cpu_ns == now->cpu_ns;
-    r->steady = r->state == WHY_WAITS && before && first_wait(&before->page) == id && !now->torn;
+    r->steady = r->state == WHY_WAITS && before && is_steady(first_wait(&before->page), wait) && !now->torn;
 }
 
 bool answer_make(const struct look *before, const struct look *now, double apart, struct answer *out)

@@ -55,6 +55,16 @@ static struct look *look_at(struct looks *l, const char *job, const char **why)
     return looks_choose(l, job, why);
 }
 
+/* Is anything it waits for on its way, and has something come? */
+static bool wait_moves(const struct page_wait *before, const struct page_wait *now)
+{
+    for (uint32_t i = 0; i < now->nitems; i++)
+        if (now->items[i].step == PAGE_MOVING && now->stirs != before->stirs)
+            return true;
+    return before->nitems != now->nitems ||
+           memcmp(before->items, now->items, now->nitems * sizeof(now->items[0])) != 0;
+}
+
 /* Has any rank gone on between the two? Ranks that compute count as going on. */
 static bool has_moved(const struct look *before, const struct look *now)
 {
@@ -65,7 +75,7 @@ static bool has_moved(const struct look *before, const struct look *now)
         if (!b)
             continue;
         if (b->page.last_id != a->page.last_id || b->page.messages != a->page.messages ||
-            b->page.waits[0].id == 0)
+            b->page.waits[0].id == 0 || wait_moves(&a->page.waits[0], &b->page.waits[0]))
             return true;
     }
     return false;
