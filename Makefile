@@ -62,12 +62,13 @@ fresh:
 # Looking for leaks takes seconds in every process, so only the unit tests do (tests/unit/CMakeLists.txt asks for it).
 # Every program once over shared memory and once over softib, the transport's own tests with every tunable; the rest of
 # the runs would execute the same code again (`ctest --test-dir build-asan` runs them too).
+# Checks of the source and of packages have nothing that a sanitizer watches.
 # Programs that softib is slipped under, and that bring no sanitizer, are left to the plain build.
 asan: export ASAN_OPTIONS := detect_leaks=0
 asan: setup-all
 	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined
 	@cmake --build build-asan --parallel $(JOBS)
-	$(call tests,build-asan,--label-exclude 'rig|sweep')
+	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging)/')
 
 # Jobs on the kernel's soft-RoCE in a QEMU guest; what cannot be installed here is skipped, with the reason. The guest runs
 # them first, a line for each, and each is then a test that tells what became of it. A guest that does not boot ends it all.

@@ -1,6 +1,8 @@
 /* main.c: which shapes are tried: every size, every root of small sizes and some of large ones, counts around
  * the size, in place and not, operators that commute and not, pipelines and windows.
  *
+ *     coll_check [--up-to RANKS] [OPERATION [ALGORITHM [RANKS]]]
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +132,7 @@ static void each_root(struct problem p)
     }
 }
 
-static void each_size(const struct coll_algorithm *a, int only)
+static void each_size(const struct coll_algorithm *a, int only, int up_to)
 {
     struct problem p = {.algorithm = a, .commutative = true, .adjacent = true};
     if (a->needs & NEED_INTER) {
@@ -139,13 +141,19 @@ static void each_size(const struct coll_algorithm *a, int only)
                 each_root(p);
         return;
     }
-    for (p.size = 1; p.size <= RANKS_MAX; p.size++)
+    for (p.size = 1; p.size <= up_to; p.size++)
         if (!only || only == p.size)
             each_root(p);
 }
 
 int main(int argc, char **argv)
 {
+    int up_to = RANKS_MAX;
+    if (argc > 2 && !strcmp(argv[1], "--up-to")) {
+        up_to = atoi(argv[2]) < RANKS_MAX ? atoi(argv[2]) : RANKS_MAX;
+        argc -= 2;
+        argv += 2;
+    }
     const char *kind = argc > 1 ? argv[1] : NULL, *name = argc > 2 ? argv[2] : NULL;
     const int only = argc > 3 ? atoi(argv[3]) : 0;
     print = only > 0;
@@ -157,7 +165,7 @@ int main(int argc, char **argv)
             (name && strcmp(name, a->name)))
             continue;
         long before = cases, failed = failures;
-        each_size(a, only);
+        each_size(a, only, up_to);
         printf("%s %s=%s: %ld cases\n", failures == failed ? "ok  " : "FAIL", coll_kind_name(a->kind),
                a->name, cases - before);
     }
