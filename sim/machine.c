@@ -27,6 +27,8 @@ const struct machine machine_preset = {
     .header_bytes = 30,
     .buffers = 16,
     .radix = 36,
+    .rails = 1,
+    .bus_node = 0,
 };
 
 static const struct {
@@ -55,6 +57,8 @@ static const struct {
     NUMBER(header_bytes, "B", "of each packet beside its data", 0, 1e6),
     NUMBER(buffers, "", "packets that fit into the far end of a link", 1, 64),
     NUMBER(radix, "", "ports of a switch", 2, 4096),
+    NUMBER(rails, "", "adapters of a node, each with its own network", 1, 16),
+    NUMBER(bus_node, "", "1: all adapters of a node share one bus", 0, 1),
 };
 enum { NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
 

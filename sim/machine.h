@@ -22,8 +22,10 @@ struct machine {
     double bus_rate, bus_ns;    /* between memory and adapter; rate 0: never a limit */
     double bus_shared;          /* not 0: both directions share the rate */
     double mtu, header_bytes;   /* largest packet, and what each carries beside its data */
-    double buffers; /* packets that fit into the receiving end of a link; more must wait in front of it */
-    double radix;   /* ports of a switch */
+    double buffers;  /* packets that fit into the receiving end of a link; more must wait in front of it */
+    double radix;    /* ports of a switch */
+    double rails;    /* adapters of a node, each with a network of its own */
+    double bus_node; /* not 0: all adapters of a node share one bus */
 };
 
 extern const struct machine machine_preset; /* see machine.c for where its numbers come from */

@@ -17,10 +17,22 @@ static bool is_bus(const struct network *n, uint32_t link)
     return link >= n->bus_first;
 }
 
-/* Bus links: even ones lead from memory to the adapter, odd ones back. */
-static uint32_t bus_of(const struct network *n, uint32_t node, bool to_memory)
+/* An adapter: a node on a rail. */
+static uint32_t port_of(const struct network *n, uint32_t node, uint32_t rail)
 {
-    return n->bus_first + 2 * node + to_memory;
+    return node * n->rails + rail;
+}
+
+/* Bus links: even ones lead from memory to the adapter, odd ones back. */
+static uint32_t bus_of(const struct network *n, uint32_t port, bool to_memory)
+{
+    return n->bus_first + 2 * port + to_memory;
+}
+
+/* Links of a rail's tree are those of the tree, counted on from where the rail's begin. */
+static uint32_t rail_first(const struct network *n, uint32_t rail)
+{
+    return rail * 2 * n->tree.cables;
 }
 
 static bool has_bus(const struct network *n)
@@ -28,44 +40,75 @@ static bool has_bus(const struct network *n)
     return n->machine.bus_rate > 0;
 }
 
+/* What a bus link shares its rate with. Directions share, adapters of a node share, both do, or neither. */
+static uint32_t bus_medium(const struct network *n, uint32_t link)
+{
+    uint32_t port = (link - n->bus_first) / 2, direction = (link - n->bus_first) % 2;
+    if (n->machine.bus_node != 0)
+        port = port / n->rails * n->rails;
+    return bus_of(n, port, n->machine.bus_shared == 0 && direction);
+}
+
+static void link_make(struct network *n, uint32_t index)
+{
+    struct link *l = &n->links[index];
+    l->first = l->last = l->end_node = NONE;
+    l->free_count = (uint32_t)n->machine.buffers;
+    l->wake_at = NEVER;
+    l->medium = index;
+    if (is_bus(n, index)) {
+        l->medium = bus_medium(n, index);
+        l->end_node = (index - n->bus_first) / 2 / n->rails;
+        l->rail = (index - n->bus_first) / 2 % n->rails;
+        return;
+    }
+    l->rail = index / (2 * n->tree.cables);
+    l->end = tree_end(&n->tree, index - rail_first(n, l->rail));
+    if (l->end.level < 0)
+        l->end_node = l->end.group;
+}
+
 bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
 {
     *n = (struct network){.machine = *m, .packets_free = NONE, .messages_free = NONE};
     if (!tree_make(&n->tree, nodes, (uint32_t)m->radix))
         return false;
-    n->bus_first = 2 * n->tree.cables;
-    n->links_count = n->bus_first + (has_bus(n) ? 2 * nodes : 0);
+    n->rails = m->rails > 1 ? (uint32_t)m->rails : 1;
+    size_t queues = 2 * (size_t)nodes * n->rails;
+    n->bus_first = rail_first(n, n->rails);
+    n->links_count = n->bus_first + (has_bus(n) ? 2 * nodes * n->rails : 0);
     n->links = calloc(n->links_count, sizeof(*n->links));
     n->free_at = calloc(n->links_count, sizeof(*n->free_at));
-    n->node_first = malloc(nodes * sizeof(*n->node_first));
-    n->node_last = malloc(nodes * sizeof(*n->node_last));
-    if (!n->links || !n->free_at || !n->node_first || !n->node_last) {
+    n->used_by = calloc(n->links_count, sizeof(*n->used_by));
+    n->rail_scale = calloc(n->rails, sizeof(*n->rail_scale));
+    n->node_first = malloc(queues * sizeof(*n->node_first));
+    n->node_last = malloc(queues * sizeof(*n->node_last));
+    if (!n->links || !n->free_at || !n->used_by || !n->rail_scale || !n->node_first || !n->node_last) {
         network_free(n);
         return false;
     }
-    for (uint32_t i = 0; i < nodes; i++)
+    for (size_t i = 0; i < queues; i++)
         n->node_first[i] = n->node_last[i] = NONE;
+    for (uint32_t r = 0; r < n->rails; r++)
+        n->rail_scale[r] = 1;
     for (uint32_t i = 0; i < n->links_count; i++) {
-        struct link *l = &n->links[i];
-        l->first = l->last = l->end_node = NONE;
-        l->free_count = (uint32_t)m->buffers;
-        l->wake_at = NEVER;
-        l->medium = is_bus(n, i) && m->bus_shared != 0 ? n->bus_first + (i - n->bus_first) / 2 * 2 : i;
-        if (is_bus(n, i)) {
-            l->end_node = (i - n->bus_first) / 2;
-            continue;
-        }
-        l->end = tree_end(&n->tree, i);
-        if (l->end.level < 0)
-            l->end_node = l->end.group;
+        link_make(n, i);
+        n->used_by[i] = NONE;
     }
     return true;
+}
+
+void network_rail_rate(struct network *n, uint32_t rail, double scale)
+{
+    n->rail_scale[rail] = scale;
 }
 
 void network_free(struct network *n)
 {
     free(n->links);
     free(n->free_at);
+    free(n->used_by);
+    free(n->rail_scale);
     free(n->packets);
     free(n->messages);
     free(n->node_first);
@@ -124,9 +167,10 @@ static sim_time crossing(const struct network *n, uint32_t link, const struct pa
     const struct machine *m = &n->machine;
     if (is_bus(n, link))
         return ns(p->bytes / m->bus_rate);
-    sim_time time = ns((p->bytes + m->header_bytes) / m->link_rate);
+    uint32_t rail = n->links[link].rail, in_tree = link - rail_first(n, rail);
+    sim_time time = ns((p->bytes + m->header_bytes) / (m->link_rate * n->rail_scale[rail]));
     /* The sending adapter takes a while for each message, whatever its size. */
-    bool leaves_node = link % 2 == 0 && link / 2 < n->tree.nodes;
+    bool leaves_node = in_tree % 2 == 0 && in_tree / 2 < n->tree.nodes;
     sim_time least = ns(m->message_ns);
     return leaves_node && p->begins && time < least ? least : time;
 }
@@ -171,7 +215,7 @@ static void buffers_settle(struct network *n, struct link *l)
     memmove(l->soon_at, l->soon_at + done, l->soon * sizeof(l->soon_at[0]));
 }
 
-static void feed(struct network *n, uint32_t node);
+static void feed(struct network *n, uint32_t node, uint32_t rail);
 
 /* The packet leaves for the link's far end. */
 static void start(struct network *n, uint32_t link)
@@ -190,14 +234,21 @@ static void start(struct network *n, uint32_t link)
     l->packets++;
     l->bytes += p->bytes;
     n->free_at[l->medium] = end;
+    n->used_by[l->medium] = link;
+    l->yielded = false;
     uint32_t held = p->held, from = n->messages[p->message].from;
     p->held = link;
     bool last_hop = l->end_node != NONE && (is_bus(n, link) ? (link - n->bus_first) % 2 == 1 : !has_bus(n));
     put(n, last_hop ? p->tail : n->now + delay(n, link), EVENT_PACKET, index);
     if (held == NONE)
-        feed(n, from);
+        feed(n, from, l->rail);
     else
         buffer_release(n, held, end + delay(n, held)); /* the news of it travels back */
+}
+
+static bool shares(const struct network *n, uint32_t link)
+{
+    return is_bus(n, link) && (n->machine.bus_shared != 0 || (n->machine.bus_node != 0 && n->rails > 1));
 }
 
 /* Lets packets go on while the link can take them. */
@@ -215,6 +266,11 @@ static void link_look(struct network *n, uint32_t link)
                 link_wake(n, link, l->soon_at[0]);
             return; /* else the next release wakes it */
         }
+        if (n->used_by[l->medium] == link && shares(n, link) && !l->yielded) {
+            l->yielded = true; /* whoever else waits for the bus at this moment goes first */
+            link_wake(n, link, n->now);
+            return;
+        }
         start(n, link);
     }
 }
@@ -231,10 +287,19 @@ static void link_offer(struct network *n, uint32_t link, uint32_t packet)
     link_look(n, link);
 }
 
-/* Cuts the node's next packet off its first message when the last one has left: a node never has more than one waiting. */
-static void feed(struct network *n, uint32_t node)
+/* The first link of all messages of an adapter. */
+static uint32_t way_out(const struct network *n, uint32_t node, uint32_t rail)
 {
-    uint32_t index = n->node_first[node];
+    return has_bus(n) ? bus_of(n, port_of(n, node, rail), false) : rail_first(n, rail) + 2 * node;
+}
+
+/* Cuts the adapter's next packet off its first message when the last one has left: it never has more than one waiting. */
+static void feed(struct network *n, uint32_t node, uint32_t rail)
+{
+    uint32_t queue = 2 * port_of(n, node, rail) + 1;
+    if (n->node_first[queue] == NONE)
+        queue--;
+    uint32_t index = n->node_first[queue];
     if (index == NONE)
         return;
     struct message *m = &n->messages[index];
@@ -247,33 +312,39 @@ static void feed(struct network *n, uint32_t node)
     m->begun = true;
     m->unsent -= bytes;
     if (m->unsent == 0) {
-        n->node_first[node] = m->next;
+        n->node_first[queue] = m->next;
         if (m->next == NONE)
-            n->node_last[node] = NONE;
+            n->node_last[queue] = NONE;
     }
-    link_offer(n, has_bus(n) ? bus_of(n, node, false) : 2 * node, p);
+    link_offer(n, way_out(n, node, rail), p);
 }
 
 uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag)
 {
+    return network_send_on(n, 0, from, to, bytes, tag, false);
+}
+
+uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32_t to, uint64_t bytes,
+                         uint32_t tag, bool urgent)
+{
     uint32_t index = message_new(n);
     if (index == NONE)
         return NONE;
-    n->messages[index] =
-        (struct message){.from = from, .to = to, .unsent = bytes, .missing = bytes, .tag = tag, .next = NONE};
+    n->messages[index] = (struct message){
+        .from = from, .to = to, .rail = rail, .unsent = bytes, .missing = bytes, .tag = tag, .next = NONE};
     if (from == to) {
         put(n, n->now + ns(n->machine.local_ns + (double)bytes / n->machine.copy_rate), EVENT_LOCAL, index);
         return index;
     }
-    bool idle = n->node_first[from] == NONE;
-    if (idle)
-        n->node_first[from] = index;
+    uint32_t queue = 2 * port_of(n, from, rail) + urgent;
+    if (n->node_first[queue] == NONE)
+        n->node_first[queue] = index;
     else
-        n->messages[n->node_last[from]].next = index;
-    n->node_last[from] = index;
-    /* With nothing of this node waiting in front of its first link, nobody else will feed it. */
-    if (idle && n->links[has_bus(n) ? bus_of(n, from, false) : 2 * from].first == NONE)
-        feed(n, from);
+        n->messages[n->node_last[queue]].next = index;
+    n->node_last[queue] = index;
+    /* With nothing of this adapter waiting in front of its first link, nobody else will feed it. */
+    if (n->links[way_out(n, from, rail)].first == NONE)
+        feed(n, from, rail);
     return index;
 }
 
@@ -291,16 +362,18 @@ static void packet_at(struct network *n, uint32_t index)
     const struct link *l = &n->links[p->held];
     uint32_t message = p->message, to = n->messages[message].to;
     if (l->end_node == NONE) {
-        link_offer(n, tree_next(&n->tree, l->end, to), index);
+        link_offer(n, rail_first(n, l->rail) + tree_next(&n->tree, l->end, to), index);
         return;
     }
     bool from_memory = is_bus(n, p->held) && (p->held - n->bus_first) % 2 == 0;
     if (from_memory) {
-        link_offer(n, 2 * l->end_node, index);
+        link_offer(n, rail_first(n, l->rail) + 2 * l->end_node, index);
         return;
     }
     if (!is_bus(n, p->held) && has_bus(n)) {
-        link_offer(n, bus_of(n, l->end_node, true), index);
+        if (p->begins && n->began)
+            n->began(n->ctx, message);
+        link_offer(n, bus_of(n, port_of(n, l->end_node, l->rail), true), index);
         return;
     }
     buffer_release(n, p->held, n->now + delay(n, p->held));

@@ -3,7 +3,11 @@
  * A packet crosses a link when the link is idle and the far end has a buffer for it; until then it waits in the buffer where
  * it is, which nobody else can have meanwhile. That is InfiniBand's credit flow control: a busy receiver fills the buffers in
  * front of it, then those in front of them, and congestion spreads. Switches cut through: a packet goes on as soon as its
- * first byte is there. Packets that wait for one link take turns in the order in which they came.
+ * first byte is there. Packets that wait for one link take turns in the order in which they came. Links that share a bus take
+ * turns packet by packet.
+ *
+ * Each rail is a network of its own, with adapters and switches of its own; they share nothing but the nodes, and their bus
+ * when machine.bus_node says so.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_NETWORK_H
@@ -22,12 +26,14 @@ enum { BUFFERS_MAX = 64 };
 struct link {
     uint32_t end_node;     /* where it leads, when it leads to a node's memory or adapter; otherwise NONE */
     struct tree_place end; /* the switch it leads to */
-    uint32_t medium;      /* index of what it shares its rate with: itself, or the other direction of a bus */
+    uint32_t medium;       /* index of what it shares its rate with: itself, or other directions of a bus */
+    uint32_t rail;
     uint32_t first, last; /* packets that wait for it */
     uint32_t free_count;  /* buffers at its far end that are free now */
     uint32_t soon;        /* buffers that will be free, at the times below, earliest first */
     sim_time soon_at[BUFFERS_MAX];
     sim_time wake_at; /* an event will look at it then; NEVER: none will */
+    bool yielded;     /* it let others of its medium go first */
     uint64_t bytes, packets;
 };
 
@@ -42,6 +48,7 @@ struct packet {
 /* Somebody's message. `arrived` is called with its number when its last byte is in the receiver's memory. */
 struct message {
     uint32_t from, to; /* nodes */
+    uint32_t rail;
     uint64_t unsent, missing;
     bool begun;   /* its first packet was cut */
     uint32_t tag; /* the caller's */
@@ -55,14 +62,19 @@ struct network {
     sim_time now;
     struct link *links; /* of the tree, then two for each node's bus when it has a rate */
     sim_time *free_at;  /* of each medium */
-    uint32_t links_count, bus_first;
+    uint32_t *used_by;  /* the link that used it last */
+    uint32_t links_count, bus_first, rails;
+    double *rail_scale; /* of the link rate: 1 unless network_rail_rate said otherwise */
     struct packet *packets;
     uint32_t packets_count, packets_free;
     struct message *messages;
     uint32_t messages_count, messages_free;
-    uint32_t *node_first, *node_last; /* messages that a node still has to cut into packets */
-    bool failed;                      /* memory ran out */
+    uint32_t *node_first,
+        *node_last; /* messages that an adapter still has to cut into packets: two queues each, the
+                                         second for urgent ones */
+    bool failed;    /* memory ran out */
     void (*arrived)(void *ctx, uint32_t message);
+    void (*began)(void *ctx, uint32_t message); /* NULL, or: its first byte is in the receiver's adapter */
     void (*other)(void *ctx,
                   const struct event *e); /* events of the caller's own kinds, EVENT_OTHER and above */
     void *ctx;
@@ -75,6 +87,13 @@ void network_free(struct network *n);
 
 /* From now on; between ranks of one node it does not touch the network. Returns its number, NONE when memory ran out. */
 uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag);
+
+/* Over one of several rails. An urgent message goes before all packets that have not been cut yet. */
+uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32_t to, uint64_t bytes,
+                         uint32_t tag, bool urgent);
+
+/* All cables of a rail run at this multiple of machine.link_rate from now on. */
+void network_rail_rate(struct network *n, uint32_t rail, double scale);
 
 /* Until nothing is left to happen, or memory ran out. */
 void network_run(struct network *n);

@@ -22,53 +22,87 @@ static void settle(struct adapt *a)
         a->weight[r] /= sum;
 }
 
-static double time_of(const struct adapt_sample *s)
-{
-    return s->time ? (double)s->time : 1;
-}
-
-/* True when the times say that one rail is faster than another. */
-static bool tells(const struct adapt_sample *samples, unsigned count)
-{
-    double least = 0, most = 0;
-    for (unsigned i = 0; i < count; i++) {
-        double t = time_of(&samples[i]);
-        least = i == 0 ? t : MIN(least, t);
-        most = MAX(most, t);
-    }
-    return count > 1 && most - least > most / 64;
-}
-
-static void count_left_out(struct adapt *a, const struct adapt_sample *samples, unsigned count)
+static void forget(struct adapt *a)
 {
     for (unsigned r = 0; r < a->rails; r++)
-        if (a->left_out[r] < UINT8_MAX)
-            a->left_out[r]++;
-    for (unsigned i = 0; i < count; i++)
-        a->left_out[samples[i].rail] = 0;
+        a->bytes[r] = a->busy[r] = 0;
+    a->first_found = a->last_found = 0;
 }
 
-void adapt_message(struct adapt *a, const struct adapt_sample *samples, unsigned count)
+void adapt_stripe(struct adapt *a, unsigned rail, uint64_t bytes, uint64_t started, uint64_t found)
+{
+    uint64_t since = MAX(started, a->done_at[rail]);
+    a->busy[rail] += found > since ? found - since : 0;
+    a->bytes[rail] += bytes;
+    a->done_at[rail] = found;
+    if (a->first_found == 0)
+        a->first_found = found;
+    a->last_found = found;
+}
+
+/* The rails that moved something, or 0 when it cannot be said yet how fast one of them is. */
+static uint32_t measured(const struct adapt *a, uint32_t rails)
+{
+    uint32_t set = 0;
+    for (unsigned r = 0; r < a->rails; r++) {
+        if (a->bytes[r] && a->busy[r])
+            set |= rail_bit(r);
+        else if (a->bytes[r] || rail_in(rails, r))
+            return 0;
+    }
+    return set;
+}
+
+static double speed(const struct adapt *a, unsigned rail)
+{
+    return (double)a->bytes[rail] / (double)a->busy[rail];
+}
+
+/* True when the speeds say that the weights should be others. */
+static bool tells(const struct adapt *a, uint32_t set)
+{
+    double least = 0, most = 0;
+    for (unsigned r = 0; r < a->rails; r++) {
+        if (!rail_in(set, r))
+            continue;
+        double relative = speed(a, r) / a->weight[r];
+        least = least > 0 ? MIN(least, relative) : relative;
+        most = MAX(most, relative);
+    }
+    return most - least > most / 64;
+}
+
+static void redistribute(struct adapt *a, uint32_t set)
+{
+    double shared = 0, sum = 0;
+    for (unsigned r = 0; r < a->rails; r++)
+        if (rail_in(set, r)) {
+            shared += a->weight[r];
+            sum += speed(a, r);
+        }
+    for (unsigned r = 0; r < a->rails; r++)
+        if (rail_in(set, r))
+            a->weight[r] = (1 - a->alpha) * a->weight[r] + a->alpha * shared * speed(a, r) / sum;
+    settle(a);
+}
+
+void adapt_message(struct adapt *a, uint32_t rails)
 {
     a->messages++;
-    count_left_out(a, samples, count);
-    if (!tells(samples, count)) {
+    for (unsigned r = 0; r < a->rails; r++) {
+        if (rail_in(rails, r))
+            a->left_out[r] = 0;
+        else if (a->left_out[r] < UINT8_MAX)
+            a->left_out[r]++;
+    }
+    bool at_once = a->first_found == a->last_found;
+    uint32_t set = at_once ? 0 : measured(a, rails);
+    if (rails_in(set) > 1 && tells(a, set))
+        redistribute(a, set);
+    else
         a->kept++;
-        return;
-    }
-    double shared = 0, speed = 0;
-    for (unsigned i = 0; i < count; i++) {
-        shared += a->weight[samples[i].rail];
-        speed += (double)samples[i].bytes / time_of(&samples[i]);
-    }
-    if (speed <= 0)
-        return;
-    for (unsigned i = 0; i < count; i++) {
-        double part = (double)samples[i].bytes / time_of(&samples[i]) / speed;
-        double *w = &a->weight[samples[i].rail];
-        *w = (1 - a->alpha) * *w + a->alpha * shared * part;
-    }
-    settle(a);
+    if (at_once || set)
+        forget(a);
 }
 
 uint32_t adapt_probe(const struct adapt *a)

@@ -79,14 +79,27 @@ static enum filter_verdict verdict(const struct filter *f)
     return FILTER_NOTHING;
 }
 
-enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now)
+static uint32_t rails_of(const struct filter *f)
+{
+    uint32_t set = 0;
+    for (unsigned i = 0; i < f->count; i++)
+        set |= rail_bit(f->stripes[i].stripe.rail);
+    return set;
+}
+
+enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now, struct adapt *a)
 {
     struct filter_stripe *s = owner(f, ticket);
     if (!s)
         return FILTER_NOTHING;
     s->state = FILTER_ARRIVED;
-    s->time = now - s->started;
-    return --f->missing == 0 ? FILTER_DONE : FILTER_NOTHING;
+    if (a && s->attempt == 1)
+        adapt_stripe(a, s->stripe.rail, s->stripe.bytes, s->started, now);
+    if (--f->missing)
+        return FILTER_NOTHING;
+    if (a)
+        adapt_message(a, rails_of(f));
+    return FILTER_DONE;
 }
 
 enum filter_verdict filter_failed(struct filter *f, uint32_t ticket)
@@ -96,7 +109,6 @@ enum filter_verdict filter_failed(struct filter *f, uint32_t ticket)
         return FILTER_NOTHING;
     s->state = FILTER_WAITING;
     s->failed |= rail_bit(s->stripe.rail);
-    f->repeated = true;
     return verdict(f);
 }
 
@@ -106,15 +118,4 @@ enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up)
     for (unsigned i = 0; up && i < f->count; i++)
         f->stripes[i].failed &= ~rail_bit(rail);
     return verdict(f);
-}
-
-unsigned filter_samples(const struct filter *f, struct adapt_sample out[RAILS_MAX])
-{
-    if (f->repeated || f->missing)
-        return 0;
-    for (unsigned i = 0; i < f->count; i++)
-        out[i] = (struct adapt_sample){.rail = f->stripes[i].stripe.rail,
-                                       .bytes = f->stripes[i].stripe.bytes,
-                                       .time = f->stripes[i].time};
-    return f->count;
 }

@@ -33,12 +33,11 @@ struct filter_stripe {
     enum filter_state state;
     uint8_t attempt; /* of this stripe, 1 for the first */
     uint32_t failed; /* rails that failed this stripe since the last one came up */
-    uint64_t started, time;
+    uint64_t started;
 };
 
 struct filter {
     uint8_t count, missing; /* stripes; of these, not arrived */
-    bool repeated;          /* a stripe was issued more than once: times do not compare */
     uint32_t up;            /* rails that work */
     struct filter_stripe stripes[RAILS_MAX];
 };
@@ -59,13 +58,12 @@ int filter_next(struct filter *f, uint64_t now, uint32_t *ticket);
 /* The transport could not take the stripe that filter_next gave (no room in the queue): it waits again. */
 void filter_not_issued(struct filter *f, unsigned stripe);
 
-enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now);
+/* Adaptive striping hears of the stripe, and of the message when that is done; `a` is NULL where nobody adapts. The time of
+ * a stripe that was repeated tells nothing of its rail. */
+enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now, struct adapt *a);
 enum filter_verdict filter_failed(struct filter *f, uint32_t ticket);
 
 /* A rail came up or went down. Attempts on a rail that went down stay under way until they complete or fail. */
 enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up);
-
-/* What a message that is done says of the rails; 0 samples when a stripe was repeated. */
-unsigned filter_samples(const struct filter *f, struct adapt_sample out[RAILS_MAX]);
 
 #endif

@@ -28,7 +28,8 @@
  *
  * (1) The paper's process waits for answers "until a timeout expires"; what becomes of the adapter is not said. Here it
  *     stays as it is until the answer comes, and then uses no CTS. Meanwhile every other request wins against it.
- * (2) The printed tie-break, local_node_id != remote_node_id, is true at both ends: both refuse, for ever. It needs a strict
+ * (2) The printed tie-break, local_node_id != remote_node_id, is true at both ends: both refuse, for ever. It needs a
+ * strict
  *     total order. And what is compared is the priority that our unanswered RTS carries, not the counter, which may have
  *     changed since: the order of requests under way must be the same for all who compare. With the counter three nodes
  *     can refuse each other for ever (tests/unit/net/test_rails_reserve_counter.c).

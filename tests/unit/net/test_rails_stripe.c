@@ -78,22 +78,37 @@ static void stripes_cover_the_message(void)
     }
 }
 
-/* Sends a message over rails of these speeds (bytes a nanosecond); each found `late` ns after it was done. */
-static uint64_t one_message(struct adapt *a, const double *speed, uint64_t bytes, uint64_t latency,
-                            uint64_t all_at)
+/* Rails that take one stripe after the other, as a reliable connection does. */
+struct line {
+    uint64_t now, free_at[RAILS_MAX];
+};
+
+/* Sends a message over rails of these speeds (bytes a nanosecond) when `line` says, and lets the completions be found when
+ * they are there, or all `late` ns after the start. Returns what it took. */
+static uint64_t one_message(struct adapt *a, struct line *line, const double *speed, uint64_t bytes,
+                            uint64_t latency, uint64_t late)
 {
     struct stripe s[RAILS_MAX];
-    struct adapt_sample samples[RAILS_MAX];
-    uint64_t longest = 0;
+    struct filter f;
+    uint32_t ticket[RAILS_MAX];
+    uint64_t at[RAILS_MAX], started = line->now, longest = 0;
     unsigned count = stripe_cut(&rules, a->weight, rails_all(a->rails), adapt_probe(a), bytes, s);
+    filter_open(&f, s, count, rails_all(a->rails));
     for (unsigned i = 0; i < count; i++) {
-        uint64_t t = latency + (uint64_t)((double)s[i].bytes / speed[s[i].rail]);
-        longest = MAX(longest, t);
-        samples[i] =
-            (struct adapt_sample){.rail = s[i].rail, .bytes = s[i].bytes, .time = all_at ? all_at : t};
+        filter_next(&f, started, &ticket[i]);
+        at[i] = started + latency + (uint64_t)((double)s[i].bytes / speed[s[i].rail]);
+        longest = MAX(longest, at[i]);
     }
-    adapt_message(a, samples, count);
-    return longest;
+    for (unsigned done = 0; done < count; done++) {
+        unsigned next = 0;
+        for (unsigned i = 1; i < count; i++)
+            if (at[i] < at[next])
+                next = i;
+        filter_completed(&f, ticket[next], late ? started + late : at[next], a);
+        at[next] = UINT64_MAX;
+    }
+    line->now = late ? started + late : longest;
+    return longest - started;
 }
 
 static double sum_of(const struct adapt *a)
@@ -108,21 +123,22 @@ static double sum_of(const struct adapt *a)
 static void weights_find_the_speeds_and_come_back(void)
 {
     struct adapt a;
+    struct line line = {.now = 1000};
     double speed[RAILS_MAX] = {1, 0.25};
     adapt_open(&a, 2, 0.5);
     EXPECT(a.weight[0] == a.weight[1]);
-    uint64_t first = one_message(&a, speed, 1 << 20, 0, 0), time = 0;
+    uint64_t first = one_message(&a, &line, speed, 1 << 20, 0, 0), time = 0;
     for (int i = 0; i < 10; i++)
-        time = one_message(&a, speed, 1 << 20, 0, 0);
+        time = one_message(&a, &line, speed, 1 << 20, 0, 0);
     double best = (1 << 20) / 1.25;
     EXPECT((double)time < 1.05 * best && (double)first > 2.4 * best);
     speed[0] = 0.05; /* others take most of rail 0 */
     for (int i = 0; i < 12; i++)
-        time = one_message(&a, speed, 1 << 20, 0, 0);
+        time = one_message(&a, &line, speed, 1 << 20, 0, 0);
     EXPECT((double)time < 1.05 * (1 << 20) / 0.30);
     speed[0] = 1;
     for (int i = 0; i < 12; i++)
-        time = one_message(&a, speed, 1 << 20, 0, 0);
+        time = one_message(&a, &line, speed, 1 << 20, 0, 0);
     EXPECT((double)time < 1.05 * best);
     EXPECT(fabs(sum_of(&a) - 1) < 1e-9);
 }
@@ -131,15 +147,16 @@ static void weights_find_the_speeds_and_come_back(void)
 static void a_rail_without_a_share_is_found_again(void)
 {
     struct adapt a;
+    struct line line = {.now = 1000};
     double speed[RAILS_MAX] = {1, 0.01};
     adapt_open(&a, 2, 0.5);
     for (int i = 0; i < 40; i++)
-        one_message(&a, speed, 1 << 20, 0, 0);
+        one_message(&a, &line, speed, 1 << 20, 0, 0);
     EXPECT(a.weight[1] < 0.011);
     speed[1] = 1;
     uint64_t time = 0;
     for (int i = 0; i < 80; i++)
-        time = one_message(&a, speed, 1 << 20, 0, 0);
+        time = one_message(&a, &line, speed, 1 << 20, 0, 0);
     EXPECT((double)time < 1.05 * (1 << 19));
 }
 
@@ -147,13 +164,14 @@ static void a_rail_without_a_share_is_found_again(void)
 static void late_completions_change_nothing(void)
 {
     struct adapt a;
+    struct line line = {.now = 1000};
     double speed[RAILS_MAX] = {1, 0.25, 0.5};
     adapt_open(&a, 3, 0.5);
     for (int i = 0; i < 30; i++)
-        one_message(&a, speed, 1 << 20, 0, 0);
+        one_message(&a, &line, speed, 1 << 20, 0, 0);
     struct adapt before = a;
     for (int i = 0; i < 1000; i++)
-        one_message(&a, speed, 1 << 20, 0, 50000000);
+        one_message(&a, &line, speed, 1 << 20, 0, 50000000);
     for (int r = 0; r < 3; r++)
         EXPECT(a.weight[r] == before.weight[r]);
     EXPECT_EQ(a.kept, before.kept + 1000);
@@ -163,18 +181,64 @@ static void late_completions_change_nothing(void)
 static void noise_does_not_carry_it_away(void)
 {
     struct adapt a;
+    struct line line = {.now = 1000};
     uint64_t sum = 0;
     adapt_open(&a, 4, 0.3);
     for (int i = 0; i < 400; i++) {
         double speed[RAILS_MAX];
         for (int r = 0; r < 4; r++)
             speed[r] = (r + 1) * 0.25 * (0.9 + dice(201) / 1000.0);
-        uint64_t t = one_message(&a, speed, 1 << 20, 3000, 0);
+        uint64_t t = one_message(&a, &line, speed, 1 << 20, 3000, 0);
         sum += i >= 20 ? t : 0;
         for (int r = 0; r < 4; r++)
             EXPECT(a.weight[r] > 1.0 / 300 && a.weight[r] < 1);
     }
     EXPECT((double)sum / 380 < 1.12 * (3000 + (1 << 20) / 2.5));
+}
+
+/* Eight messages under way on rails that take one stripe after the other. Times from the hand-over would tell of weights
+ * that were chosen eight messages ago, and the weights would swing. */
+static void many_messages_under_way(void)
+{
+    enum { WINDOW = 8, MESSAGES = 400 };
+    struct adapt a;
+    struct filter f[WINDOW];
+    uint32_t ticket[WINDOW][RAILS_MAX];
+    uint64_t at[WINDOW][RAILS_MAX], free_at[RAILS_MAX] = {0}, now = 1, bytes = 0, since = 0;
+    const double speed[2] = {1, 0.25};
+    unsigned sent = 0;
+    adapt_open(&a, 2, 0.5);
+    memset(at, 0xff, sizeof(at));
+    for (unsigned i = 0; i < WINDOW; i++)
+        f[i].missing = 0;
+    while (sent < MESSAGES) {
+        unsigned m = 0, s = 0;
+        for (unsigned i = 0; i < WINDOW; i++) {
+            if (f[i].missing)
+                continue;
+            struct stripe stripes[RAILS_MAX];
+            unsigned count = stripe_cut(&rules, a.weight, 3, adapt_probe(&a), 1 << 20, stripes);
+            filter_open(&f[i], stripes, count, 3);
+            for (unsigned k = 0; k < count; k++) {
+                filter_next(&f[i], now, &ticket[i][k]);
+                unsigned rail = stripes[k].rail;
+                free_at[rail] = MAX(free_at[rail], now) + (uint64_t)((double)stripes[k].bytes / speed[rail]);
+                at[i][k] = free_at[rail];
+            }
+            sent++;
+        }
+        for (unsigned i = 0; i < WINDOW * RAILS_MAX; i++)
+            if (at[i / RAILS_MAX][i % RAILS_MAX] < at[m][s])
+                m = i / RAILS_MAX, s = i % RAILS_MAX;
+        now = at[m][s];
+        at[m][s] = UINT64_MAX;
+        if (filter_completed(&f[m], ticket[m][s], now, &a) == FILTER_DONE && sent > 100) {
+            since = since ? since : now;
+            bytes += 1 << 20;
+        }
+    }
+    EXPECT((double)bytes / (double)(now - since) > 0.95 * 1.25);
+    EXPECT(fabs(a.weight[0] - 0.8) < 0.01);
 }
 
 /* ---- the completion filter ---- */
@@ -190,27 +254,21 @@ static void begin(struct filter *f, unsigned rails, uint64_t bytes)
 static void the_protocol_hears_once(void)
 {
     struct filter f;
-    struct adapt_sample samples[RAILS_MAX];
     uint32_t ticket[3], none;
     begin(&f, 3, 3 << 20);
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(filter_next(&f, 100, &ticket[i]), i);
     EXPECT_EQ(filter_next(&f, 100, &none), -1);
-    EXPECT_EQ(filter_completed(&f, ticket[1], 150), FILTER_NOTHING);
-    EXPECT_EQ(filter_completed(&f, ticket[1], 150), FILTER_NOTHING); /* doubled */
-    EXPECT_EQ(filter_completed(&f, ticket[0], 160), FILTER_NOTHING);
-    EXPECT_EQ(filter_samples(&f, samples), 0);
-    EXPECT_EQ(filter_completed(&f, ticket[2], 170), FILTER_DONE);
-    EXPECT_EQ(filter_completed(&f, ticket[2], 170), FILTER_NOTHING);
-    EXPECT_EQ(filter_samples(&f, samples), 3);
-    EXPECT_EQ(samples[1].time, 50);
-    EXPECT_EQ(samples[2].bytes, 1 << 20);
+    EXPECT_EQ(filter_completed(&f, ticket[1], 150, NULL), FILTER_NOTHING);
+    EXPECT_EQ(filter_completed(&f, ticket[1], 150, NULL), FILTER_NOTHING); /* doubled */
+    EXPECT_EQ(filter_completed(&f, ticket[0], 160, NULL), FILTER_NOTHING);
+    EXPECT_EQ(filter_completed(&f, ticket[2], 170, NULL), FILTER_DONE);
+    EXPECT_EQ(filter_completed(&f, ticket[2], 170, NULL), FILTER_NOTHING);
 }
 
 static void a_failed_stripe_goes_elsewhere(void)
 {
     struct filter f;
-    struct adapt_sample samples[RAILS_MAX];
     uint32_t ticket[2], again;
     begin(&f, 2, 2 << 20);
     filter_next(&f, 0, &ticket[0]);
@@ -220,16 +278,16 @@ static void a_failed_stripe_goes_elsewhere(void)
     EXPECT_EQ(filter_next(&f, 5, &again), 1);
     EXPECT_EQ(f.stripes[1].stripe.rail, 0);
     EXPECT_EQ(f.stripes[1].stripe.offset, 1 << 20);
-    EXPECT_EQ(filter_completed(&f, ticket[1], 9), FILTER_NOTHING); /* of the attempt that was given up */
+    EXPECT_EQ(filter_completed(&f, ticket[1], 9, NULL),
+              FILTER_NOTHING); /* of the attempt that was given up */
     EXPECT_EQ(filter_rail(&f, 0, false), FILTER_NOTHING);
     EXPECT_EQ(filter_failed(&f, again), FILTER_STUCK);
     EXPECT_EQ(filter_next(&f, 9, &again), -1);
     EXPECT_EQ(filter_rail(&f, 1, true), FILTER_AGAIN);
     EXPECT_EQ(filter_next(&f, 9, &again), 1);
     EXPECT_EQ(f.stripes[1].stripe.rail, 1);
-    EXPECT_EQ(filter_completed(&f, ticket[0], 10), FILTER_NOTHING);
-    EXPECT_EQ(filter_completed(&f, again, 10), FILTER_DONE);
-    EXPECT_EQ(filter_samples(&f, samples), 0); /* repeated: its time says nothing */
+    EXPECT_EQ(filter_completed(&f, ticket[0], 10, NULL), FILTER_NOTHING);
+    EXPECT_EQ(filter_completed(&f, again, 10, NULL), FILTER_DONE);
 }
 
 /* Rails die and come back at random. Done is said once, after every byte has been confirmed, with nothing under way. */
@@ -248,7 +306,7 @@ static void random_failures(void)
             else if (what < 4 && opened < 64 && filter_next(&f, steps, &ticket) >= 0)
                 open[opened++] = ticket;
             else if (opened && what < 7) {
-                v = what == 6 ? filter_failed(&f, open[pick]) : filter_completed(&f, open[pick], steps);
+                v = what == 6 ? filter_failed(&f, open[pick]) : filter_completed(&f, open[pick], steps, NULL);
                 open[pick] = open[--opened];
             }
             if (v != FILTER_DONE)
@@ -271,6 +329,7 @@ int main(void)
     TEST_RUN(a_rail_without_a_share_is_found_again);
     TEST_RUN(late_completions_change_nothing);
     TEST_RUN(noise_does_not_carry_it_away);
+    TEST_RUN(many_messages_under_way);
     TEST_RUN(the_protocol_hears_once);
     TEST_RUN(a_failed_stripe_goes_elsewhere);
     TEST_RUN(random_failures);

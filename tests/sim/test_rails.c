@@ -1,0 +1,254 @@
+/* test_rails.c: several rails in the simulated network, the load study of [Coll01], and streams over rails of different
+ * speeds.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "stream.h"
+#include "test.h"
+#include "traffic.h"
+
+static struct network net;
+static sim_time last_of[2]; /* arrival of the last message with tag 0 and 1 */
+static uint32_t first_tag, arrivals;
+
+static void on_arrived(void *ctx, uint32_t message)
+{
+    (void)ctx;
+    uint32_t tag = net.messages[message].tag;
+    if (arrivals++ == 0)
+        first_tag = tag;
+    last_of[tag] = net.now;
+}
+
+static void begin(const struct machine *m, uint32_t nodes)
+{
+    EXPECT(network_make(&net, m, nodes));
+    net.arrived = on_arrived;
+    arrivals = 0;
+    last_of[0] = last_of[1] = 0;
+}
+
+static double run(void)
+{
+    network_run(&net);
+    sim_time last = last_of[0] > last_of[1] ? last_of[0] : last_of[1];
+    network_free(&net);
+    return (double)last / SIM_NS;
+}
+
+static const struct machine plain = {.copy_rate = 1,
+                                     .reduce_rate = 1,
+                                     .link_rate = 1,
+                                     .link_ns = 10,
+                                     .switch_ns = 100,
+                                     .mtu = 1000,
+                                     .buffers = 16,
+                                     .radix = 8,
+                                     .rails = 2};
+
+static void rails_are_networks_of_their_own(void)
+{
+    struct machine m = plain;
+    begin(&m, 8);
+    network_send_on(&net, 0, 0, 1, 100000, 0, false);
+    network_send_on(&net, 1, 0, 1, 100000, 1, false);
+    EXPECT(run() == 120 + 100000); /* both at once take what one takes */
+    begin(&m, 8);
+    network_rail_rate(&net, 1, 0.5);
+    network_send_on(&net, 0, 0, 1, 100000, 0, false);
+    network_send_on(&net, 1, 0, 1, 100000, 1, false);
+    run();
+    EXPECT(last_of[0] == (120 + 100000) * SIM_NS);
+    EXPECT(last_of[1] == (120 + 200000) * SIM_NS);
+}
+
+static void adapters_of_a_node_may_share_a_bus(void)
+{
+    for (int shared = 0; shared <= 1; shared++) {
+        struct machine m = plain;
+        m.bus_rate = 1;
+        m.bus_node = shared;
+        begin(&m, 8);
+        network_send_on(&net, 0, 0, 1, 100000, 0, false);
+        network_send_on(&net, 1, 0, 1, 100000, 1, false);
+        double rate = 200000 / run();
+        EXPECT(fabs(rate - (shared ? 1 : 2)) < 0.03);
+        if (shared) /* by turns: neither is done long before the other */
+            EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
+    }
+}
+
+/* A bus that moves data one way at a time gives both directions the same, packet by packet. */
+static void directions_take_turns(void)
+{
+    struct machine m = plain;
+    m.bus_rate = 1;
+    m.bus_shared = 1;
+    begin(&m, 8);
+    for (int i = 0; i < 20; i++) {
+        network_send(&net, 0, 1, 10000, 0);
+        network_send(&net, 1, 0, 10000, 1);
+    }
+    double end = run();
+    EXPECT(fabs(400000 / end - 1) < 0.02);
+    EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
+}
+
+static void urgent_messages_go_first(void)
+{
+    begin(&plain, 8);
+    network_send_on(&net, 0, 0, 1, 100000, 0, false);
+    network_send_on(&net, 0, 0, 1, 20, 1, true);
+    EXPECT(run() == 120 + 100020);
+    EXPECT_EQ(first_tag, 1);
+    EXPECT(last_of[1] < 2500 * SIM_NS); /* after at most two packets of the long one */
+}
+
+/* ---- [Coll01] ---- */
+
+static struct traffic_report traffic(enum alloc_policy policy, int nodes, int rails, double kib, double load,
+                                     double ratio)
+{
+    struct machine m = traffic_machine;
+    struct traffic_report r;
+    m.rails = rails;
+    struct traffic_order o = {.machine = &m,
+                              .nodes = nodes,
+                              .per_node = 4,
+                              .policy = policy,
+                              .ratio = ratio,
+                              .shortest = 4096,
+                              .mean_bytes = kib * 1024,
+                              .load = load,
+                              .control_ns = 300,
+                              .warm_us = kib * 6,
+                              .us = kib * 24,
+                              .seed = 7};
+    traffic_simulate(&o, &r);
+    EXPECT(!r.failed);
+    EXPECT_EQ(r.strays, 0);
+    return r;
+}
+
+/* Below saturation everything that is made arrives; above it no policy gets past half of the links, since a byte needs two
+ * buses. */
+static void what_is_offered_is_accepted(void)
+{
+    for (int policy = ALLOC_BASIC; policy <= ALLOC_HYBRID; policy++) {
+        struct traffic_report low = traffic((enum alloc_policy)policy, 8, 2, 32, 0.08, 1);
+        struct traffic_report high = traffic((enum alloc_policy)policy, 8, 2, 32, 0.9, 1);
+        EXPECT(low.messages > 50);
+        EXPECT(fabs(low.accepted - low.offered) < 0.02);
+        EXPECT(fabs(low.offered - 0.08) < 0.02 && fabs(high.offered - 0.9) < 0.08);
+        EXPECT(high.accepted > 0.15 && high.accepted < 0.5);
+        EXPECT(high.latency_us > 2 * low.latency_us);
+        EXPECT((policy >= ALLOC_DYNAMIC) == (low.frames > 0));
+    }
+}
+
+static void the_same_seed_gives_the_same_run(void)
+{
+    struct traffic_report a = traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5),
+                          b = traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5);
+    EXPECT(a.events == b.events && a.accepted == b.accepted && a.latency_us == b.latency_us &&
+           a.frames == b.frames);
+}
+
+/* The paper's main findings, where they are far apart: basic loses by more rails, dynamic does not; stripes shorten the
+ * way. */
+static void rails_and_stripes(void)
+{
+    double basic1 = traffic(ALLOC_BASIC, 16, 1, 32, 0.7, 0).accepted,
+           basic7 = traffic(ALLOC_BASIC, 16, 7, 32, 0.7, 0).accepted;
+    double dynamic1 = traffic(ALLOC_DYNAMIC, 16, 1, 32, 0.7, 1).accepted,
+           dynamic7 = traffic(ALLOC_DYNAMIC, 16, 7, 32, 0.7, 1).accepted;
+    EXPECT(basic7 < 0.8 * basic1);
+    EXPECT(dynamic7 > 0.9 * dynamic1);
+    EXPECT(dynamic7 > 1.2 * basic7);
+    for (int policy = ALLOC_LOCAL; policy <= ALLOC_DYNAMIC; policy++) {
+        struct traffic_report one = traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 0);
+        struct traffic_report all = traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 1);
+        EXPECT(one.stripes == 1 && all.stripes > 2);
+        EXPECT(all.latency_us < 0.6 * one.latency_us);
+    }
+}
+
+/* ---- [Liu04 8.3.3] ---- */
+
+static struct stream_order stream(double second_rail, bool both_ways)
+{
+    return (struct stream_order){.machine = &stream_machine,
+                                 .scale = {1, second_rail},
+                                 .weight = {1, 1},
+                                 .both_ways = both_ways,
+                                 .alpha = 0.5,
+                                 .bytes = 1 << 20,
+                                 .smallest = 8192,
+                                 .window = 8,
+                                 .warm_us = 20000,
+                                 .us = 60000,
+                                 .disturbed_rail = -1};
+}
+
+static double rate(struct stream_order o, double weight0, bool adaptive)
+{
+    struct stream_report r;
+    o.weight[0] = weight0;
+    o.weight[1] = 1 - weight0;
+    o.adaptive = adaptive;
+    stream_simulate(&o, &r);
+    EXPECT(!r.failed);
+    return r.rate;
+}
+
+static void adaptive_stripes_are_as_good_as_the_best_weights(void)
+{
+    for (int both = 0; both <= 1; both++) {
+        struct stream_order o = stream(0.25, both);
+        double best = 0, even = rate(o, 0.5, false), adaptive = rate(o, 0, true);
+        for (double w = 0.6; w < 0.9; w += 0.04)
+            best = fmax(best, rate(o, w, false));
+        EXPECT(adaptive > 0.95 * best);
+        EXPECT(even < 0.7 * best);
+        if (both) /* the buses change what is best: 4 to 1 is not */
+            EXPECT(adaptive > 1.1 * rate(o, 0.8, false));
+    }
+}
+
+static void adaptive_stripes_come_back(void)
+{
+    struct stream_order o = stream(1, false);
+    struct stream_report r;
+    o.adaptive = true;
+    o.us = 256000;
+    o.disturbed_rail = 1;
+    o.disturbed = 0.5;
+    o.disturbed_from_us = 64000;
+    o.disturbed_to_us = 160000;
+    stream_simulate(&o, &r);
+    EXPECT_EQ(r.slices, STREAM_SLICES);
+    double before = 0, during = 0, after = 0;
+    for (int i = 0; i < 8; i++) {
+        before += r.curve[7 + i] / 8;
+        during += r.curve[30 + i] / 8;
+        after += r.curve[50 + i] / 8;
+    }
+    EXPECT(before > 1.9 && after > 1.9);
+    EXPECT(during > 1.4 && during < 1.55);
+}
+
+int main(void)
+{
+    TEST_RUN(rails_are_networks_of_their_own);
+    TEST_RUN(adapters_of_a_node_may_share_a_bus);
+    TEST_RUN(directions_take_turns);
+    TEST_RUN(urgent_messages_go_first);
+    TEST_RUN(what_is_offered_is_accepted);
+    TEST_RUN(the_same_seed_gives_the_same_run);
+    TEST_RUN(rails_and_stripes);
+    TEST_RUN(adaptive_stripes_are_as_good_as_the_best_weights);
+    TEST_RUN(adaptive_stripes_come_back);
+    return test_result();
+}
