@@ -8,6 +8,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* What a program that carries the benchmark knows about its MPI library, beyond what MPI itself tells. */
 struct bench_host {
@@ -22,6 +23,12 @@ struct bench_host {
 
 /* argv[0] is the name of the command. Returns the exit status. Calls MPI_Init and MPI_Finalize. */
 int bench_main(const struct bench_host *host, int argc, char **argv);
+
+/* ways.c: by what the figures of a report travelled, asked by rank 0 of `size` ranks. */
+enum { BENCH_WAYS_MAX = 1024 };
+void bench_ways_describe(const struct bench_host *host, int size, char *out, size_t room);
+void bench_ways_json(const struct bench_host *host, int size, FILE *out); /* members of an object */
+void bench_print_string(FILE *out, const char *text);                     /* as JSON writes it */
 
 enum { BENCH_SIZES_MAX = 64, BENCH_SAMPLES_MAX = 4000 };
 

@@ -21,61 +21,22 @@ struct bench_report {
 
 static const double quiet_seconds = 5;
 
-static void print_string(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', out);
-        if ((unsigned char)*text >= ' ')
-            fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
-/* The first line of a text that may have several. */
-static void first_line(char *text)
-{
-    text[strcspn(text, "\r\n")] = 0;
-}
-
-static void describe_transport(struct bench *b, char *out, size_t size)
-{
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int len = 0;
-    if (b->host->transport && b->size > 1) {
-        snprintf(out, size, "%s between ranks 0 and 1", b->host->transport(1));
-        return;
-    }
-    if (b->host->transport) {
-        snprintf(out, size, "%s, one rank", b->host->transport(0));
-        return;
-    }
-    MPI_Get_library_version(version, &len);
-    first_line(version);
-    snprintf(out, size, "as %.120s chooses", version);
-}
-
 static void print_head(struct bench *b)
 {
-    char place[512], transport[256];
+    char place[512], transport[BENCH_WAYS_MAX];
     bench_place_describe(b, place, sizeof(place));
-    describe_transport(b, transport, sizeof(transport));
     if (b->options.json) {
         printf("{\"program\": ");
-        print_string(stdout, b->host->program);
+        bench_print_string(stdout, b->host->program);
         printf(", \"ranks\": %d, \"place\": ", b->size);
-        print_string(stdout, place);
-        printf(", \"transport\": ");
-        print_string(stdout, transport);
-        if (b->host->carrier) {
-            printf(", \"carrier\": ");
-            print_string(stdout, b->host->carrier(b->size > 1));
-        }
+        bench_print_string(stdout, place);
+        fputs(", ", stdout);
+        bench_ways_json(b->host, b->size, stdout);
         printf(",\n \"init_ms\": %.3f,\n \"results\": [", b->init_time * 1e3);
         return;
     }
     printf("%s: %s\n", b->host->program, place);
+    bench_ways_describe(b->host, b->size, transport, sizeof(transport));
     printf("transport: %s\n", transport);
     printf("MPI_Init took %.1f ms on the slowest rank.\n\n", b->init_time * 1e3);
     if (!b->options.compare)
@@ -178,7 +139,7 @@ static void print_kept(struct bench_report *r, char kind)
         return;
     rewind(r->kept_stream);
     while (fgets(line, sizeof(line), r->kept_stream)) {
-        first_line(line);
+        line[strcspn(line, "\r\n")] = 0;
         if (line[0] != kind)
             continue;
         if (!r->json) {
@@ -189,7 +150,7 @@ static void print_kept(struct bench_report *r, char kind)
         if (tab)
             *tab++ = 0;
         printf("%s", n++ ? ", " : "");
-        print_string(stdout, line + 1);
+        bench_print_string(stdout, line + 1);
         if (tab)
             printf(": %s", tab);
     }
@@ -206,7 +167,7 @@ void bench_report_close(struct bench *b)
         printf("],\n ");
         if (b->options.compare) {
             printf("\"setting\": ");
-            print_string(stdout, r->setting);
+            bench_print_string(stdout, r->setting);
             printf(", ");
         }
         printf("\"wrong\": %ld, \"seconds\": %.2f}\n", b->errors, MPI_Wtime() - r->started);

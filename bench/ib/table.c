@@ -105,17 +105,6 @@ static void print_text(const struct ib_table *t)
         printf("Here:  %s\n", t->said[i]);
 }
 
-static void print_string(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            putchar('\\');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
 /* A cell that is a number is one in JSON too. */
 static void print_value(const char *text)
 {
@@ -124,26 +113,26 @@ static void print_value(const char *text)
     if (end != text && *end == 0 && isfinite(value))
         printf("%s", text);
     else
-        print_string(text);
+        bench_print_string(stdout, text);
 }
 
 static void print_json(const struct ib_table *t)
 {
     printf("%s\n  {\"title\": ", t->driver->tables ? "," : "");
-    print_string(t->title);
+    bench_print_string(stdout, t->title);
     printf(",\n   \"adapter\": ");
-    print_string(t->driver->adapter);
+    bench_print_string(stdout, t->driver->adapter);
     printf(",\n   \"paper\": ");
-    print_string(t->paper);
+    bench_print_string(stdout, t->paper);
     printf(",\n   \"here\": [");
     for (int i = 0; i < t->nsaid; i++) {
         printf("%s", i ? ", " : "");
-        print_string(t->said[i]);
+        bench_print_string(stdout, t->said[i]);
     }
     printf("],\n   \"columns\": [");
     for (int c = 0; c < t->ncolumns; c++) {
         printf("%s", c ? ", " : "");
-        print_string(t->columns[c]);
+        bench_print_string(stdout, t->columns[c]);
     }
     printf("],\n   \"rows\": [");
     for (int i = 0; i < t->ncells; i++) {

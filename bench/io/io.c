@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../bench.h"
+
 enum { NAME_SIZE = 512 };
 
 struct setup {
@@ -217,6 +219,21 @@ static void measure(struct setup *s, const struct layout *l)
     fflush(stdout);
 }
 
+static void head(const struct setup *s, const struct bench_host *host)
+{
+    char transport[BENCH_WAYS_MAX];
+    if (s->json) {
+        printf("{\"program\": \"%s io\", \"ranks\": %d, ", host->program, s->size);
+        bench_ways_json(host, s->size, stdout);
+        printf(", \"bytes\": %ld, \"unit\": \"MB/s\", \"cases\": [\n", s->bytes);
+        return;
+    }
+    bench_ways_describe(host, s->size, transport, sizeof(transport));
+    printf("%s io: %d rank%s, %ld MiB each; data between ranks: %s\n\n", host->program, s->size,
+           s->size == 1 ? "" : "s", s->bytes >> 20, transport);
+    printf("%-18s %10s %10s  MB/s\n", "case", "write", "read");
+}
+
 static int usage(int status)
 {
     fprintf(
@@ -259,7 +276,7 @@ static int parse(struct setup *s, int argc, char **argv)
     return s->bytes > 0 && s->bytes <= 1L << 30 && s->repeat > 0 ? 0 : -1;
 }
 
-int bench_io_main(int argc, char **argv)
+int bench_io_main(const struct bench_host *host, int argc, char **argv)
 {
     struct setup s = {.bytes = 16 << 20, .repeat = 5};
     for (int i = 1; i < argc; i++)
@@ -275,11 +292,8 @@ int bench_io_main(int argc, char **argv)
     s.in = malloc((size_t)s.bytes);
     if (!s.out || !s.in)
         fail(&s, "no memory for the data", MPI_SUCCESS);
-    if (s.rank == 0 && s.json)
-        printf("{\"ranks\": %d, \"bytes\": %ld, \"unit\": \"MB/s\", \"cases\": [\n", s.size, s.bytes);
-    else if (s.rank == 0)
-        printf("%d ranks, %ld MiB each\n%-18s %10s %10s  MB/s\n", s.size, s.bytes >> 20, "case", "write",
-               "read");
+    if (s.rank == 0)
+        head(&s, host);
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
         if (!s.only || strncmp(layouts[i].name, s.only, strlen(s.only)) == 0)
             measure(&s, &layouts[i]);

@@ -91,12 +91,14 @@ static bool parse(struct kernel_options *o, int argc, char **argv, bool speak)
 
 static void print_head(const struct bench_host *host, const struct kernel_options *o, int ranks)
 {
-    const char *transport = host->transport ? host->transport(ranks > 1) : "as the library chooses";
+    char transport[BENCH_WAYS_MAX];
     if (o->json) {
-        printf("{\"program\": \"%s kernels\", \"ranks\": %d, \"transport\": \"%s\",\n \"results\": [",
-               host->program, ranks, transport);
+        printf("{\"program\": \"%s kernels\", \"ranks\": %d, ", host->program, ranks);
+        bench_ways_json(host, ranks, stdout);
+        printf(",\n \"results\": [");
         return;
     }
+    bench_ways_describe(host, ranks, transport, sizeof(transport));
     printf("%s kernels: %d rank%s, %s\n\n", host->program, ranks, ranks == 1 ? "" : "s", transport);
     printf("%-7s %-6s %10s %12s %-8s %9s   %s\n", "kernel", "class", "seconds", "rate", "unit", "error",
            "result");
@@ -109,7 +111,7 @@ static void print_result(const struct kernel_options *o, const struct kernel *k,
     double rate = r->amount / r->seconds;
     if (o->json)
         printf("%s\n  {\"kernel\": \"%s\", \"class\": \"%c\", \"seconds\": %.6g, \"rate\": %.6g, \"unit\": "
-               "\"%s/s\", "
+               "\"%s\", "
                "\"error\": %.3g, \"verified\": %s}",
                row ? "," : "", k->name, class_names[class], r->seconds, rate, k->unit, r->error,
                r->verified ? "true" : "false");

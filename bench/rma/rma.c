@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../bench.h"
+
 enum { LONGEST = 1 << 20, MANY = 64 };
 
 struct setup {
@@ -94,6 +96,21 @@ static const struct {
     {"accumulate", accumulate, 1 << 16, 4},
 };
 
+static void head(const struct setup *s, const struct bench_host *host)
+{
+    char transport[BENCH_WAYS_MAX];
+    const char *memory = s->created ? "MPI_Win_create" : "MPI_Win_allocate";
+    if (s->json) {
+        printf("{\"program\": \"%s rma\", \"ranks\": %d, ", host->program, s->size);
+        bench_ways_json(host, s->size, stdout);
+        printf(", \"memory\": \"%s\", \"busy\": %s,\n \"results\": [", memory, s->busy ? "true" : "false");
+        return;
+    }
+    bench_ways_describe(host, s->size, transport, sizeof(transport));
+    printf("%s rma: %d ranks, %s; memory of %s\n\n", host->program, s->size, transport, memory);
+    printf("%-18s %9s %7s %12s %12s\n", "operation", "bytes", "a flush", "us each", "MB/s");
+}
+
 static void row(struct setup *s, const char *name, int bytes, int times, double each)
 {
     if (s->rank != 0)
@@ -101,7 +118,7 @@ static void row(struct setup *s, const char *name, int bytes, int times, double 
     const double us = each * 1e6 / times, mbs = bytes / (each / times) / 1e6;
     if (s->json)
         printf("%s{\"name\": \"%s\", \"bytes\": %d, \"before_flush\": %d, \"us\": %.4f, \"mb_s\": %.1f}",
-               s->rows++ ? ",\n" : "[\n", name, bytes, times, us, mbs);
+               s->rows++ ? ",\n  " : "\n  ", name, bytes, times, us, mbs);
     else
         printf("%-18s %9d %7d %12.3f %12.1f\n", name, bytes, times, us, bytes ? mbs : 0.0);
     fflush(stdout);
@@ -156,11 +173,11 @@ static int usage(void)
          "  --created    memory of the program (MPI_Win_create) instead of MPI_Win_allocate\n"
          "  --busy       rank 1 computes meanwhile and makes no MPI call\n"
          "  --seconds S  time for each case (0.2)\n"
-         "  --json       an array of objects instead of a table");
+         "  --json       one JSON document instead of the table");
     return 0;
 }
 
-int bench_rma_main(int argc, char **argv)
+int bench_rma_main(const struct bench_host *host, int argc, char **argv)
 {
     struct setup s = {.seconds = 0.2};
     for (int i = 1; i < argc; i++) {
@@ -189,8 +206,8 @@ int bench_rma_main(int argc, char **argv)
     else
         MPI_Win_allocate(LONGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s.memory, &s.win);
     memset(s.memory, 0, LONGEST);
-    if (s.rank == 0 && !s.json)
-        printf("%-18s %9s %7s %12s %12s\n", "operation", "bytes", "a flush", "us each", "MB/s");
+    if (s.rank == 0)
+        head(&s, host);
     fences(&s);
     if (s.rank == 0)
         MPI_Win_lock_all(0, s.win);
@@ -199,7 +216,7 @@ int bench_rma_main(int argc, char **argv)
     if (s.rank == 0)
         MPI_Win_unlock_all(s.win);
     if (s.rank == 0 && s.json)
-        puts("\n]");
+        puts("\n ]}");
     MPI_Win_free(&s.win);
     if (s.created)
         free(s.memory);

@@ -5,6 +5,9 @@
 #ifndef FP_BENCH_RMA_H
 #define FP_BENCH_RMA_H
 
-int bench_rma_main(int argc, char **argv);
+struct bench_host;
+
+/* Calls MPI_Init and MPI_Finalize; returns the exit status. */
+int bench_rma_main(const struct bench_host *host, int argc, char **argv);
 
 #endif

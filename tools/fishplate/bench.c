@@ -69,9 +69,9 @@ int command_bench(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "ib") == 0)
         return bench_ib_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "io") == 0)
-        return bench_io_main(argc - 1, argv + 1);
+        return bench_io_main(&host, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "rma") == 0)
-        return bench_rma_main(argc - 1, argv + 1);
+        return bench_rma_main(&host, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "kernels") == 0)
         return bench_kernels_main(&host, argc - 1, argv + 1);
     return bench_main(&host, argc, argv);

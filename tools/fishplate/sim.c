@@ -323,6 +323,7 @@ static int run(const struct sim_options *o)
     if (o->json) {
         json_object(&j, NULL);
         json_string(&j, "program", "fishplate sim");
+        json_string(&j, "carrier", "simulated"); /* no figure here was measured */
         json_string(&j, "operation", kind);
         json_int(&j, "per_node", o->per_node);
         json_array(&j, "results");
