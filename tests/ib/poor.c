@@ -9,6 +9,8 @@
  *     POOR_USER=n     registrations of memory that peers may read (so: of the user's) at a time
  *     POOR_BUFFERS=n  registrations of other memory in all
  *     POOR_RAILS=1    each adapter of a node is in a subnet of its own: what is on one does not reach the other
+ *     POOR_LINKS="a b" kind and rate of each adapter's ports, by its number: ib100, ib400, eth25
+ *     POOR_HIDE=n:name node n has no adapter of that name
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
@@ -66,6 +68,58 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
         gid->raw[7] = (uint8_t)name[strlen(name) - 1];
     return rc;
 }
+
+/* ---- which adapters there are, and of what kind ---- */
+
+EXPORT struct ibv_device **ibv_get_device_list(int *count)
+{
+    struct ibv_device **(*get)(int *) = real("ibv_get_device_list"), **list = get(count);
+    const char *hide = getenv("POOR_HIDE"), *node = getenv("SOFTIB_NODE");
+    const char *name = hide && node && atoi(hide) == atoi(node) ? strchr(hide, ':') : NULL;
+    int kept = 0;
+    for (int i = 0; name && list && list[i]; i++)
+        if (strcmp(list[i]->name, name + 1) != 0)
+            list[kept++] = list[i];
+    if (name && list) {
+        list[kept] = NULL;
+        if (count)
+            *count = kept;
+    }
+    return list;
+}
+
+typedef int query_port(struct ibv_context *, uint8_t, struct ibv_port_attr *, size_t);
+static query_port *real_query_port;
+
+/* The words of POOR_LINKS, one for each adapter. */
+static int port_of_kind(struct ibv_context *context, uint8_t port, struct ibv_port_attr *a, size_t size)
+{
+    enum { ONE_LANE = 1, FOUR_LANES = 2, LANE_25 = 32, LANE_100 = 128 }; /* codes of verbs */
+    const char *name = context->device->name, *word = getenv("POOR_LINKS");
+    int rc = real_query_port(context, port, a, size);
+    for (int number = name[strlen(name) - 1] - '0'; word && number > 0; number--)
+        word = strchr(word, ' ') ? strchr(word, ' ') + 1 : NULL;
+    if (rc != 0 || !word)
+        return rc;
+    bool ethernet = strncmp(word, "eth", 3) == 0;
+    a->link_layer = ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
+    a->active_width = ethernet ? ONE_LANE : FOUR_LANES;
+    a->active_speed = strncmp(word, "ib400", 5) == 0 ? LANE_100 : LANE_25;
+    return rc;
+}
+
+EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+    struct ibv_context *(*open)(struct ibv_device *) = real("ibv_open_device"), *context = open(device);
+    struct verbs_context *newer = context && getenv("POOR_LINKS") ? verbs_get_ctx(context) : NULL;
+    if (newer && newer->query_port && newer->query_port != port_of_kind) {
+        real_query_port = newer->query_port;
+        newer->query_port = port_of_kind;
+    }
+    return context;
+}
+
+/* ---- what they can do ---- */
 
 EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
                                     struct ibv_comp_channel *channel, int vector)

@@ -47,7 +47,8 @@ static void rate_before_nearness(void)
     uint32_t counts[] = {2, 2};
     EXPECT(strcmp(used(ports, counts, 2, 0), "ndr") == 0);
     EXPECT(strcmp(used(ports, counts, 2, 1), "ndr") == 0);
-    EXPECT(strstr(ports[1][0].why, "network is that of ndr port 1 (InfiniBand)") != NULL);
+    EXPECT(strstr(ports[1][0].why, "network is that of ndr port 1 (InfiniBand, 400 Gb/s against 25)") !=
+           NULL);
 }
 
 static void nearness_among_equals(void)

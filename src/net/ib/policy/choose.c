@@ -145,6 +145,9 @@ static void say_second(struct net_port *p, const struct net_port *used, const st
     if (p->made != used->made && p->made != NET_HARDWARE)
         snprintf(p->why, sizeof(p->why), "%s is %s, this one is software", name,
                  used->made == NET_HARDWARE ? "hardware" : "preferred");
+    else if (!on_network(p, w) && p->rate != used->rate)
+        snprintf(p->why, sizeof(p->why), "the job's network is that of %s (%s, %g Gb/s against %g)", name,
+                 net_port_link(used), used->rate / 1000.0, p->rate / 1000.0);
     else if (!on_network(p, w))
         snprintf(p->why, sizeof(p->why), "the job's network is that of %s (%s)", name, net_port_link(used));
     else if (p->place != used->place)
