@@ -32,7 +32,7 @@ struct net_port {
     uint8_t state; /* enum net_state */
     uint8_t near;  /* the process may run beside it */
     uint8_t chosen;
-    char why[128]; /* chosen or not, and why: filled by choose.h, not sent */
+    char why[192]; /* chosen or not, and why: filled by choose.h, not sent */
 };
 
 #define NET_PORT_SENT offsetof(struct net_port, why)
