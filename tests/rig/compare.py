@@ -4,7 +4,7 @@
     compare.py [--build DIR] [--repeat N] [--time SECONDS] [--only NAME...] [--set "NAME=VALUE..."]...
 
 The sources in bench/ are compiled with each library's own mpicc; the libraries take turns in one guest, two ranks, no
-shared memory between them. Prints a table as docs/results.md has it: the best figure of all runs, and the median of the
+shared memory between them. Prints a table as bench/notes/networks.md has it: the best figure of all runs, and the median of the
 runs, which tells how much of a difference is chance. Each --set adds Fishplate once more, with those settings.
 
 SPDX-License-Identifier: Apache-2.0

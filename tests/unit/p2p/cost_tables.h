@@ -4,7 +4,7 @@
  *
  * x86-64: two virtual cores of an Intel Xeon (Sapphire Rapids class), L2 2 MiB, Linux under KVM. Latency and
  * bandwidth with reading and pieces forced (second runs); split on a machine of the same kind.
- * aarch64: two Neoverse-V1 cores. Pieces as in docs/performance.md; reading at the 6.5 GB/s to 3.8 GB/s that are
+ * aarch64: two Neoverse-V1 cores. Pieces as in bench/notes/one-node.md; reading at the 6.5 GB/s to 3.8 GB/s that are
  * recorded there, and split taken to be half of it and a control message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
