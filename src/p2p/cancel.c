@@ -2,12 +2,16 @@
  * cancelled by asking the receiver whether it still waits there.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/engine.h"
+#include "p2p/message.h"
+#include "p2p/offer.h"
 
-void request_cancelled(struct request *r)
+/* Sends that have left and may still wait at the receiver. */
+#define UNMATCHED_SENDS (STATE_BIT(SEND_ACK) | STATE_BIT(SEND_ANNOUNCED))
+
+void request_cancelled(struct p2p_request *r)
 {
-    r->cancelled = true;
-    request_complete(r, 0);
+    r->base.cancelled = true;
+    request_done(r, 0);
 }
 
 int recv_cancel(struct request *base)
@@ -18,12 +22,12 @@ int recv_cancel(struct request *base)
         return 0;
     /* A receive that was matched is no longer posted, even when its data is still on the way. */
     if (r->match.posted) {
-        if (r->offered) { /* its memory may be written to at this moment */
+        if (request_is(r, OFFERED_STATES)) { /* its memory may be written to at this moment */
             offer_recall(r);
             return 0;
         }
         posted_remove(&p->posted, &r->match);
-        request_cancelled(base);
+        request_cancelled(r);
     }
     return 0;
 }
@@ -33,20 +37,17 @@ int send_cancel(struct request *base)
     struct p2p_request *r = p2p_request(base);
     if (base->complete)
         return 0;
-    uint8_t kind = r->header.kind;
-    if (r->queued &&
-        (kind == FRAME_EAGER || kind == FRAME_EAGER_SYNC || kind == FRAME_RTS)) { /* it never left */
+    if (request_is(r,
+                   STATE_BIT(SEND_EAGER) | STATE_BIT(SEND_HELD) | STATE_BIT(SEND_TURN))) { /* it never left */
         list_remove(&r->pending.link);
         peer_unstall(r->peer);
-        r->queued = false;
-        if (r->cookie)
-            ids_remove(&base->p2p->ids, r->cookie);
+        request_unpublish(r);
         request_unregister(r);
-        request_cancelled(base);
+        request_cancelled(r);
         return 0;
     }
-    if (ids_find(&base->p2p->ids, r->cookie) != r)
-        return 0; /* matched already: it will complete */
+    if (!request_is(r, UNMATCHED_SENDS))
+        return 0; /* it will complete */
     struct frame_header ask = r->header;
     ask.kind = FRAME_CANCEL;
     ask.word = r->cookie;
@@ -76,11 +77,11 @@ void cancelled_arrived(struct p2p *p, struct peer *from, const struct frame_head
 {
     if (!h->flags) /* it was matched: the usual end comes or has come */
         return;
-    struct p2p_request *r = request_known(p, from, h->word, &send_ops);
+    struct p2p_request *r = request_known(p, from, h->word, UNMATCHED_SENDS);
     CHECK(r != NULL, "a send was cancelled that does not exist");
-    ids_remove(&p->ids, h->word);
+    request_unpublish(r);
     request_unregister(r);
-    request_cancelled(&r->base);
+    request_cancelled(r);
 }
 
 int p2p_cancel(struct p2p *p, struct request *r)

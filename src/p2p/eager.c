@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "p2p/engine.h"
+#include "p2p/message.h"
 
 static void acknowledge(struct p2p *p, struct peer *to, uint64_t cookie)
 {
@@ -36,7 +36,7 @@ void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *
         medium_copy(p, r, payload, len);
     else
         recv_copy(r, payload, len);
-    request_complete(&r->base, rc);
+    request_done(r, rc);
 }
 
 void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
@@ -52,7 +52,7 @@ void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_hea
     acknowledge(p, from, h->word);
     int rc = recv_matched(r, env, len);
     recv_copy(r, payload, len);
-    request_complete(&r->base, rc);
+    request_done(r, rc);
 }
 
 void eager_take(struct p2p *p, struct p2p_request *r, struct message *m)
@@ -61,14 +61,13 @@ void eager_take(struct p2p *p, struct p2p_request *r, struct message *m)
         acknowledge(p, m->from, m->cookie);
     int rc = recv_matched(r, m->match.env, m->length);
     recv_copy(r, m->payload, m->length);
-    request_complete(&r->base, rc);
+    request_done(r, rc);
 }
 
 void ack_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
-    struct p2p_request *r = request_known(p, from, h->word, &send_ops);
-    CHECK(r != NULL && r->header.kind == FRAME_EAGER_SYNC,
-          "an acknowledgement arrived for a send that does not exist");
-    ids_remove(&p->ids, h->word);
-    request_complete(&r->base, 0);
+    struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(SEND_ACK));
+    CHECK(r != NULL, "an acknowledgement arrived for a send that does not exist");
+    request_unpublish(r);
+    request_done(r, 0);
 }

@@ -1,30 +1,22 @@
-/* offer.c: receives that are offered to their sender, from both sides: made, held, used, void, taken back.
- * Why both sides always agree on which message goes where: offers.h.
+/* offer.c: receives that are offered to their sender, from both sides: made, held, used, void, taken back. See offer.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/offer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/tunable.h"
-#include "p2p/engine.h"
+#include "p2p/rendezvous.h"
+#include "p2p/way.h"
 
-enum { LOOK_AUTO, LOOK_ALWAYS, LOOK_NEVER };
-static TUNABLE_CHOICE(
-    look_at, "LAST_BYTE_POLL", LOOK_AUTO, "auto|always|never",
-    "Whether the receiver of a message by putnr or put waits for its last byte in memory: where every rank "
-    "has a core of its own and no progress thread runs (auto), wherever the adapter writes it last "
-    "(always), or never, so that the sender tells it with a message more.");
-
-static COUNTER(made, "p2p_offers", "Receives whose memory was offered to their sender.");
 static COUNTER(wasted, "p2p_offers_void", "Offered receives that got their message in another way, or none.");
 static COUNTER(crossed, "p2p_offers_crossed", "Offers that arrived when messages were under way already.");
-static COUNTER(told, "p2p_offers_told", "Messages written into an offer whose receiver had to be told.");
 
 #define HOLD_LATENCIES 8    /* how long a send waits for an offer, in times of a small frame */
 #define HOLD_NS_MIN    2000 /* ... at least */
 
-static struct link *link_make(struct p2p *p, struct peer *peer)
+struct link *link_make(struct p2p *p, struct peer *peer)
 {
     if (peer->protocol)
         return peer->protocol;
@@ -62,141 +54,58 @@ void links_close(struct p2p *p)
 
 /* ---- the receiver ---- */
 
-static void tell_watcher(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol)
+void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last)
 {
-    if (likely(!p->watch))
-        return;
-    struct p2p_arrival a = {.env = env, .length = length, .protocol = protocol, .expected = true};
-    p->watch->arrived(p, &a);
-    if (p->watch)
-        p->watch->delivered(p);
-    if (p->watch)
-        p->watch->chose(p, env, length, protocol);
+    struct link *l = link_of(r->peer);
+    request_turn(r, STATE_RECV_OFFERED);
+    r->offer.protocol = protocol;
+    list_append(&l->offered, &r->offer.link);
+    l->noffered++;
+    last_byte_set(&r->offer.last, (uint8_t *)r->buf + r->length - 1, last);
 }
 
-/* No longer offered. The byte goes back to what it was where the message of `length` bytes does not cover it:
- * a receive changes only the part of the buffer that its message fills. */
-static void offer_end(struct p2p_request *r, uint64_t length, bool used)
+/* The byte goes back to what it was where the message does not cover it: a receive changes only the part of the
+ * buffer that its message fills. */
+void offer_end(struct p2p_request *r, uint64_t length, bool used)
 {
     struct p2p *p = r->base.p2p;
     struct link *l = link_of(r->peer);
-    last_byte_forget(&p->looks, &r->last);
+    last_byte_forget(&p->looks, &r->offer.last);
     if (length < r->length)
-        *r->last.at = r->last.before;
-    ids_remove(&p->ids, r->cookie);
-    r->cookie = 0;
+        *r->offer.last.at = r->offer.last.before;
+    request_unpublish(r);
     request_unregister(r);
-    list_remove(&r->offer_link);
+    list_remove(&r->offer.link);
     l->noffered--;
     trust_learn(&l->trust, used);
-    r->offered = false;
-    r->base.watched = p->net->lock != NULL;
 }
 
-void offer_filled(struct p2p_request *r, uint64_t length, int error)
+/* The receive gets its message another way, or not at all. */
+static void offer_void(struct p2p_request *r)
 {
-    struct p2p *p = r->base.p2p;
-    enum p2p_protocol protocol = (enum p2p_protocol)r->header.kind;
-    if (r->match.posted)
-        posted_remove(&p->posted, &r->match);
-    offer_end(r, length, true);
-    int rc = recv_matched(r, r->match.env, length);
-    if (protocol == PROTOCOL_PUTNR)
-        putnr_used();
-    else
-        put_used();
-    tell_watcher(p, r->match.env, length, protocol);
-    request_complete(&r->base, error ? error : rc);
+    counter_add(&wasted, 1);
+    offer_end(r, 0, false);
+    request_turn(r, STATE_RECV_UNMATCHED);
 }
 
-static void offer_changed(struct last_byte *b)
+bool offer_ends(struct p2p_request *r)
 {
-    struct p2p_request *r = container_of(b, struct p2p_request, last);
-    offer_filled(r, r->length, 0);
-}
-
-bool offer_seen(struct p2p_request *r)
-{
-    if (!r->last.watched || !last_byte_changed(&r->last))
-        return false;
-    offer_filled(r, r->length, 0);
-    return true;
+    if (put_seen(r))
+        return true;
+    offer_void(r);
+    return false;
 }
 
 /* Unless it was seen to be filled before this came. */
 void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
-    struct p2p_request *r = request_known(p, from, h->word, &recv_ops);
-    if (!r)
+    struct p2p_request *r = ids_find(&p->ids, h->word);
+    if (!r || r->peer != from)
         return;
-    CHECK(r->offered && r->match.posted, "an offer was taken that does not exist");
+    CHECK(request_is(r, STATE_BIT(RECV_OFFERED) | STATE_BIT(RECV_RECALLED)),
+          "an offer was taken that does not exist");
     posted_remove(&p->posted, &r->match);
-}
-
-void offer_void(struct p2p_request *r)
-{
-    counter_add(&wasted, 1);
-    offer_end(r, r->base.cancelled ? 0 : (uint64_t)r->base.bytes, false);
-}
-
-static void offer_send(struct p2p *p, struct p2p_request *r)
-{
-    struct frame_header h = {.kind = FRAME_RTR,
-                             .flags = r->last.watched ? RTR_LOOKS : 0,
-                             .aux = r->last.was,
-                             .context = (uint32_t)r->match.env.context,
-                             .source = r->match.env.source,
-                             .tag = r->match.env.tag,
-                             .word = r->cookie};
-    struct rtr rtr = {.heard = r->peer->heard[envelope_class(r->match.env)],
-                      .address = (uintptr_t)r->buf,
-                      .room = r->length,
-                      .key = r->key};
-    counter_add(&made, 1);
-    control_send(p, r->peer, &h, &rtr, sizeof(rtr));
-}
-
-/* A write wakes nobody: where a rank sleeps soon, or a thread makes progress while the program computes, the
- * receiver wants to be told and does not look at the byte, unless the user says otherwise. */
-static bool offer_looks(const struct p2p *p, const struct peer *peer)
-{
-    if (!peer->caps.last_byte_last || look_at.value == LOOK_NEVER || !last_bytes_room(&p->looks))
-        return false;
-    return look_at.value == LOOK_ALWAYS || (!p->net->oversubscribed && !p->net->thread);
-}
-
-/* A large receive was posted: offer it, if it is sure to take the next message with this envelope. */
-void offer_make(struct p2p *p, struct p2p_request *r)
-{
-    struct envelope env = r->match.env;
-    if (!r->block || match_way(env) != MATCH_EXACT || posted_find(&p->posted, env) != &r->match)
-        return;
-    struct peer *peer = p->peer_of ? p->peer_of(p->peer_of_arg, env) : NULL;
-    bool sure;
-    if (!peer || r->length <= peer->eager_max)
-        return;
-    enum p2p_protocol protocol = rendezvous_offers(peer, &sure);
-    if (protocol == PROTOCOL_RENDEZVOUS)
-        return;
-    struct link *l = link_make(p, peer);
-    if (!l || l->recalling || l->noffered == OFFERS_MAX || !(sure || trust_asks(&l->trust)))
-        return;
-    r->peer = peer;
-    if (!request_register(r, r->length))
-        return;
-    r->cookie = ids_add(&p->ids, r);
-    CHECK_MEMORY(r->cookie != 0, "a large receive");
-    r->header.kind = (uint8_t)protocol;
-    r->offered = true;
-    r->cancelling = false;
-    r->base.watched = true; /* so that request_complete looks */
-    list_append(&l->offered, &r->offer_link);
-    l->noffered++;
-    last_byte_set(&r->last, (uint8_t *)r->buf + r->length - 1,
-                  protocol == PROTOCOL_PUTNR ? putnr_last_byte(p) : put_last_byte(p));
-    if (offer_looks(p, peer))
-        last_byte_watch(&p->looks, &r->last, true, offer_changed);
-    offer_send(p, r);
+    request_turn(r, STATE_RECV_TAKEN);
 }
 
 /* MPI_Cancel. The sender may be writing at this moment, so it must be asked; all offers to it come back,
@@ -204,7 +113,9 @@ void offer_make(struct p2p *p, struct p2p_request *r)
 void offer_recall(struct p2p_request *r)
 {
     struct link *l = link_of(r->peer);
-    r->cancelling = true;
+    if (r->state == STATE_RECV_RECALLED)
+        return;
+    request_turn(r, STATE_RECV_RECALLED);
     if (l->recalling)
         return;
     l->recalling = true;
@@ -218,16 +129,16 @@ void recalled_arrived(struct p2p *p, struct peer *from)
     struct link *l = link_of(from);
     CHECK(l != NULL && l->recalling, "offers were given back that nobody had asked for");
     while (!list_empty(&l->offered)) {
-        struct p2p_request *r = list_entry(l->offered.next, struct p2p_request, offer_link);
-        if (offer_seen(r))
+        struct p2p_request *r = list_entry(l->offered.next, struct p2p_request, offer.link);
+        bool cancel = r->state == STATE_RECV_RECALLED;
+        if (put_seen(r))
             continue;
-        CHECK(r->match.posted, "an offer was given back that had been taken");
-        if (r->cancelling) {
-            posted_remove(&p->posted, &r->match);
-            request_cancelled(&r->base);
-        } else {
-            offer_void(r);
-        }
+        CHECK(r->state != STATE_RECV_TAKEN, "an offer was given back that had been taken");
+        offer_void(r);
+        if (!cancel)
+            continue;
+        posted_remove(&p->posted, &r->match);
+        request_cancelled(r);
     }
     l->recalling = false;
 }
@@ -267,7 +178,7 @@ void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     trust_learn(&l->hold, true); /* waiting a moment would have helped */
 }
 
-static bool offer_taken(struct peer *to, struct envelope env, struct offer *offer)
+bool offer_claim(struct peer *to, struct envelope env, struct offer *offer)
 {
     struct link *l = link_of(to);
     if (!l || !offers_take(&l->offers, env, offer))
@@ -280,11 +191,11 @@ static bool offer_taken(struct peer *to, struct envelope env, struct offer *offe
  * next one. */
 static int taken_tell(struct peer *to, struct p2p_request *r, struct envelope env)
 {
-    if (r->taken || !envelope_equal(header_envelope(&r->header), env))
+    if (r->write.taken_told || !envelope_equal(header_envelope(&r->header), env))
         return 0;
     struct frame_header h = {.kind = FRAME_TAKEN, .word = r->peer_cookie};
     int rc = peer_send_now(to, &h, NULL, 0);
-    r->taken = rc == 0;
+    r->write.taken_told = rc == 0;
     return rc;
 }
 
@@ -292,42 +203,24 @@ int offer_pass(struct peer *to, struct envelope env)
 {
     struct offer offer;
     int rc = 0;
-    offer_taken(to, env, &offer);
+    offer_claim(to, env, &offer);
     if (!to->caps.put_ordered)
         list_foreach(pos, &link_of(to)->writes) rc =
-            rc ? rc : taken_tell(to, list_entry(pos, struct p2p_request, offer_link), env);
+            rc ? rc : taken_tell(to, list_entry(pos, struct p2p_request, write.link), env);
     return rc;
 }
 
-bool offer_use(struct p2p_request *r)
+void offer_writes(struct p2p_request *r)
 {
-    struct offer offer;
-    struct link *l = link_of(r->peer);
-    if (!offer_taken(r->peer, header_envelope(&r->header), &offer) || !r->registered || !r->peer->caps.put ||
-        r->length > offer.room)
-        return false;
-    if (r->held)
-        trust_learn(&l->hold, true);
-    r->header.kind = FRAME_WRITTEN;
-    r->peer_cookie = offer.cookie;
-    r->remote = offer.address;
-    r->key = offer.key;
-    r->expected = r->length;
-    r->from = 0;
-    r->tell = !offer.looks || r->length != offer.room || (uint8_t)r->buf[r->length - 1] == offer.last;
-    counter_add(&told, r->tell);
-    peer_count(r->peer, r->length);
-    list_append(&l->writes, &r->offer_link);
-    r->offered = true;
-    r->taken = false;
+    list_append(&link_of(r->peer)->writes, &r->write.link);
+    r->write.taken_told = false;
     look_first(r->peer);
-    return true;
 }
 
 bool offer_awaited(const struct p2p_request *r)
 {
     bool sure;
-    enum p2p_protocol protocol = rendezvous_offers(r->peer, &sure);
+    enum p2p_protocol protocol = way_offers(r->peer, &sure);
     if (!r->registered || protocol == PROTOCOL_RENDEZVOUS)
         return false;
     const struct link *l = link_of(r->peer);
@@ -336,35 +229,36 @@ bool offer_awaited(const struct p2p_request *r)
     if (!sure && !(r->stack && l && l->hold.level > 0))
         return false;
     uint64_t limit = MAX((uint64_t)r->peer->caps.latency_ns * HOLD_LATENCIES, (uint64_t)HOLD_NS_MIN);
-    return clock_ns() - r->started < limit;
+    return clock_ns() - r->hold.since < limit;
 }
 
-static void answer(struct p2p *p, struct link *l)
+static void answer(struct p2p *p, struct peer *to)
 {
     struct frame_header h = {.kind = FRAME_RECALLED};
-    l->answer = false;
-    control_send(p, l->peer, &h, NULL, 0);
+    control_send(p, to, &h, NULL, 0);
 }
 
-void offer_written(struct p2p_request *r)
+void offer_wrote(struct p2p_request *r)
 {
-    if (!r->offered)
-        return;
     struct link *l = link_of(r->peer);
-    r->offered = false;
-    list_remove(&r->offer_link);
+    list_remove(&r->write.link);
     look_first(r->peer);
-    if (l->answer && list_empty(&l->writes))
-        answer(r->base.p2p, l);
+    if (l->answer && list_empty(&l->writes)) {
+        l->answer = false;
+        answer(r->base.p2p, r->peer);
+    }
 }
 
+/* Without memory for a link none of its offers was kept. */
 void recall_arrived(struct p2p *p, struct peer *from)
 {
-    struct link *l = link_make(p, from);
-    CHECK_MEMORY(l != NULL, "a control message");
-    l->offers.count = 0;
-    look_first(from);
-    l->answer = true;
-    if (list_empty(&l->writes))
-        answer(p, l);
+    struct link *l = link_of(from);
+    if (l) {
+        l->offers.count = 0;
+        look_first(from);
+    }
+    if (l && !list_empty(&l->writes))
+        l->answer = true;
+    else
+        answer(p, from);
 }

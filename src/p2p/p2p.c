@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/p2p.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/tunable.h"
-#include "p2p/engine.h"
+#include "p2p/message.h"
+#include "p2p/offer.h"
+#include "p2p/way.h"
 
 static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
                     "Largest message in bytes that is sent at once, before the receiver has answered. Unless "
@@ -114,23 +114,6 @@ size_t p2p_unexpected_length(const struct p2p *p)
     return p->unexpected.count;
 }
 
-void p2p_each_unexpected(const struct p2p *p, int most,
-                         void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),
-                         void *arg)
-{
-    const struct match_table *t = &p->unexpected;
-    if (t->count == 0)
-        return;
-    for (uint32_t i = 0; i < t->nbuckets; i++)
-        list_foreach(pos, &t->buckets[MATCH_EXACT][i])
-        {
-            const struct message *m = message_of((struct match_entry *)pos);
-            if (most-- <= 0)
-                return;
-            show(arg, m->match.env, m->kind == FRAME_RTS ? NULL : m->payload, m->length);
-        }
-}
-
 size_t p2p_posted_length(const struct p2p *p)
 {
     return p->posted.count + (p->posted.lone != NULL);
@@ -149,7 +132,7 @@ static void connected(void *ctx, struct peer *peer)
     peer->eager_max = MIN(best, peer->caps.frame_max);
     peer->eager_sure = peer->eager_max;
     if ((peer->caps.cpu_moves || peer->caps.software) && peer->caps.get &&
-        eager_max.source == SOURCE_DEFAULT && rendezvous_measures() && !p->net->oversubscribed)
+        eager_max.source == SOURCE_DEFAULT && way_measures() && !p->net->oversubscribed)
         peer->eager_sure = MIN(peer->eager_max, (uint64_t)EAGER_SURE);
     peer->eager_below = peer->eager_sure + 1;
     p->offer_above = MIN(p->offer_above, peer->eager_max);
@@ -158,17 +141,7 @@ static void connected(void *ctx, struct peer *peer)
 /* A guest goes. What it sent and nobody received goes with it. */
 static void parted(void *ctx, struct peer *peer)
 {
-    struct p2p *p = ctx;
-    struct match_table *t = &p->unexpected;
-    for (uint32_t i = 0; i < t->nbuckets; i++)
-        list_foreach_safe(pos, after, &t->buckets[MATCH_EXACT][i])
-        {
-            struct match_entry *e = (struct match_entry *)pos;
-            if (message_of(e)->from != peer)
-                continue;
-            unexpected_remove(t, e);
-            message_free(message_of(e));
-        }
+    messages_drop(ctx, peer);
     link_close(peer);
 }
 
@@ -211,24 +184,16 @@ int p2p_open(struct net *net, struct p2p **out)
     return 0;
 }
 
-/* Messages nobody received are dropped here. */
-static void drop_unexpected(struct match_table *t)
-{
-    for (uint32_t i = 0; i < t->nbuckets; i++)
-        list_foreach_safe(pos, after, &t->buckets[MATCH_EXACT][i])
-            message_free(message_of((struct match_entry *)pos));
-}
-
 void p2p_close(struct p2p *p)
 {
-    drop_unexpected(&p->unexpected);
+    messages_drop(p, NULL);      /* what nobody received */
     last_bytes_close(&p->looks); /* receives that were offered and never got a message */
     match_close(&p->posted);
     match_close(&p->unexpected);
     pool_destroy(&p->requests);
     pool_destroy(&p->messages);
     pool_destroy(&p->controls);
-    pool_destroy(&p->reads);
+    pool_destroy(&p->gets);
     links_close(p);
     ids_close(&p->ids);
     objmem_free(p);

@@ -1,42 +1,9 @@
-/* recv.c: starting a receive, and the messages that wait for one.
+/* recv.c: starting a receive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "dt/count.h"
-#include "p2p/engine.h"
-
-static COUNTER(unexpected_seen, "p2p_unexpected", "Messages that arrived before their receive was posted.");
-
-struct message *message_new(struct p2p *p, struct peer *from, const struct frame_header *h, size_t payload)
-{
-    bool pooled = payload <= MESSAGE_SMALL;
-    struct message *m = pooled ? pool_get(&p->messages) : malloc(sizeof(*m) + payload);
-    CHECK_MEMORY(m != NULL, "a message that arrived before its receive was posted; post receives earlier or "
-                            "send less at once");
-    m->obj = object_init(MAGIC_MESSAGE);
-    m->p2p = p;
-    m->comm = NULL;
-    m->from = from;
-    m->kind = h->kind;
-    m->cookie = 0;
-    m->pooled = pooled;
-    m->match.env = (struct envelope){.context = h->context, .source = h->source, .tag = h->tag};
-    m->match.order = p->order++;
-    unexpected_add(&p->unexpected, &m->match);
-    counter_add(&unexpected_seen, 1);
-    return m;
-}
-
-void message_free(struct message *m)
-{
-    m->obj.magic = MAGIC_FREED;
-    if (m->pooled)
-        pool_put(&m->p2p->messages, m);
-    else
-        free(m);
-}
+#include "p2p/message.h"
+#include "p2p/rendezvous.h"
 
 void recv_copy(struct p2p_request *r, const void *payload, size_t len)
 {
@@ -65,7 +32,8 @@ int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t lengt
                                                (unsigned long long)length, env.source, env.tag);
 }
 
-void recv_message(struct p2p *p, struct p2p_request *r, struct message *m)
+/* The message that belongs to this receive is here (or its announcement): takes it over and frees it. */
+static void recv_message(struct p2p *p, struct p2p_request *r, struct message *m)
 {
     if (m->kind == FRAME_RTS) {
         struct announcement a = {
@@ -77,7 +45,7 @@ void recv_message(struct p2p *p, struct p2p_request *r, struct message *m)
     message_free(m);
 }
 
-void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env)
+static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env)
 {
     if (unlikely(p->unexpected.count != 0)) {
         struct match_entry *e = unexpected_find(&p->unexpected, env);
@@ -92,13 +60,13 @@ void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env)
     r->match.order = p->order++;
     posted_add(&p->posted, &r->match);
     if (unlikely(r->length > p->offer_above))
-        offer_make(p, r);
+        put_offer(p, r);
 }
 
 int p2p_irecv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
               struct request **out)
 {
-    struct p2p_request *r = p2p_request_new(p, &recv_ops);
+    struct p2p_request *r = p2p_request_new(p, &recv_ops, STATE_RECV_UNMATCHED);
     if (!r)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a receive request");
     dtype_retain(type);
@@ -112,10 +80,7 @@ int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, stru
              MPI_Status *status)
 {
     struct p2p_request r;
-    request_setup(&r.base, p, &recv_ops);
-    r.cookie = 0;
-    r.stack = true;
-    r.queued = r.registered = r.offered = r.match.posted = false;
+    request_begin(&r, p, &recv_ops, STATE_RECV_UNMATCHED, true);
     request_data(&r, buf, count, type);
     recv_start(p, &r, env);
     int rc = p2p_wait(p, &r.base);
@@ -131,7 +96,7 @@ bool p2p_is_short(const struct request *r)
 int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count count, struct dtype *type,
                struct request **out)
 {
-    struct p2p_request *r = p2p_request_new(p, &recv_ops);
+    struct p2p_request *r = p2p_request_new(p, &recv_ops, STATE_RECV_UNMATCHED);
     if (!r)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a receive request");
     dtype_retain(type);
@@ -140,37 +105,4 @@ int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count coun
     recv_message(p, r, message);
     *out = &r->base;
     return 0;
-}
-
-static void probe_status(const struct message *m, MPI_Status *status)
-{
-    if (status == MPI_STATUS_IGNORE)
-        return;
-    status->MPI_SOURCE = m->match.env.source;
-    status->MPI_TAG = m->match.env.tag;
-    status_set_bytes(status, (MPI_Count)m->length);
-    status_set_cancelled(status, false);
-}
-
-bool p2p_iprobe(struct p2p *p, struct envelope env, MPI_Status *status)
-{
-    struct match_entry *e = unexpected_find(&p->unexpected, env);
-    if (e)
-        probe_status(message_of(e), status);
-    return e != NULL;
-}
-
-struct message *p2p_improbe(struct p2p *p, struct envelope env, MPI_Status *status)
-{
-    struct match_entry *e = unexpected_find(&p->unexpected, env);
-    if (!e)
-        return NULL;
-    unexpected_remove(&p->unexpected, e);
-    probe_status(message_of(e), status);
-    return message_of(e);
-}
-
-void p2p_message_bind(struct message *m, struct comm *comm)
-{
-    m->comm = comm;
 }

@@ -12,100 +12,77 @@
  * registration live on in an object of their own, since the request may be gone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/engine.h"
+#include "p2p/rendezvous.h"
+#include "p2p/way.h"
 
 static COUNTER(gets, "p2p_rendezvous_get",
                "Large messages the receiver read from the sender's memory, looking at the last byte.");
 
-struct read {
-    struct net_op op;
-    struct net_pending pending;
+struct get {
+    struct read read;
     struct net_mem mem;
-    struct net_key key;
     struct p2p *p2p;
-    struct peer *peer;
     struct p2p_request *r; /* NULL once it has its message */
-    uint64_t remote, bytes;
-    char *buf;
 };
 
 /* The message is there, or has failed. */
 static void get_end(struct p2p_request *r, int status)
 {
-    last_byte_forget(&r->base.p2p->looks, &r->last);
-    rendezvous_took(r, status);
+    last_byte_forget(&r->base.p2p->looks, &r->get.last);
+    way_took(r, status);
     fin_send(r, status);
-    request_complete(&r->base, status ? status : r->base.error);
+    request_done(r, status ? status : r->base.error);
 }
 
-static void get_done(struct net_op *op, int status)
+static void get_done(struct read *read, int status)
 {
-    struct read *read = container_of(op, struct read, op);
-    struct p2p_request *r = read->r;
+    struct get *get = container_of(read, struct get, read);
+    struct p2p_request *r = get->r;
     struct transport *t = read->peer->transport;
-    t->ops->mem_release(t, &read->mem);
-    pool_put(&read->p2p->reads, read);
+    t->ops->mem_release(t, &get->mem);
+    pool_put(&get->p2p->gets, get);
     if (r)
         get_end(r, status);
 }
 
 static void get_changed(struct last_byte *b)
 {
-    struct p2p_request *r = container_of(b, struct p2p_request, last);
-    r->read->r = NULL;
+    struct p2p_request *r = container_of(b, struct p2p_request, get.last);
+    r->get.get->r = NULL;
     get_end(r, 0);
 }
 
-static int get_read(struct read *read)
-{
-    int rc = read->peer->ops->get(read->peer, read->buf, &read->mem, read->remote, &read->key, read->bytes,
-                                  &read->op);
-    if (rc != 0 && rc != ERR_AGAIN)
-        get_done(&read->op, rc);
-    return rc;
-}
-
-static int get_resume(struct net_pending *item)
-{
-    return get_read(container_of(item, struct read, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
-}
-
-static struct read *read_new(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+static struct get *get_new(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     struct transport *t = r->peer->transport;
-    if (p->reads.item_size == 0)
-        pool_init(&p->reads, sizeof(struct read), 32);
-    struct read *read = pool_get(&p->reads);
+    if (p->gets.item_size == 0)
+        pool_init(&p->gets, sizeof(struct get), 32);
+    struct get *get = pool_get(&p->gets);
     struct net_key mine;
-    if (read && t->ops->mem_register(t, r->buf, bytes, &read->mem, &mine) != 0) {
-        pool_put(&p->reads, read);
-        read = NULL;
+    if (get && t->ops->mem_register(t, r->buf, bytes, &get->mem, &mine) != 0) {
+        pool_put(&p->gets, get);
+        get = NULL;
     }
-    if (!read)
+    if (!get)
         return NULL;
-    read->op.done = get_done;
-    read->pending.resume = get_resume;
-    read->key = rts->key;
-    read->p2p = p;
-    read->peer = r->peer;
-    read->r = r;
-    read->remote = rts->address;
-    read->bytes = bytes;
-    read->buf = r->buf;
-    return read;
+    get->p2p = p;
+    get->r = r;
+    read_announced(&get->read, r, &get->mem, rts, bytes);
+    get->read.done = get_done;
+    return get;
 }
 
 void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes, uint8_t last)
 {
-    struct read *read = read_new(p, r, rts, bytes);
-    if (!read) {
-        rendezvous_in_pieces(p, r, bytes);
+    struct get *get = get_new(p, r, rts, bytes);
+    if (!get) {
+        way_in_pieces(p, r, bytes);
         return;
     }
     counter_add(&gets, 1);
-    r->read = read;
-    last_byte_set(&r->last, (uint8_t *)r->buf + bytes - 1, (uint8_t)~last);
-    last_byte_watch(&p->looks, &r->last, false, get_changed);
-    if (get_read(read) == ERR_AGAIN)
-        peer_queue(read->peer, &read->pending);
+    request_turn(r, STATE_RECV_GET);
+    r->get.get = get;
+    last_byte_set(&r->get.last, (uint8_t *)r->buf + bytes - 1, (uint8_t)~last);
+    last_byte_watch(&p->looks, &r->get.last, false, get_changed);
+    read_start(&get->read);
 }

@@ -1,27 +1,180 @@
-/* rendezvous_put.c: PUT: the receiver starts, like PUTNR, but sets the last byte at random, so that the data
- * changes it nearly always, whatever the program sends [Takagi13 3.2, step PR1'].
+/* rendezvous_put.c: PUT and PUTNR: the receiver starts: a posted receive gives its last byte a value and is offered to
+ * the sender, whose message is then written there at once. The receiver looks at that byte; only where the byte does
+ * not change is it told [Takagi13 2.2, steps PR1, PR2, PS1 to PS3]. PUTNR sets the byte to a constant. PUT sets it at
+ * random, so that the data changes it nearly always, whatever the program sends [Takagi13 3.2, step PR1'].
  *
  *     sender                         receiver
  *       <------------------------- RTR   posted: address, key, room, last byte
  *       write =========================> the last byte has changed: complete
- *       WRITTEN - - - - - - - - - - - -> one time in 256, or when the message is shorter than the room
- *     complete when the write is done
+ *       WRITTEN - - - - - - - - - - - -> only when the byte is the same (PUT: one time in 256), when the message
+ *     complete when the write is done    is shorter than the room, or when the receiver does not look
  *
- * Which message belongs into which receive: offers.h. The transfer: offer.c, write.c.
+ * Which message belongs into which receive: offer_policy.h, offer.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/engine.h"
+#include "base/tunable.h"
+#include "p2p/offer.h"
+#include "p2p/rendezvous.h"
+#include "p2p/way.h"
+#include "p2p/write.h"
 
-static COUNTER(writes, "p2p_rendezvous_put",
+enum { LOOK_AUTO, LOOK_ALWAYS, LOOK_NEVER };
+static TUNABLE_CHOICE(
+    look_at, "LAST_BYTE_POLL", LOOK_AUTO, "auto|always|never",
+    "Whether the receiver of a message by putnr or put waits for its last byte in memory: where every rank "
+    "has a core of its own and no progress thread runs (auto), wherever the adapter writes it last "
+    "(always), or never, so that the sender tells it with a message more.");
+
+static COUNTER(random_puts, "p2p_rendezvous_put",
                "Large messages written into an offered receive whose last byte was random.");
+static COUNTER(putnrs, "p2p_rendezvous_putnr",
+               "Large messages written into an offered receive whose last byte was a constant.");
+static COUNTER(made, "p2p_offers", "Receives whose memory was offered to their sender.");
+static COUNTER(told, "p2p_offers_told", "Messages written into an offer whose receiver had to be told.");
 
-uint8_t put_last_byte(struct p2p *p)
+/* ---- the receiver ---- */
+
+static void tell_watcher(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol)
 {
+    if (likely(!p->watch))
+        return;
+    struct p2p_arrival a = {.env = env, .length = length, .protocol = protocol, .expected = true};
+    p->watch->arrived(p, &a);
+    if (p->watch)
+        p->watch->delivered(p);
+    if (p->watch)
+        p->watch->chose(p, env, length, protocol);
+}
+
+void put_written(struct p2p_request *r, uint64_t length, int error)
+{
+    struct p2p *p = r->base.p2p;
+    enum p2p_protocol protocol = r->offer.protocol;
+    if (r->match.posted)
+        posted_remove(&p->posted, &r->match);
+    offer_end(r, length, true);
+    int rc = recv_matched(r, r->match.env, length);
+    counter_add(protocol == PROTOCOL_PUTNR ? &putnrs : &random_puts, 1);
+    tell_watcher(p, r->match.env, length, protocol);
+    request_done(r, error ? error : rc);
+}
+
+static void put_changed(struct last_byte *b)
+{
+    struct p2p_request *r = container_of(b, struct p2p_request, offer.last);
+    put_written(r, r->length, 0);
+}
+
+bool put_seen(struct p2p_request *r)
+{
+    if (!r->offer.last.watched || !last_byte_changed(&r->offer.last))
+        return false;
+    put_written(r, r->length, 0);
+    return true;
+}
+
+static void rtr_send(struct p2p *p, struct p2p_request *r)
+{
+    struct frame_header h = {.kind = FRAME_RTR,
+                             .flags = r->offer.last.watched ? RTR_LOOKS : 0,
+                             .aux = r->offer.last.was,
+                             .context = (uint32_t)r->match.env.context,
+                             .source = r->match.env.source,
+                             .tag = r->match.env.tag,
+                             .word = r->cookie};
+    struct rtr rtr = {.heard = r->peer->heard[envelope_class(r->match.env)],
+                      .address = (uintptr_t)r->buf,
+                      .room = r->length,
+                      .key = r->key};
+    counter_add(&made, 1);
+    control_send(p, r->peer, &h, &rtr, sizeof(rtr));
+}
+
+/* A write wakes nobody: where a rank sleeps soon, or a thread makes progress while the program computes, the
+ * receiver wants to be told and does not look at the byte, unless the user says otherwise. */
+static bool looks(const struct p2p *p, const struct peer *peer)
+{
+    if (!peer->caps.last_byte_last || look_at.value == LOOK_NEVER || !last_bytes_room(&p->looks))
+        return false;
+    return look_at.value == LOOK_ALWAYS || (!p->net->oversubscribed && !p->net->thread);
+}
+
+/* PUTNR: zero, which the last byte of a message of numbers often is, so that the price of a constant can be seen. */
+static uint8_t last_value(struct p2p *p, enum p2p_protocol protocol)
+{
+    if (protocol == PROTOCOL_PUTNR)
+        return 0;
     p->dice = p->dice * 1664525u + 1013904223u;
     return (uint8_t)(p->dice >> 24);
 }
 
-void put_used(void)
+/* Whether the peer is to be offered this receive, and how. */
+static enum p2p_protocol wanted(struct p2p *p, const struct p2p_request *r, struct peer *peer)
 {
-    counter_add(&writes, 1);
+    bool sure;
+    if (!peer || r->length <= peer->eager_max)
+        return PROTOCOL_RENDEZVOUS;
+    enum p2p_protocol protocol = way_offers(peer, &sure);
+    if (protocol == PROTOCOL_RENDEZVOUS)
+        return protocol;
+    struct link *l = link_make(p, peer);
+    bool may = l && !l->recalling && l->noffered < OFFERS_MAX && (sure || trust_asks(&l->trust));
+    return may ? protocol : PROTOCOL_RENDEZVOUS;
+}
+
+/* A large receive was posted: offer it, if it is sure to take the next message with this envelope. */
+void put_offer(struct p2p *p, struct p2p_request *r)
+{
+    struct envelope env = r->match.env;
+    if (!r->block || match_way(env) != MATCH_EXACT || posted_find(&p->posted, env) != &r->match)
+        return;
+    struct peer *peer = p->peer_of ? p->peer_of(p->peer_of_arg, env) : NULL;
+    enum p2p_protocol protocol = wanted(p, r, peer);
+    if (protocol == PROTOCOL_RENDEZVOUS)
+        return;
+    r->peer = peer;
+    if (!request_register(r, r->length))
+        return;
+    if (!request_publish(r)) { /* out of memory: it can do without */
+        request_unregister(r);
+        return;
+    }
+    offer_begin(r, protocol, last_value(p, protocol));
+    if (looks(p, peer))
+        last_byte_watch(&p->looks, &r->offer.last, true, put_changed);
+    rtr_send(p, r);
+}
+
+/* ---- the sender ---- */
+
+static void put_sent(struct p2p_request *r, int status)
+{
+    request_unregister(r);
+    offer_wrote(r);
+    request_done(r, status);
+}
+
+bool put_use(struct p2p_request *r)
+{
+    struct offer offer;
+    if (!offer_claim(r->peer, header_envelope(&r->header), &offer) || !r->registered || !r->peer->caps.put ||
+        r->length > offer.room)
+        return false;
+    if (r->state == STATE_SEND_HELD)
+        trust_learn(&link_of(r->peer)->hold, true);
+    request_turn(r, STATE_SEND_PUT);
+    request_unpublish(r); /* its announcement was about to leave */
+    bool tell = !offer.looks || r->length != offer.room || (uint8_t)r->buf[r->length - 1] == offer.last;
+    r->peer_cookie = offer.cookie;
+    r->write.remote = offer.address;
+    r->write.key = offer.key;
+    r->write.from = 0;
+    r->write.bytes = r->length;
+    r->write.tell = tell;
+    r->write.timed = false;
+    r->write.done = put_sent;
+    counter_add(&told, tell);
+    peer_count(r->peer, r->length);
+    offer_writes(r);
+    return true;
 }

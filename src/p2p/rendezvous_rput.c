@@ -9,56 +9,54 @@
  *     complete when the write is done
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "p2p/engine.h"
+#include "p2p/rendezvous.h"
+#include "p2p/way.h"
+#include "p2p/write.h"
 
 static COUNTER(rputs, "p2p_rendezvous_rput",
                "Large messages the sender wrote into memory the receiver had answered with.");
 
+/* The receiver says where. */
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     if (!request_register(r, bytes)) {
-        rendezvous_in_pieces(p, r, bytes);
+        way_in_pieces(p, r, bytes);
+        return;
+    }
+    if (!request_publish(r)) {
+        rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
         return;
     }
     counter_add(&rputs, 1);
-    r->cookie = ids_add(&p->ids, r);
-    CHECK_MEMORY(r->cookie != 0, "a large receive");
+    request_turn(r, STATE_RECV_RPUT);
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .word = rts->cookie};
     struct cts_write cts = {
         .cts = {.cookie = r->cookie, .bytes = bytes}, .address = (uintptr_t)r->buf, .key = r->key};
     control_send(p, r->peer, &header, &cts, sizeof(cts));
 }
 
-void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                       size_t len)
+static void rput_sent(struct p2p_request *r, int status)
 {
-    CHECK(len == sizeof(struct cts_write), "an answer to an announcement has the wrong length");
-    struct cts_write cts;
-    memcpy(&cts, payload, sizeof(cts));
-    struct p2p_request *r = request_known(p, from, h->word, &send_ops);
-    CHECK(r != NULL && r->header.kind == FRAME_RTS && r->registered && from->caps.put &&
-              cts.offset <= r->length && cts.cts.bytes <= r->length - cts.offset && cts.cts.bytes > 0,
-          "an answer arrived to an announcement that was not made");
-    r->split = h->flags & CTS_SPLIT;
-    r->parts = 2;
-    if (!r->split)
-        ids_remove(&p->ids, h->word);
-    r->header.kind = FRAME_WRITTEN;
-    r->peer_cookie = cts.cts.cookie;
-    r->expected = cts.cts.bytes;
-    r->remote = cts.address;
-    r->from = cts.offset;
-    r->key = cts.key;
-    r->tell = true;
+    request_unregister(r);
+    request_done(r, status);
+}
+
+/* The sender writes; r->write says where to. */
+void rput_asked(struct p2p_request *r)
+{
+    request_turn(r, STATE_SEND_RPUT);
+    request_unpublish(r);
+    choice_drop(&r->base.p2p->sends, &r->ticket);
+    r->write.timed = false;
+    r->write.done = rput_sent;
     write_go(r);
 }
 
-void rput_written(struct p2p *p, struct p2p_request *r, int error)
+/* The receiver hears that the message is there. */
+void rput_written(struct p2p_request *r, int error)
 {
-    ids_remove(&p->ids, r->cookie);
+    request_unpublish(r);
     request_unregister(r);
-    rendezvous_took(r, error);
-    request_complete(&r->base, error ? error : r->base.error);
+    way_took(r, error);
+    request_done(r, error ? error : r->base.error);
 }

@@ -13,87 +13,99 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
-#include "p2p/engine.h"
+#include "p2p/rendezvous.h"
+#include "p2p/way.h"
+#include "p2p/write.h"
 
 static COUNTER(splits, "p2p_rendezvous_split",
                "Large messages of which the receiver read a part while the sender wrote the rest.");
 
-void split_sent(struct p2p_request *r, int status)
+/* ---- the receiver: CTS_WRITE for the second part, and reads the first ---- */
+
+/* One of the two parts is there: in state `first`, the other is missing. */
+static void receiver_part(struct p2p_request *r, int status, enum p2p_state first)
 {
     if (status != 0)
-        r->base.error = status;
-    if (--r->parts > 0)
+        r->read.status = status;
+    if (r->state == STATE_RECV_SPLIT) {
+        request_turn(r, first);
         return;
+    }
+    request_unpublish(r);
     request_unregister(r);
-    request_complete(&r->base, r->base.error);
+    way_took(r, r->read.status);
+    request_done(r, r->read.status ? r->read.status : r->base.error);
 }
 
-static void part_done(struct p2p *p, struct p2p_request *r, int status)
+static void split_read(struct read *read, int status)
 {
-    if (status != 0)
-        r->status = status;
-    if (--r->parts > 0)
-        return;
-    ids_remove(&p->ids, r->cookie);
-    request_unregister(r);
-    rendezvous_took(r, r->status);
-    request_complete(&r->base, r->status ? r->status : r->base.error);
-}
-
-static void split_read_done(struct net_op *op, int status)
-{
-    struct p2p_request *r = container_of(op, struct p2p_request, op);
+    struct p2p_request *r = container_of(read, struct p2p_request, read.read);
     fin_send(r, status);
-    r->read_ns = clock_ns() - r->ticket.began;
-    part_done(r->base.p2p, r, status);
+    r->read.ns = clock_ns() - r->ticket.began;
+    receiver_part(r, status, STATE_RECV_SPLIT_WRITTEN);
 }
 
-void split_written(struct p2p *p, struct p2p_request *r, int error, uint64_t ns)
+void split_written(struct p2p_request *r, int error, uint64_t ns)
 {
-    if (r->ticket.open && r->read_ns != 0)
-        choice_shared(choice_of(p, r->peer), &r->ticket, r->expected, r->read_ns, ns);
-    part_done(p, r, error);
-}
-
-static int split_read(struct p2p_request *r)
-{
-    int rc = r->peer->ops->get(r->peer, r->buf, &r->mem, r->remote, &r->key, r->expected, &r->op);
-    if (rc != 0 && rc != ERR_AGAIN)
-        split_read_done(&r->op, rc);
-    return rc;
-}
-
-static int split_resume(struct net_pending *item)
-{
-    return split_read(container_of(item, struct p2p_request, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
+    if (r->ticket.open && r->state == STATE_RECV_SPLIT_WRITTEN)
+        choice_shared(choice_of(r->base.p2p, r->peer), &r->ticket, r->read.read.bytes, r->read.ns, ns);
+    receiver_part(r, error, STATE_RECV_SPLIT_READ);
 }
 
 void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     if (!request_register(r, bytes)) {
-        rendezvous_in_pieces(p, r, bytes);
+        way_in_pieces(p, r, bytes);
+        return;
+    }
+    if (!request_publish(r)) {
+        rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
         return;
     }
     counter_add(&splits, 1);
+    request_turn(r, STATE_RECV_SPLIT);
     uint64_t mine = choice_share(choice_of(p, r->peer), &r->ticket);
-    r->split = true;
-    r->parts = 2;
-    r->status = 0;
-    r->read_ns = 0;
-    r->cookie = ids_add(&p->ids, r);
-    CHECK_MEMORY(r->cookie != 0, "a large receive");
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .flags = CTS_SPLIT, .word = rts->cookie};
     struct cts_write cts = {.cts = {.cookie = r->cookie, .bytes = bytes - mine},
                             .address = (uintptr_t)r->buf + mine,
                             .key = r->key,
                             .offset = mine};
     control_send(p, r->peer, &header, &cts, sizeof(cts));
-    r->op.done = split_read_done;
-    r->key = rts->key;
-    r->remote = rts->address;
-    r->expected = mine;
-    if (split_read(r) == ERR_AGAIN) {
-        r->pending.resume = split_resume;
-        peer_queue(r->peer, &r->pending);
+    r->read.status = 0;
+    read_announced(&r->read.read, r, &r->mem, rts, mine);
+    r->read.read.done = split_read;
+    read_start(&r->read.read);
+}
+
+/* ---- the sender: writes the second part, and hears (FIN) when the first has been read ---- */
+
+static void sender_part(struct p2p_request *r, int status, enum p2p_state first)
+{
+    if (status != 0)
+        r->base.error = status;
+    if (r->state == STATE_SEND_SPLIT) {
+        request_turn(r, first);
+        return;
     }
+    request_unregister(r);
+    request_done(r, r->base.error);
+}
+
+static void split_sent(struct p2p_request *r, int status)
+{
+    sender_part(r, status, STATE_SEND_SPLIT_FIN);
+}
+
+void split_fin(struct p2p_request *r, int error)
+{
+    sender_part(r, error, STATE_SEND_SPLIT_WRITE);
+}
+
+/* r->write says where to. */
+void split_asked(struct p2p_request *r)
+{
+    request_turn(r, STATE_SEND_SPLIT);
+    r->write.timed = true;
+    r->write.done = split_sent;
+    write_go(r);
 }

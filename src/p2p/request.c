@@ -28,14 +28,12 @@ void request_setup(struct request *r, struct p2p *p, const struct request_ops *o
     r->user = NULL;
 }
 
-struct p2p_request *p2p_request_new(struct p2p *p, const struct request_ops *ops)
+struct p2p_request *p2p_request_new(struct p2p *p, const struct request_ops *ops, enum p2p_state state)
 {
     struct p2p_request *r = pool_get(&p->requests);
     if (!r)
         return NULL;
-    request_setup(&r->base, p, ops);
-    r->cookie = 0;
-    r->stack = r->queued = r->registered = r->offered = r->match.posted = r->split = false;
+    request_begin(r, p, ops, state, false);
     return r;
 }
 
@@ -44,8 +42,6 @@ void request_complete_watched(struct request *r)
     void (*on_complete)(struct request *) = r->on_complete;
     bool freed = r->freed;
     struct net *net = r->p2p->net;
-    if (unlikely(r->ops == &recv_ops && p2p_request(r)->offered))
-        offer_void(p2p_request(r)); /* a message came that did not go into the offer */
     atomic_store_explicit(&r->complete, 1, memory_order_release);
     if (on_complete)
         on_complete(r);

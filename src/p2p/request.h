@@ -38,9 +38,8 @@ struct request {
     bool active; /* persistent: started and not yet waited for. Others: always true */
     bool freed;  /* the user called MPI_Request_free; goes away at completion */
     bool cancelled;
-    bool shared; /* stands for many operations: complete from the start, of no communicator, never freed */
-    bool
-        watched; /* there is more to do when it completes: the process is threaded, or a receive is offered */
+    bool shared;  /* stands for many operations: complete from the start, of no communicator, never freed */
+    bool watched; /* there is more to do when it completes: the process is threaded */
     /* Status of a receive; a send keeps it empty. */
     int source, tag;
     MPI_Count bytes;

@@ -2,9 +2,9 @@
  * of one block is decided here and is one call into the transport.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "base/clock.h"
 #include "base/tunable.h"
-#include "p2p/engine.h"
+#include "p2p/offer.h"
+#include "p2p/rendezvous.h"
 
 static TUNABLE_SIZE(
     starved_rendezvous, "STARVED_RENDEZVOUS", 1024, 0, 512 * 1024,
@@ -27,7 +27,7 @@ static struct frame_header eager_header(struct envelope env, uint64_t length)
 }
 
 /* One frame with the whole message: straight from memory, or packed into the transport's own buffer. */
-int send_frame(struct p2p_request *r)
+static int send_frame(struct p2p_request *r)
 {
     struct peer *to = r->peer;
     int rc = likely(to->eager_below != 0) ? 0 : offer_pass(to, header_envelope(&r->header));
@@ -53,9 +53,16 @@ int send_frame(struct p2p_request *r)
 static void eager_finished(struct p2p_request *r)
 {
     counter_add(&eager_sent, 1);
-    if (r->header.kind == FRAME_EAGER)
-        request_complete(&r->base, 0);
-    /* a synchronous one completes when the acknowledgement comes */
+    if (r->header.kind == FRAME_EAGER_SYNC)
+        request_turn(r, STATE_SEND_ACK);
+    else
+        request_done(r, 0);
+}
+
+static void eager_failed(struct p2p_request *r, int error)
+{
+    request_unpublish(r);
+    request_done(r, error);
 }
 
 static int eager_resume(struct net_pending *item)
@@ -64,9 +71,8 @@ static int eager_resume(struct net_pending *item)
     int rc = send_frame(r);
     if (rc == ERR_AGAIN)
         return rc;
-    r->queued = false;
     if (rc != 0)
-        request_complete(&r->base, rc);
+        eager_failed(r, rc);
     else
         eager_finished(r);
     return 0;
@@ -80,7 +86,7 @@ static bool better_announced(const struct p2p_request *r)
            r->length > 0 && r->block && (caps->get || caps->put);
 }
 
-void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
+static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
 {
     struct peer *to = r->peer;
     if (r->length > to->eager_max || (mode != SEND_SYNCHRONOUS && medium_announced(p, r))) {
@@ -88,8 +94,10 @@ void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
         return;
     }
     if (mode == SEND_SYNCHRONOUS) {
-        r->cookie = ids_add(&p->ids, r);
-        CHECK_MEMORY(r->cookie != 0, "a synchronous send");
+        if (!request_publish(r)) {
+            request_done(r, err_set(MPI_ERR_NO_MEM, "out of memory for a synchronous send"));
+            return;
+        }
         r->header.kind = FRAME_EAGER_SYNC;
         r->header.word = r->cookie;
     }
@@ -98,17 +106,15 @@ void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
         medium_sent(p, r, rc);
     if (rc == ERR_AGAIN && better_announced(r)) {
         counter_add(&starved, 1);
-        if (r->cookie)
-            ids_remove(&p->ids, r->cookie);
-        r->cookie = 0;
+        request_unpublish(r);
         rendezvous_start(p, r);
     } else if (rc == ERR_AGAIN) {
         counter_add(&eager_queued, 1);
-        r->queued = true;
+        request_turn(r, STATE_SEND_EAGER);
         r->pending.resume = eager_resume;
         peer_queue(to, &r->pending);
     } else if (rc != 0) {
-        request_complete(&r->base, rc);
+        eager_failed(r, rc);
     } else {
         eager_finished(r);
     }
@@ -123,7 +129,7 @@ static __attribute__((noinline)) bool eager_looks(struct peer *to, struct envelo
     return to->eager_below != 0 || offer_pass(to, env) == 0;
 }
 
-/* True when the message has left, eagerly and in one piece: nothing remains to be done. */
+/* 0 when the message has left, eagerly and in one piece: nothing remains to be done. ERR_AGAIN: it needs a request. */
 static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
                             struct envelope env)
 {
@@ -162,7 +168,7 @@ int p2p_isend(struct p2p *p, const void *buf, MPI_Count count, struct dtype *typ
             return rc;
         }
     }
-    struct p2p_request *r = p2p_request_new(p, &send_ops);
+    struct p2p_request *r = p2p_request_new(p, &send_ops, STATE_SEND_NEW);
     if (!r)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a send request");
     dtype_retain(type);
@@ -178,10 +184,7 @@ static __attribute__((noinline)) int send_slowly(struct p2p *p, const void *buf,
                                                  enum send_mode mode)
 {
     struct p2p_request r;
-    request_setup(&r.base, p, &send_ops);
-    r.cookie = 0;
-    r.stack = true;
-    r.queued = r.registered = r.offered = r.split = false;
+    request_begin(&r, p, &send_ops, STATE_SEND_NEW, true);
     send_setup(&r, buf, count, type, to, env);
     send_start(p, &r, mode);
     return p2p_wait(p, &r.base);

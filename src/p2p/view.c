@@ -3,13 +3,21 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/view.h"
 
-#include "p2p/engine.h"
+#include "p2p/message.h"
+
+/* On peer->pending. */
+#define QUEUED_STATES \
+    (STATE_BIT(SEND_EAGER) | STATE_BIT(SEND_HELD) | STATE_BIT(SEND_TURN) | STATE_BIT(SEND_PIECES))
+#define WRITING_STATES \
+    (STATE_BIT(SEND_RPUT) | STATE_BIT(SEND_PUT) | STATE_BIT(SEND_SPLIT) | STATE_BIT(SEND_SPLIT_WRITE))
 
 static void view_send(const struct p2p_request *r, struct p2p_view *out)
 {
     out->env = header_envelope(&r->header);
     out->peer = r->peer->rank;
-    out->step = r->queued ? PAGE_QUEUED : PAGE_POSTED;
+    bool writes = request_is(r, WRITING_STATES);
+    bool queued = writes ? r->write.phase == WRITE_QUEUED : request_is(r, QUEUED_STATES);
+    out->step = queued ? PAGE_QUEUED : PAGE_POSTED;
 }
 
 static void view_receive(const struct p2p_request *r, struct p2p_view *out)

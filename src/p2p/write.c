@@ -1,41 +1,33 @@
-/* write.c: the sender's half of every protocol in which it writes into the receiver's memory: RPUT when it
- * was told where to, PUTNR and PUT when that was offered. The write may be refused for a while (the send
- * queue is full) and may fail; the receiver hears of it (WRITTEN) unless it can see it.
+/* write.c: see write.h. The write may be refused for a while (the send queue is full) and may fail; the receiver
+ * hears of it (WRITTEN) unless it can see it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "p2p/write.h"
 
 #include "base/clock.h"
-#include "p2p/engine.h"
 
 /* Before any message that waits behind this one: it might find the receive that this one is in. */
 static void tell(struct p2p_request *r, int status)
 {
-    uint64_t took = r->split ? MIN(clock_ns() - r->started, (uint64_t)UINT32_MAX) : 0;
+    uint64_t took = r->write.timed ? MIN(clock_ns() - r->write.began, (uint64_t)UINT32_MAX) : 0;
     struct frame_header h = {
         .kind = FRAME_WRITTEN, .aux = (uint16_t)status, .context = (uint32_t)took, .word = r->peer_cookie};
-    control_send_first(r->base.p2p, r->peer, &h, &r->expected, sizeof(r->expected));
+    control_send_first(r->base.p2p, r->peer, &h, &r->write.bytes, sizeof(r->write.bytes));
 }
 
 static void write_end(struct p2p_request *r, int status)
 {
-    if (r->tell || status != 0)
+    if (r->write.tell || status != 0)
         tell(r, status);
-    if (r->split) {
-        split_sent(r, status);
-        return;
-    }
-    request_unregister(r);
-    offer_written(r);
-    request_complete(&r->base, status);
+    r->write.done(r, status);
 }
 
 static void write_done(struct net_op *op, int status)
 {
-    struct p2p_request *r = container_of(op, struct p2p_request, op);
-    if (r->starting) {
-        r->ended = true;
-        r->status = status;
+    struct p2p_request *r = container_of(op, struct p2p_request, write.op);
+    if (r->write.phase == WRITE_STARTING) {
+        r->write.phase = WRITE_ENDED;
+        r->write.status = status;
     } else {
         write_end(r, status);
     }
@@ -44,19 +36,23 @@ static void write_done(struct net_op *op, int status)
 int write_start(struct p2p_request *r)
 {
     struct peer *to = r->peer;
-    r->op.done = write_done;
-    r->starting = true;
-    r->ended = false;
-    if (r->split)
-        r->started = clock_ns();
-    int rc = to->ops->put(to, r->buf + r->from, &r->mem, r->remote, &r->key, r->expected, &r->op);
-    r->starting = false;
-    if (rc == ERR_AGAIN)
+    struct write_part *w = &r->write;
+    w->op.done = write_done;
+    w->phase = WRITE_STARTING;
+    if (w->timed)
+        w->began = clock_ns();
+    int rc = to->ops->put(to, r->buf + w->from, &r->mem, w->remote, &w->key, w->bytes, &w->op);
+    if (rc == ERR_AGAIN) {
+        w->phase = WRITE_QUEUED;
         return rc;
-    if (rc != 0 || r->ended) {
-        write_end(r, rc ? rc : r->status);
-    } else if (r->tell && to->caps.put_ordered) { /* the word follows the data by itself */
-        r->tell = false;
+    }
+    if (rc != 0 || w->phase == WRITE_ENDED) {
+        write_end(r, rc ? rc : w->status);
+        return 0;
+    }
+    w->phase = WRITE_UNDER_WAY;
+    if (w->tell && to->caps.put_ordered) { /* the word follows the data by itself */
+        w->tell = false;
         tell(r, 0);
     }
     return 0;
@@ -64,39 +60,13 @@ int write_start(struct p2p_request *r)
 
 int write_resume(struct net_pending *item)
 {
-    struct p2p_request *r = container_of(item, struct p2p_request, pending);
-    r->queued = false;
-    if (write_start(r) != ERR_AGAIN)
-        return 0; /* the request may be gone */
-    r->queued = true;
-    return ERR_AGAIN;
+    return write_start(container_of(item, struct p2p_request, pending));
 }
 
 void write_go(struct p2p_request *r)
 {
     if (write_start(r) != ERR_AGAIN)
         return;
-    r->queued = true;
     r->pending.resume = write_resume;
     peer_queue(r->peer, &r->pending);
-}
-
-/* The receiver's half. An error may come after the data: the request is gone then, and nobody asks. */
-void written_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                     size_t len)
-{
-    uint64_t length;
-    CHECK(len == sizeof(length), "the end of a transfer was reported with the wrong length");
-    memcpy(&length, payload, sizeof(length));
-    struct p2p_request *r = request_known(p, from, h->word, &recv_ops);
-    if (!r && h->aux != 0)
-        return;
-    CHECK(r != NULL && r->registered && length <= r->length,
-          "the end of a transfer was reported for a receive that does not exist");
-    if (r->offered)
-        offer_filled(r, length, h->aux);
-    else if (r->split)
-        split_written(p, r, h->aux, h->context);
-    else
-        rput_written(p, r, h->aux);
 }

@@ -1,7 +1,7 @@
 /* test_offers.c: offers as the sender keeps them, and when a receiver trusts in them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/offers.h"
+#include "p2p/offer_policy.h"
 
 #include "test.h"
 

@@ -1,4 +1,4 @@
-/* offers.h: when the receiver starts a transfer [Takagi13 2.2, 3.2], it offers the sender the memory of one
+/* offer_policy.h: when the receiver starts a transfer [Takagi13 2.2, 3.2], it offers the sender the memory of one
  * posted receive (RTR, ready to receive). Which message will that receive take? Both sides must agree,
  * although messages and offers cross on their way. What each side keeps for that is arithmetic:
  *
@@ -26,8 +26,8 @@
  * them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_P2P_OFFERS_H
-#define FP_P2P_OFFERS_H
+#ifndef FP_P2P_OFFER_POLICY_H
+#define FP_P2P_OFFER_POLICY_H
 
 #include "net/peer.h"
 #include "p2p/match.h"

@@ -1,0 +1,38 @@
+/* message.h: messages that arrived before their receive, or whose announcement did.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_MESSAGE_H
+#define FP_P2P_MESSAGE_H
+
+#include "p2p/engine.h"
+
+#define MESSAGE_SMALL 256 /* bytes of payload that one from the pool has room for */
+
+struct message {
+    struct object obj; /* MAGIC_MESSAGE; first: it may be a user's handle (matched probe) */
+    struct match_entry match;
+    struct p2p *p2p;
+    struct comm *comm; /* once a matched probe handed it out; the receive takes it over */
+    struct peer *from;
+    uint64_t length; /* of the whole message */
+    uint64_t cookie; /* of the sender, for synchronous and rendezvous messages */
+    uint8_t kind;    /* enum frame_kind */
+    uint8_t last;    /* rendezvous: last byte of the data */
+    bool pooled;
+    struct rts rts;
+    char payload[];
+};
+
+static inline struct message *message_of(struct match_entry *e)
+{
+    return container_of(e, struct message, match);
+}
+
+/* One that waits for its receive from now on. */
+struct message *message_new(struct p2p *p, struct peer *from, const struct frame_header *h, size_t payload);
+void message_free(struct message *m);
+
+/* Frees those that wait: from this peer, or all when it is NULL. */
+void messages_drop(struct p2p *p, const struct peer *from);
+
+#endif

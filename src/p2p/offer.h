@@ -1,0 +1,64 @@
+/* offer.h: receives that are offered to their sender, and what both sides keep of a peer for that. Why both always
+ * agree on which message goes where: offer_policy.h. How the message is written there: rendezvous_put.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_OFFER_H
+#define FP_P2P_OFFER_H
+
+#include "p2p/engine.h"
+
+/* The sender may write into this receive. */
+#define OFFERED_STATES (STATE_BIT(RECV_OFFERED) | STATE_BIT(RECV_TAKEN) | STATE_BIT(RECV_RECALLED))
+
+/* A peer that receives are offered to or that offers its own. Made when the first offer goes or comes. */
+struct link {
+    struct list all; /* p2p->links */
+    struct peer *peer;
+    /* as a receiver */
+    struct list offered; /* requests whose receive is offered */
+    int noffered;
+    bool recalling;     /* offers were asked back and the answer has not come: none goes meanwhile */
+    struct trust trust; /* does it pay to offer? */
+    /* as a sender */
+    struct offers offers;
+    struct list writes; /* requests that are being written into offers */
+    bool answer;        /* when they are done, answer FRAME_RECALL */
+    struct trust hold;  /* does it pay to wait a moment for an offer? */
+};
+
+static inline struct link *link_of(const struct peer *peer)
+{
+    return peer->protocol;
+}
+
+/* NULL when memory is out. */
+struct link *link_make(struct p2p *p, struct peer *peer);
+void link_close(struct peer *peer); /* of a guest who goes */
+void links_close(struct p2p *p);
+
+/* The receiver. A receive that was registered and published is offered from now on: its last byte gets this value
+ * until the message covers it. */
+void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last);
+/* No longer offered: a message of `length` bytes was written into it, or (not `used`) the offer is void. */
+void offer_end(struct p2p_request *r, uint64_t length, bool used);
+/* It is to be cancelled: ask for it back. */
+void offer_recall(struct p2p_request *r);
+void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
+void recalled_arrived(struct p2p *p, struct peer *from);
+
+/* The sender. */
+void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                 size_t len);
+/* A message with this envelope is about to leave: the offer for it, if there is one, which is gone then. */
+bool offer_claim(struct peer *to, struct envelope env, struct offer *offer);
+/* The send is, or is no longer, written into the offer it has claimed. */
+void offer_writes(struct p2p_request *r);
+void offer_wrote(struct p2p_request *r);
+/* A message with this envelope is about to leave in a frame: an offer for it, if there is one, is void. To be
+ * called while to->eager_below is 0. ERR_AGAIN: it must not leave yet. */
+int offer_pass(struct peer *to, struct envelope env);
+/* Should a send of this size wait a moment for an offer? */
+bool offer_awaited(const struct p2p_request *r);
+void recall_arrived(struct p2p *p, struct peer *from);
+
+#endif

@@ -1,0 +1,70 @@
+/* parts.h: what one protocol keeps in a request while it runs. A request has room for one part at a time; its state
+ * says which one is valid.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_PARTS_H
+#define FP_P2P_PARTS_H
+
+#include "dt/dtype.h"
+#include "net/peer.h"
+#include "p2p/last_byte.h"
+#include "p2p/p2p.h"
+#include "p2p/read.h"
+
+struct p2p_request;
+
+/* SEND_HELD. */
+struct hold_part {
+    uint64_t since; /* ns */
+};
+
+/* SEND_PIECES, RECV_PIECES. */
+struct pieces_part {
+    uint64_t moved, bytes;   /* so far; in all */
+    uint64_t copying;        /* receive, where ranks share cores: ns spent on copying */
+    struct dt_cursor cursor; /* valid when the data is not one block */
+};
+
+/* A write into the peer's memory (write.h): SEND_RPUT, SEND_SPLIT*, SEND_PUT. */
+enum write_phase {
+    WRITE_QUEUED,   /* refused for now: on peer->pending */
+    WRITE_STARTING, /* the call that starts it is running */
+    WRITE_ENDED,    /* it ended inside that call */
+    WRITE_UNDER_WAY
+};
+struct write_part {
+    struct net_op op;
+    uint64_t remote; /* where in the peer's memory */
+    struct net_key key;
+    uint64_t from, bytes; /* which bytes of the message */
+    uint64_t began;       /* ns; meaningful when `timed` */
+    void (*done)(struct p2p_request *r, int status);
+    struct list link; /* SEND_PUT: link->writes */
+    int status;       /* WRITE_ENDED: how */
+    uint8_t phase;    /* enum write_phase */
+    bool tell;        /* the receiver must be told when it is written */
+    bool timed;       /* ... and how long that took */
+    bool taken_told;  /* SEND_PUT: the receiver has been told that its receive is taken */
+};
+
+/* RECV_READ, RECV_SPLIT*. */
+struct read_part {
+    struct read read;
+    uint64_t ns; /* split: how long its own part took, once it is there */
+    int status;  /* split: the error of the part that came first */
+};
+
+/* RECV_GET. */
+struct get_part {
+    struct last_byte last;
+    struct get *get; /* the transfer, which may outlive the request */
+};
+
+/* RECV_OFFERED, RECV_TAKEN, RECV_RECALLED. */
+struct offer_part {
+    struct last_byte last;
+    struct list link;           /* link->offered */
+    enum p2p_protocol protocol; /* PROTOCOL_PUT or PROTOCOL_PUTNR */
+};
+
+#endif

@@ -1,0 +1,25 @@
+/* read.h: one read from the peer's memory, retried when the transport refuses it for a while. The receiver's half of
+ * every protocol that reads (GETCQE, GET, SPLIT).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_READ_H
+#define FP_P2P_READ_H
+
+#include "net/peer.h"
+
+struct read {
+    struct net_op op;
+    struct net_pending pending;
+    struct peer *peer;
+    char *to;
+    struct net_mem *mem; /* the registration of `to` */
+    uint64_t remote;     /* where in the peer's memory */
+    struct net_key key;
+    uint64_t bytes;
+    void (*done)(struct read *read, int status); /* afterwards nobody touches the read */
+};
+
+/* `done` is called in any case, perhaps before this returns. */
+void read_start(struct read *read);
+
+#endif

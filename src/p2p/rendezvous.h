@@ -1,0 +1,74 @@
+/* rendezvous.h: large messages. One is announced (RTS), unless the receiver has offered its memory before (RTR); when
+ * its receive is there, the receiver chooses a protocol (way.h) and starts it. Each protocol is one file that holds both
+ * halves: what `*_start` begins at the receiver, the handlers of its frames go on with at either side.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_RENDEZVOUS_H
+#define FP_P2P_RENDEZVOUS_H
+
+#include "p2p/engine.h"
+
+/* rendezvous.c: what the protocols share. */
+struct announcement {
+    struct peer *from;
+    struct envelope env;
+    uint64_t length;
+    const struct rts *rts;
+    uint8_t last; /* byte of the data */
+};
+void rendezvous_start(struct p2p *p, struct p2p_request *r);
+void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                 size_t len);
+/* The message that was announced belongs to this receive. */
+void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announcement *a);
+/* The receiver has read what it had to, or cannot take the message: tells the sender. */
+void fin_send(struct p2p_request *r, int status);
+/* The receiver cannot take the message: both sides end with this error. */
+void rendezvous_refuse(struct p2p_request *r, int error);
+
+/* Frames that belong to several protocols: the state of the request says to which. */
+void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
+void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                       size_t len);
+void written_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                     size_t len);
+
+/* rendezvous_r3.c: the receiver asks (CTS), the sender sends it in pieces through frames. */
+void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes);
+void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                 size_t len);
+void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                   size_t len);
+
+/* rendezvous_getcqe.c: the receiver reads the sender's memory; the adapter says when it is done. */
+void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
+/* The sender hears that the message was read. */
+void getcqe_fin(struct p2p_request *r, int error);
+/* Fills in a read of the first `bytes` of the announced message into the request's data. */
+void read_announced(struct read *read, struct p2p_request *r, struct net_mem *mem, const struct rts *rts,
+                    uint64_t bytes);
+
+/* rendezvous_get.c: ... and the last byte does. The sender's half is that of GETCQE. */
+void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes, uint8_t last);
+
+/* rendezvous_rput.c: the receiver says where to (CTS_WRITE), the sender writes it there. */
+void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
+void rput_asked(struct p2p_request *r);
+void rput_written(struct p2p_request *r, int error);
+
+/* rendezvous_split.c: ... a part of it, while the receiver reads the rest. */
+void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
+void split_asked(struct p2p_request *r);
+void split_fin(struct p2p_request *r, int error);
+void split_written(struct p2p_request *r, int error, uint64_t ns);
+
+/* rendezvous_put.c: the receiver's memory was offered before the sender said anything: PUT, PUTNR. */
+void put_offer(struct p2p *p, struct p2p_request *r);
+/* The message of this send is about to leave. If an offer for it is here and it fits, it goes there and the write
+ * is ready to start. False: it goes its own way. */
+bool put_use(struct p2p_request *r);
+void put_written(struct p2p_request *r, uint64_t length, int error);
+/* Has the offered receive been filled? It is complete then. */
+bool put_seen(struct p2p_request *r);
+
+#endif

@@ -1,0 +1,132 @@
+/* way.c: see way.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/way.h"
+
+#include "base/clock.h"
+#include "base/tunable.h"
+
+enum {
+    RENDEZVOUS_AUTO,
+    RENDEZVOUS_RPUT,
+    RENDEZVOUS_GETCQE,
+    RENDEZVOUS_GET,
+    RENDEZVOUS_PUTNR,
+    RENDEZVOUS_PUT,
+    RENDEZVOUS_SPLIT,
+    RENDEZVOUS_R3
+};
+static TUNABLE_CHOICE(
+    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|r3",
+    "How large messages move: written by the sender (rput), read by the receiver, who is told (getcqe) or "
+    "sees (get) when that is done, written into a receive that was offered before (putnr, put), read by the "
+    "receiver and written by the sender at the same time, a part each (split), copied in pieces (r3), or as "
+    "measured to be fastest (auto). What cannot be done gives way to what can.");
+
+bool way_measures(void)
+{
+    return rendezvous.value == RENDEZVOUS_AUTO;
+}
+
+enum p2p_protocol way_offers(const struct peer *peer, bool *sure)
+{
+    *sure = rendezvous.value != RENDEZVOUS_AUTO;
+    if (!peer->caps.put)
+        return PROTOCOL_RENDEZVOUS;
+    switch (rendezvous.value) {
+    case RENDEZVOUS_PUTNR:
+        return PROTOCOL_PUTNR;
+    case RENDEZVOUS_PUT:
+        return PROTOCOL_PUT;
+    case RENDEZVOUS_AUTO: /* where a processor must do the copying anyway, nothing is won */
+        return peer->caps.cpu_moves || peer->caps.software ? PROTOCOL_RENDEZVOUS : PROTOCOL_PUT;
+    default:
+        return PROTOCOL_RENDEZVOUS;
+    }
+}
+
+/* With a core for each rank, what counts is how long a message takes. Where ranks take turns that would mostly
+ * be the others' turns; what counts then is the work: this rank's copy, and one like it at the sender if there
+ * is one. */
+void way_took(struct p2p_request *r, int status)
+{
+    struct p2p *p = r->base.p2p;
+    struct choice *c = choice_of(p, r->peer);
+    if (!r->ticket.open)
+        return;
+    if (status != 0)
+        choice_drop(c, &r->ticket);
+    else if (unlikely(p->net->oversubscribed) && r->ticket.way == WAY_PIECES)
+        choice_learn_work(c, &r->ticket, clock_ns(), 2 * r->pieces.copying);
+    else
+        choice_learn(c, &r->ticket, clock_ns());
+}
+
+void way_in_pieces(struct p2p *p, struct p2p_request *r, uint64_t bytes)
+{
+    choice_drop(choice_of(p, r->peer), &r->ticket);
+    r3_start(p, r, bytes);
+}
+
+/* Reading, in the way asked for if the last byte can tell: it must be the message's own, and there must be
+ * few enough to look at. */
+static enum p2p_protocol reading(struct p2p *p, const struct peer *from, uint64_t bytes, uint64_t length)
+{
+    bool tells = from->caps.last_byte_last && bytes == length && last_bytes_room(&p->looks);
+    return tells && rendezvous.value != RENDEZVOUS_GETCQE ? PROTOCOL_GET : PROTOCOL_GETCQE;
+}
+
+#define SPLIT_MIN 16384 /* below this a second control message costs more than a half saves */
+
+/* The ways that are worth measuring. Where a processor moves the bytes, two of them move more than one, unless
+ * ranks share processors; an adapter does by itself what it is told to. */
+static unsigned open_ways(const struct p2p *p, const struct peer *from, uint64_t bytes, bool write)
+{
+    unsigned open = WAY_BIT(WAY_READ);
+    if (from->caps.cpu_moves)
+        open |= WAY_BIT(WAY_PIECES);
+    else if (write)
+        open |= WAY_BIT(WAY_WRITE);
+    if ((from->caps.cpu_moves || from->caps.software) && write && !p->net->oversubscribed &&
+        bytes >= SPLIT_MIN)
+        open |= WAY_BIT(WAY_SPLIT);
+    return open;
+}
+
+static enum p2p_protocol measured(struct p2p *p, struct p2p_request *r, const struct announcement *a,
+                                  unsigned open)
+{
+    uint64_t bytes = (uint64_t)r->base.bytes;
+    switch (choice_ask(choice_of(p, a->from), bytes, open, WAY_READ, clock_ns(), &r->ticket)) {
+    case WAY_PIECES:
+        return PROTOCOL_R3;
+    case WAY_WRITE:
+        return PROTOCOL_RPUT;
+    case WAY_SPLIT:
+        return PROTOCOL_SPLIT;
+    default:
+        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE : reading(p, a->from, bytes, a->length);
+    }
+}
+
+enum p2p_protocol way_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a)
+{
+    uint64_t bytes = (uint64_t)r->base.bytes;
+    bool read = r->block && a->rts->can & RTS_READ && a->from->caps.get;
+    bool write = r->block && a->rts->can & RTS_WRITE && bytes > 0;
+    if (bytes == 0 && read)
+        return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */
+    if (rendezvous.value == RENDEZVOUS_R3 || (!read && !write))
+        return PROTOCOL_R3;
+    if (!read || (write && rendezvous.value == RENDEZVOUS_RPUT))
+        return PROTOCOL_RPUT;
+    if (rendezvous.value == RENDEZVOUS_SPLIT && write && bytes >= 2)
+        return measured(p, r, a, WAY_BIT(WAY_SPLIT)); /* for the shares of the two */
+    if (rendezvous.value == RENDEZVOUS_AUTO && a->length <= a->from->eager_max) {
+        r->ticket.began = clock_ns(); /* the sender measures reading against sending at once (medium.c) */
+        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE : reading(p, a->from, bytes, a->length);
+    }
+    if (rendezvous.value == RENDEZVOUS_AUTO)
+        return measured(p, r, a, open_ways(p, a->from, bytes, write));
+    return reading(p, a->from, bytes, a->length);
+}

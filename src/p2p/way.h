@@ -1,0 +1,29 @@
+/* way.h: which protocol a large message takes, by what both sides can do, what the user forces and what has been
+ * measured (choice.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_WAY_H
+#define FP_P2P_WAY_H
+
+#include "p2p/rendezvous.h"
+
+/* The protocol for this announced message; r->base.bytes of it are wanted. */
+enum p2p_protocol way_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a);
+/* The large receive is complete, or has failed: tells the policy. */
+void way_took(struct p2p_request *r, int status);
+/* The protocol that was chosen is not open after all: in pieces, which always is. */
+void way_in_pieces(struct p2p *p, struct p2p_request *r, uint64_t bytes);
+
+/* Whether nobody has forced a protocol. */
+bool way_measures(void);
+/* How a receive is to be offered to this peer: PROTOCOL_PUT, PROTOCOL_PUTNR, or PROTOCOL_RENDEZVOUS: not at
+ * all. `sure`: whatever became of earlier offers. */
+enum p2p_protocol way_offers(const struct peer *peer, bool *sure);
+
+/* What is learned about large messages from this peer. */
+static inline struct choice *choice_of(struct p2p *p, const struct peer *peer)
+{
+    return &p->choices[peer->caps.cpu_moves];
+}
+
+#endif

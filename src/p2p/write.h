@@ -1,0 +1,17 @@
+/* write.h: one write into the peer's memory, retried when the transport refuses it for a while, and the word to the
+ * peer that the data is there. The sender's half of every protocol that writes (RPUT, SPLIT, PUT, PUTNR).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_WRITE_H
+#define FP_P2P_WRITE_H
+
+#include "p2p/engine.h"
+
+/* r->write says what: remote, key, from, bytes, tell, timed, done. 0 when it was started, and r->write.done has
+ * been or will be called; or ERR_AGAIN. */
+int write_start(struct p2p_request *r);
+/* The same, queued if need be. */
+void write_go(struct p2p_request *r);
+int write_resume(struct net_pending *item);
+
+#endif
