@@ -35,12 +35,17 @@ static uint32_t worth_it(const struct stripe_rules *rules, const double *weight,
     return set;
 }
 
+static uint64_t probe_bytes(const struct stripe_rules *rules)
+{
+    return ALIGN_UP(rules->smallest, rules->align);
+}
+
 /* Probes that leave at least a smallest stripe to everybody else. */
 static uint32_t probes(const struct stripe_rules *rules, uint32_t others, uint32_t probe, uint64_t bytes)
 {
     uint32_t set = 0;
     for (unsigned r = 0; r < RAILS_MAX; r++)
-        if (rail_in(probe & ~others, r) && bytes / rules->smallest > 2 * (uint64_t)(rails_in(set) + 1))
+        if (rail_in(probe & ~others, r) && bytes / probe_bytes(rules) > 2 * (uint64_t)(rails_in(set) + 1))
             set |= rail_bit(r);
     return set;
 }
@@ -56,7 +61,7 @@ unsigned stripe_cut(const struct stripe_rules *rules, const double *weight, uint
     uint32_t probing = probes(rules, by_weight, probe & up, bytes);
     for (unsigned r = 0; r < RAILS_MAX; r++)
         if (rail_in(probing, r)) {
-            uint64_t part = ALIGN_UP(rules->smallest, rules->align);
+            uint64_t part = probe_bytes(rules);
             out[count++] = (struct stripe){.offset = at, .bytes = part, .rail = (uint8_t)r};
             at += part;
         }

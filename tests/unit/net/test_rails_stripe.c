@@ -65,6 +65,7 @@ static void stripes_cover_the_message(void)
         EXPECT(count >= 1);
         for (unsigned i = 0; i < count; i++) {
             EXPECT_EQ(s[i].offset, at);
+            EXPECT(s[i].bytes <= bytes);
             EXPECT(rail_in(up, s[i].rail) && !rail_in(used, s[i].rail));
             EXPECT(i + 1 == count || s[i].bytes > 0);
             EXPECT(count == 1 || s[i].bytes + 2 * some.align >= some.smallest);
