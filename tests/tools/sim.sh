@@ -43,3 +43,26 @@ wrong "'--nodes' does not fit" bcast --nodes 4 --root 4
 wrong "'OPERATION' is missing" --nodes 4
 echo 'radix many' >"$scratch/machine"
 wrong "line 1, 'radix many'" barrier --machine "$scratch/machine"
+
+# Rails: a figure as table, JSON and SVG; one run; the same answer twice; mistakes.
+"$BIN/fishplate" sim rails --figures 10,8.16 --length 0.02 --svg "$scratch" >"$scratch/table"
+expect_line "$scratch/table" '^ +7 +0\.[0-9]+ '
+expect_line "$scratch/table" '^ +1 MiB +[0-9]{4}\.[0-9] +[0-9]{3}\.[0-9] +[0-9]{3}\.[0-9]$'
+python3 - "$scratch/figure-10.svg" "$scratch/figure-8.16.svg" <<'PY'
+import sys, xml.etree.ElementTree as xml
+for name in sys.argv[1:]:
+    root = xml.parse(name).getroot()
+    lines = root.findall(".//{http://www.w3.org/2000/svg}polyline")
+    assert len(lines) >= 3 and all(len(line.get("points").split()) >= 5 for line in lines), name
+PY
+for run in 1 2; do
+    "$BIN/fishplate" sim rails --run hybrid --nodes 16 --rails 3 --load 0.3 --ratio 0.5 --length 0.3 --json >"$scratch/json.$run"
+    expect_json "$scratch/json.$run"
+done
+cmp "$scratch/json.1" "$scratch/json.2" || fail "the same run gave two answers"
+"$BIN/fishplate" sim rails --figures 8.16 --length 0.05 --json >"$scratch/json"
+expect_json "$scratch/json"
+wrong "'--figures' does not take that value" rails --figures 17
+wrong "'--run' does not take that value" rails --run greedy
+wrong "'--rails' does not take that value" rails --run basic --rails 99
+wrong "cannot write '.*/nowhere/figure-8.16.svg': No such file" rails --figures 8.16 --length 0.05 --svg "$scratch/nowhere"

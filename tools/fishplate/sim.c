@@ -35,7 +35,8 @@ struct sim_result {
 };
 
 static const char *const usage_text =
-    "Usage: fishplate sim [options] OPERATION\n\n"
+    "Usage: fishplate sim [options] OPERATION\n"
+    "       fishplate sim rails [options]     several adapters a node; --help there tells more\n\n"
     "Runs a collective operation with the library's own algorithms on a simulated machine: nodes, adapters, "
     "and a fat\n"
     "tree of switches with finite buffers, packet by packet. The same input gives the same answer on every "
@@ -363,6 +364,8 @@ int command_sim(int argc, char **argv)
 {
     struct sim_options o;
     int parameter[COLL_PARAMETERS] = {0};
+    if (argc > 1 && strcmp(argv[1], "rails") == 0)
+        return command_sim_rails(argc - 1, argv + 1);
     int status = parse(&o, argc, argv);
     if (status)
         return status;
