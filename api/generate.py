@@ -35,16 +35,16 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
-def outputs(api, implemented):
+def outputs(api):
     """Every file for --out with its text, made when asked for."""
     files = {
         "impl.h": lambda: write_impl(api),
         "api_list.h": lambda: write_list_header(api),
-        "api_list.c": lambda: write_list(api, implemented),
+        "api_list.c": lambda: write_list(api),
         "exports.map": lambda: write_exports(api),
     }
     for chapter in api.chapters():
-        files[file_name(chapter)] = lambda chapter=chapter: write_wrappers(api, chapter, implemented)
+        files[file_name(chapter)] = lambda chapter=chapter: write_wrappers(api, chapter)
     return files
 
 
@@ -52,14 +52,13 @@ def main():
     args = parse_arguments()
     api = Api(Path(__file__).resolve().parent)
     classify(api)
-    implemented = find_implementations(args.sources) if args.sources else set()
-    files = outputs(api, implemented)
+    files = outputs(api)
     if args.outputs:
         print("\n".join(sorted(files)))
         return 0
-    strangers = check_names(api, implemented)
-    if strangers:
-        raise TableError("defined but not in functions.tsv: " + ", ".join("impl_" + name for name in strangers))
+    problems = check_names(api, find_implementations(args.sources)) if args.sources else []
+    if problems:
+        raise TableError("; ".join(problems))
     if args.include:
         version = tuple(int(n) for n in args.version.split("."))
         write_if_changed(args.include / "mpi.h", write_header(api, version))

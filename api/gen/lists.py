@@ -1,5 +1,5 @@
-# Writes the lists about the API: which functions exist and which have an implementation (api_list.*), and the
-# linker's export list. Finding the implementations is here too: definitions of impl_X at column 0.
+# Writes the lists about the API: which functions exist (api_list.*), and the linker's export list. Checking that each has
+# an implementation is here too: a definition of impl_X at column 0.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -24,14 +24,12 @@ def find_implementations(folder):
     return found
 
 
-def is_implemented(f, implemented):
-    return f.is_conversion or (f.base or f).short in implemented
-
-
 def check_names(api, implemented):
-    """Definitions that no table row asks for: a misspelt name would otherwise be ignored in silence."""
+    """What is wrong: definitions that no table row asks for, and functions that nobody defines."""
     known = {f.short for f in owners(api)}
-    return sorted(implemented - known)
+    wanted = {(f.base or f).short for f in api.functions if not f.is_conversion}
+    return ([f"impl_{name} is defined and MPI_{name} is not in functions.tsv" for name in sorted(implemented - known)] +
+            [f"MPI_{name} is in functions.tsv and impl_{name} is not defined" for name in sorted(wanted - implemented)])
 
 
 def write_list_header(api):
@@ -39,15 +37,12 @@ def write_list_header(api):
 #ifndef FISHPLATE_API_LIST_H
 #define FISHPLATE_API_LIST_H
 
-#include <stdbool.h>
-
 #define API_LIST_SIZE {len(api.functions)}
 
 struct api_entry {{
     const char *name;
     const char *chapter;
     const char *since; /* the version of the standard that introduced it */
-    bool implemented;
 }};
 
 extern const struct api_entry api_list[API_LIST_SIZE];
@@ -56,12 +51,11 @@ extern const struct api_entry api_list[API_LIST_SIZE];
 """
 
 
-def write_list(api, implemented):
+def write_list(api):
     lines = [banner("The list of MPI functions: see api_list.h."), '#include "api_list.h"\n',
              "const struct api_entry api_list[API_LIST_SIZE] = {"]
     for f in api.functions:
-        there = "true" if is_implemented(f, implemented) else "false"
-        lines.append(f'    {{"{f.name}", "{f.chapter}", "{f.since}", {there}}},')
+        lines.append(f'    {{"{f.name}", "{f.chapter}", "{f.since}"}},')
     return "\n".join(lines) + "\n};\n"
 
 

@@ -9,7 +9,6 @@ import re
 from . import impl
 from .checks import RESOLVE, check_param, resolve_handle
 from .kinds import significance
-from .lists import is_implemented
 from .model import HANDLES
 from .text import banner, wrap_call, wrap_prototype
 
@@ -31,47 +30,26 @@ def file_name(chapter):
     return "wrappers_" + chapter.replace("/", "_").replace("-", "_") + ".c"
 
 
-def write_wrappers(api, chapter, implemented):
-    """The text of one chapter's wrappers; implemented holds the short names that have an impl_X."""
+def write_wrappers(api, chapter):
+    """The text of one chapter's wrappers."""
     parts = [
         banner(f"The wrappers of the chapter '{chapter}': PMPI_X checks and calls impl_X; MPI_X is its weak alias."),
         '#include "api/wrapper.h"\n',
     ]
     for f in api.functions:
         if f.chapter == chapter:
-            parts.append(_function(f, is_implemented(f, implemented)))
+            parts.append(_function(f))
     return "\n".join(parts)
 
 
-def _function(f, implemented):
-    body = _body(f) if implemented else _unsupported(f)
-    lines = [wrap_prototype(f.prototype("P")), "{", *(_indent(line) for line in body), "}"]
+def _function(f):
+    lines = [wrap_prototype(f.prototype("P")), "{", *(_indent(line) for line in _body(f)), "}"]
     alias = wrap_prototype(f.prototype()) + f'\n    __attribute__((weak, alias("P{f.name}")));'
     return "\n".join(lines) + "\n" + alias + "\n"
 
 
 def _indent(line):
     return line if not line or line.endswith(":") else "    " + line
-
-
-def _unsupported(f):
-    lines = [f"(void){p.name};" for p in f.params]
-    if not _returns_code(f):
-        return lines + [f'api_unsupported("{f.name}", NULL);', f"return ({f.returns})0;"]
-    if WHEN[f.when][0]:
-        lines += ["if (unlikely(!the_proc))", f'    return api_outside("{f.name}");']
-    if not _raises(f):
-        return lines + [f'return api_unsupported("{f.name}", NULL);']
-    kind, _ = _error_object(f)
-    comm = next((p for p in f.params if p.handle == "comm"), None)
-    where = f"comm_from(the_proc, {comm.name})" if comm else "NULL"
-    if kind not in ("ERROR_ON_COMM", "ERROR_ON_FILE"):
-        kind = "ERROR_ON_NOTHING"
-    # A program that looks at no error code must not go on with a handle that nobody has set.
-    for p in f.params:
-        if p.is_pointer and not p.const and p.base in HANDLES:
-            lines += [f"if ({p.name})", f"    *{p.name} = {RESOLVE[HANDLES[p.base]][2]};"]
-    return lines + [wrap_call(f'return api_missing({kind}, {where}, "{f.name}");')]
 
 
 def _returns_code(f):

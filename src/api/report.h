@@ -24,13 +24,6 @@ void api_blame_file(struct file *f);
 /* Outside MPI_Init ... MPI_Finalize, and in a forked child, there is nobody to ask: says so and ends the process. */
 int api_outside(const char *function) __attribute__((cold, noreturn));
 
-/* A function that is not there (missing.c). Says so on standard error, once for each function, whatever the error
- * handler: files return errors unless told otherwise, and few programs look. `comm` is the communicator that all
- * call it on, if any: its rank 0 speaks. Returns MPI_ERR_UNSUPPORTED_OPERATION, with a sentence. */
-int api_unsupported(const char *function, const struct comm *comm) __attribute__((cold));
-/* The same, and then the error handler. */
-int api_missing(enum error_object on, struct comm *comm, const char *function) __attribute__((cold));
-
 /* The object a user's variable holds, for calls that fail to free it; NULL when it holds none. */
 struct comm *api_comm_at(const MPI_Comm *handle);
 struct win *api_win_at(const MPI_Win *handle);

@@ -19,8 +19,6 @@ struct boot_backend {
     /* Waits for all ranks; makes what they put visible if `values`. */
     int (*fence)(struct boot *b, bool values);
     int (*get)(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
-    /* NULL: ranks of the job cannot be told apart by who asks first. */
-    bool (*first)(struct boot *b, const char *what);
     int (*finalize)(struct boot *b);
     /* True when the user has been told, or will be by the launcher. One that kills at once and reports
      * nothing is told only after boot_say_abort. */

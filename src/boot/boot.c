@@ -173,11 +173,6 @@ int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t 
     return rc;
 }
 
-bool boot_first(struct boot *b, const char *what)
-{
-    return b->size == 1 || !b->backend->first || b->backend->first(b, what);
-}
-
 int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
                char id[BOOT_SPAWN_ID])
 {

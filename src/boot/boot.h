@@ -69,12 +69,6 @@ int boot_barrier(struct boot *b);
 int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
 
 /*
- * True for one rank of the job, the first that asks it with this name (as a key of boot_put): for what is to be said or
- * done once in a job without a collective call. True for everyone where the launcher cannot tell.
- */
-bool boot_first(struct boot *b, const char *what);
-
-/*
  * Tells the launcher that this rank has finished, so that its exit is no longer an accident. Does
  * not wait for other ranks. Call it last in MPI_Finalize, then boot_close.
  */

@@ -377,18 +377,6 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
     return rc;
 }
 
-/* A name can be published once. Other launchers may see that otherwise. */
-static bool pmi1_first(struct boot *b, const char *what)
-{
-    struct pmi1 *p = pmi1_of(b);
-    char request[128];
-    long rc = 0;
-    snprintf(request, sizeof(request), "cmd=publish_name service=fp.first.%s port=%u", what, b->rank);
-    if (!p->ours || ask(p, "publish_result", request) != 0)
-        return true;
-    return !pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &rc) || rc == 0;
-}
-
 /* A line of a spawn request. Our own mpiexec takes any bytes, escaped; others take what fits into a line. */
 static void spawn_word(const struct pmi1 *p, FILE *f, const char *key, const char *value)
 {
@@ -532,7 +520,6 @@ const struct boot_backend boot_pmi1 = {.name = "pmi1",
                                        .put = pmi1_put,
                                        .fence = pmi1_fence,
                                        .get = pmi1_get,
-                                       .first = pmi1_first,
                                        .finalize = pmi1_finalize,
                                        .abort = pmi1_abort,
                                        .close = pmi1_close,

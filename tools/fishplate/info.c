@@ -27,8 +27,8 @@ static const struct info_section sections[] = {
     {"--hints", "the info keys of files (MPI_File_open): values, defaults, meaning", false, JOB_NO,
      info_hints_text, info_hints_json},
     {"--pvars", "the counters the library keeps", false, JOB_NO, info_pvars_text, info_pvars_json},
-    {"--api", "every MPI function and whether it is there; with FILEs: which of them these need", false,
-     JOB_NO, info_api_text, info_api_json},
+    {"--api", "every MPI function; with FILEs: whether all that these need are there", false, JOB_NO,
+     info_api_text, info_api_json},
 };
 enum { NSECTIONS = sizeof(sections) / sizeof(sections[0]), PAGE_WIDTH = 110 };
 
@@ -39,14 +39,13 @@ static void usage(void)
            "*):\n");
     for (int i = 0; i < NSECTIONS; i++)
         printf(" %c %-13s %s\n", sections[i].by_default ? '*' : ' ', sections[i].option, sections[i].doc);
-    printf(
-        "\nOptions:\n"
-        "   --missing     with --api: only what is not there yet; with FILEs: the names alone, one a line\n"
-        "   FILE          with --api: a program, library or object; status 1 when it needs what is not "
-        "there\n"
-        "   --markdown    with --tunables: as docs/tunables.md has it\n"
-        "   --json        one JSON document\n\n"
-        "A tunable is set in the environment: FISHPLATE_LOG=info mpiexec -n 2 ./program\n");
+    printf("\nOptions:\n"
+           "   --missing     with --api FILE...: only the names of what is not there, one a line\n"
+           "   FILE          with --api: a program, library or object; status 1 when it needs what is not "
+           "there\n"
+           "   --markdown    with --tunables: as docs/tunables.md has it\n"
+           "   --json        one JSON document\n\n"
+           "A tunable is set in the environment: FISHPLATE_LOG=info mpiexec -n 2 ./program\n");
 }
 
 static unsigned section_bit(const char *option)
@@ -79,6 +78,10 @@ static bool parse(struct info_options *o, int argc, char **argv)
         }
     }
     o->files = argv + 1;
+    if (o->missing && o->nfiles == 0) {
+        fprintf(stderr, "fishplate info: --missing goes with --api and files.\n");
+        return false;
+    }
     if (o->nfiles > 0 && o->sections != section_bit("--api")) {
         fprintf(stderr, "fishplate info: '%s' is a file; files go with --api alone.\n", o->files[0]);
         return false;

@@ -51,7 +51,6 @@ void info_coll_json(const struct fishplate_inside *in, const struct info_options
 int info_needs(const struct fishplate_inside *in, const struct info_options *o);
 
 /* How many functions of the list are there. */
-size_t info_api_implemented(const struct fishplate_inside *in);
 
 /* Looks at the adapters of this machine; in a job all ranks call it, and rank 0 gets those of every node. */
 void info_devices_gather(const struct fishplate_inside *in, bool job);

@@ -73,29 +73,21 @@ static void found(const char *symbol, void *what)
         found_stranger(n, symbol);
 }
 
-static void count(const struct needs *n, size_t *total, size_t *missing)
+static size_t count(const struct needs *n)
 {
-    *total = *missing = n->nstrangers;
-    for (size_t i = 0; i < n->in->api_count; i++) {
-        *total += n->needed[i];
-        *missing += n->needed[i] && !n->in->api[i].implemented;
-    }
+    size_t total = n->nstrangers;
+    for (size_t i = 0; i < n->in->api_count; i++)
+        total += n->needed[i];
+    return total;
 }
 
 static void print_text(const struct needs *n, const char *file, const struct info_options *o)
 {
-    size_t total, missing;
-    count(n, &total, &missing);
-    if (!o->missing && missing == 0)
-        printf("%s needs %zu MPI functions: all are there.\n", file, total);
+    if (!o->missing && n->nstrangers == 0)
+        printf("%s needs %zu MPI functions: all are there.\n", file, count(n));
     else if (!o->missing)
-        printf("%s needs %zu MPI functions; %zu of them are not in Fishplate %s:\n", file, total, missing,
-               n->in->version);
-    for (size_t i = 0; i < n->in->api_count; i++) {
-        const struct api_entry *e = &n->in->api[i];
-        if (n->needed[i] && !e->implemented)
-            printf(o->missing ? "%s\n" : "    %-40s %-14s MPI %s\n", e->name, e->chapter, e->since);
-    }
+        printf("%s needs %zu MPI functions; %zu of them are not in Fishplate %s:\n", file, count(n),
+               n->nstrangers, n->in->version);
     for (size_t i = 0; i < n->nstrangers; i++)
         printf(o->missing ? "%s\n" : "    %-40s not a function of MPI 5.0\n", n->strangers[i]);
 }
@@ -104,15 +96,15 @@ static void print_json(const struct needs *n, const char *file, struct json *j)
 {
     json_object(j, NULL);
     json_string(j, "file", file);
-    for (int there = 1; there >= 0; there--) {
-        json_array(j, there ? "there" : "missing");
-        for (size_t i = 0; i < n->in->api_count; i++)
-            if (n->needed[i] && n->in->api[i].implemented == there)
-                json_string(j, NULL, n->in->api[i].name);
-        for (size_t i = 0; !there && i < n->nstrangers; i++)
-            json_string(j, NULL, n->strangers[i]);
-        json_end(j);
-    }
+    json_array(j, "there");
+    for (size_t i = 0; i < n->in->api_count; i++)
+        if (n->needed[i])
+            json_string(j, NULL, n->in->api[i].name);
+    json_end(j);
+    json_array(j, "missing");
+    for (size_t i = 0; i < n->nstrangers; i++)
+        json_string(j, NULL, n->strangers[i]);
+    json_end(j);
     json_end(j);
 }
 
@@ -121,13 +113,11 @@ static int one_file(const struct fishplate_inside *in, const char *file, const s
                     struct json *j)
 {
     struct needs n = {.in = in, .needed = calloc(in->api_count, sizeof(*n.needed))};
-    size_t total, missing;
     if (!n.needed) {
         fprintf(stderr, "fishplate info: out of memory.\n");
         return 2;
     }
     const char *problem = elf_needs(file, found, &n);
-    count(&n, &total, &missing);
     if (problem)
         fprintf(stderr, "fishplate info: cannot read the symbols of %s: %s.\n", file, problem);
     else if (o->json)
@@ -135,7 +125,7 @@ static int one_file(const struct fishplate_inside *in, const char *file, const s
     else
         print_text(&n, file, o);
     free(n.needed);
-    return problem ? 2 : missing > 0;
+    return problem ? 2 : n.nstrangers > 0;
 }
 
 int info_needs(const struct fishplate_inside *in, const struct info_options *o)

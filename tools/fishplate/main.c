@@ -60,7 +60,7 @@ static int command_help(int argc, char **argv)
            "  mpiexec -n 2 fishplate bench rma                  one-sided operations: time, rate, bandwidth\n"
            "  fishplate prof -- mpiexec -n 4 ./hello            where a program's time in MPI goes\n"
            "  fishplate info                                    the tunables and what they are set to\n"
-           "  fishplate info --api --missing                    MPI functions that are not there yet\n");
+           "  fishplate info --api ./hello                      does it call what is not in MPI 5.0?\n");
     return 0;
 }
 
