@@ -31,7 +31,7 @@ static const char style[] =
     ".cost{color:var(--soft)}.missing{color:var(--ink)}\n"
     "dl{display:grid;grid-template-columns:max-content 1fr;gap:3px 16px;margin:0}dt{color:var(--soft)}"
     "dd{margin:0;font:13px/1.7 ui-monospace,Menlo,Consolas,monospace;overflow-wrap:anywhere}\n"
-    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(128px,1fr));gap:12px;margin-top:18px}\n"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(120px,1fr));gap:12px;margin-top:18px}\n"
     ".tile{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px}"
     ".tile b{display:block;font-size:20px;font-weight:600;white-space:nowrap}.tile "
     "span{color:var(--soft);font-size:13px}\n"
@@ -54,7 +54,7 @@ static const char style[] =
     ".rows>span:nth-child(3n+1),.rows>span:nth-child(3n){text-align:right;white-space:nowrap}"
     ".line{display:flex;height:15px;background:var(--line);border-radius:3px;overflow:hidden}"
     ".pair{display:grid;gap:2px}.pair i{display:block;height:7px;border-radius:2px;min-width:2px}\n"
-    "svg{display:block;max-width:max(100%,400px);height:auto}svg text{fill:var(--soft);font-size:12px}"
+    "svg{display:block;max-width:max(100%,300px);height:auto}svg text{fill:var(--soft);font-size:12px}"
     ".heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}\n"
     "footer{margin-top:22px;color:var(--soft);font-size:13px}\n"
     /* A table scrolls by itself, under a first column that stays; a shadow at the edge says that there is more. */
@@ -69,6 +69,9 @@ static const char style[] =
     "th{white-space:normal;vertical-align:bottom;line-height:1.25}td:first-child{min-width:20ch;"
     "overflow-wrap:anywhere;white-space:normal}.bar{width:44px;margin-right:4px}"
     "dl{grid-template-columns:1fr}dt{margin-top:6px}.tile b{font-size:17px}}";
+
+/* Keeps a number and its unit on one line where a narrow page breaks the heads of columns. */
+#define NBSP "\xc2\xa0"
 
 static void tile(FILE *out, const char *value, const char *what)
 {
@@ -156,10 +159,10 @@ static void class_row(FILE *out, const char *name, const struct prof_classes *c)
 static void write_sizes(const struct prof_job *job, FILE *out)
 {
     const char *const names[] = {"",
-                                 prof_class_names[0],
-                                 prof_class_names[1],
-                                 prof_class_names[2],
-                                 prof_class_names[3],
+                                 "< 2" NBSP "KiB",
+                                 "2 -" NBSP "16" NBSP "KiB",
+                                 "16" NBSP "KiB -" NBSP "1" NBSP "MiB",
+                                 ">=" NBSP "1" NBSP "MiB",
                                  "all",
                                  "bytes",
                                  "mean",
