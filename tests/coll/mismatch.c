@@ -55,6 +55,10 @@ int main(int argc, char **argv)
     } else if (which == 8) {
         MPI_Bcast(x, 4, MPI_INT, 0, w);
     }
+    if (which == 9 && rank == 0) /* each waits for a message of the other, and none is sent */
+        MPI_Gather(x, 1, MPI_INT, y, 1, MPI_INT, 0, w);
+    else if (which == 9)
+        MPI_Bcast(x, 1, MPI_INT, 0, w);
     MPI_Type_free(&four);
     MPI_Finalize();
     return 0;

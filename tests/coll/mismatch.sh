@@ -34,6 +34,7 @@ expect 5 'do not match' 'gather' 'allgather'
 expect 6 'do not match' 'MPI_Scan' 'MPI_Allreduce'
 expect 7 'do not match' 'MPI_Bcast with root 0' 'MPI_Reduce with root 0'
 expect 8 'do not match' 'MPI_Ibcast\|blocking' 'MPI_Bcast with root 0'
+expect 9 'do not match' 'MPI_Gather' 'MPI_Bcast with root 0'
 # Between nodes the tags of messages tell.
 nodes='-vnodes 3'
 expect 0 'do not match' 'MPI_Bcast with root 0' 'MPI_Barrier' FISHPLATE_DEBUG
@@ -52,6 +53,10 @@ expect 3 'do not match' 'operator MPI_MAX' 'operator MPI_SUM'
 expect 4 'do not match' 'calls MPI_Bcast' 'calls MPI_Reduce'
 expect 5 'do not match' 'calls MPI_Gather' 'calls MPI_Allgather'
 expect 6 'do not match' 'calls MPI_Scan' 'calls MPI_Allreduce'
+# Where no message goes that could tell, only the full check does.
+nodes='-vnodes 3'
+expect 9 'do not match' 'calls MPI_Gather with 1 x MPI_INT (4 bytes), root 0' 'calls MPI_Bcast'
+nodes=
 if ! FISHPLATE_DEBUG=coll "$mpiexec" -n 3 -timeout 30 "$program" 99 >mismatch.out 2>&1; then
     echo "calls that match were stopped:"
     cat mismatch.out
