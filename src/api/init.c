@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "api/crash.h"
+#include "api/debug.h"
 #include "api/doctor.h"
 #include "api/report.h"
 #include "api/tool.h"
@@ -83,6 +84,7 @@ static int instance_open(int thread_level, struct proc **out)
         rc = coll_open(p); /* says at once what is wrong with FISHPLATE_COLL */
         if (rc)
             return rc;
+        debug_watch_open(p);
         if (net_thread_wanted())
             net_thread_start(p->net);
     }
@@ -111,6 +113,7 @@ int api_instance_close(void)
     /* Attribute callbacks on MPI_COMM_SELF run inside and may call MPI: the_proc stays until they are done.
      */
     crash_close();
+    debug_watch_close(the_proc);
     int rc = proc_close(the_proc);
     doctor_close();
     the_proc = NULL;

@@ -1,6 +1,7 @@
 /* p2p_probe.c: looking at messages before receiving them, and receiving exactly the one that was looked at.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "api/debug.h"
 #include "api/p2p.h"
 #include "impl.h"
 
@@ -47,6 +48,7 @@ int impl_Probe(int source, int tag, struct comm *comm, MPI_Status *status)
 static MPI_Message message_out(struct message *m, struct comm *comm)
 {
     p2p_message_bind(m, comm_retain(comm));
+    debug_message_probed(m);
     return (MPI_Message)m;
 }
 
@@ -108,6 +110,8 @@ int impl_Imrecv(void *buf, MPI_Count count, struct dtype *datatype, MPI_Message 
     struct message *m;
     struct request *r = p2p_no_proc(the_proc->p2p);
     int rc = message_in(*message, &m);
+    if (rc == 0 && m)
+        debug_message_received(m);
     if (rc == 0 && m)
         rc = p2p_imrecv(the_proc->p2p, m, buf, count, datatype, &r);
     if (rc != 0)

@@ -17,16 +17,31 @@
 #include "base/util.h"
 
 uintptr_t objmem_base = (uintptr_t)1 << 63;
+void (*objmem_watch)(void *object, bool made);
+
+static void *tell_made(void *object)
+{
+    if (unlikely(objmem_watch != NULL) && object)
+        objmem_watch(object, true);
+    return object;
+}
+
+static void tell_freed(void *object)
+{
+    if (unlikely(objmem_watch != NULL) && object)
+        objmem_watch(object, false);
+}
 
 #if FISHPLATE_OBJMEM_MALLOC
 
 void *objmem_new(size_t size)
 {
-    return calloc(1, size);
+    return tell_made(calloc(1, size));
 }
 
 void objmem_free(void *object)
 {
+    tell_freed(object);
     free(object);
 }
 
@@ -130,14 +145,15 @@ void *objmem_new(size_t size)
     struct head *head = piece ? NULL : cut(c);
     pthread_mutex_unlock(&memory.lock);
     if (piece)
-        return memset(piece, 0, size);
-    return head ? head + 1 : NULL;
+        return tell_made(memset(piece, 0, size));
+    return head ? tell_made(head + 1) : NULL;
 }
 
 void objmem_free(void *object)
 {
     if (!object)
         return;
+    tell_freed(object);
     struct piece *piece = object;
     const uint32_t c = ((struct head *)object - 1)->size_class;
     pthread_mutex_lock(&memory.lock);

@@ -17,7 +17,10 @@ static TUNABLE_STRING(
     "collective operations and ends the job when they differ. Other operations and roots are "
     "mostly noticed without it. `rma` warns when one-sided operations of one epoch touch the same bytes, and "
     "names "
-    "both call sites. `coll,rma` is both.");
+    "both call sites. `leaks` lists at MPI_Finalize what was never freed, completed or received, and where "
+    "it was "
+    "made. `match` compares the datatypes of each send with those of its receive. Several with commas "
+    "between.");
 
 bool debug_coll;
 
@@ -43,14 +46,32 @@ struct comparison {
     bool detached;
 };
 
+/* Is it a list of checks that there are? */
+static bool is_known(const char *text)
+{
+    static const char *const checks[] = {"coll", "rma", "leaks", "match"};
+    for (const char *word = text; *word;) {
+        const size_t len = strcspn(word, ",");
+        bool known = false;
+        for (size_t i = 0; i < COUNT_OF(checks); i++)
+            known |= strlen(checks[i]) == len && strncmp(word, checks[i], len) == 0;
+        if (!known)
+            return false;
+        word += len + (word[len] == ',');
+    }
+    return true;
+}
+
 int debug_open(void)
 {
     const char *text = debug.text ? debug.text : "";
-    const bool both = strcmp(text, "coll,rma") == 0 || strcmp(text, "rma,coll") == 0;
-    debug_coll = both || strcmp(text, "coll") == 0;
-    if (text[0] && !debug_coll && strcmp(text, "rma") != 0)
-        return err_set(MPI_ERR_ARG, "FISHPLATE_DEBUG is '%s'; the checks are 'coll', 'rma' and 'coll,rma'",
-                       text);
+    if (!is_known(text))
+        return err_set(
+            MPI_ERR_ARG,
+            "FISHPLATE_DEBUG is '%s'; the checks are 'coll', 'leaks', 'match' and 'rma', or several of "
+            "them with commas between",
+            text);
+    debug_coll = strstr(text, "coll") != NULL;
     return 0;
 }
 

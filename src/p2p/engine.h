@@ -44,6 +44,10 @@ struct p2p {
     void *peer_of_arg;
     uint32_t channels;             /* names given so far */
     const struct p2p_watch *watch; /* NULL unless a tool looks */
+    const struct p2p_debug *debug; /* NULL: no FISHPLATE_DEBUG=match or leaks */
+    struct list notes;             /* ... what waits for a message or a receive (note.c) */
+    void (*plain_deliver)(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
+                          size_t len);
 };
 
 struct p2p_request {
@@ -79,6 +83,14 @@ static inline struct p2p_request *p2p_request(struct request *r)
 {
     return (struct p2p_request *)r;
 }
+
+struct message;
+
+/* note.c: only with p->debug. A send is about to leave; a receive waits; a receive takes a message that waited. */
+void note_send(struct p2p *p, struct p2p_request *r);
+void note_posted(struct p2p *p, struct p2p_request *r);
+void note_taken(struct p2p *p, struct p2p_request *r, const struct message *m);
+void notes_close(struct p2p *p);
 
 /* request.c */
 extern const struct request_ops send_ops, recv_ops;

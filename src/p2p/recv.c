@@ -52,6 +52,8 @@ static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env
         if (e) {
             unexpected_remove(&p->unexpected, e);
             r->match.env = env; /* for the doctor: a large message may be long on its way */
+            if (unlikely(p->debug != NULL))
+                note_taken(p, r, message_of(e));
             recv_message(p, r, message_of(e));
             return;
         }
@@ -102,6 +104,8 @@ int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count coun
     dtype_retain(type);
     request_data(r, buf, count, type);
     r->base.comm = message->comm;
+    if (unlikely(p->debug != NULL))
+        note_taken(p, r, message);
     recv_message(p, r, message);
     *out = &r->base;
     return 0;

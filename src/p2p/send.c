@@ -89,6 +89,8 @@ static bool better_announced(const struct p2p_request *r)
 static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
 {
     struct peer *to = r->peer;
+    if (unlikely(p->debug != NULL))
+        note_send(p, r);
     if (r->length > to->eager_max || (mode != SEND_SYNCHRONOUS && medium_announced(p, r))) {
         rendezvous_start(p, r);
         return;
@@ -124,6 +126,8 @@ static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode
  * it is to be measured. */
 static __attribute__((noinline)) bool eager_looks(struct peer *to, struct envelope env, uint64_t length)
 {
+    if (unlikely(to->eager_below == 1) && length > 0)
+        return false; /* a note goes first (note.c) */
     if (length > to->eager_max || (length > to->eager_sure && !medium_at_once(to, length)))
         return false;
     return to->eager_below != 0 || offer_pass(to, env) == 0;

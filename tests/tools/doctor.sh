@@ -9,5 +9,7 @@ shift 3
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$bin/mpicc" -g -O1 ${flags:+"$flags"} "$here/doctor/zoo.c" -o "$work/zoo"
-python3 "$here/doctor/$name.py" "$bin" "$work/zoo" "$@"
+program=zoo
+[ ! -e "$here/doctor/$name.c" ] || program=$name
+"$bin/mpicc" -g -O1 ${flags:+"$flags"} "$here/doctor/$program.c" -o "$work/$program"
+python3 "$here/doctor/$name.py" "$bin" "$work/$program" "$@"

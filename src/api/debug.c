@@ -1,0 +1,105 @@
+/* debug.c: turns FISHPLATE_DEBUG=leaks and match on, and tells of messages that are received as something else.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/debug.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/tunable.h"
+#include "obj/comm.h"
+#include "obj/context.h"
+
+enum { TOLD = 32 }; /* pairs of places that are remembered as told */
+
+static struct {
+    struct p2p_debug hooks;
+    bool leaks;
+    uint64_t told[TOLD][2];
+    int ntold;
+} debug;
+
+static bool wants(const char *check)
+{
+    const struct tunable *t = tunables_find("DEBUG");
+    const size_t len = strlen(check);
+    for (const char *word = t ? t->text : NULL; word && *word; word += strcspn(word, ","), word += *word == ',')
+        if (strncmp(word, check, len) == 0 && (word[len] == ',' || word[len] == '\0'))
+            return true;
+    return false;
+}
+
+/* "10 of MPI_INT", or of a derived type what is in it. */
+static void words_types(const struct note *n, char *out, size_t size)
+{
+    size_t at = 0;
+    if (n->nruns == 1 && strcmp(n->runs[0].name, n->type) == 0) {
+        snprintf(out, size, "%llu x %s", (unsigned long long)n->count, n->type);
+        return;
+    }
+    at += (size_t)snprintf(out, size, "%llu of a derived type: ", (unsigned long long)n->count);
+    for (uint32_t i = 0; i < n->nruns && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%llu x %s", i ? ", " : "",
+                               (unsigned long long)n->runs[i].count, n->runs[i].name);
+    if (n->more && at < size)
+        snprintf(out + at, size - at, ", ...");
+}
+
+/* A loop makes the same mistake many times. */
+static bool is_news(const struct note *sent, const struct note *received)
+{
+    for (int i = 0; i < debug.ntold; i++)
+        if (debug.told[i][0] == sent->place.offset && debug.told[i][1] == received->place.offset)
+            return false;
+    if (debug.ntold == TOLD)
+        return false;
+    debug.told[debug.ntold][0] = sent->place.offset;
+    debug.told[debug.ntold++][1] = received->place.offset;
+    return true;
+}
+
+static void differs(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,
+                    const struct note *received)
+{
+    char there[128], here[128], sent_types[320], received_types[320];
+    const uint32_t id = context_id_of((uint32_t)env.context);
+    const struct comm *c = the_proc && id < CONTEXT_IDS ? the_proc->comms[id] : NULL;
+    (void)p;
+    if (!is_news(sent, received))
+        return;
+    debug_place_text(&sent->place, there, sizeof(there));
+    debug_place_text(&received->place, here, sizeof(here));
+    words_types(sent, sent_types, sizeof(sent_types));
+    words_types(received, received_types, sizeof(received_types));
+    log_warn("The types of a message do not match (FISHPLATE_DEBUG=match): rank %u sends %s at %s, and this rank "
+             "receives it as %s at %s (tag %d on %s). Use the same basic types in the same order on both sides, "
+             "or MPI_PACKED.",
+             from, sent_types, there, received_types, here, env.tag, c ? comm_label(c) : "a communicator");
+}
+
+static void where(struct note_place *out)
+{
+    debug_where(out, NULL, 0);
+}
+
+void debug_watch_open(struct proc *p)
+{
+    const bool match = wants("match");
+    debug.leaks = wants("leaks");
+    debug.ntold = 0;
+    if (!match && !debug.leaks)
+        return;
+    debug.hooks = (struct p2p_debug){
+        .match = match, .where = where, .made = debug.leaks ? leaks_note_request : NULL, .differs = differs};
+    p2p_set_debug(p->p2p, &debug.hooks);
+    if (debug.leaks)
+        leaks_open();
+}
+
+void debug_watch_close(struct proc *p)
+{
+    if (debug.leaks)
+        leaks_tell(p);
+    debug.leaks = false;
+}

@@ -1,0 +1,31 @@
+/* debug.h: FISHPLATE_DEBUG=leaks and match: what the program forgot to free, and messages that are received as other types
+ * than they were sent as. Both say where the program did it. (`coll` is in src/coll/debug.c, `rma` in src/rma/watch.c.)
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_API_DEBUG_H
+#define FP_API_DEBUG_H
+
+#include "obj/proc.h"
+#include "p2p/note.h"
+
+/* At start, before the program has any object or message. */
+void debug_watch_open(struct proc *p);
+
+/* At the end, while the objects are still there: tells what is left. */
+void debug_watch_close(struct proc *p);
+
+/* A message that MPI_Mprobe took out of matching, and its receive. */
+void debug_message_probed(const void *message);
+void debug_message_received(const void *message);
+
+/* debug_place.c: the place in the program that called MPI, and the MPI function. */
+void debug_where(struct note_place *out, char *call, size_t size);
+/* "solver.c:210", else "solver+0x1234"; "a place that is not known". */
+void debug_place_text(const struct note_place *at, char *out, size_t size);
+
+/* debug_leaks.c */
+void leaks_open(void);
+void leaks_tell(struct proc *p);
+void leaks_note_request(const struct request *r);
+
+#endif

@@ -1,0 +1,255 @@
+/* debug_leaks.c: FISHPLATE_DEBUG=leaks: remembers where every object was made, and at MPI_Finalize tells which the program has
+ * not freed: communicators, datatypes, windows, files, groups, infos, operators, requests that were not completed, matched
+ * messages that were not received, and messages that nobody received.
+ *
+ * Memory of objects tells of itself (objmem_watch); requests of messages come from a pool and are noted by p2p.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/debug.h"
+#include "base/log.h"
+#include "base/objmem.h"
+#include "obj/comm.h"
+#include "obj/context.h"
+
+enum { BUCKETS = 1024, CALL = 40, LINES = 40, MESSAGES = 10 };
+
+struct origin {
+    struct origin *next;
+    const void *object;
+    struct note_place place;
+    char call[CALL];
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct origin *buckets[BUCKETS];
+    bool on;
+} leaks = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct origin **bucket_of(const void *object)
+{
+    return &leaks.buckets[((uintptr_t)object >> 4) % BUCKETS];
+}
+
+static void forget(const void *object)
+{
+    pthread_mutex_lock(&leaks.lock);
+    for (struct origin **at = bucket_of(object); *at; at = &(*at)->next) {
+        if ((*at)->object == object) {
+            struct origin *gone = *at;
+            *at = gone->next;
+            free(gone);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&leaks.lock);
+}
+
+static void remember(const void *object)
+{
+    struct origin *o = calloc(1, sizeof(*o));
+    forget(object);
+    if (!o)
+        return;
+    o->object = object;
+    debug_where(&o->place, o->call, sizeof(o->call));
+    pthread_mutex_lock(&leaks.lock);
+    o->next = *bucket_of(object);
+    *bucket_of(object) = o;
+    pthread_mutex_unlock(&leaks.lock);
+}
+
+static void watch(void *object, bool made)
+{
+    if (made)
+        remember(object);
+    else
+        forget(object);
+}
+
+void leaks_open(void)
+{
+    leaks.on = true;
+    objmem_watch = watch;
+}
+
+void leaks_note_request(const struct request *r)
+{
+    remember(r);
+}
+
+void debug_message_probed(const void *message)
+{
+    if (leaks.on)
+        remember(message);
+}
+
+void debug_message_received(const void *message)
+{
+    if (leaks.on)
+        forget(message);
+}
+
+/* What MPI calls make for the program; the library has objects of the same kinds for itself. */
+static bool is_made_by(const char *call, const char *const *starts)
+{
+    for (; *starts; starts++)
+        if (strncmp(call, *starts, strlen(*starts)) == 0)
+            return true;
+    return false;
+}
+
+struct kind {
+    enum object_magic magic;
+    const char *one, *many, *what_to_do;
+    const char *starts[8];
+};
+
+static const struct kind kinds[] = {
+    {MAGIC_COMM,
+     "communicator",
+     "communicators",
+     "MPI_Comm_free",
+     {"MPI_Comm_", "MPI_Cart_", "MPI_Graph_create", "MPI_Dist_graph_create", "MPI_Intercomm_"}},
+    {MAGIC_DTYPE, "datatype", "datatypes", "MPI_Type_free", {"MPI_Type_"}},
+    {MAGIC_WIN, "window", "windows", "MPI_Win_free", {"MPI_Win_"}},
+    {MAGIC_FILE, "file", "files", "MPI_File_close", {"MPI_File_open"}},
+    {MAGIC_GROUP,
+     "group",
+     "groups",
+     "MPI_Group_free",
+     {"MPI_Group_", "MPI_Comm_group", "MPI_Comm_remote_group", "MPI_Win_get_group", "MPI_File_get_group"}},
+    {MAGIC_INFO,
+     "info object",
+     "info objects",
+     "MPI_Info_free",
+     {"MPI_Info_", "MPI_Comm_get_info", "MPI_Win_get_info", "MPI_File_get_info"}},
+    {MAGIC_OP, "operator", "operators", "MPI_Op_free", {"MPI_Op_create"}},
+    {MAGIC_ERRHANDLER,
+     "error handler",
+     "error handlers",
+     "MPI_Errhandler_free",
+     {"MPI_Comm_create_errhandler", "MPI_Win_create_errhandler", "MPI_File_create_errhandler"}},
+    {MAGIC_REQUEST, "request", "requests", "MPI_Wait or MPI_Request_free", {"MPI_"}},
+    {MAGIC_MESSAGE,
+     "matched message",
+     "matched messages",
+     "MPI_Mrecv",
+     {"MPI_Mprobe", "MPI_Improbe"}},
+};
+
+static const struct kind *kind_of(const struct origin *o)
+{
+    const struct object *object = o->object;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        if (object->magic != kinds[i].magic || object->predefined || !is_made_by(o->call, kinds[i].starts))
+            continue;
+        if (object->magic == MAGIC_DTYPE && ((const struct dtype *)o->object)->handles == 0)
+            return NULL; /* freed by the program; something else needs it */
+        if (object->magic == MAGIC_REQUEST && (((const struct request *)o->object)->freed ||
+                                               strncmp(o->call, "MPI_Start", 9) == 0))
+            return NULL;
+        return &kinds[i];
+    }
+    return NULL;
+}
+
+struct line {
+    const struct kind *kind;
+    const struct origin *origin;
+    int count;
+    char place[160];
+};
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct line *l = a, *r = b;
+    return l->kind < r->kind ? -1 : l->kind > r->kind;
+}
+
+/* Objects of one kind from one place are one line. */
+static int gather(struct line *lines, int *lost)
+{
+    int n = 0;
+    for (int b = 0; b < BUCKETS; b++) {
+        for (const struct origin *o = leaks.buckets[b]; o; o = o->next) {
+            const struct kind *kind = kind_of(o);
+            int i = 0;
+            if (!kind)
+                continue;
+            while (i < n && (lines[i].kind != kind || lines[i].origin->place.offset != o->place.offset ||
+                             strcmp(lines[i].origin->call, o->call) != 0))
+                i++;
+            if (i == LINES) {
+                ++*lost;
+                continue;
+            }
+            if (i == n)
+                lines[n++] = (struct line){.kind = kind, .origin = o};
+            lines[i].count++;
+        }
+    }
+    qsort(lines, (size_t)n, sizeof(lines[0]), by_kind);
+    return n;
+}
+
+/* The compiler may have made several calls of one line. How many objects they are together; 0: they were told before. */
+static int take_alike(struct line *lines, int n, int first)
+{
+    int count = 0;
+    for (int i = first; i < n; i++) {
+        if (lines[i].kind == lines[first].kind && strcmp(lines[i].place, lines[first].place) == 0 &&
+            strcmp(lines[i].origin->call, lines[first].origin->call) == 0) {
+            count += lines[i].count;
+            lines[i].count = 0;
+        }
+    }
+    return count;
+}
+
+static void tell_message(void *arg, struct envelope env, const void *payload, uint64_t length)
+{
+    const struct proc *p = arg;
+    const uint32_t id = context_id_of((uint32_t)env.context);
+    const struct comm *c = id < CONTEXT_IDS ? p->comms[id] : NULL;
+    (void)payload;
+    if (env.context & 1)
+        return;
+    log_warn("Not received at MPI_Finalize (FISHPLATE_DEBUG=leaks): a message of %llu byte%s from rank %d with tag "
+             "%d on %s.",
+             (unsigned long long)length, length == 1 ? "" : "s", env.source, env.tag,
+             c ? comm_label(c) : "a communicator");
+}
+
+void leaks_tell(struct proc *p)
+{
+    struct line lines[LINES];
+    int lost = 0;
+    objmem_watch = NULL;
+    leaks.on = false;
+    const int n = gather(lines, &lost);
+    for (int i = 0; i < n; i++)
+        debug_place_text(&lines[i].origin->place, lines[i].place, sizeof(lines[i].place));
+    for (int i = 0; i < n; i++) {
+        const struct line *l = &lines[i];
+        const int count = take_alike(lines, n, i);
+        if (count > 0)
+            log_warn("Never freed (FISHPLATE_DEBUG=leaks): %d %s from %s at %s. Call %s.", count,
+                     count == 1 ? l->kind->one : l->kind->many, l->origin->call, l->place, l->kind->what_to_do);
+    }
+    if (lost)
+        log_warn("Never freed (FISHPLATE_DEBUG=leaks): %d more objects from other places.", lost);
+    p2p_each_unexpected(p->p2p, MESSAGES, tell_message, p);
+    for (int b = 0; b < BUCKETS; b++) {
+        for (struct origin *o = leaks.buckets[b], *next; o; o = next) {
+            next = o->next;
+            free(o);
+        }
+        leaks.buckets[b] = NULL;
+    }
+}
