@@ -24,7 +24,8 @@ static bool wants(const char *check)
 {
     const struct tunable *t = tunables_find("DEBUG");
     const size_t len = strlen(check);
-    for (const char *word = t ? t->text : NULL; word && *word; word += strcspn(word, ","), word += *word == ',')
+    for (const char *word = t ? t->text : NULL; word && *word;
+         word += strcspn(word, ","), word += *word == ',')
         if (strncmp(word, check, len) == 0 && (word[len] == ',' || word[len] == '\0'))
             return true;
     return false;
@@ -72,10 +73,11 @@ static void differs(struct p2p *p, uint32_t from, struct envelope env, const str
     debug_place_text(&received->place, here, sizeof(here));
     words_types(sent, sent_types, sizeof(sent_types));
     words_types(received, received_types, sizeof(received_types));
-    log_warn("The types of a message do not match (FISHPLATE_DEBUG=match): rank %u sends %s at %s, and this rank "
-             "receives it as %s at %s (tag %d on %s). Use the same basic types in the same order on both sides, "
-             "or MPI_PACKED.",
-             from, sent_types, there, received_types, here, env.tag, c ? comm_label(c) : "a communicator");
+    log_warn(
+        "The types of a message do not match (FISHPLATE_DEBUG=match): rank %u sends %s at %s, and this rank "
+        "receives it as %s at %s (tag %d on %s). Use the same basic types in the same order on both sides, "
+        "or MPI_PACKED.",
+        from, sent_types, there, received_types, here, env.tag, c ? comm_label(c) : "a communicator");
 }
 
 static void where(struct note_place *out)

@@ -136,11 +136,7 @@ static const struct kind kinds[] = {
      "MPI_Errhandler_free",
      {"MPI_Comm_create_errhandler", "MPI_Win_create_errhandler", "MPI_File_create_errhandler"}},
     {MAGIC_REQUEST, "request", "requests", "MPI_Wait or MPI_Request_free", {"MPI_"}},
-    {MAGIC_MESSAGE,
-     "matched message",
-     "matched messages",
-     "MPI_Mrecv",
-     {"MPI_Mprobe", "MPI_Improbe"}},
+    {MAGIC_MESSAGE, "matched message", "matched messages", "MPI_Mrecv", {"MPI_Mprobe", "MPI_Improbe"}},
 };
 
 static const struct kind *kind_of(const struct origin *o)
@@ -151,8 +147,8 @@ static const struct kind *kind_of(const struct origin *o)
             continue;
         if (object->magic == MAGIC_DTYPE && ((const struct dtype *)o->object)->handles == 0)
             return NULL; /* freed by the program; something else needs it */
-        if (object->magic == MAGIC_REQUEST && (((const struct request *)o->object)->freed ||
-                                               strncmp(o->call, "MPI_Start", 9) == 0))
+        if (object->magic == MAGIC_REQUEST &&
+            (((const struct request *)o->object)->freed || strncmp(o->call, "MPI_Start", 9) == 0))
             return NULL;
         return &kinds[i];
     }
@@ -220,7 +216,8 @@ static void tell_message(void *arg, struct envelope env, const void *payload, ui
     (void)payload;
     if (env.context & 1)
         return;
-    log_warn("Not received at MPI_Finalize (FISHPLATE_DEBUG=leaks): a message of %llu byte%s from rank %d with tag "
+    log_warn("Not received at MPI_Finalize (FISHPLATE_DEBUG=leaks): a message of %llu byte%s from rank %d "
+             "with tag "
              "%d on %s.",
              (unsigned long long)length, length == 1 ? "" : "s", env.source, env.tag,
              c ? comm_label(c) : "a communicator");
@@ -240,7 +237,8 @@ void leaks_tell(struct proc *p)
         const int count = take_alike(lines, n, i);
         if (count > 0)
             log_warn("Never freed (FISHPLATE_DEBUG=leaks): %d %s from %s at %s. Call %s.", count,
-                     count == 1 ? l->kind->one : l->kind->many, l->origin->call, l->place, l->kind->what_to_do);
+                     count == 1 ? l->kind->one : l->kind->many, l->origin->call, l->place,
+                     l->kind->what_to_do);
     }
     if (lost)
         log_warn("Never freed (FISHPLATE_DEBUG=leaks): %d more objects from other places.", lost);

@@ -19,6 +19,7 @@ static const struct command commands[] = {
     {"sim", "collectives on a machine of any size: fishplate sim allreduce --nodes 10000", command_sim},
     {"ps", "the jobs that run here, and what every rank does", command_ps},
     {"why", "why a running job does not go on: who waits for whom", command_why},
+    {"check", "are these hosts fit for a job? adapters, limits, speed of every pair", command_check},
     {"version", "the version, and what it was built for", command_version},
     {"help", "this page", command_help},
 };

@@ -29,15 +29,19 @@ static void leaks(const char *file)
     MPI_Type_contiguous(2, MPI_INT, &inner);
     MPI_Type_vector(2, 1, 2, inner, &outer); /* leak: 1 datatype from MPI_Type_vector */
     MPI_Type_free(&inner);
-    MPI_Info_create(&info);                                                     /* leak: 1 info object from MPI_Info_create */
-    MPI_Win_create(bytes, sizeof(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win); /* leak: 1 window from MPI_Win_create */
+    MPI_Info_create(&info); /* leak: 1 info object from MPI_Info_create */
+    MPI_Win_create(bytes, sizeof(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &win); /* leak: 1 window from MPI_Win_create */
     MPI_File_open(MPI_COMM_SELF, file, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
-                  &f);                                                           /* leak: 1 file from MPI_File_open */
-    MPI_Irecv(late, 8, MPI_CHAR, 1 - rank, 99, MPI_COMM_WORLD, &requests[0]);    /* leak: 1 request from MPI_Irecv */
-    MPI_Send_init(late, 8, MPI_CHAR, 1 - rank, 98, MPI_COMM_WORLD, &requests[1]); /* leak: 1 request from MPI_Send_init */
-    MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]);                                  /* leak: 1 request from MPI_Ibarrier */
+                  &f); /* leak: 1 file from MPI_File_open */
+    MPI_Irecv(late, 8, MPI_CHAR, 1 - rank, 99, MPI_COMM_WORLD,
+              &requests[0]); /* leak: 1 request from MPI_Irecv */
+    MPI_Send_init(late, 8, MPI_CHAR, 1 - rank, 98, MPI_COMM_WORLD,
+                  &requests[1]);                /* leak: 1 request from MPI_Send_init */
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]); /* leak: 1 request from MPI_Ibarrier */
     MPI_Send("probed", 6, MPI_CHAR, 1 - rank, 5, MPI_COMM_WORLD);
-    MPI_Mprobe(1 - rank, 5, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE); /* leak: 1 matched message from MPI_Mprobe */
+    MPI_Mprobe(1 - rank, 5, MPI_COMM_WORLD, &message,
+               MPI_STATUS_IGNORE); /* leak: 1 matched message from MPI_Mprobe */
     MPI_Send("lost", 4, MPI_CHAR, 1 - rank, 6, MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -72,7 +76,7 @@ static void match(void)
         MPI_Wait(&r, MPI_STATUS_IGNORE);
         MPI_Recv(floats, LARGE, MPI_FLOAT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* receive: large */
         MPI_Recv(ints, 12, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);       /* receive: derived */
-        MPI_Recv(ints, 2, four, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* the same signature */
+        MPI_Recv(ints, 2, four, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);            /* the same signature */
         MPI_Recv(ints, 100, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Type_free(&four);
     }

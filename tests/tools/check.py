@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""`fishplate check`: what it says of this machine, of virtual nodes, of hosts that agents are started on, and of a host that is
+made slow; the JSON and the picture can be read.
+
+    check.py BIN
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+BIN = sys.argv[1]
+TOOL = f"{BIN}/fishplate"
+
+
+def run(*command, status=(0, 1)):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    if done.returncode not in status:
+        sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def alone():
+    host = json.loads(run(TOOL, "check", "--json").stdout)["hosts"]
+    if len(host) != 1 or host[0]["processors"] < 1 or host[0]["shm_total"] <= 0 or not host[0]["version"]:
+        sys.exit(f"alone: {host}")
+    text = run(TOOL, "check").stdout
+    if "locked memory" not in text or "/dev/shm" not in text or "CMA" not in text:
+        sys.exit(f"alone:\n{text}")
+
+
+def several(at, command, names):
+    """All pairs are measured, both ways alike; every finding says what to do."""
+    picture = f"{at}/heat.svg"
+    said = json.loads(run(*command, "--json", "--svg", picture).stdout)
+    n = len(said["hosts"])
+    if n != 4 or (names and [h["host"] for h in said["hosts"]] != names):
+        sys.exit(f"{command}: {said['hosts']}")
+    for figures in (said["bandwidth_bytes_per_second"], said["latency_seconds"]):
+        for a in range(n):
+            for b in range(n):
+                if (figures[a][b] > 0) != (a != b) or figures[a][b] != figures[b][a]:
+                    sys.exit(f"{command}: {figures}")
+    if any(abs(h["clock_ahead_seconds"]) > 1 for h in said["hosts"]):
+        sys.exit(f"{command}: one machine has one clock: {said['hosts']}")
+    if not all(f["todo"] and f["what"] for f in said["findings"]):
+        sys.exit(f"{command}: {said['findings']}")
+    cells = [r for r in xml.dom.minidom.parse(picture).getElementsByTagName("rect") if r.getElementsByTagName("title")]
+    if len(cells) != n * (n - 1):
+        sys.exit(f"{command}: the picture has {len(cells)} cells")
+
+
+def main():
+    alone()
+    if run(TOOL, "check", "--no-such-option", status=(2,)).stdout:
+        sys.exit("a wrong option")
+    if not os.path.exists(f"{BIN}/../lib/softib/libibverbs.so.1"):
+        print("without softib: this machine alone")
+        return
+    os.environ["FISHPLATE_SPIN_US"] = "0"
+    with tempfile.TemporaryDirectory() as at:
+        several(at, [f"{BIN}/mpiexec", "-n", "8", "-vnodes", "4", TOOL, "check"], None)
+        with open(f"{at}/shell", "w") as f:
+            f.write('#!/bin/sh\nshift\nexec "$@"\n')
+        os.chmod(f"{at}/shell", 0o755)
+        # Hosts with agents: all are this machine, so their ranks are told apart by their virtual nodes.
+        lost = run(TOOL, "check", "a,b", "--", "-launcher-exec", "/bin/false", status=range(1, 256))
+        if "was lost" not in lost.stderr:
+            sys.exit(f"hosts that cannot be reached:\n{lost.stderr}")
+        both = json.loads(run(TOOL, "check", "--json", "a,b", "--", "-launcher-exec", f"{at}/shell").stdout)
+        if len(both["hosts"]) != 2:
+            sys.exit(f"two hosts by agents: {both}")
+    print("hosts and pairs of hosts are looked at")
+
+
+main()

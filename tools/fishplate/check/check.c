@@ -1,0 +1,174 @@
+/* check.c: `fishplate check`: are these hosts fit for a job? Starts itself once on every host with our mpiexec; under a
+ * launcher (mpiexec, srun) it is that job.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../command.h"
+
+static const char usage[] =
+    "Usage: fishplate check [options] [HOSTS] [-- mpiexec options]\n\n"
+    "Looks at hosts before a job runs on them: adapters, ports, rates, GIDs, MTU, lockable memory, /dev/shm, reading of\n"
+    "each other's memory (CMA), clocks, versions; then measures latency and bandwidth of every pair and finds the slow\n"
+    "host. Each finding says what to do.\n\n"
+    "HOSTS is a list as for mpiexec -hosts: n1,n2,n3. Without it: the hosts of the Slurm allocation, else this machine.\n"
+    "Under a launcher it looks at the hosts of that job: srun -N 4 --ntasks-per-node=1 fishplate check\n\n"
+    "  --hostfile FILE  hosts from a file\n"
+    "  --svg FILE       the matrix of bandwidths as a picture\n"
+    "  --json           for programs\n\n"
+    "Exit status: 0 nothing is wrong, 1 there is a warning, 2 the hosts could not be looked at.\n";
+
+struct question {
+    const char *svg, *hosts, *hostfile;
+    bool json;
+};
+
+static bool is_in_job(void)
+{
+    return getenv("PMI_RANK") || getenv("PMI_FD") || getenv("PMIX_RANK");
+}
+
+static unsigned count_hosts(const char *list)
+{
+    unsigned n = *list != '\0';
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+static bool self_folder(char *out, size_t size)
+{
+    const ssize_t n = readlink("/proc/self/exe", out, size - 1);
+    if (n <= 0)
+        return false;
+    out[n] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash)
+        *slash = '\0';
+    return slash != NULL;
+}
+
+/* Does not return when all goes well. */
+static int start_job(const struct question *q, int nmore, char **more)
+{
+    char folder[PATH_MAX], launcher[PATH_MAX + 16], self[PATH_MAX + 16], count[16];
+    const char *slurm = getenv("SLURM_JOB_NUM_NODES");
+    char **argv = calloc((size_t)nmore + 24, sizeof(*argv));
+    int n = 0;
+    if (!argv || !self_folder(folder, sizeof(folder)))
+        return 2;
+    snprintf(launcher, sizeof(launcher), "%s/mpiexec", folder);
+    snprintf(self, sizeof(self), "%s/fishplate", folder);
+    argv[n++] = launcher;
+    argv[n++] = "-ppn";
+    argv[n++] = "1";
+    if (q->hosts) {
+        snprintf(count, sizeof(count), "%u", count_hosts(q->hosts));
+        argv[n++] = "-hosts";
+        argv[n++] = (char *)q->hosts;
+        argv[n++] = "-n";
+        argv[n++] = count;
+    } else if (q->hostfile) {
+        argv[n++] = "-f";
+        argv[n++] = (char *)q->hostfile;
+    } else if (nmore == 0) {
+        argv[n++] = "-n";
+        argv[n++] = slurm && getenv("SLURM_JOB_ID") ? (char *)slurm : "1";
+    }
+    for (int i = 0; i < nmore; i++)
+        argv[n++] = more[i];
+    argv[n++] = self;
+    argv[n++] = "check";
+    if (q->json)
+        argv[n++] = "--json";
+    if (q->svg) {
+        argv[n++] = "--svg";
+        argv[n++] = (char *)q->svg;
+    }
+    execv(launcher, argv);
+    fprintf(stderr, "fishplate check: %s cannot be run: %s.\n", launcher, strerror(errno));
+    free(argv);
+    return 2;
+}
+
+static int write_svg(const char *path, const struct survey *s)
+{
+    FILE *out = fopen(path, "w");
+    if (out)
+        check_svg(out, s);
+    if (!out || fclose(out) != 0) {
+        fprintf(stderr, "fishplate check: cannot write %s: %s.\n", path, strerror(errno));
+        return 2;
+    }
+    return 0;
+}
+
+static int run_job(const struct question *q)
+{
+    struct survey s;
+    struct findings f = {0};
+    int status = 0;
+    inside_of_library();
+    MPI_Init(NULL, NULL);
+    if (survey_take(&s)) {
+        findings_judge(&s, &f);
+        if (q->json)
+            check_json(stdout, &s, &f);
+        else
+            check_text(stdout, &s, &f);
+        fflush(stdout);
+        for (int i = 0; i < f.n; i++)
+            status |= f.v[i].severity == CHECK_WARNING;
+        if (q->svg && write_svg(q->svg, &s) != 0)
+            status = 2;
+        free(f.v);
+    }
+    survey_free(&s);
+    MPI_Finalize();
+    return status;
+}
+
+int command_check(int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"svg", required_argument, NULL, 's'},
+                                            {"hostfile", required_argument, NULL, 'f'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    struct question q = {0};
+    int more = 1;
+    while (more < argc && strcmp(argv[more], "--") != 0) /* what follows is mpiexec's */
+        more++;
+    for (int c; (c = getopt_long(more, argv, "h", options, NULL)) != -1;) {
+        switch (c) {
+        case 'j':
+            q.json = true;
+            break;
+        case 's':
+            q.svg = optarg;
+            break;
+        case 'f':
+            q.hostfile = optarg;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        default:
+            fputs(usage, stderr);
+            return 2;
+        }
+    }
+    q.hosts = optind < more ? argv[optind] : NULL;
+    if (is_in_job())
+        return run_job(&q);
+    return start_job(&q, more < argc ? argc - more - 1 : 0, argv + more + 1);
+}

@@ -1,0 +1,70 @@
+/* check.h: `fishplate check`: what every host tells about itself, how fast each pair of hosts is, and what is wrong with it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_CHECK_H
+#define FP_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "net/port.h"
+
+enum { FACT_PORTS = 8 };
+
+/* What one host tells. Fixed layout: it is sent as bytes. */
+struct facts {
+    char host[64], version[24], kernel[72];
+    char no_ports[256]; /* why there is none */
+    uint64_t memlock;   /* bytes that may be locked; UINT64_MAX: no limit */
+    uint64_t shm_total, shm_free, memory;
+    int32_t cpus;       /* that this process may use */
+    int32_t cma;        /* may one process read another's memory: 1 yes, 0 no */
+    int32_t ptrace;     /* /proc/sys/kernel/yama/ptrace_scope; -1: there is none */
+    int32_t nports;     /* of which at most FACT_PORTS are below */
+    double clock;       /* seconds that its clock is ahead of the first host's */
+    double clock_error; /* at most this far off */
+    struct net_port ports[FACT_PORTS];
+};
+
+/* All hosts, and the figures of each pair: [from * n + to], symmetric, 0 where none. */
+struct survey {
+    int n;
+    struct facts *hosts;
+    double *latency;   /* seconds, one way, 8 bytes */
+    double *bandwidth; /* bytes per second, one way */
+    char path[96];     /* how the first pair is connected */
+};
+
+enum severity { CHECK_NOTE, CHECK_WARNING };
+
+struct finding {
+    enum severity severity;
+    char host[64]; /* "": all of them */
+    char what[320], todo[320];
+};
+
+struct findings {
+    struct finding *v;
+    int n;
+};
+
+/* facts.c: of this host, without the clock. */
+void facts_gather(struct facts *out);
+
+/* measure.c: in a job, at all ranks; the result is at rank 0, where it is true. */
+bool survey_take(struct survey *out);
+void survey_free(struct survey *s);
+
+/* judge.c: pure. The worst first. */
+void findings_judge(const struct survey *s, struct findings *out);
+
+/* How fast a host is: the median of its pairs. */
+double host_median(const struct survey *s, const double *figures, int host);
+
+/* tell.c, heat.c */
+void check_text(FILE *out, const struct survey *s, const struct findings *f);
+void check_json(FILE *out, const struct survey *s, const struct findings *f);
+void check_svg(FILE *out, const struct survey *s);
+
+#endif

@@ -1,0 +1,186 @@
+/* tell.c: the survey and its findings as text and as JSON.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "../json.h"
+#include "check.h"
+
+enum {
+    MATRIX_MAX = 12, /* hosts of which the whole matrix is printed */
+    NAMES_MAX = 8    /* hosts that are named together */
+};
+
+static void tell_host(FILE *out, const struct facts *h)
+{
+    char name[96];
+    fprintf(out, "%s: Fishplate %s, Linux %s, %d processors, %.1f GB memory\n", h->host, h->version, h->kernel, h->cpus,
+            (double)h->memory / 1e9);
+    if (h->memlock == UINT64_MAX)
+        fprintf(out, "  locked memory unlimited");
+    else
+        fprintf(out, "  locked memory at most %.1f MB", (double)h->memlock / 1e6);
+    fprintf(out, ", /dev/shm %.0f of %.0f MB free, CMA %s", (double)h->shm_free / 1e6, (double)h->shm_total / 1e6,
+            h->cma ? "works" : "does not work");
+    if (h->clock_error > 0)
+        fprintf(out, ", clock %+.3f ms (within %.3f)", h->clock * 1e3, h->clock_error * 1e3);
+    fputc('\n', out);
+    for (int i = 0; i < h->nports && i < FACT_PORTS; i++) {
+        const struct net_port *p = &h->ports[i];
+        char gid[INET6_ADDRSTRLEN] = "none";
+        if (p->gid_index >= 0)
+            inet_ntop(AF_INET6, p->gid, gid, sizeof(gid));
+        net_port_describe(p, name, sizeof(name));
+        fprintf(out, "  %s: %s, MTU %u, GID %s%s\n", name, net_port_state(p), p->mtu, gid,
+                p->chosen ? ", used between hosts" : "");
+    }
+    if (h->nports == 0)
+        fprintf(out, "  no adapter: %s\n", h->no_ports);
+}
+
+static void tell_matrix(FILE *out, const struct survey *s, const char *title, const double *figures, double unit,
+                        const char *format)
+{
+    fprintf(out, "\n%s\n%-16s", title, "");
+    for (int b = 0; b < s->n; b++)
+        fprintf(out, " %9.9s", s->hosts[b].host);
+    fputc('\n', out);
+    for (int a = 0; a < s->n; a++) {
+        fprintf(out, "%-16.16s", s->hosts[a].host);
+        for (int b = 0; b < s->n; b++) {
+            if (a == b)
+                fprintf(out, " %9s", "-");
+            else
+                fprintf(out, format, figures[a * s->n + b] / unit);
+        }
+        fputc('\n', out);
+    }
+}
+
+/* Of many hosts one line each. */
+static void tell_medians(FILE *out, const struct survey *s)
+{
+    fprintf(out, "\n%-24s %12s %12s   (medians over its pairs)\n", "host", "MB/s", "us");
+    for (int i = 0; i < s->n; i++)
+        fprintf(out, "%-24.24s %12.0f %12.2f\n", s->hosts[i].host, host_median(s, s->bandwidth, i) / 1e6,
+                host_median(s, s->latency, i) * 1e6);
+}
+
+static bool is_same(const struct finding *a, const struct finding *b)
+{
+    return a->severity == b->severity && strcmp(a->what, b->what) == 0 && strcmp(a->todo, b->todo) == 0;
+}
+
+/* What is wrong with several hosts in the same way is said once. */
+static void tell_finding(FILE *out, const struct findings *f, int first)
+{
+    const struct finding *it = &f->v[first];
+    int hosts = 0;
+    for (int i = 0; i < first; i++)
+        if (is_same(&f->v[i], it))
+            return;
+    fprintf(out, "%s: ", it->severity == CHECK_WARNING ? "Warning" : "Note");
+    for (int i = first; i < f->n; i++)
+        if (is_same(&f->v[i], it) && hosts++ < NAMES_MAX && it->host[0])
+            fprintf(out, "%s%s", hosts > 1 ? ", " : "", f->v[i].host);
+    if (hosts > NAMES_MAX)
+        fprintf(out, " and %d more hosts", hosts - NAMES_MAX);
+    fprintf(out, "%s%s.\n    %s\n", it->host[0] ? ": " : "", it->what, it->todo);
+}
+
+void check_text(FILE *out, const struct survey *s, const struct findings *f)
+{
+    int warnings = 0;
+    for (int i = 0; i < s->n; i++)
+        tell_host(out, &s->hosts[i]);
+    if (s->n > 1)
+        fprintf(out, "\nBetween hosts: %s\n", s->path);
+    if (s->n > 1 && s->n <= MATRIX_MAX) {
+        tell_matrix(out, s, "Bandwidth, MB/s", s->bandwidth, 1e6, " %9.0f");
+        tell_matrix(out, s, "Latency, us", s->latency, 1e-6, " %9.2f");
+    } else if (s->n > 1) {
+        tell_medians(out, s);
+    }
+    fputc('\n', out);
+    for (int i = 0; i < f->n; i++) {
+        warnings += f->v[i].severity == CHECK_WARNING;
+        tell_finding(out, f, i);
+    }
+    if (warnings == 0)
+        fprintf(out, "%sNothing is wrong with %s.\n", f->n ? "Beside that: " : "", s->n == 1 ? "this host" : "these hosts");
+}
+
+static void json_host(struct json *j, const struct facts *h)
+{
+    json_object(j, NULL);
+    json_string(j, "host", h->host);
+    json_string(j, "version", h->version);
+    json_string(j, "kernel", h->kernel);
+    json_int(j, "processors", h->cpus);
+    json_int(j, "memory", (long long)h->memory);
+    json_int(j, "memlock", h->memlock == UINT64_MAX ? -1 : (long long)h->memlock);
+    json_int(j, "shm_free", (long long)h->shm_free);
+    json_int(j, "shm_total", (long long)h->shm_total);
+    json_bool(j, "cma", h->cma != 0);
+    json_int(j, "ptrace_scope", h->ptrace);
+    json_real(j, "clock_ahead_seconds", h->clock);
+    json_real(j, "clock_error_seconds", h->clock_error);
+    json_array(j, "ports");
+    for (int i = 0; i < h->nports && i < FACT_PORTS; i++) {
+        const struct net_port *p = &h->ports[i];
+        char gid[INET6_ADDRSTRLEN] = "";
+        if (p->gid_index >= 0)
+            inet_ntop(AF_INET6, p->gid, gid, sizeof(gid));
+        json_object(j, NULL);
+        json_string(j, "device", p->device);
+        json_int(j, "port", p->port);
+        json_string(j, "state", net_port_state(p));
+        json_string(j, "link", net_port_link(p));
+        json_string(j, "made", net_port_made(p));
+        json_real(j, "rate_gbits", p->rate / 1000.0);
+        json_int(j, "mtu", p->mtu);
+        json_string(j, "gid", gid);
+        json_bool(j, "used", p->chosen);
+        json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+}
+
+static void json_matrix(struct json *j, const char *name, const struct survey *s, const double *figures)
+{
+    json_array(j, name);
+    for (int a = 0; a < s->n; a++) {
+        json_array(j, NULL);
+        for (int b = 0; b < s->n; b++)
+            json_real(j, NULL, figures[a * s->n + b]);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+void check_json(FILE *out, const struct survey *s, const struct findings *f)
+{
+    struct json j = {.out = out};
+    json_object(&j, NULL);
+    json_array(&j, "hosts");
+    for (int i = 0; i < s->n; i++)
+        json_host(&j, &s->hosts[i]);
+    json_end(&j);
+    json_string(&j, "path", s->path);
+    json_matrix(&j, "bandwidth_bytes_per_second", s, s->bandwidth);
+    json_matrix(&j, "latency_seconds", s, s->latency);
+    json_array(&j, "findings");
+    for (int i = 0; i < f->n; i++) {
+        json_object(&j, NULL);
+        json_string(&j, "severity", f->v[i].severity == CHECK_WARNING ? "warning" : "note");
+        json_string(&j, "host", f->v[i].host);
+        json_string(&j, "what", f->v[i].what);
+        json_string(&j, "todo", f->v[i].todo);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
+    fputc('\n', out);
+}
