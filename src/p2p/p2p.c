@@ -194,7 +194,7 @@ int p2p_open(struct net *net, struct p2p **out)
 
 void p2p_close(struct p2p *p)
 {
-    messages_drop(p, NULL);      /* what nobody received */
+    messages_drop(p, NULL); /* what nobody received */
     notes_close(p);
     last_bytes_close(&p->looks); /* receives that were offered and never got a message */
     match_close(&p->posted);

@@ -17,10 +17,13 @@
 
 static const char usage[] =
     "Usage: fishplate check [options] [HOSTS] [-- mpiexec options]\n\n"
-    "Looks at hosts before a job runs on them: adapters, ports, rates, GIDs, MTU, lockable memory, /dev/shm, reading of\n"
-    "each other's memory (CMA), clocks, versions; then measures latency and bandwidth of every pair and finds the slow\n"
+    "Looks at hosts before a job runs on them: adapters, ports, rates, GIDs, MTU, lockable memory, /dev/shm, "
+    "reading of\n"
+    "each other's memory (CMA), clocks, versions; then measures latency and bandwidth of every pair and "
+    "finds the slow\n"
     "host. Each finding says what to do.\n\n"
-    "HOSTS is a list as for mpiexec -hosts: n1,n2,n3. Without it: the hosts of the Slurm allocation, else this machine.\n"
+    "HOSTS is a list as for mpiexec -hosts: n1,n2,n3. Without it: the hosts of the Slurm allocation, else "
+    "this machine.\n"
     "Under a launcher it looks at the hosts of that job: srun -N 4 --ntasks-per-node=1 fishplate check\n\n"
     "  --hostfile FILE  hosts from a file\n"
     "  --svg FILE       the matrix of bandwidths as a picture\n"

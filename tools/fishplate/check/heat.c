@@ -45,7 +45,8 @@ void check_svg(FILE *out, const struct survey *s)
     const int step = s->n <= 64 ? 1 : (s->n + 63) / 64; /* of many names every few */
     char fill[8];
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" font-family=\"sans-serif\" "
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+            "font-family=\"sans-serif\" "
             "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
             "<text x=\"10\" y=\"20\" font-size=\"15\">Bandwidth between hosts, MB/s</text>\n",
             width, height, width);
@@ -59,8 +60,9 @@ void check_svg(FILE *out, const struct survey *s)
             if (a == b || rate <= 0)
                 continue;
             colour(rate / most, fill);
-            fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"><title>", left + b * side,
-                    top + a * side, side - (side > 8 ? 1 : 0), side - (side > 8 ? 1 : 0), fill);
+            fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"><title>",
+                    left + b * side, top + a * side, side - (side > 8 ? 1 : 0), side - (side > 8 ? 1 : 0),
+                    fill);
             html_text(out, s->hosts[a].host);
             fputs(" - ", out);
             html_text(out, s->hosts[b].host);
@@ -69,9 +71,11 @@ void check_svg(FILE *out, const struct survey *s)
     }
     for (int i = 0; i <= 4; i++) { /* the scale */
         colour(i / 4.0, fill);
-        fprintf(out, "<rect x=\"%.1f\" y=\"%d\" width=\"16\" height=\"16\" fill=\"%s\"/>\n<text x=\"%.1f\" y=\"%d\">%.0f</text>\n",
-                left + s->n * side + 16, (int)top + i * 20, fill, left + s->n * side + 38, (int)top + i * 20 + 12,
-                most * i / 4 / 1e6);
+        fprintf(out,
+                "<rect x=\"%.1f\" y=\"%d\" width=\"16\" height=\"16\" fill=\"%s\"/>\n<text x=\"%.1f\" "
+                "y=\"%d\">%.0f</text>\n",
+                left + s->n * side + 16, (int)top + i * 20, fill, left + s->n * side + 38,
+                (int)top + i * 20 + 12, most * i / 4 / 1e6);
     }
     fputs("</svg>\n", out);
 }

@@ -8,18 +8,19 @@
 
 #include "check.h"
 
-#define MB           1e6
-#define MEMLOCK_MIN  ((uint64_t)1 << 30)   /* a job with large messages registers about as much */
-#define SHM_MIN      ((uint64_t)128 << 20) /* rings and blocks of some dozen ranks */
-#define CLOCK_MAX    0.5
-#define SLOW_HOST    0.7 /* of what the others have in the median */
-#define SLOW_PAIR    0.5
-#define LATE_HOST    2.0
+#define MB            1e6
+#define MEMLOCK_MIN   ((uint64_t)1 << 30)   /* a job with large messages registers about as much */
+#define SHM_MIN       ((uint64_t)128 << 20) /* rings and blocks of some dozen ranks */
+#define CLOCK_MAX     0.5
+#define SLOW_HOST     0.7 /* of what the others have in the median */
+#define SLOW_PAIR     0.5
+#define LATE_HOST     2.0
 #define LATENCY_LEAST 5e-7 /* differences below are noise */
 
-static void add(struct findings *f, enum severity severity, const char *host, const char *todo, const char *what, ...)
-    __attribute__((format(printf, 5, 6)));
-static void add(struct findings *f, enum severity severity, const char *host, const char *todo, const char *what, ...)
+static void add(struct findings *f, enum severity severity, const char *host, const char *todo,
+                const char *what, ...) __attribute__((format(printf, 5, 6)));
+static void add(struct findings *f, enum severity severity, const char *host, const char *todo,
+                const char *what, ...)
 {
     struct finding *grown = realloc(f->v, (size_t)(f->n + 1) * sizeof(*grown));
     va_list args;
@@ -89,23 +90,28 @@ static void judge_hosts(const struct survey *s, struct findings *f)
         const double rate_else = others_median(s, rate, h), time_else = others_median(s, time, h);
         if (rate[h] > 0 && rate[h] < SLOW_HOST * rate_else)
             add(f, CHECK_WARNING, s->hosts[h].host,
-                "Compare its cable, switch port, PCIe width (lspci -vv), firmware and processor frequency with the "
+                "Compare its cable, switch port, PCIe width (lspci -vv), firmware and processor frequency "
+                "with the "
                 "others; leave it out of the host list until then.",
-                "it is slow: %.0f MB/s to the other hosts in the median, where they have %.0f among themselves",
+                "it is slow: %.0f MB/s to the other hosts in the median, where they have %.0f among "
+                "themselves",
                 rate[h] / MB, rate_else / MB);
         if (time[h] > LATE_HOST * time_else && time[h] - time_else > LATENCY_LEAST)
             add(f, CHECK_WARNING, s->hosts[h].host,
-                "Look for another load on it (top), power saving (cpupower frequency-info) and its number of hops.",
-                "its latency is %.2f us in the median, that of the others %.2f us", time[h] * 1e6, time_else * 1e6);
+                "Look for another load on it (top), power saving (cpupower frequency-info) and its number of "
+                "hops.",
+                "its latency is %.2f us in the median, that of the others %.2f us", time[h] * 1e6,
+                time_else * 1e6);
     }
     for (int a = 0; rate && a < s->n; a++)
         for (int b = a + 1; b < s->n; b++) {
             const double have = s->bandwidth[a * s->n + b], least = fmin(rate[a], rate[b]);
             if (s->n > 2 && have > 0 && have < SLOW_PAIR * least)
                 add(f, CHECK_WARNING, s->hosts[a].host,
-                    "Both hosts are fine with others, so look at the way between them: switches, routing, cables.",
-                    "only %.0f MB/s to %s, where both have %.0f or more to other hosts", have / MB, s->hosts[b].host,
-                    least / MB);
+                    "Both hosts are fine with others, so look at the way between them: switches, routing, "
+                    "cables.",
+                    "only %.0f MB/s to %s, where both have %.0f or more to other hosts", have / MB,
+                    s->hosts[b].host, least / MB);
         }
     free(rate);
     free(time);
@@ -125,26 +131,32 @@ static void judge_limits(const struct facts *h, struct findings *f)
         add(f, has_hardware(h) ? CHECK_WARNING : CHECK_NOTE, h->host,
             "Set `* hard memlock unlimited` and `* soft memlock unlimited` in /etc/security/limits.d/, and "
             "LimitMEMLOCK=infinity for the service that starts jobs (slurmd, sshd).",
-            "only %.1f MB of memory may be locked, and an adapter needs locked memory", (double)h->memlock / MB);
+            "only %.1f MB of memory may be locked, and an adapter needs locked memory",
+            (double)h->memlock / MB);
     if (h->shm_free < SHM_MIN)
         add(f, CHECK_WARNING, h->host,
-            "Remove what lies there, enlarge it (mount -o remount,size=4G /dev/shm), or start the container with "
+            "Remove what lies there, enlarge it (mount -o remount,size=4G /dev/shm), or start the container "
+            "with "
             "--shm-size=4g.",
             "/dev/shm has %.0f MB free of %.0f, too little for the messages of many ranks on one host",
             (double)h->shm_free / MB, (double)h->shm_total / MB);
     if (!h->cma)
         add(f, CHECK_WARNING, h->host,
-            "In a container allow ptrace (--cap-add=SYS_PTRACE) or another seccomp profile; else large messages on "
+            "In a container allow ptrace (--cap-add=SYS_PTRACE) or another seccomp profile; else large "
+            "messages on "
             "one host are copied twice.",
             "one process may not read another's memory (CMA)");
     else if (h->ptrace > 1)
         add(f, CHECK_WARNING, h->host, "sysctl kernel.yama.ptrace_scope=1",
-            "kernel.yama.ptrace_scope is %d: ranks may not read each other's memory (CMA), and large messages on "
+            "kernel.yama.ptrace_scope is %d: ranks may not read each other's memory (CMA), and large "
+            "messages on "
             "one host are copied twice",
             h->ptrace);
     if (fabs(h->clock) - h->clock_error > CLOCK_MAX)
-        add(f, CHECK_NOTE, h->host, "Run chrony or ntpd: times in logs of different hosts cannot be compared.",
-            "its clock is %.1f seconds %s that of the first host", fabs(h->clock), h->clock > 0 ? "ahead of" : "behind");
+        add(f, CHECK_NOTE, h->host,
+            "Run chrony or ntpd: times in logs of different hosts cannot be compared.",
+            "its clock is %.1f seconds %s that of the first host", fabs(h->clock),
+            h->clock > 0 ? "ahead of" : "behind");
 }
 
 static void judge_ports(const struct facts *h, struct findings *f)
@@ -157,7 +169,8 @@ static void judge_ports(const struct facts *h, struct findings *f)
         net_port_name(p, name, sizeof(name));
         if (p->state != NET_ACTIVE)
             add(f, CHECK_WARNING, h->host,
-                "Check cable and switch port; on InfiniBand a subnet manager must run (opensm, or in the switch).",
+                "Check cable and switch port; on InfiniBand a subnet manager must run (opensm, or in the "
+                "switch).",
                 "%s is %s", name, net_port_state(p));
         else if (p->gid_index < 0)
             add(f, CHECK_WARNING, h->host, "Give its network interface an IP address.",
@@ -188,7 +201,8 @@ static void judge_alike(const struct survey *s, struct findings *f)
             add(f, CHECK_WARNING, h->host, "Install the same version on all hosts.",
                 "it has Fishplate %s, %s has %s", h->version, first->host, first->version);
         if (h->cpus != first->cpus)
-            add(f, CHECK_NOTE, h->host, "Its ranks will be faster or slower than others: see that this is meant.",
+            add(f, CHECK_NOTE, h->host,
+                "Its ranks will be faster or slower than others: see that this is meant.",
                 "it has %d processors for a job, %s has %d", h->cpus, first->host, first->cpus);
         if (has_hardware(h) != has_hardware(first))
             add(f, CHECK_WARNING, has_hardware(h) ? first->host : h->host,
@@ -196,16 +210,18 @@ static void judge_alike(const struct survey *s, struct findings *f)
                 "it has no active adapter, others have; all ranks then go without");
         else if (p && port && (p->rate != port->rate || p->mtu != port->mtu))
             add(f, CHECK_WARNING, h->host, "Look for a cable that negotiated less, and set equal MTUs.",
-                "its port has %g Gb/s and MTU %u, that of %s %g Gb/s and MTU %u", p->rate / 1000.0, p->mtu, first->host,
-                port->rate / 1000.0, port->mtu);
+                "its port has %g Gb/s and MTU %u, that of %s %g Gb/s and MTU %u", p->rate / 1000.0, p->mtu,
+                first->host, port->rate / 1000.0, port->mtu);
     }
     bool any = false;
     for (int i = 0; i < s->n; i++)
         any |= has_hardware(&s->hosts[i]);
     if (!any && s->n > 1)
         add(f, CHECK_NOTE, "",
-            "If there should be one, see `fishplate info --devices`; FISHPLATE_REQUIRE=ib ends a job that would go without.",
-            "no host has an active InfiniBand or RoCE adapter: messages between hosts go by software over TCP");
+            "If there should be one, see `fishplate info --devices`; FISHPLATE_REQUIRE=ib ends a job that "
+            "would go without.",
+            "no host has an active InfiniBand or RoCE adapter: messages between hosts go by software over "
+            "TCP");
 }
 
 static int by_severity(const void *a, const void *b)

@@ -36,7 +36,8 @@ static void clock_ask(int peer, MPI_Comm comm, struct facts *f)
     for (int i = 0; i < CLOCK_TRIES; i++) {
         double theirs;
         const double before = clock_now();
-        MPI_Sendrecv(NULL, 0, MPI_DOUBLE, peer, TAG, &theirs, 1, MPI_DOUBLE, peer, TAG, comm, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(NULL, 0, MPI_DOUBLE, peer, TAG, &theirs, 1, MPI_DOUBLE, peer, TAG, comm,
+                     MPI_STATUS_IGNORE);
         const double took = clock_now() - before;
         if (took < best) {
             best = took;

@@ -15,14 +15,14 @@ enum {
 static void tell_host(FILE *out, const struct facts *h)
 {
     char name[96];
-    fprintf(out, "%s: Fishplate %s, Linux %s, %d processors, %.1f GB memory\n", h->host, h->version, h->kernel, h->cpus,
-            (double)h->memory / 1e9);
+    fprintf(out, "%s: Fishplate %s, Linux %s, %d processors, %.1f GB memory\n", h->host, h->version,
+            h->kernel, h->cpus, (double)h->memory / 1e9);
     if (h->memlock == UINT64_MAX)
         fprintf(out, "  locked memory unlimited");
     else
         fprintf(out, "  locked memory at most %.1f MB", (double)h->memlock / 1e6);
-    fprintf(out, ", /dev/shm %.0f of %.0f MB free, CMA %s", (double)h->shm_free / 1e6, (double)h->shm_total / 1e6,
-            h->cma ? "works" : "does not work");
+    fprintf(out, ", /dev/shm %.0f of %.0f MB free, CMA %s", (double)h->shm_free / 1e6,
+            (double)h->shm_total / 1e6, h->cma ? "works" : "does not work");
     if (h->clock_error > 0)
         fprintf(out, ", clock %+.3f ms (within %.3f)", h->clock * 1e3, h->clock_error * 1e3);
     fputc('\n', out);
@@ -39,8 +39,8 @@ static void tell_host(FILE *out, const struct facts *h)
         fprintf(out, "  no adapter: %s\n", h->no_ports);
 }
 
-static void tell_matrix(FILE *out, const struct survey *s, const char *title, const double *figures, double unit,
-                        const char *format)
+static void tell_matrix(FILE *out, const struct survey *s, const char *title, const double *figures,
+                        double unit, const char *format)
 {
     fprintf(out, "\n%s\n%-16s", title, "");
     for (int b = 0; b < s->n; b++)
@@ -108,7 +108,8 @@ void check_text(FILE *out, const struct survey *s, const struct findings *f)
         tell_finding(out, f, i);
     }
     if (warnings == 0)
-        fprintf(out, "%sNothing is wrong with %s.\n", f->n ? "Beside that: " : "", s->n == 1 ? "this host" : "these hosts");
+        fprintf(out, "%sNothing is wrong with %s.\n", f->n ? "Beside that: " : "",
+                s->n == 1 ? "this host" : "these hosts");
 }
 
 static void json_host(struct json *j, const struct facts *h)
