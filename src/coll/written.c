@@ -25,6 +25,7 @@
 #define SPINS           100 /* looks at the flags between two rounds of progress, when nobody needs this processor */
 
 static COUNTER(runs, "coll_written", "Barriers in which nodes met by RDMA writes.");
+static COUNTER(switched, "coll_switched", "Barriers in which nodes met in the switch.");
 static COUNTER(
     by_node, "coll_by_node",
     "Barriers in which the ranks of a node met in shared memory, and nodes through their leaders.");
@@ -91,14 +92,38 @@ static void recv_from(struct written_run *r, int rank, void *data, size_t bytes)
 /* What the partners of this round have said. */
 static void hear(struct written *w, int round)
 {
+    for (int i = 0; i < w->partners; i++) {
+        const struct written_invitation *in = &w->inbox[i];
+        if (w->meets[i].round != round)
+            continue;
+        w->mine.all_write = w->mine.all_write && in->all_write;
+        w->mine.all_switch = w->mine.all_switch && in->all_switch;
+        w->mine.group = MIN(w->mine.group, in->group);
+    }
+}
+
+/* The second time around, messages say that their senders have joined the group: nobody may enter before. */
+static void joined(struct written_run *r, int round)
+{
+    struct written *w = r->w;
+    if (round == 0) {
+        hear(w, w->rounds[WAY_WRITE] - 1);
+        written_join(w);
+    }
     for (int i = 0; i < w->partners; i++)
-        if (w->meets[i].round == round)
-            w->mine.all_can = w->mine.all_can && w->inbox[i].all_can;
+        if (w->meets[i].round == round) {
+            recv_from(r, w->leader_rank[w->meets[i].from], NULL, 0);
+            send_to(r, w->leader_rank[w->meets[i].to], NULL, 0);
+        }
 }
 
 static void invite(struct written_run *r, int round)
 {
     struct written *w = r->w;
+    if (round >= w->rounds[WAY_WRITE]) {
+        joined(r, round - w->rounds[WAY_WRITE]);
+        return;
+    }
     hear(w, round - 1);
     for (int i = 0; i < w->partners; i++)
         if (w->meets[i].round == round) {
@@ -109,9 +134,9 @@ static void invite(struct written_run *r, int round)
 
 /* ---- within a node ---- */
 
-static bool by_flags(const struct written *w)
+static bool by_flags(const struct written_run *r)
 {
-    return w->block && w->way != WAY_INVITE;
+    return r->w->block && r->way != WAY_INVITE;
 }
 
 static bool all_reported(const struct written *w, int lane, uint8_t turn)
@@ -155,7 +180,7 @@ static void release(struct written_run *r)
 static void report_by_message(struct written_run *r)
 {
     struct written *w = r->w;
-    const bool told = w->way == WAY_INVITE;
+    const bool told = r->way == WAY_INVITE;
     recv_from(r, w->local[0], told ? &w->note : NULL, told ? sizeof(w->note) : 0);
     send_to(r, w->local[0], NULL, 0);
 }
@@ -163,10 +188,12 @@ static void report_by_message(struct written_run *r)
 static void release_by_message(struct written_run *r)
 {
     struct written *w = r->w;
-    const bool tell = w->way == WAY_INVITE;
+    const bool tell = r->way == WAY_INVITE;
     if (tell) {
-        hear(w, w->shape.rounds - 1);
-        w->note.all_can = w->mine.all_can;
+        if (!w->may_switch)
+            hear(w, w->rounds[WAY_WRITE] - 1);
+        w->note.way = w->mine.all_write ? WAY_WRITE : WAY_MESSAGE;
+        w->note.switched = w->member != NULL;
     }
     for (int i = 1; i < w->nlocal; i++)
         send_to(r, w->local[i], tell ? &w->note : NULL, tell ? sizeof(w->note) : 0);
@@ -227,16 +254,27 @@ static bool is_first(const struct written_run *r)
            !r->w->busy;
 }
 
+/* The network says it once. */
+static bool is_switched(struct written_run *r)
+{
+    const struct transport_barrier *b = r->w->transport->barrier;
+    if (!r->crossed)
+        r->crossed = b->over(r->w->transport, r->w->member);
+    return r->crossed;
+}
+
 /* Has what the stage waits for happened? */
-static bool ready(const struct written_run *r)
+static bool ready(struct written_run *r)
 {
     const struct written *w = r->w;
     const struct meeting *m = &lane_of(r)->meeting;
-    if (m->stage == MEET_CROSS && w->way == WAY_WRITE)
+    if (m->stage == MEET_CROSS && r->way == WAY_WRITE)
         return round_written(w, m->round, r->lane, m->turn);
-    if (m->stage == MEET_GATHER && by_flags(w))
+    if (m->stage == MEET_CROSS && r->way == WAY_SWITCH)
+        return is_switched(r);
+    if (m->stage == MEET_GATHER && by_flags(r))
         return all_reported(w, r->lane, m->turn);
-    if (m->stage == MEET_RELEASE && by_flags(w) && !w->shape.leads)
+    if (m->stage == MEET_RELEASE && by_flags(r) && !w->leads)
         return meeting_flag_set(atomic_load_explicit(&w->block->release.turn[r->lane], memory_order_acquire),
                                 m->turn);
     return r->pending == 0;
@@ -244,41 +282,52 @@ static bool ready(const struct written_run *r)
 
 static bool can_go_on(void *arg)
 {
-    const struct written_run *r = arg;
-    return is_first(r) && ready(r);
+    struct written_run *r = arg;
+    return is_first(r) && (lane_of(r)->meeting.stage == MEET_AWAY || ready(r));
 }
 
 static void finish(struct written_run *r)
 {
     struct written *w = r->w;
-    if (w->way == WAY_INVITE)
-        written_settle(w, w->shape.leads ? w->mine.all_can : w->note.all_can);
-    else if (w->way == WAY_WRITE)
+    if (r->way == WAY_INVITE)
+        written_settle(w);
+    else if (r->way == WAY_WRITE)
         counter_add(&runs, 1);
+    else if (r->way == WAY_SWITCH)
+        counter_add(&switched, 1);
     if (w->block)
         counter_add(&by_node, 1);
     list_remove(&r->link);
     r->over = true;
 }
 
+static void cross(struct written_run *r, int round)
+{
+    struct written *w = r->w;
+    r->crossed = false;
+    if (r->way == WAY_WRITE)
+        write_round(r, round);
+    else if (r->way == WAY_MESSAGE)
+        send_round(r, round);
+    else if (r->way == WAY_SWITCH)
+        w->transport->barrier->enter(w->transport, w->member);
+    else
+        invite(r, round);
+}
+
 static void act(struct written_run *r, enum meeting_action action)
 {
     struct written *w = r->w;
     const int round = lane_of(r)->meeting.round;
-    if (action == MEET_EXPECT && !by_flags(w)) {
+    if (action == MEET_EXPECT && !by_flags(r)) {
         for (int i = 1; i < w->nlocal; i++)
             recv_from(r, w->local[i], NULL, 0);
     } else if (action == MEET_REPORT) {
-        by_flags(w) ? report(r) : report_by_message(r);
+        by_flags(r) ? report(r) : report_by_message(r);
     } else if (action == MEET_FREE) {
-        by_flags(w) ? release(r) : release_by_message(r);
+        by_flags(r) ? release(r) : release_by_message(r);
     } else if (action == MEET_ROUND) {
-        if (w->way == WAY_WRITE)
-            write_round(r, round);
-        else if (w->way == WAY_MESSAGE)
-            send_round(r, round);
-        else
-            invite(r, round);
+        cross(r, round);
     }
 }
 
@@ -288,9 +337,12 @@ static void advance(struct written_run *r)
     while (!r->over && is_first(r)) {
         struct meeting *m = &lane_of(r)->meeting;
         /* What it sent to its node must have left before its memory is given up. */
-        if (m->stage == MEET_RELEASE && r->w->shape.leads && r->pending > 0)
+        if (m->stage == MEET_RELEASE && r->w->leads && r->pending > 0)
             return;
-        enum meeting_action action = meeting_next(m, &r->w->shape, m->stage != MEET_AWAY && ready(r));
+        if (m->stage == MEET_AWAY)
+            r->way = r->lane == 0 && r->w->switched ? WAY_SWITCH : r->w->way;
+        const struct meeting_shape shape = {r->w->leads, r->w->nlocal == 1, r->w->rounds[r->way]};
+        enum meeting_action action = meeting_next(m, &shape, m->stage != MEET_AWAY && ready(r));
         if (action == MEET_WAIT)
             return;
         if (action == MEET_OVER)
@@ -303,7 +355,7 @@ static void advance(struct written_run *r)
 /* Nobody rings a doorbell when a flag is written from another node. */
 static bool is_unrung(const struct written_run *r)
 {
-    return r->w->way == WAY_WRITE && lane_of(r)->meeting.stage == MEET_CROSS;
+    return (r->way == WAY_WRITE || r->way == WAY_SWITCH) && lane_of(r)->meeting.stage == MEET_CROSS;
 }
 
 static void wait_for(struct written_run *r)

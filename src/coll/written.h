@@ -17,9 +17,11 @@ struct written_run {
     struct comm *comm;
     uint64_t number; /* of the call on its communicator, for the doctor; 0: not numbered */
     int lane;
+    int way; /* enum written_way */
     int tag;
     int pending; /* messages */
     int error;
+    bool crossed; /* the network has said that its barrier is over */
     bool over;
 };
 

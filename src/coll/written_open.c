@@ -8,12 +8,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/counter.h"
+#include "base/log.h"
 #include "boot/boot.h"
 #include "coll/written_part.h"
 
 #define FLAGS_SIZE (WRITTEN_PARTNERS * WRITTEN_LANES)
 #define BLOCK_NONE UINT64_MAX
 
+static COUNTER(no_group, "coll_switch_full",
+               "Communicators whose barriers are not done by the switch, because all its groups are in use.");
+
+COLL_ALGORITHM(barrier_switch, .name = "switch", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
+               .doc = "flags in shared memory within a node; between nodes the barrier unit of the switch, "
+                      "where the network "
+                      "has one, else as rdma");
 COLL_ALGORITHM(barrier_rdma, .name = "rdma", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
                .parameter = {{"n", 1, 8, 1}},
                .doc = "flags in shared memory within a node; between nodes dissemination with n partners in "
@@ -51,8 +60,7 @@ static int find_leaders(struct written *w)
         w->local[w->nlocal++] = r;
     }
     free(known);
-    w->shape.leads = w->place == 0;
-    w->shape.alone = w->nlocal == 1;
+    w->leads = w->place == 0;
     return 0;
 }
 
@@ -69,6 +77,7 @@ static int cut_rounds(struct written *w)
     for (uint32_t i = 0; i < s->count; i++)
         if (s->steps[i].kind == STEP_FENCE)
             w->round_at[++rounds] = i + 1;
+    w->rounds[WAY_MESSAGE] = (int)rounds;
     return 0;
 }
 
@@ -103,27 +112,65 @@ static void *flags_map(void)
     return flags == MAP_FAILED ? NULL : flags;
 }
 
+/* One transport leads to all partners, or NULL. */
+static struct transport *find_transport(struct written *w)
+{
+    struct transport *t = NULL;
+    for (int i = 0; i < w->partners; i++) {
+        struct peer *to;
+        if (comm_peer(w->comm, w->leader_rank[w->meets[i].to], &to) != 0 || (t && to->transport != t))
+            return NULL;
+        t = to->transport;
+        w->partner[i].to = to;
+    }
+    return t;
+}
+
 /* This leader's side: its partners can be written to without being told, and its memory can be. */
 static bool can_write(struct written *w)
 {
-    struct comm *c = w->comm;
-    /* Ranks that take turns on a processor are better woken by a message than left looking at memory. */
-    if (!w->may_write || (w->net->oversubscribed && !coll_is_forced(COLL_BARRIER)))
-        return false;
     for (int i = 0; i < w->partners; i++) {
-        struct peer *to;
-        if (comm_peer(c, w->leader_rank[w->meets[i].to], &to) != 0 || !to->caps.put ||
-            to->caps.put_silent == 0)
+        const struct transport_caps *caps = &w->partner[i].to->caps;
+        if (!caps->put || caps->put_silent == 0)
             return false;
-        if (!w->transport)
-            w->transport = to->transport;
-        if (w->transport != to->transport)
-            return false;
-        w->partner[i].to = to;
     }
     w->flags = flags_map();
     return w->flags && w->transport->ops->mem_register(w->transport, (const void *)w->flags, FLAGS_SIZE,
                                                        &w->mem, &w->key) == 0;
+}
+
+/* What this leader can do. Ranks that take turns on a processor are better woken by a message than left looking at memory. */
+static void offer(struct written *w)
+{
+    w->mine = (struct written_invitation){.group = WRITTEN_NO_GROUP};
+    if (!w->may_write || (w->net->oversubscribed && !coll_is_forced(COLL_BARRIER)))
+        return;
+    w->transport = find_transport(w);
+    if (!w->transport)
+        return;
+    w->mine.all_write = can_write(w);
+    w->mine.address = (uintptr_t)w->flags;
+    w->mine.key = w->key;
+    w->mine.all_switch = w->may_switch && w->transport->barrier;
+    if (!w->mine.all_switch || w->leader != 0 ||
+        w->transport->barrier->get(w->transport, &w->mine.group) == 0)
+        return;
+    if (no_group.value == 0)
+        log_warn(
+            "All barrier groups of the switch are in use: barriers of %s (%d nodes) are done by RDMA writes "
+            "instead. This is said once; the counter coll_switch_full counts such communicators.",
+            comm_label(w->comm), w->leaders);
+    counter_add(&no_group, 1);
+}
+
+void written_join(struct written *w)
+{
+    const bool all = w->mine.all_switch && w->mine.group != WRITTEN_NO_GROUP;
+    if (all)
+        w->member = w->transport->barrier->join(w->transport, w->mine.group);
+    else if (w->leader == 0 && w->mine.group != WRITTEN_NO_GROUP)
+        w->transport->barrier->give_back(w->transport, w->mine.group);
+    CHECK_MEMORY(!all || w->member, "a barrier group of the switch");
 }
 
 static size_t block_length(const struct written *w)
@@ -141,18 +188,19 @@ static void block_attach(struct written *w, uint64_t offset)
 static int prepare_leader(struct written *w, int n)
 {
     struct net *net = w->net;
+    int rounds = 0;
     do /* as few as have places */
-        w->partners =
-            meeting_partners(w->leader, w->leaders, n, w->meets, WRITTEN_PARTNERS, &w->shape.rounds);
+        w->partners = meeting_partners(w->leader, w->leaders, n, w->meets, WRITTEN_PARTNERS, &rounds);
     while (w->partners < 0 && n-- > 1);
+    w->rounds[WAY_WRITE] = rounds;
+    w->rounds[WAY_INVITE] = w->may_switch ? 2 * rounds : rounds;
+    w->rounds[WAY_SWITCH] = 1;
     w->inbox = calloc((size_t)w->partners, sizeof(*w->inbox));
     if (!w->inbox)
         return MPI_ERR_NO_MEM;
-    w->mine.all_can = can_write(w);
-    w->mine.address = (uintptr_t)w->flags;
-    w->mine.key = w->key;
+    offer(w);
     w->note.block = BLOCK_NONE;
-    if (!w->shape.alone && net->area && net_area_alloc(net, block_length(w), &w->note.block) != 0)
+    if (w->nlocal > 1 && net->area && net_area_alloc(net, block_length(w), &w->note.block) != 0)
         w->note.block = BLOCK_NONE;
     block_attach(w, w->note.block);
     if (w->block)
@@ -170,13 +218,14 @@ int written_open(struct coll_state *state, const struct coll_choice *choice, str
     w->refs = 1;
     w->lanes = 1;
     w->may_write = !choice->by_node;
+    w->may_switch = choice->algorithm == &barrier_switch;
     for (int i = 0; i < WRITTEN_LANES; i++)
         list_init(&w->lane[i].runs);
     const int n = choice->parameter[0] ? choice->parameter[0] : barrier_rdma.parameter[0].preset;
     int rc = find_leaders(w);
-    if (!rc && w->shape.leads)
+    if (!rc && w->leads)
         rc = prepare_leader(w, n);
-    if (!rc && w->shape.leads)
+    if (!rc && w->leads)
         rc = make_schedule(w, choice, n);
     if (rc) {
         written_drop(w);
@@ -187,15 +236,13 @@ int written_open(struct coll_state *state, const struct coll_choice *choice, str
     return 0;
 }
 
-void written_settle(struct written *w, bool all_can)
+void written_settle(struct written *w)
 {
-    w->way = all_can ? WAY_WRITE : WAY_MESSAGE;
-    if (!w->shape.leads)
+    if (!w->leads)
         block_attach(w, w->note.block);
-    else if (!all_can)
-        for (w->shape.rounds = 0; w->round_at[w->shape.rounds] < w->sched.count;)
-            w->shape.rounds++;
-    for (int i = 0; all_can && i < w->partners; i++) {
+    w->way = (enum written_way)w->note.way;
+    w->switched = w->note.switched;
+    for (int i = 0; w->way == WAY_WRITE && i < w->partners; i++) {
         w->partner[i].address = w->inbox[i].address + (uint64_t)i * WRITTEN_LANES;
         w->partner[i].key = w->inbox[i].key;
     }
@@ -216,6 +263,8 @@ void written_drop(struct written *w)
     if (--w->refs > 0)
         return;
     block_leave(w);
+    if (w->member)
+        w->transport->barrier->leave(w->transport, w->member);
     if (w->mem.length)
         w->transport->ops->mem_release(w->transport, &w->mem);
     if (w->flags)

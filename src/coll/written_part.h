@@ -30,18 +30,23 @@ enum written_way {
     WAY_INVITE,  /* the first barrier: messages that carry where to write */
     WAY_WRITE,   /* RDMA writes into flags */
     WAY_MESSAGE, /* the schedule of an algorithm */
+    WAY_SWITCH,  /* the network does it */
+    WAYS
 };
 
 /* What a leader tells those who will write to it. */
 struct written_invitation {
     uint64_t address;
     struct net_key key;
-    uint64_t all_can; /* of the leaders heard of so far */
+    uint32_t all_write, all_switch; /* the leaders heard of so far can do it by writes, by the switch */
+    uint32_t group;                 /* of the switch; WRITTEN_NO_GROUP until leader 0 is heard of */
 };
+#define WRITTEN_NO_GROUP UINT32_MAX
+
 /* What a leader tells its node at the end of the first barrier. */
 struct written_note {
     uint64_t block; /* offset, or UINT64_MAX */
-    uint64_t all_can;
+    uint32_t way, switched;
 };
 
 struct written_partner {
@@ -58,13 +63,16 @@ struct written_lane {
 struct written {
     struct comm *comm; /* may be gone when the last request is freed */
     struct net *net;
-    bool busy; /* making room for a write: nothing else may go on */
-    enum written_way way;
-    struct meeting_shape shape;
-    uint32_t refs;  /* the communicator, and requests */
-    int lanes;      /* in use */
-    bool may_write; /* this choice of algorithm means RDMA writes */
+    bool busy;            /* making room for a write: nothing else may go on */
+    enum written_way way; /* of barriers that begin now, but for those that the switch does */
+    bool switched;        /* barriers of the first lane are done by the switch */
+    int rounds[WAYS];
+    uint32_t refs;   /* the communicator, and requests */
+    int lanes;       /* in use */
+    bool may_write;  /* this choice of algorithm means RDMA writes, ... */
+    bool may_switch; /* ... and the switch, where it can */
     /* The node. */
+    bool leads;
     int nlocal;
     int *local;                  /* its ranks; the first leads */
     int place;                   /* mine among them */
@@ -85,6 +93,8 @@ struct written {
     _Atomic uint8_t *flags; /* [partner][lane] */
     struct net_mem mem;
     struct net_key key;
+    /* WAY_SWITCH */
+    void *member; /* NULL: not joined */
     /* WAY_MESSAGE */
     struct sched sched;
     uint32_t *round_at; /* its steps by round; one more for the end */
@@ -95,7 +105,9 @@ struct written {
 int written_open(struct coll_state *state, const struct coll_choice *choice, struct written **out);
 void written_drop(struct written *w);
 
+/* All leaders have been heard of. Returns before the others have done the same. */
+void written_join(struct written *w);
 /* The first barrier is over at this rank: all ranks have the same answer. */
-void written_settle(struct written *w, bool all_can);
+void written_settle(struct written *w);
 
 #endif

@@ -66,6 +66,19 @@ struct net_key {
     uint64_t word[2];
 };
 
+struct transport;
+
+/* A barrier that the network itself performs, among processes that have joined a group. One of them gets a group and tells the
+ * others its number; all join; nobody may enter before all have joined. The group is free when the last one has left it. */
+struct transport_barrier {
+    int (*get)(struct transport *t, uint32_t *group);       /* ERR_AGAIN: all groups are in use */
+    void (*give_back)(struct transport *t, uint32_t group); /* nobody has joined */
+    void *(*join)(struct transport *t, uint32_t group);     /* NULL: no memory */
+    void (*enter)(struct transport *t, void *member);
+    bool (*over)(struct transport *t, void *member); /* once true after enter; nobody rings a doorbell */
+    void (*leave)(struct transport *t, void *member);
+};
+
 struct transport_caps {
     size_t frame_max;    /* largest payload of one frame */
     size_t inline_max;   /* payload that costs no more than an empty frame */
@@ -86,6 +99,7 @@ struct transport {
     struct net *net;
     bool idle;  /* nothing can arrive until this process sends something: poll may be left out */
     bool inner; /* reaches this process itself and no other */
+    const struct transport_barrier *barrier; /* NULL: the network has none */
     const struct net_port *port; /* of the adapter that carries it; NULL: there is none (memory) */
 };
 

@@ -187,11 +187,44 @@ static void exhaustion(void)
     softib_switch_packet(&sw, &junk, now, take_id, NULL);
 }
 
+static void leave(unsigned id, uint16_t port)
+{
+    struct softib_packet p = {SOFTIB_LEAVE, (uint8_t)id, port, 0};
+    softib_switch_packet(&sw, &p, now, take_id, NULL);
+    if (allotted != (int)id)
+        FAIL("nobody answered that port %u leaves barrier %u", port, id);
+}
+
+/* A barrier is free when the last one has left it, and a repeated packet takes it from nobody. */
+static void leaving(void)
+{
+    softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
+    const unsigned id = (unsigned)get_id(1, 1);
+    for (uint16_t port = 1; port <= 3; port++) {
+        struct softib_packet p = {SOFTIB_WANT_PARTICIPATE, (uint8_t)id, port, 0};
+        softib_switch_packet(&sw, &p, now, take_id, NULL);
+    }
+    leave(id, 2);
+    leave(id, 2);
+    leave(id, 1);
+    if (!sw.used[id])
+        FAIL("a barrier with a host in it is free");
+    leave(id, 3);
+    if (sw.used[id])
+        FAIL("a barrier that all have left is not free");
+    if (get_id(7, 2) != (int)id)
+        FAIL("the barrier that all have left is not used again");
+    leave(id, 3);
+    if (!sw.used[id])
+        FAIL("a repeated packet freed a barrier that another has taken");
+}
+
 int main(void)
 {
     for (seed = 1; seed <= 40; seed++)
         one_seed();
     exhaustion();
+    leaving();
     printf("40 seeds, %d hosts, %d barriers at once, %d rounds: right\n", HOSTS, GROUPS, ROUNDS);
     return 0;
 }

@@ -27,6 +27,8 @@ enum softib_barrier_type { /* the encoding of table 3.1 */
                            SOFTIB_GET_ID_ACK = 2,
                            SOFTIB_WANT_PARTICIPATE = 3,
                            SOFTIB_WANT_PARTICIPATE_ACK = 4,
+                           SOFTIB_LEAVE = 5, /* two codes that the table leaves free */
+                           SOFTIB_LEAVE_ACK = 6,
                            SOFTIB_BARRIER_REACHED = 7,
                            SOFTIB_BARRIER_REACHED_ACK = 8,
                            SOFTIB_BARRIER_READY = 9,
@@ -76,8 +78,9 @@ struct softib_barrier *softib_barrier_join(uint32_t id);
 int softib_barrier_enter(struct softib_barrier *b);
 int softib_barrier_test(struct softib_barrier *b);
 int softib_barrier_wait(struct softib_barrier *b);
+/* Takes no part any more; returns after the switch said so. The barrier is free when the last one has left. */
 void softib_barrier_leave(struct softib_barrier *b);
-/* Rank 0, after the last barrier. */
+/* Gives back a barrier in which nobody takes part. */
 int softib_barrier_free(uint32_t id);
 
 #ifdef __cplusplus

@@ -6,7 +6,8 @@
 #include "hca/wire.h"
 #include <stdlib.h>
 
-#define SLOW 8 /* an acknowledged packet is repeated this many times more rarely */
+#define LEAVE_ROUND 0xfffffffe
+#define SLOW        8 /* an acknowledged packet is repeated this many times more rarely */
 
 struct softib_barrier {
     uint32_t id, round, silent;
@@ -126,6 +127,7 @@ SOFTIB_API int softib_barrier_wait(struct softib_barrier *b)
 
 SOFTIB_API void softib_barrier_leave(struct softib_barrier *b)
 {
+    ask(SOFTIB_LEAVE, b->id, LEAVE_ROUND, b->id, SOFTIB_LEAVE_ACK);
     free(b);
 }
 

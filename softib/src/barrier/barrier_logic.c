@@ -92,6 +92,19 @@ static void reached(struct softib_switch *s, const struct softib_packet *p, uint
     send_ready(s, id, now, emit, arg);
 }
 
+/* The last one to leave frees the barrier. A repeated packet changes nothing: who has left does not take part. */
+static void leave(struct softib_switch *s, unsigned id, unsigned port)
+{
+    uint64_t others = 0;
+    if (bit(s->line[id + I], port))
+        return;
+    bit_set(s->line[id + I], port, true);
+    bit_set(s->unacked[id], port, false);
+    for (unsigned w = 0; w < WORDS; w++)
+        others |= ~s->line[id + I][w];
+    s->used[id] = others != 0;
+}
+
 SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
                                      softib_emit emit, void *arg)
 {
@@ -102,9 +115,14 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
         answer(p, SOFTIB_GET_ID_ACK, allocate(s, p), emit, arg);
         return;
     }
-    if (id >= I || (!s->used[id] && p->type != SOFTIB_FREE_BARRIER))
+    if (id >= I || (!s->used[id] && p->type != SOFTIB_FREE_BARRIER && p->type != SOFTIB_LEAVE))
         return;
     switch (p->type) {
+    case SOFTIB_LEAVE:
+        if (s->used[id])
+            leave(s, id, p->port);
+        answer(p, SOFTIB_LEAVE_ACK, id, emit, arg);
+        break;
     case SOFTIB_WANT_PARTICIPATE:
         bit_set(s->line[id + I], p->port, false);
         answer(p, SOFTIB_WANT_PARTICIPATE_ACK, id, emit, arg);

@@ -259,6 +259,8 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     }
     net->published = true;
     ib->base.port = ib->device.used;
+    if (ib->device.verbs.barrier.get_id)
+        ib->base.barrier = &ib_barrier;
     report(ib, boot);
     *out = &ib->base;
     return 0;

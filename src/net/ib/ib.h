@@ -9,7 +9,7 @@
  *   send.c      frames out, put, get             receive.c   completions, order, frames in
  *   rdma.c      the RDMA ring and polling set    event.c     the thread that wakes sleepers
  *   policy/     pure: credit, conn, ring, pollset, choose, devlist
- *   ib.c        the transport's life
+ *   barrier.c   barriers in the switch           ib.c        the transport's life
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_IB_H
@@ -131,6 +131,9 @@ void ib_rdma_candidate(struct ib_endpoint *ep);
 void ib_rdma_control(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
 void ib_rdma_reset(struct ib_endpoint *ep);
 bool ib_rdma_bells(struct ib *ib); /* tells those who write into rings that this process goes to sleep */
+
+/* barrier.c */
+extern const struct transport_barrier ib_barrier;
 
 /* shared.c */
 int ib_shared_open(struct ib *ib);

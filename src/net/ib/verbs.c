@@ -10,7 +10,29 @@
 
 #include "base/err.h"
 #include "base/tunable.h"
+#include "base/util.h"
 #include "boot/launch_env.h"
+
+/* All of them, or none. */
+static void find_barrier(void *library, struct verbs *out)
+{
+    struct {
+        void **function;
+        const char *name;
+    } wanted[] = {
+        {(void **)(void *)&out->barrier.get_id, "softib_barrier_get_id"},
+        {(void **)(void *)&out->barrier.join, "softib_barrier_join"},
+        {(void **)(void *)&out->barrier.enter, "softib_barrier_enter"},
+        {(void **)(void *)&out->barrier.test, "softib_barrier_test"},
+        {(void **)(void *)&out->barrier.leave, "softib_barrier_leave"},
+        {(void **)(void *)&out->barrier.free, "softib_barrier_free"},
+    };
+    bool all = true;
+    for (size_t i = 0; i < COUNT_OF(wanted); i++)
+        all &= (*wanted[i].function = dlsym(library, wanted[i].name)) != NULL;
+    for (size_t i = 0; !all && i < COUNT_OF(wanted); i++)
+        *wanted[i].function = NULL;
+}
 
 int verbs_load(const char *path, struct verbs *out)
 {
@@ -26,7 +48,8 @@ int verbs_load(const char *path, struct verbs *out)
     VERBS_FUNCTIONS(VERBS_FIND)
 #undef VERBS_FIND
     *(void **)(void *)&out->query_qp_data_in_order = dlsym(library, "ibv_query_qp_data_in_order");
-    out->softib = dlsym(library, "softib_barrier_get_id") != NULL;
+    find_barrier(library, out);
+    out->softib = out->barrier.get_id != NULL;
     if (missing) {
         dlclose(library);
         return err_set(MPI_ERR_OTHER, "%s cannot be used as libibverbs: its function %s is missing", path,

@@ -54,6 +54,15 @@ struct verbs {
 #define VERBS_MEMBER(result, name, args) result(*name) args;
     VERBS_FUNCTIONS(VERBS_MEMBER)
 #undef VERBS_MEMBER
+    /* Barriers in the switch, where the library has them: all NULL or none. */
+    struct {
+        int (*get_id)(uint32_t *id);
+        void *(*join)(uint32_t id);
+        int (*enter)(void *member);
+        int (*test)(void *member);
+        void (*leave)(void *member);
+        int (*free)(uint32_t id);
+    } barrier;
     /* Newer than the rest: NULL when the library is older. */
     int (*query_qp_data_in_order)(struct ibv_qp *, enum ibv_wr_opcode, uint32_t);
 };

@@ -1,5 +1,5 @@
 /* by_node.c: barriers of ranks on several nodes, some of which share a node: flags in shared memory within a node, writes or
- * messages between the leaders. Nobody is early: blocking, nonblocking and persistent, many under way at once, requests started
+ * messages between the leaders, or the switch. Nobody is early: blocking, nonblocking and persistent, many under way at once, requests started
  * in different orders, communicators of all kinds. What was done is counted.
  *
  * ranks: 7
@@ -8,6 +8,8 @@
  * also: FISHPLATE_COLL=barrier=rdma:n=2
  * also: FISHPLATE_COLL=barrier=node+tournament
  * also: FISHPLATE_COLL=barrier=node+mcs:n=2:release=1
+ * also: FISHPLATE_COLL=barrier=switch
+ * also: FISHPLATE_COLL=barrier=switch SOFTIB_FABRIC=switch_loss=0.2
  * also: FISHPLATE_COLL=
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -155,11 +157,13 @@ int main(int argc, char **argv)
     int provided;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_pvar_session_create(&session);
-    MPI_T_pvar_handle by_node = counter_open("coll_by_node"), written = counter_open("coll_written");
+    MPI_T_pvar_handle by_node = counter_open("coll_by_node"), written = counter_open("coll_written"),
+                      switched = counter_open("coll_switched");
     mpitest_begin(&argc, &argv);
     nobody_is_early(MPI_COMM_WORLD);
     EXPECT(counter(by_node) >= ROUNDS);
     EXPECT_EQ(counter(written) >= ROUNDS, is_set("FISHPLATE_COLL", "rdma"));
+    EXPECT_EQ(counter(switched) >= ROUNDS, is_set("FISHPLATE_COLL", "switch"));
     started_in_any_order();
     communicators_come_and_go();
     MPI_T_pvar_session_free(&session);
