@@ -3,6 +3,9 @@
  * halved when even and tripled plus one when odd? Who does which piece changes from run to run; the answer
  * does not.
  *
+ *     mpicc farm.c -o farm
+ *     mpiexec -n 4 ./farm
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
 #include <stdio.h>

@@ -2,6 +2,9 @@
  * values with its neighbours, and now and then all agree on how much still changes. The usual pattern of a
  * simulation, in one page.
  *
+ *     mpicc heat.c -o heat -lm
+ *     mpiexec -n 4 ./heat
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <mpi.h>

@@ -2,6 +2,9 @@
 ! step it swaps edges with its four neighbours. A column is contiguous in memory, a row is an array section: mpi_f08
 ! takes both.
 !
+!     mpifort heat_f08.f90 -o heat_f08
+!     mpiexec -n 4 ./heat_f08
+!
 ! SPDX-License-Identifier: Apache-2.0
 program heat
   use mpi_f08

@@ -1,5 +1,8 @@
 /* hello.c: who is there? The ranks' names, printed in order by rank 0.
  *
+ *     mpicc hello.c -o hello
+ *     mpiexec -n 4 ./hello
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
 #include <stdio.h>

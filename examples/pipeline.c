@@ -3,6 +3,9 @@
  * leaving: nonblocking calls and two buffers in turn. The work is the series of the exponential function, by
  * Horner's rule, one step for each term.
  *
+ *     mpicc pipeline.c -o pipeline -lm
+ *     mpiexec -n 4 ./pipeline
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <mpi.h>

@@ -1,6 +1,7 @@
 /* pool.c: a pool of workers that grows and shrinks. The first rank has a list of tasks; it spawns two workers, then two
  * more when there is much to do, and sends them home when there is little. Workers are the same program.
  *
+ *     mpicc pool.c -o pool
  *     mpiexec -n 1 ./pool
  *
  * SPDX-License-Identifier: Apache-2.0 */

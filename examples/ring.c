@@ -1,6 +1,9 @@
 /* ring.c: a sum travels once around the ring of ranks; each adds its number. Sends and receives meet without
  * deadlock because rank 0 begins.
  *
+ *     mpicc ring.c -o ring
+ *     mpiexec -n 4 ./ring
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
 #include <stdio.h>
