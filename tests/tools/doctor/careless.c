@@ -24,24 +24,29 @@ static void leaks(const char *file)
     MPI_Info info;
     static char bytes[LARGE], late[8];
     for (int i = 0; i < 2; i++)
-        MPI_Comm_dup(MPI_COMM_WORLD, &comm); /* leak: 2 communicators from MPI_Comm_dup */
-    MPI_Type_contiguous(3, MPI_INT, &type);  /* leak: 1 datatype from MPI_Type_contiguous */
+        /* leak: 2 communicators from MPI_Comm_dup */
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    /* leak: 1 datatype from MPI_Type_contiguous */
+    MPI_Type_contiguous(3, MPI_INT, &type);
     MPI_Type_contiguous(2, MPI_INT, &inner);
-    MPI_Type_vector(2, 1, 2, inner, &outer); /* leak: 1 datatype from MPI_Type_vector */
+    /* leak: 1 datatype from MPI_Type_vector */
+    MPI_Type_vector(2, 1, 2, inner, &outer);
     MPI_Type_free(&inner);
-    MPI_Info_create(&info); /* leak: 1 info object from MPI_Info_create */
-    MPI_Win_create(bytes, sizeof(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
-                   &win); /* leak: 1 window from MPI_Win_create */
-    MPI_File_open(MPI_COMM_SELF, file, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
-                  &f); /* leak: 1 file from MPI_File_open */
-    MPI_Irecv(late, 8, MPI_CHAR, 1 - rank, 99, MPI_COMM_WORLD,
-              &requests[0]); /* leak: 1 request from MPI_Irecv */
-    MPI_Send_init(late, 8, MPI_CHAR, 1 - rank, 98, MPI_COMM_WORLD,
-                  &requests[1]);                /* leak: 1 request from MPI_Send_init */
-    MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]); /* leak: 1 request from MPI_Ibarrier */
+    /* leak: 1 info object from MPI_Info_create */
+    MPI_Info_create(&info);
+    /* leak: 1 window from MPI_Win_create */
+    MPI_Win_create(bytes, sizeof(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    /* leak: 1 file from MPI_File_open */
+    MPI_File_open(MPI_COMM_SELF, file, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f);
+    /* leak: 1 request from MPI_Irecv */
+    MPI_Irecv(late, 8, MPI_CHAR, 1 - rank, 99, MPI_COMM_WORLD, &requests[0]);
+    /* leak: 1 request from MPI_Send_init */
+    MPI_Send_init(late, 8, MPI_CHAR, 1 - rank, 98, MPI_COMM_WORLD, &requests[1]);
+    /* leak: 1 request from MPI_Ibarrier */
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]);
     MPI_Send("probed", 6, MPI_CHAR, 1 - rank, 5, MPI_COMM_WORLD);
-    MPI_Mprobe(1 - rank, 5, MPI_COMM_WORLD, &message,
-               MPI_STATUS_IGNORE); /* leak: 1 matched message from MPI_Mprobe */
+    /* leak: 1 matched message from MPI_Mprobe */
+    MPI_Mprobe(1 - rank, 5, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
     MPI_Send("lost", 4, MPI_CHAR, 1 - rank, 6, MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -61,12 +66,16 @@ static void match(void)
                            (MPI_Datatype[]){MPI_INT, MPI_DOUBLE}, &both);
     MPI_Type_commit(&both);
     if (rank == 1)
-        MPI_Irecv(floats, 10, MPI_FLOAT, 0, 1, MPI_COMM_WORLD, &r); /* receive: small */
+        /* receive: small */
+        MPI_Irecv(floats, 10, MPI_FLOAT, 0, 1, MPI_COMM_WORLD, &r);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
-        MPI_Send(ints, 10, MPI_INT, 1, 1, MPI_COMM_WORLD);    /* send: small */
-        MPI_Send(ints, LARGE, MPI_INT, 1, 2, MPI_COMM_WORLD); /* send: large */
-        MPI_Send(&pair, 1, both, 1, 3, MPI_COMM_WORLD);       /* send: derived */
+        /* send: small */
+        MPI_Send(ints, 10, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        /* send: large */
+        MPI_Send(ints, LARGE, MPI_INT, 1, 2, MPI_COMM_WORLD);
+        /* send: derived */
+        MPI_Send(&pair, 1, both, 1, 3, MPI_COMM_WORLD);
         MPI_Send(ints, 8, MPI_INT, 1, 4, MPI_COMM_WORLD);
         MPI_Send(ints, 8, MPI_INT, 1, 5, MPI_COMM_WORLD);
     } else {
@@ -74,9 +83,11 @@ static void match(void)
         MPI_Type_contiguous(4, MPI_INT, &four);
         MPI_Type_commit(&four);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
-        MPI_Recv(floats, LARGE, MPI_FLOAT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* receive: large */
-        MPI_Recv(ints, 12, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);       /* receive: derived */
-        MPI_Recv(ints, 2, four, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);            /* the same signature */
+        /* receive: large */
+        MPI_Recv(floats, LARGE, MPI_FLOAT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        /* receive: derived */
+        MPI_Recv(ints, 12, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(ints, 2, four, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* the same signature */
         MPI_Recv(ints, 100, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Type_free(&four);
     }

@@ -28,12 +28,11 @@ def run(checks, *words):
 
 
 def line_with(mark):
-    """A call goes on to the line with its mark; the compiler may name its first."""
+    """The call stands below its mark; it may take several lines, of which the compiler may name any."""
     lines = open(SOURCE).read().split("\n")
-    last = next(i for i, line in enumerate(lines) if mark in line)
-    first = last
-    while not lines[first].strip().startswith("MPI_"):
-        first -= 1
+    first = last = next(i for i, line in enumerate(lines) if mark in line) + 1
+    while ";" not in lines[last]:
+        last += 1
     return range(first + 1, last + 2)
 
 
