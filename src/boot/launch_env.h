@@ -26,6 +26,8 @@
 #define ENV_TRACER     "FISHPLATE_TRACER" /* the process that started all ranks of this host: their ancestor */
 #define ENV_SEVERAL \
     "FISHPLATE_SEVERAL_NODES" /* of a job that was spawned: others it belongs with are on other nodes */
+#define ENV_PARENT \
+    "FISHPLATE_PARENT_PORT" /* of a job that was spawned by PMIx: set by its parents, not by mpiexec */
 #define ENV_SOFTIB_LIB "FISHPLATE_SOFTIB_LIB" /* the libibverbs.so.1 of softib, where there is one */
 
 /* softib's own: with -vnodes each virtual node is a node of a fabric, unless the user describes another. */

@@ -4,21 +4,20 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/tunable.h"
 #include "base/util.h"
+#include "boot/answer.h"
 #include "boot/backend.h"
 #include "boot/heir.h"
 #include "boot/nodemap.h"
 #include "boot/pmix_abi.h"
+#include "boot/pmix_spawn.h"
 #include "boot/watch.h"
 
 #define LIBRARY "libpmix.so.2"
@@ -33,6 +32,7 @@ static struct {
     int (*Fence_nb)(const struct px_proc *, size_t, const struct px_info *, size_t, px_done, void *);
     int (*Get)(const struct px_proc *, const char *, const struct px_info *, size_t, struct px_value **);
     int (*Register_event_handler)(int *, size_t, struct px_info *, size_t, px_event, px_registered, void *);
+    px_spawn_nb Spawn_nb;
     const char *(*Error_string)(int);
     const char *(*Get_version)(void);
 } px;
@@ -49,6 +49,7 @@ static const struct {
     {"PMIx_Fence_nb", &px.Fence_nb},
     {"PMIx_Get", &px.Get},
     {"PMIx_Register_event_handler", &px.Register_event_handler},
+    {"PMIx_Spawn_nb", &px.Spawn_nb},
     {"PMIx_Error_string", &px.Error_string},
     {"PMIx_Get_version", &px.Get_version},
 };
@@ -234,58 +235,8 @@ static int greet(struct pmix *p)
         p->boot.appnum = (int)n;
     if (server_number(p, PX_RANK_WILDCARD, PX_UNIV_SIZE, 1, &n))
         p->boot.universe_size = (int)n;
-    return read_layout(p);
-}
-
-/* Waits for PMIx's own thread, with a deadline that the server need not know. */
-struct answer {
-    pthread_mutex_t lock;
-    pthread_cond_t change;
-    bool done;
-    int status;
-};
-
-static void answer_come(int status, void *ctx)
-{
-    struct answer *w = ctx;
-    pthread_mutex_lock(&w->lock);
-    w->status = status;
-    w->done = true;
-    pthread_cond_signal(&w->change);
-    pthread_mutex_unlock(&w->lock);
-}
-
-static bool answer_wait(struct answer *w)
-{
-    uint64_t end = boot_deadline();
-    struct timespec at = {.tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u)};
-    pthread_mutex_lock(&w->lock);
-    while (!w->done && pthread_cond_timedwait(&w->change, &w->lock, &at) != ETIMEDOUT)
-        ;
-    bool done = w->done;
-    pthread_mutex_unlock(&w->lock);
-    return done;
-}
-
-static struct answer *answer_new(void)
-{
-    struct answer *w = calloc(1, sizeof(*w));
-    pthread_condattr_t attr;
-    if (!w)
-        return NULL;
-    pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->change, &attr);
-    pthread_condattr_destroy(&attr);
-    return w;
-}
-
-static void answer_free(struct answer *w)
-{
-    pthread_cond_destroy(&w->change);
-    pthread_mutex_destroy(&w->lock);
-    free(w);
+    int rc = pmix_spawn_parent(&p->boot);
+    return rc ? rc : read_layout(p);
 }
 
 /* The handler has no argument of its own, and a process has one launcher. */
@@ -349,6 +300,7 @@ static int pmix_open(struct boot **out)
                             .backend = &boot_pmix};
     rc = greet(p);
     if (rc) {
+        free((void *)p->boot.parent);
         pmix_close(&p->boot);
         return rc;
     }
@@ -453,6 +405,24 @@ static bool pmix_abort(struct boot *b, int code, const char *msg)
     return true;
 }
 
+static int pmix_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
+                      char id[BOOT_SPAWN_ID])
+{
+    int status = pmix_spawn_ask(px.Spawn_nb, b, programs, n, port, id);
+    if (status == PX_NO_MEMORY)
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the request to spawn %d programs.", n);
+    if (status == PX_NO_ANSWER)
+        return err_set(MPI_ERR_SPAWN, "The launcher did not answer a request to spawn within %d seconds.",
+                       boot_timeout());
+    if (status == PX_ERR_NOT_SUPPORTED)
+        return err_set(MPI_ERR_SPAWN,
+                       "Processes cannot be spawned here: this PMIx launcher cannot start more "
+                       "processes. Start the program with Fishplate's mpiexec.");
+    return status == PX_SUCCESS ? 0
+                                : err_set(MPI_ERR_SPAWN, "The launcher refused to spawn %s: %s (%d).",
+                                          programs[0].command, px.Error_string(status), status);
+}
+
 const struct boot_backend boot_pmix = {.name = "pmix",
                                        .detect = pmix_detect,
                                        .open = pmix_open,
@@ -461,4 +431,5 @@ const struct boot_backend boot_pmix = {.name = "pmix",
                                        .get = pmix_get,
                                        .finalize = pmix_finalize,
                                        .abort = pmix_abort,
-                                       .close = pmix_close};
+                                       .close = pmix_close,
+                                       .spawn = pmix_spawn};

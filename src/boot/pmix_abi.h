@@ -17,6 +17,8 @@
 #define PX_PACKED_MAP "pmix.anlmap" /* the text of nodemap.h; Slurm has it */
 #define PX_HOSTNAME   "pmix.hname"
 #define PX_APPNUM     "pmix.appnum"
+/* Of programs to spawn. */
+#define PX_HOST "pmix.host"
 /* Directives. */
 #define PX_COLLECT   "pmix.collect"   /* bool: bring every rank's values to every node */
 #define PX_OPTIONAL  "pmix.optional"  /* bool: do not ask the server */
@@ -25,6 +27,7 @@
 enum {
     PX_SUCCESS = 0,
     PX_ERR_NOT_FOUND = -46,
+    PX_ERR_NOT_SUPPORTED = -47,
     PX_ERR_LOST_CONNECTION = -61,
     PX_OPERATION_SUCCEEDED = -157, /* done at once, no call back */
     PX_SCOPE_GLOBAL = 3,
@@ -80,6 +83,19 @@ struct px_info {
     uint32_t flags;
     struct px_value value;
 };
+
+struct px_app {
+    char *cmd;
+    char **argv, **env; /* argv[0] is the command; env: what the process has beside the launcher's */
+    char *cwd;
+    int maxprocs;
+    struct px_info *info;
+    size_t ninfo;
+};
+
+typedef void (*px_spawned)(int status, char *nspace, void *ctx);
+typedef int (*px_spawn_nb)(const struct px_info *info, size_t ninfo, const struct px_app *apps, size_t napps,
+                           px_spawned done, void *ctx);
 
 typedef void (*px_done)(int status, void *ctx);
 /* To be called by an event's handler that did not end the process. */

@@ -21,6 +21,16 @@ orterun -n 2 "$CLIENT" place : -n 1 "$CLIENT" place
 grep -q "rank 2 of 3 node 0 of 1 local 2 of 3 vnode -1 appnum 1 host $host launcher pmix" "$T/out" ||
     fail "$last: the layout is wrong"
 mpi_programs "$orte" --oversubscribe -n 4
+
+# Processes that start later, by PMIx_Spawn; they need slots.
+orterun -H localhost:8 -n 2 "$SPAWNER" hello
+expect_rc 0
+sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
+expect_out "child 0 of 2" "child 1 of 2"
+expect_no_err
+orterun -H localhost:8 -n 2 "$SPAWNER" fail
+[ "$rc" -ne 0 ] || fail "$last: a spawned process that failed went unnoticed"
+
 orterun -n 3 "$CLIENT" abort 1 5 "it is enough"
 expect_rc 5
 expect_err "Rank 1 on $host ended the job with code 5: it is enough"

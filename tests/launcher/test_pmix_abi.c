@@ -38,6 +38,14 @@ static void layouts(void)
     SAME_PLACE(px_info, pmix_info_t, key);
     SAME_PLACE(px_info, pmix_info_t, flags);
     SAME_PLACE(px_info, pmix_info_t, value);
+    EXPECT_EQ(sizeof(struct px_app), sizeof(pmix_app_t));
+    SAME_PLACE(px_app, pmix_app_t, cmd);
+    SAME_PLACE(px_app, pmix_app_t, argv);
+    SAME_PLACE(px_app, pmix_app_t, env);
+    SAME_PLACE(px_app, pmix_app_t, cwd);
+    SAME_PLACE(px_app, pmix_app_t, maxprocs);
+    SAME_PLACE(px_app, pmix_app_t, info);
+    SAME_PLACE(px_app, pmix_app_t, ninfo);
     EXPECT_EQ(sizeof(pmix_scope_t), sizeof(uint8_t));
     EXPECT_EQ(sizeof(pmix_rank_t), sizeof(uint32_t));
     EXPECT_EQ(sizeof(pmix_status_t), sizeof(int));
@@ -47,6 +55,7 @@ static void numbers(void)
 {
     EXPECT_EQ(PX_SUCCESS, PMIX_SUCCESS);
     EXPECT_EQ(PX_ERR_NOT_FOUND, PMIX_ERR_NOT_FOUND);
+    EXPECT_EQ(PX_ERR_NOT_SUPPORTED, PMIX_ERR_NOT_SUPPORTED);
     EXPECT_EQ(PX_ERR_LOST_CONNECTION, PMIX_ERR_LOST_CONNECTION);
     EXPECT_EQ(PX_OPERATION_SUCCEEDED, PMIX_OPERATION_SUCCEEDED);
     EXPECT_EQ(PX_SCOPE_GLOBAL, PMIX_GLOBAL);
@@ -73,6 +82,7 @@ static void names(void)
     EXPECT_STR(PX_PACKED_MAP, PMIX_ANL_MAP);
     EXPECT_STR(PX_HOSTNAME, PMIX_HOSTNAME);
     EXPECT_STR(PX_APPNUM, PMIX_APPNUM);
+    EXPECT_STR(PX_HOST, PMIX_HOST);
     EXPECT_STR(PX_COLLECT, PMIX_COLLECT_DATA);
     EXPECT_STR(PX_OPTIONAL, PMIX_OPTIONAL);
     EXPECT_STR(PX_IMMEDIATE, PMIX_IMMEDIATE);

@@ -1,0 +1,26 @@
+/* answer.h: a status that a thread of the launcher's library brings, waited for until start-up's time is over.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BOOT_ANSWER_H
+#define FP_BOOT_ANSWER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct answer {
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    bool done;
+    int status;
+};
+
+struct answer *answer_new(void); /* NULL: out of memory */
+void answer_free(struct answer *a);
+
+/* The other thread's; `ctx` is the answer. */
+void answer_come(int status, void *ctx);
+
+/* False: none came within FISHPLATE_INIT_TIMEOUT. The other thread still has the pointer then: do not free it. */
+bool answer_wait(struct answer *a);
+
+#endif

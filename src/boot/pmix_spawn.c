@@ -1,0 +1,173 @@
+/* pmix_spawn.c: see pmix_spawn.h. The new processes get the name of their parents' port in their environment: PMIx has no
+ * other place for it that every launcher keeps.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "boot/pmix_spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/tunable.h"
+#include "boot/answer.h"
+#include "boot/launch_env.h"
+
+/* ---- the request ---- */
+
+static const char *info_of(const struct boot_program *program, const char *key)
+{
+    for (int i = 0; i < program->nkeys; i++)
+        if (strcmp(program->keys[i], key) == 0)
+            return program->values[i];
+    return NULL;
+}
+
+/* The command itself, or where it is in the folders of the info key path, separated by colons. */
+static char *command_of(const struct boot_program *program)
+{
+    const char *folders = info_of(program, "path");
+    while (folders && *folders && !strchr(program->command, '/')) {
+        size_t len = strcspn(folders, ":");
+        char *at = NULL;
+        if (asprintf(&at, "%.*s/%s", (int)len, folders, program->command) < 0)
+            return NULL;
+        if (access(at, X_OK) == 0)
+            return at;
+        free(at);
+        folders += len + (folders[len] == ':');
+    }
+    return strdup(program->command);
+}
+
+static char **arguments_of(const struct boot_program *program, char *command)
+{
+    size_t n = 0;
+    while (program->argv && program->argv[n])
+        n++;
+    char **argv = calloc(n + 2, sizeof(*argv));
+    if (argv) {
+        argv[0] = command;
+        for (size_t i = 0; i < n; i++)
+            argv[i + 1] = program->argv[i];
+    }
+    return argv;
+}
+
+/* The parents' port, whether anybody is on another node, and the lines of the info key env. The first word begins the memory
+ * of all of them. */
+static char **environment_of(const struct boot_program *program, const struct boot *b, const char *port)
+{
+    const char *more = info_of(program, "env");
+    bool several = b->several || b->nnodes > 1;
+    char *words = NULL, **env = NULL, *kept = NULL;
+    if (asprintf(&words, ENV_PARENT "=%s\n%s%s", port, several ? ENV_SEVERAL "=1\n" : "", more ? more : "") < 0)
+        return NULL;
+    size_t n = 2;
+    for (const char *at = words; *at; at++)
+        n += *at == '\n';
+    env = calloc(n, sizeof(*env));
+    if (!env) {
+        free(words);
+        return NULL;
+    }
+    n = 0;
+    for (char *word = strtok_r(words, "\n", &kept); word; word = strtok_r(NULL, "\n", &kept))
+        env[n++] = word;
+    return env;
+}
+
+/* What PMIx reads of one program. A list of no infos must be NULL: libpmix 4.2.2 reads beyond it otherwise. The lists are ours, the words in them partly the caller's. */
+static bool app_fill(struct px_app *app, const struct boot_program *program, const struct boot *b,
+                     const char *port)
+{
+    const char *host = info_of(program, "host"), *folder = info_of(program, "wdir");
+    app->cmd = command_of(program);
+    app->argv = arguments_of(program, app->cmd);
+    app->env = environment_of(program, b, port);
+    app->cwd = folder ? strdup(folder) : getcwd(NULL, 0);
+    app->maxprocs = program->count;
+    app->info = host ? calloc(1, sizeof(*app->info)) : NULL;
+    if (!app->cmd || !app->argv || !app->env || !app->cwd || (host && !app->info))
+        return false;
+    if (host) {
+        strcpy(app->info->key, PX_HOST);
+        app->info->value = (struct px_value){.type = PX_STRING, .data.string = (char *)(uintptr_t)host};
+        app->ninfo = 1;
+    }
+    return true;
+}
+
+static void app_free(struct px_app *app)
+{
+    free(app->cmd);
+    free(app->argv);
+    if (app->env)
+        free(app->env[0]);
+    free(app->env);
+    free(app->cwd);
+    free(app->info);
+}
+
+/* ---- the answer ---- */
+
+struct started {
+    struct answer *answer;
+    char id[BOOT_SPAWN_ID];
+};
+
+static void on_started(int status, char *nspace, void *ctx)
+{
+    struct started *s = ctx;
+    if (nspace)
+        snprintf(s->id, sizeof(s->id), "%s", nspace);
+    answer_come(status, s->answer);
+}
+
+static int ask(px_spawn_nb spawn, const struct px_app *apps, int n, char id[BOOT_SPAWN_ID])
+{
+    struct started *s = calloc(1, sizeof(*s));
+    if (!s || !(s->answer = answer_new())) {
+        free(s);
+        return PX_NO_MEMORY;
+    }
+    int status = spawn(NULL, 0, apps, (size_t)n, on_started, s);
+    if (status == PX_SUCCESS) {
+        if (!answer_wait(s->answer))
+            return PX_NO_ANSWER; /* one that is late still has the pointers */
+        status = s->answer->status;
+    }
+    memcpy(id, s->id, sizeof(s->id));
+    answer_free(s->answer);
+    free(s);
+    return status == PX_OPERATION_SUCCEEDED ? PX_SUCCESS : status;
+}
+
+int pmix_spawn_ask(px_spawn_nb spawn, const struct boot *b, const struct boot_program *programs, int n,
+                   const char *port, char id[BOOT_SPAWN_ID])
+{
+    struct px_app *apps = calloc((size_t)n, sizeof(*apps));
+    bool good = apps != NULL;
+    for (int i = 0; i < n && good; i++)
+        good = app_fill(&apps[i], &programs[i], b, port);
+    int status = good ? ask(spawn, apps, n, id) : PX_NO_MEMORY;
+    for (int i = 0; i < n && apps; i++)
+        app_free(&apps[i]);
+    free(apps);
+    return status;
+}
+
+/* ---- the new process ---- */
+
+int pmix_spawn_parent(struct boot *b)
+{
+    const char *port = env_get(ENV_PARENT);
+    if (!port)
+        return 0;
+    b->several = env_get(ENV_SEVERAL) != NULL;
+    b->parent = strdup(port);
+    unsetenv(ENV_PARENT); /* what this process starts was not spawned */
+    return b->parent ? 0 : err_set(MPI_ERR_NO_MEM, "Out of memory for the name of the parents' port.");
+}
