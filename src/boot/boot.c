@@ -184,9 +184,18 @@ int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const
     return b->backend->spawn(b, programs, n, port, id);
 }
 
-int boot_spawn_look(struct boot *b, const char *id)
+int boot_spawn_look(struct boot *b, const char *id, uint64_t since)
 {
-    return b->backend->spawn_look ? b->backend->spawn_look(b, id) : 0;
+    int rc = b->backend->spawn_look ? b->backend->spawn_look(b, id) : BOOT_CANNOT_ASK;
+    if (rc != BOOT_CANNOT_ASK)
+        return rc;
+    if (clock_ns() - since < (uint64_t)boot_timeout() * 1000000000u)
+        return 0;
+    return err_set(
+        MPI_ERR_SPAWN,
+        "The launcher (%s) took the request to spawn, but no new process connected within %d seconds "
+        "(FISHPLATE_INIT_TIMEOUT). It may have no free processors for them: start the job with more.",
+        b->launcher, boot_timeout());
 }
 
 int boot_finalize(struct boot *b)

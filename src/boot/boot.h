@@ -92,8 +92,9 @@ struct boot_program {
 int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
                char id[BOOT_SPAWN_ID]);
 
-/* 0 while nothing is known against that job; MPI_ERR_SPAWN and why, when it has come to nothing. */
-int boot_spawn_look(struct boot *b, const char *id);
+/* 0 while nothing is known against that job; MPI_ERR_SPAWN and why, when it has come to nothing. A launcher that cannot be
+ * asked has FISHPLATE_INIT_TIMEOUT seconds `since` (clock_ns) it was told. */
+int boot_spawn_look(struct boot *b, const char *id, uint64_t since);
 
 /* Frees everything; b is gone. Does not close node_fd's mappings. */
 void boot_close(struct boot *b);

@@ -483,7 +483,7 @@ static int pmi1_spawn_look(struct boot *b, const char *id)
     char request[128];
     long code = 0;
     if (!p->ours || !*id)
-        return 0;
+        return BOOT_CANNOT_ASK;
     snprintf(request, sizeof(request), "cmd=spawn_state jobid=%.60s", id);
     int rc = ask(p, "spawn_state_result", request);
     if (rc == 0 && pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code) && code != 0)

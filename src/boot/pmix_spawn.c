@@ -63,7 +63,8 @@ static char **environment_of(const struct boot_program *program, const struct bo
     const char *more = info_of(program, "env");
     bool several = b->several || b->nnodes > 1;
     char *words = NULL, **env = NULL, *kept = NULL;
-    if (asprintf(&words, ENV_PARENT "=%s\n%s%s", port, several ? ENV_SEVERAL "=1\n" : "", more ? more : "") < 0)
+    if (asprintf(&words, ENV_PARENT "=%s\n%s%s", port, several ? ENV_SEVERAL "=1\n" : "", more ? more : "") <
+        0)
         return NULL;
     size_t n = 2;
     for (const char *at = words; *at; at++)

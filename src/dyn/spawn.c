@@ -114,7 +114,7 @@ static int request(struct proc *p, const struct spawn_program *programs, int n, 
 struct waiting {
     struct proc *proc;
     char id[BOOT_SPAWN_ID];
-    uint64_t next;
+    uint64_t since, next;
 };
 
 static int look(void *arg)
@@ -124,7 +124,7 @@ static int look(void *arg)
     if (now < w->next)
         return 0;
     w->next = now + LOOK_NS;
-    return boot_spawn_look(w->proc->boot, w->id);
+    return boot_spawn_look(w->proc->boot, w->id, w->since);
 }
 
 static int start(struct proc *p, const struct spawn_program *programs, int n, struct channel *channel)
@@ -136,7 +136,8 @@ static int start(struct proc *p, const struct spawn_program *programs, int n, st
     if (rc)
         return rc;
     rc = request(p, programs, n, port, w.id);
-    w.next = clock_ns() + LOOK_NS;
+    w.since = clock_ns();
+    w.next = w.since + LOOK_NS;
     rc = rc ? rc : port_accept(p, port, &watch, channel);
     port_close(p, port);
     return rc;

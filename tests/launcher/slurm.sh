@@ -33,8 +33,9 @@ for kind in $kinds; do
     launch timeout 60 srun -N1 -n3 --mpi=$kind --overlap "$MPI_TESTS/mpi_p2p_order"
     expect_rc 0
     wait $other || fail "the second of two jobs failed: $(tail -n 3 "$T/other")"
-    # Slurm starts no more processes: that is said, and nobody waits.
-    launch timeout 60 srun -N1 -n1 --mpi=$kind "$SPAWNER" hello
+    # Slurm's PMIx starts no more processes; its PMI-2 does, as a step that waits for free processors: that is said, and
+    # nobody waits for ever.
+    FISHPLATE_INIT_TIMEOUT=5 launch timeout 60 srun -N1 -n1 --mpi=$kind "$SPAWNER" hello
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
     expect_err "MPI_ERR_SPAWN"
     launch timeout 60 srun -N2 -n4 --mpi=$kind "$CLIENT" abort 1 5 "it is enough"
