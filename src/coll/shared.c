@@ -200,6 +200,19 @@ int shared_read(struct shared *b, int rank, void *to, uint64_t from, size_t len)
     return rc ? rc : get.status;
 }
 
+int shared_write(struct shared *b, int rank, uint64_t to, const void *from, size_t len)
+{
+    struct shared_get put = {.op.done = got};
+    const struct net_key key = {{0}};
+    struct peer *peer;
+    int rc = comm_peer(b->comm, rank, &peer);
+    if (!rc && !peer->caps.put)
+        rc = err_set(MPI_ERR_OTHER, "the memory of rank %d cannot be written", rank);
+    if (!rc)
+        rc = peer->ops->put(peer, from, NULL, to, &key, len, &put.op);
+    return rc ? rc : put.status;
+}
+
 char *shared_scratch(struct shared *b)
 {
     if (unlikely(!b->scratch)) {

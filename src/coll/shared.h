@@ -19,7 +19,9 @@
 
 #include "base/cpu.h"
 #include "coll/call.h"
+#include "coll/claims.h"
 #include "coll/shared_way.h"
+#include "coll/slots.h"
 
 #define SHARED_RANKS_MAX 64
 #define SHARED_DEPTH     32         /* flags */
@@ -31,7 +33,9 @@
 #define SHARED_SMALL     4096       /* bytes of a small slot */
 #define SHARED_AREA_MAX  (8u << 20) /* of big slots, all ranks together */
 #define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
-#define SHARED_EVERYONE  (-1)       /* instead of a rank */
+#define SHARED_EVERYONE  SLOTS_EVERYONE
+
+_Static_assert(SHARED_LAG <= SHARED_DEPTH && SHARED_LAG <= SHARED_DEPTH_ONE, "see slots_must_tell");
 
 /* Two lines apart: processors fetch lines in pairs, and the next flag is about to be written while this one
  * is read. */
@@ -50,6 +54,14 @@ struct shared_rank {
     /* The number of its call: see shared_entry. Written in every call, so far from what others look at: processors
      * fetch lines in pairs. */
     alignas(2 * CACHE_LINE) _Atomic uint64_t entered;
+    /* Contributions that their owner helps to move: see shared_help.h. As a reader: for which step it accepts help, in
+     * which call, where the data goes, and for reductions where its own contribution is. */
+    alignas(2 * CACHE_LINE) _Atomic uint64_t accept;
+    _Atomic uint64_t accept_what, accept_at, accept_mine;
+    /* As an owner: the units of its contribution, who moves which of them, and how many it has written. */
+    alignas(2 * CACHE_LINE) _Atomic uint64_t claims;
+    alignas(2 * CACHE_LINE) _Atomic uint64_t wrote;
+    _Atomic uint32_t units;
     /* What a call cost this rank as a reader, in ns, by kind and size; 0: not known. */
     alignas(2 * CACHE_LINE) _Atomic uint32_t cost[COLL_SCAN][SHARED_WAYS][SHARED_CLASSES];
     alignas(CACHE_LINE) char small[SHARED_DEPTH_ONE][SHARED_SMALL];
@@ -64,12 +76,6 @@ struct shared_head {
     struct shared_rank rank[];
 };
 
-/* When a slot was written last, and who reads it. */
-struct shared_use {
-    uint64_t step;
-    int reader;
-};
-
 /* One rank's view of the block. */
 struct shared {
     struct comm *comm;
@@ -82,7 +88,7 @@ struct shared {
     uint64_t safe;         /* every rank is done with this step and all before it */
     uint64_t what, before; /* the call that is running, and the one before */
     uint64_t marks;        /* of both, as flags carry them */
-    struct shared_use flag_use[SHARED_DEPTH], small_use[SHARED_DEPTH_ONE], big_use[SHARED_DEPTH_BIG];
+    struct slot_use flag_use[SHARED_DEPTH], small_use[SHARED_DEPTH_ONE], big_use[SHARED_DEPTH_BIG];
     uint64_t told;                             /* what my done word says */
     uint64_t seen[SHARED_RANKS_MAX];           /* the others' done words when they were read last */
     struct doorbell *bell[SHARED_RANKS_MAX];   /* of every rank */
@@ -90,6 +96,7 @@ struct shared {
     uint32_t taken[COLL_SCAN][SHARED_CLASSES]; /* calls in which it took data */
     bool no_big;
     bool reads;      /* every rank can read every other's memory */
+    bool no_help;    /* this rank cannot write the others' memory */
     int stranger;    /* 1 + the rank whose call turned out not to match the one that is running, or 0 */
     bool earlier;    /* ... it was the call before this one that did not match */
     bool known;      /* ... and that one has been reported here already */
@@ -110,7 +117,7 @@ void shared_close(struct coll_state *state);
  * both send and go on. */
 #define SHARED_MARK_BITS  10
 #define SHARED_MARKS_BITS (2 * SHARED_MARK_BITS - 1)
-#define SHARED_WORD_BITS  (SHARED_MARKS_BITS + 1)
+#define SHARED_WORD_BITS  (SHARED_MARKS_BITS + 2)
 static inline uint64_t shared_word(uint64_t step, enum shared_way way, uint64_t marks)
 {
     return step << SHARED_WORD_BITS | (uint64_t)way << SHARED_MARKS_BITS | marks;
@@ -167,9 +174,9 @@ static inline char *shared_slot(const struct shared *b, int rank, uint64_t step,
 void shared_settle(struct shared *b, uint64_t step, int reader);
 
 /* A slot is about to be written in this step for this reader: waits until nobody reads its old contents. */
-static inline void shared_reuse(struct shared *b, struct shared_use *use, uint64_t step, int reader)
+static inline void shared_reuse(struct shared *b, struct slot_use *use, uint64_t step, int reader)
 {
-    if (unlikely(use->step > b->safe) && (use->reader == SHARED_EVERYONE || use->step > b->seen[use->reader]))
+    if (unlikely(!slot_is_free(use, b->safe, b->seen)))
         shared_settle(b, use->step, use->reader);
     use->step = step;
     use->reader = reader;
@@ -202,6 +209,13 @@ static inline void shared_post(struct shared *b, uint64_t step, enum shared_way 
 bool shared_wait(struct shared *b, int rank, uint64_t step);
 /* Has it posted already? Does not look at marks. */
 bool shared_posted(const struct shared *b, int rank, uint64_t step);
+/* Waits until ready(arg). Whoever makes it so rings this rank's bell. */
+void shared_wait_until(struct shared *b, bool (*ready)(void *), void *arg);
+/* This rank accepts help in this step (0: in none). */
+void shared_accept(struct shared *b, uint64_t step);
+/* The current steps, the first of which is `step`, are posted: waits until that reader accepts help with them or is done
+ * with them; true when it accepts. */
+bool shared_wait_accepted(struct shared *b, int reader, uint64_t step);
 /* Posts, waits for everyone, and wakes everyone if this rank was the last. */
 bool shared_meet(struct shared *b, uint64_t step, enum shared_way way);
 /* How the data of a rank goes that has posted this step. */
@@ -210,17 +224,16 @@ static inline enum shared_way shared_way_of(const struct shared *b, int rank, ui
     return (enum shared_way)(
         atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_relaxed) >>
             SHARED_MARKS_BITS &
-        1);
+        3);
 }
 /* The error of a call that met a stranger. */
 int shared_mismatch(struct shared *b);
 /* This rank will not read anything of this step any more. Whoever waits for that is woken. */
 void shared_done(struct shared *b, uint64_t step);
-/* The same of a step that occupies no big slot: told now or within SHARED_LAG steps. A writer whose readers
- * have caught up never waits for what they have not told, since it has more slots than that. */
+/* The same of a step that occupies no big slot: told now or within SHARED_LAG steps. */
 static inline void shared_done_short(struct shared *b, uint64_t step)
 {
-    if (step - b->told >= SHARED_LAG)
+    if (slots_must_tell(b->told, step, SHARED_LAG))
         shared_done(b, step);
 }
 /* One rank, or SHARED_EVERYONE. */
@@ -236,8 +249,9 @@ static inline void shared_wake(struct shared *b, int rank)
             net_ring_bell_local(net, b->bell[r]);
 }
 
-/* Reads the memory of another rank. */
+/* Reads the memory of another rank, or writes it. */
 int shared_read(struct shared *b, int rank, void *to, uint64_t from, size_t len);
+int shared_write(struct shared *b, int rank, uint64_t to, const void *from, size_t len);
 char *shared_scratch(struct shared *b);
 
 /* The operations. */

@@ -102,10 +102,23 @@ static void take_block(struct trade *t, int r, const char *from, size_t at, size
     unpack(&t->args->recv, block_from(t, r), from, at, len);
 }
 
+/* Where in the memory of rank r my block begins. */
+static uint64_t block_at(const struct trade *t, int r)
+{
+    return t->remote[r] + (t->each ? (size_t)t->b->comm->rank * t->bytes : 0);
+}
+
 static void fetch_block(struct trade *t, int r)
 {
-    const size_t skip = t->each ? (size_t)t->b->comm->rank * t->bytes : 0;
-    read_block(t, &t->args->recv, block_from(t, r), r, t->remote[r] + skip);
+    read_block(t, &t->args->recv, block_from(t, r), r, block_at(t, r));
+}
+
+static void fetch_helped(struct trade *t, int r)
+{
+    char *to = (char *)t->target + (size_t)block_from(t, r) * t->bytes;
+    const int rc = shared_help_take(t->b, r, block_at(t, r), to, t->bytes, NULL, NULL);
+    if (rc && !t->error)
+        t->error = rc;
 }
 
 /* What a rank sends to itself. */
@@ -149,9 +162,12 @@ static void own_block(struct trade *t)
 }
 
 static const struct trade_ops move_one = {
-    .put = put_one, .take = take_block, .fetch = fetch_block, .own = own_block};
-static const struct trade_ops move_each = {
-    .put = put_each, .take = take_block, .fetch = fetch_block, .own = own_block};
+    .put = put_one, .take = take_block, .fetch = fetch_block, .fetch_helped = fetch_helped, .own = own_block};
+static const struct trade_ops move_each = {.put = put_each,
+                                           .take = take_block,
+                                           .fetch = fetch_block,
+                                           .fetch_helped = fetch_helped,
+                                           .own = own_block};
 
 /* The memory that others may read: all of my blocks, if they lie in one piece. */
 static const void *offer(const struct trade *t, int blocks)
@@ -163,6 +179,23 @@ static const void *offer(const struct trade *t, int blocks)
     if (!dt_is_block(side->type, side->count * blocks, &offset))
         return NULL;
     return block(side, my_index(t)) + offset;
+}
+
+/* May an owner write a part of its block? It can where it has but one reader; of bcast and scatter, with two ranks. */
+static bool helps(const struct trade *t)
+{
+    return t->bytes >= HELP_MIN &&
+           (t->args->kind == COLL_GATHER || (t->b->comm->size == 2 && t->writer >= 0));
+}
+
+/* Where it may: the memory of my result, if it lies in one piece. */
+static void *target(const struct trade *t)
+{
+    const struct coll_side *side = &t->args->recv;
+    MPI_Aint offset;
+    if (t->args->kind == COLL_GATHER)
+        return side->type->contiguous ? side->buf : NULL;
+    return dt_is_block(side->type, side->count, &offset) ? block(side, 0) + offset : NULL;
 }
 
 bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, int *rc)
@@ -183,6 +216,10 @@ bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, i
         t.reader = root;
     const bool writes = t.writer == SHARED_EVERYONE ? t.reader != me : t.writer == me;
     t.offer = writes ? offer(&t, t.each ? b->comm->size : 1) : NULL;
+    t.helps = helps(&t);
+    t.target = t.helps && !writes ? target(&t) : NULL;
+    t.mine = NULL;
+    t.fetched = false;
     if (!trade_run(&t, CACHE_LINE))
         return false;
     *rc = t.error;

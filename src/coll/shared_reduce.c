@@ -8,6 +8,8 @@
 #include "base/copy.h"
 #include "coll/shared_trade.h"
 
+#define THERE_PIECE ((size_t)64 * CLAIMS_UNIT) /* bytes that are read at a time */
+
 struct job {
     struct trade t; /* first: the callbacks get this */
     struct dtype *type;
@@ -17,6 +19,7 @@ struct job {
     bool plain;        /* elements in memory are as in a slot */
     MPI_Count skip;    /* reduce_scatter: where my block begins in my contribution */
     MPI_Count mine;    /* elements of the result that are mine */
+    bool there;        /* the root of two ranks: the other's elements may come to where the result is to be */
     const char *own;   /* in place: where my elements of this piece are kept meanwhile */
     MPI_Count from, n; /* elements that are being combined */
 };
@@ -133,6 +136,8 @@ static void combine(struct job *j, uint64_t step, MPI_Count first, size_t len)
 static void finish(struct trade *t, uint64_t step, size_t at, size_t len)
 {
     struct job *j = (struct job *)t;
+    if (t->fetched)
+        return;
     const MPI_Count size = j->type->size, first = (MPI_Count)at / size;
     const MPI_Count end = MIN(first + (MPI_Count)len / size, j->mine);
     const MPI_Count most = MAX(SHARED_SCRATCH / MAX(size, j->type->extent), 1);
@@ -142,7 +147,51 @@ static void finish(struct trade *t, uint64_t step, size_t at, size_t len)
     }
 }
 
-static const struct trade_ops vector_ops = {.put = put_vector, .finish = finish};
+/* The other's elements have arrived where the result is to be. */
+static void combine_there(void *arg, size_t at, size_t len)
+{
+    const struct job *j = arg;
+    const MPI_Count first = (MPI_Count)at / j->type->size;
+    op_apply(j->t.args->op, element(j, j->in, first), element(j, j->out, first),
+             (MPI_Count)len / j->type->size, j->type);
+}
+
+/* The reader's are in scratch memory: the owner combines them with its own. */
+static void combine_here(void *arg, size_t at, size_t len)
+{
+    const struct job *j = arg;
+    op_apply(j->t.args->op, element(j, j->in, (MPI_Count)at / j->type->size), scratch(j, 0),
+             (MPI_Count)len / j->type->size, j->type);
+}
+
+/* Read there, without a third place that would need room in the cache too. */
+static void fetch_there(struct trade *t, int r)
+{
+    struct job *j = (struct job *)t;
+    if (!j->there)
+        return;
+    for (size_t at = 0; at < t->bytes && !t->error; at += THERE_PIECE) {
+        const size_t len = MIN(THERE_PIECE, t->bytes - at);
+        t->error = shared_read(t->b, r, j->out + at, t->remote[r] + at, len);
+        if (!t->error)
+            combine_there(j, at, len);
+    }
+    t->fetched = true;
+}
+
+static void fetch_helped(struct trade *t, int r)
+{
+    const int rc = shared_help_take(t->b, r, t->remote[r], t->target, t->bytes, combine_there, t);
+    if (rc && !t->error)
+        t->error = rc;
+    t->fetched = true;
+}
+
+static const struct trade_ops vector_ops = {.put = put_vector,
+                                            .fetch = fetch_there,
+                                            .fetch_helped = fetch_helped,
+                                            .combine = combine_here,
+                                            .finish = finish};
 static const struct trade_ops blocks_ops = {.put = put_blocks, .finish = finish};
 
 /* Each rank combines its share of the piece, then everyone collects the shares: two meetings, but nobody
@@ -217,6 +266,21 @@ static const void *offer(const struct job *j)
     return dt_is_block(send->type, 1, &offset) ? j->in + offset : NULL;
 }
 
+/* A reduce of two ranks, in which each may combine a part. Operands come in any order, and pieces must not cut elements. */
+static bool helps(const struct job *j)
+{
+    return j->t.args->kind == COLL_REDUCE && j->t.b->comm->size == 2 && j->t.bytes >= HELP_MIN &&
+           j->t.args->op->commutative && CLAIMS_UNIT % j->type->size == 0;
+}
+
+/* Can the other's elements come to where the result is to be? */
+static bool there(const struct job *j)
+{
+    return j->t.args->kind == COLL_REDUCE && j->t.b->comm->size == 2 &&
+           j->t.args->root == j->t.b->comm->rank && j->plain && j->in != j->out &&
+           j->t.args->op->commutative && CLAIMS_UNIT % j->type->size == 0;
+}
+
 static int job_open(struct job *j, struct shared *b, const struct coll_args *args, const struct call *call)
 {
     const bool scatter = args->kind == COLL_REDUCE_SCATTER;
@@ -256,6 +320,11 @@ bool shared_combine(struct shared *b, const struct coll_args *args, const struct
     if (*rc)
         return true;
     j.t.offer = offer(&j);
+    j.t.helps = helps(&j);
+    j.there = there(&j);
+    j.t.target = j.t.helps && j.there ? j.out : NULL;
+    j.t.mine = j.in;
+    j.t.fetched = false;
     bool done;
     if (args->kind == COLL_ALLREDUCE && b->comm->size > SHARED_ALL_READ_RANKS &&
         j.t.bytes > SHARED_ALL_READ_MAX)

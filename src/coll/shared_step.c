@@ -70,7 +70,7 @@ static bool arrived(struct shared *b, int rank, uint64_t step)
 {
     const uint64_t flag =
         atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_acquire);
-    if (flag >> SHARED_WORD_BITS < step)
+    if (!slot_is_posted(flag >> SHARED_WORD_BITS, step))
         return false;
     const uint64_t differs = (flag ^ b->marks) & ((1u << SHARED_MARKS_BITS) - 1);
     if (unlikely(differs != 0))
@@ -118,10 +118,10 @@ static bool all_done(void *arg)
     return true;
 }
 
-static void wait_for(struct wait *w, bool (*ready)(void *))
+void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
 {
-    struct net *net = w->b->comm->proc->net;
-    struct net_waiter waiter = {.ready = ready, .arg = w, .what = NET_MEMBERS, .of = w->b->comm};
+    struct net *net = b->comm->proc->net;
+    struct net_waiter waiter = {.ready = ready, .arg = w, .what = NET_MEMBERS, .of = b->comm};
     for (;;) {
         for (int i = net->oversubscribed ? 1 : SPINS; i > 0; i--) {
             if (ready(w)) {
@@ -138,38 +138,56 @@ static void wait_for(struct wait *w, bool (*ready)(void *))
 /* How far are they by now? Often farther than was asked for: no need to ask again soon. */
 static void look(struct shared *b, int reader)
 {
-    uint64_t least = UINT64_MAX;
-    for (int r = 0; r < b->comm->size; r++) {
-        if (r == b->comm->rank)
-            continue;
-        if (reader == SHARED_EVERYONE || reader == r)
+    for (int r = 0; r < b->comm->size; r++)
+        if (r != b->comm->rank && (reader == SHARED_EVERYONE || reader == r))
             b->seen[r] = atomic_load_explicit(&b->head->rank[r].done, memory_order_acquire);
-        least = MIN(least, b->seen[r]);
-    }
-    b->safe = MAX(b->safe, least);
+    b->safe = MAX(b->safe, slots_least(b->seen, b->comm->size, b->comm->rank));
+}
+
+/* Waits for what readers do. Who waits here has read all it wanted of the steps before. It must say so, since the ranks it
+ * waits for may wait for it: a long call that only sends goes through all flags without saying anything. */
+static void wait_for_readers(struct wait *w, bool (*ready)(void *))
+{
+    struct shared *b = w->b;
+    const uint64_t must = slots_before_waiting(b->told, b->step);
+    if (must != b->told)
+        shared_done(b, must);
+    atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
+    shared_wait_until(b, ready, w);
+    atomic_fetch_sub_explicit(&b->head->waiting, 1, memory_order_relaxed);
 }
 
 void shared_settle(struct shared *b, uint64_t step, int reader)
 {
     bool (*const ready)(void *) = reader == SHARED_EVERYONE ? all_done : one_done;
     struct wait w = {.b = b, .step = step, .next = reader == SHARED_EVERYONE ? 0 : reader};
-    if (!ready(&w)) {
-        /* Who waits here has read all it wanted of the steps before. It must say so, since the ranks it waits for may
-         * wait for it: a long call that only sends goes through all flags without saying anything. */
-        if (b->told + 1 < b->step)
-            shared_done(b, b->step - 1);
-        atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
-        wait_for(&w, ready);
-        atomic_fetch_sub_explicit(&b->head->waiting, 1, memory_order_relaxed);
-    }
+    if (!ready(&w))
+        wait_for_readers(&w, ready);
     look(b, reader);
+}
+
+static bool accepted_or_done(void *arg)
+{
+    struct wait *w = arg;
+    return atomic_load_explicit(&w->b->head->rank[w->next].accept, memory_order_acquire) == w->step ||
+           is_done(w->b, w->next, w->step);
+}
+
+bool shared_wait_accepted(struct shared *b, int reader, uint64_t step)
+{
+    struct wait w = {.b = b, .step = step, .next = reader};
+    /* The post comes before the look: see shared_help_refuse. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!accepted_or_done(&w))
+        wait_for_readers(&w, accepted_or_done);
+    return atomic_load_explicit(&b->head->rank[reader].accept, memory_order_acquire) == step;
 }
 
 bool shared_wait(struct shared *b, int rank, uint64_t step)
 {
     struct wait w = {.b = b, .step = step, .next = rank};
     if (!one_arrived(&w))
-        wait_for(&w, one_arrived);
+        shared_wait_until(b, one_arrived, &w);
     if (unlikely(b->stranger))
         return false;
     if (b->comm->size == 2) /* the only other rank has begun this step */
@@ -197,7 +215,7 @@ bool shared_meet(struct shared *b, uint64_t step, enum shared_way way)
     if (all_arrived(&w))
         shared_wake(b, SHARED_EVERYONE);
     else
-        wait_for(&w, all_arrived);
+        shared_wait_until(b, all_arrived, &w);
     if (unlikely(b->stranger))
         return false;
     b->safe = step - 1; /* who has begun a step in which all take part is done with those before */
@@ -208,5 +226,11 @@ void shared_done(struct shared *b, uint64_t step)
 {
     b->told = step;
     atomic_store_explicit(&b->head->rank[b->comm->rank].done, step, memory_order_release);
+    announce(b);
+}
+
+void shared_accept(struct shared *b, uint64_t step)
+{
+    atomic_store_explicit(&b->head->rank[b->comm->rank].accept, step, memory_order_release);
     announce(b);
 }

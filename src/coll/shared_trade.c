@@ -12,11 +12,13 @@
 #include "base/counter.h"
 #include "base/tunable.h"
 
-enum { READ_AUTO, READ_ALWAYS, READ_NEVER };
-static TUNABLE_CHOICE(coll_read, "COLL_READ", READ_AUTO, "auto|always|never",
-                      "Whether collectives of ranks on one node read long data from the sender's memory (one "
-                      "copy, the sender waits) instead of passing it through shared memory (two copies at "
-                      "once). auto measures both and takes the faster for each operation and size.");
+enum { READ_AUTO, READ_ALWAYS, READ_NEVER, READ_HELPED };
+static TUNABLE_CHOICE(
+    coll_read, "COLL_READ", READ_AUTO, "auto|always|never|helped",
+    "Whether collectives of ranks on one node read long data from the sender's memory (one "
+    "copy, the sender waits) instead of passing it through shared memory (two copies at "
+    "once). helped: a sender that has one reader writes a part of it into the reader's memory "
+    "meanwhile. auto measures them and takes the fastest for each operation and size.");
 static COUNTER(reads, "coll_reads", "Contributions to collectives read from the memory of another rank.");
 
 #define CHUNK_MIN   1024 /* with shorter pieces a schedule is better */
@@ -39,15 +41,15 @@ static enum shared_way pick(struct trade *t)
     struct shared *b = t->b;
     if (t->bytes < SHARED_READ_MIN || !t->offer || !b->reads || coll_read.value == READ_NEVER)
         return BY_SLOTS;
-    if (coll_read.value == READ_ALWAYS)
-        return BY_READING;
+    if (coll_read.value == READ_ALWAYS || coll_read.value == READ_HELPED)
+        return coll_read.value == READ_HELPED && t->helps ? BY_HELP : BY_READING;
     const enum coll_kind kind = t->args->kind;
     const unsigned class = shared_class(t->bytes);
     const int reader = t->reader == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->reader;
-    const struct shared_rank *it = &b->head->rank[reader];
-    return shared_way_pick(&b->asked[kind][class],
-                           atomic_load_explicit(&it->cost[kind][BY_SLOTS][class], memory_order_relaxed),
-                           atomic_load_explicit(&it->cost[kind][BY_READING][class], memory_order_relaxed));
+    uint32_t ns[SHARED_WAYS];
+    for (unsigned w = 0; w < SHARED_WAYS; w++)
+        ns[w] = atomic_load_explicit(&b->head->rank[reader].cost[kind][w][class], memory_order_relaxed);
+    return shared_way_pick(&b->asked[kind][class], ns, t->helps ? SHARED_WAYS : BY_HELP);
 }
 
 /* When data began to come in, if this call is one to learn from; else 0. */
@@ -74,7 +76,7 @@ static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
         ns += ns / steps;
     _Atomic uint32_t *cost =
         &b->head->rank[b->comm->rank]
-             .cost[t->args->kind][t->reading ? BY_READING : BY_SLOTS][shared_class(t->bytes)];
+             .cost[t->args->kind][t->reading ? t->way : BY_SLOTS][shared_class(t->bytes)];
     const bool early = b->taken[t->args->kind][shared_class(t->bytes)] <= LEARN_ALL;
     const uint32_t known = atomic_load_explicit(cost, memory_order_relaxed);
     atomic_store_explicit(cost, shared_cost_blend(known, ns, early), memory_order_relaxed);
@@ -89,7 +91,8 @@ static void put_address(struct trade *t, uint64_t step)
 /* Rank r has posted the first step: does it want to be read? */
 static bool wants_reading(struct trade *t, int r, uint64_t step)
 {
-    if (likely(shared_way_of(t->b, r, step) == BY_SLOTS))
+    t->way = shared_way_of(t->b, r, step);
+    if (likely(t->way == BY_SLOTS))
         return false;
     memcpy(&t->remote[r], t->b->head->rank[r].flag[step % SHARED_DEPTH].data, sizeof(t->remote[r]));
     t->reading |= (uint64_t)1 << r;
@@ -117,16 +120,39 @@ static void own(struct trade *t)
         t->ops->own(t);
 }
 
+/* Writes a part of what this rank has for its only reader. */
+static void help(struct trade *t, uint64_t step)
+{
+    const struct shared *b = t->b;
+    const int reader = t->reader == SHARED_EVERYONE ? 1 - b->comm->rank : t->reader;
+    const size_t mine = t->each ? (size_t)reader * t->bytes : 0; /* in what this rank has */
+    const size_t there = t->args->kind == COLL_GATHER ? (size_t)b->comm->rank * t->bytes : 0;
+    const struct help h = {.reader = reader,
+                           .step = step,
+                           .from = (const char *)t->offer + mine,
+                           .skip = there,
+                           .bytes = t->bytes,
+                           .scratch = t->ops->combine ? shared_scratch(t->b) : NULL,
+                           .combine = t->ops->combine,
+                           .arg = t};
+    shared_help(t->b, &h);
+}
+
 static void write_side(struct trade *t, uint64_t last)
 {
     struct shared *b = t->b;
-    if (pick(t) == BY_READING) {
+    const enum shared_way way = pick(t);
+    if (way != BY_SLOTS) {
         uint64_t step = shared_begin(b, sizeof(uint64_t), t->reader);
         put_address(t, step);
-        shared_post(b, step, BY_READING);
+        if (way == BY_HELP)
+            shared_help_begin(b, t->bytes);
+        shared_post(b, step, way);
         shared_wake(b, t->reader);
         b->step = last;
         own(t);
+        if (way == BY_HELP)
+            help(t, step);
         shared_settle(b, last, t->reader);
         shared_done_short(b, last); /* its steps count too: see SHARED_LAG */
         return;
@@ -142,6 +168,14 @@ static void write_side(struct trade *t, uint64_t last)
     shared_done_short(b, last);
 }
 
+static void fetch(struct trade *t, int r)
+{
+    if (t->way == BY_HELP && t->target)
+        t->ops->fetch_helped(t, r);
+    else if (t->ops->fetch)
+        t->ops->fetch(t, r);
+}
+
 /* One step from one rank; false when it is in another call. */
 static bool take_from(struct trade *t, int r, uint64_t step, size_t at, size_t len)
 {
@@ -150,8 +184,7 @@ static bool take_from(struct trade *t, int r, uint64_t step, size_t at, size_t l
     if (unlikely(!shared_wait(t->b, r, step)))
         return false;
     if (at == 0 && wants_reading(t, r, step)) {
-        if (t->ops->fetch)
-            t->ops->fetch(t, r);
+        fetch(t, r);
     } else if (t->ops->take) {
         t->ops->take(t, r, trade_slot(t, r, step, len), at, len);
     }
@@ -181,10 +214,14 @@ static void read_side(struct trade *t, uint64_t last)
     struct shared *b = t->b;
     const int first_source = t->writer == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->writer;
     const uint64_t first = b->step + 1;
+    if (t->target)
+        shared_help_accept(b, first, t->target, t->mine);
     own(t);
     const bool waited = !shared_posted(b, first_source, first);
     if (waited && !shared_wait(b, first_source, first)) {
         b->step = last;
+        if (t->target)
+            shared_help_refuse(b, first);
         shared_done(b, last);
         return;
     } else if (!waited) /* the writer runs ahead: its next flag may be on its way while this one is used */
@@ -204,6 +241,8 @@ static void read_side(struct trade *t, uint64_t last)
             shared_done(b, step);
     }
     b->step = last;
+    if (unlikely(b->stranger) && t->target)
+        shared_help_refuse(b, first);
     done(t, last);
     if (since && !b->stranger)
         learn(t, since, (size_t)(last - first + 1), waited);
@@ -218,8 +257,7 @@ static void take_in_meeting(struct trade *t, uint64_t step, size_t at, size_t le
         if (t->reading >> r & 1)
             continue;
         if (at == 0 && wants_reading(t, r, step)) {
-            if (t->ops->fetch)
-                t->ops->fetch(t, r);
+            fetch(t, r);
         } else if (t->ops->take) {
             t->ops->take(t, r, trade_slot(t, r, step, len), at, len);
         }
@@ -292,6 +330,9 @@ bool trade_run(struct trade *t, size_t unit)
     const uint64_t last = b->step + (t->bytes + t->chunk - 1) / t->chunk;
     const bool writes = t->writer == SHARED_EVERYONE || t->writer == b->comm->rank;
     const bool takes = t->reader == SHARED_EVERYONE || t->reader == b->comm->rank;
+    t->helps &= b->reads && coll_read.value != READ_NEVER;
+    if (!t->helps)
+        t->target = NULL;
     if (t->writer == SHARED_EVERYONE && t->reader == SHARED_EVERYONE)
         both_sides(t, last);
     else if (t->writer == SHARED_EVERYONE ? !takes : writes)

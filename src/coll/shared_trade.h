@@ -5,7 +5,7 @@
 #ifndef FP_COLL_SHARED_TRADE_H
 #define FP_COLL_SHARED_TRADE_H
 
-#include "coll/shared.h"
+#include "coll/shared_help.h"
 
 /* An allreduce in which everyone combines everything, instead of a share each: */
 #define SHARED_ALL_READ_RANKS 3    /* with up to so many ranks, however long; */
@@ -21,9 +21,14 @@ struct trade {
     int writer, reader;    /* a rank, or SHARED_EVERYONE */
     bool each;             /* a writer has another block for every reader, not one for all */
     const void *offer;     /* my contribution in one piece, for others to read; NULL: not to be had */
+    void *target;          /* where others may write what they have for me; NULL: they may not */
+    const void *mine;      /* ... and of a reduction what they combine it with */
+    bool helps;            /* an owner may write a part of what it has: everybody knows it alike */
     const int64_t *starts; /* reduce_scatter */
-    uint64_t reading;      /* bit r: the data of rank r is to be read from its memory */
+    uint64_t reading;      /* bit r: the data of rank r is to be read from its memory, or is written by it */
+    bool fetched;          /* ... and it is all there, so that `finish` has nothing to do */
     uint64_t remote[SHARED_RANKS_MAX]; /* ... which begins here */
+    enum shared_way way;               /* ... of the last one heard of */
     int error;
 };
 
@@ -32,8 +37,11 @@ struct trade_ops {
     void (*put)(struct trade *t, char *slot, size_t at, size_t len);
     /* The same of what rank r has for me, out of a slot. NULL: `finish` does it. */
     void (*take)(struct trade *t, int r, const char *from, size_t at, size_t len);
-    /* All of it, from the memory of rank r. */
+    /* All of it, from the memory of rank r; or with its help. May be NULL: `finish` does it. */
     void (*fetch)(struct trade *t, int r);
+    void (*fetch_helped)(struct trade *t, int r);
+    /* A reduction: my elements with those of the reader, which are in scratch memory. */
+    help_use *combine;
     /* What this rank has for itself, while others are busy with what it has for them. May be NULL. */
     void (*own)(struct trade *t);
     /* These bytes have arrived from everyone; where a rank's data is read it is all there. May be NULL. */

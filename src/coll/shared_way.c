@@ -1,13 +1,13 @@
-/* shared_way.c: the choice between slots and reading. The first calls of a class try both in turn; later ones
- * take the cheaper, and look at the other now and then, more rarely when it was far behind.
+/* shared_way.c: the choice between slots, reading, and reading with help. The first calls of a class try them in turn;
+ * later ones take the cheapest, and look at another now and then, more rarely when it was far behind.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shared_way.h"
 
 #include "base/util.h"
 
-#define TRIALS     8   /* first calls of a class, half of them each way */
-#define LOOK       128 /* one call in so many goes the other way */
+#define TRIALS     4   /* first calls of a class with each way */
+#define LOOK       128 /* one call in so many goes another way */
 #define LOOK_FAR   2048
 #define FAR_BEHIND 3  /* times the better one's cost */
 #define FALL       2  /* a cheaper call counts for one part in so many, */
@@ -26,13 +26,23 @@ uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early)
     return known + (uint32_t)((MIN(ns, SPIKE * (uint64_t)known) - known) / RISE);
 }
 
-enum shared_way shared_way_pick(uint32_t *asked, uint32_t slots_ns, uint32_t reading_ns)
+/* The one to look at in the n-th call, or the best. Those far behind are looked at more rarely; in turn. */
+static unsigned look(uint32_t n, const uint32_t ns[], unsigned ways, unsigned best)
+{
+    const unsigned other = (best + 1 + (n / LOOK + n / LOOK_FAR) % (ways - 1)) % ways;
+    const uint32_t period = ns[other] > FAR_BEHIND * (uint64_t)ns[best] ? LOOK_FAR : LOOK;
+    return n % period == period - 1 ? other : best;
+}
+
+enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways)
 {
     const uint32_t n = (*asked)++;
-    if (n < TRIALS || slots_ns == 0 || reading_ns == 0)
-        return n % 2 ? BY_READING : BY_SLOTS;
-    const enum shared_way best = reading_ns < slots_ns ? BY_READING : BY_SLOTS;
-    const uint64_t low = MIN(slots_ns, reading_ns), high = MAX(slots_ns, reading_ns);
-    const uint32_t period = high > FAR_BEHIND * low ? LOOK_FAR : LOOK;
-    return n % period == period - 1 ? (enum shared_way)(1 - best) : best;
+    unsigned best = 0;
+    bool known = true;
+    for (unsigned w = 0; w < ways; w++) {
+        known &= ns[w] != 0;
+        if (ns[w] < ns[best])
+            best = w;
+    }
+    return (enum shared_way)(n < TRIALS * ways || !known ? n % ways : look(n, ns, ways, best));
 }

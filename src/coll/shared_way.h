@@ -1,8 +1,9 @@
 /* shared_way.h: how data of a shared-memory collective goes from one rank to another: through slots (two
- * copies, both processors work at once) or read by the receiver from the sender's memory (one copy, and the
- * sender waits). Which is faster depends on the machine, on the operation, on the size, and on whether the
- * other rank has a processor, so receivers measure both and publish what each costs, and senders take the
- * better. Pure: costs in, choices out.
+ * copies, both processors work at once), read by the receiver from the sender's memory (one copy, and the
+ * sender waits), or the same with the help of the sender, which writes a part of it (one copy, both processors work).
+ * Which is faster depends on the machine, on the operation, on the size, and on whether the
+ * other rank has a processor, so receivers measure them and publish what each costs, and senders take the
+ * best. Pure: costs in, choices out.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHARED_WAY_H
@@ -12,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum shared_way { BY_SLOTS, BY_READING, SHARED_WAYS };
+enum shared_way { BY_SLOTS, BY_READING, BY_HELP, SHARED_WAYS };
 
 #define SHARED_READ_MIN 8192 /* shorter blocks always go through slots */
 #define SHARED_CLASSES  12   /* of sizes, by factors of two from SHARED_READ_MIN */
@@ -30,7 +31,7 @@ static inline unsigned shared_class(size_t bytes)
  * other rank has no processor half of the time) counts. `early`: one of the first calls, of which the cheapest counts. */
 uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early);
 
-/* The way of the next call. *asked counts the calls of its class; all ranks count alike. */
-enum shared_way shared_way_pick(uint32_t *asked, uint32_t slots_ns, uint32_t reading_ns);
+/* The way of the next call, out of the first `ways`. *asked counts the calls of its class; all ranks count alike. */
+enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways);
 
 #endif

@@ -23,7 +23,7 @@ static const struct advice table[] = {
      "Set it when `fishplate bench` shows another algorithm to be faster for your sizes and ranks.",
      "coll_schedules_made"},
     {"COLL_READ", COLL,
-     "Set never or always to compare the two ways of long collectives on one node; auto measures them by "
+     "Set never, always or helped to compare the ways of long collectives on one node; auto measures them by "
      "itself.",
      "coll_reads"},
     {"CRASH_NOTE", START, "Set 0 when another tool reports crashes and the note is in its way.", NULL},

@@ -5,6 +5,7 @@
  * ranks: 3 2 8
  * env: FISHPLATE_SPIN_US=20
  * also: FISHPLATE_COLL_READ=always
+ * also: FISHPLATE_COLL_READ=helped
  * also: FISHPLATE_COLL_READ=never FISHPLATE_YIELDS=0
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -4,6 +4,7 @@
  * ranks: 3 2 4
  * nodes: no
  * also: FISHPLATE_COLL_READ=always
+ * also: FISHPLATE_COLL_READ=helped
  * also: FISHPLATE_COLL_READ=never
  *
  * SPDX-License-Identifier: Apache-2.0 */
