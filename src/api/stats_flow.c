@@ -49,6 +49,15 @@ static uint64_t lay_out(const uint64_t *counts, uint32_t ranks, MPI_Count *bytes
     return sum;
 }
 
+int stats_memory(struct proc *p, bool mine)
+{
+    int have = mine, all = 0;
+    int rc = impl_Allreduce(&have, &all, 1, dtype_from(MPI_INT), op_from(MPI_MIN), p->world);
+    if (rc == 0 && !all)
+        rc = err_set(MPI_ERR_NO_MEM, "out of memory for the summary that FISHPLATE_STATS asks for");
+    return rc;
+}
+
 int stats_flows_gather(struct proc *p, struct stats_flows *all)
 {
     struct dtype *byte = dtype_from(MPI_BYTE), *number = dtype_from(MPI_UINT64_T);
@@ -56,13 +65,14 @@ int stats_flows_gather(struct proc *p, struct stats_flows *all)
     MPI_Count *bytes = calloc(p->size, sizeof(*bytes)), *places = calloc(p->size, sizeof(*places));
     struct stats_flow *mine = own_flows(p, &count); /* before the gathering itself counts */
     *all = (struct stats_flows){0};
-    CHECK_MEMORY(counts && bytes && places && mine, "the summary that FISHPLATE_STATS asks for");
-    int rc = impl_Gather(&count, 1, number, counts, 1, number, 0, p->world);
+    int rc = stats_memory(p, counts && bytes && places && mine);
+    rc = rc ? rc : impl_Gather(&count, 1, number, counts, 1, number, 0, p->world);
     if (p->rank == 0 && rc == 0) {
         all->count = lay_out(counts, p->size, bytes, places);
-        all->list = calloc(all->count + 1, sizeof(*all->list));
-        CHECK_MEMORY(all->list, "the summary that FISHPLATE_STATS asks for");
+        all->list = calloc(2 * (all->count + 1), sizeof(*all->list));
+        all->spare = all->list ? all->list + all->count + 1 : NULL;
     }
+    rc = rc ? rc : stats_memory(p, all->list || p->rank != 0);
     rc = rc ? rc
             : impl_Gatherv(mine, (MPI_Count)(count * sizeof(*mine)), byte, all->list, ivec_wide(bytes),
                            ivec_wide(places), byte, 0, p->world);
@@ -80,9 +90,10 @@ static bool same_carrier(const struct stats_flow *a, const struct stats_flow *b)
     return strcmp(a->transport, b->transport) == 0 && strcmp(a->over, b->over) == 0;
 }
 
-/* One entry for each transport and adapter: in `out`, which has room for all; returns how many. */
-static uint64_t by_carrier(const struct stats_flows *all, struct stats_flow *out)
+/* One entry for each transport and adapter, in all->spare; returns how many. */
+static uint64_t by_carrier(const struct stats_flows *all)
 {
+    struct stats_flow *out = all->spare;
     uint64_t n = 0;
     for (uint64_t i = 0; i < all->count; i++) {
         const struct stats_flow *f = &all->list[i];
@@ -109,26 +120,17 @@ static int most_bytes_first(const void *a, const void *b)
                                                       : -1);
 }
 
-static struct stats_flow *copy_of(const struct stats_flows *all)
-{
-    struct stats_flow *copy = calloc(all->count + 1, sizeof(*copy));
-    CHECK_MEMORY(copy, "the summary that FISHPLATE_STATS asks for");
-    if (all->count)
-        memcpy(copy, all->list, all->count * sizeof(*copy));
-    return copy;
-}
-
 void stats_flows_text(const struct stats_flows *all, FILE *out)
 {
-    struct stats_flow *sums = copy_of(all);
-    uint64_t n = by_carrier(all, sums);
+    const struct stats_flow *sums = all->spare;
+    uint64_t n = by_carrier(all);
     fprintf(out, "  %-28s %16s %16s\n", "sent by", "messages", "bytes");
     for (uint64_t i = 0; i < n; i++) {
         fprintf(out, "  %-28s %16" PRIu64 " %16" PRIu64, sums[i].transport, sums[i].messages, sums[i].bytes);
         fprintf(out, sums[i].over[0] ? "  over %s\n" : "\n", sums[i].over);
     }
-    free(sums);
-    struct stats_flow *pairs = copy_of(all);
+    struct stats_flow *pairs = all->spare;
+    memcpy(pairs, all->list, all->count * sizeof(*pairs));
     qsort(pairs, all->count, sizeof(*pairs), most_bytes_first);
     fprintf(out, "  %-28s %16s %16s\n", "from rank to rank", "messages", "bytes");
     for (uint64_t i = 0; i < MIN(all->count, (uint64_t)FEW_PAIRS); i++) {
@@ -139,7 +141,6 @@ void stats_flows_text(const struct stats_flows *all, FILE *out)
     }
     if (all->count > FEW_PAIRS)
         fprintf(out, "  and %" PRIu64 " pairs more; FISHPLATE_STATS=json has all\n", all->count - FEW_PAIRS);
-    free(pairs);
 }
 
 /* Names of adapters and transports need no escapes: letters, digits, blanks and brackets. */
@@ -156,8 +157,8 @@ static void put_flow(const struct stats_flow *f, bool pair, FILE *out)
 
 void stats_flows_json(const struct stats_flows *all, FILE *out)
 {
-    struct stats_flow *sums = copy_of(all);
-    uint64_t n = by_carrier(all, sums);
+    const struct stats_flow *sums = all->spare;
+    uint64_t n = by_carrier(all);
     fprintf(out, "\"transports\": [");
     for (uint64_t i = 0; i < n; i++) {
         fprintf(out, i ? ",\n " : "");
@@ -169,5 +170,4 @@ void stats_flows_json(const struct stats_flows *all, FILE *out)
         put_flow(&all->list[i], true, out);
     }
     fprintf(out, "]");
-    free(sums);
 }

@@ -5,6 +5,7 @@
 #define FP_API_STATS_FLOW_H
 
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 struct proc;
@@ -19,9 +20,13 @@ struct stats_flow {
 };
 
 struct stats_flows {
-    struct stats_flow *list; /* on rank 0 */
+    struct stats_flow *list;  /* on rank 0 */
+    struct stats_flow *spare; /* room for as many again, behind the list */
     uint64_t count;
 };
+
+/* Collective over the world: MPI_ERR_NO_MEM everywhere unless all say that they have their memory. */
+int stats_memory(struct proc *p, bool mine);
 
 /* Collective over the world; counts what was sent before the call. */
 int stats_flows_gather(struct proc *p, struct stats_flows *all);

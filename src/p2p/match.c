@@ -125,26 +125,52 @@ void unexpected_remove(struct match_table *t, struct match_entry *e)
     t->count--;
 }
 
-static int by_order(const void *a, const void *b)
+/* Chains of entries by link[MATCH_ANY].next, which ends with NULL. Two sorted ones become one. */
+static struct list *chain_merge(struct list *a, struct list *b)
 {
-    uint64_t x = (*(struct match_entry *const *)a)->order, y = (*(struct match_entry *const *)b)->order;
-    return x < y ? -1 : x > y;
+    struct list first, *last = &first;
+    while (a && b) {
+        struct list **older = entry_of(a, MATCH_ANY)->order < entry_of(b, MATCH_ANY)->order ? &a : &b;
+        last = last->next = *older;
+        *older = last->next;
+    }
+    last->next = a ? a : b;
+    return first.next;
+}
+
+/* Takes the first n > 0 entries off the chain: sorted, oldest first. Needs no memory, which may be out. */
+static struct list *chain_sort(struct list **chain, uint32_t n)
+{
+    if (n == 1) {
+        struct list *only = *chain;
+        *chain = only->next;
+        only->next = NULL;
+        return only;
+    }
+    struct list *a = chain_sort(chain, n / 2), *b = chain_sort(chain, n - n / 2);
+    return chain_merge(a, b);
 }
 
 /* The program's first wildcard: what already waits is hung under the wildcard keys, oldest first. */
 static void become_wild(struct match_table *t)
 {
-    struct match_entry **waiting = malloc((t->count + 1) * sizeof(*waiting));
-    CHECK_MEMORY(waiting != NULL, "message matching");
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < t->nbuckets; i++)
-        list_foreach(pos, &t->buckets[MATCH_EXACT][i]) waiting[n++] = entry_of(pos, MATCH_EXACT);
-    qsort(waiting, n, sizeof(*waiting), by_order);
-    for (uint32_t i = 0; i < n; i++)
-        for (int way = 1; way < MATCH_WAYS; way++)
-            hang(t, waiting[i], way);
-    free(waiting);
+    struct list *waiting = NULL;
     t->wild = true;
+    for (uint32_t i = 0; i < t->nbuckets; i++)
+        list_foreach(pos, &t->buckets[MATCH_EXACT][i])
+        {
+            struct list *node = &entry_of(pos, MATCH_EXACT)->link[MATCH_ANY];
+            node->next = waiting;
+            waiting = node;
+        }
+    if (t->count)
+        waiting = chain_sort(&waiting, t->count);
+    while (waiting) {
+        struct match_entry *e = entry_of(waiting, MATCH_ANY);
+        waiting = waiting->next;
+        for (int way = 1; way < MATCH_WAYS; way++)
+            hang(t, e, way);
+    }
 }
 
 struct match_entry *unexpected_find(struct match_table *t, struct envelope env)

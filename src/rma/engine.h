@@ -70,14 +70,12 @@ struct win_peer {
     uint32_t posts;
     uint32_t pending; /* answers and transfers under way */
     uint64_t flushes, flushed;
-};
-
-/* A lock request of another node, at the target. */
-struct lock_request {
-    struct list link;
-    struct win_peer *from;
-    uint64_t ticket;
-    int type;
+    struct {
+        struct list link; /* win->waiting */
+        uint64_t ticket;
+        int type;     /* MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE */
+        bool waiting; /* it has asked for the lock of this process, and not got it yet */
+    } request;        /* as a target, when it is on another node */
 };
 
 /* The one of a process. */

@@ -6,8 +6,6 @@
  * their name when RMA_LOCK arrives, and answers when it is their turn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "rma/engine.h"
 
 struct turn {
@@ -88,14 +86,14 @@ static int grant(struct win *w)
 {
     int granted = 0;
     while (!list_empty(&w->waiting)) {
-        struct lock_request *q = list_entry(w->waiting.next, struct lock_request, link);
-        struct turn t = {.slot = w->my_slot, .ticket = q->ticket, .type = q->type};
+        struct win_peer *from = list_entry(w->waiting.next, struct win_peer, request.link);
+        struct turn t = {.slot = w->my_slot, .ticket = from->request.ticket, .type = from->request.type};
         if (!is_my_turn(&t))
             break;
         go_in(&t);
-        list_remove(&q->link);
-        rma_send(q->from, RMA_LOCKED, 0, 0, 0, NULL, 0);
-        free(q);
+        list_remove(&from->request.link);
+        from->request.waiting = false;
+        rma_send(from, RMA_LOCKED, 0, 0, 0, NULL, 0);
         granted++;
     }
     return granted;
@@ -117,10 +115,11 @@ static int look(struct net_hook *hook)
 void lock_arrived(struct win *w, struct win_peer *from, int type)
 {
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "a lock request of an unknown kind arrived");
-    struct lock_request *q = malloc(sizeof(*q));
-    CHECK_MEMORY(q, "a lock request");
-    *q = (struct lock_request){.from = from, .type = type, .ticket = take_ticket(w->my_slot)};
-    list_append(&w->waiting, &q->link);
+    CHECK(!from->request.waiting, "a rank asked for a lock that it is waiting for already");
+    from->request.type = type;
+    from->request.ticket = take_ticket(w->my_slot);
+    from->request.waiting = true;
+    list_append(&w->waiting, &from->request.link);
     grant(w);
     if (list_empty(&w->waiting) || w->hooked)
         return;

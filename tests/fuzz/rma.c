@@ -118,11 +118,7 @@ static void frames(struct fuzz_in *in)
 
 static void close_world(void)
 {
-    list_foreach_safe(pos, after, &win.waiting)
-    {
-        list_remove(pos);
-        free(list_entry(pos, struct lock_request, link));
-    }
+    list_init(&win.waiting);
     if (ids_find(&proc.rma->ids, cookie))
         objmem_free(op);
     watch_close(&win);

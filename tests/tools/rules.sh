@@ -28,6 +28,8 @@ c_file src/p2p/name.c 'if (strcmp(t->name, "ib") == 0)'
 c_file src/net/ib/state.c 'ep->conn.state = CONN_FAILED;'
 c_file src/net/net.h 'struct shm *local(void);'
 c_file src/p2p/memory.c 'void f(void) { CHECK(p != 0, "out of memory for a list"); }'
+c_file src/p2p/ends.c 'void g(void) { CHECK_MEMORY(p, "a list"); }'
+c_file src/p2p/turns.c 'void h(struct p2p_request *r) { r->state = 3; }'
 if "$SOURCE/tools/check-rules" "$scratch" >"$scratch/out"; then
     fail "a bad tree was accepted"
 fi
@@ -40,6 +42,8 @@ expect_line "$scratch/out" '^src/p2p/name.c:4: '
 expect_line "$scratch/out" '^src/net/ib/state.c:4: '
 expect_line "$scratch/out" '^src/net/net.h:4: '
 expect_line "$scratch/out" '^src/p2p/memory.c:4: '
+expect_line "$scratch/out" '^src/p2p/ends.c:4: '
+expect_line "$scratch/out" '^src/p2p/turns.c:4: only src/p2p/engine.h'
 expect_line "$scratch/out" '^src/p2p/size.c:4: write sizeof'
 expect_line "$scratch/out" '^src/p2p/headless.h:1: a file begins with'
-[ "$(wc -l <"$scratch/out")" = 11 ] || fail "$(cat "$scratch/out")"
+[ "$(wc -l <"$scratch/out")" = 13 ] || fail "$(cat "$scratch/out")"
