@@ -15,13 +15,15 @@
 static TUNABLE_STRING(
     coll_override, "COLL",
     "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k,barrier=nway:n=3. "
-    "barrier=node+NAME: the ranks of a node meet in shared memory, and the leaders of nodes by NAME. An "
-    "algorithm "
-    "that cannot do a call leaves it to the built-in rules. `fishplate info --coll` lists them.");
+    "barrier=node+NAME: the ranks of a node meet in shared memory, and the leaders of nodes by NAME. "
+    "An algorithm that cannot do a call leaves it to the built-in rules. deterministic: reductions of the same data by the same "
+    "number of ranks give the same bits in every run, wherever the ranks are. `fishplate info --coll` lists them.");
 
 static struct coll_choice forced[COLL_KINDS];
+static bool deterministic; /* the order of operands depends on the number of ranks and the data only */
 
-#define BY_NODE "node+" /* before the name of a barrier: among the leaders of nodes only */
+#define DETERMINISTIC "deterministic"
+#define BY_NODE       "node+" /* before the name of a barrier: among the leaders of nodes only */
 
 static bool rule_holds(const struct coll_rule *rule, const struct coll_shape *shape,
                        const struct coll_where *where)
@@ -36,6 +38,10 @@ static bool usable(const struct coll_algorithm *a, const struct coll_shape *shap
                    const struct coll_where *where, bool blocking)
 {
     if ((a->needs & NEED_NODE) && (!where->one_node || !blocking))
+        return false;
+    /* Through shared memory operands are combined in another order than by messages: which of the two it is must not depend on
+     * where the ranks are, nor on whether the call blocks. */
+    if (deterministic && (a->needs & NEED_NODE) && a->kind >= COLL_REDUCE && a->kind <= COLL_EXSCAN)
         return false;
     if ((a->needs & NEED_NODES) && !where->nodes)
         return false;
@@ -198,8 +204,13 @@ static int parse_option(char *text, struct coll_choice *choice)
 static int parse_item(char *item)
 {
     char *save = NULL, *equals = strchr(item, '=');
+    if (strcmp(item, DETERMINISTIC) == 0) {
+        deterministic = true;
+        return 0;
+    }
     if (!equals)
-        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: '%s' is not of the form operation=algorithm", item);
+        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: '%s' is neither " DETERMINISTIC " nor of the form operation=algorithm",
+                       item);
     *equals = '\0';
     int kind = 0;
     while (kind < COLL_KINDS && strcmp(item, coll_kind_name((enum coll_kind)kind)) != 0)
@@ -230,6 +241,7 @@ static int parse_item(char *item)
 int coll_select_open(void)
 {
     memset(forced, 0, sizeof(forced));
+    deterministic = false;
     char *text = strdup(coll_override.text ? coll_override.text : ""), *save = NULL;
     if (!text)
         return err_set(MPI_ERR_NO_MEM, "out of memory while reading FISHPLATE_COLL");

@@ -1,0 +1,84 @@
+/* deterministic.c: with FISHPLATE_COLL=deterministic the same data gives the same bits, whatever nodes the ranks are on, in whatever
+ * order they come, and whether the call blocks. The numbers are chosen so that the order of additions shows.
+ *
+ * ranks: 8
+ * nodes: only 2
+ * env: FISHPLATE_COLL=deterministic
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpitest.h"
+
+enum { RUNS = 12, MEMBERS = 4, MOST = 40000 };
+
+static double in[MOST], out[MOST], first[MOST];
+
+static void fill(int member, int count)
+{
+    unsigned dice = 99u + 7u * (unsigned)member;
+    for (int i = 0; i < count; i++) {
+        dice = dice * 1103515245u + 12345u;
+        in[i] = ((double)(dice >> 8) - 8e6) * (dice & 64 ? 1e-9 : 1e7);
+    }
+}
+
+static void be_late(unsigned *dice)
+{
+    volatile unsigned sink = 0;
+    *dice = *dice * 1103515245u + 12345u;
+    for (unsigned i = (*dice >> 16) % 5000; i > 0; i--)
+        sink += i;
+}
+
+/* One reduction of `count` numbers on a communicator of MEMBERS ranks; rank 0 has all or some of the result. */
+static int reduce(MPI_Comm comm, int kind, int count)
+{
+    MPI_Request request;
+    switch (kind) {
+    case 0:
+        MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, comm);
+        return count;
+    case 1:
+        MPI_Iallreduce(in, out, count, MPI_DOUBLE, MPI_SUM, comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        return count;
+    case 2:
+        MPI_Reduce(in, out, count, MPI_DOUBLE, MPI_SUM, 0, comm);
+        return count;
+    default:
+        MPI_Reduce_scatter_block(in, out, count / MEMBERS, MPI_DOUBLE, MPI_SUM, comm);
+        return count / MEMBERS;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const int counts[] = {4, 100, 3000, MOST};
+    MPI_Comm near, far;
+    unsigned dice;
+    mpitest_begin(&argc, &argv);
+    dice = (unsigned)mpitest_rank;
+    /* Rank 0 is rank 0 of both: of the four ranks of its node, and of two of each node. */
+    MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank / MEMBERS, mpitest_rank, &near);
+    MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank / 2 % 2, mpitest_rank, &far);
+    for (int kind = 0; kind < 4; kind++)
+        for (int c = 0; c < 4; c++)
+            for (int run = 0; run < RUNS; run++) {
+                MPI_Comm comm = run % 2 ? far : near;
+                int me;
+                MPI_Comm_rank(comm, &me);
+                fill(me, counts[c]);
+                be_late(&dice);
+                const int n = reduce(comm, kind == 1 && run < 2 ? 0 : kind, counts[c]);
+                if (run == 0)
+                    memcpy(first, out, (size_t)n * sizeof(double));
+                if (me == 0 && memcmp(first, out, (size_t)n * sizeof(double)) != 0 && mpitest_failures++ < 10)
+                    fprintf(stderr, "rank %d: kind %d of %d numbers, run %d: other bits than in the first run\n",
+                            mpitest_rank, kind, counts[c], run);
+            }
+    MPI_Comm_free(&near);
+    MPI_Comm_free(&far);
+    return mpitest_end();
+}
