@@ -171,7 +171,7 @@ static uint32_t find_circle(uint32_t states)
 }
 
 /* Returns whether some interleaving never ends; everything else is checked here. */
-static bool explore_all(struct limits limits)
+static inline bool explore_all(struct limits limits)
 {
     struct world begin = world_begin(&limits);
     struct explore e;

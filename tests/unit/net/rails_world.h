@@ -293,6 +293,7 @@ static inline struct world world_begin(const struct limits *limits)
     for (unsigned n = 0; n < limits->nodes; n++) {
         w.process[n].left = limits->messages;
         w.process[n].next = 1;
+        w.process[n].to = limits->to[n];
         w.process[n].last = RAIL_NONE;
         w.process[n].timeouts = limits->timeouts;
     }
