@@ -16,8 +16,10 @@ static TUNABLE_STRING(
     coll_override, "COLL",
     "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k,barrier=nway:n=3. "
     "barrier=node+NAME: the ranks of a node meet in shared memory, and the leaders of nodes by NAME. "
-    "An algorithm that cannot do a call leaves it to the built-in rules. deterministic: reductions of the same data by the same "
-    "number of ranks give the same bits in every run, wherever the ranks are. `fishplate info --coll` lists them.");
+    "An algorithm that cannot do a call leaves it to the built-in rules. deterministic: reductions of the "
+    "same data by the same "
+    "number of ranks give the same bits in every run, wherever the ranks are. `fishplate info --coll` lists "
+    "them.");
 
 static struct coll_choice forced[COLL_KINDS];
 static bool deterministic; /* the order of operands depends on the number of ranks and the data only */
@@ -209,8 +211,9 @@ static int parse_item(char *item)
         return 0;
     }
     if (!equals)
-        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: '%s' is neither " DETERMINISTIC " nor of the form operation=algorithm",
-                       item);
+        return err_set(
+            MPI_ERR_ARG,
+            "FISHPLATE_COLL: '%s' is neither " DETERMINISTIC " nor of the form operation=algorithm", item);
     *equals = '\0';
     int kind = 0;
     while (kind < COLL_KINDS && strcmp(item, coll_kind_name((enum coll_kind)kind)) != 0)

@@ -76,7 +76,8 @@ static void override_wins_where_it_fits(void)
     EXPECT(c.by_node);
     EXPECT_EQ(c.parameter[0], 3);
     EXPECT_EQ(set("deterministic,barrier=rdma"), 0);
-    shape = (struct coll_shape){.kind = COLL_ALLREDUCE, .size = 4, .count = 1, .commutative = true, .adjacent = true};
+    shape = (struct coll_shape){
+        .kind = COLL_ALLREDUCE, .size = 4, .count = 1, .commutative = true, .adjacent = true};
     EXPECT_STR(chosen(shape, 8, true, true), chosen(shape, 8, false, false));
     shape.kind = COLL_BCAST;
     EXPECT_STR(chosen(shape, 8, true, true), "shared");

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     unsigned dice;
     mpitest_begin(&argc, &argv);
     dice = (unsigned)mpitest_rank;
-    /* Rank 0 is rank 0 of both: of the four ranks of its node, and of two of each node. */
+    /* Rank 0 compares: it is rank 0 of both, of the four ranks of its node, and of two of each node. */
     MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank / MEMBERS, mpitest_rank, &near);
     MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank / 2 % 2, mpitest_rank, &far);
     for (int kind = 0; kind < 4; kind++)
@@ -74,8 +74,10 @@ int main(int argc, char **argv)
                 const int n = reduce(comm, kind == 1 && run < 2 ? 0 : kind, counts[c]);
                 if (run == 0)
                     memcpy(first, out, (size_t)n * sizeof(double));
-                if (me == 0 && memcmp(first, out, (size_t)n * sizeof(double)) != 0 && mpitest_failures++ < 10)
-                    fprintf(stderr, "rank %d: kind %d of %d numbers, run %d: other bits than in the first run\n",
+                if (mpitest_rank == 0 && memcmp(first, out, (size_t)n * sizeof(double)) != 0 &&
+                    mpitest_failures++ < 10)
+                    fprintf(stderr,
+                            "rank %d: kind %d of %d numbers, run %d: other bits than in the first run\n",
                             mpitest_rank, kind, counts[c], run);
             }
     MPI_Comm_free(&near);
