@@ -164,6 +164,16 @@ for file in two.html two-2.html two.json two-2.json; do
     [ -s "$file" ] || fail "no $file after two jobs"
 done
 
+# A time line of every call, and one that has no room for all of them.
+"$BIN/fishplate" prof --quiet --timeline line.json --json report.json -- "$BIN/mpiexec" -n 3 ./ring >out 2>err
+expect_line err 'the time line is in line.json: .*ui.perfetto.dev'
+python3 "$here/timeline.py" line.json report.json >out || {
+    cat out
+    fail "the time line"
+}
+FISHPLATE_PROF_TIMELINE=2 "$BIN/fishplate" prof --quiet --timeline short.json -- "$BIN/mpiexec" -n 3 ./ring >out 2>err
+expect_line err 'later calls are not in it'
+
 # What was preloaded stays.
 echo '#include <stdlib.h>
 __attribute__((constructor)) static void here(void) { setenv("WAS_PRELOADED", "yes", 1); }' >other.c

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "json.h"
 
+#include <stdlib.h>
 static void put_string(struct json *j, const char *text)
 {
     fputc('"', j->out);
@@ -75,6 +76,12 @@ void json_real(struct json *j, const char *key, double value)
 {
     put_lead(j, key);
     fprintf(j->out, "%.9g", value);
+}
+
+void json_thousandths(struct json *j, const char *key, long long value)
+{
+    put_lead(j, key);
+    fprintf(j->out, "%s%lld.%03lld", value < 0 ? "-" : "", llabs(value) / 1000, llabs(value) % 1000);
 }
 
 void json_bool(struct json *j, const char *key, bool value)

@@ -21,7 +21,8 @@ void json_array(struct json *j, const char *key);
 void json_end(struct json *j);
 void json_string(struct json *j, const char *key, const char *value);
 void json_int(struct json *j, const char *key, long long value);
-void json_real(struct json *j, const char *key, double value); /* finite */
+void json_real(struct json *j, const char *key, double value);           /* finite */
+void json_thousandths(struct json *j, const char *key, long long value); /* 1234: 1.234 */
 void json_bool(struct json *j, const char *key, bool value);
 
 #endif

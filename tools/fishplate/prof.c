@@ -12,63 +12,68 @@
 
 #include "command.h"
 
+#define TIMELINE_CALLS "200000" /* that a rank keeps */
+
 struct options {
-    const char *html, *json, *record;
+    const char *html, *json, *record, *timeline;
     bool all, quiet, read;
     char **rest; /* the command, or with --read the files */
 };
 
 static void usage(void)
 {
-    printf("Usage: fishplate prof [options] [--] mpiexec ...      run a program and report how it used MPI\n"
-           "       fishplate prof [options] --read FILE...        report on records that were kept\n\n"
-           "The program needs no change and no recompilation, in C or Fortran. After its own output comes "
-           "the report:\n"
-           "what is wrong, calls and time of each function with its imbalance over ranks, message sizes, "
-           "nonblocking calls,\n"
-           "waiting, "
-           "reuse of buffers, and who sent how much to whom.\n\n"
-           "Options:\n"
-           "  --html FILE      also as one HTML page with charts; needs nothing from elsewhere\n"
-           "  --json FILE      also as JSON; - is standard output\n"
-           "  --all            all functions and pairs of ranks, not only the first twenty\n"
-           "  --quiet          no report on standard output\n"
-           "  --record FILE    keep the record, for --read\n\n"
-           "Examples:\n"
-           "  fishplate prof -- mpiexec -n 4 ./program\n"
-           "  fishplate prof --html report.html -- mpiexec -n 4 ./program\n\n"
-           "In the program, MPI_Pcontrol(0) stops recording and MPI_Pcontrol(1) goes on with it. To see one "
-           "phase only,\n"
-           "call MPI_Pcontrol(0) after MPI_Init.\n\n"
-           "How to read it:\n"
-           "  verdict          what costs at least a twentieth of the time, the most expensive first\n"
-           "  waiting, moving  a collective call of all ranks waits until the last rank comes; what that "
-           "rank's own call\n"
-           "                   takes is moving data. Calls on smaller communicators are not split\n"
-           "  of MPI           share of all time that ranks spend in MPI, between MPI_Init and MPI_Finalize\n"
-           "  imbalance        how much longer the slowest rank takes than the mean; large: work is spread "
-           "unevenly, and\n"
-           "                   the others probably wait for it elsewhere\n"
-           "  sizes            a message counts where it is sent; a collective call counts once on each "
-           "rank, with what\n"
-           "                   that rank hands in, or gets when it hands in nothing; receives by the room "
-           "they offer\n"
-           "  buffer reuse     high is good: an address used before is registered with the network already. "
-           "Up to 196608\n"
-           "                   addresses a rank are remembered; the report says if there were more\n"
-           "  One-sided and file calls are timed; their data is not counted.\n\n"
-           "Rank 0 collects the records of all ranks in MPI_Finalize. A program that uses sessions only, "
-           "aborts or ends\n"
-           "without MPI_Finalize (a crash, a timeout) leaves a record for each rank, which are found on this "
-           "machine only. A "
-           "program can also\n"
-           "be linked with the profiler, ahead of MPI: mpicc program.c -lfishplate-prof; it then leaves a "
-           "record file.\n");
+    printf(
+        "Usage: fishplate prof [options] [--] mpiexec ...      run a program and report how it used MPI\n"
+        "       fishplate prof [options] --read FILE...        report on records that were kept\n\n"
+        "The program needs no change and no recompilation, in C or Fortran. After its own output comes "
+        "the report:\n"
+        "what is wrong, calls and time of each function with its imbalance over ranks, message sizes, "
+        "nonblocking calls,\n"
+        "waiting, "
+        "reuse of buffers, and who sent how much to whom.\n\n"
+        "Options:\n"
+        "  --html FILE      also as one HTML page with charts; needs nothing from elsewhere\n"
+        "  --json FILE      also as JSON; - is standard output\n"
+        "  --timeline FILE  also every call with its time, for https://ui.perfetto.dev or chrome://tracing\n"
+        "  --all            all functions and pairs of ranks, not only the first twenty\n"
+        "  --quiet          no report on standard output\n"
+        "  --record FILE    keep the record, for --read\n\n"
+        "Examples:\n"
+        "  fishplate prof -- mpiexec -n 4 ./program\n"
+        "  fishplate prof --html report.html -- mpiexec -n 4 ./program\n\n"
+        "In the program, MPI_Pcontrol(0) stops recording and MPI_Pcontrol(1) goes on with it. To see one "
+        "phase only,\n"
+        "call MPI_Pcontrol(0) after MPI_Init.\n\n"
+        "How to read it:\n"
+        "  verdict          what costs at least a twentieth of the time, the most expensive first\n"
+        "  waiting, moving  a collective call of all ranks waits until the last rank comes; what that "
+        "rank's own call\n"
+        "                   takes is moving data. Calls on smaller communicators are not split\n"
+        "  of MPI           share of all time that ranks spend in MPI, between MPI_Init and MPI_Finalize\n"
+        "  imbalance        how much longer the slowest rank takes than the mean; large: work is spread "
+        "unevenly, and\n"
+        "                   the others probably wait for it elsewhere\n"
+        "  sizes            a message counts where it is sent; a collective call counts once on each "
+        "rank, with what\n"
+        "                   that rank hands in, or gets when it hands in nothing; receives by the room "
+        "they offer\n"
+        "  buffer reuse     high is good: an address used before is registered with the network already. "
+        "Up to 196608\n"
+        "                   addresses a rank are remembered; the report says if there were more\n"
+        "  One-sided and file calls are timed; their data is not counted.\n\n"
+        "Rank 0 collects the records of all ranks in MPI_Finalize. A program that uses sessions only, "
+        "aborts or ends\n"
+        "without MPI_Finalize (a crash, a timeout) leaves a record for each rank, which are found on this "
+        "machine only. A "
+        "program can also\n"
+        "be linked with the profiler, ahead of MPI: mpicc program.c -lfishplate-prof; it then leaves a "
+        "record file.\n");
 }
 
 static bool needs_value(const char *option)
 {
-    return strcmp(option, "--html") == 0 || strcmp(option, "--json") == 0 || strcmp(option, "--record") == 0;
+    return strcmp(option, "--html") == 0 || strcmp(option, "--json") == 0 ||
+           strcmp(option, "--record") == 0 || strcmp(option, "--timeline") == 0;
 }
 
 /* Options end at `--` or at the first word that is none. */
@@ -93,7 +98,10 @@ static bool parse(struct options *o, char **argv)
             fprintf(stderr, "fishplate prof: %s wants a file name.\n", *a);
             return false;
         } else {
-            const char **value = a[0][2] == 'h' ? &o->html : a[0][2] == 'j' ? &o->json : &o->record;
+            const char **value = a[0][2] == 'h'   ? &o->html
+                                 : a[0][2] == 'j' ? &o->json
+                                 : a[0][2] == 't' ? &o->timeline
+                                                  : &o->record;
             *value = *++a;
         }
     }
@@ -141,6 +149,28 @@ static bool write_file(const struct prof_job *job, const char *wanted, int numbe
     return fclose(out) == 0 || complain(path);
 }
 
+static bool report_timeline(const struct prof_job *job, const char *wanted, int number)
+{
+    if (job->nevents == 0) {
+        fprintf(stderr, "fishplate prof: the record has no time line: it was not made with --timeline.\n");
+        return false;
+    }
+    if (!write_file(job, wanted, number, prof_write_timeline))
+        return false;
+    fprintf(stderr,
+            "fishplate prof: the time line is in %s: %zu calls. Open it in https://ui.perfetto.dev (Open "
+            "trace file; the file "
+            "stays in your browser) or in Chrome's chrome://tracing (Load).\n",
+            wanted, job->nevents);
+    if (job->dropped)
+        fprintf(stderr,
+                "fishplate prof: %llu later calls are not in it. FISHPLATE_PROF_TIMELINE=N keeps N calls a "
+                "rank (%s); or "
+                "record one phase with MPI_Pcontrol.\n",
+                (unsigned long long)job->dropped, TIMELINE_CALLS);
+    return true;
+}
+
 static bool report(const struct options *o, struct prof_job *jobs, const char *command)
 {
     bool good = true;
@@ -155,6 +185,8 @@ static bool report(const struct options *o, struct prof_job *jobs, const char *c
         }
         if (o->html)
             good = write_file(job, o->html, number, prof_write_html) && good;
+        if (o->timeline)
+            good = report_timeline(job, o->timeline, number) && good;
         if (o->json)
             good = write_file(job, o->json, number, prof_write_json) && good;
     }
@@ -221,6 +253,8 @@ static int run_and_report(const struct options *o)
             fclose(kept);
         return 1;
     }
+    if (o->timeline)
+        setenv("FISHPLATE_PROF_TIMELINE", TIMELINE_CALLS, 0);
     int status = prof_run(o->rest, folder);
     bool good = read_folder(folder, kept, &jobs);
     prof_folder_remove(folder);

@@ -27,6 +27,7 @@ struct prof_series {
 /* One MPI function: on each rank, and over all. */
 struct prof_function {
     char name[64];
+    int id; /* what events call it by */
     enum prof_kind kind;
     bool nonblocking, startup; /* startup: its time is not part of the recorded time */
     struct prof_stat *ranks;
@@ -56,6 +57,13 @@ struct prof_rank {
     int cut;                  /* the signal that ended it, 0: none */
     char cut_in[64];          /* the call it was in then, "-": none */
     double cut_after;         /* seconds that call had taken */
+    int64_t wall_ns;          /* where its time line begins, since 1970; 0: it has none */
+};
+
+/* One call, in a job that was recorded for a timeline. */
+struct prof_event {
+    int rank, function, thread; /* function: its id; thread: from 1 */
+    uint64_t start, ns;         /* since the rank's wall_ns */
 };
 
 struct prof_pair {
@@ -89,6 +97,9 @@ struct prof_job {
     size_t npairs;
     struct prof_pair *carried; /* what the library sent, collectives among it; where it tells */
     size_t ncarried;
+    struct prof_event *events;
+    size_t nevents;
+    uint64_t dropped; /* events that found no room */
     struct prof_bin p2p[PROF_BINS], coll[PROF_BINS];
     struct prof_reuse reuse;
     long long date; /* seconds since 1970, 0: unknown */
@@ -146,6 +157,10 @@ const char *prof_seconds(double seconds, char out[PROF_TEXT]);
 void prof_write_text(const struct prof_job *job, bool all, FILE *out);
 void prof_write_json(const struct prof_job *job, FILE *out);
 void prof_write_html(const struct prof_job *job, FILE *out);
+/* For Perfetto and Chrome (prof_timeline.c), and the lines of the record that it needs. */
+void prof_write_timeline(const struct prof_job *job, FILE *out);
+bool prof_timeline_read(struct prof_job *job, struct prof_rank *rank, const char *rest);
+bool prof_event_read(struct prof_event *out, const char *rest, char name[64]);
 
 /* Runs the command with the profiler in its MPI programs; the records are then in folder. Returns its status.
  */

@@ -10,7 +10,14 @@
 
 /* A record claims in a few bytes what takes memory and time here, so that each claim has a limit. CELLS_MAX: functions
  * times ranks of a job. */
-enum { RANKS_MAX = 1 << 20, JOBS_MAX = 1024, FUNCTIONS_MAX = 2048, SETTINGS_MAX = 1024, CELLS_MAX = 1 << 26 };
+enum {
+    RANKS_MAX = 1 << 20,
+    JOBS_MAX = 1024,
+    FUNCTIONS_MAX = 2048,
+    SETTINGS_MAX = 1024,
+    CELLS_MAX = 1 << 26,
+    EVENTS_MAX = 1 << 28
+};
 
 const char *const prof_kind_words[PROF_KINDS] = {"p2p", "wait", "coll", "rma", "io", "other"};
 
@@ -84,6 +91,7 @@ static struct prof_function *function_of(struct prof_job *job, const char *name)
     job->functions = grown(job->functions, job->nfunctions, sizeof(*job->functions));
     struct prof_function *f = &job->functions[job->nfunctions++];
     memset(f, 0, sizeof(*f));
+    f->id = (int)job->nfunctions - 1;
     snprintf(f->name, sizeof(f->name), "%s", name);
     f->ranks = room((size_t)job->size, sizeof(*f->ranks));
     f->waits = room((size_t)job->size, sizeof(*f->waits));
@@ -152,6 +160,21 @@ static bool read_waits(struct reader *r, const char *rest)
     int used = 0;
     struct prof_function *f = sscanf(rest, "%63s%n", name, &used) == 1 ? function_of(r->job, name) : NULL;
     return f && prof_waits_read(&f->waits[r->number], rest + used);
+}
+
+static bool read_event(struct reader *r, const char *rest)
+{
+    char name[64];
+    struct prof_event e = {.rank = r->number};
+    if (!prof_event_read(&e, rest, name) || r->job->nevents == EVENTS_MAX)
+        return false;
+    const struct prof_function *f = function_of(r->job, name);
+    if (!f)
+        return false;
+    e.function = f->id;
+    r->job->events = grown(r->job->events, r->job->nevents, sizeof(e));
+    r->job->events[r->job->nevents++] = e;
+    return true;
 }
 
 static bool read_cut(struct prof_rank *rank, const char *rest)
@@ -257,6 +280,10 @@ static bool read_line(struct reader *r, const char *word, const char *rest)
         return read_waits(r, rest);
     if (strcmp(word, "sent") == 0)
         return read_pair(r, rest, &r->job->carried, &r->job->ncarried, &(struct prof_pair){0});
+    if (strcmp(word, "event") == 0)
+        return read_event(r, rest);
+    if (strcmp(word, "timeline") == 0)
+        return prof_timeline_read(r->job, r->rank, rest);
     if (strcmp(word, "cut") == 0)
         return read_cut(r->rank, rest);
     if (strcmp(word, "date") == 0 || strcmp(word, "library") == 0 || strcmp(word, "adapter") == 0 ||
@@ -427,6 +454,7 @@ void prof_jobs_free(struct prof_job *jobs)
             free(jobs->settings[i]);
         free(jobs->settings);
         free(jobs->carried);
+        free(jobs->events);
         free(jobs->functions);
         free(jobs->pairs);
         free(jobs->ranks);

@@ -57,6 +57,7 @@ struct prof_record {
     bool running;       /* between the start and the end of MPI */
     bool used, shipped; /* there is something to write; it was written */
     bool threaded;
+    bool timeline;       /* every call is kept (timeline.c) */
     int rank, size, pid; /* in the world */
     char host[MPI_MAX_PROCESSOR_NAME];
     char *sent_text; /* what the library sent to whom, as lines of the record */
@@ -130,6 +131,10 @@ void prof_comm_world(MPI_Group group);
 /* collwait.c: a blocking collective call is back. */
 void prof_collective(const struct prof_span *span, MPI_Comm comm);
 bool prof_is_world(MPI_Comm comm);
+
+/* timeline.c: an outermost call is back; with the lock held, when prof.timeline. */
+void prof_event(const struct prof_span *span);
+void prof_timeline_put(FILE *out);
 
 /* Life */
 bool prof_lock(void); /* true when it did: threads may have come since */

@@ -61,6 +61,7 @@ static void put_record(FILE *out, const char *job)
     fprintf(out, "time %" PRIu64 " %" PRIu64 " %d\n", prof.on_ns, ticks_to_ns(prof.mpi_ticks), prof.threaded);
     put_calls(out);
     prof_collectives_put(out);
+    prof_timeline_put(out);
     put_bins(out, "p2p", prof.p2p);
     put_bins(out, "coll", prof.coll);
     for (int r = 0; prof.peers && r < prof.size; r++)

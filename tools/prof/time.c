@@ -90,6 +90,8 @@ void prof_end(struct prof_span *span)
         s->ticks_max = spent;
     if (span->outermost)
         prof.mpi_ticks += spent;
+    if (prof.timeline && span->outermost)
+        prof_event(span);
     prof_unlock(locked);
 }
 

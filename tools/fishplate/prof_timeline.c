@@ -1,0 +1,110 @@
+/* prof_timeline.c: the calls of all ranks as a trace that Perfetto and Chrome draw: a process for each host, a track for each
+ * rank. Format: "Trace Event Format", complete events, microseconds.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "prof.h"
+
+enum { THREADS = 64 }; /* tracks that a rank can have */
+
+/* `timeline WALL_NS DROPPED`. */
+bool prof_timeline_read(struct prof_job *job, struct prof_rank *rank, const char *rest)
+{
+    uint64_t dropped;
+    if (sscanf(rest, "%" SCNd64 " %" SCNu64, &rank->wall_ns, &dropped) != 2 || rank->wall_ns < 0)
+        return false;
+    job->dropped += dropped;
+    return true;
+}
+
+/* `event NAME START_NS NS THREAD`. */
+bool prof_event_read(struct prof_event *out, const char *rest, char name[64])
+{
+    return sscanf(rest, "%63s %" SCNu64 " %" SCNu64 " %d", name, &out->start, &out->ns, &out->thread) == 4 &&
+           out->thread >= 1 && out->start < (uint64_t)1 << 60 && out->ns < (uint64_t)1 << 60;
+}
+
+static int64_t first_moment(const struct prof_job *job)
+{
+    int64_t first = INT64_MAX;
+    for (int r = 0; r < job->size; r++)
+        if (job->ranks[r].there && job->ranks[r].wall_ns > 0 && job->ranks[r].wall_ns < first)
+            first = job->ranks[r].wall_ns;
+    return first == INT64_MAX ? 0 : first;
+}
+
+static int track(const struct prof_event *e)
+{
+    return e->rank * THREADS + (e->thread - 1) % THREADS;
+}
+
+/* Names of processes and tracks, and their order. */
+static void name_it(struct json *j, const char *what, int pid, int tid, const char *key, const char *text,
+                    int number)
+{
+    json_object(j, NULL);
+    json_string(j, "name", what);
+    json_string(j, "ph", "M");
+    json_int(j, "pid", pid);
+    if (tid >= 0)
+        json_int(j, "tid", tid);
+    json_object(j, "args");
+    if (text)
+        json_string(j, key, text);
+    else
+        json_int(j, key, number);
+    json_end(j);
+    json_end(j);
+}
+
+static void name_tracks(struct json *j, const struct prof_job *job)
+{
+    char text[300];
+    for (int r = 0; r < job->size; r++) {
+        const struct prof_rank *rank = &job->ranks[r];
+        if (!rank->there)
+            continue;
+        if (rank->node == r)
+            name_it(j, "process_name", r + 1, -1, "name", rank->host, 0);
+        snprintf(text, sizeof(text), "rank %d", r);
+        name_it(j, "thread_name", rank->node + 1, r * THREADS, "name", text, 0);
+        name_it(j, "thread_sort_index", rank->node + 1, r * THREADS, "sort_index", NULL, r);
+    }
+}
+
+void prof_write_timeline(const struct prof_job *job, FILE *out)
+{
+    struct json j = {.out = out};
+    const int64_t first = first_moment(job);
+    const struct prof_function **by_id = calloc(job->nfunctions + 1, sizeof(*by_id));
+    if (!by_id)
+        return;
+    for (size_t i = 0; i < job->nfunctions; i++)
+        by_id[job->functions[i].id] = &job->functions[i];
+    json_object(&j, NULL);
+    json_string(&j, "displayTimeUnit", "ms");
+    json_array(&j, "traceEvents");
+    name_tracks(&j, job);
+    for (size_t i = 0; i < job->nevents; i++) {
+        const struct prof_event *e = &job->events[i];
+        const struct prof_rank *rank = &job->ranks[e->rank];
+        const struct prof_function *f = by_id[e->function];
+        json_object(&j, NULL);
+        json_string(&j, "name", f->name);
+        json_string(&j, "cat", prof_kind_words[f->kind]);
+        json_string(&j, "ph", "X");
+        json_thousandths(&j, "ts", rank->wall_ns - first + (int64_t)e->start);
+        json_thousandths(&j, "dur", (int64_t)e->ns);
+        json_int(&j, "pid", rank->node + 1);
+        json_int(&j, "tid", track(e));
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
+    fputc('\n', out);
+    free(by_id);
+}

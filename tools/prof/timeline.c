@@ -1,0 +1,87 @@
+/* timeline.c: every call with its time, for `fishplate prof --timeline`. FISHPLATE_PROF_TIMELINE says how many calls a rank
+ * keeps; later ones are only counted.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "prof.h"
+#include "ticks.h"
+
+enum { BLOCK = 4096 };
+
+struct event {
+    uint64_t start, spent;
+    int call, thread;
+};
+
+struct block {
+    struct block *next;
+    int used;
+    struct event events[BLOCK];
+};
+
+static struct {
+    struct block *first, *last;
+    uint64_t kept, most, dropped;
+    uint64_t ticks; /* where time begins, */
+    int64_t
+        wall_ns; /* and what the clock on the wall said: the same on all hosts, as far as their clocks agree */
+    int threads;
+} line;
+
+static __thread int thread __attribute__((tls_model("initial-exec")));
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *wanted = getenv("FISHPLATE_PROF_TIMELINE");
+    struct timespec now;
+    if (!wanted || !*wanted)
+        return;
+    line.most = strtoull(wanted, NULL, 10);
+    clock_gettime(CLOCK_REALTIME, &now);
+    line.ticks = ticks();
+    line.wall_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    prof.timeline = line.most > 0;
+}
+
+void prof_event(const struct prof_span *span)
+{
+    if (thread == 0)
+        thread = ++line.threads;
+    if (line.kept == line.most) {
+        line.dropped++;
+        return;
+    }
+    if (!line.last || line.last->used == BLOCK) {
+        struct block *b = malloc(sizeof(*b));
+        if (!b) {
+            line.dropped++;
+            return;
+        }
+        b->next = NULL;
+        b->used = 0;
+        *(line.last ? &line.last->next : &line.first) = b;
+        line.last = b;
+    }
+    line.kept++;
+    line.last->events[line.last->used++] =
+        (struct event){.start = span->start, .spent = span->spent, .call = span->call, .thread = thread};
+}
+
+void prof_timeline_put(FILE *out)
+{
+    if (!prof.timeline)
+        return;
+    fprintf(out, "timeline %" PRId64 " %" PRIu64 "\n", line.wall_ns, line.dropped);
+    for (const struct block *b = line.first; b; b = b->next)
+        for (int i = 0; i < b->used; i++) {
+            const struct event *e = &b->events[i];
+            if (e->start >= line.ticks)
+                fprintf(out, "event %s %" PRIu64 " %" PRIu64 " %d\n", prof_functions[e->call].name,
+                        ticks_to_ns(e->start - line.ticks), ticks_to_ns(e->spent), e->thread);
+        }
+}
