@@ -1,5 +1,5 @@
 /* bench.h: the benchmark behind `fishplate bench`. Everything under bench/ is plain MPI, so that the same
- * sources, built with another MPI library, give figures that may be laid side by side (see bench/peers).
+ * sources, built with another MPI library, give comparable figures (see bench/peers).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BENCH_BENCH_H

@@ -1,6 +1,5 @@
 /* pairs.c: point-to-point between two ranks: latency, bandwidth in one and in both directions, message rate.
- * With
- * --pairs the same happens between several pairs at once and the figure is that of the first pair (latency)
+ * With --pairs the same happens between several pairs at once; the figure is that of the first pair (latency)
  * or the sum (the others: all pairs run in step, so it is the first pair's figure times their number).
  *
  * SPDX-License-Identifier: Apache-2.0 */

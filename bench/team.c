@@ -1,5 +1,5 @@
-/* team.c: chooses the ranks that take part in a test. The others must not disturb it, whatever the library's
- * way of waiting is: they sleep and look for the word that ends the test every few milliseconds.
+/* team.c: chooses the ranks that take part in a test. The others must not disturb it, however the library
+ * waits: they sleep, and check every few milliseconds whether the test has ended.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L

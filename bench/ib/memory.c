@@ -1,5 +1,5 @@
 /* memory.c: memory for communication in a process of a growing job [Shipman06 figs 3 to 5]: after MPI_Init,
- * after neighbours have spoken to each other, and after everybody has spoken to everybody.
+ * after neighbours have communicated, and after all ranks have communicated with all others.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* rank.c: what every rank of a job needs: its arguments, the library's counters, and a way to tell figures.
+/* rank.c: what every rank of a job needs: its arguments, the library's counters, and a way to report figures.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>

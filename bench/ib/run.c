@@ -1,4 +1,5 @@
-/* run.c: one job: mpiexec with virtual nodes and tunables, several times, and the figures its rank 0 tells.
+/* run.c: one job: runs mpiexec with virtual nodes and tunables, several times, and reads the figures that its
+ * rank 0 reports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

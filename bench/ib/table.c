@@ -1,4 +1,4 @@
-/* table.c: a table as text or as JSON: what was measured, what the paper says, what we say.
+/* table.c: a table as text or as JSON: what was measured, what the paper reports, and our comment.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

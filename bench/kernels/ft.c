@@ -1,5 +1,6 @@
-/* ft.c: a partial differential equation by three-dimensional Fourier transforms [NPB94]. Each transform turns the
- * whole array from planes of z to planes of y with one alltoall: the bandwidth of everybody to everybody.
+/* ft.c: a partial differential equation by three-dimensional Fourier transforms [NPB94]. Each transform
+ * transposes the whole array from planes of z to planes of y with one alltoall: it measures the bandwidth of
+ * all ranks to all others.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

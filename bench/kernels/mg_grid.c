@@ -1,5 +1,6 @@
-/* mg_grid.c: who has which points, and the exchange of faces. A dimension after the other, each with the layers of those
- * before it, so that edges and corners arrive without messages of their own.
+/* mg_grid.c: which rank has which points, and the exchange of faces. Dimensions are exchanged one after the
+ * other, each with the layers of those before it, so that edges and corners arrive without messages of their
+ * own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mg_grid.h"

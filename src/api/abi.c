@@ -1,5 +1,6 @@
-/* abi.c: what a program asks about the binary interface (MPI-5.0, chapter 20). The Fortran side is fixed when
- * the library is built: INTEGER is a C int, .TRUE. is 1; a program may state the same, nothing else.
+/* abi.c: queries of a program about the binary interface (MPI-5.0, chapter 20). The Fortran side is fixed
+ * when the library is built: INTEGER is a C int, .TRUE. is 1; a program may set the same values, nothing
+ * else.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -1,4 +1,4 @@
-/* check.c: the sentences about bad arguments, and the checks that are loops.
+/* check.c: the error messages about bad arguments, and the checks that are loops.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/check.h"

@@ -1,5 +1,6 @@
-/* check.h: what the generated wrappers test in an argument, inline and cheap, and the cold functions that put
- * into words what is wrong with it. The words start with the parameter's name as the standard spells it.
+/* check.h: the checks of arguments that the generated wrappers make, inline and cheap, and the rarely called
+ * functions that describe what is wrong. A description starts with the parameter's name as the standard
+ * spells it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_CHECK_H

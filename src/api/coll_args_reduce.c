@@ -37,7 +37,7 @@ int args_reduce(struct coll_args *a, enum coll_kind kind, const void *sendbuf, v
             return 0;
         const bool is_root = api_is_root(comm, root);
         if (!is_root && sendbuf == MPI_IN_PLACE)
-            return err_set(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE, which only the root may say");
+            return err_set(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE, which only the root may use");
         if (!is_root)
             recvbuf = NULL;
         else if (comm->remote)

@@ -1,4 +1,4 @@
-/* comm.c: communicators as they are: size, rank, groups, names, hints, comparison, and their end.
+/* comm.c: queries about communicators: size, rank, groups, names, hints, comparison; and freeing them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* crash.c: handlers of the signals of a crash. A handler may call next to nothing, so a forked copy of the process
- * writes the note (crash_note.c): if that copy hangs or crashes itself, as it may when memory is damaged, it is
- * killed and one plain line is written instead. Then the signal has its way: the default action, with a core dump
- * where the user's limits allow one.
+/* crash.c: handlers of the signals of a crash. A signal handler may call almost nothing, so a forked copy of
+ * the process writes the note (crash_note.c). If that copy hangs or crashes itself, as it may when memory is
+ * damaged, it is killed and one plain line is written instead. Then the signal takes its default action, with
+ * a core dump where the user's limits allow one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

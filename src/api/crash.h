@@ -1,8 +1,9 @@
-/* crash.h: the note that a rank leaves when a signal ends it: who, where, in which MPI call with which arguments.
+/* crash.h: the note that a rank prints when a signal ends it: which rank, where, in which MPI call with which
+ * arguments.
  *
- * Wrappers of functions that touch the program's buffers keep their arguments in a record on their stack, 8 bytes apart,
- * which costs them a few stores and nothing else. Nobody reads it but a crash note, which finds it by the address of the
- * signature in its first word.
+ * Wrappers of functions that access the program's buffers keep their arguments in a record on their stack, 8
+ * bytes apart, which costs them a few stores. Only a crash note reads it; it finds the record by the address
+ * of the signature in its first word.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_CRASH_H

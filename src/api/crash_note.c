@@ -1,6 +1,6 @@
-/* crash_note.c: the text about a crash. It runs in a forked copy, so it may use the C library freely: whatever goes
- * wrong here ends the copy alone. The MPI call is the innermost function of this library that the C library's call
- * stack shows; its arguments are in the record that the wrapper keeps on its stack (crash.h).
+/* crash_note.c: the text about a crash. It runs in a forked copy, so it may use the C library freely:
+ * whatever goes wrong here ends the copy alone. The MPI call is the innermost function of this library on the
+ * C library's call stack; its arguments are in the record that the wrapper keeps on its stack (crash.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -55,8 +55,8 @@ static const char *reason(int sig, int code)
         {SIGFPE, FPE_INTOVF, "an integer overflowed"},
         {SIGFPE, FPE_FLTDIV, "a number was divided by zero"},
         {SIGFPE, FPE_FLTINV, "a floating-point operation was invalid"},
-        {SIGILL, ILL_ILLOPC, "the processor does not know the instruction"},
-        {SIGILL, ILL_ILLOPN, "the processor does not know the instruction"},
+        {SIGILL, ILL_ILLOPC, "the processor does not have this instruction"},
+        {SIGILL, ILL_ILLOPN, "the processor does not have this instruction"},
     };
     for (size_t i = 0; i < COUNT_OF(reasons); i++)
         if (reasons[i].sig == sig && reasons[i].code == code)
@@ -89,7 +89,7 @@ static void add_cause(struct note *n, int sig, const siginfo_t *info)
     else if (sig == SIGABRT)
         add(n, ", raised by the program itself (abort, or a failed assertion)");
     else if (info->si_code > 0 && (uintptr_t)info->si_addr == 0 && !why)
-        add(n, ", at an address that the processor does not tell");
+        add(n, ", at an address that the processor does not report");
     else if (info->si_code > 0)
         add(n, " at address %p%s%s", info->si_addr, why ? ": " : "", why ? why : "");
 }

@@ -1,5 +1,5 @@
-/* datatype.c: MPI's constructors of datatypes, their commit, copy and end. The small and the large-count form
- * of a constructor differ in what MPI_Type_get_envelope will say of the result.
+/* datatype.c: MPI's constructors of datatypes; committing, copying and freeing them. The small and the
+ * large-count form of a constructor differ in what MPI_Type_get_envelope returns.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/build.h"

@@ -1,5 +1,5 @@
-/* datatype_contents.c: how a datatype was made, told back to the user. Types made by large-count functions
- * can only be read by large-count functions.
+/* datatype_contents.c: how a datatype was made, as a user can query it. Types made by large-count functions
+ * can only be queried by large-count functions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* datatype_query.c: what MPI tells about a datatype: sizes, extents, names.
+/* datatype_query.c: queries about a datatype: sizes, extents, names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -1,6 +1,7 @@
-/* doctor.c: the page of this process. A wait that lasts is written there with the call, its caller and what it waits
- * for; counts of messages follow now and then while the process waits. All of it runs where the process has nothing
- * else to do. With the lock held, so that one thread at a time writes.
+/* doctor.c: the status page of this process (base/page.h). A wait that lasts is written there with the call,
+ * its caller and what it waits for; message counts are updated from time to time while the process waits. All
+ * of it runs when the process has nothing else to do, with the lock held, so that one thread at a time
+ * writes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* doctor_items.h: what a wait is for, in the words of base/page.h.
+/* doctor_items.h: what a wait is for, in the format of base/page.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_DOCTOR_ITEMS_H

@@ -1,4 +1,4 @@
-/* dynamic.c: processes that come later: spawning, ports, names (MPI-5.0, chapter 11).
+/* dynamic.c: processes that start later: spawning, ports, names (MPI-5.0, chapter 11).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -109,7 +109,7 @@ int impl_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_
     int rc = need_intra(comm);
     bool is_root = comm->rank == root;
     if (!rc && is_root && count > 0 && !(programs = calloc((size_t)count, sizeof(*programs))))
-        rc = err_set(MPI_ERR_NO_MEM, "no memory to spawn %d programs", count);
+        rc = err_set(MPI_ERR_NO_MEM, "out of memory: cannot spawn %d programs", count);
     for (int i = 0; i < count && programs; i++)
         programs[i] = (struct spawn_program){.command = array_of_commands[i],
                                              .argv = array_of_argv ? array_of_argv[i] : NULL,

@@ -1,5 +1,5 @@
-/* enter.h: how a call into the library begins and ends: the lock when threads may meet, and narrowing of
- * results for the bindings that return int.
+/* enter.h: how a call into the library begins and ends: the lock when several threads may call, and
+ * conversion of results for the bindings that return int.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_ENTER_H

@@ -1,4 +1,4 @@
-/* env.c: what a program asks about its surroundings: versions, names, time, memory.
+/* env.c: queries of a program about its environment: versions, names, time, memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -67,7 +67,8 @@ int impl_Alloc_mem(MPI_Aint size, struct info *info, void *baseptr)
     /* A request for nothing still gets an address of its own, so that freeing it needs no special case. */
     void *memory = aligned_alloc(alignment, ALIGN_UP((size_t)MAX(size, 1), alignment));
     if (!memory)
-        return err_set(MPI_ERR_NO_MEM, "no %lld bytes of memory, aligned to %zu", (long long)size, alignment);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for %lld bytes, aligned to %zu", (long long)size,
+                       alignment);
     *(void **)baseptr = memory;
     return MPI_SUCCESS;
 }

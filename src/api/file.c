@@ -1,4 +1,5 @@
-/* file.c: files as objects: opening and closing, what they are asked and told, their pointers and representations.
+/* file.c: files as objects: opening and closing, queries and settings, file pointers and data
+ * representations.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/file.h"
@@ -25,7 +26,9 @@ int impl_File_close(MPI_File *fh)
     struct file *f = !handle_is_predefined(*fh) && object_is(*fh, MAGIC_FILE) ? (struct file *)*fh : NULL;
     if (!f)
         return err_set(MPI_ERR_FILE, "fh is %s",
-                       *fh == MPI_FILE_NULL ? "MPI_FILE_NULL" : "not a file; was it closed before?");
+                       *fh == MPI_FILE_NULL ? "MPI_FILE_NULL"
+                                            : "it is not a file handle, or the file was "
+                                              "closed before");
     const int rc = io_op_quiesce(f);
     if (rc)
         return rc;

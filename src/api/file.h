@@ -1,4 +1,4 @@
-/* file.h: what reads and writes of files have in common: where they begin, who takes part, how they end.
+/* file.h: what all reads and writes of files share: where they begin, who takes part, how they end.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_FILE_H

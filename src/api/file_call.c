@@ -1,4 +1,4 @@
-/* file_call.c: the course of a read or write: check the mode, find the place, do it or start it.
+/* file_call.c: the steps of a read or write: check the mode, find the position, do it or start it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static int ordered_offset(struct file *f, int rc, int64_t etypes, int64_t *offse
     const struct comm *c = f->comm;
     int64_t *all = calloc((size_t)c->size, sizeof(*all));
     int64_t before = 0, base = 0, sum = 0;
-    CHECK(all, "no memory for an ordered file operation");
+    CHECK(all, "out of memory for an ordered file operation");
     int failed = agree_gather(f->comm, rc ? 0 : etypes, all);
     for (int r = 0; r < c->size; r++) {
         before += r < c->rank ? all[r] : 0;

@@ -1,5 +1,5 @@
-/* frames.h: the call stack, and the MPI function in it: for crash notes and for the doctor. Costs nothing until it is
- * asked for.
+/* frames.h: the call stack, and the MPI function in it, for crash notes and for `fishplate why`. It costs
+ * nothing until it is used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_FRAMES_H

@@ -1,6 +1,5 @@
-/* init.c: MPI_Init to MPI_Finalize, and MPI_Abort. What opening a process consists of is proc_open()'s
- * business; this file owns the order of events that a user can observe, and the rule that the world model
- * happens only once.
+/* init.c: MPI_Init to MPI_Finalize, and MPI_Abort. proc_open() opens a process; this file owns the order of
+ * events that a user can observe, and the rule that the world model happens only once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/init.h"

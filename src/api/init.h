@@ -1,5 +1,6 @@
-/* init.h: the life of the library as users see it: the world model begins and ends once, sessions come and
- * go, and the process instance behind both is opened by the first user and closed by the last.
+/* init.h: the start and end of the library as users see it: the world model begins and ends once, sessions
+ * begin and end at any time, and the process instance behind both is opened by the first user and closed by
+ * the last.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_INIT_H

@@ -1,7 +1,7 @@
-/* interop.c: the table behind integer handles. It maps addresses, not objects: an object freed and another
- * made at the same address share an index, so that nothing need be told when objects die and the table only
- * grows with the number of different addresses in use. Info objects exist before MPI_Init, so it cannot hang
- * from the process.
+/* interop.c: the table behind integer handles. It maps addresses, not objects: an object that was freed and
+ * another made at the same address share an index. So the table need not be told when objects are freed, and
+ * it grows only with the number of different addresses in use. Info objects exist before MPI_Init, so the
+ * table does not belong to the process instance.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/interop.h"

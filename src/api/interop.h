@@ -1,6 +1,6 @@
 /* interop.h: handles as integers, for Fortran and for MPI_X_toint/fromint. A predefined handle is its own
- * number; any other gets an index when it is first asked for. The generated conversion functions call these
- * two.
+ * number; any other handle gets an index when it is first converted. The generated conversion functions call
+ * these two functions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_INTEROP_H

@@ -1,4 +1,4 @@
-/* op.c: MPI's operators: made, asked, freed, applied locally.
+/* op.c: MPI's operators: creating, querying, freeing and applying them locally.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/op.h"

@@ -22,7 +22,8 @@ static inline bool is_idle(MPI_Request handle)
 
 static __attribute__((noinline, cold)) int bad_request(void)
 {
-    return err_set(MPI_ERR_REQUEST, "request is not a valid handle; was it freed or completed before?");
+    return err_set(MPI_ERR_REQUEST, "request is not a valid handle: it was freed or completed before, or "
+                                    "never set");
 }
 
 static inline int check_handle(MPI_Request handle)

@@ -1,4 +1,4 @@
-/* p2p_grequest.c: generalized requests: the user says when they are complete and what their status is.
+/* p2p_grequest.c: generalized requests: the user decides when they are complete and what their status is.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* p2p_probe.c: looking at messages before receiving them, and receiving exactly the one that was looked at.
+/* p2p_probe.c: probing for messages before receiving them, and receiving exactly the message that was probed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/debug.h"

@@ -1,5 +1,5 @@
-/* report.c: from a failed call to the right error handler. Which handler that is for an object is
- * obj/errhandler.h's business; this file finds the object.
+/* report.c: from a failed call to the right error handler. obj/errhandler.h knows the handler of an object;
+ * this file finds the object.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/report.h"

@@ -1,4 +1,4 @@
-/* report.h: what the wrappers do with a failed call. All of it is the cold path.
+/* report.h: what the wrappers do with a failed call. None of it is performance-critical.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_REPORT_H

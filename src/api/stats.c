@@ -1,5 +1,5 @@
-/* stats.c: FISHPLATE_STATS: at MPI_Finalize rank 0 prints what the counters of all ranks add up to, and who sent how
- * much to whom (stats_flow.c).
+/* stats.c: FISHPLATE_STATS: at MPI_Finalize rank 0 prints the sums of the counters of all ranks, and which
+ * rank sent how much to which (stats_flow.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

@@ -1,5 +1,6 @@
-/* stats_flow.c: FISHPLATE_STATS: how many messages and bytes went by which transport, over which adapter and to whom, of
- * all ranks. Collectives that ranks of a node do in their shared memory are no messages (counter coll_shared).
+/* stats_flow.c: FISHPLATE_STATS: how many messages and bytes of all ranks went through which transport and
+ * adapter, and to which rank. Collectives in the shared memory of a node are not messages (counter
+ * coll_shared).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/stats_flow.h"

@@ -1,4 +1,4 @@
-/* stats_flow.h: who sent how much to whom and by what, for FISHPLATE_STATS.
+/* stats_flow.h: which rank sent how much to which rank and through which transport, for FISHPLATE_STATS.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_STATS_FLOW_H

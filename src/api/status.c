@@ -1,5 +1,5 @@
-/* status.c: reading and writing an MPI_Status, and its forms in Fortran. How counts hide inside is
- * p2p/request.h's.
+/* status.c: reading and writing an MPI_Status, and its forms in Fortran. p2p/request.h defines how counts are
+ * stored in it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -1,6 +1,6 @@
-/* tool.h: what the files of the tool information interface (MPI_T) share. Control variables are the tunables,
- * performance variables the counters and a few more; both exist without MPI_Init, so that this chapter has a
- * lock and a life of its own. None of it costs anything until a tool asks.
+/* tool.h: what the files of the tool information interface (MPI_T) share. Control variables are the tunables;
+ * performance variables are the counters and a few more. Both exist without MPI_Init, so MPI_T has its own
+ * lock and its own start and end. None of it costs anything until a tool uses it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_TOOL_H

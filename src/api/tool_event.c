@@ -1,5 +1,5 @@
-/* tool_event.c: which events there are, what one of them holds, and their only source: the process itself, in
- * order, by the clock. Registrations are in tool_event_handle.c.
+/* tool_event.c: which events there are, what an event contains, and their only source: the process itself, in
+ * order, by its clock. Registrations are in tool_event_handle.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* tool_event_handle.c: who wants to hear of which event. Events are raised inside progress, so that a
- * callback must have been registered as one that keeps to the MPI calls allowed there
- * (MPI_T_CB_REQUIRE_MPI_RESTRICTED or stricter); where the only callback is of a laxer kind, the event is
- * dropped and the dropped handler hears of it.
+/* tool_event_handle.c: registrations for events. Events are raised inside progress, so a callback must have
+ * been registered as one that keeps to the MPI calls allowed there (MPI_T_CB_REQUIRE_MPI_RESTRICTED or
+ * stricter). When the only callback is of a laxer kind, the event is dropped and the dropped-event handler is
+ * called.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

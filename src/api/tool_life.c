@@ -1,5 +1,5 @@
-/* tool_life.c: the life of the tool information interface, its lock, its strings and its enumerations, and
- * the one place where it looks at messages.
+/* tool_life.c: start and end of the tool information interface, its lock, its strings and its enumerations,
+ * and the one place where it observes messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* tool_pvar.c: which performance variables there are: every counter, then what a queue, a watermark or a
- * communicator can tell. Sessions and handles are in tool_pvar_session.c.
+/* tool_pvar.c: which performance variables there are: every counter, then values from queues, a watermark and
+ * communicators. Sessions and handles are in tool_pvar_session.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* call.c: describes a call to the algorithms. Whatever decides the choice of an algorithm must come out the
- * same at every rank, also where ranks describe the same data with different datatypes: so bytes, not counts.
+/* call.c: describes a call to the algorithms. Everything that decides the choice of an algorithm must be the
+ * same at every rank, even where ranks describe the same data with different datatypes; therefore it uses
+ * bytes, not counts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/call.h"

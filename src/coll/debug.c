@@ -1,4 +1,5 @@
-/* debug.c: the record of a collective call, its way round the ring of ranks, and the report when two differ.
+/* debug.c: FISHPLATE_DEBUG=coll: the record of a collective call, how it travels around the ring of ranks,
+ * and the report when two records differ.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/debug.h"

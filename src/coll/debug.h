@@ -1,5 +1,5 @@
-/* debug.h: FISHPLATE_DEBUG=coll: every collective compares with its neighbour what the two believe they are
- * doing.
+/* debug.h: FISHPLATE_DEBUG=coll: in every collective each rank compares the operation and its arguments with
+ * those of its neighbour.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_DEBUG_H

@@ -1,6 +1,7 @@
-/* exec.c: takes the steps of a schedule: local ones at once, messages as requests whose completion brings it
- * on. An error of one step is kept and the rest goes on, so that other ranks are not left waiting; they learn
- * of it because messages have no data from then on, where the receiver expects some.
+/* exec.c: executes the steps of a schedule: local steps at once, messages as requests whose completion
+ * continues the schedule. When a step fails, its error is kept and the schedule continues, so that other
+ * ranks are not left waiting. They notice the error because messages carry no data from then on, where the
+ * receiver expects some.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/exec.h"

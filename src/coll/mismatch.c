@@ -1,5 +1,6 @@
-/* mismatch.c: finds messages and flags of other ranks that belong to other calls than this rank has made. Only
- * what is certain is reported: a call with the same number on the same communicator.
+/* mismatch.c: finds messages and flags of other ranks that belong to a different call than the one this rank
+ * has made. Only certain mismatches are reported: a different call with the same number on the same
+ * communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/mismatch.h"

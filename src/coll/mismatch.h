@@ -1,10 +1,9 @@
-/* mismatch.h: collective calls that do not match are noticed without anybody asking, where that costs nothing.
- *
- * The tag of every collective message names the call: which operation, which root, the how-manieth on its
- * communicator. A message of another call than the receiver's is therefore never taken for its data; it stays
- * among the messages that wait for a receive. A rank that is about to sleep, or that frees a communicator, looks
- * there: a message whose number is that of a call it has made itself, but whose operation or root is another,
- * proves the mistake. In shared memory the number of the call that a rank is in proves it likewise.
+/* mismatch.h: detects collective calls that do not match, where that costs nothing. The tag of every
+ * collective message identifies the call: the operation, the root, and the number of the call on its
+ * communicator. A message of a different call is therefore never taken for data; it stays among the
+ * unexpected messages. A rank that is about to sleep, or that frees a communicator, looks there: a message
+ * with the number of one of its own calls, but with a different operation or root, proves the mismatch. In
+ * shared memory the number of the call that a rank is in proves it in the same way.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_MISMATCH_H

@@ -1,5 +1,5 @@
-/* run.c: a call's way: describe it, choose, get the schedule, run it. Blocking is start and wait, nonblocking
- * returns the request, persistent starts it again and again.
+/* run.c: the path of a call: describe it, choose an algorithm, get the schedule, run it. A blocking call
+ * starts and waits, a nonblocking one returns the request, a persistent one can be started repeatedly.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

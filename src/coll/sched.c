@@ -1,4 +1,4 @@
-/* sched.c: growing a list of steps. Memory that runs out is remembered, so that generators need not check
+/* sched.c: builds a list of steps. Running out of memory is remembered, so that generators need not check
  * every call.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,15 +1,15 @@
-/* shared.h: collectives of ranks on one node through memory they share. Not schedules but an executor of its
- * own, which blocks; chosen by the same selection under the name "shared".
+/* shared.h: collectives of ranks on one node through shared memory. This is not a schedule but an executor of
+ * its own, which blocks; the same selection chooses it under the name "shared".
  *
- * Every rank has rings of slots that only it writes. Collectives on a communicator are cut into steps,
- * numbered alike at every rank; in step s a rank that has something to say writes a slot and then the flag
- * beside it. A flag and up to 48 bytes are one cache line, so that a small contribution costs one
- * line transfer. Instead of data a flag may carry an address: the readers then read the sender's memory.
+ * Every rank has rings of slots that only it writes. Collectives on a communicator are cut into steps with
+ * the same numbers at every rank. In step s a rank that contributes data writes a slot and then the flag
+ * beside it. A flag and up to 48 bytes are one cache line, so that a small contribution costs one line
+ * transfer. Instead of data a flag may carry an address: the readers then read the sender's memory.
  *
- * A rank says in its `done` word up to which step it has read everything it wanted; about short steps a little
- * late, so that the word does not travel in every step. A slot is written again
- * only when all who read it are done with the step that used it before; so ranks that only send (the root of
- * a bcast, the leaves of a gather) run ahead by as many steps as there are slots.
+ * Each rank publishes in its `done` word the step up to which it has read everything it needs; for short
+ * steps it does so a little late, so that the word is not transferred in every step. A slot is overwritten
+ * only when all its readers are done with the step that used it before. Therefore ranks that only send (the
+ * root of a bcast, the leaves of a gather) can be ahead by as many steps as there are slots.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHARED_H

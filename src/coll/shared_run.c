@@ -1,6 +1,6 @@
-/* shared_run.c: which calls go through a shared block. Short ones, whose data fits a small slot, are done
- * right here: what the general course does for any size, any type and any number of steps takes several times
- * as long as handing over one cache line. Steps, slots and marks are those of the general course.
+/* shared_run.c: which calls use the shared block. Short ones, whose data fits a small slot, are executed
+ * right here: the general path, for any size, type and number of steps, takes several times as long as
+ * passing one cache line. Steps, slots and marks are the same as in the general path.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/copy.h"

@@ -1,7 +1,7 @@
 /* shared_step.c: posting, meeting and waiting in a shared block. Flags are written with release and read with
- * acquire. Who sleeps is woken by whoever makes its wait end: in a meeting that is the last to arrive, which
- * knows it because it finds everyone else there (of two that arrive together at least one does, since both
- * order their post before their look).
+ * acquire. The rank that ends another's wait wakes it: in a meeting that is the last to arrive, which knows
+ * it because it finds all others there (of two that arrive together at least one does, since both order their
+ * post before their look).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

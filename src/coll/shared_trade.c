@@ -1,6 +1,7 @@
-/* shared_trade.c: the course of a shared-memory collective. Three parts are played: a writer contributes and
- * goes on while it has slots; a reader waits for each writer in turn; or everyone does both and meets. Where
- * a writer lets others read its memory it posts once, and waits until they have.
+/* shared_trade.c: the general path of a shared-memory collective. A rank has one of three roles: a writer
+ * contributes and continues while it has slots; a reader waits for each writer in turn; or every rank does
+ * both and they meet. A writer that lets others read its memory posts once, and waits until they have read
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shared_trade.h"

@@ -1,5 +1,5 @@
-/* shared_trade.h: the course that all data-moving shared-memory collectives have: some ranks contribute,
- * some take, in steps of what fits a slot, or at once where memory is read.
+/* shared_trade.h: the general path of all shared-memory collectives that move data: some ranks contribute,
+ * some read, in steps of one slot, or at once where memory is read directly.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHARED_TRADE_H

@@ -1,5 +1,5 @@
-/* shared_way.c: the choice between slots, reading, and reading with help. The first calls of a class try them in turn;
- * later ones take the cheapest, and look at another now and then, more rarely when it was far behind.
+/* shared_way.c: the choice between slots, reading, and reading with help. The first calls of a class try them in turn; later
+ * calls take the fastest, and try another occasionally, more rarely when it was much slower.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shared_way.h"

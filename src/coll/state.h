@@ -1,5 +1,5 @@
-/* state.h: what collectives keep per communicator: schedules already made, requests and temporary memory for
- * reuse, where its ranks are, and the shared-memory block of the fast paths.
+/* state.h: the state of collectives per communicator: cached schedules, requests and temporary memory for
+ * reuse, the nodes of its ranks, and the shared-memory block.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_STATE_H

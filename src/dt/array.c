@@ -16,7 +16,7 @@ struct array {
 
 static int out_of_memory(void)
 {
-    return err_set(MPI_ERR_NO_MEM, "no memory for the description of a datatype");
+    return err_set(MPI_ERR_NO_MEM, "out of memory for the description of a datatype");
 }
 
 static int too_large(void)
@@ -161,7 +161,7 @@ static int check_share(int d, const struct darray *a)
         return err_set(MPI_ERR_ARG, "dimension %d: %lld elements over %d processes", d, (long long)size,
                        procs);
     if (how != MPI_DISTRIBUTE_NONE && how != MPI_DISTRIBUTE_BLOCK && how != MPI_DISTRIBUTE_CYCLIC)
-        return err_set(MPI_ERR_ARG, "dimension %d: %d is no distribution", d, how);
+        return err_set(MPI_ERR_ARG, "dimension %d: %d is not a distribution", d, how);
     if (how == MPI_DISTRIBUTE_NONE)
         return procs == 1
                    ? 0

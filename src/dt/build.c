@@ -1,5 +1,5 @@
-/* build.c: the life of a datatype: measured from its shape when made, compiled to a layout when committed,
- * freed when the last handle and the last internal user are gone.
+/* build.c: creates, commits and frees datatypes: a type is measured from its shape when it is made, compiled
+ * to a layout when it is committed, and freed when the last handle and the last internal user are gone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/build.h"
@@ -18,7 +18,7 @@ static int too_large(void)
 
 static int no_memory(void)
 {
-    return err_set(MPI_ERR_NO_MEM, "no memory for the description of a datatype");
+    return err_set(MPI_ERR_NO_MEM, "out of memory for the description of a datatype");
 }
 
 struct dt_shape *dt_shape_new(MPI_Count repeat, MPI_Aint stride, MPI_Count count)

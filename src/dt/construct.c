@@ -23,7 +23,7 @@ static int finish(struct dtype *t, struct dt_recipe *r, struct dtype **out)
 {
     if (!r) {
         dtype_release(t);
-        return err_set(MPI_ERR_NO_MEM, "no memory for the description of a datatype");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the description of a datatype");
     }
     t->recipe = r;
     *out = t;

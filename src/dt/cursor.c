@@ -1,6 +1,5 @@
-/* cursor.c: a walk over typed data that stops and goes on at any byte. The position in packed bytes is the
- * whole truth; the rest of the state is the simplified top node and, for dt_cursor_next, the run of blocks
- * being handed out.
+/* cursor.c: a walk over typed data that can stop and continue at any byte. The position in packed bytes is
+ * the complete state; the rest is the simplified top node and, for dt_cursor_next, the current run of blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

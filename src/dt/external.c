@@ -1,5 +1,5 @@
-/* external.c: values one by one between memory and external32. Most types only turn their bytes around; a
- * long or a wide character is narrower outside, and an x87 long double changes its format.
+/* external.c: converts values one by one between memory and external32. Most types only reverse their bytes;
+ * a long or a wide character is narrower in external32, and an x87 long double changes its format.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/external.h"

@@ -59,7 +59,7 @@ int op_new(MPI_User_function *function, MPI_User_function_c *large, bool commuta
 {
     struct op *op = objmem_new(sizeof(*op));
     if (!op)
-        return err_set(MPI_ERR_NO_MEM, "no memory for an operator");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for an operator");
     *op = (struct op){.obj = object_init(MAGIC_OP),
                       .commutative = commutative,
                       .large = large != NULL,

@@ -1,4 +1,4 @@
-/* recipe.c: recipes are filled in the order in which MPI_Type_get_contents hands their entries out.
+/* recipe.c: fills recipes in the order in which MPI_Type_get_contents returns their entries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/recipe.h"

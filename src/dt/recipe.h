@@ -1,4 +1,4 @@
-/* recipe.h: how a datatype was made, as MPI_Type_get_envelope and MPI_Type_get_contents tell it.
+/* recipe.h: how a datatype was made, as MPI_Type_get_envelope and MPI_Type_get_contents report it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DT_RECIPE_H

@@ -40,7 +40,7 @@ static int keep(struct dt_recipe *r, struct dt_shape *shape, struct dtype **out)
     }
     struct kept *k = malloc(sizeof(*k));
     struct dtype *t = NULL;
-    int rc = !r || !k ? err_set(MPI_ERR_NO_MEM, "no memory for the description of a datatype") : 0;
+    int rc = !r || !k ? err_set(MPI_ERR_NO_MEM, "out of memory for the description of a datatype") : 0;
     if (rc)
         free(shape);
     else

@@ -1,5 +1,4 @@
-/* channel.c: see channel.h. Everything that arrives was written by a stranger until its code is right.
- *
+/* channel.c: see channel.h. Nothing that arrives is trusted until its code is verified.
  *     connects --> {magic, nonce}
  *     accepts  --> {magic, nonce, code of "accept" and both nonces}
  *     connects --> {code of "connect" and both nonces}
@@ -222,7 +221,7 @@ int channel_receive(struct channel *c, void **data, size_t *len)
         return rc;
     char *bytes = length <= CHANNEL_MAX ? malloc((size_t)length + 1) : NULL;
     if (!bytes)
-        return err_set(MPI_ERR_NO_MEM, "no memory for %u bytes from the other side of the connection",
+        return err_set(MPI_ERR_NO_MEM, "out of memory for %u bytes from the other side of the connection",
                        length);
     rc = read_all(c, bytes, length, deadline, NULL);
     rc = rc ? rc : read_all(c, code, sizeof(code), deadline, NULL);

@@ -1,6 +1,6 @@
-/* channel.h: the socket between the roots of two groups that meet. Both prove that they know the port's key; what
- * travels afterwards is sealed with a key made from it for this connection alone. Waiting makes progress, so that the rest
- * of the library goes on.
+/* channel.h: the socket between the roots of two groups that connect. Both prove that they know the port's
+ * key; everything sent afterwards is authenticated with a key derived from it for this connection alone.
+ * Waiting makes progress, so that the rest of the library continues.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DYN_CHANNEL_H

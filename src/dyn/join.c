@@ -1,5 +1,5 @@
-/* join.c: MPI_Comm_join: two processes that have a socket between them become an intercommunicator. Who has the
- * larger random number plays the part of the one that accepts.
+/* join.c: MPI_Comm_join: two processes that have a socket between them become an intercommunicator. The one
+ * with the larger random number takes the role of the accepting side.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

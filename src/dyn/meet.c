@@ -1,6 +1,7 @@
-/* meet.c: see meet.h. The cards of all processes come together at the roots, are swapped over the channel and spread;
- * everyone looks whether it can reach the others, and the roots swap the verdict; only then do the two groups
- * agree on context ids, over the network. Nobody waits for a message that cannot arrive.
+/* meet.c: see meet.h. The addresses of all processes are gathered at the roots, exchanged over the channel
+ * and distributed; every process checks whether it can reach the others, and the roots exchange the result;
+ * only then do the two groups agree on context ids, over the network. So no process waits for a message that
+ * cannot arrive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -101,7 +102,8 @@ static int swap(struct channel *c, const struct verdict *mine, const struct net_
     char *out = malloc(size);
     void *in = NULL;
     if (!out)
-        return err_set(MPI_ERR_NO_MEM, "no memory to tell of %u processes", mine->count);
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot send the addresses of %u processes",
+                       mine->count);
     memcpy(out, mine, sizeof(*mine));
     if (mine->count)
         memcpy(out + sizeof(*mine), cards, mine->count * sizeof(*cards));
@@ -114,7 +116,8 @@ static int swap(struct channel *c, const struct verdict *mine, const struct net_
         memcpy(theirs, in, sizeof(*theirs));
     if (len < sizeof(*theirs) || len != sizeof(*theirs) + (uint64_t)theirs->count * sizeof(*cards)) {
         free(in);
-        return err_set(MPI_ERR_PORT, "the other side of the connection uses another version of Fishplate");
+        return err_set(MPI_ERR_PORT, "the other side of the connection uses a different version of "
+                                     "Fishplate");
     }
     theirs->sentence[SENTENCE - 1] = '\0';
     *their_cards = NULL;
@@ -133,8 +136,11 @@ static int swap_cards(struct comm *comm, struct channel *c, const struct entry *
 {
     struct verdict mine = {.count = (uint32_t)comm->size, .root = comm->rank};
     struct net_card *cards = malloc((size_t)comm->size * sizeof(*cards));
-    int rc =
-        cards ? first_error(all, comm->size) : err_set(MPI_ERR_NO_MEM, "no memory for %d cards", comm->size);
+    int rc = cards ? first_error(all, comm->size)
+                   : err_set(MPI_ERR_NO_MEM,
+                             "out of memory for the addresses "
+                             "of %d processes",
+                             comm->size);
     if (rc)
         mine = verdict_of(rc);
     for (int i = 0; i < comm->size && !rc; i++)
@@ -218,7 +224,7 @@ static int meet_others(struct comm *comm, int root, struct channel *channel, str
     int rc = share_bytes(comm, root, cards, v->count * sizeof(*cards));
     if (!rc)
         rc = numbers ? learn_cards(comm, v, cards, numbers)
-                     : err_set(MPI_ERR_NO_MEM, "no memory for %u processes", v->count);
+                     : err_set(MPI_ERR_NO_MEM, "out of memory for %u processes", v->count);
     rc = settle(comm, root, channel, rc);
     rc = rc ? rc : agree(comm, root, v, numbers, how, out);
     free(numbers);

@@ -1,4 +1,5 @@
-/* meet.h: two groups of processes that know nothing of each other become the two sides of an intercommunicator.
+/* meet.h: connects two groups of processes that know nothing of each other: they become the two sides of an
+ * intercommunicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DYN_MEET_H

@@ -1,5 +1,5 @@
-/* names.c: see names.h. A file appears whole or not at all (link), and belongs to the process that it names: when that
- * process has ended without a word, the name is free again.
+/* names.c: see names.h. A file appears whole or not at all (link), and belongs to the process that it names:
+ * when that process has ended without unpublishing it, the name is free again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -181,7 +181,7 @@ int name_publish(struct proc *p, const char *service, const char *port)
     struct dyn *d = dyn_of(p);
     struct name *name = d ? calloc(1, sizeof(*name)) : NULL;
     if (!name)
-        return err_set(MPI_ERR_NO_MEM, "no memory to publish a name");
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot publish a name");
     snprintf(suffix, sizeof(suffix), ".%ld", (long)getpid());
     mkdir(folder(dir, sizeof(dir)), 0700); /* or it is there */
     int rc = folder_check(dir);

@@ -1,5 +1,6 @@
-/* names.h: MPI_Publish_name and its kin: a folder of this user, for this user alone, with one file for each published
- * name. Jobs that different mpiexecs started find each other there; whoever can read it has the keys of the ports.
+/* names.h: MPI_Publish_name and related functions: a private folder of this user, with one file for each
+ * published name. Jobs that different mpiexecs started find each other there. A process that can read the
+ * folder has the keys of the ports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DYN_NAMES_H

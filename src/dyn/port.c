@@ -1,5 +1,5 @@
-/* port.c: see port.h. A name is fishplate:1:<key>:<machine>:<port>:<address>,<address>...; on one machine the way
- * leads over the loopback, else over the addresses in turn.
+/* port.c: see port.h. A name is fishplate:1:<key>:<machine>:<port>:<address>,<address>...; on the same
+ * machine the loopback address is used, otherwise the addresses are tried in turn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -114,7 +114,7 @@ static int listen_anywhere(int *out, uint16_t *number)
         int why = errno;
         if (fd >= 0)
             close(fd);
-        return err_set(MPI_ERR_PORT, "no port can be opened: %s", strerror(why));
+        return err_set(MPI_ERR_PORT, "a port cannot be opened: %s", strerror(why));
     }
     *out = fd;
     *number = ntohs(address.sin_port);
@@ -137,7 +137,7 @@ int port_open(struct proc *p, char *name)
     struct port *port = d ? calloc(1, sizeof(*port)) : NULL;
     uint16_t number;
     if (!port)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a port");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a port");
     int rc = getrandom(port->key, sizeof(port->key), 0) == (ssize_t)sizeof(port->key)
                  ? 0
                  : err_set(MPI_ERR_PORT, "the kernel gave no random bytes for the key of a port");
@@ -278,6 +278,7 @@ int port_connect(struct proc *p, const char *name, struct channel *out)
         why = errno;
     }
     return err_set(MPI_ERR_PORT,
-                   "nobody listens at that port (%s): it was closed, or the process that opened it has ended",
+                   "no process listens at that port (%s): it was closed, or the process that opened it "
+                   "has ended",
                    strerror(why));
 }

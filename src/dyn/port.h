@@ -1,5 +1,5 @@
-/* port.h: the ports that MPI_Open_port opens: a listening socket and a key. The name of a port holds both, so that
- * whoever knows the name may connect, and nobody else.
+/* port.h: the ports that MPI_Open_port opens: a listening socket and a key. The name of a port contains both,
+ * so that only a process that knows the name can connect.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DYN_PORT_H

@@ -1,5 +1,5 @@
-/* spawn.c: see spawn.h. The root opens a port, asks the launcher for a job that knows its name, and accepts; the
- * children connect in MPI_Init. A job that comes to nothing ends the waiting.
+/* spawn.c: see spawn.h. The root opens a port, asks the launcher for a job that knows its name, and accepts;
+ * the children connect in MPI_Init. When the job cannot be started, the wait ends.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dyn/spawn.h"
@@ -72,7 +72,7 @@ static int translate(const struct spawn_program *from, struct boot_program *to)
     int n = from->info ? from->info->count : 0;
     const char **words = calloc(2 * (size_t)n + 1, sizeof(*words));
     if (!words)
-        return err_set(MPI_ERR_NO_MEM, "no memory to spawn %s", from->command);
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot spawn %s", from->command);
     for (int i = 0; i < n; i++) {
         words[i] = from->info->pairs[i].key;
         words[n + i] = from->info->pairs[i].value;
@@ -88,10 +88,9 @@ static int check(const struct spawn_program *programs, int n)
         if (!programs[i].command || !*programs[i].command)
             return err_set(MPI_ERR_ARG, "program %d has no name", i);
         if (programs[i].maxprocs <= 0)
-            return err_set(MPI_ERR_SPAWN, "maxprocs is %d; at least one process must be wanted",
-                           programs[i].maxprocs);
+            return err_set(MPI_ERR_SPAWN, "maxprocs is %d; it must be at least 1", programs[i].maxprocs);
     }
-    return n > 0 ? 0 : err_set(MPI_ERR_ARG, "count is %d; at least one program must be named", n);
+    return n > 0 ? 0 : err_set(MPI_ERR_ARG, "count is %d; it must be at least 1", n);
 }
 
 static int request(struct proc *p, const struct spawn_program *programs, int n, const char *port, char *id)
@@ -99,7 +98,7 @@ static int request(struct proc *p, const struct spawn_program *programs, int n, 
     int rc = check(programs, n);
     struct boot_program *list = rc ? NULL : calloc((size_t)n, sizeof(*list));
     if (!list)
-        return rc ? rc : err_set(MPI_ERR_NO_MEM, "no memory to spawn %d programs", n);
+        return rc ? rc : err_set(MPI_ERR_NO_MEM, "out of memory: cannot spawn %d programs", n);
     for (int i = 0; i < n && !rc; i++)
         rc = translate(&programs[i], &list[i]);
     rc = rc ? rc : boot_spawn(p->boot, list, n, port, id);

@@ -1,8 +1,9 @@
-/* access.c: independent access. What is contiguous on both sides is one system call; memory in pieces becomes a list
- * (preadv, pwritev) or, where pieces are small, goes through a buffer; small holes in the file are read over.
+/* access.c: independent access. Data that is contiguous in memory and in the file is one system call. Memory
+ * in pieces becomes a list (preadv, pwritev) or, where pieces are small, goes through a buffer. Small holes
+ * in the file are read over.
  *
- * Holes are never written over, except where the user asked for it by romio_ds_write: another rank may write there at the
- * same time, and its bytes would be lost.
+ * Holes are never written, unless the user asks for it with romio_ds_write: another rank may write there at
+ * the same time, and its bytes would be lost.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/access.h"
@@ -22,7 +23,7 @@
 
 static int no_memory(const struct file *f, uint64_t bytes)
 {
-    return err_set(MPI_ERR_NO_MEM, "%s: no memory for a buffer of %llu bytes", f->name,
+    return err_set(MPI_ERR_NO_MEM, "%s: out of memory for a buffer of %llu bytes", f->name,
                    (unsigned long long)bytes);
 }
 

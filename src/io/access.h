@@ -1,5 +1,5 @@
-/* access.h: one read or write of one rank: where in the stream, from or into which memory. Independent access is done here
- * at once; collective access uses the same description.
+/* access.h: one read or write of one rank: the position in the stream, and the memory. Independent access is
+ * done here at once; collective access uses the same description.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_ACCESS_H

@@ -1,4 +1,4 @@
-/* agree.c: the small collectives by which the ranks of a file stay together.
+/* agree.c: the small collectives that keep the ranks of a file consistent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/agree.h"

@@ -1,5 +1,5 @@
-/* agree.h: what the ranks of a file tell each other before all of them go on: whether somebody failed, numbers that must be
- * the same everywhere, and small values of rank 0. Everything here blocks and is collective.
+/* agree.h: what the ranks of a file exchange before all of them continue: whether a rank failed, numbers that
+ * must be the same everywhere, and small values of rank 0. Everything here is collective and blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_AGREE_H

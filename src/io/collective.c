@@ -1,4 +1,4 @@
-/* collective.c: who aggregates, and when aggregating is worth it.
+/* collective.c: which ranks aggregate, and when aggregating pays.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/collective.h"
@@ -67,7 +67,7 @@ int collective_choose(struct file *f)
     f->aggregators = malloc((size_t)ranks * sizeof(*f->aggregators));
     if (!node || !f->aggregators) {
         free(node);
-        return err_set(MPI_ERR_NO_MEM, "%s: no memory for %d ranks' places", f->name, ranks);
+        return err_set(MPI_ERR_NO_MEM, "%s: out of memory for the ranges of %d ranks", f->name, ranks);
     }
     const int64_t per_node = f->hints.cb_per_node ? f->hints.cb_per_node
                              : f->hints.cb_nodes  ? ranks

@@ -1,5 +1,5 @@
-/* datarep.c: the representations there are, and conversion between memory and the file's form. A conversion always sees
- * the whole data of one access.
+/* datarep.c: the data representations, and conversion between memory and file. A conversion always gets the
+ * whole data of one access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/datarep.h"
@@ -45,7 +45,7 @@ int datarep_register(const struct datarep *rep)
         return err_set(MPI_ERR_DUP_DATAREP, "the data representation '%s' exists already", rep->name);
     struct datarep *copy = malloc(sizeof(*copy));
     if (!copy)
-        return err_set(MPI_ERR_NO_MEM, "no memory for the data representation '%s'", rep->name);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the data representation '%s'", rep->name);
     *copy = *rep;
     pthread_mutex_lock(&registered.lock);
     copy->next = registered.first;

@@ -1,5 +1,6 @@
-/* datarep_type.c: a datatype as it lies in the file, where basic types have other sizes than in memory. It is made once
- * more after its recipe: displacements in elements scale, displacements in bytes stay (MPI-5.0, 14.5).
+/* datarep_type.c: a datatype in its file representation, where basic types have other sizes than in memory.
+ * It is built again from its recipe: displacements in elements scale, displacements in bytes stay (MPI-5.0,
+ * 14.5).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -106,7 +107,7 @@ static int derived_type(const struct datarep *rep, struct dtype *t, struct dtype
     const size_t n = (size_t)r->types;
     struct dtype **old = calloc(n + 1, sizeof(*old));
     MPI_Datatype *handles = calloc(n + 1, sizeof(MPI_Datatype));
-    int rc = old && handles ? 0 : err_set(MPI_ERR_NO_MEM, "no memory for the file's form of a datatype");
+    int rc = old && handles ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for the file's form of a datatype");
     size_t made = 0;
     for (; made < n && !rc; made++) {
         rc = datarep_file_type(rep, r->type[made], &old[made]);

@@ -1,5 +1,5 @@
-/* exchange.c: the rounds of two-phase access: which part of a round is due. What ranks do is in exchange_client.c, what
- * aggregators do in exchange_server.c.
+/* exchange.c: the rounds of two-phase access: which step of a round is next. The ranks' side is in
+ * exchange_client.c, the aggregators' side in exchange_server.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/exchange.h"

@@ -1,5 +1,5 @@
-/* exchange_server.c: an aggregator's side of two-phase access: collects the pieces of a window from all ranks and writes
- * what they cover, no byte more; or reads the window and answers.
+/* exchange_server.c: an aggregator's side of two-phase access: collects the pieces of a window from all ranks
+ * and writes exactly the bytes they cover; or reads the window and answers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -38,7 +38,7 @@ void server_heads(struct exchange *x, struct server *s, int round)
 static void *need(size_t size)
 {
     void *memory = malloc(size);
-    CHECK(memory, "no memory for the data of a collective file operation");
+    CHECK(memory, "out of memory for the data of a collective file operation");
     return memory;
 }
 
@@ -51,7 +51,7 @@ void server_bodies(struct exchange *x, struct server *s)
             continue;
         CHECK(p->head.pieces > 0 && p->head.bytes > 0 && p->head.bytes <= x->window &&
                   p->head.pieces <= p->head.bytes && p->head.first >= 0 && p->head.first <= x->window,
-              "a rank sent a collective file operation a request that makes no sense");
+              "a rank sent an invalid request of a collective file operation");
         p->pieces = need((size_t)p->head.pieces * sizeof(*p->pieces));
         p->pieces[0] = (struct piece){(uint32_t)p->head.first, (uint32_t)p->head.bytes};
         if (p->head.pieces > 1)
@@ -69,7 +69,7 @@ void server_bodies(struct exchange *x, struct server *s)
 static void check_piece(const struct exchange *x, const struct piece *piece)
 {
     CHECK((int64_t)piece->at + piece->len <= x->window,
-          "a rank sent a collective file operation a piece outside its window");
+          "a rank sent a piece of a collective file operation that is outside its window");
 }
 
 static void mark(uint64_t *bits, uint32_t from, uint32_t len)

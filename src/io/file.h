@@ -1,5 +1,5 @@
-/* file.h: an open file: its private communicator, its descriptor, its view, its pointers and its hints. What the other
- * files of this folder do hangs from here.
+/* file.h: an open file: its private communicator, its descriptor, its view, its pointers and its hints. The
+ * other files of this folder work on it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_FILE_H

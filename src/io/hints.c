@@ -1,4 +1,4 @@
-/* hints.c: reading and telling the hints of files.
+/* hints.c: reads the hints of files and returns them to the user.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/hints.h"
@@ -25,7 +25,7 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"cb_nodes", "1 to the number of ranks", "2 for each node",
      "Number of aggregators. They are taken from the nodes in turn."},
     {"cb_config_list", "*:N", "", "Aggregators on each node; cb_nodes still limits the total."},
-    {"cb_buffer_size", "bytes", "16777216", "What an aggregator reads or writes in one round."},
+    {"cb_buffer_size", "bytes", "16777216", "Bytes that an aggregator reads or writes in one round."},
     {"cb_block_size", "bytes", "", "Accepted and not used."},
     {"romio_ds_read", "automatic, enable, disable", "automatic",
      "Data sieving of independent reads: one read over small holes instead of one for each piece."},
@@ -37,13 +37,13 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"ind_wr_buffer_size", "bytes", "524288",
      "Buffer for independent writes from memory that is not contiguous."},
     {"striping_factor", "count", "",
-     "Accepted and told back; the file system is not asked. On Lustre set stripes on the folder: lfs "
-     "setstripe."},
+     "Accepted and returned by MPI_File_get_info, but not passed to the file system. On Lustre set "
+     "stripes on the folder: lfs setstripe."},
     {"striping_unit", "bytes", "",
      "Size of a stripe of the file system: the parts of the file that aggregators have are aligned to it."},
     {"file_perm", "octal number", "0666 without umask", "Permissions of a file that is created."},
     {"fishplate_sync_close", "true, false", "false",
-     "MPI_File_close calls fsync first, so that it tells errors of the disk that no write could tell."},
+     "MPI_File_close calls fsync first, so that it reports disk errors that no write could report."},
 };
 
 void io_hints_default(struct io_hints *h)

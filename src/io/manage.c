@@ -1,4 +1,5 @@
-/* manage.c: what changes a file or its handle as a whole: size, view, mode, hints. All of it but asking is collective.
+/* manage.c: operations on a file or its handle as a whole: size, view, mode, hints. All of them are
+ * collective, except queries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -107,8 +108,8 @@ static int make_view(struct file *f, int64_t disp, struct dtype *etype, struct d
     if (!rep)
         return err_set(
             MPI_ERR_UNSUPPORTED_DATAREP,
-            "%s: no data representation is called '%.60s'; there are native, internal, external32 and what "
-            "MPI_Register_datarep was told",
+            "%s: no data representation is called '%.60s'; there are native, internal, external32 and "
+            "those registered with MPI_Register_datarep",
             f->name, datarep);
     const int rc = current_disp(f, &disp);
     return rc ? rc : view_make(v, disp, etype, filetype, rep, file_writes(f));
@@ -177,7 +178,7 @@ int file_seek(struct file *f, int64_t from, int64_t offset, int whence, int64_t 
     if (rc)
         return rc;
     if (base + offset < 0)
-        return err_set(MPI_ERR_ARG, "%s: the pointer would stand in front of the view (%lld)", f->name,
+        return err_set(MPI_ERR_ARG, "%s: the pointer would be before the start of the view (%lld)", f->name,
                        (long long)(base + offset));
     *to = base + offset;
     return 0;

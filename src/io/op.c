@@ -1,5 +1,5 @@
-/* op.c: the course of a collective access: tell each other what is wanted, move the data, and (a write) agree whether all
- * of it is in the file.
+/* op.c: the steps of a collective access: exchange what each rank wants, move the data, and, for a write,
+ * agree whether all of it is in the file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/op.h"
@@ -32,7 +32,7 @@ static int io_op_new(struct file *f, struct io_op **out)
 {
     struct io_op *op = objmem_new(sizeof(*op));
     if (!op)
-        return err_set(MPI_ERR_NO_MEM, "%s: no memory for a request", f->name);
+        return err_set(MPI_ERR_NO_MEM, "%s: out of memory for a request", f->name);
     *op = (struct io_op){.file = f};
     request_setup(&op->base, f->comm->proc->p2p, &file_ops);
     op->hook.progress = progress_hook;
@@ -168,7 +168,7 @@ static void choose(struct io_op *op)
         return;
     }
     const int rc = exchange_open(op, &op->exchange);
-    CHECK(rc == 0, "no memory for a collective file operation");
+    CHECK(rc == 0, "out of memory for a collective file operation");
     op->stage = IO_EXCHANGING;
 }
 
@@ -256,7 +256,8 @@ static int prepare(struct io_op *op)
     struct file *f = op->file;
     op->all = malloc((size_t)f->comm->size * RECORD_SIZE * sizeof(*op->all));
     if (!op->all)
-        return err_set(MPI_ERR_NO_MEM, "%s: no memory for %d ranks' records", f->name, f->comm->size);
+        return err_set(MPI_ERR_NO_MEM, "%s: out of memory for the records of %d ranks", f->name,
+                       f->comm->size);
     op->tag = (int)(f->sequence++ & 0xffffff) << 3;
     describe(op);
     if (op->blocking)

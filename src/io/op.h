@@ -1,5 +1,5 @@
-/* op.h: an operation on a file as a request. Independent ones are complete when they are made; collective ones are small
- * machines that go on inside progress, so that nothing here waits.
+/* op.h: an operation on a file as a request. An independent one is complete when it is made; a collective one
+ * is a small state machine that advances inside progress, so nothing here waits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_OP_H

@@ -1,5 +1,5 @@
-/* open.c: opening, closing and deleting files. Rank 0 goes first, so that a file is created once and an error of the name
- * or the permissions is told once; then all others open what is there.
+/* open.c: opening, closing and deleting files. Rank 0 goes first, so that a file is created once and an error
+ * of the name or the permissions is reported once; then all others open the existing file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -45,12 +45,14 @@ static int check_amode(const char *name, int amode)
             MPI_ERR_AMODE,
             "%s: amode must have exactly one of MPI_MODE_RDONLY, MPI_MODE_RDWR and MPI_MODE_WRONLY", name);
     if (amode & ~MODES_KNOWN)
-        return err_set(MPI_ERR_AMODE, "%s: amode %d has bits that are no mode of files", name, amode);
+        return err_set(MPI_ERR_AMODE, "%s: amode %d has bits that are not a file mode", name, amode);
     if ((amode & MPI_MODE_RDONLY) && (amode & (MPI_MODE_CREATE | MPI_MODE_EXCL)))
-        return err_set(MPI_ERR_AMODE, "%s: MPI_MODE_RDONLY cannot go with MPI_MODE_CREATE or MPI_MODE_EXCL",
+        return err_set(MPI_ERR_AMODE,
+                       "%s: MPI_MODE_RDONLY cannot be combined with MPI_MODE_CREATE or "
+                       "MPI_MODE_EXCL",
                        name);
     if ((amode & MPI_MODE_RDWR) && (amode & MPI_MODE_SEQUENTIAL))
-        return err_set(MPI_ERR_AMODE, "%s: MPI_MODE_RDWR cannot go with MPI_MODE_SEQUENTIAL", name);
+        return err_set(MPI_ERR_AMODE, "%s: MPI_MODE_RDWR cannot be combined with MPI_MODE_SEQUENTIAL", name);
     return 0;
 }
 
@@ -168,7 +170,7 @@ static int file_new(const char *name, int amode, struct file **out)
         free(copy);
         if (f)
             objmem_free(f);
-        return err_set(MPI_ERR_NO_MEM, "no memory to open %s", name);
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot open %s", name);
     }
     *f = (struct file){.head.obj = object_init(MAGIC_FILE), .name = copy, .fd = -1, .amode = amode};
     f->path = without_prefix(copy);

@@ -1,5 +1,5 @@
-/* pointer.c: see pointer.h. The side file is made when a pointer is first used, so that programs without shared pointers
- * never see it, and goes with MPI_File_close.
+/* pointer.c: see pointer.h. The side file is created when a shared pointer is first used, so that programs
+ * without shared pointers never see it; MPI_File_close removes it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/pointer.h"
@@ -27,7 +27,7 @@ static int side_path(struct file *f, uint64_t number)
     const size_t size = strlen(f->path) + strlen(job) + 64;
     f->shared.path = malloc(size);
     if (!f->shared.path)
-        return err_set(MPI_ERR_NO_MEM, "%s: no memory for the name of the shared file pointer", f->name);
+        return err_set(MPI_ERR_NO_MEM, "%s: out of memory for the name of the shared file pointer", f->name);
     int n = snprintf(f->shared.path, size, "%.*s.%.64s.shared-", (int)(base - f->path), f->path, base);
     for (; *job; job++)
         f->shared.path[n++] = *job == '/' ? '-' : *job;

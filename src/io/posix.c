@@ -1,4 +1,5 @@
-/* posix.c: a short write is continued, not believed; the error that then shows is the one that is told.
+/* posix.c: system calls on files. After a short write the rest is written; if that fails, its error is
+ * reported.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/posix.h"

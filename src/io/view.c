@@ -1,5 +1,5 @@
-/* view.c: checks of etype and filetype, and the way from positions in the stream to places in the file. A datatype's
- * cursor does the walking: an address that counts from 0 is an offset in the file.
+/* view.c: checks of etype and filetype, and the mapping from positions in the stream to offsets in the file.
+ * It uses a datatype's cursor: an address that counts from 0 is an offset in the file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/view.h"

@@ -57,7 +57,7 @@ static int guests_open(struct net *net)
         return 0;
     struct guests *g = calloc(1, sizeof(*g));
     if (!g)
-        return err_set(MPI_ERR_NO_MEM, "out of memory to meet processes of another job");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to processes of another job");
     g->machine = machine_number();
     int rc = inbox_transport.open(net, net->boot, &g->inbox);
     if (rc != 0) {
@@ -129,7 +129,9 @@ int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number
     rc = rc ? rc : guests_grow(net, net->guests);
     struct guest *guest = rc ? NULL : calloc(1, sizeof(*guest));
     if (!guest)
-        return rc ? rc : err_set(MPI_ERR_NO_MEM, "out of memory to meet a process of another job");
+        return rc ? rc
+                  : err_set(MPI_ERR_NO_MEM, "out of memory for the connection to a process of "
+                                            "another job");
     guest->card = *card;
     *number = net->size + net->guests->count;
     net->guests->list[net->guests->count++] = guest;

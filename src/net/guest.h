@@ -1,8 +1,8 @@
-/* guest.h: processes of other worlds (MPI_COMM_WORLDs), known since a spawn, an accept or a connect.
+/* guest.h: processes of other MPI_COMM_WORLDs ("guests"), known since a spawn, an accept or a connect.
  *
- * The layers above name a process by one number: below net->size it is the rank in this world, from there on it is a
- * guest. Each process numbers its guests by itself, in the order in which it met them, and never uses a number
- * twice. What two processes can both understand is the name of a process: its world and its rank there.
+ * The layers above identify a process by one number: below net->size it is the rank in this world, from there
+ * on it is a guest. Each process numbers its guests by itself, in the order in which it met them, and never
+ * reuses a number. Two processes identify a third one to each other by its world and its rank there.
  *
  * A process that never meets another world has no table, opens nothing and polls nothing for it.
  *

@@ -1,7 +1,6 @@
-/* heap.h: large blocks that a program allocates and frees over and over should stay in the process. By itself
- * malloc takes each from the kernel and gives it back, and with it goes its registration, which must be made
- * anew (buffer reuse, [Liu04 4.1.2]). Blocks of the heap also lie side by side, where the kernel
- * can put them into huge pages.
+/* heap.h: keeps large blocks that a program allocates and frees repeatedly in the process. By default malloc
+ * maps each such block and unmaps it on free; its registration is lost and must be made again (buffer reuse,
+ * [Liu04 4.1.2]). Blocks in the heap are also adjacent, so that the kernel can put them into huge pages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_HEAP_H

@@ -1,9 +1,9 @@
-/* memhook.c: puts the hooks in, tests them, tells the listeners, takes the hooks out. A hook is a jump at the
- * beginning of a function of libc (memhook/jump.h) to the one that stands in for it (memhook/replace.h).
- * Changing only the table a program calls through would miss what matters most: free() calls munmap inside
+/* memhook.c: installs the hooks, tests them, notifies the listeners, and removes the hooks. A hook is a jump
+ * at the beginning of a function of libc (memhook/jump.h) to its replacement (memhook/replace.h). Changing
+ * only the table that a program calls through would miss the most important case: free() calls munmap inside
  * libc.
  *
- * The code of a process is one for all who run in it, so this state is not a rank's.
+ * The code is shared by the whole process, so this state does not belong to a rank.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook.h"
@@ -128,7 +128,7 @@ static void uninstall(const struct jump_code *code)
     installed = 0;
     if (clean)
         return;
-    broken = "another tool has changed libc after us";
+    broken = "another tool has changed functions of libc after Fishplate";
     Dl_info self;
     if (dladdr((void *)memhook_open, &self) && self.dli_fname)
         dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
@@ -176,11 +176,11 @@ static const char *make_islands(const struct jump_code *code, int found, uintptr
         return NULL;
     uint8_t *at = patch_page_near(low, high, code->reach, page);
     if (!at)
-        return "there is no room for code near libc";
+        return "there is no free address range near libc";
     for (int i = 0; i < found; i++)
         code->island(at + (size_t)i * code->island_size, (uintptr_t)which[i]->function);
     if (!patch_seal(at, page))
-        return "the system does not let us make memory executable";
+        return "the system does not allow executable memory";
     islands = at;
     return NULL;
 }
@@ -208,7 +208,7 @@ static const char *install(const struct jump_code *code)
         if (patch_write(code, h->entry + h->jump.skip, h->jump.bytes, h->jump.length))
             installed = i + 1;
         else
-            problem = "the system does not let us change code";
+            problem = "the system does not allow changes of code";
     }
     return problem;
 }
@@ -224,9 +224,9 @@ static const char *install_and_test(void)
         return sentence;
     }
     if (!code)
-        return "not written for this processor";
+        return "this processor is not supported";
     if (!forks_watched && pthread_atfork(NULL, NULL, after_fork_child) != 0)
-        return "no memory for a fork handler";
+        return "out of memory for a fork handler";
     forks_watched = true;
 
     const char *problem = install(code);
@@ -255,7 +255,7 @@ bool memhook_open(memhook_fn *fn, void *ctx, const char **why)
     else if (users == 0)
         problem = broken = install_and_test();
     else if (!memhook_intact())
-        problem = "another tool has changed libc after us";
+        problem = "another tool has changed functions of libc after Fishplate";
     if (!problem && users == LISTENERS - 1)
         problem = "there are four listeners already";
     if (!problem && listener_add(fn, ctx))

@@ -152,7 +152,7 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
         return net_guest_reach(net, rank);
     struct peer *peer = NULL;
     if (posix_memalign((void **)&peer, CACHE_LINE, ALIGN_UP(sizeof(*peer), CACHE_LINE)) != 0)
-        return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", rank);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", rank);
     *peer = (struct peer){.ops = t->ops,
                           .transport = t,
                           .net = net,

@@ -1,15 +1,14 @@
-/* regcache.c: the pin-down cache; see regcache.h.
+/* regcache.c: the registration cache; see regcache.h.
  *
- * Why a cached entry is never stale when it is used. Memory that goes is announced before it goes
- * (memhook.h), and an address can be used again only after that; get takes announcements before it looks.
- * Pages of a request are the caller's own: nobody takes them away while they are being pinned. Pages that are
- * pinned along with them, the union with entries that overlap, may be taken at any moment, but not unnoticed:
- * they were cached before, so their end is announced, and the announcement waits until the new entry can be
- * found.
+ * Why a cached entry is never stale when it is used: memory that is about to be unmapped is announced first
+ * (memhook.h), and its address can be reused only after that; regcache_get processes announcements before it
+ * looks up. The pages of a request belong to the caller, who does not unmap them while they are being
+ * registered. Pages that are registered along with them (the union with overlapping entries) may be unmapped
+ * at any moment, but not unnoticed: they were cached before, so their end is announced, and the announcement
+ * waits until the new entry can be found.
  *
- * After fork the parent's registrations stay right where the kernel copies pinned pages for the child
- * (Linux 5.12) or the transport asked verbs to hide them from it (ibv_fork_init); that is the transport's
- * decision.
+ * After fork the parent's registrations stay valid where the kernel copies pinned pages for the child (Linux
+ * 5.12) or the transport asked verbs to hide them from it (ibv_fork_init); the transport decides which.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/regcache.h"
@@ -37,11 +36,11 @@ static TUNABLE_SIZE(reg_cache, "REG_CACHE", 1 << 30, 0, (int64_t)1 << 40,
 
 static COUNTER(reg_hits, "reg_hits", "Buffers that were found registered already.");
 static COUNTER(reg_misses, "reg_misses", "Buffers that had to be registered.");
-static COUNTER(reg_evictions, "reg_evictions", "Registrations let go to make room for others.");
+static COUNTER(reg_evictions, "reg_evictions", "Registrations dropped to make room for others.");
 static COUNTER(reg_invalidations, "reg_invalidations",
-               "Registrations dropped because their memory went away.");
+               "Registrations dropped because their memory was unmapped or changed.");
 static COUNTER(reg_pinned_bytes, "reg_pinned_bytes",
-               "Bytes registered with the network, each time they were.");
+               "Bytes registered with the network; bytes that are registered again count again.");
 
 struct pinned {
     struct regcache_entry entry;
@@ -99,7 +98,7 @@ int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, stru
 {
     struct regcache *c = calloc(1, sizeof(*c));
     if (!c)
-        return err_set(MPI_ERR_NO_MEM, "no memory for the registration cache");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the registration cache");
     pthread_once(&fork_once, watch_forks);
     c->ops = ops;
     c->ctx = ctx;
@@ -179,11 +178,9 @@ static void settle(struct regcache *c)
 {
     gone_take(&c->gone, forget_range, c);
     if (c->watched && c->budget > 0 && unlikely(!memhook_intact())) {
-        log_warn("another library has replaced the functions Fishplate put in place of libc's munmap and its "
-                 "like; "
-                 "from now on memory is registered anew for each message. FISHPLATE_MEM_HOOKS=off leaves "
-                 "libc alone "
-                 "from the start");
+        log_warn("another library has replaced the functions Fishplate put in place of libc's munmap and "
+                 "its like; from now on memory is registered again for each message. Set "
+                 "FISHPLATE_MEM_HOOKS=off to leave libc alone from the start");
         c->budget = 0;
         forget_range(c, 0, UINTPTR_MAX);
     }
@@ -403,9 +400,8 @@ bool regcache_watch(struct regcache *c)
     c->budget = 0;
     forget_range(c, 0, UINTPTR_MAX);
     if (!said)
-        log_info("memory is registered anew for each message, since it would not be noticed here when it "
-                 "goes away: "
-                 "%s",
+        log_info("memory is registered again for each message, because Fishplate cannot notice when "
+                 "memory is unmapped: %s",
                  why);
     said = true;
     return false;

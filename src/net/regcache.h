@@ -1,8 +1,10 @@
-/* regcache.h: the pin-down cache: memory stays registered after its last use (lazy deregistration), so that a
- * buffer that is used again costs nothing [Liu04 4.1.2], [Shipman06 4.3, 5.1].
- * Entries lie in an interval tree; those not in use are let go, least recently used first, when a budget of
- * pinned bytes is exceeded. When memory goes away (munmap, mremap, madvise, a shrinking heap), memhook.h
- * tells the cache, which forgets what overlaps. It knows nothing of verbs: pinning is a pair of functions.
+/* regcache.h: the registration cache (pin-down cache): memory stays registered after its last use (lazy
+ * deregistration), so that using a buffer again costs nothing [Liu04 4.1.2], [Shipman06 4.3, 5.1].
+ *
+ * Entries are in an interval tree. When the limit of registered bytes is exceeded, unused entries are
+ * deregistered, least recently used first. When memory is unmapped or changed (munmap, mremap, madvise, a
+ * shrinking heap), memhook.h notifies the cache, which drops the entries that overlap. The cache knows
+ * nothing of verbs: registration is a pair of functions.
  *
  * All calls but regcache_invalidate and regcache_after_fork_child are made by one thread at a time (the big
  * lock).

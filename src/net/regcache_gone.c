@@ -1,6 +1,6 @@
-/* regcache_gone.c: see regcache_gone.h. Why nothing is missed: memory is freed after it was cached, in the
- * order the program itself provides, so whoever frees sees the count; and whoever uses the address again does
- * so after the telling, so it sees `told` change.
+/* regcache_gone.c: see regcache_gone.h. Why no announcement is missed: memory is freed after it was cached,
+ * in an order that the program itself provides, so the thread that frees sees the count; and a thread that
+ * uses the address again does so after the announcement, so it sees `told` change.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/regcache_gone.h"

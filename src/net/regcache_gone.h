@@ -1,7 +1,7 @@
-/* regcache_gone.h: memory that went away, told by any thread, from inside free() or a signal handler, and
- * taken by whoever has the cache. Telling takes no lock and never waits: there is a fixed number of places,
- * and when they are full it is only remembered that something was lost. A count of cached ranges by coarse
- * address keeps most of what a program frees out of it.
+/* regcache_gone.h: announcements of memory that was unmapped. Any thread makes them, from inside free() or a
+ * signal handler; the thread that uses the cache processes them. An announcement takes no lock and never
+ * waits: there is a fixed number of places, and when they are full only the fact is recorded that something
+ * was lost. A count of cached ranges by coarse address filters out most memory that a program frees.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_REGCACHE_GONE_H

@@ -1,4 +1,4 @@
-/* registry.c: the list of transports. A peer is given to the first one that reaches it.
+/* registry.c: the list of transports. A peer uses the first one that reaches it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/registry.h"

@@ -1,7 +1,7 @@
-/* thread.c: the progress thread. It must not cost a program that is inside MPI anything, so it is counted
- * among the doorbell's sleepers only while nobody is: the last one to leave announces it, looks once more
- * whether there is anything to do, and rings if there is; the first one to enter takes the announcement back.
- * The thread itself stays where it is, asleep on the doorbell.
+/* thread.c: the progress thread. It must not cost anything while the program is inside MPI. Therefore it
+ * counts as a sleeper on the doorbell only while no thread of the program is in MPI: the last thread to leave
+ * announces it, checks once more whether there is work, and rings if there is; the first thread to enter
+ * withdraws the announcement. The progress thread itself stays asleep on the doorbell.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
 /* thread.h: progress without the program's help (FISHPLATE_PROGRESS=thread): a thread that sleeps on the
- * doorbell while the program computes, and serves what arrives meanwhile. While a thread of the program is
- * inside MPI, that one makes the progress and nobody wakes this one.
+ * doorbell while the program computes and handles what arrives. While a thread of the program is inside MPI,
+ * that thread makes the progress and the progress thread is not woken.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_THREAD_H

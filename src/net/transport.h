@@ -1,8 +1,10 @@
-/* transport.h: the whole contract between what moves bytes and everything above it. A transport offers frames
- * (small, ordered per peer, flow-controlled), put and get, memory registration, poll and arm. It never sees a
- * tag, a communicator or a protocol. Nothing above src/net asks a transport's name: it reads capabilities.
+/* transport.h: the interface between the transports, which move bytes, and everything above. A transport
+ * offers frames (small, ordered per peer, flow-controlled), put and get, memory registration, poll and arm.
+ * It never sees a tag, a communicator or a protocol. Nothing above src/net asks for the name of a transport:
+ * it reads capabilities.
  *
- * Out of resources is the value ERR_AGAIN, never a queue inside the transport; net/peer.h queues in order.
+ * When resources are exhausted the result is ERR_AGAIN; a transport has no queue of its own. net/peer.h
+ * queues in order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_TRANSPORT_H

@@ -1,5 +1,6 @@
-/* wait.c: polite waiting. Spin while that is cheap, yield while others may need the processor, then sleep on
- * the doorbell, which every transport rings once it is armed. With more ranks than processors nobody spins.
+/* wait.c: how a rank waits: it spins while that is cheap, yields while others may need the processor, then
+ * sleeps on the doorbell, which every transport rings once it is armed. With more ranks than processors no
+ * rank spins.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

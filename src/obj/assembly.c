@@ -1,5 +1,6 @@
-/* assembly.c: the tree, the bridge and the state machine of assembly.h. A state posts messages; when the last
- * of them has completed the next state runs, from whatever progress call saw the completion.
+/* assembly.c: the tree, the exchange between two groups and the state machine of assembly.h. A state posts
+ * messages; when the last of them has completed the next state runs, in the progress call that saw the
+ * completion.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/assembly.h"
@@ -134,7 +135,7 @@ static int allocate(struct assembly *a)
     a->head = malloc(head_size(a));
     a->other_head = malloc(head_size(a));
     if (!a->up || !a->staging || !a->head || !a->other_head)
-        return err_set(MPI_ERR_NO_MEM, "no memory to make a communicator of %d processes", size);
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot make a communicator of %d processes", size);
     return MPI_SUCCESS;
 }
 
@@ -226,7 +227,7 @@ static bool allocate_records(struct assembly *a)
     a->records = malloc(records_size(a) + 1);
     if (!a->records)
         a->error =
-            err_set(MPI_ERR_NO_MEM, "no memory for the records of %d processes", a->gang.members->size);
+            err_set(MPI_ERR_NO_MEM, "out of memory for the records of %d processes", a->gang.members->size);
     return a->records != NULL;
 }
 

@@ -46,7 +46,7 @@ int attr_table_open(struct proc *p)
 {
     struct attr_table *t = calloc(1, sizeof(*t));
     if (!t)
-        return err_set(MPI_ERR_NO_MEM, "no memory for attributes");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for attributes");
     t->tag_ub = INT_MAX;
     t->host = MPI_PROC_NULL;
     t->io = MPI_ANY_SOURCE;
@@ -111,7 +111,7 @@ int attr_keyval_create(struct proc *p, enum attr_kind kind, void (*copy)(void), 
     int slot = k ? table_slot(p->keyvals) : -1;
     if (slot < 0) {
         free(k);
-        return err_set(MPI_ERR_NO_MEM, "no memory for a keyval");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a keyval");
     }
     *k = (struct keyval){
         .kind = kind, .id = KEYVAL_BASE + slot, .refs = 1, .copy = copy, .del = del, .extra = extra};
@@ -173,7 +173,7 @@ static int set_append(struct attr_set **set, struct keyval *k, void *value)
         }
     }
     if (!s || s->count == s->capacity)
-        return err_set(MPI_ERR_NO_MEM, "no memory for an attribute");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for an attribute");
     k->refs++;
     s->list[s->count++] = (struct attribute){.keyval = k, .value = value};
     return MPI_SUCCESS;
@@ -325,7 +325,7 @@ int attr_copy_all(struct proc *p, enum attr_kind kind, void *handle, struct attr
     /* A snapshot, each keyval held: the functions may change the set. */
     struct attribute *list = malloc((size_t)count * sizeof(*list));
     if (!list)
-        return err_set(MPI_ERR_NO_MEM, "no memory to copy attributes");
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot copy attributes");
     memcpy(list, from->list, (size_t)count * sizeof(*list));
     for (int i = 0; i < count; i++)
         list[i].keyval->refs++;

@@ -1,5 +1,5 @@
-/* comm.c: communicators as objects: making one from its groups and context numbers, finding peers, and
- * letting it go when its last user (a handle, a request, an internal parent) is gone.
+/* comm.c: communicators as objects: creating one from its groups and context ids, finding peers, and freeing
+ * it when its last user (a handle, a request, an internal parent) is gone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/comm.h"
@@ -52,7 +52,7 @@ int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct
         free(peers);
         group_release(group);
         group_release(remote);
-        return err_set(MPI_ERR_NO_MEM, "no memory for a communicator of %d processes", reach);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a communicator of %d processes", reach);
     }
     c->obj = object_init(MAGIC_COMM);
     c->proc = p;

@@ -1,4 +1,4 @@
-/* comm.h: communicators: who is in it, which context numbers it speaks on, and what hangs from it.
+/* comm.h: communicators: their members, their context ids, and the objects attached to them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_COMM_H

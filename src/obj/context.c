@@ -132,7 +132,7 @@ static void first_round_over(struct assembly *a)
     if (a->error || g->local_error) {
         conclude(g, g->local_error ? g->local_error : a->error);
     } else if (!(g->words[0] & ALL_WELL)) {
-        conclude(g, err_set(MPI_ERR_OTHER, "another process of the communicator could not go on"));
+        conclude(g, err_set(MPI_ERR_OTHER, "another process of the communicator failed to create its part"));
     } else if (context_pick(mask, 0, CONTEXT_SINGLE_WORDS, 0, g->wanted, g->ids)) {
         for (int i = 0; i < g->wanted; i++)
             id_take(p, g->ids[i]);

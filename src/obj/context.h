@@ -1,11 +1,10 @@
-/* context.h: context ids, the numbers that keep communicators apart, and how processes agree on free ones.
- *
- * Every process has a mask of free ids. Most ids lie in the single part of the mask, which only one agreement
- * at a time may use in a process: if every participant could offer it, the lowest id free at all of them is
- * taken after one round. The ids above are shared: agreements that run beside each other choose one there,
- * claim it in a second round, and try another when somebody could not. Nothing is held while waiting for a
- * participant to arrive, so creations by several threads, or nonblocking ones in different orders, cannot
- * block each other.
+/* context.h: context ids, the numbers that separate communicators, and how processes agree on free ones.
+ * Every process has a mask of free ids. Most ids are in the exclusive part of the mask, which only one
+ * agreement at a time may use in a process: if every participant could offer it, the lowest id that is free
+ * at all of them is taken after one round. The ids above are shared: agreements that run at the same time
+ * choose one there, claim it in a second round, and try another when a participant could not. Nothing is held
+ * while waiting for a participant to arrive, so creations by several threads, or nonblocking ones in
+ * different orders, cannot block each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_CONTEXT_H

@@ -38,7 +38,7 @@ static int creation_alloc(struct proc *p, const char *how, int (*build)(struct c
 {
     struct creation *c = objmem_new(sizeof(*c));
     if (!c)
-        return err_set(MPI_ERR_NO_MEM, "no memory to make a communicator");
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot make a communicator");
     request_setup(&c->request, p->p2p, &creation_ops);
     c->how = how;
     c->build = build;
@@ -235,7 +235,7 @@ int comm_create_group(struct comm *parent, struct group *group, int tag, struct 
         return MPI_SUCCESS;
     int32_t *places = malloc((size_t)group->size * sizeof(*places));
     int rc = places ? check_subgroup(parent, group, places)
-                    : err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", group->size);
+                    : err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", group->size);
     if (rc) {
         free(places);
         return rc;
@@ -264,7 +264,7 @@ static int members_by_place(const struct group *from, const int32_t *places, uin
 {
     uint32_t *table = malloc(((size_t)from->size + 1) * sizeof(*table));
     if (!table)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", from->size);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", from->size);
     int size = 0;
     for (int i = 0; i < from->size; i++) {
         if (places[i] < 0 || places[i] >= from->size)

@@ -1,6 +1,7 @@
-/* create.h: making communicators. Every maker is the same small machine: fill in who takes part, start an
- * agreement on context ids (which gathers a record from everyone when needed), and build the communicator
- * when it is over. The blocking calls wait for the request that the nonblocking ones hand out.
+/* create.h: making communicators. All functions use the same small state machine: fill in who takes part,
+ * start an agreement on context ids (which gathers a record from every participant when needed), and build
+ * the communicator when it is complete. The blocking calls wait for the request that the nonblocking ones
+ * return.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_CREATE_H

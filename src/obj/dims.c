@@ -129,7 +129,7 @@ int dims_create(int nodes, int ndims, int *dims)
         return MPI_SUCCESS;
     int *factors = malloc((size_t)unset * sizeof(*factors));
     if (!factors)
-        return err_set(MPI_ERR_NO_MEM, "no memory for %d dimensions", unset);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for %d dimensions", unset);
     factorise((int)(nodes / given), unset, factors);
     for (int i = 0, next = 0; i < ndims; i++)
         if (dims[i] == 0)

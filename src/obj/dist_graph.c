@@ -28,7 +28,7 @@ struct ends {
 
 static int no_memory(void)
 {
-    return err_set(MPI_ERR_NO_MEM, "no memory for the edges of a graph");
+    return err_set(MPI_ERR_NO_MEM, "out of memory for the edges of a graph");
 }
 
 static int ends_reserve(struct ends *e, size_t more)

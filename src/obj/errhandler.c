@@ -1,5 +1,5 @@
-/* errhandler.c: error handlers as objects, which one hears of an error, and the paragraph a user reads when
- * it is fatal.
+/* errhandler.c: error handlers as objects, which of them is called for an error, and the message that a user
+ * reads when an error is fatal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/errhandler.h"
@@ -55,7 +55,7 @@ int errhandler_create(enum error_object kind, void (*function)(void), struct err
 {
     struct errhandler *e = objmem_new(sizeof(*e));
     if (!e)
-        return err_set(MPI_ERR_NO_MEM, "no memory for an error handler");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for an error handler");
     e->obj = object_init(MAGIC_ERRHANDLER);
     e->action = ERRHANDLER_CALL;
     e->kind = kind;
@@ -159,7 +159,7 @@ static void describe_object(enum error_object on, void *object, char *out, size_
 static _Noreturn void die(struct proc *p, const struct errhandler *e, enum error_object on, void *object,
                           int code, const char *function)
 {
-    char text[MPI_MAX_ERROR_STRING] = "an error code that nobody defined";
+    char text[MPI_MAX_ERROR_STRING] = "an undefined error code";
     char where[256], message[2048];
     int len = 0, errclass = MPI_ERR_UNKNOWN;
     char detail[1024];

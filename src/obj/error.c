@@ -145,7 +145,7 @@ static int user_take(int *index)
         int room = user.room ? 2 * user.room : 16;
         struct user_code *codes = realloc(user.codes, (size_t)room * sizeof(*codes));
         if (!codes)
-            return err_set(MPI_ERR_NO_MEM, "no memory for an error code");
+            return err_set(MPI_ERR_NO_MEM, "out of memory for an error code");
         user.codes = codes;
         user.room = room;
     }
@@ -212,7 +212,7 @@ static int user_set_text(int code, const char *text)
         return err_set(MPI_ERR_ARG, "an error string has at most %d characters", MPI_MAX_ERROR_STRING - 1);
     char *copy = text ? strdup(text) : NULL;
     if (text && !copy)
-        return err_set(MPI_ERR_NO_MEM, "no memory for an error string");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for an error string");
     free(u->text);
     u->text = copy;
     return MPI_SUCCESS;

@@ -22,7 +22,7 @@ static int group_alloc(int size, struct group **out)
 {
     struct group *g = objmem_new(sizeof(*g));
     if (!g)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a group");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a group");
     g->obj = object_init(MAGIC_GROUP);
     g->size = size;
     *out = g;
@@ -52,7 +52,7 @@ int group_from_table(uint32_t me, const uint32_t *table, int size, struct group 
     g->table = malloc((size_t)size * sizeof(*table));
     if (!g->table) {
         objmem_free(g);
-        return err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", size);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", size);
     }
     memcpy(g->table, table, (size_t)size * sizeof(*table));
     g->rank = group_find(g, me);
@@ -104,7 +104,7 @@ int group_index_open(struct group_index *x, const struct group *g)
         return MPI_SUCCESS;
     x->sorted = malloc((size_t)g->size * sizeof(*x->sorted));
     if (!x->sorted)
-        return err_set(MPI_ERR_NO_MEM, "no memory to search a group of %d processes", g->size);
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot search a group of %d processes", g->size);
     for (int i = 0; i < g->size; i++)
         x->sorted[i] = (uint64_t)g->table[i] << 32 | (uint32_t)i;
     qsort(x->sorted, (size_t)g->size, sizeof(*x->sorted), compare_u64);

@@ -19,7 +19,7 @@ static int gathering_open(struct gathering *s, size_t capacity)
     s->size = 0;
     s->table = malloc((capacity + 1) * sizeof(*s->table));
     return s->table ? MPI_SUCCESS
-                    : err_set(MPI_ERR_NO_MEM, "no memory for a group of %zu processes", capacity);
+                    : err_set(MPI_ERR_NO_MEM, "out of memory for a group of %zu processes", capacity);
 }
 
 static void gathering_add(struct gathering *s, uint32_t job_rank)
@@ -176,7 +176,7 @@ static int by_list(uint32_t me, struct group *g, int n, const int *ranks, bool i
 {
     bool *named = calloc((size_t)g->size + 1, sizeof(*named));
     if (!named)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", g->size);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", g->size);
     int rc = MPI_SUCCESS;
     for (int i = 0; i < n && !rc; i++)
         rc = mark(named, g, ranks[i]);
@@ -219,7 +219,7 @@ static int by_ranges(uint32_t me, struct group *g, int n, int ranges[][3], bool 
 {
     int *ranks = malloc(((size_t)g->size + 1) * sizeof(*ranks));
     if (!ranks)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", g->size);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", g->size);
     int total = 0, rc = MPI_SUCCESS;
     for (int i = 0; i < n && !rc; i++) {
         int count = 0;

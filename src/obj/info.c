@@ -11,7 +11,7 @@ int info_create(struct info **out)
 {
     struct info *i = objmem_new(sizeof(*i));
     if (!i)
-        return err_set(MPI_ERR_NO_MEM, "no memory for an info object");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for an info object");
     i->obj = object_init(MAGIC_INFO);
     *out = i;
     return MPI_SUCCESS;
@@ -40,7 +40,7 @@ static struct info_pair *find(const struct info *i, const char *key)
 
 static int no_memory(void)
 {
-    return err_set(MPI_ERR_NO_MEM, "no memory for an info object");
+    return err_set(MPI_ERR_NO_MEM, "out of memory for an info object");
 }
 
 static int append(struct info *i, const char *key, const char *value)

@@ -1,5 +1,5 @@
-/* info_env.c: what MPI_INFO_ENV and MPI_Info_create_env say about how this process was started, as far as it
- * is known.
+/* info_env.c: what MPI_INFO_ENV and MPI_Info_create_env report about how this process was started, as far as
+ * it is known.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -50,7 +50,7 @@ static int build_inter(struct creation *c)
     const struct gang *gang = &c->agree.round.gang;
     uint32_t *table = malloc(((size_t)c->agree.round.others + 1) * sizeof(*table));
     if (!table)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", c->agree.round.others);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", c->agree.round.others);
     struct group *remote;
     int rc = remote_table(c, table);
     rc = rc ? rc : group_from_table(gang->proc->rank, table, c->agree.round.others, &remote);
@@ -126,7 +126,7 @@ static int compose(const struct group *first, const struct group *second, uint32
 {
     uint32_t *table = malloc(((size_t)first->size + (size_t)second->size + 1) * sizeof(*table));
     if (!table)
-        return err_set(MPI_ERR_NO_MEM, "no memory to merge an intercommunicator");
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot merge an intercommunicator");
     int n = 0;
     for (int i = 0; i < first->size; i++)
         table[n++] = group_job_rank(first, i);

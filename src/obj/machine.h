@@ -1,4 +1,5 @@
-/* machine.h: where this process runs in the machine, from the node down to the core, as the kernel tells it.
+/* machine.h: where this process runs in the machine, from the node down to the core, as the kernel reports
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_MACHINE_H

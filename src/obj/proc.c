@@ -1,5 +1,5 @@
-/* proc.c: one MPI process from its first breath to its last: the layers below are opened left to right and
- * closed right to left, the predefined objects hang in between, and nobody leaves while others may still need
+/* proc.c: one MPI process from start to end: the layers below are opened from left to right and closed from
+ * right to left, with the predefined objects in between, and no process leaves while others may still need
  * it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -177,7 +177,7 @@ int proc_open(int thread_level, struct proc **out)
 {
     struct proc *p = calloc(1, sizeof(*p));
     if (!p)
-        return err_set(MPI_ERR_NO_MEM, "no memory at start-up");
+        return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
     biglock_init(&p->lock);
     list_init(&p->sessions);
     p->thread_level = thread_level;

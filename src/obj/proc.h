@@ -1,5 +1,5 @@
-/* proc.h: one MPI process: everything it owns hangs from here, so that a test can run several in one address
- * space. The only global of the library is the pointer the API layer reads.
+/* proc.h: one MPI process: everything it owns is reached from here, so that a test can run several processes
+ * in one address space. The only global variable of the library is the pointer that the API layer reads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_PROC_H

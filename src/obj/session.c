@@ -16,7 +16,7 @@ int session_open(struct proc *p, const struct info *info, struct errhandler *err
     (void)info; /* its one key, thread_level, was read before the process was opened */
     struct session *s = objmem_new(sizeof(*s));
     if (!s)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a session");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a session");
     int rc = info_create(&s->info);
     if (!rc)
         rc = info_set(s->info, "thread_level", thread_level_name(p->thread_level));

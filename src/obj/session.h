@@ -1,5 +1,5 @@
-/* session.h: sessions: an isolated way into the library with its own error handler, from which process sets,
- * groups and then communicators are had.
+/* session.h: sessions: an isolated entry into the library with its own error handler, from which a program
+ * gets process sets, groups and then communicators.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_SESSION_H

@@ -1,4 +1,4 @@
-/* split.c: MPI_Comm_split on both kinds of communicators: everyone learns everyone's colour and key, and
+/* split.c: MPI_Comm_split on both kinds of communicators: every process receives all colours and keys and
  * finds its own group by sorting.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -28,7 +28,7 @@ static int split_group(const struct split_record *records, const struct group *f
     uint32_t *table = malloc((size + 1) * sizeof(*table));
     int n = 0, rc = MPI_SUCCESS;
     if (!chosen || !table)
-        rc = err_set(MPI_ERR_NO_MEM, "no memory to split a communicator of %zu processes", size);
+        rc = err_set(MPI_ERR_NO_MEM, "out of memory: cannot split a communicator of %zu processes", size);
     for (int i = 0; i < from->size && !rc; i++)
         if (records[i].color == color)
             chosen[n++] = (struct candidate){records[i].key, i};

@@ -1,5 +1,5 @@
-/* split_type.c: MPI_Comm_split_type: by shared memory, by a piece of hardware that the program names or that
- * comes next in size, or by process set. Every process tells where it is bound at each level of the machine;
+/* split_type.c: MPI_Comm_split_type: by shared memory, by a kind of hardware that the program names or the
+ * next smaller one, or by process set. Every process reports where it is bound at each level of the machine;
  * the rest is a split.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -48,7 +48,7 @@ static int build_split_type(struct creation *c)
     int n = c->parent->size + (c->parent->remote ? c->parent->remote->size : 0);
     struct split_record *records = malloc(((size_t)n + 1) * sizeof(*records));
     if (!records)
-        return err_set(MPI_ERR_NO_MEM, "no memory to split a communicator of %d processes", n);
+        return err_set(MPI_ERR_NO_MEM, "out of memory: cannot split a communicator of %d processes", n);
     int level = dividing_level(all, n);
     for (int i = 0; i < n; i++) {
         records[i] = all[i].split;
@@ -97,7 +97,7 @@ static int choose_color(struct comm *parent, int type, struct info *info, struct
         *color = !kind && pset ? pset_color(parent->proc, pset) : hardware_color(r, kind);
         return MPI_SUCCESS;
     }
-    return err_set(MPI_ERR_ARG, "split_type is %d, which is none of MPI_COMM_TYPE_...", type);
+    return err_set(MPI_ERR_ARG, "split_type is %d, which is not one of MPI_COMM_TYPE_...", type);
 }
 
 /* Places are numbered within a job: the same number of another one is another place. */

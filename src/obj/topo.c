@@ -14,7 +14,7 @@ static int topology_alloc(int kind, size_t words, struct topology **out, int **t
 {
     struct topology *t = malloc(sizeof(*t) + words * sizeof(int));
     if (!t)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a topology");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a topology");
     memset(t, 0, sizeof(*t));
     t->refs = 1;
     t->kind = kind;

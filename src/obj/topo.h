@@ -1,5 +1,5 @@
-/* topo.h: virtual topologies: what a communicator knows about who is next to whom. A topology never changes
- * once made, so that duplicates of a communicator share it.
+/* topo.h: virtual topologies: which processes of a communicator are neighbours. A topology never changes once
+ * made, so that duplicates of a communicator share it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_TOPO_H

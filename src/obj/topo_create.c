@@ -1,5 +1,5 @@
 /* topo_create.c: cartesian and graph communicators: a group of the first processes, in an order that suits
- * the nodes when the program allows it, with the topology hung on it.
+ * the nodes when the program allows it, with the topology attached.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/topo_create.h"
@@ -14,7 +14,7 @@ static int create_with(struct comm *parent, int size, const int *order, struct t
 {
     struct group *g = NULL;
     uint32_t *table = malloc(((size_t)size + 1) * sizeof(*table));
-    int rc = table ? MPI_SUCCESS : err_set(MPI_ERR_NO_MEM, "no memory for a group of %d processes", size);
+    int rc = table ? MPI_SUCCESS : err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", size);
     for (int i = 0; i < size && !rc; i++)
         table[i] = group_job_rank(parent->group, order ? order[i] : i);
     if (!rc)
@@ -67,7 +67,8 @@ int cart_create(struct comm *parent, int ndims, const int *dims, const int *peri
         return rc;
     struct topology *t;
     int *order = malloc(((size_t)size + 1) * sizeof(*order));
-    rc = order ? topology_cart(ndims, dims, periods, &t) : err_set(MPI_ERR_NO_MEM, "no memory for a grid");
+    rc =
+        order ? topology_cart(ndims, dims, periods, &t) : err_set(MPI_ERR_NO_MEM, "out of memory for a grid");
     if (!rc) {
         bool moved = reorder && size == parent->size && cart_reorder(parent, ndims, dims, order);
         rc = create_with(parent, size, moved ? order : NULL, t, out);
@@ -83,7 +84,7 @@ int cart_sub(struct comm *cart, const int *remain, struct comm **out)
     size_t words = (size_t)ndims + 1;
     int *dims = malloc(3 * words * sizeof(*dims));
     if (!dims)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a grid");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a grid");
     int *periods = dims + words, *coords = periods + words;
     cart_coords_of(t, cart->rank, ndims, coords);
     for (int i = 0; i < ndims; i++) {

@@ -1,6 +1,7 @@
-/* accumulate.c: accumulate, get_accumulate, fetch_and_op and compare_and_swap. The target's datatype is walked by runs
- * of one predefined type; each run is changed here when the memory can be reached, else by the target's progress when a
- * frame tells it. Elements travel in the layout of their predefined type, gaps included: operators want them so.
+/* accumulate.c: accumulate, get_accumulate, fetch_and_op and compare_and_swap. The target's datatype is
+ * walked by runs of one predefined type. Each run is changed here when the memory can be accessed from here,
+ * else by the target's progress when a frame arrives. Elements are sent in the layout of their predefined
+ * type, gaps included, because operators need it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/build.h"
@@ -231,7 +232,7 @@ void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header
     const size_t n = h->tag & 0xffffff, head = h->flags == RMA_GET_ACC ? sizeof(struct rma_ask) : 0;
     CHECK(op && n > 0 && head <= len && h->word <= len - head &&
               (len - head - h->word) / sizeof(struct rma_span) >= n,
-          "an accumulate is not what it says");
+          "an accumulate frame is inconsistent");
     CHECK(op->code == OP_NO_OP || op->code == OP_REPLACE || op_check(op, basic) == 0,
           "an accumulate has an operator that its type does not have");
     const bool takes = op->code != OP_NO_OP;
@@ -295,7 +296,7 @@ void swap_arrived(struct win *w, struct win_peer *from, const struct frame_heade
     char answer[sizeof(ask.position) + sizeof(swap.value)] = {0};
     struct dtype *basic = element_of(h->aux);
     CHECK(len == sizeof(ask) + sizeof(swap) && (size_t)basic->size <= sizeof(swap.value) && basic->contiguous,
-          "a compare-and-swap is not what it says");
+          "a compare-and-swap frame is inconsistent");
     memcpy(&ask, payload, sizeof(ask));
     memcpy(&swap, payload + sizeof(ask), sizeof(swap));
     char *at = win_at(w, swap.offset, (uint64_t)basic->size);

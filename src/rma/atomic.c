@@ -1,9 +1,10 @@
-/* atomic.c: changing elements in a window so that no other change to the same element is lost.
+/* atomic.c: changes elements in a window so that no other change to the same element is lost.
  *
- * Where other processes reach the memory too, an element of 1, 2, 4 or 8 bytes at its natural place is changed by a
- * processor atomic, whatever the operator and the count, and everything else (pairs, long double, what is not aligned)
- * under the target's spin lock. Which of the two it is depends on type and address only, so that all who change an
- * element go the same way. Memory that only this process changes needs neither: it runs under the big lock.
+ * Where other processes access the memory too, an aligned element of 1, 2, 4 or 8 bytes is changed by a
+ * processor atomic, whatever the operator and the count, and everything else (pairs, long double, unaligned
+ * elements) under the target's spin lock. The choice depends on type and address only, so that all changes of
+ * an element use the same method. Memory that only this process changes needs neither: it runs under the big
+ * lock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>

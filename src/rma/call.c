@@ -1,5 +1,6 @@
-/* call.c: one-sided operations from the user's call on: is it allowed, where does it go, and which way: loads and
- * stores where the target's memory is mapped here, the transport's own put and get, or frames.
+/* call.c: one-sided operations from the user's call on: whether it is allowed, which memory it accesses, and
+ * how: by loads and stores where the target's memory is mapped here, by the transport's own put and get, or
+ * by frames.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/kernel.h"

@@ -1,9 +1,10 @@
-/* lock.c: passive target synchronisation. A lock is three counters at its target (struct win_slot): who comes takes a
- * ticket from `users`; a writer goes in when everyone before it is done (`write`), a reader when everyone before it is
- * a reader that is in or somebody who is done (`read`). First come, first served; readers that follow each other share.
+/* lock.c: passive target synchronisation. A lock is three counters at its target (struct win_slot). A process
+ * takes a ticket from `users`; a writer enters when all before it are done (`write`), a reader when all
+ * before it are done or are readers that have entered (`read`). The order is first come, first served;
+ * consecutive readers share the lock.
  *
- * Ranks of the target's node do this themselves, by atomics. For the others the target's progress takes the ticket in
- * their name when RMA_LOCK arrives, and answers when it is their turn.
+ * Ranks of the target's node do this themselves, by atomics. For the others the target's progress takes the
+ * ticket when RMA_LOCK arrives, and answers when it is their turn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/engine.h"

@@ -1,6 +1,7 @@
-/* memory.c: where the memory of a window lies. Memory that MPI allocates comes from the node's shared memory as soon as
- * another rank of the window is on the node, so that puts and gets are loads and stores. Slots (locks) of the ranks of a
- * node lie together in the node's area. What other nodes reach is registered once, for the life of the window.
+/* memory.c: where the memory of a window is. Memory that MPI allocates comes from the node's shared memory as
+ * soon as another rank of the window is on the node, so that puts and gets are loads and stores. The slots
+ * (locks) of the ranks of a node are together in the node's area. Memory that other nodes access is
+ * registered once, for the lifetime of the window.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/memory.h"
@@ -51,7 +52,7 @@ static int allocate_private(struct win *w)
     const size_t page = page_size();
     w->memory = aligned_alloc(page, ALIGN_UP(MAX((size_t)w->size, 1), page));
     if (!w->memory)
-        return win_error(w, MPI_ERR_NO_MEM, "no memory for %lld bytes", (long long)w->size);
+        return win_error(w, MPI_ERR_NO_MEM, "out of memory for %lld bytes", (long long)w->size);
     w->owned = true;
     return MPI_SUCCESS;
 }
@@ -140,7 +141,7 @@ static int meet_slots(struct win *w)
     }
     w->slots = aligned_alloc(CACHE_LINE, sizeof(*w->slots));
     if (!w->slots)
-        return win_error(w, MPI_ERR_NO_MEM, "no memory for the window's lock");
+        return win_error(w, MPI_ERR_NO_MEM, "out of memory for the window's lock");
     memset(w->slots, 0, sizeof(*w->slots));
     w->my_slot = w->slots;
     return MPI_SUCCESS;
@@ -166,7 +167,7 @@ static int meet_shared(struct win *w)
     if (w->comm->size == 1) {
         w->owned = true;
         w->memory = w->segment = aligned_alloc(page_size(), total);
-        return w->memory ? MPI_SUCCESS : win_error(w, MPI_ERR_NO_MEM, "no memory for the window");
+        return w->memory ? MPI_SUCCESS : win_error(w, MPI_ERR_NO_MEM, "out of memory for the window");
     }
     if (w->comm->rank == 0 && net_span_alloc(w->proc->net, total, &span) != 0)
         span = 0;
@@ -177,7 +178,7 @@ static int meet_shared(struct win *w)
                           .recv = {.buf = &span, .count = sizeof(span), .type = byte}};
     int rc = coll_run(&a);
     if (!rc && span == 0)
-        rc = win_error(w, MPI_ERR_NO_MEM, "the node has no shared memory for %llu bytes",
+        rc = win_error(w, MPI_ERR_NO_MEM, "the node's shared memory has no room for %llu bytes",
                        (unsigned long long)total);
     rc = rc ? rc : net_span_map(w->proc->net, span, total, &w->segment);
     if (rc)
@@ -260,7 +261,7 @@ int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, vo
     if (w->flavor != MPI_WIN_FLAVOR_SHARED && w->flavor != MPI_WIN_FLAVOR_ALLOCATE &&
         w->flavor != MPI_WIN_FLAVOR_CREATE)
         return win_error(w, MPI_ERR_RMA_FLAVOR,
-                         "a window of MPI_Win_create_dynamic has no memory to ask for");
+                         "a window of MPI_Win_create_dynamic has no shared memory to query");
     int rc = check_rank(w, rank);
     if (rc)
         return rc;

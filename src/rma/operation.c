@@ -1,5 +1,6 @@
-/* operation.c: operations that are under way: data that has to come back, transfers of an adapter. They count at their
- * target until they are done, so that an epoch knows what to wait for, and complete the user's request if there is one.
+/* operation.c: operations in flight: data that must come back, transfers of an adapter. Each counts at its
+ * target until it is done, so that an epoch knows what to wait for, and completes the user's request if there
+ * is one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/engine.h"
@@ -20,7 +21,7 @@ int op_new_under_way(const struct rma_call *c, const struct rma_side *into, stru
     uint64_t cookie = o ? ids_add(&r->ids, o) : 0;
     if (!cookie) {
         objmem_free(o);
-        return win_error(c->win, MPI_ERR_NO_MEM, "no memory for an operation");
+        return win_error(c->win, MPI_ERR_NO_MEM, "out of memory for an operation");
     }
     request_setup(&o->base, c->win->proc->p2p, &request_kind);
     o->to = to;

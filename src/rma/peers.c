@@ -1,5 +1,5 @@
-/* peers.c: the ranks of a window that this process has touched, or that have touched it. A window of many ranks costs
- * nothing for those that never speak.
+/* peers.c: the ranks of a window that this process has accessed, or that have accessed it. Ranks that never
+ * communicate cost nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static int peer_new(struct win *w, int rank, struct win_peer **out)
         return rc;
     struct win_peer *p = calloc(1, sizeof(*p));
     if (!p)
-        return win_error(w, MPI_ERR_NO_MEM, "no memory to reach rank %d", rank);
+        return win_error(w, MPI_ERR_NO_MEM, "out of memory: cannot reach rank %d", rank);
     list_init(&p->busy);
     p->win = w;
     p->peer = peer;
@@ -65,7 +65,7 @@ int win_peer(struct win *w, int rank, struct win_peer **out)
         }
     }
     if (2 * (w->table_used + 1) > w->table_size && !grow(w))
-        return win_error(w, MPI_ERR_NO_MEM, "no memory to reach rank %d", rank);
+        return win_error(w, MPI_ERR_NO_MEM, "out of memory: cannot reach rank %d", rank);
     struct win_peer *p;
     int rc = peer_new(w, rank, &p);
     if (rc)

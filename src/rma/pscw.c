@@ -1,6 +1,6 @@
-/* pscw.c: post, start, complete, wait. A post is one frame to each origin, a complete one frame to each target. The
- * latter comes after the operations themselves: those that went in frames are in order, those of an adapter are waited
- * for first.
+/* pscw.c: post, start, complete, wait. A post is one frame to each origin, a complete one frame to each
+ * target. The complete frame comes after the operations themselves: those sent as frames are in order, and
+ * those of an adapter are waited for first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static int ranks_of(struct win *w, struct group *group, int **out)
     const int n = group->size;
     int *from = malloc((size_t)MAX(n, 1) * 2 * sizeof(*from));
     if (!from)
-        return win_error(w, MPI_ERR_NO_MEM, "no memory for a group of %d", n);
+        return win_error(w, MPI_ERR_NO_MEM, "out of memory for a group of %d", n);
     int *to = from + n;
     for (int i = 0; i < n; i++)
         from[i] = i;
@@ -81,7 +81,7 @@ int win_start(struct win *w, struct group *group, int assertion)
         return rc;
     w->started = calloc((size_t)MAX(group->size, 1), sizeof(struct win_peer *));
     if (!w->started)
-        rc = win_error(w, MPI_ERR_NO_MEM, "no memory for a group of %d", group->size);
+        rc = win_error(w, MPI_ERR_NO_MEM, "out of memory for a group of %d", group->size);
     for (w->nstarted = 0; !rc && w->nstarted < group->size; w->nstarted++) {
         struct win_peer **p = &w->started[w->nstarted];
         rc = win_peer(w, ranks[w->nstarted], p);

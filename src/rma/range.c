@@ -1,4 +1,5 @@
-/* range.c: where in this process's memory an offset from another rank leads, and the regions of dynamic windows.
+/* range.c: finds the memory that an offset from another rank refers to, and keeps the regions of dynamic
+ * windows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -46,7 +47,7 @@ int win_attach(struct win *w, void *base, MPI_Aint size)
         int room = w->regions_room ? 2 * w->regions_room : 8;
         struct win_region *more = realloc(w->regions, (size_t)room * sizeof(*more));
         if (!more)
-            return win_error(w, MPI_ERR_NO_MEM, "no memory to attach memory");
+            return win_error(w, MPI_ERR_NO_MEM, "out of memory: cannot attach memory");
         w->regions = more;
         w->regions_room = room;
     }

@@ -1,5 +1,5 @@
-/* runs.c: typed memory of the target as short lists of pieces, so that frames need not describe datatypes. Pieces of one
- * length at one stride are one run: a column of a matrix takes 32 bytes.
+/* runs.c: the target's typed memory as short lists of pieces, so that frames need not describe datatypes.
+ * Pieces of one length at one stride are one run: a column of a matrix takes 32 bytes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/engine.h"

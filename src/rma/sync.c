@@ -1,5 +1,6 @@
-/* sync.c: waiting for what is under way, flush, fence, and sync. What went in frames is confirmed by one more frame,
- * which the target answers when it has come to it; what came by answers or by an adapter is counted.
+/* sync.c: waiting for operations in flight, flush, fence, and sync. Operations sent as frames are confirmed
+ * by one more frame, which the target answers when it has processed them; operations with answers or by an
+ * adapter are counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/coll.h"

@@ -1,5 +1,6 @@
-/* transfer.c: put and get of one block by the transport itself: cross-memory attach on a node, RDMA write and read between
- * nodes. The target's processor has no part in it. Complete at the target when the transport says so.
+/* transfer.c: put and get of one block by the transport itself: cross-memory attach on a node, RDMA write and
+ * read between nodes. The target's processor takes no part. The operation is complete at the target when the
+ * transport reports it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"

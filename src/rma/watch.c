@@ -1,9 +1,11 @@
-/* watch.c: FISHPLATE_DEBUG=rma: finds operations of one epoch that touch the same bytes although at least one changes them
- * (MPI-5.0, 12.7): their outcome is undefined, and depends on the way that each took. Both call sites are named.
+/* watch.c: FISHPLATE_DEBUG=rma: finds operations of one epoch that access the same bytes although at least
+ * one changes them (MPI-5.0, 12.7). Their result is undefined and depends on how each was executed. Both call
+ * sites are named.
  *
- * An origin compares its own operations since the last synchronisation with a target. Between fences the target compares
- * those of all origins as well: each tells it what it does (RMA_WATCH). Only bytes that are really touched count, so that
- * what is reported is a conflict; operations of more than a few dozen runs are not looked at.
+ * An origin compares its own operations since the last synchronisation with a target. Between fences the
+ * target also compares those of all origins: each sends it a description of what it does (RMA_WATCH). Only
+ * bytes that are really accessed count, so that every report is a real conflict; operations of more than a
+ * few dozen runs are not checked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
@@ -152,10 +154,10 @@ void watch_arrived(struct win *w, const char *payload, size_t len)
 {
     struct watched it = {0};
     CHECK(len >= offsetof(struct watched, runs) && len <= sizeof(it),
-          "a note of FISHPLATE_DEBUG=rma has a wrong length");
+          "a frame of FISHPLATE_DEBUG=rma has a wrong length");
     memcpy(&it, payload, len);
     CHECK(it.nruns >= 0 && it.nruns <= WATCH_RUNS && it.kind >= 0 && it.kind <= RMA_IS_SWAP,
-          "a note of FISHPLATE_DEBUG=rma is not what it says");
+          "a frame of FISHPLATE_DEBUG=rma is inconsistent");
     it.site[sizeof(it.site) - 1] = '\0';
     /* What one origin does itself it has compared already. */
     struct list own, *pos = w->seen.next;

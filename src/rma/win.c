@@ -1,5 +1,6 @@
-/* win.c: windows come and go. Making one is: a communicator of its own (its number names the window in frames), memory,
- * one allgather of what others need to know, and a barrier, after which everyone may be spoken to.
+/* win.c: creates and frees windows. Creating one takes a communicator of its own (its number identifies the
+ * window in frames), memory, one allgather of what others need to know, and a barrier, after which every rank
+ * may send.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/win.h"
@@ -106,7 +107,7 @@ static int win_new(struct comm *parent, int flavor, struct win **out)
     struct proc *p = parent->proc;
     struct win *w = objmem_new(sizeof(*w));
     if (!w)
-        return err_set(MPI_ERR_NO_MEM, "no memory for a window");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a window");
     w->base.obj = object_init(MAGIC_WIN);
     w->base.errhandler = errhandler_retain(errhandler_initial);
     w->proc = p;
@@ -161,12 +162,12 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
 {
     struct win *w;
     struct rma *r = rma_open(parent->proc);
-    int rc = r ? win_new(parent, flavor, &w) : err_set(MPI_ERR_NO_MEM, "no memory for windows");
+    int rc = r ? win_new(parent, flavor, &w) : err_set(MPI_ERR_NO_MEM, "out of memory for windows");
     if (rc)
         return rc;
     rc = comm_dup(parent, NULL, &w->comm);
     if (!rc && !(w->targets = calloc((size_t)w->comm->size, sizeof(*w->targets))))
-        rc = err_set(MPI_ERR_NO_MEM, "no memory for a window of %d ranks", w->comm->size);
+        rc = err_set(MPI_ERR_NO_MEM, "out of memory for a window of %d ranks", w->comm->size);
     if (rc) {
         win_drop(w);
         return rc;

@@ -1,5 +1,5 @@
-/* win.h: windows as the API sees them: made, used, synchronised, freed. What the files of src/rma share besides is in
- * engine.h.
+/* win.h: windows as the API sees them: created, used, synchronised, freed. Everything else that the files of
+ * src/rma share is in engine.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_WIN_H

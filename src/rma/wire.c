@@ -1,6 +1,6 @@
-/* wire.c: frames of one-sided operations go out and come in. They share connections and order with messages. A frame
- * that finds no room is copied and queued; a user's call that makes many of them waits until fewer are queued, the
- * handling of an arrived frame never does.
+/* wire.c: sends and receives the frames of one-sided operations. They share connections and order with
+ * messages. A frame that finds no room is copied and queued. A user's call that makes many of them waits
+ * until fewer are queued; the handling of an incoming frame never waits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -100,7 +100,7 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
     struct win *w = win_of_context(r, h->context);
     CHECK(w != NULL, "a one-sided operation arrived for a window that does not exist");
     struct win_peer *from = win_peer_from(w, h->source);
-    CHECK(from->peer == peer, "a one-sided operation says that it comes from another rank than it does");
+    CHECK(from->peer == peer, "a one-sided operation carries a rank that is not its sender's");
     switch ((enum rma_frame)h->flags) {
     case RMA_PUT:
         put_arrived(w, from, h, payload, len);
@@ -145,7 +145,8 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
         break;
     default:
         err_panic(__FILE__, __LINE__,
-                  "a one-sided operation of an unknown kind arrived; do all ranks use the same version?");
+                  "a one-sided operation of an unknown kind arrived; all ranks must use the same version "
+                  "of the library");
     }
     if (unlikely(r->proc->threaded))
         net_ring_self(r->proc->net);

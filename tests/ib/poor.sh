@@ -33,7 +33,7 @@ expect_rc 0
 poor POOR_BUFFERS=4
 expect_rc 1
 expect_err "bytes for buffers (Cannot allocate memory)"
-expect_no_text "look at the cable"
+expect_no_text "check the cable"
 # The reason that the system gives is in the sentence.
 poor POOR_CQS=0
 [ "$rc" -ne 0 ] || fail "$last: the job should fail"

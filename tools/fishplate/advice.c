@@ -1,5 +1,5 @@
-/* advice.c: what a user needs to know beside what a setting does; see advice.h. A new setting gets a line here;
- * tests/tools/tunables.sh finds those that have none, and counters that do not exist.
+/* advice.c: what a user needs to know about a setting besides what it does; see advice.h. A new setting gets
+ * a line here; tests/tools/tunables.sh finds settings without one, and counters that do not exist.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "advice.h"

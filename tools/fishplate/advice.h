@@ -1,4 +1,4 @@
-/* advice.h: where a setting stands in the lists, when to change it, and which counter shows the need.
+/* advice.h: in which list a setting is shown, when to change it, and which counter shows the need.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_ADVICE_H

@@ -1,6 +1,6 @@
-/* bench.c: `fishplate bench`: the benchmark of bench/, told by the library which transport it uses; and
- * `fishplate bench ib`, which starts its own jobs; `fishplate bench kernels`, `fishplate bench io` and
- * `fishplate bench rma`.
+/* bench.c: `fishplate bench`: the benchmark of bench/, with the transport that the library uses in its
+ * report; `fishplate bench ib`, which starts its own jobs; `fishplate bench kernels`, `fishplate bench io`
+ * and `fishplate bench rma`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../../bench/bench.h"

@@ -1,4 +1,4 @@
-/* info.h: a section of `fishplate info` knows how to print itself as text and as JSON.
+/* info.h: a section of `fishplate info` can print itself as text and as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_INFO_H

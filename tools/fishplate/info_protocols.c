@@ -1,5 +1,5 @@
-/* info_protocols.c: how rank 0 reaches the other ranks of the job: transport, what it offers, and up to which
- * size a message goes by which protocol. One line for all ranks that are reached alike.
+/* info_protocols.c: how rank 0 reaches the other ranks of the job: the transport, its capabilities, and which
+ * protocol is used up to which message size. Ranks that are reached in the same way share one line.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* alltoall.h: where an alltoall takes its input from. In place, what is to be sent would be overwritten by
- * what comes, so it is put aside first.
+/* alltoall.h: where an alltoall reads its input. In place, incoming blocks would overwrite blocks that are
+ * still to be sent, so the input is copied first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_ALGO_ALLTOALL_H

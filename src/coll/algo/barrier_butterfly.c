@@ -1,6 +1,6 @@
-/* barrier_butterfly.c: in stage k every node meets the one whose number differs in bit k [Hoefler05 2.2.2.1]. Where the
- * number of ranks is not a power of two, the missing nodes are virtual: node v is played by rank v - size besides its own,
- * so that these ranks meet two partners in each stage.
+/* barrier_butterfly.c: in stage k every node exchanges signals with the one whose number differs in bit k
+ * [Hoefler05 2.2.2.1]. Where the number of ranks is not a power of two, the missing nodes are virtual: rank v
+ * - size acts as node v in addition to its own, so that these ranks have two partners in each stage.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/phases.h"

@@ -1,4 +1,5 @@
-/* barrier_central.c: rank 0 hears from everyone, then tells everyone (the central counter of [Hoefler05 2.2.1.1]).
+/* barrier_central.c: rank 0 receives a signal from every rank, then sends one to every rank (the central
+ * counter of [Hoefler05 2.2.1.1]).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/phases.h"

@@ -1,5 +1,6 @@
-/* barrier_dissemination.c: in round k everyone signals the rank 2^k further on and awaits the one 2^k before;
- * after ceil(log2 size) rounds everyone has heard of everyone [Hoefler05 2.2.2.3].
+/* barrier_dissemination.c: in round k every rank signals the rank 2^k after it and waits for the one 2^k
+ * before it; after ceil(log2 size) rounds every rank knows, directly or indirectly, that all others have
+ * arrived [Hoefler05 2.2.2.3].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/phases.h"

@@ -1,4 +1,5 @@
-/* barrier_inter.c: each group gathers at its rank 0, the two meet, and let their groups go.
+/* barrier_inter.c: each group gathers at its rank 0, the two rank 0s exchange signals, and each releases its
+ * group.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/phases.h"

@@ -1,4 +1,5 @@
-/* agree.c: the exchange behind ib_agree; see agree.h. Two fences, and only rank 0 reads what every node told.
+/* agree.c: the exchange behind ib_agree; see agree.h. It takes two fences, and only rank 0 reads what every
+ * node published.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/agree.h"
@@ -123,19 +124,19 @@ static int disagreement(struct boot *b, const struct decision *d, const struct i
         if (!usable)
             return err_set(
                 MPI_ERR_OTHER,
-                "No InfiniBand or RoCE port is active on %s, and other nodes use one: make one active "
-                "here, or let all nodes do without (FISHPLATE_VERBS=softib).%s%s",
+                "No InfiniBand or RoCE port is active on %s, but other nodes use one. Bring a port up on "
+                "this host, or set FISHPLATE_VERBS=softib for all ranks.%s%s",
                 b->host, *why ? " Here, " : "", why);
         return err_set(
             MPI_ERR_OTHER,
-            "%s has an active InfiniBand or RoCE port, but the node of rank %u has none: look there "
-            "(fishplate info --devices), or let all nodes do without (FISHPLATE_VERBS=softib)",
+            "%s has an active InfiniBand or RoCE port, but the node of rank %u has none: run fishplate "
+            "info --devices there, or set FISHPLATE_VERBS=softib for all ranks",
             b->host, rank);
     case CHOOSE_APART:
         return err_set(
             MPI_ERR_OTHER,
-            "no kind of network is common to all nodes: the node of rank %u has none that rank 0's node "
-            "has; fishplate info --devices shows the ports of each",
+            "the nodes have no network in common: the node of rank %u has none of the networks of rank "
+            "0's node; fishplate info --devices shows the ports of a node",
             rank);
     case MIXED_LIBRARIES:
         return err_set(

@@ -1,5 +1,5 @@
-/* agree.h: all ranks of a job agree on one network before anybody opens a port. The first rank of each node tells
- * which ports the node has, rank 0 chooses (choose.h), all ranks read the decision.
+/* agree.h: all ranks of a job agree on one network before any rank opens a port. The first rank of each node
+ * publishes the ports of its node, rank 0 chooses (choose.h), and all ranks read the decision.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_AGREE_H

@@ -1,6 +1,6 @@
-/* buffer.c: registered memory in large chunks, cut into buffers. Chunks are shared mappings: a fork leaves
- * them where they are (no copy-on-write under the adapter's feet), and softib stores into them directly.
- * Nothing is given back before the end: what a closed connection leaves serves the next.
+/* buffer.c: registered memory in large chunks, cut into buffers. Chunks are shared mappings: after a fork
+ * they stay where they are (no copy-on-write of memory that the adapter uses), and softib stores into them
+ * directly. Memory is returned only at the end; buffers of a closed connection are reused for the next one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -24,7 +24,7 @@ static int chunk_map(struct ib *ib, struct ib_chunk *c)
     if (c->memory == MAP_FAILED) {
         if (fd >= 0)
             close(fd);
-        return err_set(MPI_ERR_NO_MEM, "no memory for %zu bytes of InfiniBand buffers", c->size);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for %zu bytes of InfiniBand buffers", c->size);
     }
     c->mr = ib->device.verbs.reg_mr(ib->device.pd, c->memory, c->size,
                                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);

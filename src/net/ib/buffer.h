@@ -1,4 +1,4 @@
-/* buffer.h: registered memory of the transport itself, cut into buffers of a few sizes.
+/* buffer.h: the transport's own registered memory, cut into buffers of a few sizes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_BUFFER_H

@@ -46,10 +46,9 @@ static int open_port(struct ib_device *d, struct net_port *p)
     d->port = p->port;
     if (v->query_device(d->context, &d->attr) != 0 ||
         ib_query_port(v, d->context, d->port, &d->port_attr) != 0 || !(d->pd = v->alloc_pd(d->context)))
-        return err_set(MPI_ERR_OTHER, "InfiniBand device %s does not answer", d->name);
+        return err_set(MPI_ERR_OTHER, "InfiniBand device %s cannot be queried", d->name);
     if (p->gid_index < 0)
-        return err_set(MPI_ERR_OTHER, "%s has no GID with the index that FISHPLATE_IB_GID_INDEX says",
-                       d->name);
+        return err_set(MPI_ERR_OTHER, "%s has no GID at the index in FISHPLATE_IB_GID_INDEX", d->name);
     d->address = (struct ib_address){.lid = d->port_attr.lid,
                                      .mtu = (uint8_t)d->port_attr.active_mtu,
                                      .ethernet = p->link == NET_ROCE,
@@ -101,8 +100,8 @@ static int open_on(struct ib_device *d, const struct choose_network *network)
     if (i < 0)
         return err_set(
             MPI_ERR_OTHER,
-            "the other ranks of this node see a port that this one does not; fishplate info --devices "
-            "shows what each sees");
+            "the other ranks of this node have a port that this rank cannot see; fishplate info --devices "
+            "shows the ports of a rank");
     return open_port(d, &d->survey.ports[i]);
 }
 
@@ -129,7 +128,7 @@ static int wanted_library(const char *softib, const char **path, bool *only)
         return *softib ? 0
                        : err_set(MPI_ERR_OTHER,
                                  "FISHPLATE_VERBS=softib, but softib's libibverbs.so.1 was not found "
-                                 "beside the MPI library: was it built (libibverbs-dev)?");
+                                 "beside the MPI library; building it needs the package libibverbs-dev");
     }
     if (strchr(choice, '/'))
         *path = choice;

@@ -1,5 +1,5 @@
-/* device.h: one port of one adapter, opened: which one, what it can do, and how it is addressed. Everything
- * is asked of the device, nothing assumed.
+/* device.h: one open port of one adapter: which one, its capabilities, and its address. Everything is queried
+ * from the device; nothing is assumed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_DEVICE_H

@@ -1,6 +1,6 @@
-/* endpoint.c: a connection to one peer. Opened when the first frame wants to go (or at start, on request),
- * closed again when there are more than the budget allows and it has been idle longest; conn.h decides, this
- * file does.
+/* endpoint.c: a connection to one peer. It is opened with the first frame (or at start, on request), and
+ * closed when more connections are open than the budget allows and this one has been idle longest. conn.h
+ * decides; this file acts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static int endpoint_number(struct ib *ib, struct ib_endpoint *ep)
         uint32_t room = MAX(2 * ib->endpoints_room, 16);
         struct ib_endpoint **more = realloc(ib->endpoints, room * sizeof(*more));
         if (!more)
-            return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", ep->peer->rank);
+            return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", ep->peer->rank);
         ib->endpoints = more;
         ib->endpoints_room = room;
     }
@@ -132,7 +132,7 @@ int ib_connect(struct transport *t, struct peer *peer)
     struct ib *ib = ib_of(t);
     struct ib_endpoint *ep = endpoint_new(ib);
     if (!ep)
-        return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", peer->rank);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", peer->rank);
     bool again = ep->again;
     ep->ib = ib;
     ep->peer = peer;
@@ -190,8 +190,8 @@ static void require_port(struct ib *ib)
 {
     uint64_t since = atomic_load(&ib->down);
     if (since != 0 && clock_ns() - since >= PORT_PATIENCE * 1000000000ull)
-        ib_fatal(ib, NULL, "%s has been down for %u seconds; look at the cable and the switch",
-                 ib->device.name, PORT_PATIENCE);
+        ib_fatal(ib, NULL, "%s has been down for %u seconds; check the cable and the switch", ib->device.name,
+                 PORT_PATIENCE);
 }
 
 /* ---- the budget ---- */
@@ -303,7 +303,7 @@ static _Noreturn void unanswered(struct ib_endpoint *ep)
 {
     if (ep->why != IBV_WC_SUCCESS)
         ib_fatal(ep->ib, ep, "%s (verbs status %d)", ep->ib->device.verbs.wc_status_str(ep->why), ep->why);
-    ib_fatal(ep->ib, ep, "it does not answer, as if it had ended");
+    ib_fatal(ep->ib, ep, "it does not answer and has probably ended");
 }
 
 void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)

@@ -1,4 +1,5 @@
-/* endpoint.h: a connection to one peer: its queue pairs, its rings, what waits to be said.
+/* endpoint.h: a connection to one peer: its queue pairs, its rings, and the control messages that wait to be
+ * sent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_ENDPOINT_H

@@ -1,12 +1,13 @@
-/* event.c: sleeping. The adapter reports to a file descriptor, the node's doorbell is a futex; a thread of
- * its own waits for the one and rings the other, so that a process sleeps on both at once. The same thread
- * hears of asynchronous events (a shared queue that runs low, a port that goes down).
+/* event.c: sleeping until something arrives. The adapter reports events on a file descriptor, while the
+ * node's doorbell is a futex. A thread waits for the descriptor and rings the doorbell, so that a process can
+ * sleep on both at once. The same thread receives asynchronous events (a shared receive queue that runs low,
+ * a port that goes down).
  *
- * A frame in a ring wakes nobody; rdma.c tells the writers before we sleep. Should a write slip through all
- * the same (an adapter that does not keep the order of acknowledgements and data), the thread rings now and
- * then by itself while there are rings, rarer the longer nothing happens.
+ * A frame in a ring wakes nobody; rdma.c therefore tells the writers before this process sleeps. In case a
+ * write is missed all the same (an adapter that does not keep the order of acknowledgements and data), the
+ * thread rings the doorbell periodically while there are rings, less often the longer nothing happens.
  *
- * Now and then the thread also has the peers' pulses felt (endpoint.c).
+ * The thread also triggers the periodic check that peers are alive (endpoint.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -118,7 +119,8 @@ int ib_event_open(struct ib *ib)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ib->thread_runs = rc == 0;
     return rc == 0 ? 0
-                   : err_set(MPI_ERR_OTHER, "no thread for events of %s (%s)", ib->device.name, strerror(rc));
+                   : err_set(MPI_ERR_OTHER, "the thread for events of %s cannot be started (%s)",
+                             ib->device.name, strerror(rc));
 }
 
 static void prod(struct ib *ib)

@@ -1,5 +1,5 @@
-/* hello.c: the handshake's datagrams. One UD queue pair per process receives HELLOs of everybody; they may be
- * lost, so whoever waits for an answer asks again, less and less often.
+/* hello.c: the datagrams of the handshake. One UD queue pair per process receives the HELLOs of all peers.
+ * Datagrams may be lost, so a process that waits for an answer sends again, at growing intervals.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -20,7 +20,9 @@ static TUNABLE_INT(patience, "IB_CONNECT_TIMEOUT", 0, 0, 86400,
                    "connection. 0: wait for ever; the launcher notices ranks that die.");
 
 static COUNTER(hellos, "ib_hellos_sent", "Datagrams sent to open connections.");
-static COUNTER(repeats, "ib_hellos_repeated", "Of these, repeated because no answer came.");
+static COUNTER(repeats, "ib_hellos_repeated",
+               "Datagrams to open connections that were repeated because "
+               "no answer came.");
 static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this process of this job.");
 
 #define HELLO_MAGIC   0x46504942u

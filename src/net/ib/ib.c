@@ -1,4 +1,4 @@
-/* ib.c: the InfiniBand and RoCE transport's life, from the device to the ops table.
+/* ib.c: start and end of the InfiniBand and RoCE transport, from the device to the table of operations.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/ib.h"
@@ -82,10 +82,11 @@ void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
                  ep->peer->node);
     if (ep)
         snprintf(sentence, sizeof(sentence),
-                 "the connection to rank %u (%s) over %s failed: %s. If that rank is alive, look "
-                 "at %s",
+                 "the connection to rank %u (%s) over %s failed: %s. If that rank is still running, check "
+                 "%s",
                  ep->peer->card ? ep->peer->card->rank : ep->peer->rank, where, ib->device.name, text,
-                 ib->device.verbs.softib ? "what softib says above" : "the cable, the port and the switch");
+                 ib->device.verbs.softib ? "the messages of softib above"
+                                         : "the cable, the port and the switch");
     else if (strncmp(text, ib->device.name, strlen(ib->device.name)) == 0)
         snprintf(sentence, sizeof(sentence), "%s", text);
     else

@@ -1,5 +1,5 @@
-/* ib.h: the transport, and what its files ask of each other. Connections are in endpoint.h, their queue pairs in
- * lane.h, registered buffers in buffer.h, the bytes on the wire in wire.h.
+/* ib.h: the transport, and the functions that its files call in each other. Connections are in endpoint.h,
+ * their queue pairs in lane.h, registered buffers in buffer.h, the format of messages in wire.h.
  *
  *   verbs.c     libibverbs, loaded               memory.c    the user's memory, registered
  *   survey.c    which ports there are            agree.c     one network for all ranks
@@ -9,7 +9,7 @@
  *   send.c      frames out, put, get             receive.c   completions, order, frames in
  *   rdma.c      the RDMA ring and polling set    event.c     the thread that wakes sleepers
  *   policy/     pure: credit, conn, ring, pollset, choose, devlist
- *   barrier.c   barriers in the switch           ib.c        the transport's life
+ *   barrier.c   barriers in the switch           ib.c        start and end of the transport
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_IB_H

@@ -1,6 +1,6 @@
-/* lane.c: one queue pair of a connection: making it, its receive buffers, and its send queue, in which most
- * requests are unsignalled: a signalled one every so often tells that all before it are done
- * [Liu04 6.2.3].
+/* lane.c: one queue pair of a connection: its creation, its receive buffers, and its send queue. Most send
+ * requests are unsignalled; every Nth one requests a completion, which reports that all requests before it
+ * are done [Liu04 6.2.3].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -21,7 +21,7 @@ static TUNABLE_INT(timeout, "IB_TIMEOUT", 14, 1, 31,
                    "microseconds times two to this power (14: 67 ms).");
 static TUNABLE_INT(retries, "IB_RETRIES", 6, 0, 7,
                    "How often the adapter repeats a packet that is not acknowledged before the connection "
-                   "fails. soft-RoCE takes 7 as for ever.");
+                   "fails. On soft-RoCE 7 means for ever.");
 
 #define RNR_TIMER      1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
 #define RNR_FOR_EVER   7
@@ -92,12 +92,11 @@ static int room_for_completions(struct ib *ib, int more)
         return 0;
     int size = MIN(2 * ib->cq_used, ib->device.attr.max_cqe);
     if (size < ib->cq_used || ib->device.verbs.resize_cq(ib->cq, size) != 0)
-        return err_set(
-            MPI_ERR_OTHER,
-            "%s has no completion queue for %d entries: fewer connections (FISHPLATE_IB_MAX_CONNECTIONS), "
-            "smaller ones (FISHPLATE_IB_BUFFERS, FISHPLATE_IB_SEND_DEPTH) or shared receive queues "
-            "(FISHPLATE_IB_RECEIVE=shared) need less",
-            ib->device.name, ib->cq_used);
+        return err_set(MPI_ERR_OTHER,
+                       "%s cannot have a completion queue of %d entries: allow fewer connections "
+                       "(FISHPLATE_IB_MAX_CONNECTIONS), make them smaller (FISHPLATE_IB_BUFFERS, "
+                       "FISHPLATE_IB_SEND_DEPTH), or share receive queues (FISHPLATE_IB_RECEIVE=shared)",
+                       ib->device.name, ib->cq_used);
     ib->cq_size = size;
     return 0;
 }
@@ -189,7 +188,7 @@ int ib_lane_create(struct ib_lane *lane)
         return err_set(MPI_ERR_OTHER,
                        "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device "
                        "has %d queue pairs; "
-                       "FISHPLATE_IB_MAX_CONNECTIONS bounds how many are used",
+                       "set FISHPLATE_IB_MAX_CONNECTIONS to use fewer",
                        ib->device.name, lane->endpoint->peer->rank, strerror(errno), ib->open,
                        ib->device.attr.max_qp);
     if (lane->shared)

@@ -1,4 +1,4 @@
-/* memory.c: the user's memory, registered for put and get through the pin-down cache.
+/* memory.c: registers the user's memory for put and get through the registration cache.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -19,7 +19,7 @@ static int pin(void *ctx, void *address, size_t len, void **handle)
         mr = ib->device.verbs.reg_mr(ib->device.pd, address, len, IBV_ACCESS_REMOTE_READ);
     if (!mr && (errno == ENOMEM || errno == EAGAIN || errno == ENOSPC))
         return memlock_limit() == UINT64_MAX
-                   ? err_set(MPI_ERR_NO_MEM, "%s is out of memory regions", ib->device.name)
+                   ? err_set(MPI_ERR_NO_MEM, "%s has no free memory region", ib->device.name)
                    : memlock_refuse(len, memlock_limit(), ib->device.name);
     if (!mr)
         return err_set(MPI_ERR_BUFFER, "%s cannot register %zu bytes at %p: %s", ib->device.name, len,

@@ -1,10 +1,10 @@
-/* rdma.c: the RDMA channel [Liu04 6]. A receiver that hears from a peer often gives it a ring
- * and polls that memory; the peer then writes its small frames there with one RDMA write each. Rings and
- * polling set are pure (ring.h, pollset.h); here they meet verbs.
+/* rdma.c: the RDMA channel [Liu04 6]. A receiver that often receives from a peer gives it a ring and polls
+ * that memory; the peer then writes each small frame there with one RDMA write. Rings and polling set are
+ * pure (ring.h, pollset.h); this file connects them to verbs.
  *
- * A write into memory wakes nobody. So a process that goes to sleep first sets a word at each peer that has a
- * ring here (its bell); a peer that finds it set uses the send/receive channel, or sends a WAKE after its
- * write.
+ * A write into memory wakes nobody. Therefore a process that goes to sleep first sets a word (its bell) at
+ * each peer that has a ring here. A peer that finds it set uses the send/receive channel, or sends a WAKE
+ * after its write.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
@@ -16,9 +16,11 @@
 
 static COUNTER(ring_frames, "ib_ring_frames_sent", "Frames written into a peer's ring by RDMA.");
 static COUNTER(ring_arrived, "ib_ring_frames_received", "Frames found in rings.");
-static COUNTER(ring_full, "ib_ring_full", "Small frames that found the ring full and went the other way.");
-static COUNTER(rings_added, "ib_rings_added", "Peers taken into the polling set.");
-static COUNTER(rings_removed, "ib_rings_removed", "Peers sent away from the polling set.");
+static COUNTER(ring_full, "ib_ring_full",
+               "Small frames sent through the send/receive channel because the "
+               "ring was full.");
+static COUNTER(rings_added, "ib_rings_added", "Peers added to the polling set.");
+static COUNTER(rings_removed, "ib_rings_removed", "Peers removed from the polling set.");
 static COUNTER(wakes, "ib_wakes", "Sleeping peers that were woken.");
 
 static inline _Atomic uint32_t *bell_of(const struct ib_endpoint *ep)
@@ -108,7 +110,7 @@ int ib_rdma_take(struct ib_endpoint *ep)
         events++;
     }
     if (unlikely(broken))
-        ib_fatal(ep->ib, ep, "its ring holds bytes that are no frame");
+        ib_fatal(ep->ib, ep, "its ring holds bytes that are not a frame");
     if (events > 0)
         counter_add(&ring_arrived, (uint64_t)events);
     return events;
@@ -197,9 +199,9 @@ static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
 {
     struct ib *ib = ep->ib;
     if (on->slots != ib->ring_slots || on->slot_size != ib->ring_slot_size)
-        ib_fatal(
-            ib, ep,
-            "its ring has another shape: FISHPLATE_IB_RING_SLOTS and _SLOT must be the same on all ranks");
+        ib_fatal(ib, ep,
+                 "its ring has a different size: FISHPLATE_IB_RING_SLOTS and FISHPLATE_IB_RING_SLOT must be "
+                 "the same on all ranks");
     if (!ep->tx_mirror)
         ep->tx_mirror = ib_buffer_get(&ib->rings);
     if (!ep->tx_mirror)

@@ -1,6 +1,6 @@
-/* receive.c: what the adapter reports, and frames on their way in. A connection has several channels (ring,
- * lanes), each in order by itself; seq puts them in order together [Liu04 6.2.5]: what comes before its
- * turn waits in its ring slot or, from a lane, on the endpoint's list.
+/* receive.c: processes completions and incoming frames. A connection has several channels (ring, lanes), each
+ * of which keeps its own order; the sequence number puts frames of all channels in order [Liu04 6.2.5]. A
+ * frame that arrives early waits in its ring slot or, from a lane, on the endpoint's list.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -24,7 +24,7 @@ static void granted(struct ib_endpoint *ep, const struct ib_head *h)
     if (h->credits[1] && ep->ib->lanes > 1)
         credit_granted(&ep->lanes[1].credit, h->credits[1]);
     if (h->ring && ep->tx_on && unlikely(!ring_tx_granted(&ep->tx, h->ring)))
-        ib_fatal(ep->ib, ep, "it told of more free ring slots than there are");
+        ib_fatal(ep->ib, ep, "it announced more free ring slots than there are");
 }
 
 static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
@@ -53,7 +53,9 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
             ep); /* for what arrived meanwhile; the peer may be out of credits and send nothing that asks */
         break;
     default:
-        ib_fatal(ep->ib, ep, "it sent a message of unknown kind %u; do all ranks use the same version?",
+        ib_fatal(ep->ib, ep,
+                 "it sent a message of unknown kind %u; all ranks must use the same version "
+                 "of the library",
                  h->type);
     }
 }
@@ -208,7 +210,7 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_fatal(ib, ep, "%s (verbs status %d, vendor code 0x%x)", ib->device.verbs.wc_status_str(wc->status),
                  wc->status, wc->vendor_err);
     if (ep->conn.state != CONN_FAILED)
-        log_debug("rank %u has gone: %s", ep->peer->rank, ib->device.verbs.wc_status_str(wc->status));
+        log_debug("rank %u has ended: %s", ep->peer->rank, ib->device.verbs.wc_status_str(wc->status));
     ep->why = wc->status;
     ib_endpoint_do(ep, conn_lost(&ep->conn));
 }

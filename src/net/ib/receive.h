@@ -1,4 +1,4 @@
-/* receive.h: completions, the order of what arrives on the channels of a connection, frames in.
+/* receive.h: completions, the order of frames from the channels of a connection, incoming frames.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_RECEIVE_H

@@ -1,6 +1,6 @@
-/* send.c: frames, puts and gets on their way out. A small frame goes into the peer's ring when the peer polls
- * one; everything else through a lane, for a credit. Out of credits, of ring slots or of places in the send
- * queue is ERR_AGAIN; the layer above keeps the order.
+/* send.c: sends frames, puts and gets. A small frame goes into the peer's ring when the peer polls one;
+ * everything else goes through a lane and takes a credit. Without credits, ring slots or room in the send
+ * queue the result is ERR_AGAIN; the layer above keeps the order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -12,8 +12,8 @@ static COUNTER(lane_frames, "ib_frames_sent", "Frames sent through the send/rece
 static COUNTER(no_credit, "ib_credit_waits", "Frames that had to wait for a credit.");
 static COUNTER(no_room, "ib_queue_waits", "Frames, puts and gets that had to wait for room in a send queue.");
 static COUNTER(no_memory, "ib_buffer_waits",
-               "Frames that had to wait for a buffer, as no memory could be registered.");
-static COUNTER(credit_messages, "ib_credit_messages", "Messages sent only to tell of credits.");
+               "Frames that had to wait for a buffer because no memory could be registered.");
+static COUNTER(credit_messages, "ib_credit_messages", "Messages sent only to return credits.");
 static COUNTER(control_messages, "ib_control_messages", "Messages about rings, sleep and closing.");
 static COUNTER(put_bytes, "ib_put_bytes", "Bytes written into memory of peers by RDMA.");
 static COUNTER(get_bytes, "ib_get_bytes", "Bytes read from memory of peers by RDMA.");

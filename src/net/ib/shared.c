@@ -1,8 +1,8 @@
-/* shared.c: receive queues that all connections share [Shipman06 5.2]: one for small frames and
- * control, one for large frames, each with log2(n) * k + b buffers. Buffers go back when half of them are out
- * or when the adapter says that few are left (the limit event). Memory no longer grows with the number of
- * peers; what keeps a crowd of senders from draining the queue is that each still needs credits, and that a
- * queue that ran low grows.
+/* shared.c: receive queues that all connections share [Shipman06 5.2]: one for small frames and control, one
+ * for large frames, each with log2(n) * k + b buffers. Buffers are posted again when half of them are in use,
+ * or when the adapter reports that few are left (the limit event). Memory does not grow with the number of
+ * peers. Many senders cannot drain the queue, because each still needs credits and because a queue that ran
+ * low grows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -88,8 +88,8 @@ static int shared_create(struct ib *ib, struct ib_shared *s, struct ib_pool *poo
     if (!s->srq)
         return err_set(
             MPI_ERR_OTHER,
-            "%s: cannot create a shared receive queue of %u entries (%s); FISHPLATE_IB_RECEIVE=peer "
-            "does without",
+            "%s: cannot create a shared receive queue of %u entries (%s); FISHPLATE_IB_RECEIVE=peer does "
+            "not need one",
             ib->device.name, s->most, strerror(errno));
     ib->cq_used += (int)s->most;
     fill(s);

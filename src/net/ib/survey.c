@@ -1,5 +1,5 @@
-/* survey.c: asks the adapters and the kernel about every port; see survey.h. What the kernel tells stands in sysfs;
- * softib has nothing there.
+/* survey.c: queries the adapters and the kernel about every port; see survey.h. The kernel's part comes from
+ * sysfs, where softib has no entries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/survey.h"

@@ -1,4 +1,5 @@
-/* survey.h: which adapters and ports a verbs library knows, and everything about them that a choice or a user needs.
+/* survey.h: which adapters and ports a verbs library has, and everything about them that the choice of a port
+ * or a user needs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_SURVEY_H

@@ -1,6 +1,6 @@
-/* verbs.h: libibverbs as a table of functions, loaded and not linked, so that one binary runs with hardware,
- * with softib or with neither. Data-path verbs (post, poll, notify) are inline functions of verbs.h that go
- * through the device's own table and need no symbol.
+/* verbs.h: libibverbs as a table of functions. It is loaded, not linked, so that one binary runs with
+ * hardware, with softib or with neither. Data-path verbs (post, poll, notify) are inline functions of
+ * libibverbs' own header that use the device's table and need no symbol.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_VERBS_H

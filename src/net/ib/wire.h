@@ -1,4 +1,4 @@
-/* wire.h: the bytes that travel between two processes.
+/* wire.h: the format of the messages between two processes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_WIRE_H

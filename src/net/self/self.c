@@ -1,5 +1,5 @@
-/* self.c: the smallest legal transport: frames to oneself wait in a list until the next poll, put and get are
- * memcpy. A model for new transports.
+/* self.c: the smallest possible transport: frames to oneself wait in a list until the next poll; put and get
+ * are memcpy. It is a model for new transports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* area.c: pieces of the node's shared memory for upper layers, by the page, from a bitmap in the segment
- * itself. Rare: once per communicator.
+/* area.c: allocates pieces of the node's shared memory for the layers above, by the page, from a bitmap in
+ * the segment itself. This is rare: once per communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>

@@ -1,4 +1,5 @@
-/* cma.h: reading and writing another process's private memory with one copy (process_vm_readv and _writev).
+/* cma.h: reads and writes another process's private memory with one copy (process_vm_readv and
+ * process_vm_writev).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_SHM_CMA_H

@@ -1,6 +1,6 @@
-/* fdpass.c: when the launcher is not ours, the node's first rank creates the shared memory and hands its
- * descriptor to the others through a socket in the abstract name space: no file to leave behind, no right to
- * ptrace needed.
+/* fdpass.c: passes the shared memory of a node to its ranks when another launcher started the job: the node's
+ * first rank creates it and sends its descriptor to the others through an abstract socket. No file is left
+ * behind, and no right to ptrace is needed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -119,8 +119,8 @@ static int pass_fetch(const struct boot *boot, int *fd)
         pass_receive(s, fd) != 0)
         rc = err_set(
             MPI_ERR_OTHER,
-            "rank %u on %s could not get the node's shared memory from rank %u: %s. Do all ranks of the node "
-            "share a network name space and a user?",
+            "rank %u on %s could not get the node's shared memory from rank %u: %s. All ranks of a node "
+            "must belong to one user and share a network namespace.",
             boot->rank, boot->host, boot->local_ranks[0], strerror(errno));
     if (s >= 0)
         close(s);

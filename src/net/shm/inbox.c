@@ -1,9 +1,10 @@
-/* inbox.c: shared memory with processes of other worlds on this machine. The node's segment belongs to the ranks that
- * started together; a process that meets others makes one ring more, its inbox, in a memfd of its own. Guests open it
- * through /proc and write their frames there, as ranks of the node do into its other ring.
+/* inbox.c: shared memory with processes of other worlds on this machine. The node's segment belongs to the
+ * ranks that started together. A process that meets others creates one more ring, its inbox, in a memfd of
+ * its own. Guests open it through /proc and write their frames there, as ranks of the node do into its other
+ * ring.
  *
- * Who sends: a sender takes a place in the inbox's list, writes its name there, and its frames carry the number of
- * the place. The receiver gives the place free when it parts from that guest.
+ * A sender takes a place in the inbox's list and writes its name there; its frames carry the number of the
+ * place. The receiver frees the place when it disconnects from that guest.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -205,7 +206,8 @@ static int inbox_connect(struct transport *t, struct peer *peer)
     const struct net_card *card = peer->card;
     struct inbox_endpoint *ep = NULL;
     if (posix_memalign((void **)&ep, CACHE_LINE, ALIGN_UP(sizeof(*ep), CACHE_LINE)) != 0)
-        return err_set(MPI_ERR_NO_MEM, "out of memory to connect to process %d of another job", card->pid);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to process %d of another job",
+                       card->pid);
     memset(ep, 0, sizeof(*ep));
     ep->head = map_fd(card, card->inbox_fd, 0, inbox_size());
     struct doorbell *bell = ep->head && ep->head->check == card->probe_value ? map_doorbell(card, ep) : NULL;
@@ -213,7 +215,7 @@ static int inbox_connect(struct transport *t, struct peer *peer)
     if (place == RING_SENDERS) {
         unmap_endpoint(ep);
         return err_set(MPI_ERR_OTHER,
-                       "process %d of another job has gone, or its memory cannot be opened through /proc",
+                       "process %d of another job has ended, or its memory cannot be opened through /proc",
                        card->pid);
     }
     ep->shm = (struct shm_endpoint){.sender = {.ring = &ep->head->ring,

@@ -1,4 +1,4 @@
-/* segment.c: maps the node's shared memory and waits until all ranks of the node have.
+/* segment.c: maps the node's shared memory and waits until all ranks of the node have done so.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
-/* segment.h: the memory that the ranks of one node share: who is there, their doorbells, their rings, and an
- * area for upper layers. It is one memfd, so nothing ever lies in /dev/shm and its size limit does not
- * matter; pages that are never used cost nothing.
+/* segment.h: the memory that the ranks of one node share: which ranks there are, their doorbells, their
+ * rings, and an area for the layers above. It is one memfd, so nothing is in /dev/shm and its size limit does
+ * not matter; pages that are never used cost nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_SHM_SEGMENT_H

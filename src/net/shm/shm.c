@@ -31,9 +31,11 @@
 
 static TUNABLE_SIZE(
     ring_size, "SHM_RING", 256 * 1024, 64 * 1024, 64 << 20,
-    "Bytes of payload a rank can be sent through shared memory before it receives; a power of two.");
+    "Size in bytes of a rank's ring for messages through shared memory: senders wait when it is full. A "
+    "power of two.");
 static TUNABLE_SIZE(frame_size, "SHM_FRAME", 16 * 1024, 1024, 512 * 1024,
-                    "Largest piece of a message that is copied through shared memory at once.");
+                    "Size in bytes of the largest piece of a message that is copied through shared memory "
+                    "at once.");
 static TUNABLE_BOOL(use_cma, "SHM_CMA", 1,
                     "Let the receiver of a large message on the same node copy it directly from the sender's "
                     "memory (process_vm_readv), where the system allows it.");
@@ -117,7 +119,7 @@ static int shm_open_transport(struct net *net, struct boot *boot, struct transpo
     if (boot->nlocal < 2)
         return 0;
     if (boot->nlocal > RING_SENDERS)
-        return err_set(MPI_ERR_OTHER, "%u ranks on one node are more than shared memory serves (%u)",
+        return err_set(MPI_ERR_OTHER, "the node has %u ranks; shared memory supports at most %u",
                        boot->nlocal, RING_SENDERS);
     struct shm *s = calloc(1, sizeof(*s));
     if (!s)
@@ -179,7 +181,7 @@ static int shm_connect(struct transport *t, struct peer *peer)
     struct shm *s = (struct shm *)t;
     struct shm_endpoint *ep = NULL;
     if (posix_memalign((void **)&ep, CACHE_LINE, ALIGN_UP(sizeof(*ep), CACHE_LINE)) != 0)
-        return err_set(MPI_ERR_NO_MEM, "out of memory to connect to rank %u", peer->rank);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", peer->rank);
     struct segment_rank *it = segment_rank(&s->segment, s->local_rank_of[peer->rank]);
     *ep = (struct shm_endpoint){.sender = {.ring = &it->ring,
                                            .data = ring_data(&it->ring),

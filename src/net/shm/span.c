@@ -1,5 +1,6 @@
-/* span.c: memory of any size for windows, in the file behind the node's segment. A span is a place in that file which is
- * given out once and never again: the file has room for years of them, and pages that were dropped take no memory.
+/* span.c: memory of any size for windows, in the file behind the node's segment. A span is a range of that
+ * file that is allocated once and never reused: the file has room for years of them, and pages that were
+ * dropped take no memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>

@@ -110,7 +110,7 @@ static void the_user_comes_first(void)
     ports[0][0].place = 1;
     ports[0][2].place = -1;
     EXPECT(strcmp(used(ports, counts, 1, 0), "slow") == 0);
-    EXPECT(strstr(ports[0][2].why, "FISHPLATE_IB_DEVICES leaves it out") != NULL);
+    EXPECT(strstr(ports[0][2].why, "FISHPLATE_IB_DEVICES excludes it") != NULL);
 }
 
 static void unusable_ports(void)

@@ -1,4 +1,4 @@
-/* answer.c: from two looks to the states of ranks, and the answer as text.
+/* answer.c: computes the states of ranks from two samples, and prints the answer as text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* findings.c: names what the graph shows: cycles, ranks that left, meetings that do not come about, slow ranks, messages
- * that match and do not move, and what cannot be known.
+/* findings.c: names what the graph shows: cycles, ranks that have left, collective calls that some ranks
+ * never reach, slow ranks, messages that match and do not move, and what cannot be known.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "findings.h"

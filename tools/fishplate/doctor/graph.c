@@ -1,4 +1,4 @@
-/* graph.c: which ranks may still go on, and for those that cannot, whom they wait for.
+/* graph.c: which ranks can still make progress, and for those that cannot, which ranks they wait for.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "graph.h"

@@ -1,4 +1,5 @@
-/* meeting.h: the collective calls that ranks wait in: who is there, who has not come, who is in another. Pure.
+/* meeting.h: the collective calls that ranks wait in: which ranks are there, which have not arrived, which
+ * are in another call. Pure.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DOCTOR_MEETING_H

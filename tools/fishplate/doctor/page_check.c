@@ -1,4 +1,4 @@
-/* page_check.c: makes a page that a rank wrote safe to read.
+/* page_check.c: checks a page that a rank wrote and makes it safe to read.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/util.h"

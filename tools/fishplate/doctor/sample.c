@@ -1,4 +1,5 @@
-/* sample.c: takes samples: the pages are open files of the user's processes, which /proc shows to nobody else.
+/* sample.c: takes samples: the pages are open files of the user's processes, which /proc shows only to that
+ * user and to root.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
-/* sample.h: what one look at a job has found: the page of each rank (base/page.h) and what the system says about its
- * process. Pages come from processes that may have gone wrong, so they are checked before anything reads them.
+/* sample.h: one sample of a job: the page of each rank (base/page.h) and what the system reports about its
+ * process. Pages come from processes that may have failed, so they are checked before anything reads them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DOCTOR_SAMPLE_H

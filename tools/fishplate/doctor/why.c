@@ -1,4 +1,4 @@
-/* why.c: `fishplate why`: looks at a job twice and says who waits for whom.
+/* why.c: `fishplate why`: takes two samples of a job and says which rank waits for which.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,5 @@
-/* why.h: the answer to `fishplate why`: two looks at a job, the graph between its ranks, and how it is told.
+/* why.h: the answer to `fishplate why`: two samples of a job, the graph between its ranks, and how it is
+ * presented.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DOCTOR_WHY_H

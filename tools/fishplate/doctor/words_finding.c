@@ -1,5 +1,5 @@
-/* words_finding.c: a finding in a few lines: what is wrong, who does what, and what is nearly right. Ranks that do the
- * same are told together.
+/* words_finding.c: describes a finding in a few lines: what is wrong, what each rank does, and what nearly
+ * matches. Ranks that do the same are described together.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

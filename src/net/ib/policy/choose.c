@@ -119,9 +119,9 @@ enum choose_verdict choose_network(const struct choose_node *nodes, uint32_t n, 
 static void say_unusable(struct net_port *p)
 {
     if (p->place < 0)
-        snprintf(p->why, sizeof(p->why), "FISHPLATE_IB_DEVICES leaves it out");
+        snprintf(p->why, sizeof(p->why), "FISHPLATE_IB_DEVICES excludes it");
     else if (p->link == NET_IWARP)
-        snprintf(p->why, sizeof(p->why), "iWARP has no datagrams, which opening a connection needs");
+        snprintf(p->why, sizeof(p->why), "iWARP has no datagrams, which are needed to open a connection");
     else
         snprintf(p->why, sizeof(p->why), "the port is not active (%s)", net_port_state(p));
 }

@@ -1,5 +1,5 @@
-/* credit.c: the colder half of flow control: how it begins, and when the number of buffers changes
- * ([Liu04 5.4]; letting buffers go again is what that section leaves to the future).
+/* credit.c: the less frequent part of flow control: the start, and changes of the number of buffers ([Liu04
+ * 5.4]; that section leaves giving buffers back to future work).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/credit.h"

@@ -1,4 +1,4 @@
-/* pollset.c: who is polled by RDMA ring; see pollset.h for the policies.
+/* pollset.c: which peers have an RDMA ring that is polled; see pollset.h for the policies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/pollset.h"
