@@ -45,7 +45,7 @@ static int ordered_offset(struct file *f, int rc, int64_t etypes, int64_t *offse
     const struct comm *c = f->comm;
     int64_t *all = calloc((size_t)c->size, sizeof(*all));
     int64_t before = 0, base = 0, sum = 0;
-    CHECK(all, "out of memory for an ordered file operation");
+    CHECK_MEMORY(all, "an ordered file operation");
     int failed = agree_gather(f->comm, rc ? 0 : etypes, all);
     for (int r = 0; r < c->size; r++) {
         before += r < c->rank ? all[r] : 0;

@@ -20,7 +20,7 @@ static void add_piece(struct part *p, uint32_t at, uint32_t len, int64_t *room)
     if (p->head.pieces == *room) {
         *room = *room ? 2 * *room : 16;
         p->pieces = realloc(p->pieces, (size_t)*room * sizeof(*p->pieces));
-        CHECK(p->pieces, "out of memory for the pieces of a collective file operation");
+        CHECK_MEMORY(p->pieces, "the pieces of a collective file operation");
     }
     p->pieces[p->head.pieces++] = (struct piece){at, len};
     p->head.bytes += len;
@@ -54,7 +54,7 @@ static char *data_of(struct exchange *x, struct part *p)
         return block + (p->start - x->op->access.start);
     if (!p->data) {
         p->data = malloc((size_t)p->head.bytes);
-        CHECK(p->data, "out of memory for the data of a collective file operation");
+        CHECK_MEMORY(p->data, "the data of a collective file operation");
     }
     return p->data;
 }

@@ -38,7 +38,7 @@ void server_heads(struct exchange *x, struct server *s, int round)
 static void *need(size_t size)
 {
     void *memory = malloc(size);
-    CHECK(memory, "out of memory for the data of a collective file operation");
+    CHECK_MEMORY(memory, "the data of a collective file operation");
     return memory;
 }
 

@@ -168,7 +168,7 @@ static void choose(struct io_op *op)
         return;
     }
     const int rc = exchange_open(op, &op->exchange);
-    CHECK(rc == 0, "out of memory for a collective file operation");
+    CHECK_MEMORY(rc == 0, "a collective file operation");
     op->stage = IO_EXCHANGING;
 }
 
