@@ -23,8 +23,8 @@
 static TUNABLE_BOOL(
     doctor, "DOCTOR", 1,
     "Keep a page of memory in which `fishplate ps` and `fishplate why` read what each rank does. Only the "
-    "user of the job and root can read it. It costs nothing while messages move; set it to 0 to do "
-    "without.");
+    "user of the job and root can read it. It costs nothing while messages move; set it to 0 to turn it "
+    "off.");
 
 /* The page belongs to the process: it outlives MPI_Finalize. */
 static struct {

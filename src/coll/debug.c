@@ -14,14 +14,12 @@
 
 static TUNABLE_STRING(
     debug, "DEBUG",
-    "Checks for people who look for a mistake: `coll` compares what ranks pass to "
-    "collective operations and ends the job when they differ. Other operations and roots are "
-    "mostly noticed without it. `rma` warns when one-sided operations of one epoch touch the same bytes, and "
-    "names "
+    "Extra checks that find mistakes in programs: `coll` compares what ranks pass to collective "
+    "operations and ends the job when they differ. Most calls with a different operation or root are "
+    "found without it. `rma` warns when one-sided operations of one epoch touch the same bytes, and names "
     "both call sites. `leaks` lists at MPI_Finalize what was never freed, completed or received, and where "
-    "it was "
-    "made. `match` compares the datatypes of each send with those of its receive. Several with commas "
-    "between.");
+    "it was made. `match` compares the datatypes of each send with those of its receive. Several are separated "
+    "by commas.");
 
 bool debug_coll;
 

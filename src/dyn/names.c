@@ -21,9 +21,9 @@
 
 static TUNABLE_STRING(
     folder_choice, "NAME_DIR",
-    "Folder for names that MPI_Publish_name publishes, made if it is not there. Only its owner may be "
-    "able to look into it. Default: one in /tmp for this user; name one that all hosts see where "
-    "servers and clients run on different hosts.");
+    "Folder for names that MPI_Publish_name publishes, made if it is not there. Only its owner may have "
+    "access to it. Default: one in /tmp for this user; name one that all hosts see where servers and "
+    "clients run on different hosts.");
 
 #define FILE_MAX (MPI_MAX_PORT_NAME + 512)
 

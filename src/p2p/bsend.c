@@ -1,6 +1,6 @@
-/* bsend.c: pieces of the attached buffer, first fit in order of address; each holds one packed message until
- * it has left. The book-keeping lies outside the user's buffer, so that MPI_BSEND_OVERHEAD is more than
- * enough.
+/* bsend.c: allocates pieces of the attached buffer, first fit in order of address. Each piece holds one
+ * packed message until it has been sent. The bookkeeping is outside the user's buffer, so that
+ * MPI_BSEND_OVERHEAD is more than enough.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/bsend.h"
@@ -36,7 +36,7 @@ int bsend_attach(struct p2p *p, void *buffer, MPI_Count size, struct bsend_pool 
 {
     struct bsend_pool *pool = calloc(1, sizeof(*pool));
     if (!pool)
-        return err_set(MPI_ERR_NO_MEM, "out of memory to attach a buffer");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for attaching a buffer");
     pool->p2p = p;
     pool->base = buffer;
     pool->size = size;
@@ -83,7 +83,7 @@ static int piece_new(struct bsend_pool *pool, size_t len, struct bsend_piece **o
 {
     struct bsend_piece *piece = malloc(sizeof(*piece) + (pool->automatic ? len : 0));
     if (!piece)
-        return err_set(MPI_ERR_NO_MEM, "out of memory to buffer a message of %zu bytes", len);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for buffering a message of %zu bytes", len);
     *piece = (struct bsend_piece){.pool = pool, .len = len};
     struct list *after = pool->pieces.prev;
     piece->start = pool->automatic ? (char *)(piece + 1) : find_gap(pool, len, &after);

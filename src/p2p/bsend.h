@@ -1,5 +1,5 @@
-/* bsend.h: buffered sends: the user's attached buffer (or memory of our own, MPI_BUFFER_AUTOMATIC) from which
- * messages leave when they can.
+/* bsend.h: buffered sends: the user's attached buffer (or the library's own memory, MPI_BUFFER_AUTOMATIC)
+ * from which messages are sent when possible.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_BSEND_H

@@ -1,5 +1,5 @@
-/* cancel.c: taking back what has not been matched. A receive is cancelled here; a send that has left is
- * cancelled by asking the receiver whether it still waits there.
+/* cancel.c: cancels operations that have not been matched. A receive is cancelled locally; for a send that
+ * has left, the receiver is asked whether the message still waits there.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/message.h"

@@ -1,5 +1,4 @@
-/* choice.c: tries the ways in turn, takes the cheapest, and looks at the others again when little can be lost
- * by it.
+/* choice.c: tries the ways in turn, takes the fastest, and tries the others again when that costs little.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/choice.h"

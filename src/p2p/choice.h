@@ -1,13 +1,13 @@
-/* choice.h: which way a large message goes, when several are open: in pieces through frames, read by the
- * receiver, written by the sender, or split between the two. Which is the fastest depends on the machine, on
- * the size, on how many messages are under way and on whether the other rank has a processor, so the receiver
- * measures.
+/* choice.h: chooses how a large message moves, when there are several ways: in pieces through frames, read by
+ * the receiver, written by the sender, or split between the two. Which is fastest depends on the machine, on
+ * the size, on the number of messages in flight and on whether the other rank has a processor, so the
+ * receiver measures.
  *
- * A pure state machine: questions and times in, ways out. Every question gets a ticket, and what the message
- * has cost is told with that ticket, so that asking and learning always mean the same messages.
+ * A pure state machine: questions and times in, ways out. Every question returns a ticket, and the cost of
+ * the message is reported with that ticket, so that a measurement always belongs to the right messages.
  *
- * A lone message is measured by itself. Messages of a window share their time, so all messages of a burst go
- * one way, and what is measured is the burst.
+ * A single message is measured by itself. Messages of a window share their time, so all messages of a burst
+ * take the same way, and the burst is measured.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_CHOICE_H

@@ -1,5 +1,6 @@
-/* control.c: answers and hand-shakes of protocols. They are sent from inside the delivery of a frame and must
- * never wait, so one that finds no room is copied and queued behind what waits for that peer.
+/* control.c: control messages of protocols: answers and handshakes. They are sent while a frame is being
+ * delivered and must never wait, so one that finds no room is copied and queued behind the frames that wait
+ * for that peer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/engine.h"

@@ -1,5 +1,5 @@
-/* ids.h: numbers by which peers refer to our requests. A number that comes from the wire is checked: an old
- * or invented one finds nothing.
+/* ids.h: numbers by which peers refer to this rank's requests. A number that a peer sends is checked: an old
+ * or invalid one finds no request.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_IDS_H

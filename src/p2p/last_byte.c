@@ -1,4 +1,4 @@
-/* last_byte.c: looking at the last bytes of transfers under way. See last_byte.h.
+/* last_byte.c: polls the last bytes of transfers in flight. See last_byte.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/last_byte.h"

@@ -1,6 +1,6 @@
-/* last_byte.h: seeing a one-sided transfer end without a word from anybody: memory is written in order, so
- * when the last byte has changed, all of the data is there [Takagi13 3]. Before the transfer starts, that byte
- * is given a value which the data will change.
+/* last_byte.h: detects the end of a one-sided transfer without a message: memory is written in order, so when
+ * the last byte has changed, all of the data has arrived [Takagi13 3]. Before the transfer starts, that byte
+ * is set to a value which the data will change.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_LAST_BYTE_H

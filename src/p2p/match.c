@@ -1,4 +1,4 @@
-/* match.c: the slow half of matching: growth, wildcards, removal.
+/* match.c: the slow path of matching: growth, wildcards, removal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/match.h"

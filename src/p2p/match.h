@@ -1,10 +1,11 @@
-/* match.h: finding the partner of a message. Entries hang in hash buckets by (context, source, tag), so that
- * the cost does not depend on how many receives are posted or how many messages wait.
+/* match.h: finds the matching receive of a message and the matching message of a receive. Entries are in hash
+ * buckets by (context, source, tag), so that the cost does not depend on how many receives are posted or how
+ * many messages wait.
  *
- * A posted receive hangs under its own key, wildcards included; an arriving message looks under at most four
- * keys, and only under those for which a receive is posted. A waiting (unexpected) message hangs under its
- * full key and, once the program has ever used a wildcard, under the three keys a wildcard receive may ask
- * for. Where several match, the oldest wins: MPI's order.
+ * A posted receive is stored under its own key, wildcards included; an incoming message looks under at most
+ * four keys, and only under those for which a receive is posted. An unexpected message is stored under its
+ * full key and, once the program has used a wildcard, under the three keys that a wildcard receive may use.
+ * When several match, the oldest is taken, as MPI's ordering rules require.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_MATCH_H

@@ -1,4 +1,4 @@
-/* message.c: messages that wait for their receive: kept, probed, dropped.
+/* message.c: unexpected messages: kept, probed, dropped.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/message.h"

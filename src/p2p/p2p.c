@@ -1,4 +1,4 @@
-/* p2p.c: the engine's life, the place where frames come in, and waiting.
+/* p2p.c: start and end of the engine, the handling of incoming frames, and waiting.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/p2p.h"
@@ -10,9 +10,9 @@
 #include "p2p/way.h"
 
 static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
-                    "Largest message in bytes that is sent at once, before the receiver has answered. Unless "
-                    "it is set, the transport says what is best for it; `fishplate info --protocols` shows "
-                    "the value in force. At most one frame of the transport.");
+                    "Largest message in bytes that is sent at once, before the receiver has answered. "
+                    "Unless it is set, the transport chooses; `fishplate info --protocols` shows the "
+                    "value in force. At most one frame of the transport.");
 
 /* Where a processor can read the other rank's memory, messages above this size may be faster announced and read
  * than copied twice: measured (medium.c). */
@@ -77,7 +77,7 @@ static void deliver(void *ctx, struct peer *from, const struct frame_header *h, 
         break;
     default:
         err_panic(__FILE__, __LINE__,
-                  "a frame of an unknown kind arrived; do all ranks use the same version?");
+                  "a frame of an unknown kind arrived; all ranks must use the same version of the library");
     }
 }
 

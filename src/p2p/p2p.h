@@ -1,5 +1,5 @@
-/* p2p.h: point-to-point messages: matching and protocols. It knows contexts (numbers that keep communicators
- * apart) and ranks within them, not communicators; addressing a peer is the caller's business.
+/* p2p.h: point-to-point messages: matching and protocols. It knows contexts (numbers that separate
+ * communicators) and ranks within them, not communicators; the caller finds the peer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_P2P_H

@@ -1,7 +1,7 @@
 /* partition.h: how a partitioned message is cut into transfers. A transfer is one or more whole partitions of
- * the sender, so that it can leave when they are ready. Small neighbours travel together, but only inside one
- * partition of the receiver: it could not see them arrive one by one anyway, so nobody ever waits for a
- * partition that the program would mark ready later.
+ * the sender, so that it can be sent when they are ready. Small neighbouring partitions are sent together,
+ * but only inside one partition of the receiver: the receiver could not see them arrive one by one anyway, so
+ * it never waits for a partition that the program marks ready later.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_PARTITION_H

@@ -19,7 +19,7 @@
 
 static TUNABLE_SIZE(
     together, "PARTITION_TOGETHER", 4096, 0, 1 << 20,
-    "Small partitions that the receiver cannot tell apart travel together up to this many bytes.");
+    "Partitions that the receiver cannot distinguish are sent together, up to this many bytes.");
 static COUNTER(transfers, "p2p_partition_transfers", "Messages that carried partitions.");
 
 /* Contexts of communicators are small numbers. Descriptions travel beside the communicator's own messages;

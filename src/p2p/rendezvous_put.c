@@ -23,14 +23,16 @@ static TUNABLE_CHOICE(
     look_at, "LAST_BYTE_POLL", LOOK_AUTO, "auto|always|never",
     "Whether the receiver of a message by putnr or put waits for its last byte in memory: where every rank "
     "has a core of its own and no progress thread runs (auto), wherever the adapter writes it last "
-    "(always), or never, so that the sender tells it with a message more.");
+    "(always), or never, so that the sender sends one more message.");
 
 static COUNTER(random_puts, "p2p_rendezvous_put",
                "Large messages written into an offered receive whose last byte was random.");
 static COUNTER(putnrs, "p2p_rendezvous_putnr",
                "Large messages written into an offered receive whose last byte was a constant.");
 static COUNTER(made, "p2p_offers", "Receives whose memory was offered to their sender.");
-static COUNTER(told, "p2p_offers_told", "Messages written into an offer whose receiver had to be told.");
+static COUNTER(told, "p2p_offers_told",
+               "Messages written into an offer whose receiver needed one more "
+               "message to notice.");
 
 /* ---- the receiver ---- */
 

@@ -1,5 +1,5 @@
 /* request.h: anything that completes later: sends, receives, collectives, generalized requests. One structure
- * with a small vtable; wait and test never ask what kind it is.
+ * with a small table of operations; wait and test never ask which kind it is.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_REQUEST_H

@@ -19,9 +19,10 @@ enum {
 static TUNABLE_CHOICE(
     rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|r3",
     "How large messages move: written by the sender (rput), read by the receiver, who is told (getcqe) or "
-    "sees (get) when that is done, written into a receive that was offered before (putnr, put), read by the "
-    "receiver and written by the sender at the same time, a part each (split), copied in pieces (r3), or as "
-    "measured to be fastest (auto). What cannot be done gives way to what can.");
+    "sees (get) when that is done, written into a receive that was offered before (putnr, put), read by "
+    "the receiver and written by the sender at the same time, a part each (split), copied in pieces (r3), "
+    "or as measured to be fastest (auto). A protocol that cannot be used for a message is replaced by one "
+    "that can.");
 
 bool way_measures(void)
 {
