@@ -112,8 +112,8 @@ void bench_compare(struct bench *b)
     const size_t *sizes = test && b->options.brief ? test->brief_sizes : test ? test->sizes : NULL;
     if (!test || !b->host->algorithm) {
         bench_report_note(b,
-                          !test ? "--compare: '%s' is no collective operation of the list that --help prints."
-                                : "--compare %s: this MPI library does not let itself be told an algorithm.",
+                          !test ? "--compare: '%s' is not a collective operation; --help lists them."
+                                : "--compare %s: this MPI library offers no way to choose an algorithm.",
                           c.operation);
         b->failed = true;
         return;

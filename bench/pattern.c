@@ -37,7 +37,7 @@ void *bench_alloc(size_t bytes)
     size_t size = (bytes + 4095) / 4096 * 4096;
     void *p = aligned_alloc(4096, size ? size : 4096);
     if (!p) {
-        fprintf(stderr, "bench: no memory for a buffer of %zu bytes; try smaller --sizes.\n", bytes);
+        fprintf(stderr, "bench: out of memory for a buffer of %zu bytes; try smaller --sizes.\n", bytes);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     memset(p, 0, size ? size : 4096);

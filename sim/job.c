@@ -268,7 +268,7 @@ static void shape_fill(struct coll_shape *shape, const struct job_order *o, int6
 static const char *make_schedules(struct job *j, struct coll_shape *shape, uint64_t *steps)
 {
     if (!algorithm_fits(j->order->algorithm, shape) || !j->order->algorithm->generate)
-        return "this algorithm cannot do it with so many ranks";
+        return "this algorithm does not support this number of ranks";
     for (int r = 0; r < j->order->ranks; r++) {
         struct sched *s = &j->ranks[r].sched;
         shape->rank = r;
@@ -276,7 +276,7 @@ static const char *make_schedules(struct job *j, struct coll_shape *shape, uint6
         j->order->algorithm->generate(shape, s);
         *steps += s->count;
         if (s->failed)
-            return "memory ran out while its steps were listed";
+            return "out of memory for the list of its steps";
         if (*steps > j->order->most_steps ||
             (double)s->count * j->order->ranks > 4.0 * (double)j->order->most_steps)
             return "it has more steps than --most-steps allows";
@@ -336,7 +336,8 @@ void job_simulate(const struct job_order *order, struct job_report *out)
     if (!starts || !j.ranks)
         out->failed = "memory ran out";
     else if (!network_make(&j.net, order->machine, nodes))
-        out->failed = "no fat tree of such switches has so many nodes (an odd number of ports, or no memory)";
+        out->failed = "a fat tree of these switches cannot have so many nodes (or the number of ports is "
+                      "odd, or memory ran out)";
     if (!out->failed) {
         shape_fill(&shape, order, starts, &j.item_bytes);
         out->failed = make_schedules(&j, &shape, &out->steps);

@@ -291,7 +291,7 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     s.out = malloc((size_t)s.bytes);
     s.in = malloc((size_t)s.bytes);
     if (!s.out || !s.in)
-        fail(&s, "no memory for the data", MPI_SUCCESS);
+        fail(&s, "out of memory for the data", MPI_SUCCESS);
     if (s.rank == 0)
         head(&s, host);
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)

@@ -78,7 +78,7 @@ static bool parse(struct kernel_options *o, int argc, char **argv, bool speak)
             o->help = true;
         else if (class ? !parse_classes(o, class) : !parse_kernel(o, a)) {
             if (speak && class)
-                fprintf(stderr, "bench: '%s' is no class; there are S, W, A and B.\n", class);
+                fprintf(stderr, "bench: '%s' is not a class; there are S, W, A and B.\n", class);
             else if (speak)
                 fprintf(stderr, "bench: '%s' is neither an option nor a kernel; --help lists both.\n", a);
             return false;

@@ -14,7 +14,7 @@ void *kernel_alloc(struct kernel_run *run, size_t bytes)
     void *p = calloc(1, bytes ? bytes : 1);
     if (!p) {
         fprintf(stderr,
-                "bench: rank %d has no %zu bytes of memory for %s; use more nodes or a smaller class.\n",
+                "bench: rank %d cannot allocate %zu bytes for %s; use more nodes or a smaller class.\n",
                 run->rank, bytes, run->name);
         MPI_Abort(run->comm, 1);
         abort(); /* not reached, but the compiler cannot know */
