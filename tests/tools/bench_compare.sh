@@ -42,4 +42,4 @@ expect_line "$scratch/table" 'dissemination'
 if run --compare bcst >"$scratch/table" 2>&1; then
     fail "an operation that is not there was accepted"
 fi
-expect_line "$scratch/table" "'bcst' is no collective operation"
+expect_line "$scratch/table" "'bcst' is not a collective operation"

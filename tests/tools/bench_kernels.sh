@@ -37,4 +37,4 @@ if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     expect_line "$scratch/table" '^ft +S .* verified$'
 fi
 "$BIN/fishplate" bench kernels --class Z >"$scratch/table" 2>"$scratch/err" && fail "class Z was taken"
-expect_line "$scratch/err" "'Z' is no class"
+expect_line "$scratch/err" "'Z' is not a class"
