@@ -18,7 +18,8 @@ static TUNABLE_STRING(
     "operations and ends the job when they differ. Most calls with a different operation or root are "
     "found without it. `rma` warns when one-sided operations of one epoch touch the same bytes, and names "
     "both call sites. `leaks` lists at MPI_Finalize what was never freed, completed or received, and where "
-    "it was made. `match` compares the datatypes of each send with those of its receive. Several are separated "
+    "it was made. `match` compares the datatypes of each send with those of its receive. Several are "
+    "separated "
     "by commas.");
 
 bool debug_coll;
