@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/rails/stripe.h"
 #include "pairs.h"
 
-enum { CONTROL_BYTES = 64 };
+enum { CONTROL_BYTES = 64, SMALLEST_STRIPE = 8192 };
 
 /* What a message is to the two ranks. */
 enum stage { STAGE_EAGER, STAGE_ASK, STAGE_GO, STAGE_DATA };
@@ -19,6 +20,7 @@ struct rank {
     uint32_t at;      /* next step */
     uint32_t open;    /* sends and receives that were started and are not done */
     sim_time busy_to; /* its processor is */
+    uint8_t rail;     /* of its last message that was not striped */
     bool waits;       /* at a fence, or at the end */
     bool done;
 };
@@ -30,6 +32,7 @@ struct transfer {
     uint32_t stage;
     uint32_t key_order; /* it is the how-many-th from one to the other */
     uint32_t next;
+    uint32_t missing; /* stripes of its present message that have not arrived */
 };
 
 enum { EVENT_RANK = EVENT_OTHER, EVENT_POST };
@@ -115,12 +118,35 @@ static void post(struct job *j, uint32_t rank, uint32_t t)
     put(j, work(j, rank, j->net.machine.send_ns), EVENT_POST, t);
 }
 
+/* Several rails: what asks first is striped evenly over all of them, everything else takes turns. */
+static unsigned cut(const struct job *j, uint64_t bytes, struct stripe stripes[RAILS_MAX])
+{
+    static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const struct stripe_rules rules = {.smallest = SMALLEST_STRIPE, .align = 64};
+    return stripe_cut(&rules, even, rails_all(j->net.rails), 0, bytes, stripes);
+}
+
+static uint8_t next_rail(struct job *j, uint32_t rank)
+{
+    struct rank *r = &j->ranks[rank];
+    return r->rail = (uint8_t)rail_after(rails_all(j->net.rails), r->rail);
+}
+
 static void on_post(struct job *j, uint32_t t)
 {
-    const struct transfer *x = &j->transfers[t];
+    struct transfer *x = &j->transfers[t];
     bool back = x->stage == STAGE_GO, small = x->stage == STAGE_GO || x->stage == STAGE_ASK;
-    network_send(&j->net, node_of(j, back ? x->to : x->from), node_of(j, back ? x->from : x->to),
-                 small ? CONTROL_BYTES : x->bytes, t);
+    uint32_t from = back ? x->to : x->from, to = back ? x->from : x->to;
+    struct stripe stripes[RAILS_MAX];
+    unsigned count = 1;
+    if (x->stage == STAGE_DATA && node_of(j, from) != node_of(j, to))
+        count = cut(j, x->bytes, stripes);
+    else
+        stripes[0] = (struct stripe){.bytes = small ? CONTROL_BYTES : x->bytes, .rail = next_rail(j, from)};
+    x->missing = count;
+    for (unsigned i = 0; i < count; i++)
+        network_send_on(&j->net, stripes[i].rail, node_of(j, from), node_of(j, to), stripes[i].bytes, t,
+                        false);
     if (x->stage == STAGE_EAGER)
         part_done(j, x->from); /* the library has copied it */
 }
@@ -132,7 +158,7 @@ static void start_send(struct job *j, uint32_t rank, const struct step *s)
         return;
     uint64_t bytes = s->buf[0] == BUF_NONE ? 0 : (uint64_t)((double)s->count * j->item_bytes);
     uint32_t order = pairs_count(&j->sent, rank, (uint32_t)s->peer);
-    j->transfers[t] = (struct transfer){rank, (uint32_t)s->peer, bytes, STAGE_EAGER, order, NONE};
+    j->transfers[t] = (struct transfer){rank, (uint32_t)s->peer, bytes, STAGE_EAGER, order, NONE, 0};
     if ((double)bytes > j->net.machine.eager_bytes)
         j->transfers[t].stage = STAGE_ASK;
     else
@@ -169,6 +195,8 @@ static void on_arrived(void *ctx, uint32_t message)
     struct job *j = ctx;
     uint32_t t = j->net.messages[message].tag, other;
     struct transfer *x = &j->transfers[t];
+    if (--x->missing)
+        return;
     if (x->stage == STAGE_GO) {
         x->stage = STAGE_DATA;
         work(j, x->from, j->net.machine.receive_ns);
@@ -302,8 +330,10 @@ static void run(struct job *j, struct job_report *out)
     j->net.other = on_event;
     j->net.ctx = j;
     j->unfinished = (uint32_t)j->order->ranks;
-    for (int r = 0; r < j->order->ranks; r++)
+    for (int r = 0; r < j->order->ranks; r++) {
+        j->ranks[r].rail = RAIL_NONE;
         put(j, 0, EVENT_RANK, (uint32_t)r);
+    }
     network_run(&j->net);
     out->events = j->net.events.taken;
     out->messages = j->messages;

@@ -53,6 +53,23 @@ static void a_long_message_asks_first(void)
     EXPECT(!r.failed && fabs(r.us * 1000 - expected) < 0.01);
 }
 
+/* Two rails: the data of a long message takes half, everything else what it took. Short messages are not striped. */
+static void long_messages_are_striped(void)
+{
+    struct machine m = machine_preset;
+    m.header_bytes = 0;
+    m.message_ns = 0;
+    m.mtu = 1 << 20;
+    double one = simulate("linear", COLL_BCAST, 2, 1, 0, 128000, &m).us;
+    double one_short = simulate("linear", COLL_BCAST, 2, 1, 0, 10000, &m).us;
+    double one_local = simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us;
+    m.rails = 2;
+    struct job_report two = simulate("linear", COLL_BCAST, 2, 1, 0, 128000, &m);
+    EXPECT(!two.failed && fabs((one - two.us) * 1000 - 64000 / m.link_rate) < 0.01);
+    EXPECT(simulate("linear", COLL_BCAST, 2, 1, 0, 10000, &m).us == one_short);
+    EXPECT(simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us == one_local); /* no rail is used */
+}
+
 /* Nodes of one switch are all the same: whoever is the root, the time is the same. */
 static void roots_are_alike(void)
 {
@@ -110,6 +127,7 @@ int main(void)
 {
     TEST_RUN(a_barrier_of_two_is_a_message);
     TEST_RUN(a_long_message_asks_first);
+    TEST_RUN(long_messages_are_striped);
     TEST_RUN(roots_are_alike);
     TEST_RUN(every_algorithm_ends);
     TEST_RUN(too_much_is_said);

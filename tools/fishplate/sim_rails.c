@@ -37,7 +37,7 @@ static const char *const usage_text =
     "gives the same\n"
     "answer on every machine.\n\n"
     "Options:\n"
-    "  --figures 8,10,8.19  only these, and no statements (default: all, about 10 minutes)\n"
+    "  --figures 8,10,8.19  only these, and no statements (default: all; takes minutes)\n"
     "  --quick              32 nodes where the paper has 128, shorter runs: about a minute\n"
     "  --statements         only the statements\n"
     "  --svg FOLDER         write each figure as FOLDER/figure-8.svg\n"
