@@ -7,6 +7,7 @@
 #include "../json.h"
 #include "base/util.h"
 #include "ps.h"
+#include "why.h"
 #include "words.h"
 
 static const struct page_wait *wait_of(const struct sample *s)
@@ -105,10 +106,33 @@ static uint32_t hosts_of(const struct look *l)
     return n;
 }
 
+/* Who has not come to a collective that others wait in, and how long the first of them has waited. */
+static void tell_late(FILE *out, const struct look *now, const struct look *before)
+{
+    struct answer a;
+    const bool known = answer_make(before, now, 0, &a);
+    for (size_t i = 0; known && i < a.why.nmeetings; i++) {
+        const struct why_meeting *m = &a.why.meetings[i];
+        uint64_t longest = 0;
+        if (m->unknown || m->nmissing == 0)
+            continue;
+        for (uint32_t k = 0; k < m->nwaiting; k++)
+            longest = MAX(longest, a.waited_ns[m->waiting[k]]);
+        fprintf(out, "Late: ");
+        words_ranks(out, m->missing, m->nmissing);
+        fprintf(out, " for %s on %s; ", m->wait->call, m->group ? m->group->label : "a communicator");
+        words_ranks(out, m->waiting, m->nwaiting);
+        fprintf(out, " %s, the first for ", m->nwaiting == 1 ? "waits" : "wait");
+        words_time(out, longest);
+        fprintf(out, "\n");
+    }
+    answer_free(&a);
+}
+
 void ps_job(FILE *out, const struct look *now, const struct look *before, int lines)
 {
     uint32_t told = 0;
-    const uint32_t most = lines > 5 ? (uint32_t)lines - 4 : now->ranks;
+    const uint32_t most = lines > 7 ? (uint32_t)lines - 6 : now->ranks;
     fprintf(out, "Job %s: %u rank%s", now->job, now->ranks, now->ranks == 1 ? "" : "s");
     if (now->seen < now->ranks)
         fprintf(out, ", of which %u are seen", now->seen);
@@ -122,6 +146,7 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
     }
     if (told > most)
         fprintf(out, "... and %u more ranks\n", told - most);
+    tell_late(out, now, before);
 }
 
 void ps_jobs(FILE *out, const struct looks *now)
@@ -163,6 +188,7 @@ static void json_rank(struct json *j, const struct sample *s, const struct sampl
     json_int(j, "unexpected", s->page.nunexpected);
     json_int(j, "posted", s->page.nposted);
     json_int(j, "peers", s->page.npeers);
+    json_real(j, "waited_seconds", (double)s->page.waited_ns * 1e-9);
     if (wait) {
         json_string(j, "call", wait->call);
         json_real(j, "seconds", s->now > wait->since ? (double)(s->now - wait->since) * 1e-9 : 0);
