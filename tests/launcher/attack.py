@@ -10,6 +10,7 @@ Prints what went wrong and exits 1. The remote shells exit 1 too, which ends the
 import hashlib
 import hmac
 import os
+import re
 import select
 import socket
 import struct
@@ -17,7 +18,10 @@ import subprocess
 import sys
 import time
 
-HELLO, PROOF, CHALLENGE, TREE, PLAN = 1, 2, 11, 12, 13
+# The numbers of frames, as launcher/link.h counts them.
+LINK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "launcher", "link.h")
+FRAMES = re.findall(r"^ +FRAME_(\w+)(?: = 1)?,", open(LINK).read(), re.M)
+HELLO, PROOF, CHALLENGE, TREE, PLAN = (FRAMES.index(name) + 1 for name in ("HELLO", "PROOF", "CHALLENGE", "TREE", "PLAN"))
 SEAL = 16
 WAIT = 60  # seconds until a test gives up on the other end
 
