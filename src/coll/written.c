@@ -22,7 +22,6 @@
 
 /* Many communicators live for one or two barriers only. */
 #define BARRIERS_BEFORE 8
-#define SPINS           100 /* looks at the flags between two rounds of progress, when nobody needs this processor */
 
 static COUNTER(runs, "coll_written", "Barriers in which nodes met by RDMA writes.");
 static COUNTER(switched, "coll_switched", "Barriers in which nodes met in the switch.");
@@ -363,9 +362,6 @@ static void wait_for(struct written_run *r)
     struct net *net = r->w->net;
     struct net_waiter waiter = {.ready = can_go_on, .arg = r, .what = NET_MEMBERS, .of = r->comm};
     while (!r->over) {
-        for (int i = net->oversubscribed ? 1 : SPINS; i > 0 && !can_go_on(r); i--)
-            if (i < SPINS / 2) /* on some processors the hint costs as much as a step */
-                cpu_relax();
         if (!can_go_on(r)) {
             const uint32_t unrung = is_unrung(r);
             net->unrung += unrung;
@@ -406,7 +402,8 @@ bool written_run(const struct coll_args *args, struct coll_state *state, const s
     r.w = w;
     r.comm = state->comm;
     r.lane = r.pending = r.error = 0;
-    r.over = false;
+    r.over = r.crossed = false;
+    r.way = WAY_INVITE; /* until its turn comes */
     r.tag = tag_of(coll_number(state, args, FORM_BLOCKING), FORM_BLOCKING);
     list_append(&w->lane[0].runs, &r.link);
     advance(&r);
