@@ -148,12 +148,16 @@ static void forget_parent(const struct comm *c)
         c->proc->parent = NULL;
 }
 
+static int take_leave(MPI_Comm *comm, struct comm **out)
+{
+    int rc = freeable(comm, out);
+    return rc ? rc : undress(*out);
+}
+
 int impl_Comm_free(MPI_Comm *comm)
 {
     struct comm *c;
-    int rc = freeable(comm, &c);
-    if (!rc)
-        rc = undress(c);
+    int rc = take_leave(comm, &c);
     if (rc)
         return rc;
     forget_parent(c);
@@ -166,9 +170,7 @@ int impl_Comm_free(MPI_Comm *comm)
 int impl_Comm_disconnect(MPI_Comm *comm)
 {
     struct comm *c;
-    int rc = freeable(comm, &c);
-    if (!rc)
-        rc = undress(c);
+    int rc = take_leave(comm, &c);
     if (rc)
         return rc;
     proc_drain(c->proc);

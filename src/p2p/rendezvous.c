@@ -159,6 +159,19 @@ void rendezvous_refuse(struct p2p_request *r, int error)
     request_done(r, error);
 }
 
+bool rendezvous_reachable(struct p2p *p, struct p2p_request *r, uint64_t bytes)
+{
+    if (!request_register(r, bytes)) {
+        way_in_pieces(p, r, bytes);
+        return false;
+    }
+    if (!request_publish(r)) {
+        rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
+        return false;
+    }
+    return true;
+}
+
 /* ---- frames of several protocols ---- */
 
 void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)

@@ -25,6 +25,8 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announce
 void fin_send(struct p2p_request *r, int status);
 /* The receiver cannot take the message: both sides end with this error. */
 void rendezvous_refuse(struct p2p_request *r, int error);
+/* Makes the receive's memory known to the sender: registered, with a cookie. False: it goes another way. */
+bool rendezvous_reachable(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
 /* Frames that belong to several protocols: the state of the request says to which. */
 void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);

@@ -19,14 +19,8 @@ static COUNTER(rputs, "p2p_rendezvous_rput",
 /* The receiver says where. */
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
-    if (!request_register(r, bytes)) {
-        way_in_pieces(p, r, bytes);
+    if (!rendezvous_reachable(p, r, bytes))
         return;
-    }
-    if (!request_publish(r)) {
-        rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
-        return;
-    }
     counter_add(&rputs, 1);
     request_turn(r, STATE_RECV_RPUT);
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .word = rts->cookie};

@@ -54,14 +54,8 @@ void split_written(struct p2p_request *r, int error, uint64_t ns)
 
 void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
-    if (!request_register(r, bytes)) {
-        way_in_pieces(p, r, bytes);
+    if (!rendezvous_reachable(p, r, bytes))
         return;
-    }
-    if (!request_publish(r)) {
-        rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
-        return;
-    }
     counter_add(&splits, 1);
     request_turn(r, STATE_RECV_SPLIT);
     uint64_t mine = choice_share(choice_of(p, r->peer), &r->ticket);

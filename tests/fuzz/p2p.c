@@ -4,17 +4,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
-#include "fuzz.h"
+#include "panic.h"
 #include "p2p/engine.h"
 
 enum { FRAME = 256, SMALL = 64, LARGE = 5000, MEMORY = 4 };
-
-_Noreturn void __wrap_err_panic(const char *file, int line, const char *sentence);
-_Noreturn void __wrap_err_panic(const char *file, int line, const char *sentence)
-{
-    (void)file, (void)line, (void)sentence;
-    fuzz_refused();
-}
 
 static struct net net;
 static struct transport transport;

@@ -6,18 +6,11 @@
 
 #include "base/err.h"
 #include "boot/boot.h"
-#include "fuzz.h"
+#include "panic.h"
 #include "obj/context.h"
 #include "rma/memory.h"
 
 enum { BYTES = 200, INTO = 48, CONTEXT = 8 };
-
-_Noreturn void __wrap_err_panic(const char *file, int line, const char *sentence);
-_Noreturn void __wrap_err_panic(const char *file, int line, const char *sentence)
-{
-    (void)file, (void)line, (void)sentence;
-    fuzz_refused();
-}
 
 static struct net net;
 static struct transport transport;

@@ -89,6 +89,22 @@ static inline int ring(int rank, int size)
     return ((rank % size) + size) % size;
 }
 
+/* Gather and scatter mirror each other: what one receives, the other sends. */
+static inline void sched_move(struct sched *s, bool receive, int peer, struct loc at, int64_t count)
+{
+    if (receive)
+        sched_recv(s, peer, at, count);
+    else
+        sched_send(s, peer, at, count);
+}
+
+/* The root's own block, in the buffer of one to that of all (gather) or back (scatter). */
+static inline void copy_own(const struct coll_shape *shape, struct sched *s, bool gather)
+{
+    sched_copy(s, loc_make(BUF_SEND, gather ? 0 : shape->root), loc_make(BUF_RECV, gather ? shape->root : 0),
+               1);
+}
+
 /* Where my contribution to a reduction lies. */
 static inline struct loc shape_input(const struct coll_shape *shape)
 {

@@ -284,12 +284,9 @@ static int inbox_poll(struct transport *t)
 /* The caller has announced itself as a sleeper, and senders have a fence before they look. */
 static bool inbox_arm(struct transport *t)
 {
-    struct inbox *in = (struct inbox *)t;
-    const char *payload;
-    size_t len;
-    uint32_t sender;
+    const struct inbox *in = (struct inbox *)t;
     atomic_thread_fence(memory_order_seq_cst);
-    return ring_peek(&in->receiver, &payload, &len, &sender) == NULL;
+    return ring_empty(&in->receiver);
 }
 
 static void inbox_disarm(struct transport *t)

@@ -162,6 +162,12 @@ static inline const struct ring_slot *ring_peek(struct ring_receiver *r, const c
     return slot;
 }
 
+static inline bool ring_empty(const struct ring_receiver *r)
+{
+    const struct ring_slot *slot = &r->ring->slots[r->slot % RING_SLOTS];
+    return atomic_load_explicit(&slot->sequence, memory_order_acquire) != r->slot + 1;
+}
+
 static inline void ring_give_back(struct ring_receiver *r)
 {
     r->published = ring_position(r->slot, r->line);

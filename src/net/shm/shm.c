@@ -364,15 +364,12 @@ static int shm_poll(struct transport *t)
  * its frame visible to us. */
 static bool shm_arm(struct transport *t)
 {
-    struct shm *s = (struct shm *)t;
-    const char *payload;
-    size_t len;
-    uint32_t sender;
+    const struct shm *s = (struct shm *)t;
     if (!t->net->oversubscribed && s->membarrier)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
     else
         atomic_thread_fence(memory_order_seq_cst);
-    return ring_peek(&s->receiver, &payload, &len, &sender) == NULL;
+    return ring_empty(&s->receiver);
 }
 
 static void shm_disarm(struct transport *t)

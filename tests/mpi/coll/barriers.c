@@ -18,30 +18,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
-#include <time.h>
 
+#include "late.h"
 #include "mpitest.h"
 
 enum { ROUNDS = 100, KINDS = 3 };
 
 static double came[KINDS * ROUNDS], left[KINDS * ROUNDS];
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Mostly nothing, now and then up to some tens of microseconds. */
-static void be_late(unsigned *dice)
-{
-    *dice = *dice * 1103515245u + 12345u;
-    unsigned throw = *dice >> 16;
-    if (throw % 8 == 0)
-        for (double until = now() + 1e-6 * (throw % 60); now() < until;)
-            ;
-}
 
 static void run(int kind, MPI_Request *persistent)
 {

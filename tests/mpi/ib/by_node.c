@@ -16,29 +16,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "late.h"
 #include "mpitest.h"
 
 enum { ROUNDS = 90, AT_ONCE = 5, PERSISTENT = 70, COMMS = 12, KINDS = 4 };
 
 static double came[ROUNDS], left[ROUNDS];
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void be_late(unsigned *dice)
-{
-    *dice = *dice * 1103515245u + 12345u;
-    unsigned throw = *dice >> 16;
-    if (throw % 8 == 0)
-        for (double until = now() + 1e-6 * (throw % 60); now() < until;)
-            ;
-}
 
 /* Several under way; the last one started ends last, and by then all have come to the first. */
 static void many_at_once(MPI_Comm comm)

@@ -9,29 +9,12 @@
  * also: FISHPLATE_COLL=barrier=rdma:n=3 FISHPLATE_IB_MAX_CONNECTIONS=2
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <time.h>
-
+#include "late.h"
 #include "mpitest.h"
 
 enum { ROUNDS = 600, COMMS = 40 };
 
 static double came[ROUNDS], left[ROUNDS];
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void be_late(unsigned *dice)
-{
-    *dice = *dice * 1103515245u + 12345u;
-    unsigned throw = *dice >> 16;
-    if (throw % 8 == 0)
-        for (double until = now() + 1e-6 * (throw % 60); now() < until;)
-            ;
-}
 
 /* More than 256 in a row: the flags' numbers begin again. */
 static void nobody_is_early(MPI_Comm comm)

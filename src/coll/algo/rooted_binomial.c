@@ -1,0 +1,86 @@
+/* rooted_binomial.c: gather: blocks climb a binomial tree, packed, so that the root receives log2(n) messages; scatter: they
+ * come down it. A subtree whose ranks wrap around past the last one is exchanged with the root in two messages, each
+ * from or to its place.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/algo/phases.h"
+
+static int subtree(int me, int size)
+{
+    int low = me & -me;
+    return me + low < size ? low : size - me;
+}
+
+static void at_root(const struct coll_shape *shape, struct sched *s, bool gather)
+{
+    const int size = shape->size, root = shape->root;
+    const enum sched_buf all = gather ? BUF_RECV : BUF_SEND;
+    struct tree t = tree_binomial(root, size, root);
+    for (int c = t.nchildren - 1; c >= 0; c--) {
+        int first = t.child[c], n = subtree(ring(first - root, size), size);
+        int head = first + n <= size ? n : size - first;
+        sched_move(s, gather, first, loc_make(all, first), head);
+        sched_move(s, gather, first, loc_make(all, 0), n - head);
+    }
+    if (!shape->in_place)
+        copy_own(shape, s, gather);
+}
+
+/* Between this rank's packed blocks and those of its children. */
+static void with_children(const struct coll_shape *shape, struct sched *s, bool gather, const struct tree *t,
+                          struct loc data)
+{
+    const int size = shape->size, me = ring(shape->rank - shape->root, size);
+    for (int c = t->nchildren - 1; c >= 0; c--) {
+        int child = ring(t->child[c] - shape->root, size);
+        sched_move(s, gather, t->child[c], loc_add(data, child - me), subtree(child, size));
+    }
+}
+
+static void with_parent(const struct coll_shape *shape, struct sched *s, bool gather, const struct tree *t,
+                        struct loc data, int n)
+{
+    int head = t->parent != shape->root || shape->rank + n <= shape->size ? n : shape->size - shape->rank;
+    sched_move(s, !gather, t->parent, data, head);
+    sched_move(s, !gather, t->parent, loc_add(data, head), n - head);
+}
+
+static void gather(const struct coll_shape *shape, struct sched *s)
+{
+    if (shape->rank == shape->root) {
+        at_root(shape, s, true);
+        return;
+    }
+    struct loc data = loc_make(BUF_SEND, 0);
+    struct tree t = tree_binomial(shape->rank, shape->size, shape->root);
+    const int n = subtree(ring(shape->rank - shape->root, shape->size), shape->size);
+    if (n > 1) {
+        data = sched_temp(s, n);
+        with_children(shape, s, true, &t, data);
+        sched_copy(s, loc_make(BUF_SEND, 0), data, 1);
+        sched_fence(s);
+    }
+    with_parent(shape, s, true, &t, data, n);
+}
+
+static void scatter(const struct coll_shape *shape, struct sched *s)
+{
+    if (shape->rank == shape->root) {
+        at_root(shape, s, false);
+        return;
+    }
+    struct loc data = loc_make(BUF_RECV, 0);
+    struct tree t = tree_binomial(shape->rank, shape->size, shape->root);
+    const int n = subtree(ring(shape->rank - shape->root, shape->size), shape->size);
+    if (n > 1)
+        data = sched_temp(s, n);
+    with_parent(shape, s, false, &t, data, n);
+    sched_fence(s);
+    with_children(shape, s, false, &t, data);
+    sched_copy(s, data, loc_make(BUF_RECV, 0), 1);
+}
+
+COLL_ALGORITHM(gather_binomial, .name = "binomial", .kind = COLL_GATHER, .needs = NEED_ADJACENT,
+               .generate = gather, .doc = "up a binomial tree, packed");
+COLL_ALGORITHM(scatter_binomial, .name = "binomial", .kind = COLL_SCATTER, .needs = NEED_ADJACENT,
+               .generate = scatter, .doc = "down a binomial tree, packed");
