@@ -128,10 +128,12 @@ void answer_text(FILE *out, const struct answer *a)
     if (count_state(a, WHY_GONE))
         fprintf(out, ", %u gone", count_state(a, WHY_GONE));
     fprintf(out, ".\n");
-    for (size_t i = 0; i < w->nfindings; i++) {
+    for (size_t i = 0; i < w->nfindings && i < FINDINGS_MAX; i++) {
         fprintf(out, "\n");
         words_finding(out, &a->telling, &w->findings[i]);
     }
+    if (w->nfindings > FINDINGS_MAX)
+        fprintf(out, "\n... and %zu findings more; --json has all.\n", w->nfindings - FINDINGS_MAX);
     if (w->nfindings == 0)
         fprintf(out, w->waiting ? "No deadlock: what is waited for can still come.\n" : "Nobody waits.\n");
     if (w->unseen)

@@ -39,7 +39,7 @@ static const char page_head[] =
     "#dde3ea;\n"
     "border-radius:8px;padding:.8em "
     "1em;overflow-x:auto}svg{width:100%;height:auto;background:#fff;border:1px solid #dde3ea;"
-    "border-radius:8px}\n"
+    "border-radius:8px;min-width:44em;box-sizing:border-box}.draw{overflow-x:auto}.tip{fill:#4a5568}\n"
     ".stuck{fill:#fde3e1;stroke:#c0392b}.waits{fill:#fff3d6;stroke:#b7791f}.runs{fill:#e2f3e6;stroke:#2f855a}"
     "\n"
     ".other{fill:#eceff3;stroke:#718096}text{font:13px "
@@ -47,7 +47,7 @@ static const char page_head[] =
     ".edge{fill:none;stroke:#4a5568;stroke-width:1.4}.bad{stroke:#c0392b;stroke-width:2.2}\n"
     "@media(prefers-color-scheme:dark){body{background:#12161b;color:#dfe6ee}pre,svg{background:#1a2027;"
     "border-color:#303a45}"
-    "text{fill:#1d2733}}\n"
+    "text{fill:#1d2733}text.count{fill:#dfe6ee}.edge{stroke:#a0aec0}.bad{stroke:#f0776a}.tip{fill:#cbd5e0}}\n"
     "</style></head><body>\n";
 
 static bool is_stuck(const struct why_rank *r)
@@ -148,15 +148,15 @@ static void draw_edge(FILE *out, const struct drawing *d, uint32_t from, uint32_
         return;
     }
     const double ux = dx / length, uy = dy / length;
-    const double reach_x = fabs(ux) > 0.9 ? 112 : 60, reach_y = 30;
+    const double reach = fmin(114 / fmax(fabs(ux), 1e-6), 28 / fmax(fabs(uy), 1e-6)); /* to the box's rim */
     const double cx = (a->x + b->x) / 2 + uy * length * 0.13, cy = (a->y + b->y) / 2 - ux * length * 0.13;
     fprintf(out, "<path class=\"%s\" marker-end=\"url(#tip)\" d=\"M %.0f %.0f Q %.0f %.0f %.0f %.0f\"/>\n",
-            style, a->x + ux * reach_x + uy * 8, a->y + uy * reach_y - ux * 8, cx, cy,
-            b->x - ux * reach_x + uy * 8, b->y - uy * (reach_y + 6) - ux * 8);
+            style, a->x + ux * reach + uy * 8, a->y + uy * reach - ux * 8, cx, cy,
+            b->x - ux * (reach + 4) + uy * 8, b->y - uy * (reach + 4) - ux * 8);
     const uint32_t count = d->edges[from * d->nnodes + to];
     if (count > 1)
-        fprintf(out, "<text class=\"what\" x=\"%.0f\" y=\"%.0f\">%u</text>\n", (cx + (a->x + b->x) / 2) / 2,
-                (cy + (a->y + b->y) / 2) / 2, count);
+        fprintf(out, "<text class=\"what count\" x=\"%.0f\" y=\"%.0f\">%u</text>\n",
+                (cx + (a->x + b->x) / 2) / 2, (cy + (a->y + b->y) / 2) / 2, count);
 }
 
 static void draw_node(FILE *out, const struct node *n)
@@ -190,11 +190,12 @@ static void draw(FILE *out, struct drawing *d)
 {
     const double height = place_nodes(d);
     fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"who "
+            "<div class=\"draw\" tabindex=\"0\"><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d "
+            "%.0f\" role=\"img\" aria-label=\"who "
             "waits for "
             "whom\"><defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" "
             "markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M 0 0 L 8 4 L 0 8 z\" "
-            "fill=\"#4a5568\"/></marker>"
+            "class=\"tip\"/></marker>"
             "</defs>\n",
             WIDTH, height);
     for (uint32_t i = 0; i < d->nnodes; i++)
@@ -203,7 +204,7 @@ static void draw(FILE *out, struct drawing *d)
                 draw_edge(out, d, i, k);
     for (uint32_t i = 0; i < d->nnodes; i++)
         draw_node(out, &d->nodes[i]);
-    fprintf(out, "</svg>\n");
+    fprintf(out, "</svg></div>\n");
 }
 
 static void write_graph(FILE *out, const struct answer *a)
@@ -234,7 +235,7 @@ void answer_html(FILE *out, const struct answer *a)
              "Job %s, %u ranks, %u of them wait in MPI. Red: cannot go on. Yellow: waits. Green: computes.",
              a->look->job, a->why.n, a->why.waiting);
     write_graph(out, a);
-    for (size_t i = 0; i < a->why.nfindings; i++) {
+    for (size_t i = 0; i < a->why.nfindings && i < FINDINGS_MAX; i++) {
         char *text = NULL;
         size_t size;
         FILE *words = open_memstream(&text, &size);
@@ -242,8 +243,13 @@ void answer_html(FILE *out, const struct answer *a)
             break;
         words_finding(words, &a->telling, &a->why.findings[i]);
         fclose(words);
-        html_put(out, "pre", NULL, "%s", text);
+        fputs("<pre>", out);
+        html_text(out, text);
+        fputs("</pre>\n", out);
         free(text);
     }
+    if (a->why.nfindings > FINDINGS_MAX)
+        html_put(out, "p", NULL, "... and %zu findings more; --json has all.",
+                 a->why.nfindings - FINDINGS_MAX);
     fprintf(out, "</body></html>\n");
 }

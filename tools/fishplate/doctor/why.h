@@ -8,6 +8,8 @@
 #include "sample.h"
 #include "words.h"
 
+enum { FINDINGS_MAX = 12 }; /* that are told to people; JSON has all */
+
 struct answer {
     const struct look *look; /* the later one */
     struct why why;

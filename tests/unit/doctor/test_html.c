@@ -1,0 +1,81 @@
+/* test_html.c: the drawing of a job of 4096 ranks: ranks that do the same are one node, so that it stays readable. With a file name
+ * the page is written there, to be looked at.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor/why.h"
+#include "test.h"
+
+enum { RANKS = 4096 };
+
+static struct sample *of[RANKS];
+
+static void make_rank(uint32_t r)
+{
+    struct sample *s = of[r] = calloc(1, sizeof(*s));
+    struct page *p = &s->page;
+    struct page_wait *w = &p->waits[0];
+    s->state = r == 77 ? 'R' : 'S';
+    s->now = 60000000000u;
+    p->rank = r;
+    p->ranks = RANKS;
+    snprintf(p->job, sizeof(p->job), "fp1-0");
+    if (r == 77) /* computes, and all in the barrier wait for it */
+        return;
+    w->id = 1;
+    w->since = 1000000000u;
+    w->nitems = w->total = 1;
+    w->groups[0] = (struct page_group){.rank = (int)r,
+                                       .size = RANKS,
+                                       .nruns = 1,
+                                       .runs = {{.count = RANKS, .stride = 1}},
+                                       .label = "MPI_COMM_WORLD"};
+    if (r >= 4000) { /* receive from each other */
+        snprintf(w->call, sizeof(w->call), "MPI_Recv");
+        w->items[0] = (struct page_item){.kind = PAGE_RECV, .peer = (int)(r ^ 1), .rank = (int)(r ^ 1), .tag = 5};
+    } else {
+        snprintf(w->call, sizeof(w->call), "MPI_Barrier");
+        w->items[0] = (struct page_item){.kind = PAGE_COLL, .peer = PAGE_UNKNOWN, .rank = PAGE_UNKNOWN, .number = 3};
+    }
+    p->comms[0].used = 1;
+    p->comms[0].size = RANKS;
+    p->comms[0].calls = r >= 4000 ? 2 : 3;
+}
+
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+    for (; (text = strstr(text, word)); text += strlen(word))
+        n++;
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    struct look look = {.job = "fp1-0", .ranks = RANKS, .of = of, .seen = RANKS};
+    struct answer a;
+    char *page = NULL;
+    size_t size;
+    for (uint32_t r = 0; r < RANKS; r++)
+        make_rank(r);
+    EXPECT(answer_make(&look, &look, 0.25, &a));
+    FILE *out = open_memstream(&page, &size);
+    answer_html(out, &a);
+    fclose(out);
+    const int nodes = count(page, "<rect class=\"");
+    EXPECT(nodes >= 3 && nodes <= 48);
+    EXPECT(size < 200000);
+    EXPECT(strstr(page, "rank 77") != NULL);
+    if (argc > 1 && (out = fopen(argv[1], "w"))) {
+        fputs(page, out);
+        fclose(out);
+    }
+    free(page);
+    answer_free(&a);
+    for (uint32_t r = 0; r < RANKS; r++)
+        free(of[r]);
+    return 0;
+}
