@@ -64,9 +64,10 @@ static void remember(const void *object)
     pthread_mutex_unlock(&leaks.lock);
 }
 
-static void watch(void *object, bool made)
+/* What is too small for an object is something else. */
+static void watch(void *object, size_t size)
 {
-    if (made)
+    if (size >= sizeof(struct object))
         remember(object);
     else
         forget(object);

@@ -17,26 +17,26 @@
 #include "base/util.h"
 
 uintptr_t objmem_base = (uintptr_t)1 << 63;
-void (*objmem_watch)(void *object, bool made);
+void (*objmem_watch)(void *object, size_t size);
 
-static void *tell_made(void *object)
+static void *tell_made(void *object, size_t size)
 {
     if (unlikely(objmem_watch != NULL) && object)
-        objmem_watch(object, true);
+        objmem_watch(object, size);
     return object;
 }
 
 static void tell_freed(void *object)
 {
     if (unlikely(objmem_watch != NULL) && object)
-        objmem_watch(object, false);
+        objmem_watch(object, 0);
 }
 
 #if FISHPLATE_OBJMEM_MALLOC
 
 void *objmem_new(size_t size)
 {
-    return tell_made(calloc(1, size));
+    return tell_made(calloc(1, size), size);
 }
 
 void objmem_free(void *object)
@@ -145,8 +145,8 @@ void *objmem_new(size_t size)
     struct head *head = piece ? NULL : cut(c);
     pthread_mutex_unlock(&memory.lock);
     if (piece)
-        return tell_made(memset(piece, 0, size));
-    return head ? tell_made(head + 1) : NULL;
+        return tell_made(memset(piece, 0, size), size);
+    return head ? tell_made(head + 1, size) : NULL;
 }
 
 void objmem_free(void *object)

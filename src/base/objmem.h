@@ -25,8 +25,8 @@ void *objmem_new(size_t size);
 /* Gives it back. The first word changes, so that the object is not taken for one any more. NULL is allowed. */
 void objmem_free(void *object);
 
-/* Told of each object's memory: made, or about to go. NULL: nobody asks (FISHPLATE_DEBUG=leaks does). */
-extern void (*objmem_watch)(void *object, bool made);
+/* Told of each object's memory: made with that many bytes, or about to go (0). NULL: nobody asks (FISHPLATE_DEBUG=leaks does). */
+extern void (*objmem_watch)(void *object, size_t size);
 
 /* For handles outside the first range: is it in another? */
 bool objmem_elsewhere(const void *handle) __attribute__((cold));

@@ -35,10 +35,12 @@ static void make_rank(uint32_t r)
                                        .label = "MPI_COMM_WORLD"};
     if (r >= 4000) { /* receive from each other */
         snprintf(w->call, sizeof(w->call), "MPI_Recv");
-        w->items[0] = (struct page_item){.kind = PAGE_RECV, .peer = (int)(r ^ 1), .rank = (int)(r ^ 1), .tag = 5};
+        w->items[0] =
+            (struct page_item){.kind = PAGE_RECV, .peer = (int)(r ^ 1), .rank = (int)(r ^ 1), .tag = 5};
     } else {
         snprintf(w->call, sizeof(w->call), "MPI_Barrier");
-        w->items[0] = (struct page_item){.kind = PAGE_COLL, .peer = PAGE_UNKNOWN, .rank = PAGE_UNKNOWN, .number = 3};
+        w->items[0] =
+            (struct page_item){.kind = PAGE_COLL, .peer = PAGE_UNKNOWN, .rank = PAGE_UNKNOWN, .number = 3};
     }
     p->comms[0].used = 1;
     p->comms[0].size = RANKS;
