@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Compares what the library exports with functions.tsv: a weak MPI_X and a strong PMPI_X for every row, at the same
 # address, the four Fortran status variables, the `fishplate` tool's way in, and nothing else. Nor may the library call
-# MPI itself, where a profiling tool would see it.
+# MPI itself, where a profiling tool would see it. And it is linked with no other library, libibverbs least of all.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -34,6 +34,14 @@ def soname(library):
     return next(line.split("[")[1].rstrip("]") for line in text.splitlines() if "SONAME" in line)
 
 
+def linked_with(library):
+    """Libraries besides libc and, under a sanitizer, the compiler's own."""
+    text = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
+    needed = {line.split("[")[1].rstrip("]") for line in text.splitlines() if "NEEDED" in line}
+    own = ("libc.", "ld-", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "libatomic.", "libasan.", "libubsan.", "libtsan.")
+    return sorted(name for name in needed if not name.startswith(own))
+
+
 def calls_of_its_own(library, names):
     """Relocations against MPI_X: the library would call what a profiling tool has put in its place."""
     text = subprocess.run(["readelf", "-rW", library], check=True, capture_output=True, text=True).stdout
@@ -62,6 +70,7 @@ def main():
     found = list(problems(names, exported(library)))
     if soname(library) != "libmpi_abi.so.1":
         found.append(f"the SONAME is {soname(library)}")
+    found += [f"the library is linked with {name}; load it instead" for name in linked_with(library)]
     found += [f"the library itself calls {symbol}" for symbol in calls_of_its_own(library, names)]
     print(f"{len(names)} functions compared, {len(found)} problems", *found, sep="\n")
     return 1 if found else 0
