@@ -44,6 +44,16 @@ for kind in $kinds; do
     expect_no_client
 done
 
+# Hosts are looked at before a job: as a job of srun, and from inside an allocation, where mpiexec finds the nodes itself.
+if has_softib && [ -x "$(dirname "$MPIEXEC")/fishplate" ]; then
+    tool=$(dirname "$MPIEXEC")/fishplate
+    for way in "srun -N4 -n4 --mpi=${kinds##* } $tool check --json" "salloc -Q -N4 -n4 $tool check --json"; do
+        launch timeout 100 $way
+        [ "$rc" -le 1 ] || fail "$last: exit status $rc"
+        [ "$(grep -o '"memlock"' "$T/out" | wc -l)" -eq 4 ] || fail "$last: not all four hosts"
+    done
+fi
+
 # A rank that dies ends the job, without -K: one that shares its node with others, one that is alone there, one that was
 # killed, and one that left without MPI_Finalize.
 for kind in $kinds; do

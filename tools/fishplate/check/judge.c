@@ -220,8 +220,7 @@ static void judge_alike(const struct survey *s, struct findings *f)
         add(f, CHECK_NOTE, "",
             "If there should be one, see `fishplate info --devices`; FISHPLATE_REQUIRE=ib ends a job that "
             "would go without.",
-            "no host has an active InfiniBand or RoCE adapter: messages between hosts go by software over "
-            "TCP");
+            "no host has an active InfiniBand or RoCE adapter: messages between hosts go through software");
 }
 
 static int by_severity(const void *a, const void *b)
