@@ -281,33 +281,31 @@ static int finish_some(int incount, MPI_Request requests[], int *outcount, int i
     return failed ? MPI_ERR_IN_STATUS : 0;
 }
 
-int impl_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
-                  MPI_Status *array_of_statuses)
+/* `find` says MPI_UNDEFINED where there is nothing to wait for. */
+static inline int some(int (*find)(int, const MPI_Request *), int count, MPI_Request requests[],
+                       int *outcount, int indices[], MPI_Status *statuses)
 {
-    int rc = check_all(incount, array_of_requests);
+    int rc = check_all(count, requests);
     if (rc != 0)
         return rc;
-    int found = wait_find(incount, array_of_requests);
-    if (found == MPI_UNDEFINED) {
+    if (find(count, requests) == MPI_UNDEFINED) {
         *outcount = MPI_UNDEFINED;
         return 0;
     }
-    return finish_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    return finish_some(count, requests, outcount, indices, statuses);
+}
+
+int impl_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                  MPI_Status *array_of_statuses)
+{
+    return some(wait_find, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 int impl_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                   MPI_Status *array_of_statuses)
 {
-    int rc = check_all(incount, array_of_requests);
-    if (rc != 0)
-        return rc;
-    int found = try_find(incount, array_of_requests);
-    if (found == MPI_UNDEFINED) {
-        *outcount = MPI_UNDEFINED;
-        return 0;
-    }
-    rc = finish_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    if (*outcount == 0)
+    int rc = some(try_find, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    if (rc == 0 && *outcount == 0)
         api_not_yet(the_proc);
     return rc;
 }

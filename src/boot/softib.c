@@ -5,9 +5,6 @@
 #define _GNU_SOURCE
 #include "boot/softib.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/addresses.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/tunable.h"
@@ -45,27 +43,6 @@ static void machine_name(char *out, size_t size)
     n = readlink("/proc/self/ns/pid", pid, sizeof(pid) - 1);
     pid[n > 0 ? n : 0] = '\0';
     snprintf(out, size, "%s.%s.%s.%u", boot_id, net, pid, (unsigned)getuid());
-}
-
-static void own_addresses(char *out, size_t size)
-{
-    struct ifaddrs *list;
-    size_t used = 0;
-    int count = 0;
-    out[0] = '\0';
-    if (getifaddrs(&list) != 0)
-        return;
-    for (const struct ifaddrs *a = list; a && count < ADDRESSES_MAX; a = a->ifa_next) {
-        char text[INET_ADDRSTRLEN];
-        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP) ||
-            (a->ifa_flags & IFF_LOOPBACK))
-            continue;
-        const struct sockaddr_in *in = (const void *)a->ifa_addr;
-        if (!inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text)) || used + strlen(text) + 2 > size)
-            continue;
-        used += (size_t)snprintf(out + used, size - used, "%s%s", count++ ? "," : "", text);
-    }
-    freeifaddrs(list);
 }
 
 static uint32_t count_addresses(const char *list)
@@ -136,7 +113,7 @@ static int publish_node(struct boot *b)
     struct softib_node me;
     memset(&me, 0, sizeof(me));
     machine_name(me.machine, sizeof(me.machine));
-    own_addresses(me.addresses, sizeof(me.addresses));
+    own_addresses(me.addresses, sizeof(me.addresses), ADDRESSES_MAX);
     return boot_put(b, "softib.node", &me, sizeof(me));
 }
 

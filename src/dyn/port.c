@@ -7,8 +7,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/addresses.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -83,27 +82,6 @@ static uint64_t network_number(void)
     return n > 0 ? hash_add(hash, text, (size_t)n) : hash;
 }
 
-static size_t write_addresses(char *out, size_t size)
-{
-    struct ifaddrs *list;
-    size_t used = 0;
-    int count = 0;
-    out[0] = '\0';
-    if (getifaddrs(&list) != 0)
-        return 0;
-    for (const struct ifaddrs *a = list; a && count < ADDRESSES_MAX; a = a->ifa_next) {
-        char text[INET_ADDRSTRLEN];
-        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP) ||
-            (a->ifa_flags & IFF_LOOPBACK))
-            continue;
-        const struct sockaddr_in *in = (const void *)a->ifa_addr;
-        if (inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text)) && used + strlen(text) + 2 < size)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", count++ ? "," : "", text);
-    }
-    freeifaddrs(list);
-    return used;
-}
-
 static int listen_anywhere(int *out, uint16_t *number)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -126,7 +104,7 @@ static void write_name(const struct port *port, uint16_t number, char *out)
     char key[2 * CHANNEL_KEY + 1], addresses[MPI_MAX_PORT_NAME - 128];
     for (int i = 0; i < CHANNEL_KEY; i++)
         snprintf(key + 2 * i, 3, "%02x", port->key[i]);
-    write_addresses(addresses, sizeof(addresses));
+    own_addresses(addresses, sizeof(addresses), ADDRESSES_MAX);
     snprintf(out, MPI_MAX_PORT_NAME, NAME_HEAD "%s:%016llx:%u:%s", key, (unsigned long long)network_number(),
              number, addresses);
 }

@@ -53,38 +53,47 @@ static bool same_user(int socket)
     return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.uid == getuid();
 }
 
-static int pass_one(int socket, int fd)
-{
-    char byte = 1;
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec part = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-    return sendmsg(socket, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
-}
-
-static int pass_receive(int socket, int *fd)
-{
+/* A message of one byte that carries a descriptor; it points into itself. */
+struct parcel {
     char byte;
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec part = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control.room)};
+    } control;
+    struct iovec part;
+    struct msghdr message;
+};
+
+static void parcel_open(struct parcel *p)
+{
+    *p = (struct parcel){.byte = 1};
+    p->part = (struct iovec){.iov_base = &p->byte, .iov_len = 1};
+    p->message = (struct msghdr){.msg_iov = &p->part,
+                                 .msg_iovlen = 1,
+                                 .msg_control = &p->control,
+                                 .msg_controllen = sizeof(p->control.room)};
+}
+
+static int pass_one(int socket, int fd)
+{
+    struct parcel p;
+    parcel_open(&p);
+    struct cmsghdr *c = CMSG_FIRSTHDR(&p.message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    return sendmsg(socket, &p.message, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+static int pass_receive(int socket, int *fd)
+{
+    struct parcel p;
     struct pollfd ready = {.fd = socket, .events = POLLIN};
-    if (poll(&ready, 1, PASS_TIMEOUT_MS) != 1 || recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1)
+    parcel_open(&p);
+    if (poll(&ready, 1, PASS_TIMEOUT_MS) != 1 || recvmsg(socket, &p.message, MSG_CMSG_CLOEXEC) != 1)
         return -1;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    struct cmsghdr *c = CMSG_FIRSTHDR(&p.message);
     if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
         return -1;
     memcpy(fd, CMSG_DATA(c), sizeof(*fd));

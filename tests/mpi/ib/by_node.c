@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
 #include "late.h"
 #include "mpitest.h"
 
@@ -111,25 +112,6 @@ static void communicators_come_and_go(void)
     }
 }
 
-static MPI_T_pvar_session session;
-
-static MPI_T_pvar_handle counter_open(const char *name)
-{
-    MPI_T_pvar_handle handle;
-    int index, count;
-    EXPECT_EQ(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
-    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
-    MPI_T_pvar_start(session, handle);
-    return handle;
-}
-
-static unsigned long long counter(MPI_T_pvar_handle handle)
-{
-    unsigned long long value = 0;
-    MPI_T_pvar_read(session, handle, &value);
-    return value;
-}
-
 static bool is_set(const char *name, const char *part)
 {
     const char *value = getenv(name);
@@ -138,9 +120,7 @@ static bool is_set(const char *name, const char *part)
 
 int main(int argc, char **argv)
 {
-    int provided;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    MPI_T_pvar_session_create(&session);
+    counters_begin();
     MPI_T_pvar_handle by_node = counter_open("coll_by_node"), written = counter_open("coll_written"),
                       switched = counter_open("coll_switched");
     mpitest_begin(&argc, &argv);
@@ -150,7 +130,6 @@ int main(int argc, char **argv)
     EXPECT_EQ(counter(switched) >= ROUNDS, is_set("FISHPLATE_COLL", "switch"));
     started_in_any_order();
     communicators_come_and_go();
-    MPI_T_pvar_session_free(&session);
-    MPI_T_finalize();
+    counters_end();
     return mpitest_end();
 }

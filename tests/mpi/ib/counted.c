@@ -19,7 +19,7 @@
  * also: FISHPLATE_IB_CONNECT=static
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "mpitest.h"
+#include "counters.h"
 
 enum { SMALL = 400, BURST = 64, BYTES = 3000, FEW = 40, PATIENCE = 100000 };
 
@@ -29,29 +29,21 @@ static const char *const names[] = {
     "ib_shared_refills",     "ib_posted_most"};
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
-static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handles[NAMES];
 
-/* Before MPI_Init, so that what happens there is counted. */
 static void start_counting(void)
 {
-    int provided, index, count;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    MPI_T_pvar_session_create(&session);
-    for (int i = 0; i < NAMES; i++) {
-        EXPECT_EQ(MPI_T_pvar_get_index(names[i], MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
-        MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count);
-        MPI_T_pvar_start(session, handles[i]);
-    }
+    counters_begin();
+    for (int i = 0; i < NAMES; i++)
+        handles[i] = counter_open(names[i]);
 }
 
-static long long counter(const char *name)
+static long long counted(const char *name)
 {
-    unsigned long long value = 0;
     for (int i = 0; i < NAMES; i++)
         if (strcmp(names[i], name) == 0)
-            EXPECT_EQ(MPI_T_pvar_read(session, handles[i], &value), MPI_SUCCESS);
-    return (long long)value;
+            return (long long)counter(handles[i]);
+    return -1;
 }
 
 static long long setting(const char *name, long long otherwise)
@@ -101,10 +93,10 @@ static void check_buffers(void)
     long long first = setting("FISHPLATE_IB_BUFFERS", 8), most = setting("FISHPLATE_IB_BUFFERS_MAX", 128);
     int dynamic = !getenv("FISHPLATE_IB_FLOW") || set_to("FISHPLATE_IB_FLOW", "dynamic");
     if (!dynamic)
-        EXPECT_EQ(counter("ib_posted_most"), first);
+        EXPECT_EQ(counted("ib_posted_most"), first);
     if (dynamic && first <= 2 && mpitest_rank % 2 == 0)
-        EXPECT(counter("ib_posted_most") > first);
-    EXPECT(counter("ib_posted_most") <= most);
+        EXPECT(counted("ib_posted_most") > first);
+    EXPECT(counted("ib_posted_most") <= most);
 }
 
 /* Rank 0 polls one ring. It hears a little from rank 1, and then more from rank 2, who must get the place: the ring of
@@ -112,7 +104,7 @@ static void check_buffers(void)
 static void rivals(void)
 {
     int word = 0, go = 1;
-    long long removed = counter("ib_rings_removed");
+    long long removed = counted("ib_rings_removed");
     if (mpitest_rank == 1) {
         for (int i = 0; i < FEW; i++)
             MPI_Send(&i, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
@@ -131,14 +123,14 @@ static void rivals(void)
         }
         int by_ring = 0;
         for (int i = 0; go; i++) {
-            long long before = counter("ib_ring_frames_received");
+            long long before = counted("ib_ring_frames_received");
             go = by_ring < FEW && i < PATIENCE;
             MPI_Send(&go, 1, MPI_INT, 2, 3, MPI_COMM_WORLD);
             MPI_Recv(&word, 1, MPI_INT, 2, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            by_ring += counter("ib_ring_frames_received") > before;
+            by_ring += counted("ib_ring_frames_received") > before;
         }
         EXPECT(by_ring >= FEW); /* a ring of its own: the other's was given up */
-        EXPECT(counter("ib_rings_removed") > removed);
+        EXPECT(counted("ib_rings_removed") > removed);
         MPI_Send(&go, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
         for (int i = 0; i < FEW; i++) {
             MPI_Recv(&word, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -166,45 +158,44 @@ int main(int argc, char **argv)
 {
     start_counting();
     mpitest_begin(&argc, &argv);
-    long long at_start = counter("ib_connections_opened");
+    long long at_start = counted("ib_connections_opened");
     EXPECT_EQ(at_start, set_to("FISHPLATE_IB_CONNECT", "static") ? mpitest_size - 1 : 0);
 
     small_messages();
     long long limit = setting("FISHPLATE_IB_POLLSET", set_to("FISHPLATE_IB_LAST_BYTE", "no") ? 0 : 16);
     int rings = limit > 0;
     if (setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 0) {
-        EXPECT((counter("ib_ring_frames_received") > SMALL / 2) == rings);
-        EXPECT((counter("ib_rings_added") > 0) == rings);
-        EXPECT(rings || counter("ib_frames_received") >= SMALL);
-        EXPECT(counter("ib_rings_added") - counter("ib_rings_removed") <= limit);
+        EXPECT((counted("ib_ring_frames_received") > SMALL / 2) == rings);
+        EXPECT((counted("ib_rings_added") > 0) == rings);
+        EXPECT(rings || counted("ib_frames_received") >= SMALL);
+        EXPECT(counted("ib_rings_added") - counted("ib_rings_removed") <= limit);
     }
 
     burst();
     if (set_to("FISHPLATE_IB_FLOW", "static") && mpitest_rank % 2)
-        EXPECT(counter("ib_credit_waits") > 0);
+        EXPECT(counted("ib_credit_waits") > 0);
     if (set_to("FISHPLATE_IB_FLOW", "hw")) {
-        EXPECT_EQ(counter("ib_credit_waits"), 0);
-        EXPECT_EQ(counter("ib_credit_messages"), 0);
+        EXPECT_EQ(counted("ib_credit_waits"), 0);
+        EXPECT_EQ(counted("ib_credit_messages"), 0);
     }
     if (set_to("FISHPLATE_IB_RECEIVE", "shared"))
-        EXPECT(counter("ib_shared_refills") > 2);
+        EXPECT(counted("ib_shared_refills") > 2);
     check_buffers();
     if (setting("FISHPLATE_IB_CREDIT_MESSAGE", 0) == 1 && mpitest_rank % 2 == 0)
-        EXPECT(counter("ib_credit_messages") >= BURST / 2); /* half as many go when half of eight are owed */
+        EXPECT(counted("ib_credit_messages") >= BURST / 2); /* half as many go when half of eight are owed */
     if (set_to("FISHPLATE_IB_POLL_POLICY", "traffic"))
         rivals();
 
     everybody();
-    EXPECT(counter("ib_connections_opened") >= mpitest_size - 1);
+    EXPECT(counted("ib_connections_opened") >= mpitest_size - 1);
     if (setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 1) {
-        long long closed = counter("ib_connections_closed"), all;
+        long long closed = counted("ib_connections_closed"), all;
         MPI_Allreduce(&closed, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
         EXPECT(all > 0);
     } else {
-        EXPECT_EQ(counter("ib_connections_closed"), 0);
-        EXPECT_EQ(counter("ib_connections_opened"), mpitest_size - 1);
+        EXPECT_EQ(counted("ib_connections_closed"), 0);
+        EXPECT_EQ(counted("ib_connections_opened"), mpitest_size - 1);
     }
-    MPI_T_pvar_session_free(&session);
-    MPI_T_finalize();
+    counters_end();
     return mpitest_end();
 }
