@@ -226,7 +226,7 @@ static void tell_message(void *arg, struct envelope env, const void *payload, ui
 
 void leaks_tell(struct proc *p)
 {
-    struct line lines[LINES];
+    struct line lines[LINES] = {0};
     int lost = 0;
     objmem_watch = NULL;
     leaks.on = false;

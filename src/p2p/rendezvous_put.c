@@ -38,10 +38,11 @@ static COUNTER(told, "p2p_offers_told",
 
 static void tell_watcher(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol)
 {
-    if (likely(!p->watch))
+    const struct p2p_watch *watch = p->watch; /* whoever is told may stop watching */
+    if (likely(!watch))
         return;
     struct p2p_arrival a = {.env = env, .length = length, .protocol = protocol, .expected = true};
-    p->watch->arrived(p, &a);
+    watch->arrived(p, &a);
     if (p->watch)
         p->watch->delivered(p);
     if (p->watch)
