@@ -48,6 +48,9 @@ void loop_remove(struct loop *l, struct watch *w)
     if (w->fd >= 0)
         epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
     w->fd = -1;
+    for (int i = 0; i < l->count; i++)
+        if (l->events[i].data.ptr == w)
+            l->events[i].data.ptr = NULL;
 }
 
 void loop_close(struct loop *l, struct watch *w)
@@ -110,12 +113,14 @@ void loop_run(struct loop *l)
 {
     struct epoll_event events[64];
     while (!l->stop) {
-        int n = epoll_wait(l->epoll, events, COUNT_OF(events), next_timeout(l));
-        for (int i = 0; i < n && !l->stop; i++) {
+        l->count = epoll_wait(l->epoll, events, COUNT_OF(events), next_timeout(l));
+        l->events = events;
+        for (int i = 0; i < l->count && !l->stop; i++) {
             struct watch *w = events[i].data.ptr;
-            if (w->fd >= 0)
+            if (w && w->fd >= 0)
                 w->fn(w->ctx, events[i].events);
         }
+        l->count = 0;
         if (!l->stop)
             fire_timers(l);
     }

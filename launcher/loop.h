@@ -1,5 +1,5 @@
 /* loop.h: one epoll loop with timers: the only place where mpiexec or an agent waits. Watches and timers are
- * embedded in longer-lived objects, which must outlive the turn of the loop in which they are removed.
+ * embedded in longer-lived objects, which may go as soon as they are removed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_LOOP_H
@@ -26,6 +26,8 @@ struct timer {
 struct loop {
     int epoll;
     bool stop;
+    struct epoll_event *events; /* what this turn has still to tell */
+    int count;
     struct timer *timers;
 };
 

@@ -73,8 +73,8 @@ def readme_commands(title):
     """The commands of a section, as the README prints them, without their comments."""
     with open(os.path.join(SOURCE, "README.md")) as f:
         section = re.search(rf"^## {title}\n(.*?)^## ", f.read(), re.M | re.S)
-    block = re.search(r"^    .*(?:\n    .*)*", section[1], re.M)
-    return [re.sub(r"\s+#.*", "", line).strip() for line in block[0].splitlines()]
+    block = re.search(r"^```sh\n(.*?)^```", section[1], re.M | re.S)
+    return [re.sub(r"\s+#.*", "", line).strip() for line in block[1].splitlines()]
 
 
 def newcomer(machine, run, commands):

@@ -1,0 +1,65 @@
+/* test_loop.c: the event loop of mpiexec: what a handler removes is not told of any more in the same turn, and may be gone.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../launcher/loop.h"
+#include "test.h"
+
+struct end {
+    struct watch watch;
+    int pipe[2];
+};
+
+static struct loop loop;
+static struct end *ends[2];
+static int told;
+
+static void end_free(struct end *e)
+{
+    loop_remove(&loop, &e->watch);
+    close(e->pipe[0]);
+    close(e->pipe[1]);
+    memset(e, 0, sizeof(*e)); /* fd 0 and no handler: touching it ends the test, with or without a sanitizer */
+    free(e);
+}
+
+/* Both are readable in the same turn: whoever is told first takes the other away. */
+static void on_readable(void *ctx, uint32_t events)
+{
+    const int other = ctx == ends[0];
+    (void)events;
+    told++;
+    if (ends[other]) {
+        end_free(ends[other]);
+        ends[other] = NULL;
+    } else {
+        loop.stop = true;
+    }
+}
+
+static void removed_in_its_turn(void)
+{
+    loop_init(&loop);
+    for (int i = 0; i < 2; i++) {
+        ends[i] = calloc(1, sizeof(*ends[i]));
+        EXPECT_EQ(pipe(ends[i]->pipe), 0);
+        EXPECT_EQ(write(ends[i]->pipe[1], "x", 1), 1);
+        ends[i]->watch = (struct watch){.fn = on_readable, .ctx = ends[i]};
+        EXPECT(loop_add(&loop, &ends[i]->watch, ends[i]->pipe[0], EPOLLIN));
+    }
+    loop_run(&loop);
+    EXPECT_EQ(told, 2); /* the one that stayed, in two turns */
+    for (int i = 0; i < 2; i++)
+        if (ends[i])
+            end_free(ends[i]);
+    close(loop.epoll);
+}
+
+int main(void)
+{
+    TEST_RUN(removed_in_its_turn);
+    return test_result();
+}
