@@ -22,8 +22,8 @@ static void end_free(struct end *e)
     loop_remove(&loop, &e->watch);
     close(e->pipe[0]);
     close(e->pipe[1]);
-    memset(e, 0,
-           sizeof(*e)); /* fd 0 and no handler: touching it ends the test, with or without a sanitizer */
+    /* File 0 and no handler: touching it ends the test, with or without a sanitizer. */
+    memset(e, 0, sizeof(*e));
     free(e);
 }
 
