@@ -56,12 +56,12 @@ static bool same_user(int socket)
 /* A message of one byte that carries a descriptor; it points into itself. */
 struct parcel {
     char byte;
+    struct iovec part;
+    struct msghdr message;
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part;
-    struct msghdr message;
+    } control; /* last: the head has no fixed size */
 };
 
 static void parcel_open(struct parcel *p)
