@@ -77,6 +77,17 @@ bool machine_set(struct machine *m, const char *name, const char *value)
     return false;
 }
 
+bool machine_set_pair(struct machine *m, const char *text)
+{
+    char name[64];
+    size_t len = strcspn(text, "=");
+    if (text[len] != '=' || len >= sizeof(name))
+        return false;
+    memcpy(name, text, len);
+    name[len] = 0;
+    return machine_set(m, name, text + len + 1);
+}
+
 bool machine_read(struct machine *m, FILE *in, char *why, size_t size)
 {
     char line[512], name[64], value[64];

@@ -32,8 +32,9 @@ extern const struct machine machine_preset; /* see machine.c for where its numbe
 
 /* Reads over what is there. False after a sentence in `why` that names the line. */
 bool machine_read(struct machine *m, FILE *in, char *why, size_t size);
-/* One "name=value"; false when the name or the value is not known. */
+/* False when the name is not known or the value is out of its bounds. */
 bool machine_set(struct machine *m, const char *name, const char *value);
+bool machine_set_pair(struct machine *m, const char *text); /* "name=value" */
 void machine_print(const struct machine *m, FILE *out);
 
 #endif

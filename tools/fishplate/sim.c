@@ -92,17 +92,6 @@ static bool parse_int(const char *text, int *out)
     return end != text && *end == 0 && value >= 0 && value < 1 << 20;
 }
 
-static bool parse_set(struct machine *m, const char *text)
-{
-    char name[64];
-    size_t len = strcspn(text, "=");
-    if (text[len] != '=' || len >= sizeof(name))
-        return false;
-    memcpy(name, text, len);
-    name[len] = 0;
-    return machine_set(m, name, text + len + 1);
-}
-
 static bool parse_machine(struct machine *m, const char *path)
 {
     char why[256] = "";
@@ -133,7 +122,7 @@ static bool parse_value(struct sim_options *o, const char *name, const char *val
     if (strcmp(name, "--machine") == 0)
         return parse_machine(&o->machine, value);
     if (strcmp(name, "--set") == 0)
-        return parse_set(&o->machine, value);
+        return machine_set_pair(&o->machine, value);
     if (strcmp(name, "--most-steps") == 0 && bench_parse_bytes(value, strlen(value), &bytes)) {
         o->most_steps = bytes;
         return true;

@@ -101,17 +101,6 @@ static bool parse_policy(struct rails_options *o, const char *name)
     return false;
 }
 
-static bool parse_set(struct machine *m, const char *text)
-{
-    char name[64];
-    size_t len = strcspn(text, "=");
-    if (text[len] != '=' || len >= sizeof(name))
-        return false;
-    memcpy(name, text, len);
-    name[len] = 0;
-    return machine_set(m, name, text + len + 1);
-}
-
 static bool parse_value(struct rails_options *o, const char *name, const char *value)
 {
     double number;
@@ -123,7 +112,7 @@ static bool parse_value(struct rails_options *o, const char *name, const char *v
     if (strcmp(name, "--svg") == 0)
         return (o->svg = value)[0] != 0;
     if (strcmp(name, "--set") == 0)
-        return parse_set(&o->study.machine, value);
+        return machine_set_pair(&o->study.machine, value);
     if (strcmp(name, "--length") == 0)
         return parse_number(value, 0.01, 1000, &o->study.length);
     if (strcmp(name, "--control") == 0)
