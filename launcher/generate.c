@@ -207,7 +207,8 @@ static void print_man(void)
          ".TP\n\\fBFISHPLATE_INIT_TIMEOUT\\fR\nSeconds until mpiexec says which ranks or hosts have not come "
          "up.\n"
          ".SH EXAMPLES\n.nf\nmpiexec \\-n 4 ./program\nmpiexec \\-n 8 \\-hosts n1,n2 ./program\n"
-         "mpiexec \\-n 1 ./master : \\-n 7 ./worker\nmpiexec \\-n 8 \\-vnodes 4 ./program\n.fi");
+         "mpiexec \\-n 1 ./master : \\-n 7 ./worker\nmpiexec \\-n 8 \\-vnodes 4 ./program\n"
+         "mpiexec \\-n 2 \\-vnodes 2 \\-hcas 1GB/s,250MB/s ./program\n.fi");
 }
 
 bool generate(const char *what)

@@ -98,6 +98,8 @@ void options_help(void)
          "  mpiexec -n 8 -hosts n1,n2 ./program       on two hosts, reached through ssh\n"
          "  mpiexec -n 1 ./master : -n 7 ./worker     two programs in one job\n"
          "  mpiexec -n 8 -vnodes 4 ./program          this machine as four virtual nodes\n"
+         "  mpiexec -n 2 -vnodes 2 -hcas 1GB/s,250MB/s ./program\n"
+         "                                            each with two adapters (rails) of these rates\n"
          "  mpiexec -l -n 4 ./program                 each line of output begins with its rank\n"
          "\n"
          "Without -n there is one rank per slot of the hosts, or per core of this machine.\n"

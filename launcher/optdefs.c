@@ -67,6 +67,12 @@ static void set_vnodes(struct opt_parse *p, const char *name, const char *value)
     p->o->vnodes = opt_number(name, value, 1, 1 << 20);
 }
 
+static void set_hcas(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->hcas = value;
+}
+
 static void set_usize(struct opt_parse *p, const char *name, const char *value)
 {
     p->o->universe = opt_number(name, value, 1, 1 << 24);
@@ -359,6 +365,9 @@ const struct optdef optdefs[] = {
      "say where each rank runs, and on which processors", set_show_map},
     {"vnodes", ARG_ONE, "N", "let this machine look like N nodes without shared memory between them",
      set_vnodes},
+    {"hcas|hca", ARG_ONE, "LIST",
+     "adapters of each virtual node: 2; or their rates, 1GB/s,250MB/s; 2x1GB/s,ports=2,lmc=1,latency=2us",
+     set_hcas, "2 2x1GB/s 1GB/s,250MB/s 2x1GB/s,ports=2 1x1GB/s,lmc=1"},
     {"usize", ARG_ONE, "N",
      "MPI_UNIVERSE_SIZE: how many ranks programs may expect, those they spawn included", set_usize},
     {"genv", ARG_NAME_VALUE, "NAME VALUE", "set a variable for all programs (also NAME=VALUE)", set_genv},

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "boot/launch_env.h"
+#include "hcas.h"
 #include "optdefs.h"
 #include "tree.h"
 
@@ -172,6 +173,16 @@ static void from_environment(struct options *o)
         parse_number(text, 1, 86400, &o->init_timeout); /* the library complains about a bad one */
 }
 
+/* For all programs, and for the jobs that ranks spawn in the same fabric (grow.c). */
+static void add_hcas(struct options *o)
+{
+    char *words = hcas_fabric(o), *entry = xstrf(ENV_SOFTIB_FABRIC "=%s", words);
+    strings_add(&o->genv, entry);
+    setenv(ENV_SOFTIB_FABRIC, words, 1);
+    free(entry);
+    free(words);
+}
+
 void options_parse(int argc, char **argv, struct options *o)
 {
     *o = (struct options){.fanout = FANOUT_DEFAULT, .init_timeout = 60};
@@ -183,4 +194,6 @@ void options_parse(int argc, char **argv, struct options *o)
             parse_number(o->genv.v[i] + 23, 1, 86400, &o->init_timeout);
     if (o->vnodes && (o->hosts.n || o->hostfile))
         die(STATUS_USAGE, "-vnodes divides this machine and cannot be combined with a list of hosts.");
+    if (o->hcas)
+        add_hcas(o);
 }

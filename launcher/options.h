@@ -38,7 +38,8 @@ struct options {
     struct strings hosts; /* "name" or "name:slots" */
     const char *hostfile;
     long ppn, vnodes;
-    long universe; /* MPI_UNIVERSE_SIZE; 0: as many as there are slots */
+    const char *hcas; /* adapters of a virtual node; NULL: not said */
+    long universe;    /* MPI_UNIVERSE_SIZE; 0: as many as there are slots */
     enum map_by map_by, rank_by;
     bool rank_by_said;
     long cpus_per_rank; /* 0: not said */

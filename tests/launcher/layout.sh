@@ -83,6 +83,21 @@ run -n 1 -vnodes 1 "$MPIEXEC" -n 2 -vnodes 2 sh -c 'echo $SOFTIB_NODE ${SOFTIB_F
 expect_out "0 nodes=2" "1 nodes=2"
 run -n 2 sh -c 'echo $SOFTIB_NODE-$SOFTIB_FABRIC'
 expect_out "-" "-"
+
+# -hcas: the adapters of each virtual node.
+hcas() { # list, words of the fabric
+    run -n 1 -vnodes 1 -hcas "$1" sh -c 'echo ${SOFTIB_FABRIC#* name=* }'
+    expect_out "$2"
+}
+hcas 2 "hcas=2 ports=1 lmc=0"
+hcas 2x1GB/s,ports=2,lmc=1 "hcas=2 ports=2 lmc=1 rate=1GB/s"
+hcas 1GB/s,250MB/s,latency=2us "hcas=2 ports=1 lmc=0 latency=2us hca0: rate=1GB/s hca1: rate=250MB/s"
+hcas 1,10Gbit/s "hcas=2 ports=1 lmc=0 hca1: rate=10Gbit/s"
+hcas lmc=2 "hcas=1 ports=1 lmc=2"
+run -n 2 -vnodes 2 --hca=2 -genv SOFTIB_FABRIC "latency=3us node1: rate=2GB/s" sh -c 'echo ${SOFTIB_FABRIC#* name=* }'
+expect_out "hcas=2 ports=1 lmc=0 latency=3us node1: rate=2GB/s" "hcas=2 ports=1 lmc=0 latency=3us node1: rate=2GB/s"
+run -n 1 -vnodes 1 -genvnone -hcas 3 "$(command -v sh)" -c 'echo ${SOFTIB_FABRIC#* name=* }'
+expect_out "hcas=3 ports=1 lmc=0"
 # mpiexec tells where the software HCA of its own tree is.
 mkdir -p "$T/bin" "$T/lib/softib"
 cp "$MPIEXEC" "$T/bin/mpiexec"

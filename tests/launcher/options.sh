@@ -5,7 +5,7 @@
 run --help
 expect_rc 0
 for word in -n -ppn -hosts -hostfile -genv -wdir -configfile -prepend-rank -outfile-pattern -bind-to -map-by \
-    -launcher-exec -vnodes -timeout -stdin; do
+    -launcher-exec -vnodes -hcas -timeout -stdin; do
     grep -q -- "$word" "$T/out" || fail "--help does not tell of $word"
 done
 run --version
@@ -47,6 +47,19 @@ expect_err "core, socket"
 run -map-by chair true
 expect_rc 2
 run -vnodes 2 -hosts a,b true
+expect_rc 2
+for bad in 0 17 x 2x 2y1GB/s -2 1GB ports=9 lmc=8 lmc= latency=2 latency=-1us colour=red 8,9; do
+    run -vnodes 2 -hcas "$bad" true
+    expect_rc 2
+    expect_err "-hcas: "
+done
+run -hcas 2 true
+expect_rc 2
+expect_err "say how many there are with -vnodes"
+run -vnodes 2 -hcas 2 -genv SOFTIB_FABRIC "nodes=2 hcas=2" true
+expect_rc 2
+expect_err "describe the same adapters"
+run -vnodes 2 -hcas 2 -env SOFTIB_FABRIC "rate=1GB/s" true
 expect_rc 2
 
 # Two dashes, an equals sign, the end of options, the other MPIs' habits.

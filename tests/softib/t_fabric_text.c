@@ -108,6 +108,11 @@ int main(void)
     bad("nodes=2 node2: rate=1GB/s", "node2");
     bad("nodes=2 node1/hca1/1: rate=1GB/s", "node1/hca1/1");
     bad("nodes=2 node1/hca0/0: rate=1GB/s", "node1/hca0/0");
+    bad("hcas=2 hca2: rate=1GB/s", "hca2");
+    bad("hcas=2 hca: rate=1GB/s", "hca");
+    bad("hcas=2 hca1/2: rate=1GB/s", "hca1/2");
+    bad("hcas=2 hca1: addr=10.0.0.1", "one node");
+    bad("hcas=2 hca1: base=5000", "one node");
     bad("rate=1GB/s nodes=2", "nodes=2");
     bad("nodes=1024 lmc=7", "LIDs");
     bad("nodes=1000 hcas=16", "LIDs");

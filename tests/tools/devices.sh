@@ -35,3 +35,16 @@ PY
 [ "$(grep -c '^Network adapters of' "$scratch/text")" = 2 ] || fail "not two nodes: $(cat "$scratch/text")"
 expect_line "$scratch/text" 'not used: the port is not active \(down\)$'
 expect_line "$scratch/text" 'not used: softib0 port 1 is as good and comes first$'
+
+# Adapters of virtual nodes, each with its rate.
+unset SOFTIB_FABRIC
+"$BIN/mpiexec" -n 2 -vnodes 2 -hcas 1GB/s,250MB/s,ports=2,lmc=1 "$BIN/fishplate" info --devices --json >"$scratch/json"
+expect_json "$scratch/json"
+python3 - "$scratch/json" <<'PY'
+import json, sys
+nodes = json.load(open(sys.argv[1]))["devices"]
+assert len(nodes) == 2, nodes
+for node in nodes:
+    got = [(p["device"], p["port"], p["rate_gbits"]) for p in node["ports"]]
+    assert got == [("softib0", 1, 10), ("softib0", 2, 10), ("softib1", 1, 2.5), ("softib1", 2, 2.5)], node
+PY

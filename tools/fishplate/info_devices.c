@@ -99,14 +99,23 @@ static const char *gid_text(const struct net_port *p, char out[INET6_ADDRSTRLEN]
     return p->gid_index >= 0 && inet_ntop(AF_INET6, p->gid, out, INET6_ADDRSTRLEN) ? out : "none";
 }
 
+/* What a nominal rate means. softib names 200 Gb/s unless its fabric has rates. */
+static const char *rate_note(const struct net_port *p)
+{
+    bool software = p->made != NET_HARDWARE,
+         softib = p->made == NET_SOFTIB_MEMORY || p->made == NET_SOFTIB_TCP;
+    if (softib && p->rate < 200000)
+        return " (nominal: softib keeps to the rate of its fabric)";
+    return software ? " (nominal: it is as fast as the processor)" : "";
+}
+
 static void print_port(const struct net_port *p)
 {
     char name[64], gid[INET6_ADDRSTRLEN], subnet[64];
     net_port_name(p, name, sizeof(name));
     net_port_subnet(p, subnet, sizeof(subnet));
     printf("  %c %-18s %s\n", p->chosen ? '*' : ' ', name, net_port_kind(p));
-    printf("      %s, %g Gb/s%s, MTU %u", net_port_state(p), p->rate / 1000.0,
-           p->made == NET_HARDWARE ? "" : " (nominal: it is as fast as the processor)", p->mtu);
+    printf("      %s, %g Gb/s%s, MTU %u", net_port_state(p), p->rate / 1000.0, rate_note(p), p->mtu);
     if (p->link == NET_INFINIBAND)
         printf(", LID %u", p->lid);
     if (p->numa >= 0)

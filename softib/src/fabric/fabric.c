@@ -1,5 +1,6 @@
 /* fabric.c: parses the text of SOFTIB_FABRIC. The text is a list of words: `key=value` sets something for the
- * whole fabric; `node1/hca0/1:` (any tail may be left out) limits the settings that follow it to those ports.
+ * whole fabric; `node1/hca0/1:` (any tail may be left out) or `hca1/2:` (of every node) limits the settings that
+ * follow it to those ports.
  * The table below lists all settings.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -209,7 +210,7 @@ static bool enter_scope(struct parse *p, const char *word)
         return fail(p, "out of memory", word);
     if (!fabric_select(p->f, word, p->match))
         return fail(p, "no such node, HCA or port (write node0/hca0/1)", word);
-    p->scope_node = (uint32_t)strtoul(word + 4, NULL, 10);
+    p->scope_node = strncmp(word, "node", 4) ? p->f->nodes : (uint32_t)strtoul(word + 4, NULL, 10);
     p->addr_given = false;
     return true;
 }
@@ -261,6 +262,8 @@ static bool setting(struct parse *p, char *word)
     if (!v)
         return fail(p, "expected key=value or node0/hca0/1:", word);
     *v++ = 0;
+    if (p->match && p->scope_node == f->nodes && (!strcmp(copy, "addr") || !strcmp(copy, "base")))
+        return fail(p, "an address is of one node: write it after node0:", word);
     if (p->match && !strcmp(copy, "addr"))
         return add_addr(p, v, word);
     if (p->match && !strcmp(copy, "base"))
@@ -438,15 +441,18 @@ uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid)
 
 bool fabric_select(const struct fabric *f, const char *text, bool *match)
 {
-    unsigned node, hca = 0, port = 0;
-    int used = 0, parts = sscanf(text, "node%u%n/hca%u%n/%u%n", &node, &used, &hca, &used, &port, &used);
-    if (parts < 1 || text[used] || node >= f->nodes || (parts > 1 && hca >= f->hcas) ||
+    unsigned node = 0, hca = 0, port = 0;
+    bool all = !strncmp(text, "hca", 3); /* of every node */
+    int used = 0,
+        parts = all ? 1 + sscanf(text, "hca%u%n/%u%n", &hca, &used, &port, &used)
+                    : sscanf(text, "node%u%n/hca%u%n/%u%n", &node, &used, &hca, &used, &port, &used);
+    if (parts < (all ? 2 : 1) || text[used] || node >= f->nodes || (parts > 1 && hca >= f->hcas) ||
         (parts > 2 && (port < 1 || port > f->ports)))
         return false;
     for (uint32_t i = 0; i < f->nports; i++) {
         struct fab_place at = {0};
         fabric_locate(f, fabric_lid(f, i), &at);
-        match[i] = at.node == node && (parts < 2 || at.hca == hca) && (parts < 3 || at.port == port);
+        match[i] = (all || at.node == node) && (parts < 2 || at.hca == hca) && (parts < 3 || at.port == port);
     }
     return true;
 }

@@ -70,7 +70,7 @@ uint64_t fabric_latency(const struct fabric *f, uint32_t from, uint32_t to);
 /* From a port GUID back to its LID, 0 when it names no port. */
 uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid);
 
-/* "node1/hca0/1" to a linear port number; with parts left out, *count ports from *first. */
+/* The ports that "node1/hca0/1" names; the tail may be left out. "hca1" and "hca1/2" are those of every node. */
 bool fabric_select(const struct fabric *f, const char *text, bool *match /* nports */);
 
 #endif
