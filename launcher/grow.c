@@ -219,7 +219,7 @@ static void add_vnodes(struct strings *s, const struct job *j, const struct requ
     long ranks = count_ranks(r);
     if (!o->vnodes)
         return;
-    char *text = xstrf("%ld", ranks < o->vnodes ? ranks : o->vnodes);
+    char *text = xstrf("%ld", ranks < j->layout->nnodes ? ranks : (long)j->layout->nnodes);
     add2(s, "-vnodes", text);
     free(text);
     if (o->grown_fd > 0)

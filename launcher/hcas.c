@@ -19,7 +19,7 @@ struct hcas {
     unsigned n;
     char *rate[HCAS_MAX]; /* NULL: as fast as memory */
     long ports, lmc;
-    char *latency;
+    char *latency, *bus;
 };
 
 /* A positive number and one of the units. */
@@ -74,9 +74,11 @@ static void setting(struct hcas *h, const char *key, const char *value)
         h->lmc = set_count(h, key, value, 0, 7);
     else if (strcmp(key, "latency") == 0)
         set_word(h, key, value, is_time(value), "2us", &h->latency);
+    else if (strcmp(key, "bus") == 0)
+        set_word(h, key, value, is_rate(value), "1GB/s", &h->bus);
     else
-        die(STATUS_USAGE, "-%s: there is no setting %s=; there are ports=, lmc= and latency=.", h->option,
-            key);
+        die(STATUS_USAGE, "-%s: there is no setting %s=; there are ports=, lmc=, latency= and bus=.",
+            h->option, key);
 }
 
 /* "2", "1GB/s" or "2x1GB/s". */
@@ -161,6 +163,8 @@ static char *fabric_words(const struct hcas *h, const char *user)
     fprintf(f, "hcas=%u ports=%ld lmc=%ld", h->n, h->ports, h->lmc);
     if (h->latency)
         fprintf(f, " latency=%s", h->latency);
+    if (h->bus)
+        fprintf(f, " bus=%s", h->bus);
     if (one_rate(h) && h->rate[0])
         fprintf(f, " rate=%s", h->rate[0]);
     if (user && *user)
@@ -187,5 +191,6 @@ char *hcas_fabric(const struct options *o)
     for (unsigned i = 0; i < h.n; i++)
         free(h.rate[i]);
     free(h.latency);
+    free(h.bus);
     return words;
 }

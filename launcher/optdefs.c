@@ -366,7 +366,8 @@ const struct optdef optdefs[] = {
     {"vnodes", ARG_ONE, "N", "let this machine look like N nodes without shared memory between them",
      set_vnodes},
     {"hcas|hca", ARG_ONE, "LIST",
-     "adapters of each virtual node: 2; or their rates, 1GB/s,250MB/s; 2x1GB/s,ports=2,lmc=1,latency=2us",
+     "adapters of each virtual node: 2; or their rates, 1GB/s,250MB/s; "
+     "2x1GB/s,ports=2,lmc=1,latency=2us,bus=1GB/s",
      set_hcas, "2 2x1GB/s 1GB/s,250MB/s 2x1GB/s,ports=2 1x1GB/s,lmc=1"},
     {"usize", ARG_ONE, "N",
      "MPI_UNIVERSE_SIZE: how many ranks programs may expect, those they spawn included", set_usize},

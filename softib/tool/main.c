@@ -30,6 +30,7 @@ static const char help[] =
     "    mtu                256 to 4096                                            (4096)\n"
     "    rate latency       of a port's link: 1GB/s, 10Gbit/s; 1.5us               (as fast as memory)\n"
     "                       between two ports the larger latency counts, once each way\n"
+    "    bus                of an adapter: all its ports, both directions together (as fast as memory)\n"
     "    down up            time after the start of the fabric at which a port goes down or up: 2s\n"
     "    ud_loss ud_dup ud_reorder seed    faults of datagrams, as probabilities   (0)\n"
     "    switch_loss        faults of barrier packets (softib/barrier.h)           (0)\n"

@@ -103,6 +103,7 @@ int main(void)
     bad("rate=5", "rate=5");
     bad("rate=-1GB/s", "rate=-1GB/s");
     bad("latency=5", "latency=5");
+    bad("bus=5", "bus=5");
     bad("ud_loss=1.5", "ud_loss=1.5");
     bad("ud_loss=nan", "ud_loss=nan");
     bad("nodes=2 node2: rate=1GB/s", "node2");

@@ -171,6 +171,8 @@ static bool set_port(struct fab_port *p, const char *k, const char *v, bool *kno
     *known = true;
     if (!strcmp(k, "rate"))
         return parse_rate(v, &p->rate);
+    if (!strcmp(k, "bus"))
+        return parse_rate(v, &p->bus);
     if (!strcmp(k, "latency"))
         return parse_time(v, &p->latency);
     if (!strcmp(k, "down"))
@@ -325,8 +327,14 @@ bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen)
     for (uint32_t i = 0; ok && i < f->nodes; i++)
         if (!f->base_of[i])
             f->base_of[i] = f->base;
-    for (uint32_t i = 0; ok && i < f->nports; i++)
-        f->paced |= f->port[i].rate || f->port[i].latency;
+    for (uint32_t i = 0; ok && i < f->nports; i++) { /* a bus belongs to the whole adapter */
+        struct fab_port *first = &f->port[fabric_bus(f, i)];
+        first->bus = max_u64(first->bus, f->port[i].bus);
+    }
+    for (uint32_t i = 0; ok && i < f->nports; i++) {
+        f->port[i].bus = f->port[fabric_bus(f, i)].bus;
+        f->paced |= f->port[i].rate || f->port[i].latency || f->port[i].bus;
+    }
     free(p.match);
     free(copy);
     if (!ok)

@@ -22,6 +22,7 @@ enum fab_wire {
 
 struct fab_port {
     uint64_t rate;    /* bytes a second, 0: as fast as memory */
+    uint64_t bus;     /* of its adapter, all ports and both directions together, likewise */
     uint64_t latency; /* ns, one way, of the wire to any other port: see fabric_latency */
     uint64_t down_at; /* ns since the fabric began, NEVER: not planned */
     uint64_t up_at;
@@ -41,7 +42,7 @@ struct fabric {
     uint16_t *base_of;     /* per node */
     struct fab_port *port; /* per linear port number */
     uint32_t nports;
-    bool paced; /* some port has a rate or a latency */
+    bool paced; /* some port has a rate or a latency, or some adapter a bus */
 };
 
 /* A place on the fabric: which port an LID names, and with which path bits. */
@@ -58,6 +59,11 @@ void fabric_free(struct fabric *f);
 char *fabric_text(char *err, size_t errlen);
 
 uint32_t fabric_linear(const struct fabric *f, uint32_t node, uint32_t hca, uint32_t port);
+/* The first port of a port's adapter: what is booked on the bus is kept there. */
+static inline uint32_t fabric_bus(const struct fabric *f, uint32_t linear)
+{
+    return linear - linear % f->ports;
+}
 uint16_t fabric_lid(const struct fabric *f, uint32_t linear);
 bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at);
 uint64_t fabric_node_guid(uint32_t node, uint32_t hca);

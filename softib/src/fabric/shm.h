@@ -13,7 +13,7 @@
 #include "fabric/shlock.h"
 #include "softib/barrier.h"
 
-#define SHM_MAGIC     0x50f71b02u
+#define SHM_MAGIC     0x50f71b03u
 #define MEMBERS       1024 /* slot 0 is never used */
 #define QP_BITS       14
 #define QP_MAX        (1u << QP_BITS)
@@ -52,6 +52,7 @@ struct reg_port {
     atomic_uint up;
     atomic_uint plan;                  /* bit 0: the planned down was done, bit 1: the planned up */
     _Atomic uint64_t tx_free, rx_free; /* when the wire is next idle, ns */
+    _Atomic uint64_t bus_free;         /* of an adapter's first port: when its bus is */
 } __attribute__((aligned(CACHELINE)));
 
 /* Counters of one port as one member saw them: no two processes write the same line. Readers add up. */

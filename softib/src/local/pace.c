@@ -19,13 +19,22 @@ static uint64_t book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, u
     return end;
 }
 
+/* One direction of a port, and the bus behind it, which carries both. */
+static uint64_t book_port(uint32_t linear, bool out, uint64_t bytes, uint64_t now)
+{
+    const struct fab_port *f = &proc.fab.port[linear];
+    struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus(&proc.fab, linear)];
+    uint64_t end = book(out ? &r->tx_free : &r->rx_free, f->rate, bytes, now);
+    return f->bus ? max_u64(end, book(&bus->bus_free, f->bus, bytes, now)) : end;
+}
+
 /* One packet leaves our port and the switch makes the copies: one for each port that has members, whatever
  * their number. It is delivered when the last of them has it. With wire=tcp what the ports of
  * other nodes are busy with is not known here. */
 static void reserve_multicast(struct qp *q, struct wqe *w)
 {
     uint64_t now = now_ns(), bytes = w->length + 30ull;
-    uint64_t end = book(&proc.reg->port[q->linear].tx_free, proc.fab.port[q->linear].rate, bytes, now);
+    uint64_t end = book_port(q->linear, true, bytes, now);
     uint64_t latency = proc.fab.port[q->linear].latency;
     uint64_t seen[FAB_MAX_PORTS / 64] = {0};
     for (int g = 0; g < GROUPS; g++) {
@@ -38,7 +47,7 @@ static void reserve_multicast(struct qp *q, struct wqe *w)
                 continue;
             seen[port / 64] |= 1ull << port % 64;
             latency = max_u64(latency, fabric_latency(&proc.fab, q->linear, port));
-            end = max_u64(end, book(&proc.reg->port[port].rx_free, proc.fab.port[port].rate, bytes, now));
+            end = max_u64(end, book_port(port, false, bytes, now));
         }
     }
     w->due = end + latency;
@@ -56,19 +65,12 @@ void local_reserve(struct qp *q, struct wqe *w)
     if (!fabric_locate(&proc.fab, dlid, &at))
         return;
     uint64_t now = now_ns();
-    struct fab_port *mine = &proc.fab.port[q->linear], *theirs = &proc.fab.port[at.linear];
-    struct reg_port *a = &proc.reg->port[q->linear], *b = &proc.reg->port[at.linear];
     uint64_t latency = fabric_latency(&proc.fab, q->linear, at.linear);
-    bool read = w->opcode == IBV_WR_RDMA_READ;
-    if (read) { /* a request goes there, the data comes back */
-        struct fab_port *t = mine;
-        struct reg_port *u = a;
-        mine = theirs, theirs = t, a = b, b = u;
-    }
+    bool read = w->opcode == IBV_WR_RDMA_READ; /* a request goes there, the data comes back */
+    uint32_t from = read ? at.linear : q->linear, to = read ? q->linear : at.linear;
     uint64_t bytes =
         w->length + 30ull * packets_of(w->length, (uint32_t)q->attr.path_mtu); /* headers and CRCs */
-    uint64_t end =
-        max_u64(book(&a->tx_free, mine->rate, bytes, now), book(&b->rx_free, theirs->rate, bytes, now));
+    uint64_t end = max_u64(book_port(from, true, bytes, now), book_port(to, false, bytes, now));
     w->due = end + latency * (read ? 2 : 1);
     w->ack_at = read || qp_ibv(q)->qp_type != IBV_QPT_RC || !latency ? 0 : w->due + latency;
 }

@@ -29,7 +29,7 @@ bool conn_any_broken(void)
 }
 
 /* A token bucket that holds half a millisecond, so that a late wake-up costs nothing. */
-uint64_t port_book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
+static uint64_t book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
 {
     uint64_t need = (uint64_t)((__uint128_t)bytes * NS_S / rate), old = atomic_load(free_at), end;
     do
@@ -38,12 +38,21 @@ uint64_t port_book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uin
     return end > now + BURST_NS ? end - BURST_NS / 2 : 0;
 }
 
+uint64_t port_book(uint32_t linear, bool out, uint64_t bytes)
+{
+    const struct fab_port *f = &proc.fab.port[linear];
+    struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus(&proc.fab, linear)];
+    if (!f->rate && !f->bus)
+        return 0;
+    uint64_t now = now_ns(), end = 0;
+    if (f->rate)
+        end = book(out ? &r->tx_free : &r->rx_free, f->rate, bytes, now);
+    return f->bus ? max_u64(end, book(&bus->bus_free, f->bus, bytes, now)) : end;
+}
+
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes)
 {
-    uint64_t rate = proc.fab.port[linear].rate;
-    if (!rate)
-        return;
-    uint64_t wait = port_book(&proc.reg->port[linear].rx_free, rate, bytes, now_ns());
+    uint64_t wait = port_book(linear, false, bytes);
     if (!wait)
         return;
     c->rx_pause = max_u64(c->rx_pause, wait);

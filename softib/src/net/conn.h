@@ -124,8 +124,9 @@ extern const struct conn_user *conn_user;
 
 /* conn.c */
 extern struct conn *conns, *conn_hot; /* hot: where the last frame came from, a poller looks there first */
-/* Books bytes on one direction of a port; returns until when the next ones have to wait, 0: not at all. */
-uint64_t port_book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now);
+/* Books bytes on one direction of a port and on the bus of its adapter; returns until when the next ones have to
+ * wait, 0: not at all. */
+uint64_t port_book(uint32_t linear, bool out, uint64_t bytes);
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* the port's rate may stop reading */
 void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
 bool conn_any_broken(void);      /* since it was asked last */

@@ -103,10 +103,9 @@ static bool next_job(struct conn *c)
     struct frame f = j->head;
     f.offset = j->off;
     f.length = f.total - j->off < FRAME_SEGMENT ? f.total - j->off : FRAME_SEGMENT;
-    uint64_t rate = proc.fab.port[j->q->linear].rate;
     if (c->tx_pause)
         return false;
-    if (rate && (c->tx_pause = port_book(&proc.reg->port[j->q->linear].tx_free, rate, f.length, now_ns())))
+    if ((c->tx_pause = port_book(j->q->linear, true, f.length)))
         net_tick_at(c->tx_pause); /* this piece may go: the bucket was not empty before it */
     frame_encode(&f, net_fabric(), c->head);
     c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES};

@@ -92,8 +92,8 @@ static bool may_start(struct remote *r, struct wqe *w)
 /* The rate of our port. A piece may start while the port owes nothing; its own time is booked then. */
 static bool paced(struct remote *r, uint32_t bytes)
 {
-    uint64_t rate = proc.fab.port[r->q->linear].rate;
-    if (!rate)
+    const struct fab_port *port = &proc.fab.port[r->q->linear];
+    if (!port->rate && !port->bus)
         return true;
     uint64_t now = now_ns();
     if (r->tx_pause > now) {
@@ -101,7 +101,7 @@ static bool paced(struct remote *r, uint32_t bytes)
         r->progress_at = now; /* waiting for our own port is no silence of the peer */
         return false;
     }
-    r->tx_pause = port_book(&proc.reg->port[r->q->linear].tx_free, rate, bytes, now);
+    r->tx_pause = port_book(r->q->linear, true, bytes);
     return true;
 }
 
