@@ -1,0 +1,44 @@
+/* rules.h: what the two ends of a reliable multicast share: numbers of packets, acknowledgements, settings
+ * [Liu04 7.2, 7.3]. Times are the caller's: any unit, never read here.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_MCAST_RULES_H
+#define FP_NET_MCAST_RULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MCAST_NEVER UINT64_MAX
+#define MCAST_SPAN  64 /* packets beyond a missing one that a receiver keeps: the bits of an acknowledgement */
+
+/* The same at all members of a group. */
+struct mcast_rules {
+    uint32_t window;      /* packets that a sender keeps until all have acknowledged them */
+    uint32_t ring;        /* packets of one sender that a receiver keeps for its application; at least window */
+    uint32_t aggregate;   /* one acknowledgement for so many packets */
+    bool skew;            /* members acknowledge different ones of these packets, so that they do not collide */
+    uint32_t few;         /* a packet that at most so many miss is sent to each of them, else to all again */
+    uint32_t burst;       /* packets that are sent again at a time */
+    uint64_t timeout;     /* until an unacknowledged packet is sent again; doubles while nothing is heard, ... */
+    uint64_t timeout_max; /* ... up to this */
+    uint64_t quiet;       /* a packet is not repaired again before this time has passed */
+    uint64_t delay;       /* an aggregated acknowledgement waits at most so long for the next packet */
+};
+
+struct mcast_ack {
+    uint32_t next;  /* all packets before this one have arrived */
+    uint32_t limit; /* packets before this one find room */
+    uint64_t early; /* bit i: packet next + i has arrived; bit 0 is never set */
+};
+
+/* Numbers of packets wrap around. */
+static inline bool mcast_before(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) < 0;
+}
+static inline uint32_t mcast_later(uint32_t a, uint32_t b)
+{
+    return mcast_before(a, b) ? b : a;
+}
+
+#endif

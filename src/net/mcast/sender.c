@@ -1,0 +1,167 @@
+/* sender.c: acknowledgements in, packets to be sent again out.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/mcast/sender.h"
+
+#include "base/util.h"
+
+#define REORDERED 3 /* so many packets may overtake one before it is taken for lost */
+
+void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, struct mcast_child *child,
+                       uint32_t children, uint64_t *sent)
+{
+    *s = (struct mcast_sender){.rules = rules,
+                               .child = child,
+                               .sent = sent,
+                               .children = children,
+                               .limit = rules->window,
+                               .deadline = MCAST_NEVER};
+    for (uint32_t i = 0; i < children; i++)
+        child[i] = (struct mcast_child){.limit = rules->window};
+}
+
+/* Half a window or the last room: the next packets will need the acknowledgements. */
+static bool should_ask(const struct mcast_sender *s)
+{
+    const uint32_t half = MAX(s->rules->window / 2, 1u);
+    return s->rules->aggregate > 1 && ((s->next - s->base) % half == 0 || s->next == s->limit);
+}
+
+uint32_t mcast_sender_push(struct mcast_sender *s, uint64_t now, bool *ask)
+{
+    const uint32_t seq = s->next++;
+    s->sent[seq % s->rules->window] = now;
+    *ask = should_ask(s);
+    if (s->children == 0)
+        s->base = s->next;
+    else if (s->deadline == MCAST_NEVER)
+        s->deadline = now + s->rules->timeout;
+    return seq;
+}
+
+void mcast_sender_starved(struct mcast_sender *s, uint64_t now)
+{
+    if (s->deadline == MCAST_NEVER)
+        s->deadline = now + s->rules->timeout;
+}
+
+/* What all children have, and have room for. */
+static void find_slowest(struct mcast_sender *s)
+{
+    uint32_t base = s->next, limit = s->base + s->rules->window + s->rules->ring;
+    for (uint32_t i = 0; i < s->children; i++) {
+        const struct mcast_child *c = &s->child[i];
+        if (mcast_before(c->next, base))
+            base = c->next;
+        if (mcast_before(c->limit, limit))
+            limit = c->limit;
+    }
+    s->base = base;
+    s->limit = limit;
+}
+
+uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack, uint64_t now)
+{
+    struct mcast_child *c = &s->child[child];
+    const struct mcast_child was = *c;
+    const uint32_t base = s->base;
+    if (mcast_before(s->next, ack->next) || mcast_before(ack->next, c->next))
+        return 0; /* overtaken by a later one, or nonsense */
+    c->early = ack->next == c->next ? c->early | ack->early : ack->early;
+    c->next = ack->next;
+    c->limit = mcast_later(c->limit, ack->limit);
+    c->heard = true;
+    if (was.next == s->base || was.limit == s->limit)
+        find_slowest(s);
+    if (s->base != base) {
+        s->tries = 0;
+        s->deadline = mcast_sender_idle(s) ? MCAST_NEVER : now + s->rules->timeout;
+    }
+    return s->base - base;
+}
+
+static bool misses(const struct mcast_child *c, uint32_t seq)
+{
+    const uint32_t ahead = seq - c->next;
+    if (mcast_before(seq, c->next))
+        return false;
+    return ahead >= MCAST_SPAN || !(c->early >> ahead & 1);
+}
+
+uint32_t mcast_sender_repair(struct mcast_sender *s, uint32_t child, uint64_t now, struct mcast_resend *out,
+                             uint32_t room)
+{
+    const struct mcast_child *c = &s->child[child];
+    uint32_t n = 0, ahead = 0;
+    for (; n < room && ahead + REORDERED < MCAST_SPAN && c->early >> (ahead + REORDERED) != 0; ahead++) {
+        const uint32_t seq = c->next + ahead;
+        uint64_t *sent = &s->sent[seq % s->rules->window];
+        if (!mcast_before(seq, s->next))
+            break;
+        if (!misses(c, seq) || now - *sent < s->rules->quiet)
+            continue;
+        *sent = now;
+        out[n++] = (struct mcast_resend){.seq = seq, .to = child};
+    }
+    return n;
+}
+
+static bool wants(const struct mcast_child *c, uint32_t seq)
+{
+    return misses(c, seq) && (c->heard || seq == c->next);
+}
+
+/* This packet, to the few who miss it or to all. */
+static uint32_t again(const struct mcast_sender *s, uint32_t seq, struct mcast_resend *out, uint32_t room)
+{
+    uint32_t n = 0, missing = 0;
+    for (uint32_t i = 0; i < s->children; i++)
+        missing += wants(&s->child[i], seq);
+    if (missing > s->rules->few && room > 0) {
+        out[0] = (struct mcast_resend){.seq = seq, .to = MCAST_ALL};
+        return 1;
+    }
+    for (uint32_t i = 0; i < s->children && n < room; i++)
+        if (wants(&s->child[i], seq))
+            out[n++] = (struct mcast_resend){.seq = seq, .to = i};
+    return n;
+}
+
+/* Whose acknowledgement is missing, or who has no room. */
+static uint32_t ask(const struct mcast_sender *s, struct mcast_resend *out, uint32_t room)
+{
+    uint32_t n = 0, late = 0;
+    for (uint32_t i = 0; i < s->children; i++)
+        late += s->child[i].next != s->next || !mcast_before(s->next, s->child[i].limit);
+    if (late > s->rules->few && room > 0) {
+        out[0] = (struct mcast_resend){.seq = s->next - 1, .to = MCAST_ALL, .ask = true};
+        return 1;
+    }
+    for (uint32_t i = 0; i < s->children && n < room; i++)
+        if (s->child[i].next != s->next || !mcast_before(s->next, s->child[i].limit))
+            out[n++] = (struct mcast_resend){.seq = s->next - 1, .to = i, .ask = true};
+    return n;
+}
+
+uint32_t mcast_sender_timeout(struct mcast_sender *s, uint64_t now, struct mcast_resend *out, uint32_t room)
+{
+    uint32_t n = 0;
+    if (now < s->deadline)
+        return 0;
+    /* Acknowledgements that are only late cost less to ask for than the data. */
+    if (mcast_sender_idle(s) || (s->rules->aggregate > 1 && s->tries == 0)) {
+        n = ask(s, out, room);
+    } else {
+        const uint32_t most = MIN(s->next - s->base, s->rules->burst);
+        for (uint32_t i = 0; i < most && n < room; i++) {
+            n += again(s, s->base + i, out + n, room - n);
+            s->sent[(s->base + i) % s->rules->window] = now;
+        }
+    }
+    for (uint32_t i = 0; i < s->children; i++)
+        s->child[i].heard = false;
+    const uint64_t wait = s->rules->timeout << MIN(s->tries, 20u);
+    s->deadline = n == 0 && mcast_sender_idle(s) ? MCAST_NEVER : now + MIN(wait, s->rules->timeout_max);
+    s->tries++;
+    return n;
+}

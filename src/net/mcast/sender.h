@@ -1,0 +1,75 @@
+/* sender.h: the window of packets that a root, or a co-root, keeps until all its children have acknowledged them
+ * [Liu04 7.2.2, 7.3]. A pure state machine: memory, clock and network are the caller's.
+ *
+ *     base ... next      sent, kept; a packet leaves when the slowest child has it
+ *     next ... limit     may be sent now: within the window, and every child has room
+ *
+ * What is missing is sent again after a timeout, or at once when a child tells of later packets; to the few who miss it,
+ * or to all. A child that has not been heard of since the last timeout gets its oldest missing packet only: it is
+ * likely to compute, and its buffers are full.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_MCAST_SENDER_H
+#define FP_NET_MCAST_SENDER_H
+
+#include "net/mcast/rules.h"
+
+#define MCAST_ALL UINT32_MAX
+
+struct mcast_child {
+    uint32_t next, limit;
+    uint64_t early;
+    bool heard; /* since the last timeout */
+};
+
+struct mcast_sender {
+    const struct mcast_rules *rules;
+    struct mcast_child *child;
+    uint64_t *sent; /* when, by number modulo window */
+    uint32_t children;
+    uint32_t base, next;
+    uint32_t limit; /* the smallest of the children's */
+    uint32_t tries; /* timeouts since a packet left the window */
+    uint64_t deadline;
+};
+
+/* What to send. */
+struct mcast_resend {
+    uint32_t seq;
+    uint32_t to; /* index of a child, or MCAST_ALL */
+    bool ask;    /* no data: only ask for an acknowledgement */
+};
+
+/* `child` has room for as many, `sent` for a window; the first packet is number 0. */
+void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, struct mcast_child *child,
+                       uint32_t children, uint64_t *sent);
+
+static inline bool mcast_sender_idle(const struct mcast_sender *s)
+{
+    return s->base == s->next;
+}
+/* How many packets may be sent. */
+static inline uint32_t mcast_sender_room(const struct mcast_sender *s)
+{
+    const uint32_t window = s->rules->window - (s->next - s->base);
+    if (s->children == 0)
+        return s->rules->window;
+    if (!mcast_before(s->next, s->limit))
+        return 0;
+    return s->limit - s->next < window ? s->limit - s->next : window;
+}
+
+/* A packet is sent: returns its number. There must be room. *ask: it should ask for an acknowledgement. */
+uint32_t mcast_sender_push(struct mcast_sender *s, uint64_t now, bool *ask);
+/* Somebody wants to send and there is no room: from now on children are asked until there is. */
+void mcast_sender_starved(struct mcast_sender *s, uint64_t now);
+/* Returns how many packets have left the window. */
+uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack, uint64_t now);
+
+/* Both return how many of `room` entries they have filled. After an acknowledgement: what this child misses although
+ * later packets have arrived. When the deadline has passed: what anybody misses. */
+uint32_t mcast_sender_repair(struct mcast_sender *s, uint32_t child, uint64_t now, struct mcast_resend *out,
+                             uint32_t room);
+uint32_t mcast_sender_timeout(struct mcast_sender *s, uint64_t now, struct mcast_resend *out, uint32_t room);
+
+#endif

@@ -1,0 +1,102 @@
+/* stream.c: packets of one sender, put in order.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/mcast/stream.h"
+
+#include "base/util.h"
+
+void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules)
+{
+    *s = (struct mcast_stream){.promised = rules->window, .due = MCAST_NEVER};
+}
+
+/* Is one of the packets from told on, that have arrived, the one that this member acknowledges? */
+static bool complete(const struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew)
+{
+    const uint32_t m = MAX(rules->aggregate, 1u), news = s->next - s->told;
+    if (!rules->skew || news >= m)
+        return news >= m;
+    const uint32_t from_told = (skew % m + m - s->told % m) % m;
+    return from_told < news;
+}
+
+/* A packet in order has arrived, and with it those that came early. */
+static void advance(struct mcast_stream *s)
+{
+    do {
+        s->next++;
+        s->early >>= 1;
+    } while (s->early & 1);
+}
+
+static void schedule(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
+                     const struct mcast_arrival *a)
+{
+    if (a->ask || complete(s, rules, skew))
+        s->owe = true;
+    else
+        s->due = MIN(s->due, a->now + rules->delay);
+}
+
+enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
+                                       const struct mcast_arrival *a)
+{
+    const uint32_t ahead = a->seq - s->next;
+    if (mcast_before(a->seq, s->next) || (ahead < MCAST_SPAN && (s->early >> ahead & 1))) {
+        s->owe = true; /* the sender does not know */
+        return MCAST_DUPLICATE;
+    }
+    if (ahead >= MCAST_SPAN || ahead >= a->relay || a->seq - s->taken >= rules->ring) {
+        s->owe = true;
+        return MCAST_REFUSE;
+    }
+    if (ahead == 0 && a->wanted && !mcast_stream_has(s)) {
+        s->taken++;
+        advance(s);
+        schedule(s, rules, skew, a);
+        return MCAST_TAKE;
+    }
+    if (a->room == 0) {
+        s->owe = true;
+        return MCAST_REFUSE;
+    }
+    if (ahead == 0) {
+        advance(s);
+        schedule(s, rules, skew, a);
+    } else {
+        s->early |= UINT64_C(1) << ahead;
+        s->owe = true; /* tells of what is missing */
+    }
+    return MCAST_KEEP;
+}
+
+void mcast_stream_took(struct mcast_stream *s)
+{
+    s->taken++;
+    mcast_stream_reopen(s);
+}
+
+void mcast_stream_reopen(struct mcast_stream *s)
+{
+    if (!mcast_before(s->next, s->promised))
+        s->owe = true;
+}
+
+void mcast_stream_asked(struct mcast_stream *s)
+{
+    s->owe = true;
+}
+
+struct mcast_ack mcast_stream_ack(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t room,
+                                  uint32_t relay)
+{
+    const uint32_t kept = s->next - s->taken;
+    uint32_t more = MIN(rules->ring - kept, relay);
+    /* Packets that the application waits for need no buffer, so one of them is welcome at any time. */
+    more = MIN(more, kept == 0 ? MAX(room, 1u) : room);
+    s->told = s->next;
+    s->promised = mcast_later(s->promised, s->next + more);
+    s->owe = false;
+    s->due = MCAST_NEVER;
+    return (struct mcast_ack){.next = s->next, .limit = s->promised, .early = s->early};
+}

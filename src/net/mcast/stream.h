@@ -1,0 +1,64 @@
+/* stream.h: what a member receives from one sender: order, duplicates, room, and when to acknowledge
+ * [Liu04 7.2.4, 7.3.2, 7.3.4]. A pure state machine, beside sender.h.
+ *
+ *     taken ... next     has arrived, in order, and waits for the application
+ *     next ... +SPAN     may arrive early and is kept then
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_MCAST_STREAM_H
+#define FP_NET_MCAST_STREAM_H
+
+#include "net/mcast/rules.h"
+
+struct mcast_stream {
+    uint32_t next, taken;
+    uint64_t early;    /* bit i: packet next + i has arrived */
+    uint32_t told;     /* `next` and `limit` of the last acknowledgement */
+    uint32_t promised;
+    bool owe;     /* an acknowledgement is due now, ... */
+    uint64_t due; /* ... or then */
+};
+
+enum mcast_verdict {
+    MCAST_TAKE,      /* the application has it now */
+    MCAST_KEEP,      /* in the ring, at seq modulo ring */
+    MCAST_DUPLICATE, /* drop it */
+    MCAST_REFUSE     /* drop it: no room; it will come again */
+};
+
+/* What arrives, and what there is room for. */
+struct mcast_arrival {
+    uint32_t seq;
+    bool wanted;    /* the application waits for the next packet of this sender */
+    bool ask;       /* the sender wants an acknowledgement */
+    uint32_t room;  /* buffers to keep packets in */
+    uint32_t relay; /* a co-root: packets that fit its window; others: UINT32_MAX */
+    uint64_t now;
+};
+
+void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules);
+/* `skew`: this member's number among those who acknowledge to the same one. Every packet from told on that is in order
+ * now may be passed on by a co-root. */
+enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
+                                       const struct mcast_arrival *a);
+
+/* A packet waits for the application: number `taken`. */
+static inline bool mcast_stream_has(const struct mcast_stream *s)
+{
+    return s->taken != s->next;
+}
+void mcast_stream_took(struct mcast_stream *s);
+/* There is room again, for a sender that was told that there is none. */
+void mcast_stream_reopen(struct mcast_stream *s);
+/* An acknowledgement was asked for without data. */
+void mcast_stream_asked(struct mcast_stream *s);
+
+static inline bool mcast_stream_due(const struct mcast_stream *s, uint64_t now)
+{
+    return s->owe || now >= s->due;
+}
+/* The acknowledgement, which is sent now. Room as in struct mcast_arrival. */
+struct mcast_ack mcast_stream_ack(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t room,
+                                  uint32_t relay);
+
+#endif

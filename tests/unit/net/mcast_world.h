@@ -1,0 +1,254 @@
+/* mcast_world.h: a root and two members with the machines of a reliable multicast, and a network that loses, doubles and
+ * reorders. Small enough that every state can be visited.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TESTS_MCAST_WORLD_H
+#define FP_TESTS_MCAST_WORLD_H
+
+#include "base/util.h"
+#include "net/mcast/sender.h"
+#include "net/mcast/stream.h"
+#include "net/mcast/tree.h"
+
+#define MEMBERS    3
+#define WINDOW_MAX 4
+#define FLIGHT     3  /* packets under way, at most */
+#define LATER      10 /* a time when everything is due */
+
+enum { DATA = 1, ASK, ACK };
+
+struct flight {
+    uint8_t kind, from, to, wants; /* wants: an acknowledgement */
+    uint32_t seq;                  /* also an acknowledgement's `next` */
+    uint32_t limit;
+    uint32_t early;
+};
+
+/* States compare byte by byte: pointers are NULL between two steps, times are one of two. */
+struct world {
+    struct mcast_sender sender[2]; /* the root's, and that of member 1 when it is a co-root */
+    struct mcast_child child[2][MEMBERS];
+    uint64_t sent[2][WINDOW_MAX];
+    struct mcast_stream stream[MEMBERS];
+    uint8_t ring[MEMBERS][WINDOW_MAX]; /* number + 1 of the packet kept there */
+    uint8_t wants[MEMBERS];            /* the application waits */
+    uint8_t kept[MEMBERS];
+    uint8_t pad[7];
+    struct flight flight[FLIGHT];
+};
+
+struct setting {
+    const char *name;
+    struct mcast_rules rules;
+    struct mcast_tree tree;
+    uint32_t messages, room; /* to send; buffers of a member */
+    int flight;              /* packets under way; more are lost */
+};
+
+static const struct setting *setting;
+static const char *wrong; /* what should not have happened */
+
+static inline void world_bind(struct world *w, bool bind)
+{
+    for (int i = 0; i < 2; i++) {
+        w->sender[i].rules = bind ? &setting->rules : NULL;
+        w->sender[i].child = bind ? w->child[i] : NULL;
+        w->sender[i].sent = bind ? w->sent[i] : NULL;
+    }
+}
+
+static inline int flight_order(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct flight));
+}
+
+/* One of few states that behave alike. */
+static inline void world_settle(struct world *w)
+{
+    for (int i = 0; i < 2; i++) {
+        struct mcast_sender *s = &w->sender[i];
+        s->deadline = s->deadline == MCAST_NEVER ? MCAST_NEVER : LATER;
+        s->tries = MIN(s->tries, 1u);
+        memset(w->sent[i], 0, sizeof(w->sent[i]));
+    }
+    for (int i = 1; i < MEMBERS; i++)
+        w->stream[i].due = w->stream[i].due == MCAST_NEVER ? MCAST_NEVER : LATER;
+    qsort(w->flight, FLIGHT, sizeof(*w->flight), flight_order);
+    world_bind(w, false);
+}
+
+static inline void world_open(struct world *w)
+{
+    memset(w, 0, sizeof(*w));
+    for (uint32_t i = 0; i < 2; i++)
+        mcast_sender_open(&w->sender[i], &setting->rules, w->child[i],
+                          mcast_tree_children(&setting->tree, i), w->sent[i]);
+    for (int i = 0; i < MEMBERS; i++)
+        mcast_stream_open(&w->stream[i], &setting->rules);
+    world_settle(w);
+}
+
+static inline void fly(struct world *w, struct flight f)
+{
+    for (int i = FLIGHT - setting->flight; i < FLIGHT; i++)
+        if (w->flight[i].kind == 0) {
+            w->flight[i] = f;
+            return;
+        }
+}
+
+static inline bool is_coroot(uint32_t member)
+{
+    return member == 1 && mcast_tree_children(&setting->tree, 1) > 0;
+}
+
+
+static inline void send_ack(struct world *w, uint32_t member)
+{
+    const uint32_t relay = is_coroot(member)
+                               ? setting->rules.window - (w->sender[1].next - w->sender[1].base)
+                               : UINT32_MAX;
+    const struct mcast_ack a =
+        mcast_stream_ack(&w->stream[member], &setting->rules, setting->room - w->kept[member], relay);
+    fly(w, (struct flight){.kind = ACK,
+                           .from = (uint8_t)member,
+                           .to = (uint8_t)mcast_tree_parent(&setting->tree, member),
+                           .seq = a.next,
+                           .limit = a.limit,
+                           .early = (uint32_t)a.early});
+}
+
+static inline void resend(struct world *w, uint32_t member, const struct mcast_resend *r, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t c = 0; c < w->sender[member].children; c++)
+            if (r[i].to == MCAST_ALL || r[i].to == c)
+                fly(w, (struct flight){.kind = r[i].ask ? ASK : DATA,
+                                       .from = (uint8_t)member,
+                                       .to = (uint8_t)mcast_tree_child(&setting->tree, member, c),
+                                       .wants = 1,
+                                       .seq = r[i].seq});
+}
+
+/* The application takes what is there, in order. */
+static inline void take(struct world *w, uint32_t m)
+{
+    struct mcast_stream *s = &w->stream[m];
+    if (!w->wants[m] || !mcast_stream_has(s))
+        return;
+    uint8_t *slot = &w->ring[m][s->taken % setting->rules.ring];
+    if (*slot != s->taken + 1)
+        wrong = "the application got another packet than the next";
+    *slot = 0;
+    w->kept[m]--;
+    w->wants[m] = 0;
+    mcast_stream_took(s);
+}
+
+/* What is in order goes into a co-root's window. */
+static inline void relay(struct world *w)
+{
+    bool ask;
+    while (is_coroot(1) && w->sender[1].next != w->stream[1].next) {
+        if (w->sender[1].next - w->sender[1].base == setting->rules.window)
+            wrong = "a co-root has accepted more than its window holds";
+        mcast_sender_push(&w->sender[1], 0, &ask);
+    }
+}
+
+static inline void data_arrives(struct world *w, const struct flight *f)
+{
+    struct mcast_stream *s = &w->stream[f->to];
+    const uint32_t before = s->taken;
+    const struct mcast_arrival a = {.seq = f->seq,
+                                    .wanted = w->wants[f->to],
+                                    .ask = f->wants,
+                                    .room = setting->room - w->kept[f->to],
+                                    .relay = is_coroot(f->to)
+                                                 ? setting->rules.window - (w->sender[1].next - w->sender[1].base)
+                                                 : UINT32_MAX};
+    const uint32_t skew = mcast_tree_index(&setting->tree, f->to);
+    const enum mcast_verdict v = mcast_stream_arrive(s, &setting->rules, skew, &a);
+    if (v == MCAST_TAKE) {
+        if (f->seq != before || s->taken != before + 1)
+            wrong = "the application got a packet out of order";
+        w->wants[f->to] = 0;
+    } else if (v == MCAST_KEEP) {
+        uint8_t *slot = &w->ring[f->to][f->seq % setting->rules.ring];
+        if (*slot != 0)
+            wrong = "a packet that waits was overwritten";
+        *slot = (uint8_t)(f->seq + 1);
+        w->kept[f->to]++;
+    }
+    if (f->to == 1)
+        relay(w);
+}
+
+static inline void arrives(struct world *w, struct flight f)
+{
+    struct mcast_resend out[4];
+    if (f.kind == ACK) {
+        struct mcast_sender *s = &w->sender[f.to];
+        const uint32_t c = mcast_tree_index(&setting->tree, f.from);
+        const struct mcast_ack a = {.next = f.seq, .limit = f.limit, .early = f.early};
+        mcast_sender_ack(s, c, &a, 0);
+        resend(w, f.to, out, mcast_sender_repair(s, c, 0, out, COUNT_OF(out)));
+        return;
+    }
+    if (f.kind == ASK)
+        mcast_stream_asked(&w->stream[f.to]);
+    else
+        data_arrives(w, &f);
+    if (w->stream[f.to].owe)
+        send_ack(w, f.to);
+}
+
+static inline bool may_push(const struct world *w)
+{
+    return w->sender[0].next < setting->messages && mcast_sender_room(&w->sender[0]) > 0;
+}
+
+static inline void push(struct world *w)
+{
+    bool ask;
+    const uint32_t seq = mcast_sender_push(&w->sender[0], 0, &ask);
+    for (uint8_t m = 1; m < MEMBERS; m++)
+        fly(w, (struct flight){.kind = DATA, .to = m, .seq = seq, .wants = ask});
+}
+
+static inline void expire(struct world *w, uint32_t member)
+{
+    struct mcast_resend out[4];
+    resend(w, member, out, mcast_sender_timeout(&w->sender[member], LATER, out, COUNT_OF(out)));
+}
+
+static inline void want(struct world *w, uint32_t m)
+{
+    w->wants[m] = 1;
+    take(w, m);
+    if (w->stream[m].owe)
+        send_ack(w, m);
+}
+
+static inline bool is_over(const struct world *w)
+{
+    for (int m = 1; m < MEMBERS; m++)
+        if (w->stream[m].taken != setting->messages)
+            return false;
+    return w->sender[0].next == setting->messages && mcast_sender_idle(&w->sender[0]) &&
+           mcast_sender_idle(&w->sender[1]);
+}
+
+/* A packet leaves a window only when all who acknowledge to its owner have it. */
+static inline void check(const struct world *w)
+{
+    for (uint32_t m = 0; m < 2; m++)
+        for (uint32_t c = 0; c < w->sender[m].children; c++)
+            if (mcast_before(w->stream[mcast_tree_child(&setting->tree, m, c)].next, w->sender[m].base))
+                wrong = "a packet was given up that a member does not have";
+    for (int m = 1; m < MEMBERS; m++)
+        if (w->kept[m] > setting->room)
+            wrong = "a member keeps more packets than it has buffers";
+}
+
+#endif
