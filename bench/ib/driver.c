@@ -40,7 +40,7 @@ static void usage(void)
         "  bench/peers --softib                  the same fabric with Open MPI and perftest beside ours\n");
 }
 
-static double now(void)
+double ib_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -48,7 +48,7 @@ static double now(void)
 }
 
 /* mpiexec stands beside this program. */
-static bool find_programs(struct ib_driver *d)
+bool ib_find_programs(struct ib_driver *d)
 {
     ssize_t n = readlink("/proc/self/exe", d->program, sizeof(d->program) - 1);
     if (n <= 0)
@@ -57,8 +57,8 @@ static bool find_programs(struct ib_driver *d)
     const char *slash = strrchr(d->program, '/');
     int len = snprintf(d->mpiexec, sizeof(d->mpiexec), "%.*s/mpiexec", (int)(slash - d->program), d->program);
     if (len < 0 || (size_t)len >= sizeof(d->mpiexec) || access(d->mpiexec, X_OK) != 0) {
-        fprintf(stderr, "bench ib: there is no mpiexec beside %s; use the tool of a whole installation.\n",
-                d->program);
+        fprintf(stderr, "bench %s: there is no mpiexec beside %s; use the tool of a whole installation.\n",
+                d->command, d->program);
         return false;
     }
     return true;
@@ -105,16 +105,16 @@ static int run_topics(struct ib_driver *d, unsigned wanted)
         fprintf(stderr, "\r\033[K");
     if (d->json)
         printf("],\n \"jobs\": %d, \"failures\": %d, \"seconds\": %.1f}\n", d->jobs, d->failures,
-               now() - d->started);
+               ib_now() - d->started);
     else
-        printf("\n%d jobs, %d failed; %.0f s.%s\n", d->jobs, d->failures, now() - d->started,
+        printf("\n%d jobs, %d failed; %.0f s.%s\n", d->jobs, d->failures, ib_now() - d->started,
                d->failures ? "" : " All data that was looked at arrived as sent.");
     return d->failures ? 1 : 0;
 }
 
 int bench_ib_main(int argc, char **argv)
 {
-    struct ib_driver d = {.cores = (int)sysconf(_SC_NPROCESSORS_ONLN), .started = now()};
+    struct ib_driver d = {.command = "ib", .cores = (int)sysconf(_SC_NPROCESSORS_ONLN), .started = ib_now()};
     unsigned wanted = 0;
     bool help = false;
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
@@ -126,5 +126,5 @@ int bench_ib_main(int argc, char **argv)
         return 0;
     }
     d.terminal = isatty(STDERR_FILENO);
-    return find_programs(&d) ? run_topics(&d, wanted) : 2;
+    return ib_find_programs(&d) ? run_topics(&d, wanted) : 2;
 }

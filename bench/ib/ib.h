@@ -27,6 +27,9 @@ struct ib_rank {
 enum ib_kind { IB_TIME = 't', IB_RATE = 'r', IB_COUNT = 'c' }; /* of several runs: least, most, last */
 
 int ib_rank_main(int argc, char **argv);
+struct ib_topic;
+/* The same for a topic that is in no table; host may be NULL. argv: name=value. */
+int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv);
 long ib_number(const struct ib_rank *r, const char *name, long otherwise);
 /* Rank 0 tells the driver. */
 void ib_tell(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...) IB_FORMAT(4);
@@ -41,6 +44,7 @@ double ib_together(const struct ib_rank *r, double x); /* their sum */
 struct ib_figures;
 
 struct ib_driver {
+    const char *command; /* "ib": ranks run `fishplate bench <command> rank` */
     bool quick, json;
     int repeat;
     char program[4096], mpiexec[4096];
@@ -58,6 +62,9 @@ struct ib_job {
     const char *settings; /* "NAME=VALUE NAME=VALUE" */
     int repeat;           /* 0: as the user wants */
 };
+
+double ib_now(void);                        /* seconds */
+bool ib_find_programs(struct ib_driver *d); /* false after a sentence */
 
 /* Runs a job, several times, and returns its best figures; never NULL, but empty after a failure. The format
  * gives the ranks' arguments. */

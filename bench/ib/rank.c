@@ -15,11 +15,25 @@ static struct counter {
     MPI_T_pvar_handle handle;
     bool there;
 } counters[] = {
-    {.name = "ib_buffer_bytes"},      {.name = "ib_connections_opened"},   {.name = "ib_credit_messages"},
-    {.name = "ib_credit_waits"},      {.name = "ib_frames_received"},      {.name = "ib_frames_sent"},
-    {.name = "ib_posted_most"},       {.name = "ib_ring_frames_received"}, {.name = "ib_ring_frames_sent"},
-    {.name = "ib_rings_added"},       {.name = "p2p_offers_told"},         {.name = "p2p_rendezvous_put"},
-    {.name = "p2p_rendezvous_putnr"}, {.name = "p2p_starved_rendezvous"},  {.name = "reg_hits"},
+    {.name = "coll_bytes"},
+    {.name = "coll_switched"},
+    {.name = "ib_buffer_bytes"},
+    {.name = "ib_connections_opened"},
+    {.name = "ib_credit_messages"},
+    {.name = "ib_credit_waits"},
+    {.name = "ib_frames_received"},
+    {.name = "ib_frames_sent"},
+    {.name = "ib_posted_most"},
+    {.name = "ib_ring_frames_received"},
+    {.name = "ib_ring_frames_sent"},
+    {.name = "ib_put_bytes"},
+    {.name = "ib_rings_added"},
+    {.name = "p2p_eager_sent"},
+    {.name = "p2p_offers_told"},
+    {.name = "p2p_rendezvous_put"},
+    {.name = "p2p_rendezvous_putnr"},
+    {.name = "p2p_starved_rendezvous"},
+    {.name = "reg_hits"},
     {.name = "reg_misses"},
 };
 enum { NCOUNTERS = sizeof(counters) / sizeof(counters[0]) };
@@ -112,16 +126,9 @@ void ib_tell(const struct ib_rank *r, enum ib_kind kind, double value, const cha
     fflush(stdout);
 }
 
-/* argv: the topic, then name=value. */
-int ib_rank_main(int argc, char **argv)
+int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv)
 {
-    struct ib_rank r = {.argc = argc - 1, .argv = argv + 1};
-    const struct ib_topic *topic = NULL;
-    for (int i = 0; i < ib_ntopics && argc > 0; i++)
-        if (strcmp(ib_topics[i]->name, argv[0]) == 0)
-            topic = ib_topics[i];
-    if (!topic)
-        return 2;
+    struct ib_rank r = {.bench.host = host, .argc = argc, .argv = argv};
     counters_start();
     MPI_Init(NULL, NULL);
     r.bench.comm = MPI_COMM_WORLD;
@@ -139,4 +146,13 @@ int ib_rank_main(int argc, char **argv)
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
     return wrong > 0;
+}
+
+/* argv: the topic, then name=value. */
+int ib_rank_main(int argc, char **argv)
+{
+    for (int i = 0; i < ib_ntopics && argc > 0; i++)
+        if (strcmp(ib_topics[i]->name, argv[0]) == 0)
+            return ib_rank_run(NULL, ib_topics[i], argc - 1, argv + 1);
+    return 2;
 }

@@ -66,20 +66,13 @@ void ib_figures_free(struct ib_figures *f)
     free(f);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void progress(struct ib_driver *d, const struct ib_job *job, int repetition)
 {
     if (d->terminal)
         fprintf(stderr, "\r\033[K%s: %d ranks, run %d, %s (%.0f s)", job->topic, job->ranks, repetition + 1,
-                job->settings[0] ? job->settings : "defaults", now() - d->started);
+                job->settings[0] ? job->settings : "defaults", ib_now() - d->started);
     else if (strcmp(d->doing, job->topic) != 0)
-        fprintf(stderr, "bench ib: %s (%.0f s)\n", job->topic, now() - d->started);
+        fprintf(stderr, "bench %s: %s (%.0f s)\n", d->command, job->topic, ib_now() - d->started);
     snprintf(d->doing, sizeof(d->doing), "%s", job->topic);
 }
 
@@ -114,14 +107,14 @@ static void exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
         n = split(settings, "-genv", argv, n);
     argv[n++] = d->program;
     argv[n++] = "bench";
-    argv[n++] = "ib";
+    argv[n++] = (char *)d->command;
     argv[n++] = "rank";
     argv[n++] = (char *)job->topic;
     n = split(args, NULL, argv, n);
     argv[n] = NULL;
     unsetenv("FISHPLATE_STATS");
     execv(d->mpiexec, argv);
-    fprintf(stderr, "bench ib: cannot run %s: %s\n", d->mpiexec, strerror(errno));
+    fprintf(stderr, "bench %s: cannot run %s: %s\n", d->command, d->mpiexec, strerror(errno));
     _exit(127);
 }
 
@@ -182,9 +175,9 @@ struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const c
             continue;
         d->failures++;
         fprintf(stderr,
-                "%sbench ib: this failed: mpiexec -n %d -vnodes %d with %s: fishplate bench ib rank %s %s\n",
-                d->terminal ? "\r\033[K" : "", job->ranks, job->nodes,
-                job->settings[0] ? job->settings : "the default tunables", job->topic, text);
+                "%sbench %s: this failed: mpiexec -n %d -vnodes %d with %s: fishplate bench %s rank %s %s\n",
+                d->terminal ? "\r\033[K" : "", d->command, job->ranks, job->nodes,
+                job->settings[0] ? job->settings : "the default tunables", d->command, job->topic, text);
         break;
     }
     return f;

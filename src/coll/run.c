@@ -28,10 +28,8 @@ int coll_open(struct proc *p)
 int coll_choose_again(struct proc *p)
 {
     for (int i = 0; p && i < CONTEXT_IDS; i++)
-        if (p->comms[i] && p->comms[i]->coll) {
+        if (p->comms[i] && p->comms[i]->coll)
             memset(p->comms[i]->coll->short_limit, 0, sizeof(p->comms[i]->coll->short_limit));
-            written_forget(p->comms[i]->coll);
-        }
     return coll_select_open();
 }
 

@@ -225,6 +225,7 @@ static int parse_item(char *item)
     if (by_node)
         name += strlen(BY_NODE);
     struct coll_choice choice = {.algorithm = name ? algorithm_find((enum coll_kind)kind, name) : NULL,
+                                 .named = true,
                                  .by_node = by_node};
     if (!choice.algorithm)
         return unknown_algorithm((enum coll_kind)kind, name ? name : "");

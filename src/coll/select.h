@@ -26,6 +26,7 @@ struct coll_choice {
     uint64_t segment; /* bytes */
     int window;
     int parameter[COLL_PARAMETERS]; /* 0: the algorithm's own preset */
+    bool named;                     /* by the user or after a trial: not a rule's guess */
     bool by_node; /* barrier: among the leaders of nodes only; the ranks of a node meet in shared memory */
 };
 

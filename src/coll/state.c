@@ -17,6 +17,9 @@
 static COUNTER(made, "coll_schedules_made", "Collective schedules generated.");
 static COUNTER(found, "coll_schedules_reused", "Collective schedules taken from a communicator's cache.");
 
+COUNTER(coll_bytes, "coll_bytes",
+        "Bytes of memory taken for schedules and for the flags of barriers, by all communicators so far.");
+
 static bool on_one_node(const struct comm *c)
 {
     const struct boot *boot = c->proc->boot;
@@ -146,6 +149,7 @@ static struct plan *plan_make(const struct coll_algorithm *a, const struct coll_
     sched_init(&plan->sched);
     a->generate(shape, &plan->sched);
     counter_add(&made, 1);
+    counter_add(&coll_bytes, sizeof(*plan) + plan->sched.count * sizeof(struct step));
     if (!plan->sched.failed)
         return plan;
     plan_drop(plan);

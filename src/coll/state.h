@@ -27,6 +27,8 @@ struct plan {
     struct sched sched;
 };
 
+extern struct counter coll_bytes; /* taken for schedules and flags */
+
 struct shared;  /* shared.h */
 struct written; /* written.h */
 

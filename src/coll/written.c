@@ -16,6 +16,7 @@
 #include "coll/written.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/counter.h"
 #include "coll/written_part.h"
@@ -378,12 +379,20 @@ static int tag_of(uint32_t number, enum coll_form form)
     return coll_tag_of(COLL_BARRIER, 0, number) | (form == FORM_PERSISTENT ? COLL_TAG_PERSISTENT : 0);
 }
 
+static bool same_choice(const struct coll_choice *a, const struct coll_choice *b)
+{
+    return a->algorithm == b->algorithm && a->by_node == b->by_node && a->named == b->named &&
+           memcmp(a->parameter, b->parameter, sizeof(a->parameter)) == 0;
+}
+
 /* NULL: not this way, or not yet. */
 static struct written *written_of(struct coll_state *state, const struct coll_choice *choice, int *rc)
 {
     *rc = 0;
+    if (unlikely(state->written && !same_choice(&state->written->choice, choice)))
+        written_close(state); /* every rank changes its choice at the same call */
     if (unlikely(!state->written)) {
-        if (!coll_is_forced(COLL_BARRIER) && state->barriers_before < BARRIERS_BEFORE) {
+        if (!choice->named && state->barriers_before < BARRIERS_BEFORE) {
             state->barriers_before++;
             return NULL;
         }

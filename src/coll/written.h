@@ -34,8 +34,7 @@ bool written_run(const struct coll_args *args, struct coll_state *state, const s
 bool written_make(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
                   enum coll_form form, struct written_run **out, int *rc);
 
+/* Requests that use it keep it until they are freed. */
 void written_close(struct coll_state *state);
-/* The same when another choice may be made from now on, at all ranks: kept while requests use it. */
-void written_forget(struct coll_state *state);
 
 #endif

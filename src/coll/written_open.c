@@ -143,7 +143,7 @@ static bool can_write(struct written *w)
 static void offer(struct written *w)
 {
     w->mine = (struct written_invitation){.group = WRITTEN_NO_GROUP};
-    if (!w->may_write || (w->net->oversubscribed && !coll_is_forced(COLL_BARRIER)))
+    if (!w->may_write || (w->net->oversubscribed && !w->choice.named))
         return;
     w->transport = find_transport(w);
     if (!w->transport)
@@ -214,6 +214,7 @@ int written_open(struct coll_state *state, const struct coll_choice *choice, str
     if (!w)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the barrier of a communicator");
     w->comm = state->comm;
+    w->choice = *choice;
     w->net = state->comm->proc->net;
     w->refs = 1;
     w->lanes = 1;
@@ -232,6 +233,8 @@ int written_open(struct coll_state *state, const struct coll_choice *choice, str
         return err_set(MPI_ERR_NO_MEM, "out of memory for the barrier of a communicator of %d ranks",
                        state->comm->size);
     }
+    counter_add(&coll_bytes, sizeof(*w) + (w->flags ? FLAGS_SIZE : 0) + (w->block ? block_length(w) : 0) +
+                                 w->sched.count * sizeof(struct step));
     *out = w;
     return 0;
 }
@@ -282,12 +285,4 @@ void written_close(struct coll_state *state)
     if (state->written)
         written_drop(state->written);
     state->written = NULL;
-}
-
-void written_forget(struct coll_state *state)
-{
-    if (state->written && state->written->refs > 1)
-        return;
-    written_close(state);
-    state->barriers_before = 0;
 }

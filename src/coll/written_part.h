@@ -61,7 +61,8 @@ struct written_lane {
 };
 
 struct written {
-    struct comm *comm; /* may be gone when the last request is freed */
+    struct comm *comm;         /* may be gone when the last request is freed */
+    struct coll_choice choice; /* that it was opened for */
     struct net *net;
     bool busy;            /* making room for a write: nothing else may go on */
     enum written_way way; /* of barriers that begin now, but for those that the switch does */

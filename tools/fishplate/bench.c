@@ -6,6 +6,7 @@
 #include "../../bench/bench.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../bench/ib/ib.h"
@@ -14,6 +15,7 @@
 #include "../../bench/rma/rma.h"
 
 #include "api/inside.h"
+#include "barrier/barrier.h"
 #include "coll/algorithm.h"
 #include "command.h"
 #include "net/peer.h"
@@ -56,6 +58,16 @@ static int choose(const char *setting)
     return inside_of_library()->coll_set(setting);
 }
 
+/* `bench barrier` in a job of the user's is the test of that name; otherwise it is the study, which starts its own jobs. */
+static bool is_barrier_study(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "barrier") != 0)
+        return false;
+    if (argc > 2 && strcmp(argv[2], "rank") == 0)
+        return true;
+    return !getenv("PMI_RANK") && !getenv("PMIX_RANK");
+}
+
 int command_bench(int argc, char **argv)
 {
     static const struct bench_host host = {
@@ -68,6 +80,8 @@ int command_bench(int argc, char **argv)
     inside_of_library();
     if (argc > 1 && strcmp(argv[1], "ib") == 0)
         return bench_ib_main(argc - 1, argv + 1);
+    if (is_barrier_study(argc, argv))
+        return bench_barrier_main(&host, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "io") == 0)
         return bench_io_main(&host, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "rma") == 0)

@@ -1,0 +1,101 @@
+/* test_model.c: predictions of barriers against figures computed by hand, against print, and against each other.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/model.h"
+
+#include <math.h>
+
+#include "../unit/test.h"
+
+#define EXPECT_NEAR(actual, wanted, within)                                                             \
+    do {                                                                                                \
+        double test_x = (actual), test_y = (wanted);                                                    \
+        if (!(fabs(test_x - test_y) <= (within))) {                                                     \
+            printf("%s:%d: in %s: %s is %g, expected %g\n", __FILE__, __LINE__, __func__, #actual, test_x, \
+                   test_y);                                                                             \
+            test_failures++;                                                                            \
+        }                                                                                               \
+    } while (0)
+
+static const struct model_logp machine = {.send = 1, .receive = 2, .gap = 0.5, .latency = 10};
+
+static double logp(const char *name, int a, int b, int size)
+{
+    const int parameter[COLL_PARAMETERS] = {a, b};
+    return model_barrier_logp(&machine, algorithm_find(COLL_BARRIER, name), parameter, size);
+}
+
+/* 2 (o_s + L + o_r) + (P - 2) (f_r + f_s), and so on. */
+static void logp_by_hand(void)
+{
+    EXPECT_NEAR(logp("central", 0, 0, 6), 2 * 13 + 4 * (2 + 1), 1e-9);
+    EXPECT_NEAR(logp("dissemination", 0, 0, 8), 3 * 13, 1e-9);
+    EXPECT_NEAR(logp("dissemination", 0, 0, 9), 4 * 13, 1e-9);
+    EXPECT_NEAR(logp("tournament", 0, 0, 8), 6 * 13, 1e-9);
+    EXPECT_NEAR(logp("pairwise", 0, 0, 9), 3 * 13 + 2 * 13, 1e-9);
+    EXPECT_NEAR(logp("pairwise", 0, 0, 8), 3 * 13, 1e-9);
+    EXPECT_NEAR(logp("butterfly", 0, 0, 9), 4 * (13 + 1 + 2), 1e-9);
+    EXPECT_NEAR(logp("combining", 4, 0, 16), 2 * (13 + 2 * 2) + 2 * (13 + 2 * 1), 1e-9);
+    EXPECT_NEAR(logp("fway", 4, 0, 16), 2 * (13 + 2 * 2) + 4 * 13, 1e-9);
+    EXPECT_NEAR(logp("mcs", 4, 2, 21), 2 * (13 + 3 * 2) + 4 * (13 + 1), 1e-9);
+    EXPECT_NEAR(logp("bst", 0, 0, 16), 8 * 13, 1e-9);
+    EXPECT_NEAR(logp("nway", 2, 0, 27), 3 * (13 + 1 + 2), 1e-9);
+    EXPECT_NEAR(logp("nwise", 2, 0, 27), 3 * (13 + 1 + 2), 1e-9);
+    EXPECT_NEAR(logp("nwise", 2, 0, 28), 3 * (13 + 1 + 2) + 2 * 13, 1e-9);
+}
+
+/* More partners than there are ranks are as many as there are. */
+static void few_ranks(void)
+{
+    for (int size = 2; size <= 5; size++)
+        EXPECT_NEAR(logp("nway", 8, 0, size), 13 + (size - 2) * 3, 1e-9);
+    EXPECT_NEAR(logp("nway", 2, 0, 1), 0, 1e-9);
+    EXPECT_NEAR(logp("central", 0, 0, 1), 0, 1e-9);
+    EXPECT(logp("inter", 0, 0, 4) < 0); /* no equation */
+}
+
+/* L_min of RDMA write inline as printed in 2.3.7: -0.56 + (6.98 p - 3.69) / (p^2 - 0.45 p - 0.02) + 3.09 (1 - e^...). */
+static void lop_as_printed(void)
+{
+    for (int p = 10; p <= 60; p += 10) {
+        const double printed = -0.56 + (6.98 * p - 3.69) / (p * (double)p - 0.45 * p - 0.02) +
+                               3.09 * (1 - exp(-0.053 * (p - 8.27)));
+        EXPECT_NEAR(model_latency_at(&model_paper_inline, p), printed, 0.06);
+    }
+}
+
+static void lop_by_hand(void)
+{
+    const struct model_lop m = {.send = {.a = 1}, .trip = {.l3 = 10}, .most = 1e9};
+    const struct coll_algorithm *nway = algorithm_find(COLL_BARRIER, "nway"),
+                                *central = algorithm_find(COLL_BARRIER, "central");
+    /* o = 1, L = 10 / 2 - 2 = 3 whatever p is. */
+    EXPECT_NEAR(model_barrier_lop(&m, nway, (int[]){2, 0}, 9, 5), 2 * (2 * 1 + 2 * 3), 1e-9);
+    EXPECT_NEAR(model_barrier_lop(&m, central, NULL, 5, 5), 2 * (1 + 4 * 3), 1e-9);
+}
+
+/* Each algorithm that has a schedule has an equation, which grows with the number of ranks by powers of all bases. */
+static void every_algorithm(void)
+{
+    for (size_t i = 0; i < algorithms_count(); i++) {
+        const struct coll_algorithm *a = algorithms_get(i);
+        if (a->kind != COLL_BARRIER || !a->generate || (a->needs & NEED_INTER))
+            continue;
+        double before = 0;
+        for (int size = 2; size <= 4096; size *= 8) {
+            const double us = model_barrier_logp(&machine, a, NULL, size);
+            EXPECT(us >= before && us > 0);
+            before = us;
+        }
+    }
+}
+
+int main(void)
+{
+    TEST_RUN(logp_by_hand);
+    TEST_RUN(few_ranks);
+    TEST_RUN(lop_as_printed);
+    TEST_RUN(lop_by_hand);
+    TEST_RUN(every_algorithm);
+    return test_result();
+}
