@@ -147,10 +147,18 @@ static void nway(struct course *c, int size, const int *n)
 static const struct {
     const char *name;
     void (*describe)(struct course *c, int size, const int *n);
-} known[] = {{"central", central}, {"combining", combining},         {"tournament", tournament},
-             {"fway", fway},       {"mcs", mcs},                     {"bst", bst},
-             {"butterfly", butterfly}, {"pairwise", pairwise},       {"dissemination", dissemination},
-             {"nway", nway},       {"nwise", nwise},                 {"rdma", nway}};
+} known[] = {{"central", central},
+             {"combining", combining},
+             {"tournament", tournament},
+             {"fway", fway},
+             {"mcs", mcs},
+             {"bst", bst},
+             {"butterfly", butterfly},
+             {"pairwise", pairwise},
+             {"dissemination", dissemination},
+             {"nway", nway},
+             {"nwise", nwise},
+             {"rdma", nway}};
 
 static bool describe(struct course *c, const struct coll_algorithm *a, const int *parameter, int size)
 {
@@ -180,8 +188,8 @@ double model_barrier_logp(const struct model_logp *m, const struct coll_algorith
         const double sends = (p->out - 1) * fmax(m->send, m->gap),
                      receives = (p->in - 1) * fmax(m->receive, m->gap);
         /* A rank that does both takes its turn at each with one processor. */
-        const double more = p->out > 1 && p->in > 1 ? fmax(sends + (p->in - 1) * m->receive, receives)
-                                                    : sends + receives;
+        const double more =
+            p->out > 1 && p->in > 1 ? fmax(sends + (p->in - 1) * m->receive, receives) : sends + receives;
         us += p->rounds * (m->send + m->latency + m->receive + more);
     }
     return us;
@@ -219,8 +227,7 @@ double model_barrier_lop(const struct model_lop *m, const struct coll_algorithm 
         const double filled = fmin((double)n * p->rounds * times, m->most);
         const double posted = fmin((double)p->out * p->rounds * times, m->most);
         const double posts = p->out > 1 && p->in > 1 ? n : 1;
-        us += p->rounds *
-              (posts * model_overhead_at(&m->send, posted) + n * model_latency_at(m, filled));
+        us += p->rounds * (posts * model_overhead_at(&m->send, posted) + n * model_latency_at(m, filled));
     }
     return us;
 }

@@ -25,8 +25,8 @@ struct model_trip {
 struct model_lop {
     struct model_overhead send; /* o_s(p) */
     struct model_trip trip;     /* RTT(p) */
-    bool list;                  /* requests are posted as one list, so that the adapter begins after the last */
-    double most;                /* the curves were measured up to here: beyond, they stay as they are there */
+    bool list;   /* requests are posted as one list, so that the adapter begins after the last */
+    double most; /* the curves were measured up to here: beyond, they stay as they are there */
 };
 
 /* RDMA write with inline data as the paper measured it on 64 nodes. */

@@ -7,14 +7,14 @@
 
 #include "../unit/test.h"
 
-#define EXPECT_NEAR(actual, wanted, within)                                                             \
-    do {                                                                                                \
-        double test_x = (actual), test_y = (wanted);                                                    \
-        if (!(fabs(test_x - test_y) <= (within))) {                                                     \
+#define EXPECT_NEAR(actual, wanted, within)                                                                \
+    do {                                                                                                   \
+        double test_x = (actual), test_y = (wanted);                                                       \
+        if (!(fabs(test_x - test_y) <= (within))) {                                                        \
             printf("%s:%d: in %s: %s is %g, expected %g\n", __FILE__, __LINE__, __func__, #actual, test_x, \
-                   test_y);                                                                             \
-            test_failures++;                                                                            \
-        }                                                                                               \
+                   test_y);                                                                                \
+            test_failures++;                                                                               \
+        }                                                                                                  \
     } while (0)
 
 static const struct model_logp machine = {.send = 1, .receive = 2, .gap = 0.5, .latency = 10};

@@ -12,8 +12,8 @@
 
 struct mcast_stream {
     uint32_t next, taken;
-    uint64_t early;    /* bit i: packet next + i has arrived */
-    uint32_t told;     /* `next` and `limit` of the last acknowledgement */
+    uint64_t early; /* bit i: packet next + i has arrived */
+    uint32_t told;  /* `next` and `limit` of the last acknowledgement */
     uint32_t promised;
     bool owe;     /* an acknowledgement is due now, ... */
     uint64_t due; /* ... or then */

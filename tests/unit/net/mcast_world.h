@@ -81,8 +81,8 @@ static inline void world_open(struct world *w)
 {
     memset(w, 0, sizeof(*w));
     for (uint32_t i = 0; i < 2; i++)
-        mcast_sender_open(&w->sender[i], &setting->rules, w->child[i],
-                          mcast_tree_children(&setting->tree, i), w->sent[i]);
+        mcast_sender_open(&w->sender[i], &setting->rules, w->child[i], mcast_tree_children(&setting->tree, i),
+                          w->sent[i]);
     for (int i = 0; i < MEMBERS; i++)
         mcast_stream_open(&w->stream[i], &setting->rules);
     world_settle(w);
@@ -102,12 +102,10 @@ static inline bool is_coroot(uint32_t member)
     return member == 1 && mcast_tree_children(&setting->tree, 1) > 0;
 }
 
-
 static inline void send_ack(struct world *w, uint32_t member)
 {
-    const uint32_t relay = is_coroot(member)
-                               ? setting->rules.window - (w->sender[1].next - w->sender[1].base)
-                               : UINT32_MAX;
+    const uint32_t relay =
+        is_coroot(member) ? setting->rules.window - (w->sender[1].next - w->sender[1].base) : UINT32_MAX;
     const struct mcast_ack a =
         mcast_stream_ack(&w->stream[member], &setting->rules, setting->room - w->kept[member], relay);
     fly(w, (struct flight){.kind = ACK,
@@ -164,9 +162,9 @@ static inline void data_arrives(struct world *w, const struct flight *f)
                                     .wanted = w->wants[f->to],
                                     .ask = f->wants,
                                     .room = setting->room - w->kept[f->to],
-                                    .relay = is_coroot(f->to)
-                                                 ? setting->rules.window - (w->sender[1].next - w->sender[1].base)
-                                                 : UINT32_MAX};
+                                    .relay = is_coroot(f->to) ? setting->rules.window -
+                                                                    (w->sender[1].next - w->sender[1].base)
+                                                              : UINT32_MAX};
     const uint32_t skew = mcast_tree_index(&setting->tree, f->to);
     const enum mcast_verdict v = mcast_stream_arrive(s, &setting->rules, skew, &a);
     if (v == MCAST_TAKE) {

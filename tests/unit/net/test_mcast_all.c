@@ -54,12 +54,12 @@ static void add(struct explore *e, struct world *w, const char *event)
     explore_add(e, w, event);
 }
 
-#define TRY(event, ...)                    \
-    do {                                   \
-        struct world w = *(from);          \
-        world_bind(&w, true);              \
-        __VA_ARGS__;                       \
-        add(e, &w, event);                 \
+#define TRY(event, ...)           \
+    do {                          \
+        struct world w = *(from); \
+        world_bind(&w, true);     \
+        __VA_ARGS__;              \
+        add(e, &w, event);        \
     } while (0)
 
 static bool look(struct explore *e, const void *state)
@@ -113,31 +113,32 @@ static void explore_setting(const struct setting *s)
 
 static void window(void)
 {
-    const struct setting s = {
-        "window", {RULES, .window = 2, .ring = 2, .aggregate = 1}, to_root, .messages = 2, .room = 1, .flight = 2};
+    const struct setting s = {"window",  {RULES, .window = 2, .ring = 2, .aggregate = 1},
+                              to_root,   .messages = 2,
+                              .room = 1, .flight = 2};
     explore_setting(&s);
 }
 
 static void coroots(void)
 {
-    const struct setting s = {
-        "co-roots", {RULES, .window = 1, .ring = 2, .aggregate = 1}, coroot, .messages = 2, .room = 1, .flight = 3};
+    const struct setting s = {"co-roots", {RULES, .window = 1, .ring = 2, .aggregate = 1},
+                              coroot,     .messages = 2,
+                              .room = 1,  .flight = 3};
     explore_setting(&s);
 }
 
 static void aggregate(void)
 {
-    const struct setting s = {
-        "aggregate", {RULES, .window = 2, .ring = 2, .aggregate = 2}, coroot, .messages = 2, .room = 1, .flight = 2};
+    const struct setting s = {"aggregate", {RULES, .window = 2, .ring = 2, .aggregate = 2},
+                              coroot,      .messages = 2,
+                              .room = 1,   .flight = 2};
     explore_setting(&s);
 }
 
 static void skewed(void)
 {
-    const struct setting s = {"skewed",
-                              {RULES, .window = 2, .ring = 2, .aggregate = 2, .skew = true},
-                              to_root,
-                              .messages = 2,
+    const struct setting s = {"skewed",  {RULES, .window = 2, .ring = 2, .aggregate = 2, .skew = true},
+                              to_root,   .messages = 2,
                               .room = 1, .flight = 2};
     explore_setting(&s);
 }

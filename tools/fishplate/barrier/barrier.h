@@ -23,11 +23,12 @@ const char *barrier_label(int setting); /* "auto" for the library's own choice *
 
 /* What was measured of one setting on one shape; NAN: it cannot do it. */
 struct barrier_figures {
-    double us;           /* of one barrier: the median of batches, of the slowest rank */
-    double choose, judge; /* the same of every other batch: one half says which is best, the other how good that is */
-    double messages;     /* network operations of a barrier, of all ranks */
-    double most;         /* ... of the rank with most */
-    double bytes;        /* memory of the rank with most */
+    double us; /* of one barrier: the median of batches, of the slowest rank */
+    double choose,
+        judge; /* the same of every other batch: one half says which is best, the other how good that is */
+    double messages; /* network operations of a barrier, of all ranks */
+    double most;     /* ... of the rank with most */
+    double bytes;    /* memory of the rank with most */
 };
 enum { BARRIER_SETTINGS_MAX = 32, BARRIER_SHAPES_MAX = 32 };
 struct barrier_shape {
@@ -65,7 +66,7 @@ struct barrier_counts {
 bool barrier_count(const struct barrier_setting *s, int ranks, struct barrier_counts *out);
 void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct chart *out);
 void barrier_chart_kinds(const struct barrier_study *s, struct chart *out);
-void barrier_chart_lop(int times, struct chart *out);   /* figure 2.38 */
+void barrier_chart_lop(int times, struct chart *out);    /* figure 2.38 */
 void barrier_chart_nway(bool rounds, struct chart *out); /* figure 2.39 */
 
 #endif

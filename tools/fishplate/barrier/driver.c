@@ -26,7 +26,8 @@ static void usage(void)
         "  --json            one JSON document; progress is on standard error either way\n"
         "  --html FILE       a page with tables and charts as well\n"
         "  --help\n\n"
-        "With more ranks than cores the ranks take turns, and a barrier costs as many turns as it has rounds:\n"
+        "With more ranks than cores the ranks take turns, and a barrier costs as many turns as it has "
+        "rounds:\n"
         "compare figures of one shape, not of two.\n\n"
         "Examples:\n"
         "  fishplate bench barrier --html barriers.html\n"
@@ -123,9 +124,8 @@ static void run_jobs(struct barrier_study *s)
                 s->nshapes, used, s->budget);
         const struct ib_job job = {
             .topic = "barrier", .ranks = shape.ranks, .nodes = shape.nodes, .settings = "", .repeat = 1};
-        struct ib_figures *f =
-            ib_run(&s->driver, &job, "nodes=%d ms=%d", shape.nodes,
-                   (int)(1e3 * fmax(0.1, (s->budget - used) / (s->nshapes - i) / 2)));
+        struct ib_figures *f = ib_run(&s->driver, &job, "nodes=%d ms=%d", shape.nodes,
+                                      (int)(1e3 * fmax(0.1, (s->budget - used) / (s->nshapes - i) / 2)));
         read_figures(&shape, f);
         ib_figures_free(f);
         s->shape[kept++] = shape;

@@ -9,8 +9,8 @@
 
 bool barrier_count(const struct barrier_setting *setting, int ranks, struct barrier_counts *out)
 {
-    const struct coll_algorithm *a = setting->algorithm ? algorithm_find(COLL_BARRIER, setting->algorithm)
-                                                        : NULL;
+    const struct coll_algorithm *a =
+        setting->algorithm ? algorithm_find(COLL_BARRIER, setting->algorithm) : NULL;
     *out = (struct barrier_counts){0};
     if (!a || !a->generate || setting->by_node)
         return false;
@@ -35,8 +35,9 @@ bool barrier_count(const struct barrier_setting *setting, int ranks, struct barr
     return true;
 }
 
-static const char *const measured_lines[] = {"",          "central",       "combining:n=4", "tournament", "bst",
-                                             "butterfly", "dissemination", "nway:n=2",      "rdma:n=1",   "switch"};
+static const char *const measured_lines[] = {"",         "central",   "combining:n=4", "tournament",
+                                             "bst",      "butterfly", "dissemination", "nway:n=2",
+                                             "rdma:n=1", "switch"};
 
 static int setting_of(const char *text)
 {

@@ -19,8 +19,8 @@ static void cell(FILE *out, double value, int digits)
 
 static void times(FILE *out, const struct barrier_shape *shape)
 {
-    static const char *const head[] = {"barrier",           "us",    "operations, all ranks", "in the schedule",
-                                       "operations, one rank", "bytes", NULL};
+    static const char *const head[] = {
+        "barrier", "us", "operations, all ranks", "in the schedule", "operations, one rank", "bytes", NULL};
     char title[64];
     int best;
     const double regret = barrier_regret(shape, &best);
@@ -83,8 +83,10 @@ bool barrier_page(const struct barrier_study *s)
         free(c);
         return false;
     }
-    fputs("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\"><head><meta charset=\"utf-8\"/>"
-          "<title>Barriers</title><style>body{font:15px sans-serif;margin:1em auto;max-width:60em;padding:0 1em}"
+    fputs("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\"><head><meta "
+          "charset=\"utf-8\"/>"
+          "<title>Barriers</title><style>body{font:15px sans-serif;margin:1em auto;max-width:60em;padding:0 "
+          "1em}"
           "td,th{padding:2px 8px;text-align:right}td:first-child,th:first-child{text-align:left}"
           ".wide{overflow-x:auto}svg{max-width:100%}"
           "@media(prefers-color-scheme:dark){body{background:#1b1b1b;color:#ddd}}</style></head><body>\n",

@@ -71,8 +71,9 @@ static void text_times(const struct barrier_study *s)
 
 static void text_regret(const struct barrier_study *s)
 {
-    printf("\nThe library's choice over the best of all (one half of the batches says which is best, the other "
-           "how good it is):\n");
+    printf(
+        "\nThe library's choice over the best of all (one half of the batches says which is best, the other "
+        "how good it is):\n");
     for (int k = 0; k < s->nshapes; k++) {
         int best;
         const double regret = barrier_regret(&s->shape[k], &best);
