@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/counter.h"
 #include "base/log.h"
+#include "base/mapping.h"
 #include "boot/boot.h"
 #include "coll/written_part.h"
 
@@ -100,18 +100,6 @@ static int make_schedule(struct written *w, const struct coll_choice *choice, in
     return cut_rounds(w);
 }
 
-/* A shared mapping: a fork leaves it where it is, and an adapter in software stores into it directly. */
-static void *flags_map(void)
-{
-    int fd = memfd_create("fishplate-barrier", MFD_CLOEXEC);
-    void *flags = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, FLAGS_SIZE) == 0)
-        flags = mmap(NULL, FLAGS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    return flags == MAP_FAILED ? NULL : flags;
-}
-
 /* One transport leads to all partners, or NULL. */
 static struct transport *find_transport(struct written *w)
 {
@@ -134,7 +122,7 @@ static bool can_write(struct written *w)
         if (!caps->put || caps->put_silent == 0)
             return false;
     }
-    w->flags = flags_map();
+    w->flags = mapping_shared("fishplate-barrier", FLAGS_SIZE);
     return w->flags && w->transport->ops->mem_register(w->transport, (const void *)w->flags, FLAGS_SIZE,
                                                        &w->mem, &w->key) == 0;
 }

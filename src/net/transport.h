@@ -101,6 +101,7 @@ struct transport {
     struct net *net;
     bool idle;  /* nothing can arrive until this process sends something: poll may be left out */
     bool inner; /* reaches this process itself and no other */
+    bool adds;  /* it has transport_ops.add, and peers may add to memory that it registers */
     const struct transport_barrier *barrier; /* NULL: the network has none */
     const struct net_port *port; /* of the adapter that carries it; NULL: there is none (memory) */
 };
@@ -155,6 +156,13 @@ struct transport_ops {
                const struct net_key *key, size_t len, struct net_op *op);
     int (*get)(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
                const struct net_key *key, size_t len, struct net_op *op);
+
+    /* Adds to a word of the peer (8 bytes, aligned) and brings back what was there, as get does. Atomic towards other
+     * additions by transports only: a processor's atomic instruction may come between. Requests of up to 256 bytes to one peer
+     * are carried out in the order of the calls: a put or get after an addition finds it done, a get after a put finds the
+     * data. */
+    int (*add)(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t remote,
+               const struct net_key *key, uint64_t value, struct net_op *op);
 
     /* Makes memory reachable for put and get. */
     int (*mem_register)(struct transport *t, const void *address, size_t len, struct net_mem *mem,

@@ -49,6 +49,13 @@ struct rma_swap {
 #define RMA_UNDER_WAY 64     /* answers that may be outstanding from one target */
 #define RMA_QUEUED    128    /* frames that may wait for room before a call waits with them */
 
+/* Somebody of this node on its way into a gate. */
+struct near_entry {
+    struct win_slot *slot;
+    struct gate_entry entry;
+    uint64_t old;
+};
+
 /* Another rank of a window, once it has been touched. */
 struct win_peer {
     struct list busy; /* win->busy */
@@ -72,10 +79,10 @@ struct win_peer {
     uint64_t flushes, flushed;
     struct {
         struct list link; /* win->waiting */
-        uint64_t ticket;
-        int type;     /* MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE */
+        struct near_entry entry;
         bool waiting; /* it has asked for the lock of this process, and not got it yet */
-    } request;        /* as a target, when it is on another node */
+    } request;        /* as a target, when it is on another node and its adapter cannot add */
+    struct far *far;  /* far.c: NULL until its lock was taken by RDMA */
 };
 
 /* The one of a process. */
@@ -178,6 +185,12 @@ void win_swap(bool shared, struct win_slot *slot, struct dtype *basic, const voi
 int peer_lock(struct win_peer *p, int type, bool nocheck);
 void lock_arrived(struct win *w, struct win_peer *from, int type);
 void unlock_arrived(struct win *w, struct win_peer *from, int type);
+
+/* far.c: locks of other nodes' ranks, by RDMA. */
+bool far_reaches(const struct win_peer *p);
+int far_lock(struct win_peer *p, int type);
+void far_unlock(struct win_peer *p, int type);
+void far_close(struct win_peer *p);
 
 /* sync.c */
 int peer_finish(struct win_peer *p,

@@ -1,44 +1,60 @@
-/* lock.c: passive target synchronisation. A lock is three counters at its target (struct win_slot). A process
- * takes a ticket from `users`; a writer enters when all before it are done (`write`), a reader when all
- * before it are done or are readers that have entered (`read`). The order is first come, first served;
- * consecutive readers share the lock.
- *
- * Ranks of the target's node do this themselves, by atomics. For the others the target's progress takes the
- * ticket when RMA_LOCK arrives, and answers when it is their turn.
+/* lock.c: passive target synchronisation. The lock of a target is a gate (gate.h) in its slot. Ranks of the target's
+ * node enter by themselves, with atomics of the processor; ranks of other nodes by RDMA where the adapter can add (far.c).
+ * Where it cannot, the target's progress enters for them when RMA_LOCK arrives, and answers when they are inside.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/engine.h"
 
-struct turn {
-    struct win_slot *slot;
-    uint64_t ticket;
-    int type;
-};
-
-static bool is_my_turn(void *arg)
+/* Carries out a step on words of this node; `old` is what an addition found. */
+static void near_do(struct win_slot *slot, const struct gate_step *step, uint64_t *old)
 {
-    const struct turn *t = arg;
-    return atomic_load_explicit(t->type == MPI_LOCK_SHARED ? &t->slot->read : &t->slot->write,
-                                memory_order_acquire) == t->ticket;
+    for (uint32_t i = 0; i < step->count; i++) {
+        const struct gate_op *op = &step->op[i];
+        if (op->add)
+            *old = atomic_fetch_add(&slot->gate[op->word], op->value);
+        else
+            atomic_store(&slot->gate[op->word], op->value);
+    }
 }
 
-static uint64_t take_ticket(struct win_slot *slot)
+static void near_begin(struct near_entry *n, struct win_slot *slot, int type, bool one_side)
 {
-    return atomic_fetch_add_explicit(&slot->users, 1, memory_order_acq_rel);
+    struct gate_step step;
+    n->slot = slot;
+    gate_enter(&n->entry, GATE_NEAR, type == MPI_LOCK_SHARED, one_side, &step);
+    near_do(slot, &step, &n->old);
 }
 
-/* It is this one's turn: a reader lets the next one look. */
-static void go_in(const struct turn *t)
+/* Goes on as far as it can: true when it is inside. */
+static bool near_inside(void *arg)
 {
-    if (t->type == MPI_LOCK_SHARED)
-        atomic_fetch_add_explicit(&t->slot->read, 1, memory_order_acq_rel);
+    struct near_entry *n = arg;
+    struct gate_step step;
+    bool inside;
+    do {
+        uint64_t seen[GATE_WORDS];
+        for (uint32_t i = 0; i < GATE_WORDS; i++)
+            seen[i] = atomic_load(&n->slot->gate[i]);
+        inside = gate_next(&n->entry, n->old, seen, &step);
+        near_do(n->slot, &step, &n->old);
+    } while (!inside && step.count > 0);
+    return inside;
 }
 
-static void go_out(struct win_slot *slot, int type)
+static void near_leave(struct win_slot *slot, int type, bool one_side)
 {
-    if (type == MPI_LOCK_EXCLUSIVE)
-        atomic_fetch_add_explicit(&slot->read, 1, memory_order_acq_rel);
-    atomic_fetch_add_explicit(&slot->write, 1, memory_order_acq_rel);
+    const struct gate_entry entry = {
+        .side = GATE_NEAR, .shared = type == MPI_LOCK_SHARED, .one_side = one_side};
+    struct gate_step step;
+    uint64_t old;
+    gate_leave(&entry, &step);
+    near_do(slot, &step, &old);
+}
+
+/* No other node reaches the locks of this rank's node by itself. */
+static bool is_one_sided(const struct win *w, int rank)
+{
+    return !w->targets[w->targets[rank].leader].slots_open;
 }
 
 static bool is_granted(void *arg)
@@ -51,10 +67,14 @@ int peer_lock(struct win_peer *p, int type, bool nocheck)
 {
     struct rma *r = p->win->proc->rma;
     if (!nocheck && p->slot) {
-        struct turn t = {.slot = p->slot, .ticket = take_ticket(p->slot), .type = type};
-        if (!is_my_turn(&t))
-            rma_wait(r, is_my_turn, &t, true);
-        go_in(&t);
+        struct near_entry n;
+        near_begin(&n, p->slot, type, is_one_sided(p->win, p->rank));
+        if (!near_inside(&n))
+            rma_wait(r, near_inside, &n, true);
+    } else if (!nocheck && far_reaches(p)) {
+        int rc = far_lock(p, type);
+        if (rc)
+            return rc;
     } else if (!nocheck) {
         p->granted = false;
         rma_send(p, RMA_LOCK, (uint16_t)type, 0, 0, NULL, 0);
@@ -70,10 +90,12 @@ static int peer_unlock(struct win_peer *p)
     const int type = p->lock;
     int rc;
     p->lock = 0;
-    if (p->lock_nocheck || p->slot) {
+    if (p->lock_nocheck || p->slot || p->far) {
         rc = peer_finish(p, true);
-        if (!p->lock_nocheck)
-            go_out(p->slot, type);
+        if (!p->lock_nocheck && p->slot)
+            near_leave(p->slot, type, is_one_sided(p->win, p->rank));
+        else if (!p->lock_nocheck)
+            far_unlock(p, type);
     } else {
         rc = peer_settle(p, RMA_UNLOCK, type);
     }
@@ -88,10 +110,8 @@ static int grant(struct win *w)
     int granted = 0;
     while (!list_empty(&w->waiting)) {
         struct win_peer *from = list_entry(w->waiting.next, struct win_peer, request.link);
-        struct turn t = {.slot = w->my_slot, .ticket = from->request.ticket, .type = from->request.type};
-        if (!is_my_turn(&t))
+        if (!near_inside(&from->request.entry))
             break;
-        go_in(&t);
         list_remove(&from->request.link);
         from->request.waiting = false;
         rma_send(from, RMA_LOCKED, 0, 0, 0, NULL, 0);
@@ -100,7 +120,7 @@ static int grant(struct win *w)
     return granted;
 }
 
-/* Ranks of this node let go without telling anyone: look now and then while somebody waits. */
+/* Ranks of this node, and adapters of others, let go without telling anyone: look now and then while somebody waits. */
 static int look(struct net_hook *hook)
 {
     struct win *w = container_of(hook, struct win, hook);
@@ -117,8 +137,7 @@ void lock_arrived(struct win *w, struct win_peer *from, int type)
 {
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "a lock request of an unknown kind arrived");
     CHECK(!from->request.waiting, "a rank asked for a lock that it is waiting for already");
-    from->request.type = type;
-    from->request.ticket = take_ticket(w->my_slot);
+    near_begin(&from->request.entry, w->my_slot, type, is_one_sided(w, w->comm->rank));
     from->request.waiting = true;
     list_append(&w->waiting, &from->request.link);
     grant(w);
@@ -134,7 +153,7 @@ void unlock_arrived(struct win *w, struct win_peer *from, int type)
 {
     (void)from;
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "an unlock of an unknown kind arrived");
-    go_out(w->my_slot, type);
+    near_leave(w->my_slot, type, is_one_sided(w, w->comm->rank));
     grant(w);
 }
 

@@ -7,12 +7,16 @@
 #include "rma/memory.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mapping.h"
 #include "boot/boot.h"
 #include "coll/coll.h"
 #include "rma/engine.h"
+
+#define MAPPED_MAX ((size_t)2 << 20) /* a huge page */
 
 static size_t page_size(void)
 {
@@ -47,10 +51,16 @@ static struct company company_of(const struct win *w)
     return c;
 }
 
-static int allocate_private(struct win *w)
+/* Of this process. What other nodes access is a shared mapping, into which softib stores without a system call, unless it
+ * is so large that huge pages matter more: those only private memory gets. */
+static int allocate_private(struct win *w, const struct company *c)
 {
-    const size_t page = page_size();
-    w->memory = aligned_alloc(page, ALIGN_UP(MAX((size_t)w->size, 1), page));
+    const size_t page = page_size(), len = ALIGN_UP(MAX((size_t)w->size, 1), page);
+    if (c->elsewhere && len < MAPPED_MAX && (w->memory = mapping_shared("fishplate-window", len))) {
+        w->mapped = len;
+        return MPI_SUCCESS;
+    }
+    w->memory = aligned_alloc(page, len);
     if (!w->memory)
         return win_error(w, MPI_ERR_NO_MEM, "out of memory for %lld bytes", (long long)w->size);
     w->owned = true;
@@ -62,7 +72,7 @@ static int allocate(struct win *w, const struct company *c)
 {
     const size_t len = ALIGN_UP((size_t)w->size, page_size());
     if (!c->here || len == 0 || net_span_alloc(w->proc->net, len, &w->span) != 0)
-        return allocate_private(w);
+        return allocate_private(w, c);
     int rc = net_span_map(w->proc->net, w->span, len, &w->memory);
     if (rc) {
         net_span_drop(w->proc->net, w->span, len);
@@ -84,13 +94,26 @@ static int check_together(struct win *w, const struct company *c)
     return MPI_SUCCESS;
 }
 
+static struct win_slot *private_slot(const struct win *w)
+{
+    struct win_slot *slot = mapping_shared("fishplate-lock", sizeof(*slot));
+    if (!slot)
+        win_error(w, MPI_ERR_NO_MEM, "out of memory for the window's lock");
+    return slot;
+}
+
+static struct transport *adapter_of(const struct net *net)
+{
+    struct transport *found = NULL;
+    for (int i = 0; i < net->ntransports; i++)
+        if (net->transports[i]->port)
+            found = net->transports[i];
+    return found;
+}
+
 /* So that an adapter reaches the memory without this process; where that is refused, frames do the work. */
 static void register_memory(struct win *w, struct win_target *mine)
 {
-    const struct net *net = w->proc->net;
-    for (int i = 0; i < net->ntransports; i++)
-        if (net->transports[i]->port)
-            w->adapter = net->transports[i];
     if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return;
     if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
@@ -102,12 +125,53 @@ static void register_memory(struct win *w, struct win_target *mine)
             (long long)w->size, err_detail(MPI_ERR_NO_MEM));
 }
 
+/* The same for the locks of this node's ranks: without it the target's progress takes them for ranks of other nodes. */
+static void register_slots(struct win *w, size_t length, struct win_target *mine)
+{
+    if (!w->adapter || !w->adapter->adds || w->no_locks)
+        return;
+    if (w->adapter->ops->mem_register(w->adapter, w->slots, length, &w->slots_registration,
+                                      &mine->slots_key) != 0)
+        return;
+    mine->slots_base = (uintptr_t)w->slots;
+    mine->slots_open = 1;
+}
+
+/* The leader makes the slots of its node: in the area when there are others, else in private memory. */
+static int open_slots(struct win *w, const struct company *c, struct win_target *mine)
+{
+    struct net *net = w->proc->net;
+    size_t length = w->proc->boot->nlocal * sizeof(struct win_slot);
+    if (!w->slots_leader)
+        return MPI_SUCCESS;
+    if (c->here && net_area_alloc(net, length, &mine->slots) == 0)
+        w->slots = (struct win_slot *)(void *)(net->area + mine->slots);
+    else
+        mine->slots = WIN_NO_SLOTS;
+    w->slots_offset = mine->slots; /* so that it is freed, should the window fail */
+    if (w->flavor == MPI_WIN_FLAVOR_SHARED && c->here && mine->slots == WIN_NO_SLOTS)
+        return win_error(w, MPI_ERR_NO_MEM, "the node's shared memory for locks is full");
+    if (!c->here) {
+        length = sizeof(struct win_slot);
+        w->slots = private_slot(w);
+        if (!w->slots)
+            return MPI_ERR_NO_MEM;
+    }
+    if (c->elsewhere && w->slots)
+        register_slots(w, length, mine);
+    return MPI_SUCCESS;
+}
+
 int win_memory_open(struct win *w, struct win_target *mine)
 {
     const struct company c = company_of(w);
     const struct boot *boot = w->proc->boot;
-    *mine = (struct win_target){
-        .size = (uint64_t)w->size, .unit = w->unit, .local_rank = boot->local_rank, .slots = WIN_NO_SLOTS};
+    *mine = (struct win_target){.size = (uint64_t)w->size,
+                                .unit = w->unit,
+                                .local_rank = boot->local_rank,
+                                .leader = c.leader,
+                                .slots = WIN_NO_SLOTS};
+    w->adapter = c.elsewhere ? adapter_of(w->proc->net) : NULL;
     int rc = MPI_SUCCESS;
     if (w->flavor == MPI_WIN_FLAVOR_ALLOCATE)
         rc = allocate(w, &c);
@@ -116,14 +180,10 @@ int win_memory_open(struct win *w, struct win_target *mine)
     if (rc)
         return rc;
     w->slots_leader = c.leader == w->comm->rank;
-    if (w->slots_leader && c.here &&
-        net_area_alloc(w->proc->net, boot->nlocal * sizeof(struct win_slot), &mine->slots) != 0)
-        mine->slots = WIN_NO_SLOTS;
-    w->slots_offset = mine->slots; /* so that it is freed, should the window fail */
-    if (w->flavor == MPI_WIN_FLAVOR_SHARED && w->slots_leader && c.here && mine->slots == WIN_NO_SLOTS)
-        return win_error(w, MPI_ERR_NO_MEM, "the node's shared memory for locks is full");
-    if (c.elsewhere)
-        register_memory(w, mine);
+    rc = open_slots(w, &c, mine);
+    if (rc)
+        return rc;
+    register_memory(w, mine);
     mine->base = (uintptr_t)w->memory;
     mine->span = w->span;
     return MPI_SUCCESS;
@@ -132,19 +192,16 @@ int win_memory_open(struct win *w, struct win_target *mine)
 static int meet_slots(struct win *w)
 {
     const struct boot *boot = w->proc->boot;
-    const struct company c = company_of(w);
-    w->slots_offset = w->targets[c.leader].slots;
+    w->slots_offset = w->targets[w->targets[w->comm->rank].leader].slots;
     if (w->slots_offset != WIN_NO_SLOTS) {
         w->slots = (struct win_slot *)(void *)(w->proc->net->area + w->slots_offset);
         w->my_slot = &w->slots[boot->local_rank];
         return MPI_SUCCESS;
     }
-    w->slots = aligned_alloc(CACHE_LINE, sizeof(*w->slots));
     if (!w->slots)
-        return win_error(w, MPI_ERR_NO_MEM, "out of memory for the window's lock");
-    memset(w->slots, 0, sizeof(*w->slots));
+        w->slots = private_slot(w);
     w->my_slot = w->slots;
-    return MPI_SUCCESS;
+    return w->slots ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 static MPI_Aint shared_stride(const struct win *w, int rank)
@@ -237,6 +294,8 @@ void win_memory_close(struct win *w)
     struct net *net = w->proc->net;
     if (w->registration.length)
         w->adapter->ops->mem_release(w->adapter, &w->registration);
+    if (w->slots_registration.length)
+        w->adapter->ops->mem_release(w->adapter, &w->slots_registration);
     if (w->flavor == MPI_WIN_FLAVOR_SHARED && w->segment) {
         if (w->span)
             net_span_unmap(w->segment, w->span_size);
@@ -248,8 +307,10 @@ void win_memory_close(struct win *w)
     }
     if (w->owned)
         free(w->memory);
+    if (w->mapped)
+        munmap(w->memory, w->mapped);
     if (w->slots && w->slots_offset == WIN_NO_SLOTS)
-        free(w->slots);
+        munmap(w->slots, sizeof(*w->slots));
     if (w->slots_offset != WIN_NO_SLOTS && w->slots_leader)
         net_area_free(net, w->slots_offset, w->proc->boot->nlocal * sizeof(struct win_slot));
 }

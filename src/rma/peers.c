@@ -93,6 +93,7 @@ void win_peers_close(struct win *w)
             continue;
         if (p->mapping)
             net_span_unmap(p->mapping, ALIGN_UP((size_t)w->targets[p->rank].size, (size_t)4096));
+        far_close(p);
         free(p);
     }
     free(w->table);

@@ -13,12 +13,12 @@
 #include "obj/comm.h"
 #include "obj/errhandler.h"
 #include "obj/info.h"
+#include "rma/gate.h"
 
-/* What one rank of a window lets the others on its node (and its own progress) do with atomics. The lock is a fair one
- * for readers and writers [tickets]: `users` have come, `read` of them may read or are done, `write` of them are done.
- * All zero is free. */
+/* What one rank of a window lets the others on its node (and its own progress) do with atomics, and other nodes with
+ * their adapters. All zero is free. */
 struct win_slot {
-    _Alignas(CACHE_LINE) _Atomic uint64_t users, read, write;
+    _Alignas(CACHE_LINE) _Atomic uint64_t gate[GATE_WORDS]; /* its lock */
     _Atomic uint32_t spin; /* held while elements change that no processor atomic covers */
 };
 
@@ -31,7 +31,11 @@ struct win_target {
     uint32_t local_rank; /* place among the job's ranks on its node */
     uint16_t registered; /* an adapter can reach it with the key */
     uint16_t failed;     /* error class: the window cannot be made */
-    uint64_t slots;      /* the node's leader: where the slots are in the node's area, or WIN_NO_SLOTS */
+    int32_t leader;      /* the first rank of the window on its node; the rest is the leader's: */
+    uint32_t slots_open; /* ... an adapter can reach the slots, with the key */
+    uint64_t slots;      /* ... where they are in the node's area, or WIN_NO_SLOTS */
+    uint64_t slots_base; /* ... and in its memory */
+    struct net_key slots_key;
 };
 #define WIN_NO_SLOTS UINT64_MAX
 
@@ -54,8 +58,10 @@ struct win {
     size_t span_size;            /* as far as this process mapped it */
     void *segment;               /* MPI_Win_allocate_shared: everyone's memory, mapped here */
     bool owned;                  /* memory is ours to free */
+    size_t mapped;               /* ... and to unmap: its length */
     bool shared;                 /* other processes load and store here by themselves */
     struct net_mem registration; /* valid when an adapter can reach the memory */
+    struct net_mem slots_registration;
     struct transport *adapter;
     struct win_target *targets; /* by rank */
     struct win_slot *slots;     /* of this node, by local rank; or one of my own */

@@ -52,6 +52,20 @@ int ib_device_look(struct ib_survey *out);
 /* Finds out, once there is a queue pair to ask about, whether the last byte arrives last. */
 void ib_device_ask_order(struct ib_device *d, struct ibv_qp *qp);
 
+/* The adapter can add to memory, its own and that of peers. */
+static inline bool ib_device_adds(const struct ib_device *d)
+{
+    return d->attr.atomic_cap != IBV_ATOMIC_NONE && d->attr.max_qp_rd_atom > 0 &&
+           d->attr.max_qp_init_rd_atom > 0;
+}
+
+/* What peers may do with memory, and through queue pairs. */
+static inline int ib_device_access(const struct ib_device *d)
+{
+    return IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+           (ib_device_adds(d) ? IBV_ACCESS_REMOTE_ATOMIC : 0);
+}
+
 /* How to reach an address from this port. */
 void ib_device_route(const struct ib_device *d, const struct ib_address *to, struct ibv_ah_attr *out);
 

@@ -260,6 +260,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     }
     net->published = true;
     ib->base.port = ib->device.used;
+    ib->base.adds = ib_device_adds(&ib->device);
     if (ib->device.verbs.barrier.get_id)
         ib->base.barrier = &ib_barrier;
     report(ib, boot);
@@ -409,6 +410,7 @@ const struct transport_ops ib_transport = {
     .commit = ib_commit,
     .put = ib_put,
     .get = ib_get,
+    .add = ib_add,
     .mem_register = ib_register,
     .mem_release = ib_release,
     .poll = ib_poll,

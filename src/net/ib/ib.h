@@ -117,6 +117,8 @@ int ib_put(struct peer *peer, const void *local, const struct net_mem *mem, uint
            const struct net_key *key, size_t len, struct net_op *op);
 int ib_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
            const struct net_key *key, size_t len, struct net_op *op);
+int ib_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t remote,
+           const struct net_key *key, uint64_t value, struct net_op *op);
 void ib_say(struct ib_endpoint *ep, enum ib_type type); /* a control message, now or when there is room */
 void ib_flush(struct ib_endpoint *ep);                  /* those that found no room */
 void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited);

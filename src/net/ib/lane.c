@@ -154,8 +154,7 @@ static int to_init(struct ib_lane *lane)
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
                             .pkey_index = ib->device.pkey_index,
                             .port_num = ib->device.port,
-                            .qp_access_flags =
-                                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+                            .qp_access_flags = (unsigned)ib_device_access(&ib->device)};
     return ib->device.verbs.modify_qp(lane->qp, &a,
                                       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }

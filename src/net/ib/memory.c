@@ -12,9 +12,7 @@
 static int pin(void *ctx, void *address, size_t len, void **handle)
 {
     struct ib *ib = ctx;
-    struct ibv_mr *mr =
-        ib->device.verbs.reg_mr(ib->device.pd, address, len,
-                                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    struct ibv_mr *mr = ib->device.verbs.reg_mr(ib->device.pd, address, len, ib_device_access(&ib->device));
     if (!mr && (errno == EFAULT || errno == EACCES)) /* a constant: it can be read but not written */
         mr = ib->device.verbs.reg_mr(ib->device.pd, address, len, IBV_ACCESS_REMOTE_READ);
     if (!mr && (errno == ENOMEM || errno == EAGAIN || errno == ENOSPC))

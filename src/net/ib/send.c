@@ -18,6 +18,8 @@ static COUNTER(control_messages, "ib_control_messages", "Messages about rings, s
 static COUNTER(put_bytes, "ib_put_bytes", "Bytes written into memory of peers by RDMA.");
 static COUNTER(get_bytes, "ib_get_bytes", "Bytes read from memory of peers by RDMA.");
 
+static COUNTER(additions, "ib_atomics", "Additions to memory of peers by the adapter.");
+
 #define PIECE_MAX (1u << 30) /* of one RDMA request */
 
 void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited)
@@ -312,4 +314,29 @@ int ib_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t r
                        (uint32_t)key->word[0], len, op);
     counter_add(&get_bytes, rc == 0 ? len : 0);
     return rc;
+}
+
+int ib_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t remote,
+           const struct net_key *key, uint64_t value, struct net_op *op)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    if (unlikely(ep->conn.state != CONN_OPEN))
+        return not_open(ep);
+    struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1]; /* as one_sided: requests keep their order */
+    if (unlikely(!ib_lane_room(lane, 1, false)))
+        return refuse(&no_room);
+    struct ibv_sge piece = {.addr = (uintptr_t)old, .length = sizeof(*old), .lkey = ib_lkey(mem)};
+    struct ibv_send_wr wr = {
+        .sg_list = &piece,
+        .num_sge = 1,
+        .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+        .wr.atomic = {.remote_addr = remote, .compare_add = value, .rkey = (uint32_t)key->word[0]}};
+    ep->used = ep->ib->tick;
+    ep->ops++;
+    struct ib_work *w = ib_lane_signal(lane, &wr, true);
+    w->op = op;
+    w->frame = true;
+    ib_lane_send(lane, &wr);
+    counter_add(&additions, 1);
+    return 0;
 }

@@ -1,0 +1,170 @@
+/* far.c: takes the lock of a rank on another node by RDMA, without its processor. The locks of a node's ranks lie side by side in
+ * memory that their leader has registered, so the requests go to the leader. A free lock costs two round trips: one for the
+ * ticket and a look, one to pass the near side and look again (gate.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/counter.h"
+#include "rma/engine.h"
+
+static COUNTER(far_locks, "rma_far_locks",
+               "Locks of ranks on other nodes that the adapter took, without their processor.");
+
+enum { REQUESTS = 4 }; /* of one step: three changes and a look */
+
+struct far_request {
+    struct net_op op;
+    struct far *far;
+};
+
+struct far {
+    struct win_peer *to;
+    struct peer *leader;
+    uint64_t base; /* of the target's gate, in the leader's memory */
+    struct net_mem mem;
+    struct far_request request[REQUESTS];
+    int pending, fault;
+    uint64_t value[REQUESTS], old[REQUESTS], seen[GATE_WORDS]; /* what the adapter reads and writes here */
+};
+
+bool far_reaches(const struct win_peer *p)
+{
+    const struct win *w = p->win;
+    return w->targets[w->targets[p->rank].leader].slots_open && w->adapter && w->adapter->adds &&
+           p->peer->transport == w->adapter;
+}
+
+static void done(struct net_op *op, int status)
+{
+    struct far *f = container_of(op, struct far_request, op)->far;
+    f->pending--;
+    f->fault = status ? status : f->fault;
+}
+
+static int far_open(struct win_peer *p)
+{
+    struct win *w = p->win;
+    const int32_t leader = w->targets[p->rank].leader;
+    struct net_key unused;
+    struct peer *peer;
+    int rc = comm_peer(w->comm, leader, &peer);
+    if (rc)
+        return rc;
+    struct far *f = calloc(1, sizeof(*f));
+    if (!f)
+        return win_error(w, MPI_ERR_NO_MEM, "out of memory: cannot lock rank %d", p->rank);
+    rc = w->adapter->ops->mem_register(w->adapter, f, sizeof(*f), &f->mem, &unused);
+    if (rc) {
+        free(f);
+        return rc;
+    }
+    f->to = p;
+    f->leader = peer;
+    f->base = w->targets[leader].slots_base;
+    if (w->targets[leader].slots != WIN_NO_SLOTS) /* one slot for each rank of its node */
+        f->base += w->targets[p->rank].local_rank * sizeof(struct win_slot);
+    f->base += offsetof(struct win_slot, gate);
+    p->far = f;
+    return MPI_SUCCESS;
+}
+
+void far_close(struct win_peer *p)
+{
+    if (!p->far)
+        return;
+    p->win->adapter->ops->mem_release(p->win->adapter, &p->far->mem);
+    free(p->far);
+}
+
+enum what { ADD, SET, LOOK };
+
+static int ask(struct far *f, int i, enum what what, uint32_t word)
+{
+    struct peer *to = f->leader;
+    const struct win *w = f->to->win;
+    const struct net_key *key = &w->targets[w->targets[f->to->rank].leader].slots_key;
+    struct net_op *op = &f->request[i].op;
+    const uint64_t at = f->base + word * sizeof(uint64_t);
+    switch (what) {
+    case ADD:
+        return to->ops->add(to, &f->old[i], &f->mem, at, key, f->value[i], op);
+    case SET:
+        return to->ops->put(to, &f->value[i], &f->mem, at, key, sizeof(uint64_t), op);
+    default:
+        return to->ops->get(to, f->seen, &f->mem, f->base, key, sizeof(f->seen), op);
+    }
+}
+
+/* Waits for room in the send queue, and for the connection. */
+static void request(struct far *f, int i, enum what what, uint32_t word)
+{
+    struct net *net = f->to->win->proc->net;
+    struct net_waiter waiter = {.what = NET_PEER, .of = f->leader};
+    int rc;
+    f->request[i] = (struct far_request){.op.done = done, .far = f};
+    f->pending++;
+    while ((rc = ask(f, i, what, word)) == ERR_AGAIN) {
+        net->unrung++; /* nobody rings when there is room again */
+        net_wait_step(net, &waiter);
+        net->unrung--;
+    }
+    net_wait_end(net, &waiter);
+    if (rc)
+        done(&f->request[i].op, rc);
+}
+
+static bool is_answered(void *arg)
+{
+    return ((struct far *)arg)->pending == 0;
+}
+
+static uint64_t far_do(struct far *f, const struct gate_step *step)
+{
+    int last = 0;
+    for (int i = 0; i < step->count; i++) {
+        f->value[i] = step->op[i].value;
+        request(f, i, step->op[i].add ? ADD : SET, step->op[i].word);
+        last = step->op[i].add ? i : last;
+    }
+    if (step->look)
+        request(f, REQUESTS - 1, LOOK, 0);
+    rma_wait(f->to->win->proc->rma, is_answered, f, false);
+    return f->old[last];
+}
+
+int far_lock(struct win_peer *p, int type)
+{
+    struct net *net = p->win->proc->net;
+    struct net_waiter waiter = {.what = NET_SOMETHING};
+    struct gate_entry entry;
+    struct gate_step step;
+    int rc = p->far ? MPI_SUCCESS : far_open(p);
+    if (rc)
+        return rc;
+    gate_enter(&entry, GATE_FAR, type == MPI_LOCK_SHARED, false, &step);
+    uint64_t old = far_do(p->far, &step);
+    while (!p->far->fault && !gate_next(&entry, old, p->far->seen, &step)) {
+        if (step.count == 0) { /* others are first: look again later */
+            net->unrung++;
+            net_wait_step(net, &waiter);
+            net->unrung--;
+        }
+        old = far_do(p->far, &step);
+    }
+    net_wait_end(net, &waiter);
+    if (!p->far->fault)
+        far_do(p->far, &step);
+    if (p->far->fault)
+        return win_error(p->win, MPI_ERR_OTHER, "the adapter cannot lock rank %d", p->rank);
+    counter_add(&far_locks, 1);
+    return MPI_SUCCESS;
+}
+
+void far_unlock(struct win_peer *p, int type)
+{
+    const struct gate_entry entry = {.side = GATE_FAR, .shared = type == MPI_LOCK_SHARED};
+    struct gate_step step;
+    gate_leave(&entry, &step);
+    far_do(p->far, &step);
+}

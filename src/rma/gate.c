@@ -1,0 +1,115 @@
+/* gate.c: a user on its way into and out of a gate (gate.h). The order of the changes matters: a user shows its interest
+ * before it gives away the turn, and a reader lets the next one come only when it is inside itself.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rma/gate.h"
+
+enum stage {
+    STAGE_NEW,     /* its ticket is being taken */
+    STAGE_QUEUE,   /* others of its side are first */
+    STAGE_JOIN,    /* a reader: is another one of its side inside? */
+    STAGE_CONTEND, /* first of its side: the other side may be inside, or have the turn */
+};
+
+static uint8_t word_of(enum gate_side side, enum gate_word word)
+{
+    return (uint8_t)(side == GATE_FAR ? word + GATE_SIDE : word);
+}
+
+static uint8_t mine(const struct gate_entry *e, enum gate_word word)
+{
+    return word_of(e->side, word);
+}
+
+static enum gate_side other(const struct gate_entry *e)
+{
+    return e->side == GATE_NEAR ? GATE_FAR : GATE_NEAR;
+}
+
+static void push(struct gate_step *step, bool add, uint8_t word, uint64_t value)
+{
+    step->op[step->count++] = (struct gate_op){.add = add, .word = word, .value = value};
+}
+
+static bool look(struct gate_step *step)
+{
+    step->look = true;
+    return false;
+}
+
+void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one_side, struct gate_step *step)
+{
+    *e = (struct gate_entry){.side = side, .shared = shared, .one_side = one_side, .stage = STAGE_NEW};
+    *step = (struct gate_step){0};
+    push(step, true, mine(e, GATE_USERS), 1);
+    look(step);
+}
+
+/* A reader lets the next one of its side look. */
+static bool enter(const struct gate_entry *e, struct gate_step *step)
+{
+    if (e->shared)
+        push(step, true, mine(e, GATE_READ), 1);
+    return true;
+}
+
+static bool yield_turn(struct gate_entry *e, struct gate_step *step)
+{
+    push(step, false, GATE_TURN, other(e));
+    e->stage = STAGE_CONTEND;
+    return look(step);
+}
+
+/* First in the queue of its side. */
+static bool come_forward(struct gate_entry *e, const uint64_t *seen, struct gate_step *step)
+{
+    if (e->one_side)
+        return enter(e, step);
+    if (!e->shared) {
+        push(step, false, mine(e, GATE_WANT), 1);
+        return yield_turn(e, step);
+    }
+    if (seen[word_of(other(e), GATE_WANT)] && seen[mine(e, GATE_INSIDE)])
+        return look(step); /* a writer of the other side waits: let those inside leave first */
+    push(step, true, mine(e, GATE_INSIDE), 1);
+    e->stage = STAGE_JOIN;
+    return look(step);
+}
+
+static bool is_excluded(const struct gate_entry *e, const uint64_t *seen)
+{
+    const bool writer = seen[word_of(other(e), GATE_WANT)], readers = seen[word_of(other(e), GATE_INSIDE)];
+    return (writer || (readers && !e->shared)) && seen[GATE_TURN] == (uint64_t)other(e);
+}
+
+bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step)
+{
+    *step = (struct gate_step){0};
+    switch ((enum stage)e->stage) {
+    case STAGE_NEW:
+        e->ticket = old;
+        e->stage = STAGE_QUEUE;
+        /* fall through */
+    case STAGE_QUEUE:
+        if (seen[mine(e, e->shared ? GATE_READ : GATE_WRITE)] != e->ticket)
+            return look(step);
+        return come_forward(e, seen, step);
+    case STAGE_JOIN:
+        return old > 0 ? enter(e, step) : yield_turn(e, step);
+    case STAGE_CONTEND:
+        return is_excluded(e, seen) ? look(step) : enter(e, step);
+    }
+    return look(step);
+}
+
+void gate_leave(const struct gate_entry *e, struct gate_step *step)
+{
+    *step = (struct gate_step){0};
+    if (!e->one_side && e->shared)
+        push(step, true, mine(e, GATE_INSIDE), UINT64_MAX); /* one less */
+    else if (!e->one_side)
+        push(step, false, mine(e, GATE_WANT), 0);
+    if (!e->shared)
+        push(step, true, mine(e, GATE_READ), 1);
+    push(step, true, mine(e, GATE_WRITE), 1);
+}

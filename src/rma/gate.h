@@ -1,0 +1,71 @@
+/* gate.h: the lock of a window's target: fair, for readers and writers, in memory that two kinds of users change.
+ *
+ * Near users are processors of the target's node; far users are adapters, for processes of other nodes. Each kind has
+ * atomic instructions, but most adapters are atomic only towards other adapter requests (IBV_ATOMIC_HCA): an addition of
+ * one kind can get lost beside an addition of the other. So each side has counters of its own, which only it adds to,
+ * and between the sides there are only plain reads and writes of whole words:
+ *
+ * - Within a side, tickets: `users` have come, `read` of them may read or are done, `write` of them are done. First come,
+ *   first served; consecutive readers share.
+ * - Between the sides, Peterson's algorithm for two: who is next on its side says so (a writer in `want`, the first
+ *   reader in `inside`), lets the other side go first (`turn`), and waits while the other side is there in a way that
+ *   excludes it and has the turn. Only one user of a side is at this point, since readers enter one after the other.
+ * - Later readers join those of their side that are inside, unless a writer of the other side wants to enter.
+ *
+ * Pure: users are told which words to change and look at, and tell what they saw. lock.c does it by the processor,
+ * far.c by RDMA; tests/unit/rma/test_gate.c in every order.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_RMA_GATE_H
+#define FP_RMA_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gate_side { GATE_NEAR, GATE_FAR };
+
+/* Words of a side; those of the far side stand GATE_SIDE further on, in a cache line of their own. */
+enum gate_word {
+    GATE_USERS,
+    GATE_READ,
+    GATE_WRITE,
+    GATE_INSIDE,
+    GATE_WANT,
+    GATE_SIDE = 8,
+    GATE_TURN = 13,
+    GATE_WORDS
+};
+
+/* One user on its way in. */
+struct gate_entry {
+    enum gate_side side;
+    bool shared;   /* a reader */
+    bool one_side; /* nobody can come from the other side */
+    uint8_t stage;
+    uint64_t ticket;
+};
+
+struct gate_op {
+    bool add; /* atomically; else the word is set */
+    uint8_t word;
+    uint64_t value;
+};
+
+/* What the user does next, in this order; then it looks at all words if so told. */
+struct gate_step {
+    struct gate_op op[3];
+    uint8_t count;
+    bool look;
+};
+
+/* Begins to enter. */
+void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one_side,
+                struct gate_step *step);
+
+/* After a step. `old` is what its addition found; `seen` are the words that it looked at. True: the user is inside once it
+ * has done *step. */
+bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step);
+
+void gate_leave(const struct gate_entry *e, struct gate_step *step);
+
+#endif

@@ -1,0 +1,107 @@
+/* lock.c: locks under contention, by ranks of the target's node and of others at once: writers are alone, readers see whole
+ * values, and nobody needs the target's processor.
+ *
+ * ranks: 4 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "counters.h"
+#include "rma/windows.h"
+
+#define ROUNDS 25
+
+static MPI_T_pvar_handle far_locks;
+
+static int on_one_node(MPI_Comm comm)
+{
+    MPI_Comm node;
+    int here, all;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &here);
+    MPI_Comm_size(comm, &all);
+    MPI_Comm_free(&node);
+    return here == all;
+}
+
+/* Adds one to both words of the target by get and put: a lost round or a half-written pair shows a second writer. */
+static void write_both(struct window *w, int target)
+{
+    long long pair[2] = {0, 0};
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win);
+    MPI_Get(pair, 2, MPI_LONG_LONG, target, w->bases[target], 2, MPI_LONG_LONG, w->win);
+    MPI_Win_flush(target, w->win);
+    EXPECT_EQ(pair[0], pair[1]);
+    pair[0]++;
+    pair[1]++;
+    MPI_Put(&pair[0], 1, MPI_LONG_LONG, target, w->bases[target], 1, MPI_LONG_LONG, w->win);
+    MPI_Win_flush(target, w->win);
+    MPI_Put(&pair[1], 1, MPI_LONG_LONG, target, MPI_Aint_add(w->bases[target], 8), 1, MPI_LONG_LONG, w->win);
+    MPI_Win_unlock(target, w->win);
+}
+
+static void read_both(struct window *w, int target)
+{
+    long long first = -1, second = -2;
+    MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w->win);
+    MPI_Get(&first, 1, MPI_LONG_LONG, target, w->bases[target], 1, MPI_LONG_LONG, w->win);
+    MPI_Win_flush(target, w->win);
+    MPI_Get(&second, 1, MPI_LONG_LONG, target, MPI_Aint_add(w->bases[target], 8), 1, MPI_LONG_LONG, w->win);
+    MPI_Win_unlock(target, w->win);
+    EXPECT_EQ(first, second);
+}
+
+/* Everyone, the targets too; a different mixture of readers and writers at each rank. */
+static void contend(struct window *w)
+{
+    for (int k = 0; k < ROUNDS; k++)
+        for (int target = 0; target < 2; target++) {
+            if ((k + w->rank) % 3 == 0)
+                read_both(w, target);
+            write_both(w, target);
+            if ((k * w->rank) % 4 == 1)
+                read_both(w, target);
+        }
+    MPI_Barrier(w->comm);
+    if (w->rank < 2)
+        EXPECT_EQ(((long long *)(void *)w->memory)[0], ROUNDS * w->size);
+    MPI_Barrier(w->comm);
+}
+
+/* The target makes no MPI call until the others are done with it. */
+static void target_computes(struct window *w)
+{
+    _Atomic long long *last = (_Atomic long long *)(void *)(w->memory + 8);
+    const long long all = ROUNDS * w->size + ROUNDS * (w->size - 1);
+    if (w->rank == 0)
+        while (atomic_load(last) < all)
+            sched_yield();
+    for (int k = 0; k < ROUNDS && w->rank != 0; k++) {
+        write_both(w, 0);
+        read_both(w, 0);
+    }
+    MPI_Barrier(w->comm);
+}
+
+int main(int argc, char **argv)
+{
+    counters_begin();
+    far_locks = counter_open("rma_far_locks");
+    mpitest_begin(&argc, &argv);
+    const int one_node = on_one_node(MPI_COMM_WORLD);
+    for (enum flavor flavor = CREATED; flavor < FLAVORS; flavor++) {
+        struct window w;
+        if (!window_open(&w, flavor, 64))
+            continue;
+        contend(&w);
+        if (flavor == ALLOCATED)
+            target_computes(&w);
+        window_close(&w);
+    }
+    unsigned long long mine = counter(far_locks), all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    EXPECT(one_node ? all == 0 : all > 0);
+    counters_end();
+    return mpitest_end();
+}
