@@ -160,6 +160,7 @@ static void tick(struct net *net, uint64_t now)
     }
     page->messages = messages;
     page->bytes = bytes;
+    doctor_paces(page, net);
     if (the_proc)
         write_unexpected(page, the_proc);
     page->ticked = now;

@@ -43,7 +43,34 @@ static uint64_t sent_bytes(const struct proc *p, uint32_t rank)
     return p->net->peers[rank] ? p->net->peers[rank]->sent_bytes : 0;
 }
 
+/* PACE_WORDS for each link and class of sizes (net/pace.h). */
+static uint32_t link_words(const struct proc *p)
+{
+    return p->net->paces.count * PACE_CLASSES * PACE_WORDS;
+}
+
+static uint64_t link_word(const struct proc *p, uint32_t i)
+{
+    struct pace *pace = &p->net->paces.list[i / (PACE_CLASSES * PACE_WORDS)];
+    pace_settle(pace);
+    return pace_word(pace, i / PACE_WORDS % PACE_CLASSES, i % PACE_WORDS);
+}
+
 static const struct tool_pvar others[] = {
+    {.name = "net_links",
+     .doc = "How fast large messages moved on each link, and for three ranges of sizes (from 32 KiB, from "
+            "256 KiB, "
+            "from 2 MiB). Six numbers each: rank of the peer; rail + 256 when this rank measured as the "
+            "sender + 512 "
+            "when both are on one node + 65536 x range; messages; bytes; nanoseconds in which at least one "
+            "was under "
+            "way; nanoseconds for 64 KiB at the fastest. All zero: none.",
+     .class = MPI_T_PVAR_CLASS_AGGREGATE,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .each = link_word,
+     .count = link_words},
     {.name = "net_sent_messages",
      .doc = "Messages sent to each rank, those of collectives among them. One number for each rank of the "
             "world.",

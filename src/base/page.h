@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define PAGE_NAME        "fishplate-rank"      /* of the memfd */
-#define PAGE_MAGIC       0x33676150746c7046ull /* "FpltPag3": changes with the layout */
+#define PAGE_MAGIC       0x34676150746c7046ull /* "FpltPag4": changes with the layout */
 #define PAGE_PATIENCE_MS 50
 #define PAGE_TICK_MS     100 /* between two looks at the counts of messages */
 
@@ -34,6 +34,7 @@ enum {
     PAGE_RUNS = 8,
     PAGE_MESSAGES = 12,
     PAGE_LINKS = 8,
+    PAGE_PACES = 8,
     PAGE_ANY = -1, /* any rank, any tag */
     PAGE_UNKNOWN = -2,
 };
@@ -129,6 +130,16 @@ struct page_link {
     char how[72];
 };
 
+/* How fast large messages moved on a link (net/pace.h). */
+struct page_pace {
+    int32_t peer;
+    uint8_t rail, out, local, class; /* out: measured by the sender; class: of their size */
+    uint32_t messages;
+    uint32_t best; /* ns for 64 KiB, in the fastest run */
+    uint64_t bytes, ns;
+    char how[72];
+};
+
 enum page_life { PAGE_ALIVE, PAGE_FINALIZED };
 
 struct page {
@@ -149,6 +160,8 @@ struct page {
     uint32_t nunexpected, nposted;
     uint32_t npeers, nlinks;
     struct page_link links[PAGE_LINKS]; /* those with most messages */
+    uint32_t npaces, paces_known;       /* of paces_known links, those below */
+    struct page_pace paces[PAGE_PACES]; /* the slowest, compared with others of their kind */
 
     uint32_t nmessages; /* of nunexpected, those below */
     uint32_t waits_lost;

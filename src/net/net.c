@@ -118,6 +118,7 @@ void net_close(struct net *net)
     for (int i = net->ntransports; i-- > 0;)
         net->transports[i]->ops->close(net->transports[i]);
     free(net->peers);
+    paces_free(&net->paces);
     free(net->why_missing);
     free(net);
 }

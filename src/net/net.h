@@ -9,6 +9,7 @@
 #include "base/biglock.h"
 #include "base/err.h"
 #include "base/list.h"
+#include "net/pace.h"
 #include "net/peer.h"
 #include "net/transport.h"
 
@@ -54,6 +55,7 @@ struct net {
     struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
     const struct net_doctor *doctor; /* hears of waits that last; NULL: nobody asks */
     uint64_t ticked;                 /* when the doctor last counted */
+    struct paces paces;              /* how fast large messages move, by link */
     struct net_thread *thread;       /* makes progress while the program computes; NULL unless asked for */
 
     /* Where frames go. Set by p2p. The payload is valid only during the call. */
@@ -100,6 +102,19 @@ struct transport *net_transport_for(struct net *net, uint32_t number);
 
 /* The peer with this job rank or number of a guest, connected on first use. */
 int net_peer(struct net *net, uint32_t rank, struct peer **out);
+
+/* Measures a large message on a link (pace.h): the mark at its beginning goes with its request to the end. A transport with
+ * several rails may measure what each of them carries; p2p calls the whole link rail 0. */
+static inline struct pace_mark peer_pace_begin(const struct peer *peer, enum pace_way way, uint64_t now)
+{
+    return pace_mark(&peer->net->paces, peer->local, way, now);
+}
+static inline void peer_pace_end(struct peer *peer, enum pace_way way, uint8_t rail, uint64_t bytes,
+                                 struct pace_mark mark, uint64_t now)
+{
+    const struct pace who = {.rank = peer->rank, .rail = rail, .way = (uint8_t)way, .local = peer->local};
+    pace_note(&peer->net->paces, &peer->paces, &who, bytes, mark, now);
+}
 
 /* Polls all transports once, resumes stalled peers, runs hooks. Returns the number of events handled. */
 int net_progress(struct net *net);

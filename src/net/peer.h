@@ -45,6 +45,7 @@ struct peer {
     bool local;   /* same (virtual) node */
     bool self;
     const struct net_card *card; /* of a guest; NULL: a process of this world */
+    uint32_t paces;              /* its first record in net->paces (pace.h), 0: none */
 };
 
 /* A message has left, or has been announced: beside what every send touches, so that it costs nothing. */

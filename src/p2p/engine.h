@@ -69,6 +69,7 @@ struct p2p_request {
     struct net_mem mem;
     struct net_key key;
     struct choice_ticket ticket; /* large receive, measured send: to be told what it cost */
+    struct pace_mark mark;       /* large receive: when its data began to move */
     union {
         struct hold_part hold;
         struct pieces_part pieces;

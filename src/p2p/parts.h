@@ -36,15 +36,15 @@ struct write_part {
     struct net_op op;
     uint64_t remote; /* where in the peer's memory */
     struct net_key key;
-    uint64_t from, bytes; /* which bytes of the message */
-    uint64_t began;       /* ns; meaningful when `timed` */
+    uint64_t from, bytes;  /* which bytes of the message */
+    struct pace_mark mark; /* when it began */
     void (*done)(struct p2p_request *r, int status);
     struct list link; /* SEND_PUT: link->writes */
     int status;       /* WRITE_ENDED: how */
     uint8_t phase;    /* enum write_phase */
     bool tell;        /* the receiver must be told when it is written */
-    bool timed;       /* ... and how long that took */
-    bool taken_told;  /* SEND_PUT: the receiver has been told that its receive is taken */
+    bool timed; /* ... and how long that took: a part of a message, which the receiver measures as a whole */
+    bool taken_told; /* SEND_PUT: the receiver has been told that its receive is taken */
 };
 
 /* RECV_READ, RECV_SPLIT*. */

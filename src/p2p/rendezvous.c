@@ -121,6 +121,7 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announce
     r->base.error = recv_matched(r, a->env, a->length); /* kept until the data is there */
     uint64_t bytes = (uint64_t)r->base.bytes;
     enum p2p_protocol protocol = way_choose(p, r, a);
+    r->mark = peer_pace_begin(r->peer, PACE_IN, r->ticket.began ? r->ticket.began : clock_ns());
     if (unlikely(p->watch != NULL))
         p->watch->chose(p, a->env, a->length, protocol);
     switch (protocol) {

@@ -53,14 +53,18 @@ void way_took(struct p2p_request *r, int status)
 {
     struct p2p *p = r->base.p2p;
     struct choice *c = choice_of(p, r->peer);
+    const uint64_t now = clock_ns();
+    if (status == 0 &&
+        r->state != STATE_RECV_RPUT) /* which the sender measures: its write alone, without its answer */
+        peer_pace_end(r->peer, PACE_IN, 0, (uint64_t)r->base.bytes, r->mark, now);
     if (!r->ticket.open)
         return;
     if (status != 0)
         choice_drop(c, &r->ticket);
     else if (unlikely(p->net->oversubscribed) && r->ticket.way == WAY_PIECES)
-        choice_learn_work(c, &r->ticket, clock_ns(), 2 * r->pieces.copying);
+        choice_learn_work(c, &r->ticket, now, 2 * r->pieces.copying);
     else
-        choice_learn(c, &r->ticket, clock_ns());
+        choice_learn(c, &r->ticket, now);
 }
 
 void way_in_pieces(struct p2p *p, struct p2p_request *r, uint64_t bytes)

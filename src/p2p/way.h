@@ -9,7 +9,7 @@
 
 /* The protocol for this announced message; r->base.bytes of it are wanted. */
 enum p2p_protocol way_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a);
-/* The large receive is complete, or has failed: tells the policy. */
+/* The large receive is complete, or has failed: tells the policy and the record of links (net/pace.h). */
 void way_took(struct p2p_request *r, int status);
 /* The protocol that was chosen is not open after all: in pieces, which always is. */
 void way_in_pieces(struct p2p *p, struct p2p_request *r, uint64_t bytes);

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "links.h"
+
 enum { PROF_TEXT_LONG = 64 };
 
 enum prof_kind { PROF_P2P, PROF_WAIT, PROF_COLL, PROF_RMA, PROF_IO, PROF_OTHER, PROF_KINDS };
@@ -97,6 +99,8 @@ struct prof_job {
     size_t npairs;
     struct prof_pair *carried; /* what the library sent, collectives among it; where it tells */
     size_t ncarried;
+    struct link_seen *links; /* after prof_job_sum_up the slowest first */
+    size_t nlinks;
     struct prof_event *events;
     size_t nevents;
     uint64_t dropped; /* events that found no room */
@@ -116,6 +120,7 @@ struct prof_job {
     double waiting, moving; /* in collectives of all ranks: seconds of a rank on average */
     int late;               /* the rank that others waited for most */
     double late_share;
+    size_t slow_links;
 };
 
 /* What is wrong, the most expensive first. */
@@ -143,6 +148,14 @@ bool prof_read_file(const char *path, struct prof_job **jobs);
 void prof_job_sum_up(struct prof_job *job);
 bool prof_waits_read(struct prof_series *s, const char *rest);
 void prof_waits_sum_up(struct prof_job *job);
+/* Links (prof_links.c). `out` has no messages when the link leads to another job. */
+bool prof_link_read(const struct prof_job *job, int rank, const char *rest, struct link_seen *out);
+void prof_links_sum_up(struct prof_job *job);
+void prof_links_sentence(const struct prof_job *job, char *out, size_t size); /* "": none is slow */
+double prof_links_cost(const struct prof_job *job);                           /* seconds of a rank */
+void prof_text_links(const struct prof_job *job, FILE *out);
+void prof_json_links(struct json *j, const struct prof_job *job);
+
 void prof_jobs_free(struct prof_job *jobs);
 
 /* How uneven over ranks: 0 when all take the same time, 1 when the slowest takes twice the mean. */

@@ -187,6 +187,7 @@ void prof_write_json(const struct prof_job *job, FILE *out)
     put_reuse(&j, &job->reuse);
     put_peers(&j, job);
     put_carried(&j, job);
+    prof_json_links(&j, job);
     put_ranks(&j, job);
     json_end(&j);
 }

@@ -162,6 +162,19 @@ static bool read_waits(struct reader *r, const char *rest)
     return f && prof_waits_read(&f->waits[r->number], rest + used);
 }
 
+static bool read_link(struct reader *r, const char *rest)
+{
+    struct prof_job *job = r->job;
+    struct link_seen l;
+    if (!prof_link_read(job, r->number, rest, &l))
+        return false;
+    if (l.messages == 0 || l.ns == 0 || l.bytes == 0)
+        return true;
+    job->links = grown(job->links, job->nlinks, sizeof(l));
+    job->links[job->nlinks++] = l;
+    return true;
+}
+
 static bool read_event(struct reader *r, const char *rest)
 {
     char name[64];
@@ -280,6 +293,8 @@ static bool read_line(struct reader *r, const char *word, const char *rest)
         return read_waits(r, rest);
     if (strcmp(word, "sent") == 0)
         return read_pair(r, rest, &r->job->carried, &r->job->ncarried, &(struct prof_pair){0});
+    if (strcmp(word, "link") == 0)
+        return read_link(r, rest);
     if (strcmp(word, "event") == 0)
         return read_event(r, rest);
     if (strcmp(word, "timeline") == 0)
@@ -436,6 +451,7 @@ void prof_job_sum_up(struct prof_job *job)
         }
     }
     prof_waits_sum_up(job);
+    prof_links_sum_up(job);
     job->p2p_classes = classify(job->p2p);
     job->coll_classes = classify(job->coll);
 }
@@ -454,6 +470,7 @@ void prof_jobs_free(struct prof_job *jobs)
             free(jobs->settings[i]);
         free(jobs->settings);
         free(jobs->carried);
+        free(jobs->links);
         free(jobs->events);
         free(jobs->functions);
         free(jobs->pairs);

@@ -301,4 +301,5 @@ void prof_write_text(const struct prof_job *job, bool all, FILE *out)
     write_reuse(job, out);
     write_peers(job, all, out);
     write_carried(job, out);
+    prof_text_links(job, out);
 }

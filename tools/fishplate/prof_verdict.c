@@ -113,6 +113,16 @@ static void small_messages(const struct prof_job *job, double recorded, struct p
         p->count[0], p->all);
 }
 
+static void slow_links(const struct prof_job *job, double recorded, struct prof_verdict *v)
+{
+    const double seconds = prof_links_cost(job);
+    char text[sizeof(v->list[0].text)];
+    if (job->slow_links == 0 || !worth(seconds, recorded))
+        return;
+    prof_links_sentence(job, text, sizeof(text));
+    say(v, seconds, "%s", text);
+}
+
 static int most_expensive_first(const void *a, const void *b)
 {
     const struct prof_finding *f = a, *g = b;
@@ -127,6 +137,7 @@ void prof_judge(const struct prof_job *job, struct prof_verdict *v)
     message_waits(job, recorded, v);
     moving_data(job, recorded, v);
     small_messages(job, recorded, v);
+    slow_links(job, recorded, v);
     qsort(v->list, (size_t)v->n, sizeof(v->list[0]), most_expensive_first);
     if (v->n == 0)
         say(v, 0,

@@ -80,6 +80,19 @@ void prof_about_put(FILE *out)
         fputs(about, out);
 }
 
+/* How fast large messages moved: six numbers for each link and range of sizes, as the variable's description says. */
+static void put_links(FILE *out)
+{
+    enum { WORDS = 6 };
+    int n = 0;
+    unsigned long long *all = variable("net_links", MPI_T_PVAR_CLASS_AGGREGATE, sizeof(*all), &n);
+    for (int i = 0; all && i + WORDS <= n; i += WORDS)
+        if (all[i + 2])
+            fprintf(out, "link %llu %llu %llu %llu %llu %llu\n", all[i], all[i + 1], all[i + 2], all[i + 3],
+                    all[i + 4], all[i + 5]);
+    free(all);
+}
+
 void prof_about_sent(FILE *out)
 {
     int provided, n = 0, k = 0;
@@ -93,5 +106,6 @@ void prof_about_sent(FILE *out)
             fprintf(out, "sent %d %llu %llu\n", r, messages[r], bytes[r]);
     free(messages);
     free(bytes);
+    put_links(out);
     PMPI_T_finalize();
 }

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/util.h"
+#include "net/pace.h"
 #include "sample.h"
 
 /* Ends the string and takes out what could play with a terminal. */
@@ -58,6 +59,11 @@ bool page_check(struct page *page)
     page->nmessages = MIN(page->nmessages, PAGE_MESSAGES);
     for (int i = 0; i < PAGE_LINKS; i++)
         CLEAN(page->links[i].how);
+    page->npaces = MIN(page->npaces, PAGE_PACES);
+    for (int i = 0; i < PAGE_PACES; i++) {
+        CLEAN(page->paces[i].how);
+        page->paces[i].class = MIN(page->paces[i].class, PACE_CLASSES - 1);
+    }
     for (int i = 0; i < PAGE_WAITS; i++)
         check_wait(&page->waits[i]);
     for (int i = 0; i < PAGE_COMMS; i++)

@@ -17,17 +17,17 @@
 
 #include "../command.h"
 
-static const char usage[] = "Usage: fishplate ps [options] [JOB]\n\n"
-                            "Lists the MPI jobs of this user on this machine and on the hosts of their "
-                            "mpiexec; of one JOB (or the only one) "
-                            "what every rank does: the MPI call in\n"
-                            "which it waits and for how long, messages and bytes sent per second, messages "
-                            "that arrived before their receive,\n"
-                            "memory, processor time and how it sends. The ranks need not help.\n\n"
-                            "JOB is the process id of mpiexec or of a rank, or (part of) a job's name.\n\n"
-                            "  --watch[=SECONDS]  again and again on the whole screen (2); q ends it\n"
-                            "  --json             for programs\n\n"
-                            "`fishplate why JOB` says why a job does not go on.\n";
+static const char usage[] =
+    "Usage: fishplate ps [options] [JOB]\n\n"
+    "Lists the MPI jobs of this user on this machine and on the hosts of their mpiexec. Of one\n"
+    "JOB (or the only one) it shows what every rank does: the MPI call in which it waits and for\n"
+    "how long, processor time, memory, messages and bytes sent per second, messages that arrived\n"
+    "before their receive (early), and how it sends; then which ranks are late to a collective\n"
+    "call, and the slowest link between ranks. The ranks need not help.\n\n"
+    "JOB is the process id of mpiexec or of a rank, or (part of) a job's name.\n\n"
+    "  --watch[=SECONDS]  again and again on the whole screen (2); q ends it\n"
+    "  --json             for programs\n\n"
+    "`fishplate why JOB` says why a job does not go on.\n";
 
 static volatile sig_atomic_t resized, ended;
 

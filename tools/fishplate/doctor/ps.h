@@ -14,6 +14,11 @@ void ps_jobs(FILE *out, const struct looks *now);
  * together. */
 void ps_job(FILE *out, const struct look *now, const struct look *before, int lines);
 
+/* The slowest links of the job, the slow ones named (ps_links.c). */
+struct json;
+void ps_links(FILE *out, const struct look *l);
+void ps_links_json(struct json *j, const struct look *l);
+
 void ps_json(FILE *out, const struct looks *now, const struct looks *before);
 
 #endif

@@ -147,6 +147,7 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
     if (told > most)
         fprintf(out, "... and %u more ranks\n", told - most);
     tell_late(out, now, before);
+    ps_links(out, now);
 }
 
 void ps_jobs(FILE *out, const struct looks *now)
@@ -188,6 +189,7 @@ static void json_rank(struct json *j, const struct sample *s, const struct sampl
     json_int(j, "unexpected", s->page.nunexpected);
     json_int(j, "posted", s->page.nposted);
     json_int(j, "peers", s->page.npeers);
+    json_int(j, "links_known", s->page.paces_known);
     json_real(j, "waited_seconds", (double)s->page.waited_ns * 1e-9);
     if (wait) {
         json_string(j, "call", wait->call);
@@ -220,6 +222,7 @@ void ps_json(FILE *out, const struct looks *now, const struct looks *before)
         json_string(&j, "job", l->job);
         json_int(&j, "size", l->ranks);
         json_int(&j, "seen", l->seen);
+        ps_links_json(&j, l);
         json_array(&j, "ranks");
         for (uint32_t r = 0; r < l->ranks; r++)
             if (l->of[r])

@@ -1,0 +1,75 @@
+/* doctor_paces.c: the links of this process on which large messages move slowest, for its page.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "api/doctor_items.h"
+
+/* The fastest link of each kind: [local][way][class]. */
+struct fastest {
+    uint32_t cost[2][PACE_WAYS][PACE_CLASSES];
+};
+
+static uint32_t *fastest_of(struct fastest *f, const struct pace *pace, unsigned class)
+{
+    return &f->cost[pace->local][pace->way][class];
+}
+
+static struct page_pace written(const struct net *net, const struct pace *pace, const struct pace_class *c,
+                                unsigned class)
+{
+    struct page_pace out = {.peer = (int32_t)pace->rank,
+                            .rail = pace->rail,
+                            .out = pace->way == PACE_OUT,
+                            .local = pace->local,
+                            .class = (uint8_t) class,
+                            .messages = c->messages,
+                            .best = c->best,
+                            .bytes = c->bytes,
+                            .ns = c->ns};
+    if (pace->rank < net->size && net->peers[pace->rank])
+        peer_describe(net->peers[pace->rank], out.how, sizeof(out.how));
+    return out;
+}
+
+/* Keeps the page's list in order, the slowest first; `slow` are the costs as parts of the fastest. */
+static void keep(struct page *page, double slow[PAGE_PACES], double part, const struct page_pace *it)
+{
+    uint32_t at = page->npaces;
+    while (at > 0 && slow[at - 1] < part)
+        at--;
+    if (at == PAGE_PACES)
+        return;
+    const uint32_t last = MIN(page->npaces, PAGE_PACES - 1);
+    for (uint32_t i = last; i > at; i--) {
+        page->paces[i] = page->paces[i - 1];
+        slow[i] = slow[i - 1];
+    }
+    page->paces[at] = *it;
+    slow[at] = part;
+    page->npaces = last + 1;
+}
+
+void doctor_paces(struct page *page, struct net *net)
+{
+    struct fastest fastest = {0};
+    double slow[PAGE_PACES];
+    unsigned class = 0;
+    page->npaces = page->paces_known = 0;
+    for (uint32_t i = 0; i < net->paces.count; i++) {
+        struct pace *pace = &net->paces.list[i];
+        pace_settle(pace);
+        const struct pace_class *c = pace_main(pace, &class);
+        if (!c)
+            continue;
+        uint32_t *least = fastest_of(&fastest, pace, class);
+        *least = *least == 0 ? c->best : MIN(*least, c->best);
+    }
+    for (uint32_t i = 0; i < net->paces.count; i++) {
+        const struct pace *pace = &net->paces.list[i];
+        const struct pace_class *c = pace_main(pace, &class);
+        if (!c)
+            continue;
+        const struct page_pace it = written(net, pace, c, class);
+        page->paces_known++;
+        keep(page, slow, (double)c->best / (*fastest_of(&fastest, pace, class) + 1.0), &it);
+    }
+}

@@ -1,0 +1,111 @@
+/* pace.c: see pace.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/pace.h"
+
+#include <stdlib.h>
+
+#include "base/util.h"
+
+static unsigned class_of(uint64_t bytes)
+{
+    unsigned c = 0;
+    for (uint64_t limit = PACE_LEAST * 8; c + 1 < PACE_CLASSES && bytes >= limit; limit *= 8)
+        c++;
+    return c;
+}
+
+/* The record of this link, made when there is none; NULL when memory is out: then nothing is known of the link. */
+static struct pace *find(struct paces *p, uint32_t *first, const struct pace *who)
+{
+    for (uint32_t at = *first; at != 0; at = p->list[at - 1].next) {
+        struct pace *it = &p->list[at - 1];
+        if (it->rail == who->rail && it->way == who->way)
+            return it;
+    }
+    if (p->count == p->room) {
+        const uint32_t room = p->room ? 2 * p->room : 8;
+        struct pace *more = realloc(p->list, room * sizeof(*more));
+        if (!more)
+            return NULL;
+        p->list = more;
+        p->room = room;
+    }
+    struct pace *made = &p->list[p->count++];
+    *made = *who;
+    made->next = *first;
+    *first = p->count;
+    return made;
+}
+
+void pace_settle(struct pace *it)
+{
+    struct pace_class *c = &it->classes[it->run_class];
+    const uint64_t bytes = it->run_to - it->run_from;
+    if (it->run_messages == 0 || bytes == 0)
+        return;
+    const uint64_t cost = MIN((it->ended - it->run_began) * PACE_UNIT / bytes, UINT32_MAX);
+    c->best = (uint32_t)(c->runs == 0 ? cost : MIN(cost, c->best));
+    c->runs++;
+    it->run_messages = 0;
+}
+
+/* One more message of a run, or the first of a new one. Messages of a link end one after the other, so what has not been
+ * counted of this one's time is what follows the end of the last. */
+static void add(struct pace *it, uint64_t bytes, struct pace_mark mark, uint64_t moved, uint64_t now)
+{
+    const unsigned class = class_of(bytes);
+    const bool pause = mark.began > it->ended;
+    if (pause || class != it->run_class || it->run_to - it->run_from >= PACE_RUN_BYTES)
+        pace_settle(it);
+    if (it->run_messages == 0) {
+        it->run_began = pause ? mark.began : it->ended;
+        it->run_from = pause ? mark.moved : it->run_to;
+        it->run_class = (uint8_t) class;
+    }
+    it->run_messages++;
+    it->run_to = moved;
+    it->classes[class].messages++;
+    it->classes[class].bytes += bytes;
+    it->classes[class].ns += now - MAX(mark.began, it->ended);
+    it->ended = now;
+}
+
+void pace_note(struct paces *p, uint32_t *first, const struct pace *who, uint64_t bytes,
+               struct pace_mark mark, uint64_t now)
+{
+    if (bytes < PACE_LEAST || mark.began == 0 || mark.began > now)
+        return;
+    uint64_t *moved = &p->moved[who->local][who->way];
+    struct pace *it = find(p, first, who);
+    *moved += bytes;
+    if (it)
+        add(it, bytes, mark, *moved, now);
+}
+
+const struct pace_class *pace_main(const struct pace *it, unsigned *class)
+{
+    const struct pace_class *most = NULL;
+    for (unsigned c = 0; c < PACE_CLASSES; c++)
+        if (it->classes[c].runs > 0 && (!most || it->classes[c].bytes > most->bytes)) {
+            most = &it->classes[c];
+            *class = c;
+        }
+    return most;
+}
+
+uint64_t pace_word(const struct pace *it, unsigned class, unsigned word)
+{
+    const struct pace_class *c = &it->classes[class];
+    const uint64_t words[PACE_WORDS] = {
+        it->rank,    it->rail | (unsigned)it->way << 8 | (unsigned)it->local << 9 | class << 16,
+        c->messages, c->bytes,
+        c->ns,       c->best};
+    return c->runs > 0 ? words[word] : 0;
+}
+
+void paces_free(struct paces *p)
+{
+    free(p->list);
+    *p = (struct paces){0};
+}

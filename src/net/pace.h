@@ -1,0 +1,80 @@
+/* pace.h: how fast large messages move on each link, so that `fishplate ps` and `fishplate prof` can name a link that is
+ * slower than the others. A link is a peer, a rail and a direction. Nothing is kept for a peer until its first large
+ * message; small messages never come here.
+ *
+ * Large messages of a link that overlap, or follow each other without a pause, are a run. A run is measured as a whole:
+ * the messages of a window share the wire. What other links of this process carried in the same direction meanwhile
+ * counts for the run as well: a link that shares a port with others is not slow.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_PACE_H
+#define FP_NET_PACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PACE_LEAST     (32u << 10) /* bytes: shorter messages are a matter of latency */
+#define PACE_UNIT      65536u      /* costs are ns for so many bytes */
+#define PACE_RUN_BYTES (8u << 20)  /* a longer run is measured in parts */
+
+/* Messages of like size are compared with each other: from 32 KiB, from 256 KiB, from 2 MiB. */
+enum { PACE_CLASSES = 3 };
+
+enum pace_way { PACE_IN, PACE_OUT, PACE_WAYS };
+
+struct pace_class {
+    uint64_t bytes, ns; /* ns: during which at least one message was under way */
+    uint32_t messages, runs;
+    uint32_t best; /* ns for PACE_UNIT in the fastest run; meaningful once there is one */
+};
+
+struct pace {
+    uint32_t rank; /* the peer */
+    uint32_t next; /* of the same peer: index + 1, 0: none */
+    uint8_t rail, way;
+    bool local; /* same node */
+    struct pace_class classes[PACE_CLASSES];
+    uint64_t ended; /* the last message, ns */
+    /* The run that is open: when it began, and what paces.moved was then and when its last message ended. */
+    uint64_t run_began, run_from, run_to;
+    uint32_t run_messages;
+    uint8_t run_class;
+};
+
+/* All zero is an empty one. */
+struct paces {
+    struct pace *list;
+    uint32_t count, room;
+    uint64_t moved[2][PACE_WAYS]; /* bytes on all links, [local][way] */
+};
+
+/* The beginning of a message, kept with its request. */
+struct pace_mark {
+    uint64_t began; /* ns; 0: not measured */
+    uint64_t moved; /* paces.moved then */
+};
+static inline struct pace_mark pace_mark(const struct paces *p, bool local, enum pace_way way, uint64_t now)
+{
+    return (struct pace_mark){.began = now, .moved = p->moved[local][way]};
+}
+
+/* A message of `bytes` that began at the mark has ended now. *first belongs to the peer and is 0 until its first message.
+ * `who` names the link: rank, rail, way, local. */
+void pace_note(struct paces *p, uint32_t *first, const struct pace *who, uint64_t bytes,
+               struct pace_mark mark, uint64_t now);
+
+/* Closes the run that is open, so that `best` knows it. */
+void pace_settle(struct pace *pace);
+
+/* The class in which a link has moved most; NULL when it has completed no run. */
+const struct pace_class *pace_main(const struct pace *pace, unsigned *class);
+
+/* The record as numbers, for tools: rank; rail | way << 8 | local << 9 | class << 16; messages; bytes; ns; best. All zero
+ * when no run of this class is complete. */
+enum { PACE_WORDS = 6 };
+uint64_t pace_word(const struct pace *pace, unsigned class, unsigned word);
+
+void paces_free(struct paces *p);
+
+#endif

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""A fabric with a slow node, and one with equal links: `fishplate ps` on the running job and `fishplate prof` after it name the
+slow node in the first, and nothing in the second. The rates are far below what memory gives, so that a busy machine does not
+matter.
+
+    links.py BIN LINKS
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+BIN, LINKS = sys.argv[1:3]
+LIMIT = 60
+SLOW, RANKS = 2, 4
+
+
+def ps_json(job):
+    """What ps says of the job that runs below this process; None while there is none."""
+    try:
+        children = open(f"/proc/{job.pid}/task/{job.pid}/children").read().split()
+    except OSError:
+        children = []
+    asked = subprocess.run([f"{BIN}/fishplate", "ps", "--json"], capture_output=True, text=True, check=True)
+    jobs = json.loads(asked.stdout)["jobs"]
+    return next((j for j in jobs if any(j["job"].startswith(f"fp{c}-") for c in children)), None)
+
+
+def judged(job):
+    """Until all ranks have told of all their links: the one that waits for input tells nothing new, but its peers do."""
+    until, answer = time.monotonic() + LIMIT, None
+    while time.monotonic() < until and job.poll() is None:
+        answer = ps_json(job)
+        if answer and sum(r["links_known"] for r in answer["ranks"]) >= RANKS * (RANKS - 1) - (RANKS - 1):
+            waiting = [r["rank"] for r in answer["ranks"] if r["state"] == "waits"]
+            if waiting == [1, 2, 3]:
+                return answer
+    sys.exit(f"fishplate ps: not the right answer, but {json.dumps(answer, indent=1)}")
+
+
+def run(fabric, rounds):
+    """What ps said (as JSON and as text), and the report of prof."""
+    with tempfile.TemporaryDirectory() as at:
+        report = f"{at}/report.json"
+        command = [f"{BIN}/fishplate", "prof", "--quiet", "--json", report, "--", f"{BIN}/mpiexec", "-n", str(RANKS)]
+        job = subprocess.Popen(
+            [*command, "-vnodes", str(RANKS), LINKS, str(1 << 19), str(rounds)],
+            stdin=subprocess.PIPE,
+            env={**os.environ, "SOFTIB_FABRIC": fabric},
+        )
+        answer = judged(job)
+        text = subprocess.run([f"{BIN}/fishplate", "ps", str(job.pid)], capture_output=True, text=True).stdout
+        job.communicate(b"\n")
+        if job.returncode != 0:
+            sys.exit(f"the job ended with {job.returncode}")
+        with open(report) as f:
+            return answer, text, json.load(f)
+
+
+def expect(right, what, shown):
+    if not right:
+        sys.exit(f"{what}:\n{shown if isinstance(shown, str) else json.dumps(shown, indent=1)}")
+
+
+def slow_node():
+    ps, text, prof = run(f"rate=60MB/s node{SLOW}: rate=6MB/s", 5)
+    host = next(r["host"] for r in ps["ranks"] if r["rank"] == SLOW)
+    for name, links in (("ps", ps["slowest_links"]), ("prof", prof["links"])):
+        slow = [link for link in links if link["slow"]]
+        expect(slow and all(SLOW in (link["from"], link["to"]) for link in slow), f"{name} accuses", links)
+        expect(all(link["rail"] == 0 and "softib" in link["how"] for link in slow), f"{name} names the port", slow)
+        expect(all(link["others_bytes_per_second"] > 2 * link["bytes_per_second"] for link in slow), name, slow)
+    expect(len([link for link in prof["links"] if link["slow"]]) == 2 * (RANKS - 1), "prof finds all slow links", prof["links"])
+    expect(ps.get("slow_host") == host and prof.get("slow_host") == host, "the slow host", [ps.get("slow_host"), host])
+    expect(f"All slow links lead to or from {host}." in text, "fishplate ps", text)
+    expect(any(f"Host {host} has slow links" in v["finding"] for v in prof["verdict"]), "the verdict", prof["verdict"])
+
+
+def equal_links():
+    ps, text, prof = run("rate=25MB/s", 5)
+    expect(ps["slow_links"] == 0 and "slow_host" not in ps, "ps accuses", ps["slowest_links"])
+    expect(prof["slow_links"] == 0 and len(prof["links"]) == RANKS * (RANKS - 1), "prof accuses", prof["links"])
+    expect("Slow link" not in text.replace("Slowest link", ""), "fishplate ps", text)
+
+
+slow_node()
+equal_links()
+print("the slow node is named, and equal links are not accused")

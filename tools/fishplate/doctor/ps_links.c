@@ -1,0 +1,112 @@
+/* ps_links.c: the slowest link of a job, from what the pages of its ranks tell.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../json.h"
+#include "../links.h"
+#include "ps.h"
+#include "words.h"
+
+enum { FEW = 4 };
+
+static struct link_seen seen(const struct look *l, const struct sample *s, const struct page_pace *p)
+{
+    const int me = (int)s->page.rank;
+    struct link_seen out = {.from = p->out ? me : p->peer,
+                            .to = p->out ? p->peer : me,
+                            .kind = (unsigned)p->class << 1 | (p->local != 0),
+                            .rail = p->rail,
+                            .messages = p->messages,
+                            .bytes = p->bytes,
+                            .ns = p->ns,
+                            .best = (double)p->best * 1e-9 / 65536,
+                            .how = p->how};
+    const int ends[2] = {out.from, out.to};
+    for (int e = 0; e < 2; e++) {
+        const struct sample *at = l->of[ends[e]];
+        out.ends[e] = p->local ? ends[e] : at ? (int)at->page.node : -2 - ends[e];
+    }
+    return out;
+}
+
+/* All that the ranks tell, allocated. */
+static struct link_seen *collect(const struct look *l, size_t *count)
+{
+    struct link_seen *list = calloc((size_t)l->seen * PAGE_PACES + 1, sizeof(*list));
+    *count = 0;
+    for (uint32_t r = 0; list && r < l->ranks; r++) {
+        const struct sample *s = l->of[r];
+        for (uint32_t i = 0; s && i < s->page.npaces; i++) {
+            const struct page_pace *p = &s->page.paces[i];
+            const bool sound = p->peer >= 0 && (uint32_t)p->peer < l->ranks && (uint32_t)p->peer != r &&
+                               p->bytes > 0 && p->ns > 0 && p->best > 0;
+            if (sound)
+                list[(*count)++] = seen(l, s, p);
+        }
+    }
+    *count = list ? links_merge(list, *count) : 0;
+    return list;
+}
+
+static const char *host_of(const struct look *l, int rank)
+{
+    return l->of[rank] ? l->of[rank]->page.host : "?";
+}
+
+static void tell(FILE *out, const struct look *l, const struct link_seen *k)
+{
+    fprintf(out, "%s: rank %d (%s) to rank %d (%s), rail %d, %s: ", k->slow ? "Slow link" : "Slowest link",
+            k->from, host_of(l, k->from), k->to, host_of(l, k->to), k->rail, k->how);
+    words_bytes(out, (uint64_t)k->rate);
+    fprintf(out, "/s; others ");
+    words_bytes(out, (uint64_t)k->others);
+    fprintf(out, "/s\n");
+}
+
+/* The name of the node with this number, or NULL. */
+static const char *node_host(const struct look *l, int node)
+{
+    for (uint32_t r = 0; r < l->ranks; r++)
+        if (l->of[r] && (int)l->of[r]->page.node == node)
+            return l->of[r]->page.host;
+    return NULL;
+}
+
+static const char *culprit(const struct look *l, const struct link_seen *list, size_t n)
+{
+    const int end = links_culprit(list, n);
+    return end >= 0 && !(list[0].kind & 1) ? node_host(l, end) : NULL;
+}
+
+void ps_links(FILE *out, const struct look *l)
+{
+    size_t n;
+    struct link_seen *list = collect(l, &n);
+    const size_t slow = list ? links_judge(list, n) : 0;
+    for (size_t i = 0; i < slow && i < FEW; i++)
+        tell(out, l, &list[i]);
+    if (slow > FEW)
+        fprintf(out, "... and %zu more slow links\n", slow - FEW);
+    const char *host = culprit(l, list, n);
+    if (host)
+        fprintf(out, "All slow links lead to or from %s. `fishplate check` measures its ports.\n", host);
+    else if (slow == 0 && n > 0 && list[0].times > 0)
+        tell(out, l, &list[0]);
+    free(list);
+}
+
+void ps_links_json(struct json *j, const struct look *l)
+{
+    size_t n;
+    struct link_seen *list = collect(l, &n);
+    json_int(j, "slow_links", list ? (long long)links_judge(list, n) : 0);
+    if (list && culprit(l, list, n))
+        json_string(j, "slow_host", culprit(l, list, n));
+    json_array(j, "slowest_links");
+    for (size_t i = 0; list && i < n && (i < FEW || list[i].slow); i++)
+        links_json(j, &list[i]);
+    json_end(j);
+    free(list);
+}

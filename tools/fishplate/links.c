@@ -1,0 +1,196 @@
+/* links.c: see links.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "links.h"
+
+#include <stdlib.h>
+
+#include "json.h"
+
+enum { MANY = 20000 /* links: to leave out those of one end then makes no difference */ };
+
+static int by_number(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof(*values), by_number);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static bool touches(const struct link_seen *l, int end)
+{
+    return l->ends[0] == end || l->ends[1] == end;
+}
+
+static double mean_cost(const struct link_seen *l)
+{
+    return l->bytes > 0 ? (double)l->ns * 1e-9 / (double)l->bytes : 0;
+}
+
+struct others {
+    size_t n;
+    double best, mean; /* medians, seconds a byte */
+};
+
+/* The links of this kind that do not touch the end (-1: all of them). `room`: for n numbers. */
+static struct others look(const struct link_seen *list, size_t n, unsigned kind, int end, double *room)
+{
+    struct others o = {0};
+    for (size_t i = 0; i < n; i++)
+        if (list[i].kind == kind && !touches(&list[i], end))
+            room[o.n++] = list[i].best;
+    if (o.n == 0)
+        return o;
+    o.best = median(room, o.n);
+    o.n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (list[i].kind == kind && !touches(&list[i], end))
+            room[o.n++] = mean_cost(&list[i]);
+    o.mean = median(room, o.n);
+    return o;
+}
+
+static void judge(struct link_seen *l, const struct others *o)
+{
+    if (o->n < LINK_FEW || o->best <= 0 || o->mean <= 0)
+        return;
+    const double times = l->best / o->best;
+    if (times <= l->times)
+        return;
+    l->times = times;
+    l->others = 1 / o->mean;
+    l->slow = l->messages >= LINK_MESSAGES && times >= LINK_SLOW && mean_cost(l) >= LINK_SLOW * o->mean;
+}
+
+static int by_kind_and_end(const void *a, const void *b)
+{
+    const struct link_seen *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return x->ends[0] - y->ends[0];
+}
+
+static int slowest_first(const void *a, const void *b)
+{
+    const struct link_seen *x = a, *y = b;
+    if (x->slow != y->slow)
+        return x->slow ? -1 : 1;
+    if (x->times != y->times)
+        return x->times > y->times ? -1 : 1;
+    return x->from != y->from ? x->from - y->from : x->to - y->to;
+}
+
+static void swap_ends(struct link_seen *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int first = list[i].ends[0];
+        list[i].ends[0] = list[i].ends[1];
+        list[i].ends[1] = first;
+    }
+}
+
+/* One look for all links with the same first end. */
+static void judge_by_end(struct link_seen *list, size_t n, double *room)
+{
+    struct others o = {0};
+    qsort(list, n, sizeof(*list), by_kind_and_end);
+    for (size_t i = 0; i < n; i++) {
+        const bool known =
+            i > 0 && list[i].kind == list[i - 1].kind && (n > MANY || list[i].ends[0] == list[i - 1].ends[0]);
+        if (!known)
+            o = look(list, n, list[i].kind, n > MANY ? -1 : list[i].ends[0], room);
+        judge(&list[i], &o);
+    }
+}
+
+static int same_first(const void *a, const void *b)
+{
+    const struct link_seen *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->from != y->from)
+        return x->from - y->from;
+    return x->to != y->to ? x->to - y->to : x->rail - y->rail;
+}
+
+size_t links_merge(struct link_seen *list, size_t n)
+{
+    size_t kept = 0;
+    if (n > 0)
+        qsort(list, n, sizeof(*list), same_first);
+    for (size_t i = 0; i < n; i++) {
+        struct link_seen *last = kept > 0 ? &list[kept - 1] : NULL;
+        if (!last || same_first(last, &list[i]) != 0) {
+            list[kept++] = list[i];
+            continue;
+        }
+        last->messages += list[i].messages;
+        last->bytes += list[i].bytes;
+        last->ns += list[i].ns;
+        last->best = list[i].best < last->best ? list[i].best : last->best;
+    }
+    return kept;
+}
+
+size_t links_judge(struct link_seen *list, size_t n)
+{
+    double *room = calloc(n + 1, sizeof(*room));
+    size_t slow = 0;
+    if (!room || n == 0) {
+        free(room);
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        list[i].rate = list[i].ns > 0 ? (double)list[i].bytes * 1e9 / (double)list[i].ns : 0;
+        list[i].times = list[i].others = 0;
+        list[i].slow = false;
+    }
+    judge_by_end(list, n, room);
+    swap_ends(list, n);
+    judge_by_end(list, n, room);
+    swap_ends(list, n);
+    qsort(list, n, sizeof(*list), slowest_first);
+    while (slow < n && list[slow].slow)
+        slow++;
+    free(room);
+    return slow;
+}
+
+int links_culprit(const struct link_seen *list, size_t n)
+{
+    int found = -1;
+    if (n < 2 || !list[1].slow)
+        return -1;
+    for (int e = 0; e < 2; e++) {
+        size_t i = 0;
+        while (i < n && list[i].slow && touches(&list[i], list[0].ends[e]))
+            i++;
+        if (i < n && list[i].slow)
+            continue;
+        if (found >= 0 && found != list[0].ends[e])
+            return -1; /* both ends have all of them in common */
+        found = list[0].ends[e];
+    }
+    return found;
+}
+
+void links_json(struct json *j, const struct link_seen *l)
+{
+    json_object(j, NULL);
+    json_int(j, "from", l->from);
+    json_int(j, "to", l->to);
+    json_int(j, "rail", l->rail);
+    json_string(j, "how", l->how);
+    json_int(j, "messages", (long long)l->messages);
+    json_int(j, "bytes", (long long)l->bytes);
+    json_real(j, "seconds", (double)l->ns * 1e-9);
+    json_real(j, "bytes_per_second", l->rate);
+    json_real(j, "others_bytes_per_second", l->others);
+    json_real(j, "times_slower", l->times);
+    json_bool(j, "slow", l->slow);
+    json_end(j);
+}

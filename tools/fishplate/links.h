@@ -1,0 +1,46 @@
+/* links.h: which links between ranks are slower than the others. Pure: `fishplate ps` brings what the pages of the ranks
+ * tell, `fishplate prof` what its records do (both from net/pace.h).
+ *
+ * A link is slow when its large messages took at least LINK_SLOW times as long as those of other links of its kind, at
+ * their fastest and in sum. Others are links that do not touch one of its two ends, so that all links of a slow node are
+ * found, even where they are the majority.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TOOLS_LINKS_H
+#define FP_TOOLS_LINKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LINK_SLOW = 2, LINK_FEW = 2 /* others, at least */, LINK_MESSAGES = 5 /* at least */ };
+
+struct link_seen {
+    /* In. */
+    int from, to;  /* ranks */
+    int ends[2];   /* the nodes of the two, as numbers; a link within a node has the ranks themselves here */
+    unsigned kind; /* links are compared with those of the same kind: the wire and the size of messages */
+    int rail;
+    uint64_t messages, bytes, ns;
+    double best;     /* seconds a byte, at the fastest */
+    const char *how; /* for people; may be "" */
+    /* Out. */
+    double rate;   /* bytes a second */
+    double others; /* the same of the others, their median; 0: there are too few to compare with */
+    double times;  /* how many times slower than the others, at the fastest; 0 likewise */
+    bool slow;
+};
+
+/* What both ranks of a link measured becomes one. Returns how many are left. */
+size_t links_merge(struct link_seen *list, size_t n);
+
+/* Judges all, and puts the slowest first. Returns how many are slow. */
+size_t links_judge(struct link_seen *list, size_t n);
+
+/* The end that all slow links have in common, when there are several and it is one alone; else -1. */
+int links_culprit(const struct link_seen *list, size_t n);
+
+struct json;
+void links_json(struct json *j, const struct link_seen *l);
+
+#endif
