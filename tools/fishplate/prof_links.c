@@ -98,7 +98,7 @@ static size_t shown(const struct prof_job *job)
 
 static void times_text(const struct link_seen *l, char out[PROF_TEXT])
 {
-    if (l->times > 0)
+    if (l->times >= 1) /* the rest is faster than what it is compared with */
         snprintf(out, PROF_TEXT, "%.1f", l->times);
     else
         snprintf(out, PROF_TEXT, "-");
