@@ -18,6 +18,7 @@
 #include "barrier/barrier.h"
 #include "coll/algorithm.h"
 #include "command.h"
+#include "logp/logp.h"
 #include "net/peer.h"
 #include "net/port.h"
 
@@ -82,6 +83,10 @@ int command_bench(int argc, char **argv)
         return bench_ib_main(argc - 1, argv + 1);
     if (is_barrier_study(argc, argv))
         return bench_barrier_main(&host, argc - 1, argv + 1);
+#ifdef FISHPLATE_IB
+    if (argc > 1 && strcmp(argv[1], "logp") == 0)
+        return bench_logp_main(&host, argc - 1, argv + 1);
+#endif
     if (argc > 1 && strcmp(argv[1], "io") == 0)
         return bench_io_main(&host, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "rma") == 0)

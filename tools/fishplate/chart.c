@@ -149,11 +149,11 @@ static void axes(const struct chart *c, const struct scale *s, double step, FILE
 static void line(const struct chart *c, const struct scale *s, int l, FILE *out)
 {
     fprintf(out, "<g class=\"l%d\"><polyline points=\"", l);
-    for (int i = 0; i < c->points; i++)
+    for (int i = 0; i < c->points && !c->dots[l]; i++)
         if (!isnan(c->y[l][i]))
             fprintf(out, "%.1f,%.1f ", at_x(s, c->x[i]), at_y(s, c->y[l][i]));
     fputs("\"/>", out);
-    for (int i = 0; i < c->points; i++)
+    for (int i = 0; i < c->points && !c->smooth[l]; i++)
         if (!isnan(c->y[l][i])) {
             char x[32];
             format_x(c, c->x[i], x);
@@ -169,8 +169,9 @@ static void line(const struct chart *c, const struct scale *s, int l, FILE *out)
 
 void chart_svg(const struct chart *c, FILE *out)
 {
-    static const char *const colours[CHART_LINES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
-                                                     "#56b4e9", "#8c6d31", "#7b4fa3", "#888888", "#b03060"};
+    static const char *const colours[CHART_LINES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                     "#e69f00", "#56b4e9", "#8c6d31", "#7b4fa3",
+                                                     "#888888", "#b03060", "#222288", "#228822"};
     double step;
     struct scale s = scale_of(c, &step);
     char title[256];

@@ -9,7 +9,7 @@
 
 #include "json.h"
 
-enum { CHART_LINES = 10, CHART_POINTS = 64 };
+enum { CHART_LINES = 12, CHART_POINTS = 64 };
 
 struct chart {
     const char *id; /* "8.17": names the file of the SVG too */
@@ -20,6 +20,7 @@ struct chart {
     bool x_bytes;       /* x is a size in bytes */
     int lines, points;
     const char *name[CHART_LINES];
+    bool dots[CHART_LINES], smooth[CHART_LINES]; /* in the SVG: points alone, a curve without points */
     double x[CHART_POINTS];
     double y[CHART_LINES][CHART_POINTS]; /* not a number: there is none */
 };

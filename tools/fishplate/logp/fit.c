@@ -1,0 +1,135 @@
+/* fit.c: both curves are linear but for one or two numbers that bend them. For given bends the best of the rest is a linear
+ * least-squares problem with one solution, so only the bends are searched for: on a grid, then on finer ones around the best.
+ * The paper searches all six numbers with the simplex method, which ends in whichever local minimum is near, and must: only
+ * two of l3, l4 and l6 can be known from data (l4 (1 - exp(l5 (p - l6))) is a constant and a multiple of exp(l5 p)), so l6 is
+ * 0 here.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fit.h"
+
+#include <math.h>
+
+enum { TERMS = 3, GRID = 24, REFINE = 8 };
+
+/* Solves the normal equations by elimination with pivots; false when they have no single solution. */
+static bool solve(double a[TERMS][TERMS + 1], int n, double *x)
+{
+    for (int i = 0; i < n; i++) {
+        int pivot = i;
+        for (int r = i + 1; r < n; r++)
+            if (fabs(a[r][i]) > fabs(a[pivot][i]))
+                pivot = r;
+        if (fabs(a[pivot][i]) < 1e-12)
+            return false;
+        for (int c = 0; c <= n; c++) {
+            const double t = a[i][c];
+            a[i][c] = a[pivot][c];
+            a[pivot][c] = t;
+        }
+        for (int r = 0; r < n; r++) {
+            const double f = r == i ? 0 : a[r][i] / a[i][i];
+            for (int c = i; c <= n && f != 0; c++)
+                a[r][c] -= f * a[i][c];
+        }
+    }
+    for (int i = 0; i < n; i++)
+        x[i] = a[i][n] / a[i][i];
+    return true;
+}
+
+/* The terms beside the constant: 1 / (bend[0] + p) and exp(bend[1] p). */
+static double term(int i, const double *bend, double p)
+{
+    return i == 0 ? 1 : i == 1 ? 1 / (bend[0] + p) : exp(bend[1] * p);
+}
+
+/* Sum of squares at these bends; the factors of the terms in x. */
+static double try_bends(const double *p, const double *y, int n, int terms, const double *bend, double *x)
+{
+    double a[TERMS][TERMS + 1] = {{0}}, sum = 0;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < terms; i++) {
+            for (int j = 0; j < terms; j++)
+                a[i][j] += term(i, bend, p[k]) * term(j, bend, p[k]);
+            a[i][terms] += term(i, bend, p[k]) * y[k];
+        }
+    if (!solve(a, terms, x))
+        return INFINITY;
+    for (int k = 0; k < n; k++) {
+        double d = y[k];
+        for (int i = 0; i < terms; i++)
+            d -= x[i] * term(i, bend, p[k]);
+        sum += d * d;
+    }
+    return sum;
+}
+
+struct search {
+    double bend[2], x[TERMS], sum;
+};
+
+/* 1 + l2 and -l5 are searched for by factors: what is small counts as much as what is large. */
+static const double lowest[2] = {-3.0, -7.0}, highest[2] = {3.0, 0.7};
+
+static struct search at(const double *p, const double *y, int n, int terms, double u, double v)
+{
+    struct search s = {.bend = {exp(u) - 1, -exp(v)}};
+    s.sum = try_bends(p, y, n, terms, s.bend, s.x);
+    return s;
+}
+
+static struct search search(const double *p, const double *y, int n, int terms)
+{
+    struct search best = {.bend = {0, -0.05}, .sum = INFINITY};
+    double low[2] = {lowest[0], lowest[1]}, high[2] = {highest[0], highest[1]};
+    for (int round = 0; round < REFINE; round++) {
+        double place[2] = {(low[0] + high[0]) / 2, (low[1] + high[1]) / 2};
+        for (int i = 0; i <= GRID; i++)
+            for (int j = 0; j <= (terms > 2 ? GRID : 0); j++) {
+                const double u = low[0] + (high[0] - low[0]) * i / GRID,
+                             v = low[1] + (high[1] - low[1]) * j / GRID;
+                const struct search s = at(p, y, n, terms, u, v);
+                if (s.sum >= best.sum)
+                    continue;
+                best = s;
+                place[0] = u;
+                place[1] = v;
+            }
+        place[0] = isinf(best.sum) ? place[0] : log(1 + best.bend[0]);
+        place[1] = isinf(best.sum) ? place[1] : log(-best.bend[1]);
+        for (int k = 0; k < 2; k++) {
+            const double width = (high[k] - low[k]) * 3 / GRID;
+            low[k] = fmax(lowest[k], place[k] - width);
+            high[k] = fmin(highest[k], place[k] + width);
+        }
+    }
+    return best;
+}
+
+static double mean(const double *y, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += y[i];
+    return n ? sum / n : 0;
+}
+
+struct fit_overhead fit_overhead(const double *p, const double *y, int n)
+{
+    if (n < 3)
+        return (struct fit_overhead){.curve = {.a = mean(y, n)}, .residual = -1};
+    const struct search s = search(p, y, n, 2);
+    return (struct fit_overhead){.curve = {.a = s.x[0], .b = s.x[1], .c = s.bend[0]},
+                                 .residual = sqrt(s.sum / n)};
+}
+
+struct fit_trip fit_trip(const double *p, const double *y, int n)
+{
+    if (n < 3)
+        return (struct fit_trip){.curve = {.l3 = mean(y, n)}, .residual = -1};
+    const struct search s = search(p, y, n, n < 6 ? 2 : 3);
+    const double l4 = n < 6 ? 0 : -s.x[2];
+    return (struct fit_trip){
+        .curve = {.l1 = s.x[1], .l2 = s.bend[0], .l3 = s.x[0] - l4, .l4 = l4, .l5 = s.bend[1]},
+        .residual = sqrt(s.sum / n)};
+}

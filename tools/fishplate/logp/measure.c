@@ -1,0 +1,352 @@
+/* measure.c: what the ranks do. Hub and peers go through the same list of steps, each a function with a part for either, so
+ * that nothing has to be said between them while the clock runs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "net.h"
+
+const struct logp_verb logp_verbs[] = {
+    {"send", LOGP_RC, LOGP_SEND, false},    {"send_inline", LOGP_RC, LOGP_SEND, true},
+    {"write", LOGP_RC, LOGP_WRITE, false},  {"write_inline", LOGP_RC, LOGP_WRITE, true},
+    {"read", LOGP_RC, LOGP_READ, false},    {"atomic", LOGP_RC, LOGP_ATOMIC, false},
+    {"uc_send", LOGP_UC, LOGP_SEND, false}, {"uc_write_inline", LOGP_UC, LOGP_WRITE, true},
+    {"ud_send", LOGP_UD, LOGP_SEND, false}, {"ud_send_inline", LOGP_UD, LOGP_SEND, true},
+};
+const int logp_nverbs = (int)(sizeof(logp_verbs) / sizeof(logp_verbs[0]));
+_Static_assert(sizeof(logp_verbs) / sizeof(logp_verbs[0]) <= LOGP_VERBS_MAX, "more verbs than places");
+const int logp_counts[LOGP_COUNTS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+const size_t logp_sizes[LOGP_SIZES] = {8, 64, 512, 4096, 32768};
+
+enum { REPEAT_MAX = 2000, STREAM = 512, WINDOW = 64, BURST = 32 };
+
+struct job {
+    struct ib_rank *r;
+    struct logp_net *n;
+    int repeat;
+    double samples[REPEAT_MAX];
+};
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void tell(struct job *j, const char *what, const char *verb, int at)
+{
+    if (!j->n->hub)
+        return;
+    qsort(j->samples, (size_t)j->repeat, sizeof(double), by_value);
+    ib_tell(j->r, IB_TIME, j->samples[0], "%s/%s/%d", what, verb, at);
+    ib_tell(j->r, IB_TIME, j->samples[j->repeat / 2], "%s_median/%s/%d", what, verb, at);
+}
+
+/* Nothing is left of the messages of the step before. */
+static void begin(struct job *j)
+{
+    static const struct logp_verb any = {"", LOGP_RC, LOGP_SEND, false};
+    struct logp_net *n = j->n;
+    MPI_Barrier(j->r->bench.comm);
+    while (logp_look(n, &any, LOGP_BYTES))
+        ;
+    for (int i = 0; i < n->links; i++) {
+        memset(n->link[i].slot, 0, LOGP_SLOT);
+        n->link[i].seen = 0;
+    }
+    n->step++;
+    MPI_Barrier(j->r->bench.comm);
+}
+
+static struct logp_link *next_arrival(struct logp_net *n, const struct logp_verb *v, size_t bytes)
+{
+    struct logp_link *l;
+    struct logp_patience patience = {0};
+    while (!(l = logp_look(n, v, bytes)))
+        logp_wait(&patience);
+    return l;
+}
+
+static bool is_alone(const struct logp_verb *v) /* the peer's processor has no part in it */
+{
+    return v->how == LOGP_READ || v->how == LOGP_ATOMIC;
+}
+
+/* ---- RTT(p): to p peers and back [Hoefler05 listing 2.12] ---- */
+
+static void trip_hub(struct job *j, const struct logp_verb *v, size_t bytes, int p)
+{
+    struct logp_net *n = j->n;
+    struct logp_request request[LOGP_PEERS];
+    for (int i = 0; i < p; i++)
+        logp_prepare(n, &n->link[i], v, bytes, &request[i]);
+    for (int k = 0; k < j->repeat; k++) {
+        logp_number(n, bytes, (uint64_t)k + 1);
+        const double start = now_us();
+        for (int i = 0; i < p; i++)
+            logp_post(n, &n->link[i], v, &request[i]);
+        if (is_alone(v))
+            logp_drain(n, p);
+        for (int i = 0; i < p && !is_alone(v); i++)
+            next_arrival(n, v, bytes);
+        j->samples[k] = (now_us() - start) / p;
+        if (!is_alone(v))
+            logp_drain(n, p);
+    }
+}
+
+static void trip_peer(struct job *j, const struct logp_verb *v, size_t bytes, int p)
+{
+    struct logp_net *n = j->n;
+    struct logp_request request;
+    int mine = 0;
+    for (int i = 0; i < n->links; i++)
+        mine += n->link[i].peer < p;
+    for (long k = (long)mine * j->repeat; k > 0; k--) {
+        struct logp_link *l = next_arrival(n, v, bytes);
+        logp_number(n, bytes, l->seen);
+        logp_prepare(n, l, v, bytes, &request);
+        logp_post(n, l, v, &request);
+        logp_drain(n, 1);
+    }
+}
+
+static void trip(struct job *j, const struct logp_verb *v, size_t bytes, int p)
+{
+    begin(j);
+    if (j->n->hub)
+        trip_hub(j, v, bytes, p);
+    else if (!is_alone(v))
+        trip_peer(j, v, bytes, p);
+}
+
+/* ---- o_s(p): p requests to one peer [listing 2.11] ---- */
+
+static void await_done(struct logp_net *n, uint64_t number)
+{
+    struct logp_patience patience = {0};
+    while (!logp_is_done(&n->link[0], number))
+        logp_wait(&patience);
+}
+
+static double post_all(struct logp_net *n, const struct logp_verb *v, struct logp_request *request, int p,
+                       bool list)
+{
+    struct logp_link *l = &n->link[0];
+    for (int i = 0; i < p; i++)
+        request[i].wr.sg_list = &request[i].sge;
+    for (int i = 0; i + 1 < p && list; i++)
+        request[i].wr.next = &request[i + 1].wr;
+    const double start = now_us();
+    for (int i = 0; i < (list ? 1 : p); i++)
+        logp_post(n, l, v, &request[i]);
+    return (now_us() - start) / p;
+}
+
+static void posts(struct job *j, const struct logp_verb *v, size_t bytes, int p, bool list)
+{
+    struct logp_net *n = j->n;
+    struct logp_request request[BURST];
+    begin(j);
+    const uint64_t first = n->step << 32;
+    for (int k = 0; k < j->repeat && n->links > 0 && n->link[0].peer == 0; k++) {
+        if (!n->hub) {
+            for (int i = 0; i < p && v->how == LOGP_SEND; i++)
+                next_arrival(n, v, bytes);
+            if (v->how == LOGP_SEND)
+                logp_tell_done(n, &n->link[0], first + (uint64_t)k);
+            continue;
+        }
+        for (int i = 0; i < p; i++)
+            logp_prepare(n, &n->link[0], v, bytes, &request[i]);
+        j->samples[k] = post_all(n, v, request, p, list);
+        logp_drain(n, p);
+        if (v->how == LOGP_SEND)
+            await_done(n, first + (uint64_t)k);
+    }
+}
+
+/* ---- o_r(p): p receives posted to a queue that nobody sends to ---- */
+
+static void receives(struct job *j, int p, bool list)
+{
+    struct logp_net *n = j->n;
+    struct ibv_recv_wr wr[BURST] = {0}, *bad;
+    struct ibv_sge sge = {.addr = (uintptr_t)n->sink, .length = LOGP_BYTES, .lkey = n->mr->lkey};
+    struct ibv_qp_init_attr a = {.send_cq = n->sent,
+                                 .recv_cq = n->received,
+                                 .cap = {.max_send_wr = 1, .max_recv_wr = 1024, .max_recv_sge = 1},
+                                 .qp_type = IBV_QPT_RC};
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET},
+                       init = {.qp_state = IBV_QPS_INIT, .port_num = n->port.port};
+    struct ibv_qp *qp = n->verbs.create_qp(n->pd, &a);
+    int posted = 1024;
+    if (!qp)
+        logp_die("a queue pair cannot be made");
+    for (int i = 0; i < p; i++)
+        wr[i] = (struct ibv_recv_wr){
+            .sg_list = &sge, .num_sge = 1, .next = list && i + 1 < p ? &wr[i + 1] : NULL};
+    for (int k = 0; k < j->repeat; k++) {
+        if (posted + p > 1024) {
+            if (n->verbs.modify_qp(qp, &reset, IBV_QP_STATE) != 0 ||
+                n->verbs.modify_qp(qp, &init,
+                                   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
+                logp_die("a queue pair cannot be reset");
+            posted = 0;
+        }
+        const double start = now_us();
+        for (int i = 0; i < (list ? 1 : p); i++)
+            if (ibv_post_recv(qp, &wr[i], &bad) != 0)
+                logp_die("a receive was refused");
+        j->samples[k] = (now_us() - start) / p;
+        posted += p;
+    }
+    n->verbs.destroy_qp(qp);
+}
+
+/* ---- LogP: g, the time between messages of a stream; o of taking one ---- */
+
+static double stream_hub(struct logp_net *n, const struct logp_verb *v, size_t bytes)
+{
+    struct logp_request request;
+    int under_way = 0;
+    logp_prepare(n, &n->link[0], v, bytes, &request);
+    const double start = now_us();
+    for (int i = 0; i < STREAM; i++) {
+        if (under_way == WINDOW) {
+            logp_drain(n, WINDOW / 2);
+            under_way -= WINDOW / 2;
+        }
+        logp_post(n, &n->link[0], v, &request);
+        under_way++;
+    }
+    logp_drain(n, under_way);
+    return (now_us() - start) / STREAM;
+}
+
+static void stream(struct job *j, const struct logp_verb *v, size_t bytes)
+{
+    struct logp_net *n = j->n;
+    const int rounds = j->r->quick ? 1 : 15;
+    begin(j);
+    const uint64_t done = n->step << 32;
+    if (n->hub) {
+        j->repeat = rounds;
+        for (int k = 0; k < rounds; k++)
+            j->samples[k] = stream_hub(n, v, bytes);
+        logp_tell_done(n, &n->link[0], done);
+    } else if (n->links > 0 && n->link[0].peer == 0) {
+        /* Datagrams may be lost here, so it is not counted what comes. */
+        struct logp_patience patience = {0};
+        while (!logp_is_done(&n->link[0], done))
+            if (v->how != LOGP_SEND || !logp_look(n, v, bytes))
+                logp_wait(&patience);
+            else
+                patience = (struct logp_patience){0};
+    }
+}
+
+/* What it costs to take a message that is there. */
+static void takes(struct job *j, const struct logp_verb *v, size_t bytes)
+{
+    struct logp_net *n = j->n;
+    struct logp_request request;
+    begin(j);
+    const uint64_t first = n->step << 32;
+    const int messages = v->how == LOGP_SEND ? BURST : 1;
+    for (int k = 0; k < j->repeat && n->links > 0 && n->link[0].peer == 0; k++) {
+        if (n->hub) {
+            await_done(n, first + (uint64_t)k);
+            const double start = now_us();
+            for (int i = 0; i < messages; i++)
+                next_arrival(n, v, bytes);
+            j->samples[k] = (now_us() - start) / messages;
+            logp_tell_done(n, &n->link[0], first + (uint64_t)k);
+            continue;
+        }
+        for (int i = 0; i < messages; i++) {
+            logp_number(n, bytes, (uint64_t)k + 1);
+            logp_prepare(n, &n->link[0], v, bytes, &request);
+            logp_post(n, &n->link[0], v, &request);
+        }
+        logp_drain(n, messages);
+        logp_tell_done(n, &n->link[0], first + (uint64_t)k);
+        await_done(n, first + (uint64_t)k);
+    }
+}
+
+static void sizes(struct job *j, const struct logp_verb *v, int repeat)
+{
+    for (int s = 0; s < LOGP_SIZES && !is_alone(v); s++) {
+        const size_t bytes = logp_sizes[s];
+        if (j->r->quick && bytes != 8 && bytes != 4096)
+            continue;
+        if ((v->in_request && bytes > 64) || (v->type == LOGP_UD && bytes > j->n->port.mtu))
+            continue;
+        j->repeat = repeat;
+        trip(j, v, bytes, 1);
+        tell(j, "size_trip", v->name, (int)bytes);
+        posts(j, v, bytes, 8, false);
+        tell(j, "size_send", v->name, (int)bytes);
+        takes(j, v, bytes);
+        tell(j, "size_receive", v->name, (int)bytes);
+        stream(j, v, bytes);
+        tell(j, "size_gap", v->name, (int)bytes);
+    }
+}
+
+static void counts(struct job *j, const struct logp_verb *v, int repeat)
+{
+    for (int i = 0; i < LOGP_COUNTS && logp_counts[i] <= j->n->peers; i++) {
+        const int p = logp_counts[i];
+        j->repeat = repeat;
+        trip(j, v, LOGP_BYTES, p);
+        tell(j, "trip", v->name, p);
+        posts(j, v, LOGP_BYTES, p, false);
+        tell(j, "single", v->name, p);
+        posts(j, v, LOGP_BYTES, p, true);
+        tell(j, "list", v->name, p);
+    }
+}
+
+static void rank(struct ib_rank *r)
+{
+    struct job *j = calloc(1, sizeof(*j));
+    struct logp_net *n = calloc(1, sizeof(*n));
+    if (!j || !n)
+        logp_die("out of memory");
+    *j = (struct job){.r = r, .n = n};
+    const int repeat = r->quick ? 8 : (int)ib_number(r, "repeat", 300);
+    logp_net_open(n, r, (int)ib_number(r, "peers", 8));
+    for (int i = 0; i < LOGP_COUNTS && logp_counts[i] <= n->peers; i++)
+        for (int list = 0; list < 2; list++) {
+            j->repeat = repeat;
+            receives(j, logp_counts[i], list != 0);
+            tell(j, "receive", list ? "list" : "single", logp_counts[i]);
+        }
+    for (int v = 0; v < logp_nverbs; v++) {
+        /* All ranks leave out the same verbs. */
+        int can = n->links == 0 || logp_can(n, &logp_verbs[v]);
+        MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, r->bench.comm);
+        if (!can)
+            continue;
+        counts(j, &logp_verbs[v], repeat);
+        sizes(j, &logp_verbs[v], repeat);
+    }
+    logp_net_close(n);
+    free(n);
+    free(j);
+}
+
+const struct ib_topic logp_topic = {.name = "logp", .doc = "LogP and LoP parameters", .rank = rank};
