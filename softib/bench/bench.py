@@ -98,6 +98,8 @@ def main():
     say("ib_write_bw 4 MiB, private memory, peak", best(["ib_write_bw", "-s", "4194304", "-n", "400"], 2, max) * mb, "GB/s")
     say("ib_write_bw 1 MiB, shared memory, peak", shared_bw() * mb, "GB/s")
     say("two ports of 1 GB/s, ib_write_bw together", max(two_ports(3) for _ in range(2)), "GB/s")
+    bus = {"fabric": "name=benchb nodes=2 rate=1GB/s bus=1GB/s", "nodes": ("0", "1")}
+    say("bus of 1 GB/s, both directions, average", best(["ib_write_bw", "-b", *big], 3, max, **bus) * mb, "GB/s")
     say("ib_send_lat 2 B over TCP, typical", best(["ib_send_lat", "-s", "2", "-n", "5000"], 4, min, **over_tcp), "us")
     say("ib_send_bw 1 MiB over TCP, peak", best(["ib_send_bw", *big], 2, max, **over_tcp) * mb, "GB/s")
 

@@ -141,31 +141,69 @@ static void ring_all(const struct registry *r, uint64_t key)
     close(fd);
 }
 
+/* All its ports go down with it. */
+static void remove_hca(struct registry *r, const struct fabric *f, uint32_t port)
+{
+    uint32_t first = fabric_bus(f, port);
+    for (uint32_t p = first; p < first + f->ports; p++)
+        atomic_store(&r->port[p].up, 0);
+    atomic_store(&r->port[first].gone, 1);
+}
+
+static int ctl_usage(void)
+{
+    fprintf(stderr, "softib: usage: softib ctl port down|up node0/hca0/1\n"
+                    "               softib ctl hca remove node0/hca0\n");
+    return 2;
+}
+
+enum ctl { CTL_DOWN, CTL_UP, CTL_REMOVE };
+
+static int apply(const struct fabric *f, enum ctl what, const char *where, const bool *match)
+{
+    uint64_t key;
+    struct registry *r = need_registry(f, &key);
+    if (!r)
+        return 1;
+    for (uint32_t p = 0; p < f->nports; p++)
+        if (match[p] && what == CTL_UP && atomic_load(&r->port[fabric_bus(f, p)].gone)) {
+            fprintf(stderr, "softib: the adapter of %s was removed; its ports stay down\n", where);
+            return 1;
+        }
+    for (uint32_t p = 0; p < f->nports; p++) {
+        if (match[p] && what == CTL_REMOVE)
+            remove_hca(r, f, p);
+        else if (match[p])
+            atomic_store(&r->port[p].up, what == CTL_UP);
+    }
+    ring_all(r, key);
+    return 0;
+}
+
 int cmd_ctl(const struct options *o, char **argv)
 {
     struct fabric f;
-    uint64_t key;
+    enum ctl what;
     (void)o;
-    bool down = argv[0] && argv[1] && !strcmp(argv[1], "down");
-    if (!argv[0] || !argv[1] || !argv[2] || argv[3] || strcmp(argv[0], "port") ||
-        (!down && strcmp(argv[1], "up"))) {
-        fprintf(stderr, "softib: usage: softib ctl port down|up node0/hca0/1\n");
-        return 2;
-    }
+    if (!argv[0] || !argv[1] || !argv[2] || argv[3])
+        return ctl_usage();
+    if (!strcmp(argv[0], "port") && !strcmp(argv[1], "down"))
+        what = CTL_DOWN;
+    else if (!strcmp(argv[0], "port") && !strcmp(argv[1], "up"))
+        what = CTL_UP;
+    else if (!strcmp(argv[0], "hca") && !strcmp(argv[1], "remove"))
+        what = CTL_REMOVE;
+    else
+        return ctl_usage();
     if (!tool_fabric(&f))
         return 2;
     bool *match = calloc(f.nports, sizeof(bool));
-    if (!match || !fabric_select(&f, argv[2], match)) {
+    int rc = 2;
+    if (!match || !fabric_select(&f, argv[2], match))
         fprintf(stderr, "softib: no port %s in the fabric; softib info lists them\n", argv[2]);
-        return 2;
-    }
-    struct registry *r = need_registry(&f, &key);
-    if (!r)
-        return 1;
-    for (uint32_t p = 0; p < f.nports; p++)
-        if (match[p])
-            atomic_store(&r->port[p].up, !down);
-    ring_all(r, key);
+    else
+        rc = apply(&f, what, argv[2], match);
     free(match);
-    return 0;
+    fabric_free(&f);
+    return rc;
 }

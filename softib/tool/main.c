@@ -15,6 +15,7 @@ static const char help[] =
     "  softib stat [--json]                           counters of every port\n"
     "  softib ctl port down|up node0/hca0/1           take a port (or an HCA's, or a node's ports) down or "
     "up\n"
+    "  softib ctl hca remove node0/hca1               take an adapter out, as a hot unplug does\n"
     "  softib key FILE                                write a new key for wire=tcp into FILE, mode 0600\n"
     "\n"
     "Try it:\n"

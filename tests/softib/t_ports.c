@@ -1,10 +1,12 @@
 /* t_ports.c: ports and paths: every LID of a port (LMC) is a path to it and the completion says which was
  * taken; a port that goes down swallows what is sent through it and raises events; up again, it works again.
- * The tool takes it down.
+ * The tool takes it down. An adapter that is taken out is gone for good. With PORTS_LATENCY: what is in flight
+ * meanwhile.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
 #include <poll.h>
+#include <time.h>
 
 static void tool(const char *args)
 {
@@ -99,14 +101,150 @@ static void down_and_up(struct vt *t, struct vt_qp *ud)
     vt_qp_end(&rc);
 }
 
+/* How often side 1 has tried again, as the registry counts it. */
+static long retries(void)
+{
+    char cmd[512], line[1024];
+    long n = -1;
+    snprintf(cmd, sizeof(cmd), "%s stat --json", getenv("SOFTIB_TOOL"));
+    FILE *f = popen(cmd, "r");
+    CHECK(f, "%s", cmd);
+    while (fgets(line, sizeof(line), f)) {
+        const char *at = strstr(line, "node1/hca0/1") ? strstr(line, "\"retries\": ") : NULL;
+        n = at ? strtol(at + 11, NULL, 10) : n;
+    }
+    pclose(f);
+    return n;
+}
+
+static void post_add(struct vt *t, struct vt_qp *q)
+{
+    struct ibv_sge s = {(uintptr_t)t->buf + 64, 8, t->mr->lkey};
+    struct ibv_send_wr wr = {.wr_id = 3,
+                             .sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
+    wr.wr.atomic.remote_addr = q->peer.buf;
+    wr.wr.atomic.rkey = q->peer.rkey;
+    wr.wr.atomic.compare_add = 1;
+    CHECK(!ibv_post_send(q->qp, &wr, &bad));
+}
+
+static double now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* A request whose answer is under way when the port goes: it was executed, and yet it fails, as an HCA's does. When the
+ * port comes back in time the answer is asked for again, and nothing is executed twice. False: the machine was too slow
+ * to take the port down before the answer, so that nothing was seen. */
+static bool in_flight(struct vt *t, bool returns)
+{
+    struct vt_qp rc;
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    volatile uint64_t *counter = (volatile uint64_t *)(void *)t->buf;
+    bool in_time = true, theirs;
+    o.timeout = returns ? 17 : 8;
+    o.retry = returns ? 7 : 1;
+    vt_qp_make(t, o, &rc);
+    counter[0] = 5;
+    vt_sync(t);
+    long before = t->side == 0 ? retries() : 0;
+    vt_sync(t);
+    if (t->side == 1) {
+        post_add(t, &rc);
+    } else {
+        while (counter[0] == 5)
+            ;
+        double landed = now();
+        tool("ctl port down node0");
+        in_time = now() - landed < 0.09;
+        while (in_time && returns && retries() == before)
+            ;
+        if (returns)
+            tool("ctl port up node0");
+    }
+    vt_swap(t, &in_time, &theirs, sizeof(in_time));
+    in_time = t->side == 0 ? in_time : theirs;
+    if (t->side == 1) {
+        struct ibv_wc wc;
+        while (!ibv_poll_cq(t->cq, 1, &wc))
+            ;
+        CHECK(!in_time || wc.status == (returns ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR), "%s",
+              ibv_wc_status_str(wc.status));
+    }
+    vt_sync(t);
+    if (t->side == 0) {
+        CHECK(counter[0] == 6, "done %llu times", (unsigned long long)counter[0] - 5);
+        if (!returns)
+            tool("ctl port up node0");
+        expect_event(t, IBV_EVENT_PORT_ERR);
+        expect_event(t, IBV_EVENT_PORT_ACTIVE);
+    }
+    vt_sync(t);
+    vt_qp_end(&rc);
+    return in_time;
+}
+
+/* The adapter is taken out: what was posted is flushed, the program is told, and it cannot be used again. */
+static void removed(struct vt *t)
+{
+    struct vt_qp rc;
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    struct ibv_port_attr pa;
+    struct ibv_async_event e = {0};
+    o.timeout = 10;
+    o.retry = 1;
+    vt_qp_init(t, o, &rc);
+    vt_recv(&rc, t, 8, 0, 64);
+    vt_qp_connect(t, o, &rc);
+    vt_sync(t);
+    if (t->side == 0) {
+        tool("ctl hca remove node0/hca0");
+        for (bool fatal = false; !fatal; fatal = e.event_type == IBV_EVENT_DEVICE_FATAL) {
+            CHECK(!ibv_get_async_event(t->ctx, &e));
+            CHECK(e.event_type == IBV_EVENT_DEVICE_FATAL || e.event_type == IBV_EVENT_PORT_ERR, "\"%s\"",
+                  ibv_event_type_str(e.event_type));
+            ibv_ack_async_event(&e);
+        }
+        CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 8);
+        CHECK(ibv_query_port(t->ctx, 1, &pa) == EIO);
+        struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
+        CHECK(!ibv_modify_qp(rc.qp, &a, IBV_QP_STATE));
+        a = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1};
+        CHECK(ibv_modify_qp(rc.qp, &a,
+                            IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS) == EIO);
+    }
+    vt_sync(t);
+    if (t->side == 1) {
+        CHECK(!vt_post(&rc, t, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, IBV_SEND_SIGNALED));
+        vt_wc(t->cq, IBV_WC_RETRY_EXC_ERR);
+        CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 8);
+    }
+    vt_sync(t);
+    vt_qp_end(&rc);
+}
+
 static void test(struct vt *t)
 {
     struct vt_qp q;
+    if (getenv("PORTS_LATENCY")) {
+        while (!in_flight(t, true))
+            ;
+        while (!in_flight(t, false))
+            ;
+        return;
+    }
     vt_qp_make(t, vt_defaults(IBV_QPT_UD), &q);
     paths(t, &q);
     down_and_up(t, &q);
     vt_sync(t);
     vt_qp_end(&q);
+    removed(t);
 }
 
 int main(void)

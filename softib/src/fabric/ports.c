@@ -1,5 +1,6 @@
 /* ports.c: ports that go down and come up: at the times given in SOFTIB_FABRIC (down_at=, up_at=), or by
- * `softib ctl`, which writes the new state into the registry and rings the doorbell of every member.
+ * `softib ctl`, which writes the new state into the registry and rings the doorbell of every member. Likewise adapters
+ * that are taken out.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/ports.h"
@@ -36,4 +37,14 @@ uint64_t ports_check(void (*changed)(uint32_t linear, bool up))
         }
     }
     return next == NEVER ? NEVER : next + proc.reg->began;
+}
+
+void ports_removed(void (*removed)(uint32_t hca))
+{
+    static bool known[16];
+    for (uint32_t hca = 0; hca < proc.fab.hcas; hca++)
+        if (!known[hca] && hca_gone(hca)) {
+            known[hca] = true;
+            removed(hca);
+        }
 }

@@ -11,4 +11,7 @@
  * NEVER: it does not. One thread at a time. */
 uint64_t ports_check(void (*changed)(uint32_t linear, bool up));
 
+/* Reports adapters of our own that were taken out, each once. One thread at a time. */
+void ports_removed(void (*removed)(uint32_t hca));
+
 #endif

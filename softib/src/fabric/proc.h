@@ -113,6 +113,13 @@ static inline void port_count(uint32_t linear, enum counter c, uint64_t n)
     atomic_fetch_add_explicit(&proc.reg->tally[proc.slot][linear].count[c], n, memory_order_relaxed);
 }
 
+/* Whether an adapter of our node was taken out (softib ctl hca remove). */
+static inline bool hca_gone(uint32_t hca)
+{
+    return atomic_load_explicit(&proc.reg->port[fabric_linear(&proc.fab, proc.fab.node, hca, 1)].gone,
+                                memory_order_relaxed);
+}
+
 static inline bool port_up(uint32_t linear)
 {
     return atomic_load_explicit(&proc.reg->port[linear].up, memory_order_relaxed);

@@ -52,7 +52,9 @@ struct reg_port {
     atomic_uint up;
     atomic_uint plan;                  /* bit 0: the planned down was done, bit 1: the planned up */
     _Atomic uint64_t tx_free, rx_free; /* when the wire is next idle, ns */
-    _Atomic uint64_t bus_free;         /* of an adapter's first port: when its bus is */
+    /* Of an adapter's first port: when its bus is next idle, and whether the adapter was taken out. */
+    _Atomic uint64_t bus_free;
+    atomic_uint gone;
 } __attribute__((aligned(CACHELINE)));
 
 /* Counters of one port as one member saw them: no two processes write the same line. Readers add up. */
@@ -164,9 +166,11 @@ struct sh_mr {
 struct sh_qp {
     _Alignas(CACHELINE) atomic_uint state; /* enum ibv_qp_state; QP_NONE: no such QP */
     atomic_uint users;
-    atomic_uint qpn, type, pd, port, path_bits, dest_qpn, dlid, qkey, access, rcq, rq, is_srq, rnr_timer,
-        max_dest_rd, mtu, sl;
-    atomic_uint drained; /* LAST_WQE_REACHED was reported */
+    atomic_uint mig; /* enum ibv_mig_state */
+    atomic_uint qpn, type, pd, port, dest_qpn, dlid, qkey, access, rcq, rq, is_srq, rnr_timer, max_dest_rd,
+        mtu;
+    atomic_uint alt_port, alt_dlid; /* the alternate path: our port and the peer's LID */
+    atomic_uint drained;            /* LAST_WQE_REACHED was reported */
 };
 
 #define QP_NONE 0x80000000u
@@ -174,6 +178,7 @@ struct sh_qp {
 /* What a peer wants the owner of an object to do; the owner's engine thread reads these. */
 enum sh_event_kind {
     SHEV_QP_ERROR, /* the responder refused a request: go to the error state, flush, tell */
+    SHEV_QP_PATH,  /* the peer migrated the QP, or tried */
     SHEV_SRQ_LIMIT,
     SHEV_CQ_OVERRUN,
     SHEV_MR_REUSED, /* a region moves large messages again and again: see huge.c */

@@ -31,6 +31,13 @@ void async_report(struct ctx *c, const struct ibv_async_event *e, uint32_t *deli
         say("an asynchronous event was lost (write to the eventfd of the device): %s", strerror(errno));
 }
 
+void qp_report(struct qp *q, enum ibv_event_type type)
+{
+    struct ibv_async_event e = {.event_type = type};
+    e.element.qp = qp_ibv(q);
+    async_report(ctx_of(qp_ibv(q)->context), &e, &q->async_delivered);
+}
+
 void async_purge(struct ctx *c, const uint32_t *delivered)
 {
     lock_take(&c->ev_lock);

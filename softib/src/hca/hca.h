@@ -109,6 +109,7 @@ struct qp {
     struct lock lock; /* the send side */
     const struct wire *wire;
     bool has_ex, sig_all, no_self_mcast;
+    bool alternate; /* an alternate path is loaded and not taken: see migrate.c */
     struct ibv_qp_cap cap;
     struct ibv_qp_attr attr; /* as last modified */
     uint64_t send_ops;
@@ -203,8 +204,9 @@ uint32_t qp_number_take(uint32_t *nth); /* an index, 0: none is left; and the ho
 void qp_number_give(uint32_t idx);
 void qp_table_add(struct qp *q);
 void qp_table_remove(struct qp *q);
-struct qp *qp_lookup(uint32_t qpn); /* marked busy; drop with qp_release */
-void qp_fence(void);                /* every request under way has looked at its keys again, or ended */
+struct qp *qp_lookup(uint32_t qpn);                                 /* marked busy; drop with qp_release */
+void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg); /* every QP there is, marked busy */
+void qp_fence(void); /* every request under way has looked at its keys again, or ended */
 extern _Atomic(struct qp *) qp_table[QP_MAX];
 
 /* For the thread that polls its completions: the QP stays as long as there are some. */
@@ -227,6 +229,7 @@ void qp_flush_receives(struct qp *q); /* needs no lock */
 
 /* async.c; `delivered` counts the events of one object that the program fetched; NULL for port events. */
 void async_report(struct ctx *c, const struct ibv_async_event *e, uint32_t *delivered);
+void qp_report(struct qp *q, enum ibv_event_type type);
 bool async_next(struct ctx *c, struct ibv_async_event *e);
 void async_purge(struct ctx *c, const uint32_t *delivered);
 void async_wait(uint32_t *completed, uint32_t *delivered, pthread_mutex_t *m, pthread_cond_t *cond);

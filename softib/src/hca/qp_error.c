@@ -2,14 +2,7 @@
  * and the events that report it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "hca/send_queue.h"
-
-static void report(struct qp *q, enum ibv_event_type type)
-{
-    struct ibv_async_event e = {.event_type = type};
-    e.element.qp = qp_ibv(q);
-    async_report(ctx_of(qp_ibv(q)->context), &e, &q->async_delivered);
-}
+#include "hca/migrate.h"
 
 void qp_flush_receives(struct qp *q)
 {
@@ -32,7 +25,7 @@ void qp_to_error(struct qp *q)
     if (!qp_ibv(q)->srq)
         qp_flush_receives(q);
     else if (!atomic_exchange(&q->sh->drained, 1))
-        report(q, IBV_EVENT_QP_LAST_WQE_REACHED);
+        qp_report(q, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
 /* A peer's engine or our own says the responder side of this QP failed. */
@@ -41,7 +34,7 @@ void qp_fail(struct qp *q, enum ibv_event_type why)
     sq_lock(q);
     if (qp_ibv(q)->state != IBV_QPS_ERR && qp_ibv(q)->state != IBV_QPS_RESET) {
         qp_to_error(q);
-        report(q, why);
+        qp_report(q, why);
     }
     sq_unlock(q);
 }
@@ -51,7 +44,7 @@ void qp_drained(struct qp *q)
     if (!q->attr.en_sqd_async_notify)
         return;
     q->attr.en_sqd_async_notify = 0;
-    report(q, IBV_EVENT_SQ_DRAINED);
+    qp_report(q, IBV_EVENT_SQ_DRAINED);
 }
 
 void sq_error(struct qp *q, enum ibv_wc_status st)
@@ -76,7 +69,7 @@ enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t 
     } else {
         uint64_t timeout = ack_timeout_ns(q->attr.timeout);
         if (timeout && !q->retry_left--)
-            return IBV_WC_RETRY_EXC_ERR;
+            return migrate_now(q) ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR; /* at once, over the other path */
         q->wait_until = now + (timeout ? timeout : 100 * NS_MS); /* 0 is for ever, but look now and then */
     }
     port_count(q->linear, CNT_RETRIES, 1);

@@ -63,22 +63,29 @@ struct qp *qp_lookup(uint32_t qpn)
     return lookup(qpn & (QP_MAX - 1), qpn);
 }
 
-static void fence(uint32_t idx)
+static void fence(struct qp *q, uint32_t unused)
 {
-    struct qp *q = lookup(idx, 0);
-    if (!q)
-        return;
+    (void)unused;
     if (atomic_load_explicit(&q->builder, memory_order_relaxed) != thread_mark()) {
         lock_take(&q->lock);
         lock_drop(&q->lock);
     }
-    qp_release(q);
+}
+
+void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg)
+{
+    for (uint32_t i = 0; i < QP_MAX / 64; i++)
+        for (uint64_t left = atomic_load(&in_table[i]); left; left &= left - 1) {
+            struct qp *q = lookup(i * 64 + (uint32_t)__builtin_ctzll(left), 0);
+            if (!q)
+                continue;
+            fn(q, arg);
+            qp_release(q);
+        }
 }
 
 /* Whoever works on a QP holds its lock, and looks at the keys after it has taken it. */
 void qp_fence(void)
 {
-    for (uint32_t i = 0; i < QP_MAX / 64; i++)
-        for (uint64_t left = atomic_load(&in_table[i]); left; left &= left - 1)
-            fence(i * 64 + (uint32_t)__builtin_ctzll(left));
+    qp_each(fence, 0);
 }

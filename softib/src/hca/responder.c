@@ -2,7 +2,7 @@
  * ready, whether a receive is posted, whether the data fits, whether it may be written.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "hca/responder.h"
+#include "hca/migrate.h"
 
 static bool receives(unsigned state)
 {
@@ -22,9 +22,25 @@ static bool wanted(const struct sh_qp *q, uint32_t qpn, const struct request *r)
     if (r->type == IBV_QPT_UD)
         return atomic_load_explicit(&q->qkey, memory_order_relaxed) == r->qkey &&
                (r->dlid >= MCAST_LID || right_port(q, r->dlid));
-    return atomic_load_explicit(&q->dest_qpn, memory_order_relaxed) == r->src_qpn && right_port(q, r->dlid) &&
+    return atomic_load_explicit(&q->dest_qpn, memory_order_relaxed) == r->src_qpn;
+}
+
+static bool right_path(const struct sh_qp *q, const struct request *r)
+{
+    return right_port(q, r->dlid) &&
            (uint32_t)(r->slid >> proc.fab.lmc) ==
                (uint32_t)(atomic_load_explicit(&q->dlid, memory_order_relaxed) >> proc.fab.lmc);
+}
+
+/* An alternate path may be taken by this very request. */
+static bool may_come(struct target *t, const struct request *r)
+{
+    if (r->type == IBV_QPT_UD)
+        return true;
+    if (UNLIKELY(atomic_load_explicit(&t->qp->mig, memory_order_relaxed) != IBV_MIG_MIGRATED) &&
+        !migrate_arrival(t, r))
+        return false;
+    return right_path(t->qp, r);
 }
 
 enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *r, struct target *t)
@@ -37,7 +53,7 @@ enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *
         !peer_extend(owner))
         return ANS_REFUSED;
     atomic_fetch_add(&q->users, 1); /* before the look at the state: destroy looks in the other order */
-    if (LIKELY(receives(atomic_load(&q->state)) && wanted(q, qpn, r)))
+    if (LIKELY(receives(atomic_load(&q->state)) && wanted(q, qpn, r) && may_come(t, r)))
         return ANS_OK;
     atomic_fetch_sub(&q->users, 1);
     return ANS_DROP;

@@ -26,6 +26,7 @@ enum answer {
 struct request {
     uint8_t opcode; /* enum ibv_wr_opcode */
     bool solicited, has_grh;
+    bool arming; /* the sender has an alternate path that it has not taken */
     uint8_t type, sl;
     uint32_t length, imm, rkey;
     uint64_t raddr;

@@ -1,7 +1,7 @@
 /* send_queue.c: see send_queue.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "hca/send_queue.h"
+#include "hca/migrate.h"
 
 uint64_t rnr_timer_ns(unsigned code)
 {
@@ -41,6 +41,7 @@ void sq_request(struct qp *q, const struct wqe *w, struct request *r)
     r->opcode = w->opcode;
     r->solicited = w->flags & IBV_SEND_SOLICITED;
     r->has_grh = q->path.is_global;
+    r->arming = migrate_arming(q);
     r->type = (uint8_t)qp_ibv(q)->qp_type;
     r->sl = q->path.sl;
     r->length = w->length;

@@ -22,6 +22,7 @@ struct wire {
                      uint64_t now); /* runs the send queue; both locks held; now 0: ask the clock */
     void (*reserve)(struct qp *q,
                     struct wqe *w);   /* rate and latency of the ports decide when it may arrive */
+    void (*moved)(struct qp *q);      /* its path has changed; both locks held */
     void (*quiet)(struct qp *q);      /* it failed: nothing of it touches its memory any more */
     void (*retract)(struct sh_mr *s); /* no longer registered: likewise */
 

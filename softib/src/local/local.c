@@ -62,6 +62,7 @@ const struct wire local_wire = {
     .detach = detach,
     .progress = local_progress,
     .reserve = local_reserve,
+    .moved = detach,
     .quiet = detach,
     .retract = retract,
     .datagram = datagram,

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "local/local.h"
-#include "hca/send_queue.h"
+#include "hca/migrate.h"
 #include "memory/copy.h"
 
 static enum answer do_store(struct qp *q, struct target *t, const struct request *r, struct wqe *w,
@@ -102,6 +102,12 @@ static enum answer execute(struct qp *q, struct wqe *w, uint32_t *arg)
         port_count(to, CNT_RX_DROPS, 1);
         return a;
     }
+    if (UNLIKELY(q->alternate))
+        migrate_heard(q, atomic_load(&t.qp->mig) != IBV_MIG_MIGRATED);
+    if (UNLIKELY(w->executed)) { /* only its acknowledgement was lost */
+        target_release(&t);
+        return ANS_OK;
+    }
     if (w->opcode == IBV_WR_RDMA_READ)
         a = do_read(q, &t, &r, w);
     else if (w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
@@ -135,6 +141,23 @@ static enum ibv_wc_status refused(enum answer a)
     }
 }
 
+static bool link_up(const struct qp *q)
+{
+    uint32_t to = (uint32_t)(q->path.dlid >> proc.fab.lmc) - 1;
+    return port_up(q->linear) && port_up(to);
+}
+
+/* The acknowledgement of a request that was executed did not come back: it is asked for again. */
+static void lost_ack(struct qp *q)
+{
+    for (uint64_t i = q->done; i != q->next; i++) {
+        struct wqe *w = sq_at(q, i);
+        w->executed = 1;
+        w->due = w->ack_at = 0;
+    }
+    q->next = q->done;
+}
+
 /* Completes what was executed, in order, as far as its acknowledgements are back. */
 static bool reap(struct qp *q, uint64_t now)
 {
@@ -143,6 +166,10 @@ static bool reap(struct qp *q, uint64_t now)
         if (w->ack_at > now) {
             engine_defer(&q->task, w->ack_at);
             return false;
+        }
+        if (UNLIKELY(w->ack_at && !link_up(q))) {
+            lost_ack(q);
+            return true;
         }
         sq_complete(q, w, q->done++, IBV_WC_SUCCESS);
     }

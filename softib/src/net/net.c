@@ -30,6 +30,7 @@ const struct wire net_wire = {
     .detach = remote_detach,
     .progress = remote_progress,
     .reserve = remote_reserve,
+    .moved = remote_moved,
     .quiet = remote_quiet,
     .retract = remote_retract,
     .datagram = udp_datagram,

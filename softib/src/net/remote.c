@@ -9,12 +9,19 @@
 /* Every connected QP of this process, as a list and by the index in its number; under the lock of this wire. */
 static struct remote *remotes, *by_index[QP_MAX];
 
+/* The port it arrives at, which may be that of an alternate path, is ours and up. */
+static bool arrives(uint16_t dlid)
+{
+    struct fab_place at;
+    return fabric_locate(&proc.fab, dlid, &at) && at.node == proc.fab.node && port_up(at.linear);
+}
+
 /* The QP a frame is for, if it is connected to one of the process at the other end. */
 static struct remote *addressee(const struct conn *c, const struct frame *f)
 {
     struct remote *r = by_index[f->dst_qpn & (QP_MAX - 1)];
     if (r && r->node == c->node && r->slot == c->slot && qp_ibv(r->q)->qp_num == f->dst_qpn &&
-        r->q->attr.dest_qp_num == f->src_qpn && qp_ibv(r->q)->qp_type == f->qp_type && port_up(r->q->linear))
+        r->q->attr.dest_qp_num == f->src_qpn && qp_ibv(r->q)->qp_type == f->qp_type && arrives(f->dlid))
         return r;
     port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
     return NULL;
@@ -184,16 +191,10 @@ void remote_retract(struct sh_mr *s)
     net_unlock();
 }
 
-void remote_detach(struct qp *q)
+/* It has nothing to send on any connection. */
+static void deactivate(const struct remote *r)
 {
-    net_lock();
-    struct remote *r = q->remote;
-    conn_flush_acks(); /* an adapter acknowledges what arrives at once, so what the program has seen is
-                     acknowledged */
-    remote_quiet(q);
     for (struct conn *c = conns; c; c = c->next) {
-        if (c->ack_q == q)
-            conn_drop_ack(c);
         struct remote *last = NULL;
         for (struct remote **p = &c->active; *p;) {
             if (*p == r) {
@@ -205,6 +206,35 @@ void remote_detach(struct qp *q)
         }
         c->active_last = last;
     }
+}
+
+/* Another path: what is under way on the old connection may arrive or not, and everything is sent again. */
+void remote_moved(struct qp *q)
+{
+    struct remote *r = q->remote;
+    for (struct conn *c = conns; c; c = c->next)
+        if (c->out_q == q)
+            disown(c);
+    deactivate(r);
+    r->active = false;
+    r->conn = NULL;
+    r->asked = 0;
+    r->to = (uint32_t)(q->path.dlid >> proc.fab.lmc) - 1;
+    r->progress_at = now_ns();
+    remote_go_back(r);
+}
+
+void remote_detach(struct qp *q)
+{
+    net_lock();
+    struct remote *r = q->remote;
+    conn_flush_acks(); /* an adapter acknowledges what arrives at once, so what the program has seen is
+                     acknowledged */
+    remote_quiet(q);
+    for (struct conn *c = conns; c; c = c->next)
+        if (c->ack_q == q)
+            conn_drop_ack(c);
+    deactivate(r);
     for (struct remote **p = &remotes; *p; p = &(*p)->next)
         if (*p == r) {
             *p = r->next;

@@ -31,10 +31,12 @@ bool remote_attach(struct qp *q, uint32_t node); /* these take the lock */
 void remote_detach(struct qp *q);
 void remote_retract(struct sh_mr *s);
 void remote_quiet(struct qp *q); /* lock held */
+void remote_moved(struct qp *q); /* likewise */
 
 /* remote_send.c: the requester */
 void remote_progress(struct qp *q, uint64_t unused);
 void remote_reserve(struct qp *q, struct wqe *w);
+void remote_go_back(struct remote *r);
 bool remote_segment(struct remote *r, struct conn *c);
 void remote_arm(struct remote *r, uint64_t now); /* its timer */
 void remote_on_ack(struct remote *r, const struct frame *f);

@@ -29,6 +29,8 @@ static void ack(struct conn *c, struct qp *q, const struct frame *f)
         conn_flush_ack(c);
     c->ack_q = q;
     reply_head(f, FRAME_ACK, &c->ack);
+    if (UNLIKELY(atomic_load_explicit(&q->sh->mig, memory_order_relaxed) != IBV_MIG_MIGRATED))
+        c->ack.flags |= FRAME_ARMING;
 }
 
 static void nak(struct conn *c, struct qp *q, const struct frame *f, enum answer code, uint32_t timer)
@@ -70,6 +72,7 @@ static void request_of(const struct frame *f, struct request *r)
         .opcode = f->opcode,
         .solicited = f->flags & FRAME_SOLICITED,
         .has_grh = f->flags & FRAME_GRH,
+        .arming = f->flags & FRAME_ARMING,
         .type = f->qp_type,
         .sl = f->sl,
         .length = f->total,

@@ -3,6 +3,7 @@
  * answered. See remote.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "hca/migrate.h"
 #include "net/remote.h"
 #include <endian.h>
 #include <linux/sockios.h>
@@ -52,7 +53,7 @@ static void reap(struct remote *r, uint64_t now)
 }
 
 /* Everything not completed is to be sent again. */
-static void go_back(struct remote *r)
+void remote_go_back(struct remote *r)
 {
     struct qp *q = r->q;
     q->next = q->done;
@@ -110,7 +111,7 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
     *f = (struct frame){
         .type = FRAME_DATA,
         .flags = (uint8_t)((w->flags & IBV_SEND_SOLICITED ? FRAME_SOLICITED : 0) |
-                           (q->path.is_global ? FRAME_GRH : 0)),
+                           (q->path.is_global ? FRAME_GRH : 0) | (migrate_arming(q) ? FRAME_ARMING : 0)),
         .opcode = w->opcode,
         .sl = q->path.sl,
         .qp_type = (uint8_t)qp_ibv(q)->qp_type,
@@ -262,7 +263,7 @@ static void check_timer(struct remote *r, uint64_t now)
         }
         q->wait_until = 0; /* the wait is over already */
         r->progress_at = now;
-        go_back(r);
+        remote_go_back(r);
     }
     remote_arm(r, now);
 }
@@ -294,6 +295,8 @@ void remote_on_ack(struct remote *r, const struct frame *f)
     uint32_t ahead = seq_diff(f->seq, seq_of(q, q->done));
     if (ahead >= q->next - q->done)
         return; /* of an earlier attempt */
+    if (UNLIKELY(q->alternate))
+        migrate_heard(q, f->flags & FRAME_ARMING);
     uint64_t now = now_ns(), latency = latency_of(q);
     for (uint64_t i = max_u64(r->acked, q->done); latency && i <= q->done + ahead; i++)
         sq_at(q, i)->ack_at = is_read_like(sq_at(q, i)->opcode) ? 0 : now + latency;
@@ -326,7 +329,7 @@ void remote_on_nak(struct remote *r, const struct frame *f)
         sq_error(q, st);
         return;
     }
-    go_back(r);
+    remote_go_back(r);
     r->progress_at = now_ns();
     engine_defer(&q->task, q->wait_until);
 }

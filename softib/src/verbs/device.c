@@ -103,7 +103,7 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->max_qp_wr = MAX_WR;
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID |
                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SRQ_RESIZE |
-                          IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_N_NOTIFY_CQ;
+                          IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_N_NOTIFY_CQ | IBV_DEVICE_AUTO_PATH_MIG;
     a->max_sge = a->max_sge_rd = MAX_SGE;
     a->max_cq = CQ_MAX - 1;
     a->max_cqe = MAX_CQE;
@@ -173,6 +173,8 @@ static int query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_att
     struct ibv_port_attr a;
     if (port < 1 || port > proc.fab.ports)
         return EINVAL;
+    if (hca_gone(ctx_of(ctx)->hca))
+        return EIO;
     uint32_t linear = fabric_linear(&proc.fab, proc.fab.node, ctx_of(ctx)->hca, port);
     bool up = port_up(linear);
     memset(&a, 0, sizeof(a));

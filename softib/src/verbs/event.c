@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
+#include "hca/send_queue.h"
 #include <unistd.h>
 
 SOFTIB_API int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
@@ -52,15 +53,37 @@ SOFTIB_API void ibv_ack_async_event(struct ibv_async_event *e)
 struct ctx *contexts;
 struct lock contexts_lock;
 
+static void tell_contexts(uint32_t hca, const struct ibv_async_event *e)
+{
+    lock_take(&contexts_lock);
+    for (struct ctx *c = contexts; c; c = c->next)
+        if (c->hca == hca)
+            async_report(c, e, NULL);
+    lock_drop(&contexts_lock);
+}
+
+/* What was posted is flushed, and nothing more can be done with it but to destroy it. */
+static void lose_adapter(struct qp *q, uint32_t hca)
+{
+    sq_lock(q);
+    if (ctx_of(qp_ibv(q)->context)->hca == hca && qp_ibv(q)->state != IBV_QPS_ERR &&
+        qp_ibv(q)->state != IBV_QPS_RESET)
+        qp_to_error(q);
+    sq_unlock(q);
+}
+
+void hca_removed(uint32_t hca)
+{
+    struct ibv_async_event e = {.event_type = IBV_EVENT_DEVICE_FATAL};
+    tell_contexts(hca, &e);
+    qp_each(lose_adapter, hca);
+}
+
 void port_changed(uint32_t linear, bool up)
 {
     struct fab_place at = {0};
     fabric_locate(&proc.fab, fabric_lid(&proc.fab, linear), &at);
     struct ibv_async_event e = {.event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR};
     e.element.port_num = (int)at.port;
-    lock_take(&contexts_lock);
-    for (struct ctx *c = contexts; c; c = c->next)
-        if (c->hca == at.hca)
-            async_report(c, &e, NULL);
-    lock_drop(&contexts_lock);
+    tell_contexts(at.hca, &e);
 }

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/ports.h"
+#include "hca/migrate.h"
 #include "local/local.h"
 #include "net/net.h"
 #include "verbs/verbs.h"
@@ -19,6 +20,12 @@ static void handle_event(const struct sh_event *e)
     case SHEV_QP_ERROR:
         if ((q = qp_lookup(e->index))) {
             qp_fail(q, (enum ibv_event_type)e->detail);
+            qp_release(q);
+        }
+        break;
+    case SHEV_QP_PATH:
+        if ((q = qp_lookup(e->index))) {
+            migrate_event(q, (enum ibv_event_type)e->detail);
             qp_release(q);
         }
         break;
@@ -39,6 +46,7 @@ static void check_ports(void)
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one_at_a_time);
     uint64_t next = ports_check(port_changed);
+    ports_removed(hca_removed);
     pthread_mutex_unlock(&one_at_a_time);
     if (next != NEVER)
         engine_defer(&plan, next);

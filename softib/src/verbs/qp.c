@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include "base/slab.h"
-#include "hca/send_queue.h"
+#include "hca/migrate.h"
 #include <stdlib.h>
 
 static int caps_check(struct ibv_qp_cap *c, enum ibv_qp_type t, const struct ibv_srq *srq)
@@ -173,6 +173,7 @@ static void reset(struct qp *q)
     lock_take(&q->lock);
     atomic_store(&q->freed, 0);
     q->wait_until = 0;
+    migrate_reset(q);
     ud_release_held(q);
     peer_put(q->peer);
     q->peer = NULL;
@@ -214,6 +215,8 @@ static int attrs_check(struct qp *q, const struct ibv_qp_attr *a, int mask)
             a->ah_attr.src_path_bits >> proc.fab.lmc)
             return EINVAL;
     }
+    if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) && !migrate_attrs_fit(q, a, mask))
+        return EINVAL;
     return 0;
 }
 
@@ -258,14 +261,8 @@ static void attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask)
         d->sq_psn = a->sq_psn;
     if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
         d->en_sqd_async_notify = a->en_sqd_async_notify;
-    if (mask & IBV_QP_ALT_PATH) {
-        d->alt_ah_attr = a->alt_ah_attr;
-        d->alt_port_num = a->alt_port_num;
-        d->alt_timeout = a->alt_timeout;
-        d->alt_pkey_index = a->alt_pkey_index;
-    }
-    if (mask & IBV_QP_PATH_MIG_STATE)
-        d->path_mig_state = a->path_mig_state;
+    if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE))
+        migrate_attrs_take(q, a, mask);
 }
 
 /* Its peer is known now, and with it the wire that leads there. */
@@ -309,6 +306,8 @@ SOFTIB_API int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask)
     int r = attrs_check(q, a, mask);
     if (r)
         return r;
+    if (to != IBV_QPS_RESET && to != IBV_QPS_ERR && hca_gone(ctx_of(v->context)->hca))
+        return EIO;
     if (to == IBV_QPS_RESET) {
         engine_forsake(&q->task);
         reset(q);
@@ -327,6 +326,7 @@ SOFTIB_API int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask, s
     *a = q->attr;
     unsigned s = atomic_load(&q->sh->state); /* a peer may have failed it a moment ago */
     a->qp_state = a->cur_qp_state = s == IBV_QPS_ERR ? IBV_QPS_ERR : v->state;
+    a->path_mig_state = (enum ibv_mig_state)atomic_load(&q->sh->mig);
     a->cap = q->cap;
     a->sq_draining = v->state == IBV_QPS_SQD && q->done != q->next;
     sq_unlock(q);

@@ -34,6 +34,7 @@ bool mcast_attached(uint32_t qpn);
 extern struct ctx *contexts; /* the devices that are open */
 extern struct lock contexts_lock;
 void port_changed(uint32_t linear, bool up);
+void hca_removed(uint32_t hca);
 
 /* pd.c */
 struct ibv_pd *pd_parent(struct ibv_context *c, struct ibv_parent_domain_init_attr *a);

@@ -1,0 +1,140 @@
+/* migrate.c: automatic path migration. A connected QP may have an alternate path: another port of its adapter, another
+ * of the peer's ports, or other path bits (LMC). Loaded with state REARM on both sides, it becomes ARMED on both with
+ * the first request that passes between them. When the requester's retries are used up it takes the alternate path, and
+ * its peer follows when the first request arrives there. The state is in the arena, since in shared memory the sender
+ * does the receiver's work.
+ *
+ * On the wire one bit tells "my alternate path is loaded" (the opposite of InfiniBand's MigReq).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "hca/migrate.h"
+#include "hca/wire.h"
+
+static bool change(struct sh_qp *s, unsigned from, unsigned to)
+{
+    return atomic_compare_exchange_strong(&s->mig, &from, to);
+}
+
+bool migrate_arrival(struct target *t, const struct request *r)
+{
+    struct sh_qp *s = t->qp;
+    if (r->arming) {
+        change(s, IBV_MIG_REARM, IBV_MIG_ARMED);
+        return true;
+    }
+    if (atomic_load(&s->mig) != IBV_MIG_ARMED)
+        return true;
+    uint32_t port = (uint32_t)(r->dlid >> proc.fab.lmc) - 1;
+    if (port != atomic_load(&s->alt_port) || r->slid != atomic_load(&s->alt_dlid)) {
+        peer_event(t->owner, SHEV_QP_PATH, atomic_load(&s->qpn), IBV_EVENT_PATH_MIG_ERR);
+        return false;
+    }
+    if (change(s, IBV_MIG_ARMED, IBV_MIG_MIGRATED)) {
+        atomic_store(&s->port, port);
+        atomic_store(&s->dlid, r->slid);
+        peer_event(t->owner, SHEV_QP_PATH, atomic_load(&s->qpn), IBV_EVENT_PATH_MIG);
+    }
+    return true;
+}
+
+void migrate_heard(struct qp *q, bool arming)
+{
+    if (arming)
+        change(q->sh, IBV_MIG_REARM, IBV_MIG_ARMED);
+}
+
+/* The alternate path becomes the only one. */
+static void take_alternate(struct qp *q)
+{
+    struct ibv_qp_attr *a = &q->attr;
+    a->ah_attr = a->alt_ah_attr;
+    a->port_num = a->alt_port_num;
+    a->timeout = a->alt_timeout;
+    a->path_mig_state = IBV_MIG_MIGRATED;
+    path_from_attr(&a->ah_attr, &q->path);
+    q->path.dlid = path_resolve(&q->path);
+    q->linear = fabric_linear(&proc.fab, proc.fab.node, ctx_of(qp_ibv(q)->context)->hca, a->port_num);
+    atomic_store(&q->sh->port, q->linear);
+    atomic_store(&q->sh->dlid, q->path.dlid);
+    q->alternate = false;
+    q->retry_left = a->retry_cnt;
+    q->wait_until = 0;
+    q->wire->moved(q);
+    qp_report(q, IBV_EVENT_PATH_MIG);
+}
+
+bool migrate_now(struct qp *q)
+{
+    /* Its peer may have migrated it a moment ago: then only this half is left to do. */
+    if (!q->alternate ||
+        (!change(q->sh, IBV_MIG_ARMED, IBV_MIG_MIGRATED) && atomic_load(&q->sh->mig) != IBV_MIG_MIGRATED))
+        return false;
+    take_alternate(q);
+    return true;
+}
+
+void migrate_event(struct qp *q, enum ibv_event_type what)
+{
+    sq_lock(q);
+    bool works = qp_ibv(q)->state != IBV_QPS_RESET && qp_ibv(q)->state != IBV_QPS_ERR;
+    if (works && what == IBV_EVENT_PATH_MIG_ERR)
+        qp_report(q, what);
+    else if (works && migrate_now(q))
+        q->wire->progress(q, 0);
+    sq_unlock(q);
+}
+
+bool migrate_attrs_fit(struct qp *q, const struct ibv_qp_attr *a, int mask)
+{
+    struct fab_place at, now;
+    struct path p;
+    bool loaded = mask & IBV_QP_ALT_PATH || q->attr.alt_port_num;
+    if (mask & IBV_QP_PATH_MIG_STATE && a->path_mig_state != IBV_MIG_MIGRATED &&
+        (a->path_mig_state != IBV_MIG_REARM || !loaded))
+        return false;
+    if (!(mask & IBV_QP_ALT_PATH))
+        return true;
+    const struct ibv_ah_attr *primary = mask & IBV_QP_AV ? &a->ah_attr : &q->attr.ah_attr;
+    path_from_attr(primary, &p);
+    bool known = fabric_locate(&proc.fab, path_resolve(&p), &now);
+    path_from_attr(&a->alt_ah_attr, &p);
+    return a->alt_port_num >= 1 && a->alt_port_num <= proc.fab.ports && !a->alt_pkey_index &&
+           a->alt_timeout <= 31 && known && fabric_locate(&proc.fab, path_resolve(&p), &at) &&
+           at.node == now.node && !(a->alt_ah_attr.src_path_bits >> proc.fab.lmc);
+}
+
+static void load_alternate(struct qp *q, const struct ibv_qp_attr *a)
+{
+    struct path p;
+    q->attr.alt_ah_attr = a->alt_ah_attr;
+    q->attr.alt_port_num = a->alt_port_num;
+    q->attr.alt_timeout = a->alt_timeout;
+    q->attr.alt_pkey_index = a->alt_pkey_index;
+    path_from_attr(&a->alt_ah_attr, &p);
+    atomic_store(&q->sh->alt_port,
+                 fabric_linear(&proc.fab, proc.fab.node, ctx_of(qp_ibv(q)->context)->hca, a->alt_port_num));
+    atomic_store(&q->sh->alt_dlid, path_resolve(&p));
+}
+
+void migrate_attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask)
+{
+    sq_lock(q);
+    if (mask & IBV_QP_ALT_PATH)
+        load_alternate(q, a);
+    if (mask & IBV_QP_PATH_MIG_STATE && a->path_mig_state == IBV_MIG_REARM) {
+        q->alternate = true;
+        atomic_store(&q->sh->mig, IBV_MIG_REARM);
+    } else if (mask & IBV_QP_PATH_MIG_STATE && q->alternate) { /* the program moves it by itself */
+        if (change(q->sh, IBV_MIG_REARM, IBV_MIG_MIGRATED))
+            q->alternate = false; /* it was not armed yet: the path stays as it is */
+        else if (migrate_now(q))
+            q->wire->progress(q, 0);
+    }
+    sq_unlock(q);
+}
+
+void migrate_reset(struct qp *q)
+{
+    q->alternate = false;
+    atomic_store(&q->sh->mig, IBV_MIG_MIGRATED);
+}

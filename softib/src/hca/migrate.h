@@ -1,0 +1,33 @@
+/* migrate.h: alternate paths of connected QPs; see migrate.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOFTIB_MIGRATE_H
+#define SOFTIB_MIGRATE_H
+
+#include "hca/send_queue.h"
+
+/* ibv_modify_qp: whether these attributes are possible, and taking them. Takes the locks. */
+bool migrate_attrs_fit(struct qp *q, const struct ibv_qp_attr *a, int mask);
+void migrate_attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask);
+void migrate_reset(struct qp *q);
+
+/* A request arrived at a QP whose state is not MIGRATED. False: it came by a path that is neither, drop it. */
+bool migrate_arrival(struct target *t, const struct request *r);
+
+/* An acknowledgement told whether the peer has an alternate path, too. */
+void migrate_heard(struct qp *q, bool arming);
+
+/* The QP takes its alternate path, if it is armed. Both locks are held. */
+bool migrate_now(struct qp *q);
+
+/* The peer has migrated it, or tried. Takes the locks. */
+void migrate_event(struct qp *q, enum ibv_event_type what);
+
+/* What its requests tell the peer. */
+static inline bool migrate_arming(const struct qp *q)
+{
+    return UNLIKELY(q->alternate) &&
+           atomic_load_explicit(&q->sh->mig, memory_order_relaxed) != IBV_MIG_MIGRATED;
+}
+
+#endif

@@ -1,0 +1,215 @@
+/* t_migrate.c: automatic path migration: both sides load an alternate path and rearm; the first request arms them; when the
+ * primary path is taken away, requests go on over the other one, none lost and none twice, and both sides hear
+ * IBV_EVENT_PATH_MIG. By port (two ports), by path bits (LMC), by the program itself, and what is refused.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "../verbs/vt.h"
+#include <poll.h>
+
+#define ROUNDS 8
+
+/* Each machine knows its own ports: the side that has it changes it. */
+static void port(const char *state, int side)
+{
+    char cmd[512];
+    snprintf(cmd, sizeof(cmd), "%s ctl port %s node%d/hca0/1", getenv("SOFTIB_TOOL"), state, side);
+    CHECK(system(cmd) == 0, "%s", cmd);
+}
+
+/* Events of ports come and go between; the one of the QP is waited for. */
+static void expect_event(struct vt *t, struct vt_qp *q, enum ibv_event_type want)
+{
+    for (;;) {
+        struct ibv_async_event e;
+        struct pollfd p = {.fd = t->ctx->async_fd, .events = POLLIN};
+        CHECK(poll(&p, 1, 60000) == 1, "no event \"%s\"", ibv_event_type_str(want));
+        CHECK(!ibv_get_async_event(t->ctx, &e));
+        enum ibv_event_type got = e.event_type;
+        bool ours = got == want && e.element.qp == q->qp;
+        ibv_ack_async_event(&e);
+        if (ours)
+            return;
+        CHECK(got == IBV_EVENT_PORT_ERR || got == IBV_EVENT_PORT_ACTIVE, "\"%s\"", ibv_event_type_str(got));
+    }
+}
+
+static enum ibv_mig_state mig_state(struct vt_qp *q)
+{
+    struct ibv_qp_attr a;
+    struct ibv_qp_init_attr init;
+    CHECK(!ibv_query_qp(q->qp, &a, IBV_QP_PATH_MIG_STATE, &init));
+    return a.path_mig_state;
+}
+
+/* The alternate path leads from our port `port` to LID `lid`. */
+static void load(struct vt_qp *q, uint8_t port, uint16_t lid, uint8_t bits)
+{
+    struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_REARM,
+                            .alt_port_num = port,
+                            .alt_timeout = 10,
+                            .alt_ah_attr = {.dlid = lid, .port_num = port, .src_path_bits = bits}};
+    CHECK(!ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE));
+    CHECK(mig_state(q) == IBV_MIG_REARM);
+}
+
+static void refusals(struct vt *t, struct vt_qp *q)
+{
+    struct ibv_device_attr d;
+    struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_REARM};
+    CHECK(!ibv_query_device(t->ctx, &d) && d.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG);
+    CHECK(mig_state(q) == IBV_MIG_MIGRATED);
+    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_PATH_MIG_STATE) == EINVAL, "no alternate path is loaded");
+    a.alt_port_num = 9;
+    a.alt_ah_attr.dlid = q->peer.lid;
+    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH) == EINVAL, "there is no port 9");
+    a.alt_port_num = 1;
+    a.alt_ah_attr.dlid = 0x7fff;
+    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH) == EINVAL, "nobody has that LID");
+    a.path_mig_state = IBV_MIG_ARMED;
+    a.alt_ah_attr.dlid = q->peer.lid;
+    CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) == EINVAL,
+          "only the adapter arms a path");
+}
+
+/* Side 1 sends `ROUNDS` numbered messages, side 0 checks that each arrived once and in order. */
+static void messages(struct vt *t, struct vt_qp *q, unsigned seed)
+{
+    for (unsigned i = 0; i < ROUNDS && t->side == 0; i++)
+        vt_recv(q, t, i, 4096 * i, 4096);
+    vt_sync(t);
+    for (unsigned i = 0; i < ROUNDS && t->side == 1; i++) {
+        vt_fill(t->buf + 4096 * i, 4000, seed + i);
+        CHECK(!vt_post(q, t, IBV_WR_SEND, i, 4096 * i, 4000, 0, IBV_SEND_SIGNALED));
+    }
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).wr_id == i);
+        if (t->side == 0)
+            vt_expect(t->buf + 4096 * i, 4000, seed + i, "after migration");
+    }
+    CHECK(vt_quiet(t->cq, 5), "a message came twice");
+    vt_sync(t);
+}
+
+/* Away goes the requester's port (of side 1), the responder's (0), or none (-1): then the program moves the QP. */
+static void by_port(struct vt *t, int away)
+{
+    struct vt_qp q;
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    struct ibv_port_attr second;
+    uint16_t mine, theirs;
+    o.timeout = 10;
+    o.retry = 2;
+    vt_qp_make(t, o, &q);
+    if (away < 0)
+        refusals(t, &q);
+    CHECK(!ibv_query_port(t->ctx, 2, &second));
+    mine = second.lid;
+    vt_swap(t, &mine, &theirs, sizeof(mine));
+    load(&q, 2, theirs, 0);
+    vt_sync(t);
+    messages(t, &q, 1);
+    CHECK(mig_state(&q) == IBV_MIG_ARMED, "state %d", mig_state(&q));
+    vt_sync(t);
+    if (t->side == away) {
+        port("down", away);
+    } else if (away < 0 && t->side == 1) {
+        struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
+        CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
+    }
+    vt_sync(t);
+    messages(t, &q, 50);
+    expect_event(t, &q, IBV_EVENT_PATH_MIG);
+    CHECK(mig_state(&q) == IBV_MIG_MIGRATED);
+    vt_sync(t);
+    if (t->side == away)
+        port("up", away);
+    vt_sync(t);
+    load(&q, 1, q.peer.lid, 0); /* and back, by the path that was the first one */
+    vt_sync(t);
+    messages(t, &q, 100);
+    CHECK(mig_state(&q) == IBV_MIG_ARMED);
+    vt_sync(t);
+    if (t->side == 0) { /* the other side has not sent anything yet, and is the one that moves now */
+        struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
+        CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
+        expect_event(t, &q, IBV_EVENT_PATH_MIG);
+        CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 7, 0, 64, 1u << 20, IBV_SEND_SIGNALED));
+        vt_wc(t->cq, IBV_WC_SUCCESS);
+    } else {
+        expect_event(t, &q, IBV_EVENT_PATH_MIG);
+    }
+    vt_sync(t);
+    messages(t, &q, 150);
+    vt_qp_end(&q);
+}
+
+/* One port each: the paths differ in their bits alone, and completions tell which was taken. */
+static void by_path_bits(struct vt *t)
+{
+    struct vt_qp q;
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    o.timeout = 10;
+    vt_qp_make(t, o, &q);
+    load(&q, 1, (uint16_t)(q.peer.lid + 1), 1);
+    vt_sync(t);
+    messages(t, &q, 20);
+    CHECK(mig_state(&q) == IBV_MIG_ARMED);
+    vt_sync(t);
+    if (t->side == 1) {
+        struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
+        CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
+    } else {
+        vt_recv(&q, t, 99, 0, 64);
+    }
+    vt_sync(t);
+    if (t->side == 1) {
+        CHECK(!vt_post(&q, t, IBV_WR_SEND, 1, 0, 32, 0, IBV_SEND_SIGNALED));
+        vt_wc(t->cq, IBV_WC_SUCCESS);
+    } else {
+        struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+        CHECK(wc.wr_id == 99 && wc.slid == q.peer.lid + 1 && wc.dlid_path_bits == 1, "slid %u, bits %u",
+              wc.slid, wc.dlid_path_bits);
+    }
+    expect_event(t, &q, IBV_EVENT_PATH_MIG);
+    vt_sync(t);
+    vt_qp_end(&q);
+}
+
+/* The two sides do not agree on the alternate path: the responder says so, and the requester gets no answer. */
+static void disagree(struct vt *t)
+{
+    struct vt_qp q;
+    struct vt_opts o = vt_defaults(IBV_QPT_RC);
+    o.timeout = 8;
+    o.retry = 1;
+    vt_qp_make(t, o, &q);
+    load(&q, 1, (uint16_t)(q.peer.lid + 1), (uint8_t)(t->side == 1 ? 0 : 1));
+    vt_sync(t);
+    messages(t, &q, 30);
+    vt_sync(t);
+    if (t->side == 1) {
+        struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
+        CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
+        expect_event(t, &q, IBV_EVENT_PATH_MIG);
+        CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 32, 0, IBV_SEND_SIGNALED));
+        vt_wc(t->cq, IBV_WC_RETRY_EXC_ERR);
+    } else {
+        expect_event(t, &q, IBV_EVENT_PATH_MIG_ERR);
+    }
+    vt_sync(t);
+    vt_qp_end(&q);
+}
+
+static void test(struct vt *t)
+{
+    by_port(t, -1);
+    by_port(t, 1);
+    by_port(t, 0);
+    by_path_bits(t);
+    disagree(t);
+}
+
+int main(void)
+{
+    return vt_run(test);
+}
