@@ -85,7 +85,7 @@ static void one_table(struct ib_driver *d, struct ib_figures *f[SIZES_MAX][NWAYS
 static void memory_tables(struct ib_driver *d)
 {
     struct ib_figures *f[SIZES_MAX][NWAYS];
-    int nsizes = d->quick ? 1 : SIZES_MAX;
+    int nsizes = d->quick ? 2 : SIZES_MAX;
     for (int i = 0; i < nsizes; i++)
         for (int w = 0; w < NWAYS; w++) {
             struct ib_job job = {.topic = "memory",

@@ -1,6 +1,6 @@
 /* bench.c: `fishplate bench`: the benchmark of bench/, with the transport that the library uses in its
- * report; `fishplate bench ib`, which starts its own jobs; `fishplate bench kernels`, `fishplate bench io`
- * and `fishplate bench rma`.
+ * report; `fishplate bench ib` and `fishplate bench papers`, which start their own jobs; `fishplate bench kernels`,
+ * `fishplate bench io` and `fishplate bench rma`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../../bench/bench.h"
@@ -21,6 +21,7 @@
 #include "logp/logp.h"
 #include "net/peer.h"
 #include "net/port.h"
+#include "papers/papers.h"
 
 static const char *transport(int rank)
 {
@@ -87,6 +88,8 @@ int command_bench(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "logp") == 0)
         return bench_logp_main(&host, argc - 1, argv + 1);
 #endif
+    if (argc > 1 && strcmp(argv[1], "papers") == 0)
+        return bench_papers_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "io") == 0)
         return bench_io_main(&host, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "rma") == 0)

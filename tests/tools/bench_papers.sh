@@ -1,0 +1,86 @@
+#!/bin/sh
+# bench_papers.sh BIN: `fishplate bench papers` runs, goes on after an interruption, compares with an earlier run, and writes a
+# page that a browser shows without complaint. Simulated entries: they are quick and give the same figures every time.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+cd "$scratch"
+papers() {
+    "$BIN/fishplate" bench papers --quick --only hoefler-2,liu-7.1 "$@"
+}
+
+"$BIN/fishplate" bench papers --list >list
+expect_line list '^liu-5\.2 +\[Liu04 Figure 5\.2\]'
+expect_line list '^coll-10 '
+# No entry may be shown as measured by a command that is not there: `bench bcast` would be a test of `bench` else.
+"$BIN/fishplate" bench bcast --help | grep -q 'Usage: fishplate bench bcast' || expect_line list 'not measured: this version has no `fishplate bench bcast`'
+
+papers --html report.html --json report.json >table 2>err || {
+    cat table err
+    fail "the run failed"
+}
+expect_line table '^hoefler-2\.21 .* agrees'
+expect_line err 'left$'
+expect_json report.json
+[ ! -e report.html.runs ] || fail "answers stayed behind a whole run"
+
+# An answer that is there is not measured again.
+mkdir report.html.runs
+printf '%s quick' "$("$BIN/fishplate" version | sed -n 's/^fishplate //p')" >report.html.runs/about
+"$BIN/fishplate" sim bcast --nodes 2,4,8 --sizes 8 --json >report.html.runs/bcast_sim.0.0.json
+papers --html report.html --json again.json >table 2>err
+expect_line err '1 answers were there'
+python3 - report.json again.json <<'PY'
+import json, sys
+whole, again = (json.load(open(name)) for name in sys.argv[1:])
+rows = lambda answer, name: [row["row"] for e in answer["entries"] if e["id"] == name for row in e["rows"]]
+assert rows(whole, "liu-7.1") == [2, 4, 8, 16, 64, 256], whole
+assert rows(again, "liu-7.1") == [2, 4, 8], again
+assert rows(again, "hoefler-2.21") == rows(whole, "hoefler-2.21")
+assert all(e["finding"] and e["claim"] and e["commands"] and e["verdict"] for e in whole["entries"])
+# An earlier run in which broadcasts took twice as long, and barriers half.
+for e in whole["entries"]:
+    for row in e["rows"]:
+        row["samples"] = {k: [x * (2 if e["id"] == "liu-7.1" else 0.5) for x in v] for k, v in row["samples"].items()}
+json.dump(whole, open("old.json", "w"))
+PY
+papers --json - --against report.json >same.json 2>err
+papers --json - --against old.json >changed.json 2>err
+python3 - same.json changed.json <<'PY'
+import json, sys
+same, changed = ({e["id"]: e for e in json.load(open(name))["entries"]} for name in sys.argv[1:])
+assert {e["change"] for e in same.values()} == {"within noise"}, same
+assert changed["liu-7.1"]["change"] == "better" and abs(changed["liu-7.1"]["ratio"] - 0.5) < 1e-6, changed
+assert changed["hoefler-2.21"]["change"] == "worse", changed
+PY
+if papers --against table >out 2>err; then
+    fail "a table was taken for a document"
+fi
+expect_line err 'is not a document that --json wrote'
+if "$BIN/fishplate" bench papers --only nothing 2>err; then
+    fail "an entry that does not exist was accepted"
+fi
+expect_line err "no entry begins with 'nothing'"
+
+# The page: links lead somewhere, names are unique, nothing comes from elsewhere.
+python3 - report.html <<'PY'
+import html.parser, re, sys
+text = open(sys.argv[1]).read()
+class Page(html.parser.HTMLParser):
+    ids, links, stack, drawings = [], [], [], 0
+    void = {"meta", "link", "input", "br"}
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if "id" in given: self.ids.append(given["id"])
+        if tag == "a": self.links.append(given["href"])
+        self.drawings += tag == "svg"
+        if tag not in self.void: self.stack.append(tag)
+    def handle_startendtag(self, tag, attributes): pass
+    def handle_endtag(self, tag): assert self.stack.pop() == tag, (tag, self.getpos())
+page = Page()
+page.feed(text)
+assert not page.stack, page.stack
+assert len(set(page.ids)) == len(page.ids) and page.drawings >= 3, page.ids
+assert page.links and all(link[0] == "#" and link[1:] in page.ids for link in page.links), page.links
+assert not re.search(r"(src|href)=\"(https?:)?//", text)
+PY

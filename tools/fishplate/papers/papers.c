@@ -1,0 +1,267 @@
+/* papers.c: `fishplate bench papers`: options, help, what machine this is, and the order of things.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "papers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void usage(void)
+{
+    printf("Usage: fishplate bench papers [options]\n\n"
+           "Measures every figure and table of the five papers Fishplate is built from that can be measured "
+           "on this machine, and\n"
+           "lays it beside what the paper says. It starts its own jobs: on one node, over virtual nodes "
+           "(mpiexec -vnodes), and\n"
+           "in the simulator.\n\n"
+           "Options:\n"
+           "  --html FILE     write the report as one page that needs nothing from elsewhere\n"
+           "  --json FILE     write the report with all samples as JSON; - is standard output\n"
+           "  --quick         a few points of each figure, under 5 minutes on 2 idle cores; without, about "
+           "an hour\n"
+           "  --rounds 3      measure everything so often (default 3)\n"
+           "  --only liu-5    only entries whose name begins so; several are parted by commas\n"
+           "  --against FILE  compare with the JSON document of an earlier run: better, worse or within "
+           "noise, by Welch's t-test\n"
+           "                  on the geometric means of rounds, 5 %% over all entries (Holm)\n"
+           "  --fresh         do not go on with a run that was interrupted\n"
+           "  --list          the entries and their commands, and whether they can run here\n"
+           "  --help\n\n"
+           "Answers are kept in FILE.runs until the report is written: the same command goes on where an "
+           "interrupted run\n"
+           "stopped. Exit status 1: a command failed; what it printed is kept.\n\n"
+           "Examples:\n"
+           "  fishplate bench papers --quick --html report.html --json report.json\n"
+           "  fishplate bench papers --quick --only takagi,liu-6 --json new.json --against report.json\n");
+}
+
+static bool takes_value(const char *name, int argc, char **argv, int *i, const char **value)
+{
+    size_t len = strlen(name);
+    if (strncmp(argv[*i], name, len) != 0 || (argv[*i][len] != '=' && argv[*i][len] != 0))
+        return false;
+    *value = argv[*i][len] == '=' ? argv[*i] + len + 1 : *i + 1 < argc ? argv[++*i] : "";
+    return true;
+}
+
+static bool parse(struct papers_run *run, int argc, char **argv, bool *help, bool *list)
+{
+    const char *rounds = "3";
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--quick") == 0)
+            run->quick = true;
+        else if (strcmp(argv[i], "--fresh") == 0)
+            run->fresh = true;
+        else if (strcmp(argv[i], "--list") == 0)
+            *list = true;
+        else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            *help = true;
+        else if (!takes_value("--html", argc, argv, &i, &run->html) &&
+                 !takes_value("--json", argc, argv, &i, &run->json) &&
+                 !takes_value("--only", argc, argv, &i, &run->only) &&
+                 !takes_value("--against", argc, argv, &i, &run->against) &&
+                 !takes_value("--rounds", argc, argv, &i, &rounds)) {
+            fprintf(stderr, "bench papers: '%s' is not an option; --help lists them.\n", argv[i]);
+            return false;
+        }
+    }
+    run->rounds = atoi(rounds);
+    if (run->rounds < 1 || run->rounds > ROUNDS_MAX) {
+        fprintf(stderr, "bench papers: --rounds takes 1 to %d.\n", ROUNDS_MAX);
+        return false;
+    }
+    return true;
+}
+
+static bool find_programs(struct papers_run *run)
+{
+    char path[PATH_MAX + 16];
+    ssize_t n = readlink("/proc/self/exe", run->program, sizeof(run->program) - 1);
+    if (n <= 0)
+        return false;
+    run->program[n] = 0;
+    snprintf(run->folder, sizeof(run->folder), "%.*s", (int)(strrchr(run->program, '/') - run->program),
+             run->program);
+    snprintf(path, sizeof(path), "%s/mpiexec", run->folder);
+    if (access(path, X_OK) == 0)
+        return true;
+    fprintf(stderr, "bench papers: there is no mpiexec beside %s; use the tool of a whole installation.\n",
+            run->program);
+    return false;
+}
+
+static void describe_machine(struct papers_run *run)
+{
+    char line[256];
+    struct utsname name;
+    double load[1] = {0};
+    time_t t = time(NULL);
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    snprintf(run->machine, sizeof(run->machine), "a processor without a name");
+    while (f && fgets(line, sizeof(line), f))
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
+            snprintf(run->machine, sizeof(run->machine), "%.*s", (int)strcspn(strchr(line, ':') + 2, "\n"),
+                     strchr(line, ':') + 2);
+            break;
+        }
+    if (f)
+        fclose(f);
+    if (uname(&name) == 0)
+        snprintf(run->kernel, sizeof(run->kernel), "%.60s %.80s, %.60s", name.sysname, name.release,
+                 name.machine);
+    run->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    strftime(run->date, sizeof(run->date), "%Y-%m-%d %H:%M", localtime(&t));
+    if (getloadavg(load, 1) == 1)
+        run->load_before = load[0];
+    for (char **e = environ; *e; e++) {
+        size_t used = strlen(run->settings);
+        if (strncmp(*e, "FISHPLATE_", 10) == 0 || strncmp(*e, "SOFTIB_", 7) == 0)
+            snprintf(run->settings + used, sizeof(run->settings) - used, "%s%s", used ? " " : "", *e);
+    }
+}
+
+static bool is_wanted(const char *only, const char *id)
+{
+    while (only && *only) {
+        size_t len = strcspn(only, ",");
+        if (strncmp(id, only, len) == 0)
+            return true;
+        only += len + (only[len] == ',');
+    }
+    return !only;
+}
+
+static const struct source *source_of(const char *name)
+{
+    for (int i = 0; i < sources_count; i++)
+        if (strcmp(sources[i].name, name) == 0)
+            return &sources[i];
+    return NULL;
+}
+
+static bool choose_entries(struct papers_run *run)
+{
+    static char why[64][96];
+    const int lists = 2;
+    const struct entry *const list[] = {entries_liu, entries_others};
+    const int count[] = {entries_liu_count, entries_others_count};
+    run->results = calloc((size_t)(entries_liu_count + entries_others_count), sizeof(*run->results));
+    for (int l = 0; run->results && l < lists; l++)
+        for (int i = 0; i < count[l]; i++)
+            if (is_wanted(run->only, list[l][i].id))
+                run->results[run->results_count++] =
+                    (struct result){.entry = &list[l][i], .source = source_of(list[l][i].source)};
+    for (int s = 0; s < sources_count; s++) {
+        const struct source *source = &sources[s];
+        bool needed = false;
+        for (int i = 0; i < run->results_count; i++)
+            needed = needed || run->results[i].source == source;
+        if (!needed || papers_source_works(run, source))
+            continue;
+        snprintf(why[s % 64], sizeof(why[0]), "this version has no `%s`", source->needs);
+        for (int i = 0; i < run->results_count; i++)
+            if (run->results[i].source == source)
+                run->results[i].missing = why[s % 64];
+    }
+    if (run->results_count == 0)
+        fprintf(stderr, "bench papers: no entry begins with '%s'; --list shows all.\n",
+                run->only ? run->only : "");
+    return run->results_count > 0;
+}
+
+static void print_list(const struct papers_run *run)
+{
+    char command[1024];
+    for (int i = 0; i < run->results_count; i++) {
+        const struct result *r = &run->results[i];
+        printf("%-14s [%s %s] %s\n", r->entry->id, papers[r->entry->paper].key, r->entry->figure,
+               r->entry->title);
+        for (int v = 0; v < VARIANTS_MAX && r->source->variants[v].quick && !r->missing; v++) {
+            papers_command(run, &r->source->variants[v], command, sizeof(command));
+            printf("               %s\n", command);
+        }
+        if (r->missing)
+            printf("               not measured: %s\n", r->missing);
+    }
+}
+
+static bool write_reports(const struct papers_run *run)
+{
+    bool good = true;
+    if (run->html && !papers_write_page(run, run->html)) {
+        fprintf(stderr, "bench papers: cannot write %s: %s\n", run->html, strerror(errno));
+        good = false;
+    }
+    if (run->json && !papers_write_json(run, run->json)) {
+        fprintf(stderr, "bench papers: cannot write %s: %s\n", run->json, strerror(errno));
+        good = false;
+    }
+    return good;
+}
+
+static int measure_and_report(struct papers_run *run)
+{
+    double load[1];
+    const char *named = run->html                                  ? run->html
+                        : run->json && strcmp(run->json, "-") != 0 ? run->json
+                                                                   : "papers";
+    snprintf(run->work, sizeof(run->work), "%.*s.runs", (int)sizeof(run->work) - 8, named);
+    if (!papers_measure(run))
+        return 1;
+    if (getloadavg(load, 1) == 1)
+        run->load_after = load[0];
+    if (run->against && !papers_compare(run, run->against))
+        return 1;
+    bool good = write_reports(run);
+    if (!run->json || strcmp(run->json, "-") != 0)
+        papers_print(run);
+    if (run->resumed)
+        fprintf(stderr, "bench papers: %d answers were there from an earlier, interrupted run.\n",
+                run->resumed);
+    if (run->failures)
+        fprintf(stderr, "bench papers: %d commands failed; what they printed is in %s.\n", run->failures,
+                run->work);
+    else if (good)
+        papers_forget(run);
+    return good && run->failures == 0 ? 0 : 1;
+}
+
+static void free_results(struct papers_run *run)
+{
+    for (int i = 0; i < run->results_count; i++)
+        table_free(run->results[i].table);
+    free(run->results);
+}
+
+int bench_papers_main(int argc, char **argv)
+{
+    struct papers_run *run = calloc(1, sizeof(*run));
+    bool help = false, list = false;
+    int status = 2;
+    if (!run)
+        return 1;
+    if (parse(run, argc, argv, &help, &list)) {
+        run->terminal = isatty(STDERR_FILENO);
+        describe_machine(run);
+        if (help) {
+            usage();
+            status = 0;
+        } else if (find_programs(run) && choose_entries(run)) {
+            status = 0;
+            if (list)
+                print_list(run);
+            else
+                status = measure_and_report(run);
+        }
+        free_results(run);
+    }
+    free(run);
+    return status;
+}

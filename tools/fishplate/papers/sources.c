@@ -1,0 +1,147 @@
+/* sources.c: the commands that measure. One more benchmark that prints {"tables": [...]}, as `fishplate bench ib` does, is one
+ * line here and one line an entry.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "papers.h"
+
+#define PAIR     "mpiexec -n 2 -vnodes 2 "
+#define FOUR     "mpiexec -n 4 -vnodes 4 "
+#define ONE_NODE "mpiexec -n 2 "
+#define KERNELS  "fishplate bench kernels --json "
+
+/* Programs under settings: quick runs class S, a full run class W. */
+#define KERNEL_VARIANT(label, settings)                                                            \
+    {                                                                                              \
+        label, FOUR settings KERNELS "is cg mg ft", FOUR settings KERNELS "--class SW is cg mg ft" \
+    }
+#define IB_TOPIC(topic, quick, full)                                                                      \
+    {                                                                                                     \
+        .name = topic, .virtual_nodes = true, .quick_seconds = quick, .full_seconds = full, .variants = { \
+            {0, "fishplate bench ib --quick --repeat 1 --json " topic,                                    \
+             "fishplate bench ib --repeat 1 --json " topic}                                               \
+        }                                                                                                 \
+    }
+
+const struct source sources[] = {
+    IB_TOPIC("small", 2, 8),
+    IB_TOPIC("polling", 1, 10),
+    IB_TOPIC("flow", 4, 30),
+    IB_TOPIC("rendezvous", 2, 20),
+    IB_TOPIC("memory", 1, 10),
+    IB_TOPIC("reuse", 2, 10),
+    {.name = "pair",
+     .virtual_nodes = true,
+     .quick_seconds = 3,
+     .full_seconds = 25,
+     .variants = {{0, PAIR "fishplate bench --json --short latency bw bibw",
+                   PAIR "fishplate bench --json latency bw bibw"}}},
+    {.name = "node",
+     .quick_seconds = 2,
+     .full_seconds = 20,
+     .variants = {{0, ONE_NODE "fishplate bench --json --short latency bw",
+                   ONE_NODE "fishplate bench --json latency bw"}}},
+    {.name = "collectives",
+     .virtual_nodes = true,
+     .quick_seconds = 3,
+     .full_seconds = 20,
+     .variants = {{0, "mpiexec -n 8 -vnodes 8 fishplate bench --json --short --time 0.2 alltoall allreduce",
+                   "mpiexec -n 8 -vnodes 8 fishplate bench --json alltoall allreduce"}}},
+    {.name = "schemes",
+     .virtual_nodes = true,
+     .quick_seconds = 3,
+     .full_seconds = 12,
+     .variants =
+         {{"hw", PAIR "-genv FISHPLATE_IB_FLOW=hw fishplate bench --json --sizes 4,256,1k --time 0.2 latency",
+           PAIR "-genv FISHPLATE_IB_FLOW=hw fishplate bench --json latency"},
+          {"static",
+           PAIR "-genv FISHPLATE_IB_FLOW=static fishplate bench --json --sizes 4,256,1k --time 0.2 latency",
+           PAIR "-genv FISHPLATE_IB_FLOW=static fishplate bench --json latency"},
+          {"dynamic",
+           PAIR "-genv FISHPLATE_IB_FLOW=dynamic fishplate bench --json --sizes 4,256,1k --time 0.2 latency",
+           PAIR "-genv FISHPLATE_IB_FLOW=dynamic fishplate bench --json latency"}}},
+    {.name = "kernels_flow",
+     .virtual_nodes = true,
+     .quick_seconds = 3,
+     .full_seconds = 40,
+     .variants =
+         {KERNEL_VARIANT("hw/100", "-genv FISHPLATE_IB_FLOW=hw -genv FISHPLATE_IB_BUFFERS=100 "),
+          KERNEL_VARIANT("static/100", "-genv FISHPLATE_IB_FLOW=static -genv FISHPLATE_IB_BUFFERS=100 "),
+          KERNEL_VARIANT("dynamic/100", "-genv FISHPLATE_IB_FLOW=dynamic -genv FISHPLATE_IB_BUFFERS=100 "),
+          KERNEL_VARIANT("hw/1", "-genv FISHPLATE_IB_FLOW=hw -genv FISHPLATE_IB_BUFFERS=1 "),
+          KERNEL_VARIANT("static/1", "-genv FISHPLATE_IB_FLOW=static -genv FISHPLATE_IB_BUFFERS=1 "),
+          KERNEL_VARIANT("dynamic/1", "-genv FISHPLATE_IB_FLOW=dynamic -genv FISHPLATE_IB_BUFFERS=1 ")}},
+    {.name = "kernels_ways",
+     .virtual_nodes = true,
+     .quick_seconds = 2,
+     .full_seconds = 20,
+     .variants = {KERNEL_VARIANT("ring", "-genv FISHPLATE_IB_POLLSET=16 -genv FISHPLATE_IB_RECEIVE=peer "),
+                  KERNEL_VARIANT("send/receive",
+                                 "-genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=peer "),
+                  KERNEL_VARIANT("shared queue",
+                                 "-genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=shared ")}},
+    {.name = "kernels_rendezvous",
+     .virtual_nodes = true,
+     .quick_seconds = 2,
+     .full_seconds = 20,
+     .variants = {KERNEL_VARIANT("get", "-genv FISHPLATE_RENDEZVOUS=get -genv FISHPLATE_EAGER_MAX=4047 "),
+                  KERNEL_VARIANT("put", "-genv FISHPLATE_RENDEZVOUS=put -genv FISHPLATE_EAGER_MAX=4047 ")}},
+    {.name = "rails_study",
+     .same_always = true,
+     .quick_seconds = 55,
+     .full_seconds = 600,
+     .variants = {{0, "fishplate sim rails --quick --json", "fishplate sim rails --json"}}},
+    {.name = "barriers_sim",
+     .same_always = true,
+     .quick_seconds = 1,
+     .full_seconds = 10,
+     .variants = {{0, "fishplate sim barrier --nodes 16,64,256 --json",
+                   "fishplate sim barrier --nodes 4,16,64,128,256,1024,4096 --json"}}},
+    {.name = "bcast_sim",
+     .same_always = true,
+     .quick_seconds = 1,
+     .full_seconds = 5,
+     .variants = {{0, "fishplate sim bcast --nodes 2,4,8,16,64,256 --sizes 8 --json",
+                   "fishplate sim bcast --nodes 2,4,8,16,64,256,1024 --sizes 8 --json"}}},
+    {.name = "rails",
+     .needs = "fishplate bench rails",
+     .virtual_nodes = true,
+     .quick_seconds = 20,
+     .full_seconds = 120,
+     .variants = {{0, "fishplate bench rails --quick --json", "fishplate bench rails --json"}}},
+    {.name = "barrier",
+     .needs = "fishplate bench barrier",
+     .virtual_nodes = true,
+     .quick_seconds = 20,
+     .full_seconds = 120,
+     .variants = {{0, "fishplate bench barrier --shapes 2x2,4x4,8x8 --budget 15 --json",
+                   "fishplate bench barrier --json"}}},
+    {.name = "bcast",
+     .needs = "fishplate bench bcast",
+     .virtual_nodes = true,
+     .quick_seconds = 20,
+     .full_seconds = 120,
+     .variants = {{0, "fishplate bench bcast --quick --json", "fishplate bench bcast --json"}}},
+};
+const int sources_count = (int)(sizeof(sources) / sizeof(sources[0]));
+
+const struct paper papers[PAPERS] = {
+    [PAPER_LIU] = {"Liu04", "J. Liu: Designing High Performance and Scalable MPI over InfiniBand, 2004"},
+    [PAPER_TAKAGI] = {"Takagi13", "M. Takagi and others: Revisiting Rendezvous Protocols, EuroMPI 2013"},
+    [PAPER_COLL] = {"Coll01",
+                    "S. Coll and others: Using Multirail Networks in High-Performance Clusters, 2001"},
+    [PAPER_SHIPMAN] = {"Shipman06", "G. Shipman and others: InfiniBand Scalability in Open MPI, IPDPS 2006"},
+    [PAPER_HOEFLER] = {"Hoefler05", "T. Höfler: Evaluation of publicly available Barrier-Algorithms, 2005"},
+};
+
+const struct unmeasured unmeasured[] = {
+    {PAPER_LIU, "2.1-3.3, 6.3, 6.4, 6.6, 7.2-7.4, 8.1-8.3", "drawings of designs, with no figures in them"},
+    {PAPER_LIU, "4.1-4.4 (Myrinet and Quadrics)", "other networks; the InfiniBand lines are with figure 6.7"},
+    {PAPER_LIU, "6.1, 6.2, 6.5",
+     "what an adapter's hardware takes for polling, one or two writes, and gathering"},
+    {PAPER_LIU, "9.14-9.16, 9.19", "three networks compared; our kernels are with figures 5.6 and 6.13"},
+    {PAPER_LIU, "9.18", "16 nodes of another cluster"},
+    {PAPER_SHIPMAN, "1, 2", "drawings"},
+    {PAPER_HOEFLER, "4.2, 4.3, table 4.1", "the program abinit"},
+    {PAPER_HOEFLER, "3.5, 3.6", "a barrier by parallel ports"},
+};
+const int unmeasured_count = (int)(sizeof(unmeasured) / sizeof(unmeasured[0]));

@@ -1,0 +1,183 @@
+/* take.c: the tables of entries out of the JSON documents of benchmarks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "papers.h"
+
+static void set_value(struct table *t, int row, int column, const struct value *v)
+{
+    if (v->kind == VALUE_NUMBER)
+        table_set(t, row, column, v->number);
+    else if (v->kind == VALUE_STRING && strcmp(v->text, "-") != 0)
+        table_set_text(t, row, column, v->text);
+}
+
+static char *join_texts(const struct value *list)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = list ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return NULL;
+    for (const struct value *v = list; v; v = v->next)
+        if (v->kind == VALUE_STRING)
+            fprintf(out, "%s%s", ftell(out) > 0 ? " " : "", v->text);
+    fclose(out);
+    return text;
+}
+
+static struct table *take_table(const struct entry *e, const struct value *document)
+{
+    const struct value *v = value_first(document, "tables");
+    while (v && strncmp(value_text(v, "title"), e->what, strlen(e->what)) != 0)
+        v = v->next;
+    if (!v)
+        return NULL;
+    const char *adapter = value_text(v, "adapter");
+    struct table *t =
+        table_new(value_text(v, "title"), adapter[0] ? adapter : value_text(document, "transport"));
+    for (const struct value *c = value_first(v, "columns"); c; c = c->next)
+        table_column(t, c->kind == VALUE_STRING ? c->text : "");
+    for (const struct value *r = value_first(v, "rows"); r && t->columns > 0; r = r->next) {
+        int row = table_row(t), column = 0;
+        for (const struct value *c = r->first; c && column < t->columns; c = c->next)
+            set_value(t, row, column++, c);
+    }
+    t->here = join_texts(value_first(v, "here"));
+    return t;
+}
+
+static bool word_in(const char *list, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += len)
+        if ((at == list || at[-1] == ' ') && (at[len] == 0 || at[len] == ' '))
+            return true;
+    return false;
+}
+
+/* Where a source has several variants, they are the columns; else the tests are. */
+static struct table *take_tests(const struct entry *e, const struct source *s,
+                                const struct value *const *documents)
+{
+    struct table *t = table_new(e->title, value_text(documents[0], "transport"));
+    bool by_variant = s->variants[1].label != NULL;
+    char words[256];
+    table_column(t, "bytes");
+    snprintf(words, sizeof(words), "%s", e->what);
+    for (int i = 0; by_variant && s->variants[i].label; i++)
+        table_column(t, s->variants[i].label);
+    for (char *save, *w = by_variant ? NULL : strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+        table_column(t, w);
+    for (int i = 0; i == 0 || (by_variant && s->variants[i].label); i++)
+        for (const struct value *r = value_first(documents[i], "results"); r; r = r->next) {
+            const char *test = value_text(r, "test");
+            if (!word_in(e->what, test))
+                continue;
+            int column = by_variant ? i + 1 : table_find(t, test);
+            table_set(t, table_row_of(t, NULL, value_number(r, "bytes", 0)), column,
+                      value_number(r, e->better == BETTER_NEITHER ? "median" : "best", NAN));
+        }
+    return t;
+}
+
+static struct table *take_kernels(const struct entry *e, const struct source *s,
+                                  const struct value *const *documents)
+{
+    struct table *t = table_new(e->title, value_text(documents[0], "transport"));
+    char name[64];
+    table_column(t, "kernel, class");
+    for (int i = 0; s->variants[i].quick; i++)
+        table_column(t, s->variants[i].label ? s->variants[i].label : "seconds");
+    for (int i = 0; s->variants[i].quick; i++)
+        for (const struct value *r = value_first(documents[i], "results"); r; r = r->next) {
+            snprintf(name, sizeof(name), "%s %s", value_text(r, "kernel"), value_text(r, "class"));
+            table_set(t, table_row_of(t, name, 0), i + 1, value_number(r, "seconds", NAN));
+        }
+    return t;
+}
+
+static struct table *take_figure(const struct entry *e, const struct value *document)
+{
+    const struct value *f = value_first(document, "figures");
+    while (f && strcmp(value_text(f, "figure"), e->what) != 0)
+        f = f->next;
+    if (!f)
+        return NULL;
+    const char *adapter = value_text(document, "adapter");
+    struct table *t = table_new(value_text(f, "title"), adapter[0] ? adapter : "simulated");
+    int column = 1;
+    table_column(t, value_text(f, "x"));
+    for (const struct value *l = value_first(f, "lines"); l; l = l->next)
+        table_column(t, value_text(l, "name"));
+    for (const struct value *l = value_first(f, "lines"); l && column < t->columns; l = l->next, column++)
+        for (const struct value *p = value_first(l, "points"); p; p = p->next)
+            table_set(t, table_row_of(t, NULL, value_number(p, "x", 0)), column, value_number(p, "y", NAN));
+    return t;
+}
+
+static struct table *take_statements(const struct entry *e, const struct value *document)
+{
+    struct table *t = table_new(e->title, "simulated");
+    static const char *const names[] = {"where", "the paper says", "found here", "agrees"};
+    for (int i = 0; i < 4; i++)
+        table_column(t, names[i]);
+    for (const struct value *v = value_first(document, "statements"); v; v = v->next) {
+        if (strncmp(value_text(v, "where"), e->what, strlen(e->what)) != 0)
+            continue;
+        int row = table_row(t);
+        table_set_text(t, row, 0, value_text(v, "where"));
+        table_set_text(t, row, 1, value_text(v, "says"));
+        table_set_text(t, row, 2, value_text(v, "found"));
+        table_set_text(t, row, 3, value_true(v, "agrees") ? "yes" : "no");
+    }
+    return t;
+}
+
+static struct table *take_sim(const struct entry *e, const struct value *document)
+{
+    struct table *t = table_new(e->title, "simulated");
+    table_column(t, "nodes");
+    for (const struct value *r = value_first(document, "results"); r; r = r->next)
+        if (table_find(t, value_text(r, "algorithm")) < 0)
+            table_column(t, value_text(r, "algorithm"));
+    for (const struct value *r = value_first(document, "results"); r; r = r->next) {
+        int column = table_find(t, value_text(r, "algorithm"));
+        if (column > 0)
+            table_set(t, table_row_of(t, NULL, value_number(r, "nodes", 0)), column,
+                      value_number(r, "us", NAN));
+    }
+    return t;
+}
+
+struct table *table_take(const struct entry *e, const struct source *s, const struct value *const *documents)
+{
+    struct table *t = NULL;
+    switch (e->take) {
+    case TAKE_TABLE:
+        t = take_table(e, documents[0]);
+        break;
+    case TAKE_TESTS:
+        t = take_tests(e, s, documents);
+        break;
+    case TAKE_KERNELS:
+        t = take_kernels(e, s, documents);
+        break;
+    case TAKE_FIGURE:
+        t = take_figure(e, documents[0]);
+        break;
+    case TAKE_STATEMENTS:
+        t = take_statements(e, documents[0]);
+        break;
+    case TAKE_SIM:
+        t = take_sim(e, documents[0]);
+        break;
+    }
+    if (t && t->rows > 0 && t->columns > 1)
+        return t;
+    table_free(t);
+    return NULL;
+}
