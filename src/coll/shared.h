@@ -31,10 +31,12 @@
 #define SHARED_DEPTH_BIG 8          /* big slots */
 #define SHARED_INLINE    112        /* bytes that travel with the flag, 48 of them in its own line */
 #define SHARED_SMALL     4096       /* bytes of a small slot */
+#define SHARED_PART      1024       /* ... of which a single reader is told while the rest is being written */
 #define SHARED_AREA_MAX  (8u << 20) /* of big slots, all ranks together */
 #define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
 #define SHARED_EVERYONE  SLOTS_EVERYONE
 
+_Static_assert(SHARED_SMALL / SHARED_PART <= 1u << SLOT_PART_BITS, "see slot_part");
 _Static_assert(SHARED_LAG <= SHARED_DEPTH && SHARED_LAG <= SHARED_DEPTH_ONE, "see slots_must_tell");
 
 /* Two lines apart: processors fetch lines in pairs, and the next flag is about to be written while this one
@@ -42,6 +44,7 @@ _Static_assert(SHARED_LAG <= SHARED_DEPTH && SHARED_LAG <= SHARED_DEPTH_ONE, "se
 struct shared_flag {
     alignas(2 *
             CACHE_LINE) _Atomic uint64_t posted; /* step, way, and the marks of two calls: see shared_word */
+    _Atomic uint64_t part; /* of a small slot, before `posted`: how much of it is there, see slot_part */
     alignas(16) char data[SHARED_INLINE];
 };
 
@@ -207,6 +210,8 @@ static inline void shared_post(struct shared *b, uint64_t step, enum shared_way 
 
 /* Waiting ends early, with false, when a rank turns out to be in another call: b->stranger says which. */
 bool shared_wait(struct shared *b, int rank, uint64_t step);
+/* ... or until more than `have` parts of its small slot are there: returns how many; 0 when it has posted the whole. */
+uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have);
 /* Has it posted already? Does not look at marks. */
 bool shared_posted(const struct shared *b, int rank, uint64_t step);
 /* Waits until ready(arg). Whoever makes it so rings this rank's bell. */

@@ -55,6 +55,49 @@ static inline const char *await(struct shared *b, int r, uint64_t step, size_t b
     return shared_slot(b, r, step, bytes);
 }
 
+/* Sends so many bytes to one reader. A long slot is announced in parts, each when it is written: moving cache lines to
+ * this processor takes as long as moving them on to the reader's, and so both go on at once. Where ranks share processors
+ * they do not run at once. Only the last part wakes a reader. */
+static void send_parts(struct shared *b, int reader, const char *from, size_t bytes)
+{
+    const uint64_t step = shared_begin(b, bytes, reader);
+    struct shared_flag *flag = flag_of(b, b->comm->rank, step);
+    char *slot = shared_slot(b, b->comm->rank, step, bytes);
+    const size_t part = bytes <= SHARED_INLINE || b->comm->proc->net->oversubscribed ? bytes : SHARED_PART;
+    const uint64_t word = shared_word(step, BY_SLOTS, b->marks);
+    size_t at = 0;
+    for (uint64_t n = 1; bytes - at > part; n++, at += part) {
+        claim(slot + at, part);
+        memcpy(slot + at, from + at, part);
+        atomic_store_explicit(&flag->part, slot_part(word, n), memory_order_release);
+    }
+    claim(slot + at, bytes - at);
+    copy_bytes(slot + at, from + at, bytes - at);
+    post(b, reader);
+}
+
+/* Copies the parts that rank r announces in this step, until it has posted all of it. Returns how many bytes that were. */
+static size_t take_parts(struct shared *b, int r, uint64_t step, char *to)
+{
+    const char *slot = shared_slot(b, r, step, SHARED_SMALL);
+    uint64_t have = 0, now;
+    for (; (now = shared_wait_part(b, r, step, have)) > 0; have = now)
+        memcpy(to + have * SHARED_PART, slot + have * SHARED_PART, (now - have) * SHARED_PART);
+    return have * SHARED_PART;
+}
+
+/* What rank r sends to this one, so many bytes; false when it is in another call. */
+static inline bool receive_parts(struct shared *b, int r, uint64_t step, char *to, size_t bytes)
+{
+    size_t have = 0;
+    if (bytes > SHARED_PART && !b->comm->proc->net->oversubscribed)
+        have = take_parts(b, r, step, to);
+    const char *from = await(b, r, step, bytes);
+    if (likely(from != NULL))
+        copy_bytes(to + have, from + have, bytes - have);
+    return from != NULL;
+}
+
 static inline char *block(const struct coll_side *side, int index, size_t bytes)
 {
     return (char *)side->buf + (size_t)index * bytes;
@@ -83,24 +126,32 @@ static inline void put_each(const struct shared *b, const struct coll_side *side
 
 static void bcast(const struct coll_args *a, struct shared *b, size_t bytes)
 {
-    if (b->comm->rank == a->root) {
+    if (b->comm->size == 2 && b->comm->rank == a->root) {
+        send_parts(b, 1 - a->root, a->recv.buf, bytes);
+    } else if (b->comm->rank == a->root) {
         copy_bytes(begin(b, SHARED_EVERYONE, bytes), a->recv.buf, bytes);
         post(b, SHARED_EVERYONE);
-        return;
+    } else {
+        receive_parts(b, a->root, ++b->step, a->recv.buf, bytes);
     }
-    const char *from = await(b, a->root, ++b->step, bytes);
-    if (likely(from != NULL))
-        copy_bytes(a->recv.buf, from, bytes);
 }
 
 static void scatter(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, root = a->root;
     if (me == root) {
-        put_each(b, &a->send, begin(b, SHARED_EVERYONE, bytes * others(b)), bytes);
-        post(b, SHARED_EVERYONE);
+        if (b->comm->size == 2) {
+            send_parts(b, 1 - me, block(&a->send, 1 - me, bytes), bytes);
+        } else {
+            put_each(b, &a->send, begin(b, SHARED_EVERYONE, bytes * others(b)), bytes);
+            post(b, SHARED_EVERYONE);
+        }
         if (!a->in_place)
             copy_bytes(a->recv.buf, block(&a->send, me, bytes), bytes);
+        return;
+    }
+    if (b->comm->size == 2) {
+        receive_parts(b, root, ++b->step, a->recv.buf, bytes);
         return;
     }
     const char *from = await(b, root, ++b->step, bytes * others(b));
@@ -112,20 +163,15 @@ static void gather(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, root = a->root, size = b->comm->size;
     if (me != root) {
-        copy_bytes(begin(b, root, bytes), a->send.buf, bytes);
-        post(b, root);
+        send_parts(b, root, a->send.buf, bytes);
         return;
     }
     const uint64_t step = ++b->step;
     if (!a->in_place)
         copy_bytes(block(&a->recv, me, bytes), a->send.buf, bytes);
-    for (int r = 0; r < size; r++) {
-        const char *from = r == me ? NULL : await(b, r, step, bytes);
-        if (likely(from != NULL))
-            copy_bytes(block(&a->recv, r, bytes), from, bytes);
-        else if (r != me)
+    for (int r = 0; r < size; r++)
+        if (r != me && unlikely(!receive_parts(b, r, step, block(&a->recv, r, bytes), bytes)))
             break;
-    }
 }
 
 /* Everyone's elements from the last rank to the first, as shared_reduce.c combines them. `mine`: this rank's,

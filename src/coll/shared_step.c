@@ -195,6 +195,32 @@ bool shared_wait(struct shared *b, int rank, uint64_t step)
     return true;
 }
 
+struct part_wait {
+    struct wait w; /* first */
+    uint64_t have, parts;
+};
+
+static bool part_arrived(void *arg)
+{
+    struct part_wait *p = arg;
+    const struct shared *b = p->w.b;
+    const _Atomic uint64_t *part = &b->head->rank[p->w.next].flag[p->w.step % SHARED_DEPTH].part;
+    p->parts = 0;
+    if (one_arrived(&p->w))
+        return true;
+    p->parts = slot_parts(atomic_load_explicit(part, memory_order_acquire),
+                          shared_word(p->w.step, BY_SLOTS, b->marks));
+    return p->parts > p->have;
+}
+
+uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have)
+{
+    struct part_wait p = {.w = {.b = b, .step = step, .next = rank}, .have = have};
+    if (!part_arrived(&p))
+        shared_wait_until(b, part_arrived, &p);
+    return p.parts;
+}
+
 /* Another rank may wait until this one is done with a step; that is rare, so one word says whether anybody does. It need not
  * be the writer of this step: it may be in a later call, and wait for a flag whose readers were all. So all are woken. */
 static void announce(struct shared *b)

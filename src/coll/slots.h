@@ -40,6 +40,21 @@ static inline bool slot_is_posted(uint64_t flag, uint64_t step)
     return flag >= step;
 }
 
+/* A slot with a single reader is announced in parts, so that the reader copies the first while the writer writes the next.
+ * What is said of it: the word that its flag is going to have, and how many parts are there. */
+#define SLOT_PART_BITS 3
+static inline uint64_t slot_part(uint64_t word, uint64_t parts)
+{
+    return word << SLOT_PART_BITS | parts;
+}
+
+/* How many parts are there, if this was said of that word; else 0. */
+static inline uint64_t slot_parts(uint64_t said, uint64_t word)
+{
+    const uint64_t parts = said ^ word << SLOT_PART_BITS;
+    return parts < 1u << SLOT_PART_BITS ? parts : 0;
+}
+
 /* Must a rank that is done with this step say so now, when it has said `told` before? Not in every step, so that the word
  * does not travel so often. `lag` is at most the number of slots: a writer whose readers have caught up never waits for
  * what they have not said. */

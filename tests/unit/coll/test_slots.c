@@ -1,6 +1,6 @@
 /* test_slots.c: every order in which a few ranks may write, read and reuse the slots of shared memory, in bcasts, gathers and
  * meetings in a row. Nobody reads what belongs to another step, and nobody waits for ever. Data is written and read in
- * two halves, so that a reader may come in between.
+ * two halves, so that a reader may come in between; the first is announced as a part, and may be read at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/slots.h"
@@ -9,10 +9,10 @@
 #include "test.h"
 
 enum { RANKS = 3, DEPTH_MAX = 3, STEPS = 10, EVERYONE = SLOTS_EVERYONE };
-enum stage { BEGIN, FIRST_HALF, SECOND_HALF, POST, WAIT, READ_FIRST, READ_SECOND, DONE };
+enum stage { BEGIN, FIRST_HALF, SAY_PART, SECOND_HALF, POST, WAIT, READ_FIRST, WAIT_REST, READ_SECOND, DONE };
 
 /* Ways to get it wrong, one at a time. */
-enum broken { NOTHING, REUSE_AT_ONCE, POST_FIRST, LOOK_AT_NO_FLAG, TELL_EARLY };
+enum broken { NOTHING, REUSE_AT_ONCE, POST_FIRST, LOOK_AT_NO_FLAG, PART_FIRST, TELL_EARLY };
 
 struct one {
     uint8_t step, stage, source; /* the step it is in, what it does next, whose data */
@@ -23,7 +23,7 @@ struct one {
 
 struct state {
     struct one rank[RANKS];
-    uint8_t flag[RANKS][DEPTH_MAX], data[RANKS][DEPTH_MAX][2], done[RANKS];
+    uint8_t flag[RANKS][DEPTH_MAX], part[RANKS][DEPTH_MAX], data[RANKS][DEPTH_MAX][2], done[RANKS];
 };
 
 struct part {
@@ -154,7 +154,7 @@ static bool begin(struct state *s, int me)
         return ask(s, me, slot);
     it->used[slot] = it->step;
     it->reader[slot] = p.reader;
-    it->stage = job.broken == POST_FIRST ? POST : FIRST_HALF;
+    it->stage = job.broken == POST_FIRST ? POST : job.broken == PART_FIRST ? SAY_PART : FIRST_HALF;
     return true;
 }
 
@@ -162,44 +162,61 @@ static bool wait(struct state *s, int me)
 {
     struct one *it = &s->rank[me];
     const struct part p = part_of(it->step);
-    if (job.broken != LOOK_AT_NO_FLAG && !slot_is_posted(s->flag[it->source][it->step % job.depth], it->step))
-        return false;
+    const int slot = it->step % job.depth;
+    if (job.broken != LOOK_AT_NO_FLAG && !slot_is_posted(s->flag[it->source][slot], it->step)) {
+        if (it->stage == WAIT_REST || slot_parts(s->part[it->source][slot], it->step) == 0)
+            return false;
+        it->stage = READ_FIRST;
+        return true;
+    }
     learn(it, p);
     if (job.broken == TELL_EARLY)
         tell(s, me, it->step);
-    it->stage = READ_FIRST;
+    it->stage++;
     return true;
+}
+
+/* Half of the data, the announcement of the first half, or the flag. */
+static void write_some(struct state *s, int me, enum stage stage)
+{
+    struct one *it = &s->rank[me];
+    const int slot = it->step % job.depth;
+    const bool last = stage == (job.broken == POST_FIRST ? SECOND_HALF : POST);
+    if (stage == SAY_PART)
+        s->part[me][slot] = (uint8_t)slot_part(it->step, 1);
+    else if (stage == POST)
+        s->flag[me][slot] = it->step;
+    else
+        s->data[me][slot][stage == SECOND_HALF] = it->step;
+    if (last)
+        after_writing(s, me);
+    else if (job.broken == PART_FIRST && stage <= SAY_PART)
+        it->stage = stage == SAY_PART ? FIRST_HALF : SECOND_HALF;
+    else
+        it->stage = stage == POST ? FIRST_HALF : (uint8_t)(stage + 1);
 }
 
 /* One action of a rank; false when it waits. */
 static bool act(struct state *s, int me)
 {
     struct one *it = &s->rank[me];
-    const int slot = it->step % job.depth;
     if (it->step > STEPS)
         return false;
     switch ((enum stage)it->stage) {
     case BEGIN:
         return begin(s, me);
     case FIRST_HALF:
+    case SAY_PART:
     case SECOND_HALF:
-        s->data[me][slot][it->stage - FIRST_HALF] = it->step;
-        it->stage++;
-        if (it->stage == POST && job.broken == POST_FIRST)
-            after_writing(s, me);
-        return true;
     case POST:
-        s->flag[me][slot] = it->step;
-        if (job.broken == POST_FIRST)
-            it->stage = FIRST_HALF;
-        else
-            after_writing(s, me);
+        write_some(s, me, (enum stage)it->stage);
         return true;
     case WAIT:
+    case WAIT_REST:
         return wait(s, me);
     case READ_FIRST:
     case READ_SECOND:
-        read_half(s, me, it->stage - READ_FIRST);
+        read_half(s, me, it->stage == READ_SECOND);
         return true;
     case DONE:
         end_step(s, me);
