@@ -1,4 +1,4 @@
-/* driver.c: `fishplate bench ib`: options, help, and the topics in turn.
+/* driver.c: `fishplate bench ib`, and what `bench rails` shares with it: options, help, and the topics in turn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -11,9 +11,9 @@
 
 #include "ib.h"
 
-const struct ib_topic *const ib_topics[] = {&ib_small,      &ib_polling, &ib_flow,
-                                            &ib_rendezvous, &ib_memory,  &ib_reuse};
-const int ib_ntopics = (int)(sizeof(ib_topics) / sizeof(ib_topics[0]));
+static const struct ib_topic *const ib_topics[] = {&ib_small,      &ib_polling, &ib_flow,
+                                                   &ib_rendezvous, &ib_memory,  &ib_reuse};
+enum { NTOPICS = sizeof(ib_topics) / sizeof(ib_topics[0]) };
 
 static void usage(void)
 {
@@ -22,7 +22,7 @@ static void usage(void)
         "Measures what each design of MPI over InfiniBand gains, and prints it beside what the papers say.\n"
         "It starts its own jobs: every rank (or half of them) on a virtual node with a software adapter\n"
         "(mpiexec -vnodes), under the tunables a table compares. Without names, all topics run:\n\n");
-    for (int i = 0; i < ib_ntopics; i++)
+    for (int i = 0; i < NTOPICS; i++)
         printf("  %-11s %s\n", ib_topics[i]->name, ib_topics[i]->doc);
     printf(
         "\nOptions:\n"
@@ -66,9 +66,10 @@ bool ib_find_programs(struct ib_driver *d)
 
 static bool parse(struct ib_driver *d, int argc, char **argv, unsigned *wanted, bool *help)
 {
+    const struct ib_command *c = d->topics;
     for (int i = 1; i < argc; i++) {
         int topic = 0;
-        while (topic < ib_ntopics && strcmp(ib_topics[topic]->name, argv[i]) != 0)
+        while (topic < c->ntopics && strcmp(c->topics[topic]->name, argv[i]) != 0)
             topic++;
         if (strcmp(argv[i], "--quick") == 0)
             d->quick = true;
@@ -78,29 +79,49 @@ static bool parse(struct ib_driver *d, int argc, char **argv, unsigned *wanted, 
             *help = true;
         else if (strcmp(argv[i], "--repeat") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0)
             d->repeat = atoi(argv[++i]);
-        else if (topic < ib_ntopics)
+        else if (c->draws && strcmp(argv[i], "--svg") == 0 && i + 1 < argc)
+            d->svg = argv[++i];
+        else if (topic < c->ntopics)
             *wanted |= 1u << topic;
         else {
-            fprintf(stderr, "bench ib: '%s' is neither an option nor a topic; --help lists both.\n", argv[i]);
+            fprintf(stderr, "bench %s: '%s' is neither an option nor a topic; --help lists both.\n", c->name,
+                    argv[i]);
             return false;
         }
     }
     if (d->repeat == 0)
         d->repeat = d->quick ? 1 : 3;
     if (*wanted == 0)
-        *wanted = (1u << ib_ntopics) - 1;
+        *wanted = (1u << c->ntopics) - 1;
     return true;
+}
+
+void ib_draw(struct ib_driver *d, const struct ib_curves *c)
+{
+    char path[4096];
+    if (!d->svg || !d->draw || c->points < 2)
+        return;
+    snprintf(path, sizeof(path), "%s/%s.svg", d->svg, c->id);
+    FILE *f = fopen(path, "we");
+    if (!f) {
+        fprintf(stderr, "bench %s: cannot write %s.\n", d->command, path);
+        d->failures++;
+        return;
+    }
+    d->draw(c, f);
+    fclose(f);
+    fprintf(stderr, "%sbench %s: wrote %s\n", d->terminal ? "\r\033[K" : "", d->command, path);
 }
 
 static int run_topics(struct ib_driver *d, unsigned wanted)
 {
     if (d->json)
-        printf("{\"program\": \"fishplate bench ib\", \"cores\": %d, \"repeat\": %d, \"quick\": %s,\n "
+        printf("{\"program\": \"fishplate bench %s\", \"cores\": %d, \"repeat\": %d, \"quick\": %s,\n "
                "\"tables\": [",
-               d->cores, d->repeat, d->quick ? "true" : "false");
-    for (int i = 0; i < ib_ntopics; i++)
+               d->command, d->cores, d->repeat, d->quick ? "true" : "false");
+    for (int i = 0; i < d->topics->ntopics; i++)
         if (wanted & (1u << i))
-            ib_topics[i]->tables(d);
+            d->topics->topics[i]->tables(d);
     if (d->terminal)
         fprintf(stderr, "\r\033[K");
     if (d->json)
@@ -112,19 +133,30 @@ static int run_topics(struct ib_driver *d, unsigned wanted)
     return d->failures ? 1 : 0;
 }
 
-int bench_ib_main(int argc, char **argv)
+int ib_command_main(const struct ib_command *command, struct ib_driver *d, int argc, char **argv)
 {
-    struct ib_driver d = {.command = "ib", .cores = (int)sysconf(_SC_NPROCESSORS_ONLN), .started = ib_now()};
     unsigned wanted = 0;
     bool help = false;
+    d->topics = command;
+    d->command = command->name;
+    d->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    d->started = ib_now();
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
-        return ib_rank_main(argc - 2, argv + 2);
-    if (!parse(&d, argc, argv, &wanted, &help))
+        return ib_rank_main(command, argc - 2, argv + 2);
+    if (!parse(d, argc, argv, &wanted, &help))
         return 2;
     if (help) {
-        usage();
+        command->usage();
         return 0;
     }
-    d.terminal = isatty(STDERR_FILENO);
-    return ib_find_programs(&d) ? run_topics(&d, wanted) : 2;
+    d->terminal = isatty(STDERR_FILENO);
+    return ib_find_programs(d) ? run_topics(d, wanted) : 2;
+}
+
+int bench_ib_main(int argc, char **argv)
+{
+    static const struct ib_command command = {
+        .name = "ib", .topics = ib_topics, .ntopics = NTOPICS, .usage = usage};
+    struct ib_driver d = {0};
+    return ib_command_main(&command, &d, argc, argv);
 }

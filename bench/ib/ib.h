@@ -26,8 +26,10 @@ struct ib_rank {
 
 enum ib_kind { IB_TIME = 't', IB_RATE = 'r', IB_COUNT = 'c' }; /* of several runs: least, most, last */
 
-int ib_rank_main(int argc, char **argv);
 struct ib_topic;
+struct ib_command;
+/* A rank of one of its topics. argv: the topic, then name=value. */
+int ib_rank_main(const struct ib_command *command, int argc, char **argv);
 /* The same for a topic that is in no table; host may be NULL. argv: name=value. */
 int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv);
 long ib_number(const struct ib_rank *r, const char *name, long otherwise);
@@ -43,8 +45,29 @@ double ib_together(const struct ib_rank *r, double x); /* their sum */
 
 struct ib_figures;
 
+/* A command with topics that measures with this driver: `bench ib`, `bench rails`. */
+struct ib_command {
+    const char *name; /* "ib" */
+    const struct ib_topic *const *topics;
+    int ntopics;
+    void (*usage)(void);
+    bool draws; /* it has curves, and takes --svg */
+};
+
+/* Lines over one axis, drawn by who knows how. */
+enum { IB_CURVES = 6, IB_POINTS = 64 };
+struct ib_curves {
+    const char *id, *title, *x_name, *y_name;
+    int lines, points;
+    const char *name[IB_CURVES];
+    double x[IB_POINTS], y[IB_CURVES][IB_POINTS];
+};
+
 struct ib_driver {
-    const char *command; /* "ib": ranks run `fishplate bench <command> rank` */
+    const struct ib_command *topics;                    /* of a command that has some */
+    void (*draw)(const struct ib_curves *c, FILE *out); /* as SVG; NULL: nobody can */
+    const char *svg;                                    /* folder, or NULL */
+    const char *command;                                /* "ib": ranks run `fishplate bench <command> rank` */
     bool quick, json;
     int repeat;
     char program[4096], mpiexec[4096];
@@ -60,6 +83,8 @@ struct ib_job {
     const char *topic; /* whose rank() runs */
     int ranks, nodes;
     const char *settings; /* "NAME=VALUE NAME=VALUE" */
+    const char *hcas;     /* mpiexec -hcas; NULL: not said */
+    bool in_turn;         /* neighbouring ranks on different nodes */
     int repeat;           /* 0: as the user wants */
 };
 
@@ -72,6 +97,11 @@ struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const c
 double ib_figure(const struct ib_figures *f, const char *name, ...) IB_FORMAT(2); /* NAN when there is none */
 void ib_figures_free(struct ib_figures *f);
 
+/* The whole command: options, topics, and its ranks. */
+int ib_command_main(const struct ib_command *command, struct ib_driver *d, int argc, char **argv);
+/* With --svg: writes FOLDER/ID.svg, and tells where. */
+void ib_draw(struct ib_driver *d, const struct ib_curves *c);
+
 /* A table: columns, then cells row by row, then what is to be said about it. */
 struct ib_table;
 struct ib_table *ib_table_open(struct ib_driver *d, const char *title, const char *paper);
@@ -83,12 +113,11 @@ void ib_table_close(struct ib_table *t);
 
 struct ib_topic {
     const char *name, *doc;
+    void (*before)(struct ib_rank *r); /* MPI_Init, where a rank has something to set up; or NULL */
     void (*rank)(struct ib_rank *r);
     void (*tables)(struct ib_driver *d);
 };
 
 extern const struct ib_topic ib_small, ib_polling, ib_flow, ib_rendezvous, ib_memory, ib_reuse;
-extern const struct ib_topic *const ib_topics[];
-extern const int ib_ntopics;
 
 #endif

@@ -27,6 +27,8 @@ static struct counter {
     {.name = "ib_ring_frames_received"},
     {.name = "ib_ring_frames_sent"},
     {.name = "ib_put_bytes"},
+    {.name = "ib_rail0_bytes"},
+    {.name = "ib_rail1_bytes"},
     {.name = "ib_rings_added"},
     {.name = "p2p_eager_sent"},
     {.name = "p2p_offers_told"},
@@ -129,6 +131,8 @@ void ib_tell(const struct ib_rank *r, enum ib_kind kind, double value, const cha
 int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv)
 {
     struct ib_rank r = {.bench.host = host, .argc = argc, .argv = argv};
+    if (topic->before)
+        topic->before(&r);
     counters_start();
     MPI_Init(NULL, NULL);
     r.bench.comm = MPI_COMM_WORLD;
@@ -149,10 +153,10 @@ int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int
 }
 
 /* argv: the topic, then name=value. */
-int ib_rank_main(int argc, char **argv)
+int ib_rank_main(const struct ib_command *command, int argc, char **argv)
 {
-    for (int i = 0; i < ib_ntopics && argc > 0; i++)
-        if (strcmp(ib_topics[i]->name, argv[0]) == 0)
-            return ib_rank_run(NULL, ib_topics[i], argc - 1, argv + 1);
+    for (int i = 0; i < command->ntopics && argc > 0; i++)
+        if (strcmp(command->topics[i]->name, argv[0]) == 0)
+            return ib_rank_run(NULL, command->topics[i], argc - 1, argv + 1);
     return 2;
 }

@@ -103,6 +103,14 @@ static void exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
         argv[n++] = "-bind-to";
         argv[n++] = "core";
     }
+    if (job->hcas) {
+        argv[n++] = "-hcas";
+        argv[n++] = (char *)job->hcas;
+    }
+    if (job->in_turn) {
+        argv[n++] = "-map-by";
+        argv[n++] = "node";
+    }
     if (settings)
         n = split(settings, "-genv", argv, n);
     argv[n++] = d->program;
@@ -175,8 +183,10 @@ struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const c
             continue;
         d->failures++;
         fprintf(stderr,
-                "%sbench %s: this failed: mpiexec -n %d -vnodes %d with %s: fishplate bench %s rank %s %s\n",
+                "%sbench %s: this failed: mpiexec -n %d -vnodes %d%s%s%s with %s: fishplate bench %s rank %s "
+                "%s\n",
                 d->terminal ? "\r\033[K" : "", d->command, job->ranks, job->nodes,
+                job->in_turn ? " -map-by node" : "", job->hcas ? " -hcas " : "", job->hcas ? job->hcas : "",
                 job->settings[0] ? job->settings : "the default tunables", d->command, job->topic, text);
         break;
     }

@@ -66,6 +66,7 @@ int cmd_stat(const struct options *o)
     }
     if (o->json)
         printf("]}\n");
+    fabric_free(&f);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* bench.c: `fishplate bench`: the benchmark of bench/, with the transport that the library uses in its
- * report; `fishplate bench ib` and `fishplate bench papers`, which start their own jobs; `fishplate bench kernels`,
- * `fishplate bench io` and `fishplate bench rma`.
+ * report; `fishplate bench ib`, `bench rails` and `bench papers`, which start their own jobs; `fishplate bench
+ * kernels`, `bench io` and `bench rma`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../../bench/bench.h"
@@ -12,9 +12,11 @@
 #include "../../bench/ib/ib.h"
 #include "../../bench/io/io.h"
 #include "../../bench/kernels/kernels.h"
+#include "../../bench/rails/rails.h"
 #include "../../bench/rma/rma.h"
 
 #include "api/inside.h"
+#include "chart.h"
 #include "barrier/barrier.h"
 #include "coll/algorithm.h"
 #include "command.h"
@@ -70,6 +72,22 @@ static bool is_barrier_study(int argc, char **argv)
     return !getenv("PMI_RANK") && !getenv("PMIX_RANK");
 }
 
+/* Curves of `bench rails`. */
+static void draw(const struct ib_curves *c, FILE *out)
+{
+    struct chart chart = {
+        .id = c->id, .title = c->title, .x_name = c->x_name, .y_name = c->y_name, .format = "%.0f"};
+    chart.points = c->points < CHART_POINTS ? c->points : CHART_POINTS;
+    for (int i = 0; i < chart.points; i++)
+        chart.x[i] = c->x[i];
+    for (int l = 0; l < c->lines; l++) {
+        int line = chart_line(&chart, c->name[l]);
+        for (int i = 0; line >= 0 && i < chart.points; i++)
+            chart.y[line][i] = c->y[l][i];
+    }
+    chart_svg(&chart, out);
+}
+
 int command_bench(int argc, char **argv)
 {
     static const struct bench_host host = {
@@ -90,6 +108,8 @@ int command_bench(int argc, char **argv)
 #endif
     if (argc > 1 && strcmp(argv[1], "papers") == 0)
         return bench_papers_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "rails") == 0)
+        return bench_rails_main(draw, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "io") == 0)
         return bench_io_main(&host, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "rma") == 0)

@@ -57,6 +57,7 @@ static int command_help(int argc, char **argv)
            "  mpicc hello.c -o hello && mpiexec -n 4 ./hello    compile and run a program\n"
            "  mpiexec -n 4 fishplate bench --short              is it fast, and over which transport?\n"
            "  fishplate bench ib --help                         what each design of InfiniBand gains\n"
+           "  fishplate bench rails --help                      what several adapters gain\n"
            "  mpiexec -n 4 fishplate bench kernels              kernels of scientific programs, verified\n"
            "  mpiexec -n 2 fishplate bench rma                  one-sided operations: time, rate, bandwidth\n"
            "  fishplate prof -- mpiexec -n 4 ./hello            where a program's time in MPI goes\n"

@@ -1,0 +1,97 @@
+/* traffic.c: what the ranks of most topics do: pairs exchange messages, one half of the ranks on each of two nodes, and
+ * each rank with its mirror image there. Latency, bandwidth one way (with two pairs the senders are on different nodes, as
+ * in the paper), and both ways.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rails.h"
+
+#include <stdlib.h>
+
+enum { WINDOW_MAX = 64, FLIGHT = 8 << 20 };
+
+struct traffic {
+    int peer, bytes, window;
+    bool sends, receives;
+    char *out, *in;
+    MPI_Request requests[2 * WINDOW_MAX];
+};
+
+static void ping_pong(void *arg, int n)
+{
+    struct traffic *t = arg;
+    for (int i = 0; i < n; i++) {
+        if (t->sends)
+            MPI_Send(t->out, t->bytes, MPI_BYTE, t->peer, 1, MPI_COMM_WORLD);
+        MPI_Recv(t->in, t->bytes, MPI_BYTE, t->peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!t->sends)
+            MPI_Send(t->out, t->bytes, MPI_BYTE, t->peer, 1, MPI_COMM_WORLD);
+    }
+}
+
+static void stream(void *arg, int n)
+{
+    struct traffic *t = arg;
+    for (int i = 0; i < n; i++) {
+        int k = 0;
+        for (int w = 0; w < t->window && t->receives; w++)
+            MPI_Irecv(t->in, t->bytes, MPI_BYTE, t->peer, 2, MPI_COMM_WORLD, &t->requests[k++]);
+        for (int w = 0; w < t->window && t->sends; w++)
+            MPI_Isend(t->out, t->bytes, MPI_BYTE, t->peer, 2, MPI_COMM_WORLD, &t->requests[k++]);
+        MPI_Waitall(k, t->requests, MPI_STATUSES_IGNORE);
+        if (!t->sends)
+            MPI_Send(NULL, 0, MPI_BYTE, t->peer, 3, MPI_COMM_WORLD);
+        else if (!t->receives)
+            MPI_Recv(NULL, 0, MPI_BYTE, t->peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void check(struct ib_rank *r, const struct traffic *t)
+{
+    if (t->receives)
+        r->bench.errors += bench_check(t->in, (size_t)t->bytes, (unsigned)t->peer);
+}
+
+static void one_size(struct ib_rank *r, struct traffic *t, bool latency, bool both_ways)
+{
+    struct bench_stats s;
+    int half = r->bench.size / 2;
+    bool first = r->bench.rank < half;
+    double bytes = (double)t->bytes * half * t->window;
+    if (latency) {
+        t->sends = first;
+        t->receives = true;
+        bench_measure(&r->bench, MPI_COMM_WORLD, half > 1, ping_pong, t, &s);
+        check(r, t);
+        ib_tell(r, IB_TIME, s.min / 2 * 1e6, "latency.%d", t->bytes);
+    }
+    t->sends = (r->bench.rank % half) % 2 == 0 ? first : !first;
+    t->receives = !t->sends;
+    bench_measure(&r->bench, MPI_COMM_WORLD, half > 1, stream, t, &s);
+    check(r, t);
+    ib_tell(r, IB_RATE, bytes / s.min / 1e6, "bw.%d", t->bytes);
+    if (!both_ways)
+        return;
+    t->sends = t->receives = true;
+    bench_measure(&r->bench, MPI_COMM_WORLD, half > 1, stream, t, &s);
+    check(r, t);
+    ib_tell(r, IB_RATE, 2 * bytes / s.min / 1e6, "bibw.%d", t->bytes);
+}
+
+/* from=, to=, factor= sizes; latency=0 and bibw=0 leave those out. */
+void rails_traffic(struct ib_rank *r)
+{
+    int half = r->bench.size / 2;
+    long from = ib_number(r, "from", 4), to = ib_number(r, "to", 1 << 20), factor = ib_number(r, "factor", 4);
+    struct traffic t = {.peer = (r->bench.rank + half) % r->bench.size};
+    t.out = bench_alloc((size_t)to);
+    t.in = bench_alloc((size_t)to);
+    bench_fill(t.out, (size_t)to, (unsigned)r->bench.rank);
+    for (long bytes = from; bytes <= to; bytes *= factor) {
+        t.bytes = (int)bytes;
+        t.window = bytes * WINDOW_MAX <= FLIGHT ? WINDOW_MAX : (int)(FLIGHT / bytes);
+        one_size(r, &t, ib_number(r, "latency", 1) != 0, ib_number(r, "bibw", 1) != 0);
+    }
+    free(t.in);
+    free(t.out);
+    rails_tell(r);
+}
