@@ -37,9 +37,10 @@ static int64_t first_moment(const struct prof_job *job)
     return first == INT64_MAX ? 0 : first;
 }
 
-static int track(const struct prof_event *e)
+/* From 1: to Perfetto, thread 0 is the idle thread of a processor. */
+static int track(int rank, int thread)
 {
-    return e->rank * THREADS + (e->thread - 1) % THREADS;
+    return rank * THREADS + (thread - 1) % THREADS + 1;
 }
 
 /* Names of processes and tracks, and their order. */
@@ -71,8 +72,8 @@ static void name_tracks(struct json *j, const struct prof_job *job)
         if (rank->node == r)
             name_it(j, "process_name", r + 1, -1, "name", rank->host, 0);
         snprintf(text, sizeof(text), "rank %d", r);
-        name_it(j, "thread_name", rank->node + 1, r * THREADS, "name", text, 0);
-        name_it(j, "thread_sort_index", rank->node + 1, r * THREADS, "sort_index", NULL, r);
+        name_it(j, "thread_name", rank->node + 1, track(r, 1), "name", text, 0);
+        name_it(j, "thread_sort_index", rank->node + 1, track(r, 1), "sort_index", NULL, r);
     }
 }
 
@@ -100,7 +101,7 @@ void prof_write_timeline(const struct prof_job *job, FILE *out)
         json_thousandths(&j, "ts", rank->wall_ns - first + (int64_t)e->start);
         json_thousandths(&j, "dur", (int64_t)e->ns);
         json_int(&j, "pid", rank->node + 1);
-        json_int(&j, "tid", track(e));
+        json_int(&j, "tid", track(e->rank, e->thread));
         json_end(&j);
     }
     json_end(&j);

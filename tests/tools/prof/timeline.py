@@ -7,9 +7,31 @@ of its rank, one after the other.
 # SPDX-License-Identifier: Apache-2.0
 import collections
 import json
+import math
 import sys
 
-trace = json.load(open(sys.argv[1]))
+METADATA = {"process_name": "name", "thread_name": "name", "thread_sort_index": "sort_index"}
+
+
+def sound(e):
+    """Is this an event of the Trace Event format: complete ("X") or metadata ("M"), with the fields that belong to it?"""
+    if not isinstance(e.get("name"), str) or not isinstance(e.get("pid"), int) or e["pid"] < 1:
+        return False
+    if "tid" in e and (not isinstance(e["tid"], int) or e["tid"] < 1):
+        return False
+    if e.get("ph") == "M":
+        return e["name"] in METADATA and set(e["args"]) == {METADATA[e["name"]]} and ("tid" in e or e["name"] == "process_name")
+    times = [e.get("ts"), e.get("dur")]
+    return e.get("ph") == "X" and "tid" in e and all(isinstance(t, (int, float)) and math.isfinite(t) and t >= 0 for t in times)
+
+
+def no_constant(text):
+    sys.exit(f"not a number of JSON: {text}")
+
+
+trace = json.load(open(sys.argv[1]), parse_constant=no_constant)
+for wrong in (e for e in trace["traceEvents"] if not sound(e)):
+    sys.exit(f"not an event of the format: {wrong}")
 report = json.load(open(sys.argv[2]))
 events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
 names = {(e["pid"], e["tid"]): e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
@@ -17,7 +39,7 @@ size = report["ranks"] if isinstance(report["ranks"], int) else len(report["rank
 if sorted(names.values()) != sorted(f"rank {r}" for r in range(size)):
     sys.exit(f"tracks: {names}")
 ends = {}
-for e in sorted(events, key=lambda e: e["ts"]):
+for e in events:  # in the order of the file, which is that of time on each track
     where = (e["pid"], e["tid"])
     if where not in names or e["dur"] < 0 or e["ts"] < 0:
         sys.exit(f"not on a track: {e}")
