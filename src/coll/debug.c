@@ -180,14 +180,10 @@ static void message_done(struct request *m)
 
 static void watch(struct comparison *c, struct request *m)
 {
-    if (atomic_load_explicit(&m->complete, memory_order_relaxed)) {
+    if (request_leave(m, message_done, c))
+        c->pending++;
+    else
         request_free(m);
-        return;
-    }
-    c->pending++;
-    m->on_complete = message_done;
-    m->user = c;
-    m->freed = true;
 }
 
 static int exchange(struct comparison *cmp, struct comm *c, int tag)

@@ -52,15 +52,12 @@ static void message_done(struct request *m)
 
 static void watch(struct coll_request *r, struct request *m)
 {
-    if (atomic_load_explicit(&m->complete, memory_order_relaxed)) {
-        note_message(r, m);
-        request_free(m);
+    if (request_leave(m, message_done, r)) {
+        r->pending++;
         return;
     }
-    m->on_complete = message_done;
-    m->user = r;
-    m->freed = true;
-    r->pending++;
+    note_message(r, m);
+    request_free(m);
 }
 
 static void start_message(struct coll_request *r, const struct step *step)

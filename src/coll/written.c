@@ -55,15 +55,12 @@ static void watch(struct written_run *r, int rc, struct request *m)
     note(r, rc);
     if (rc)
         return;
-    if (atomic_load_explicit(&m->complete, memory_order_relaxed)) {
-        note(r, m->error);
-        request_free(m);
+    if (request_leave(m, message_done, r)) {
+        r->pending++;
         return;
     }
-    m->on_complete = message_done;
-    m->user = r;
-    m->freed = true;
-    r->pending++;
+    note(r, m->error);
+    request_free(m);
 }
 
 static void send_to(struct written_run *r, int rank, const void *data, size_t bytes)

@@ -45,15 +45,12 @@ static void watch(struct exchange *x, struct flight *f, int rc, struct request *
     exchange_note(x, rc);
     if (rc)
         return;
-    if (atomic_load_explicit(&m->complete, memory_order_relaxed)) {
-        exchange_note(x, m->error);
-        request_free(m);
+    if (request_leave(m, message_done, f)) {
+        f->pending++;
         return;
     }
-    f->pending++;
-    m->on_complete = message_done;
-    m->user = f;
-    m->freed = true;
+    exchange_note(x, m->error);
+    request_free(m);
 }
 
 void exchange_send(struct exchange *x, struct flight *f, int rank, enum exchange_message kind,

@@ -65,16 +65,13 @@ static void message_posted(struct assembly *a, int rc, struct request *r)
             a->error = rc;
         return;
     }
-    if (atomic_load_explicit(&r->complete, memory_order_acquire)) {
-        if (r->error && !a->error)
-            a->error = r->error;
-        request_free(r);
+    if (request_leave(r, message_done, a)) {
+        a->pending++;
         return;
     }
-    r->freed = true; /* goes away by itself after message_done() */
-    r->user = a;
-    r->on_complete = message_done;
-    a->pending++;
+    if (r->error && !a->error)
+        a->error = r->error;
+    request_free(r);
 }
 
 static struct dtype *byte_type(void)

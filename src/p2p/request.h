@@ -73,6 +73,18 @@ void request_setup(struct request *r, struct p2p *p, const struct request_ops *o
 /* Drops its communicator and lets its kind free it. */
 void request_free(struct request *r);
 
+/* Leaves a request to itself: `done` runs inside progress when it completes, and then it goes. False, and nothing is done,
+ * when it is complete already. */
+static inline bool request_leave(struct request *r, void (*done)(struct request *r), void *user)
+{
+    if (atomic_load_explicit(&r->complete, memory_order_acquire))
+        return false;
+    r->on_complete = done;
+    r->user = user;
+    r->freed = true;
+    return true;
+}
+
 /* Fills a user's status (if not MPI_STATUS_IGNORE) from a complete request, not touching MPI_ERROR. Returns
  * the error of a generalized request's query function, else 0. */
 int request_status(struct request *r, MPI_Status *status);

@@ -5,17 +5,10 @@
 #include <stdlib.h>
 
 #include "network.h"
+#include "plain.h"
 #include "test.h"
 
-/* A machine whose times are easy to add up: 1 byte a nanosecond, no headers. */
-static const struct machine plain = {.copy_rate = 1,
-                                     .reduce_rate = 1,
-                                     .link_rate = 1,
-                                     .link_ns = 10,
-                                     .switch_ns = 100,
-                                     .mtu = 1000,
-                                     .buffers = 16,
-                                     .radix = 8};
+static struct machine plain;
 
 static sim_time last_arrival;
 static uint32_t arrivals;
@@ -183,6 +176,7 @@ static void one_link_is_an_m_d_1_queue(void)
 
 int main(void)
 {
+    plain = plain_machine(1);
     TEST_RUN(one_message_takes_what_its_way_takes);
     TEST_RUN(adapters_take_a_while_for_each_message);
     TEST_RUN(links_saturate_at_their_rate);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "plain.h"
 #include "stream.h"
 #include "test.h"
 #include "traffic.h"
@@ -38,15 +39,7 @@ static double run(void)
     return (double)last / SIM_NS;
 }
 
-static const struct machine plain = {.copy_rate = 1,
-                                     .reduce_rate = 1,
-                                     .link_rate = 1,
-                                     .link_ns = 10,
-                                     .switch_ns = 100,
-                                     .mtu = 1000,
-                                     .buffers = 16,
-                                     .radix = 8,
-                                     .rails = 2};
+static struct machine plain;
 
 static void rails_are_networks_of_their_own(void)
 {
@@ -241,6 +234,7 @@ static void adaptive_stripes_come_back(void)
 
 int main(void)
 {
+    plain = plain_machine(2);
     TEST_RUN(rails_are_networks_of_their_own);
     TEST_RUN(adapters_of_a_node_may_share_a_bus);
     TEST_RUN(directions_take_turns);

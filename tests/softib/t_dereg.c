@@ -78,20 +78,28 @@ static void go_on(struct vt *t, const struct vt_qp *q, int fd, unsigned char *p,
     }
 }
 
+/* The first part of a frame: sent on the connection that is returned, or waited for at p (then -1). */
+static int first_part(struct vt *t, struct vt_qp *q, unsigned char *p)
+{
+    const struct frame f = write_of(q, 0);
+    if (t->side == 1) {
+        const int fd = wc_greet(&fab, q);
+        wc_send(&fab, fd, &f, data, FIRST);
+        return fd;
+    }
+    wait_byte(p + FIRST - 1, 0xaa);
+    return -1;
+}
+
 /* Half a frame, dereg, the other half. */
 static void half_a_frame(struct vt *t)
 {
     struct vt_qp q;
     unsigned char *p = NULL;
-    int fd = -1;
     vt_qp_make(t, patient(), &q);
     struct ibv_mr *mr = offer(t, &q, &p, BYTES);
-    struct frame f = write_of(&q, 0);
-    if (t->side == 1) {
-        fd = wc_greet(&fab, &q);
-        wc_send(&fab, fd, &f, data, FIRST);
-    } else {
-        wait_byte(p + FIRST - 1, 0xaa);
+    const int fd = first_part(t, &q, p);
+    if (t->side == 0) {
         CHECK(!ibv_dereg_mr(mr));
         memset(p, 0x11, BYTES);
     }
@@ -105,16 +113,11 @@ static void two_connections(struct vt *t)
 {
     struct vt_qp q;
     unsigned char *p = NULL;
-    int fd = -1, second = -1;
+    int second = -1;
     vt_qp_make(t, patient(), &q);
     struct ibv_mr *mr = offer(t, &q, &p, BYTES);
-    struct frame f = write_of(&q, 0);
-    if (t->side == 1) {
-        fd = wc_greet(&fab, &q);
-        wc_send(&fab, fd, &f, data, FIRST);
-    } else {
-        wait_byte(p + FIRST - 1, 0xaa);
-    }
+    const struct frame f = write_of(&q, 0);
+    const int fd = first_part(t, &q, p);
     vt_sync(t);
     if (t->side == 1) {
         second = wc_greet(&fab, &q);

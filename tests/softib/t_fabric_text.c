@@ -3,20 +3,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
+#include "expect.h"
 #include "fabric/fabric.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static int failures;
-
-#define EXPECT(cond)                                         \
-    do {                                                     \
-        if (!(cond)) {                                       \
-            printf("FAILED line %d: %s\n", __LINE__, #cond); \
-            failures++;                                      \
-        }                                                    \
-    } while (0)
 
 static void good(void)
 {

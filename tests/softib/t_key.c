@@ -2,6 +2,7 @@
  * packet alone and for one time, and a key is read from where it is allowed to be.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "expect.h"
 #include "net/frame.h"
 #include "net/key.h"
 #include "net/seal.h"
@@ -11,16 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int failures;
-
-#define EXPECT(cond)                                         \
-    do {                                                     \
-        if (!(cond)) {                                       \
-            printf("FAILED line %d: %s\n", __LINE__, #cond); \
-            failures++;                                      \
-        }                                                    \
-    } while (0)
 
 static void vectors(void)
 {

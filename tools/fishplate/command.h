@@ -18,6 +18,9 @@ int command_ps(int argc, char **argv);
 int command_why(int argc, char **argv);
 int command_check(int argc, char **argv);
 
+/* What is left of an option: `h` is --help. Prints the usage and returns the exit status. */
+int command_usage(int option, const char *usage);
+
 struct fishplate_inside;
 
 /* The library's table, after checking that it is of our own version; does not return otherwise. */

@@ -66,6 +66,12 @@ static int command_help(int argc, char **argv)
     return 0;
 }
 
+int command_usage(int option, const char *usage)
+{
+    fputs(usage, option == 'h' ? stdout : stderr);
+    return option == 'h' ? 0 : 2;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "help";

@@ -68,28 +68,44 @@ static void check_gathered(const int *buf, int blocks)
             EXPECT_EQ(buf[at++], 100 * r + i);
 }
 
+/* A gathering of all blocks at every rank: everything but the call. */
+struct gathering {
+    int send[MOST], recv[MOST * MOST], n;
+    struct arrays *arrays;
+    MPI_Request q;
+};
+
+static const struct arrays *gathering_begin(struct gathering *g)
+{
+    *g = (struct gathering){
+        .n = mpitest_rank + 1, .arrays = describe(mpitest_size, -1), .q = MPI_REQUEST_NULL};
+    fill(g->send, mpitest_rank, g->n);
+    return g->arrays;
+}
+
+static void gathering_end(struct gathering *g, enum form form)
+{
+    gone(g->arrays);
+    finish(form, &g->q);
+    check_gathered(g->recv, mpitest_size);
+}
+
 static void allgatherv(enum form form)
 {
-    int send[MOST], recv[MOST * MOST];
-    const int n = mpitest_rank + 1;
-    struct arrays *a = describe(mpitest_size, -1);
-    MPI_Request q = MPI_REQUEST_NULL;
-    fill(send, mpitest_rank, n);
-    memset(recv, 0, sizeof(recv));
+    struct gathering g;
+    const struct arrays *a = gathering_begin(&g);
     if (form == NONBLOCKING)
-        MPI_Iallgatherv(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, MPI_COMM_WORLD, &q);
+        MPI_Iallgatherv(g.send, g.n, MPI_INT, g.recv, a->counts, a->displs, MPI_INT, MPI_COMM_WORLD, &g.q);
     else if (form == PERSISTENT)
-        MPI_Allgatherv_init(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, MPI_COMM_WORLD,
-                            MPI_INFO_NULL, &q);
+        MPI_Allgatherv_init(g.send, g.n, MPI_INT, g.recv, a->counts, a->displs, MPI_INT, MPI_COMM_WORLD,
+                            MPI_INFO_NULL, &g.q);
     else if (form == NONBLOCKING_C)
-        MPI_Iallgatherv_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, MPI_COMM_WORLD,
-                          &q);
+        MPI_Iallgatherv_c(g.send, g.n, MPI_INT, g.recv, a->wide_counts, a->wide_displs, MPI_INT,
+                          MPI_COMM_WORLD, &g.q);
     else
-        MPI_Allgatherv_init_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, MPI_COMM_WORLD,
-                              MPI_INFO_NULL, &q);
-    gone(a);
-    finish(form, &q);
-    check_gathered(recv, mpitest_size);
+        MPI_Allgatherv_init_c(g.send, g.n, MPI_INT, g.recv, a->wide_counts, a->wide_displs, MPI_INT,
+                              MPI_COMM_WORLD, MPI_INFO_NULL, &g.q);
+    gathering_end(&g, form);
 }
 
 static void gatherv(enum form form)
@@ -235,25 +251,20 @@ static void neighbor_alltoallw(enum form form, MPI_Comm comm)
 
 static void neighbor_allgatherv(enum form form, MPI_Comm comm)
 {
-    int send[MOST], recv[MOST * MOST];
-    const int n = mpitest_rank + 1;
-    struct arrays *a = describe(mpitest_size, -1);
-    MPI_Request q = MPI_REQUEST_NULL;
-    fill(send, mpitest_rank, n);
-    memset(recv, 0, sizeof(recv));
+    struct gathering g;
+    const struct arrays *a = gathering_begin(&g);
     if (form == NONBLOCKING)
-        MPI_Ineighbor_allgatherv(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, comm, &q);
+        MPI_Ineighbor_allgatherv(g.send, g.n, MPI_INT, g.recv, a->counts, a->displs, MPI_INT, comm, &g.q);
     else if (form == PERSISTENT)
-        MPI_Neighbor_allgatherv_init(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, comm,
-                                     MPI_INFO_NULL, &q);
+        MPI_Neighbor_allgatherv_init(g.send, g.n, MPI_INT, g.recv, a->counts, a->displs, MPI_INT, comm,
+                                     MPI_INFO_NULL, &g.q);
     else if (form == NONBLOCKING_C)
-        MPI_Ineighbor_allgatherv_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, comm, &q);
+        MPI_Ineighbor_allgatherv_c(g.send, g.n, MPI_INT, g.recv, a->wide_counts, a->wide_displs, MPI_INT,
+                                   comm, &g.q);
     else
-        MPI_Neighbor_allgatherv_init_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, comm,
-                                       MPI_INFO_NULL, &q);
-    gone(a);
-    finish(form, &q);
-    check_gathered(recv, mpitest_size);
+        MPI_Neighbor_allgatherv_init_c(g.send, g.n, MPI_INT, g.recv, a->wide_counts, a->wide_displs, MPI_INT,
+                                       comm, MPI_INFO_NULL, &g.q);
+    gathering_end(&g, form);
 }
 
 static void reduce_scatter(enum form form)

@@ -156,24 +156,22 @@ static bool look(struct explore *e, const void *at)
     return !job.wrong;
 }
 
+static bool unexpected(void)
+{
+    if (job.wrong && !job.disordered)
+        printf("%s:\n", job.wrong);
+    return job.wrong && !job.disordered;
+}
+
 static uint32_t explore_job(void)
 {
-    struct explore e;
     struct state first;
     memset(&first, 0, sizeof(first));
     for (int r = 0; r < job.ranks; r++)
         first.rank[r].turn = first.report[r] = FIRST_TURN;
     memset(first.release, FIRST_TURN, sizeof(first.release));
     memset(first.crossed, FIRST_TURN, sizeof(first.crossed));
-    explore_open(&e, sizeof(first));
-    explore_run(&e, &first, look);
-    if (job.wrong && !job.disordered) {
-        printf("%s:\n", job.wrong);
-        explore_trail(&e, e.at);
-    }
-    uint32_t count = e.count;
-    explore_close(&e);
-    return count;
+    return explore_every(sizeof(first), &first, look, unexpected);
 }
 
 static void nobody_is_early_or_stuck(void)

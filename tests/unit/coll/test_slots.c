@@ -241,23 +241,22 @@ static bool look(struct explore *e, const void *at)
     return !job.wrong;
 }
 
+static bool unexpected(void)
+{
+    const bool found = job.wrong && job.broken == NOTHING && job.lag <= job.depth;
+    if (found)
+        printf("%d ranks, %d slots: %s:\n", job.ranks, job.depth, job.wrong);
+    return found;
+}
+
 static uint32_t explore_job(void)
 {
-    struct explore e;
     struct state first;
     memset(&first, 0, sizeof(first));
     for (int r = 0; r < RANKS; r++)
         first.rank[r].step = 1;
     job.wrong = NULL;
-    explore_open(&e, sizeof(first));
-    explore_run(&e, &first, look);
-    if (job.wrong && job.broken == NOTHING && job.lag <= job.depth) {
-        printf("%d ranks, %d slots: %s:\n", job.ranks, job.depth, job.wrong);
-        explore_trail(&e, e.at);
-    }
-    const uint32_t count = e.count;
-    explore_close(&e);
-    return count;
+    return explore_every(sizeof(first), &first, look, unexpected);
 }
 
 static const struct part bcasts[] = {{0, EVERYONE}}, turns[] = {{0, EVERYONE}, {1, EVERYONE}},

@@ -125,4 +125,20 @@ static inline void explore_trail(const struct explore *e, uint32_t i)
     printf("  %s\n", e->event[i]);
 }
 
+/* All states from the first one on; returns their number. `unexpected` says, after the search, what was found wrong and whether its
+ * trail is to be printed. */
+static inline uint32_t explore_every(size_t size, const void *first,
+                                     bool (*look)(struct explore *e, const void *state),
+                                     bool (*unexpected)(void))
+{
+    struct explore e;
+    explore_open(&e, size);
+    explore_run(&e, first, look);
+    if (unexpected())
+        explore_trail(&e, e.at);
+    const uint32_t count = e.count;
+    explore_close(&e);
+    return count;
+}
+
 #endif

@@ -43,24 +43,21 @@ static inline void node_describe(struct node *n, uint32_t rank, uint32_t size, i
                             .node_fd = fd};
 }
 
-/* Forks size - 1 ranks that run `body` and exit with their failures; the parent runs it too, as rank 0. */
-static inline void node_run(uint32_t size, void (*body)(struct node *n))
+/* A process for each rank; returns which one this is. */
+static inline uint32_t node_fork(struct node *n, uint32_t size)
 {
-    static struct node n;
-    int fd = memfd_create("fishplate-test", MFD_CLOEXEC);
     uint32_t rank = 0;
     fflush(stdout);
     for (uint32_t i = 1; i < size && rank == 0; i++)
-        if ((n.children[i] = fork()) == 0)
+        if ((n->children[i] = fork()) == 0)
             rank = i;
     alarm(90); /* a rank that waits for ever ends the test */
-    node_describe(&n, rank, size, fd);
-    int rc = net_open(&n.boot, &n.net);
-    EXPECT_EQ(rc, 0);
-    if (rc == 0) {
-        body(&n);
-        net_close(n.net);
-    }
+    return rank;
+}
+
+/* Rank 0 waits for the others, which end here. */
+static inline void node_join(const struct node *n, uint32_t rank, uint32_t size)
+{
     if (rank != 0) {
         fflush(stdout);
         _exit(test_result());
@@ -68,9 +65,25 @@ static inline void node_run(uint32_t size, void (*body)(struct node *n))
     alarm(0);
     for (uint32_t i = 1; i < size; i++) {
         int status = 1;
-        waitpid(n.children[i], &status, 0);
+        waitpid(n->children[i], &status, 0);
         EXPECT_EQ(status, 0);
     }
+}
+
+/* Forks size - 1 ranks that run `body` and exit with their failures; the parent runs it too, as rank 0. */
+static inline void node_run(uint32_t size, void (*body)(struct node *n))
+{
+    static struct node n;
+    int fd = memfd_create("fishplate-test", MFD_CLOEXEC);
+    const uint32_t rank = node_fork(&n, size);
+    node_describe(&n, rank, size, fd);
+    int rc = net_open(&n.boot, &n.net);
+    EXPECT_EQ(rc, 0);
+    if (rc == 0) {
+        body(&n);
+        net_close(n.net);
+    }
+    node_join(&n, rank, size);
 }
 
 #endif

@@ -37,15 +37,10 @@ static void run(uint32_t size, int odd, void (*body)(struct node *n, int rc))
 {
     static struct node n;
     static char job[32];
-    uint32_t rank = 0;
     snprintf(job, sizeof(job), "fdpass-%d", (int)getpid());
     for (uint32_t i = 1; i < size; i++)
         EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fence_sockets[i]), 0);
-    fflush(stdout);
-    for (uint32_t i = 1; i < size && rank == 0; i++)
-        if ((n.children[i] = fork()) == 0)
-            rank = i;
-    alarm(60);
+    const uint32_t rank = node_fork(&n, size);
     if ((int)rank == odd)
         tunable_set(tunables_find("SHM_RING"), "1m", SOURCE_PROGRAM);
     node_describe(&n, rank, size, -1);
@@ -55,15 +50,8 @@ static void run(uint32_t size, int odd, void (*body)(struct node *n, int rc))
     body(&n, rc);
     if (rc == 0)
         net_close(n.net);
-    if (rank != 0) {
-        fflush(stdout);
-        _exit(test_result());
-    }
-    alarm(0);
+    node_join(&n, rank, size);
     for (uint32_t i = 1; i < size; i++) {
-        int status = 1;
-        waitpid(n.children[i], &status, 0);
-        EXPECT_EQ(status, 0);
         close(fence_sockets[i][0]);
         close(fence_sockets[i][1]);
     }

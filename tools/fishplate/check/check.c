@@ -162,12 +162,8 @@ int command_check(int argc, char **argv)
         case 'f':
             q.hostfile = optarg;
             break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
         default:
-            fputs(usage, stderr);
-            return 2;
+            return command_usage(c, usage);
         }
     }
     q.hosts = optind < more ? argv[optind] : NULL;

@@ -226,12 +226,8 @@ int command_ps(int argc, char **argv)
                 return 2;
             }
             break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
         default:
-            fputs(usage, stderr);
-            return 2;
+            return command_usage(c, usage);
         }
     }
     const char *which = optind < argc ? argv[optind] : NULL;

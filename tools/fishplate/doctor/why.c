@@ -208,12 +208,8 @@ int command_why(int argc, char **argv)
             if (!seconds_of(optarg, &q.hang_after))
                 return 2;
             break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
         default:
-            fputs(usage, stderr);
-            return 2;
+            return command_usage(c, usage);
         }
     }
     q.job = optind < argc ? argv[optind] : NULL;
