@@ -10,14 +10,15 @@
 #include "fuzz.h"
 #include "net/guest.h"
 
-enum { PEERS = 3, BUFFER = 1024, SLOTS = 4, SLOT = 256, DEPTH = 32 };
+enum { PEERS = 3, BUFFER = 1024, SLOTS = 4, SLOT = 256, DEPTH = 32, RAILS = 2 };
 
 static struct ib ib;
 static struct net net;
 static struct peer peers[PEERS], *table[PEERS];
 static struct ib_endpoint endpoints[PEERS], *by_id[PEERS];
+static struct net_port ports[RAILS];
 static struct ibv_context context;
-static struct ibv_qp ud, qps[PEERS][IB_LANES];
+static struct ibv_qp ud, qps[PEERS][IB_LANES + RAILS_MAX];
 static unsigned touched; /* every byte of every frame was read */
 static char *rx;         /* a message as it arrived, in memory of its own */
 
@@ -67,6 +68,7 @@ static void free_all(void)
 int ib_lane_create(struct ib_lane *lane)
 {
     lane->qp = &qps[lane->endpoint->peer->rank][lane->index];
+    FUZZ_CHECK(!lane->bare || (lane->rail >= ib.rails && lane->rail < ib.rails + RAILS));
     lane->head = lane->tail = 0;
     return 0;
 }
@@ -79,6 +81,11 @@ int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t 
 }
 void ib_lane_destroy(struct ib_lane *lane)
 {
+    lane->qp = NULL;
+}
+void ib_lane_abandon(struct ib_lane *lane)
+{
+    FUZZ_CHECK(lane->bare);
     lane->qp = NULL;
 }
 void ib_lane_post(struct ib_lane *lane, uint32_t n)
@@ -133,6 +140,33 @@ void ib_shared_grow(struct ib_shared *s, uint32_t n)
 void ib_shared_low(struct ib_shared *s)
 {
     (void)s;
+}
+
+/* ---- stripes: nothing is under way ---- */
+
+void ib_stripe_settled(struct ib_endpoint *ep, unsigned pair)
+{
+    FUZZ_CHECK(ep->join && pair > 0 && pair < ep->join->count);
+}
+void ib_stripe_rail(struct ib_endpoint *ep, unsigned pair, bool up)
+{
+    FUZZ_CHECK(rail_in(ep->join->up, pair) == up);
+}
+void ib_stripe_weights(struct ib_endpoint *ep)
+{
+    FUZZ_CHECK(ep->join->count <= RAILS_MAX);
+}
+void ib_stripe_forget(struct ib_endpoint *ep)
+{
+    (void)ep;
+}
+void ib_stripe_again(struct ib *i)
+{
+    (void)i;
+}
+bool ib_rails_several(const struct ib *i, const struct ib_address *peer)
+{
+    return i->nrails > 1 || peer->rails > 1;
 }
 
 /* ---- around it ---- */
@@ -228,6 +262,13 @@ static void open_world(uint8_t bits)
     ib = (struct ib){
         .base = {.net = &net}, .ud = &ud, .ud_depth = 4, .lanes = 1, .job = 7, .endpoints = by_id};
     ib.nendpoints = PEERS;
+    ib.nadapters = 1;
+    ib.nrails = RAILS;
+    for (uint8_t r = 0; r < RAILS; r++) {
+        ib.rails[r] = (struct ib_rail){.device = &ib.device, .adapter = &ib.adapters[0], .index = r};
+        ports[r].subnet = 0;
+    }
+    ib.device.used = &ports[0];
     ib.device.last_byte_last = bits & 1;
     ib.device.verbs.create_ah = no_ah;
     ib.rules = (struct credit_rules){.scheme = (enum credit_scheme)(bits % 3), .first = 4, .most = 16};
@@ -267,7 +308,7 @@ static void hello(struct fuzz_in *in, bool sound)
     size_t length = sound ? sizeof(h) : fuzz_u8(in);
     fuzz_bytes(in, &h, sizeof(h));
     if (sound) /* one that comes from this job, so that the rest of it is looked at */
-        h.magic = 0x46504942u, h.version = 2, h.job = h.to_job = 7, h.to = 0,
+        h.magic = 0x46504942u, h.version = 3, h.job = h.to_job = 7, h.to = 0,
         h.from = 1 + h.from % (PEERS - 1), h.lanes = 1, h.scheme = (uint32_t)ib.rules.scheme,
         h.mine = 1 + h.mine % 4;
     memcpy(b->data + 40, &h, sizeof(h));
@@ -278,6 +319,22 @@ static void hello(struct fuzz_in *in, bool sound)
 static bool receives(const struct ib_endpoint *ep)
 {
     return ep->lanes[0].qp && ep->conn.state != CONN_ASKING;
+}
+
+/* A peer's rails, mostly such as there can be. */
+static void rails_said(struct fuzz_in *in, struct ib_endpoint *ep)
+{
+    struct ib_rails_said said = {.rails = fuzz_u8(in) % 10, .pairs = fuzz_u8(in) % 18};
+    for (uint32_t i = 0; i < IB_RAILS_MAX; i++)
+        said.rail[i] = (struct ib_rail_said){
+            .network = fuzz_u8(in) % 2, .adapter = fuzz_u8(in) % 5, .up = fuzz_u8(in) % 2};
+    for (uint32_t k = 0; k < RAILS_MAX; k++) {
+        uint8_t bits = fuzz_u8(in);
+        said.pair[k] = (struct ib_pair_said){
+            .generation = bits >> 4, .qpn = bits, .made = bits & 1, .joined = bits >> 1 & 1};
+    }
+    if (receives(ep))
+        ib_join_heard(ep, &said);
 }
 
 static void message(struct fuzz_in *in, struct ib_endpoint *ep)
@@ -323,7 +380,9 @@ static void act(struct fuzz_in *in)
         ib_rdma_candidate(ep);
         break;
     case 5:
-        if (receives(ep))
+        if (what & 8)
+            rails_said(in, ep);
+        else if (receives(ep))
             imm_arrival(&ep->lanes[0], ib_buffer_get(&ib.large), what & 64);
         break;
     default:
@@ -340,6 +399,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             act(&in);
     free(rx);
     rx = NULL;
+    for (uint32_t r = 0; r < PEERS; r++)
+        ib_join_free(&endpoints[r]);
     free_all();
     return 0;
 }

@@ -57,7 +57,7 @@ job 2 2 FISHPLATE_LOG=info "FISHPLATE_VERBS=$POOR" POOR_RAILS=1 \
 expect_rc 0
 expect_err "node 0 uses softib1 port 1"
 expect_err "node 1 uses softib1 port 1"
-expect_err "the job's network is that of softib1 port 1"
+expect_err "and softib0 port 1, softib in shared memory (software): a further rail to nodes that are on its subnet too"
 expect_err "the network of the job is softib in shared memory (software), subnet fe80:0000:0000:0031"
 # Adapters of different kinds and rates. linked NUMBER LINKS [NODE:ADAPTER that is not there]
 linked() {
@@ -73,7 +73,7 @@ on_both() {
 linked 1 "eth25 ib100 ib400" # InfiniBand of 400 Gb/s, which is the last in every list
 on_both "softib2 port 1"
 expect_err "not softib0 port 1, softib in shared memory (software): the job's network is that of softib2 port 1 (InfiniBand, 400 Gb/s against 25)"
-expect_err "not softib1 port 1, softib in shared memory (software): the job's network is that of softib2 port 1 (InfiniBand, 400 Gb/s against 100)"
+expect_err "and softib1 port 1, softib in shared memory (software): a further rail to nodes that are on its subnet too"
 expect_err "all nodes have it, the slowest with 400 Gb/s"
 linked 2 "eth25 ib100 ib400" 1:softib2 # the fastest is not there on node 1: nobody uses it
 on_both "softib1 port 1"

@@ -27,14 +27,15 @@ assert len(nodes) == 2 and nodes[0]["host"] != nodes[1]["host"], nodes
 for node in nodes:
     assert [p["device"] for p in node["ports"]] == ["softib0", "softib1"], node
     assert all(p["software"] and p["made"] == "softib-memory" and p["why"] for p in node["ports"]), node
-    assert sum(p["used"] for p in node["ports"]) == 1, node
-assert nodes[0]["ports"][0]["used"] and nodes[1]["ports"][1]["used"], nodes
+assert [p["used"] for p in nodes[0]["ports"]] == [True, True], nodes
+assert [p["used"] for p in nodes[1]["ports"]] == [False, True], nodes
+assert "further rail" in nodes[0]["ports"][1]["why"], nodes
 assert nodes[1]["ports"][0]["state"] == "down" and "not active (down)" in nodes[1]["ports"][0]["why"], nodes
 PY
 "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --devices >"$scratch/text"
 [ "$(grep -c '^Network adapters of' "$scratch/text")" = 2 ] || fail "not two nodes: $(cat "$scratch/text")"
 expect_line "$scratch/text" 'not used: the port is not active \(down\)$'
-expect_line "$scratch/text" 'not used: softib0 port 1 is as good and comes first$'
+expect_line "$scratch/text" 'used between nodes: a further rail: takes stripes of large messages$'
 
 # Adapters of virtual nodes, each with its rate.
 unset SOFTIB_FABRIC

@@ -40,16 +40,20 @@ static int open_port(struct ib_device *d, struct net_port *p)
 {
     const struct verbs *v = &d->verbs;
     net_port_name(p, d->name, sizeof(d->name));
-    d->context = open_named(v, p->device);
+    if (!d->borrowed)
+        d->context = open_named(v, p->device);
     if (!d->context)
         return err_set(MPI_ERR_OTHER, "InfiniBand device %s cannot be opened", d->name);
     d->port = p->port;
-    if (v->query_device(d->context, &d->attr) != 0 ||
-        ib_query_port(v, d->context, d->port, &d->port_attr) != 0 || !(d->pd = v->alloc_pd(d->context)))
+    if (!d->borrowed)
+        d->pd = v->alloc_pd(d->context);
+    if (!d->pd || v->query_device(d->context, &d->attr) != 0 ||
+        ib_query_port(v, d->context, d->port, &d->port_attr) != 0)
         return err_set(MPI_ERR_OTHER, "InfiniBand device %s cannot be queried", d->name);
     if (p->gid_index < 0)
         return err_set(MPI_ERR_OTHER, "%s has no GID at the index in FISHPLATE_IB_GID_INDEX", d->name);
-    d->address = (struct ib_address){.lid = d->port_attr.lid,
+    d->address = (struct ib_address){.lid = (uint16_t)(d->port_attr.lid + d->path),
+                                     .rails = 1,
                                      .mtu = (uint8_t)d->port_attr.active_mtu,
                                      .ethernet = p->link == NET_ROCE,
                                      .subnet = p->link == NET_ROCE ? 0 : p->subnet};
@@ -94,9 +98,9 @@ static int look(struct ib_device *d, const char *path)
     return rc ? rc : nothing_usable(path, &d->survey);
 }
 
-static int open_on(struct ib_device *d, const struct choose_network *network)
+static int open_on(struct ib_device *d, const struct choose_network *network, uint32_t process)
 {
-    int i = choose_port(d->survey.ports, d->survey.count, network);
+    int i = choose_port(d->survey.ports, d->survey.count, network, process);
     if (i < 0)
         return err_set(
             MPI_ERR_OTHER,
@@ -106,7 +110,7 @@ static int open_on(struct ib_device *d, const struct choose_network *network)
 }
 
 /* ib_agree has described the job's nodes to it. All its ports are on one fabric. */
-static int open_softib(struct ib_device *d, const char *path)
+static int open_softib(struct ib_device *d, const char *path, uint32_t process)
 {
     struct choose_network network;
     uint32_t node;
@@ -114,7 +118,7 @@ static int open_softib(struct ib_device *d, const char *path)
     if (rc != 0)
         return rc;
     choose_network(&(struct choose_node){d->survey.ports, d->survey.count}, 1, &network, &node);
-    return open_on(d, &network);
+    return open_on(d, &network, process);
 }
 
 /* Which library the user wants: "softib", or the path of another; *only: nothing else will do. */
@@ -161,15 +165,15 @@ static int open_agreed(struct ib_device *d, struct boot *boot, bool real)
     if (rc != 0)
         return rc;
     if (agreed == IB_AGREED_PORTS)
-        return open_on(d, &network);
+        return open_on(d, &network, boot->local_rank);
     if (agreed == IB_AGREED_SOFTIB)
-        return open_softib(d, softib);
+        return open_softib(d, softib, boot->local_rank);
     if (!mine.fallback)
         return err_set(MPI_ERR_OTHER, "%s", why);
     if (boot->local_rank == 0)
         log_info("%s; softib, a software adapter, is used between nodes", why);
     ib_device_close(d);
-    return open_softib(d, softib);
+    return open_softib(d, softib, boot->local_rank);
 }
 
 int ib_device_open(struct ib_device *d, struct boot *boot, bool real)
@@ -193,9 +197,13 @@ int ib_device_look(struct ib_survey *out)
     int rc = wanted_library(softib, &path, &only);
     rc = rc ? rc : look(&d, path);
     struct choose_node here = {d.survey.ports, d.survey.count};
-    if (rc == 0 && choose_network(&here, 1, &network, &node) == CHOOSE_FOUND)
-        choose_port(d.survey.ports, d.survey.count, &network);
-    else
+    if (rc == 0 && choose_network(&here, 1, &network, &node) == CHOOSE_FOUND) {
+        uint32_t more[IB_RAILS_MAX];
+        int home = choose_port(d.survey.ports, d.survey.count, &network, 0);
+        if (home >= 0)
+            choose_rails(d.survey.ports, d.survey.count, (uint32_t)home, IB_ADAPTERS_MAX, IB_RAILS_MAX - 1,
+                         more);
+    } else
         choose_reasons(d.survey.ports, d.survey.count);
     if (d.survey.count > 0)
         rc = 0;
@@ -205,11 +213,27 @@ int ib_device_look(struct ib_survey *out)
     return rc;
 }
 
+int ib_device_more(const struct ib_device *home, const struct ib_device *beside, struct net_port *port,
+                   uint8_t path, struct ib_device *out)
+{
+    *out = (struct ib_device){.verbs = home->verbs, .path = path};
+    out->verbs.library = NULL; /* home closes it */
+    if (beside) {
+        out->borrowed = true;
+        out->context = beside->context;
+        out->pd = beside->pd;
+    }
+    int rc = open_port(out, port);
+    if (rc != 0)
+        ib_device_close(out);
+    return rc;
+}
+
 void ib_device_close(struct ib_device *d)
 {
-    if (d->pd)
+    if (d->pd && !d->borrowed)
         d->verbs.dealloc_pd(d->pd);
-    if (d->context)
+    if (d->context && !d->borrowed)
         d->verbs.close_device(d->context);
     d->pd = NULL;
     d->context = NULL;
@@ -233,7 +257,8 @@ void ib_device_ask_order(struct ib_device *d, struct ibv_qp *qp)
 
 void ib_device_route(const struct ib_device *d, const struct ib_address *to, struct ibv_ah_attr *out)
 {
-    *out = (struct ibv_ah_attr){.dlid = to->lid, .sl = (uint8_t)service_level.value, .port_num = d->port};
+    *out = (struct ibv_ah_attr){
+        .dlid = to->lid, .sl = (uint8_t)service_level.value, .src_path_bits = d->path, .port_num = d->port};
     bool global =
         to->ethernet || to->subnet != d->address.subnet || (d->port_attr.flags & IBV_QPF_GRH_REQUIRED);
     if (!global)

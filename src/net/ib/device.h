@@ -1,5 +1,5 @@
 /* device.h: one open port of one adapter: which one, its capabilities, and its address. Everything is queried
- * from the device; nothing is assumed.
+ * from the device; nothing is assumed. A process that uses several has one for each (rail.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_DEVICE_H
@@ -8,7 +8,9 @@
 #include "net/ib/survey.h"
 #include "net/ib/verbs.h"
 
-#define IB_NAME_MAX 64
+#define IB_NAME_MAX     64
+#define IB_RAILS_MAX    8 /* that a process uses */
+#define IB_ADAPTERS_MAX 4 /* a net_key has room for so many keys */
 
 struct boot;
 
@@ -16,10 +18,11 @@ struct boot;
 struct ib_address {
     uint8_t gid[16];
     uint16_t lid;
-    uint8_t mtu;      /* enum ibv_mtu */
-    uint8_t ethernet; /* RoCE: reached by GID; LIDs mean nothing */
-    uint32_t ud_qpn;  /* where HELLOs go */
-    uint64_t subnet;  /* GID prefix on InfiniBand: another one needs a global route */
+    uint8_t mtu;          /* enum ibv_mtu */
+    uint8_t ethernet;     /* RoCE: reached by GID; LIDs mean nothing */
+    uint32_t ud_qpn : 24; /* where HELLOs go */
+    uint32_t rails : 8;   /* how many the process has */
+    uint64_t subnet;      /* GID prefix on InfiniBand: another one needs a global route */
 };
 _Static_assert(sizeof(struct ib_address) == 32, "travels between processes");
 
@@ -32,6 +35,8 @@ struct ib_device {
     char name[IB_NAME_MAX]; /* "mlx5_0 port 1": for messages */
     uint8_t port;
     uint8_t gid_index;
+    uint8_t path;  /* added to the port's LID, at both ends: one of several ways through the fabric (LMC) */
+    bool borrowed; /* context and protection domain belong to another port of the adapter */
     uint16_t pkey_index;
     bool ask_last_byte;  /* not decided yet */
     bool last_byte_last; /* RDMA data appears in memory with its last byte last */
@@ -44,6 +49,11 @@ struct ib_device {
  * sentence that says why there is none (which may not be an error for the caller: one node needs none). */
 int ib_device_open(struct ib_device *d, struct boot *boot, bool real);
 void ib_device_close(struct ib_device *d);
+
+/* One more port, which `home` has surveyed: of an adapter that is open already (`beside` is a port of it), or NULL. The
+ * library stays that of `home`. 0, or an error with a sentence. */
+int ib_device_more(const struct ib_device *home, const struct ib_device *beside, struct net_port *port,
+                   uint8_t path, struct ib_device *out);
 
 /* For users who ask outside of a job on several nodes: the ports that the library FISHPLATE_VERBS names knows, and
  * what would be chosen here. 0, or an error with a sentence when there is nothing to show. */

@@ -29,7 +29,8 @@ static COUNTER(refused, "ib_connections_kept",
 
 /* ---- the peer as the layers above see it ---- */
 
-static void fill_caps(struct ib *ib, struct transport_caps *caps)
+/* Stripes of one transfer arrive in any order, and a frame may overtake them: the layers above wait for completions. */
+static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transport_caps *caps)
 {
     *caps = (struct transport_caps){
         .frame_max = ib->large.size - sizeof(struct ib_frame),
@@ -38,8 +39,8 @@ static void fill_caps(struct ib *ib, struct transport_caps *caps)
         .put = true,
         .put_silent = ib->inline_max,
         .get = MIN(ib->device.attr.max_qp_rd_atom, ib->device.attr.max_qp_init_rd_atom) > 0,
-        .put_ordered = ib->lanes == 1,
-        .last_byte_last = ib->device.last_byte_last,
+        .put_ordered = ib->lanes == 1 && !ep->several,
+        .last_byte_last = ib->device.last_byte_last && !ep->several,
         .starves = ib->rules.scheme != CREDIT_HW,
         .software = ib->device.verbs.softib,
         .latency_ns = ib->device.verbs.softib ? 300 : 1000,
@@ -51,6 +52,7 @@ static int lanes_init(struct ib *ib, struct ib_endpoint *ep)
     for (uint32_t i = 0; i < ib->lanes; i++) {
         struct ib_lane *lane = &ep->lanes[i];
         lane->endpoint = ep;
+        lane->rail = &ib->rails[0];
         lane->index = (uint8_t)i;
         lane->shared = ib->lanes > 1 ? &ib->shared[i] : NULL;
         lane->pool = ib->lanes > 1 && i == 0 ? &ib->small : &ib->large;
@@ -153,7 +155,8 @@ int ib_connect(struct transport *t, struct peer *peer)
         return rc;
     }
     peer->endpoint = ep;
-    fill_caps(ib, &peer->caps);
+    ep->several = ib_rails_several(ib, &ep->address);
+    fill_caps(ib, ep, &peer->caps);
     return 0;
 }
 
@@ -162,6 +165,7 @@ void ib_disconnect(struct transport *t, struct peer *peer)
     struct ib *ib = ib_of(t);
     struct ib_endpoint *ep = peer->endpoint;
     ib_rdma_reset(ep);
+    ib_join_free(ep);
     ib->open -= ep->lanes[0].qp != NULL;
     for (uint32_t i = 0; i < ib->lanes; i++)
         ib_lane_destroy(&ep->lanes[i]);
@@ -188,7 +192,7 @@ bool ib_endpoint_busy(const struct ib_endpoint *ep)
  * that are being opened would wait for ever, and so would a peer that says HELLO to this process. */
 static void require_port(struct ib *ib)
 {
-    uint64_t since = atomic_load(&ib->down);
+    uint64_t since = atomic_load(&ib->rails[0].down);
     if (since != 0 && clock_ns() - since >= PORT_PATIENCE * 1000000000ull)
         ib_fatal(ib, NULL, "%s has been down for %u seconds; check the cable and the switch", ib->device.name,
                  PORT_PATIENCE);
@@ -239,6 +243,7 @@ static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
 void ib_endpoints_pulse(struct ib *ib)
 {
     require_port(ib);
+    ib_join_ports(ib, true);
     if (max_connections.value != 0 && ib->open > (uint32_t)max_connections.value)
         trim(ib, (uint32_t)max_connections.value, NULL);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
@@ -274,6 +279,7 @@ static void destroy(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
     ib_rdma_reset(ep);
+    ib_join_free(ep);
     for (uint32_t i = 0; i < ib->lanes; i++)
         ib_lane_destroy(&ep->lanes[i]);
     ep->unsaid = ep->last_words = 0;

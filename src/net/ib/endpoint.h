@@ -6,6 +6,7 @@
 #define FP_NET_IB_ENDPOINT_H
 
 #include "net/ib/lane.h"
+#include "net/ib/join.h"
 #include "net/ib/policy/conn.h"
 #include "net/ib/policy/ring.h"
 #include "net/ib/wire.h"
@@ -38,6 +39,8 @@ struct ib_endpoint {
     uint32_t rx_announced; /* frames whose immediate came, where that is how they are found */
 
     struct ib_lane lanes[IB_LANES];
+    struct ib_join *join;    /* further rails; NULL: nobody has wanted any */
+    bool several;            /* one of us has more than one rail */
     struct list held;        /* arrived through a lane before their turn; by seq */
     uint32_t unsaid;         /* control messages to send, a bit each: 1 << enum ib_type */
     struct list unsaid_link; /* ib->unsaid: they found no room */

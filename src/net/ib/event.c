@@ -26,10 +26,38 @@
 #define LAST_LOOK  256  /* ms */
 #define PULSE      3000 /* ms between two looks whether silent peers are alive */
 
-static void asynchronous(struct ib *ib)
+static struct ib_rail *rail_of(struct ib *ib, const struct ib_adapter *a, int port)
+{
+    for (uint32_t i = 0; i < ib->nrails; i++)
+        if (ib->rails[i].adapter == a && ib->rails[i].device->port == port)
+            return &ib->rails[i];
+    return NULL;
+}
+
+/* All rails of the port, which may be several paths. */
+static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint64_t down)
+{
+    const struct ib_rail *first = rail_of(ib, a, port);
+    if (!first)
+        return;
+    for (uint32_t i = 0; i < ib->nrails; i++)
+        if (ib->rails[i].adapter == a && ib->rails[i].device->port == port)
+            atomic_store(&ib->rails[i].down, down);
+    atomic_store(&ib->ports, 1);
+    atomic_store(&ib->attention, 1);
+    if (!down)
+        log_warn("%s is up again", first->device->name);
+    else if (first->index == 0)
+        log_warn("%s went down; messages wait for it as long as the adapter repeats them",
+                 first->device->name);
+    else
+        log_warn("%s went down; messages go over the other rails", first->device->name);
+}
+
+static void asynchronous(struct ib *ib, struct ib_adapter *a)
 {
     struct ibv_async_event e;
-    if (ib->device.verbs.get_async_event(ib->device.context, &e) != 0)
+    if (ib->device.verbs.get_async_event(a->device->context, &e) != 0)
         return;
     switch (e.event_type) {
     case IBV_EVENT_SRQ_LIMIT_REACHED:
@@ -39,48 +67,49 @@ static void asynchronous(struct ib *ib)
         atomic_store(&ib->attention, 1);
         break;
     case IBV_EVENT_PORT_ERR:
-        if (e.element.port_num == ib->device.port) {
-            atomic_store(&ib->down, clock_ns());
-            log_warn("%s went down; messages wait for it as long as the adapter repeats them",
-                     ib->device.name);
-        }
+        port_event(ib, a, e.element.port_num, clock_ns());
         break;
     case IBV_EVENT_PORT_ACTIVE:
-        if (e.element.port_num == ib->device.port) {
-            atomic_store(&ib->down, 0);
-            log_warn("%s is up again", ib->device.name);
-        }
+        port_event(ib, a, e.element.port_num, 0);
         break;
     case IBV_EVENT_DEVICE_FATAL:
+        if (a->index > 0) {
+            for (int port = 1; port <= a->device->attr.phys_port_cnt; port++)
+                port_event(ib, a, port, clock_ns());
+            break;
+        } /* fall through */
     case IBV_EVENT_CQ_ERR:
     case IBV_EVENT_SRQ_ERR:
         atomic_store(&ib->broken, (int)e.event_type + 1);
         atomic_store(&ib->attention, 1);
         break;
     default:
-        log_debug("%s: %s", ib->device.name, ib->device.verbs.event_type_str(e.event_type));
+        log_debug("%s: %s", a->device->name, ib->device.verbs.event_type_str(e.event_type));
     }
     ib->device.verbs.ack_async_event(&e);
 }
 
-static void completion(struct ib *ib)
+static void completion(struct ib *ib, const struct ib_adapter *a)
 {
     struct ibv_cq *cq;
     void *context;
-    if (ib->device.verbs.get_cq_event(ib->channel, &cq, &context) == 0)
+    if (ib->device.verbs.get_cq_event(a->channel, &cq, &context) == 0)
         ib->device.verbs.ack_cq_events(cq, 1);
 }
 
 static void *listen(void *arg)
 {
     struct ib *ib = arg;
-    struct pollfd fds[] = {{.fd = ib->stop_fd, .events = POLLIN},
-                           {.fd = ib->channel->fd, .events = POLLIN},
-                           {.fd = ib->device.context->async_fd, .events = POLLIN}};
+    struct pollfd fds[1 + 2 * IB_ADAPTERS_MAX] = {{.fd = ib->stop_fd, .events = POLLIN}};
+    nfds_t nfds = 1;
+    for (uint32_t i = 0; i < ib->nadapters; i++) {
+        fds[nfds++] = (struct pollfd){.fd = ib->adapters[i].channel->fd, .events = POLLIN};
+        fds[nfds++] = (struct pollfd){.fd = ib->adapters[i].device->context->async_fd, .events = POLLIN};
+    }
     uint64_t pulse = clock_ns() + PULSE * 1000000ull;
     for (int wait = FIRST_LOOK;;) {
         bool rings = atomic_load(&ib->sleeps_with_rings);
-        int n = poll(fds, 3, rings ? wait : PULSE);
+        int n = poll(fds, nfds, rings ? wait : PULSE);
         if (n < 0 && errno != EINTR)
             return NULL;
         wait = n == 0 ? MIN(2 * wait, LAST_LOOK) : FIRST_LOOK;
@@ -97,22 +126,29 @@ static void *listen(void *arg)
             atomic_store(&ib->pulse, 1);
             atomic_store(&ib->attention, 1);
         }
-        if (n > 0 && fds[1].revents)
-            completion(ib);
-        if (n > 0 && fds[2].revents)
-            asynchronous(ib);
+        for (uint32_t i = 0; n > 0 && i < ib->nadapters; i++) {
+            if (fds[1 + 2 * i].revents)
+                completion(ib, &ib->adapters[i]);
+            if (fds[2 + 2 * i].revents)
+                asynchronous(ib, &ib->adapters[i]);
+        }
         net_doorbell_ring(ib->base.net->doorbell);
     }
+}
+
+static void not_blocking(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
 int ib_event_open(struct ib *ib)
 {
     sigset_t all, before;
     ib->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int flags = fcntl(ib->channel->fd, F_GETFL);
-    fcntl(ib->channel->fd, F_SETFL, flags | O_NONBLOCK);
-    flags = fcntl(ib->device.context->async_fd, F_GETFL);
-    fcntl(ib->device.context->async_fd, F_SETFL, flags | O_NONBLOCK);
+    for (uint32_t i = 0; i < ib->nadapters; i++) {
+        not_blocking(ib->adapters[i].channel->fd);
+        not_blocking(ib->adapters[i].device->context->async_fd);
+    }
     sigfillset(&all); /* signals belong to the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = ib->stop_fd < 0 ? errno : pthread_create(&ib->thread, NULL, listen, ib);
@@ -146,8 +182,11 @@ bool ib_arm(struct transport *t)
 {
     struct ib *ib = ib_of(t);
     bool rings = ib->pollset.count > 0 && ib->device.last_byte_last;
-    if (!ib_rdma_bells(ib) || ibv_req_notify_cq(ib->cq, 0) != 0)
+    if (!ib_rdma_bells(ib) || ibv_req_notify_cq(ib->adapters[0].cq, 0) != 0)
         return false;
+    for (uint32_t i = 1; i < ib->nadapters && ib->elsewhere > 0; i++)
+        if (ib->adapters[i].under_way > 0 && ibv_req_notify_cq(ib->adapters[i].cq, 0) != 0)
+            return false;
     if (rings && !atomic_exchange(&ib->sleeps_with_rings, 1))
         prod(ib);
     atomic_thread_fence(memory_order_seq_cst);

@@ -26,7 +26,7 @@ static COUNTER(repeats, "ib_hellos_repeated",
 static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this process of this job.");
 
 #define HELLO_MAGIC   0x46504942u
-#define HELLO_VERSION 2
+#define HELLO_VERSION 3
 #define HELLO_QKEY    0x11110000u
 #define HELLO_DEPTH   64 /* sends, and receives; what finds no room is lost and comes again */
 #define GRH_BYTES     40
@@ -62,8 +62,8 @@ int ib_hello_open(struct ib *ib)
 {
     uint32_t depth = (uint32_t)MIN(HELLO_DEPTH, ib->device.attr.max_qp_wr);
     struct ibv_qp_init_attr a = {
-        .send_cq = ib->cq,
-        .recv_cq = ib->cq,
+        .send_cq = ib->adapters[0].cq,
+        .recv_cq = ib->adapters[0].cq,
         .qp_type = IBV_QPT_UD,
         .cap = {.max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1}};
     /* Room for whatever fits a packet: what is longer than its buffer breaks the queue pair, and anybody can
@@ -74,7 +74,7 @@ int ib_hello_open(struct ib *ib)
     if (!ib->ud || ud_ready(ib) != 0)
         return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair for handshakes: %s", ib->device.name,
                        strerror(errno));
-    ib->cq_used += (int)(2 * depth);
+    ib->adapters[0].cq_used += (int)(2 * depth);
     for (uint32_t i = 0; i < depth; i++) {
         struct ib_buffer *b = ib_buffer_get(&ib->ud_pool);
         if (!b)

@@ -64,8 +64,7 @@ static TUNABLE_SIZE(ring_slot, "IB_RING_SLOT", 2048, 128, 65536,
                     "uses send and receive instead. Must be the same on all ranks.");
 
 #define POLLSET_AUTO 16
-#define SMALL_FRAME  2048 /* bytes of a buffer of the small shared receive queue */
-#define FIRST_CQ     1024
+#define SMALL_FRAME  2048       /* bytes of a buffer of the small shared receive queue */
 #define START_PINNED (8u << 20) /* what a job cannot do without; the rest of the limit is for messages */
 
 void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
@@ -138,18 +137,9 @@ static int start(struct ib *ib, struct boot *boot)
     if (!v->softib && memlock_check(START_PINNED, ib->device.name) != 0) /* softib pins nothing */
         return MPI_ERR_NO_MEM;
     settings(ib);
-    ib->channel = v->create_comp_channel(ib->device.context);
-    ib->cq_size = MIN(FIRST_CQ, ib->device.attr.max_cqe);
-    if (ib->lanes > 1)
-        ib->cq_size = MIN(16 * FIRST_CQ, ib->device.attr.max_cqe);
-    ib->cq = ib->channel ? v->create_cq(ib->device.context, ib->cq_size, NULL, ib->channel, 0) : NULL;
-    if (!ib->channel)
-        return err_set(MPI_ERR_OTHER, "%s: cannot create a completion channel: %s", ib->device.name,
-                       strerror(errno));
-    if (!ib->cq)
-        return err_set(MPI_ERR_OTHER, "%s: cannot create a completion queue of %d entries: %s",
-                       ib->device.name, ib->cq_size, strerror(errno));
-    int rc = ib_lane_probe(ib);
+    int rc = ib_rails_open(ib, boot);
+    rc = rc ? rc : ib_stripe_open(ib);
+    rc = rc ? rc : ib_lane_probe(ib);
     choose_polling(ib);
     rc = rc ? rc : ib_memory_open(ib);
     rc = rc ? rc : ib_shared_open(ib);
@@ -160,20 +150,19 @@ static int start(struct ib *ib, struct boot *boot)
 
 static void stop(struct ib *ib)
 {
-    const struct verbs *v = &ib->device.verbs;
     ib_event_close(ib);
     ib_hello_close(ib);
     ib_shared_close(ib);
     ib_memory_close(ib);
-    if (ib->cq)
-        v->destroy_cq(ib->cq);
-    if (ib->channel)
-        v->destroy_comp_channel(ib->channel);
+    ib_rails_close(ib);
     ib_buffers_close(ib);
+    ib_rails_free(ib);
     ib_device_close(&ib->device);
+    ib_stripe_close(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         for (uint32_t k = 0; k < IB_LANES; k++)
             free(ib->endpoints[i]->lanes[k].work);
+        ib_join_free(ib->endpoints[i]);
         free(ib->endpoints[i]);
     }
     free(ib->endpoints);
@@ -193,7 +182,8 @@ static void report_ports(const struct ib *ib, const struct boot *boot)
         if (&s->ports[i] == ib->device.used)
             continue;
         net_port_describe(&s->ports[i], text, sizeof(text));
-        n += snprintf(line + n, sizeof(line) - (size_t)n, "; not %s: %s", text, s->ports[i].why);
+        n += snprintf(line + n, sizeof(line) - (size_t)n, "; %s %s: %s", s->ports[i].chosen ? "and" : "not",
+                      text, s->ports[i].why);
     }
     log_info("%s", line);
 }

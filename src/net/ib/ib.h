@@ -8,8 +8,10 @@
  *   endpoint.c  connections: open, close         shared.c    shared receive queues [Shipman06 5.2]
  *   send.c      frames out, put, get             receive.c   completions, order, frames in
  *   rdma.c      the RDMA ring and polling set    event.c     the thread that wakes sleepers
+ *   rail.c      the ports of this process        join.c      queue pairs on further rails
+ *   stripe.c    put and get over several rails   barrier.c   barriers in the switch
  *   policy/     pure: credit, conn, ring, pollset, choose, devlist
- *   barrier.c   barriers in the switch           ib.c        start and end of the transport
+ *   ib.c        start and end of the transport
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_IB_H
@@ -20,14 +22,18 @@
 
 #include "base/err.h"
 #include "base/list.h"
+#include "base/pool.h"
 #include "net/ib/buffer.h"
 #include "net/ib/device.h"
 #include "net/ib/endpoint.h"
 #include "net/ib/lane.h"
+#include "net/ib/join.h"
 #include "net/ib/policy/pollset.h"
+#include "net/ib/rail.h"
 #include "net/ib/receive.h"
 #include "net/ib/wire.h"
 #include "net/net.h"
+#include "net/rails/stripe.h"
 #include "net/regcache.h"
 
 enum { IB_POLL_BATCH = 16 };
@@ -54,9 +60,14 @@ struct ib_shared {
 struct ib {
     struct transport base;
     struct ib_device device;
-    struct ibv_comp_channel *channel;
-    struct ibv_cq *cq;
-    int cq_size, cq_used;
+    struct ib_adapter adapters[IB_ADAPTERS_MAX]; /* 0: that of device */
+    struct ib_rail rails[IB_RAILS_MAX];          /* 0: device */
+    uint32_t nadapters, nrails;
+    bool stuck;         /* a stripe waits for room in a send queue */
+    uint32_t elsewhere; /* stripes under way on adapters other than the first */
+    uint64_t found;     /* when the completions at hand were found, in ns; 0: nobody has asked yet */
+    struct stripe_rules stripe_rules;
+    struct pool striped; /* struct ib_striped */
     struct ibv_qp *ud;
     int ud_depth, ud_sends; /* HELLOs that may be, and are, on their way out */
     struct ib_pool ud_pool, small, large, rings, bells;
@@ -75,8 +86,8 @@ struct ib {
     uint32_t ring_slots, ring_slot_size;
     size_t ring_frame_max; /* with its head */
     _Atomic int attention; /* an asynchronous event wants to be looked at */
+    _Atomic int ports;     /* one went down or came up */
     _Atomic int pulse;     /* time to ask whether silent peers are alive */
-    _Atomic uint64_t down; /* when the port went down, in ns; 0: it is up */
     _Atomic int broken;    /* the event after which nothing works any more, plus one; 0: none */
     uint64_t job;          /* hash of the job's name: datagrams of others are dropped */
     uint64_t tick;         /* polls so far */
@@ -109,6 +120,27 @@ void ib_hello_send(struct ib_endpoint *ep);
 void ib_hello_arrived(struct ib *ib, struct ib_buffer *b, uint32_t length);
 void ib_hello_timers(struct ib *ib);
 
+/* A one-sided transfer, from where to where. */
+struct ib_transfer {
+    enum ibv_wr_opcode opcode;
+    uintptr_t local;
+    uint64_t remote;
+    uint32_t lkey, rkey;
+};
+
+/* stripe.c */
+int ib_stripe_open(struct ib *ib);
+void ib_stripe_close(struct ib *ib);
+void ib_stripe_again(struct ib *ib); /* what found no room */
+int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local, const struct net_mem *mem,
+              uint64_t remote, const struct net_key *key, size_t len, struct net_op *op);
+
+/* Large enough for stripes, and more than one way may lead there? */
+static inline bool ib_stripes(const struct ib *ib, const struct ib_endpoint *ep, size_t len)
+{
+    return unlikely(ep->several) && len >= 2 * ib->stripe_rules.smallest;
+}
+
 /* send.c */
 int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len);
 int ib_reserve(struct peer *peer, size_t len, void **payload);
@@ -119,6 +151,7 @@ int ib_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t r
            const struct net_key *key, size_t len, struct net_op *op);
 int ib_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t remote,
            const struct net_key *key, uint64_t value, struct net_op *op);
+int ib_lane_rdma(struct ib_lane *lane, const struct ib_transfer *t, size_t len, struct net_op *op);
 void ib_say(struct ib_endpoint *ep, enum ib_type type); /* a control message, now or when there is room */
 void ib_flush(struct ib_endpoint *ep);                  /* those that found no room */
 void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited);
@@ -156,9 +189,21 @@ int ib_register(struct transport *t, const void *address, size_t len, struct net
                 struct net_key *key);
 void ib_release(struct transport *t, struct net_mem *mem);
 
-static inline uint32_t ib_lkey(const struct net_mem *mem)
+/* The user's memory, registered with every adapter. */
+struct ib_region {
+    uint32_t lkey[IB_ADAPTERS_MAX], rkey[IB_ADAPTERS_MAX];
+    struct ibv_mr *mr[IB_ADAPTERS_MAX];
+};
+
+static inline uint32_t ib_lkey(const struct net_mem *mem, unsigned adapter)
 {
-    return ((const struct ibv_mr *)((const struct regcache_entry *)mem->handle)->handle)->lkey;
+    return ((const struct ib_region *)((const struct regcache_entry *)mem->handle)->handle)->lkey[adapter];
+}
+
+/* The owner's adapters in their order, two to a word. */
+static inline uint32_t ib_rkey(const struct net_key *key, unsigned adapter)
+{
+    return (uint32_t)(key->word[adapter / 2] >> (adapter % 2 ? 32 : 0));
 }
 
 #endif

@@ -84,41 +84,25 @@ static int index_add(struct ib *ib, struct ib_lane *lane)
 
 /* ---- making and dropping ---- */
 
-/* The completion queue must hold whatever can complete at once: it grows with the connections. */
-static int room_for_completions(struct ib *ib, int more)
-{
-    ib->cq_used += more;
-    if (ib->cq_used <= ib->cq_size)
-        return 0;
-    int size = MIN(2 * ib->cq_used, ib->device.attr.max_cqe);
-    if (size < ib->cq_used || ib->device.verbs.resize_cq(ib->cq, size) != 0)
-        return err_set(MPI_ERR_OTHER,
-                       "%s cannot have a completion queue of %d entries: allow fewer connections "
-                       "(FISHPLATE_IB_MAX_CONNECTIONS), make them smaller (FISHPLATE_IB_BUFFERS, "
-                       "FISHPLATE_IB_SEND_DEPTH), or share receive queues (FISHPLATE_IB_RECEIVE=shared)",
-                       ib->device.name, ib->cq_used);
-    ib->cq_size = size;
-    return 0;
-}
-
 static uint32_t receive_depth(const struct ib_lane *lane)
 {
-    return lane->shared ? 0 : lane->endpoint->ib->rules.most + SPARE_RECEIVES;
+    return lane->shared || lane->bare ? 0 : lane->endpoint->ib->rules.most + SPARE_RECEIVES;
 }
 
 static struct ibv_qp *create_qp(struct ib_lane *lane)
 {
     struct ib *ib = lane->endpoint->ib;
-    struct ibv_qp_init_attr a = {.send_cq = ib->cq,
-                                 .recv_cq = ib->cq,
+    struct ibv_cq *cq = lane->rail->adapter->cq;
+    struct ibv_qp_init_attr a = {.send_cq = cq,
+                                 .recv_cq = cq,
                                  .srq = lane->shared ? lane->shared->srq : NULL,
                                  .qp_type = IBV_QPT_RC,
                                  .cap = {.max_send_wr = lane->depth,
                                          .max_recv_wr = receive_depth(lane),
                                          .max_send_sge = 1,
                                          .max_recv_sge = 1,
-                                         .max_inline_data = ib->inline_max}};
-    return ib->device.verbs.create_qp(ib->device.pd, &a);
+                                         .max_inline_data = lane->bare ? 0 : ib->inline_max}};
+    return ib->device.verbs.create_qp(lane->rail->device->pd, &a);
 }
 
 /* What only a queue pair can tell, before the first peer asks what the transport can do. There is no asking
@@ -128,8 +112,8 @@ int ib_lane_probe(struct ib *ib)
     const struct verbs *v = &ib->device.verbs;
     struct ibv_qp *qp = NULL;
     for (uint32_t wish = INLINE_WISH; !qp; wish /= 2) {
-        struct ibv_qp_init_attr a = {.send_cq = ib->cq,
-                                     .recv_cq = ib->cq,
+        struct ibv_qp_init_attr a = {.send_cq = ib->adapters[0].cq,
+                                     .recv_cq = ib->adapters[0].cq,
                                      .qp_type = IBV_QPT_RC,
                                      .cap = {.max_send_wr = 1,
                                              .max_recv_wr = 1,
@@ -150,13 +134,13 @@ int ib_lane_probe(struct ib *ib)
 
 static int to_init(struct ib_lane *lane)
 {
-    struct ib *ib = lane->endpoint->ib;
+    const struct ib_device *d = lane->rail->device;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-                            .pkey_index = ib->device.pkey_index,
-                            .port_num = ib->device.port,
-                            .qp_access_flags = (unsigned)ib_device_access(&ib->device)};
-    return ib->device.verbs.modify_qp(lane->qp, &a,
-                                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+                            .pkey_index = d->pkey_index,
+                            .port_num = d->port,
+                            .qp_access_flags = (unsigned)ib_device_access(d)};
+    return d->verbs.modify_qp(lane->qp, &a,
+                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 static uint32_t power_of_two_below(uint32_t n)
@@ -170,14 +154,15 @@ static uint32_t power_of_two_below(uint32_t n)
 int ib_lane_create(struct ib_lane *lane)
 {
     struct ib *ib = lane->endpoint->ib;
+    const struct ib_device *d = lane->rail->device;
     if (!lane->work) {
-        lane->depth = power_of_two_below((uint32_t)MIN(send_depth.value, (int64_t)ib->device.attr.max_qp_wr));
+        lane->depth = power_of_two_below((uint32_t)MIN(send_depth.value, (int64_t)d->attr.max_qp_wr));
         lane->work = calloc(lane->depth, sizeof(*lane->work));
         if (!lane->work)
             return err_set(MPI_ERR_NO_MEM, "out of memory for a connection to rank %u",
                            lane->endpoint->peer->rank);
     }
-    int rc = room_for_completions(ib, (int)(lane->depth + receive_depth(lane)));
+    int rc = ib_adapter_room(lane->rail->adapter, (int)(lane->depth + receive_depth(lane)));
     if (rc != 0)
         return rc;
     lane->head = lane->tail = lane->quiet = 0;
@@ -188,8 +173,9 @@ int ib_lane_create(struct ib_lane *lane)
                        "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device "
                        "has %d queue pairs; "
                        "set FISHPLATE_IB_MAX_CONNECTIONS to use fewer",
-                       ib->device.name, lane->endpoint->peer->rank, strerror(errno), ib->open,
-                       ib->device.attr.max_qp);
+                       d->name, lane->endpoint->peer->rank, strerror(errno), ib->open, d->attr.max_qp);
+    if (lane->bare)
+        return 0;
     if (lane->shared)
         return index_add(ib, lane);
     ib_lane_post(lane, ib->rules.first + SPARE_RECEIVES);
@@ -199,31 +185,31 @@ int ib_lane_create(struct ib_lane *lane)
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic)
 {
-    struct ib *ib = lane->endpoint->ib;
-    const struct verbs *v = &ib->device.verbs;
+    const struct ib_device *d = lane->rail->device;
+    const struct verbs *v = &d->verbs;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
-                            .path_mtu = (enum ibv_mtu)MIN(to->mtu, ib->device.address.mtu),
+                            .path_mtu = (enum ibv_mtu)MIN(to->mtu, d->address.mtu),
                             .dest_qp_num = qpn,
                             .rq_psn = psn,
-                            .max_dest_rd_atomic = (uint8_t)MIN(ib->device.attr.max_qp_rd_atom, 16),
+                            .max_dest_rd_atomic = (uint8_t)MIN(d->attr.max_qp_rd_atom, 16),
                             .min_rnr_timer = RNR_TIMER};
-    ib_device_route(&ib->device, to, &a.ah_attr);
+    ib_device_route(d, to, &a.ah_attr);
     int rc = v->modify_qp(lane->qp, &a,
                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-    struct ibv_qp_attr b = {
-        .qp_state = IBV_QPS_RTS,
-        .timeout = (uint8_t)timeout.value,
-        .retry_cnt = (uint8_t)retries.value,
-        .rnr_retry = RNR_FOR_EVER,
-        .sq_psn = lane->psn,
-        .max_rd_atomic = (uint8_t)MIN(rd_atomic, (uint32_t)MIN(ib->device.attr.max_qp_init_rd_atom, 16))};
+    struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTS,
+                            .timeout = (uint8_t)timeout.value,
+                            .retry_cnt = (uint8_t)retries.value,
+                            .rnr_retry = RNR_FOR_EVER,
+                            .sq_psn = lane->psn,
+                            .max_rd_atomic =
+                                (uint8_t)MIN(rd_atomic, (uint32_t)MIN(d->attr.max_qp_init_rd_atom, 16))};
     if (rc == 0)
         rc = v->modify_qp(lane->qp, &b,
                           IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                               IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
     return rc == 0 ? 0
-                   : err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", ib->device.name,
+                   : err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name,
                              lane->endpoint->peer->rank, to->lid, strerror(rc > 0 ? rc : errno));
 }
 
@@ -234,7 +220,7 @@ void ib_lane_destroy(struct ib_lane *lane)
         return;
     ib->device.verbs.destroy_qp(lane->qp);
     lane->qp = NULL;
-    ib->cq_used -= (int)(lane->depth + receive_depth(lane));
+    lane->rail->adapter->cq_used -= (int)(lane->depth + receive_depth(lane));
     if (lane->shared && !ib->closing)
         index_rebuild(ib, ib->by_qpn_size);
     for (; lane->tail != lane->head; lane->tail++) {
@@ -247,6 +233,27 @@ void ib_lane_destroy(struct ib_lane *lane)
     {
         list_remove(pos);
         ib_buffer_put(lane->pool, list_entry(pos, struct ib_buffer, link));
+    }
+}
+
+/* Nothing of it can arrive here any more once the queue pair is gone. */
+void ib_lane_abandon(struct ib_lane *lane)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    uint32_t tail = lane->tail, head = lane->head;
+    if (lane->qp)
+        ep->ib->device.verbs.destroy_qp(lane->qp);
+    else
+        return;
+    lane->qp = NULL;
+    lane->rail->adapter->cq_used -= (int)(lane->depth + receive_depth(lane));
+    lane->tail = lane->head;
+    for (; tail != head; tail++) {
+        struct ib_work w = lane->work[tail & (lane->depth - 1)];
+        if (w.op) {
+            ep->ops--;
+            w.op->done(w.op, MPI_ERR_OTHER);
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 #include "net/ib/policy/credit.h"
 
 struct ib_endpoint;
+struct ib_rail;
 struct net_op;
 
 /* A work request that has not completed. Unsignalled ones are retired by the next signalled one. */
@@ -22,6 +23,7 @@ struct ib_work {
 
 struct ib_lane {
     struct ib_endpoint *endpoint;
+    struct ib_rail *rail;
     struct ibv_qp *qp;        /* NULL: not there */
     struct ib_shared *shared; /* where its receives are posted, or NULL: own ones */
     struct ib_pool *pool;     /* what it receives into and sends from */
@@ -34,6 +36,7 @@ struct ib_lane {
     uint32_t quiet; /* unsignalled requests in a row */
     uint32_t psn;
     uint8_t index;
+    bool bare; /* for put and get alone: no receives, no credits */
 };
 
 int ib_lane_probe(struct ib *ib); /* how much can be inline, and in which order bytes arrive */
@@ -44,6 +47,7 @@ void ib_lane_destroy(struct ib_lane *lane);
 void ib_lane_post(struct ib_lane *lane, uint32_t n);            /* receive buffers */
 void ib_lane_repost(struct ib_lane *lane, struct ib_buffer *b); /* this one again */
 void ib_lane_retire(struct ib_lane *lane, uint32_t place);      /* this one and all before it are done */
+void ib_lane_abandon(struct ib_lane *lane);                     /* fails what is under way; then destroys */
 struct ib_work *ib_lane_signal(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal);
 void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr); /* posts; the queue had room */
 void ib_lane_end(struct ib_lane *lane, bool last);
@@ -65,7 +69,7 @@ static inline uint32_t ib_send_endpoint(uint64_t id)
 }
 static inline uint32_t ib_send_lane(uint64_t id)
 {
-    return (id >> 2) & 3;
+    return (id >> 2) & 63;
 }
 static inline uint32_t ib_send_place(uint64_t id)
 {

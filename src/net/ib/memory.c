@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "boot/boot.h"
@@ -9,27 +10,49 @@
 #include "net/ib/ib.h"
 #include "net/memlock.h"
 
-static int pin(void *ctx, void *address, size_t len, void **handle)
+static int pin_one(const struct ib_device *d, void *address, size_t len, struct ibv_mr **out)
 {
-    struct ib *ib = ctx;
-    struct ibv_mr *mr = ib->device.verbs.reg_mr(ib->device.pd, address, len, ib_device_access(&ib->device));
+    struct ibv_mr *mr = d->verbs.reg_mr(d->pd, address, len, ib_device_access(d));
     if (!mr && (errno == EFAULT || errno == EACCES)) /* a constant: it can be read but not written */
-        mr = ib->device.verbs.reg_mr(ib->device.pd, address, len, IBV_ACCESS_REMOTE_READ);
+        mr = d->verbs.reg_mr(d->pd, address, len, IBV_ACCESS_REMOTE_READ);
     if (!mr && (errno == ENOMEM || errno == EAGAIN || errno == ENOSPC))
         return memlock_limit() == UINT64_MAX
-                   ? err_set(MPI_ERR_NO_MEM, "%s has no free memory region", ib->device.name)
-                   : memlock_refuse(len, memlock_limit(), ib->device.name);
+                   ? err_set(MPI_ERR_NO_MEM, "%s has no free memory region", d->name)
+                   : memlock_refuse(len, memlock_limit(), d->name);
     if (!mr)
-        return err_set(MPI_ERR_BUFFER, "%s cannot register %zu bytes at %p: %s", ib->device.name, len,
-                       address, strerror(errno));
-    *handle = mr;
+        return err_set(MPI_ERR_BUFFER, "%s cannot register %zu bytes at %p: %s", d->name, len, address,
+                       strerror(errno));
+    *out = mr;
     return 0;
 }
 
 static void unpin(void *ctx, void *handle)
 {
     struct ib *ib = ctx;
-    ib->device.verbs.dereg_mr(handle);
+    struct ib_region *r = handle;
+    for (uint32_t i = 0; i < IB_ADAPTERS_MAX; i++)
+        if (r->mr[i])
+            ib->device.verbs.dereg_mr(r->mr[i]);
+    free(r);
+}
+
+static int pin(void *ctx, void *address, size_t len, void **handle)
+{
+    struct ib *ib = ctx;
+    struct ib_region *r = calloc(1, sizeof(*r));
+    int rc = r ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a registration");
+    for (uint32_t i = 0; i < ib->nadapters && rc == 0; i++) {
+        rc = pin_one(ib->adapters[i].device, address, len, &r->mr[i]);
+        if (rc == 0) {
+            r->lkey[i] = r->mr[i]->lkey;
+            r->rkey[i] = r->mr[i]->rkey;
+        }
+    }
+    if (rc != 0 && r)
+        unpin(ib, r);
+    if (rc == 0)
+        *handle = r;
+    return rc;
 }
 
 int ib_memory_open(struct ib *ib)
@@ -56,7 +79,9 @@ int ib_register(struct transport *t, const void *address, size_t len, struct net
     if (rc != 0)
         return rc;
     *mem = (struct net_mem){.address = (uintptr_t)address, .length = len, .handle = e};
-    *key = (struct net_key){{((struct ibv_mr *)e->handle)->rkey}};
+    const uint32_t *rkey = ((const struct ib_region *)e->handle)->rkey;
+    _Static_assert(IB_ADAPTERS_MAX == 4, "two keys to a word");
+    *key = (struct net_key){{rkey[0] | (uint64_t)rkey[1] << 32, rkey[2] | (uint64_t)rkey[3] << 32}};
     return 0;
 }
 

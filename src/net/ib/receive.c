@@ -27,6 +27,15 @@ static void granted(struct ib_endpoint *ep, const struct ib_head *h)
         ib_fatal(ep->ib, ep, "it announced more free ring slots than there are");
 }
 
+static void rails(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    struct ib_rails_said said;
+    if (len != sizeof(*h) + sizeof(said))
+        ib_fatal(ep->ib, ep, "it told of its rails in a message of the wrong length");
+    memcpy(&said, h + 1, sizeof(said));
+    ib_join_heard(ep, &said);
+}
+
 static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     switch (h->type) {
@@ -40,6 +49,9 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
     case IB_RING_OFF:
     case IB_RING_STOPPED:
         ib_rdma_control(ep, h, len);
+        break;
+    case IB_RAILS:
+        rails(ep, h, len);
         break;
     case IB_CLOSE:
         ib_endpoint_do(ep, conn_close(&ep->conn, ib_endpoint_busy(ep)));
@@ -202,6 +214,10 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
     uint32_t place = ib_send_place(wc->wr_id);
     if (((place - lane->tail) & 0xffffff) != 0)
         ib_lane_retire(lane, place - 1);
+    if (lane->bare) { /* the other rails go on */
+        ib_join_failed(lane, ib->device.verbs.wc_status_str(wc->status));
+        return;
+    }
     if (ep->conn.state == CONN_AGREED) { /* the peer has closed already */
         ib_endpoint_do(ep, conn_left(&ep->conn));
         return;
@@ -217,7 +233,12 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
 
 static struct ib_lane *send_lane(const struct ib *ib, const struct ibv_wc *wc)
 {
-    struct ib_lane *lane = &ib->endpoints[ib_send_endpoint(wc->wr_id)]->lanes[ib_send_lane(wc->wr_id)];
+    struct ib_endpoint *ep = ib->endpoints[ib_send_endpoint(wc->wr_id)];
+    uint32_t index = ib_send_lane(wc->wr_id);
+    if (unlikely(index >= IB_LANES && !ep->join))
+        return NULL;
+    struct ib_lane *lane =
+        likely(index < IB_LANES) ? &ep->lanes[index] : &ep->join->pairs[index - IB_LANES].lane;
     return lane->qp && lane->qp->qp_num == wc->qp_num ? lane : NULL; /* else: of one that is gone */
 }
 
@@ -294,14 +315,33 @@ static void completed(struct ib *ib, const struct ibv_wc *wc)
     }
 }
 
-int ib_poll_completions(struct ib *ib)
+static inline int poll_adapter(struct ib *ib, struct ibv_cq *cq)
 {
     struct ibv_wc wc[IB_POLL_BATCH];
-    int n = ibv_poll_cq(ib->cq, IB_POLL_BATCH, wc);
+    int n = ibv_poll_cq(cq, IB_POLL_BATCH, wc);
     if (unlikely(n < 0))
         ib_fatal(ib, NULL, "the completion queue cannot be read");
     for (int i = 0; i < n; i++)
         completed(ib, &wc[i]);
+    return n;
+}
+
+/* Further rails carry transfers of this process and nothing else: without any there is nothing to find. */
+static __attribute__((noinline, cold)) int poll_elsewhere(struct ib *ib)
+{
+    int n = 0;
+    for (uint32_t i = 1; i < ib->nadapters; i++)
+        if (ib->adapters[i].under_way > 0)
+            n += poll_adapter(ib, ib->adapters[i].cq);
+    return n;
+}
+
+int ib_poll_completions(struct ib *ib)
+{
+    ib->found = 0;
+    int n = poll_adapter(ib, ib->adapters[0].cq);
+    if (unlikely(ib->elsewhere > 0))
+        n += poll_elsewhere(ib);
     return n;
 }
 
@@ -314,6 +354,10 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
                  ib->device.verbs.event_type_str((enum ibv_event_type)(broken - 1)));
     if (atomic_exchange(&ib->pulse, 0))
         ib_endpoints_pulse(ib);
+    if (atomic_exchange(&ib->ports, 0))
+        ib_join_ports(ib, false);
+    if (ib->stuck)
+        ib_stripe_again(ib);
     list_foreach_safe(pos, after, &ib->unsaid) ib_flush(list_entry(pos, struct ib_endpoint, unsaid_link));
     if (!list_empty(&ib->asking))
         ib_hello_timers(ib);

@@ -3,6 +3,7 @@
  * queue the result is ERR_AGAIN; the layer above keeps the order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/counter.h"
@@ -182,6 +183,8 @@ void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)
 
 static size_t control_body(const struct ib_endpoint *ep, enum ib_type type, void *body)
 {
+    if (type == IB_RAILS)
+        return ib_join_say(ep, body);
     if (type != IB_RING_ON)
         return 0;
     struct ib_ring_on on = {.address = (uintptr_t)ep->rx.ring,
@@ -198,9 +201,12 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
     struct ib_lane *lane = &ep->lanes[0];
     struct {
         struct ib_head head;
-        char body[sizeof(struct ib_ring_on)];
+        union {
+            struct ib_ring_on ring;
+            struct ib_rails_said rails;
+        } body;
     } m;
-    size_t bytes = sizeof(m.head) + control_body(ep, type, m.body);
+    size_t bytes = offsetof(__typeof__(m), body) + control_body(ep, type, &m.body);
     ib_head_fill(ep, &m.head, type, false);
     struct ib_buffer *b = NULL;
     if (bytes > ep->ib->inline_max) {
@@ -264,13 +270,11 @@ void ib_say(struct ib_endpoint *ep, enum ib_type type)
 
 /* ---- one-sided ---- */
 
-static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local, uint32_t lkey,
-                     uint64_t remote, uint32_t rkey, size_t len, struct net_op *op)
+/* Posts one transfer, in as many requests as it takes; the last one tells op, which is NULL for a silent put. */
+int ib_lane_rdma(struct ib_lane *lane, const struct ib_transfer *t, size_t len, struct net_op *op)
 {
-    if (unlikely(ep->conn.state != CONN_OPEN))
-        return not_open(ep);
-    struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
-    size_t most = MIN(PIECE_MAX, ep->ib->device.port_attr.max_msg_sz);
+    struct ib_endpoint *ep = lane->endpoint;
+    size_t most = MIN(PIECE_MAX, lane->rail->device->port_attr.max_msg_sz);
     size_t pieces = (len + most - 1) / most;
     if (unlikely(pieces > lane->depth - IB_CONTROL_ROOM))
         return err_set(MPI_ERR_OTHER,
@@ -283,11 +287,11 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
     ep->ops += op != NULL;
     for (size_t done = 0; done < len; done += most) {
         struct ibv_sge piece = {
-            .addr = local + done, .length = (uint32_t)MIN(most, len - done), .lkey = lkey};
+            .addr = t->local + done, .length = (uint32_t)MIN(most, len - done), .lkey = t->lkey};
         struct ibv_send_wr wr = {.sg_list = &piece,
                                  .num_sge = 1,
-                                 .opcode = opcode,
-                                 .wr.rdma = {.remote_addr = remote + done, .rkey = rkey}};
+                                 .opcode = t->opcode,
+                                 .wr.rdma = {.remote_addr = t->remote + done, .rkey = t->rkey}};
         bool end = done + most >= len;
         wr.send_flags = op ? 0 : IBV_SEND_INLINE;
         struct ib_work *w = ib_lane_signal(lane, &wr, end && op);
@@ -298,11 +302,26 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
     return 0;
 }
 
+static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local,
+                     const struct net_mem *mem, uint64_t remote, const struct net_key *key, size_t len,
+                     struct net_op *op)
+{
+    if (unlikely(ep->conn.state != CONN_OPEN))
+        return not_open(ep);
+    if (ib_stripes(ep->ib, ep, len) && op)
+        return ib_stripe(ep, opcode, local, mem, remote, key, len, op);
+    struct ib_transfer t = {.opcode = opcode,
+                            .local = local,
+                            .remote = remote,
+                            .lkey = mem ? ib_lkey(mem, 0) : 0,
+                            .rkey = ib_rkey(key, 0)};
+    return ib_lane_rdma(&ep->lanes[ep->ib->lanes - 1], &t, len, op);
+}
+
 int ib_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
            const struct net_key *key, size_t len, struct net_op *op)
 {
-    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_WRITE, (uintptr_t)local, mem ? ib_lkey(mem) : 0, remote,
-                       (uint32_t)key->word[0], len, op);
+    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_WRITE, (uintptr_t)local, mem, remote, key, len, op);
     counter_add(&put_bytes, rc == 0 ? len : 0);
     return rc;
 }
@@ -310,8 +329,7 @@ int ib_put(struct peer *peer, const void *local, const struct net_mem *mem, uint
 int ib_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
            const struct net_key *key, size_t len, struct net_op *op)
 {
-    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_READ, (uintptr_t)local, ib_lkey(mem), remote,
-                       (uint32_t)key->word[0], len, op);
+    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_READ, (uintptr_t)local, mem, remote, key, len, op);
     counter_add(&get_bytes, rc == 0 ? len : 0);
     return rc;
 }
@@ -325,12 +343,12 @@ int ib_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1]; /* as one_sided: requests keep their order */
     if (unlikely(!ib_lane_room(lane, 1, false)))
         return refuse(&no_room);
-    struct ibv_sge piece = {.addr = (uintptr_t)old, .length = sizeof(*old), .lkey = ib_lkey(mem)};
+    struct ibv_sge piece = {.addr = (uintptr_t)old, .length = sizeof(*old), .lkey = ib_lkey(mem, 0)};
     struct ibv_send_wr wr = {
         .sg_list = &piece,
         .num_sge = 1,
         .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-        .wr.atomic = {.remote_addr = remote, .compare_add = value, .rkey = (uint32_t)key->word[0]}};
+        .wr.atomic = {.remote_addr = remote, .compare_add = value, .rkey = ib_rkey(key, 0)}};
     ep->used = ep->ib->tick;
     ep->ops++;
     struct ib_work *w = ib_lane_signal(lane, &wr, true);

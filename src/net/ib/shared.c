@@ -91,7 +91,7 @@ static int shared_create(struct ib *ib, struct ib_shared *s, struct ib_pool *poo
             "%s: cannot create a shared receive queue of %u entries (%s); FISHPLATE_IB_RECEIVE=peer does "
             "not need one",
             ib->device.name, s->most, strerror(errno));
-    ib->cq_used += (int)s->most;
+    ib->adapters[0].cq_used += (int)s->most;
     fill(s);
     arm(s);
     return 0;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "net/ib/device.h"
+#include "net/rails/rail.h"
 #include "net/transport.h"
 
 #define IB_LANES 2 /* at most; one without shared receive queues */
@@ -19,6 +20,7 @@ enum ib_type {
     IB_RING_ON,      /* struct ib_ring_on: you may write frames there */
     IB_RING_OFF,     /* write no more */
     IB_RING_STOPPED, /* I shall write no more */
+    IB_RAILS,        /* struct ib_rails_said: what I know and have of further rails (join.h) */
     IB_CLOSE,        /* conn.h */
     IB_AGREE,
     IB_KEEP,
@@ -49,6 +51,30 @@ struct ib_ring_on {
     uint64_t address;
     uint32_t rkey;
     uint32_t slots, slot_size;
+};
+
+/* A rail of the sender. */
+struct ib_rail_said {
+    struct ib_address address;
+    uint64_t network; /* rails are joined where this is the same */
+    uint32_t rate;    /* Mb/s, nominal */
+    uint8_t adapter;  /* place of its key in a net_key */
+    uint8_t up;
+    uint16_t rd_atomic;
+};
+
+/* The sender's end of a pair of rails (joint.h). */
+struct ib_pair_said {
+    uint32_t generation;
+    uint32_t qpn : 24, made : 1, joined : 1, spare : 6;
+    uint32_t psn;
+};
+
+struct ib_rails_said {
+    uint8_t rails, pairs; /* pairs: 0 while the peer's rails are not known */
+    uint16_t spare;
+    struct ib_rail_said rail[IB_RAILS_MAX];
+    struct ib_pair_said pair[RAILS_MAX];
 };
 
 /* What a process tells another to open a connection (conn.h); a datagram. */

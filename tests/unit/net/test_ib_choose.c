@@ -34,7 +34,7 @@ static const char *used(struct net_port (*ports)[4], const uint32_t *counts, uin
         nodes[i] = (struct choose_node){ports[i], counts[i]};
     if (choose_network(nodes, n, &w, &node) != CHOOSE_FOUND)
         return "";
-    int i = choose_port(ports[k], counts[k], &w);
+    int i = choose_port(ports[k], counts[k], &w, 0);
     snprintf(name, sizeof(name), "%s", i < 0 ? "" : ports[k][i].device);
     return name;
 }

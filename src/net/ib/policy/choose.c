@@ -39,6 +39,21 @@ static int best_port(const struct net_port *ports, uint32_t n, const struct choo
     return best;
 }
 
+/* Processes take turns among the ports that are as good as the best. */
+static int port_for(const struct net_port *ports, uint32_t n, const struct choose_network *w,
+                    uint32_t process)
+{
+    int best = best_port(ports, n, w), taken = best;
+    uint32_t equals = 0, at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        equals += on_network(&ports[i], w) && compare_ports(&ports[i], &ports[best]) == 0;
+    for (uint32_t i = 0; i < n && equals > 0; i++)
+        if (on_network(&ports[i], w) && compare_ports(&ports[i], &ports[best]) == 0 &&
+            at++ == process % equals)
+            taken = (int)i;
+    return taken;
+}
+
 /* A network and how much the job likes it. */
 struct candidate {
     struct choose_network network;
@@ -171,9 +186,9 @@ static void say_used(struct net_port *p, uint32_t usable, const struct choose_ne
         snprintf(p->why, sizeof(p->why), "the best port on the network that all nodes share");
 }
 
-int choose_port(struct net_port *ports, uint32_t n, const struct choose_network *network)
+int choose_port(struct net_port *ports, uint32_t n, const struct choose_network *network, uint32_t process)
 {
-    int best = best_port(ports, n, network);
+    int best = port_for(ports, n, network, process);
     uint32_t usable = 0;
     choose_reasons(ports, n);
     if (best < 0)
@@ -188,4 +203,50 @@ int choose_port(struct net_port *ports, uint32_t n, const struct choose_network 
     ports[best].chosen = true;
     say_used(&ports[best], usable, network);
     return best;
+}
+
+static bool same_device(const struct net_port *a, const struct net_port *b)
+{
+    return strncmp(a->device, b->device, sizeof(a->device)) == 0;
+}
+
+/* Counts the adapters of the rails so far; one that is already there costs nothing. */
+static bool adapter_fits(const struct net_port *ports, uint32_t home, const uint32_t *rails, uint32_t count,
+                         const struct net_port *p, uint32_t adapters)
+{
+    uint32_t used = 1;
+    if (same_device(p, &ports[home]))
+        return true;
+    for (uint32_t i = 0; i < count; i++) {
+        bool fresh = !same_device(&ports[rails[i]], &ports[home]);
+        if (same_device(p, &ports[rails[i]]))
+            return true;
+        for (uint32_t k = 0; k < i; k++)
+            fresh &= !same_device(&ports[rails[i]], &ports[rails[k]]);
+        used += fresh;
+    }
+    return used < adapters;
+}
+
+uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
+                      uint32_t *out)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct net_port *p = &ports[i];
+        if (i == home || !choose_usable(p) || p->made != ports[home].made || p->link != ports[home].link)
+            continue; /* rails are of one kind */
+        if (count == most || !adapter_fits(ports, home, out, count, p, adapters)) {
+            snprintf(p->why, sizeof(p->why), "at most %u rails on %u adapters are used at once", most + 1,
+                     adapters);
+            continue;
+        }
+        out[count++] = i;
+        p->chosen = true;
+        if (p->subnet == ports[home].subnet)
+            snprintf(p->why, sizeof(p->why), "a further rail: takes stripes of large messages");
+        else
+            snprintf(p->why, sizeof(p->why), "a further rail to nodes that are on its subnet too");
+    }
+    return count;
 }

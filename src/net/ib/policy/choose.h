@@ -40,8 +40,15 @@ bool choose_usable(const struct net_port *p);
 enum choose_verdict choose_network(const struct choose_node *nodes, uint32_t n, struct choose_network *out,
                                    uint32_t *node);
 
-/* This process's port on that network: its index, or -1. Marks it as chosen and gives every port its reason. */
-int choose_port(struct net_port *ports, uint32_t n, const struct choose_network *network);
+/* The home of this process on that network: the index of the port that carries its connections, or -1. `process` is its
+ * number on the node: processes are spread over ports that are equally good. Marks it as chosen and gives every port its
+ * reason. */
+int choose_port(struct net_port *ports, uint32_t n, const struct choose_network *network, uint32_t process);
+
+/* The other rails: ports of the same kind as the home, on whatever subnet. Marks them as chosen and writes their indices,
+ * at most `most`; returns how many. A port that is on no adapter of the first `adapters` is left out. */
+uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
+                      uint32_t *out);
 
 /* The reasons where there is no network to choose from: why each port cannot be used, or could be. */
 void choose_reasons(struct net_port *ports, uint32_t n);

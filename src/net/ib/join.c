@@ -1,0 +1,243 @@
+/* join.c: makes and drops the subchannels of a connection; see join.h. joint.h decides about each pair of rails, pair.h
+ * which pairs there are; this file connects both to verbs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/join.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "net/guest.h"
+#include "net/ib/ib.h"
+#include "net/rails/pair.h"
+
+static COUNTER(joined, "ib_rails_joined", "Pairs of rails that were joined to peers, beside the homes.");
+static COUNTER(failures, "ib_rail_failures", "Pairs of rails that failed or whose port went down.");
+
+#define STEADINESS 0.5 /* what the newest message counts against all before it, in adaptive striping */
+
+static bool rail_up(const struct ib_rail *r)
+{
+    return atomic_load(&r->down) == 0;
+}
+
+static void lane_init(struct ib_endpoint *ep, unsigned k)
+{
+    struct ib_lane *lane = &ep->join->pairs[k].lane;
+    *lane = (struct ib_lane){.endpoint = ep,
+                             .rail = &ep->ib->rails[ep->join->pairs[k].mine],
+                             .pool = &ep->ib->large,
+                             .index = (uint8_t)(IB_LANES + k),
+                             .bare = true};
+    list_init(&lane->posted);
+}
+
+static struct ib_join *join_make(struct ib_endpoint *ep)
+{
+    struct ib_join *j = calloc(1, sizeof(*j));
+    if (!j)
+        return NULL; /* one rail will do; the next large transfer tries again */
+    list_init(&j->under_way);
+    j->up = rail_bit(0);
+    ep->join = j;
+    return j;
+}
+
+void ib_join_want(struct ib_endpoint *ep)
+{
+    if (!ep->join && join_make(ep))
+        ib_say(ep, IB_RAILS);
+}
+
+size_t ib_join_say(const struct ib_endpoint *ep, struct ib_rails_said *out)
+{
+    const struct ib *ib = ep->ib;
+    const struct ib_join *j = ep->join;
+    memset(out, 0, sizeof(*out));
+    out->rails = (uint8_t)ib->nrails;
+    out->pairs = (uint8_t)(j ? j->count : 0);
+    for (uint32_t i = 0; i < ib->nrails; i++) {
+        const struct ib_rail *r = &ib->rails[i];
+        out->rail[i] = (struct ib_rail_said){.address = r->device->address,
+                                             .network = r->device->used->subnet,
+                                             .rate = r->device->used->rate,
+                                             .adapter = r->adapter->index,
+                                             .up = rail_up(r),
+                                             .rd_atomic = (uint16_t)MIN(r->device->attr.max_qp_rd_atom, 16)};
+    }
+    for (uint32_t k = 1; k < out->pairs; k++) {
+        const struct ib_subchannel *s = &j->pairs[k];
+        struct joint_said said = joint_says(&s->joint);
+        out->pair[k] = (struct ib_pair_said){.generation = said.generation,
+                                             .qpn = s->lane.qp ? s->lane.qp->qp_num & 0xffffff : 0,
+                                             .made = said.made,
+                                             .joined = said.joined,
+                                             .psn = s->lane.psn};
+    }
+    return sizeof(*out);
+}
+
+/* ---- acting on what joint.h decides ---- */
+
+static void subchannel_connect(struct ib_endpoint *ep, struct ib_subchannel *s, const struct ib_pair_said *to)
+{
+    const struct ib_rail_said *peer = &ep->join->peer[s->yours];
+    if (ib_lane_connect(&s->lane, &peer->address, to->qpn, to->psn, peer->rd_atomic) != 0)
+        ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
+}
+
+/* What cannot be made is not there; the rails that are there go on. */
+static bool subchannel_create(struct ib_subchannel *s)
+{
+    if (ib_lane_create(&s->lane) == 0)
+        return true;
+    log_warn("a rail to rank %u is not used: %s", s->lane.endpoint->peer->rank, err_detail(MPI_ERR_OTHER));
+    err_clear();
+    return false;
+}
+
+static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const struct ib_pair_said *said)
+{
+    struct ib_join *j = ep->join;
+    struct ib_subchannel *s = &j->pairs[k];
+    if (actions & JOINT_DO_DROP) {
+        counter_add(&failures, 1);
+        j->up &= ~rail_bit(k);
+        ib_stripe_rail(ep, k, false);
+        ib_lane_abandon(&s->lane);
+    }
+    if (actions & JOINT_DO_SETTLE)
+        ib_stripe_settled(ep, k);
+    if (actions & JOINT_DO_CREATE && !subchannel_create(s)) {
+        s->tired = true;
+        actions = joint_want(&s->joint, false);
+    }
+    if (actions & JOINT_DO_CONNECT)
+        subchannel_connect(ep, s, said);
+    if (actions & JOINT_DO_USE) {
+        counter_add(&joined, 1);
+        j->up |= rail_bit(k);
+        adapt_back(&j->adapt, k);
+        ib_stripe_rail(ep, k, true);
+        log_debug("rail to rank %u: %s with %u of its rails", ep->peer->rank, s->lane.rail->device->name,
+                  s->yours);
+    }
+    if (actions & JOINT_DO_SAY)
+        ib_say(ep, IB_RAILS);
+}
+
+static void want(struct ib_endpoint *ep, unsigned k)
+{
+    struct ib_subchannel *s = &ep->join->pairs[k];
+    bool wanted = rail_up(s->lane.rail) && ep->join->peer[s->yours].up && !s->tired;
+    if (wanted != s->joint.wanted)
+        act(ep, k, joint_want(&s->joint, wanted), NULL);
+}
+
+void ib_join_failed(struct ib_lane *lane, const char *why)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    unsigned k = (unsigned)(lane->index - IB_LANES);
+    struct ib_subchannel *s = &ep->join->pairs[k];
+    log_warn("the rail over %s to rank %u failed: %s; messages go over the other rails",
+             lane->rail->device->name, ep->peer->rank, why);
+    s->tired = true;
+    want(ep, k);
+}
+
+/* ---- what the peer says ---- */
+
+static void networks(const struct ib_rail_said *rails, uint32_t n, struct pair_net *out)
+{
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (struct pair_net){rails[i].network, rails[i].address.ethernet};
+}
+
+/* Both ends must number the pairs alike: the process with the smaller name is the first. */
+static void make_pairs(struct ib_endpoint *ep, const struct ib_rail_said *mine)
+{
+    struct ib_join *j = ep->join;
+    struct net *net = ep->ib->base.net;
+    struct net_name me = net_name(net, net->rank), you = net_name(net, ep->peer->rank);
+    struct pair_net own[IB_RAILS_MAX], other[IB_RAILS_MAX];
+    struct pair pairs[RAILS_MAX];
+    bool first = me.world != you.world ? me.world < you.world : me.rank < you.rank;
+    networks(mine, ep->ib->nrails, own);
+    networks(j->peer, j->theirs, other);
+    j->count = first ? pair_rails(own, ep->ib->nrails, other, j->theirs, pairs)
+                     : pair_rails(other, j->theirs, own, ep->ib->nrails, pairs);
+    for (unsigned k = 0; k < j->count; k++) {
+        j->pairs[k].mine = first ? pairs[k].a : pairs[k].b;
+        j->pairs[k].yours = first ? pairs[k].b : pairs[k].a;
+        lane_init(ep, k);
+    }
+    adapt_open(&j->adapt, j->count, STEADINESS);
+    ib_stripe_weights(ep);
+    if (j->count == 1)
+        log_info("no further rail leads to rank %u: its ports are on other networks", ep->peer->rank);
+}
+
+void ib_join_heard(struct ib_endpoint *ep, const struct ib_rails_said *said)
+{
+    struct ib_rails_said mine;
+    if (said->rails < 1 || said->rails > IB_RAILS_MAX || said->pairs > RAILS_MAX)
+        ib_fatal(ep->ib, ep, "it told of rails that cannot be");
+    for (uint32_t i = 0; i < said->rails; i++)
+        if (said->rail[i].adapter >= IB_ADAPTERS_MAX)
+            ib_fatal(ep->ib, ep, "it told of rails that cannot be");
+    struct ib_join *j = ep->join ? ep->join : join_make(ep);
+    if (!j)
+        return;
+    if (j->count > 0 && said->rails != j->theirs)
+        ib_fatal(ep->ib, ep, "it told of rails that cannot be");
+    bool first = j->count == 0;
+    memcpy(j->peer, said->rail, sizeof(j->peer));
+    if (first) {
+        j->theirs = said->rails;
+        ib_join_say(ep, &mine);
+        make_pairs(ep, mine.rail);
+        ib_say(ep, IB_RAILS); /* if only to tell which rails there are */
+    }
+    for (unsigned k = 1; k < j->count; k++) {
+        struct ib_subchannel *s = &j->pairs[k];
+        const struct ib_pair_said *p = &said->pair[k];
+        want(ep, k);
+        if (said->pairs == 0)
+            continue;
+        struct joint_said heard = {.generation = p->generation, .made = p->made, .joined = p->joined};
+        act(ep, k, joint_heard(&s->joint, &heard), p);
+    }
+}
+
+/* ---- ports, and the end ---- */
+
+void ib_join_ports(struct ib *ib, bool rested)
+{
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        if (!ep->join || !ep->peer || ep->conn.state != CONN_OPEN)
+            continue;
+        for (unsigned k = 1; k < ep->join->count; k++) {
+            if (rested)
+                ep->join->pairs[k].tired = false;
+            want(ep, k);
+        }
+    }
+}
+
+void ib_join_free(struct ib_endpoint *ep)
+{
+    struct ib_join *j = ep->join;
+    if (!j)
+        return;
+    ib_stripe_forget(ep);
+    for (unsigned k = 1; k < j->count; k++) {
+        if (j->pairs[k].lane.qp)
+            ib_lane_destroy(&j->pairs[k].lane);
+        free(j->pairs[k].lane.work);
+    }
+    free(j);
+    ep->join = NULL;
+}

@@ -1,0 +1,51 @@
+/* join.h: the subchannels of a connection [Liu04 8.2.2]: a queue pair for each pair of rails beside that of the homes.
+ * They are made when the first large transfer wants them, so that an idle peer costs nothing, and carry nothing but puts
+ * and gets. What both ends must know of each other goes through the connection itself (struct ib_rails_said).
+ *
+ * Pair 0 is the lane of the connection that carries puts and gets anyway.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_JOIN_H
+#define FP_NET_IB_JOIN_H
+
+#include "base/list.h"
+#include "net/ib/lane.h"
+#include "net/ib/wire.h"
+#include "net/rails/adapt.h"
+#include "net/rails/joint.h"
+
+struct ib_endpoint;
+
+struct ib_subchannel {
+    struct ib_lane lane;
+    struct joint joint;
+    uint8_t mine, yours; /* rails */
+    bool tired;          /* it has failed: rest until the next pulse */
+};
+
+struct ib_join {
+    uint32_t count; /* pairs; 0: the peer has not spoken yet */
+    uint32_t up;    /* pairs that transfers may take */
+    uint32_t theirs;
+    struct ib_rail_said peer[IB_RAILS_MAX];
+    struct ib_subchannel pairs[RAILS_MAX]; /* 0: only mine and yours */
+    double weight[RAILS_MAX];              /* even and weighted striping */
+    struct adapt adapt;
+    struct list under_way; /* struct ib_striped */
+};
+
+void ib_join_want(struct ib_endpoint *ep); /* a large transfer would like more rails */
+size_t ib_join_say(const struct ib_endpoint *ep, struct ib_rails_said *out); /* its length */
+void ib_join_heard(struct ib_endpoint *ep, const struct ib_rails_said *said);
+void ib_join_failed(struct ib_lane *lane, const char *why);
+void ib_join_ports(struct ib *ib,
+                   bool rested);           /* ports went down or came up; rested: try again what failed */
+void ib_join_free(struct ib_endpoint *ep); /* the connection closes */
+
+/* stripe.c: what happens to the transfers. */
+void ib_stripe_settled(struct ib_endpoint *ep, unsigned pair); /* those that failed there can be repeated */
+void ib_stripe_rail(struct ib_endpoint *ep, unsigned pair, bool up);
+void ib_stripe_weights(struct ib_endpoint *ep);
+void ib_stripe_forget(struct ib_endpoint *ep);
+
+#endif

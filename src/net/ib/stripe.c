@@ -1,0 +1,269 @@
+/* stripe.c: large puts and gets, cut into a stripe for each rail and moved straight to where they belong [Liu04 8.2.3].
+ * net/rails decides: stripe.h cuts, adapt.h follows the speed of the rails, filter.h tells the layer above once, when
+ * every stripe has arrived, and has those repeated that a rail failed to deliver.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/tunable.h"
+#include "net/ib/ib.h"
+#include "net/rails/filter.h"
+
+static TUNABLE_CHOICE(policy, "IB_STRIPE", 0, "adaptive|even|weighted|off",
+                      "How a large message is divided among several ports: by the speed that each has shown "
+                      "(adaptive), in equal parts (even), by FISHPLATE_IB_WEIGHTS (weighted), or not at all "
+                      "(off).");
+static TUNABLE_SIZE(smallest, "IB_STRIPE_MIN", 32 * 1024, 4096, 1 << 30,
+                    "Smallest part of a message in bytes that is worth a port of its own. Messages of less "
+                    "than twice this size are not divided.");
+
+static COUNTER(messages, "ib_striped", "Puts and gets that were divided among several rails.");
+static COUNTER(repeated, "ib_stripes_repeated", "Stripes that were sent again over another rail.");
+
+enum { ADAPTIVE, EVEN, WEIGHTED, OFF };
+
+#define ALIGNMENT 4096
+
+/* A stripe reports as any transfer does. */
+struct stripe_op {
+    struct net_op op;
+    struct ib_striped *message;
+    struct ib_rail *rail;
+    uint32_t ticket;
+};
+
+struct ib_striped {
+    struct list link; /* ib_join.under_way */
+    struct ib_endpoint *ep;
+    struct net_op *op;
+    struct filter filter;
+    enum ibv_wr_opcode opcode;
+    uint32_t failed[RAILS_MAX]; /* by pair: stripes that failed there and may still arrive, a bit each */
+    uintptr_t local;
+    uint64_t remote;
+    struct net_mem memory;
+    struct net_key key;
+    struct stripe_op ops[RAILS_MAX];
+};
+
+int ib_stripe_open(struct ib *ib)
+{
+    ib->stripe_rules = (struct stripe_rules){
+        .smallest = policy.value == OFF ? UINT64_MAX / 4 : (uint64_t)smallest.value, .align = ALIGNMENT};
+    pool_init(&ib->striped, sizeof(struct ib_striped), 8);
+    return 0;
+}
+
+void ib_stripe_close(struct ib *ib)
+{
+    pool_destroy(&ib->striped);
+}
+
+static struct ib_lane *lane_of(struct ib_endpoint *ep, unsigned pair)
+{
+    return pair == 0 ? &ep->lanes[ep->ib->lanes - 1] : &ep->join->pairs[pair].lane;
+}
+
+static void count(struct ib *ib, const struct ib_rail *rail, int n)
+{
+    rail->adapter->under_way += (uint32_t)n;
+    if (rail->adapter->index > 0)
+        ib->elsewhere += (uint32_t)n;
+}
+
+/* ---- issuing ---- */
+
+static void stripe_done(struct net_op *op, int status);
+
+static void post(struct ib_striped *m, unsigned i, uint32_t ticket)
+{
+    struct ib_endpoint *ep = m->ep;
+    const struct stripe *s = &m->filter.stripes[i].stripe;
+    struct ib_lane *lane = lane_of(ep, s->rail);
+    uint8_t theirs = ep->join->peer[ep->join->pairs[s->rail].yours].adapter;
+    struct stripe_op *o = &m->ops[i];
+    struct ib_transfer t = {.opcode = m->opcode,
+                            .local = m->local + s->offset,
+                            .remote = m->remote + s->offset,
+                            .lkey = ib_lkey(&m->memory, lane->rail->adapter->index),
+                            .rkey = ib_rkey(&m->key, theirs)};
+    *o = (struct stripe_op){.op = {stripe_done}, .message = m, .rail = lane->rail, .ticket = ticket};
+    if (ib_lane_rdma(lane, &t, s->bytes, &o->op) != 0) {
+        filter_not_issued(&m->filter, i);
+        ep->ib->stuck = true;
+        atomic_store(&ep->ib->attention, 1);
+        return;
+    }
+    count(ep->ib, lane->rail, 1);
+    counter_add(lane->rail->bytes, s->bytes);
+    counter_add(lane->rail->stripes, 1);
+}
+
+/* Whatever waits goes, but for what finds no room in its send queue: ib_stripe_again tries that again. */
+static void issue(struct ib_striped *m)
+{
+    uint32_t ticket;
+    uint64_t now = clock_ns();
+    for (unsigned n = 0; n < m->filter.count; n++) {
+        int i = filter_next(&m->filter, now, &ticket);
+        if (i < 0)
+            return;
+        if (m->filter.stripes[i].attempt > 1)
+            counter_add(&repeated, 1);
+        post(m, (unsigned)i, ticket);
+    }
+}
+
+static bool lanes_have_room(struct ib_endpoint *ep, const struct stripe *cut, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!ib_lane_room(lane_of(ep, cut[i].rail), (uint32_t)(cut[i].bytes >> 30) + 1, false))
+            return false;
+    return true;
+}
+
+static unsigned divide(struct ib_endpoint *ep, size_t len, struct stripe *cut)
+{
+    const struct ib_join *j = ep->join;
+    bool adaptive = policy.value == ADAPTIVE;
+    return stripe_cut(&ep->ib->stripe_rules, adaptive ? j->adapt.weight : j->weight, j->up,
+                      adaptive ? adapt_probe(&j->adapt) & j->up : 0, len, cut);
+}
+
+int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local, const struct net_mem *mem,
+              uint64_t remote, const struct net_key *key, size_t len, struct net_op *op)
+{
+    struct ib *ib = ep->ib;
+    struct stripe cut[RAILS_MAX];
+    if (!ep->join)
+        ib_join_want(ep);
+    if (!ep->join || ep->join->up == rail_bit(0)) { /* not joined yet, or all others are down */
+        struct ib_transfer t = {opcode, local, remote, ib_lkey(mem, 0), ib_rkey(key, 0)};
+        return ib_lane_rdma(lane_of(ep, 0), &t, len, op);
+    }
+    unsigned n = divide(ep, len, cut);
+    if (!lanes_have_room(ep, cut, n))
+        return ERR_AGAIN;
+    struct ib_striped *m = pool_get(&ib->striped);
+    if (!m)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a message of %zu bytes", len);
+    m->ep = ep;
+    m->op = op;
+    m->opcode = opcode;
+    m->local = local;
+    m->remote = remote;
+    m->memory = *mem;
+    m->key = *key;
+    memset(m->failed, 0, sizeof(m->failed));
+    list_append(&ep->join->under_way, &m->link);
+    filter_open(&m->filter, cut, n, ep->join->up);
+    counter_add(&messages, n > 1);
+    ep->ops++; /* the message itself: stripes of it may wait */
+    issue(m);
+    return 0;
+}
+
+/* ---- what becomes of stripes ---- */
+
+static void heard(struct ib_striped *m, enum filter_verdict v)
+{
+    struct ib_endpoint *ep = m->ep;
+    if (v == FILTER_AGAIN)
+        issue(m);
+    if (v != FILTER_DONE)
+        return;
+    struct net_op *op = m->op;
+    list_remove(&m->link);
+    pool_put(&ep->ib->striped, m);
+    ep->ops--;
+    op->done(op, 0);
+}
+
+/* A write that failed may still be on its way to the peer until that has dropped its end; what was read cannot arrive
+ * once the queue pair here is gone. */
+static void stripe_failed(struct ib_striped *m, uint32_t ticket)
+{
+    unsigned i = ticket >> 8;
+    unsigned pair = m->filter.stripes[i].stripe.rail;
+    if (m->opcode == IBV_WR_RDMA_READ)
+        heard(m, filter_failed(&m->filter, ticket));
+    else
+        m->failed[pair] |= rail_bit(i);
+}
+
+static void stripe_done(struct net_op *op, int status)
+{
+    struct stripe_op *o = (struct stripe_op *)op;
+    struct ib_striped *m = o->message;
+    struct ib_endpoint *ep = m->ep;
+    struct ib *ib = ep->ib;
+    count(ib, o->rail, -1);
+    if (status != 0) {
+        stripe_failed(m, o->ticket);
+        return;
+    }
+    if (ib->found == 0)
+        ib->found = clock_ns();
+    heard(m, filter_completed(&m->filter, o->ticket, ib->found,
+                              policy.value == ADAPTIVE ? &ep->join->adapt : NULL));
+}
+
+void ib_stripe_settled(struct ib_endpoint *ep, unsigned pair)
+{
+    list_foreach_safe(pos, after, &ep->join->under_way)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        uint32_t set = m->failed[pair];
+        m->failed[pair] = 0;
+        enum filter_verdict v = FILTER_NOTHING;
+        for (unsigned i = 0; i < m->filter.count; i++)
+            if (rail_in(set, i))
+                v = filter_failed(&m->filter, m->ops[i].ticket);
+        if (set)
+            heard(m, v);
+    }
+}
+
+void ib_stripe_rail(struct ib_endpoint *ep, unsigned pair, bool up)
+{
+    list_foreach_safe(pos, after, &ep->join->under_way)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        heard(m, filter_rail(&m->filter, pair, up));
+    }
+}
+
+void ib_stripe_again(struct ib *ib)
+{
+    ib->stuck = false;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (ib->endpoints[i]->join)
+            list_foreach_safe(pos, after, &ib->endpoints[i]->join->under_way)
+                issue(list_entry(pos, struct ib_striped, link));
+}
+
+/* A slow end makes a slow pair. */
+void ib_stripe_weights(struct ib_endpoint *ep)
+{
+    struct ib_join *j = ep->join;
+    for (unsigned k = 0; k < j->count; k++)
+        j->weight[k] = policy.value == EVEN ? 1 : ep->ib->rails[j->pairs[k].mine].weight;
+}
+
+/* The connection is gone, and nobody waits any more. */
+void ib_stripe_forget(struct ib_endpoint *ep)
+{
+    list_foreach_safe(pos, after, &ep->join->under_way)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        for (unsigned i = 0; i < m->filter.count; i++) {
+            const struct filter_stripe *s = &m->filter.stripes[i];
+            if (s->state == FILTER_UNDER_WAY && !rail_in(m->failed[s->stripe.rail], i))
+                count(ep->ib, m->ops[i].rail, -1);
+        }
+        list_remove(pos);
+        pool_put(&ep->ib->striped, m);
+    }
+}

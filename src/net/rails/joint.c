@@ -1,0 +1,65 @@
+/* joint.c: see joint.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/rails/joint.h"
+
+static unsigned make(struct joint *j)
+{
+    if (j->state != JOINT_APART || !j->wanted || j->unsettled)
+        return 0;
+    j->state = JOINT_MADE;
+    return JOINT_DO_CREATE | JOINT_DO_SAY;
+}
+
+/* The generation of the message is that of this end. */
+static unsigned go_on(struct joint *j, const struct joint_said *said)
+{
+    unsigned actions = 0;
+    if (j->unsettled) {
+        j->unsettled = false;
+        actions |= JOINT_DO_SETTLE;
+    }
+    actions |= make(j);
+    if (j->state == JOINT_MADE && said->made) {
+        j->state = JOINT_READY;
+        actions |= JOINT_DO_CONNECT | JOINT_DO_SAY;
+    }
+    if (j->state == JOINT_READY && said->joined) {
+        j->state = JOINT_USED;
+        actions |= JOINT_DO_USE;
+    }
+    return actions;
+}
+
+unsigned joint_heard(struct joint *j, const struct joint_said *said)
+{
+    unsigned actions = 0;
+    if ((int32_t)(said->generation - j->generation) < 0)
+        return 0; /* said before the peer heard of the newer one */
+    if (said->generation != j->generation) {
+        if (j->state != JOINT_APART)
+            actions = JOINT_DO_DROP;
+        actions |= JOINT_DO_SAY;
+        j->state = JOINT_APART;
+        j->generation = said->generation;
+        j->unsettled =
+            true; /* of what this end had under way; the peer has dropped its end before it spoke */
+    }
+    return actions | go_on(j, said);
+}
+
+unsigned joint_failed(struct joint *j)
+{
+    if (j->state == JOINT_APART)
+        return 0;
+    j->state = JOINT_APART;
+    j->generation++;
+    j->unsettled = true;
+    return JOINT_DO_DROP | JOINT_DO_SAY;
+}
+
+unsigned joint_want(struct joint *j, bool wanted)
+{
+    j->wanted = wanted;
+    return wanted ? make(j) : joint_failed(j);
+}

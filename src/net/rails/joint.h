@@ -1,0 +1,62 @@
+/* joint.h: how two processes join a pair of rails by a queue pair on each side, take it apart when it fails, and join it
+ * again. A pure state machine, one for each pair at each end; both ends are equal and may begin, fail and begin again at
+ * any moment. What they say to each other arrives in order and is never lost (it travels through the connection).
+ *
+ * Each end says {generation, made, joined}: the generation of its queue pair, whether there is one, and whether it is
+ * connected to the other end's of the same generation. A queue pair that fails is dropped and the generation grows; who
+ * hears of a newer generation drops its own queue pair too, and says so. From then on nothing that was sent in the older
+ * generation can arrive any more: only now may a write that failed be repeated elsewhere (filter.h).
+ *
+ *     A: begins        {0, -, -}  -->
+ *                      <--  {0, made, -}            B: has made a queue pair
+ *     A: has joined    {0, made, joined}  -->       B: joins, and may use it
+ *                      <--  {0, made, joined}       A: may use it
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_RAILS_JOINT_H
+#define FP_NET_RAILS_JOINT_H
+
+#include "base/util.h"
+
+enum joint_state {
+    JOINT_APART, /* no queue pair */
+    JOINT_MADE,  /* mine is there, and not connected */
+    JOINT_READY, /* mine is connected; is the peer's? */
+    JOINT_USED   /* both are: transfers may go */
+};
+
+/* What to do, in the order of the bits. */
+enum joint_action {
+    JOINT_DO_DROP = 1 << 0,    /* destroy my queue pair; what was under way on it has failed */
+    JOINT_DO_SETTLE = 1 << 1,  /* what has failed can arrive no more: repeat it */
+    JOINT_DO_CREATE = 1 << 2,  /* make one */
+    JOINT_DO_CONNECT = 1 << 3, /* connect it to the one in the message at hand */
+    JOINT_DO_USE = 1 << 4,     /* transfers may go */
+    JOINT_DO_SAY = 1 << 5      /* tell the peer */
+};
+
+struct joint {
+    enum joint_state state;
+    uint32_t generation;
+    bool wanted;    /* both ports work, as far as this end knows */
+    bool unsettled; /* the peer may still have its end of the generation before */
+};
+
+struct joint_said {
+    uint32_t generation;
+    bool made, joined;
+};
+
+/* Each returns actions. */
+unsigned joint_heard(struct joint *j, const struct joint_said *said);
+unsigned joint_failed(struct joint *j);
+unsigned joint_want(struct joint *j, bool wanted); /* the rail may be used, or not any more */
+
+static inline struct joint_said joint_says(const struct joint *j)
+{
+    return (struct joint_said){.generation = j->generation,
+                               .made = j->state != JOINT_APART,
+                               .joined = j->state == JOINT_READY || j->state == JOINT_USED};
+}
+
+#endif
