@@ -180,6 +180,13 @@ int ib_device_open(struct ib_device *d, struct boot *boot, bool real)
 {
     *d = (struct ib_device){0};
     int rc = open_agreed(d, boot, real);
+    size_t len;
+    const char *unknown = rc == 0 && boot->local_rank == 0 ? ib_survey_unknown(&d->survey, &len) : NULL;
+    if (unknown)
+        log_warn("FISHPLATE_IB_DEVICES names %.*s, which is not there; fishplate info --devices shows the "
+                 "ports of "
+                 "this node",
+                 (int)len, unknown);
     if (rc != 0)
         ib_device_close(d);
     return rc;

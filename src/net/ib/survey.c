@@ -256,3 +256,16 @@ int ib_survey(const struct verbs *v, struct ib_survey *out)
         *out = s;
     return rc;
 }
+
+const char *ib_survey_unknown(const struct ib_survey *s, size_t *len)
+{
+    const char *at = device_list.text, *entry;
+    while ((entry = devlist_next(&at, len)) != NULL) {
+        bool known = false;
+        for (uint32_t i = 0; i < s->count; i++)
+            known |= devlist_means(entry, *len, s->ports[i].device, s->ports[i].port);
+        if (!known)
+            return entry;
+    }
+    return NULL;
+}

@@ -3,12 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/devlist.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Does an entry of `len` bytes, "name" or "name:port", mean this port? */
-static bool means(const char *entry, size_t len, const char *device, int port)
+bool devlist_means(const char *entry, size_t len, const char *device, int port)
 {
     size_t name = strlen(device);
     if (len < name || memcmp(entry, device, name) != 0)
@@ -28,7 +26,7 @@ int devlist_place(const char *list, const char *device, int port)
         bool exclude = *at == '^';
         at += exclude;
         size_t len = strcspn(at, ", \t");
-        bool mine = len > 0 && means(at, len, device, port);
+        bool mine = len > 0 && devlist_means(at, len, device, port);
         at += len;
         if (exclude && mine)
             return -1;
@@ -39,4 +37,13 @@ int devlist_place(const char *list, const char *device, int port)
         wanted++;
     }
     return wanted == 0 ? 0 : place;
+}
+
+const char *devlist_next(const char **at, size_t *len)
+{
+    *at += strspn(*at, ", \t^");
+    const char *entry = *at;
+    *len = strcspn(entry, ", \t");
+    *at += *len;
+    return *len ? entry : NULL;
 }

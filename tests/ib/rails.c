@@ -1,0 +1,110 @@
+/* rails.c: what the tests of several rails run: every rank exchanges messages of every kind with every other and checks
+ * all bytes, while a port may go down and up. The arguments are ports, as softib names them (node1/hca1/1): each goes down
+ * in the middle of an exchange, and comes up again in the middle of another; with "dead" before it, it stays down.
+ *
+ * The environment names the softib tool (SOFTIB).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "counters.h"
+#include "mpitest.h"
+
+enum { LARGE = 1 << 20, SIZES = 6, RANKS_MAX = 8, ROUNDS = 3, PATIENCE = 4000 };
+
+static const int sizes[SIZES] = {8, 3000, 60000, LARGE, 70001, 200000};
+static unsigned char *out[RANKS_MAX][SIZES], *in[RANKS_MAX][SIZES];
+
+static unsigned char byte_of(int from, int to, int round, int i)
+{
+    return (unsigned char)(from * 31 + to * 17 + round * 7 + i * 3 + (i >> 8) + (i >> 16));
+}
+
+static void port(const char *state, const char *name)
+{
+    char command[512];
+    snprintf(command, sizeof(command), "%s ctl port %s %s", getenv("SOFTIB"), state, name);
+    EXPECT_EQ(system(command), 0);
+}
+
+static int begin(int round, MPI_Request *requests)
+{
+    int n = 0;
+    for (int r = 0; r < mpitest_size; r++)
+        for (int k = 0; k < SIZES && r != mpitest_rank; k++) {
+            memset(in[r][k], 0, (size_t)sizes[k]);
+            for (int i = 0; i < sizes[k]; i++)
+                out[r][k][i] = byte_of(mpitest_rank, r, round, i);
+            MPI_Irecv(in[r][k], sizes[k], MPI_BYTE, r, k, MPI_COMM_WORLD, &requests[n++]);
+        }
+    for (int k = 0; k < SIZES; k++)
+        for (int r = 0; r < mpitest_size; r++)
+            if (r != mpitest_rank)
+                MPI_Isend(out[r][k], sizes[k], MPI_BYTE, r, k, MPI_COMM_WORLD, &requests[n++]);
+    return n;
+}
+
+/* In the middle of it rank 0 may change the state of a port. */
+static void exchange(int round, const char *state, const char *name)
+{
+    MPI_Request requests[2 * RANKS_MAX * SIZES];
+    int n = begin(round, requests);
+    if (state && mpitest_rank == 0)
+        port(state, name);
+    MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+    for (int r = 0; r < mpitest_size; r++)
+        for (int k = 0; k < SIZES && r != mpitest_rank; k++) {
+            int wrong = 0;
+            for (int i = 0; i < sizes[k]; i++)
+                wrong += in[r][k][i] != byte_of(r, mpitest_rank, round, i);
+            EXPECT_EQ(wrong, 0);
+        }
+}
+
+/* What all ranks have counted since the start. */
+static long long counted(MPI_T_pvar_handle handle)
+{
+    long long value = (long long)counter(handle), sum = 0;
+    MPI_Allreduce(&value, &sum, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    return sum;
+}
+
+/* Exchanges until the counter has grown: the rail is used again, or its loss was seen. */
+static void until(MPI_T_pvar_handle handle, long long before, int *round)
+{
+    int tries = 0;
+    while (counted(handle) == before && tries++ < PATIENCE)
+        exchange((*round)++, NULL, NULL);
+    EXPECT(tries < PATIENCE);
+}
+
+int main(int argc, char **argv)
+{
+    int round = 0, dead = 0;
+    mpitest_begin(&argc, &argv);
+    counters_begin();
+    MPI_T_pvar_handle joins = counter_open("ib_rails_joined"), losses = counter_open("ib_rail_failures");
+    for (int r = 0; r < mpitest_size; r++)
+        for (int k = 0; k < SIZES; k++) {
+            out[r][k] = malloc((size_t)sizes[k]);
+            in[r][k] = malloc((size_t)sizes[k]);
+        }
+    for (int i = 0; i < ROUNDS; i++)
+        exchange(round++, NULL, NULL);
+    for (int a = 1; a < argc; a++) {
+        if (strcmp(argv[a], "dead") == 0) {
+            dead = 1;
+            continue;
+        }
+        until(joins, 0, &round);
+        long long failures = counted(losses);
+        exchange(round++, "down", argv[a]);
+        until(losses, failures, &round);
+        exchange(round++, NULL, NULL);
+        if (dead)
+            continue;
+        long long joined = counted(joins);
+        exchange(round++, "up", argv[a]);
+        until(joins, joined, &round);
+        exchange(round++, NULL, NULL);
+    }
+    return mpitest_end();
+}

@@ -1,0 +1,64 @@
+#!/bin/sh
+# rails.sh: large messages take every port that both ends have, of several adapters, ports and paths, in every protocol; where
+# the ends differ; and a port that goes down takes nothing with it.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+rails=$IB_TESTS/ib_rails
+
+# Every kind of rail, and every way a large message moves.
+for hcas in 2x1GB/s 1GB/s,ports=2 2x1GB/s,ports=2 1GB/s,250MB/s; do
+    job 4 2 FISHPLATE_STATS=1 -hcas "$hcas" "$rails"
+    expect_rc 0
+    expect_counted ib_striped
+    expect_counted ib_rail1_bytes
+done
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_PATHS=2 -hcas 1GB/s,lmc=1 "$rails"
+expect_rc 0
+expect_counted ib_rail1_bytes
+for way in get getcqe put putnr rput split; do
+    job 2 2 FISHPLATE_STATS=1 FISHPLATE_RENDEZVOUS=$way -hcas 2x1GB/s "$rails"
+    expect_rc 0
+    expect_counted ib_rail1_bytes
+done
+for stripe in even weighted; do
+    job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_STRIPE=$stripe FISHPLATE_IB_WEIGHTS=3,1 FISHPLATE_IB_RECEIVE=shared \
+        -hcas 2x1GB/s "$rails"
+    expect_rc 0
+    expect_counted ib_rail1_bytes
+done
+[ "$(counted ib_rail0_bytes)" -gt $((2 * $(counted ib_rail1_bytes))) ] || fail "weights of 3 and 1 are not kept"
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_STRIPE=off -hcas 2 "$rails"
+expect_rc 0
+[ "$(counted ib_striped)" = 0 ] || fail "messages were striped with FISHPLATE_IB_STRIPE=off"
+
+# One end has one port, the other two; and two ends whose second ports do not meet.
+job 2 2 FISHPLATE_STATS=1 "SOFTIB_FABRIC=hcas=2 rate=1GB/s node1/hca1/1: down=0s" "$rails"
+expect_rc 0
+expect_counted ib_striped
+job 2 2 FISHPLATE_LOG=info FISHPLATE_VERBS="$POOR" POOR_RAILS=1 POOR_HIDE=0:softib1 \
+    "SOFTIB_FABRIC=nodes=2 hcas=2 name=fp-rails-apart-$$" "$rails"
+expect_rc 0
+expect_err "no further rail leads to rank"
+
+# Ports go down and come up in the middle of it, on either side; one does not come up.
+for ports in "node1/hca1/1" "node0/hca1/1 node1/hca1/1" "dead node0/hca1/1"; do
+    # shellcheck disable=SC2086
+    job 2 2 FISHPLATE_STATS=1 -hcas 2x400MB/s "$rails" $ports
+    expect_rc 0
+    expect_err "softib1 port 1 went down; messages go over the other rails"
+    expect_counted ib_rail_failures
+done
+job 4 4 FISHPLATE_RENDEZVOUS=put -hcas 3x400MB/s "$rails" node2/hca1/1 node0/hca2/1
+expect_rc 0
+
+# What a user may get wrong.
+job 2 2 FISHPLATE_IB_WEIGHTS=4,x -hcas 2 "$rails"
+[ "$rc" -ne 0 ] || fail "a weight that is no number was taken"
+expect_err "FISHPLATE_IB_WEIGHTS=4,x is not a list of positive numbers"
+job 2 2 FISHPLATE_IB_WEIGHTS=4,1,1 -hcas 2 "$rails"
+[ "$rc" -ne 0 ] || fail "a weight too many was taken"
+expect_err "more weights than there are rails (2)"
+job 2 2 FISHPLATE_IB_DEVICES=softib0,softib7:2 -hcas 2 "$rails"
+expect_rc 0
+expect_err "FISHPLATE_IB_DEVICES names softib7:2, which is not there"
+finish
