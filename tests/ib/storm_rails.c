@@ -1,0 +1,139 @@
+/* storm_rails.c: all ranks exchange messages of all sizes with all others, in the order they were sent and with every byte
+ * checked, for a time or a number of rounds, while somebody else takes ports down and up (storm_rails.py). The sizes follow from
+ * the seed, so that a run can be repeated.
+ *
+ *     storm_rails SECONDS ROUNDS SEED      whichever comes first; 0: no limit
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGES = 4, MOST = 512 * 1024 };
+
+static int rank, size;
+static unsigned long long wrong;
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 29) * 0xd1b54a32d192ed03u;
+    return x ^ x >> 32;
+}
+
+static uint64_t name_of(uint64_t seed, uint64_t round, int from, int to, int nth)
+{
+    return mix(seed + mix(round * 4096 + (uint64_t)from * 64 + (uint64_t)to + ((uint64_t)nth << 40)));
+}
+
+/* Mostly small, some large enough for every protocol. */
+static int length_of(uint64_t name)
+{
+    static const int most[] = {16, 1024, 16 * 1024, 64 * 1024, 128 * 1024, MOST};
+    return (int)(mix(name) % (uint64_t)most[name % 6]);
+}
+
+static void fill(uint64_t *p, int bytes, uint64_t name)
+{
+    for (int i = 0; i < bytes / 8; i++)
+        p[i] = name + (uint64_t)i * 0x9e3779b97f4a7c15u;
+    memset((char *)p + bytes / 8 * 8, (int)(name & 0xff), (size_t)(bytes % 8));
+}
+
+static void check(const uint64_t *p, int bytes, uint64_t name, uint64_t round, int from)
+{
+    unsigned long long bad = 0;
+    for (int i = 0; i < bytes / 8; i++)
+        bad += p[i] != name + (uint64_t)i * 0x9e3779b97f4a7c15u;
+    for (int i = bytes / 8 * 8; i < bytes; i++)
+        bad += ((const unsigned char *)p)[i] != (unsigned char)(name & 0xff);
+    if (bad && wrong == 0)
+        fprintf(stderr, "rank %d: round %llu, from %d: a message of %d bytes is not what was sent\n", rank,
+                (unsigned long long)round, from, bytes);
+    wrong += bad;
+}
+
+/* Several messages to every rank, whose order is theirs: each length and content belongs to one place in it. */
+static void exchange(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **in)
+{
+    MPI_Request *requests = malloc(sizeof(*requests) * (size_t)(2 * size * MESSAGES));
+    MPI_Status status;
+    int n = 0;
+    for (int r = 0; r < size; r++)
+        for (int k = 0; k < MESSAGES; k++)
+            MPI_Irecv(in[r * MESSAGES + k], MOST, MPI_BYTE, r, 7, MPI_COMM_WORLD, &requests[n++]);
+    for (int r = 0; r < size; r++)
+        for (int k = 0; k < MESSAGES; k++) {
+            uint64_t name = name_of(seed, round, rank, r, k);
+            fill(out[r * MESSAGES + k], length_of(name), name);
+            MPI_Isend(out[r * MESSAGES + k], length_of(name), MPI_BYTE, r, 7, MPI_COMM_WORLD, &requests[n++]);
+        }
+    for (int i = 0; i < size * MESSAGES; i++) {
+        int from = i / MESSAGES, bytes;
+        uint64_t name = name_of(seed, round, from, rank, i % MESSAGES);
+        MPI_Wait(&requests[i], &status);
+        MPI_Get_count(&status, MPI_BYTE, &bytes);
+        if (bytes != length_of(name)) {
+            fprintf(stderr,
+                    "rank %d: round %llu, from %d: %d bytes instead of %d: lost, twice or out of order\n",
+                    rank, (unsigned long long)round, from, bytes, length_of(name));
+            wrong++;
+        } else {
+            check(in[i], bytes, name, round, from);
+        }
+    }
+    MPI_Waitall(n - size * MESSAGES, requests + size * MESSAGES, MPI_STATUSES_IGNORE);
+    free(requests);
+}
+
+/* The same block to everybody and from everybody, by the library's own collective. */
+static void collective(uint64_t seed, uint64_t round, uint64_t *out, uint64_t *in, int block)
+{
+    for (int r = 0; r < size; r++)
+        fill(out + (size_t)r * (size_t)block / 8, block, name_of(seed, round, rank, r, 9));
+    MPI_Alltoall(out, block, MPI_BYTE, in, block, MPI_BYTE, MPI_COMM_WORLD);
+    for (int r = 0; r < size; r++)
+        check(in + (size_t)r * (size_t)block / 8, block, name_of(seed, round, r, rank, 9), round, r);
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 1 ? atof(argv[1]) : 0;
+    unsigned long long rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 10,
+                       seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+    uint64_t round = 0;
+    int more = 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int n = size * MESSAGES;
+    uint64_t **out = calloc((size_t)n, sizeof(*out)), **in = calloc((size_t)n, sizeof(*in));
+    uint64_t *all_out = malloc((size_t)size * 65536), *all_in = malloc((size_t)size * 65536);
+    for (int i = 0; i < n; i++) {
+        out[i] = malloc(MOST);
+        in[i] = malloc(MOST);
+    }
+    double end = MPI_Wtime() + seconds;
+    for (; more; round++) {
+        exchange(seed, round, out, in);
+        collective(seed, round, all_out, all_in, 8 << (mix(seed + round) % 14));
+        more = (rounds == 0 || round + 1 < rounds) && (seconds <= 0 || MPI_Wtime() < end);
+        MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    unsigned long long all = 0;
+    MPI_Allreduce(&wrong, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("rounds %llu wrong %llu\n", (unsigned long long)round, all);
+    for (int i = 0; i < n; i++) {
+        free(out[i]);
+        free(in[i]);
+    }
+    free(out);
+    free(in);
+    free(all_out);
+    free(all_in);
+    MPI_Finalize();
+    return all != 0;
+}
