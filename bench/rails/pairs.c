@@ -36,7 +36,7 @@ static void compare(struct ib_driver *d, const struct kind *k, struct ib_figures
     for (int i = 0; i < n; i++)
         ib_column(t, "%s, %s", names[i], k->unit);
     ib_column(t, "%s against %s", names[1], names[0]);
-    for (long bytes = k->from; bytes <= k->to; bytes *= 4) {
+    for (long bytes = k->from; bytes <= k->to; bytes *= d->quick ? 16 : 4) {
         ib_cell(t, "%s", size_name(bytes, name, sizeof(name)));
         for (int i = 0; i < n; i++)
             ib_cell_number(t, ib_figure(f[i], "%s.%ld", k->figure, bytes), k->digits);
@@ -54,7 +54,8 @@ static void compare(struct ib_driver *d, const struct kind *k, struct ib_figures
 
 static void pairs_tables(struct ib_driver *d)
 {
-    long small = d->quick ? 64 : 4096, large = d->quick ? 1 << 20 : 4 << 20;
+    long small = d->quick ? 64 : 4096, large = d->quick ? 1 << 18 : 4 << 20;
+    int factor = d->quick ? 16 : 4;
     const struct kind kinds[] = {
         {"Latency, one process a node, rails of 1 GB/s [Liu04 fig. 8.4]",
          "small messages as with one rail; large ones about half the time.", "latency", "us", 4, large, 1,
@@ -72,8 +73,8 @@ static void pairs_tables(struct ib_driver *d)
     struct ib_job two = one;
     two.hcas = RAILS_TWO;
     two.settings = STRIPE_EVEN;
-    struct ib_figures *f[] = {ib_run(d, &one, "from=4 to=%ld", large),
-                              ib_run(d, &two, "from=4 to=%ld", large)};
+    struct ib_figures *f[] = {ib_run(d, &one, "from=4 to=%ld factor=%d", large, factor),
+                              ib_run(d, &two, "from=4 to=%ld factor=%d", large, factor)};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         compare(d, &kinds[i], f, names, 2);
     ib_figures_free(f[0]);
@@ -106,7 +107,8 @@ static void smp_tables(struct ib_driver *d)
     for (int i = 0; i < 3; i++) {
         struct ib_job job = {.topic = "smp", .ranks = 4, .nodes = 2, .settings = settings[i]};
         job.hcas = i ? RAILS_TWO : RAILS_ONE;
-        f[i] = ib_run(d, &job, "from=16384 to=%ld latency=0 bind=%d", large, i == 2);
+        f[i] = ib_run(d, &job, "from=16384 to=%ld factor=%d latency=0 bind=%d", large, d->quick ? 16 : 4,
+                      i == 2);
     }
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         compare(d, &kinds[i], f, names, 3);
