@@ -1,15 +1,18 @@
-/* shared_way.c: the choice between slots, reading, and reading with help. The first calls of a class try them in turn; later
- * calls take the fastest, and try another occasionally, more rarely when it was much slower.
+/* shared_way.c: the choice between slots, reading, and reading with help. The first calls of a class try one after the other;
+ * later calls take the fastest, and try another occasionally, more rarely when it was much slower. A way is tried in several
+ * calls in a row: the first call after another way finds the caches of both processors in a state that suits the other, and
+ * takes up to three times as long.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shared_way.h"
 
 #include "base/util.h"
 
-#define TRIALS     4   /* first calls of a class with each way */
-#define LOOK       128 /* one call in so many goes another way */
-#define LOOK_FAR   2048
-#define FAR_BEHIND 3  /* times the better one's cost */
+#define TRIALS     4    /* first calls of a class with each way */
+#define LOOK       2048 /* of so many calls, the last go another way, */
+#define LOOK_FAR   16384
+#define LOOK_RUN   6  /* so many of them; */
+#define FAR_BEHIND 3  /* a way that takes so many times as long as the best: only in every LOOK_FAR calls */
 #define FALL       2  /* a cheaper call counts for one part in so many, */
 #define RISE       16 /* a dearer one for one part in so many, */
 #define SPIKE      8  /* and as at most so many times what is known */
@@ -31,7 +34,7 @@ static unsigned look(uint32_t n, const uint32_t ns[], unsigned ways, unsigned be
 {
     const unsigned other = (best + 1 + (n / LOOK + n / LOOK_FAR) % (ways - 1)) % ways;
     const uint32_t period = ns[other] > FAR_BEHIND * (uint64_t)ns[best] ? LOOK_FAR : LOOK;
-    return n % period == period - 1 ? other : best;
+    return n % period >= period - LOOK_RUN ? other : best;
 }
 
 enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways)
@@ -44,5 +47,5 @@ enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned w
         if (ns[w] < ns[best])
             best = w;
     }
-    return (enum shared_way)(n < TRIALS * ways || !known ? n % ways : look(n, ns, ways, best));
+    return (enum shared_way)(n < TRIALS * ways || !known ? n / TRIALS % ways : look(n, ns, ways, best));
 }

@@ -45,18 +45,23 @@ struct outcome {
     uint32_t taken[SHARED_WAYS];
 };
 
-/* Calls of one size. A cost varies by a tenth; first calls touch new memory; and of `hundred` calls this many take
- * 50 times as long, because the other rank is not running. */
+/* Calls of one size. A cost varies by a tenth; first calls touch new memory; a call after one that went another way takes
+ * three times as long (recorded: reading with help 22 us, and 70 us after calls without; reading 20 us, and 28 us to 60 us);
+ * and of a hundred calls this many take 50 times as long, because the other rank is not running. */
 static struct outcome play(const struct recorded *r, int calls, const uint32_t stalls[SHARED_WAYS])
 {
     struct outcome o = {0};
     uint32_t asked = 0, known[SHARED_WAYS] = {0};
     const unsigned ways = r->ns[BY_HELP] ? SHARED_WAYS : BY_HELP;
+    enum shared_way last = BY_SLOTS;
     for (int i = 0; i < calls; i++) {
         const enum shared_way way = shared_way_pick(&asked, known, ways);
         uint64_t ns = r->ns[way] + dice(r->ns[way] / 10);
         if (o.taken[way]++ == 0)
             ns *= 5;
+        else if (way != last)
+            ns *= 3;
+        last = way;
         if (dice(100) < stalls[way])
             ns *= 50;
         known[way] = shared_cost_blend(known[way], ns, i < 16);
@@ -76,14 +81,14 @@ static void check_table(const struct recorded *table, size_t n)
             best = r->ns[BY_HELP];
         struct outcome o = play(r, calls, none);
         /* a cost is 1.05 times the recorded one on average */
-        if (o.spent > best * (uint64_t)calls * 105 / 100 * 105 / 100)
+        if (o.spent > best * (uint64_t)calls * 105 / 100 * 103 / 100)
             printf("%zu bytes: %llu ns a call, the better way takes %llu\n", r->bytes,
                    (unsigned long long)o.spent / (unsigned long long)calls, (unsigned long long)best);
-        EXPECT(o.spent <= best * (uint64_t)calls * 105 / 100 * 105 / 100);
+        EXPECT(o.spent <= best * (uint64_t)calls * 105 / 100 * 103 / 100);
     }
 }
 
-static void within_five_percent_of_the_better_way(void)
+static void within_three_percent_of_the_better_way(void)
 {
     seed = 1;
     check_table(x86_64, sizeof(x86_64) / sizeof(x86_64[0]));
@@ -110,17 +115,31 @@ static void a_rare_interrupt_changes_nothing(void)
     EXPECT(known < 1050);
 }
 
-static void the_machine_may_change(void)
+/* Reading becomes cheaper after 10000 calls. `at_first`: how many times as long the first call of a way takes after another
+ * one. Returns how many of the last 10000 calls still went through slots. */
+static int late_calls(uint32_t before, uint32_t after, uint32_t at_first)
 {
     uint32_t asked = 0, known[SHARED_WAYS] = {0};
+    enum shared_way last = BY_SLOTS;
     int late = 0;
-    for (int i = 0; i < 20000; i++) {
-        const uint32_t now[SHARED_WAYS] = {1000, i < 10000 ? 2000 : 500, 1500};
+    for (int i = 0; i < 30000; i++) {
+        const uint32_t now[SHARED_WAYS] = {1000, i < 10000 ? before : after, 1500};
         const enum shared_way way = shared_way_pick(&asked, known, SHARED_WAYS);
-        known[way] = shared_cost_blend(known[way], now[way], i < 16);
-        late += i >= 12000 && way == BY_SLOTS;
+        known[way] = shared_cost_blend(known[way], now[way] * (way == last ? 1 : at_first), i < 16);
+        last = way;
+        late += i >= 20000 && way == BY_SLOTS;
     }
-    EXPECT(late < 8000 / 50);
+    return late;
+}
+
+static void the_machine_may_change(void)
+{
+    EXPECT(late_calls(1900, 500, 1) < 10000 / 50);
+}
+
+static void a_way_whose_first_call_is_slow_is_found(void)
+{
+    EXPECT(late_calls(1900, 500, 3) < 10000 / 50);
 }
 
 static void sizes_have_classes(void)
@@ -135,9 +154,10 @@ static void sizes_have_classes(void)
 int main(void)
 {
     TEST_RUN(sizes_have_classes);
-    TEST_RUN(within_five_percent_of_the_better_way);
+    TEST_RUN(within_three_percent_of_the_better_way);
     TEST_RUN(a_way_that_stalls_is_left);
     TEST_RUN(a_rare_interrupt_changes_nothing);
     TEST_RUN(the_machine_may_change);
+    TEST_RUN(a_way_whose_first_call_is_slow_is_found);
     return test_result();
 }
