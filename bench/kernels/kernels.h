@@ -37,7 +37,7 @@ struct kernel {
     void (*run)(struct kernel_run *run, struct kernel_result *out);
 };
 
-extern const struct kernel kernel_ep, kernel_is, kernel_cg, kernel_mg, kernel_ft;
+extern const struct kernel kernel_ep, kernel_is, kernel_cg, kernel_mg, kernel_ft, kernel_lu;
 
 /* kernels.c: the command. Calls MPI_Init and MPI_Finalize; returns the exit status. */
 int bench_kernels_main(const struct bench_host *host, int argc, char **argv);

@@ -15,7 +15,7 @@ kernels() {
 }
 
 kernels 1
-for name in ep is cg mg ft; do
+for name in ep is cg mg ft lu; do
     expect_line "$scratch/table" "^$name +S .* verified$"
 done
 # Three ranks cannot share a problem of powers of two, and are told so.
@@ -31,10 +31,23 @@ rows = json.load(open(sys.argv[1]))["results"]
 assert [row["kernel"] for row in rows] == ["is", "cg", "mg", "ft"], rows
 assert all(row["verified"] and row["seconds"] > 0 for row in rows), rows
 PY
+# LU takes any number of ranks that leaves each of them enough points.
+kernels 6 lu
+expect_line "$scratch/table" '^lu +S .* verified$'
+kernels 5 lu
+expect_line "$scratch/err" 'lu of class S cannot use 5 ranks'
+# Class W: a processor that checks every access would need a minute for it.
+if ! "$BIN/fishplate" info | grep -q "with sanitizers"; then
+    kernels 1 --class W is cg mg lu
+    for name in is cg mg lu; do
+        expect_line "$scratch/table" "^$name +W .* verified$"
+    done
+fi
 if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     export FISHPLATE_VERBS=softib
-    "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" bench kernels is mg ft >"$scratch/table"
+    "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" bench kernels is mg ft lu >"$scratch/table"
     expect_line "$scratch/table" '^ft +S .* verified$'
+    expect_line "$scratch/table" '^lu +S .* verified$'
 fi
 "$BIN/fishplate" bench kernels --class Z >"$scratch/table" 2>"$scratch/err" && fail "class Z was taken"
 expect_line "$scratch/err" "'Z' is not a class"

@@ -10,9 +10,9 @@
 #define KERNELS  "fishplate bench kernels --json "
 
 /* Programs under settings: quick runs class S, a full run class W. */
-#define KERNEL_VARIANT(label, settings)                                                            \
-    {                                                                                              \
-        label, FOUR settings KERNELS "is cg mg ft", FOUR settings KERNELS "--class SW is cg mg ft" \
+#define KERNEL_VARIANT(label, settings)                                                                  \
+    {                                                                                                    \
+        label, FOUR settings KERNELS "is cg mg ft lu", FOUR settings KERNELS "--class SW is cg mg ft lu" \
     }
 #define IB_TOPIC(topic, quick, full)                                                                      \
     {                                                                                                     \

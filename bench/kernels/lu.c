@@ -1,0 +1,267 @@
+/* lu.c: LU: the equations of a gas by symmetric successive over-relaxation. Its sweeps are a pipeline: a rank needs the last
+ * line of two neighbours for every plane before it can go on, so it sends many small messages, all in one direction and then
+ * all in the other. This traffic is what [Liu04 5.5] finds hardest for flow control.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lu.h"
+
+static const struct problem {
+    int n, iterations;
+    double dt;
+    double residual[LU_M], error[LU_M], surface;
+} problems[CLASS_COUNT] = {
+    [CLASS_S] = {12,
+                 50,
+                 0.5,
+                 {1.6196343210976702e-02, 2.1976745164821318e-03, 1.5179927653399185e-03,
+                  1.5029584435994323e-03, 3.4264073155896461e-02},
+                 {6.4223319957960924e-04, 8.4144342047347926e-05, 5.8588269616485186e-05,
+                  5.8474222595157350e-05, 1.3103347914111294e-03},
+                 7.8418928865937083e+00},
+    [CLASS_W] = {33,
+                 300,
+                 0.0015,
+                 {0.1236511638192e+02, 0.1317228477799e+01, 0.2550120713095e+01, 0.2326187750252e+01,
+                  0.2826799444189e+02},
+                 {0.4867877144216e+00, 0.5064652880982e-01, 0.9281818101960e-01, 0.8570126542733e-01,
+                  0.1084277417792e+01},
+                 0.1161399311023e+02},
+    [CLASS_A] = {64,
+                 250,
+                 2.0,
+                 {7.7902107606689367e+02, 6.3402765259692870e+01, 1.9499249727292479e+02,
+                  1.7845301160418537e+02, 1.8384760349464247e+03},
+                 {2.9964085685471943e+01, 2.8194576365003349e+00, 7.3473412698774742e+00,
+                  6.7139225687777051e+00, 7.0715315688392578e+01},
+                 2.6030925604886277e+01},
+    [CLASS_B] = {102,
+                 250,
+                 2.0,
+                 {3.5532672969982736e+03, 2.6214750795310692e+02, 8.8333721850952190e+02,
+                  7.7812774739425265e+02, 7.3087969592545314e+03},
+                 {1.1401176380212709e+02, 8.1098963655421574e+00, 2.8480597317698308e+01,
+                  2.5905394567832939e+01, 2.6054907504857413e+02},
+                 4.7887162703308227e+01},
+};
+
+static const double omega = 1.2;
+
+/* ---- The beginning ---- */
+
+static void exact_at(const struct lu_grid *g, int x, int y, int z, double u[LU_M])
+{
+    const double at[3] = {x * g->step, y * g->step, z * g->step};
+    lu_exact(at, u);
+}
+
+/* Given on the faces of the cube; within, blended from the six faces. */
+static void begin_at(const struct lu_grid *g, const int p[3], double u[LU_M])
+{
+    double face[2][3][LU_M], blend[3];
+    for (int d = 0; d < 3; d++)
+        for (int s = 0; s < 2; s++) {
+            int q[3] = {p[0], p[1], p[2]};
+            q[d] = s ? g->n - 1 : 0;
+            exact_at(g, q[0], q[1], q[2], face[s][d]);
+        }
+    for (int m = 0; m < LU_M; m++) {
+        for (int d = 0; d < 3; d++) {
+            double part = p[d] * g->step;
+            blend[d] = (1 - part) * face[0][d][m] + part * face[1][d][m];
+        }
+        u[m] = blend[0] + blend[1] + blend[2] - blend[0] * blend[1] - blend[1] * blend[2] -
+               blend[2] * blend[0] + blend[0] * blend[1] * blend[2];
+    }
+}
+
+static bool on_face(const struct lu_grid *g, const int p[3])
+{
+    for (int d = 0; d < 3; d++)
+        if (p[d] == 0 || p[d] == g->n - 1)
+            return true;
+    return false;
+}
+
+/* The exact solution everywhere, or only on the faces; neighbours' points too, so that nothing must be sent. */
+static void fill(const struct lu_grid *g, double *field, bool exact)
+{
+    for (int k = 0; k < g->n; k++)
+        for (int j = -LU_GHOST; j < g->count[1] + LU_GHOST; j++)
+            for (int i = -LU_GHOST; i < g->count[0] + LU_GHOST; i++) {
+                int p[3] = {g->first[0] + i, g->first[1] + j, k};
+                if (p[0] < 0 || p[1] < 0 || p[0] >= g->n || p[1] >= g->n)
+                    continue;
+                if (exact || on_face(g, p))
+                    exact_at(g, p[0], p[1], p[2], field + lu_at(g, i, j, k));
+                else
+                    begin_at(g, p, field + lu_at(g, i, j, k));
+            }
+}
+
+/* ---- The sweeps ---- */
+
+/* `side`: -1 from the neighbours before, 1 from those after. */
+static void relax_point(const struct lu_grid *g, int i, int j, int k, int side)
+{
+    const double t1 = g->dt / (g->step * g->step), t2 = g->dt / (2 * g->step);
+    const size_t neighbours[3] = {lu_at(g, i + side, j, k), lu_at(g, i, j + side, k),
+                                  lu_at(g, i, j, k + side)};
+    const double *u = g->u + lu_at(g, i, j, k);
+    double *v = g->rsd + lu_at(g, i, j, k), sum[LU_M] = {0};
+    for (int d = 0; d < 3; d++)
+        lu_couple(g->u + neighbours[d], g->rsd + neighbours[d], d, t1, side * t2, sum);
+    for (int m = 0; m < LU_M; m++)
+        sum[m] = side < 0 ? v[m] - omega * sum[m] : omega * sum[m];
+    lu_solve(u, t1, sum);
+    for (int m = 0; m < LU_M; m++)
+        v[m] = side < 0 ? sum[m] : v[m] - sum[m];
+}
+
+/* The line of points of a plane that faces direction d, to or from a buffer. */
+static void copy_line(const struct lu_grid *g, double *buffer, int d, int at, int k, bool out)
+{
+    for (int a = 0; a < g->count[1 - d]; a++, buffer += LU_M) {
+        double *point = g->rsd + (d == 0 ? lu_at(g, at, a, k) : lu_at(g, a, at, k));
+        memcpy(out ? buffer : point, out ? point : buffer, LU_M * sizeof(double));
+    }
+}
+
+static void sweep(const struct lu_grid *g, struct kernel_run *run, int side)
+{
+    int from[3], to[3];
+    for (int d = 0; d < 3; d++)
+        lu_inner(g, d, &from[d], &to[d]);
+    for (int step = 0; step < to[2] - from[2]; step++) {
+        int k = side < 0 ? from[2] + step : to[2] - 1 - step;
+        for (int d = 0; d < 2; d++) {
+            int peer = side < 0 ? g->before[d] : g->after[d], count = g->count[1 - d] * LU_M;
+            MPI_Recv(g->faces, count, MPI_DOUBLE, peer, d, run->comm, MPI_STATUS_IGNORE);
+            if (peer != MPI_PROC_NULL)
+                copy_line(g, g->faces, d, side < 0 ? -1 : g->count[d], k, false);
+        }
+        for (int b = 0; b < to[1] - from[1]; b++)
+            for (int a = 0; a < to[0] - from[0]; a++)
+                relax_point(g, side < 0 ? from[0] + a : to[0] - 1 - a, side < 0 ? from[1] + b : to[1] - 1 - b,
+                            k, side);
+        for (int d = 0; d < 2; d++) {
+            int peer = side < 0 ? g->after[d] : g->before[d], count = g->count[1 - d] * LU_M;
+            copy_line(g, g->faces, d, side < 0 ? g->count[d] - 1 : 0, k, true);
+            MPI_Send(g->faces, count, MPI_DOUBLE, peer, d, run->comm);
+        }
+    }
+}
+
+/* field = factor * field on the inner points, or u += factor * rsd. */
+static void scale(const struct lu_grid *g, double factor, bool into_u)
+{
+    int from[3], to[3];
+    for (int d = 0; d < 3; d++)
+        lu_inner(g, d, &from[d], &to[d]);
+    for (int k = from[2]; k < to[2]; k++)
+        for (int j = from[1]; j < to[1]; j++)
+            for (int i = from[0]; i < to[0]; i++)
+                for (size_t m = lu_at(g, i, j, k), end = m + LU_M; m < end; m++) {
+                    if (into_u)
+                        g->u[m] += factor * g->rsd[m];
+                    else
+                        g->rsd[m] *= factor;
+                }
+}
+
+static void relax(const struct lu_grid *g, struct kernel_run *run, int iterations)
+{
+    for (int it = 0; it < iterations; it++) {
+        scale(g, g->dt, false);
+        sweep(g, run, -1);
+        sweep(g, run, 1);
+        scale(g, 1 / (omega * (2 - omega)), true);
+        lu_exchange(g, run, g->u);
+        lu_residual(g, g->u, g->force, g->rsd);
+        kernel_progress(run, it + 1, iterations);
+    }
+}
+
+/* ---- What verifies ---- */
+
+/* Pressure of point p if it is this rank's, else 0: each point of the surface is counted by one rank. */
+static double pressure_at(const struct lu_grid *g, const int p[3])
+{
+    int i = p[0] - g->first[0], j = p[1] - g->first[1];
+    if (i < 0 || j < 0 || i >= g->count[0] || j >= g->count[1])
+        return 0;
+    return lu_pressure(g->u + lu_at(g, i, j, p[2]));
+}
+
+/* Integral of the pressure over the six faces of a box, by the trapezoidal rule: inner points count four times. */
+static double surface_integral(const struct lu_grid *g, struct kernel_run *run)
+{
+    const int low[3] = {1, 1, 2}, high[3] = {g->n - 2, g->n - 3, g->n - 2};
+    double sum = 0, all;
+    for (int d = 0; d < 3; d++) {
+        int a = (d + 1) % 3, b = (d + 2) % 3, p[3];
+        for (int s = 0; s < 2; s++)
+            for (p[a] = low[a]; p[a] <= high[a]; p[a]++)
+                for (p[b] = low[b]; p[b] <= high[b]; p[b]++) {
+                    p[d] = s ? high[d] : low[d];
+                    int weight =
+                        (p[a] > low[a] && p[a] < high[a] ? 2 : 1) * (p[b] > low[b] && p[b] < high[b] ? 2 : 1);
+                    sum += weight * pressure_at(g, p);
+                }
+    }
+    MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, run->comm);
+    return 0.25 * g->step * g->step * all;
+}
+
+static void verify(const struct lu_grid *g, struct kernel_run *run, const struct problem *p,
+                   struct kernel_result *out)
+{
+    const double bound = 1e-8;
+    double residual[LU_M], error[LU_M];
+    lu_norm(g, run, g->rsd, residual);
+    fill(g, g->force, true); /* no longer needed for anything else */
+    for (size_t i = 0, end = lu_at(g, -LU_GHOST, -LU_GHOST, g->n); i < end; i++)
+        g->force[i] -= g->u[i];
+    lu_norm(g, run, g->force, error);
+    for (int m = 0; m < LU_M; m++) {
+        kernel_compare(out, residual[m], p->residual[m], bound);
+        kernel_compare(out, error[m], p->error[m], bound);
+    }
+    kernel_compare(out, surface_integral(g, run), p->surface, bound);
+}
+
+static bool takes(int ranks, enum kernel_class class)
+{
+    int cut[2];
+    return lu_cut(ranks, problems[class].n, cut);
+}
+
+static void run_lu(struct kernel_run *run, struct kernel_result *out)
+{
+    const struct problem *p = &problems[run->class];
+    struct lu_grid g;
+    double n = p->n;
+    lu_grid_open(&g, run, p->n, p->dt);
+    fill(&g, g.u, true);
+    lu_residual(&g, g.u, NULL, g.force);
+    fill(&g, g.u, false);
+    lu_residual(&g, g.u, g.force, g.rsd);
+    double started = kernel_start(run);
+    relax(&g, run, p->iterations);
+    kernel_stop(run, started, out);
+    /* The specification's count of operations. */
+    out->amount = p->iterations * (1984.77 * n * n * n - 10923.3 * n * n + 27770.9 * n - 144010.0) * 1e-6;
+    verify(&g, run, p, out);
+    lu_grid_close(&g);
+}
+
+const struct kernel kernel_lu = {
+    .name = "lu",
+    .doc = "the equations of a gas by relaxation: a pipeline of small messages",
+    .unit = "Mflop/s",
+    .ranks = "any number that leaves each 3 points in x and y",
+    .takes = takes,
+    .run = run_lu,
+};
