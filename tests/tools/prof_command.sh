@@ -31,7 +31,7 @@ expect_status() {
 expect_line help 'fishplate prof -- mpiexec -n 4'
 expect_line help 'MPI_Pcontrol'
 expect_status 2 "$BIN/fishplate" prof
-expect_line err 'what should be run'
+expect_line err 'no command was given'
 expect_status 2 "$BIN/fishplate" prof --nonsense -- true
 expect_line err "unknown option '--nonsense'"
 expect_status 2 "$BIN/fishplate" prof --html

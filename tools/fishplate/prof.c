@@ -63,13 +63,13 @@ static void usage(void)
         "touch\n"
         "                   the same node; slow: at least twice the time, at its fastest and in sum\n"
         "  One-sided and file calls are timed; their data is not counted.\n\n"
-        "Rank 0 collects the records of all ranks in MPI_Finalize. A program that uses sessions only, "
-        "aborts or ends\n"
-        "without MPI_Finalize (a crash, a timeout) leaves a record for each rank, which are found on this "
-        "machine only. A "
-        "program can also\n"
-        "be linked with the profiler, ahead of MPI: mpicc program.c -lfishplate-prof; it then leaves a "
-        "record file.\n");
+        "Rank 0 collects the records of all ranks in MPI_Finalize. A program that uses only sessions, "
+        "aborts, or ends\n"
+        "without MPI_Finalize (a crash, a timeout) leaves one record for each rank; those of other machines "
+        "are not found.\n"
+        "A program can also be linked with the profiler, ahead of MPI: mpicc program.c -lfishplate-prof. It "
+        "then leaves a\n"
+        "record file in its working folder.\n");
 }
 
 static bool needs_value(const char *option)
@@ -97,7 +97,7 @@ static bool parse(struct options *o, char **argv)
             fprintf(stderr, "fishplate prof: unknown option '%s'; --help lists them.\n", *a);
             return false;
         } else if (!a[1]) {
-            fprintf(stderr, "fishplate prof: %s wants a file name.\n", *a);
+            fprintf(stderr, "fishplate prof: %s needs a file name.\n", *a);
             return false;
         } else {
             const char **value = a[0][2] == 'h'   ? &o->html
@@ -111,8 +111,8 @@ static bool parse(struct options *o, char **argv)
     if (*a)
         return true;
     fprintf(stderr, o->read
-                        ? "fishplate prof: --read wants the names of record files.\n"
-                        : "fishplate prof: what should be run? For example: fishplate prof -- mpiexec -n 4 "
+                        ? "fishplate prof: --read needs the names of one or more record files.\n"
+                        : "fishplate prof: no command was given. For example: fishplate prof -- mpiexec -n 4 "
                           "./program; --help explains.\n");
     return false;
 }

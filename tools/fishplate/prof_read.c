@@ -36,7 +36,7 @@ static void *grown(void *array, size_t n, size_t size)
         return array;
     void *more = realloc(array, (n ? 2 * n : 1) * size);
     if (!more) {
-        fprintf(stderr, "fishplate prof: out of memory\n");
+        fprintf(stderr, "fishplate prof: out of memory.\n");
         exit(1);
     }
     return more;
@@ -46,7 +46,7 @@ static void *room(size_t n, size_t size)
 {
     void *made = calloc(n + 1, size);
     if (!made) {
-        fprintf(stderr, "fishplate prof: out of memory\n");
+        fprintf(stderr, "fishplate prof: out of memory.\n");
         exit(1);
     }
     return made;

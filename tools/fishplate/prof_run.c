@@ -69,10 +69,11 @@ static bool find_library(const char *folder, char *out, size_t size)
     char link[PATH_MAX];
     snprintf(link, sizeof(link), "%s/" LIBRARY, folder);
     if (strpbrk(link, " :") || symlink(out, link) != 0) {
-        fprintf(stderr,
-                "fishplate prof: %s has a blank or colon in its name, which LD_PRELOAD cannot say, and no "
-                "link to it can be made in %s. Set TMPDIR to a folder without them.\n",
-                out, folder);
+        fprintf(
+            stderr,
+            "fishplate prof: LD_PRELOAD cannot name %s, whose path has a blank or a colon, and a link to it "
+            "cannot be made in %s. Set TMPDIR to a folder whose path has neither.\n",
+            out, folder);
         return false;
     }
     snprintf(out, size, "%s", link);
@@ -131,7 +132,7 @@ int prof_run(char **command, const char *folder)
         _exit(errno == ENOENT ? 127 : 126);
     }
     if (pid < 0) {
-        fprintf(stderr, "fishplate prof: no process can be made: %s.\n", strerror(errno));
+        fprintf(stderr, "fishplate prof: cannot start a process: %s.\n", strerror(errno));
         return 1;
     }
     child = pid;

@@ -134,7 +134,9 @@ static FILE *open_file(const char *job, bool alone)
     }
     out = fopen(name, "we");
     if (!out)
-        fprintf(stderr, "fishplate prof: rank %d cannot write its record %s: %s. Run where it may.\n",
+        fprintf(stderr,
+                "fishplate prof: rank %d cannot write its record %s: %s. Start the program in a folder where "
+                "it may write.\n",
                 prof.rank, name, strerror(errno));
     else if (!alone || prof.rank == 0)
         fprintf(stderr, "fishplate prof: the record is in %s; `fishplate prof --read %s` shows it.\n", name,
@@ -145,13 +147,17 @@ static FILE *open_file(const char *job, bool alone)
 static void put(FILE *out, const char *text, size_t size)
 {
     if (out && fwrite(text, 1, size, out) != size)
-        fprintf(stderr, "fishplate prof: the record could not be written: %s\n", strerror(errno));
+        fprintf(stderr,
+                "fishplate prof: the record could not be written: %s. The report will be incomplete.\n",
+                strerror(errno));
 }
 
 static void close_file(FILE *out)
 {
     if (out && fclose(out) != 0)
-        fprintf(stderr, "fishplate prof: the record could not be written: %s\n", strerror(errno));
+        fprintf(stderr,
+                "fishplate prof: the record could not be written: %s. The report will be incomplete.\n",
+                strerror(errno));
 }
 
 void prof_ship_alone(void)
@@ -177,7 +183,10 @@ static void receive_all(MPI_Comm comm, FILE *out)
             PMPI_Get_count(&status, MPI_BYTE, &n) == MPI_SUCCESS)
             text = malloc((size_t)n + 1);
         if (!text || PMPI_Recv(text, n, MPI_BYTE, r, TAG, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            fprintf(stderr, "fishplate prof: the record of rank %d did not arrive\n", r);
+            fprintf(stderr,
+                    "fishplate prof: rank 0 did not get the record of rank %d (out of memory?). The report "
+                    "is without it.\n",
+                    r);
         else
             put(out, text, (size_t)n);
         free(text);

@@ -25,9 +25,9 @@ static const char usage[] =
     "HOSTS is a list as for mpiexec -hosts: n1,n2,n3. Without it: the hosts of the Slurm allocation, else "
     "this machine.\n"
     "Under a launcher it looks at the hosts of that job: srun -N 4 --ntasks-per-node=1 fishplate check\n\n"
-    "  --hostfile FILE  hosts from a file\n"
-    "  --svg FILE       the matrix of bandwidths as a picture\n"
-    "  --json           for programs\n\n"
+    "  --hostfile FILE  read the hosts from a file, as mpiexec -hostfile does\n"
+    "  --svg FILE       write the matrix of bandwidths as a picture\n"
+    "  --json           print everything as JSON, for programs\n\n"
     "Exit status: 0 nothing is wrong, 1 there is a warning, 2 the hosts could not be looked at.\n";
 
 struct question {

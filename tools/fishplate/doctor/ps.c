@@ -25,8 +25,8 @@ static const char usage[] =
     "before their receive (early), and how it sends; then which ranks are late to a collective\n"
     "call, and the slowest link between ranks. The ranks need not help.\n\n"
     "JOB is the process id of mpiexec or of a rank, or (part of) a job's name.\n\n"
-    "  --watch[=SECONDS]  again and again on the whole screen (2); q ends it\n"
-    "  --json             for programs\n\n"
+    "  --watch[=SECONDS]  refresh the whole screen every SECONDS (default 2); q quits\n"
+    "  --json             print all jobs and ranks as JSON, for programs\n\n"
     "`fishplate why JOB` says why a job does not go on.\n";
 
 static volatile sig_atomic_t resized, ended;
@@ -147,7 +147,7 @@ static void watch_loop(const char *which, double seconds)
         FILE *out = open_memstream(&text, &size);
         if (!out)
             break;
-        fprintf(out, "fishplate ps --watch, every %.1f s; q ends\n\n", seconds);
+        fprintf(out, "fishplate ps --watch, every %.1f s; q quits\n\n", seconds);
         show(out, &before, &now, which, false, terminal_lines() - 3);
         fclose(out);
         paint(text);

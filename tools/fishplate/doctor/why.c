@@ -23,12 +23,14 @@ static const char usage[] =
     "JOB is the process id of mpiexec or of a rank, or (part of) a job's name from `fishplate ps`; it may be "
     "left out\n"
     "when one job runs. The ranks need not help: they may hang, compute, or be stopped.\n\n"
-    "  --json            the same for programs\n"
-    "  --html FILE       a page with the graph\n"
-    "  --apart SECONDS   between the two looks; a wait counts when both see it (0.25)\n"
-    "  --hang-after S    wait until nothing has moved for S seconds, then answer (exit status 3 when the job "
-    "ends first)\n\n"
-    "Exit status: 0 nothing is wrong that will not mend itself, 1 the job hangs, 2 there is no answer.\n"
+    "  --json            print the answer as JSON, for programs\n"
+    "  --html FILE       write a page with a drawing of who waits for whom\n"
+    "  --apart SECONDS   time between the two looks at the job (default 0.25); a wait counts when both see "
+    "it\n"
+    "  --hang-after S    wait until nothing has moved for S seconds, then answer\n\n"
+    "Exit status: 0 the job does not hang; 1 it hangs; 2 there is no answer (no such job, no memory); 3 "
+    "with\n"
+    "--hang-after: the job ended before it hung.\n"
     "The same is told when mpiexec gets SIGQUIT, when its -timeout is over, and by its -hang-after.\n";
 
 struct question {
@@ -140,7 +142,7 @@ static int tell(const struct question *q, const struct look *before, const struc
         if (q->html && write_html(&a, q->html) != 0)
             status = 2;
     } else {
-        fprintf(stderr, "fishplate why: out of memory\n");
+        fprintf(stderr, "fishplate why: out of memory.\n");
     }
     answer_free(&a);
     return status;
@@ -161,7 +163,8 @@ static int ask(const struct question *q)
     else if (!now)
         status = 0;
     else if (now->ranks != before->ranks)
-        fprintf(stderr, "fishplate why: the pages of this job contradict each other.\n");
+        fprintf(stderr,
+                "fishplate why: the two looks at this job disagree about its number of ranks; ask again.\n");
     else
         status = tell(q, before, now);
     looks_free(&first);
