@@ -1,0 +1,84 @@
+"""Lays one benchmark of Fishplate beside the same with the other MPI libraries of this machine: compiles it with each library's
+mpicc, runs all in turn several times, keeps the best of each row, and prints a table with the ratio to the better peer."""
+# SPDX-License-Identifier: Apache-2.0
+import argparse
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+NOISE = 0.02  # two runs of the same program differ by so much
+SECONDS = 300  # longer than this is stuck
+MAIN = """#include "{name}.h"
+#include "../bench.h"
+static const struct bench_host host = {{.program = "bench"}};
+int main(int argc, char **argv) {{ return bench_{name}_main(&host, argc, argv); }}
+"""
+
+
+def libraries(build):
+    """(name, compiler, launcher): ours first. Ranks have a core each where there are enough."""
+    found = [("Fishplate", str(build / "bin/mpicc"), [str(build / "bin/mpiexec")])]
+    if shutil.which("mpicc.mpich"):
+        found.append(("MPICH", "mpicc.mpich", ["mpiexec.mpich"]))
+    if shutil.which("mpicc.openmpi"):
+        found.append(("Open MPI", "mpicc.openmpi", ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe"]))
+    return found
+
+
+def parser(doc):
+    """The options that all such comparisons have."""
+    p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--build", default=HERE.parent / "build", type=Path, help="Fishplate's build folder")
+    p.add_argument("--ranks", default=2, type=int)
+    p.add_argument("--repeat", default=3, type=int, help="turns of all libraries")
+    return p
+
+
+def compiled(name, found, folder):
+    main_c = folder / "main.c"
+    main_c.write_text(MAIN.format(name=name))
+    for library, mpicc, _ in found:
+        subprocess.run([mpicc, "-O2", f"-I{HERE / name}", str(main_c), str(HERE / name / f"{name}.c"), str(HERE / "ways.c"), "-o",
+                        str(folder / library)], check=True)
+
+
+def measure(name, options, arguments, rows, better):
+    """The best of every row: {library: {row: value}}. rows(text) reads what one run printed; better is max or min."""
+    found = libraries(options.build)
+    best = {library: {} for library, _, _ in found}
+    with tempfile.TemporaryDirectory() as folder:
+        compiled(name, found, Path(folder))
+        for turn in range(options.repeat):
+            for library, _, launcher in found:
+                print(f"turn {turn + 1} of {options.repeat}: {library}", file=sys.stderr)
+                command = [*launcher, "-n", str(options.ranks), f"{folder}/{library}", *arguments]
+                run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS, check=False)
+                if run.returncode and library == "Fishplate":
+                    sys.exit(run.stderr.decode())
+                if run.returncode:
+                    print(f"{library} failed with status {run.returncode}: this turn of it is left out", file=sys.stderr)
+                    continue
+                for row, value in rows(run.stdout).items():
+                    best[library][row] = better(value, best[library].get(row, value))
+    return {library: values for library, values in best.items() if values}
+
+
+def table(best, better, form, counts=lambda row: True):
+    """Prints the rows with ours/better peer, below 1.0 when we are ahead, and the geometric mean."""
+    print(f"{'case':28}" + "".join(f"{library:>12}" for library in best) + f"{'ratio':>8}")
+    ratios = []
+    for row, ours in best["Fishplate"].items():
+        peers = [values[row] for library, values in best.items() if library != "Fishplate"]
+        ratio = better(peers) / ours if peers else 0
+        ratio = 1 / ratio if peers and better is min else ratio
+        if peers and counts(row):
+            ratios.append(ratio)
+        print(f"{', '.join(row):28}" + "".join(f"{values[row]:12{form}}" for values in best.values()) +
+              (f"{ratio:8.2f}" if peers else ""))
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"mean {mean:.2f}; {sum(r > 1 + NOISE for r in ratios)} of {len(ratios)} rows behind")
