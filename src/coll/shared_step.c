@@ -9,7 +9,8 @@
 #include "base/cpu.h"
 #include "coll/shared.h"
 
-#define SPINS 200 /* looks at a flag between two rounds of progress, when nobody needs this processor */
+#define SPINS       200 /* looks at a flag between two rounds of progress, when nobody needs this processor */
+#define SPINS_LATER 2   /* once it takes longer: messages of others are waiting to be handled, too */
 
 struct wait {
     struct shared *b;
@@ -122,8 +123,8 @@ void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
 {
     struct net *net = b->comm->proc->net;
     struct net_waiter waiter = {.ready = ready, .arg = w, .what = NET_MEMBERS, .of = b->comm};
-    for (;;) {
-        for (int i = net->oversubscribed ? 1 : SPINS; i > 0; i--) {
+    for (int spins = net->oversubscribed ? 1 : SPINS;; spins = MIN(spins, SPINS_LATER)) {
+        for (int i = spins; i > 0; i--) {
             if (ready(w)) {
                 net_wait_end(net, &waiter);
                 return;

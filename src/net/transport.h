@@ -68,6 +68,14 @@ struct net_key {
     uint64_t word[2];
 };
 
+/* Memory of this process and of a peer. */
+struct net_piece {
+    void *local;
+    uint64_t remote;
+    size_t length;
+};
+#define NET_PIECES_MAX 64
+
 struct transport;
 
 /* A barrier that the network itself performs, among processes that have joined a group. One of them gets a group and tells the
@@ -156,6 +164,10 @@ struct transport_ops {
                const struct net_key *key, size_t len, struct net_op *op);
     int (*get)(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
                const struct net_key *key, size_t len, struct net_op *op);
+
+    /* Where this processor moves the bytes (caps.cpu_moves), else NULL: several puts or gets at once, 1 to NET_PIECES_MAX of them, done
+     * when it returns. Their bytes appear in any order. 0, or an error class. */
+    int (*move)(struct peer *peer, bool put, const struct net_piece *pieces, size_t count);
 
     /* Adds to a word of the peer (8 bytes, aligned) and brings back what was there, as get does. Atomic towards other
      * additions by transports only: a processor's atomic instruction may come between. Requests of up to 256 bytes to one peer

@@ -177,6 +177,12 @@ static uint64_t target_offset(const struct rma_call *c)
                                                                : c->disp * c->win->targets[c->rank].unit);
 }
 
+/* The answer says that the operation is done at the target. An error that only the target finds is told by a flush. */
+static bool is_answered(const struct rma_call *c)
+{
+    return c->kind != RMA_IS_ACCUMULATE && c->win->flavor != MPI_WIN_FLAVOR_DYNAMIC;
+}
+
 int accumulate_start(const struct rma_call *c, struct win_peer *to)
 {
     struct frames f = {.call = c, .to = to, .takes = c->op->code != OP_NO_OP};
@@ -194,7 +200,7 @@ int accumulate_start(const struct rma_call *c, struct win_peer *to)
     f.room = chunk - (size_t)f.max * sizeof(f.spans[0]);
     if (f.takes)
         dt_cursor_init(&f.from, c->origin.type, c->origin.count, c->origin.buf);
-    to->dirty = true;
+    to->dirty |= !is_answered(c);
     win_peer_busy(to);
     dt_walk(c->type, c->count, (void *)(uintptr_t)target_offset(c), WALK_PREDEFINED, frames_run, &f);
     frame_go(&f);
@@ -280,7 +286,7 @@ int swap_start(const struct rma_call *c, struct win_peer *to)
     frame.swap.offset = target_offset(c);
     memcpy(frame.swap.value, c->origin.buf, (size_t)c->type->size);
     memcpy(frame.swap.compare, c->compare, (size_t)c->type->size);
-    to->dirty = true;
+    to->dirty |= !is_answered(c);
     op_asked(o);
     rma_send_calmly(to, RMA_SWAP, element_code(c->type), 0, 0, &frame, sizeof(frame));
     op_calm(to);

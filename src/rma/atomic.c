@@ -1,10 +1,10 @@
 /* atomic.c: changes elements in a window so that no other change to the same element is lost.
  *
- * Where other processes access the memory too, an aligned element of 1, 2, 4 or 8 bytes is changed by a
- * processor atomic, whatever the operator and the count, and everything else (pairs, long double, unaligned
- * elements) under the target's spin lock. The choice depends on type and address only, so that all changes of
- * an element use the same method. Memory that only this process changes needs neither: it runs under the big
- * lock.
+ * Where other processes access the memory too, an aligned integer of 1, 2, 4 or 8 bytes is changed by a processor
+ * atomic, whatever the operator and the count, and everything else (floating point, pairs, unaligned elements) under the
+ * target's spin lock, many elements at a time: processors have no atomic sums of floating point, and a loop of compare and swap
+ * for each element takes longer. The choice depends on type and address only, so that all changes of an element use the
+ * same method. Memory that only this process changes needs neither: it runs under the big lock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>
@@ -12,6 +12,8 @@
 #include "base/cpu.h"
 #include "dt/kernel.h"
 #include "rma/engine.h"
+
+#define LOCKED_BYTES 4096u /* of elements that are changed while the spin lock is held */
 
 static void spin_lock(struct win_slot *slot)
 {
@@ -33,8 +35,8 @@ static void spin_unlock(struct win_slot *slot)
 static bool by_processor(const struct dtype *basic, const void *target)
 {
     const MPI_Count size = basic->size;
-    return !basic->shape && basic->contiguous && (size == 1 || size == 2 || size == 4 || size == 8) &&
-           (uintptr_t)target % (uintptr_t)size == 0;
+    return !basic->shape && dt_kinds[basic->kind].num < NUM_F16 && basic->contiguous &&
+           (size == 1 || size == 2 || size == 4 || size == 8) && (uintptr_t)target % (uintptr_t)size == 0;
 }
 
 static bool is_integer(const struct dtype *basic)
@@ -92,6 +94,20 @@ static void apply_plain(const struct op *op, struct dtype *basic, const void *in
     op_apply(op, in, target, (MPI_Count)n, basic);
 }
 
+/* In pieces, so that others wait for the lock no longer than for one of them. */
+static void apply_locked(struct win_slot *slot, const struct op *op, struct dtype *basic, const char *in,
+                         char *target, char *fetched, size_t n)
+{
+    const size_t extent = (size_t)basic->extent, most = MAX(LOCKED_BYTES / extent, 1);
+    const size_t takes = op->code == OP_NO_OP ? 0 : extent;
+    for (size_t at = 0; at < n; at += most) {
+        spin_lock(slot);
+        apply_plain(op, basic, in + at * takes, target + at * extent, fetched ? fetched + at * extent : NULL,
+                    MIN(most, n - at));
+        spin_unlock(slot);
+    }
+}
+
 void win_apply(bool shared, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
                void *target, void *fetched, size_t n)
 {
@@ -100,9 +116,7 @@ void win_apply(bool shared, struct win_slot *slot, const struct op *op, struct d
         return;
     }
     if (!by_processor(basic, target)) {
-        spin_lock(slot);
-        apply_plain(op, basic, in, target, fetched, n);
-        spin_unlock(slot);
+        apply_locked(slot, op, basic, in, target, fetched, n);
         return;
     }
     switch (basic->size) {

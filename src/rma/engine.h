@@ -80,9 +80,10 @@ struct win_peer {
     struct {
         struct list link; /* win->waiting */
         struct near_entry entry;
-        bool waiting; /* it has asked for the lock of this process, and not got it yet */
-    } request;        /* as a target, when it is on another node and its adapter cannot add */
-    struct far *far;  /* far.c: NULL until its lock was taken by RDMA */
+        bool waiting;    /* it has asked for the lock of this process, and not got it yet */
+    } request;           /* as a target, when it is on another node and its adapter cannot add */
+    struct far *far;     /* far.c: NULL until its lock was taken by RDMA */
+    struct batch *batch; /* batch.c: NULL until something was collected */
 };
 
 /* The one of a process. */
@@ -157,6 +158,10 @@ void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *
 /* transfer.c: put and get by the transport itself. False: not this one. */
 bool transfer_fits(const struct rma_call *c, const struct win_peer *to);
 int transfer_start(const struct rma_call *c, struct win_peer *to);
+
+/* batch.c: the same where this processor moves the bytes; batch_run does what was collected. */
+int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len);
+void batch_run(struct win_peer *p);
 
 /* operation.c: operations under way. */
 int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,

@@ -50,6 +50,7 @@ static void peer_quiet(struct win_peer *p)
 
 int peer_settle(struct win_peer *p, enum rma_frame how, int type)
 {
+    batch_run(p);
     rma_wait(p->win->proc->rma, nothing_pending, p, false); /* before the lock goes */
     rma_send(p, how, (uint16_t)type, 0, ++p->flushes, NULL, 0);
     rma_wait(p->win->proc->rma, is_flushed, p, false);
@@ -62,6 +63,7 @@ int peer_finish(struct win_peer *p, bool remotely)
     atomic_thread_fence(memory_order_seq_cst); /* loads and stores to memory that is shared */
     if (p->busy.next == &p->busy)
         return MPI_SUCCESS;
+    batch_run(p);
     if (remotely && p->dirty)
         return peer_settle(p, RMA_FLUSH, 0);
     if (p->pending)
@@ -79,6 +81,7 @@ int peers_finish(struct win *w, bool remotely)
     list_foreach(pos, &w->busy)
     {
         struct win_peer *p = list_entry(pos, struct win_peer, busy);
+        batch_run(p);
         if (remotely && p->dirty)
             rma_send(p, RMA_FLUSH, 0, 0, ++p->flushes, NULL, 0);
     }

@@ -60,6 +60,11 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
     dt_is_block(c->origin.type, c->origin.count, &gap);
     char *local = ptr_add(c->origin.buf, gap);
     struct net_mem mem;
+    if (to->peer->ops->move && !c->request) {
+        counter_add(&transfers, 1);
+        dt_is_block(c->type, c->count, &gap);
+        return batch_move(c, to, local, t->base + (uint64_t)(c->disp * t->unit + gap), len);
+    }
     if (transport->ops->mem_register(transport, local, len, &mem, &unused) != 0)
         return move_start(c, to); /* the origin's memory cannot be registered: frames hold copies */
     int rc = op_new_under_way(c, &c->origin, to, &o);

@@ -47,6 +47,27 @@ int cma_write(pid_t pid, const void *local, uint64_t remote, size_t len)
     return cma_move(process_vm_writev, "write", pid, (char *)(uintptr_t)local, remote, len);
 }
 
+/* A call that moved less than all of it is repeated piece by piece. */
+int cma_move_pieces(pid_t pid, bool write, const struct net_piece *pieces, size_t count)
+{
+    struct iovec here[NET_PIECES_MAX], there[NET_PIECES_MAX];
+    size_t all = 0;
+    for (size_t i = 0; i < count; i++) {
+        here[i] = (struct iovec){.iov_base = pieces[i].local, .iov_len = pieces[i].length};
+        there[i] =
+            (struct iovec){.iov_base = (void *)(uintptr_t)pieces[i].remote, .iov_len = pieces[i].length};
+        all += pieces[i].length;
+    }
+    cma_call *call = write ? process_vm_writev : process_vm_readv;
+    if (all <= CHUNK && call(pid, here, count, there, count, 0) == (ssize_t)all)
+        return 0;
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = cma_move(call, write ? "write" : "read", pid, pieces[i].local, pieces[i].remote,
+                      pieces[i].length);
+    return rc;
+}
+
 int cma_works(pid_t pid, uint64_t remote, uint64_t value)
 {
     uint64_t found = ~value;

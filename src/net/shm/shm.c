@@ -315,6 +315,14 @@ int shm_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t 
     return 0;
 }
 
+static int shm_move(struct peer *peer, bool put, const struct net_piece *pieces, size_t count)
+{
+    struct shm_endpoint *ep = peer->endpoint;
+    for (size_t i = 0; i < count; i++)
+        counter_add(&cma_bytes, pieces[i].length);
+    return cma_move_pieces(ep->pid, put, pieces, count);
+}
+
 int shm_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                  struct net_key *key)
 {
@@ -390,6 +398,7 @@ const struct transport_ops shm_transport = {
     .commit = shm_commit,
     .put = shm_put,
     .get = shm_get,
+    .move = shm_move,
     .mem_register = shm_register,
     .mem_release = shm_release,
     .poll = shm_poll,
