@@ -22,12 +22,13 @@ static struct ib_job job_of(const char *hcas, const char *settings)
 /* The weights with the highest figure at one size. */
 static double search(struct ib_driver *d, const char *hcas, const char *figure, long bytes, const char **best)
 {
+    const char *others = figure[1] == 'i' ? "bw=0" : "bibw=0";
     double most = NAN;
     for (int i = 0; i < NFIXED; i += d->quick ? 2 : 1) {
         char settings[128];
         snprintf(settings, sizeof(settings), STRIPE_WEIGHTED "%s", fixed[i]);
         struct ib_job job = job_of(hcas, settings);
-        struct ib_figures *f = ib_run(d, &job, "from=%ld to=%ld latency=0", bytes, bytes);
+        struct ib_figures *f = ib_run(d, &job, "from=%ld to=%ld latency=0 %s", bytes, bytes, others);
         double value = ib_figure(f, "%s.%ld", figure, bytes);
         if (!(value <= most)) {
             most = value;
@@ -80,7 +81,7 @@ static void unequal_tables(struct ib_driver *d)
     for (int w = 0; w < WAYS; w++) {
         struct ib_job plain = job_of(RAILS_ODD, ways[w]), bus = job_of(with_bus, ways[w]);
         f[w] = ib_run(d, &plain, "from=65536 to=%ld bibw=0", to);
-        b[w] = ib_run(d, &bus, "from=65536 to=%ld latency=0", to);
+        b[w] = ib_run(d, &bus, "from=65536 to=%ld latency=0 bw=0", to);
     }
     double best = search(d, RAILS_ODD, "bw", to, &weights),
            best_bus = search(d, with_bus, "bibw", to, &weights_bus);
