@@ -67,7 +67,7 @@ static bool is_usable(const struct ib_rank *r, const struct barrier_setting *s, 
 static void choose(const struct ib_rank *r, int setting)
 {
     char text[96] = "";
-    if (setting > 0)
+    if (setting > 0 && setting < barrier_nsettings)
         snprintf(text, sizeof(text), "barrier=%s", barrier_settings[setting].text);
     if (r->bench.host->choose(text) != 0)
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -116,7 +116,7 @@ static int by_value(const void *a, const void *b)
 /* Of every step-th sample from `first` on. */
 static double median(const struct candidate *c, int first, int step)
 {
-    double some[PASSES_MAX];
+    double some[PASSES_MAX] = {0};
     int n = 0;
     for (int i = first; i < c->samples; i += step)
         some[n++] = c->sample[i];

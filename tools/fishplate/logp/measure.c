@@ -324,8 +324,10 @@ static void rank(struct ib_rank *r)
 {
     struct job *j = calloc(1, sizeof(*j));
     struct logp_net *n = calloc(1, sizeof(*n));
-    if (!j || !n)
+    if (!j || !n) {
         logp_die("out of memory");
+        return;
+    }
     *j = (struct job){.r = r, .n = n};
     const int repeat = r->quick ? 8 : (int)ib_number(r, "repeat", 300);
     logp_net_open(n, r, (int)ib_number(r, "peers", 8));
