@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WINDOW = 8, SLOTS = 40, STOP = 1 };
+enum { WINDOW = 8, WINDOW_MAX = 32, SLOTS = 40, STOP = 1 };
 static const double slot = 0.1;
 
 /* Messages have one of two contents in turn, so that what an earlier one left in a buffer does not pass for the next. */
@@ -20,19 +20,21 @@ struct stream {
     int peer;
     bool sends;
     size_t bytes;
-    char *content[2], *buffer[WINDOW];
-    MPI_Request request[WINDOW];
+    unsigned window;
+    double rate; /* bytes a second that the sender keeps to; 0: as fast as it goes */
+    char *content[2], *buffer[WINDOW_MAX];
+    MPI_Request request[WINDOW_MAX];
     double start, end;
 };
 
-static void open_stream(struct ib_rank *r, struct stream *s, int peer, bool sends)
+static void open_stream(struct stream *s, int peer, bool sends, size_t bytes, unsigned window)
 {
-    *s = (struct stream){.peer = peer, .sends = sends, .bytes = (size_t)ib_number(r, "bytes", 1 << 20)};
+    *s = (struct stream){.peer = peer, .sends = sends, .bytes = bytes, .window = window};
     for (int i = 0; i < 2; i++) {
         s->content[i] = bench_alloc(s->bytes);
         bench_fill(s->content[i], s->bytes, (unsigned)(1 + i));
     }
-    for (int w = 0; w < WINDOW && !sends; w++)
+    for (unsigned w = 0; w < window && !sends; w++)
         s->buffer[w] = bench_alloc(s->bytes);
 }
 
@@ -40,7 +42,7 @@ static void close_stream(struct stream *s)
 {
     free(s->content[0]);
     free(s->content[1]);
-    for (int w = 0; w < WINDOW; w++)
+    for (unsigned w = 0; w < WINDOW_MAX; w++)
         free(s->buffer[w]);
 }
 
@@ -53,39 +55,48 @@ static long differs(const struct stream *s, const char *buffer, const char *cont
     return wrong;
 }
 
+static void wait_until(double when)
+{
+    while (MPI_Wtime() < when)
+        usleep(200);
+}
+
 /* Until the time is over; then a window of messages with another tag. `done` hears of every message. */
 static void send_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
 {
     unsigned i = 0, stops = 0;
-    for (int w = 0; w < WINDOW; w++)
+    double began = MPI_Wtime();
+    for (unsigned w = 0; w < s->window; w++)
         s->request[w] = MPI_REQUEST_NULL;
-    for (; stops < WINDOW; i++) {
-        MPI_Request *request = &s->request[i % WINDOW];
+    for (; stops < s->window; i++) {
+        MPI_Request *request = &s->request[i % s->window];
         MPI_Wait(request, MPI_STATUS_IGNORE);
+        if (s->rate > 0)
+            wait_until(began + (double)i * (double)s->bytes / s->rate);
         bool over = MPI_Wtime() >= s->end;
         stops += over;
-        MPI_Isend(s->content[i / WINDOW % 2], (int)s->bytes, MPI_BYTE, s->peer, over ? STOP : 0,
+        MPI_Isend(s->content[i / s->window % 2], (int)s->bytes, MPI_BYTE, s->peer, over ? STOP : 0,
                   MPI_COMM_WORLD, request);
         if (done)
             done(ctx, MPI_Wtime() - s->start, s->bytes);
     }
-    MPI_Waitall(WINDOW, s->request, MPI_STATUSES_IGNORE);
+    MPI_Waitall((int)s->window, s->request, MPI_STATUSES_IGNORE);
 }
 
 /* Returns how many bytes were not what was sent. */
 static long receive_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
 {
     long wrong = 0;
-    unsigned left = WINDOW;
+    unsigned left = s->window;
     bool over = false;
-    for (int w = 0; w < WINDOW; w++)
+    for (unsigned w = 0; w < s->window; w++)
         MPI_Irecv(s->buffer[w], (int)s->bytes, MPI_BYTE, s->peer, MPI_ANY_TAG, MPI_COMM_WORLD,
                   &s->request[w]);
     for (unsigned i = 0; left > 0; i++) {
-        unsigned w = i % WINDOW;
+        unsigned w = i % s->window;
         MPI_Status status;
         MPI_Wait(&s->request[w], &status);
-        wrong += differs(s, s->buffer[w], s->content[i / WINDOW % 2]);
+        wrong += differs(s, s->buffer[w], s->content[i / s->window % 2]);
         over |= status.MPI_TAG == STOP;
         left -= over;
         if (!over)
@@ -148,12 +159,6 @@ static void sender_done(void *ctx, double at, size_t bytes)
     }
 }
 
-static void wait_until(double when)
-{
-    while (MPI_Wtime() < when)
-        usleep(1000);
-}
-
 /* Ranks 0 and 1 are the program that is looked at; 2 and 3, where they are, the second one. Times are in tenths of a second
  * from the start. */
 static void stream_rank(struct ib_rank *r)
@@ -163,12 +168,16 @@ static void stream_rank(struct ib_rank *r)
                        .up = (double)ib_number(r, "up", 0) * slot};
     double from = (double)ib_number(r, "from", 10) * slot, until = (double)ib_number(r, "until", 20) * slot;
     int rank = r->bench.rank, slots = (int)ib_number(r, "slots", 30);
-    open_stream(r, &s, rank ^ 1, rank % 2 == 0);
+    if (rank < 2)
+        open_stream(&s, rank ^ 1, rank % 2 == 0, (size_t)ib_number(r, "bytes", 1 << 20), WINDOW);
+    else
+        open_stream(&s, rank ^ 1, rank % 2 == 0, 64 * KI, WINDOW_MAX);
     MPI_Barrier(MPI_COMM_WORLD);
     s.start = MPI_Wtime();
     s.end = s.start + slots * slot;
     if (rank >= 2) {
         s.end = s.start + until;
+        s.rate = 125e6; /* half of its rail */
         wait_until(s.start + from);
         r->bench.errors += run_stream(&s, NULL, NULL);
     } else {
@@ -220,6 +229,7 @@ static void fill_curve(struct ib_curves *c, const struct ib_figures *f, const ch
     c->name[c->lines++] = name;
 }
 
+/* Slow rails: four processes share two cores, and the rails must be the bottleneck all the same. */
 static void shared_tables(struct ib_driver *d)
 {
     int slots = d->quick ? 12 : 30, from = slots / 3, until = 2 * slots / 3;
@@ -231,7 +241,7 @@ static void shared_tables(struct ib_driver *d)
                           .y_name = "MB/s"};
     struct ib_figures *f[2];
     struct ib_table *t = ib_table_open(
-        d, "Bandwidth while a second program uses the second rail [Liu04 fig. 8.19]",
+        d, "Bandwidth over two rails of 250 MB/s while a second program takes half of one [Liu04 fig. 8.19]",
         "adaptive adjusts the weights when the second program starts, is better than even while it runs, "
         "and reaches the peak again after it.");
     ib_column(t, "stripes");
@@ -244,10 +254,10 @@ static void shared_tables(struct ib_driver *d)
                              .ranks = 4,
                              .nodes = 2,
                              .settings = ways[w],
-                             .hcas = RAILS_TWO,
+                             .hcas = "2x250MB/s",
                              .in_turn = true,
                              .repeat = 1};
-        f[w] = ib_run(d, &job, "slots=%d from=%d until=%d", slots, from, until);
+        f[w] = ib_run(d, &job, "bytes=%d slots=%d from=%d until=%d", 256 << 10, slots, from, until);
         double before = mean(f[w], 1, from);
         ib_cell(t, "%s", names[w]);
         ib_cell_number(t, before, 0);
