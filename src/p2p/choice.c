@@ -6,7 +6,7 @@
 #include "base/util.h"
 
 #define TRIES        3 /* of each way at first, in turn */
-#define TRIES_WINDOW 2 /* ... each a whole burst */
+#define TRIES_WINDOW 2 /* ... each a whole burst, and in a row: see before() */
 /* A way that is so far behind the best in a neighbouring size is not tried at first, in percent of the best. To try
  * a window takes long: there a way must be near. */
 #define FAR        200
@@ -96,11 +96,12 @@ static void inherit(struct choice *c, uint8_t flow, uint8_t size)
 /* ---- asking ---- */
 
 /* Of two ways, is the first to be tried before the second? What promises more by its neighbour goes first: a short
- * run may never come to the others. */
-static bool before(const struct way_cost *a, const struct way_cost *b)
+ * run may never come to the others. A burst whose buffers were moved another way before finds them in the wrong caches and
+ * may take more than twice as long, so in windows a way is tried to the end before the next. */
+static bool before(const struct way_cost *a, const struct way_cost *b, bool window)
 {
     if (a->tried != b->tried)
-        return a->tried < b->tried;
+        return window ? a->tried > b->tried : a->tried < b->tried;
     return a->inherited && b->inherited && a->cost < b->cost;
 }
 
@@ -114,7 +115,7 @@ static int untried(const struct choice_class *k, unsigned open, enum way first, 
         uint64_t limit = (uint64_t)k->ways[best].cost * (window ? FAR_WINDOW : FAR) / 100;
         bool far = it->inherited && it->cost > limit;
         if (open & WAY_BIT(w) && it->tried < (window ? TRIES_WINDOW : TRIES) && !far &&
-            (least < 0 || before(it, &k->ways[least])))
+            (least < 0 || before(it, &k->ways[least], window)))
             least = w;
     }
     return least;
