@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "job.h"
+#include "recover.h"
 
 #define RANGES_MAX 8 /* a host; after that "..." */
 
@@ -109,6 +110,7 @@ static void tell_foreign(const struct job *j)
 void job_tell_end(const struct job *j)
 {
     tell_late(j);
+    recover_tell_end(j);
     tell_foreign(j);
     if (j->opt->exit_codes)
         tell_exit_codes(j);

@@ -268,6 +268,11 @@ static void command_line(const struct job *j, const struct request *r, const str
     free(universe);
     add2(s, "-grown", news);
     free(news);
+    if (o->recovery && j->notices_fd >= 0) {
+        news = xstrf("%d", j->notices_fd);
+        add2(s, "-notices", news);
+        free(news);
+    }
     add2(s, "-stdin", "none");
     strings_add(s, "-oversubscribe");
     if (o->prefix) {
@@ -335,7 +340,7 @@ static pid_t start_mpiexec(struct job *j, const struct request *r, struct shoot 
                           .in = null,
                           .out = STDOUT_FILENO,
                           .err = STDERR_FILENO,
-                          .keep = (const int[]){ends[1], -1}};
+                          .keep = (const int[]){ends[1], j->notices_fd, -1}};
     pid_t pid = spawn_process(&spawn, NULL);
     close(ends[1]);
     close(null);

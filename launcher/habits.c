@@ -178,7 +178,6 @@ const struct optdef habits[] = {
     {"nolocal", ARG_NONE, NULL, "name the hosts to use with -hosts", note},
     {"use-hwthread-cpus", ARG_NONE, NULL, "say -bind-to hwthread", note},
     {"tv|totalview|debug", ARG_NONE, NULL, "-gdb and -xterm start a debugger", note},
-    {"enable-recovery", ARG_NONE, NULL, "-disable-auto-cleanup lets the other ranks go on", note},
     /* Written in many scripts; here they are always so. */
     {"allow-run-as-root|q|quiet|hetero-nodes|do-not-resolve", ARG_NONE, NULL, NULL, ignore},
 };

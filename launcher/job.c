@@ -14,6 +14,7 @@
 
 #include "grow.h"
 #include "guard.h"
+#include "recover.h"
 #include "why.h"
 
 /* From a failure to TERM is no time, from TERM to KILL this: a failed job is gone within a second. */
@@ -155,8 +156,12 @@ static void check_absent(struct job *j, uint32_t rank)
 }
 
 /* A rank ended as it should not have; that ends the job, unless the user wants the others to go on. Frees the text. */
-static void fail_rank(struct job *j, int status, char *text)
+static void fail_rank(struct job *j, uint32_t rank, int status, char *text)
 {
+    if (recover_from(j, rank, status, text)) {
+        free(text);
+        return;
+    }
     if (j->opt->no_cleanup && running(j) > 0) {
         say("%s The others go on (-disable-auto-cleanup).", text);
         j->status = j->status ? j->status : status;
@@ -169,9 +174,12 @@ static void fail_rank(struct job *j, int status, char *text)
 static void killed(struct job *j, uint32_t rank, int sig)
 {
     const char *name = sigabbrev_np(sig);
-    job_fail(j, 128 + sig, "Rank %u on host %s (process %ld) was killed by signal %d (SIG%s, %s).%s", rank,
-             host_name(j, rank), j->ranks[rank].pid, sig, name ? name : "?", strsignal(sig),
-             job_signal_hint(sig));
+    char *text = xstrf("Rank %u on host %s (process %ld) was killed by signal %d (SIG%s, %s).%s", rank,
+                       host_name(j, rank), j->ranks[rank].pid, sig, name ? name : "?", strsignal(sig),
+                       job_signal_hint(sig));
+    if (!recover_from(j, rank, 128 + sig, text))
+        job_fail(j, 128 + sig, "%s", text);
+    free(text);
 }
 
 static void report_abort(struct job *j)
@@ -227,11 +235,11 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
     } else if (WIFSIGNALED(status)) {
         killed(j, rank, WTERMSIG(status));
     } else if (code) {
-        fail_rank(j, code,
+        fail_rank(j, rank, code,
                   xstrf("Rank %u on host %s (process %ld) exited with status %d%s.", rank, h->name,
                         j->ranks[rank].pid, code, inited ? " before calling MPI_Finalize" : ""));
     } else if (inited) {
-        fail_rank(j, 1,
+        fail_rank(j, rank, 1,
                   xstrf("Rank %u on host %s (process %ld) exited without calling MPI_Finalize.", rank,
                         h->name, j->ranks[rank].pid));
     } else {
@@ -262,6 +270,10 @@ void job_on_lost(struct job_host *h, const char *why)
         if (&j->hosts[j->layout->host_of[r]] == h)
             j->ranks[r].state = RANK_ENDED;
     h->done = true;
+    if (recover_from_lost(j, h, why)) {
+        job_finish_if_done(j);
+        return;
+    }
     job_fail(j, 1, "Host %s, with %u rank%s, was lost: %s.", h->name, h->nranks, h->nranks == 1 ? "" : "s",
              why);
     job_finish_if_done(j);

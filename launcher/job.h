@@ -21,6 +21,8 @@ struct host_ops {
     void (*reap)(void *impl); /* look for ended ranks now; may be NULL */
     /* What do its ranks do? ask_answered() comes with that number. NULL: whoever asks can see it for himself. */
     void (*ask)(void *impl, uint32_t question);
+    /* That rank of that job died: tells its ranks, which go on. */
+    void (*died)(void *impl, const char *job, uint32_t rank);
 };
 
 struct job;
@@ -83,6 +85,12 @@ struct job {
         uint32_t n, first;
         int code;
     } late; /* ranks that failed after MPI_Finalize */
+    struct {
+        bool *who; /* [size]; NULL: none */
+        uint32_t n;
+        char *how; /* the first one, in a sentence */
+    } dead;        /* ranks that the others go on without (recover.c) */
+    int notices_fd; /* where their deaths are told; -1: nowhere */
 };
 
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,

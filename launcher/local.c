@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "boot/notice.h"
 #include "descend.h"
 #include "rankenv.h"
 #include "spawn.h"
@@ -49,6 +50,8 @@ struct local {
     char **paths; /* per app, searched for once */
     struct watch children;
     struct timer linger;
+    int notices_fd; /* -1: a death ends the job */
+    struct notice_page *notices;
     void (*other)(void *ctx, pid_t pid, int status);
 };
 
@@ -288,11 +291,11 @@ static bool start_rank(struct local *h, struct proc *p, int node_fd, const struc
         close_files(&f, true);
         return false;
     }
-    int keep[] = {f.pmi[1], node_fd, -1};
+    int keep[] = {f.pmi[1], node_fd, h->notices_fd, -1};
     int in = p->at->stdin_from == STDIN_PIPE ? f.in[0] : p->at->stdin_from == STDIN_INHERIT ? 0 : h->null;
     struct spawn s = {.path = path,
                       .argv = app->argv,
-                      .env = rankenv_build(h->plan, p->at, f.pmi[1], node_fd),
+                      .env = rankenv_build(h->plan, p->at, f.pmi[1], node_fd, h->notices_fd),
                       .wdir = app->wdir,
                       .in = in,
                       .out = f.out[1],
@@ -499,11 +502,35 @@ void local_on_other(struct local *h, void (*fn)(void *ctx, pid_t pid, int status
     h->other = fn;
 }
 
+/* A job that was spawned tells deaths where the first one does: each may know ranks of the other. */
+static void open_notices(struct local *h)
+{
+    h->notices_fd = -1;
+    if (!h->plan->recovery)
+        return;
+    h->notices_fd = h->plan->notices_fd > 0 ? h->plan->notices_fd : notice_create();
+    h->notices = h->notices_fd >= 0 ? notice_map(h->notices_fd) : NULL;
+    if (!h->notices)
+        die(1, "Ranks cannot be told of deaths (-enable-recovery): %s.", strerror(errno));
+}
+
+void local_died(struct local *h, const char *job, uint32_t rank)
+{
+    if (h->notices)
+        notice_add(h->notices, job, rank);
+}
+
+int local_notices(const struct local *h)
+{
+    return h->notices_fd;
+}
+
 struct local *local_new(struct loop *l, const struct plan *plan, const struct local_events *ev, void *ctx)
 {
     struct local *h = xcalloc(1, sizeof(*h));
     *h = (struct local){.loop = l, .plan = plan, .ev = ev, .ctx = ctx};
     h->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    open_notices(h);
     h->paths = xcalloc(plan->napps, sizeof(*h->paths));
     h->procs = xcalloc(plan->nranks, sizeof(*h->procs));
     h->by_rank = xcalloc(plan->size, sizeof(*h->by_rank));

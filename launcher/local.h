@@ -45,6 +45,12 @@ void local_pause(struct local *h, bool pause);
 /* Collects ended processes now; called by the loop as well. */
 void local_reap(struct local *h);
 
+/* That rank died, here or elsewhere: tells ours, if they go on (plan->recovery). */
+void local_died(struct local *h, const char *job, uint32_t rank);
+
+/* The file through which they hear it; -1: they do not. */
+int local_notices(const struct local *h);
+
 /* A process that is not a rank (the remote shell of an agent) ended. */
 void local_on_other(struct local *h, void (*fn)(void *ctx, pid_t pid, int status));
 

@@ -216,7 +216,29 @@ static void set_no_cleanup(struct opt_parse *p, const char *name, const char *va
 {
     (void)name;
     (void)value;
-    p->o->no_cleanup = true;
+    p->o->no_cleanup = p->o->recovery = true;
+}
+
+static void set_recovery(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->recovery = true;
+}
+
+/* As of Open MPI: --with-ft ulfm; also no, none and mpi, which is the same as ulfm. */
+static void set_with_ft(struct opt_parse *p, const char *name, const char *value)
+{
+    static const char *const on[] = {"ulfm", "mpi", "yes", "true", "1"}, *const off[] = {"no", "none", "false", "0"};
+    for (size_t i = 0; i < COUNT_OF(on); i++)
+        if (strcmp(value, on[i]) == 0) {
+            p->o->recovery = true;
+            return;
+        }
+    for (size_t i = 0; i < COUNT_OF(off); i++)
+        if (strcmp(value, off[i]) == 0)
+            return;
+    die(STATUS_USAGE, "-%s takes ulfm or none, not \"%s\".", name, value);
 }
 
 static void set_gdb(struct opt_parse *p, const char *name, const char *value)
@@ -320,6 +342,13 @@ static void set_grown(struct opt_parse *p, const char *name, const char *value)
     fcntl((int)p->o->grown_fd, F_SETFD, FD_CLOEXEC);
 }
 
+static void set_notices(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->notices_fd = opt_number(name, value, 3, 1 << 20);
+    p->o->recovery = true;
+    fcntl((int)p->o->notices_fd, F_SETFD, FD_CLOEXEC);
+}
+
 static void set_preput(struct opt_parse *p, const char *name, const char *value)
 {
     (void)name;
@@ -396,7 +425,12 @@ const struct optdef optdefs[] = {
      "end the job after S seconds, with exit status 124; says what the ranks wait for", set_timeout},
     {"hang-after", ARG_ONE, "S",
      "say what the ranks wait for when nothing has moved for S seconds; the job goes on", set_hang_after},
-    {"disable-auto-cleanup", ARG_NONE, NULL, "let the other ranks go on when one fails", set_no_cleanup},
+    {"enable-recovery", ARG_NONE, NULL,
+     "when a rank dies, tell the others and let them go on; the exit status is theirs (docs/fault-tolerance.md)",
+     set_recovery},
+    {"with-ft", ARG_ONE, "ulfm", "the same, in Open MPI's words", set_with_ft, "ulfm none"},
+    {"disable-auto-cleanup", ARG_NONE, NULL, "the same, but the exit status is that of the rank that failed first",
+     set_no_cleanup},
     {"print-all-exitcodes", ARG_NONE, NULL, "at the end, say with which status each rank ended",
      set_exit_codes},
     {"gdb", ARG_MAYBE, "RANK",
@@ -417,6 +451,7 @@ const struct optdef optdefs[] = {
     {"v|verbose", ARG_NONE, NULL, "say what is started where", set_verbose},
     {"version|V", ARG_NONE, NULL, "print the version", show_version},
     {"grown", ARG_ONE, "FD", NULL, set_grown},
+    {"notices", ARG_ONE, "FD", NULL, set_notices},
     {"preput", ARG_ONE, "KEY=VALUE", NULL, set_preput},
     {"help|h|?", ARG_NONE, NULL, "print this text", show_help},
     {"oversubscribe", ARG_NONE, NULL, "say nothing when there are more ranks than slots", set_oversubscribe},

@@ -48,7 +48,8 @@ struct options {
     enum env_pass env_pass;
     const char *prefix; /* of each line of output; %r, %h; NULL: none */
     bool verbose, show_map, exit_codes;
-    bool no_cleanup; /* a rank that fails does not end the others */
+    bool no_cleanup; /* a rank that fails does not end the others; the status is its */
+    bool recovery;   /* ... and they hear of it, to go on without it */
     enum debug debug;
     const char *debug_ranks; /* NULL: all */
     bool keep_running;       /* without a reader of standard output */
@@ -62,6 +63,7 @@ struct options {
     long stdin_rank;   /* or STDIN_ALL, STDIN_NONE */
     long init_timeout; /* seconds */
     long grown_fd;     /* this mpiexec was started by another (grow.h), which listens there; 0: it was not */
+    long notices_fd;   /* of the mpiexec that started this one; 0: none */
     struct strings preputs; /* key=value in the key-value space from the start */
     const char *foreign;    /* a program of another MPI that may not find us, in words; NULL: none */
 };

@@ -19,6 +19,7 @@ void plan_encode(const struct plan *p, struct buf *out)
     pack_u32(out, p->bind);
     pack_u32(out, p->scatter_sockets);
     pack_u32(out, p->verbose);
+    pack_u32(out, p->recovery);
     pack_u32(out, p->cpus_per_rank);
     pack_u32(out, p->napps);
     for (uint32_t i = 0; i < p->napps; i++) {
@@ -66,6 +67,7 @@ struct plan *plan_decode(const char *data, size_t len)
     p->bind = unpack_u32(&r);
     p->scatter_sockets = unpack_u32(&r);
     p->verbose = unpack_u32(&r);
+    p->recovery = unpack_u32(&r);
     p->cpus_per_rank = unpack_u32(&r);
     p->napps = unpack_count(&r, 16);
     p->apps = xcalloc(p->napps, sizeof(*p->apps));

@@ -35,6 +35,8 @@ struct plan {
     uint32_t bind;
     bool scatter_sockets; /* -map-by socket: deal neighbouring ranks to different sockets */
     bool verbose;         /* say where ranks run */
+    bool recovery;        /* ranks hear of the deaths of others */
+    int notices_fd;       /* ... through this file; 0: one of its own. Not sent to agents */
     uint32_t cpus_per_rank;
     uint32_t napps, nranks;
     struct app *apps;

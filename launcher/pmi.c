@@ -19,7 +19,7 @@
 
 struct client {
     struct buf in;
-    bool inited, finalized, broken;
+    bool inited, finalized, broken, ready;
     bool in_spawn;    /* between mcmd=spawn and endcmd */
     struct buf spawn; /* lines of what is to be spawned */
     long left;        /* programs of it that have not come yet */
@@ -241,6 +241,11 @@ static void do_spawn_state(const struct request *r)
     reply(r, "cmd=spawn_state_result rc=%d msg=%s", why ? -1 : 0, text);
 }
 
+static void do_ready(const struct request *r)
+{
+    r->s->clients[r->rank].ready = true;
+}
+
 static const struct {
     const char *name;
     void (*fn)(const struct request *r);
@@ -260,6 +265,7 @@ static const struct {
     {"unpublish_name", do_unpublish},
     {"lookup_name", do_lookup},
     {"spawn_state", do_spawn_state},
+    {"ready", do_ready},
 };
 
 /* False when the line cannot be PMI-1. */
@@ -325,6 +331,16 @@ bool pmi_inited(const struct pmi *s, uint32_t rank)
 bool pmi_finalized(const struct pmi *s, uint32_t rank)
 {
     return s->clients[rank].finalized;
+}
+
+bool pmi_ready(const struct pmi *s, uint32_t rank)
+{
+    return s->clients[rank].ready;
+}
+
+void pmi_finalized_too(struct pmi *s, uint32_t rank)
+{
+    s->finalized += s->clients[rank].inited && !s->clients[rank].finalized;
 }
 
 uint32_t pmi_inited_count(const struct pmi *s)

@@ -42,6 +42,11 @@ void pmi_input(struct pmi *s, uint32_t rank, const char *data, size_t len);
 bool pmi_inited(const struct pmi *s, uint32_t rank);
 bool pmi_finalized(const struct pmi *s, uint32_t rank);
 
+/* It has left MPI_Init (only our library says so). */
+bool pmi_ready(const struct pmi *s, uint32_t rank);
+/* It will not call MPI_Finalize, and nobody minds. */
+void pmi_finalized_too(struct pmi *s, uint32_t rank);
+
 /* Ranks that have called MPI_Init at all, and those of them that have not called MPI_Finalize. */
 uint32_t pmi_inited_count(const struct pmi *s);
 uint32_t pmi_active_count(const struct pmi *s);

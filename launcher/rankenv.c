@@ -143,7 +143,8 @@ static void add_softib(struct builder *b, const struct plan *p, const struct pla
         fabric ? fabric : "");
 }
 
-char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi_fd, int node_fd)
+char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi_fd, int node_fd,
+                           int notices_fd)
 {
     static struct builder b;
     char **inherited = p->apps[at->app].env;
@@ -171,6 +172,10 @@ char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi
     add(&b, ENV_TRACER "=%d", (int)getpid());
     if (node_fd >= 0)
         add(&b, ENV_NODE_FD "=%d", node_fd);
+    if (notices_fd >= 0)
+        add(&b, ENV_NOTICES "=%d", notices_fd);
+    else
+        drop(&b, ENV_NOTICES);
     if (strlen(p->node_map) <= NODE_MAP_ENV_MAX)
         add(&b, ENV_NODE_MAP "=%s", p->node_map);
     if (at->vnode >= 0)

@@ -132,6 +132,8 @@ static struct plan *new_plan(const struct run *r, uint32_t host)
                        .bind = r->opt->bind,
                        .scatter_sockets = r->opt->map_by == MAP_SOCKET,
                        .verbose = r->opt->verbose || r->opt->show_map,
+                       .recovery = r->opt->recovery,
+                       .notices_fd = (int)r->opt->notices_fd,
                        .cpus_per_rank = (uint32_t)r->opt->cpus_per_rank,
                        .napps = r->napps,
                        .apps = r->apps};
@@ -222,8 +224,13 @@ static void local_ask_reap(void *impl)
     local_reap(impl);
 }
 
+static void local_tell_died(void *impl, const char *job, uint32_t rank)
+{
+    local_died(impl, job, rank);
+}
+
 static const struct host_ops local_ops = {local_ask_pmi,   local_ask_input, local_ask_signal,
-                                          local_ask_pause, local_ask_reap,  NULL};
+                                          local_ask_pause, local_ask_reap,  NULL, local_tell_died};
 static const struct local_events local_events = {
     job_on_output, job_on_pmi, job_on_started, job_on_failed, job_on_exited, job_on_stdin_empty, job_on_done};
 
@@ -301,6 +308,7 @@ static int worker(void *ctx, int front)
         host->impl = local;
         r->plans[here] = NULL;
     }
+    j->notices_fd = local_notices(local);
     j->on_grow = watch_children;
     j->grow_ctx = local;
     remote_start(j, r->plans);

@@ -198,6 +198,11 @@ int boot_spawn_look(struct boot *b, const char *id, uint64_t since)
         b->launcher, boot_timeout());
 }
 
+int boot_ready(struct boot *b)
+{
+    return b->backend->ready ? b->backend->ready(b) : 0;
+}
+
 int boot_finalize(struct boot *b)
 {
     return b->backend->finalize(b);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct boot_backend;
+struct notice_page;
 
 /*
  * Everything here is known when boot_open returns, without communication under our own mpiexec, and
@@ -38,6 +39,7 @@ struct boot {
      * launcher, singleton): then the shared-memory transport exchanges a name through put and get.
      */
     int node_fd;
+    struct notice_page *notices; /* where deaths of ranks are told (notice.h); NULL: one ends the job */
     const struct boot_backend *backend; /* for src/boot only */
 };
 
@@ -73,6 +75,9 @@ int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t 
  * not wait for other ranks. Call it last in MPI_Finalize, then boot_close.
  */
 int boot_finalize(struct boot *b);
+
+/* MPI_Init is over. A launcher that lets a job go on when ranks die does so from here on. */
+int boot_ready(struct boot *b);
 
 /* One program of MPI_Comm_spawn_multiple: as the user gave it, with the info's keys and values. */
 struct boot_program {

@@ -28,6 +28,8 @@
     "FISHPLATE_SEVERAL_NODES" /* of a job that was spawned: others it belongs with are on other nodes */
 #define ENV_PARENT \
     "FISHPLATE_PARENT_PORT" /* of a job that was spawned by PMIx: set by its parents, not by mpiexec */
+#define ENV_NOTICES \
+    "FISHPLATE_NOTICES_FD" /* of a job that goes on when ranks die: where their deaths are told (notice.h) */
 #define ENV_SOFTIB_LIB "FISHPLATE_SOFTIB_LIB" /* the libibverbs.so.1 of softib, where there is one */
 
 /* softib's own: with -vnodes each virtual node is a node of a fabric, unless the user describes another. */

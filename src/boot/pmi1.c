@@ -19,6 +19,7 @@
 #include "boot/chunk.h"
 #include "boot/heir.h"
 #include "boot/launch_env.h"
+#include "boot/notice.h"
 #include "boot/pmi1_conn.h"
 #include "boot/watch.h"
 
@@ -77,6 +78,7 @@ static void pmi1_close(struct boot *b)
     pmi1_conn_close(&p->conn);
     if (b->node_fd >= 0)
         close(b->node_fd);
+    notice_unmap(b->notices);
     boot_layout_free(b);
     free(p);
 }
@@ -162,6 +164,10 @@ static int open_ours(struct pmi1 *p)
         b->vnode = (int)v;
     if (env_number(ENV_NODE_FD, 0, 1 << 20, &v) && fcntl((int)v, F_SETFD, FD_CLOEXEC) == 0)
         b->node_fd = (int)v;
+    if (env_number(ENV_NOTICES, 0, 1 << 20, &v) && fcntl((int)v, F_SETFD, FD_CLOEXEC) == 0) {
+        b->notices = notice_map((int)v);
+        close((int)v);
+    }
     const char *job = env_get(ENV_JOB);
     snprintf(p->kvs, sizeof(p->kvs), "%s", job ? job : "");
     return pmi1_conn_send(&p->conn, "cmd=init pmi_version=1 pmi_subversion=1 quiet=1");
@@ -501,6 +507,12 @@ static int pmi1_finalize(struct boot *b)
     return ask(p, "finalize_ack", "cmd=finalize");
 }
 
+/* Before that a death ends the job: others may wait for that rank where nobody could tell them. */
+static int pmi1_ready(struct boot *b)
+{
+    return b->notices ? pmi1_conn_send(&pmi1_of(b)->conn, "cmd=ready quiet=1") : 0;
+}
+
 static bool pmi1_abort(struct boot *b, int code, const char *msg)
 {
     struct pmi1 *p = pmi1_of(b);
@@ -521,6 +533,7 @@ const struct boot_backend boot_pmi1 = {.name = "pmi1",
                                        .fence = pmi1_fence,
                                        .get = pmi1_get,
                                        .finalize = pmi1_finalize,
+                                       .ready = pmi1_ready,
                                        .abort = pmi1_abort,
                                        .close = pmi1_close,
                                        .spawn = pmi1_spawn,

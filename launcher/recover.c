@@ -1,0 +1,74 @@
+/* recover.c: see recover.h. A job can go on once the rank that died has left MPI_Init: until then the others wait for it
+ * there, and nobody could tell them apart.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "recover.h"
+
+#include <stdlib.h>
+
+static uint32_t left(const struct job *j)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        n += j->ranks[r].state != RANK_ENDED || pmi_finalized(j->pmi, r);
+    return n;
+}
+
+static bool can_go_on(const struct job *j, uint32_t rank)
+{
+    return j->opt->recovery && !j->ending && !j->failed && pmi_ready(j->pmi, rank) && left(j) > 0;
+}
+
+static void tell_all(struct job *j, uint32_t rank)
+{
+    for (uint32_t i = 0; i < j->nhosts; i++)
+        if (j->hosts[i].ops && !j->hosts[i].done)
+            j->hosts[i].ops->died(j->hosts[i].impl, j->id, rank);
+    pmi_finalized_too(j->pmi, rank);
+    if (!j->dead.who)
+        j->dead.who = xcalloc(j->layout->size, sizeof(*j->dead.who));
+    j->dead.who[rank] = true;
+    j->dead.n++;
+}
+
+bool recover_from(struct job *j, uint32_t rank, int code, const char *how)
+{
+    if (!can_go_on(j, rank))
+        return false;
+    tell_all(j, rank);
+    if (!j->dead.how)
+        j->dead.how = xstrdup(how);
+    if (j->opt->no_cleanup && !j->status)
+        j->status = code;
+    if (j->opt->verbose)
+        say("%s The others were told and go on (-enable-recovery).", how);
+    return true;
+}
+
+bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
+{
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        if (&j->hosts[j->layout->host_of[r]] == h && !pmi_finalized(j->pmi, r) && !can_go_on(j, r))
+            return false;
+    char *how = xstrf("Host %s, with %u rank%s, was lost: %s.", h->name, h->nranks, h->nranks == 1 ? "" : "s", why);
+    bool any = false;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        if (&j->hosts[j->layout->host_of[r]] == h && !pmi_finalized(j->pmi, r))
+            any |= recover_from(j, r, 1, how);
+    free(how);
+    return any;
+}
+
+void recover_tell_end(const struct job *j)
+{
+    char who[2048];
+    if (j->dead.n == 0 || j->failed || j->opt->grown_fd > 0)
+        return;
+    job_describe(j, j->dead.who, true, who, sizeof(who));
+    if (j->dead.n == 1)
+        say("%s The others went on without it (-enable-recovery).", j->dead.how);
+    else
+        say("%u ranks died and the others went on without them (-enable-recovery): %s. The first: %s", j->dead.n, who,
+            j->dead.how);
+}

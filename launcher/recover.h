@@ -1,0 +1,19 @@
+/* recover.h: jobs that go on when ranks die (-enable-recovery): whether this one can, and who is told.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_RECOVER_H
+#define FP_LAUNCHER_RECOVER_H
+
+#include "job.h"
+
+/* A rank has ended as it should not have, `how` in a sentence with that exit status. True: the others hear of it and go
+ * on. False: the job has failed, or was not to go on. */
+bool recover_from(struct job *j, uint32_t rank, int code, const char *how);
+
+/* The same for all ranks of a host. */
+bool recover_from_lost(struct job *j, const struct job_host *h, const char *why);
+
+/* One line about those that died. */
+void recover_tell_end(const struct job *j);
+
+#endif

@@ -1,0 +1,69 @@
+/* notice.c: see notice.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "boot/notice.h"
+
+#include <linux/futex.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int notice_create(void)
+{
+    int fd = memfd_create("fishplate-notices", MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, sizeof(struct notice_page)) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+struct notice_page *notice_map(int fd)
+{
+    void *page = mmap(NULL, sizeof(struct notice_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return page == MAP_FAILED ? NULL : page;
+}
+
+void notice_unmap(struct notice_page *page)
+{
+    if (page)
+        munmap(page, sizeof(*page));
+}
+
+void notice_wake(struct notice_page *page)
+{
+    syscall(SYS_futex, &page->published, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void notice_add(struct notice_page *page, const char *job, uint32_t rank)
+{
+    struct timespec now;
+    uint32_t i = atomic_fetch_add(&page->reserved, 1);
+    if (i >= NOTICES_MAX)
+        return;
+    struct notice *n = &page->notices[i];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    n->rank = rank;
+    n->when = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    snprintf(n->job, sizeof(n->job), "%s", job);
+    atomic_store_explicit(&n->full, 1, memory_order_release);
+    atomic_fetch_add(&page->published, 1);
+    notice_wake(page);
+}
+
+const struct notice *notice_get(struct notice_page *page, uint32_t i)
+{
+    if (i >= NOTICES_MAX || !atomic_load_explicit(&page->notices[i].full, memory_order_acquire))
+        return NULL;
+    return &page->notices[i];
+}
+
+void notice_wait(struct notice_page *page, uint32_t published, uint64_t at_most_ns)
+{
+    const struct timespec limit = {.tv_sec = (time_t)(at_most_ns / 1000000000u),
+                                   .tv_nsec = (long)(at_most_ns % 1000000000u)};
+    syscall(SYS_futex, &page->published, FUTEX_WAIT, published, at_most_ns ? &limit : NULL, NULL, 0);
+}

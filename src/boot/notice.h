@@ -1,0 +1,51 @@
+/* notice.h: how ranks hear of the death of others in a job that goes on without them (mpiexec -enable-recovery). The
+ * launcher gives all ranks of a host one memory, in which it appends a line for every rank that died, and wakes those
+ * who wait for the next one. mpiexec and the ranks include this file; it needs libc alone.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BOOT_NOTICE_H
+#define FP_BOOT_NOTICE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NOTICE_JOB_MAX 112
+#define NOTICES_MAX    8192u
+
+struct notice {
+    _Atomic uint32_t full; /* 1 when the rest is there */
+    uint32_t rank;
+    uint64_t when; /* of CLOCK_MONOTONIC, in ns: when the launcher knew */
+    char job[NOTICE_JOB_MAX];
+};
+_Static_assert(sizeof(struct notice) == 128, "two cache lines");
+
+/* Several launchers may write (a job and those that it spawned), and nobody erases. Memory of zeros has no notices. */
+struct notice_page {
+    _Atomic uint32_t reserved;
+    _Atomic uint32_t published; /* the futex */
+    char pad[120];
+    struct notice notices[NOTICES_MAX];
+};
+
+/* The memory behind a file, or NULL. */
+struct notice_page *notice_map(int fd);
+void notice_unmap(struct notice_page *page);
+
+/* A new file of it, or -1. */
+int notice_create(void);
+
+/* Nothing happens when the page is full. */
+void notice_add(struct notice_page *page, const char *job, uint32_t rank);
+
+/* Number i once it is there, or NULL. */
+const struct notice *notice_get(struct notice_page *page, uint32_t i);
+
+/* Blocks while `published` is this number, or for so long. */
+void notice_wait(struct notice_page *page, uint32_t published, uint64_t at_most_ns);
+/* Wakes all who wait, without news. */
+void notice_wake(struct notice_page *page);
+
+#endif
