@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # building must not write into the sources
 
-from gen.header import write_header
+from gen.header import write_extensions, write_header
 from gen.impl import write_impl
 from gen.kinds import classify
 from gen.lists import check_names, find_implementations, write_exports, write_list, write_list_header
@@ -62,6 +62,7 @@ def main():
     if args.include:
         version = tuple(int(n) for n in args.version.split("."))
         write_if_changed(args.include / "mpi.h", write_header(api, version))
+        write_if_changed(args.include / "mpi-ext.h", write_extensions(api))
     for name, text in files.items():
         write_if_changed(args.out / name, text())
     return 0

@@ -33,6 +33,17 @@ typedef struct {
 """
 
 
+EXTENSION_KIND = "error-class-extension"
+
+# MPICH's users find these names in mpi.h, Open MPI's in mpi-ext.h.
+EXTENSIONS = """\
+/* MPIX_ names are beyond the standard. A program that wants none of them defines FISHPLATE_STANDARD_ONLY. */
+#ifndef FISHPLATE_STANDARD_ONLY
+#include "mpi-ext.h"
+#endif
+"""
+
+
 def write_header(api, version):
     """The whole text of mpi.h; version is (major, minor, patch)."""
     parts = [
@@ -44,6 +55,27 @@ def write_header(api, version):
         _types(api),
         _constants(api),
         _prototypes(api),
+        "#if defined(__cplusplus)\n}\n#endif\n",
+        EXTENSIONS,
+        "#endif",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def write_extensions(api):
+    """The whole text of mpi-ext.h: what the standard does not have."""
+    constants = [_define(c.name, c.value) for c in api.constants if c.kind == EXTENSION_KIND]
+    lines = [wrap_prototype(f.prototype(prefix)) + ";" for prefix in ("", "P") for f in api.functions if f.is_extension]
+    parts = [
+        banner("What Fishplate offers beyond the MPI standard: fault tolerance (ULFM, as proposed to the MPI Forum)."),
+        "#ifndef FISHPLATE_MPI_EXT_H\n#define FISHPLATE_MPI_EXT_H\n",
+        "#include <mpi.h>\n",
+        "/* What programs ask before they use it; the second name is the one they ask Open MPI by. */",
+        _define("FISHPLATE_HAVE_FT", "1"),
+        _define("OMPI_HAVE_MPI_EXT_FTMPI", "1") + "\n",
+        "\n".join(constants) + "\n",
+        '#if defined(__cplusplus)\nextern "C" {\n#endif\n',
+        "\n".join(lines) + "\n",
         "#if defined(__cplusplus)\n}\n#endif\n",
         "#endif",
     ]
@@ -91,7 +123,7 @@ def _constants(api):
     lines = []
     previous = None
     for c in api.constants:
-        if _is_type_or_text(c) or c.ctype in enums:
+        if _is_type_or_text(c) or c.ctype in enums or c.kind == EXTENSION_KIND:
             continue
         if c.kind != previous:
             lines += ["", f"/* {c.kind} */"]
@@ -120,6 +152,6 @@ def _prototypes(api):
     for prefix in ("", "P"):
         if prefix:
             lines += ["", "/* The profiling interface: the same functions under the names a tool calls */"]
-        for f in api.functions:
+        for f in (f for f in api.functions if not f.is_extension):
             lines.append(wrap_prototype(f.prototype(prefix)) + ";")
     return "\n".join(lines) + "\n"

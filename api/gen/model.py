@@ -91,7 +91,7 @@ class Function:
         self.when = row["when"]
         self.errors = row["errors"]
         self.params_cell = row["params"]
-        match = re.fullmatch(r"(\w+) (MPI_\w+)\((.*)\)", row["prototype"])
+        match = re.fullmatch(r"(\w+) (MPIX?_\w+)\((.*)\)", row["prototype"])
         if not match or match[2] != self.name:
             raise TableError(f"cannot parse the prototype of {self.name}")
         self.returns = match[1]
@@ -104,7 +104,12 @@ class Function:
 
     @property
     def short(self):
-        return self.name.removeprefix("MPI_")
+        return self.name.removeprefix("MPI_").removeprefix("MPIX_")
+
+    @property
+    def is_extension(self):
+        """Not of the standard: declared in mpi-ext.h."""
+        return self.name.startswith("MPIX_")
 
     @property
     def provided(self):

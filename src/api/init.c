@@ -16,6 +16,7 @@
 #include "boot/boot.h"
 #include "coll/coll.h"
 #include "dyn/spawn.h"
+#include "ft/ft.h"
 #include "impl.h"
 #include "obj/errhandler.h"
 #include "obj/handle.h"
@@ -81,6 +82,7 @@ static int instance_open(int thread_level, struct proc **out)
         doctor_open(p);
         tool_attach(p);
         rc = coll_open(p); /* says at once what is wrong with FISHPLATE_COLL */
+        rc = rc ? rc : ft_open(p);
         if (rc)
             return rc;
         debug_watch_open(p);
@@ -148,7 +150,7 @@ static int world_open(const char *function, int thread_level, int *provided)
     p->main_thread = pthread_self();
     *provided = p->thread_level;
     atomic_store(&world, WORLD_RUNNING);
-    return MPI_SUCCESS;
+    return boot_ready(p->boot);
 }
 
 int impl_Init(int *argc, char ***argv)

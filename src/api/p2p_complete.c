@@ -79,6 +79,8 @@ static inline int finish(MPI_Request *handle, MPI_Status *status)
         request_status(r, status);
     if (unlikely(rc != 0))
         blame(r);
+    if (unlikely(rc == MPIX_ERR_PROC_FAILED_PENDING))
+        return rc; /* it stays active: a message may still come */
     if (r->persistent) {
         r->active = false;
     } else {

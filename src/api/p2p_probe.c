@@ -4,6 +4,7 @@
 #include "api/debug.h"
 #include "api/p2p.h"
 #include "impl.h"
+#include "p2p/fault.h"
 
 static void probe_no_proc(struct comm *comm, int *flag, MPI_Status *status)
 {
@@ -24,9 +25,10 @@ int impl_Iprobe(int source, int tag, struct comm *comm, int *flag, MPI_Status *s
         net_progress(proc->net);
         *flag = p2p_iprobe(proc->p2p, env, status);
     }
-    if (!*flag)
-        api_not_yet(proc);
-    return 0;
+    if (*flag)
+        return 0;
+    api_not_yet(proc);
+    return p2p_probe_fault(proc->p2p, env);
 }
 
 int impl_Probe(int source, int tag, struct comm *comm, MPI_Status *status)
@@ -38,10 +40,11 @@ int impl_Probe(int source, int tag, struct comm *comm, MPI_Status *status)
     }
     struct envelope env = comm_envelope(comm, source, tag);
     struct net_waiter w = {.what = NET_MESSAGE, .of = &env};
-    while (!p2p_iprobe(comm->proc->p2p, env, status))
+    int rc = 0;
+    while (!p2p_iprobe(comm->proc->p2p, env, status) && !(rc = p2p_probe_fault(comm->proc->p2p, env)))
         net_wait_step(comm->proc->net, &w);
     net_wait_end(comm->proc->net, &w);
-    return 0;
+    return rc;
 }
 
 /* A matched message keeps its communicator, for the error handler of its receive. */
@@ -67,10 +70,11 @@ int impl_Improbe(int source, int tag, struct comm *comm, int *flag, MPI_Message 
         m = p2p_improbe(proc->p2p, env, status);
     }
     *flag = m != NULL;
-    if (m)
-        *message = message_out(m, comm);
-    else
+    if (!m) {
         api_not_yet(proc);
+        return p2p_probe_fault(proc->p2p, env);
+    }
+    *message = message_out(m, comm);
     return 0;
 }
 
@@ -82,11 +86,13 @@ int impl_Mprobe(int source, int tag, struct comm *comm, MPI_Message *message, MP
     struct envelope env = comm_envelope(comm, source, tag);
     struct net_waiter w = {.what = NET_MESSAGE, .of = &env};
     struct message *m;
-    while (!(m = p2p_improbe(comm->proc->p2p, env, status)))
+    int rc = 0;
+    while (!(m = p2p_improbe(comm->proc->p2p, env, status)) && !(rc = p2p_probe_fault(comm->proc->p2p, env)))
         net_wait_step(comm->proc->net, &w);
     net_wait_end(comm->proc->net, &w);
-    *message = message_out(m, comm);
-    return 0;
+    if (m)
+        *message = message_out(m, comm);
+    return rc;
 }
 
 /* *out is NULL for MPI_MESSAGE_NO_PROC. */

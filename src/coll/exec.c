@@ -128,10 +128,17 @@ static void finish(struct coll_request *r)
     request_complete(&r->base, r->error);
 }
 
+static bool is_fault(int error)
+{
+    return error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED;
+}
+
 static void advance(struct coll_request *r)
 {
     const struct sched *s = &r->plan->sched;
     r->running = true;
+    if (unlikely(r->error) && is_fault(r->error))
+        r->next = s->count; /* the others have heard of it, or will: no message is awaited from here on */
     while (r->next < s->count) {
         const struct step *step = &s->steps[r->next];
         if (step->kind == STEP_FENCE && r->pending > 0)

@@ -12,6 +12,7 @@
 #include "coll/exec.h"
 #include "coll/shared.h"
 #include "coll/written.h"
+#include "obj/fault.h"
 #include "obj/topo.h"
 
 static COUNTER(made, "coll_schedules_made", "Collective schedules generated.");
@@ -48,15 +49,17 @@ static bool on_several_nodes(const struct comm *c)
 
 int coll_state_open(struct comm *c, struct coll_state **out)
 {
-    int rc = coll_open(c->proc);
+    int rc = comm_whole(c);
+    rc = rc ? rc : coll_open(c->proc);
     if (rc)
         return rc;
     struct coll_state *state = calloc(1, sizeof(*state));
     if (!state)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the collective state of a communicator");
     state->comm = c;
-    state->one_node = on_one_node(c);
-    state->nodes = on_several_nodes(c);
+    /* A rank that dies at a flag leaves the others there. Where the job goes on without it, collectives are messages. */
+    state->one_node = !c->proc->net->lost && on_one_node(c);
+    state->nodes = !c->proc->net->lost && on_several_nodes(c);
     state->page = page_comm_open(c->proc->page, c->context, c->rank, c->size, comm_label(c));
     if (!state->page)
         state->page = &state->own;
@@ -66,7 +69,7 @@ int coll_state_open(struct comm *c, struct coll_state **out)
 
 void coll_state_close(struct comm *c)
 {
-    struct coll_state *state = c->coll;
+    struct coll_state *state = c->coll ? c->coll : c->coll_kept;
     if (!state)
         return;
     mismatch_look_at(c); /* what waits for this communicator now will wait for ever */
@@ -82,7 +85,7 @@ void coll_state_close(struct comm *c)
     free(state->scratch);
     free(state->sources);
     free(state);
-    c->coll = NULL;
+    c->coll = c->coll_kept = NULL;
 }
 
 static unsigned slot_of(const struct coll_algorithm *a, const struct coll_shape *shape)

@@ -13,6 +13,7 @@
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "boot/launch_env.h"
+#include "net/lost.h"
 #include "net/net.h"
 #include "net/registry.h"
 
@@ -135,6 +136,7 @@ int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number
     guest->card = *card;
     *number = net->size + net->guests->count;
     net->guests->list[net->guests->count++] = guest;
+    net_lost_meet(net, card->world, card->rank, *number);
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "boot/boot.h"
 #include "net/guest.h"
+#include "net/lost.h"
 #include "net/port.h"
 #include "net/registry.h"
 
@@ -93,6 +94,7 @@ int net_open(struct boot *boot, struct net **out)
         if (rc == 0 && t)
             net_add_transport(net, t);
     }
+    rc = rc ? rc : net_lost_open(net);
     rc = rc ? rc : check_reach(net);
     if (rc == 0 && net->published)
         rc = boot_fence(boot);
@@ -107,6 +109,7 @@ int net_open(struct boot *boot, struct net **out)
 
 void net_close(struct net *net)
 {
+    net_lost_close(net);
     for (uint32_t i = 0; net->peers && i < net->size; i++) {
         struct peer *peer = net->peers[i];
         if (!peer)
@@ -120,6 +123,7 @@ void net_close(struct net *net)
     free(net->peers);
     paces_free(&net->paces);
     free(net->why_missing);
+    free(net->revoked_peer);
     free(net);
 }
 
@@ -148,6 +152,8 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
         *out = net->peers[rank];
         return 0;
     }
+    if (unlikely(net_is_lost(net, rank)))
+        return err_set(MPIX_ERR_PROC_FAILED, "that process has died");
     struct transport *t = net_transport_for(net, rank);
     if (!t) /* check_reach found one for this world */
         return net_guest_reach(net, rank);
@@ -214,7 +220,7 @@ void peer_unstall(struct peer *peer)
 }
 
 /* Resumes in order until the transport is out of resources again. */
-static int peer_resume(struct peer *peer)
+int peer_resume(struct peer *peer)
 {
     int events = 0;
     while (!list_empty(&peer->pending)) {
@@ -234,6 +240,8 @@ static int peer_resume(struct peer *peer)
 int net_progress(struct net *net)
 {
     int events = 0;
+    if (unlikely(net->notices != NULL) && net_lost_news(net))
+        events += net_lost_look(net);
     for (int i = 0; i < net->ntransports; i++)
         if (!net->transports[i]->idle)
             events += net->transports[i]->ops->poll(net->transports[i]);

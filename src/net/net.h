@@ -40,6 +40,10 @@ struct net {
     struct guests *guests; /* processes of other worlds; NULL until one is met */
     struct list stalled;   /* peers with pending work */
     struct list hooks;
+    struct peer *revoked_peer;       /* NULL until needed */
+    struct net_lost *lost;           /* processes that have died; NULL: a death ends the job */
+    const _Atomic uint32_t *notices; /* changes when the launcher tells of a death; NULL likewise */
+    uint32_t lost_seen;              /* its value when it was last looked at */
     uint32_t
         unrung; /* things awaited that ring no doorbell (bytes written by a peer): naps instead of sleep */
     bool published;    /* a transport told the boot layer something that peers will ask for */
@@ -63,6 +67,8 @@ struct net {
                     size_t len);
     /* A peer was connected: p2p fills in its protocol limits. May be NULL. */
     void (*connected)(void *ctx, struct peer *peer);
+    /* A process has died (lost.h); peer: NULL when it was never used. May be NULL. */
+    void (*died)(void *ctx, uint32_t number, struct peer *peer);
     /* A guest goes: p2p forgets it. May be NULL. */
     void (*parted)(void *ctx, struct peer *peer);
     void *deliver_ctx;
@@ -188,6 +194,12 @@ static inline bool net_unrung(const struct net *net)
  * (announces a sleeper and arms; false when something has arrived already); block until it has rung since,
  * without the lock, or for so long (0: for ever); end. */
 bool net_sleep_begin(struct net *net);
+
+/* Only with net->notices: has a process died since the last look? */
+static inline bool net_lost_news(const struct net *net)
+{
+    return atomic_load_explicit(net->notices, memory_order_acquire) != net->lost_seen;
+}
 #define NET_NAP_NS 50000 /* while sends wait for room: nobody rings when it appears */
 void net_sleep(struct net *net, uint32_t rings, uint64_t at_most_ns);
 void net_sleep_end(struct net *net);

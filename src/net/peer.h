@@ -76,6 +76,9 @@ static inline int peer_send(struct peer *peer, const struct frame_header *header
 /* Queues work behind whatever waits for this peer; net_progress resumes it in order. */
 void peer_queue(struct peer *peer, struct net_pending *item);
 
+/* Resumes what is queued until the transport is out of resources again; returns how many items are finished. */
+int peer_resume(struct peer *peer);
+
 /* How the peer is reached, for people: "shm (...)", "ib over softib0 port 1, softib in shared memory (software)".
  */
 void peer_describe(const struct peer *peer, char *out, size_t size);

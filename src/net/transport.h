@@ -140,6 +140,10 @@ struct transport_ops {
      * it; else: returns when it is closed, making progress meanwhile. */
     void (*part)(struct transport *t, struct peer *peer, bool begin);
 
+    /* May be NULL. The peer has died: transfers that are under way end now with an error, and none of them touches memory
+     * afterwards. Nothing will be sent to it any more. */
+    void (*lost)(struct transport *t, struct peer *peer);
+
     /* Both may be NULL. settle: opens connections now that were asked for at the start. finish: returns when
      * all that was sent has left this process for good; nothing will be sent afterwards. together: all ranks
      * of the job do this now and wait for each other. */

@@ -44,7 +44,7 @@ void net_ring_self(struct net *net)
 bool net_sleep_begin(struct net *net)
 {
     atomic_fetch_add_explicit(&net->doorbell->sleepers, 1, memory_order_seq_cst);
-    bool quiet = true;
+    bool quiet = !net->notices || !net_lost_news(net);
     for (int i = 0; i < net->ntransports; i++)
         quiet &= net->transports[i]->ops->arm(net->transports[i]);
     return quiet;

@@ -10,6 +10,7 @@
 #include "net/guest.h"
 #include "obj/context.h"
 #include "obj/errhandler.h"
+#include "obj/fault.h"
 #include "obj/info.h"
 #include "obj/topo.h"
 
@@ -90,6 +91,7 @@ int comm_activate(struct comm *c, const uint32_t ids[2])
     }
     comm_speaks(c, ids[0]);
     c->owns_context = true;
+    comm_fault_look(c);
     return MPI_SUCCESS;
 }
 
@@ -104,6 +106,7 @@ void comm_release(struct comm *c)
         c->proc->comms[context_id_of(c->context)] = NULL;
     if (c->owns_context)
         context_id_put(c->proc, context_id_of(c->context));
+    comm_fault_free(c);
     errhandler_release(c->errhandler);
     info_release(c->info);
     topology_release(c->topology);
@@ -129,6 +132,8 @@ void comm_set_label(struct comm *c, const char *how, const struct comm *parent)
 int comm_peer_connect(struct comm *c, int rank, struct peer **out)
 {
     const struct group *reach = c->remote ? c->remote : c->group;
+    if (unlikely(comm_is_revoked(c)))
+        return comm_whole(c);
     int rc = net_peer(c->proc->net, group_job_rank(reach, rank), &c->peers[rank]);
     if (!rc)
         *out = c->peers[rank];

@@ -18,10 +18,12 @@
 #include "obj/context.h"
 #include "obj/create.h"
 #include "obj/errhandler.h"
+#include "obj/fault.h"
 #include "obj/group.h"
 #include "obj/handle.h"
 #include "obj/info.h"
 #include "p2p/bsend.h"
+#include "p2p/fault.h"
 
 static TUNABLE_BOOL(check, "CHECK", 1,
                     "Check the arguments of every MPI call and name the wrong one. Without it a wrong "
@@ -78,6 +80,7 @@ static int layers_open(struct proc *p)
         p->p2p = parked.p2p;
         parked.boot = NULL;
         p2p_on_peer_of(p->p2p, comm_peer_of, p); /* it knew the process before this one */
+        p2p_on_fault(p->p2p, comm_judge, comm_member_died, p);
         return MPI_SUCCESS;
     }
     if (parked.left)
@@ -99,6 +102,7 @@ static int layers_open(struct proc *p)
     if (!rc) {
         p2p_on_drop_comm(p->p2p, comm_release);
         p2p_on_peer_of(p->p2p, comm_peer_of, p);
+        p2p_on_fault(p->p2p, comm_judge, comm_member_died, p);
     }
     return rc;
 }
@@ -248,14 +252,17 @@ int proc_close(struct proc *p)
     flush_buffered(p);
     proc_drain(p);
     if (p->world_used && p->size > 1) {
-        int quiesced = comm_quiesce(p->world);
+        int quiesced = p->quiesce ? p->quiesce(p) : comm_quiesce(p->world);
         rc = rc ? rc : quiesced;
         proc_drain(p);
     }
     p->net->look = NULL; /* it would look at objects that are gone */
+    if (p->ft_closing)
+        p->ft_closing(p);
     if (p->rma_closing)
         p->rma_closing(p);
     objects_close(p);
+    p2p_on_fault(p->p2p, NULL, NULL, NULL); /* nobody asks any more, and the process goes */
     proc_unlock(p);
     /* Between nodes connections are taken down while all ranks are there to answer. */
     bool keep = !p->world_used || p->boot->nnodes == 1;

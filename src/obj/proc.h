@@ -51,6 +51,12 @@ struct proc {
     struct rma *rma;          /* src/rma: the windows, opened with the first one */
     /* Set by rma: the process ends, drop what it has. */
     void (*rma_closing)(struct proc *p);
+    struct ft *ft; /* src/ft: agreements; NULL: a death ends the job */
+    /* Set by ft: a process has died; a communicator has been made; wait for all that live; the process ends. */
+    void (*member_died)(struct proc *p, uint32_t number);
+    void (*comm_born)(struct comm *c);
+    int (*quiesce)(struct proc *p);
+    void (*ft_closing)(struct proc *p);
     struct list sessions;
     int users;       /* world model + sessions that keep the instance open */
     bool world_used; /* the world model has been a user: all ranks are here, and leave together */

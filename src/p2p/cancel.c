@@ -10,6 +10,10 @@
 
 void request_cancelled(struct p2p_request *r)
 {
+    if (unlikely(r->base.error)) { /* not by the program: fault.c */
+        request_done(r, r->base.error);
+        return;
+    }
     r->base.cancelled = true;
     request_done(r, 0);
 }
@@ -18,8 +22,9 @@ int recv_cancel(struct request *base)
 {
     struct p2p *p = base->p2p;
     struct p2p_request *r = p2p_request(base);
-    if (base->complete)
+    if (base->complete && base->error != MPIX_ERR_PROC_FAILED_PENDING)
         return 0;
+    base->error = 0;
     /* A receive that was matched is no longer posted, even when its data is still on the way. */
     if (r->match.posted) {
         if (request_is(r, OFFERED_STATES)) { /* its memory may be written to at this moment */

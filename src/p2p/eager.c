@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "p2p/faulty.h"
 #include "p2p/message.h"
 
 static void acknowledge(struct p2p *p, struct peer *to, uint64_t cookie)
@@ -15,6 +16,8 @@ static void acknowledge(struct p2p *p, struct peer *to, uint64_t cookie)
 static void keep_for_later(struct p2p *p, struct peer *from, const struct frame_header *h,
                            const void *payload, size_t len)
 {
+    if (unlikely(p->faults) && fault_unexpected(p, from, h, h->word))
+        return;
     struct message *m = message_new(p, from, h, len);
     m->length = len;
     m->cookie = h->kind == FRAME_EAGER_SYNC ? h->word : 0;

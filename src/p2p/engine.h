@@ -9,6 +9,7 @@
 #include "base/counter.h"
 #include "base/pool.h"
 #include "p2p/choice.h"
+#include "p2p/fault.h"
 #include "p2p/frames.h"
 #include "p2p/ids.h"
 #include "p2p/last_byte.h"
@@ -34,6 +35,13 @@ struct p2p {
     struct pool gets;         /* struct get: transfers of the GET protocol */
     struct list links;        /* struct link: peers that offers went to or came from */
     uint64_t offer_above;     /* receives with more room may be offered */
+    uint64_t look_from;       /* receives with so much room are looked at when they are posted: to be offered, or judged */
+    bool faults;              /* a process has died or a communicator was revoked: receives are judged (fault.h) */
+    p2p_judge *judge;         /* NULL until someone knows communicators */
+    void (*died)(void *arg, uint32_t number);
+    void *judge_arg;
+    p2p_one_sided *fault_frame; /* where frames of src/ft go; NULL: a death ends the job */
+    void *fault_frame_arg;
     uint32_t dice;            /* for random last bytes */
     struct request sent;      /* stands for every eager send: complete from the start, never freed */
     struct request no_proc;   /* likewise for every receive from MPI_PROC_NULL */
@@ -120,6 +128,13 @@ static inline void request_turn(struct p2p_request *r, enum p2p_state to)
 static inline void request_done(struct p2p_request *r, int error)
 {
     request_turn(r, STATE_DONE);
+    request_complete(&r->base, error);
+}
+
+/* The peer has died: from any state. */
+static inline void request_fail(struct p2p_request *r, int error)
+{
+    r->state = STATE_DONE;
     request_complete(&r->base, error);
 }
 

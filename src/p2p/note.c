@@ -221,6 +221,7 @@ void p2p_set_debug(struct p2p *p, const struct p2p_debug *debug)
 {
     p->debug = debug;
     p->offer_above = 0;
+    p->look_from = MIN(p->look_from, 1u);
     list_init(&p->notes);
     if (!debug->match && !debug->made)
         return;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/tunable.h"
+#include "net/lost.h"
 #include "p2p/message.h"
 #include "p2p/offer.h"
 #include "p2p/way.h"
@@ -26,6 +27,8 @@ static void deliver(void *ctx, struct peer *from, const struct frame_header *h, 
         eager_arrived(p, from, h, payload, len);
         return;
     }
+    if (unlikely(peer_is_lost(from)) && h->kind != FRAME_EAGER_SYNC)
+        return; /* it belongs to a request that has ended */
     switch (h->kind) {
     case FRAME_EAGER_SYNC:
         eager_sync_arrived(p, from, h, payload, len);
@@ -72,6 +75,10 @@ static void deliver(void *ctx, struct peer *from, const struct frame_header *h, 
     case FRAME_ONE_SIDED:
         CHECK(p->one_sided != NULL, "a one-sided operation arrived, and this process has no window");
         p->one_sided(p->one_sided_arg, from, h, payload, len);
+        break;
+    case FRAME_FAULT:
+        if (p->fault_frame)
+            p->fault_frame(p->fault_frame_arg, from, h, payload, len);
         break;
     case FRAME_NOTE: /* of a rank with FISHPLATE_DEBUG=match; this one does without */
         break;
@@ -143,6 +150,7 @@ static void connected(void *ctx, struct peer *peer)
         peer->eager_sure = MIN(peer->eager_max, (uint64_t)EAGER_SURE);
     peer->eager_below = p->debug ? 1 : peer->eager_sure + 1;
     p->offer_above = MIN(p->offer_above, peer->eager_max);
+    p->look_from = MIN(p->look_from, p->offer_above + 1);
 }
 
 /* A guest goes. What it sent and nobody received goes with it. */
@@ -176,6 +184,7 @@ int p2p_open(struct net *net, struct p2p **out)
     list_init(&p->notes);
     last_bytes_open(&p->looks, net);
     p->offer_above = (uint64_t)eager_max.value;
+    p->look_from = p->offer_above + 1;
     p->dice = (uint32_t)clock_ns() ^ net->rank << 20;
     pool_init_objects(&p->requests, sizeof(struct p2p_request), 64);
     pool_init(&p->messages, sizeof(struct message) + MESSAGE_SMALL, 64);
@@ -217,6 +226,12 @@ void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg)
 {
     p->one_sided = handler;
     p->one_sided_arg = arg;
+}
+
+void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg)
+{
+    p->fault_frame = handler;
+    p->fault_frame_arg = arg;
 }
 
 void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg)

@@ -34,6 +34,9 @@ void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg);
 typedef void p2p_one_sided(void *arg, struct peer *from, const struct frame_header *h, const void *payload,
                            size_t len);
 void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg);
+/* The same for frames with which processes agree after a fault (src/ft). */
+#define P2P_FRAME_FAULT 17
+void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
 
 /* Complete from the start and shared by all who need one: an eager send, a receive from MPI_PROC_NULL. */
 struct request *p2p_sent(struct p2p *p);

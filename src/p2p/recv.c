@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/count.h"
+#include "p2p/faulty.h"
 #include "p2p/message.h"
 #include "p2p/rendezvous.h"
 
@@ -45,6 +46,15 @@ static void recv_message(struct p2p *p, struct p2p_request *r, struct message *m
     message_free(m);
 }
 
+/* Once it is posted: is there still a sender, and is it worth an offer to it? */
+static __attribute__((noinline)) void recv_looks(struct p2p *p, struct p2p_request *r)
+{
+    if (unlikely(p->faults) && fault_posted(p, r))
+        return;
+    if (r->length > p->offer_above)
+        put_offer(p, r);
+}
+
 static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env)
 {
     if (unlikely(p->unexpected.count != 0)) {
@@ -61,8 +71,8 @@ static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env
     r->match.env = env;
     r->match.order = p->order++;
     posted_add(&p->posted, &r->match);
-    if (unlikely(r->length > p->offer_above))
-        put_offer(p, r);
+    if (unlikely(r->length >= p->look_from))
+        recv_looks(p, r);
 }
 
 int p2p_irecv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "net/lost.h"
+#include "p2p/faulty.h"
 #include "p2p/message.h"
 #include "p2p/offer.h"
 #include "p2p/way.h"
@@ -58,7 +60,7 @@ static int rendezvous_go(struct p2p_request *r)
         return write_start(r);
     }
     if (r->state == STATE_SEND_HELD) {
-        if (offer_awaited(r))
+        if (offer_awaited(r) && !peer_is_lost(r->peer))
             return ERR_AGAIN;
         request_turn(r, STATE_SEND_TURN);
         if (r->peer->protocol)
@@ -106,6 +108,8 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
         rendezvous_take(p, r, &a);
         return;
     }
+    if (unlikely(p->faults) && fault_unexpected(p, from, h, rts.cookie))
+        return;
     struct message *m = message_new(p, from, h, 0);
     m->length = h->word;
     m->cookie = rts.cookie;

@@ -1,0 +1,96 @@
+/* ft.c: fault tolerance, the functions of mpi-ext.h, over src/ft and src/obj/fault.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/ft.h"
+
+#include <limits.h>
+
+#include "impl.h"
+#include "obj/fault.h"
+#include "obj/handle.h"
+
+int impl_Comm_revoke(struct comm *comm)
+{
+    ft_revoke(comm);
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_is_revoked(struct comm *comm, int *flag)
+{
+    net_progress(comm->proc->net);
+    *flag = comm_is_revoked(comm);
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_shrink(struct comm *comm, MPI_Comm *newcomm)
+{
+    struct comm *made = NULL;
+    int rc = ft_shrink(comm, &made);
+    *newcomm = made ? comm_handle(made) : MPI_COMM_NULL;
+    return rc;
+}
+
+int impl_Comm_ishrink(struct comm *comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+    struct request *r;
+    *newcomm = MPI_COMM_NULL;
+    int rc = ft_shrink_start(comm, newcomm, &r);
+    if (rc)
+        return rc;
+    r->comm = comm_retain(comm);
+    *request = request_handle(r);
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_agree(struct comm *comm, int *flag)
+{
+    return ft_agree(comm, flag);
+}
+
+int impl_Comm_iagree(struct comm *comm, int *flag, MPI_Request *request)
+{
+    struct request *r;
+    int rc = ft_agree_start(comm, flag, &r);
+    if (rc)
+        return rc;
+    r->comm = comm_retain(comm);
+    *request = request_handle(r);
+    return MPI_SUCCESS;
+}
+
+/* What the launcher has told is looked at first: a program that asks in a loop makes no other call. */
+static int failed_group(struct comm *comm, bool acked, MPI_Group *group)
+{
+    struct group *g;
+    net_progress(comm->proc->net);
+    int rc = comm_failed_group(comm, acked, &g);
+    if (rc)
+        return rc;
+    *group = g->size ? group_handle(g) : MPI_GROUP_EMPTY;
+    if (!g->size)
+        group_release(g);
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_get_failed(struct comm *comm, MPI_Group *failedgrp)
+{
+    return failed_group(comm, false, failedgrp);
+}
+
+int impl_Comm_ack_failed(struct comm *comm, int num_to_ack, int *num_acked)
+{
+    *num_acked = comm_acknowledge(comm, num_to_ack);
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_failure_ack(struct comm *comm)
+{
+    net_progress(comm->proc->net);
+    comm_acknowledge(comm, INT_MAX);
+    return MPI_SUCCESS;
+}
+
+int impl_Comm_failure_get_acked(struct comm *comm, MPI_Group *failedgrp)
+{
+    return failed_group(comm, true, failedgrp);
+}

@@ -1,0 +1,269 @@
+/* agree.c: see agree.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/agree.h"
+
+#include <string.h>
+
+/* What lies in data[]. */
+static uint64_t *mine(struct agree *a) /* contributed here */
+{
+    return a->data;
+}
+static uint64_t *sum(struct agree *a) /* AND of what is known in this epoch */
+{
+    return a->data + a->nwords;
+}
+static uint64_t *value(struct agree *a) /* the decision */
+{
+    return a->data + 2 * (size_t)a->nwords;
+}
+static uint64_t *set(struct agree *a, unsigned which)
+{
+    return a->data + 3 * (size_t)a->nwords + which * (size_t)a->nbits;
+}
+#define HAVE(a) set(a, 0) /* whose contribution is in the sum */
+#define DEAD(a) set(a, 1)
+#define GONE(a) set(a, 2) /* the dead of the decision */
+#define TOLD(a) set(a, 3) /* who was sent the decision in this epoch */
+#define SETS    4
+
+static bool has(const uint64_t *s, uint32_t i)
+{
+    return s[i / 64] >> i % 64 & 1;
+}
+static void add(uint64_t *s, uint32_t i)
+{
+    s[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+size_t agree_size(uint32_t n, uint32_t nwords)
+{
+    return sizeof(struct agree) + (3 * (size_t)nwords + SETS * (size_t)((n + 63) / 64)) * sizeof(uint64_t);
+}
+
+size_t agree_message_size(const struct agree *a)
+{
+    return sizeof(struct agree_message) + (a->nwords + 2 * (size_t)a->nbits) * sizeof(uint64_t);
+}
+
+void agree_init(struct agree *a, uint32_t n, uint32_t me, uint32_t nwords)
+{
+    memset(a, 0, agree_size(n, nwords));
+    a->n = n;
+    a->me = me;
+    a->nwords = nwords;
+    a->nbits = (n + 63) / 64;
+    a->decided_epoch = a->sent_to = n;
+    memset(sum(a), 0xff, nwords * sizeof(uint64_t));
+}
+
+const uint64_t *agree_words(const struct agree *a)
+{
+    return value((struct agree *)(uintptr_t)a);
+}
+
+bool agree_gone(const struct agree *a, uint32_t rank)
+{
+    return has(GONE((struct agree *)(uintptr_t)a), rank);
+}
+
+/* ---- the tree: places among those who live ---- */
+
+static uint32_t place_of(struct agree *a, uint32_t rank)
+{
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < rank; i++)
+        place += !has(DEAD(a), i);
+    return place;
+}
+
+static uint32_t rank_at(struct agree *a, uint32_t place)
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        if (!has(DEAD(a), i) && place-- == 0)
+            return i;
+    return a->n;
+}
+
+/* Places [place, place + span) are the subtree of a place: those with its bits and more below its lowest one. */
+static uint32_t span_of(uint32_t place, uint32_t n)
+{
+    return place ? place & -place : n;
+}
+
+static bool subtree_is_here(struct agree *a, uint32_t place)
+{
+    uint32_t span = span_of(place, a->n), at = 0;
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (has(DEAD(a), i))
+            continue;
+        if (at >= place && at - place < span && !has(HAVE(a), i))
+            return false;
+        at++;
+    }
+    return true;
+}
+
+/* ---- what is sent ---- */
+
+static void send(struct agree *a, const struct agree_out *out, uint32_t to, enum agree_kind kind, bool decision)
+{
+    struct agree_message *m = out->scratch;
+    const size_t words = a->nwords * sizeof(uint64_t), bits = a->nbits * sizeof(uint64_t);
+    *m = (struct agree_message){.kind = kind, .epoch = a->epoch, .decided = decision};
+    memcpy(m->data, decision ? value(a) : sum(a), words);
+    memcpy(m->data + a->nwords, HAVE(a), bits);
+    memcpy(m->data + a->nwords + a->nbits, decision ? GONE(a) : DEAD(a), bits);
+    out->send(out->arg, to, m);
+}
+
+static void tell(struct agree *a, const struct agree_out *out, uint32_t to)
+{
+    if (has(TOLD(a), to))
+        return;
+    add(TOLD(a), to);
+    send(a, out, to, AGREE_DOWN, true);
+}
+
+static void tell_children(struct agree *a, const struct agree_out *out, uint32_t place)
+{
+    for (uint32_t bit = 1; bit < span_of(place, a->n) && bit < a->n; bit *= 2) {
+        uint32_t child = rank_at(a, place + bit);
+        if (child == a->n)
+            break;
+        tell(a, out, child);
+    }
+}
+
+static void decide(struct agree *a)
+{
+    a->decided = true;
+    a->decided_epoch = a->epoch;
+}
+
+static void try_to_decide(struct agree *a)
+{
+    if (a->decided || a->heard) {
+        decide(a);
+        return;
+    }
+    if (!a->begun || !subtree_is_here(a, 0))
+        return;
+    memcpy(value(a), sum(a), a->nwords * sizeof(uint64_t));
+    memcpy(GONE(a), DEAD(a), a->nbits * sizeof(uint64_t));
+    decide(a);
+}
+
+/* Does whatever is possible now. */
+static void advance(struct agree *a, const struct agree_out *out)
+{
+    const uint32_t place = place_of(a, a->me);
+    if (a->epoch == a->me)
+        try_to_decide(a);
+    if (a->decided && a->decided_epoch == a->epoch) {
+        tell_children(a, out, place);
+        return;
+    }
+    if (a->epoch == a->me)
+        return;
+    const uint32_t parent = rank_at(a, place & (place - 1));
+    if (a->sent_to == parent && !a->dirty)
+        return;
+    const bool decision = a->decided || a->heard;
+    if (!decision && !(a->begun && subtree_is_here(a, place)))
+        return;
+    a->sent_to = parent;
+    a->dirty = false;
+    send(a, out, parent, AGREE_UP, decision);
+}
+
+/* ---- what happens ---- */
+
+static void contribute(struct agree *a)
+{
+    for (uint32_t i = 0; i < a->nwords; i++)
+        sum(a)[i] &= mine(a)[i];
+    add(HAVE(a), a->me);
+    a->dirty = true;
+}
+
+/* Nobody below this one lives. */
+static void enter_epoch(struct agree *a, uint32_t epoch)
+{
+    for (uint32_t i = a->epoch; i < epoch; i++)
+        add(DEAD(a), i);
+    while (epoch < a->n && has(DEAD(a), epoch))
+        epoch++;
+    if (epoch == a->epoch)
+        return;
+    a->epoch = epoch;
+    a->sent_to = a->n;
+    a->heard = false;
+    memset(HAVE(a), 0, a->nbits * sizeof(uint64_t));
+    memset(TOLD(a), 0, a->nbits * sizeof(uint64_t));
+    memset(sum(a), 0xff, a->nwords * sizeof(uint64_t));
+    a->dirty = true;
+    if (a->begun)
+        contribute(a);
+}
+
+void agree_begin(struct agree *a, const uint64_t *words, const struct agree_out *out)
+{
+    memcpy(mine(a), words, a->nwords * sizeof(uint64_t));
+    a->begun = true;
+    contribute(a);
+    advance(a, out);
+}
+
+void agree_died(struct agree *a, uint32_t rank, const struct agree_out *out)
+{
+    if (rank >= a->n || rank == a->me || has(DEAD(a), rank))
+        return;
+    add(DEAD(a), rank);
+    enter_epoch(a, a->epoch);
+    advance(a, out);
+}
+
+static void take_decision(struct agree *a, const struct agree_message *m)
+{
+    if (a->decided) /* the same, confirmed by a new root */
+        return;
+    memcpy(value(a), m->data, a->nwords * sizeof(uint64_t));
+    memcpy(GONE(a), m->data + a->nwords + a->nbits, a->nbits * sizeof(uint64_t));
+}
+
+static void take_contributions(struct agree *a, const struct agree_message *m)
+{
+    const uint64_t *theirs = m->data + a->nwords;
+    for (uint32_t i = 0; i < a->nwords; i++)
+        sum(a)[i] &= m->data[i];
+    for (uint32_t i = 0; i < a->nbits; i++) {
+        a->dirty |= (theirs[i] & ~HAVE(a)[i]) != 0;
+        HAVE(a)[i] |= theirs[i];
+    }
+}
+
+void agree_hear(struct agree *a, uint32_t from, const struct agree_message *m, const struct agree_out *out)
+{
+    if (from >= a->n || m->epoch >= a->n || m->epoch < a->epoch || m->epoch > a->me)
+        return;
+    enter_epoch(a, m->epoch);
+    if (m->epoch != a->epoch)
+        return;
+    if (m->kind == AGREE_DOWN) {
+        take_decision(a, m);
+        decide(a);
+    } else if (m->decided) {
+        if (!a->heard) {
+            take_decision(a, m);
+            a->dirty = true;
+        }
+        a->heard = true;
+    } else {
+        take_contributions(a, m);
+    }
+    advance(a, out);
+    if (m->kind == AGREE_UP && a->decided && a->decided_epoch == a->epoch)
+        tell(a, out, from);
+}

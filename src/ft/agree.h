@@ -1,0 +1,67 @@
+/* agree.h: agreement among processes of which some may die at any moment, as a pure state machine: no I/O, no clock. One
+ * object is one agreement at one process. Every process contributes words; the decision is the AND of them and a set of
+ * processes that died, the same at all that live.
+ *
+ * Contributions go up a binomial tree over those who live, to the lowest of them, the root. The root decides when it has
+ * heard from all that it does not know to be dead, and the decision goes down the tree. A process returns as soon as it has
+ * the decision (early returning) and keeps the object for those who have not.
+ *
+ * When the root dies, the next one begins an epoch, named by its rank, and all contribute again; who has a decision sends
+ * that instead, and a root that hears of one takes it over. A process in an epoch ignores words of earlier ones, so a decision
+ * that reached a living process is known to every later root before it can decide: that is why there is only one. When
+ * another process dies, its children send to their new parents. All this needs a failure detector that never accuses the
+ * living and in the end tells everyone of every death, as the launcher is.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_FT_AGREE_H
+#define FP_FT_AGREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum agree_kind { AGREE_UP, AGREE_DOWN };
+
+/* What travels. Words, then two sets of processes as bits: who contributed, and who is dead (in a decision). */
+struct agree_message {
+    uint32_t kind;
+    uint32_t epoch;   /* the root in the sender's eyes: all below it are dead */
+    uint32_t decided; /* UP: the words are a decision */
+    uint32_t unused;
+    uint64_t data[];
+};
+
+/* Memory without pointers: it can be copied and compared. */
+struct agree {
+    uint32_t n, me, nwords, nbits; /* nbits: 64-bit words of a set */
+    uint32_t epoch;
+    uint32_t decided_epoch; /* in which the decision was made or confirmed; n: in none */
+    uint32_t sent_to;       /* parent that has what we know, in this epoch; n: nobody */
+    bool begun;             /* this process takes part: it has contributed */
+    bool decided;
+    bool heard;      /* of a decision, from below; it is in value and gone */
+    bool dirty;      /* more is known than the parent was told */
+    uint64_t data[]; /* see the functions below */
+};
+
+size_t agree_size(uint32_t n, uint32_t nwords);
+void agree_init(struct agree *a, uint32_t n, uint32_t me, uint32_t nwords);
+size_t agree_message_size(const struct agree *a);
+
+/* Where messages go, in this order; a process that dies may have sent only the first of them. */
+typedef void agree_send(void *arg, uint32_t to, const struct agree_message *m);
+struct agree_out {
+    agree_send *send;
+    void *arg;
+    struct agree_message *scratch; /* of agree_message_size */
+};
+
+void agree_begin(struct agree *a, const uint64_t *words, const struct agree_out *out);
+void agree_hear(struct agree *a, uint32_t from, const struct agree_message *m, const struct agree_out *out);
+void agree_died(struct agree *a, uint32_t rank, const struct agree_out *out);
+
+/* Once decided. */
+const uint64_t *agree_words(const struct agree *a);
+bool agree_gone(const struct agree *a, uint32_t rank);
+
+#endif

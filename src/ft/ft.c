@@ -1,0 +1,303 @@
+/* ft.c: agreement and shrinking over round.h, as requests.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/ft.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/err.h"
+#include "ft/revoke.h"
+#include "obj/context.h"
+#include "obj/errhandler.h"
+#include "obj/fault.h"
+#include "obj/handle.h"
+#include "obj/info.h"
+
+static COUNTER(agreed, "ft_agreements", "Agreements among processes of which some may have died.");
+static COUNTER(shrunk, "ft_shrinks", "Communicators made of those who live.");
+
+struct ft_request {
+    struct request base;
+    struct comm *comm; /* retained */
+    int *flag;         /* agree: the user's */
+    MPI_Comm *handle;  /* shrink: the user's, or NULL */
+    struct comm *made;
+    int acked;   /* agree: deaths that were known to the program when it began */
+    bool single; /* shrink: holds the part of the mask that only one may use */
+};
+
+static void release(struct request *base)
+{
+    struct ft_request *r = container_of(base, struct ft_request, base);
+    comm_release(r->comm);
+    base->obj.magic = MAGIC_FREED;
+    objmem_free(r);
+}
+
+static const struct request_ops ft_ops = {.name = "agreement", .release = release};
+
+static struct ft_request *request_new(struct comm *c)
+{
+    struct ft_request *r = objmem_new(sizeof(*r));
+    if (!r)
+        return NULL;
+    request_setup(&r->base, c->proc->p2p, &ft_ops);
+    r->comm = comm_retain(c);
+    return r;
+}
+
+/* ---- agreement ---- */
+
+static bool bit(const uint64_t *set, uint32_t i)
+{
+    return set[i / 64] >> i % 64 & 1;
+}
+
+/* words[0]: the flag; then who is dead with everyone's knowledge. */
+static void agree_over(struct ft_round *round, void *arg)
+{
+    struct ft_request *r = arg;
+    const uint64_t *words = agree_words(round->agree);
+    int error = 0;
+    *r->flag = (int)(uint32_t)words[0];
+    for (uint32_t i = 0; i < round->members.n; i++)
+        if (agree_gone(round->agree, i) && !bit(words + 1, i))
+            error = err_set(MPIX_ERR_PROC_FAILED, "a process of %s has died, and not all others have acknowledged it",
+                            comm_label(r->comm));
+    counter_add(&agreed, 1);
+    request_complete(&r->base, error);
+}
+
+static uint64_t *agree_words_of(struct comm *c, int flag, uint32_t *nwords)
+{
+    struct ft_members m;
+    if (ft_members_open(c, &m) != 0)
+        return NULL;
+    *nwords = 1 + (m.n + 63) / 64;
+    uint64_t *words = calloc(*nwords, sizeof(*words));
+    for (int k = 0; words && c->fault && k < c->fault->nacked; k++)
+        for (uint32_t i = 0; i < m.n; i++)
+            if (m.numbers[i] == c->fault->dead[k])
+                words[1 + i / 64] |= (uint64_t)1 << i % 64;
+    if (words)
+        words[0] = (uint32_t)flag;
+    ft_members_close(&m);
+    return words;
+}
+
+int ft_agree_start(struct comm *c, int *flag, struct request **out)
+{
+    struct ft_request *r = request_new(c);
+    uint32_t nwords;
+    uint64_t *words = r ? agree_words_of(c, *flag, &nwords) : NULL;
+    int rc = words ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for an agreement");
+    if (!rc) {
+        r->flag = flag;
+        rc = ft_round_begin(c, words, nwords, agree_over, r);
+    }
+    free(words);
+    if (rc && r)
+        request_free(&r->base);
+    if (!rc)
+        *out = &r->base;
+    return rc;
+}
+
+static int wait_for(struct request *r)
+{
+    int rc = p2p_wait(r->p2p, r);
+    request_free(r);
+    return rc;
+}
+
+int ft_agree(struct comm *c, int *flag)
+{
+    struct request *r;
+    int rc = ft_agree_start(c, flag, &r);
+    return rc ? rc : wait_for(r);
+}
+
+/* ---- shrinking ---- */
+
+static int shrink_begin(struct ft_request *r);
+
+/* Of one side, without those that the agreement says are gone. */
+static int living(struct comm *c, const struct group *side, const struct ft_round *round, struct group **out)
+{
+    uint32_t *numbers = malloc(((size_t)side->size + 1) * sizeof(*numbers));
+    int n = 0;
+    if (!numbers)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a communicator of those who live");
+    for (int i = 0; i < side->size; i++) {
+        uint32_t number = group_job_rank(side, i), at = 0;
+        while (round->members.numbers[at] != number)
+            at++;
+        if (!agree_gone(round->agree, at))
+            numbers[n++] = number;
+    }
+    int rc = group_from_table(c->proc->rank, numbers, n, out);
+    free(numbers);
+    return rc;
+}
+
+static int make(struct ft_request *r, const struct ft_round *round, const uint32_t ids[2])
+{
+    struct comm *c = r->comm;
+    struct group *group = NULL, *remote = NULL;
+    int rc = living(c, c->group, round, &group);
+    if (!rc && c->remote)
+        rc = living(c, c->remote, round, &remote);
+    if (rc) {
+        group_release(group);
+        return rc;
+    }
+    rc = comm_alloc(c->proc, group, remote, &r->made);
+    if (rc)
+        return rc;
+    r->made->errhandler = errhandler_retain(c->errhandler);
+    comm_set_label(r->made, "the rest of", c);
+    rc = comm_activate(r->made, ids);
+    if (!rc && r->handle)
+        *r->handle = comm_handle(r->made);
+    counter_add(&shrunk, 1);
+    return rc;
+}
+
+static void take_ids(struct proc *p, const uint32_t *ids, int n)
+{
+    for (int i = 0; i < n; i++)
+        p->context_mask[ids[i] / 64] &= ~(1ull << ids[i] % 64);
+}
+
+/* The words are the context ids that are free everywhere. None: another communicator was being made at some process. */
+static void shrink_over(struct ft_round *round, void *arg)
+{
+    struct ft_request *r = arg;
+    struct proc *p = r->comm->proc;
+    uint32_t ids[2];
+    int wanted = r->comm->remote ? 2 : 1, error;
+    if (r->single)
+        p->context_busy = false;
+    r->single = false;
+    if (context_pick(agree_words(round->agree), 0, CONTEXT_SINGLE_WORDS, 0, wanted, ids)) {
+        take_ids(p, ids, wanted);
+        error = make(r, round, ids);
+    } else {
+        error = shrink_begin(r);
+        if (!error)
+            return;
+    }
+    request_complete(&r->base, error);
+}
+
+static int shrink_begin(struct ft_request *r)
+{
+    struct proc *p = r->comm->proc;
+    uint64_t words[CONTEXT_SINGLE_WORDS] = {0};
+    if (!p->context_busy) {
+        r->single = p->context_busy = true;
+        memcpy(words, p->context_mask, sizeof(words));
+    }
+    return ft_round_begin(r->comm, words, CONTEXT_SINGLE_WORDS, shrink_over, r);
+}
+
+static int shrink_new(struct comm *c, MPI_Comm *handle, struct ft_request **out)
+{
+    struct ft_request *r = request_new(c);
+    if (!r)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a communicator of those who live");
+    r->handle = handle;
+    int rc = shrink_begin(r);
+    if (rc)
+        request_free(&r->base);
+    else
+        *out = r;
+    return rc;
+}
+
+int ft_shrink(struct comm *c, struct comm **made)
+{
+    struct ft_request *r;
+    int rc = shrink_new(c, NULL, &r);
+    if (rc)
+        return rc;
+    rc = p2p_wait(r->base.p2p, &r->base);
+    *made = r->made;
+    request_free(&r->base);
+    return rc;
+}
+
+int ft_shrink_start(struct comm *c, MPI_Comm *made, struct request **out)
+{
+    struct ft_request *r;
+    int rc = shrink_new(c, made, &r);
+    if (!rc)
+        *out = &r->base;
+    return rc;
+}
+
+/* ---- events ---- */
+
+static void arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len)
+{
+    struct proc *p = arg;
+    uint32_t id = context_id_of(h->context);
+    CHECK(id < CONTEXT_IDS, "a word about a fault names a communicator that cannot be");
+    if (h->flags == FT_REVOKE)
+        ft_revoke_arrived(p->ft, p->comms[id], h->context, from->rank);
+    else
+        ft_round_arrived(p->ft, h, payload, len, p->comms[id]);
+}
+
+static void member_died(struct proc *p, uint32_t number)
+{
+    ft_revoke_died(p, number);
+    ft_round_died(p->ft, number);
+}
+
+static void comm_born(struct comm *c)
+{
+    ft_revoke_born(c->proc->ft, c);
+}
+
+/* MPI_Finalize: nobody leaves while others may need it. */
+static int quiesce(struct proc *p)
+{
+    int flag = 1, rc = ft_agree(p->world, &flag);
+    return rc == MPIX_ERR_PROC_FAILED ? MPI_SUCCESS : rc;
+}
+
+static void closing(struct proc *p)
+{
+    struct ft *ft = p->ft;
+    p2p_on_fault_frame(p->p2p, NULL, NULL);
+    list_foreach_safe(pos, after, &ft->rounds) ft_round_free(list_entry(pos, struct ft_round, link));
+    list_foreach_safe(pos, after, &ft->early)
+    {
+        list_remove(pos);
+        free(list_entry(pos, struct ft_early, link));
+    }
+    free(ft->revoked);
+    free(ft);
+    p->ft = NULL;
+    p->member_died = NULL;
+    p->comm_born = NULL;
+}
+
+int ft_open(struct proc *p)
+{
+    struct ft *ft = p->ft = calloc(1, sizeof(*ft));
+    if (!ft)
+        return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
+    list_init(&ft->rounds);
+    list_init(&ft->early);
+    p->member_died = member_died;
+    p->comm_born = comm_born;
+    p->ft_closing = closing;
+    if (p->net->lost)
+        p->quiesce = quiesce;
+    p2p_on_fault_frame(p->p2p, arrived, p);
+    return MPI_SUCCESS;
+}

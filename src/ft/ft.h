@@ -1,0 +1,27 @@
+/* ft.h: what processes do together after a fault: revoke a communicator, agree although members die, make a new
+ * communicator of those who live. Only in jobs that go on when a process dies (mpiexec -enable-recovery); elsewhere the
+ * same calls work, among processes that all live.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_FT_FT_H
+#define FP_FT_FT_H
+
+#include "obj/comm.h"
+#include "p2p/request.h"
+
+/* Once communicators exist. */
+int ft_open(struct proc *p);
+
+/* Tells all members; each that hears it tells others, so that it reaches all that live although some die. */
+void ft_revoke(struct comm *c);
+
+/* *flag becomes the AND of everyone's. MPIX_ERR_PROC_FAILED at all of them when a member has died that not all have
+ * acknowledged; *flag is agreed on all the same. */
+int ft_agree(struct comm *c, int *flag);
+int ft_agree_start(struct comm *c, int *flag, struct request **out);
+
+/* A communicator of those who live. start: *made is set when the request is complete. */
+int ft_shrink(struct comm *c, struct comm **made);
+int ft_shrink_start(struct comm *c, MPI_Comm *made, struct request **out);
+
+#endif

@@ -1,0 +1,80 @@
+/* revoke.c: how the news that a communicator is revoked reaches every living member. Each that hears it first tells the
+ * members at distances 1, 2, 4, ... before and behind it among those who live; the nearest two alone would do. When a member
+ * dies, its neighbours tell their new ones.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/revoke.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "net/lost.h"
+#include "obj/context.h"
+#include "obj/fault.h"
+
+static void tell(struct comm *c, uint32_t number)
+{
+    struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_REVOKE, .context = c->context};
+    ft_send(c->proc, number, &h, NULL, 0);
+}
+
+static void flood(struct comm *c)
+{
+    struct ft_members m;
+    CHECK_MEMORY(ft_members_open(c, &m) == 0, "the revocation of a communicator");
+    uint32_t n = 0, me = 0;
+    for (uint32_t i = 0; i < m.n; i++) {
+        if (i == m.me)
+            me = n;
+        if (!net_is_lost(c->proc->net, m.numbers[i]))
+            m.numbers[n++] = m.numbers[i];
+    }
+    for (uint32_t distance = 1; distance < n; distance *= 2) {
+        tell(c, m.numbers[(me + distance) % n]);
+        if ((me + distance) % n != (me + n - distance) % n)
+            tell(c, m.numbers[(me + n - distance) % n]);
+    }
+    ft_members_close(&m);
+}
+
+void ft_revoke(struct comm *c)
+{
+    if (comm_revoke(c))
+        flood(c);
+}
+
+static bool is_member(const struct comm *c, uint32_t number)
+{
+    return group_find(c->group, number) != MPI_UNDEFINED || (c->remote && group_find(c->remote, number) != MPI_UNDEFINED);
+}
+
+void ft_revoke_arrived(struct ft *ft, struct comm *c, uint32_t context, uint32_t from)
+{
+    if (c) {
+        if (is_member(c, from))
+            ft_revoke(c);
+        return;
+    }
+    uint32_t *grown = realloc(ft->revoked, 2 * (ft->nrevoked + 1) * sizeof(*grown));
+    CHECK_MEMORY(grown != NULL, "the revocation of a communicator");
+    ft->revoked = grown;
+    grown[2 * ft->nrevoked] = context;
+    grown[2 * ft->nrevoked++ + 1] = from;
+}
+
+/* It may have been revoked before this process had it. */
+void ft_revoke_born(struct ft *ft, struct comm *c)
+{
+    for (uint32_t i = 0; i < ft->nrevoked; i++)
+        if (ft->revoked[2 * i] == c->context && is_member(c, ft->revoked[2 * i + 1])) {
+            ft->revoked[2 * i] = UINT32_MAX;
+            ft_revoke(c);
+        }
+}
+
+void ft_revoke_died(struct proc *p, uint32_t number)
+{
+    for (uint32_t id = 0; id < CONTEXT_IDS; id++)
+        if (p->comms[id] && comm_is_revoked(p->comms[id]) && is_member(p->comms[id], number))
+            flood(p->comms[id]);
+}

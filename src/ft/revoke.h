@@ -1,0 +1,15 @@
+/* revoke.h: the part of ft.h that tells all members that their communicator is revoked.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_FT_REVOKE_H
+#define FP_FT_REVOKE_H
+
+#include "ft/ft.h"
+#include "ft/round.h"
+
+/* c: NULL when this process does not have it. */
+void ft_revoke_arrived(struct ft *ft, struct comm *c, uint32_t context, uint32_t from);
+void ft_revoke_born(struct ft *ft, struct comm *c);
+void ft_revoke_died(struct proc *p, uint32_t number);
+
+#endif

@@ -1,0 +1,271 @@
+/* round.c: see round.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/round.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "net/guest.h"
+#include "net/lost.h"
+
+#define KEEP 16 /* decided agreements of a communicator that are kept for those who have not heard */
+
+/* ---- frames ---- */
+
+struct parcel {
+    struct net_pending pending;
+    struct peer *to;
+    struct frame_header header;
+    size_t len;
+    char payload[];
+};
+
+static int parcel_resume(struct net_pending *item)
+{
+    struct parcel *p = container_of(item, struct parcel, pending);
+    int rc = peer_send_now(p->to, &p->header, p->payload, p->len);
+    if (rc == ERR_AGAIN)
+        return rc;
+    free(p);
+    return 0;
+}
+
+void ft_send(struct proc *p, uint32_t number, const struct frame_header *h, const void *payload, size_t len)
+{
+    struct peer *to;
+    if (net_peer(p->net, number, &to) != 0 || peer_send(to, h, payload, len) != ERR_AGAIN)
+        return;
+    struct parcel *parcel = malloc(sizeof(*parcel) + len);
+    CHECK_MEMORY(parcel != NULL, "a word about a fault");
+    *parcel = (struct parcel){.pending.resume = parcel_resume, .to = to, .header = *h, .len = len};
+    if (len)
+        memcpy(parcel->payload, payload, len);
+    peer_queue(to, &parcel->pending);
+}
+
+/* ---- members ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct net_name *x = a, *y = b;
+    if (x->world != y->world)
+        return x->world < y->world ? -1 : 1;
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* The two sides of an intercommunicator order their members by a name that is the same everywhere. */
+static void sort_both(struct net *net, struct ft_members *m)
+{
+    struct {
+        struct net_name name;
+        uint32_t number;
+    } *all = malloc(m->n * sizeof(*all));
+    CHECK_MEMORY(all != NULL, "the members of an intercommunicator");
+    for (uint32_t i = 0; i < m->n; i++) {
+        all[i].name = net_name(net, m->numbers[i]);
+        all[i].number = m->numbers[i];
+    }
+    qsort(all, m->n, sizeof(*all), by_name);
+    for (uint32_t i = 0; i < m->n; i++)
+        m->numbers[i] = all[i].number;
+    free(all);
+}
+
+int ft_members_open(struct comm *c, struct ft_members *out)
+{
+    uint32_t n = (uint32_t)(c->size + (c->remote ? c->remote->size : 0));
+    *out = (struct ft_members){.n = n, .numbers = malloc(n * sizeof(*out->numbers))};
+    if (!out->numbers)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for an agreement of %u processes", n);
+    for (int i = 0; i < c->size; i++)
+        out->numbers[i] = group_job_rank(c->group, i);
+    for (int i = 0; c->remote && i < c->remote->size; i++)
+        out->numbers[c->size + i] = group_job_rank(c->remote, i);
+    if (c->remote)
+        sort_both(c->proc->net, out);
+    while (out->numbers[out->me] != c->proc->rank)
+        out->me++;
+    return MPI_SUCCESS;
+}
+
+void ft_members_close(struct ft_members *m)
+{
+    free(m->numbers);
+    m->numbers = NULL;
+}
+
+/* ---- one agreement ---- */
+
+static void send_to(void *arg, uint32_t to, const struct agree_message *m)
+{
+    struct ft_round *r = arg;
+    struct frame_header h = {.kind = P2P_FRAME_FAULT,
+                             .flags = FT_AGREE,
+                             .context = r->context,
+                             .source = (int32_t)r->members.me,
+                             .tag = (int32_t)r->number,
+                             .word = r->agree->nwords};
+    ft_send(r->proc, r->members.numbers[to], &h, m, agree_message_size(r->agree));
+}
+
+static struct agree_out out_of(struct ft_round *r)
+{
+    return (struct agree_out){send_to, r, r->scratch};
+}
+
+static void look(struct ft_round *r)
+{
+    if (r->told || !r->agree->decided || !r->agree->begun)
+        return;
+    r->told = true;
+    r->over(r, r->arg);
+}
+
+static void hear(struct ft_round *r, uint32_t from, const void *payload, size_t len)
+{
+    struct agree_out out = out_of(r);
+    CHECK(len == agree_message_size(r->agree), "a word of an agreement has the wrong length: the processes do not make "
+                                               "the same calls on this communicator");
+    agree_hear(r->agree, from, payload, &out);
+    look(r);
+}
+
+void ft_round_free(struct ft_round *r)
+{
+    list_remove(&r->link);
+    ft_members_close(&r->members);
+    free(r->agree);
+    free(r->scratch);
+    free(r);
+}
+
+static struct ft_round *find(struct ft *ft, uint32_t context, uint32_t number)
+{
+    list_foreach(pos, &ft->rounds)
+    {
+        struct ft_round *r = list_entry(pos, struct ft_round, link);
+        if (r->context == context && r->number == number)
+            return r;
+    }
+    return NULL;
+}
+
+static void forget_old(struct ft *ft, uint32_t context, uint32_t number)
+{
+    struct ft_round *old = number >= KEEP ? find(ft, context, number - KEEP) : NULL;
+    if (old && old->told)
+        ft_round_free(old);
+}
+
+static struct ft_round *round_new(struct comm *c, uint32_t nwords)
+{
+    struct ft_round *r = calloc(1, sizeof(*r));
+    if (!r || ft_members_open(c, &r->members) != 0) {
+        free(r);
+        return NULL;
+    }
+    r->proc = c->proc;
+    r->context = c->context;
+    r->agree = malloc(agree_size(r->members.n, nwords));
+    if (r->agree)
+        agree_init(r->agree, r->members.n, r->members.me, nwords);
+    r->scratch = r->agree ? malloc(agree_message_size(r->agree)) : NULL;
+    list_init(&r->link);
+    if (!r->scratch) {
+        ft_round_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+/* Before it says anything: who is known to be dead. */
+static void tell_dead(struct ft_round *r)
+{
+    struct agree_out out = out_of(r);
+    for (uint32_t i = 0; i < r->members.n; i++)
+        if (net_is_lost(r->proc->net, r->members.numbers[i]))
+            agree_died(r->agree, i, &out);
+}
+
+static void hear_early(struct ft *ft, struct ft_round *r)
+{
+    list_foreach_safe(pos, after, &ft->early)
+    {
+        struct ft_early *e = list_entry(pos, struct ft_early, link);
+        if (e->context != r->context || e->number != r->number)
+            continue;
+        list_remove(&e->link);
+        hear(r, e->from, e->message, e->len);
+        free(e);
+    }
+}
+
+static int too_large(const struct ft_round *r)
+{
+    for (int i = 0; i < r->proc->net->ntransports; i++)
+        if (agree_message_size(r->agree) > 4096)
+            return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
+                           "an agreement of %u processes needs messages of %zu bytes; 4096 are the limit", r->members.n,
+                           agree_message_size(r->agree));
+    return 0;
+}
+
+int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, void (*over)(struct ft_round *r, void *arg),
+                   void *arg)
+{
+    struct ft *ft = c->proc->ft;
+    struct ft_round *r = round_new(c, nwords);
+    if (!r)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for an agreement");
+    int rc = too_large(r);
+    if (rc) {
+        ft_round_free(r);
+        return rc;
+    }
+    r->number = c->agreements++;
+    r->over = over;
+    r->arg = arg;
+    c->owns_context = false; /* words about this agreement may come when the communicator is gone */
+    forget_old(ft, r->context, r->number);
+    list_append(&ft->rounds, &r->link);
+    struct agree_out out = out_of(r);
+    tell_dead(r);
+    agree_begin(r->agree, words, &out);
+    hear_early(ft, r);
+    look(r);
+    return MPI_SUCCESS;
+}
+
+void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *payload, size_t len, struct comm *c)
+{
+    uint32_t number = (uint32_t)h->tag, from = (uint32_t)h->source;
+    struct ft_round *r = find(ft, h->context, number);
+    if (r) {
+        hear(r, from, payload, len);
+        return;
+    }
+    if (c && number < c->agreements)
+        return; /* of one that all have decided */
+    struct ft_early *e = malloc(sizeof(*e) + len);
+    CHECK_MEMORY(e != NULL, "a word of an agreement that this process has not begun");
+    *e = (struct ft_early){.context = h->context, .number = number, .from = from, .len = len};
+    memcpy(e->message, payload, len);
+    list_append(&ft->early, &e->link);
+}
+
+void ft_round_died(struct ft *ft, uint32_t number)
+{
+    list_foreach_safe(pos, after, &ft->rounds)
+    {
+        struct ft_round *r = list_entry(pos, struct ft_round, link);
+        struct agree_out out = out_of(r);
+        for (uint32_t i = 0; i < r->members.n; i++)
+            if (r->members.numbers[i] == number) {
+                agree_died(r->agree, i, &out);
+                look(r);
+                break;
+            }
+    }
+}

@@ -1,0 +1,64 @@
+/* round.h: one agreement (agree.h) as a request: its members, its messages, and what is done with the decision.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_FT_ROUND_H
+#define FP_FT_ROUND_H
+
+#include "base/list.h"
+#include "ft/agree.h"
+#include "obj/comm.h"
+#include "p2p/request.h"
+
+/* Frames: frame_header.flags says which. context: the communicator's; tag: number of the agreement on it; source: place
+ * among the members. */
+enum ft_frame { FT_REVOKE, FT_AGREE };
+
+/* Who takes part: process numbers, in an order that all of them know. */
+struct ft_members {
+    uint32_t n, me;
+    uint32_t *numbers;
+};
+
+struct ft_round {
+    struct list link; /* ft->rounds */
+    struct proc *proc;
+    struct ft_members members;
+    uint32_t context, number;
+    struct agree *agree;
+    struct agree_message *scratch;
+    bool told; /* `over` has run */
+    void (*over)(struct ft_round *r, void *arg);
+    void *arg;
+};
+
+/* A frame that came before its agreement was begun here. */
+struct ft_early {
+    struct list link;
+    uint32_t context, number, from;
+    size_t len;
+    uint64_t message[];
+};
+
+struct ft {
+    struct list rounds; /* newest last; decided ones stay for those who have not heard */
+    struct list early;
+    uint32_t *revoked; /* contexts of communicators that were revoked before this process had them */
+    uint32_t nrevoked;
+};
+
+int ft_members_open(struct comm *c, struct ft_members *out);
+void ft_members_close(struct ft_members *m);
+
+/* Begins the next agreement on this communicator with these words. `over` runs once, when it is decided, possibly before
+ * this returns; the object stays valid as long as the process. */
+int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, void (*over)(struct ft_round *r, void *arg),
+                   void *arg);
+
+void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *payload, size_t len, struct comm *c);
+void ft_round_died(struct ft *ft, uint32_t number);
+void ft_round_free(struct ft_round *r);
+
+/* Sends a frame to a process, now or when there is room; one that has died gets nothing. */
+void ft_send(struct proc *p, uint32_t number, const struct frame_header *h, const void *payload, size_t len);
+
+#endif

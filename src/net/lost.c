@@ -1,0 +1,278 @@
+/* lost.c: see lost.h. A thread sleeps until the launcher has news and rings this process's doorbell; the news themselves
+ * are read inside progress. It uses no processor time.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "net/lost.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "boot/boot.h"
+#include "boot/notice.h"
+#include "net/guest.h"
+
+#define STACK (64 * 1024)
+
+struct net_lost {
+    struct notice_page *page;
+    uint32_t next; /* notice to read */
+    uint8_t *dead; /* by number */
+    uint32_t room;
+    uint32_t *given_up; /* by transports, not told yet */
+    uint32_t ngiven_up;
+    pthread_t thread;
+    bool running, looking;
+    _Atomic bool stop;
+};
+
+static int refuse(const struct peer *peer)
+{
+    if (peer == peer->net->revoked_peer)
+        return err_set(MPIX_ERR_REVOKED, "the communicator has been revoked");
+    return err_set(MPIX_ERR_PROC_FAILED, "the process at the other end has died");
+}
+
+static int lost_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
+{
+    (void)head, (void)from, (void)word, (void)payload, (void)len;
+    return refuse(peer);
+}
+
+static int lost_reserve(struct peer *peer, size_t len, void **payload)
+{
+    (void)len, (void)payload;
+    return refuse(peer);
+}
+
+static int lost_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
+                    const struct net_key *key, size_t len, struct net_op *op)
+{
+    (void)local, (void)mem, (void)remote, (void)key, (void)len, (void)op;
+    return refuse(peer);
+}
+
+static int lost_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
+                    const struct net_key *key, size_t len, struct net_op *op)
+{
+    (void)local, (void)mem, (void)remote, (void)key, (void)len, (void)op;
+    return refuse(peer);
+}
+
+/* Who asks for it has not heard yet that the peer is gone. */
+static void lost_part(struct transport *t, struct peer *peer, bool begin)
+{
+    (void)t, (void)peer, (void)begin;
+}
+
+static void lost_disconnect(struct transport *t, struct peer *peer)
+{
+    if (t && peer->endpoint)
+        t->ops->disconnect(t, peer);
+}
+
+const struct transport_ops lost_transport = {
+    .name = "lost",
+    .doc = "the process has died",
+    .send = lost_send,
+    .reserve = lost_reserve,
+    .put = lost_put,
+    .get = lost_get,
+    .part = lost_part,
+    .disconnect = lost_disconnect,
+};
+
+struct peer *net_revoked_peer(struct net *net)
+{
+    struct peer *peer = net->revoked_peer;
+    if (peer)
+        return peer;
+    int rc = posix_memalign((void **)&peer, CACHE_LINE, ALIGN_UP(sizeof(*peer), CACHE_LINE));
+    CHECK_MEMORY(rc == 0, "the revocation of a communicator");
+    *peer = (struct peer){.ops = &lost_transport,
+                          .transport = net->transports[net->ntransports - 1],
+                          .net = net,
+                          .eager_max = UINT64_MAX - 1,
+                          .eager_sure = UINT64_MAX - 1,
+                          .eager_below = UINT64_MAX};
+    list_init(&peer->pending);
+    list_init(&peer->stalled_link);
+    return net->revoked_peer = peer;
+}
+
+/* ---- who is dead ---- */
+
+bool net_is_lost(const struct net *net, uint32_t number)
+{
+    const struct net_lost *l = net->lost;
+    return l && number < l->room && l->dead[number];
+}
+
+static bool note_dead(struct net_lost *l, uint32_t number)
+{
+    if (number >= l->room) {
+        uint32_t room = MAX(number + 1, 2 * l->room);
+        uint8_t *grown = realloc(l->dead, room);
+        CHECK_MEMORY(grown != NULL, "the list of processes that have died");
+        memset(grown + l->room, 0, room - l->room);
+        l->dead = grown;
+        l->room = room;
+    }
+    bool news = !l->dead[number];
+    l->dead[number] = 1;
+    return news;
+}
+
+static void bury(struct net *net, uint32_t number)
+{
+    struct peer *peer = net->peers[number];
+    log_debug("process %u has died", number);
+    if (peer) {
+        peer->ops = &lost_transport; /* transfers that end now must not start others */
+        if (peer->transport->ops->lost)
+            peer->transport->ops->lost(peer->transport, peer);
+        peer->opening = false;
+        /* Whatever its length, a message to it is tried at once, and fails. */
+        peer->eager_max = peer->eager_sure = UINT64_MAX - 1;
+        peer->eager_below = UINT64_MAX;
+    }
+    if (net->died)
+        net->died(net->deliver_ctx, number, peer);
+}
+
+static bool number_of(const struct net *net, const struct notice *n, uint32_t *number)
+{
+    uint64_t world = hash_text(HASH_START, n->job);
+    *number = n->rank;
+    if (world == net->world)
+        return n->rank < net->size && n->rank != net->rank;
+    return net_guest_find(net, world, n->rank, number);
+}
+
+/* Frames that the dead one sent before are delivered first: they are as good as those of a living one. */
+static void drain(struct net *net)
+{
+    for (int i = 0, events = 1; i < 1000 && events > 0; i++) {
+        events = 0;
+        for (int k = 0; k < net->nouter; k++)
+            events += net->transports[k]->ops->poll(net->transports[k]);
+    }
+}
+
+int net_lost_look(struct net *net)
+{
+    struct net_lost *l = net->lost;
+    const struct notice *n;
+    uint32_t number;
+    int events = 0;
+    net->lost_seen = atomic_load_explicit(&l->page->published, memory_order_acquire);
+    if (l->looking)
+        return 0;
+    l->looking = true;
+    drain(net);
+    while ((n = notice_get(l->page, l->next)) != NULL) {
+        l->next++;
+        if (number_of(net, n, &number) && note_dead(l, number)) {
+            bury(net, number);
+            events++;
+        }
+    }
+    while (l->ngiven_up > 0) {
+        bury(net, l->given_up[--l->ngiven_up]);
+        events++;
+    }
+    l->looking = false;
+    return events;
+}
+
+bool net_lost_peer(struct net *net, uint32_t number)
+{
+    struct net_lost *l = net->lost;
+    if (!l)
+        return false;
+    if (!note_dead(l, number))
+        return true;
+    uint32_t *grown = realloc(l->given_up, (l->ngiven_up + 1) * sizeof(*grown));
+    CHECK_MEMORY(grown != NULL, "the list of processes that cannot be reached");
+    l->given_up = grown;
+    l->given_up[l->ngiven_up++] = number;
+    net->lost_seen--; /* look at the next progress */
+    return true;
+}
+
+/* A guest may have died before this process met it. */
+void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
+{
+    struct net_lost *l = net->lost;
+    const struct notice *n;
+    for (uint32_t i = 0; l && i < l->next && (n = notice_get(l->page, i)) != NULL; i++)
+        if (n->rank == rank && hash_text(HASH_START, n->job) == world)
+            note_dead(l, number);
+}
+
+/* ---- the thread ---- */
+
+static void *watch_body(void *arg)
+{
+    struct net *net = arg;
+    struct net_lost *l = net->lost;
+    uint32_t seen = atomic_load(&l->page->published);
+    while (!atomic_load(&l->stop)) {
+        uint32_t now = atomic_load(&l->page->published);
+        if (now != seen)
+            net_doorbell_ring(net->doorbell);
+        seen = now;
+        notice_wait(l->page, seen, 0);
+    }
+    return NULL;
+}
+
+static bool watch_start(struct net *net)
+{
+    pthread_attr_t attr;
+    sigset_t all, before;
+    sigfillset(&all); /* the program's signals belong to the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK);
+    bool ok = pthread_create(&net->lost->thread, &attr, watch_body, net) == 0;
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ok;
+}
+
+int net_lost_open(struct net *net)
+{
+    struct notice_page *page = net->boot->notices;
+    if (!page)
+        return 0;
+    struct net_lost *l = net->lost = calloc(1, sizeof(*l));
+    if (!l)
+        return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
+    l->page = page;
+    net->notices = &page->published;
+    l->running = watch_start(net);
+    return l->running ? 0 : err_set(MPI_ERR_NO_MEM, "cannot start the thread that hears of deaths");
+}
+
+void net_lost_close(struct net *net)
+{
+    struct net_lost *l = net->lost;
+    if (!l)
+        return;
+    atomic_store(&l->stop, true);
+    while (l->running && pthread_tryjoin_np(l->thread, NULL) != 0) {
+        notice_wake(l->page); /* it may be between its look at `stop` and its sleep */
+        sched_yield();
+    }
+    net->notices = NULL;
+    net->lost = NULL;
+    free(l->dead);
+    free(l->given_up);
+    free(l);
+}

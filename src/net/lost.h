@@ -1,0 +1,41 @@
+/* lost.h: processes that have died while the job goes on (mpiexec -enable-recovery). The launcher tells it
+ * (boot/notice.h), or a transport that cannot reach a peer any more. Nothing comes back from a peer that was lost, and
+ * whatever is sent to it fails with MPIX_ERR_PROC_FAILED: its table of operations is exchanged, so that peers that live
+ * pay nothing for the question.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_LOST_H
+#define FP_NET_LOST_H
+
+#include "net/net.h"
+
+struct net_lost;
+
+/* After the transports are open. Nothing happens where a death ends the job. */
+int net_lost_open(struct net *net);
+/* Before the transports go: nobody rings their doorbell any more. */
+void net_lost_close(struct net *net);
+
+/* Looks at what the launcher has told since the last time; returns how many processes were lost. */
+int net_lost_look(struct net *net);
+
+/* A transport gives a peer up. False: this job does not go on without it. Upper layers hear of it at the next progress. */
+bool net_lost_peer(struct net *net, uint32_t number);
+
+/* Has this process died, as far as is known here? Also asked for guests that were never connected. */
+bool net_is_lost(const struct net *net, uint32_t number);
+
+/* A guest has this number from now on; it may have died before. */
+void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number);
+
+/* Stands for the peers of a communicator that was revoked: refuses everything with MPIX_ERR_REVOKED. */
+struct peer *net_revoked_peer(struct net *net);
+
+/* Of a peer that has been lost. */
+extern const struct transport_ops lost_transport;
+static inline bool peer_is_lost(const struct peer *peer)
+{
+    return peer->ops == &lost_transport;
+}
+
+#endif

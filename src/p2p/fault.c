@@ -1,0 +1,223 @@
+/* fault.c: see fault.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/fault.h"
+
+#include "net/lost.h"
+#include "p2p/faulty.h"
+#include "p2p/message.h"
+#include "p2p/offer.h"
+#include "p2p/rendezvous.h"
+#include "p2p/way.h"
+
+static COUNTER(failed, "p2p_failed_requests", "Sends and receives that ended because a process died or a communicator "
+                                              "was revoked.");
+
+bool p2p_has_faults(const struct p2p *p)
+{
+    return p->faults;
+}
+
+static int judge(const struct p2p *p, struct envelope env)
+{
+    return p->judge ? p->judge(p->judge_arg, env) : 0;
+}
+
+static int explain(int error)
+{
+    if (error == MPIX_ERR_REVOKED)
+        return err_set(error, "its communicator was revoked");
+    return err_set(error, "a process of its communicator has died");
+}
+
+int p2p_probe_fault(struct p2p *p, struct envelope env)
+{
+    int error = p->faults ? judge(p, env) : 0;
+    if (error == MPIX_ERR_PROC_FAILED_PENDING)
+        error = MPIX_ERR_PROC_FAILED;
+    return error ? explain(error) : 0;
+}
+
+/* ---- receives that are posted ---- */
+
+/* Complete for those who wait, but still posted: a message may come, and makes it an ordinary one again. */
+static void suspend(struct p2p_request *r)
+{
+    if (r->base.error == MPIX_ERR_PROC_FAILED_PENDING)
+        return;
+    request_complete(&r->base, MPIX_ERR_PROC_FAILED_PENDING);
+}
+
+/* The program knows of the deaths now. */
+static void unsuspend(struct p2p_request *r)
+{
+    r->base.error = 0;
+    atomic_store_explicit(&r->base.complete, 0, memory_order_relaxed);
+}
+
+static bool is_internal(const struct request *r)
+{
+    return r->on_complete != NULL || r->freed;
+}
+
+static void end_posted(struct p2p *p, struct p2p_request *r, int error)
+{
+    if (request_is(r, OFFERED_STATES)) {
+        r->base.error = error; /* the living peer may be writing into it: it is asked first (request_cancelled) */
+        offer_recall(r);
+        return;
+    }
+    counter_add(&failed, 1);
+    posted_remove(&p->posted, &r->match);
+    request_done(r, explain(error));
+}
+
+/* True when it has ended. */
+static bool judge_posted(struct p2p *p, struct p2p_request *r)
+{
+    int error = judge(p, r->match.env);
+    if (error == MPIX_ERR_PROC_FAILED_PENDING) {
+        if (!r->stack && !is_internal(&r->base)) {
+            suspend(r);
+            return false;
+        }
+        if (!r->stack)
+            return false;
+        error = MPIX_ERR_PROC_FAILED;
+    } else if (r->base.error == MPIX_ERR_PROC_FAILED_PENDING) {
+        unsuspend(r);
+    }
+    if (error)
+        end_posted(p, r, error);
+    return error != 0;
+}
+
+bool fault_posted(struct p2p *p, struct p2p_request *r)
+{
+    return judge_posted(p, r);
+}
+
+static struct p2p_request *posted_of(struct match_entry *e)
+{
+    return container_of(e, struct p2p_request, match);
+}
+
+static void judge_all_posted(struct p2p *p)
+{
+    struct match_table *t = &p->posted;
+    if (t->lone)
+        judge_posted(p, posted_of(t->lone));
+    for (int way = 0; way < MATCH_WAYS; way++)
+        for (uint32_t i = 0; t->ways[way] > 0 && i < t->nbuckets; i++)
+            list_foreach_safe(pos, after, &t->buckets[way][i])
+                judge_posted(p, posted_of((struct match_entry *)(pos - way)));
+}
+
+/* ---- messages that wait for a receive which will not come ---- */
+
+static void refuse(struct p2p *p, struct peer *from, uint8_t kind, uint64_t cookie, int error)
+{
+    struct frame_header answer = {.word = cookie};
+    if (kind == FRAME_EAGER)
+        return;
+    answer.kind = kind == FRAME_RTS ? FRAME_FIN : FRAME_ACK;
+    answer.aux = (uint16_t)(kind == FRAME_RTS ? error : 0);
+    control_send(p, from, &answer, NULL, 0);
+}
+
+/* Messages of the dead that have arrived can be received. Those that were only announced cannot. */
+static int hopeless(const struct p2p *p, const struct peer *from, uint8_t kind, struct envelope env)
+{
+    if (kind == FRAME_RTS && peer_is_lost(from))
+        return MPIX_ERR_PROC_FAILED;
+    int error = judge(p, env);
+    if (error == MPIX_ERR_REVOKED || (error == MPIX_ERR_PROC_FAILED && env.context & 1))
+        return error;
+    return 0;
+}
+
+bool fault_unexpected(struct p2p *p, struct peer *from, const struct frame_header *h, uint64_t cookie)
+{
+    int error = hopeless(p, from, h->kind, header_envelope(h));
+    if (error)
+        refuse(p, from, h->kind, cookie, error);
+    return error != 0;
+}
+
+static void judge_all_unexpected(struct p2p *p)
+{
+    struct match_table *t = &p->unexpected;
+    for (uint32_t i = 0; t->count > 0 && i < t->nbuckets; i++)
+        list_foreach_safe(pos, after, &t->buckets[MATCH_EXACT][i])
+        {
+            struct match_entry *e = (struct match_entry *)pos; /* link[MATCH_EXACT] comes first */
+            struct message *m = message_of(e);
+            int error = hopeless(p, m->from, m->kind, e->env);
+            if (!error)
+                continue;
+            refuse(p, m->from, m->kind, m->cookie, error);
+            unexpected_remove(t, e);
+            message_free(m);
+        }
+}
+
+void p2p_judge_again(struct p2p *p)
+{
+    p->faults = true;
+    p->look_from = 0;
+    judge_all_posted(p);
+    judge_all_unexpected(p);
+}
+
+/* ---- requests of the dead ---- */
+
+/* The transport has ended its transfers. What is left waits for an answer that will not come. */
+static void fail_known(struct p2p *p, struct p2p_request *r)
+{
+    counter_add(&failed, 1);
+    if (request_is(r, OFFERED_STATES)) {
+        if (r->match.posted)
+            posted_remove(&p->posted, &r->match);
+        offer_end(r, 0, false);
+    }
+    request_unpublish(r);
+    request_unregister(r);
+    if (r->base.error == 0 || r->base.error == MPIX_ERR_PROC_FAILED_PENDING)
+        r->base.error = explain(MPIX_ERR_PROC_FAILED);
+    request_fail(r, r->base.error);
+}
+
+static void fail_all_known(struct p2p *p, const struct peer *peer)
+{
+    for (uint32_t i = 0; i < p->ids.size; i++) {
+        struct p2p_request *r = p->ids.slots[i].object;
+        if (r && r->peer == peer)
+            fail_known(p, r);
+    }
+}
+
+static void died(void *ctx, uint32_t number, struct peer *peer)
+{
+    struct p2p *p = ctx;
+    p->faults = true;
+    p->look_from = 0;
+    if (peer) {
+        while (!list_empty(&peer->pending) && peer_resume(peer) > 0)
+            ; /* whatever waits for room fails now, and may leave a word to the peer behind */
+        fail_all_known(p, peer);
+        while (!list_empty(&peer->pending) && peer_resume(peer) > 0)
+            ;
+        link_close(peer);
+    }
+    if (p->died)
+        p->died(p->judge_arg, number);
+    p2p_judge_again(p);
+}
+
+void p2p_on_fault(struct p2p *p, p2p_judge *judge_, void (*died_)(void *arg, uint32_t number), void *arg)
+{
+    p->judge = judge_;
+    p->died = died_;
+    p->judge_arg = arg;
+    p->net->died = died;
+}

@@ -1,0 +1,27 @@
+/* fault.h: what becomes of messages when processes die or communicators are revoked. Layers above know communicators and
+ * judge envelopes; here the requests behind them end. Until the first fault nothing of this runs: receives are looked at
+ * only from then on (p2p->look_from), and sends to the dead fail in their transport (net/lost.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_FAULT_H
+#define FP_P2P_FAULT_H
+
+#include "p2p/p2p.h"
+
+/* Can a message with this envelope still arrive? 0, or the error of a receive that waits for it.
+ * MPIX_ERR_PROC_FAILED_PENDING: it can, but a possible sender has died and the program does not know yet. */
+typedef int p2p_judge(void *arg, struct envelope env);
+
+/* Who judges, and who is told of a death after the messages of the dead have ended. */
+void p2p_on_fault(struct p2p *p, p2p_judge *judge, void (*died)(void *arg, uint32_t number), void *arg);
+
+/* The judgement has changed: receives that wait for nothing end, and messages that nobody will receive are refused. */
+void p2p_judge_again(struct p2p *p);
+
+/* What the judge says about a message that is probed for: an error of a blocking probe, else 0. */
+int p2p_probe_fault(struct p2p *p, struct envelope env);
+
+/* Has anything failed yet? Then receives and probes are judged. */
+bool p2p_has_faults(const struct p2p *p);
+
+#endif

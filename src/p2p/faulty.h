@@ -1,0 +1,15 @@
+/* faulty.h: the questions that the engine asks once something has failed (fault.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_FAULTY_H
+#define FP_P2P_FAULTY_H
+
+#include "p2p/engine.h"
+
+/* A receive was just posted. True: it has ended with an error. */
+bool fault_posted(struct p2p *p, struct p2p_request *r);
+
+/* A message has arrived that no receive waits for. True: none ever will, and its sender was told. */
+bool fault_unexpected(struct p2p *p, struct peer *from, const struct frame_header *h, uint64_t cookie);
+
+#endif

@@ -1,0 +1,282 @@
+/* test_agree.c: the agreement (ft/agree.h) in every order of events, among 2 to 4 processes of which all but one may die: in
+ * any step, after any of the messages that the step sends. Messages between two processes keep their order; the news of a
+ * death may come before or after what the dead one sent. Whoever decides, alive or not yet dead, decides the same; when
+ * nothing can happen any more all who live have decided. Larger groups take random ways.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "ft/agree.h"
+#include "test.h"
+
+/* The first mistake ends the search. */
+#define CHECK_TRUE(cond)                                            \
+    do {                                                            \
+        EXPECT(cond);                                               \
+        if (test_failures)                                          \
+            exit(1);                                                \
+    } while (0)
+
+#define MOST    5
+#define QUEUE   10
+#define WORDS   1
+#define MACHINE (sizeof(struct agree) + (3 * WORDS + 4) * sizeof(uint64_t))
+
+struct letter {
+    uint8_t kind, epoch, decided, words, have, dead;
+};
+
+/* Memory of this type compares byte by byte. */
+struct world {
+    uint64_t machines[MOST][MACHINE / 8];
+    struct letter mail[MOST][MOST][QUEUE]; /* [from][to] */
+    uint8_t queued[MOST][MOST];
+    uint8_t dead[MOST];         /* 1: has died */
+    uint8_t knows[MOST][MOST];  /* [who][of whom] */
+    uint8_t begun[MOST];
+    uint8_t result[MOST];       /* of the living: 0x80 and the words, once decided */
+};
+
+static uint32_t n, may_die;
+static uint64_t states, ends, longest;
+
+static struct agree *machine(struct world *w, uint32_t i)
+{
+    return (struct agree *)w->machines[i];
+}
+
+/* ---- one step of one process, which may die after `left` messages ---- */
+
+struct post {
+    struct world *w;
+    uint32_t from;
+    int left; /* so many more messages leave; then it is dead */
+};
+
+static void post(void *arg, uint32_t to, const struct agree_message *m)
+{
+    struct post *p = arg;
+    if (p->left == 0)
+        return;
+    p->left--;
+    if (p->w->dead[to])
+        return;
+    uint8_t *queued = &p->w->queued[p->from][to];
+    CHECK_TRUE(*queued < QUEUE);
+    p->w->mail[p->from][to][(*queued)++] =
+        (struct letter){(uint8_t)m->kind, (uint8_t)m->epoch,   (uint8_t)m->decided,
+                        (uint8_t)(m->data[0] & 31), (uint8_t)m->data[1], (uint8_t)m->data[2]};
+}
+
+enum what { BEGIN, HEAR, NEWS };
+struct event {
+    enum what what;
+    uint32_t at, from;
+};
+
+static uint64_t words_of(uint32_t i)
+{
+    return 31 & ~(1ull << i);
+}
+
+static struct letter take(struct world *w, uint32_t from, uint32_t to)
+{
+    struct letter first = w->mail[from][to][0];
+    w->queued[from][to]--;
+    memmove(&w->mail[from][to][0], &w->mail[from][to][1], w->queued[from][to] * sizeof(first));
+    memset(&w->mail[from][to][w->queued[from][to]], 0, sizeof(first));
+    return first;
+}
+
+/* How many messages it sent; `most` < 0: all of them, else it dies after so many. */
+static int step(struct world *w, const struct event *e, int most)
+{
+    uint64_t room[8] = {0}, word = words_of(e->at);
+    struct post p = {w, e->at, most < 0 ? 1000 : most};
+    struct agree_out out = {post, &p, (struct agree_message *)room};
+    struct agree *a = machine(w, e->at);
+    if (e->what == BEGIN) {
+        w->begun[e->at] = 1;
+        agree_begin(a, &word, &out);
+    } else if (e->what == NEWS) {
+        w->knows[e->at][e->from] = 1;
+        agree_died(a, e->from, &out);
+    } else {
+        struct letter l = take(w, e->from, e->at);
+        uint64_t memory[8] = {0};
+        struct agree_message *m = (struct agree_message *)memory;
+        *m = (struct agree_message){.kind = l.kind, .epoch = l.epoch, .decided = l.decided};
+        m->data[0] = l.words | ~31ull;
+        m->data[1] = l.have;
+        m->data[2] = l.dead;
+        agree_hear(a, e->from, m, &out);
+    }
+    return (most < 0 ? 1000 : most) - p.left;
+}
+
+static void die(struct world *w, uint32_t i)
+{
+    w->dead[i] = 1;
+    w->result[i] = 0;
+    memset(w->machines[i], 0, MACHINE);
+    for (uint32_t k = 0; k < n; k++) {
+        memset(w->mail[k][i], 0, sizeof(w->mail[k][i]));
+        w->queued[k][i] = 0;
+        w->knows[i][k] = 0;
+    }
+}
+
+/* ---- what must be true ---- */
+
+static void check_decision(struct world *w, uint32_t i)
+{
+    struct agree *a = machine(w, i);
+    if (!a->decided)
+        return;
+    uint8_t got = (uint8_t)(0x80 | (agree_words(a)[0] & 31));
+    CHECK_TRUE(w->result[i] == 0 || w->result[i] == got);
+    w->result[i] = got;
+    for (uint32_t k = 0; k < n; k++) {
+        if (!w->dead[k]) {
+            CHECK_TRUE(w->begun[k]);
+            CHECK_TRUE(!(agree_words(a)[0] >> k & 1)); /* the contribution of everyone who lives is in it */
+            CHECK_TRUE(!agree_gone(a, k));
+        }
+        CHECK_TRUE(w->result[k] == 0 || w->result[k] == got);
+    }
+}
+
+static void check_end(struct world *w)
+{
+    uint64_t gone = 0;
+    bool first = true;
+    ends++;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t theirs = 0;
+        if (w->dead[i])
+            continue;
+        CHECK_TRUE(machine(w, i)->decided);
+        for (uint32_t k = 0; k < n; k++)
+            theirs |= (uint64_t)agree_gone(machine(w, i), k) << k;
+        CHECK_TRUE(first || gone == theirs);
+        gone = theirs;
+        first = false;
+    }
+}
+
+static int events_of(const struct world *w, struct event *list)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (w->dead[i])
+            continue;
+        if (!w->begun[i])
+            list[count++] = (struct event){BEGIN, i, 0};
+        for (uint32_t k = 0; k < n; k++) {
+            /* What a process knows to be dead it does not listen to. */
+            if (w->queued[k][i] && !w->knows[i][k])
+                list[count++] = (struct event){HEAR, i, k};
+            if (w->dead[k] && !w->knows[i][k])
+                list[count++] = (struct event){NEWS, i, k};
+        }
+    }
+    return count;
+}
+
+/* ---- every order: depth first, over states not seen before ---- */
+
+static uint64_t *seen;
+static uint64_t seen_room;
+
+static bool is_new(const struct world *w)
+{
+    uint64_t hash = 0x243f6a8885a308d3u;
+    const char *bytes = (const char *)w;
+    for (size_t i = 0; i + 8 <= sizeof(*w); i += 8) {
+        uint64_t word;
+        memcpy(&word, bytes + i, 8);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 31;
+    }
+    hash |= 1;
+    if (2 * states >= seen_room) {
+        uint64_t *old = seen, room = seen_room;
+        seen_room = room ? 2 * room : 1 << 16;
+        seen = calloc(seen_room, sizeof(*seen));
+        CHECK_TRUE(seen != NULL);
+        for (uint64_t i = 0; i < room; i++)
+            if (old[i]) {
+                uint64_t at = old[i] >> 8 & (seen_room - 1);
+                while (seen[at])
+                    at = (at + 1) & (seen_room - 1);
+                seen[at] = old[i];
+            }
+        free(old);
+    }
+    uint64_t at = hash >> 8 & (seen_room - 1);
+    for (; seen[at]; at = (at + 1) & (seen_room - 1))
+        if (seen[at] == hash)
+            return false;
+    seen[at] = hash;
+    states++;
+    return true;
+}
+
+static void explore(const struct world *w, uint32_t deaths, uint64_t depth)
+{
+    struct event list[MOST * (2 * MOST + 1)];
+    if (!is_new(w))
+        return;
+    longest = depth > longest ? depth : longest;
+    const int count = events_of(w, list);
+    if (count == 0)
+        check_end((struct world *)(uintptr_t)w);
+    for (int i = 0; i < count; i++) {
+        struct world next = *w;
+        int sent = step(&next, &list[i], -1);
+        check_decision(&next, list[i].at);
+        explore(&next, deaths, depth + 1);
+        /* It may die after any of its messages. After the last one is the same as between two steps. */
+        for (int most = 0; deaths < may_die && most < sent; most++) {
+            struct world cut = *w;
+            step(&cut, &list[i], most);
+            die(&cut, list[i].at);
+            explore(&cut, deaths + 1, depth + 1);
+        }
+    }
+    for (uint32_t i = 0; deaths < may_die && i < n; i++)
+        if (!w->dead[i]) {
+            struct world next = *w;
+            die(&next, i);
+            explore(&next, deaths + 1, depth + 1);
+        }
+}
+
+static void explore_all(uint32_t size, uint32_t deaths)
+{
+    struct world w;
+    memset(&w, 0, sizeof(w));
+    n = size;
+    may_die = deaths;
+    states = ends = longest = 0;
+    for (uint32_t i = 0; i < n; i++)
+        agree_init(machine(&w, i), n, i, WORDS);
+    explore(&w, 0, 0);
+    printf("%u processes, at most %u die: %llu states, %llu ends, at most %llu steps\n", n, deaths,
+           (unsigned long long)states, (unsigned long long)ends, (unsigned long long)longest);
+    free(seen);
+    seen = NULL;
+    seen_room = 0;
+}
+
+int main(void)
+{
+    explore_all(1, 0);
+    explore_all(2, 1);
+    explore_all(3, 2);
+    explore_all(4, 1);
+    explore_all(4, 2);
+    explore_all(4, 3);
+    explore_all(5, 1);
+    return 0;
+}
