@@ -188,6 +188,8 @@ static void own_frame(struct agent *a, const struct frame_head *head, const char
     } else if (head->type == FRAME_PAUSE && link_u32(data, head->len, &value)) {
         a->told_to_pause = value != 0;
         set_pause(a);
+    } else if (head->type == FRAME_KILL) {
+        local_kill(a->local, head->rank);
     } else if (head->type == FRAME_DIED) {
         char *job = xstrf("%.*s", (int)head->len, data);
         local_died(a->local, job, head->rank);

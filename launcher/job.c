@@ -490,8 +490,9 @@ static void on_output_failed(void *ctx, const char *name, int error)
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,
               const char *id, const char *node_map)
 {
-    static const struct pmi_events pmi_events = {on_reply,   on_inited,   on_aborted, on_bad,
-                                                 on_barrier, on_describe, on_spawn,   on_spawn_state};
+    static const struct pmi_events pmi_events = {on_reply, on_inited,      on_aborted,
+                                                 on_bad,   on_barrier,     on_describe,
+                                                 on_spawn, on_spawn_state, recover_accused};
     *j = (struct job){.opt = o, .layout = l, .nhosts = h->n, .id = id};
     loop_init(&j->loop);
     j->hosts = xcalloc(h->n, sizeof(*j->hosts));

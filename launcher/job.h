@@ -23,6 +23,7 @@ struct host_ops {
     void (*ask)(void *impl, uint32_t question);
     /* That rank of that job died: tells its ranks, which go on. */
     void (*died)(void *impl, const char *job, uint32_t rank);
+    void (*kill)(void *impl, uint32_t rank); /* that rank alone */
 };
 
 struct job;
@@ -88,8 +89,8 @@ struct job {
     struct {
         bool *who; /* [size]; NULL: none */
         uint32_t n;
-        char *how; /* the first one, in a sentence */
-    } dead;        /* ranks that the others go on without (recover.c) */
+        char *how;  /* the first one, in a sentence */
+    } dead;         /* ranks that the others go on without (recover.c) */
     int notices_fd; /* where their deaths are told; -1: nowhere */
 };
 

@@ -35,6 +35,7 @@ enum frame {
     FRAME_SIGNAL,    /* number, 4 bytes */
     FRAME_PAUSE,     /* 0 or 1, 4 bytes */
     FRAME_ASK,       /* nothing: what do that host's ranks do? rank: the question's number */
+    FRAME_KILL,      /* nothing: end that rank */
     FRAME_DIED,      /* the job's name: that rank of it died */
     /* both */
     FRAME_PMI, /* bytes */

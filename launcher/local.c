@@ -520,6 +520,13 @@ void local_died(struct local *h, const char *job, uint32_t rank)
         notice_add(h->notices, job, rank);
 }
 
+void local_kill(struct local *h, uint32_t rank)
+{
+    struct proc *p = find_rank(h, rank);
+    if (p && p->running)
+        kill(p->pid, SIGKILL);
+}
+
 int local_notices(const struct local *h)
 {
     return h->notices_fd;

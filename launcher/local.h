@@ -48,6 +48,9 @@ void local_reap(struct local *h);
 /* That rank died, here or elsewhere: tells ours, if they go on (plan->recovery). */
 void local_died(struct local *h, const char *job, uint32_t rank);
 
+/* Ends one rank by KILL. */
+void local_kill(struct local *h, uint32_t rank);
+
 /* The file through which they hear it; -1: they do not. */
 int local_notices(const struct local *h);
 

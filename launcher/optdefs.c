@@ -229,7 +229,8 @@ static void set_recovery(struct opt_parse *p, const char *name, const char *valu
 /* As of Open MPI: --with-ft ulfm; also no, none and mpi, which is the same as ulfm. */
 static void set_with_ft(struct opt_parse *p, const char *name, const char *value)
 {
-    static const char *const on[] = {"ulfm", "mpi", "yes", "true", "1"}, *const off[] = {"no", "none", "false", "0"};
+    static const char *const on[] = {"ulfm", "mpi", "yes", "true", "1"}, *const off[] = {"no", "none",
+                                                                                         "false", "0"};
     for (size_t i = 0; i < COUNT_OF(on); i++)
         if (strcmp(value, on[i]) == 0) {
             p->o->recovery = true;
@@ -426,11 +427,12 @@ const struct optdef optdefs[] = {
     {"hang-after", ARG_ONE, "S",
      "say what the ranks wait for when nothing has moved for S seconds; the job goes on", set_hang_after},
     {"enable-recovery", ARG_NONE, NULL,
-     "when a rank dies, tell the others and let them go on; the exit status is theirs (docs/fault-tolerance.md)",
+     "when a rank dies, tell the others and let them go on; the exit status is theirs "
+     "(docs/fault-tolerance.md)",
      set_recovery},
     {"with-ft", ARG_ONE, "ulfm", "the same, in Open MPI's words", set_with_ft, "ulfm none"},
-    {"disable-auto-cleanup", ARG_NONE, NULL, "the same, but the exit status is that of the rank that failed first",
-     set_no_cleanup},
+    {"disable-auto-cleanup", ARG_NONE, NULL,
+     "the same, but the exit status is that of the rank that failed first", set_no_cleanup},
     {"print-all-exitcodes", ARG_NONE, NULL, "at the end, say with which status each rank ended",
      set_exit_codes},
     {"gdb", ARG_MAYBE, "RANK",

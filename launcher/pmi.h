@@ -27,6 +27,8 @@ struct pmi_events {
     unsigned (*spawn)(void *ctx, uint32_t rank, char *lines, char **why);
     /* Why that job did not start; NULL: nothing is known against it. */
     const char *(*spawn_state)(void *ctx, unsigned number);
+    /* That rank does not answer any more, this one says. */
+    void (*accused)(void *ctx, uint32_t rank, uint32_t by);
 };
 
 struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const char *node_map,

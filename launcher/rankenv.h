@@ -17,6 +17,7 @@ const char *rankenv_get(char *const *env, const char *name);
  * app->env and the variables of one rank. The result is valid until the next call, which reuses its
  * memory: starting a rank must not cost an allocation per variable.
  */
-char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi_fd, int node_fd, int notices_fd);
+char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi_fd, int node_fd,
+                           int notices_fd);
 
 #endif

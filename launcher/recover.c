@@ -51,13 +51,25 @@ bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
     for (uint32_t r = 0; r < j->layout->size; r++)
         if (&j->hosts[j->layout->host_of[r]] == h && !pmi_finalized(j->pmi, r) && !can_go_on(j, r))
             return false;
-    char *how = xstrf("Host %s, with %u rank%s, was lost: %s.", h->name, h->nranks, h->nranks == 1 ? "" : "s", why);
+    char *how =
+        xstrf("Host %s, with %u rank%s, was lost: %s.", h->name, h->nranks, h->nranks == 1 ? "" : "s", why);
     bool any = false;
     for (uint32_t r = 0; r < j->layout->size; r++)
         if (&j->hosts[j->layout->host_of[r]] == h && !pmi_finalized(j->pmi, r))
             any |= recover_from(j, r, 1, how);
     free(how);
     return any;
+}
+
+void recover_accused(void *ctx, uint32_t rank, uint32_t by)
+{
+    struct job *j = ctx;
+    struct job_host *h = &j->hosts[j->layout->host_of[rank]];
+    if (!j->opt->recovery || j->ending || j->ranks[rank].state != RANK_RUNNING || !h->ops || h->done)
+        return;
+    say("Rank %u on host %s cannot be reached by rank %u any more and is ended (-enable-recovery).", rank,
+        h->name, by);
+    h->ops->kill(h->impl, rank);
 }
 
 void recover_tell_end(const struct job *j)
@@ -69,6 +81,6 @@ void recover_tell_end(const struct job *j)
     if (j->dead.n == 1)
         say("%s The others went on without it (-enable-recovery).", j->dead.how);
     else
-        say("%u ranks died and the others went on without them (-enable-recovery): %s. The first: %s", j->dead.n, who,
-            j->dead.how);
+        say("%u ranks died and the others went on without them (-enable-recovery): %s. The first: %s",
+            j->dead.n, who, j->dead.how);
 }

@@ -61,13 +61,20 @@ static void ask_pages(void *impl, uint32_t question)
     tree_send(h->remote->tree, &(struct frame_head){FRAME_ASK, h->number, question, 0}, "");
 }
 
+static void ask_kill(void *impl, uint32_t rank)
+{
+    struct remote_host *h = impl;
+    tree_send(h->remote->tree, &(struct frame_head){FRAME_KILL, h->number, rank, 0}, "");
+}
+
 static void tell_died(void *impl, const char *job, uint32_t rank)
 {
     struct remote_host *h = impl;
     tree_send(h->remote->tree, &(struct frame_head){FRAME_DIED, h->number, rank, strlen(job)}, job);
 }
 
-static const struct host_ops remote_ops = {ask_pmi, ask_input, ask_signal, ask_pause, NULL, ask_pages, tell_died};
+static const struct host_ops remote_ops = {ask_pmi, ask_input, ask_signal, ask_pause,
+                                           NULL,    ask_pages, tell_died,  ask_kill};
 
 /* What agents report. */
 

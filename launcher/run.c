@@ -224,13 +224,19 @@ static void local_ask_reap(void *impl)
     local_reap(impl);
 }
 
+static void local_ask_kill(void *impl, uint32_t rank)
+{
+    local_kill(impl, rank);
+}
+
 static void local_tell_died(void *impl, const char *job, uint32_t rank)
 {
     local_died(impl, job, rank);
 }
 
 static const struct host_ops local_ops = {local_ask_pmi,   local_ask_input, local_ask_signal,
-                                          local_ask_pause, local_ask_reap,  NULL, local_tell_died};
+                                          local_ask_pause, local_ask_reap,  NULL,
+                                          local_tell_died, local_ask_kill};
 static const struct local_events local_events = {
     job_on_output, job_on_pmi, job_on_started, job_on_failed, job_on_exited, job_on_stdin_empty, job_on_done};
 

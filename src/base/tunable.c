@@ -28,10 +28,10 @@ static TUNABLE_CHOICE(log_level, "LOG", LOG_WARN, "error|warn|info|debug",
 
 /* Set by mpiexec, the wrappers or the tools for their own use: not tunables, and not mistakes. */
 static const char *const reserved[] = {
-    "WORLD_RANK", "WORLD_SIZE", "LOCAL_RANK",    "LOCAL_SIZE",  "NODE_FD",      "NODE_MAP",     "NOTICES_FD",
-    "VNODE",      "TRACER",     "JOB",           "LAUNCHER",    "CC",           "CXX",
-    "FC",         "HOST",       "AGENT",         "VERSION",     "APPNUM",       "UNIVERSE_SIZE",
-    "SOFTIB_LIB", "PROF",       "SEVERAL_NODES", "PARENT_PORT", "PROF_TIMELINE"};
+    "WORLD_RANK",    "WORLD_SIZE", "LOCAL_RANK", "LOCAL_SIZE",    "NODE_FD",     "NODE_MAP",
+    "NOTICES_FD",    "VNODE",      "TRACER",     "JOB",           "LAUNCHER",    "CC",
+    "CXX",           "FC",         "HOST",       "AGENT",         "VERSION",     "APPNUM",
+    "UNIVERSE_SIZE", "SOFTIB_LIB", "PROF",       "SEVERAL_NODES", "PARENT_PORT", "PROF_TIMELINE"};
 
 static struct {
     struct tunable **sorted;

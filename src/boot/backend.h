@@ -20,7 +20,8 @@ struct boot_backend {
     int (*fence)(struct boot *b, bool values);
     int (*get)(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
     int (*finalize)(struct boot *b);
-    int (*ready)(struct boot *b); /* may be NULL */
+    int (*ready)(struct boot *b);                 /* may be NULL */
+    int (*accuse)(struct boot *b, uint32_t rank); /* may be NULL */
     /* True when the user has been told, or will be by the launcher. One that kills at once and reports
      * nothing is told only after boot_say_abort. */
     bool (*abort)(struct boot *b, int code, const char *msg);

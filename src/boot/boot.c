@@ -203,6 +203,11 @@ int boot_ready(struct boot *b)
     return b->backend->ready ? b->backend->ready(b) : 0;
 }
 
+int boot_accuse(struct boot *b, uint32_t rank)
+{
+    return b->backend->accuse ? b->backend->accuse(b, rank) : MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
 int boot_finalize(struct boot *b)
 {
     return b->backend->finalize(b);

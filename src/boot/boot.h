@@ -79,6 +79,10 @@ int boot_finalize(struct boot *b);
 /* MPI_Init is over. A launcher that lets a job go on when ranks die does so from here on. */
 int boot_ready(struct boot *b);
 
+/* That rank cannot be reached any more. The launcher ends it, if it still runs, and tells everyone that it died. An error
+ * where the launcher does not let jobs go on. */
+int boot_accuse(struct boot *b, uint32_t rank);
+
 /* One program of MPI_Comm_spawn_multiple: as the user gave it, with the info's keys and values. */
 struct boot_program {
     const char *command;

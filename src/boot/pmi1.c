@@ -513,6 +513,12 @@ static int pmi1_ready(struct boot *b)
     return b->notices ? pmi1_conn_send(&pmi1_of(b)->conn, "cmd=ready quiet=1") : 0;
 }
 
+static int pmi1_accuse(struct boot *b, uint32_t rank)
+{
+    return b->notices ? pmi1_conn_send(&pmi1_of(b)->conn, "cmd=accuse rank=%u quiet=1", rank)
+                      : MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
 static bool pmi1_abort(struct boot *b, int code, const char *msg)
 {
     struct pmi1 *p = pmi1_of(b);
@@ -534,6 +540,7 @@ const struct boot_backend boot_pmi1 = {.name = "pmi1",
                                        .get = pmi1_get,
                                        .finalize = pmi1_finalize,
                                        .ready = pmi1_ready,
+                                       .accuse = pmi1_accuse,
                                        .abort = pmi1_abort,
                                        .close = pmi1_close,
                                        .spawn = pmi1_spawn,

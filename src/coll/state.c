@@ -72,7 +72,8 @@ void coll_state_close(struct comm *c)
     struct coll_state *state = c->coll ? c->coll : c->coll_kept;
     if (!state)
         return;
-    mismatch_look_at(c); /* what waits for this communicator now will wait for ever */
+    if (c->coll)
+        mismatch_look_at(c); /* what waits for this communicator now will wait for ever */
     shared_close(state);
     written_close(state);
     page_comm_close(state->page);

@@ -107,7 +107,8 @@ static bool subtree_is_here(struct agree *a, uint32_t place)
 
 /* ---- what is sent ---- */
 
-static void send(struct agree *a, const struct agree_out *out, uint32_t to, enum agree_kind kind, bool decision)
+static void send(struct agree *a, const struct agree_out *out, uint32_t to, enum agree_kind kind,
+                 bool decision)
 {
     struct agree_message *m = out->scratch;
     const size_t words = a->nwords * sizeof(uint64_t), bits = a->nbits * sizeof(uint64_t);

@@ -64,7 +64,8 @@ static void agree_over(struct ft_round *round, void *arg)
     *r->flag = (int)(uint32_t)words[0];
     for (uint32_t i = 0; i < round->members.n; i++)
         if (agree_gone(round->agree, i) && !bit(words + 1, i))
-            error = err_set(MPIX_ERR_PROC_FAILED, "a process of %s has died, and not all others have acknowledged it",
+            error = err_set(MPIX_ERR_PROC_FAILED,
+                            "a process of %s has died, and not all others have acknowledged it",
                             comm_label(r->comm));
     counter_add(&agreed, 1);
     request_complete(&r->base, error);
@@ -240,7 +241,8 @@ int ft_shrink_start(struct comm *c, MPI_Comm *made, struct request **out)
 
 /* ---- events ---- */
 
-static void arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len)
+static void arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload,
+                    size_t len)
 {
     struct proc *p = arg;
     uint32_t id = context_id_of(h->context);

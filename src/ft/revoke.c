@@ -45,7 +45,8 @@ void ft_revoke(struct comm *c)
 
 static bool is_member(const struct comm *c, uint32_t number)
 {
-    return group_find(c->group, number) != MPI_UNDEFINED || (c->remote && group_find(c->remote, number) != MPI_UNDEFINED);
+    return group_find(c->group, number) != MPI_UNDEFINED ||
+           (c->remote && group_find(c->remote, number) != MPI_UNDEFINED);
 }
 
 void ft_revoke_arrived(struct ft *ft, struct comm *c, uint32_t context, uint32_t from)

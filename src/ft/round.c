@@ -126,8 +126,9 @@ static void look(struct ft_round *r)
 static void hear(struct ft_round *r, uint32_t from, const void *payload, size_t len)
 {
     struct agree_out out = out_of(r);
-    CHECK(len == agree_message_size(r->agree), "a word of an agreement has the wrong length: the processes do not make "
-                                               "the same calls on this communicator");
+    CHECK(len == agree_message_size(r->agree),
+          "a word of an agreement has the wrong length: the processes do not make "
+          "the same calls on this communicator");
     agree_hear(r->agree, from, payload, &out);
     look(r);
 }
@@ -207,13 +208,13 @@ static int too_large(const struct ft_round *r)
     for (int i = 0; i < r->proc->net->ntransports; i++)
         if (agree_message_size(r->agree) > 4096)
             return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
-                           "an agreement of %u processes needs messages of %zu bytes; 4096 are the limit", r->members.n,
-                           agree_message_size(r->agree));
+                           "an agreement of %u processes needs messages of %zu bytes; 4096 are the limit",
+                           r->members.n, agree_message_size(r->agree));
     return 0;
 }
 
-int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, void (*over)(struct ft_round *r, void *arg),
-                   void *arg)
+int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords,
+                   void (*over)(struct ft_round *r, void *arg), void *arg)
 {
     struct ft *ft = c->proc->ft;
     struct ft_round *r = round_new(c, nwords);
@@ -238,7 +239,8 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, void 
     return MPI_SUCCESS;
 }
 
-void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *payload, size_t len, struct comm *c)
+void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *payload, size_t len,
+                      struct comm *c)
 {
     uint32_t number = (uint32_t)h->tag, from = (uint32_t)h->source;
     struct ft_round *r = find(ft, h->context, number);

@@ -51,10 +51,11 @@ void ft_members_close(struct ft_members *m);
 
 /* Begins the next agreement on this communicator with these words. `over` runs once, when it is decided, possibly before
  * this returns; the object stays valid as long as the process. */
-int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, void (*over)(struct ft_round *r, void *arg),
-                   void *arg);
+int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords,
+                   void (*over)(struct ft_round *r, void *arg), void *arg);
 
-void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *payload, size_t len, struct comm *c);
+void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *payload, size_t len,
+                      struct comm *c);
 void ft_round_died(struct ft *ft, uint32_t number);
 void ft_round_free(struct ft_round *r);
 

@@ -38,7 +38,8 @@ static int refuse(const struct peer *peer)
     return err_set(MPIX_ERR_PROC_FAILED, "the process at the other end has died");
 }
 
-static int lost_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
+static int lost_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                     size_t len)
 {
     (void)head, (void)from, (void)word, (void)payload, (void)len;
     return refuse(peer);

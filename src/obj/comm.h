@@ -33,10 +33,11 @@ struct comm {
     struct info *info;
     struct topology *topology;
     struct coll_state *coll;
-    struct coll_state *coll_kept; /* ... put away, because collectives fail: members have died, or it was revoked */
-    struct comm_fault *fault;     /* NULL: all is well (obj/fault.h) */
-    int broken;                   /* the error of its collectives; 0: they work */
-    uint32_t agreements;          /* numbers those on this communicator (src/ft) */
+    struct coll_state
+        *coll_kept; /* ... put away, because collectives fail: members have died, or it was revoked */
+    struct comm_fault *fault;       /* NULL: all is well (obj/fault.h) */
+    int broken;                     /* the error of its collectives; 0: they work */
+    uint32_t agreements;            /* numbers those on this communicator (src/ft) */
     uint32_t coll_sequence;         /* numbers collectives on this communicator: their tag */
     struct session *session;        /* it was made from a session's process set, else NULL */
     struct bsend_pool *bsend;       /* buffer attached to this communicator */

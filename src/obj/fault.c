@@ -39,7 +39,8 @@ int comm_judge(void *proc, struct envelope env)
         return c->fault->nacked < c->fault->ndead ? MPIX_ERR_PROC_FAILED_PENDING : 0;
     if (env.source < 0 || env.source >= comm_peers(c))
         return 0;
-    return is_dead(c, group_job_rank(c->remote ? c->remote : c->group, env.source)) ? MPIX_ERR_PROC_FAILED : 0;
+    return is_dead(c, group_job_rank(c->remote ? c->remote : c->group, env.source)) ? MPIX_ERR_PROC_FAILED
+                                                                                    : 0;
 }
 
 static struct comm_fault *fault_of(struct comm *c)
@@ -81,7 +82,8 @@ static void add_dead(struct comm *c, uint32_t number)
 
 static bool has_member(const struct comm *c, uint32_t number)
 {
-    return group_find(c->group, number) != MPI_UNDEFINED || (c->remote && group_find(c->remote, number) != MPI_UNDEFINED);
+    return group_find(c->group, number) != MPI_UNDEFINED ||
+           (c->remote && group_find(c->remote, number) != MPI_UNDEFINED);
 }
 
 void comm_member_died(void *proc, uint32_t number)

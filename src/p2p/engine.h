@@ -35,16 +35,17 @@ struct p2p {
     struct pool gets;         /* struct get: transfers of the GET protocol */
     struct list links;        /* struct link: peers that offers went to or came from */
     uint64_t offer_above;     /* receives with more room may be offered */
-    uint64_t look_from;       /* receives with so much room are looked at when they are posted: to be offered, or judged */
-    bool faults;              /* a process has died or a communicator was revoked: receives are judged (fault.h) */
-    p2p_judge *judge;         /* NULL until someone knows communicators */
+    uint64_t
+        look_from; /* receives with so much room are looked at when they are posted: to be offered, or judged */
+    bool faults;   /* a process has died or a communicator was revoked: receives are judged (fault.h) */
+    p2p_judge *judge; /* NULL until someone knows communicators */
     void (*died)(void *arg, uint32_t number);
     void *judge_arg;
     p2p_one_sided *fault_frame; /* where frames of src/ft go; NULL: a death ends the job */
     void *fault_frame_arg;
-    uint32_t dice;            /* for random last bytes */
-    struct request sent;      /* stands for every eager send: complete from the start, never freed */
-    struct request no_proc;   /* likewise for every receive from MPI_PROC_NULL */
+    uint32_t dice;          /* for random last bytes */
+    struct request sent;    /* stands for every eager send: complete from the start, never freed */
+    struct request no_proc; /* likewise for every receive from MPI_PROC_NULL */
     void (*drop_comm)(struct comm *comm);
     p2p_one_sided *one_sided; /* where frames of one-sided operations go, NULL until there is a window */
     void *one_sided_arg;

@@ -10,8 +10,9 @@
 #include "p2p/rendezvous.h"
 #include "p2p/way.h"
 
-static COUNTER(failed, "p2p_failed_requests", "Sends and receives that ended because a process died or a communicator "
-                                              "was revoked.");
+static COUNTER(failed, "p2p_failed_requests",
+               "Sends and receives that ended because a process died or a communicator "
+               "was revoked.");
 
 bool p2p_has_faults(const struct p2p *p)
 {
@@ -63,7 +64,8 @@ static bool is_internal(const struct request *r)
 static void end_posted(struct p2p *p, struct p2p_request *r, int error)
 {
     if (request_is(r, OFFERED_STATES)) {
-        r->base.error = error; /* the living peer may be writing into it: it is asked first (request_cancelled) */
+        r->base.error =
+            error; /* the living peer may be writing into it: it is asked first (request_cancelled) */
         offer_recall(r);
         return;
     }

@@ -31,7 +31,7 @@ enum frame_kind {
     FRAME_CANCEL,    /* word: sender's cookie; context, source, tag: where to look for it */
     FRAME_CANCELLED, /* word: cookie; flags: 1 when the message was still waiting and is gone */
     FRAME_ONE_SIDED = P2P_FRAME_ONE_SIDED, /* everything in it belongs to src/rma */
-    FRAME_NOTE, /* FISHPLATE_DEBUG=match, about the next message; payload: struct note */
+    FRAME_NOTE,                    /* FISHPLATE_DEBUG=match, about the next message; payload: struct note */
     FRAME_FAULT = P2P_FRAME_FAULT, /* everything in it belongs to src/ft */
     FRAME_KINDS
 };

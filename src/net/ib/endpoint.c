@@ -305,8 +305,10 @@ static void create(struct ib_endpoint *ep)
             ib_fatal(ib, NULL, "%s", err_detail(rc));
 }
 
-static _Noreturn void unanswered(struct ib_endpoint *ep)
+static void unanswered(struct ib_endpoint *ep)
 {
+    if (ib_accuse(ep))
+        return;
     if (ep->why != IBV_WC_SUCCESS)
         ib_fatal(ep->ib, ep, "%s (verbs status %d)", ep->ib->device.verbs.wc_status_str(ep->why), ep->why);
     ib_fatal(ep->ib, ep, "it does not answer and has probably ended");
@@ -345,8 +347,10 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
 
 void ib_endpoint_want(struct ib_endpoint *ep)
 {
-    if (ep->conn.state == CONN_FAILED)
+    if (ep->conn.state == CONN_FAILED) {
         unanswered(ep);
+        return;
+    }
     ib_endpoint_do(ep, conn_want(&ep->conn));
 }
 

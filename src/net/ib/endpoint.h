@@ -47,6 +47,7 @@ struct ib_endpoint {
     uint32_t last_words;     /* ends of lanes that are on their way since my CLOSE or AGREE */
     bool left;               /* the peer has said LEAVE */
     bool leaving;            /* I have, and begin nothing more */
+    bool accused;            /* the launcher was told that it does not answer (lost.c) */
     enum ibv_wc_status why;  /* CONN_FAILED: what the adapter said; success: the peer never answered */
 
     /* A word the peer sets before it sleeps: what is written into its ring then needs a knock. */
@@ -73,6 +74,11 @@ struct ib_endpoint {
 int ib_connect(struct transport *t, struct peer *peer);
 void ib_disconnect(struct transport *t, struct peer *peer);
 void ib_part(struct transport *t, struct peer *peer, bool begin);
+
+/* lost.c. The peer has died. */
+void ib_lost(struct transport *t, struct peer *peer);
+/* The adapter gives the peer up. False: the job cannot go on without it. True: the launcher was told, and says so to all. */
+bool ib_accuse(struct ib_endpoint *ep);
 void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions);
 void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h);
 void ib_endpoint_want(struct ib_endpoint *ep);

@@ -10,6 +10,7 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/tunable.h"
+#include "net/lost.h"
 #include "net/guest.h"
 #include "net/ib/ib.h"
 
@@ -190,6 +191,8 @@ void ib_hello_arrived(struct ib *ib, struct ib_buffer *b, uint32_t length)
         counter_add(&foreign, 1);
         return;
     }
+    if (net_is_lost(ib->base.net, from))
+        return; /* said before it died */
     int rc = net_peer(ib->base.net, from, &peer);
     if (rc != 0)
         ib_fatal(ib, NULL, "rank %u cannot be answered: %s", h.from, err_detail(rc));

@@ -393,6 +393,7 @@ const struct transport_ops ib_transport = {
     .part = ib_part,
     .connect = ib_connect,
     .disconnect = ib_disconnect,
+    .lost = ib_lost,
     .settle = ib_settle,
     .finish = ib_finish,
     .send = ib_send,

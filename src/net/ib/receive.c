@@ -222,7 +222,8 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_endpoint_do(ep, conn_left(&ep->conn));
         return;
     }
-    if (!ep->left || !(ep->leaving || ib_only_news(lane))) /* having both said LEAVE, we need nothing more */
+    if ((!ep->left || !(ep->leaving || ib_only_news(lane))) &&
+        !ib_accuse(ep)) /* after both LEAVEs we need nothing */
         ib_fatal(ib, ep, "%s (verbs status %d, vendor code 0x%x)", ib->device.verbs.wc_status_str(wc->status),
                  wc->status, wc->vendor_err);
     if (ep->conn.state != CONN_FAILED)

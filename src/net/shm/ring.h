@@ -110,6 +110,8 @@ static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, 
             break;
     }
     struct ring_slot *rs = &s->ring->slots[slot % RING_SLOTS];
+    rs->meta =
+        (uint32_t)len << 12 | s->id; /* at once: whose it is, should the sender die before it is full */
     *position = slot;
     if (len > RING_INLINE_MAX) {
         rs->u.lines.start = start;
@@ -141,7 +143,6 @@ static inline int ring_send(struct ring_sender *s, uint64_t head, uint64_t from,
     if (unlikely(!slot))
         return ERR_AGAIN;
     copy_bytes(room, payload, len);
-    slot->meta = (uint32_t)len << 12 | s->id;
     frame_write(&slot->header, head, from, word);
     atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
     return 0;
@@ -160,6 +161,21 @@ static inline const struct ring_slot *ring_peek(struct ring_receiver *r, const c
     if (*len > RING_INLINE_MAX)
         *payload = r->data + (size_t)(slot->u.lines.start & (r->data_lines - 1)) * CACHE_LINE;
     return slot;
+}
+
+/* The next frame has its place and is not full yet: its sender is about to fill it, or died before it had. */
+static inline bool ring_begun(const struct ring_receiver *r)
+{
+    return (uint32_t)(atomic_load_explicit(&r->ring->tail, memory_order_relaxed) >> 32) != r->slot;
+}
+static inline uint32_t ring_begun_by(const struct ring_receiver *r)
+{
+    return r->ring->slots[r->slot % RING_SLOTS].meta & (RING_SENDERS - 1);
+}
+/* Its sender has died: the place is passed over. Its lines of the data ring come back with those of the next frame. */
+static inline void ring_skip(struct ring_receiver *r)
+{
+    r->slot++;
 }
 
 static inline bool ring_empty(const struct ring_receiver *r)

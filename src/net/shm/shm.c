@@ -23,6 +23,7 @@
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "boot/launch_env.h"
+#include "net/lost.h"
 #include "net/registry.h"
 #include "net/shm/cma.h"
 #include "net/thread.h"
@@ -43,6 +44,8 @@ static TUNABLE_BOOL(use_cma, "SHM_CMA", 1,
 static COUNTER(frames_refused, "shm_ring_full",
                "Frames that had to wait because the receiver's ring was full.");
 static COUNTER(wakeups, "shm_wakeups", "Times a sender woke a sleeping receiver.");
+static COUNTER(half_frames, "shm_half_frames",
+               "Frames passed over because their sender died while it wrote them.");
 static COUNTER(cma_bytes, "shm_cma_bytes", "Bytes moved by a single copy between processes.");
 
 static void announce_cpus(struct segment_rank *me)
@@ -341,9 +344,51 @@ static struct peer *sender_peer(struct shm *s, uint32_t sender)
 {
     struct peer *peer = NULL;
     CHECK(sender < s->nlocal, "a shared-memory frame names a rank that does not exist");
+    if (net_is_lost(s->base.net, s->job_rank_of[sender]))
+        return NULL; /* it died before this process had ever heard of it */
     if (net_peer(s->base.net, s->job_rank_of[sender], &peer) != 0)
         err_panic(__FILE__, __LINE__, err_detail(MPI_ERR_NO_MEM));
     return peer;
+}
+
+/* A rank may die between taking its place in our ring and filling it: everything behind that place would wait for ever. The
+ * slot names its sender, but for two instructions at the beginning, where it still has the name of the one before. */
+#define STUCK_NAMED_NS 20000000u
+#define STUCK_ANY_NS   2000000000u
+
+static void unstick(struct shm *s, bool over)
+{
+    s->base.net->unrung -= s->stuck && over; /* nobody rings for time that passes */
+    s->stuck = s->stuck && !over;
+}
+
+static __attribute__((noinline, cold)) void look_for_half_frames(struct shm *s)
+{
+    const struct ring_receiver *r = &s->receiver;
+    uint64_t now = clock_ns();
+    if (!ring_empty(r) || !ring_begun(r)) {
+        unstick(s, true);
+        return;
+    }
+    if (!s->stuck || s->stuck_slot != r->slot) {
+        s->base.net->unrung += !s->stuck;
+        s->stuck = true;
+        s->stuck_slot = r->slot;
+        s->stuck_since = now;
+    }
+    uint32_t by = ring_begun_by(r);
+    bool named = by < s->nlocal && net_is_lost(s->base.net, s->job_rank_of[by]);
+    if (now - s->stuck_since < (named ? STUCK_NAMED_NS : STUCK_ANY_NS))
+        return;
+    counter_add(&half_frames, 1);
+    ring_skip(&s->receiver);
+    unstick(s, true);
+}
+
+static void shm_lost(struct transport *t, struct peer *peer)
+{
+    (void)peer;
+    ((struct shm *)t)->dead = true;
 }
 
 static int shm_poll(struct transport *t)
@@ -359,12 +404,16 @@ static int shm_poll(struct transport *t)
         struct peer *peer = likely(sender < s->nlocal) ? s->peers[sender] : NULL;
         if (unlikely(!peer))
             peer = sender_peer(s, sender);
-        net->deliver(net->deliver_ctx, peer, &slot->header, payload, len);
+        if (likely(peer != NULL))
+            net->deliver(net->deliver_ctx, peer, &slot->header, payload, len);
         ring_consume(&s->receiver, slot, len);
         events++;
     }
-    if (events == 0)
+    if (events == 0) {
         ring_idle(&s->receiver);
+        if (unlikely(s->dead))
+            look_for_half_frames(s);
+    }
     return events;
 }
 
@@ -393,6 +442,7 @@ const struct transport_ops shm_transport = {
     .reaches = shm_reaches,
     .connect = shm_connect,
     .disconnect = shm_disconnect,
+    .lost = shm_lost,
     .send = shm_send,
     .reserve = shm_reserve,
     .commit = shm_commit,

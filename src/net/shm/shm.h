@@ -27,6 +27,10 @@ struct shm {
     uint32_t nlocal, local_rank;
     uint64_t probe; /* peers try to read this */
     bool membarrier;
+    bool dead;  /* a rank of this node has died: it may have left a frame half written */
+    bool stuck; /* such a frame seems to be next */
+    uint32_t stuck_slot;
+    uint64_t stuck_since;
 };
 
 /* What the inbox (inbox.c) does in the same way: peer->endpoint begins with a struct shm_endpoint. */

@@ -10,11 +10,11 @@
 #include "test.h"
 
 /* The first mistake ends the search. */
-#define CHECK_TRUE(cond)                                            \
-    do {                                                            \
-        EXPECT(cond);                                               \
-        if (test_failures)                                          \
-            exit(1);                                                \
+#define CHECK_TRUE(cond)   \
+    do {                   \
+        EXPECT(cond);      \
+        if (test_failures) \
+            exit(1);       \
     } while (0)
 
 #define MOST    5
@@ -31,10 +31,10 @@ struct world {
     uint64_t machines[MOST][MACHINE / 8];
     struct letter mail[MOST][MOST][QUEUE]; /* [from][to] */
     uint8_t queued[MOST][MOST];
-    uint8_t dead[MOST];         /* 1: has died */
-    uint8_t knows[MOST][MOST];  /* [who][of whom] */
+    uint8_t dead[MOST];        /* 1: has died */
+    uint8_t knows[MOST][MOST]; /* [who][of whom] */
     uint8_t begun[MOST];
-    uint8_t result[MOST];       /* of the living: 0x80 and the words, once decided */
+    uint8_t result[MOST]; /* of the living: 0x80 and the words, once decided */
 };
 
 static uint32_t n, may_die;
@@ -64,7 +64,7 @@ static void post(void *arg, uint32_t to, const struct agree_message *m)
     uint8_t *queued = &p->w->queued[p->from][to];
     CHECK_TRUE(*queued < QUEUE);
     p->w->mail[p->from][to][(*queued)++] =
-        (struct letter){(uint8_t)m->kind, (uint8_t)m->epoch,   (uint8_t)m->decided,
+        (struct letter){(uint8_t)m->kind,           (uint8_t)m->epoch,   (uint8_t)m->decided,
                         (uint8_t)(m->data[0] & 31), (uint8_t)m->data[1], (uint8_t)m->data[2]};
 }
 

@@ -1,0 +1,61 @@
+/* lost.c: connections to processes that have died, in a job that goes on without them. Who is dead, the launcher says, to
+ * everyone. When the adapter gives a peer up first, this process accuses it there: the launcher ends it if it still runs, and
+ * all ranks hear the same.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/lost.h"
+
+#include <stdlib.h>
+
+#include "boot/boot.h"
+#include "net/ib/endpoint.h"
+#include "net/ib/ib.h"
+#include "net/ib/lane.h"
+
+/* Of all transfers that have not ended. */
+static struct net_op **ops_of(const struct ib_endpoint *ep, uint32_t *count)
+{
+    struct net_op **ops = malloc((ep->ops + 1) * sizeof(struct net_op *));
+    CHECK_MEMORY(ops != NULL, "the transfers of a process that has died");
+    *count = 0;
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        for (uint32_t at = ep->lanes[k].tail; at != ep->lanes[k].head; at++) {
+            struct net_op *op = ep->lanes[k].work[at & (ep->lanes[k].depth - 1)].op;
+            if (op && *count < ep->ops)
+                ops[(*count)++] = op;
+        }
+    return ops;
+}
+
+/* Without its queue pairs nothing of the peer can reach memory of this process any more. */
+void ib_lost(struct transport *t, struct peer *peer)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    struct ib *ib = ib_of(t);
+    uint32_t count;
+    struct net_op **ops = ops_of(ep, &count);
+    ib_rdma_reset(ep);
+    ib->open -= ep->lanes[0].qp != NULL;
+    for (uint32_t k = 0; k < ib->lanes; k++)
+        ib_lane_destroy(&ep->lanes[k]);
+    list_remove(&ep->asking);
+    list_remove(&ep->unsaid_link);
+    ep->unsaid = ep->last_words = ep->ops = 0;
+    ep->conn = (struct conn){0};
+    for (uint32_t i = 0; i < count; i++)
+        ops[i]->done(ops[i], err_set(MPIX_ERR_PROC_FAILED, "the process at the other end has died"));
+    free(ops);
+}
+
+bool ib_accuse(struct ib_endpoint *ep)
+{
+    struct net *net = ep->ib->base.net;
+    if (!net->lost)
+        return false;
+    if (!ep->accused && !net_is_lost(net, ep->peer->rank)) {
+        ep->accused = true;
+        if (ep->peer->card || boot_accuse(net->boot, ep->peer->rank) != 0)
+            net_lost_peer(net, ep->peer->rank); /* of another job: nobody else can say it */
+    }
+    return true;
+}
