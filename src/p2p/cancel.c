@@ -24,7 +24,8 @@ int recv_cancel(struct request *base)
     struct p2p_request *r = p2p_request(base);
     if (base->complete && base->error != MPIX_ERR_PROC_FAILED_PENDING)
         return 0;
-    base->error = 0;
+    if (base->complete)
+        base->error = 0; /* still posted, although its possible sender has died (fault.c) */
     /* A receive that was matched is no longer posted, even when its data is still on the way. */
     if (r->match.posted) {
         if (request_is(r, OFFERED_STATES)) { /* its memory may be written to at this moment */
