@@ -137,9 +137,11 @@ static void advance(struct coll_request *r)
 {
     const struct sched *s = &r->plan->sched;
     r->running = true;
-    if (unlikely(r->error) && is_fault(r->error))
-        r->next = s->count; /* the others have heard of it, or will: no message is awaited from here on */
     while (r->next < s->count) {
+        if (unlikely(r->error) && is_fault(r->error)) {
+            r->next = s->count; /* the others hear of it too: nobody awaits a message from here on */
+            break;
+        }
         const struct step *step = &s->steps[r->next];
         if (step->kind == STEP_FENCE && r->pending > 0)
             break;

@@ -1,0 +1,104 @@
+/* agree.c: agreement and shrinking while members die in them, and revocation. All who live get the same result.
+ *
+ * ranks: 8
+ * nodes: 4
+ * mpiexec: -enable-recovery
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/ft.h"
+
+/* All living ranks of `now` have the same number. */
+static void expect_same(MPI_Comm c, int mine)
+{
+    int both[2] = {mine, -mine}, most[2];
+    EXPECT_CLASS(MPI_Allreduce(both, most, 2, MPI_INT, MPI_MAX, c), MPI_SUCCESS);
+    EXPECT_EQ(most[0], -most[1]);
+}
+
+/* Nobody has died, or all know it. */
+static void plain(void)
+{
+    int flag = rank == 0 ? 6 : 3;
+    MPI_Request r;
+    EXPECT_CLASS(MPIX_Comm_agree(now, &flag), MPI_SUCCESS);
+    EXPECT_EQ(flag, 2);
+    flag = 8 | 1 << rank;
+    EXPECT_CLASS(MPIX_Comm_iagree(now, &flag, &r), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(flag, 8);
+}
+
+/* The victim contributes and dies while the others are in it; also the root of the tree may be next. */
+static void dies_inside(void)
+{
+    int flag = rank == victim ? 1 : 3;
+    MPI_Request r;
+    MPI_Comm next;
+    MPIX_Comm_iagree(now, &flag, &r);
+    if (rank == victim)
+        die();
+    int rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT(class_of(rc) == MPI_SUCCESS || class_of(rc) == MPIX_ERR_PROC_FAILED);
+    EXPECT(flag == 1 || flag == 3);
+    EXPECT_DEATH(MPI_Barrier(now));
+    EXPECT_CLASS(MPIX_Comm_shrink(now, &next), MPI_SUCCESS);
+    expect_same(next, flag);
+    expect_same(next, class_of(rc));
+    MPI_Comm_free(&next);
+}
+
+/* Rank 0, where the tree of the agreement has its root, dies. */
+static void root_dies(void)
+{
+    int flag = rank == 0 ? 5 : 7;
+    MPI_Comm next, old = now;
+    MPI_Request r;
+    MPIX_Comm_iagree(now, &flag, &r);
+    if (rank == 0)
+        die();
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT(flag == 5 || flag == 7);
+    EXPECT_CLASS(MPIX_Comm_ishrink(now, &next, &r), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    now = next;
+    if (old != MPI_COMM_WORLD)
+        MPI_Comm_free(&old);
+    look_around();
+    expect_same(now, flag);
+}
+
+/* A revocation reaches those who wait for someone alive. */
+static void revoked(void)
+{
+    int x, flag = 0;
+    MPI_Comm dup;
+    EXPECT_CLASS(MPI_Comm_dup(now, &dup), MPI_SUCCESS);
+    MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+    if (rank == victim) {
+        EXPECT_CLASS(MPIX_Comm_is_revoked(dup, &flag), MPI_SUCCESS);
+        EXPECT_EQ(flag, 0);
+        EXPECT_CLASS(MPIX_Comm_revoke(dup), MPI_SUCCESS);
+    } else if (rank % 2) {
+        EXPECT_CLASS(MPI_Recv(&x, 1, MPI_INT, 0, 9, dup, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+    } else {
+        EXPECT_CLASS(MPI_Barrier(dup), MPIX_ERR_REVOKED);
+    }
+    EXPECT_CLASS(MPIX_Comm_is_revoked(dup, &flag), MPI_SUCCESS);
+    EXPECT_EQ(flag, 1);
+    EXPECT_CLASS(MPI_Send(&x, 1, MPI_INT, 0, 9, dup), MPIX_ERR_REVOKED);
+    EXPECT_CLASS(MPI_Barrier(dup), MPIX_ERR_REVOKED);
+    flag = 12 + rank % 2;
+    EXPECT_CLASS(MPIX_Comm_agree(dup, &flag), MPI_SUCCESS);
+    EXPECT_EQ(flag, size > 1 ? 12 : 12 + rank % 2);
+    MPI_Comm_free(&dup);
+    EXPECT_CLASS(MPI_Barrier(now), MPI_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+    static void (*const phases[])(void) = {plain, dies_inside, dies_inside, revoked};
+    mpitest_begin(&argc, &argv);
+    run_phases(phases, 4);
+    root_dies();
+    root_dies();
+    return finish();
+}

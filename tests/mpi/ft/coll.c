@@ -1,0 +1,88 @@
+/* coll.c: a rank dies before or inside a collective call. Those who wait get MPIX_ERR_PROC_FAILED, blocking and
+ * nonblocking, small and large; afterwards they go on without it.
+ *
+ * ranks: 8
+ * nodes: 4
+ * mpiexec: -enable-recovery
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/ft.h"
+
+#define MOST (1 << 19)
+
+static char *out, *in;
+
+/* Ranks whose part is over before the death matters may see none of it; the second call fails at everyone. */
+static void expect(int rc)
+{
+    EXPECT(class_of(rc) == MPI_SUCCESS || class_of(rc) == MPIX_ERR_PROC_FAILED);
+    EXPECT_DEATH(MPI_Barrier(now));
+}
+
+static void barrier(void)
+{
+    if (rank == victim)
+        die();
+    EXPECT_DEATH(MPI_Barrier(now));
+}
+
+static void bcast(void)
+{
+    if (rank == victim)
+        die();
+    expect(MPI_Bcast(in, MOST, MPI_BYTE, victim, now));
+}
+
+static void reduce(void)
+{
+    if (rank == victim)
+        die();
+    EXPECT_DEATH(MPI_Allreduce(out, in, MOST / 4, MPI_INT, MPI_BOR, now));
+    expect(MPI_Reduce(out, in, 100, MPI_INT, MPI_BOR, 0, now));
+}
+
+static void alltoall(void)
+{
+    if (rank == victim)
+        die();
+    EXPECT_DEATH(MPI_Alltoall(out, MOST / size, MPI_BYTE, in, MOST / size, MPI_BYTE, now));
+    EXPECT_DEATH(MPI_Allgather(out, 8, MPI_BYTE, in, 8, MPI_BYTE, now));
+}
+
+/* The victim has begun, and others may have its part. */
+static void nonblocking(void)
+{
+    MPI_Request r[2];
+    MPI_Iallreduce(out, in, 1000, MPI_INT, MPI_SUM, now, &r[0]);
+    MPI_Ibarrier(now, &r[1]);
+    if (rank == victim)
+        die();
+    for (int i = 0; i < 2; i++) {
+        int rc = MPI_Wait(&r[i], MPI_STATUS_IGNORE);
+        EXPECT(class_of(rc) == MPI_SUCCESS || class_of(rc) == MPIX_ERR_PROC_FAILED);
+        EXPECT(r[i] == MPI_REQUEST_NULL);
+    }
+    EXPECT_DEATH(MPI_Barrier(now));
+}
+
+static void gather(void)
+{
+    MPI_Comm made;
+    if (rank == victim)
+        die();
+    expect(MPI_Gather(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, 0, now));
+    expect(MPI_Scatter(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, victim, now));
+    EXPECT_DEATH(MPI_Comm_dup(now, &made));
+    EXPECT_DEATH(MPI_Comm_split(now, 0, 0, &made));
+}
+
+int main(int argc, char **argv)
+{
+    static void (*const phases[])(void) = {barrier, bcast, reduce, alltoall, nonblocking, gather};
+    mpitest_begin(&argc, &argv);
+    out = calloc(2, MOST);
+    in = calloc(2, MOST);
+    run_phases(phases, 6);
+    free(out);
+    free(in);
+    return finish();
+}

@@ -1,0 +1,20 @@
+/* fatal.c: a program that sets no error handler ends with its job when a rank dies, although the job could go on.
+ *
+ * ranks: 4
+ * mpiexec: -enable-recovery
+ * expect: fail
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+
+#include "mpitest.h"
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    if (mpitest_rank == 3)
+        raise(SIGKILL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

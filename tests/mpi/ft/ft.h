@@ -1,0 +1,80 @@
+/* ft.h: what the tests of fault tolerance share. A test is a list of phases; in each the last rank of the communicator dies,
+ * the others look at what becomes of their call, and go on to the next phase without it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_MPI_FT_H
+#define FP_MPI_FT_H
+
+#include <mpi-ext.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "mpitest.h"
+
+static MPI_Comm now; /* those who live */
+static int rank, size, victim;
+
+static inline int class_of(int rc)
+{
+    int errclass = rc;
+    MPI_Error_class(rc, &errclass);
+    return errclass;
+}
+
+#define EXPECT_CLASS(call, wanted) EXPECT_EQ(class_of(call), wanted)
+#define EXPECT_DEATH(call)         EXPECT_CLASS(call, MPIX_ERR_PROC_FAILED)
+
+static inline void die(void)
+{
+    raise(SIGKILL);
+}
+
+static inline void look_around(void)
+{
+    MPI_Comm_set_errhandler(now, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(now, &rank);
+    MPI_Comm_size(now, &size);
+    victim = size - 1;
+}
+
+/* After a death: nobody goes on before all have seen it, so that no phase sees the revocation of another rank. */
+static inline void shrink(void)
+{
+    MPI_Comm next = MPI_COMM_NULL;
+    int flag = 1, before = size;
+    MPIX_Comm_agree(now, &flag);
+    EXPECT_EQ(flag, 1);
+    EXPECT_CLASS(MPIX_Comm_shrink(now, &next), MPI_SUCCESS);
+    if (next == MPI_COMM_NULL)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    if (now != MPI_COMM_WORLD)
+        MPI_Comm_free(&now);
+    now = next;
+    look_around();
+    EXPECT_EQ(size, before - 1);
+    int one = 1, sum = 0;
+    EXPECT_CLASS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, now), MPI_SUCCESS);
+    EXPECT_EQ(sum, size);
+}
+
+static inline void run_phases(void (*const *phases)(void), int n)
+{
+    now = MPI_COMM_WORLD;
+    look_around();
+    for (int i = 0; i < n && size > 1; i++) {
+        int flag = 1; /* all are here; one may die at once */
+        MPIX_Comm_agree(now, &flag);
+        phases[i]();
+        if (rank == victim)
+            die();
+        shrink();
+    }
+}
+
+static inline int finish(void)
+{
+    MPI_Finalize();
+    return mpitest_failures ? 1 : 0;
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* p2p.c: a rank dies while others wait for it in a receive, a wildcard receive, a probe, a synchronous send, a large send
+ * or a large receive that has begun. Every call comes back with MPIX_ERR_PROC_FAILED; messages between living ranks arrive.
+ *
+ * ranks: 8
+ * nodes: 4
+ * mpiexec: -enable-recovery
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/ft.h"
+
+#define LARGE (1 << 20)
+
+static char *memory;
+
+static void receive(void)
+{
+    int x = 0, y = rank;
+    if (rank == victim)
+        die();
+    EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
+    /* Known now: the next ones fail at once, and the living still hear each other. */
+    EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
+    EXPECT_DEATH(MPI_Send(&x, 1, MPI_INT, victim, 0, now));
+    int right = (rank + 1) % victim, left = (rank + victim - 1) % victim;
+    EXPECT_CLASS(MPI_Sendrecv(&y, 1, MPI_INT, right, 1, &x, 1, MPI_INT, left, 1, now, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(x, left);
+}
+
+/* What the dead one sent before is not lost. */
+static void sent_before(void)
+{
+    int x = -1;
+    if (rank == victim) {
+        for (int i = 0; i < victim; i++)
+            MPI_Send(&i, 1, MPI_INT, i, 5, now);
+        for (int i = 0; i < victim; i++) /* they have it */
+            MPI_Recv(&x, 1, MPI_INT, i, 6, now, MPI_STATUS_IGNORE);
+        die();
+    }
+    MPI_Probe(victim, 5, now, MPI_STATUS_IGNORE);
+    MPI_Send(&x, 1, MPI_INT, victim, 6, now);
+    EXPECT_DEATH(MPI_Probe(victim, 7, now, MPI_STATUS_IGNORE));
+    EXPECT_CLASS(MPI_Recv(&x, 1, MPI_INT, victim, 5, now, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(x, rank);
+    EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 5, now, MPI_STATUS_IGNORE));
+}
+
+static void wildcard(void)
+{
+    int x = -1, n = 0;
+    MPI_Request r;
+    MPI_Group group;
+    if (rank == victim)
+        die();
+    EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 12, now, MPI_STATUS_IGNORE));
+    EXPECT_CLASS(MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 2, now, &r), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED_PENDING);
+    EXPECT(r != MPI_REQUEST_NULL);
+    /* Acknowledged: it waits for the others, who are alive. */
+    EXPECT_CLASS(MPIX_Comm_get_failed(now, &group), MPI_SUCCESS);
+    MPI_Group_size(group, &n);
+    EXPECT_EQ(n, 1);
+    MPI_Group_free(&group);
+    EXPECT_CLASS(MPIX_Comm_ack_failed(now, n, &n), MPI_SUCCESS);
+    EXPECT_EQ(n, 1);
+    int flag = 3;
+    EXPECT_CLASS(MPIX_Comm_agree(now, &flag), MPI_SUCCESS); /* all have acknowledged it */
+    EXPECT_CLASS(MPI_Send(&rank, 1, MPI_INT, (rank + 1) % victim, 2, now), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(x, (rank + victim - 1) % victim);
+}
+
+static void synchronous(void)
+{
+    if (rank == victim)
+        die();
+    EXPECT_DEATH(MPI_Ssend(&rank, 1, MPI_INT, victim, 3, now));
+}
+
+/* The victim knows of the message and dies before it takes it. */
+static void large_send(void)
+{
+    if (rank == victim) {
+        for (int i = 0; i < victim; i++)
+            MPI_Probe(i, 4, now, MPI_STATUS_IGNORE);
+        die();
+    }
+    memset(memory, rank, LARGE);
+    EXPECT_DEATH(MPI_Send(memory, LARGE, MPI_BYTE, victim, 4, now));
+}
+
+/* Two receives are open when the sender dies: nothing may write into them afterwards. */
+static void large_receive(void)
+{
+    MPI_Request r[2];
+    if (rank == victim) {
+        MPI_Isend(memory, LARGE, MPI_BYTE, 0, 4, now, &r[0]);
+        die();
+    }
+    memset(memory, 7, 2 * LARGE);
+    for (int i = 0; i < 2; i++)
+        MPI_Irecv(memory + i * LARGE, LARGE, MPI_BYTE, victim, 4, now, &r[i]);
+    MPI_Status s[2];
+    int rc = MPI_Waitall(2, r, s);
+    EXPECT_EQ(class_of(rc), MPI_ERR_IN_STATUS);
+    EXPECT_EQ(class_of(s[1].MPI_ERROR), MPIX_ERR_PROC_FAILED);
+    char *copy = malloc(2 * LARGE);
+    memcpy(copy, memory, 2 * LARGE);
+    int flag = 1;
+    MPIX_Comm_agree(now, &flag);
+    EXPECT(memcmp(copy, memory, 2 * LARGE) == 0);
+    free(copy);
+}
+
+int main(int argc, char **argv)
+{
+    static void (*const phases[])(void) = {receive,     sent_before, wildcard, synchronous,
+                                           large_send, large_receive};
+    mpitest_begin(&argc, &argv);
+    memory = malloc(2 * LARGE);
+    run_phases(phases, 6);
+    free(memory);
+    return finish();
+}
