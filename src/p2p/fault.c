@@ -61,17 +61,18 @@ static bool is_internal(const struct request *r)
     return r->on_complete != NULL || r->freed;
 }
 
-static void end_posted(struct p2p *p, struct p2p_request *r, int error)
+/* False: not yet. The living peer may be writing into it and is asked first; then request_cancelled ends it. */
+static bool end_posted(struct p2p *p, struct p2p_request *r, int error)
 {
     if (request_is(r, OFFERED_STATES)) {
-        r->base.error =
-            error; /* the living peer may be writing into it: it is asked first (request_cancelled) */
+        r->base.error = error;
         offer_recall(r);
-        return;
+        return false;
     }
     counter_add(&failed, 1);
     posted_remove(&p->posted, &r->match);
     request_done(r, explain(error));
+    return true;
 }
 
 /* True when it has ended. */
@@ -89,9 +90,7 @@ static bool judge_posted(struct p2p *p, struct p2p_request *r)
     } else if (r->base.error == MPIX_ERR_PROC_FAILED_PENDING) {
         unsuspend(r);
     }
-    if (error)
-        end_posted(p, r, error);
-    return error != 0;
+    return error && end_posted(p, r, error);
 }
 
 bool fault_posted(struct p2p *p, struct p2p_request *r)
@@ -104,15 +103,25 @@ static struct p2p_request *posted_of(struct match_entry *e)
     return container_of(e, struct p2p_request, match);
 }
 
-static void judge_all_posted(struct p2p *p)
+/* One that ends may make its owner post others, and the tables may grow: then the look begins anew. */
+static bool judge_some_posted(struct p2p *p)
 {
     struct match_table *t = &p->posted;
     if (t->lone)
-        judge_posted(p, posted_of(t->lone));
+        return judge_posted(p, posted_of(t->lone));
     for (int way = 0; way < MATCH_WAYS; way++)
         for (uint32_t i = 0; t->ways[way] > 0 && i < t->nbuckets; i++)
-            list_foreach_safe(pos, after, &t->buckets[way][i])
-                judge_posted(p, posted_of((struct match_entry *)(pos - way)));
+            list_foreach(
+                pos,
+                &t->buckets[way][i]) if (judge_posted(p, posted_of((struct match_entry *)(pos -
+                                                                                          way)))) return true;
+    return false;
+}
+
+static void judge_all_posted(struct p2p *p)
+{
+    while (judge_some_posted(p))
+        ;
 }
 
 /* ---- messages that wait for a receive which will not come ---- */

@@ -21,7 +21,8 @@ static void receive(void)
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
     EXPECT_DEATH(MPI_Send(&x, 1, MPI_INT, victim, 0, now));
     int right = (rank + 1) % victim, left = (rank + victim - 1) % victim;
-    EXPECT_CLASS(MPI_Sendrecv(&y, 1, MPI_INT, right, 1, &x, 1, MPI_INT, left, 1, now, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Sendrecv(&y, 1, MPI_INT, right, 1, &x, 1, MPI_INT, left, 1, now, MPI_STATUS_IGNORE),
+                 MPI_SUCCESS);
     EXPECT_EQ(x, left);
 }
 
@@ -113,8 +114,8 @@ static void large_receive(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {receive,     sent_before, wildcard, synchronous,
-                                           large_send, large_receive};
+    static void (*const phases[])(void) = {receive,     sent_before, wildcard,
+                                           synchronous, large_send,  large_receive};
     mpitest_begin(&argc, &argv);
     memory = malloc(2 * LARGE);
     run_phases(phases, 6);
