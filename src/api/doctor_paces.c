@@ -50,12 +50,13 @@ static void keep(struct page *page, double slow[PAGE_PACES], double part, const 
 
 void doctor_paces(struct page *page, struct net *net)
 {
+    const uint32_t known = atomic_load_explicit(&net->paces.count, memory_order_relaxed);
     struct fastest fastest = {0};
     double slow[PAGE_PACES];
     unsigned class = 0;
     page->npaces = page->paces_known = 0;
-    for (uint32_t i = 0; i < net->paces.count; i++) {
-        struct pace *pace = &net->paces.list[i];
+    for (uint32_t i = 0; i < known; i++) {
+        struct pace *pace = paces_at(&net->paces, i);
         pace_settle(pace);
         const struct pace_class *c = pace_main(pace, &class);
         if (!c)
@@ -63,8 +64,8 @@ void doctor_paces(struct page *page, struct net *net)
         uint32_t *least = fastest_of(&fastest, pace, class);
         *least = *least == 0 ? c->best : MIN(*least, c->best);
     }
-    for (uint32_t i = 0; i < net->paces.count; i++) {
-        const struct pace *pace = &net->paces.list[i];
+    for (uint32_t i = 0; i < known; i++) {
+        const struct pace *pace = paces_at(&net->paces, i);
         const struct pace_class *c = pace_main(pace, &class);
         if (!c)
             continue;

@@ -46,14 +46,15 @@ static uint64_t sent_bytes(const struct proc *p, uint32_t rank)
 /* PACE_WORDS for each link and class of sizes (net/pace.h). */
 static uint32_t link_words(const struct proc *p)
 {
-    return p->net->paces.count * PACE_CLASSES * PACE_WORDS;
+    return atomic_load_explicit(&p->net->paces.count, memory_order_acquire) * PACE_CLASSES * PACE_WORDS;
 }
 
 static uint64_t link_word(const struct proc *p, uint32_t i)
 {
-    struct pace *pace = &p->net->paces.list[i / (PACE_CLASSES * PACE_WORDS)];
-    pace_settle(pace);
-    return pace_word(pace, i / PACE_WORDS % PACE_CLASSES, i % PACE_WORDS);
+    struct pace copy =
+        *paces_at(&p->net->paces, i / (PACE_CLASSES * PACE_WORDS)); /* the process's lock is not held */
+    pace_settle(&copy);
+    return pace_word(&copy, i / PACE_WORDS % PACE_CLASSES, i % PACE_WORDS);
 }
 
 static const struct tool_pvar others[] = {

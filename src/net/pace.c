@@ -4,6 +4,7 @@
 #include "net/pace.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/util.h"
 
@@ -15,26 +16,42 @@ static unsigned class_of(uint64_t bytes)
     return c;
 }
 
+/* Block b begins at index PACE_FIRST_BLOCK * (2^b - 1). */
+static unsigned block_of(uint32_t index)
+{
+    unsigned b = 0;
+    while (b < PACE_BLOCKS && index >= (uint32_t)PACE_FIRST_BLOCK * ((2u << b) - 1))
+        b++;
+    return b;
+}
+
+struct pace *paces_at(const struct paces *p, uint32_t index)
+{
+    const unsigned b = block_of(index);
+    return &p->blocks[b][index - (uint32_t)PACE_FIRST_BLOCK * ((1u << b) - 1)];
+}
+
 /* The record of this link, made when there is none; NULL when memory is out: then nothing is known of the link. */
 static struct pace *find(struct paces *p, uint32_t *first, const struct pace *who)
 {
-    for (uint32_t at = *first; at != 0; at = p->list[at - 1].next) {
-        struct pace *it = &p->list[at - 1];
+    for (uint32_t at = *first; at != 0; at = paces_at(p, at - 1)->next) {
+        struct pace *it = paces_at(p, at - 1);
         if (it->rail == who->rail && it->way == who->way)
             return it;
     }
-    if (p->count == p->room) {
-        const uint32_t room = p->room ? 2 * p->room : 8;
-        struct pace *more = realloc(p->list, room * sizeof(*more));
-        if (!more)
-            return NULL;
-        p->list = more;
-        p->room = room;
-    }
-    struct pace *made = &p->list[p->count++];
+    const uint32_t count = atomic_load_explicit(&p->count, memory_order_relaxed);
+    const unsigned b = block_of(count);
+    if (b == PACE_BLOCKS)
+        return NULL;
+    if (!p->blocks[b])
+        p->blocks[b] = calloc((size_t)PACE_FIRST_BLOCK << b, sizeof(struct pace));
+    if (!p->blocks[b])
+        return NULL;
+    struct pace *made = paces_at(p, count);
     *made = *who;
     made->next = *first;
-    *first = p->count;
+    *first = count + 1;
+    atomic_store_explicit(&p->count, count + 1, memory_order_release);
     return made;
 }
 
@@ -106,6 +123,7 @@ uint64_t pace_word(const struct pace *it, unsigned class, unsigned word)
 
 void paces_free(struct paces *p)
 {
-    free(p->list);
-    *p = (struct paces){0};
+    for (int b = 0; b < PACE_BLOCKS; b++)
+        free(p->blocks[b]);
+    memset(p, 0, sizeof(*p));
 }

@@ -10,6 +10,7 @@
 #ifndef FP_NET_PACE_H
 #define FP_NET_PACE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,12 +43,17 @@ struct pace {
     uint8_t run_class;
 };
 
-/* All zero is an empty one. */
+/* All zero is an empty one. Records stay where they are, so that a tool may read them from another thread (MPI_T has a lock
+ * of its own): in blocks of 8, 16, 32, ... */
+enum { PACE_BLOCKS = 24, PACE_FIRST_BLOCK = 8 };
 struct paces {
-    struct pace *list;
-    uint32_t count, room;
+    struct pace *blocks[PACE_BLOCKS];
+    _Atomic uint32_t count;
     uint64_t moved[2][PACE_WAYS]; /* bytes on all links, [local][way] */
 };
+
+/* One of `count`. */
+struct pace *paces_at(const struct paces *p, uint32_t index);
 
 /* The beginning of a message, kept with its request. */
 struct pace_mark {

@@ -18,7 +18,7 @@ static void note(uint32_t rank, enum pace_way way, uint64_t bytes, uint64_t bega
 
 static struct pace *of(uint32_t rank)
 {
-    return &all.list[firsts[rank] - 1];
+    return paces_at(&all, firsts[rank] - 1);
 }
 
 static void forget(void)
@@ -99,14 +99,33 @@ static void sizes_and_keys(void)
     note(1, PACE_IN, 4096 * KIB, 3000, 0, 9000);
     note(1, PACE_OUT, 64 * KIB, 9000, 0, 9500);
     EXPECT_EQ(all.count, 2); /* a record for each direction */
-    struct pace *in = &all.list[0];
+    struct pace *in = paces_at(&all, 0);
     pace_settle(in);
     EXPECT(pace_main(in, &class) == &in->classes[2] && class == 2);
     EXPECT_EQ(in->classes[1].messages, 1);
     const struct pace rail = {.rank = 1, .rail = 3, .way = PACE_IN};
     pace_note(&all, &firsts[1], &rail, 64 * KIB, (struct pace_mark){.began = 1}, 2);
     EXPECT_EQ(all.count, 3); /* ... and for each rail */
-    EXPECT_EQ(all.list[2].rail, 3);
+    EXPECT_EQ(paces_at(&all, 2)->rail, 3);
+    forget();
+}
+
+/* Records stay where they are, however many come. */
+static void many(void)
+{
+    static uint32_t heads[5000];
+    const struct pace who = {.rank = 0, .way = PACE_IN};
+    const struct pace_mark mark = {.began = 1};
+    pace_note(&all, &heads[0], &who, 64 * KIB, mark, 2);
+    const struct pace *first = paces_at(&all, 0);
+    for (uint32_t r = 1; r < 5000; r++) {
+        const struct pace other = {.rank = r, .way = PACE_IN};
+        pace_note(&all, &heads[r], &other, 64 * KIB, mark, 2);
+    }
+    EXPECT_EQ(all.count, 5000);
+    EXPECT(paces_at(&all, 0) == first);
+    for (uint32_t r = 0; r < 5000; r++)
+        EXPECT_EQ(paces_at(&all, heads[r] - 1)->rank, r);
     forget();
 }
 
@@ -134,5 +153,6 @@ int main(void)
     later();
     sizes_and_keys();
     stream();
+    many();
     return test_result();
 }
