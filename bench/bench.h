@@ -137,6 +137,10 @@ void bench_report_note(struct bench *b, const char *fmt, ...) __attribute__((for
 /* The tests themselves. */
 void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_bilat(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_window(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_overhead(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_potential(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_rate(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_collective(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes);

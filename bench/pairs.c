@@ -1,8 +1,9 @@
-/* pairs.c: point-to-point between two ranks: latency, bandwidth in one and in both directions, message rate.
+/* pairs.c: point-to-point between two ranks: latency in one and in both directions, bandwidth, message rate.
  * With --pairs the same happens between several pairs at once; the figure is that of the first pair (latency)
  * or the sum (the others: all pairs run in step, so it is the first pair's figure times their number).
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,18 @@ static void ping_pong(void *arg, int n)
         }
 }
 
+/* Both send at once. */
+static void cross(void *arg, int n)
+{
+    struct pair *p = arg;
+    int bytes = (int)p->bytes;
+    for (int i = 0; i < n; i++) {
+        MPI_Irecv(p->in, bytes, MPI_BYTE, p->peer, TAG_DATA, p->comm, p->requests);
+        MPI_Send(p->out, bytes, MPI_BYTE, p->peer, TAG_DATA, p->comm);
+        MPI_Wait(p->requests, MPI_STATUS_IGNORE);
+    }
+}
+
 /* A window of messages, then a word back, so that the sender is never ahead by more than one window. */
 static void stream(void *arg, int n)
 {
@@ -103,7 +116,7 @@ static void stream_one_buffer(void *arg, int n)
 static void checked(struct bench *b, struct pair *p, void (*batch)(void *arg, int n))
 {
     size_t total = batch == stream_one_buffer ? p->bytes : p->bytes * (size_t)p->window;
-    bool receives = batch == ping_pong || p->both || p->me == 1;
+    bool receives = batch == ping_pong || batch == cross || p->both || p->me == 1;
     for (unsigned round = 0; round < CHECKS; round++) {
         bench_fill(p->out, total, 2 * round + (unsigned)p->me);
         memset(p->in, 0xa5, total);
@@ -136,6 +149,35 @@ void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes)
     if (bytes == 8)
         b->latency8 = s.median;
     bench_report_time(b, test->name, bytes, &s);
+}
+
+void bench_bilat(struct bench *b, const struct bench_test *test, size_t bytes)
+{
+    struct pair p;
+    struct bench_stats s;
+    pair_open(b, bytes, 1, false, &p);
+    measured(b, &p, cross, &s);
+    pair_close(&p);
+    if (b->rank == 0)
+        bench_report_time(b, test->name, bytes, &s);
+}
+
+void bench_window(struct bench *b, const struct bench_test *test, size_t bytes)
+{
+    static const int windows[] = {1, 4, 16, 64};
+    char name[32];
+    for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+        struct pair p;
+        struct bench_stats s;
+        if (bytes * (size_t)windows[i] > 4 * window_memory)
+            break;
+        pair_open(b, bytes, windows[i], false, &p);
+        measured(b, &p, stream, &s);
+        pair_close(&p);
+        snprintf(name, sizeof(name), "%s.%d", test->name, windows[i]);
+        if (b->rank == 0)
+            bench_report_rate(b, name, bytes, &s, (double)bytes * windows[i] * p.npairs / 1e6, "MB/s");
+    }
 }
 
 void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes)

@@ -14,6 +14,12 @@ static const size_t bw_all[] = {8,       256,      1 * KI, 4 * KI, 16 * KI,
 static const size_t bw_brief[] = {64 * KI, 1 * MI, 4 * MI, BENCH_END};
 static const size_t coll_all[] = {8, 64, 1 * KI, 8 * KI, 64 * KI, 512 * KI, BENCH_END};
 static const size_t coll_brief[] = {8, 1 * KI, 64 * KI, BENCH_END};
+static const size_t window_all[] = {8, 1 * KI, 16 * KI, 256 * KI, BENCH_END};
+static const size_t window_brief[] = {8, 64 * KI, BENCH_END};
+static const size_t host_all[] = {8, 64, 256, 1 * KI, 4 * KI, BENCH_END};
+static const size_t host_brief[] = {8, 1 * KI, BENCH_END};
+static const size_t potential_all[] = {8, 256, 1 * KI, 4 * KI, 16 * KI, 64 * KI, 256 * KI, BENCH_END};
+static const size_t potential_brief[] = {1 * KI, 64 * KI, BENCH_END};
 static const size_t overlap_all[] = {64 * KI, 1 * MI, BENCH_END};
 static const size_t overlap_brief[] = {64 * KI, BENCH_END};
 
@@ -23,6 +29,14 @@ const struct bench_test bench_tests[] = {
     {"bw", "many messages in flight, one direction", true, false, bw_all, bw_brief, bench_bw},
     {"bibw", "many messages in flight, both directions", true, false, bw_all, bw_brief, bench_bw},
     {"rate", "small messages per second", true, false, eight, eight, bench_rate},
+    {"bilat", "one message each way at the same time; time of both", true, false, latency_all, latency_brief,
+     bench_bilat},
+    {"window", "bw with 1, 4, 16 and 64 messages in flight", true, false, window_all, window_brief,
+     bench_window},
+    {"overhead", "time in MPI_Send, and in MPI_Recv of a message that is there", true, false, host_all,
+     host_brief, bench_overhead},
+    {"potential", "longest computation behind an exchange that adds nothing to it", true, false,
+     potential_all, potential_brief, bench_potential},
     {"barrier", "MPI_Barrier", false, true, none, none, bench_collective},
     {"bcast", "MPI_Bcast, the root moves on", false, true, coll_all, coll_brief, bench_collective},
     {"reduce", "MPI_Reduce of doubles, the root moves on", false, true, coll_all, coll_brief,

@@ -1,5 +1,6 @@
 /* memory.c: memory for communication in a process of a growing job [Shipman06 figs 3 to 5]: after MPI_Init,
- * after neighbours have communicated, and after all ranks have communicated with all others.
+ * after neighbours have communicated, and after all ranks have communicated with all others; and of a program that only
+ * calls MPI_Barrier [Liu04 fig. 9.13].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -20,9 +21,24 @@ static void note(struct stage *s)
     s->connections = ib_counter("ib_connections_opened");
 }
 
+/* A job of its own: the connections that a barrier opens would count among those of other stages. */
+static void barrier_rank(struct ib_rank *r)
+{
+    struct stage s;
+    MPI_Barrier(MPI_COMM_WORLD);
+    note(&s);
+    ib_tell(r, IB_COUNT, ib_highest(r, s.buffers), "buffers");
+    ib_tell(r, IB_COUNT, ib_highest(r, s.resident), "resident");
+    ib_tell(r, IB_COUNT, ib_highest(r, s.connections), "connections");
+}
+
 static void memory_rank(struct ib_rank *r)
 {
     struct stage stages[STAGES];
+    if (ib_number(r, "barrier", 0)) {
+        barrier_rank(r);
+        return;
+    }
     int me = r->bench.rank, n = r->bench.size, out = 1, in;
     note(&stages[0]);
     for (int i = 0; i < MESSAGES && (me ^ 1) < n; i++)
@@ -82,6 +98,44 @@ static void one_table(struct ib_driver *d, struct ib_figures *f[SIZES_MAX][NWAYS
     ib_table_close(t);
 }
 
+static void barrier_table(struct ib_driver *d, int nsizes)
+{
+    static const int shown[] = {0, 1, 3}; /* of `ways`; rings do not matter here */
+    struct ib_table *t = ib_table_open(d,
+                                       "A program that only calls MPI_Barrier: MiB registered for frames, "
+                                       "connections, resident [Liu04 fig. 9.13]",
+                                       "grows with the number of nodes, since every pair is connected at "
+                                       "start; on-demand connections would help.");
+    ib_column(t, "ranks");
+    for (int w = 0; w < 3; w++)
+        ib_column(t, "%s", ways[shown[w]].name);
+    for (int w = 0; w < 3; w++)
+        ib_column(t, "%s: connections", ways[shown[w]].name);
+    for (int w = 0; w < 3; w++)
+        ib_column(t, "%s: RSS", ways[shown[w]].name);
+    for (int i = 0; i < nsizes; i++) {
+        struct ib_figures *f[3];
+        for (int w = 0; w < 3; w++)
+            f[w] = ib_run(d,
+                          &(struct ib_job){.topic = "memory",
+                                           .ranks = 2 << i,
+                                           .nodes = 2 << i,
+                                           .settings = ways[shown[w]].settings,
+                                           .repeat = 1},
+                          "barrier=1");
+        ib_cell(t, "%d", 2 << i);
+        for (int w = 0; w < 3; w++)
+            ib_cell_number(t, ib_figure(f[w], "buffers") / (double)MI, 2);
+        for (int w = 0; w < 3; w++)
+            ib_cell_number(t, ib_figure(f[w], "connections"), 0);
+        for (int w = 0; w < 3; w++)
+            ib_cell_number(t, ib_figure(f[w], "resident") / (double)MI, 1);
+        for (int w = 0; w < 3; w++)
+            ib_figures_free(f[w]);
+    }
+    ib_table_close(t);
+}
+
 static void memory_tables(struct ib_driver *d)
 {
     struct ib_figures *f[SIZES_MAX][NWAYS];
@@ -100,6 +154,7 @@ static void memory_tables(struct ib_driver *d)
     for (int i = 0; i < nsizes; i++)
         for (int w = 0; w < NWAYS; w++)
             ib_figures_free(f[i][w]);
+    barrier_table(d, nsizes);
 }
 
 const struct ib_topic ib_memory = {

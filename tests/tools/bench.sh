@@ -13,7 +13,7 @@ expect_line "$scratch/table" '^transport: [a-z]+ '
 expect_line "$scratch/table" '^All data arrived as sent'
 tests="barrier bcast reduce allreduce allgather alltoall gather scatter reduce_scatter reduce_scatter_block ibcast iallreduce.both memcpy"
 if [ "$ranks" -gt 1 ]; then
-    tests="$tests latency bw bibw rate isend.test"
+    tests="$tests latency bw bibw rate bilat window.16 overhead potential isend.test"
 fi
 for test in $tests; do
     expect_line "$scratch/table" "^$test +.* [0-9]+\.[0-9]+ "

@@ -1,0 +1,147 @@
+/* host.c: what communication costs the processor, as [Liu04 9.1] defines it: the host overhead of a message, and the overlap
+ * potential, which is the longest computation behind an exchange that does not make it longer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "bench.h"
+
+enum { TAG = 1, PROBES_MAX = 40 };
+
+struct host {
+    struct bench *bench;
+    MPI_Comm comm;
+    int me, bytes;
+    char *out, *in;
+    double
+        pause; /* seconds: that the answer may arrive (overhead), or that the processor computes (potential) */
+};
+
+static void spin(double seconds)
+{
+    for (double until = MPI_Wtime() + seconds; MPI_Wtime() < until;) {
+    }
+}
+
+static void host_open(struct bench *b, size_t bytes, struct host *h)
+{
+    *h = (struct host){.bench = b, .bytes = (int)bytes};
+    MPI_Comm_dup(b->team, &h->comm);
+    MPI_Comm_rank(h->comm, &h->me);
+    h->out = bench_alloc(bytes);
+    h->in = bench_alloc(bytes);
+}
+
+static void host_close(struct host *h)
+{
+    free(h->in);
+    free(h->out);
+    MPI_Comm_free(&h->comm);
+}
+
+static void answer(struct host *h, int n)
+{
+    for (int i = 0; i < n; i++) {
+        MPI_Recv(h->in, h->bytes, MPI_BYTE, 0, TAG, h->comm, MPI_STATUS_IGNORE);
+        MPI_Send(h->out, h->bytes, MPI_BYTE, 0, TAG, h->comm);
+    }
+}
+
+/* A pause, then an exchange behind a computation of that length. */
+static void exchange(void *arg, int n)
+{
+    struct host *h = arg;
+    MPI_Request requests[2];
+    if (h->me != 0) {
+        answer(h, n);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        MPI_Irecv(h->in, h->bytes, MPI_BYTE, 1, TAG, h->comm, &requests[0]);
+        MPI_Isend(h->out, h->bytes, MPI_BYTE, 1, TAG, h->comm, &requests[1]);
+        if (h->pause > 0)
+            spin(h->pause);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* The time in MPI_Send, and in MPI_Recv of a message that has arrived. */
+static void timed_calls(void *arg, int n)
+{
+    struct host *h = arg;
+    double inside = 0;
+    if (h->me != 0) {
+        answer(h, n);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        double start = MPI_Wtime();
+        MPI_Send(h->out, h->bytes, MPI_BYTE, 1, TAG, h->comm);
+        inside += MPI_Wtime() - start;
+        spin(h->pause);
+        start = MPI_Wtime();
+        MPI_Recv(h->in, h->bytes, MPI_BYTE, 1, TAG, h->comm, MPI_STATUS_IGNORE);
+        inside += MPI_Wtime() - start;
+    }
+    h->bench->own_time = inside;
+}
+
+static void checked(struct bench *b, struct host *h, unsigned seed)
+{
+    bench_fill(h->out, (size_t)h->bytes, seed + (unsigned)h->me);
+    exchange(h, 1);
+    b->errors += bench_check(h->in, (size_t)h->bytes, seed + (unsigned)(1 - h->me));
+}
+
+/* Seconds of one exchange with that pause, the same on both ranks. */
+static double exchange_takes(struct bench *b, struct host *h, double pause)
+{
+    struct bench_stats s = {0};
+    h->pause = pause;
+    bench_measure(b, h->comm, false, exchange, h, &s);
+    MPI_Bcast(&s.median, 1, MPI_DOUBLE, 0, h->comm);
+    return s.median;
+}
+
+void bench_overhead(struct bench *b, const struct bench_test *test, size_t bytes)
+{
+    struct host h;
+    struct bench_stats s;
+    host_open(b, bytes, &h);
+    checked(b, &h, 1);
+    h.pause = 3 * exchange_takes(b, &h, 0); /* more than the answer needs */
+    b->times_itself = true;
+    bench_measure(b, h.comm, false, timed_calls, &h, &s);
+    b->times_itself = false;
+    host_close(&h);
+    if (b->rank == 0)
+        bench_report_time(b, test->name, bytes, &s);
+}
+
+/* Lengthens the computation until the exchange takes a tenth longer than without; then halves the step a few times. */
+void bench_potential(struct bench *b, const struct bench_test *test, size_t bytes)
+{
+    const double seconds = b->options.seconds, slack = 1.1;
+    struct host h;
+    double hidden = 0, step;
+    int probes = 0;
+    host_open(b, bytes, &h);
+    checked(b, &h, 1);
+    b->options.seconds = seconds / 8; /* one figure of several measurements */
+    double alone = exchange_takes(b, &h, 0);
+    step = alone / 8;
+    for (int finer = 0; finer < 3 && probes < PROBES_MAX; probes++) {
+        if (exchange_takes(b, &h, hidden + step) <= slack * alone) {
+            hidden += step;
+        } else {
+            step /= 2;
+            finer++;
+        }
+    }
+    b->options.seconds = seconds;
+    h.pause = 0;
+    checked(b, &h, 7);
+    host_close(&h);
+    if (b->rank == 0)
+        bench_report_time(b, test->name, bytes, &(struct bench_stats){hidden, hidden, hidden, probes, 1});
+}
