@@ -6,7 +6,7 @@
 
 #include "bench.h"
 
-enum { TAG = 1, PROBES_MAX = 40 };
+enum { TAG = 1, PROBES_MAX = 16 };
 
 struct host {
     struct bench *bench;
@@ -129,8 +129,8 @@ void bench_potential(struct bench *b, const struct bench_test *test, size_t byte
     checked(b, &h, 1);
     b->options.seconds = seconds / 8; /* one figure of several measurements */
     double alone = exchange_takes(b, &h, 0);
-    step = alone / 8;
-    for (int finer = 0; finer < 3 && probes < PROBES_MAX; probes++) {
+    step = alone / 4;
+    for (int finer = 0; finer < 2 && probes < PROBES_MAX; probes++) {
         if (exchange_takes(b, &h, hidden + step) <= slack * alone) {
             hidden += step;
         } else {
