@@ -225,6 +225,7 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
         if (j->user_ended && code && !j->status)
             j->status = code;
     } else if (finalized) {
+        recover_left(j, rank);
         if (code && !j->status)
             j->status = code;
         if (WIFSIGNALED(status))

@@ -20,11 +20,22 @@ static bool can_go_on(const struct job *j, uint32_t rank)
     return j->opt->recovery && !j->ending && !j->failed && pmi_ready(j->pmi, rank) && left(j) > 0;
 }
 
-static void tell_all(struct job *j, uint32_t rank)
+static void tell_hosts(struct job *j, uint32_t rank)
 {
     for (uint32_t i = 0; i < j->nhosts; i++)
         if (j->hosts[i].ops && !j->hosts[i].done)
             j->hosts[i].ops->died(j->hosts[i].impl, j->id, rank);
+}
+
+void recover_left(struct job *j, uint32_t rank)
+{
+    if (j->opt->recovery && !j->ending)
+        tell_hosts(j, rank);
+}
+
+static void tell_all(struct job *j, uint32_t rank)
+{
+    tell_hosts(j, rank);
     pmi_finalized_too(j->pmi, rank);
     if (!j->dead.who)
         j->dead.who = xcalloc(j->layout->size, sizeof(*j->dead.who));

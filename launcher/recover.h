@@ -10,6 +10,9 @@
  * on. False: the job has failed, or was not to go on. */
 bool recover_from(struct job *j, uint32_t rank, int code, const char *how);
 
+/* A rank has ended after MPI_Finalize. Those who are still in theirs may wait for a word of it: they hear that it is gone. */
+void recover_left(struct job *j, uint32_t rank);
+
 /* The same for all ranks of a host. */
 bool recover_from_lost(struct job *j, const struct job_host *h, const char *why);
 

@@ -3,16 +3,51 @@
  * adapter are counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "boot/boot.h"
 #include "coll/coll.h"
+#include "p2p/fault.h"
 #include "rma/engine.h"
+
+#define MOURNING_NS 2000000000u /* words of the living about the dead may still be under way */
+
+/* A window does not survive its members: who waits for one of them would wait for ever, in a job that goes on
+ * (mpiexec -enable-recovery). What a wait is for is not known here, so it gets some time. */
+static __attribute__((noinline, cold)) void mourn(const struct rma *r, uint64_t *since)
+{
+    char sentence[256];
+    for (size_t i = 0; i < COUNT_OF(r->wins); i++) {
+        if (!r->wins[i] || !r->wins[i]->comm->broken)
+            continue;
+        if (*since == 0)
+            *since = clock_ns();
+        if (clock_ns() - *since < MOURNING_NS)
+            return;
+        snprintf(
+            sentence, sizeof(sentence),
+            "a process of the window of %.100s has died, and a one-sided call waits; windows do not survive "
+            "the death of a member",
+            comm_label(r->wins[i]->comm));
+        boot_abort(r->proc->boot, 1, sentence);
+    }
+}
 
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung)
 {
     struct net *net = r->proc->net;
     struct net_waiter w = {.ready = ready, .arg = arg, .what = NET_SOMETHING};
+    uint64_t since = 0;
     net->unrung += unrung;
-    while (!ready(arg))
+    while (!ready(arg)) {
+        if (unlikely(net->lost != NULL) && p2p_has_faults(r->proc->p2p)) {
+            mourn(r, &since);
+            net->unrung += since && !unrung; /* nobody rings for time that passes */
+            unrung |= since != 0;
+        }
         net_wait_step(net, &w);
+    }
     net_wait_end(net, &w);
     net->unrung -= unrung;
 }
