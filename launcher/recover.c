@@ -15,9 +15,11 @@ static uint32_t left(const struct job *j)
     return n;
 }
 
+/* The job that spawned this one goes on even when nobody of this one is left. */
 static bool can_go_on(const struct job *j, uint32_t rank)
 {
-    return j->opt->recovery && !j->ending && !j->failed && pmi_ready(j->pmi, rank) && left(j) > 0;
+    return j->opt->recovery && !j->ending && !j->failed && pmi_ready(j->pmi, rank) &&
+           (left(j) > 0 || j->opt->grown_fd > 0);
 }
 
 static void tell_hosts(struct job *j, uint32_t rank)

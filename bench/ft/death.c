@@ -67,7 +67,8 @@ int main(int argc, char **argv)
         mine[2] = 10 * (now_ms() - begin);
         MPI_Allreduce(mine, worst, 3, MPI_DOUBLE, MPI_MAX, next);
         if (rank == 0)
-            printf("%5d  %-10s %17.2f %11.2f %25.1f\n", size, round % 2 ? "barrier" : "receive", worst[0], worst[1], worst[2]);
+            printf("%5d  %-10s %17.2f %11.2f %25.1f\n", size, round % 2 ? "barrier" : "receive", worst[0],
+                   worst[1], worst[2]);
         if (comm != MPI_COMM_WORLD)
             MPI_Comm_free(&comm);
         comm = next;

@@ -1,0 +1,26 @@
+# Jobs that go on when ranks die: who is told, on this host and on others, and with which status the job ends.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+make_shell
+program=$MPI_TESTS/mpi_ft_coll
+[ -x "$program" ] || exit 77
+
+# The status is that of those who went on; one line names the dead.
+run -enable-recovery -n 3 "$program"
+expect_rc 0
+expect_err "The others went on without"
+run --with-ft ulfm -n 3 "$program"
+expect_rc 0
+# ... or of the first that failed.
+run -disable-auto-cleanup -n 3 "$program"
+expect_rc 137
+# Without it the job ends.
+run -n 3 "$program"
+expect_rc 137
+# Agents tell their ranks.
+run -enable-recovery -launcher-exec "$T/shell" -hosts a:1,b:1,c:1 -n 3 "$program"
+expect_rc 0
+expect_err "on host b"
+# A program that never called MPI_Init cannot go on.
+run -enable-recovery -n 2 sh -c 'if [ $PMI_RANK = 1 ]; then exit 5; fi'
+expect_rc 5
