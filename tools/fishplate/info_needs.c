@@ -40,7 +40,7 @@ static bool is_call_of(const char *symbol, const char *name)
     return strncasecmp(symbol, name, len) == 0 && symbol[len] == '_' && is_ending(symbol + len);
 }
 
-/* MPI_Type_struct, MPIX_Comm_revoke: the form of C functions. Constants are all in capitals. */
+/* MPI_Type_struct, MPIX_Query_cuda_support: the form of C functions. Constants are all in capitals. */
 static bool is_c_name(const char *symbol)
 {
     const char *at = strncmp(symbol, "MPI_", 4) == 0    ? symbol + 4
