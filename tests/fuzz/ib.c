@@ -160,6 +160,19 @@ void ib_stripe_forget(struct ib_endpoint *ep)
 {
     (void)ep;
 }
+void ib_path_arm(struct ib_lane *lane)
+{
+    FUZZ_CHECK(lane->qp != NULL);
+}
+void ib_paths_look(struct ib *i, bool rested)
+{
+    (void)i, (void)rested;
+}
+bool ib_paths_carry(const struct ib *i)
+{
+    (void)i;
+    return false;
+}
 void ib_stripe_again(struct ib *i)
 {
     (void)i;
@@ -321,7 +334,7 @@ static void hello(struct fuzz_in *in, bool sound)
     size_t length = sound ? sizeof(h) : fuzz_u8(in);
     fuzz_bytes(in, &h, sizeof(h));
     if (sound) /* one that comes from this job, so that the rest of it is looked at */
-        h.magic = 0x46504942u, h.version = 3, h.job = h.to_job = 7, h.to = 0,
+        h.magic = 0x46504942u, h.version = 4, h.job = h.to_job = 7, h.to = 0,
         h.from = 1 + h.from % (PEERS - 1), h.lanes = 1, h.scheme = (uint32_t)ib.rules.scheme,
         h.mine = 1 + h.mine % 4;
     memcpy(b->data + 40, &h, sizeof(h));

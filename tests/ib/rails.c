@@ -1,6 +1,7 @@
 /* rails.c: what the tests of several rails run: every rank exchanges messages of every kind with every other and checks
  * all bytes, while a port may go down and up. The arguments are ports, as softib names them (node1/hca1/1): each goes down
- * in the middle of an exchange, and comes up again in the middle of another; with "dead" before it, it stays down.
+ * in the middle of an exchange, and comes up again in the middle of another; with "dead" before it, it stays down. With
+ * "home" before it, it carries the connections themselves, which go over another port of the adapter and come back.
  *
  * The environment names the softib tool (SOFTIB).
  *
@@ -78,10 +79,11 @@ static void until(MPI_T_pvar_handle handle, long long before, int *round)
 
 int main(int argc, char **argv)
 {
-    int round = 0, dead = 0;
+    int round = 0, dead = 0, home = 0;
     mpitest_begin(&argc, &argv);
     counters_begin();
     MPI_T_pvar_handle joins = counter_open("ib_rails_joined"), losses = counter_open("ib_rail_failures");
+    MPI_T_pvar_handle moves = counter_open("ib_paths_migrated");
     for (int r = 0; r < mpitest_size; r++)
         for (int k = 0; k < SIZES; k++) {
             out[r][k] = malloc((size_t)sizes[k]);
@@ -94,7 +96,13 @@ int main(int argc, char **argv)
             dead = 1;
             continue;
         }
+        if (strcmp(argv[a], "home") == 0) {
+            home = 1;
+            continue;
+        }
         until(joins, 0, &round);
+        if (home)
+            losses = joins = moves;
         long long failures = counted(losses);
         exchange(round++, "down", argv[a]);
         until(losses, failures, &round);

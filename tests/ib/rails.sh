@@ -51,6 +51,13 @@ done
 job 4 4 FISHPLATE_RENDEZVOUS=put -hcas 3x400MB/s "$rails" node2/hca1/1 node0/hca2/1
 expect_rc 0
 
+# The port that carries the connections: they go over the other port of the adapter, and come back.
+job 2 2 -hcas 400MB/s,ports=2 "$rails" home node1/hca0/1
+expect_rc 0
+expect_err "softib0 port 1 went down; connections go over softib0 port 2"
+job 4 4 FISHPLATE_IB_RECEIVE=shared -hcas 2x400MB/s,ports=2 "$rails" dead home node2/hca0/1
+expect_rc 0
+
 # What a user may get wrong.
 job 2 2 FISHPLATE_IB_WEIGHTS=4,x -hcas 2 "$rails"
 [ "$rc" -ne 0 ] || fail "a weight that is no number was taken"

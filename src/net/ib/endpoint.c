@@ -193,7 +193,7 @@ bool ib_endpoint_busy(const struct ib_endpoint *ep)
 static void require_port(struct ib *ib)
 {
     uint64_t since = atomic_load(&ib->rails[0].down);
-    if (since != 0 && clock_ns() - since >= PORT_PATIENCE * 1000000000ull)
+    if (since != 0 && !ib_paths_carry(ib) && clock_ns() - since >= PORT_PATIENCE * 1000000000ull)
         ib_fatal(ib, NULL, "%s has been down for %u seconds; check the cable and the switch", ib->device.name,
                  PORT_PATIENCE);
 }
@@ -244,6 +244,7 @@ void ib_endpoints_pulse(struct ib *ib)
 {
     require_port(ib);
     ib_join_ports(ib, true);
+    ib_paths_look(ib, true);
     if (max_connections.value != 0 && ib->open > (uint32_t)max_connections.value)
         trim(ib, (uint32_t)max_connections.value, NULL);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
@@ -373,6 +374,7 @@ void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h)
         ib_endpoint_do(ep, actions & before);
     if (actions & CONN_DO_CONNECT) {
         ep->address = h->address;
+        ep->alternate = h->alternate;
         ep->peer_bell = h->bell;
         ep->peer_bell_key = h->bell_key;
         ep->tx_by_imm = h->ring_by_imm != 0;
@@ -380,6 +382,7 @@ void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h)
             credit_start(&ep->lanes[i].credit, &ep->ib->rules, h->posted[i]);
             if (ib_lane_connect(&ep->lanes[i], &h->address, h->qpn[i], h->psn[i], h->rd_atomic) != 0)
                 ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
+            ib_path_arm(&ep->lanes[i]);
         }
     }
     ib_endpoint_do(ep, actions & ~before);

@@ -62,6 +62,7 @@ struct ib_endpoint {
     struct list asking; /* ib->asking: waiting for an answer */
     uint64_t deadline;
     struct ib_address address; /* of the peer */
+    struct ib_address alternate;
     struct ibv_ah *ah;
 
     /* Between reserve and commit. */

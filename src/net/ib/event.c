@@ -47,6 +47,8 @@ static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint
     atomic_store(&ib->attention, 1);
     if (!down)
         log_warn("%s is up again", first->device->name);
+    else if (first->index == 0 && ib->alternate && ib->alternate->device->port != port)
+        log_warn("%s went down; connections go over %s", first->device->name, ib->alternate->device->name);
     else if (first->index == 0)
         log_warn("%s went down; messages wait for it as long as the adapter repeats them",
                  first->device->name);
@@ -71,6 +73,10 @@ static void asynchronous(struct ib *ib, struct ib_adapter *a)
         break;
     case IBV_EVENT_PORT_ACTIVE:
         port_event(ib, a, e.element.port_num, 0);
+        break;
+    case IBV_EVENT_PATH_MIG:
+        if (e.element.qp->qp_context)
+            ib_path_moved(ib, e.element.qp->qp_context);
         break;
     case IBV_EVENT_DEVICE_FATAL:
         if (a->index > 0) {

@@ -27,7 +27,7 @@ static COUNTER(repeats, "ib_hellos_repeated",
 static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this process of this job.");
 
 #define HELLO_MAGIC   0x46504942u
-#define HELLO_VERSION 3
+#define HELLO_VERSION 4
 #define HELLO_QKEY    0x11110000u
 #define HELLO_DEPTH   64 /* sends, and receives; what finds no room is lost and comes again */
 #define GRH_BYTES     40
@@ -113,7 +113,8 @@ static void fill(const struct ib_endpoint *ep, struct ib_hello *h)
                            .bell = (uintptr_t)ep->bell->data,
                            .bell_key = ep->bell->rkey,
                            .ring_by_imm = !ib->device.last_byte_last,
-                           .address = ib->device.address};
+                           .address = ib->device.address,
+                           .alternate = (ib->alternate ? ib->alternate->device : &ib->device)->address};
     for (uint32_t i = 0; i < ib->lanes; i++) {
         h->qpn[i] = ep->lanes[i].qp->qp_num;
         h->psn[i] = ep->lanes[i].psn;

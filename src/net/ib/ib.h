@@ -9,9 +9,9 @@
  *   send.c      frames out, put, get             receive.c   completions, order, frames in
  *   rdma.c      the RDMA ring and polling set    event.c     the thread that wakes sleepers
  *   rail.c      the ports of this process        join.c      queue pairs on further rails
- *   stripe.c    put and get over several rails   barrier.c   barriers in the switch
+ *   stripe.c    put and get over several rails   migrate.c   alternate paths of connections
+ *   barrier.c   barriers in the switch           ib.c        start and end of the transport
  *   policy/     pure: credit, conn, ring, pollset, choose, devlist
- *   ib.c        start and end of the transport
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_IB_H
@@ -63,9 +63,10 @@ struct ib {
     struct ib_adapter adapters[IB_ADAPTERS_MAX]; /* 0: that of device */
     struct ib_rail rails[IB_RAILS_MAX];          /* 0: device */
     uint32_t nadapters, nrails;
-    bool stuck;         /* a stripe waits for room in a send queue */
-    uint32_t elsewhere; /* stripes under way on adapters other than the first */
-    uint64_t found;     /* when the completions at hand were found, in ns; 0: nobody has asked yet */
+    struct ib_rail *alternate; /* where connections go when the home port fails (migrate.c); NULL: nowhere */
+    bool stuck;                /* a stripe waits for room in a send queue */
+    uint32_t elsewhere;        /* stripes under way on adapters other than the first */
+    uint64_t found;            /* when the completions at hand were found, in ns; 0: nobody has asked yet */
     struct stripe_rules stripe_rules;
     struct pool striped; /* struct ib_striped */
     struct ibv_qp *ud;
@@ -127,6 +128,14 @@ struct ib_transfer {
     uint64_t remote;
     uint32_t lkey, rkey;
 };
+
+/* migrate.c */
+void ib_paths_open(struct ib *ib);
+void ib_path_arm(struct ib_lane *lane);
+void ib_path_moved(struct ib *ib, struct ib_lane *lane);
+void ib_paths_look(struct ib *ib,
+                   bool rested); /* after events of ports and paths; rested: time to move back */
+bool ib_paths_carry(const struct ib *ib);
 
 /* stripe.c */
 int ib_stripe_open(struct ib *ib);

@@ -84,6 +84,11 @@ static int index_add(struct ib *ib, struct ib_lane *lane)
 
 /* ---- making and dropping ---- */
 
+uint8_t ib_lane_timeout(void)
+{
+    return (uint8_t)timeout.value;
+}
+
 static uint32_t receive_depth(const struct ib_lane *lane)
 {
     return lane->shared || lane->bare ? 0 : lane->endpoint->ib->rules.most + SPARE_RECEIVES;
@@ -93,7 +98,8 @@ static struct ibv_qp *create_qp(struct ib_lane *lane)
 {
     struct ib *ib = lane->endpoint->ib;
     struct ibv_cq *cq = lane->rail->adapter->cq;
-    struct ibv_qp_init_attr a = {.send_cq = cq,
+    struct ibv_qp_init_attr a = {.qp_context = lane,
+                                 .send_cq = cq,
                                  .recv_cq = cq,
                                  .srq = lane->shared ? lane->shared->srq : NULL,
                                  .qp_type = IBV_QPT_RC,
@@ -166,6 +172,8 @@ int ib_lane_create(struct ib_lane *lane)
     if (rc != 0)
         return rc;
     lane->head = lane->tail = lane->quiet = 0;
+    lane->path.armed = lane->path.moved = lane->path.fled = false;
+    atomic_store(&lane->path.events, 0);
     lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
     lane->qp = create_qp(lane);
     if (!lane->qp || to_init(lane) != 0)

@@ -4,6 +4,8 @@
 #ifndef FP_NET_IB_LANE_H
 #define FP_NET_IB_LANE_H
 
+#include <stdatomic.h>
+
 #include "net/ib/buffer.h"
 #include "net/ib/device.h"
 #include "net/ib/policy/credit.h"
@@ -36,10 +38,17 @@ struct ib_lane {
     uint32_t quiet; /* unsignalled requests in a row */
     uint32_t psn;
     uint8_t index;
+    struct {
+        _Atomic uint32_t events; /* times the adapter has moved it, not looked at yet */
+        bool armed;              /* the other path is loaded */
+        bool moved;              /* it travels by the alternate path */
+        bool fled;               /* because the home port here went down: move back when it is up */
+    } path;
     bool bare; /* for put and get alone: no receives, no credits */
 };
 
 int ib_lane_probe(struct ib *ib); /* how much can be inline, and in which order bytes arrive */
+uint8_t ib_lane_timeout(void);
 int ib_lane_create(struct ib_lane *lane);
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic);

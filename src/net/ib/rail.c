@@ -175,6 +175,7 @@ int ib_rails_open(struct ib *ib, struct boot *boot)
     for (uint32_t i = 0, ports = ib->nrails; i < ports; i++)
         open_paths(ib, ib->rails[i].device);
     ib->device.address.rails = ib->nrails;
+    ib_paths_open(ib);
     if (ib->nrails > 1 && boot->rank == 0)
         log_info("large messages are striped over %u rails on %u adapter%s", ib->nrails, ib->nadapters,
                  ib->nadapters == 1 ? "" : "s");

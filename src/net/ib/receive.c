@@ -355,8 +355,10 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
                  ib->device.verbs.event_type_str((enum ibv_event_type)(broken - 1)));
     if (atomic_exchange(&ib->pulse, 0))
         ib_endpoints_pulse(ib);
-    if (atomic_exchange(&ib->ports, 0))
+    if (atomic_exchange(&ib->ports, 0)) {
         ib_join_ports(ib, false);
+        ib_paths_look(ib, false);
+    }
     if (ib->stuck)
         ib_stripe_again(ib);
     list_foreach_safe(pos, after, &ib->unsaid) ib_flush(list_entry(pos, struct ib_endpoint, unsaid_link));

@@ -94,6 +94,7 @@ struct ib_hello {
     uint32_t ready;       /* conn_ready */
     uint32_t ring_by_imm; /* frames in my ring must be announced by an immediate */
     struct ib_address address;
+    struct ib_address alternate; /* another way here, or the same */
 };
 
 #endif
