@@ -47,5 +47,6 @@ void ib_stripe_settled(struct ib_endpoint *ep, unsigned pair); /* those that fai
 void ib_stripe_rail(struct ib_endpoint *ep, unsigned pair, bool up);
 void ib_stripe_weights(struct ib_endpoint *ep);
 void ib_stripe_forget(struct ib_endpoint *ep);
+void ib_stripe_lost(struct ib_endpoint *ep); /* the peer has died: all its transfers end with an error */
 
 #endif

@@ -252,18 +252,60 @@ void ib_stripe_weights(struct ib_endpoint *ep)
         j->weight[k] = policy.value == EVEN ? 1 : ep->ib->rails[j->pairs[k].mine].weight;
 }
 
+static void stop_counting(struct ib_striped *m)
+{
+    for (unsigned i = 0; i < m->filter.count; i++) {
+        const struct filter_stripe *s = &m->filter.stripes[i];
+        if (s->state == FILTER_UNDER_WAY && !rail_in(m->failed[s->stripe.rail], i))
+            count(m->ep->ib, m->ops[i].rail, -1);
+    }
+}
+
 /* The connection is gone, and nobody waits any more. */
 void ib_stripe_forget(struct ib_endpoint *ep)
 {
     list_foreach_safe(pos, after, &ep->join->under_way)
     {
         struct ib_striped *m = list_entry(pos, struct ib_striped, link);
-        for (unsigned i = 0; i < m->filter.count; i++) {
-            const struct filter_stripe *s = &m->filter.stripes[i];
-            if (s->state == FILTER_UNDER_WAY && !rail_in(m->failed[s->stripe.rail], i))
-                count(ep->ib, m->ops[i].rail, -1);
-        }
+        stop_counting(m);
         list_remove(pos);
         pool_put(&ep->ib->striped, m);
+    }
+}
+
+/* The home's lanes stay for a moment: what is left there must not tell messages that are gone. */
+static void lane_forget(struct ib_lane *lane)
+{
+    for (uint32_t at = lane->tail; at != lane->head; at++) {
+        struct ib_work *w = &lane->work[at & (lane->depth - 1)];
+        if (w->op && w->op->done == stripe_done)
+            w->op = NULL;
+    }
+}
+
+void ib_stripe_lost(struct ib_endpoint *ep)
+{
+    struct ib_join *j = ep->join;
+    if (!j)
+        return;
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        lane_forget(&ep->lanes[k]);
+    struct list lost;
+    list_init(&lost);
+    list_foreach_safe(pos, after, &j->under_way)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        stop_counting(m);
+        list_remove(pos);
+        list_append(&lost, pos);
+    }
+    ib_join_free(ep);
+    list_foreach_safe(pos, after, &lost)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        struct net_op *op = m->op;
+        list_remove(pos);
+        pool_put(&ep->ib->striped, m);
+        op->done(op, err_set(MPIX_ERR_PROC_FAILED, "the process at the other end has died"));
     }
 }
