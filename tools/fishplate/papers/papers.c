@@ -146,18 +146,37 @@ static const struct source *source_of(const char *name)
     return NULL;
 }
 
+/* By paper and chapter; entries of one chapter stay in their order. */
+static void sort_results(struct papers_run *run)
+{
+    for (int i = 1; i < run->results_count; i++) {
+        struct result r = run->results[i];
+        int k = i;
+        for (; k > 0; k--) {
+            const struct entry *before = run->results[k - 1].entry;
+            if (before->paper < r.entry->paper ||
+                (before->paper == r.entry->paper && strcmp(before->chapter, r.entry->chapter) <= 0))
+                break;
+            run->results[k] = run->results[k - 1];
+        }
+        run->results[k] = r;
+    }
+}
+
 static bool choose_entries(struct papers_run *run)
 {
     static char why[64][96];
-    const int lists = 2;
-    const struct entry *const list[] = {entries_liu, entries_others};
-    const int count[] = {entries_liu_count, entries_others_count};
-    run->results = calloc((size_t)(entries_liu_count + entries_others_count), sizeof(*run->results));
+    const int lists = 3;
+    const struct entry *const list[] = {entries_liu, entries_rails, entries_others};
+    const int count[] = {entries_liu_count, entries_rails_count, entries_others_count};
+    run->results = calloc((size_t)(entries_liu_count + entries_rails_count + entries_others_count),
+                          sizeof(*run->results));
     for (int l = 0; run->results && l < lists; l++)
         for (int i = 0; i < count[l]; i++)
             if (is_wanted(run->only, list[l][i].id))
                 run->results[run->results_count++] =
                     (struct result){.entry = &list[l][i], .source = source_of(list[l][i].source)};
+    sort_results(run);
     for (int s = 0; s < sources_count; s++) {
         const struct source *source = &sources[s];
         bool needed = false;

@@ -94,8 +94,8 @@ struct entry {
     const char *why; /* what is known to be unlike, when a check differs; NULL */
 };
 
-extern const struct entry entries_liu[], entries_others[];
-extern const int entries_liu_count, entries_others_count;
+extern const struct entry entries_liu[], entries_rails[], entries_others[];
+extern const int entries_liu_count, entries_rails_count, entries_others_count;
 
 /* A figure that cannot be measured here, and why. */
 struct unmeasured {

@@ -34,7 +34,8 @@ static int drawn_columns(const struct table *t, int out[LINES_MAX])
         bool numbers = false;
         for (int r = 0; r < t->rows; r++)
             numbers = numbers || table_cell(t, r, c)->samples > 0;
-        if (numbers && !strstr(t->names[c], "RSS") && !strstr(t->names[c], "connections"))
+        if (numbers && !strstr(t->names[c], "RSS") && !strstr(t->names[c], "connections") &&
+            !strstr(t->names[c], " against "))
             out[n++] = c;
     }
     return n;
