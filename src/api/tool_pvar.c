@@ -7,6 +7,7 @@
 
 #include "api/tool.h"
 #include "base/counter.h"
+#include "coll/trial.h"
 #include "impl.h"
 #include "obj/proc.h"
 
@@ -31,6 +32,11 @@ static void adapter(const struct proc *p, char *out)
     net_adapter(p->net, out, TOOL_TEXT_MAX);
     if (!*out)
         snprintf(out, TOOL_TEXT_MAX, "none (all ranks are on one node)");
+}
+
+static void barriers(const struct proc *p, char *out)
+{
+    trial_describe(p, out, TOOL_TEXT_MAX);
 }
 
 static uint64_t sent_messages(const struct proc *p, uint32_t rank)
@@ -95,6 +101,14 @@ static const struct tool_pvar others[] = {
      .readonly = true,
      .continuous = true,
      .text = adapter},
+    {.name = "coll_barriers",
+     .doc = "Which barrier is used between nodes, a line for each shape of communicator, and the times of "
+            "those that were tried.",
+     .class = MPI_T_PVAR_CLASS_GENERIC,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .text = barriers},
     {.name = "p2p_unexpected_length",
      .doc = "Messages that wait for their receive.",
      .class = MPI_T_PVAR_CLASS_LEVEL,

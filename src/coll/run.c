@@ -8,6 +8,7 @@
 #include "coll/debug.h"
 #include "coll/exec.h"
 #include "coll/shared.h"
+#include "coll/trial.h"
 #include "obj/context.h"
 #include "coll/written.h"
 
@@ -45,14 +46,15 @@ static int prepare(const struct coll_args *args, struct coll_state *state, struc
     return coll_request_new(state, args, &call->shape, plan, call_splits(call, choice->algorithm), out);
 }
 
-static int run_schedule(const struct coll_args *args, struct coll_state *state, struct call *call,
-                        const struct coll_choice *choice)
+/* Its messages are those of the call `as`. */
+static int run_schedule(const struct coll_args *args, const struct coll_args *as, struct coll_state *state,
+                        struct call *call, const struct coll_choice *choice)
 {
     struct coll_request *r;
     int rc = prepare(args, state, call, choice, &r);
     if (rc)
         return rc;
-    coll_request_number(r, args, FORM_BLOCKING);
+    coll_request_number(r, as, FORM_BLOCKING);
     r->number = state->page->calls;
     coll_request_begin(r);
     net_wait(args->comm->proc->net, &r->base.complete);
@@ -73,6 +75,55 @@ static struct coll_choice choose_schedule(struct call *call, bool blocking)
     return coll_select(&call->shape, &call->where, blocking);
 }
 
+/* ---- what a trial of barriers needs ---- */
+
+static int barrier_by(const struct coll_args *args, struct coll_state *state,
+                      const struct coll_choice *choice)
+{
+    struct coll_choice other = *choice;
+    struct call call;
+    int rc = call_make(&call, args, state);
+    if (rc)
+        return rc;
+    if (!between_nodes(state, choice) || !written_run(args, state, choice, &rc)) {
+        if (!other.algorithm->generate)
+            other = choose_schedule(&call, true);
+        rc = run_schedule(args, args, state, &call, &other);
+    }
+    call_free(&call);
+    return rc;
+}
+
+static int greatest(const struct coll_args *args, struct coll_state *state, uint64_t *word, int words)
+{
+    const struct coll_side side = {.buf = word, .count = words, .type = dtype_from(MPI_UINT64_T)};
+    const struct coll_args reduction = {.kind = COLL_ALLREDUCE,
+                                        .name = args->name,
+                                        .comm = args->comm,
+                                        .send = side,
+                                        .recv = side,
+                                        .op = op_from(MPI_MAX),
+                                        .in_place = true};
+    const struct coll_choice choice = {.algorithm = algorithm_find(COLL_ALLREDUCE, "recursive_doubling")};
+    struct call call;
+    int rc = call_make(&call, &reduction, state);
+    if (rc)
+        return rc;
+    rc = run_schedule(&reduction, args, state, &call, &choice);
+    call_free(&call);
+    return rc;
+}
+
+/* The barrier that a trial has found, without asking the rules. */
+static bool picked_barrier(const struct coll_args *args, struct coll_state *state, int *rc)
+{
+    if (unlikely(debug_coll) || coll_is_forced(COLL_BARRIER) || !between_nodes(state, &state->picked))
+        return false;
+    return written_run(args, state, &state->picked, rc);
+}
+
+static const struct trial_means trial_means = {.barrier = barrier_by, .greatest = greatest};
+
 int coll_run(const struct coll_args *args)
 {
     struct coll_state *state;
@@ -84,6 +135,8 @@ int coll_run(const struct coll_args *args)
     if (shared_short(args, state, &rc))
         return rc;
     page_comm_kind(state->page, args->kind);
+    if (state->picked.algorithm && args->kind == COLL_BARRIER && picked_barrier(args, state, &rc))
+        return rc;
     rc = call_make(&call, args, state);
     if (rc)
         return rc;
@@ -91,21 +144,22 @@ int coll_run(const struct coll_args *args)
         rc = debug_check(args, &call, true);
     if (!rc) {
         struct coll_choice choice = coll_select(&call.shape, &call.where, true);
-        bool done = false;
-        if (choice.algorithm->needs & NEED_NODE) {
+        bool done = args->kind == COLL_BARRIER && state->nodes &&
+                    trial_barrier(args, state, &trial_means, &choice, &rc);
+        if (!done && (choice.algorithm->needs & NEED_NODE)) {
             done = shared_run(args, state, &call, &rc);
             if (!done) {
                 call.where.one_node = false;
                 choice = coll_select(&call.shape, &call.where, true);
             }
         }
-        if (between_nodes(state, &choice)) {
+        if (!done && between_nodes(state, &choice)) {
             done = written_run(args, state, &choice, &rc);
             if (!done)
                 choice = choose_schedule(&call, true);
         }
         if (!done)
-            rc = run_schedule(args, state, &call, &choice);
+            rc = run_schedule(args, args, state, &call, &choice);
     }
     call_free(&call);
     return rc;
@@ -126,6 +180,8 @@ static int make(const struct coll_args *args, enum coll_form form, struct coll_r
         rc = debug_check(args, &call, false);
     if (!rc) {
         struct coll_choice choice = coll_select(&call.shape, &call.where, false);
+        if (args->kind == COLL_BARRIER)
+            trial_choose(state, &choice);
         if (between_nodes(state, &choice) && !written_make(args, state, &choice, form, other, &rc))
             choice = choose_schedule(&call, false);
         if (!rc && !*other)

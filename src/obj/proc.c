@@ -273,6 +273,7 @@ int proc_close(struct proc *p)
     else
         layers_close(p->boot, p->net, p->p2p, true);
     biglock_destroy(&p->lock);
+    free(p->coll_trials);
     free(p);
     return rc;
 }

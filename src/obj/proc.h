@@ -44,7 +44,8 @@ struct proc {
     struct attr_table *keyvals;
     /* Set by coll: a communicator goes away, drop c->coll and the like. */
     void (*comm_closing)(struct comm *c);
-    struct dyn *dyn; /* ports and published names; NULL until there is one */
+    void *coll_trials; /* src/coll: which barriers were found to be fastest; freed with this */
+    struct dyn *dyn;   /* ports and published names; NULL until there is one */
     void (*dyn_closing)(struct proc *p);
     struct page *page;        /* what others can read about this process; NULL when there is none */
     struct bsend_pool *bsend; /* process-wide attached buffer */

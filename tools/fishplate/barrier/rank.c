@@ -140,6 +140,26 @@ static void measure(struct ib_rank *r, struct candidate *list, int n)
     }
 }
 
+/* What the library has found by trying; the driver passes it on. */
+static void tell_picked(const struct ib_rank *r)
+{
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+    int index, count, provided;
+    if (r->bench.rank != 0 || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        return;
+    MPI_T_pvar_session_create(&session);
+    if (MPI_T_pvar_get_index("coll_barriers", MPI_T_PVAR_CLASS_GENERIC, &index) == MPI_SUCCESS &&
+        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS) {
+        char *text = calloc((size_t)count + 1, 1);
+        if (text && MPI_T_pvar_read(session, handle, text) == MPI_SUCCESS)
+            printf("bench barrier: the library's own choice: %s\n", text);
+        free(text);
+    }
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+}
+
 static void rank(struct ib_rank *r)
 {
     struct candidate *list = calloc((size_t)barrier_nsettings, sizeof(*list));
@@ -156,6 +176,7 @@ static void rank(struct ib_rank *r)
         count(r, &list[i]);
     measure(r, list, n);
     choose(r, 0);
+    tell_picked(r);
     for (int i = 0; i < n; i++) {
         const char *label = barrier_label(list[i].setting);
         ib_tell(r, IB_TIME, median(&list[i], 0, 1) * 1e6, "us/%s", label);

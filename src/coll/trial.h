@@ -1,0 +1,47 @@
+/* trial.h: which barrier a communicator on several nodes uses, found by trying the few that the model ranks best
+ * [Hoefler05 4.1.1]. Not when it is made, but at the TRIAL_AT-th barrier of those that are used so often; what was found
+ * serves every other communicator of the same shape.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_TRIAL_H
+#define FP_COLL_TRIAL_H
+
+#include "coll/pick.h"
+#include "coll/select.h"
+#include "coll/state.h"
+
+#define TRIAL_AT   24
+#define TRIAL_MOST 5 /* candidates that are tried */
+
+/* How the trial does its barriers. */
+struct trial_means {
+    /* One barrier by this choice, numbered as the call. */
+    int (*barrier)(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice);
+    /* A barrier that leaves the greatest of all ranks' words in each. */
+    int (*greatest)(const struct coll_args *args, struct coll_state *state, uint64_t *word, int words);
+};
+
+/* A blocking barrier that nobody named an algorithm for. True: it is done, with *rc. False: *choice may have become what was
+ * found before. */
+bool trial_barrier(const struct coll_args *args, struct coll_state *state, const struct trial_means *means,
+                   struct coll_choice *choice, int *rc);
+/* A nonblocking one: *choice may have become what was found before. */
+void trial_choose(const struct coll_state *state, struct coll_choice *choice);
+
+/* What was found, a line for each shape: "8 ranks on 4 nodes: rdma:n=2 3.10 us; tried rdma 3.60, ...". */
+void trial_describe(const struct proc *p, char *out, size_t size);
+
+/* pure: the candidates for a shape with the model's time in us; the first is what the rules take. */
+struct trial_shape {
+    int ranks, nodes, most; /* most: ranks of one node */
+    bool turns;             /* ranks of some node take turns on its processors */
+    bool can_switch;
+};
+struct trial_candidate {
+    struct coll_choice choice;
+    double predicted;
+};
+int trial_candidates(const struct trial_shape *s, struct trial_candidate *out);
+void trial_name(const struct coll_choice *choice, char *out, size_t size);
+
+#endif
