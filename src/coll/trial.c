@@ -143,13 +143,22 @@ static int try_all(const struct coll_args *args, struct coll_state *state, const
     return rc;
 }
 
+/* A choice as a number that means the same to every rank, which a place in a list of candidates need not. */
+static uint32_t code_of(const struct coll_choice *choice)
+{
+    uint32_t index = 0;
+    while (index < algorithms_count() && algorithms_get(index) != choice->algorithm)
+        index++;
+    return index << 16 | (uint32_t)choice->parameter[0] << 2 | (uint32_t)choice->by_node << 1 | choice->named;
+}
+
 /* All ranks know the same, or all try. */
 static int decide(const struct coll_args *args, struct coll_state *state, const struct trial_means *means)
 {
     struct comm *c = state->comm;
     struct found f = {.shape = shape_of(c)};
     const struct found *known = find(c->proc, &f.shape);
-    const uint64_t mine = known ? (uint64_t)known->best : 0;
+    const uint64_t mine = known ? code_of(&known->candidate[known->best].choice) : 0;
     uint64_t word[5] = {!known, mine, UINT32_MAX - mine, c->proc->net->oversubscribed, !has_switch(c)};
     int rc = means->greatest(args, state, word, (int)COUNT_OF(word));
     if (rc)
