@@ -24,11 +24,10 @@
 #define SHAPES  16
 
 static TUNABLE_INT(
-    budget, "COLL_TRY", 100000, 0, 10000000,
+    budget, "COLL_TRY", 0, 0, 10000000,
     "Microseconds that a communicator on several nodes may spend, in its 24th barrier, on trying which "
     "barrier algorithm is fastest; no further one is tried when they are over. What is found serves all "
-    "communicators of that shape (nodes, "
-    "ranks). 0: never try; the built-in rules decide.");
+    "communicators of that shape (nodes, ranks). 0: never try; the built-in rules decide.");
 
 static COUNTER(trials, "coll_trials", "Communicators that tried which barrier is fastest.");
 static COUNTER(trials_saved, "coll_trials_saved",

@@ -23,10 +23,9 @@ static const struct advice table[] = {
      "Set it when `fishplate bench` shows another algorithm to be faster for your sizes and ranks.",
      "coll_schedules_made"},
     {"COLL_TRY", COLL,
-     "Raise it when ranks outnumber cores and the MPI_T variable `coll_barriers` shows that only one barrier "
-     "was "
-     "tried. Set 0 when a program must not spend time on a trial, or when all its runs must use the same "
-     "barrier.",
+     "Set 100000 for programs with many barriers between nodes. Raise it when the MPI_T variable "
+     ""
+     "`coll_barriers` shows that only one was tried.",
      NULL},
     {"COLL_READ", COLL,
      "Set never, always or helped to compare the ways of long collectives on one node; auto measures them by "

@@ -4,6 +4,7 @@
  *
  * ranks: 6
  * nodes: only 3
+ * env: FISHPLATE_COLL_TRY=100000
  * also: FISHPLATE_COLL_TRY=1
  * also: FISHPLATE_COLL_TRY=0
  *
