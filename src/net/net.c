@@ -143,6 +143,12 @@ void net_finish(struct net *net, bool together)
             net->transports[i]->ops->finish(net->transports[i], together);
 }
 
+/* It was met before: that it cannot be found now means that it has died, and the news is on its way. */
+static int guest_died(void)
+{
+    return err_set(MPIX_ERR_PROC_FAILED, "the process of another job cannot be reached any more");
+}
+
 int net_peer(struct net *net, uint32_t rank, struct peer **out)
 {
     const struct net_card *card = net_guest_card(net, rank);
@@ -156,7 +162,7 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
         return err_set(MPIX_ERR_PROC_FAILED, "that process has died");
     struct transport *t = net_transport_for(net, rank);
     if (!t) /* check_reach found one for this world */
-        return net_guest_reach(net, rank);
+        return net->lost ? guest_died() : net_guest_reach(net, rank);
     struct peer *peer = NULL;
     if (posix_memalign((void **)&peer, CACHE_LINE, ALIGN_UP(sizeof(*peer), CACHE_LINE)) != 0)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", rank);
@@ -173,7 +179,7 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
     int rc = t->ops->connect(t, peer);
     if (rc != 0) {
         free(peer);
-        return rc;
+        return card && net->lost ? guest_died() : rc;
     }
     if (net->connected)
         net->connected(net->deliver_ctx, peer);
