@@ -70,7 +70,7 @@ def main():
         return 77
     links = (f" rate={args.rate}" if args.rate else "") + (f" latency={args.latency}" if args.latency else "")
     fabric = f"nodes={args.nodes} hcas={args.hcas} name=rails-{os.getpid()}{links}"
-    env = dict(os.environ, SOFTIB_FABRIC=fabric, FISHPLATE_VERBS="softib", FISHPLATE_IB_TIMEOUT="10")
+    env = dict(os.environ, SOFTIB_FABRIC=fabric, FISHPLATE_IB_TIMEOUT="10")
     env.update(s.split("=", 1) for s in args.set)
     env.pop("SOFTIB_NODE", None)
     ports, rng = Ports(args, env), random.Random(args.seed)
