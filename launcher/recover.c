@@ -31,7 +31,8 @@ static void tell_hosts(struct job *j, uint32_t rank)
 
 void recover_left(struct job *j, uint32_t rank)
 {
-    if (j->opt->recovery && !j->ending)
+    /* Not where jobs were spawned: ranks of the others may still be at work with messages of this one. */
+    if (j->opt->recovery && !j->ending && j->opt->grown_fd <= 0 && j->shoots_so_far == 0)
         tell_hosts(j, rank);
 }
 
