@@ -7,6 +7,7 @@
 #include "coll/call.h"
 #include "coll/debug.h"
 #include "coll/exec.h"
+#include "coll/multicast.h"
 #include "coll/shared.h"
 #include "coll/trial.h"
 #include "obj/context.h"
@@ -29,8 +30,10 @@ int coll_open(struct proc *p)
 int coll_choose_again(struct proc *p)
 {
     for (int i = 0; p && i < CONTEXT_IDS; i++)
-        if (p->comms[i] && p->comms[i]->coll)
+        if (p->comms[i] && p->comms[i]->coll) {
             memset(p->comms[i]->coll->short_limit, 0, sizeof(p->comms[i]->coll->short_limit));
+            multicast_forget(p->comms[i]->coll);
+        }
     return coll_select_open();
 }
 
@@ -63,7 +66,7 @@ static int run_schedule(const struct coll_args *args, const struct coll_args *as
     return rc;
 }
 
-/* Is this the barrier that goes by nodes? */
+/* Is this the barrier or the broadcast that goes by nodes? */
 static bool between_nodes(const struct coll_state *state, const struct coll_choice *choice)
 {
     return (choice->algorithm->needs & NEED_NODES) || (choice->by_node && state->nodes);
@@ -154,7 +157,8 @@ int coll_run(const struct coll_args *args)
             }
         }
         if (!done && between_nodes(state, &choice)) {
-            done = written_run(args, state, &choice, &rc);
+            done = args->kind == COLL_BCAST ? multicast_run(args, state, &call, &choice, &rc)
+                                            : written_run(args, state, &choice, &rc);
             if (!done)
                 choice = choose_schedule(&call, true);
         }
@@ -165,9 +169,24 @@ int coll_run(const struct coll_args *args)
     return rc;
 }
 
-/* A barrier by nodes has a request of its own: *other; else *out. */
+/* A call by nodes has a request of its own: *other; else *out. */
+static int make_by_nodes(const struct coll_args *args, struct coll_state *state, const struct call *call,
+                         const struct coll_choice *choice, enum coll_form form, struct request **other)
+{
+    struct written_run *barrier = NULL;
+    int rc = 0;
+    if (args->kind == COLL_BCAST) {
+        if (form != FORM_PERSISTENT) /* those are started in any order */
+            multicast_start(args, state, call, choice, other, &rc);
+        return rc;
+    }
+    written_make(args, state, choice, form, &barrier, &rc);
+    *other = barrier ? &barrier->base : NULL;
+    return rc;
+}
+
 static int make(const struct coll_args *args, enum coll_form form, struct coll_request **out,
-                struct written_run **other)
+                struct request **other)
 {
     struct coll_state *state;
     struct call call;
@@ -182,8 +201,11 @@ static int make(const struct coll_args *args, enum coll_form form, struct coll_r
         struct coll_choice choice = coll_select(&call.shape, &call.where, false);
         if (args->kind == COLL_BARRIER)
             trial_choose(state, &choice);
-        if (between_nodes(state, &choice) && !written_make(args, state, &choice, form, other, &rc))
-            choice = choose_schedule(&call, false);
+        if (between_nodes(state, &choice)) {
+            rc = make_by_nodes(args, state, &call, &choice, form, other);
+            if (!rc && !*other)
+                choice = choose_schedule(&call, false);
+        }
         if (!rc && !*other)
             rc = prepare(args, state, &call, &choice, out);
     }
@@ -199,12 +221,12 @@ static int make(const struct coll_args *args, enum coll_form form, struct coll_r
 int coll_start(const struct coll_args *args, struct request **out)
 {
     struct coll_request *r;
-    struct written_run *barrier = NULL;
-    int rc = make(args, FORM_NONBLOCKING, &r, &barrier);
+    struct request *other = NULL;
+    int rc = make(args, FORM_NONBLOCKING, &r, &other);
     if (rc)
         return rc;
-    if (barrier) {
-        *out = &barrier->base;
+    if (other) {
+        *out = other;
         return 0;
     }
     coll_request_number(r, args, FORM_NONBLOCKING);
@@ -221,12 +243,12 @@ int coll_start(const struct coll_args *args, struct request **out)
 int coll_init(const struct coll_args *args, struct request **out)
 {
     struct coll_request *r;
-    struct written_run *barrier = NULL;
-    int rc = make(args, FORM_PERSISTENT, &r, &barrier);
+    struct request *other = NULL;
+    int rc = make(args, FORM_PERSISTENT, &r, &other);
     if (rc)
         return rc;
-    if (barrier) {
-        *out = &barrier->base;
+    if (other) {
+        *out = other;
         return 0;
     }
     coll_request_number(r, args, FORM_PERSISTENT);

@@ -10,6 +10,7 @@
 #include "base/objmem.h"
 #include "boot/boot.h"
 #include "coll/exec.h"
+#include "coll/multicast.h"
 #include "coll/shared.h"
 #include "coll/written.h"
 #include "obj/fault.h"
@@ -76,6 +77,7 @@ void coll_state_close(struct comm *c)
         mismatch_look_at(c); /* what waits for this communicator now will wait for ever */
     shared_close(state);
     written_close(state);
+    multicast_close(state);
     page_comm_close(state->page);
     for (int i = 0; i < CACHE_SLOTS; i++)
         if (state->cache[i]) {

@@ -30,8 +30,9 @@ struct plan {
 
 extern struct counter coll_bytes; /* taken for schedules and flags */
 
-struct shared;  /* shared.h */
-struct written; /* written.h */
+struct shared;    /* shared.h */
+struct written;   /* written.h */
+struct multicast; /* multicast.h */
 
 struct coll_state {
     struct comm *comm;
@@ -46,11 +47,12 @@ struct coll_state {
     bool scratch_busy;
     struct shared *shared; /* NULL until agreed on */
     bool shared_tried;
-    bool nodes;                /* ranks on several nodes, and it is known who is where */
-    struct written *written;   /* NULL until used */
-    uint8_t barriers_before;   /* ... it is used */
-    uint32_t barriers;         /* blocking ones, until there was a trial */
-    struct coll_choice picked; /* what a trial found; no algorithm until then */
+    bool nodes;                  /* ranks on several nodes, and it is known who is where */
+    struct written *written;     /* NULL until used */
+    struct multicast *multicast; /* likewise */
+    uint8_t barriers_before;     /* ... it is used */
+    uint32_t barriers;           /* blocking ones, until there was a trial */
+    struct coll_choice picked;   /* what a trial found; no algorithm until then */
     uint16_t short_limit
         [COLL_KINDS];         /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
     uint64_t past[COLL_PAST]; /* calls by number: see coll_past_of */

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "boot/boot.h"
+#include "net/group.h"
 #include "net/guest.h"
 #include "net/lost.h"
 #include "net/port.h"
@@ -84,6 +85,8 @@ int net_open(struct boot *boot, struct net **out)
     net->cpus = cpu_allowed();
     list_init(&net->stalled);
     list_init(&net->hooks);
+    list_init(&net->groups);
+    list_init(&net->group_notes);
     net->peers = calloc(net->size, sizeof(*net->peers));
     int rc = net->peers ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a table of %u peers", net->size);
 
@@ -118,6 +121,7 @@ void net_close(struct net *net)
         free(peer);
     }
     net_guests_close(net);
+    net_groups_close(net);
     for (int i = net->ntransports; i-- > 0;)
         net->transports[i]->ops->close(net->transports[i]);
     free(net->peers);

@@ -40,6 +40,7 @@ struct net {
     struct guests *guests; /* processes of other worlds; NULL until one is met */
     struct list stalled;   /* peers with pending work */
     struct list hooks;
+    struct list groups, group_notes; /* multicast (group.h) */
     struct peer *revoked_peer;       /* NULL until needed */
     struct net_lost *lost;           /* processes that have died; NULL: a death ends the job */
     const _Atomic uint32_t *notices; /* changes when the launcher tells of a death; NULL likewise */

@@ -89,6 +89,25 @@ struct transport_barrier {
     void (*leave)(struct transport *t, void *member);
 };
 
+/* Packets that the network itself copies to all who have joined a group: lost, doubled and reordered at will (group.h makes
+ * messages of them). A member has receive buffers, and slots that packets are built in. Closing a member leaves the group. */
+struct net_packet {
+    void *data;
+    uint32_t length;
+    uint32_t handle; /* the transport's own */
+};
+struct transport_multicast {
+    size_t (*packet_max)(struct transport *t);
+    /* All members give the same number. An error has a sentence that says why the network refuses. */
+    int (*open)(struct transport *t, uint64_t group, uint32_t receives, uint32_t slots, void **member);
+    void *(*slot)(void *member, uint32_t i);
+    bool (*busy)(void *member, uint32_t i);            /* it may not be written now: it is on its way out */
+    int (*send)(void *member, uint32_t i, size_t len); /* ERR_AGAIN: the send queue is full */
+    int (*poll)(void *member, struct net_packet *out, int most);
+    void (*give_back)(void *member, uint32_t handle); /* the packet has been read */
+    void (*close)(void *member);
+};
+
 struct transport_caps {
     size_t frame_max;    /* largest payload of one frame */
     size_t inline_max;   /* payload that costs no more than an empty frame */
@@ -110,7 +129,8 @@ struct transport {
     bool idle;  /* nothing can arrive until this process sends something: poll may be left out */
     bool inner; /* reaches this process itself and no other */
     bool adds;  /* it has transport_ops.add, and peers may add to memory that it registers */
-    const struct transport_barrier *barrier; /* NULL: the network has none */
+    const struct transport_barrier *barrier;     /* NULL: the network has none */
+    const struct transport_multicast *multicast; /* likewise */
     const struct net_port *port; /* of the adapter that carries it; NULL: there is none (memory) */
 };
 

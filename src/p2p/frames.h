@@ -4,6 +4,7 @@
 #ifndef FP_P2P_FRAMES_H
 #define FP_P2P_FRAMES_H
 
+#include "net/group.h"
 #include "net/transport.h"
 #include "p2p/envelope.h"
 #include "p2p/p2p.h"
@@ -33,6 +34,7 @@ enum frame_kind {
     FRAME_ONE_SIDED = P2P_FRAME_ONE_SIDED, /* everything in it belongs to src/rma */
     FRAME_NOTE,                    /* FISHPLATE_DEBUG=match, about the next message; payload: struct note */
     FRAME_FAULT = P2P_FRAME_FAULT, /* everything in it belongs to src/ft */
+    FRAME_GROUP = NET_FRAME_GROUP, /* everything in it belongs to net/group.h */
     FRAME_KINDS
 };
 

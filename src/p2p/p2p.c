@@ -80,6 +80,9 @@ static void deliver(void *ctx, struct peer *from, const struct frame_header *h, 
         if (p->fault_frame)
             p->fault_frame(p->fault_frame_arg, from, h, payload, len);
         break;
+    case FRAME_GROUP:
+        net_group_frame(p->net, from, h, payload, len);
+        break;
     case FRAME_NOTE: /* of a rank with FISHPLATE_DEBUG=match; this one does without */
         break;
     default:

@@ -196,5 +196,6 @@ bool ib_arm(struct transport *t)
     if (rings && !atomic_exchange(&ib->sleeps_with_rings, 1))
         prod(ib);
     atomic_thread_fence(memory_order_seq_cst);
-    return ib_poll_completions(ib) == 0 && ib_rdma_quiet(ib) && !atomic_load(&ib->attention);
+    return ib_mcast_arm(ib) && ib_poll_completions(ib) == 0 && ib_rdma_quiet(ib) &&
+           !atomic_load(&ib->attention);
 }

@@ -235,6 +235,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     ib->stop_fd = -1;
     list_init(&ib->asking);
     list_init(&ib->unsaid);
+    list_init(&ib->mcasts);
     int rc = ib_device_open(&ib->device, boot, require_ib.value != 0);
     if (rc != 0) {
         free(ib);
@@ -253,6 +254,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     ib->base.adds = ib_device_adds(&ib->device);
     if (ib->device.verbs.barrier.get_id)
         ib->base.barrier = &ib_barrier;
+    ib->base.multicast = &ib_multicast;
     report(ib, boot);
     *out = &ib->base;
     return 0;

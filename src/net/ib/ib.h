@@ -12,6 +12,7 @@
  *   stripe.c    put and get over several rails   migrate.c   alternate paths of connections
  *   barrier.c   barriers in the switch           ib.c        start and end of the transport
  *   policy/     pure: credit, conn, ring, pollset, choose, devlist
+ *   mcast.c     multicast packets                mcast_join.c, mcast_sa.c  joining groups
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_IB_H
@@ -81,6 +82,7 @@ struct ib {
     struct pollset pollset;
     struct credit_rules rules;
     struct list asking, unsaid;
+    struct list mcasts; /* members of multicast groups */
     struct regcache *regcache;
     uint32_t inline_max;
     uint32_t lanes;
@@ -178,6 +180,10 @@ bool ib_rdma_bells(struct ib *ib); /* tells those who write into rings that this
 
 /* barrier.c */
 extern const struct transport_barrier ib_barrier;
+
+/* mcast.c */
+extern const struct transport_multicast ib_multicast;
+bool ib_mcast_arm(struct ib *ib); /* false: a packet has arrived already */
 
 /* shared.c */
 int ib_shared_open(struct ib *ib);

@@ -42,6 +42,8 @@
     F(int, destroy_qp, (struct ibv_qp *))                                                              \
     F(struct ibv_ah *, create_ah, (struct ibv_pd *, struct ibv_ah_attr *))                             \
     F(int, destroy_ah, (struct ibv_ah *))                                                              \
+    F(int, attach_mcast, (struct ibv_qp *, const union ibv_gid *, uint16_t))                           \
+    F(int, detach_mcast, (struct ibv_qp *, const union ibv_gid *, uint16_t))                           \
     F(int, get_async_event, (struct ibv_context *, struct ibv_async_event *))                          \
     F(void, ack_async_event, (struct ibv_async_event *))                                               \
     F(const char *, wc_status_str, (enum ibv_wc_status))                                               \

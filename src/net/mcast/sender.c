@@ -27,6 +27,23 @@ static bool should_ask(const struct mcast_sender *s)
     return s->rules->aggregate > 1 && ((s->next - s->base) % half == 0 || s->next == s->limit);
 }
 
+/* What all children have, and have room for. */
+static void find_slowest(struct mcast_sender *s)
+{
+    uint32_t base = s->next, limit = s->base + s->rules->window + s->rules->ring;
+    s->ahead = false;
+    for (uint32_t i = 0; i < s->children; i++) {
+        const struct mcast_child *c = &s->child[i];
+        s->ahead = s->ahead || mcast_before(s->next, c->next);
+        if (mcast_before(c->next, base))
+            base = c->next;
+        if (mcast_before(c->limit, limit))
+            limit = c->limit;
+    }
+    s->base = base;
+    s->limit = limit;
+}
+
 uint32_t mcast_sender_push(struct mcast_sender *s, uint64_t now, bool *ask)
 {
     const uint32_t seq = s->next++;
@@ -34,7 +51,9 @@ uint32_t mcast_sender_push(struct mcast_sender *s, uint64_t now, bool *ask)
     *ask = should_ask(s);
     if (s->children == 0)
         s->base = s->next;
-    else if (s->deadline == MCAST_NEVER)
+    else if (s->ahead)
+        find_slowest(s);
+    if (!mcast_sender_idle(s) && s->deadline == MCAST_NEVER)
         s->deadline = now + s->rules->timeout;
     return seq;
 }
@@ -45,33 +64,18 @@ void mcast_sender_starved(struct mcast_sender *s, uint64_t now)
         s->deadline = now + s->rules->timeout;
 }
 
-/* What all children have, and have room for. */
-static void find_slowest(struct mcast_sender *s)
-{
-    uint32_t base = s->next, limit = s->base + s->rules->window + s->rules->ring;
-    for (uint32_t i = 0; i < s->children; i++) {
-        const struct mcast_child *c = &s->child[i];
-        if (mcast_before(c->next, base))
-            base = c->next;
-        if (mcast_before(c->limit, limit))
-            limit = c->limit;
-    }
-    s->base = base;
-    s->limit = limit;
-}
-
 uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack, uint64_t now)
 {
     struct mcast_child *c = &s->child[child];
     const struct mcast_child was = *c;
     const uint32_t base = s->base;
-    if (mcast_before(s->next, ack->next) || mcast_before(ack->next, c->next))
-        return 0; /* overtaken by a later one, or nonsense */
+    if (mcast_before(s->base + 2 * s->rules->window, ack->next) || mcast_before(ack->next, c->next))
+        return 0; /* nonsense, or overtaken by a later one */
     c->early = ack->next == c->next ? c->early | ack->early : ack->early;
     c->next = ack->next;
     c->limit = mcast_later(c->limit, ack->limit);
     c->heard = true;
-    if (was.next == s->base || was.limit == s->limit)
+    if (was.next == s->base || was.limit == s->limit || mcast_before(s->next, c->next))
         find_slowest(s);
     if (s->base != base) {
         s->tries = 0;

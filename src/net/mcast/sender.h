@@ -29,6 +29,7 @@ struct mcast_sender {
     uint32_t children;
     uint32_t base, next;
     uint32_t limit; /* the smallest of the children's */
+    bool ahead;     /* a child has packets that are not in this window yet: co-roots are not always first */
     uint32_t tries; /* timeouts since a packet left the window */
     uint64_t deadline;
 };

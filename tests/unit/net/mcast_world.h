@@ -33,7 +33,9 @@ struct world {
     uint8_t ring[MEMBERS][WINDOW_MAX]; /* number + 1 of the packet kept there */
     uint8_t wants[MEMBERS];            /* the application waits */
     uint8_t kept[MEMBERS];
-    uint8_t pad[7];
+    uint8_t left[MEMBERS]; /* has all, has acknowledged all, and has closed */
+    uint8_t pad[4];
+    struct flight note[MEMBERS]; /* the last acknowledgement of a member, until it is seen */
     struct flight flight[FLIGHT];
 };
 
@@ -43,6 +45,7 @@ struct setting {
     struct mcast_tree tree;
     uint32_t messages, room; /* to send; buffers of a member */
     int flight;              /* packets under way; more are lost */
+    bool sure;               /* acknowledgements are not lost, and members leave when they are done */
 };
 
 static const struct setting *setting;
@@ -108,12 +111,16 @@ static inline void send_ack(struct world *w, uint32_t member)
         is_coroot(member) ? setting->rules.window - (w->sender[1].next - w->sender[1].base) : UINT32_MAX;
     const struct mcast_ack a =
         mcast_stream_ack(&w->stream[member], &setting->rules, setting->room - w->kept[member], relay);
-    fly(w, (struct flight){.kind = ACK,
-                           .from = (uint8_t)member,
-                           .to = (uint8_t)mcast_tree_parent(&setting->tree, member),
-                           .seq = a.next,
-                           .limit = a.limit,
-                           .early = (uint32_t)a.early});
+    const struct flight f = {.kind = ACK,
+                             .from = (uint8_t)member,
+                             .to = (uint8_t)mcast_tree_parent(&setting->tree, member),
+                             .seq = a.next,
+                             .limit = a.limit,
+                             .early = (uint32_t)a.early};
+    if (setting->sure)
+        w->note[member] = f;
+    else
+        fly(w, f);
 }
 
 static inline void resend(struct world *w, uint32_t member, const struct mcast_resend *r, uint32_t n)
@@ -193,12 +200,28 @@ static inline void arrives(struct world *w, struct flight f)
         resend(w, f.to, out, mcast_sender_repair(s, c, 0, out, COUNT_OF(out)));
         return;
     }
+    if (w->left[f.to])
+        return;
     if (f.kind == ASK)
         mcast_stream_asked(&w->stream[f.to]);
     else
         data_arrives(w, &f);
     if (w->stream[f.to].owe)
         send_ack(w, f.to);
+}
+
+static inline bool may_leave(const struct world *w, uint32_t m)
+{
+    const struct mcast_stream *s = &w->stream[m];
+    return setting->sure && !w->left[m] && s->taken == setting->messages && !s->owe &&
+           s->due == MCAST_NEVER && (m != 1 || mcast_sender_idle(&w->sender[1]));
+}
+
+static inline void see_note(struct world *w, uint32_t m)
+{
+    const struct flight f = w->note[m];
+    w->note[m] = (struct flight){0};
+    arrives(w, f);
 }
 
 static inline bool may_push(const struct world *w)

@@ -31,9 +31,12 @@ static bool ends_well(const struct world *from)
         for (int i = 0; i < FLIGHT; i++)
             if (w.flight[i].kind)
                 arrive_at(&w, i, false);
-        for (uint32_t m = 1; m < MEMBERS; m++)
+        for (uint32_t m = 1; m < MEMBERS; m++) {
+            if (w.note[m].kind)
+                see_note(&w, m);
             if (w.stream[m].taken < setting->messages)
                 want(&w, m);
+        }
         if (may_push(&w))
             push(&w);
         else if (w.sender[0].next < setting->messages)
@@ -82,6 +85,10 @@ static bool look(struct explore *e, const void *state)
         if (from->sender[m].deadline != MCAST_NEVER)
             TRY("timeout", expire(&w, m));
     for (uint32_t m = 1; m < MEMBERS; m++) {
+        if (from->note[m].kind)
+            TRY("acknowledgement", see_note(&w, m));
+        if (may_leave(from, m))
+            TRY("leave", w.left[m] = 1);
         if (!from->wants[m] && from->stream[m].taken < setting->messages)
             TRY("application", want(&w, m));
         if (from->stream[m].due != MCAST_NEVER)
@@ -127,6 +134,16 @@ static void coroots(void)
     explore_setting(&s);
 }
 
+/* Who has all may leave at once. */
+static void leaving(void)
+{
+    const struct setting s = {"leaving",   {RULES, .window = 2, .ring = 2, .aggregate = 1},
+                              coroot,      .messages = 2,
+                              .room = 1,   .flight = 2,
+                              .sure = true};
+    explore_setting(&s);
+}
+
 static void aggregate(void)
 {
     const struct setting s = {"aggregate", {RULES, .window = 2, .ring = 2, .aggregate = 2},
@@ -147,6 +164,7 @@ int main(void)
 {
     TEST_RUN(window);
     TEST_RUN(coroots);
+    TEST_RUN(leaving);
     TEST_RUN(aggregate);
     TEST_RUN(skewed);
     return test_result();

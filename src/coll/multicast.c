@@ -1,0 +1,333 @@
+/* multicast.c: the course of one broadcast by multicast. On the root's node the data reaches the leader, which multicasts it;
+ * on other nodes leaders receive it and pass it on. A root returns when its packets are in the window: acknowledgements
+ * come in the background [Liu04 7.2.2].
+ *
+ * Broadcasts of a communicator take turns at each rank, in the order in which they were called.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/counter.h"
+#include "base/objmem.h"
+#include "base/tunable.h"
+#include "coll/multicast_part.h"
+
+static TUNABLE_SIZE(
+    multicast_max, "MULTICAST_MAX", 64 * 1024, 1, (int64_t)1 << 40,
+    "Largest broadcast in bytes that bcast=multicast of FISHPLATE_COLL does. Longer ones take "
+    "the algorithm that would be chosen otherwise. Must be the same on all ranks.");
+
+static COUNTER(runs, "coll_bcast_multicast", "Broadcasts between nodes by multicast.");
+
+COLL_ALGORITHM(bcast_multicast, .name = "multicast", .kind = COLL_BCAST, .needs = NEED_NODES | NEED_TWO,
+               .window = true,
+               .parameter = {[PARAMETER_COROOTS] = {"coroots", 1, 65535, 1},
+                             [PARAMETER_AGGREGATE] = {"aggregate", 1, 1024, 1},
+                             [PARAMETER_SKEW] = {"skew", 0, 1, 0},
+                             [PARAMETER_BASIC] = {"basic", 0, 1, 0}},
+               .doc = "multicast between nodes, shared memory within; window packets are kept until "
+                      "acknowledged, by the "
+                      "root and coroots - 1 others, one acknowledgement for aggregate packets, at different "
+                      "ones with "
+                      "skew=1; basic=1: the root waits for all");
+
+enum stage { STAGE_WAITING, STAGE_SEND, STAGE_FLUSH, STAGE_RECEIVE, STAGE_NODE, STAGE_OVER };
+
+struct multicast_run {
+    struct request base;  /* first; unused by blocking calls */
+    struct net_hook hook; /* linked while a nonblocking one is under way */
+    struct list link;     /* of multicast.runs */
+    struct multicast *m;
+    struct comm *comm;
+    enum stage stage;
+    bool blocking, basic, is_root;
+    bool on_node; /* the root is on this node */
+    uint32_t from;
+    int place; /* where the data comes from within the node */
+    char *data;
+    size_t bytes, at;
+    struct request *local;
+    int error;
+    /* The user's buffer, where the data does not lie packed. */
+    void *staged, *user;
+    MPI_Count count;
+    struct dtype *type;
+};
+
+static void note(struct multicast_run *r, int rc)
+{
+    if (rc && !r->error)
+        r->error = rc;
+}
+
+/* What comes next after a stage. */
+static enum stage after(const struct multicast_run *r)
+{
+    const bool leads = r->m->group != NULL, first = r->place == 0;
+    switch (r->stage) {
+    case STAGE_WAITING:
+        if (!leads)
+            return STAGE_NODE;
+        return !r->on_node ? STAGE_RECEIVE : first ? STAGE_SEND : STAGE_NODE;
+    case STAGE_SEND:
+        return r->basic ? STAGE_FLUSH : first ? STAGE_NODE : STAGE_OVER;
+    case STAGE_FLUSH:
+        return first ? STAGE_NODE : STAGE_OVER;
+    case STAGE_RECEIVE:
+        return STAGE_NODE;
+    case STAGE_NODE:
+        return leads && r->on_node && !first ? STAGE_SEND : STAGE_OVER;
+    default:
+        return STAGE_OVER;
+    }
+}
+
+/* ---- within the node ---- */
+
+static void node_start(struct multicast_run *r)
+{
+    struct comm *node = r->m->node;
+    const struct coll_args args = {
+        .kind = COLL_BCAST,
+        .name = "MPI_Bcast",
+        .comm = node,
+        .recv = {.buf = r->data, .count = (MPI_Count)r->bytes, .type = byte_type()},
+        .root = r->place};
+    if (node->size > 1)
+        note(r, r->blocking ? coll_run(&args) : coll_start(&args, &r->local));
+}
+
+static bool node_done(struct multicast_run *r)
+{
+    if (!r->local)
+        return true;
+    if (!atomic_load_explicit(&r->local->complete, memory_order_acquire))
+        return false;
+    note(r, r->local->error);
+    request_free(r->local);
+    r->local = NULL;
+    return true;
+}
+
+/* ---- between nodes ---- */
+
+static bool received(struct multicast_run *r)
+{
+    size_t total;
+    if (!net_group_got(r->m->group, &total))
+        return false;
+    if (total != r->bytes)
+        note(r, err_set(MPI_ERR_TRUNCATE, "a broadcast of %zu bytes was called for %zu bytes on this rank",
+                        total, r->bytes));
+    return true;
+}
+
+static bool sent(struct multicast_run *r)
+{
+    r->at += net_group_send(r->m->group, r->data, r->at, r->bytes);
+    return r->at == r->bytes;
+}
+
+static void enter(struct multicast_run *r)
+{
+    if (r->stage == STAGE_RECEIVE)
+        net_group_want(r->m->group, r->from, r->data, r->bytes);
+    else if (r->stage == STAGE_NODE)
+        node_start(r);
+}
+
+static bool stage_done(struct multicast_run *r)
+{
+    switch (r->stage) {
+    case STAGE_WAITING:
+        return list_first(&r->m->runs) == &r->link;
+    case STAGE_SEND:
+        return sent(r);
+    case STAGE_FLUSH:
+        return net_group_idle(r->m->group);
+    case STAGE_RECEIVE:
+        return received(r);
+    case STAGE_NODE:
+        return node_done(r);
+    default:
+        return false;
+    }
+}
+
+/* As far as it goes now; true when it got further. */
+static bool advance(struct multicast_run *r)
+{
+    bool moved = false;
+    while (r->stage != STAGE_OVER && stage_done(r)) {
+        r->stage = after(r);
+        moved = true;
+        enter(r);
+    }
+    return moved;
+}
+
+static void finish(struct multicast_run *r)
+{
+    if (r->staged && !r->is_root && !r->error)
+        dt_unpack_all(r->type, r->count, r->user, r->staged, r->bytes);
+    free(r->staged);
+    list_remove(&r->link);
+    counter_add(&runs, 1);
+}
+
+/* ---- the calls ---- */
+
+static int describe(struct multicast_run *r, const struct coll_args *args, struct multicast *m, size_t bytes,
+                    const struct coll_choice *choice)
+{
+    const struct comm *c = args->comm;
+    const struct coll_side *side = &args->recv;
+    r->m = m;
+    r->comm = args->comm;
+    r->is_root = args->root == c->rank;
+    r->basic = choice->parameter[PARAMETER_BASIC] != 0;
+    r->from = m->member_of[args->root];
+    r->on_node = r->from == m->member_of[c->rank];
+    r->place = r->on_node ? m->place_of[args->root] : 0;
+    r->bytes = bytes;
+    r->data = side->buf;
+    if (!side->type->contiguous) {
+        r->staged = malloc(bytes);
+        if (!r->staged)
+            return err_set(MPI_ERR_NO_MEM, "out of memory to pack %zu bytes for a broadcast", bytes);
+        r->data = r->staged;
+        r->user = side->buf;
+        r->count = side->count;
+        r->type = side->type;
+        if (r->is_root)
+            dt_pack_all(r->type, r->count, r->user, r->staged);
+    }
+    list_append(&m->runs, &r->link);
+    return 0;
+}
+
+/* NULL: not this way. */
+static struct multicast *multicast_of(struct coll_state *state, const struct call *call,
+                                      const struct coll_choice *choice, int *rc)
+{
+    *rc = 0;
+    if (call->where.bytes == 0 || call->where.bytes > (uint64_t)multicast_max.value)
+        return NULL;
+    if (!state->multicast)
+        *rc = multicast_open(state, choice, &state->multicast);
+    return *rc || state->multicast->failed ? NULL : state->multicast;
+}
+
+/* Looked at before sleep, for what another thread has done meanwhile. */
+static bool can_go_on(void *arg)
+{
+    const struct multicast_run *r = arg;
+    size_t total;
+    switch (r->stage) {
+    case STAGE_WAITING:
+        return list_first(&r->m->runs) == &r->link;
+    case STAGE_SEND:
+        return net_group_may_send(r->m->group);
+    case STAGE_FLUSH:
+        return net_group_idle(r->m->group);
+    case STAGE_RECEIVE:
+        return net_group_got(r->m->group, &total);
+    default:
+        return true;
+    }
+}
+
+bool multicast_run(const struct coll_args *args, struct coll_state *state, const struct call *call,
+                   const struct coll_choice *choice, int *rc)
+{
+    struct multicast *m = multicast_of(state, call, choice, rc);
+    if (!m)
+        return *rc != 0;
+    struct multicast_run r = {.blocking = true};
+    coll_number(state, args, FORM_BLOCKING);
+    *rc = describe(&r, args, m, call->where.bytes, choice);
+    if (*rc)
+        return true;
+    struct net_waiter waiter = {.ready = can_go_on, .arg = &r, .what = NET_MEMBERS, .of = args->comm};
+    advance(&r);
+    while (r.stage != STAGE_OVER) {
+        net_wait_step(args->comm->proc->net, &waiter);
+        advance(&r);
+    }
+    net_wait_end(args->comm->proc->net, &waiter);
+    finish(&r);
+    *rc = r.error;
+    return true;
+}
+
+static int progress_hook(struct net_hook *hook)
+{
+    struct multicast_run *r = container_of(hook, struct multicast_run, hook);
+    if (!advance(r))
+        return 0;
+    if (r->stage == STAGE_OVER) {
+        list_remove(&r->hook.link);
+        finish(r);
+        request_complete(&r->base, r->error);
+    }
+    return 1;
+}
+
+static void free_run(struct request *base)
+{
+    struct multicast_run *r = container_of(base, struct multicast_run, base);
+    if (r->type)
+        dtype_release(r->type);
+    objmem_free(r);
+}
+
+static const struct request_ops multicast_ops = {.name = "broadcast by multicast", .release = free_run};
+
+bool multicast_start(const struct coll_args *args, struct coll_state *state, const struct call *call,
+                     const struct coll_choice *choice, struct request **out, int *rc)
+{
+    struct multicast *m = multicast_of(state, call, choice, rc);
+    if (!m)
+        return *rc != 0;
+    struct multicast_run *r = objmem_new(sizeof(*r));
+    if (!r) {
+        *rc = err_set(MPI_ERR_NO_MEM, "out of memory for the request of a broadcast");
+        return true;
+    }
+    *r = (struct multicast_run){.hook.progress = progress_hook};
+    coll_number(state, args, FORM_NONBLOCKING);
+    *rc = describe(r, args, m, call->where.bytes, choice);
+    if (*rc) {
+        objmem_free(r);
+        return true;
+    }
+    request_setup(&r->base, state->comm->proc->p2p, &multicast_ops);
+    r->base.comm = comm_retain(args->comm);
+    if (r->type)
+        dtype_retain(r->type);
+    page_comm_count(state->page);
+    page_comm_kind(state->page, args->kind);
+    *out = &r->base;
+    list_init(&r->hook.link);
+    advance(r);
+    if (r->stage == STAGE_OVER) {
+        finish(r);
+        request_complete(&r->base, r->error);
+    } else {
+        list_append(&state->comm->proc->net->hooks, &r->hook.link);
+    }
+    return true;
+}
+
+void multicast_close(struct coll_state *state)
+{
+    if (state->multicast)
+        multicast_free(state->multicast);
+    state->multicast = NULL;
+}
+
+void multicast_forget(struct coll_state *state)
+{
+    if (state->multicast && list_empty(&state->multicast->runs))
+        multicast_close(state);
+}

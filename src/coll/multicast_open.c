@@ -1,0 +1,179 @@
+/* multicast_open.c: what a communicator needs for broadcasts by multicast: a communicator of each node, one of the leaders
+ * of nodes, and the group that they join. It is made when it is first used, and given back with the communicator.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "boot/boot.h"
+#include "coll/multicast_part.h"
+#include "obj/create.h"
+
+#define WINDOW     64 /* packets, unless the choice says otherwise */
+#define WINDOW_MAX 1024
+
+static uint32_t node_of(const struct comm *c, int rank)
+{
+    return c->proc->boot->node_of[group_job_rank(c->group, rank)];
+}
+
+/* Nodes in the order of their first ranks are the members. */
+static int find_members(struct multicast *m, const struct comm *c)
+{
+    const uint32_t nodes = c->proc->boot->nnodes;
+    uint32_t *number = malloc(nodes * sizeof(*number)), members = 0;
+    int *ranks = calloc(nodes, sizeof(*ranks));
+    m->member_of = malloc((size_t)c->size * sizeof(*m->member_of));
+    m->place_of = malloc((size_t)c->size * sizeof(*m->place_of));
+    const bool good = number && ranks && m->member_of && m->place_of;
+    for (int r = 0; good && r < c->size; r++) {
+        const uint32_t node = node_of(c, r);
+        if (ranks[node] == 0)
+            number[node] = members++;
+        m->place_of[r] = ranks[node]++;
+        m->member_of[r] = number[node];
+    }
+    free(number);
+    free(ranks);
+    return good ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for broadcasts among %d ranks", c->size);
+}
+
+/* Its own collectives go by messages. */
+static int make_comm(struct comm *parent, int color, struct comm **out)
+{
+    struct coll_state *state;
+    int rc = comm_split(parent, color, parent->rank, out);
+    if (rc || !*out)
+        return rc;
+    rc = coll_state(*out, &state);
+    if (!rc)
+        state->nodes = false;
+    return rc;
+}
+
+static struct coll_side bytes_at(void *buf, size_t len)
+{
+    return (struct coll_side){.buf = buf, .count = (MPI_Count)len, .type = byte_type()};
+}
+
+static int tell(struct comm *c, void *what, size_t len)
+{
+    const struct coll_args args = {
+        .kind = COLL_BCAST, .name = "MPI_Bcast", .comm = c, .recv = bytes_at(what, len)};
+    return coll_run(&args);
+}
+
+static int peer_of(void *arg, uint32_t member, struct peer **out)
+{
+    return comm_peer(arg, (int)member, out);
+}
+
+/* One transport that multicasts leads to all other leaders, or NULL. *packet: what a frame of it can carry. */
+static struct transport *find_transport(struct comm *leaders, size_t *packet)
+{
+    struct transport *t = NULL;
+    *packet = SIZE_MAX;
+    for (int r = 0; r < leaders->size; r++) {
+        struct peer *to;
+        if (r == leaders->rank)
+            continue;
+        if (comm_peer(leaders, r, &to) != 0 || (t && to->transport != t))
+            return NULL;
+        t = to->transport;
+        *packet = MIN(*packet, to->caps.frame_max);
+    }
+    return t && t->multicast ? t : NULL;
+}
+
+static int join(struct multicast *m, const struct coll_choice *choice, struct net_group_card *card)
+{
+    struct comm *leaders = m->leaders;
+    size_t packet;
+    struct transport *t = find_transport(leaders, &packet);
+    const uint32_t members = (uint32_t)leaders->size;
+    const uint32_t window = choice->window ? (uint32_t)MIN(choice->window, WINDOW_MAX) : WINDOW;
+    const int *p = choice->parameter;
+    struct net_group_setup setup = {
+        .members = members,
+        .me = (uint32_t)leaders->rank,
+        .collectors = MIN((uint32_t)MAX(p[PARAMETER_COROOTS], 1), members),
+        .rules = net_group_rules(window, (uint32_t)MAX(p[PARAMETER_AGGREGATE], 1), p[PARAMETER_SKEW] != 0),
+        .by_write = true,
+        .peer = peer_of,
+        .arg = leaders};
+    *card = (struct net_group_card){0};
+    setup.id = (uint64_t)leaders->proc->rank << 32 | p2p_channel(leaders->proc->p2p);
+    int rc = tell(leaders, &setup.id, sizeof(setup.id));
+    if (rc)
+        return rc;
+    if (!t)
+        err_set(MPI_ERR_OTHER, "the network between the nodes has no multicast");
+    else if (net_group_open(leaders->proc->net, t, &setup, &m->group) == 0) {
+        net_group_card(m->group, card);
+        card->packet = (uint32_t)MIN(card->packet, packet);
+    }
+    return 0;
+}
+
+/* Have all joined? One of those that have not says why. */
+static int meet(struct multicast *m, struct net_group_card *mine, uint32_t *good)
+{
+    struct comm *leaders = m->leaders;
+    const int members = leaders->size;
+    struct net_group_card *cards = calloc((size_t)members, sizeof(*cards));
+    const struct coll_args args = {.kind = COLL_ALLGATHER,
+                                   .name = "MPI_Allgather",
+                                   .comm = leaders,
+                                   .send = bytes_at(mine, sizeof(*mine)),
+                                   .recv = bytes_at(cards, sizeof(*mine))};
+    int rc = cards ? coll_run(&args) : err_set(MPI_ERR_NO_MEM, "out of memory for %d leaders", members);
+    int first = 0;
+    while (!rc && first < members && cards[first].joined)
+        first++;
+    *good = !rc && first == members;
+    if (*good) {
+        net_group_meet(m->group, cards);
+        return 0;
+    }
+    if (!rc && first == leaders->rank)
+        log_warn("Broadcasts go by trees of messages instead of multicast: %s.", err_detail(MPI_ERR_OTHER));
+    free(cards);
+    return rc;
+}
+
+int multicast_open(struct coll_state *state, const struct coll_choice *choice, struct multicast **out)
+{
+    struct comm *c = state->comm;
+    struct multicast *m = calloc(1, sizeof(*m));
+    struct net_group_card card;
+    uint32_t good = 0;
+    if (!m)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the broadcasts of a communicator");
+    list_init(&m->runs);
+    int rc = find_members(m, c);
+    rc = rc ? rc : make_comm(c, (int)m->member_of[c->rank], &m->node);
+    rc = rc ? rc : make_comm(c, m->place_of[c->rank] == 0 ? 0 : MPI_UNDEFINED, &m->leaders);
+    if (!rc && m->leaders) {
+        rc = join(m, choice, &card);
+        rc = rc ? rc : meet(m, &card, &good);
+    }
+    rc = rc ? rc : tell(m->node, &good, sizeof(good));
+    if (rc) {
+        multicast_free(m);
+        return rc;
+    }
+    m->failed = !good;
+    *out = m;
+    return 0;
+}
+
+void multicast_free(struct multicast *m)
+{
+    if (m->group)
+        net_group_close(m->group);
+    comm_release(m->node);
+    comm_release(m->leaders);
+    free(m->member_of);
+    free(m->place_of);
+    free(m);
+}

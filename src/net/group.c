@@ -1,0 +1,235 @@
+/* group.c: opens and closes multicast groups, finds them for frames, and keeps them going in the background.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/tunable.h"
+#include "net/group_part.h"
+
+static TUNABLE_INT(
+    timeout_us, "MULTICAST_TIMEOUT", 4000, 100, 10000000,
+    "Microseconds until a multicast packet that a member has not acknowledged is sent again. The "
+    "time doubles up to 64 times this value while the member is silent. Raise it when "
+    "`mcast_duplicates` grows although nothing is lost.");
+
+#define US 1000ull /* ns */
+
+struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew)
+{
+    const uint64_t timeout = (uint64_t)timeout_us.value * US;
+    return (struct mcast_rules){.window = window,
+                                .ring = 2 * window,
+                                .aggregate = aggregate,
+                                .skew = skew,
+                                .few = 2,
+                                .burst = 8,
+                                .timeout = timeout,
+                                .timeout_max = 64 * timeout,
+                                .quiet = timeout / 4,
+                                .delay = timeout / 4};
+}
+
+int group_peer(struct net_group *g, uint32_t member, struct peer **out)
+{
+    *out = g->peers[member];
+    if (*out)
+        return 0;
+    int rc = g->setup.peer(g->setup.arg, member, out);
+    if (rc == 0)
+        g->peers[member] = *out;
+    return rc;
+}
+
+/* Nobody rings when a timer fires or an acknowledgement is written: while this matters, sleepers take naps. */
+static void stay_awake(struct net_group *g)
+{
+    bool awake =
+        g->sender.deadline != MCAST_NEVER || !mcast_sender_idle(&g->sender) || group_owes(g) || g->wants_slot;
+    for (uint32_t i = 0; i < g->setup.members && !awake; i++)
+        awake = g->streams[i] && g->streams[i]->relay && !mcast_sender_idle(&g->streams[i]->relay->sender);
+    if (awake == g->awake)
+        return;
+    g->net->unrung += awake ? 1 : (uint32_t)-1;
+    g->awake = awake;
+}
+
+static int progress(struct net_hook *hook)
+{
+    struct net_group *g = container_of(hook, struct net_group, hook);
+    int events = group_receive_poll(g);
+    events += group_send_poll(g);
+    for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
+        if (g->streams[i] && g->streams[i]->relay)
+            events += group_relay_poll(g, g->streams[i]);
+    stay_awake(g);
+    if (events > 0)
+        net_ring_self(g->net); /* another thread may wait for a message or for room */
+    return events;
+}
+
+/* ---- frames ---- */
+
+static struct net_group *group_find(struct net *net, uint64_t id)
+{
+    list_foreach(pos, &net->groups)
+    {
+        struct net_group *g = list_entry(pos, struct net_group, link);
+        if (g->setup.id == id)
+            return g;
+    }
+    return NULL;
+}
+
+void net_group_frame(struct net *net, struct peer *from, const struct frame_header *h, const void *payload,
+                     size_t len)
+{
+    struct net_group *g = group_find(net, (uint64_t)(uint32_t)h->source << 32 | h->context);
+    struct mcast_ack ack;
+    (void)from;
+    if (!g || !g->cards)
+        return; /* its last packets were sent again although they had arrived */
+    if (!(h->flags & GROUP_ACK)) {
+        group_arrived(g, payload, len, UINT32_MAX);
+    } else if (len == sizeof(ack)) {
+        memcpy(&ack, payload, sizeof(ack));
+        group_acknowledged(g, (uint32_t)h->tag, h->aux, &ack);
+    }
+    stay_awake(g);
+    net_ring_self(net);
+}
+
+/* ---- open and close ---- */
+
+/* Memory that members write their acknowledgements into; NULL: there is none, and they are sent. */
+static struct group_notes *notes_get(struct net *net, struct transport *t, uint32_t members)
+{
+    const size_t size = ALIGN_UP(members * sizeof(struct group_note), 4096);
+    list_foreach(pos, &net->group_notes)
+    {
+        struct group_notes *n = list_entry(pos, struct group_notes, link);
+        if (n->transport != t || n->size < size)
+            continue;
+        list_remove(&n->link);
+        return n;
+    }
+    struct group_notes *n = calloc(1, sizeof(*n));
+    int fd = n ? memfd_create("fishplate-acks", MFD_CLOEXEC) : -1;
+    void *at = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
+        at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (at == MAP_FAILED || t->ops->mem_register(t, at, size, &n->mem, &n->key) != 0) {
+        if (at != MAP_FAILED)
+            munmap(at, size);
+        free(n);
+        return NULL;
+    }
+    list_init(&n->link);
+    n->transport = t;
+    n->note = at;
+    n->size = size;
+    return n;
+}
+
+void net_groups_close(struct net *net)
+{
+    list_foreach_safe(pos, after, &net->group_notes)
+    {
+        struct group_notes *n = list_entry(pos, struct group_notes, link);
+        list_remove(&n->link);
+        n->transport->ops->mem_release(n->transport, &n->mem);
+        munmap(n->note, n->size);
+        free(n);
+    }
+}
+
+static void group_free(struct net_group *g)
+{
+    list_remove(&g->link);
+    list_remove(&g->hook.link);
+    if (g->awake)
+        g->net->unrung--;
+    group_receive_close(g);
+    group_send_close(g);
+    if (g->member)
+        g->ops->close(g->member);
+    if (g->notes)
+        list_append(&g->net->group_notes, &g->notes->link);
+    free(g->peers);
+    free(g->cards);
+    free(g);
+}
+
+int net_group_open(struct net *net, struct transport *t, const struct net_group_setup *setup,
+                   struct net_group **out)
+{
+    const uint32_t window = setup->rules.window, receives = MAX(4 * window, 128u);
+    struct net_group *g = calloc(1, sizeof(*g));
+    if (!g)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
+    g->net = net;
+    g->transport = t;
+    g->ops = t->multicast;
+    g->setup = *setup;
+    g->hook.progress = progress;
+    g->room = receives / 2;
+    list_init(&g->link);
+    list_init(&g->hook.link);
+    list_init(&g->dirty);
+    g->peers = calloc(setup->members, sizeof(struct peer *));
+    g->streams = calloc(setup->members, sizeof(struct group_stream *));
+    int rc = g->peers && g->streams ? group_send_open(g)
+                                    : err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
+    rc = rc ? rc : g->ops->open(t, setup->id, receives, window + 1, &g->member);
+    if (rc) {
+        group_free(g);
+        return rc;
+    }
+    if (setup->by_write)
+        g->notes = notes_get(net, t, setup->members);
+    *out = g;
+    return 0;
+}
+
+void net_group_card(const struct net_group *g, struct net_group_card *card)
+{
+    *card = (struct net_group_card){.packet = (uint32_t)g->ops->packet_max(g->transport), .joined = 1};
+    if (!g->notes)
+        return;
+    card->address = (uintptr_t)g->notes->note;
+    card->key = g->notes->key;
+}
+
+void net_group_meet(struct net_group *g, struct net_group_card *cards)
+{
+    size_t packet = cards[0].packet;
+    for (uint32_t i = 1; i < g->setup.members; i++)
+        packet = MIN(packet, cards[i].packet);
+    g->payload = packet - sizeof(struct group_head);
+    g->cards = cards;
+    list_append(&g->net->groups, &g->link);
+    list_append(&g->net->hooks, &g->hook.link);
+}
+
+static bool is_done(const struct net_group *g)
+{
+    bool done = mcast_sender_idle(&g->sender) && !group_owes(g);
+    for (uint32_t i = 0; i < g->setup.members && done; i++)
+        done = !g->streams[i] || !g->streams[i]->relay || mcast_sender_idle(&g->streams[i]->relay->sender);
+    return done;
+}
+
+void net_group_close(struct net_group *g)
+{
+    struct net_waiter w = {.what = NET_ROOM};
+    while (g->cards && !is_done(g))
+        net_wait_step(g->net, &w);
+    net_wait_end(g->net, &w);
+    group_free(g);
+}

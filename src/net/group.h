@@ -1,0 +1,69 @@
+/* group.h: reliable multicast: messages that every member of a group gets, once and in the order of their sender
+ * [Liu04 7]. It drives the machines of mcast/ with a transport's multicast packets; acknowledgements, and what a few
+ * members have missed, travel over the connections between two processes.
+ *
+ * Every member may send; each receives from one sender at a time, in the order that all members know. A group is not for
+ * several threads at once: the caller holds the lock.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_GROUP_H
+#define FP_NET_GROUP_H
+
+#include "net/mcast/tree.h"
+#include "net/mcast/rules.h"
+#include "net/net.h"
+
+/* The kind of its frames; the layer that gets all frames hands them on. Never waits. */
+#define NET_FRAME_GROUP 18
+void net_group_frame(struct net *net, struct peer *from, const struct frame_header *h, const void *payload,
+                     size_t len);
+
+/* Before the transports go: no group is open any more. */
+void net_groups_close(struct net *net);
+
+struct net_group;
+
+struct net_group_setup {
+    uint64_t id; /* no two groups of a world have the same */
+    uint32_t members, me;
+    uint32_t collectors; /* the root and its co-roots */
+    struct mcast_rules rules;
+    bool by_write; /* acknowledgements to roots are written into their memory, where that can be done */
+    int (*peer)(void *arg, uint32_t member, struct peer **out);
+    void *arg;
+};
+
+/* What a member tells all others before the first message. */
+struct net_group_card {
+    uint64_t address; /* of acknowledgements that are written; 0: they are sent */
+    struct net_key key;
+    uint32_t packet; /* bytes of the largest packet */
+    uint32_t joined; /* 0: this member is not there */
+};
+
+/* Sensible settings; window and aggregate may be changed before they are used. */
+struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew);
+
+/* Joins. Nobody may send before all have joined and heard of each other's cards. */
+int net_group_open(struct net *net, struct transport *t, const struct net_group_setup *setup,
+                   struct net_group **out);
+void net_group_card(const struct net_group *g, struct net_group_card *card);
+/* The cards of all members; the group keeps the array (from malloc). */
+void net_group_meet(struct net_group *g, struct net_group_card *cards);
+/* Returns when all members have what this one has sent, making progress meanwhile. Everything sent to this one must
+ * have been received. */
+void net_group_close(struct net_group *g);
+
+/* Sends as much of a message as goes now: returns the bytes; call again with the rest when progress was made. `total` is
+ * the length of the message, `at` what was sent of it before. A message has at least one byte. */
+size_t net_group_send(struct net_group *g, const char *message, size_t at, size_t total);
+bool net_group_may_send(const struct net_group *g);
+/* All members have everything. */
+bool net_group_idle(const struct net_group *g);
+
+/* The next message of this sender is to be written there. One at a time; `net_group_got` says when it is complete: true,
+ * and the length that its sender says it has. */
+void net_group_want(struct net_group *g, uint32_t from, char *message, size_t len);
+bool net_group_got(struct net_group *g, size_t *total);
+
+#endif

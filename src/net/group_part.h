@@ -1,0 +1,127 @@
+/* group_part.h: what the files of a multicast group share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_GROUP_PART_H
+#define FP_NET_GROUP_PART_H
+
+#include "net/group.h"
+#include "net/mcast/sender.h"
+#include "net/mcast/stream.h"
+
+/* In front of every packet. */
+struct group_head {
+    uint64_t group;
+    uint32_t seq;
+    uint16_t from;  /* whose packet it is, not who sends it again */
+    uint16_t flags; /* enum group_flags */
+    uint64_t total; /* bytes of its message */
+};
+_Static_assert(sizeof(struct group_head) == 24, "travels between processes");
+enum group_flags { GROUP_ASK = 1, GROUP_ACK = 2, GROUP_EMPTY = 4 /* no packet: only asks */ };
+
+/* An acknowledgement as it is written into the root's memory. Its parts may arrive at different times. */
+struct group_note {
+    struct mcast_ack ack;
+    uint64_t check;
+    uint64_t pad;
+};
+
+/* Memory for notes. A member may write one more after the root has closed the group, so the memory stays registered and serves
+ * the next group: the check tells notes of other groups. */
+struct group_notes {
+    struct list link; /* net->group_notes, while no group has it */
+    struct transport *transport;
+    struct group_note *note;
+    size_t size;
+    struct net_mem mem;
+    struct net_key key;
+};
+
+/* A packet that waits for its turn. */
+struct group_kept {
+    char *data; /* behind its head */
+    uint32_t length;
+    uint64_t total;
+    uint32_t handle; /* the transport's buffer, or ... */
+    void *block;     /* ... from malloc */
+};
+
+/* A co-root's window: what its leaves have not acknowledged yet. */
+struct group_relay {
+    struct mcast_sender sender;
+    struct mcast_rules rules; /* to each leaf alone, never to all */
+    char *packets;            /* a window of them, with heads */
+    uint32_t *length;
+};
+
+/* What comes from one sender. */
+struct group_stream {
+    struct mcast_stream in;
+    struct list dirty; /* an acknowledgement is due now or later */
+    uint32_t from;
+    uint32_t parent;           /* member to whom it is acknowledged */
+    uint32_t index;            /* mine at the parent */
+    struct group_kept *kept;   /* by number modulo ring */
+    struct group_relay *relay; /* NULL: not a co-root of this sender */
+};
+
+struct net_group {
+    struct net *net;
+    struct transport *transport;
+    const struct transport_multicast *ops;
+    void *member;
+    struct list link; /* net->groups */
+    struct net_hook hook;
+    struct net_group_setup setup;
+    struct net_group_card *cards; /* by member */
+    struct peer **peers;
+    size_t payload; /* of a packet */
+    /* Sending. The slots are the window, and one for packets that only ask. */
+    struct mcast_sender sender;
+    uint32_t *length;          /* by slot */
+    struct group_notes *notes; /* by member, written by those who acknowledge; NULL: none are */
+    bool wants_slot;           /* somebody waits until the next slot has left */
+    bool awake;                /* counted in net->unrung */
+    /* Receiving. */
+    struct group_stream **streams; /* by sender; NULL until it sends */
+    struct list dirty;
+    uint32_t room; /* receive buffers that may be kept */
+    struct {
+        uint32_t from;
+        char *message;
+        size_t length, got, total;
+        bool active;
+    } want;
+};
+
+static inline struct mcast_tree group_tree(const struct net_group *g, uint32_t root)
+{
+    return (struct mcast_tree){g->setup.members, root, g->setup.collectors};
+}
+
+/* group.c */
+int group_peer(struct net_group *g, uint32_t member, struct peer **out);
+
+/* group_send.c */
+int group_send_open(struct net_group *g);
+void group_send_close(struct net_group *g);
+int group_send_poll(struct net_group *g); /* notes, timers */
+void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack);
+uint64_t group_note_check(uint64_t group, const struct mcast_ack *ack);
+/* A co-root keeps the packet for its leaves; its window has room. */
+void group_relay_push(struct net_group *g, struct group_stream *s, const struct group_head *h,
+                      const void *data, size_t len);
+int group_relay_open(struct net_group *g, struct group_stream *s);
+void group_relay_close(struct group_stream *s);
+int group_relay_poll(struct net_group *g, struct group_stream *s);
+
+/* group_receive.c */
+int group_receive_poll(struct net_group *g);
+/* A packet, of length bytes with its head; in a buffer of the transport, or in a frame (handle UINT32_MAX). True: the
+ * buffer is kept. */
+bool group_arrived(struct net_group *g, const void *packet, size_t length, uint32_t handle);
+bool group_owes(const struct net_group *g); /* acknowledgements that have not been sent */
+void group_receive_close(struct net_group *g);
+int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **out);
+
+#endif

@@ -1,0 +1,288 @@
+/* group_receive.c: what arrives for this member: put in order, given to whoever waits for it, acknowledged.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "net/group_part.h"
+
+#define NO_HANDLE UINT32_MAX
+
+static COUNTER(received, "mcast_received", "Multicast packets received, without duplicates.");
+static COUNTER(duplicates, "mcast_duplicates", "Multicast packets that had arrived before.");
+static COUNTER(refused, "mcast_refused", "Multicast packets dropped because there was no room for them.");
+static COUNTER(early, "mcast_kept",
+               "Multicast packets kept until their turn came or a broadcast was called.");
+static COUNTER(acks_written, "mcast_acks_written",
+               "Acknowledgements of multicast packets written to a root.");
+static COUNTER(acks_sent, "mcast_acks_sent", "Acknowledgements of multicast packets sent as messages.");
+
+static uint32_t relay_room(const struct group_stream *s)
+{
+    const struct group_relay *y = s->relay;
+    return y ? y->rules.window - (y->sender.next - y->sender.base) : UINT32_MAX;
+}
+
+static void look_later(struct net_group *g, struct group_stream *s)
+{
+    if ((s->in.owe || s->in.due != MCAST_NEVER) && list_empty(&s->dirty))
+        list_append(&g->dirty, &s->dirty);
+}
+
+int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **out)
+{
+    *out = g->streams[from];
+    if (*out)
+        return 0;
+    struct group_stream *s = calloc(1, sizeof(*s));
+    if (!s)
+        return MPI_ERR_NO_MEM;
+    const struct mcast_tree tree = group_tree(g, from);
+    s->from = from;
+    s->parent = mcast_tree_parent(&tree, g->setup.me);
+    s->index = mcast_tree_index(&tree, g->setup.me);
+    s->kept = calloc(g->setup.rules.ring, sizeof(*s->kept));
+    list_init(&s->dirty);
+    mcast_stream_open(&s->in, &g->setup.rules);
+    if (!s->kept || group_relay_open(g, s) != 0) {
+        group_relay_close(s);
+        free(s->kept);
+        free(s);
+        return MPI_ERR_NO_MEM;
+    }
+    *out = g->streams[from] = s;
+    return 0;
+}
+
+/* ---- to whoever waits ---- */
+
+static bool wanted(const struct net_group *g, uint32_t from)
+{
+    return g->want.active && g->want.from == from;
+}
+
+static void deliver(struct net_group *g, uint64_t total, const void *data, size_t len)
+{
+    const size_t at = MIN(g->want.got, g->want.length);
+    memcpy(g->want.message + at, data, MIN(len, g->want.length - at));
+    g->want.got += len;
+    g->want.total = total;
+    g->want.active = g->want.got < total;
+}
+
+static void let_go(struct net_group *g, struct group_kept *k)
+{
+    if (k->block)
+        free(k->block);
+    else
+        g->ops->give_back(g->member, k->handle);
+    *k = (struct group_kept){0};
+    if (g->room++ > 0)
+        return;
+    for (uint32_t i = 0; i < g->setup.members; i++)
+        if (g->streams[i]) {
+            mcast_stream_reopen(&g->streams[i]->in);
+            look_later(g, g->streams[i]);
+        }
+}
+
+static void drain(struct net_group *g, struct group_stream *s)
+{
+    while (wanted(g, s->from) && mcast_stream_has(&s->in)) {
+        struct group_kept *k = &s->kept[s->in.taken % g->setup.rules.ring];
+        deliver(g, k->total, k->data, k->length);
+        mcast_stream_took(&s->in);
+        let_go(g, k);
+    }
+    look_later(g, s);
+}
+
+void net_group_want(struct net_group *g, uint32_t from, char *message, size_t len)
+{
+    g->want.from = from;
+    g->want.message = message;
+    g->want.length = len;
+    g->want.got = g->want.total = 0;
+    g->want.active = true;
+    if (g->streams[from])
+        drain(g, g->streams[from]);
+}
+
+bool net_group_got(struct net_group *g, size_t *total)
+{
+    *total = g->want.total;
+    return !g->want.active;
+}
+
+/* ---- packets in ---- */
+
+/* Everything that is in order now, for the leaves of a co-root. */
+static void relay(struct net_group *g, struct group_stream *s, const struct group_head *now, const char *data,
+                  size_t len)
+{
+    while (s->relay && s->relay->sender.next != s->in.next) {
+        const uint32_t seq = s->relay->sender.next;
+        const struct group_kept *k = &s->kept[seq % g->setup.rules.ring];
+        struct group_head h = *now;
+        h.seq = seq;
+        if (seq != now->seq)
+            h.total = k->total;
+        group_relay_push(g, s, &h, seq == now->seq ? data : k->data, seq == now->seq ? len : k->length);
+    }
+}
+
+static void keep(struct net_group *g, struct group_stream *s, const struct group_head *h, const char *data,
+                 size_t len, uint32_t handle, char *block)
+{
+    struct group_kept *k = &s->kept[h->seq % g->setup.rules.ring];
+    *k = (struct group_kept){.data = block ? block : (char *)(uintptr_t)data,
+                             .length = (uint32_t)len,
+                             .total = h->total,
+                             .handle = handle,
+                             .block = block};
+    if (block)
+        memcpy(block, data, len);
+    g->room--;
+    counter_add(&early, 1);
+}
+
+static bool packet_arrived(struct net_group *g, struct group_stream *s, const struct group_head *h,
+                           const char *data, size_t len, uint32_t handle)
+{
+    char *block = handle == NO_HANDLE ? malloc(len) : NULL; /* a frame must be read now */
+    const struct mcast_arrival a = {.seq = h->seq,
+                                    .wanted = wanted(g, h->from),
+                                    .ask = h->flags & GROUP_ASK,
+                                    .room = handle == NO_HANDLE && !block ? 0 : g->room,
+                                    .relay = relay_room(s),
+                                    .now = clock_ns()};
+    const enum mcast_verdict v = mcast_stream_arrive(&s->in, &g->setup.rules, s->index, &a);
+    if (v == MCAST_TAKE)
+        deliver(g, h->total, data, len);
+    else if (v == MCAST_KEEP)
+        keep(g, s, h, data, len, handle, block);
+    if (v != MCAST_KEEP)
+        free(block);
+    if (v == MCAST_TAKE || v == MCAST_KEEP) {
+        counter_add(&received, 1);
+        relay(g, s, h, data, len);
+    } else {
+        counter_add(v == MCAST_DUPLICATE ? &duplicates : &refused, 1);
+    }
+    drain(g, s);
+    return v == MCAST_KEEP && !block;
+}
+
+bool group_arrived(struct net_group *g, const void *packet, size_t length, uint32_t handle)
+{
+    struct group_head h;
+    struct group_stream *s;
+    if (length < sizeof(h))
+        return false;
+    memcpy(&h, packet, sizeof(h));
+    const size_t len = length - sizeof(h);
+    if (h.group != g->setup.id || h.from >= g->setup.members || h.from == g->setup.me || len > g->payload ||
+        group_stream_of(g, h.from, &s) != 0)
+        return false; /* not ours; or our own, which comes back; or, without memory, as if it were lost */
+    if (!(h.flags & GROUP_EMPTY))
+        return len > 0 && packet_arrived(g, s, &h, (const char *)packet + sizeof(h), len, handle);
+    mcast_stream_asked(&s->in);
+    look_later(g, s);
+    return false;
+}
+
+/* ---- acknowledgements out ---- */
+
+static int write_note(struct net_group *g, struct peer *to, uint32_t root, const struct mcast_ack *ack)
+{
+    const struct net_group_card *card = &g->cards[root];
+    struct {
+        struct mcast_ack ack;
+        uint64_t check;
+    } note = {*ack, group_note_check(g->setup.id, ack)};
+    const uint64_t address = card->address + g->setup.me * sizeof(struct group_note);
+    int rc = to->ops->put(to, &note, NULL, address, &card->key, sizeof(note), NULL);
+    if (rc == 0)
+        counter_add(&acks_written, 1);
+    return rc;
+}
+
+static int send_ack(struct net_group *g, struct peer *to, uint32_t root, const struct mcast_ack *ack)
+{
+    const struct frame_header h = {.kind = NET_FRAME_GROUP,
+                                   .flags = GROUP_ACK,
+                                   .aux = (uint16_t)root,
+                                   .context = (uint32_t)g->setup.id,
+                                   .source = (int32_t)(g->setup.id >> 32),
+                                   .tag = (int32_t)g->setup.me};
+    int rc = peer_send(to, &h, ack, sizeof(*ack));
+    if (rc == 0)
+        counter_add(&acks_sent, 1);
+    return rc;
+}
+
+/* 0: it is on its way, or it never will be. */
+static int acknowledge(struct net_group *g, struct group_stream *s)
+{
+    struct mcast_stream after = s->in;
+    struct peer *to;
+    const struct mcast_ack ack = mcast_stream_ack(&after, &g->setup.rules, g->room, relay_room(s));
+    if (group_peer(g, s->parent, &to) != 0)
+        return 0;
+    const bool written = g->cards[s->from].address != 0 && s->parent == s->from &&
+                         to->caps.put_silent >= sizeof(struct mcast_ack) + sizeof(uint64_t);
+    int rc = written ? write_note(g, to, s->from, &ack) : send_ack(g, to, s->from, &ack);
+    if (rc == ERR_AGAIN)
+        return rc;
+    s->in = after;
+    return 0;
+}
+
+static int acknowledge_all(struct net_group *g)
+{
+    int events = 0;
+    if (list_empty(&g->dirty))
+        return 0;
+    const uint64_t now = clock_ns();
+    list_foreach_safe(pos, after, &g->dirty)
+    {
+        struct group_stream *s = list_entry(pos, struct group_stream, dirty);
+        if (!mcast_stream_due(&s->in, now) || acknowledge(g, s) != 0)
+            continue;
+        events++;
+        list_remove(&s->dirty);
+    }
+    return events;
+}
+
+bool group_owes(const struct net_group *g)
+{
+    return !list_empty(&g->dirty);
+}
+
+int group_receive_poll(struct net_group *g)
+{
+    struct net_packet in[16];
+    const int n = g->ops->poll(g->member, in, (int)COUNT_OF(in));
+    for (int i = 0; i < n; i++)
+        if (!group_arrived(g, in[i].data, in[i].length, in[i].handle))
+            g->ops->give_back(g->member, in[i].handle);
+    return n + acknowledge_all(g);
+}
+
+void group_receive_close(struct net_group *g)
+{
+    for (uint32_t i = 0; g->streams && i < g->setup.members; i++) {
+        struct group_stream *s = g->streams[i];
+        if (!s)
+            continue;
+        for (uint32_t k = 0; k < g->setup.rules.ring; k++)
+            free(s->kept[k].block);
+        group_relay_close(s);
+        free(s->kept);
+        free(s);
+    }
+    free(g->streams);
+}

@@ -1,0 +1,300 @@
+/* group_send.c: the window of this member's own packets, and those of other senders whose co-root it is. Packets go out
+ * by multicast; what few have missed goes to each of them in a frame.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "net/group_part.h"
+
+#define AGAIN 16 /* packets sent again at a time */
+
+static COUNTER(packets, "mcast_packets", "Multicast packets sent for the first time.");
+static COUNTER(again_all, "mcast_resent_to_all", "Multicast packets sent again by multicast.");
+static COUNTER(again_one, "mcast_resent_to_one",
+               "Multicast packets sent again to one member that missed them.");
+static COUNTER(asked, "mcast_asked", "Requests for acknowledgements that were late.");
+static COUNTER(notes_read, "mcast_acks_by_write",
+               "Acknowledgements of multicast packets written by members.");
+static COUNTER(acks_read, "mcast_acks_by_message",
+               "Acknowledgements of multicast packets that came as messages.");
+static COUNTER(waits, "mcast_window_waits",
+               "Times a broadcast waited because its window was full or a member had no room.");
+
+uint64_t group_note_check(uint64_t group, const struct mcast_ack *ack)
+{
+    uint64_t h = (group + 1) * 0x9e3779b97f4a7c15u;
+    h = (h ^ ack->next ^ (uint64_t)ack->limit << 32) * 0xff51afd7ed558ccdu;
+    h = (h ^ h >> 32 ^ ack->early) * 0xff51afd7ed558ccdu;
+    return h | 1;
+}
+
+int group_send_open(struct net_group *g)
+{
+    const struct mcast_rules *rules = &g->setup.rules;
+    const struct mcast_tree tree = group_tree(g, g->setup.me);
+    const uint32_t children = mcast_tree_children(&tree, g->setup.me);
+    struct mcast_child *child = calloc(children + 1, sizeof(*child));
+    uint64_t *sent = calloc(rules->window, sizeof(*sent));
+    g->length = calloc(rules->window, sizeof(*g->length));
+    mcast_sender_open(&g->sender, rules, child, children, sent);
+    return child && sent && g->length ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
+}
+
+void group_send_close(struct net_group *g)
+{
+    free(g->sender.child);
+    free(g->sender.sent);
+    free(g->length);
+}
+
+/* ---- out ---- */
+
+static struct frame_header frame_of(const struct net_group *g, uint32_t root, unsigned flags)
+{
+    return (struct frame_header){.kind = NET_FRAME_GROUP,
+                                 .flags = (uint8_t)flags,
+                                 .aux = (uint16_t)root,
+                                 .context = (uint32_t)g->setup.id,
+                                 .source = (int32_t)(g->setup.id >> 32),
+                                 .tag = (int32_t)g->setup.me};
+}
+
+/* A packet, or only the question when it has no length. What does not go now is as good as lost: the timer comes again. */
+static void send_to_one(struct net_group *g, uint32_t root, uint32_t member, uint32_t seq, const void *packet,
+                        uint32_t length)
+{
+    const struct group_head question = {
+        .group = g->setup.id, .seq = seq, .from = (uint16_t)root, .flags = GROUP_ASK | GROUP_EMPTY};
+    const struct frame_header h = frame_of(g, root, GROUP_ASK);
+    struct peer *peer;
+    if (group_peer(g, member, &peer) != 0)
+        return;
+    if (peer_send(peer, &h, length ? packet : &question, length ? length : sizeof(question)) == 0)
+        counter_add(length ? &again_one : &asked, 1);
+}
+
+static void send_to_all(struct net_group *g, const struct mcast_resend *r)
+{
+    const uint32_t window = g->setup.rules.window;
+    const uint32_t slot = r->ask ? window : r->seq % window;
+    if (g->ops->busy(g->member, slot))
+        return; /* it is on its way */
+    struct group_head *h = g->ops->slot(g->member, slot);
+    if (r->ask)
+        *h = (struct group_head){
+            .group = g->setup.id, .seq = r->seq, .from = (uint16_t)g->setup.me, .flags = GROUP_EMPTY};
+    h->flags |= GROUP_ASK;
+    if (g->ops->send(g->member, slot, r->ask ? sizeof(*h) : g->length[slot]) == 0)
+        counter_add(r->ask ? &asked : &again_all, 1);
+}
+
+static void resend(struct net_group *g, const struct mcast_resend *r, uint32_t n)
+{
+    const struct mcast_tree tree = group_tree(g, g->setup.me);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t slot = r[i].seq % g->setup.rules.window;
+        if (r[i].to == MCAST_ALL)
+            send_to_all(g, &r[i]);
+        else
+            send_to_one(g, g->setup.me, mcast_tree_child(&tree, g->setup.me, r[i].to), r[i].seq,
+                        g->ops->slot(g->member, slot), r[i].ask ? 0 : g->length[slot]);
+    }
+}
+
+static void relay_resend(struct net_group *g, const struct group_stream *s, const struct mcast_resend *r,
+                         uint32_t n)
+{
+    const struct mcast_tree tree = group_tree(g, s->from);
+    const struct group_relay *y = s->relay;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t slot = r[i].seq % y->rules.window;
+        send_to_one(g, s->from, mcast_tree_child(&tree, g->setup.me, r[i].to), r[i].seq,
+                    y->packets + slot * (g->payload + sizeof(struct group_head)),
+                    r[i].ask ? 0 : y->length[slot]);
+    }
+}
+
+size_t net_group_send(struct net_group *g, const char *message, size_t at, size_t total)
+{
+    const size_t before = at;
+    const uint64_t now = clock_ns();
+    while (at < total && mcast_sender_room(&g->sender) > 0) {
+        const uint32_t slot = g->sender.next % g->setup.rules.window;
+        g->wants_slot = g->ops->busy(g->member, slot);
+        if (g->wants_slot)
+            return at - before;
+        struct group_head *h = g->ops->slot(g->member, slot);
+        const size_t n = MIN(g->payload, total - at);
+        bool ask;
+        *h = (struct group_head){.group = g->setup.id,
+                                 .seq = mcast_sender_push(&g->sender, now, &ask),
+                                 .from = (uint16_t)g->setup.me,
+                                 .total = total};
+        h->flags = ask ? GROUP_ASK : 0;
+        memcpy(h + 1, message + at, n);
+        g->length[slot] = (uint32_t)(sizeof(*h) + n);
+        if (g->ops->send(g->member, slot, g->length[slot]) == 0)
+            counter_add(&packets, 1);
+        at += n;
+    }
+    if (at < total) {
+        mcast_sender_starved(&g->sender, now);
+        if (at != before || before == 0)
+            counter_add(&waits, 1);
+    }
+    return at - before;
+}
+
+bool net_group_may_send(const struct net_group *g)
+{
+    return mcast_sender_room(&g->sender) > 0 &&
+           !g->ops->busy(g->member, g->sender.next % g->setup.rules.window);
+}
+
+bool net_group_idle(const struct net_group *g)
+{
+    return mcast_sender_idle(&g->sender);
+}
+
+/* ---- acknowledgements in ---- */
+
+static void acknowledged(struct net_group *g, uint32_t index, const struct mcast_ack *ack)
+{
+    struct mcast_resend out[AGAIN];
+    const uint64_t now = clock_ns();
+    mcast_sender_ack(&g->sender, index, ack, now);
+    if (ack->early)
+        resend(g, out, mcast_sender_repair(&g->sender, index, now, out, AGAIN));
+}
+
+void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack)
+{
+    if (from >= g->setup.members || root >= g->setup.members || from == root)
+        return;
+    const struct mcast_tree tree = group_tree(g, root);
+    if (mcast_tree_parent(&tree, from) != g->setup.me)
+        return;
+    const uint32_t index = mcast_tree_index(&tree, from);
+    counter_add(&acks_read, 1);
+    if (root == g->setup.me) {
+        acknowledged(g, index, ack);
+        return;
+    }
+    struct group_stream *s; /* whose first packet may have reached the leaf before this co-root */
+    CHECK_MEMORY(group_stream_of(g, root, &s) == 0, "a multicast stream");
+    if (!s->relay)
+        return;
+    struct mcast_resend out[AGAIN];
+    const uint64_t now = clock_ns();
+    mcast_sender_ack(&s->relay->sender, index, ack, now);
+    if (ack->early)
+        relay_resend(g, s, out, mcast_sender_repair(&s->relay->sender, index, now, out, AGAIN));
+}
+
+/* What members have written since the last look. */
+static int read_notes(struct net_group *g)
+{
+    const struct mcast_tree tree = group_tree(g, g->setup.me);
+    int events = 0;
+    for (uint32_t i = 0; i < g->sender.children; i++) {
+        struct group_note *at = &g->notes->note[mcast_tree_child(&tree, g->setup.me, i)];
+        const uint64_t check = __atomic_load_n(&at->check, __ATOMIC_ACQUIRE);
+        if (check == at->pad)
+            continue;
+        const struct mcast_ack ack = {.next = __atomic_load_n(&at->ack.next, __ATOMIC_RELAXED),
+                                      .limit = __atomic_load_n(&at->ack.limit, __ATOMIC_RELAXED),
+                                      .early = __atomic_load_n(&at->ack.early, __ATOMIC_RELAXED)};
+        if (group_note_check(g->setup.id, &ack) != check)
+            continue; /* the rest is on its way */
+        at->pad = check;
+        counter_add(&notes_read, 1);
+        acknowledged(g, i, &ack);
+        events++;
+    }
+    return events;
+}
+
+int group_send_poll(struct net_group *g)
+{
+    int events = 0;
+    if (g->wants_slot && net_group_may_send(g)) {
+        g->wants_slot = false;
+        events++;
+    }
+    if (mcast_sender_idle(&g->sender) && g->sender.deadline == MCAST_NEVER)
+        return events;
+    if (g->notes)
+        events += read_notes(g);
+    if (g->sender.deadline == MCAST_NEVER)
+        return events;
+    const uint64_t now = clock_ns();
+    if (now >= g->sender.deadline) {
+        struct mcast_resend out[AGAIN];
+        resend(g, out, mcast_sender_timeout(&g->sender, now, out, AGAIN));
+    }
+    return events;
+}
+
+/* ---- co-roots ---- */
+
+int group_relay_open(struct net_group *g, struct group_stream *s)
+{
+    const struct mcast_tree tree = group_tree(g, s->from);
+    const uint32_t children = mcast_tree_children(&tree, g->setup.me), window = g->setup.rules.window;
+    if (children == 0)
+        return 0;
+    struct group_relay *y = calloc(1, sizeof(*y));
+    if (!y)
+        return MPI_ERR_NO_MEM;
+    s->relay = y;
+    y->rules = g->setup.rules;
+    y->rules.few = UINT32_MAX;
+    y->packets = malloc(window * (g->payload + sizeof(struct group_head)));
+    y->length = calloc(window, sizeof(*y->length));
+    mcast_sender_open(&y->sender, &y->rules, calloc(children, sizeof(struct mcast_child)), 0,
+                      calloc(window, sizeof(uint64_t)));
+    if (!y->packets || !y->length || !y->sender.child || !y->sender.sent)
+        return MPI_ERR_NO_MEM;
+    mcast_sender_open(&y->sender, &y->rules, y->sender.child, children, y->sender.sent);
+    return 0;
+}
+
+void group_relay_close(struct group_stream *s)
+{
+    if (!s->relay)
+        return;
+    free(s->relay->sender.child);
+    free(s->relay->sender.sent);
+    free(s->relay->packets);
+    free(s->relay->length);
+    free(s->relay);
+}
+
+void group_relay_push(struct net_group *g, struct group_stream *s, const struct group_head *h,
+                      const void *data, size_t len)
+{
+    struct group_relay *y = s->relay;
+    const uint32_t slot = h->seq % y->rules.window;
+    bool ask;
+    ASSERT(h->seq == y->sender.next);
+    char *packet = y->packets + slot * (g->payload + sizeof(*h));
+    memcpy(packet, h, sizeof(*h));
+    memcpy(packet + sizeof(*h), data, len);
+    y->length[slot] = (uint32_t)(sizeof(*h) + len);
+    mcast_sender_push(&y->sender, clock_ns(), &ask);
+}
+
+int group_relay_poll(struct net_group *g, struct group_stream *s)
+{
+    struct group_relay *y = s->relay;
+    if (mcast_sender_idle(&y->sender))
+        return 0;
+    struct mcast_resend out[AGAIN];
+    const uint64_t now = clock_ns();
+    if (now >= y->sender.deadline)
+        relay_resend(g, s, out, mcast_sender_timeout(&y->sender, now, out, AGAIN));
+    return 0;
+}

@@ -1,0 +1,147 @@
+/* multicast.c: broadcasts by multicast: every root, sizes around a packet and a window, roots that change from call to call,
+ * blocking and nonblocking mixed, data that does not lie packed, communicators that overlap, come and go, ranks that are
+ * late by chance. Every byte is checked, and that multicast did it.
+ *
+ * ranks: 4 8
+ * nodes: only 4
+ * env: FISHPLATE_COLL=bcast=multicast FISHPLATE_MULTICAST_MAX=4m
+ * also: FISHPLATE_COLL=bcast=multicast:basic=1
+ * also: FISHPLATE_COLL=bcast=multicast:coroots=2:aggregate=10
+ * also: FISHPLATE_COLL=bcast=multicast:window=2:coroots=3
+ * also: FISHPLATE_COLL=bcast=multicast:aggregate=4:skew=1 FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_IB_FRAME=1k FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_PROGRESS=thread
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "counters.h"
+#include "late.h"
+
+enum { LONGEST = 400000, ROUNDS = 200, COMMS = 12, FLIGHT = 20 };
+
+static const int sizes[] = {1, 7, 100, 2023, 2024, 2025, 4072, 4073, 8192, 70000, LONGEST};
+#define SIZES ((int)(sizeof(sizes) / sizeof(*sizes)))
+
+static unsigned char buffer[FLIGHT][LONGEST];
+
+static unsigned char byte_of(int call, int root, int i)
+{
+    return (unsigned char)(call * 7 + root * 31 + i * 3 + (i >> 8) + (i >> 16));
+}
+
+static void fill(unsigned char *b, int call, int root, int rank, int n)
+{
+    for (int i = 0; i < n; i++)
+        b[i] = rank == root ? byte_of(call, root, i) : 0xee;
+}
+
+static void check(const unsigned char *b, int call, int root, int n)
+{
+    int wrong = 0;
+    for (int i = 0; i < n; i++)
+        wrong += b[i] != byte_of(call, root, i);
+    EXPECT_EQ(wrong, 0);
+}
+
+static void every_root_and_size(MPI_Comm comm)
+{
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int k = 0; k < SIZES; k++)
+        for (int root = 0; root < size; root++) {
+            fill(buffer[0], k, root, rank, sizes[k]);
+            MPI_Bcast(buffer[0], sizes[k], MPI_BYTE, root, comm);
+            check(buffer[0], k, root, sizes[k]);
+        }
+}
+
+/* Back to back, with roots by lot, some nonblocking ones under way at the same time. */
+static void roots_change(MPI_Comm comm)
+{
+    int rank, size;
+    unsigned same = 5, mine;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    mine = 99u + (unsigned)rank;
+    for (int round = 0; round < ROUNDS; round += FLIGHT) {
+        MPI_Request request[FLIGHT];
+        int root[FLIGHT], length[FLIGHT], open = 0;
+        for (int i = 0; i < FLIGHT; i++) {
+            same = same * 1664525u + 1013904223u;
+            root[i] = (int)(same >> 8) % size;
+            length[i] = sizes[(int)(same >> 16) % 8];
+            fill(buffer[i], i, root[i], rank, length[i]);
+            if (round % (2 * FLIGHT) == 0)
+                be_late(&mine);
+            if (i % 3 == 2)
+                MPI_Bcast(buffer[i], length[i], MPI_BYTE, root[i], comm);
+            else
+                MPI_Ibcast(buffer[i], length[i], MPI_BYTE, root[i], comm, &request[open++]);
+        }
+        MPI_Waitall(open, request, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < FLIGHT; i++)
+            check(buffer[i], i, root[i], length[i]);
+    }
+}
+
+static void with_gaps(MPI_Comm comm)
+{
+    int rank, size, wrong = 0;
+    static int data[3000];
+    MPI_Datatype every_third;
+    MPI_Request request;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Type_vector(1000, 1, 3, MPI_INT, &every_third);
+    MPI_Type_commit(&every_third);
+    for (int root = 0; root < size; root++) {
+        for (int i = 0; i < 3000; i++)
+            data[i] = rank == root ? i + root : -1;
+        if (root % 2)
+            MPI_Bcast(data, 1, every_third, root, comm);
+        else
+            MPI_Ibcast(data, 1, every_third, root, comm, &request);
+        if (root % 2 == 0)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 3000; i++)
+            wrong += data[i] != (rank == root || i % 3 == 0 ? i + root : -1);
+    }
+    EXPECT_EQ(wrong, 0);
+    MPI_Type_free(&every_third);
+}
+
+static void communicators_come_and_go(void)
+{
+    MPI_Comm some[COMMS];
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < COMMS; i++)
+            MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank % (1 + i % 2), i % 3 ? mpitest_rank : -mpitest_rank,
+                           &some[i]);
+        for (int i = 0; i < 4 * COMMS; i++) {
+            MPI_Comm c = some[i % COMMS];
+            int rank, size;
+            MPI_Comm_rank(c, &rank);
+            MPI_Comm_size(c, &size);
+            fill(buffer[0], i, i % size, rank, 5000);
+            MPI_Bcast(buffer[0], 5000, MPI_BYTE, i % size, c);
+            check(buffer[0], i, i % size, 5000);
+        }
+        for (int i = 0; i < COMMS; i++)
+            MPI_Comm_free(&some[(i * 5 + 1) % COMMS]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    counters_begin();
+    mpitest_begin(&argc, &argv);
+    MPI_T_pvar_handle done = counter_open("coll_bcast_multicast");
+    every_root_and_size(MPI_COMM_WORLD);
+    EXPECT_EQ(counter(done), SIZES * mpitest_size);
+    roots_change(MPI_COMM_WORLD);
+    with_gaps(MPI_COMM_WORLD);
+    communicators_come_and_go();
+    EXPECT(counter(done) >= (unsigned long long)(ROUNDS + 8 * COMMS));
+    counters_end();
+    return mpitest_end();
+}
