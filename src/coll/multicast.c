@@ -5,31 +5,29 @@
  * Broadcasts of a communicator take turns at each rank, in the order in which they were called.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "base/counter.h"
 #include "base/objmem.h"
-#include "base/tunable.h"
 #include "coll/multicast_part.h"
-
-static TUNABLE_SIZE(
-    multicast_max, "MULTICAST_MAX", 64 * 1024, 1, (int64_t)1 << 40,
-    "Largest broadcast in bytes that bcast=multicast of FISHPLATE_COLL does. Longer ones take "
-    "the algorithm that would be chosen otherwise. Must be the same on all ranks.");
 
 static COUNTER(runs, "coll_bcast_multicast", "Broadcasts between nodes by multicast.");
 
-COLL_ALGORITHM(bcast_multicast, .name = "multicast", .kind = COLL_BCAST, .needs = NEED_NODES | NEED_TWO,
-               .window = true,
-               .parameter = {[PARAMETER_COROOTS] = {"coroots", 1, 65535, 1},
-                             [PARAMETER_AGGREGATE] = {"aggregate", 1, 1024, 1},
-                             [PARAMETER_SKEW] = {"skew", 0, 1, 0},
-                             [PARAMETER_BASIC] = {"basic", 0, 1, 0}},
-               .doc = "multicast between nodes, shared memory within; window packets are kept until "
-                      "acknowledged, by the "
-                      "root and coroots - 1 others, one acknowledgement for aggregate packets, at different "
-                      "ones with "
-                      "skew=1; basic=1: the root waits for all");
+COLL_ALGORITHM(
+    bcast_multicast, .name = "multicast", .kind = COLL_BCAST, .needs = NEED_NODES | NEED_TWO, .window = true,
+    .parameter = {[PARAMETER_COROOTS] = {"coroots", 1, 65535, 1},
+                  [PARAMETER_AGGREGATE] = {"aggregate", 1, 1024, 1},
+                  [PARAMETER_SKEW] = {"skew", 0, 1, 0},
+                  [PARAMETER_BASIC] = {"basic", 0, 1, 0},
+                  [PARAMETER_MAX] = {"max", 1, INT_MAX, 64 * 1024},
+                  [PARAMETER_TIMEOUT] = {"timeout", 100, 10000000, 4000}},
+    .doc = "multicast between nodes, shared memory within; window packets are kept until "
+           "acknowledged, by the "
+           "root and coroots - 1 others, one acknowledgement for aggregate packets, at different "
+           "ones with "
+           "skew=1; basic=1: the root waits for all; a packet that is not acknowledged is sent again after "
+           "timeout us; data of more than max bytes goes as without multicast");
 
 enum stage { STAGE_WAITING, STAGE_SEND, STAGE_FLUSH, STAGE_RECEIVE, STAGE_NODE, STAGE_OVER };
 
@@ -206,12 +204,18 @@ static int describe(struct multicast_run *r, const struct coll_args *args, struc
     return 0;
 }
 
+int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which)
+{
+    const int value = choice->parameter[which];
+    return value ? value : bcast_multicast.parameter[which].preset;
+}
+
 /* NULL: not this way. */
 static struct multicast *multicast_of(struct coll_state *state, const struct call *call,
                                       const struct coll_choice *choice, int *rc)
 {
     *rc = 0;
-    if (call->where.bytes == 0 || call->where.bytes > (uint64_t)multicast_max.value)
+    if (call->where.bytes == 0 || call->where.bytes > (uint64_t)multicast_parameter(choice, PARAMETER_MAX))
         return NULL;
     if (!state->multicast)
         *rc = multicast_open(state, choice, &state->multicast);

@@ -92,12 +92,14 @@ static int join(struct multicast *m, const struct coll_choice *choice, struct ne
     struct transport *t = find_transport(leaders, &packet);
     const uint32_t members = (uint32_t)leaders->size;
     const uint32_t window = choice->window ? (uint32_t)MIN(choice->window, WINDOW_MAX) : WINDOW;
-    const int *p = choice->parameter;
+    const int aggregate = multicast_parameter(choice, PARAMETER_AGGREGATE);
+    const bool skew = multicast_parameter(choice, PARAMETER_SKEW) != 0;
     struct net_group_setup setup = {
         .members = members,
         .me = (uint32_t)leaders->rank,
-        .collectors = MIN((uint32_t)MAX(p[PARAMETER_COROOTS], 1), members),
-        .rules = net_group_rules(window, (uint32_t)MAX(p[PARAMETER_AGGREGATE], 1), p[PARAMETER_SKEW] != 0),
+        .collectors = MIN((uint32_t)multicast_parameter(choice, PARAMETER_COROOTS), members),
+        .rules = net_group_rules(window, (uint32_t)aggregate, skew,
+                                 (uint64_t)multicast_parameter(choice, PARAMETER_TIMEOUT)),
         .by_write = true,
         .peer = peer_of,
         .arg = leaders};

@@ -8,7 +8,15 @@
 #include "coll/multicast.h"
 #include "net/group.h"
 
-enum multicast_parameter { PARAMETER_COROOTS, PARAMETER_AGGREGATE, PARAMETER_SKEW, PARAMETER_BASIC };
+enum multicast_parameter {
+    PARAMETER_COROOTS,
+    PARAMETER_AGGREGATE,
+    PARAMETER_SKEW,
+    PARAMETER_BASIC,
+    PARAMETER_MAX,
+    PARAMETER_TIMEOUT
+};
+int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which);
 
 struct multicast {
     struct comm *node;    /* the ranks of this node; the first leads */

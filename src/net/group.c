@@ -8,20 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/tunable.h"
 #include "net/group_part.h"
-
-static TUNABLE_INT(
-    timeout_us, "MULTICAST_TIMEOUT", 4000, 100, 10000000,
-    "Microseconds until a multicast packet that a member has not acknowledged is sent again. The "
-    "time doubles up to 64 times this value while the member is silent. Raise it when "
-    "`mcast_duplicates` grows although nothing is lost.");
 
 #define US 1000ull /* ns */
 
-struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew)
+struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us)
 {
-    const uint64_t timeout = (uint64_t)timeout_us.value * US;
+    const uint64_t timeout = timeout_us * US;
     return (struct mcast_rules){.window = window,
                                 .ring = 2 * window,
                                 .aggregate = aggregate,

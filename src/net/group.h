@@ -42,7 +42,7 @@ struct net_group_card {
 };
 
 /* Sensible settings; window and aggregate may be changed before they are used. */
-struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew);
+struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us);
 
 /* Joins. Nobody may send before all have joined and heard of each other's cards. */
 int net_group_open(struct net *net, struct transport *t, const struct net_group_setup *setup,

@@ -4,11 +4,11 @@
  *
  * ranks: 4 8
  * nodes: only 4
- * env: FISHPLATE_COLL=bcast=multicast FISHPLATE_MULTICAST_MAX=4m
- * also: FISHPLATE_COLL=bcast=multicast:basic=1
- * also: FISHPLATE_COLL=bcast=multicast:coroots=2:aggregate=10
- * also: FISHPLATE_COLL=bcast=multicast:window=2:coroots=3
- * also: FISHPLATE_COLL=bcast=multicast:aggregate=4:skew=1 FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * env: FISHPLATE_COLL=bcast=multicast:max=4m
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:basic=1
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:coroots=2:aggregate=10
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:window=2:coroots=3
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:aggregate=4:skew=1 FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
  * also: FISHPLATE_IB_FRAME=1k FISHPLATE_IB_POLLSET=0
  * also: FISHPLATE_PROGRESS=thread
  *
