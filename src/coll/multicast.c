@@ -11,6 +11,7 @@
 #include "base/counter.h"
 #include "base/objmem.h"
 #include "coll/multicast_part.h"
+#include "net/thread.h"
 
 static COUNTER(runs, "coll_bcast_multicast", "Broadcasts between nodes by multicast.");
 
@@ -215,6 +216,8 @@ static struct multicast *multicast_of(struct coll_state *state, const struct cal
                                       const struct coll_choice *choice, int *rc)
 {
     *rc = 0;
+    if (net_thread_wanted()) /* it sleeps only while there are no hooks, and a group has one */
+        return NULL;
     if (call->where.bytes == 0 || call->where.bytes > (uint64_t)multicast_parameter(choice, PARAMETER_MAX))
         return NULL;
     if (!state->multicast)

@@ -10,7 +10,6 @@
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:window=2:coroots=3
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:aggregate=4:skew=1 FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
  * also: FISHPLATE_IB_FRAME=1k FISHPLATE_IB_POLLSET=0
- * also: FISHPLATE_PROGRESS=thread
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counters.h"
