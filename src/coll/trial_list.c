@@ -1,5 +1,5 @@
-/* trial_list.c: the barriers that may be worth trying on a shape, with what the LogP model says of each. The numbers were fitted
- * by `fishplate bench logp`; they only have to rank. Where ranks take turns on processors, a round costs what it takes until
+/* trial_list.c: the barriers that may be worth trying on a shape, with what the LogP model says of each. The numbers
+ * are round ones near what `fishplate bench logp --quick` and `bench barrier` showed on two x86-64 cores: they only have to rank. Where ranks take turns on processors, a round costs what it takes until
  * every rank has had its turn, which is far more than any message.
  *
  * SPDX-License-Identifier: Apache-2.0 */

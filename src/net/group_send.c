@@ -163,7 +163,7 @@ bool net_group_idle(const struct net_group *g)
 
 static void acknowledged(struct net_group *g, uint32_t index, const struct mcast_ack *ack)
 {
-    struct mcast_resend out[AGAIN];
+    struct mcast_resend out[AGAIN] = {0};
     const uint64_t now = clock_ns();
     mcast_sender_ack(&g->sender, index, ack, now);
     if (ack->early)
@@ -187,7 +187,7 @@ void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const
     CHECK_MEMORY(group_stream_of(g, root, &s) == 0, "a multicast stream");
     if (!s->relay)
         return;
-    struct mcast_resend out[AGAIN];
+    struct mcast_resend out[AGAIN] = {0};
     const uint64_t now = clock_ns();
     mcast_sender_ack(&s->relay->sender, index, ack, now);
     if (ack->early)
@@ -232,7 +232,7 @@ int group_send_poll(struct net_group *g)
         return events;
     const uint64_t now = clock_ns();
     if (now >= g->sender.deadline) {
-        struct mcast_resend out[AGAIN];
+        struct mcast_resend out[AGAIN] = {0};
         resend(g, out, mcast_sender_timeout(&g->sender, now, out, AGAIN));
     }
     return events;
@@ -292,7 +292,7 @@ int group_relay_poll(struct net_group *g, struct group_stream *s)
     struct group_relay *y = s->relay;
     if (mcast_sender_idle(&y->sender))
         return 0;
-    struct mcast_resend out[AGAIN];
+    struct mcast_resend out[AGAIN] = {0};
     const uint64_t now = clock_ns();
     if (now >= y->sender.deadline)
         relay_resend(g, s, out, mcast_sender_timeout(&y->sender, now, out, AGAIN));

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "papers.h"
 
-static const char worms[] = "Their simulator moves a message as one worm that holds every link on its way "
-                            "while it waits; ours moves packets, and "
-                            "others go past a message that waits, which helps basic and local most.";
+static const char worms[] = "Probably (not tested): their simulator moves a message as one worm that holds "
+                            "every link on its way while it waits; ours moves packets, and others go past a "
+                            "message that waits, which would help basic and local most.";
 static const char no_adapter[] = "In software a control message costs two cores a few hundred nanoseconds, "
                                  "where the paper's adapter and its bus are the "
                                  "bottleneck that 16 pairs share.";

@@ -82,10 +82,10 @@ static void check_gain(struct tally *y, const struct entry *e, const struct tabl
     bool good = best >= k->want / 2 && best > 0;
     name_row(t, best_row, row);
     if (best < 0)
-        say(y, "%.*s is nowhere better than %.*s (nearest at %s, %.0f %% worse; paper: %.4g %% better). ",
+        say(y, "%.*s is nowhere better than %.*s (nearest at %s, %.0f %% worse; goal: %.4g %% better). ",
             plain(k->a), k->a, plain(k->b), k->b, row, -best, k->want);
     else
-        say(y, "%.*s is up to %.0f %% better than %.*s, at %s (paper: %.4g %%). ", plain(k->a), k->a, best,
+        say(y, "%.*s is up to %.0f %% better than %.*s, at %s (goal: %.4g %%). ", plain(k->a), k->a, best,
             plain(k->b), k->b, row, k->want);
     *(good ? &y->good : &y->bad) += 1;
 }
