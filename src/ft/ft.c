@@ -15,8 +15,9 @@
 #include "obj/handle.h"
 #include "obj/info.h"
 
-static COUNTER(agreed, "ft_agreements", "Agreements among processes of which some may have died.");
-static COUNTER(shrunk, "ft_shrinks", "Communicators made of those who live.");
+static COUNTER(agreed, "ft_agreements",
+               "Agreements completed: calls of MPIX_Comm_agree, and one in MPI_Finalize.");
+static COUNTER(shrunk, "ft_shrinks", "Communicators created by MPIX_Comm_shrink.");
 
 struct ft_request {
     struct request base;
@@ -65,7 +66,8 @@ static void agree_over(struct ft_round *round, void *arg)
     for (uint32_t i = 0; i < round->members.n; i++)
         if (agree_gone(round->agree, i) && !bit(words + 1, i))
             error = err_set(MPIX_ERR_PROC_FAILED,
-                            "a process of %s has died, and not all others have acknowledged it",
+                            "a process of %s has died, and not all other members have acknowledged it with "
+                            "MPIX_Comm_ack_failed",
                             comm_label(r->comm));
     counter_add(&agreed, 1);
     request_complete(&r->base, error);
@@ -130,7 +132,7 @@ static int living(struct comm *c, const struct group *side, const struct ft_roun
     uint32_t *numbers = malloc(((size_t)side->size + 1) * sizeof(*numbers));
     int n = 0;
     if (!numbers)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for a communicator of those who live");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a communicator of the surviving processes");
     for (int i = 0; i < side->size; i++) {
         uint32_t number = group_job_rank(side, i), at = 0;
         while (round->members.numbers[at] != number)
@@ -208,7 +210,7 @@ static int shrink_new(struct comm *c, MPI_Comm *handle, struct ft_request **out)
 {
     struct ft_request *r = request_new(c);
     if (!r)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for a communicator of those who live");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a communicator of the surviving processes");
     r->handle = handle;
     int rc = shrink_begin(r);
     if (rc)
@@ -246,7 +248,7 @@ static void arrived(void *arg, struct peer *from, const struct frame_header *h, 
 {
     struct proc *p = arg;
     uint32_t id = context_id_of(h->context);
-    CHECK(id < CONTEXT_IDS, "a word about a fault names a communicator that cannot be");
+    CHECK(id < CONTEXT_IDS, "a fault-tolerance message names an invalid communicator");
     if (h->flags == FT_REVOKE)
         ft_revoke_arrived(p->ft, p->comms[id], h->context, from->rank);
     else

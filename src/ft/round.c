@@ -38,7 +38,7 @@ void ft_send(struct proc *p, uint32_t number, const struct frame_header *h, cons
     if (net_peer(p->net, number, &to) != 0 || peer_send(to, h, payload, len) != ERR_AGAIN)
         return;
     struct parcel *parcel = malloc(sizeof(*parcel) + len);
-    CHECK_MEMORY(parcel != NULL, "a word about a fault");
+    CHECK_MEMORY(parcel != NULL, "a fault-tolerance message");
     *parcel = (struct parcel){.pending.resume = parcel_resume, .to = to, .header = *h, .len = len};
     if (len)
         memcpy(parcel->payload, payload, len);
@@ -127,8 +127,8 @@ static void hear(struct ft_round *r, uint32_t from, const void *payload, size_t 
 {
     struct agree_out out = out_of(r);
     CHECK(len == agree_message_size(r->agree),
-          "a word of an agreement has the wrong length: the processes do not make "
-          "the same calls on this communicator");
+          "an agreement message has the wrong length: all processes of this communicator must make the same "
+          "fault-tolerance calls in the same order");
     agree_hear(r->agree, from, payload, &out);
     look(r);
 }
@@ -208,7 +208,8 @@ static int too_large(const struct ft_round *r)
     for (int i = 0; i < r->proc->net->ntransports; i++)
         if (agree_message_size(r->agree) > 4096)
             return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
-                           "an agreement of %u processes needs messages of %zu bytes; 4096 are the limit",
+                           "an agreement of %u processes needs messages of %zu bytes, and the limit is 4096 "
+                           "bytes: use a smaller communicator",
                            r->members.n, agree_message_size(r->agree));
     return 0;
 }
@@ -251,7 +252,7 @@ void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *p
     if (c && number < c->agreements)
         return; /* of one that all have decided */
     struct ft_early *e = malloc(sizeof(*e) + len);
-    CHECK_MEMORY(e != NULL, "a word of an agreement that this process has not begun");
+    CHECK_MEMORY(e != NULL, "an agreement message that arrived before this process began the agreement");
     *e = (struct ft_early){.context = h->context, .number = number, .from = from, .len = len};
     memcpy(e->message, payload, len);
     list_append(&ft->early, &e->link);

@@ -11,12 +11,16 @@
 #define NO_HANDLE UINT32_MAX
 
 static COUNTER(received, "mcast_received", "Multicast packets received, without duplicates.");
-static COUNTER(duplicates, "mcast_duplicates", "Multicast packets that had arrived before.");
-static COUNTER(refused, "mcast_refused", "Multicast packets dropped because there was no room for them.");
-static COUNTER(early, "mcast_kept",
-               "Multicast packets kept until their turn came or a broadcast was called.");
+static COUNTER(duplicates, "mcast_duplicates",
+               "Multicast packets received more than once; the copies were dropped.");
+static COUNTER(refused, "mcast_refused",
+               "Multicast packets dropped because no buffer was free; the sender sends them again.");
+static COUNTER(
+    early, "mcast_kept",
+    "Multicast packets that arrived out of order or before their MPI_Bcast was called, and were stored.");
 static COUNTER(acks_written, "mcast_acks_written",
-               "Acknowledgements of multicast packets written to a root.");
+               "Acknowledgements of multicast packets written by RDMA into the memory of the process that "
+               "collects them.");
 static COUNTER(acks_sent, "mcast_acks_sent", "Acknowledgements of multicast packets sent as messages.");
 
 static uint32_t relay_room(const struct group_stream *s)

@@ -12,16 +12,18 @@
 #define AGAIN 16 /* packets sent again at a time */
 
 static COUNTER(packets, "mcast_packets", "Multicast packets sent for the first time.");
-static COUNTER(again_all, "mcast_resent_to_all", "Multicast packets sent again by multicast.");
+static COUNTER(again_all, "mcast_resent_to_all",
+               "Multicast packets sent again to all members because several missed them.");
 static COUNTER(again_one, "mcast_resent_to_one",
                "Multicast packets sent again to one member that missed them.");
-static COUNTER(asked, "mcast_asked", "Requests for acknowledgements that were late.");
-static COUNTER(notes_read, "mcast_acks_by_write",
-               "Acknowledgements of multicast packets written by members.");
+static COUNTER(asked, "mcast_asked", "Requests to members for an overdue acknowledgement.");
+static COUNTER(
+    notes_read, "mcast_acks_by_write",
+    "Acknowledgements of multicast packets that members wrote into this process's memory by RDMA.");
 static COUNTER(acks_read, "mcast_acks_by_message",
-               "Acknowledgements of multicast packets that came as messages.");
+               "Acknowledgements of multicast packets received as messages.");
 static COUNTER(waits, "mcast_window_waits",
-               "Times a broadcast waited because its window was full or a member had no room.");
+               "Times a broadcast waited because its send window was full or a member had no free buffer.");
 
 uint64_t group_note_check(uint64_t group, const struct mcast_ack *ack)
 {

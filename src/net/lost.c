@@ -35,7 +35,7 @@ static int refuse(const struct peer *peer)
 {
     if (peer == peer->net->revoked_peer)
         return err_set(MPIX_ERR_REVOKED, "the communicator has been revoked");
-    return err_set(MPIX_ERR_PROC_FAILED, "the process at the other end has died");
+    return err_set(MPIX_ERR_PROC_FAILED, "the peer process has died");
 }
 
 static int lost_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,

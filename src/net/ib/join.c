@@ -13,8 +13,10 @@
 #include "net/ib/ib.h"
 #include "net/rails/pair.h"
 
-static COUNTER(joined, "ib_rails_joined", "Pairs of rails that were joined to peers, beside the homes.");
-static COUNTER(failures, "ib_rail_failures", "Pairs of rails that failed or whose port went down.");
+static COUNTER(joined, "ib_rails_joined", "Connections opened to peers over rails other than the first.");
+static COUNTER(failures, "ib_rail_failures",
+               "Connections over rails other than the first that were closed after an error or because a "
+               "port went down.");
 
 #define STEADINESS 0.5 /* what the newest message counts against all before it, in adaptive striping */
 
@@ -93,7 +95,8 @@ static bool subchannel_create(struct ib_subchannel *s)
 {
     if (ib_lane_create(&s->lane) == 0)
         return true;
-    log_warn("a rail to rank %u is not used: %s", s->lane.endpoint->peer->rank, err_detail(MPI_ERR_OTHER));
+    log_warn("an additional rail to rank %u cannot be opened and is not used: %s",
+             s->lane.endpoint->peer->rank, err_detail(MPI_ERR_OTHER));
     err_clear();
     return false;
 }
@@ -121,8 +124,8 @@ static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const stru
         j->up |= rail_bit(k);
         adapt_back(&j->adapt, k);
         ib_stripe_rail(ep, k, true);
-        log_debug("rail to rank %u: %s with %u of its rails", ep->peer->rank, s->lane.rail->device->name,
-                  s->yours);
+        log_debug("rail to rank %u: %s is connected to rail %u of that rank", ep->peer->rank,
+                  s->lane.rail->device->name, s->yours);
     }
     if (actions & JOINT_DO_SAY)
         ib_say(ep, IB_RAILS);
@@ -141,7 +144,7 @@ void ib_join_failed(struct ib_lane *lane, const char *why)
     struct ib_endpoint *ep = lane->endpoint;
     unsigned k = (unsigned)(lane->index - IB_LANES);
     struct ib_subchannel *s = &ep->join->pairs[k];
-    log_warn("the rail over %s to rank %u failed: %s; messages go over the other rails",
+    log_warn("the rail over %s to rank %u failed: %s; messages to that rank now use the other rails",
              lane->rail->device->name, ep->peer->rank, why);
     s->tired = true;
     want(ep, k);
@@ -176,22 +179,23 @@ static void make_pairs(struct ib_endpoint *ep, const struct ib_rail_said *mine)
     adapt_open(&j->adapt, j->count, STEADINESS);
     ib_stripe_weights(ep);
     if (j->count == 1)
-        log_info("no further rail leads to rank %u: its ports are on other networks", ep->peer->rank);
+        log_info("messages to rank %u use one rail: the two hosts have no other ports on a common network",
+                 ep->peer->rank);
 }
 
 void ib_join_heard(struct ib_endpoint *ep, const struct ib_rails_said *said)
 {
     struct ib_rails_said mine;
     if (said->rails < 1 || said->rails > IB_RAILS_MAX || said->pairs > RAILS_MAX)
-        ib_fatal(ep->ib, ep, "it told of rails that cannot be");
+        ib_fatal(ep->ib, ep, "it sent an invalid list of rails");
     for (uint32_t i = 0; i < said->rails; i++)
         if (said->rail[i].adapter >= IB_ADAPTERS_MAX)
-            ib_fatal(ep->ib, ep, "it told of rails that cannot be");
+            ib_fatal(ep->ib, ep, "it sent an invalid list of rails");
     struct ib_join *j = ep->join ? ep->join : join_make(ep);
     if (!j)
         return;
     if (j->count > 0 && said->rails != j->theirs)
-        ib_fatal(ep->ib, ep, "it told of rails that cannot be");
+        ib_fatal(ep->ib, ep, "it sent an invalid list of rails");
     bool first = j->count == 0;
     memcpy(j->peer, said->rail, sizeof(j->peer));
     if (first) {

@@ -44,7 +44,7 @@ void ib_lost(struct transport *t, struct peer *peer)
     ep->unsaid = ep->last_words = ep->ops = 0;
     ep->conn = (struct conn){0};
     for (uint32_t i = 0; i < count; i++)
-        ops[i]->done(ops[i], err_set(MPIX_ERR_PROC_FAILED, "the process at the other end has died"));
+        ops[i]->done(ops[i], err_set(MPIX_ERR_PROC_FAILED, "the peer process has died"));
     free(ops);
 }
 

@@ -70,7 +70,7 @@ static void give_back(void *member, uint32_t handle)
     struct ibv_recv_wr wr = {.wr_id = handle, .sg_list = &piece, .num_sge = 1}, *bad;
     int rc = ibv_post_recv(m->qp, &wr, &bad);
     if (rc != 0)
-        ib_fatal(m->ib, NULL, "a receive buffer for multicast packets was refused (%s)", strerror(rc));
+        ib_fatal(m->ib, NULL, "cannot post a receive buffer for multicast packets (%s)", strerror(rc));
 }
 
 static int map(struct mcast_member *m)
@@ -165,7 +165,8 @@ static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, u
     rc = rc ? rc : make_queues(m);
     rc = rc ? rc : ib_mcast_join(d, m->qp, number, &m->group, &route);
     if (!rc && !(m->ah = d->verbs.create_ah(d->pd, &route)))
-        rc = err_set(MPI_ERR_OTHER, "%s: no route to a multicast group: %s", d->name, strerror(errno));
+        rc = err_set(MPI_ERR_OTHER, "%s: cannot create an address handle for a multicast group: %s", d->name,
+                     strerror(errno));
     if (rc) {
         mcast_close(m);
         return rc;
@@ -222,7 +223,7 @@ static int mcast_poll(void *member, struct net_packet *out, int most)
     struct ibv_wc wc[STASH];
     const int found = n < most ? ibv_poll_cq(m->cq, MIN(most - n, STASH), wc) : 0;
     if (found < 0)
-        ib_fatal(m->ib, NULL, "the completion queue of a multicast group cannot be read");
+        ib_fatal(m->ib, NULL, "cannot poll the completion queue of a multicast group");
     for (int i = 0; i < found; i++)
         n += completed(m, &wc[i], &out[n]);
     return n;

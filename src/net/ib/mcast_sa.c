@@ -117,7 +117,9 @@ int ib_mcast_sa_join(const struct ib_device *d, union ibv_gid *gid, uint16_t *li
         return err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
     if (!load(j)) {
         free(j);
-        return err_set(MPI_ERR_OTHER, "%s: multicast groups need librdmacm.so.1, which is not installed",
+        return err_set(MPI_ERR_OTHER,
+                       "%s: multicast groups need librdmacm.so.1, which is not installed: install the "
+                       "librdmacm package of your system",
                        d->name);
     }
     j->group = (struct address_ib){.family = FAMILY_IB, .partition = NO_PARTITION};
@@ -126,8 +128,10 @@ int ib_mcast_sa_join(const struct ib_device *d, union ibv_gid *gid, uint16_t *li
     rc = rc ? rc : await(j, gid, lid, route);
     if (rc != 0) {
         ib_mcast_sa_leave(j);
-        return err_set(MPI_ERR_OTHER, "%s: the subnet administrator does not let this port join a group (%s)",
-                       d->name, strerror(rc));
+        return err_set(
+            MPI_ERR_OTHER,
+            "%s: the subnet administrator (SA) refused to let this port join a multicast group (%s)", d->name,
+            strerror(rc));
     }
     *joined = j;
     return 0;

@@ -13,7 +13,8 @@
 #include "base/log.h"
 #include "net/ib/ib.h"
 
-static COUNTER(migrated, "ib_paths_migrated", "Connections that moved to another port or path, or back.");
+static COUNTER(migrated, "ib_paths_migrated",
+               "Times a connection moved to its alternate path or back (automatic path migration).");
 
 /* A rail beside the home on the same adapter: another port before another path. RoCE has no alternate paths. */
 void ib_paths_open(struct ib *ib)
@@ -82,7 +83,7 @@ static void look(struct ib_lane *lane, bool rested)
         lane->path.armed = false;
         lane->path.fled = !home_up;
         counter_add(&migrated, 1);
-        log_debug("lane %u to rank %u travels by its %s path", lane->index, lane->endpoint->peer->rank,
+        log_debug("lane %u to rank %u moved to its %s path", lane->index, lane->endpoint->peer->rank,
                   lane->path.moved ? "alternate" : "first");
     }
     bool flee = !home_up && other_up && !lane->path.moved;

@@ -15,14 +15,13 @@
 #include "net/ib/ib.h"
 #include "net/ib/policy/choose.h"
 
-static TUNABLE_STRING(
-    weights, "IB_WEIGHTS",
-    "Weights of the rails for FISHPLATE_IB_STRIPE=weighted, in the order in which fishplate "
-    "info --devices shows the ports that are used, for example 4,1. Unset: the rates of the "
-    "ports.");
+static TUNABLE_STRING(weights, "IB_WEIGHTS",
+                      "Relative share of each rail in a large message when FISHPLATE_IB_STRIPE=weighted: "
+                      "positive numbers separated by commas, for example 4,1, in the order in which "
+                      "fishplate info --devices lists the ports in use. Unset: the link rates of the ports.");
 static TUNABLE_INT(paths, "IB_PATHS", 1, 1, 8,
-                   "Number of paths through the fabric that are used of each port whose LID mask (LMC) gives "
-                   "it several addresses. Each is a rail of its own.");
+                   "Number of paths through the fabric to use for each port. More than one needs a port with "
+                   "several LIDs (LID mask count, LMC, above 0). Each path is a separate rail.");
 
 #define FIRST_CQ 1024
 
@@ -113,7 +112,7 @@ static void open_more(struct ib *ib, struct net_port *p, uint8_t path)
         rail_add(ib, d, a);
         return;
     }
-    log_warn("rail %u is not used: %s", ib->nrails, err_detail(rc));
+    log_warn("rail %u cannot be opened and is not used: %s", ib->nrails, err_detail(rc));
     err_clear();
     p->chosen = false;
     snprintf(p->why, sizeof(p->why), "it could not be opened");
@@ -146,7 +145,8 @@ static int read_weights(struct ib *ib)
         double w = strtod(at, &end);
         if (end == at || !(w > 0) || w > 1e6 || (*end != ',' && *end != ':' && *end != '\0'))
             return err_set(MPI_ERR_ARG,
-                           "FISHPLATE_IB_WEIGHTS=%s is not a list of positive numbers, one for each rail",
+                           "FISHPLATE_IB_WEIGHTS=%s is not a list of positive numbers, one for each rail, "
+                           "separated by commas",
                            weights.text);
         for (uint32_t r = 0; r < ib->nrails; r++)
             if (ib->rails[r].device->used == p)

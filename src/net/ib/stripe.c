@@ -11,16 +11,18 @@
 #include "net/ib/ib.h"
 #include "net/rails/filter.h"
 
-static TUNABLE_CHOICE(policy, "IB_STRIPE", 0, "adaptive|even|weighted|off",
-                      "How a large message is divided among several ports: by the speed that each has shown "
-                      "(adaptive), in equal parts (even), by FISHPLATE_IB_WEIGHTS (weighted), or not at all "
-                      "(off).");
+static TUNABLE_CHOICE(
+    policy, "IB_STRIPE", 0, "adaptive|even|weighted|off",
+    "How a large message is divided among several rails: in proportion to the measured speed of each rail "
+    "(adaptive), in equal parts (even), by FISHPLATE_IB_WEIGHTS (weighted), or not at all (off).");
 static TUNABLE_SIZE(smallest, "IB_STRIPE_MIN", 32 * 1024, 4096, 1 << 30,
-                    "Smallest part of a message in bytes that is worth a port of its own. Messages of less "
-                    "than twice this size are not divided.");
+                    "Smallest part of a message in bytes that is sent over a rail of its own. A message "
+                    "smaller than twice this size uses one rail.");
 
-static COUNTER(messages, "ib_striped", "Puts and gets that were divided among several rails.");
-static COUNTER(repeated, "ib_stripes_repeated", "Stripes that were sent again over another rail.");
+static COUNTER(messages, "ib_striped",
+               "Large transfers (RDMA writes and reads) that were divided among several rails.");
+static COUNTER(repeated, "ib_stripes_repeated",
+               "Parts of large messages sent again over another rail after their rail failed.");
 
 enum { ADAPTIVE, EVEN, WEIGHTED, OFF };
 
@@ -306,6 +308,6 @@ void ib_stripe_lost(struct ib_endpoint *ep)
         struct net_op *op = m->op;
         list_remove(pos);
         pool_put(&ep->ib->striped, m);
-        op->done(op, err_set(MPIX_ERR_PROC_FAILED, "the process at the other end has died"));
+        op->done(op, err_set(MPIX_ERR_PROC_FAILED, "the peer process has died"));
     }
 }
