@@ -109,8 +109,8 @@ static void set_mca(struct opt_parse *p, const char *name, const char *value)
     char *entry = xstrf("OMPI_MCA_%s", value);
     int at = setting_of(entry);
     const char *ours = at >= 0 ? settings[at].ours : NULL;
-    say("Note: -%s %s is Open MPI's and has no effect here; %s%s.", name, value, ours ? "use " : "",
-        ours ? ours : ALL_OURS);
+    say("Note: -%s %s is a setting of Open MPI and has no effect here; %s%s.", name, value,
+        ours ? "use " : "", ours ? ours : ALL_OURS);
     free(entry);
 }
 
@@ -176,7 +176,7 @@ const struct optdef habits[] = {
     {"merge-stderr-to-stdout", ARG_NONE, NULL, "write 2>&1 after the command", note},
     {"nooversubscribe", ARG_NONE, NULL, "more ranks than slots are started, with a line that says so", note},
     {"nolocal", ARG_NONE, NULL, "name the hosts to use with -hosts", note},
-    {"use-hwthread-cpus", ARG_NONE, NULL, "say -bind-to hwthread", note},
+    {"use-hwthread-cpus", ARG_NONE, NULL, "use -bind-to hwthread", note},
     {"tv|totalview|debug", ARG_NONE, NULL, "-gdb and -xterm start a debugger", note},
     /* Written in many scripts; here they are always so. */
     {"allow-run-as-root|q|quiet|hetero-nodes|do-not-resolve", ARG_NONE, NULL, NULL, ignore},

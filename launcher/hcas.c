@@ -182,7 +182,7 @@ char *hcas_fabric(const struct options *o)
     struct hcas h = {.option = "hcas", .ports = 1};
     if (!o->vnodes)
         die(STATUS_USAGE,
-            "-hcas describes the adapters of virtual nodes: say how many there are with -vnodes N.");
+            "-hcas describes the adapters of virtual nodes: set the number of nodes with -vnodes N.");
     const char *user = described(o);
     if (user)
         check_described(user);

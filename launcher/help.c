@@ -73,6 +73,24 @@ const char *optdef_nearest(const char *name)
     return n.name[0] ? n.name : NULL;
 }
 
+/* The text to the right of an option, in lines of at most HELP_WIDTH characters. */
+static void print_wrapped(const char *text)
+{
+    enum { HELP_WIDTH = 76 };
+    for (;;) {
+        size_t len = strlen(text);
+        if (len > HELP_WIDTH)
+            for (len = HELP_WIDTH; len > 1 && text[len] != ' ';)
+                len--;
+        printf("  %.*s\n", (int)len, text);
+        text += len;
+        if (!*text)
+            return;
+        text += *text == ' ';
+        printf("  %-32s", "");
+    }
+}
+
 static void print_option(const struct optdef *d)
 {
     char left[96];
@@ -85,9 +103,10 @@ static void print_option(const struct optdef *d)
     if (d->metavar)
         snprintf(left + used, sizeof(left) - used, d->arg == ARG_MAYBE ? "[=%s]" : " %s", d->metavar);
     if (strlen(left) > 32)
-        printf("  %s\n  %-32s  %s\n", left, "", d->help);
+        printf("  %s\n  %-32s", left, "");
     else
-        printf("  %-32s  %s\n", left, d->help);
+        printf("  %-32s", left);
+    print_wrapped(d->help);
 }
 
 void options_help(void)
@@ -115,6 +134,6 @@ void options_help(void)
          "to all\n"
          "ranks; INT, TERM, HUP and QUIT also end the job: the signal itself first, then TERM, then KILL.\n"
          "\n"
-         "Ranks find their place in FISHPLATE_WORLD_RANK, FISHPLATE_WORLD_SIZE, FISHPLATE_LOCAL_RANK and\n"
-         "FISHPLATE_LOCAL_SIZE.");
+         "Each rank finds its number and the number of ranks in its environment: FISHPLATE_WORLD_RANK "
+         "and\nFISHPLATE_WORLD_SIZE in the job, FISHPLATE_LOCAL_RANK and FISHPLATE_LOCAL_SIZE on its node.");
 }

@@ -511,7 +511,7 @@ static void open_notices(struct local *h)
     h->notices_fd = h->plan->notices_fd > 0 ? h->plan->notices_fd : notice_create();
     h->notices = h->notices_fd >= 0 ? notice_map(h->notices_fd) : NULL;
     if (!h->notices)
-        die(1, "Ranks cannot be told of deaths (-enable-recovery): %s.", strerror(errno));
+        die(1, "mpiexec cannot notify ranks of failed ranks (-enable-recovery): %s.", strerror(errno));
 }
 
 void local_died(struct local *h, const char *job, uint32_t rank)

@@ -25,7 +25,7 @@ static _Noreturn void become_tool(int keep, enum tool_output output, const char 
     dup2(output == TOOL_TO_US ? keep : STDERR_FILENO, STDOUT_FILENO);
     fcntl(keep, F_SETFD, 0); /* closed when the tool ends */
     execv(tool, argv);
-    dprintf(STDERR_FILENO, "mpiexec: Cannot run %s, which would say what the ranks wait for: %s.\n", tool,
+    dprintf(STDERR_FILENO, "mpiexec: Cannot run %s, which prints what the ranks wait for: %s.\n", tool,
             strerror(errno));
     _exit(127);
 }

@@ -266,7 +266,9 @@ static void on_entered(void *ctx, const char *who, const char *version, struct l
         loop_cancel(t->loop, &t->deadline);
     }
     if (strcmp(version, FISHPLATE_VERSION) != 0) {
-        char *why = xstrf("its mpiexec belongs to Fishplate %s, this one to %s", version, FISHPLATE_VERSION);
+        char *why =
+            xstrf("its mpiexec is from Fishplate %s, this one from %s: install the same version on all hosts",
+                  version, FISHPLATE_VERSION);
         link_close(k);
         settle_child(c, FRAME_LOST, why);
         free(why);

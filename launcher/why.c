@@ -69,5 +69,5 @@ void why_watch(struct job *j, long seconds)
     snprintf(text, sizeof(text), "%ld", seconds);
     if (!start(asking_new(j, NULL),
                (char *[]){"fishplate", "why", "--hang-after", text, (char *)j->id, NULL}))
-        say("-hang-after needs the fishplate tool beside mpiexec, which is not there.");
+        say("-hang-after needs the program fishplate in the directory of mpiexec, but it is not there.");
 }
