@@ -62,8 +62,10 @@ bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench
     c.bytes = *bytes;
     c.count = (int)(c.kind->reduces ? c.bytes / 8 : c.bytes);
     if ((c.kind->in_all || c.kind->out_all) && c.bytes * (size_t)b->size > 256 * MI) {
-        bench_report_note(b, "%s: %zu bytes for each of %d ranks is more than is measured here; left out.",
-                          name, c.bytes, b->size);
+        bench_report_note(
+            b,
+            "%s: %zu bytes for each of %d ranks is above the limit of this benchmark; the size is skipped.",
+            name, c.bytes, b->size);
         return false;
     }
     open_buffers(&c);

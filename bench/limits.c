@@ -137,7 +137,8 @@ void bench_limits(struct bench *b, const struct bench_test *test, size_t bytes)
         if (b->latency8 > 0)
             bench_report_ratio(b, "8 B latency / cache line", b->latency8 / s.median);
     } else {
-        bench_report_note(b, "limits: one core only, so no cache line can travel between two.");
+        bench_report_note(b, "limits: only one core is available; the time of a cache line between two cores "
+                             "is not measured.");
     }
     for (int i = 0; i < 3; i++) {
         char name[32], what[64];

@@ -11,8 +11,8 @@
 void bench_usage(const struct bench_host *host)
 {
     printf("Usage: mpiexec -n 4 %s [options] [tests]\n\n", host->program);
-    printf("Measures this MPI library and checks every kind of message it measures. Without names, all tests "
-           "run:\n\n");
+    printf("Measures this MPI library and verifies the data of every kind of message it sends. Without "
+           "names, all tests run:\n\n");
     for (int i = 0; i < bench_ntests; i++)
         printf("  %-20s %s\n", bench_tests[i].name, bench_tests[i].doc);
     printf("\nOptions:\n"
@@ -24,9 +24,9 @@ void bench_usage(const struct bench_host *host)
            "  --one-buffer     bw from and to one buffer, as perftest does; without, each message of a "
            "window has its "
            "own\n"
-           "  --calls rotate   collectives back to back, the root moves on (default); back-to-back: the root "
-           "stays;\n"
-           "                   barrier: a barrier, not counted, before every call\n"
+           "  --calls rotate   collectives back to back, each with the next root (default); back-to-back: "
+           "with the same root;\n"
+           "                   barrier: a barrier before every call, which is not timed\n"
            "  --compare bcast  all algorithms of that operation side by side, and the FISHPLATE_COLL\n"
            "                   setting that is fastest over the sizes\n"
            "  --no-pin         leave the ranks where the launcher put them\n"
@@ -159,7 +159,7 @@ bool bench_parse(struct bench_options *o, int argc, char **argv, bool speak)
             o->help = true;
         else if (!parse_value(o, argc, argv, &i, &known) && !(!known && parse_test(o, a))) {
             if (speak && known)
-                fprintf(stderr, "bench: '%s' does not take that value; --help shows what it takes.\n", a);
+                fprintf(stderr, "bench: the value of '%s' is invalid; --help shows the valid values.\n", a);
             else if (speak)
                 fprintf(stderr, "bench: '%s' is neither an option nor a test; --help lists both.\n", a);
             return false;

@@ -173,11 +173,11 @@ void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes)
     double tested = one_row(b, &o, name, bytes, run_both);
     checked(b, &o, 11);
     if (!bench_crowded(b, o.size)) {
-        report(b, test->name, bytes, "no calls on the way", 1 - (both - work) / alone);
-        report(b, test->name, bytes, "MPI_Test on the way", 1 - (tested - work) / alone);
+        report(b, test->name, bytes, "no MPI calls meanwhile", 1 - (both - work) / alone);
+        report(b, test->name, bytes, "MPI_Test meanwhile", 1 - (tested - work) / alone);
     } else if (b->rank == 0) { /* the work of one is time that another waits for */
-        bench_report_note(b, "%s: %d ranks share fewer cores, so no overlap can be told.", test->name,
-                          o.size);
+        bench_report_note(b, "%s: there are fewer cores than the %d ranks, so overlap cannot be measured.",
+                          test->name, o.size);
     }
     free(o.in);
     free(o.out);

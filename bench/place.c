@@ -124,8 +124,9 @@ void bench_place_describe(struct bench *b, char *out, size_t size)
                      nodes > 1 ? " and other nodes" : "", cores, cores == 1 ? "" : "s");
     if (bound < b->size) {
         snprintf(out + n, size - (size_t)n, "; %s",
-                 b->options.pin ? "not bound: ranks of a test get a core each while there are enough"
-                                : "not bound");
+                 b->options.pin
+                     ? "not bound: each rank of a test is bound to a core while there are enough cores"
+                     : "not bound");
         return;
     }
     n += snprintf(out + n, size - (size_t)n, "; bound to core");

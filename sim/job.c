@@ -338,12 +338,12 @@ static void run(struct job *j, struct job_report *out)
     out->events = j->net.events.taken;
     out->messages = j->messages;
     if (j->failed || j->net.failed || j->sent.failed || j->received.failed || j->meeting.failed) {
-        out->failed = "memory ran out";
+        out->failed = "out of memory";
         return;
     }
     if (j->unfinished) {
         out->failed =
-            "ranks wait for each other for ever: this is a defect of the algorithm or of the simulator";
+            "ranks wait for each other forever: this is a defect of the algorithm or of the simulator";
         return;
     }
     sim_time last = 0, first = NEVER;
@@ -364,10 +364,10 @@ void job_simulate(const struct job_order *order, struct job_report *out)
     int64_t *starts = malloc(((size_t)order->ranks + 1) * sizeof(*starts));
     j.ranks = calloc((size_t)order->ranks, sizeof(*j.ranks));
     if (!starts || !j.ranks)
-        out->failed = "memory ran out";
+        out->failed = "out of memory";
     else if (!network_make(&j.net, order->machine, nodes))
-        out->failed = "a fat tree of these switches cannot have so many nodes (or the number of ports is "
-                      "odd, or memory ran out)";
+        out->failed = "a fat tree of these switches cannot have so many nodes, or the number of ports is "
+                      "odd, or memory ran out";
     if (!out->failed) {
         shape_fill(&shape, order, starts, &j.item_bytes);
         out->failed = make_schedules(&j, &shape, &out->steps);

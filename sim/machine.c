@@ -41,21 +41,22 @@ static const struct {
 #member, unit, doc, offsetof(struct machine, member), min, max \
     }
     NUMBER(send_ns, "ns", "processor time to start a send", 0, 1e9),
-    NUMBER(receive_ns, "ns", "processor time to take a message that has arrived", 0, 1e9),
-    NUMBER(message_ns, "ns", "adapter, from one message to the next", 0, 1e9),
-    NUMBER(copy_rate, "GB/s", "one core copies", 1e-6, 1e6),
-    NUMBER(reduce_rate, "GB/s", "one core combines two operands", 1e-6, 1e6),
-    NUMBER(local_ns, "ns", "a message of no bytes within a node", 0, 1e9),
-    NUMBER(eager_bytes, "B", "longer messages wait for their receiver", 0, 1e12),
-    NUMBER(link_rate, "GB/s", "a cable", 1e-6, 1e6),
-    NUMBER(link_ns, "ns", "a cable and the ports at its ends", 0, 1e9),
-    NUMBER(switch_ns, "ns", "a switch, first byte in to first byte out", 0, 1e9),
-    NUMBER(bus_rate, "GB/s", "between memory and adapter; 0: never a limit", 0, 1e6),
-    NUMBER(bus_ns, "ns", "between memory and adapter", 0, 1e9),
+    NUMBER(receive_ns, "ns", "processor time to receive a message that has arrived", 0, 1e9),
+    NUMBER(message_ns, "ns", "time of the adapter from one message to the next (gap)", 0, 1e9),
+    NUMBER(copy_rate, "GB/s", "copy rate of one core", 1e-6, 1e6),
+    NUMBER(reduce_rate, "GB/s", "rate at which one core combines two operands of a reduction", 1e-6, 1e6),
+    NUMBER(local_ns, "ns", "latency of an empty message within a node", 0, 1e9),
+    NUMBER(eager_bytes, "B", "largest eager message; longer messages wait for their receiver (rendezvous)", 0,
+           1e12),
+    NUMBER(link_rate, "GB/s", "rate of a cable", 1e-6, 1e6),
+    NUMBER(link_ns, "ns", "delay of a cable and the ports at its ends", 0, 1e9),
+    NUMBER(switch_ns, "ns", "delay of a switch, first byte in to first byte out", 0, 1e9),
+    NUMBER(bus_rate, "GB/s", "rate between memory and adapter; 0: unlimited", 0, 1e6),
+    NUMBER(bus_ns, "ns", "delay between memory and adapter", 0, 1e9),
     NUMBER(bus_shared, "", "1: both directions share the bus's rate", 0, 1),
-    NUMBER(mtu, "B", "data of the largest packet", 64, 1e9),
-    NUMBER(header_bytes, "B", "of each packet beside its data", 0, 1e6),
-    NUMBER(buffers, "", "packets that fit into the far end of a link", 1, 64),
+    NUMBER(mtu, "B", "largest data size of a packet", 64, 1e9),
+    NUMBER(header_bytes, "B", "header size of each packet", 0, 1e6),
+    NUMBER(buffers, "", "packets that fit into the receive buffer of a link", 1, 64),
     NUMBER(radix, "", "ports of a switch", 2, 4096),
     NUMBER(rails, "", "adapters of a node, each with its own network", 1, 16),
     NUMBER(bus_node, "", "1: all adapters of a node share one bus", 0, 1),
@@ -97,8 +98,7 @@ bool machine_read(struct machine *m, FILE *in, char *why, size_t size)
         if (words <= 0)
             continue;
         if (words < 2 || !machine_set(m, name, value)) {
-            snprintf(why, size, "line %d, '%.60s': not the name of a number with a value in its bounds", n,
-                     line);
+            snprintf(why, size, "line %d, '%.60s': unknown parameter, or its value is out of range", n, line);
             return false;
         }
     }

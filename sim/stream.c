@@ -111,7 +111,7 @@ void stream_simulate(const struct stream_order *order, struct stream_report *out
                        .slice = (sim_time)(order->us * SIM_US / STREAM_SLICES)};
     *out = (struct stream_report){0};
     if (order->window > STREAM_WINDOW_MAX || !network_make(&s.net, order->machine, 2)) {
-        out->failed = "no memory, or the window is too large";
+        out->failed = "out of memory, or the window is too large";
         return;
     }
     s.net.arrived = on_arrived;
@@ -134,7 +134,7 @@ void stream_simulate(const struct stream_order *order, struct stream_report *out
     }
     network_run(&s.net);
     if (out->slices < STREAM_SLICES)
-        out->failed = "memory ran out";
+        out->failed = "out of memory";
     out->rate = s.bytes / (order->us * 1000);
     out->latency_us = out->messages ? s.latency / (double)out->messages : 0;
     out->events = s.net.events.taken;

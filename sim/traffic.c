@@ -477,7 +477,7 @@ void traffic_simulate(const struct traffic_order *order, struct traffic_report *
         count_unseen(&t);
     }
     if (!made || t.net.now < t.end) {
-        out->failed = !made ? "no memory, or the switches cannot connect so many nodes" : "memory ran out";
+        out->failed = !made ? "out of memory, or the switches cannot connect so many nodes" : "out of memory";
     } else {
         double most = order->us * 1000 * order->machine->link_rate * order->nodes * t.rails;
         out->offered = t.bytes_made / most;

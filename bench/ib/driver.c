@@ -21,14 +21,14 @@ static void usage(void)
         "Usage: fishplate bench ib [options] [topics]\n\n"
         "Measures what each design of MPI over InfiniBand gains, and prints it beside what the papers say.\n"
         "It starts its own jobs: every rank (or half of them) on a virtual node with a software adapter\n"
-        "(mpiexec -vnodes), under the tunables a table compares. Without names, all topics run:\n\n");
+        "(mpiexec -vnodes), with the tunables that a table compares. Without names, all topics run:\n\n");
     for (int i = 0; i < NTOPICS; i++)
         printf("  %-11s %s\n", ib_topics[i]->name, ib_topics[i]->doc);
     printf(
         "\nOptions:\n"
-        "  --quick     a few points of each table, in some seconds: does it run?\n"
-        "  --repeat 3  run each job so often; the best figure counts, because what else runs on a machine\n"
-        "              only makes figures worse (default 3, with --quick 1)\n"
+        "  --quick     a few points of each table, to check in some seconds that everything runs\n"
+        "  --repeat 3  run each job this many times; the best result counts, because other programs only\n   "
+        "           make results worse (default 3, with --quick 1)\n"
         "  --json      one JSON document instead of tables; progress is on standard error either way\n"
         "  --help\n\n"
         "In a job with more ranks than cores the ranks take turns: compare figures of one row, not of two.\n"
@@ -57,7 +57,9 @@ bool ib_find_programs(struct ib_driver *d)
     const char *slash = strrchr(d->program, '/');
     int len = snprintf(d->mpiexec, sizeof(d->mpiexec), "%.*s/mpiexec", (int)(slash - d->program), d->program);
     if (len < 0 || (size_t)len >= sizeof(d->mpiexec) || access(d->mpiexec, X_OK) != 0) {
-        fprintf(stderr, "bench %s: there is no mpiexec beside %s; use the tool of a whole installation.\n",
+        fprintf(stderr,
+                "bench %s: there is no mpiexec in the directory of %s; use fishplate from a complete "
+                "installation.\n",
                 d->command, d->program);
         return false;
     }
@@ -129,7 +131,7 @@ static int run_topics(struct ib_driver *d, unsigned wanted)
                ib_now() - d->started);
     else
         printf("\n%d jobs, %d failed; %.0f s.%s\n", d->jobs, d->failures, ib_now() - d->started,
-               d->failures ? "" : " All data that was looked at arrived as sent.");
+               d->failures ? "" : " All data that was checked arrived as sent.");
     return d->failures ? 1 : 0;
 }
 

@@ -144,7 +144,7 @@ int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int
     topic->rank(&r);
     double wrong = ib_together(&r, (double)r.bench.errors);
     if (wrong > 0 && r.bench.rank == 0)
-        fprintf(stderr, "bench: %.0f bytes were not what was sent\n", wrong);
+        fprintf(stderr, "bench: %.0f bytes differ from what was sent\n", wrong);
     ib_tell(&r, IB_COUNT, wrong, "wrong");
     MPI_Finalize();
     MPI_T_pvar_session_free(&session);

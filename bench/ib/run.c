@@ -183,7 +183,8 @@ struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const c
             continue;
         d->failures++;
         fprintf(stderr,
-                "%sbench %s: this failed: mpiexec -n %d -vnodes %d%s%s%s with %s: fishplate bench %s rank %s "
+                "%sbench %s: this command failed: mpiexec -n %d -vnodes %d%s%s%s with %s: fishplate bench %s "
+                "rank %s "
                 "%s\n",
                 d->terminal ? "\r\033[K" : "", d->command, job->ranks, job->nodes,
                 job->in_turn ? " -map-by node" : "", job->hcas ? " -hcas " : "", job->hcas ? job->hcas : "",

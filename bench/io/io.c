@@ -205,7 +205,7 @@ static void measure(struct setup *s, const struct layout *l)
         else
             once_mpi(s, l, got);
         if (memcmp(s->in, s->out, (size_t)amount(s, l)) != 0)
-            fail(s, "what was read is not what was written", MPI_SUCCESS);
+            fail(s, "the data read differs from the data written", MPI_SUCCESS);
         for (int k = 0; k < 2; k++)
             best[k] = got[k] > best[k] ? got[k] : best[k];
     }
@@ -236,16 +236,17 @@ static void head(const struct setup *s, const struct bench_host *host)
 
 static int usage(int status)
 {
-    fprintf(
-        status ? stderr : stdout,
-        "Usage: mpiexec -n N fishplate bench io [options]\n\n"
-        "Writes and reads files in several ways; MB/s of all ranks together, the best of several runs.\n\n"
-        "   --dir FOLDER     where the files are made (default: the working folder)\n"
-        "   --size MIB       what each rank writes in a case (default: 16)\n"
-        "   --repeat N       runs of each case (default: 5)\n"
-        "   --only TEXT      cases whose name begins so: pwrite, contiguous, own file, strided, nested\n"
-        "   --json           one JSON document\n\n"
-        "bench/io/peers compares with other MPI libraries.\n");
+    fprintf(status ? stderr : stdout,
+            "Usage: mpiexec -n N fishplate bench io [options]\n\n"
+            "Writes and reads files in several ways and prints MB/s of all ranks together, the best of "
+            "several runs.\n\n"
+            "   --dir FOLDER     directory for the files (default: the working directory)\n"
+            "   --size MIB       MiB that each rank writes in a case (default: 16)\n"
+            "   --repeat N       runs of each case (default: 5)\n"
+            "   --only TEXT      only cases whose name begins with TEXT: pwrite, contiguous, own file, "
+            "strided, nested\n"
+            "   --json           one JSON document\n\n"
+            "bench/io/peers compares with other MPI libraries.\n");
     return status;
 }
 

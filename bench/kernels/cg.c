@@ -196,7 +196,7 @@ static bool takes(int ranks, enum kernel_class class)
 
 const struct kernel kernel_cg = {
     .name = "cg",
-    .doc = "conjugate gradient; sums along rows of a grid of ranks, many waits",
+    .doc = "conjugate gradient; many small sums along the rows of a grid of ranks",
     .unit = "Mflop/s",
     .ranks = "powers of two",
     .takes = takes,

@@ -275,7 +275,7 @@ static bool takes(int ranks, enum kernel_class class)
 
 const struct kernel kernel_ft = {
     .name = "ft",
-    .doc = "Fourier transforms of a cube; the whole array in one alltoall each",
+    .doc = "Fourier transforms of a cube; each sends the whole array in one MPI_Alltoall",
     .unit = "Mflop/s",
     .ranks = "powers of two up to the number of planes",
     .takes = takes,

@@ -234,7 +234,7 @@ static void run_is(struct kernel_run *run, struct kernel_result *out)
 
 const struct kernel kernel_is = {
     .name = "is",
-    .doc = "ranks of integer keys; all keys in one alltoallv, ten times",
+    .doc = "sort of integer keys; all keys in one MPI_Alltoallv, ten times",
     .unit = "Mkey/s",
     .ranks = "any number",
     .run = run_is,

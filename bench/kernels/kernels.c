@@ -27,18 +27,18 @@ static void usage(const struct bench_host *host)
            host->program);
     for (int i = 0; i < KERNELS; i++)
         printf("  %-4s %s (ranks: %s)\n", kernels[i]->name, kernels[i]->doc, kernels[i]->ranks);
-    printf(
-        "\nOptions:\n"
-        "  --class S        size of the problem: S (seconds in all, the default), W, A, B, or several: SWA\n"
-        "  --json           one JSON document instead of the table\n"
-        "  --help\n\n"
-        "The time is that of the part the specification times, on the slowest rank. error is the largest "
-        "relative\n"
-        "error of a verified value. A result that is wrong makes the exit status 1.\n"
-        "Examples:\n"
-        "  mpiexec -n 4 %s kernels\n"
-        "  mpiexec -n 4 -vnodes 4 %s kernels --class W is cg\n",
-        host->program, host->program);
+    printf("\nOptions:\n"
+           "  --class S        problem size: S (default; takes seconds), W, A, B, or several: SWA\n"
+           "  --json           one JSON document instead of the table\n"
+           "  --help\n\n"
+           "The time is that of the part that the specification measures, on the slowest rank. error is the "
+           "largest "
+           "relative\n"
+           "error of a verified value. The exit status is 1 when a result is wrong.\n"
+           "Examples:\n"
+           "  mpiexec -n 4 %s kernels\n"
+           "  mpiexec -n 4 -vnodes 4 %s kernels --class W is cg\n",
+           host->program, host->program);
 }
 
 static bool parse_classes(struct kernel_options *o, const char *text)

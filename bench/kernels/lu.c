@@ -259,9 +259,9 @@ static void run_lu(struct kernel_run *run, struct kernel_result *out)
 
 const struct kernel kernel_lu = {
     .name = "lu",
-    .doc = "the equations of a gas by relaxation: a pipeline of small messages",
+    .doc = "gas flow equations solved by over-relaxation; a pipeline of small messages",
     .unit = "Mflop/s",
-    .ranks = "any number that leaves each 3 points in x and y",
+    .ranks = "any number that gives each rank at least 3 grid points in x and y",
     .takes = takes,
     .run = run_lu,
 };

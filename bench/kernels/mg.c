@@ -297,7 +297,7 @@ static bool takes(int ranks, enum kernel_class class)
 
 const struct kernel kernel_mg = {
     .name = "mg",
-    .doc = "multigrid V-cycles on a cube; faces of all sizes to six neighbours",
+    .doc = "multigrid V-cycles on a cube; exchanges faces of all sizes with six neighbours",
     .unit = "Mflop/s",
     .ranks = "powers of two",
     .takes = takes,

@@ -22,16 +22,17 @@ static void usage(void)
            "topics run:\n\n");
     for (int i = 0; i < NTOPICS; i++)
         printf("  %-9s %s\n", topics[i]->name, topics[i]->doc);
-    printf("\nOptions:\n"
-           "  --quick       a few points of each table: does it run?\n"
-           "  --repeat 3    run each job so often; the best figure counts (default 3, with --quick 1)\n"
-           "  --svg FOLDER  write the curves over time as FOLDER/8.19.svg and FOLDER/loss.svg\n"
-           "  --json        one JSON document instead of tables; progress is on standard error either way\n"
-           "  --help\n\n"
-           "Examples:\n"
-           "  fishplate bench rails pairs unequal\n"
-           "  fishplate bench rails --svg . shared loss\n"
-           "  fishplate sim rails                   the same policies on a simulated machine of 128 nodes\n");
+    printf(
+        "\nOptions:\n"
+        "  --quick       a few points of each table, to check that everything runs\n"
+        "  --repeat 3    run each job this many times; the best result counts (default 3, with --quick 1)\n"
+        "  --svg FOLDER  write the curves over time as FOLDER/8.19.svg and FOLDER/loss.svg\n"
+        "  --json        one JSON document instead of tables; progress is on standard error either way\n"
+        "  --help\n\n"
+        "Examples:\n"
+        "  fishplate bench rails pairs unequal\n"
+        "  fishplate bench rails --svg . shared loss\n"
+        "  fishplate sim rails                   the same policies on a simulated machine of 128 nodes\n");
 }
 
 /* Does this library divide messages among rails at all? */
@@ -56,7 +57,7 @@ void rails_say_used(struct ib_table *t, const struct ib_figures *two)
     if (share > 0)
         ib_ours(t, "%.0f %% of what was striped went over the second rail.", share);
     else
-        ib_ours(t, "the second rail carried nothing: this is one rail, whatever the column says.");
+        ib_ours(t, "the second rail carried no data: the column for two rails shows one rail.");
 }
 
 void rails_tell(struct ib_rank *r)

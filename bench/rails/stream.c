@@ -138,7 +138,7 @@ static void second_rail(const char *state)
     snprintf(command, sizeof(command), "\"%.*s/softib\" ctl port %s hca1", slash ? (int)(slash - program) : 1,
              slash ? program : ".", state);
     if (system(command) != 0)
-        fprintf(stderr, "bench rails: this failed: %s\n", command);
+        fprintf(stderr, "bench rails: this command failed: %s\n", command);
 }
 
 struct events {

@@ -170,9 +170,9 @@ static int usage(void)
 {
     puts("usage: mpiexec -n 2 fishplate bench rma [--created] [--busy] [--seconds S] [--json]\n"
          "Times one-sided operations of rank 0 on the memory of rank 1.\n"
-         "  --created    memory of the program (MPI_Win_create) instead of MPI_Win_allocate\n"
-         "  --busy       rank 1 computes meanwhile and makes no MPI call\n"
-         "  --seconds S  time for each case (0.2)\n"
+         "  --created    window in memory of the program (MPI_Win_create) instead of MPI_Win_allocate\n"
+         "  --busy       rank 1 computes during the test and makes no MPI call\n"
+         "  --seconds S  time for each case (default 0.2)\n"
          "  --json       one JSON document instead of the table");
     return 0;
 }

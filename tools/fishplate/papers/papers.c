@@ -92,7 +92,9 @@ static bool find_programs(struct papers_run *run)
     snprintf(path, sizeof(path), "%s/mpiexec", run->folder);
     if (access(path, X_OK) == 0)
         return true;
-    fprintf(stderr, "bench papers: there is no mpiexec beside %s; use the tool of a whole installation.\n",
+    fprintf(stderr,
+            "bench papers: there is no mpiexec in the directory of %s; use fishplate from a complete "
+            "installation.\n",
             run->program);
     return false;
 }
