@@ -11,7 +11,7 @@ expect_line "$scratch/help" '^  --budget'
 if "$BIN/fishplate" bench barrier --shapes 2x4 2>"$scratch/error"; then
     fail "more nodes than ranks were accepted"
 fi
-expect_line "$scratch/error" "'--shapes' is no option, or its value makes no sense"
+expect_line "$scratch/error" "'--shapes' is not an option, or its value is invalid"
 
 "$BIN/fishplate" bench barrier --quick --shapes 5x5,4x2 --json --html "$scratch/page.html" >"$scratch/json" 2>"$scratch/progress" || {
     cat "$scratch/progress" "$scratch/json"

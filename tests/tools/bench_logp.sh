@@ -9,7 +9,7 @@
 if "$BIN/fishplate" bench logp --peers 99 2>"$scratch/error"; then
     fail "more peers than there can be were accepted"
 fi
-expect_line "$scratch/error" "'--peers' is no option, or its value makes no sense"
+expect_line "$scratch/error" "'--peers' is not an option, or its value is invalid"
 
 "$BIN/fishplate" bench logp --quick --peers 3 --json --svg "$scratch/plots" >"$scratch/json" 2>"$scratch/progress" || {
     cat "$scratch/progress" "$scratch/json"

@@ -29,7 +29,7 @@ mkdir report.html.runs
 printf '%s quick' "$("$BIN/fishplate" version | sed -n 's/^fishplate //p')" >report.html.runs/about
 "$BIN/fishplate" sim bcast --nodes 2,4,8 --sizes 8 --json >report.html.runs/bcast_sim.0.0.json
 papers --html report.html --json again.json >table 2>err
-expect_line err '1 answers were there'
+expect_line err 'used 1 results of an earlier'
 python3 - report.json again.json <<'PY'
 import json, sys
 whole, again = (json.load(open(name)) for name in sys.argv[1:])
@@ -56,7 +56,7 @@ PY
 if papers --against table >out 2>err; then
     fail "a table was taken for a document"
 fi
-expect_line err 'is not a document that --json wrote'
+expect_line err 'is not a report of'
 if "$BIN/fishplate" bench papers --only nothing 2>err; then
     fail "an entry that does not exist was accepted"
 fi

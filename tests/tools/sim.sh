@@ -36,10 +36,10 @@ wrong() {
     fi
     expect_line "$scratch/err" "$words"
 }
-wrong "'alreduce' is no collective operation" alreduce
-wrong "'tree' is no algorithm" barrier --algorithm tree
-wrong "'--set' does not take that value" barrier --set link_rate=fast
-wrong "'--nodes' does not fit" bcast --nodes 4 --root 4
+wrong "'alreduce' is not a collective operation" alreduce
+wrong "'tree' is not an algorithm" barrier --algorithm tree
+wrong "'--set' is not an option, or its value is invalid" barrier --set link_rate=fast
+wrong "'--nodes' is out of range" bcast --nodes 4 --root 4
 wrong "'OPERATION' is missing" --nodes 4
 echo 'radix many' >"$scratch/machine"
 wrong "line 1, 'radix many'" barrier --machine "$scratch/machine"
@@ -62,7 +62,7 @@ done
 cmp "$scratch/json.1" "$scratch/json.2" || fail "the same run gave two answers"
 "$BIN/fishplate" sim rails --figures 8.16 --length 0.05 --json >"$scratch/json"
 expect_json "$scratch/json"
-wrong "'--figures' does not take that value" rails --figures 17
-wrong "'--run' does not take that value" rails --run greedy
-wrong "'--rails' does not take that value" rails --run basic --rails 99
+wrong "'--figures' is not an option, or its value is invalid" rails --figures 17
+wrong "'--run' is not an option, or its value is invalid" rails --run greedy
+wrong "'--rails' is not an option, or its value is invalid" rails --run basic --rails 99
 wrong "cannot write '.*/nowhere/figure-8.16.svg': No such file" rails --figures 8.16 --length 0.05 --svg "$scratch/nowhere"

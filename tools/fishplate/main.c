@@ -33,7 +33,7 @@ const struct fishplate_inside *inside_of_library(void)
     fprintf(
         stderr,
         "fishplate: this tool is version %s but found libmpi_abi.so.1 of version %s. Use the tool that was "
-        "installed with the library, or mend LD_LIBRARY_PATH.\n",
+        "installed with the library, or correct LD_LIBRARY_PATH.\n",
         FISHPLATE_VERSION, in->version);
     exit(2);
 }

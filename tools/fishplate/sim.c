@@ -36,26 +36,27 @@ struct sim_result {
 
 static const char *const usage_text =
     "Usage: fishplate sim [options] OPERATION\n"
-    "       fishplate sim rails [options]     several adapters a node; --help there tells more\n\n"
+    "       fishplate sim rails [options]     several adapters per node; see fishplate sim rails --help\n\n"
     "Runs a collective operation with the library's own algorithms on a simulated machine: nodes, adapters, "
     "and a fat\n"
-    "tree of switches with finite buffers, packet by packet. The same input gives the same answer on every "
+    "tree of switches with finite buffers, packet by packet. The same input gives the same result on every "
     "machine.\n\n"
     "Operations: barrier bcast gather scatter allgather alltoall reduce allreduce reduce_scatter scan "
     "exscan\n\n"
     "Options:\n"
     "  --nodes 16,1024      numbers of nodes (default 16,128,1024)\n"
     "  --sizes 8,64k        bytes of the vector, or of one rank's block (default 8,64k,1M)\n"
-    "  --per-node 1         ranks of a node; they talk through memory\n"
-    "  --algorithm NAME     only this one; NAME:n=3 sets a parameter (fishplate info --coll lists them)\n"
-    "  --segment 128k       bytes that pipelines move at a time\n"
-    "  --root 0\n"
-    "  --machine FILE       numbers of your machine, a line each: link_rate 25\n"
-    "  --set NAME=VALUE     one of these numbers\n"
-    "  --most-steps 40M     leave out algorithms with more steps than this, of all ranks together\n"
+    "  --per-node 1         ranks per node; they communicate through shared memory\n"
+    "  --algorithm NAME     only this algorithm; NAME:n=3 sets a parameter (fishplate info --coll lists "
+    "them)\n"
+    "  --segment 128k       bytes of one segment in pipelined algorithms\n"
+    "  --root 0             rank of the root\n"
+    "  --machine FILE       parameters of your machine, one per line: link_rate 25\n"
+    "  --set NAME=VALUE     set one of these parameters\n"
+    "  --most-steps 40M     skip algorithms with more steps than this, summed over all ranks\n"
     "  --json\n"
     "  --help\n\n"
-    "The machine when you say nothing, a cluster with 100 Gb/s InfiniBand in round numbers:\n";
+    "The default machine, a cluster with 100 Gb/s InfiniBand in round numbers:\n";
 
 static void usage(void)
 {
@@ -69,7 +70,7 @@ static void usage(void)
 
 static int complain(const char *what, const char *about)
 {
-    fprintf(stderr, "fishplate sim: '%s' %s; --help shows what there is.\n", about, what);
+    fprintf(stderr, "fishplate sim: '%s' %s; see --help.\n", about, what);
     return 2;
 }
 
@@ -160,19 +161,20 @@ static int parse(struct sim_options *o, int argc, char **argv)
         else if (argv[i][0] != '-' && parse_kind(o, argv[i]))
             named = true;
         else if (argv[i][0] != '-')
-            return complain("is no collective operation", argv[i]);
+            return complain("is not a collective operation", argv[i]);
         else if (i + 1 == argc)
-            return complain("is no option, or has no value", argv[i]);
+            return complain("is not an option, or its value is missing", argv[i]);
         else if (!parse_value(o, argv[i], argv[i + 1]))
-            return complain("does not take that value, or is no option", argv[i]);
+            return complain("is not an option, or its value is invalid", argv[i]);
         else
             i++;
     }
     for (int i = 0; i < o->nnodes; i++)
         if (o->nodes[i] < 1 || o->nodes[i] * (size_t)o->per_node > 1 << 20 ||
             o->root >= (int)o->nodes[i] * o->per_node)
-            return complain("does not fit: there are 1 to 1048576 ranks, and the root is one of them",
-                            "--nodes");
+            return complain(
+                "is out of range: there must be 1 to 1048576 ranks, and --root must be one of them",
+                "--nodes");
     if (!named && !o->help)
         return complain("is missing", "OPERATION");
     return 0;
@@ -363,6 +365,7 @@ int command_sim(int argc, char **argv)
         return 0;
     }
     if (o.algorithm && !parse_algorithm(&o, parameter))
-        return complain("is no algorithm of this operation, or a parameter of it is wrong", o.algorithm);
+        return complain("is not an algorithm of this operation, or one of its parameters is invalid",
+                        o.algorithm);
     return run(&o);
 }

@@ -35,7 +35,7 @@ static const char *const usage_text =
     "recovery\n\n"
     "Loads are fractions of what a node's links carry in one direction; the buses allow half. The same seed "
     "gives the same\n"
-    "answer on every machine.\n\n"
+    "result on every machine.\n\n"
     "Options:\n"
     "  --figures 8,10,8.19  only these, and no statements (default: all; takes minutes)\n"
     "  --quick              32 nodes where the paper has 128, shorter runs: about a minute\n"
@@ -43,10 +43,10 @@ static const char *const usage_text =
     "  --svg FOLDER         write each figure as FOLDER/figure-8.svg\n"
     "  --json\n"
     "  --seed 1\n"
-    "  --length 1           of each run, times the usual\n"
-    "  --control 300        cycles that an adapter takes for a control frame of a reservation\n"
-    "  --nodes 128          where the paper has 128\n"
-    "  --set NAME=VALUE     a number of the machine (fishplate sim --help lists them; a nanosecond is a "
+    "  --length 1           length of each run relative to the default\n"
+    "  --control 300        time in cycles that an adapter takes for a control frame of a reservation\n"
+    "  --nodes 128          number of nodes in figures for which the paper has 128\n"
+    "  --set NAME=VALUE     a parameter of the machine (fishplate sim --help lists them; a nanosecond is a "
     "cycle)\n"
     "  --run dynamic        one run: basic, local, dynamic or hybrid; with --rails 4 --load 0.3 --bytes 32k "
     "--ratio 1\n"
@@ -59,7 +59,7 @@ static const char *const usage_text =
 
 static int complain(const char *what, const char *about)
 {
-    fprintf(stderr, "fishplate sim rails: '%s' %s; --help shows what there is.\n", about, what);
+    fprintf(stderr, "fishplate sim rails: '%s' %s; see --help.\n", about, what);
     return 2;
 }
 
@@ -150,9 +150,9 @@ static int parse(struct rails_options *o, int argc, char **argv)
             o->study.nodes = 32;
             o->study.length = 0.4;
         } else if (i + 1 == argc || argv[i][0] != '-')
-            return complain("is no option, or has no value", argv[i]);
+            return complain("is not an option, or its value is missing", argv[i]);
         else if (!parse_value(o, argv[i], argv[i + 1]))
-            return complain("does not take that value, or is no option", argv[i]);
+            return complain("is not an option, or its value is invalid", argv[i]);
         else
             i++;
     }

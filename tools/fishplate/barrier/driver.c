@@ -12,27 +12,27 @@
 
 static void usage(void)
 {
-    puts(
-        "Usage: fishplate bench barrier [options]\n\n"
-        "Measures every barrier algorithm and its parameters on jobs of its own, over virtual nodes with a\n"
-        "software adapter (mpiexec -vnodes): time, network operations and memory, beside the models of\n"
-        "Hoefler's thesis; what the library's own choice loses against the best; software, RDMA and switch.\n"
-        "That choice is made by trying (FISHPLATE_COLL_TRY=100000, unless you set it).\n"
-        "Started by mpiexec, `fishplate bench barrier` measures the barrier of that job only.\n\n"
-        "Options:\n"
-        "  --quick           two small shapes, some seconds: does it run?\n"
-        "  --full            2, 4, 8, 16 nodes, each with 1 rank a node and with 8, 16, 32, 64 ranks\n"
-        "  --shapes 8x2,4x4  ranks x nodes\n"
-        "  --budget 120      seconds for all jobs together; shapes that do not fit are left out\n"
-        "  --json            one JSON document; progress is on standard error either way\n"
-        "  --html FILE       a page with tables and charts as well\n"
-        "  --help\n\n"
-        "With more ranks than cores the ranks take turns, and a barrier costs as many turns as it has "
-        "rounds:\n"
-        "compare figures of one shape, not of two.\n\n"
-        "Examples:\n"
-        "  fishplate bench barrier --html barriers.html\n"
-        "  fishplate bench barrier --shapes 16x16 --budget 30");
+    puts("Usage: fishplate bench barrier [options]\n\n"
+         "Compares all barrier algorithms and their parameters. It starts its own jobs on virtual nodes "
+         "with\nsoftware adapters (mpiexec -vnodes) and prints time, network operations and memory; the "
+         "predictions of\nHoefler's models; how much slower the library's own choice is than the fastest "
+         "barrier; and barriers by\nmessages, by RDMA and in the switch. The library chooses by trying "
+         "several barriers\n(FISHPLATE_COLL_TRY=100000, unless you set it).\n"
+         "Started by mpiexec, `fishplate bench barrier` measures the barrier of that job only.\n\n"
+         "Options:\n"
+         "  --quick           two small shapes, to check in some seconds that everything runs\n"
+         "  --full            2, 4, 8, 16 nodes, each with 1 rank per node and with 8, 16, 32, 64 ranks\n"
+         "  --shapes 8x2,4x4  the jobs to measure, as ranks x nodes\n"
+         "  --budget 120      seconds for all jobs together; shapes that do not fit are left out\n"
+         "  --json            one JSON document; progress is on standard error either way\n"
+         "  --html FILE       also write an HTML page with tables and charts\n"
+         "  --help\n\n"
+         "With more ranks than cores the ranks take turns, and a barrier costs as many turns as it has "
+         "rounds:\n"
+         "compare figures of the same shape only.\n\n"
+         "Examples:\n"
+         "  fishplate bench barrier --html barriers.html\n"
+         "  fishplate bench barrier --shapes 16x16 --budget 30");
 }
 
 static bool add_shape(struct barrier_study *s, int ranks, int nodes)
@@ -87,7 +87,7 @@ static int parse(struct barrier_study *s, int argc, char **argv)
         } else if (strcmp(argv[i], "--budget") == 0 && (s->budget = strtod(value, &end)) > 0 && !*end) {
             i++;
         } else {
-            fprintf(stderr, "bench barrier: '%s' is no option, or its value makes no sense; --help.\n",
+            fprintf(stderr, "bench barrier: '%s' is not an option, or its value is invalid; see --help.\n",
                     argv[i]);
             return 2;
         }

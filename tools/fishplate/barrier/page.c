@@ -26,7 +26,7 @@ static void times(FILE *out, const struct barrier_shape *shape)
     const double regret = barrier_regret(shape, &best);
     snprintf(title, sizeof(title), "%d ranks on %d nodes", shape->ranks, shape->nodes);
     html_section(out, title, "");
-    html_put(out, "p", NULL, "The best is %s; the library's own choice takes %.3f of its time.",
+    html_put(out, "p", NULL, "The fastest is %s; the library's own choice takes %.3f times as long.",
              barrier_label(best), regret);
     html_head_row(out, head);
     for (int i = 0; i < barrier_nsettings; i++) {
@@ -92,10 +92,11 @@ bool barrier_page(const struct barrier_study *s)
           "@media(prefers-color-scheme:dark){body{background:#1b1b1b;color:#ddd}}</style></head><body>\n",
           out);
     html_put(out, "h1", NULL, "Barriers");
-    html_put(out, "p", NULL,
-             "%s, %d cores. Geometric mean of the library's choice over the best: %.3f. With more ranks than "
-             "cores the ranks take turns: compare figures of one shape only.",
-             s->driver.adapter, s->driver.cores, barrier_regret_mean(s));
+    html_put(
+        out, "p", NULL,
+        "%s, %d cores. Time of the library's choice divided by that of the fastest barrier, geometric mean: "
+        "%.3f. With more ranks than cores the ranks take turns: compare figures of the same shape only.",
+        s->driver.adapter, s->driver.cores, barrier_regret_mean(s));
     charts(out, s, c);
     for (int k = 0; k < s->nshapes; k++)
         times(out, &s->shape[k]);

@@ -187,4 +187,4 @@ static void rank(struct ib_rank *r)
     free(list);
 }
 
-const struct ib_topic barrier_topic = {.name = "barrier", .doc = "every barrier there is", .rank = rank};
+const struct ib_topic barrier_topic = {.name = "barrier", .doc = "all barrier algorithms", .rank = rank};

@@ -71,9 +71,8 @@ static void text_times(const struct barrier_study *s)
 
 static void text_regret(const struct barrier_study *s)
 {
-    printf(
-        "\nThe library's choice over the best of all (one half of the batches says which is best, the other "
-        "how good it is):\n");
+    printf("\nTime of the library's choice divided by that of the fastest barrier (half of the batches "
+           "select the fastest,\nthe other half measure it):\n");
     for (int k = 0; k < s->nshapes; k++) {
         int best;
         const double regret = barrier_regret(&s->shape[k], &best);
@@ -103,7 +102,9 @@ void barrier_text(const struct barrier_study *s)
     chart_table(c, stdout);
     text_regret(s);
     if (s->skipped)
-        printf("\n%d shapes did not fit into the budget of %.0f s.\n", s->skipped, s->budget);
+        printf("\n%d shapes were skipped because the budget of %.0f s was used up; raise --budget to measure "
+               "them.\n",
+               s->skipped, s->budget);
     printf("\n%d jobs, %d failed; %.0f s.\n", s->driver.jobs, s->driver.failures,
            ib_now() - s->driver.started);
     free(c);

@@ -12,21 +12,21 @@
 
 static const char *const usage_text =
     "Usage: fishplate bench logp [options]\n\n"
-    "Measures the parameters of two models of a network with verbs, without MPI in between: LogP (overhead "
+    "Measures the parameters of two network models directly with verbs, without MPI: LogP (overhead "
     "o,\n"
     "gap g, latency L, by kind of message and size) and LoP, in which overhead and round trip depend on how\n"
-    "many messages are under way (o_s(p), o_r(p), RTT(p), L(p); requests posted one by one and as a list).\n"
+    "many messages are in flight (o_s(p), o_r(p), RTT(p), L(p); requests posted one by one and as a list).\n"
     "Fits the curves of Hoefler's thesis by least squares, and predicts every barrier algorithm with both\n"
     "models, beside measured barriers and, for 128 to 4096 nodes, simulated ones.\n\n"
     "Options:\n"
-    "  --quick        few repetitions, some seconds: does it run?\n"
-    "  --peers 32     connections of the hub, at most 32\n"
-    "  --ranks 2      processes: the hub, and others among which its peers are dealt out. With more\n"
-    "                 processes than cores they take turns, which is then what is measured.\n"
+    "  --quick        few repetitions, to check in some seconds that everything runs\n"
+    "  --peers 32     number of connections of the hub (rank 0), at most 32\n"
+    "  --ranks 2      number of processes: the hub, and others that share its peers. With more\n"
+    "                 processes than cores, scheduling dominates the figures.\n"
     "  --repeat 300   round trips for each figure\n"
-    "  --no-models    leave out the predictions\n"
+    "  --no-models    do not predict barriers\n"
     "  --json         one JSON document; progress is on standard error either way\n"
-    "  --svg FOLDER   plots: measured points and fitted curves, predictions\n"
+    "  --svg FOLDER   write plots of measured points, fitted curves and predictions\n"
     "  --help\n\n"
     "Examples:\n"
     "  fishplate bench logp --svg plots\n"
@@ -64,7 +64,8 @@ static int parse(struct logp_study *s, struct options *o, int argc, char **argv)
                  (strcmp(argv[i], "--repeat") == 0 && number(value, 20, 2000, &o->repeat)))
             i++;
         else {
-            fprintf(stderr, "bench logp: '%s' is no option, or its value makes no sense; --help.\n", argv[i]);
+            fprintf(stderr, "bench logp: '%s' is not an option, or its value is invalid; see --help.\n",
+                    argv[i]);
             return 2;
         }
     }

@@ -208,7 +208,7 @@ static void receives(struct job *j, int p, bool list)
         const double start = now_us();
         for (int i = 0; i < (list ? 1 : p); i++)
             if (ibv_post_recv(qp, &wr[i], &bad) != 0)
-                logp_die("a receive was refused");
+                logp_die("the adapter refused a receive request");
         j->samples[k] = (now_us() - start) / p;
         posted += p;
     }

@@ -76,7 +76,7 @@ static const char *why_off(const struct logp_models *m, const struct coll_algori
     if (!is_off(predicted, simulate(&other, a, ranks)))
         return "contention: messages of several ranks meet in one adapter";
     return predicted > us
-               ? "rounds overlap: the equation lets a round begin when the one before is over everywhere"
+               ? "rounds overlap: in the equation a round begins when the previous one has ended at all ranks"
                : "waiting: a rank that is late in one round delays others in the next";
 }
 
@@ -128,9 +128,10 @@ static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
         p->logp = model_barrier_logp(&send->at[0], m->algorithm[a], NULL, p->ranks);
         p->lop = model_barrier_lop(&lop, m->algorithm[a], NULL, p->ranks, 1);
         if (!isnan(p->us) && is_off(p->logp, p->us))
-            p->why = p->ranks > s->driver.cores
-                         ? "turns: there are more ranks than cores, and a rank that waits lets another run"
-                         : "MPI: the model has verbs only, the barrier matches messages and keeps credits";
+            p->why =
+                p->ranks > s->driver.cores
+                    ? "turns: there are more ranks than cores, and a rank that waits lets another run"
+                    : "MPI: the model covers verbs only; a barrier also matches messages and counts credits";
     }
     ib_figures_free(f);
 }
@@ -175,8 +176,8 @@ void logp_models_text(const struct logp_models *m)
 {
     const char *known[8];
     int nknown = 0;
-    printf("\nBarriers predicted, in us, and the prediction over the time; a word where LogP is more than %d "
-           "%% off\n\n"
+    printf("\nPredicted barriers: times in us, and each prediction divided by the time. The last column "
+           "names the cause where\nLogP is more than %d %% off.\n\n"
            "%-14s %6s %-9s %10s %10s %7s %10s %7s\n",
            OFF_PERCENT, "algorithm", "ranks", "", "time", "LogP", "ratio", "LoP", "ratio");
     for (int a = 0; a < m->count; a++) {
@@ -185,8 +186,8 @@ void logp_models_text(const struct logp_models *m)
         for (int i = 0; i < SIZES_SIMULATED; i++)
             text_row(m, "simulated", a, &m->simulated[a][i]);
     }
-    puts("\nLoP is a lower bound: it lets messages of all rounds fill the pipeline, as if no rank waited for "
-         "another.");
+    puts("\nLoP is a lower bound: it assumes that messages of all rounds fill the pipeline and no rank waits "
+         "for another.");
     for (int a = 0; a < m->count; a++)
         for (int i = 0; i < SIZES_MEASURED + SIZES_SIMULATED; i++) {
             const char *why =

@@ -43,7 +43,7 @@ void logp_wait(struct logp_patience *p)
     if (p->since == 0)
         p->since = now;
     if (now - p->since > PATIENCE)
-        logp_die("a message did not arrive in 20 seconds");
+        logp_die("a message did not arrive within 20 seconds");
     sched_yield();
 }
 
@@ -77,7 +77,7 @@ static void find_port(struct logp_net *n)
         }
     free(ports);
     if (!found)
-        logp_die("this job uses no adapter: start it on several nodes, for example by mpiexec -vnodes 2");
+        logp_die("this job uses no adapter: start it on several nodes, for example with mpiexec -vnodes 2");
 }
 
 static void open_device(struct logp_net *n)
@@ -100,7 +100,7 @@ static void open_device(struct logp_net *n)
     n->sent = n->verbs.create_cq(n->context, 4 * QUEUE, NULL, NULL, 0);
     n->received = n->verbs.create_cq(n->context, LOGP_PEERS * LOGP_RECEIVES, NULL, NULL, 0);
     if (n->memory == MAP_FAILED || !n->pd || !n->sent || !n->received)
-        logp_die("the adapter has no room for a protection domain and two completion queues");
+        logp_die("the adapter cannot create a protection domain and two completion queues");
     n->mr = n->verbs.reg_mr(n->pd, n->memory, MEMORY,
                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                 IBV_ACCESS_REMOTE_ATOMIC);
@@ -147,7 +147,7 @@ static void make_link(struct logp_net *n, struct logp_link *l, struct logp_addre
         mine->qpn[t] = l->qp[t]->qp_num;
     }
     if (!l->qp[LOGP_RC])
-        logp_die("the adapter has no room for a reliable connection");
+        logp_die("the adapter cannot create another reliable connection");
 }
 
 static enum ibv_mtu mtu_of(unsigned bytes)
@@ -217,7 +217,7 @@ void logp_net_open(struct logp_net *n, const struct ib_rank *r, int peers)
     const int others = r->bench.size - 1;
     *n = (struct logp_net){.hub = r->bench.rank == 0, .peers = peers};
     if (others < 1)
-        logp_die("needs two ranks");
+        logp_die("at least two ranks are needed (--ranks 2)");
     find_port(n);
     load(n);
     open_device(n);

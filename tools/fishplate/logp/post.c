@@ -52,7 +52,7 @@ void logp_post(struct logp_net *n, struct logp_link *l, const struct logp_verb *
     (void)n;
     r->wr.sg_list = &r->sge;
     if (ibv_post_send(l->qp[v->type], &r->wr, &bad) != 0)
-        logp_die("a request was refused");
+        logp_die("the adapter refused a send request");
 }
 
 void logp_drain(struct logp_net *n, int completions)
@@ -66,7 +66,7 @@ void logp_drain(struct logp_net *n, int completions)
             continue;
         }
         if (got < 0)
-            logp_die("the completion queue failed");
+            logp_die("the completion queue cannot be polled");
         for (int i = 0; i < got; i++)
             if (wc[i].status != IBV_WC_SUCCESS)
                 logp_die(n->verbs.wc_status_str(wc[i].status));
@@ -83,7 +83,7 @@ void logp_receive(struct logp_net *n, struct logp_link *l, enum logp_type t)
     struct ibv_recv_wr *bad,
         wr = {.wr_id = (uint64_t)(l - n->link) * LOGP_TYPES + (uint64_t)t, .sg_list = &sge, .num_sge = 1};
     if (ibv_post_recv(l->qp[t], &wr, &bad) != 0)
-        logp_die("a receive was refused");
+        logp_die("the adapter refused a receive request");
 }
 
 static struct logp_link *look_in_queue(struct logp_net *n)
@@ -93,7 +93,7 @@ static struct logp_link *look_in_queue(struct logp_net *n)
     if (got == 0)
         return NULL;
     if (got < 0 || wc.status != IBV_WC_SUCCESS)
-        logp_die(got < 0 ? "the completion queue failed" : n->verbs.wc_status_str(wc.status));
+        logp_die(got < 0 ? "the completion queue cannot be polled" : n->verbs.wc_status_str(wc.status));
     struct logp_link *l = &n->link[wc.wr_id / LOGP_TYPES];
     logp_receive(n, l, (enum logp_type)(wc.wr_id % LOGP_TYPES));
     l->seen++;
@@ -124,7 +124,7 @@ void logp_tell_done(struct logp_net *n, struct logp_link *l, uint64_t number)
     wr.wr.rdma.remote_addr = l->far.slot + LOGP_SLOT;
     wr.wr.rdma.rkey = l->far.rkey;
     if (ibv_post_send(l->qp[LOGP_RC], &wr, &bad) != 0)
-        logp_die("a request was refused");
+        logp_die("the adapter refused a send request");
     logp_drain(n, 1);
 }
 

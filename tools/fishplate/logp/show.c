@@ -49,7 +49,8 @@ static void text_overhead(const char *what, const char *verb, const struct logp_
 
 static void text_counts(const struct logp_study *s)
 {
-    printf("\nLoP in us, by the number p of messages; below each, the curve that fits\n\n%-26s", "p");
+    printf("\nLoP parameters in us by the number p of messages; the fitted curve is below each row\n\n%-26s",
+           "p");
     for (int i = 0; i < s->receive_single.n; i++)
         printf(" %7.0f", s->receive_single.p[i]);
     putchar('\n');
@@ -81,9 +82,9 @@ void logp_text(const struct logp_study *s)
     text_sizes(s);
     text_counts(s);
     if (strstr(s->driver.adapter, "(software)"))
-        puts("\nThe adapter is a program that carries out a request while it is posted or looked for: what "
-             "an adapter does by\n"
-             "itself is part of o here, and little is left for L.");
+        puts("\nThis adapter is software: it carries out a request while the program posts it or polls for "
+             "it. The work of a\nhardware adapter is therefore part of the overhead o here, and the latency "
+             "L is small.");
     if (s->made)
         logp_models_text(s->made);
     printf("\n%d jobs, %d failed; %.0f s.\n", s->driver.jobs, s->driver.failures,

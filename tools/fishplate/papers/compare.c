@@ -175,7 +175,7 @@ bool papers_compare(struct papers_run *run, const char *path)
 {
     struct value *old = value_read(path);
     if (!old || strcmp(value_text(old, "program"), "fishplate bench papers") != 0) {
-        fprintf(stderr, "bench papers: %s is not a document that --json wrote.\n", path);
+        fprintf(stderr, "bench papers: %s is not a report of `fishplate bench papers --json`.\n", path);
         value_free(old);
         return false;
     }

@@ -105,8 +105,8 @@ static void check_alike(struct tally *y, const struct table *t, const struct che
     }
     double apart = n ? 100 * (exp(sum / n) - 1) : INFINITY;
     *(apart <= k->want ? &y->good : &y->bad) += 1;
-    say(y, "%.*s and %.*s differ by %.0f %% in the mean (alike up to %.3g %%). ", plain(k->a), k->a,
-        plain(k->b), k->b, apart, k->want);
+    say(y, "%.*s and %.*s differ by %.0f %% in the mean (limit: %.3g %%). ", plain(k->a), k->a, plain(k->b),
+        k->b, apart, k->want);
 }
 
 static void check_growth(struct tally *y, const struct table *t, const struct check *k)
@@ -127,7 +127,7 @@ static void check_growth(struct tally *y, const struct table *t, const struct ch
     double factor = at(t, last, a) / at(t, first, a);
     bool good = k->kind == CHECK_GROWS ? factor >= k->want : factor <= 1 + k->want / 100;
     *(good ? &y->good : &y->bad) += 1;
-    say(y, "%s is %.2f times as much in the last row as in the first (paper: %s). ", k->a, factor,
+    say(y, "%s in the last row is %.2f times the value in the first row (paper: %s). ", k->a, factor,
         k->kind == CHECK_GROWS ? "it grows"
         : k->want < 0          ? "it falls"
                                : "it stays");
@@ -178,7 +178,7 @@ static void check_beside(struct tally *y, const struct entry *e, const struct ta
             best = value;
     }
     if (isnan(best)) {
-        say(y, "%s: lost in the noise here, %.6g %s in the paper. ", k->a, k->want, k->unit);
+        say(y, "%s: below the measurement noise here, %.6g %s in the paper. ", k->a, k->want, k->unit);
         return;
     }
     shown.value = best;
@@ -210,7 +210,7 @@ void judge(const struct entry *e, const struct table *t, bool busy, struct findi
                                        : VERDICT_PARTLY;
     bool differs = out->verdict == VERDICT_DIFFERS || out->verdict == VERDICT_PARTLY;
     if (differs && busy && strcmp(t->over, "simulated") != 0)
-        say(&y, "Other programs were running, so this says little. ");
+        say(&y, "Other programs were running, so this result is unreliable. ");
     if (differs && e->why)
         say(&y, "%s", e->why);
     else if (out->verdict == VERDICT_BESIDE)

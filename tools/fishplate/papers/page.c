@@ -100,7 +100,7 @@ static void write_head(const struct papers_run *run, const int count[VERDICTS], 
     fact(out, "machine", text);
     snprintf(text, sizeof(text), "%.1f before, %.1f after%s", run->load_before, run->load_after,
              run->load_before > 0.5 * run->cores
-                 ? ": other programs were running; times are longer than this machine needs"
+                 ? ": other programs were running; times are longer than on an idle machine"
                  : "");
     fact(out, "load", text);
     snprintf(text, sizeof(text), "Fishplate %s, %s%d round%s, %s, %.0f s", FISHPLATE_VERSION,
@@ -216,7 +216,8 @@ static void write_entry(const struct papers_run *run, const struct result *r, FI
         fputs("</p>", out);
     }
     write_change(r, out);
-    html_put(out, "p", "soft", "Over: %s", r->table->over[0] ? r->table->over : "not said by the benchmark");
+    html_put(out, "p", "soft", "Over: %s",
+             r->table->over[0] ? r->table->over : "the benchmark does not name its network");
     write_commands(run, r->source, out);
     fputs("</div></div></article>\n", out);
 }
@@ -245,22 +246,21 @@ static void write_rules(FILE *out)
 {
     fputs("<h2 id=\"rules\">How it is judged</h2>\n<article><ul>", out);
     static const char *const rules[] = {
-        "Of several rounds the best figure is shown: what else runs on a machine only makes figures worse. "
+        "Of several rounds the best figure is shown, because other programs on the machine only make figures "
+        "worse. "
         "All samples are in "
         "the JSON document.",
         "A gain agrees when ours is at least half of the paper's. \"Alike\" has a limit that is named with "
         "the result, since "
-        "runs here differ from one another. What grows or stays is compared between the first row and the "
-        "last.",
-        "Agrees: all checks of an entry hold; partly: some; differs: none. Beside: the paper's numbers come "
-        "from its hardware "
-        "and there is nothing to judge.",
+        "runs here differ from one another. Growth is judged by the ratio of the last row to the first.",
+        "Agrees: all checks of an entry hold; partly: some; differs: none. Beside: the paper's numbers "
+        "belong to its hardware, so they are shown but not judged.",
         "Against an earlier run: the score of a round is the geometric mean of an entry's figures; Welch's "
         "t-test on the "
         "logarithms of the scores, two-sided, Holm's correction over all entries, 5 %. Fewer than two rounds "
         "cannot be "
         "compared.",
-        "What is simulated gives the same figures every time and runs once.",
+        "A simulation gives the same figures every time, so it runs once.",
     };
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
         html_put(out, "li", NULL, "%s", rules[i]);

@@ -16,27 +16,27 @@ extern char **environ;
 static void usage(void)
 {
     printf("Usage: fishplate bench papers [options]\n\n"
-           "Measures every figure and table of the five papers Fishplate is built from that can be measured "
-           "on this machine, and\n"
-           "lays it beside what the paper says. It starts its own jobs: on one node, over virtual nodes "
+           "Repeats the measurements of the five papers that Fishplate is based on, as far as this machine "
+           "allows, and shows each\nfigure and table beside what the paper says. It starts its own jobs: on "
+           "one node, over virtual nodes "
            "(mpiexec -vnodes), and\n"
            "in the simulator.\n\n"
            "Options:\n"
-           "  --html FILE     write the report as one page that needs nothing from elsewhere\n"
+           "  --html FILE     write the report as one HTML page that needs no other files\n"
            "  --json FILE     write the report with all samples as JSON; - is standard output\n"
-           "  --quick         a few points of each figure, under 5 minutes on 2 idle cores; without, about "
-           "an hour\n"
-           "  --rounds 3      measure everything so often (default 3)\n"
-           "  --only liu-5    only entries whose name begins so; several are parted by commas\n"
+           "  --quick         a few points of each figure, under 5 minutes on 2 idle cores; a full run takes "
+           "about an hour\n"
+           "  --rounds 3      number of times to measure everything (default 3)\n"
+           "  --only liu-5    only entries whose name begins with this text; separate several by commas\n"
            "  --against FILE  compare with the JSON document of an earlier run: better, worse or within "
            "noise, by Welch's t-test\n"
            "                  on the geometric means of rounds, 5 %% over all entries (Holm)\n"
-           "  --fresh         do not go on with a run that was interrupted\n"
-           "  --list          the entries and their commands, and whether they can run here\n"
+           "  --fresh         start again instead of continuing an interrupted run\n"
+           "  --list          print the entries and their commands, and whether they can run here\n"
            "  --help\n\n"
-           "Answers are kept in FILE.runs until the report is written: the same command goes on where an "
-           "interrupted run\n"
-           "stopped. Exit status 1: a command failed; what it printed is kept.\n\n"
+           "Results are kept in FILE.runs until the report is written: after an interruption the same "
+           "command continues where\nthe run stopped. The exit status is 1 when a command failed; its output "
+           "is kept.\n\n"
            "Examples:\n"
            "  fishplate bench papers --quick --html report.html --json report.json\n"
            "  fishplate bench papers --quick --only takagi,liu-6 --json new.json --against report.json\n");
@@ -74,7 +74,7 @@ static bool parse(struct papers_run *run, int argc, char **argv, bool *help, boo
     }
     run->rounds = atoi(rounds);
     if (run->rounds < 1 || run->rounds > ROUNDS_MAX) {
-        fprintf(stderr, "bench papers: --rounds takes 1 to %d.\n", ROUNDS_MAX);
+        fprintf(stderr, "bench papers: --rounds takes a number from 1 to %d.\n", ROUNDS_MAX);
         return false;
     }
     return true;
@@ -106,7 +106,7 @@ static void describe_machine(struct papers_run *run)
     double load[1] = {0};
     time_t t = time(NULL);
     FILE *f = fopen("/proc/cpuinfo", "r");
-    snprintf(run->machine, sizeof(run->machine), "a processor without a name");
+    snprintf(run->machine, sizeof(run->machine), "unknown processor");
     while (f && fgets(line, sizeof(line), f))
         if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
             snprintf(run->machine, sizeof(run->machine), "%.*s", (int)strcspn(strchr(line, ':') + 2, "\n"),
@@ -244,10 +244,9 @@ static int measure_and_report(struct papers_run *run)
     if (!run->json || strcmp(run->json, "-") != 0)
         papers_print(run);
     if (run->resumed)
-        fprintf(stderr, "bench papers: %d answers were there from an earlier, interrupted run.\n",
-                run->resumed);
+        fprintf(stderr, "bench papers: used %d results of an earlier, interrupted run.\n", run->resumed);
     if (run->failures)
-        fprintf(stderr, "bench papers: %d commands failed; what they printed is in %s.\n", run->failures,
+        fprintf(stderr, "bench papers: %d commands failed; their output is in %s.\n", run->failures,
                 run->work);
     else if (good)
         papers_forget(run);

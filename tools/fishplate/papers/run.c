@@ -135,7 +135,7 @@ bool papers_source_works(const struct papers_run *run, const struct source *s)
 
 static void interrupted(int signal_number)
 {
-    static const char text[] = "\nbench papers: interrupted. The same command goes on from here.\n";
+    static const char text[] = "\nbench papers: interrupted. Run the same command again to continue.\n";
     if (running > 0)
         kill(-(pid_t)running, SIGKILL);
     ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
@@ -291,7 +291,7 @@ static void fill_result(const struct papers_run *run, struct result *r)
         }
     }
     if (!r->missing && !r->table)
-        r->missing = run->quick ? "the command failed, or leaves this table out with --quick"
+        r->missing = run->quick ? "the command failed, or does not print this table with --quick"
                                 : "the command failed or did not print this table";
     if (r->table) {
         table_settle(r->table, r->entry->better);
@@ -304,7 +304,7 @@ bool papers_measure(struct papers_run *run)
     struct plan p = {0};
     double began = now();
     if (!open_folder(run)) {
-        fprintf(stderr, "bench papers: cannot keep answers in %s: %s\n", run->work, strerror(errno));
+        fprintf(stderr, "bench papers: cannot store results in %s: %s\n", run->work, strerror(errno));
         return false;
     }
     make_plan(run, &p);

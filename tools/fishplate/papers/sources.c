@@ -136,11 +136,10 @@ const struct paper papers[PAPERS] = {
 };
 
 const struct unmeasured unmeasured[] = {
-    {PAPER_LIU, "2.1-3.3, 6.3, 6.4, 6.6, 7.2-7.4, 8.1-8.3", "drawings of designs, with no figures in them"},
-    {PAPER_LIU, "4.1-4.4 (Myrinet and Quadrics)", "other networks; the InfiniBand lines are with figure 6.7"},
-    {PAPER_LIU, "6.1, 6.2, 6.5",
-     "what an adapter's hardware takes for polling, one or two writes, and gathering"},
-    {PAPER_LIU, "9.14-9.16, 9.19", "three networks compared; our kernels are with figures 5.6 and 6.13"},
+    {PAPER_LIU, "2.1-3.3, 6.3, 6.4, 6.6, 7.2-7.4, 8.1-8.3", "diagrams of designs, without measured values"},
+    {PAPER_LIU, "4.1-4.4 (Myrinet and Quadrics)", "other networks; figure 6.7 has the lines of InfiniBand"},
+    {PAPER_LIU, "6.1, 6.2, 6.5", "times of adapter hardware for polling, one or two writes, and gathering"},
+    {PAPER_LIU, "9.14-9.16, 9.19", "a comparison of three networks; figures 5.6 and 6.13 have the kernels"},
     {PAPER_LIU, "9.18", "16 nodes of another cluster"},
     {PAPER_SHIPMAN, "1, 2", "drawings"},
     {PAPER_HOEFLER, "4.2, 4.3, table 4.1", "the program abinit"},
