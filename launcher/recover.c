@@ -1,5 +1,5 @@
-/* recover.c: see recover.h. A job can go on once the rank that died has left MPI_Init: until then the others wait for it
- * there, and nobody could tell them apart.
+/* recover.c: see recover.h. A job can continue only when the rank that died had already left MPI_Init: before that, the
+ * other ranks wait for it in MPI_Init and cannot finish their own start.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

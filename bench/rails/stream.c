@@ -1,6 +1,6 @@
-/* stream.c: a stream of messages over two rails of 1 GB/s, looked at every 0.1 s: while a second program takes half of a
- * rail for a while [Liu04 fig. 8.19], and while a rail is taken away and comes back. The receiver counts, and checks the
- * bytes of every message.
+/* stream.c: a stream of messages over two rails of 1 GB/s, measured every 0.1 s: while a second program takes half of a
+ * rail for a while [Liu04 fig. 8.19], and while a rail fails and comes back. The receiver counts the bytes and checks
+ * those of every message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

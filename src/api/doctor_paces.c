@@ -1,4 +1,4 @@
-/* doctor_paces.c: the links of this process on which large messages move slowest, for its page.
+/* doctor_paces.c: writes to the status page of this process the links on which its large messages are slowest.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/doctor_items.h"

@@ -1,9 +1,10 @@
-/* trial.c: runs the trials of pick.c. Ranks agree without rounds of their own: the barrier in which a trial begins, and the last
- * one of each candidate, are an allreduce of what the ranks know and have measured. That is a barrier too, since nobody has
- * the result before all have come, with as many rounds as the dissemination has.
+/* trial.c: runs the trials of pick.c. The ranks agree without extra rounds: the barrier in which a trial begins, and the
+ * last barrier of each candidate, are carried out as an allreduce of what the ranks know and have measured. An allreduce
+ * is a barrier too, since no rank has the result before all have contributed, and it has as many rounds as the
+ * dissemination barrier.
  *
- * A candidate is run back to back, so that it is measured and not how late some rank came. The least of a few batches counts
- * at each rank, and then the slowest rank.
+ * Each candidate runs several times back to back, so that the time of the barrier is measured and not the lateness of a
+ * rank. Each rank reports the fastest of a few batches; the slowest rank decides.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/trial.h"

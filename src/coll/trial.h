@@ -1,6 +1,6 @@
-/* trial.h: which barrier a communicator on several nodes uses, found by trying the few that the model ranks best
- * [Hoefler05 4.1.1]. Not when it is made, but at the TRIAL_AT-th barrier of those that are used so often; what was found
- * serves every other communicator of the same shape.
+/* trial.h: finds the fastest barrier of a communicator on several nodes by trying the few that the model ranks best
+ * [Hoefler05 4.1.1]. The trial does not run when the communicator is created but at its TRIAL_AT-th barrier, so that
+ * only communicators that use barriers often pay for it. The result serves every other communicator of the same shape.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_TRIAL_H

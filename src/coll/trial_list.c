@@ -1,6 +1,7 @@
-/* trial_list.c: the barriers that may be worth trying on a shape, with what the LogP model says of each. The numbers
- * are round ones near what `fishplate bench logp --quick` and `bench barrier` showed on two x86-64 cores: they only have to rank. Where ranks take turns on processors, a round costs what it takes until
- * every rank has had its turn, which is far more than any message.
+/* trial_list.c: the barriers that may be worth trying on a shape, with the time that the LogP model predicts for each.
+ * The parameters are round numbers near those that `fishplate bench logp --quick` and `bench barrier` measured on two
+ * x86-64 cores: they only have to rank the candidates. Where ranks share processors, a round takes until every rank has
+ * been scheduled, which is far longer than any message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -1,16 +1,18 @@
 /* agree.h: agreement among processes of which some may die at any moment, as a pure state machine: no I/O, no clock. One
- * object is one agreement at one process. Every process contributes words; the decision is the AND of them and a set of
- * processes that died, the same at all that live.
+ * object is one agreement at one process. Every process contributes words; the decision is the AND of all contributions
+ * and a set of processes that died, and it is the same at all living processes.
  *
- * Contributions go up a binomial tree over those who live, to the lowest of them, the root. The root decides when it has
- * heard from all that it does not know to be dead, and the decision goes down the tree. A process returns as soon as it has
- * the decision (early returning) and keeps the object for those who have not.
+ * Contributions go up a binomial tree over the living processes to the lowest of them, the root. The root decides when
+ * it has a contribution from every process that it does not know to be dead, and the decision goes down the tree. A
+ * process returns as soon as it has the decision (early returning) and keeps the object for those that do not have it
+ * yet.
  *
- * When the root dies, the next one begins an epoch, named by its rank, and all contribute again; who has a decision sends
- * that instead, and a root that hears of one takes it over. A process in an epoch ignores words of earlier ones, so a decision
- * that reached a living process is known to every later root before it can decide: that is why there is only one. When
- * another process dies, its children send to their new parents. All this needs a failure detector that never accuses the
- * living and in the end tells everyone of every death, as the launcher is.
+ * When the root dies, the next living process becomes root and begins an epoch, named by its rank, and all processes
+ * contribute again. A process that has a decision sends the decision instead, and a root that receives one adopts it. A
+ * process in an epoch ignores messages of earlier epochs, so a decision that reached a living process is known to every
+ * later root before that root can decide: this is why there is only one decision. When another process dies, its
+ * children send to their new parents. The algorithm needs a failure detector that never reports a living process and
+ * eventually reports every death to everyone. The launcher is one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_FT_AGREE_H

@@ -1,6 +1,6 @@
-/* ft.h: what processes do together after a fault: revoke a communicator, agree although members die, make a new
- * communicator of those who live. Only in jobs that go on when a process dies (mpiexec -enable-recovery); elsewhere the
- * same calls work, among processes that all live.
+/* ft.h: what processes do together after a fault: revoke a communicator, agree on a value although members die, and
+ * create a new communicator of the living members. Processes die only in jobs that continue without them (mpiexec
+ * -enable-recovery); in other jobs the same calls work, among processes that are all alive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_FT_FT_H

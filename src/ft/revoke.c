@@ -1,6 +1,6 @@
-/* revoke.c: how the news that a communicator is revoked reaches every living member. Each that hears it first tells the
- * members at distances 1, 2, 4, ... before and behind it among those who live; the nearest two alone would do. When a member
- * dies, its neighbours tell their new ones.
+/* revoke.c: tells every living member that a communicator is revoked. A member that learns of it for the first time
+ * tells the members at distances 1, 2, 4, ... on both sides of it in the ring of living members. The two nearest would
+ * be enough; the others make it faster. When a member dies, its neighbours tell their new neighbours.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/revoke.h"

@@ -1,4 +1,5 @@
-/* group_receive.c: what arrives for this member: put in order, given to whoever waits for it, acknowledged.
+/* group_receive.c: the receiving side of a group member: puts packets in order, delivers them to the broadcast that
+ * waits for them, and acknowledges them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

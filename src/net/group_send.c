@@ -1,5 +1,5 @@
-/* group_send.c: the window of this member's own packets, and those of other senders whose co-root it is. Packets go out
- * by multicast; what few have missed goes to each of them in a frame.
+/* group_send.c: the send window of this member: its own packets, and those of senders for which it is a co-root. Packets
+ * are sent by multicast; a packet that only a few members missed is sent again to each of them over its connection.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

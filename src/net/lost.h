@@ -1,7 +1,7 @@
-/* lost.h: processes that have died while the job goes on (mpiexec -enable-recovery). The launcher tells it
- * (boot/notice.h), or a transport that cannot reach a peer any more. Nothing comes back from a peer that was lost, and
- * whatever is sent to it fails with MPIX_ERR_PROC_FAILED: its table of operations is exchanged, so that peers that live
- * pay nothing for the question.
+/* lost.h: processes that have died while the job continues (mpiexec -enable-recovery). The news comes from the launcher
+ * (boot/notice.h) or from a transport that cannot reach a peer any more. Nothing is received from a lost peer, and every
+ * send to it fails with MPIX_ERR_PROC_FAILED: its table of operations is replaced, so that sends to living peers need no
+ * additional check.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_LOST_H

@@ -1,5 +1,5 @@
-/* fault.h: communicators that have lost members or were revoked. Once that is so, their collectives fail and receives are
- * judged; messages between living members go on until the communicator is revoked.
+/* fault.h: communicators that have lost members or were revoked. From then on their collectives fail, and each receive
+ * is checked for whether it can still complete. Messages between living members work until the communicator is revoked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_FAULT_H

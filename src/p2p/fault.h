@@ -1,6 +1,7 @@
-/* fault.h: what becomes of messages when processes die or communicators are revoked. Layers above know communicators and
- * judge envelopes; here the requests behind them end. Until the first fault nothing of this runs: receives are looked at
- * only from then on (p2p->look_from), and sends to the dead fail in their transport (net/lost.h).
+/* fault.h: ends point-to-point requests when processes die or communicators are revoked. The layers above know
+ * communicators and decide which envelopes (source, tag, communicator) have failed; this file ends the requests that
+ * have them. Before the first fault none of this runs: receives are checked only from then on (p2p->look_from), and
+ * sends to dead processes fail in their transport (net/lost.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_FAULT_H

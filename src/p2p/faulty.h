@@ -1,4 +1,4 @@
-/* faulty.h: the questions that the engine asks once something has failed (fault.c).
+/* faulty.h: the checks that the message engine makes after the first fault (fault.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_FAULTY_H

@@ -1,5 +1,5 @@
-/* join.c: makes and drops the subchannels of a connection; see join.h. joint.h decides about each pair of rails, pair.h
- * which pairs there are; this file connects both to verbs.
+/* join.c: opens and closes the additional queue pairs of a connection; see join.h. net/rails/joint.h decides what to do
+ * with each pair of rails, net/rails/pair.h which pairs there are; this file carries it out with verbs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/join.h"

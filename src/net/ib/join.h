@@ -1,8 +1,9 @@
-/* join.h: the subchannels of a connection [Liu04 8.2.2]: a queue pair for each pair of rails beside that of the homes.
- * They are made when the first large transfer wants them, so that an idle peer costs nothing, and carry nothing but puts
- * and gets. What both ends must know of each other goes through the connection itself (struct ib_rails_said).
+/* join.h: the subchannels of a connection [Liu04 8.2.2]: one queue pair for each pair of rails, in addition to the queue
+ * pairs on rail 0 of both processes. They are created when the first large transfer needs them, so that an idle peer
+ * costs nothing, and carry RDMA writes and reads only. The two ends exchange what they need to know through the
+ * connection itself (struct ib_rails_said).
  *
- * Pair 0 is the lane of the connection that carries puts and gets anyway.
+ * Pair 0 is the lane of the connection that carries RDMA writes and reads without additional rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_JOIN_H

@@ -1,6 +1,6 @@
-/* lost.c: connections to processes that have died, in a job that goes on without them. Who is dead, the launcher says, to
- * everyone. When the adapter gives a peer up first, this process accuses it there: the launcher ends it if it still runs, and
- * all ranks hear the same.
+/* lost.c: closes connections to processes that have died, in a job that continues without them. The launcher decides who
+ * is dead and tells every rank. When an adapter reports first that a peer is unreachable, this process reports the peer
+ * to the launcher, which ends it if it still runs: so all ranks learn the same.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/lost.h"

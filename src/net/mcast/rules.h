@@ -1,5 +1,5 @@
-/* rules.h: what the two ends of a reliable multicast share: numbers of packets, acknowledgements, settings
- * [Liu04 7.2, 7.3]. Times are the caller's: any unit, never read here.
+/* rules.h: what both ends of a reliable multicast share: packet numbers, acknowledgements, settings [Liu04 7.2, 7.3].
+ * The caller passes the time, in any unit; no clock is read here.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MCAST_RULES_H

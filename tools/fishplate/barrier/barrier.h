@@ -1,5 +1,6 @@
-/* barrier.h: `fishplate bench barrier`: every barrier there is, side by side, over virtual nodes. A driver starts one job for
- * each shape (ranks, nodes); the ranks of a job measure all settings in turn and tell their figures by name.
+/* barrier.h: `fishplate bench barrier`: compares all barrier algorithms over virtual nodes. A driver starts one job for
+ * each shape (ranks, nodes); the ranks of a job measure all settings in turn and report each time under the name of its
+ * setting.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_BARRIER_H

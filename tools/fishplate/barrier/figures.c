@@ -1,5 +1,5 @@
-/* figures.c: what the benchmark shows beside its own figures: operations that the schedules themselves have, and the
- * predictions of figures 2.38 and 2.39; and the charts of what was measured.
+/* figures.c: what the benchmark shows beside its measurements: the number of operations in each schedule, the
+ * predictions of [Hoefler05 figs. 2.38 and 2.39], and charts of the measured times.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

@@ -1,4 +1,4 @@
-/* page.c: the study as one HTML page that stands alone.
+/* page.c: the results as one HTML page that needs no other files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>

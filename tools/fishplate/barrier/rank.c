@@ -1,5 +1,5 @@
-/* rank.c: what the ranks of a job measure: each setting on a communicator of its own, in turn, several times over, so that
- * what else runs on the machine disturbs all of them alike.
+/* rank.c: the measurement in the ranks of a job: each setting on its own communicator, in turn and several times, so
+ * that other programs on the machine disturb all settings equally.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* tables.c: the study as text and as JSON.
+/* tables.c: the results as text and as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

@@ -1,5 +1,5 @@
-/* measure.c: what the ranks do. Hub and peers go through the same list of steps, each a function with a part for either, so
- * that nothing has to be said between them while the clock runs.
+/* measure.c: the measurements. The hub and its peers go through the same list of steps, each a function with a part for
+ * either side, so that they need no messages to coordinate while the clock runs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L

@@ -1,5 +1,5 @@
-/* judge.c: what a paper says of a figure, held against ours. The rules are few and are printed on the page, so that nobody
- * has to believe a verdict: every one names the numbers it comes from.
+/* judge.c: compares what a paper says of a figure with our result. The rules are few and are printed on the page, and
+ * every verdict names the numbers it is based on, so that a reader can check it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

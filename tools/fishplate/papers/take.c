@@ -1,4 +1,4 @@
-/* take.c: the tables of entries out of the JSON documents of benchmarks.
+/* take.c: extracts the tables of entries from the JSON documents that the benchmarks print.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
