@@ -32,9 +32,9 @@ def libraries(build):
 def parser(doc):
     """The options that all such comparisons have."""
     p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--build", default=HERE.parent / "build", type=Path, help="Fishplate's build folder")
+    p.add_argument("--build", default=HERE.parent / "build", type=Path, help="build directory of Fishplate")
     p.add_argument("--ranks", default=2, type=int)
-    p.add_argument("--repeat", default=3, type=int, help="turns of all libraries")
+    p.add_argument("--repeat", default=3, type=int, help="number of times to run all libraries in turn")
     return p
 
 
@@ -60,7 +60,7 @@ def measure(name, options, arguments, rows, better):
                 if run.returncode and library == "Fishplate":
                     sys.exit(run.stderr.decode())
                 if run.returncode:
-                    print(f"{library} failed with status {run.returncode}: this turn of it is left out", file=sys.stderr)
+                    print(f"{library} failed with status {run.returncode}: this run is skipped", file=sys.stderr)
                     continue
                 for row, value in rows(run.stdout).items():
                     best[library][row] = better(value, best[library].get(row, value))
@@ -81,4 +81,5 @@ def table(best, better, form, counts=lambda row: True):
               (f"{ratio:8.2f}" if peers else ""))
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"mean {mean:.2f}; {sum(r > 1 + NOISE for r in ratios)} of {len(ratios)} rows behind")
+        slower = sum(r > 1 + NOISE for r in ratios)
+        print(f"geometric mean of the ratios {mean:.2f}; {slower} of {len(ratios)} rows slower than the better peer")
