@@ -55,7 +55,7 @@ for bad in 0 17 x 2x 2y1GB/s -2 1GB ports=9 lmc=8 lmc= latency=2 latency=-1us co
 done
 run -hcas 2 true
 expect_rc 2
-expect_err "say how many there are with -vnodes"
+expect_err "set the number of nodes with -vnodes"
 run -vnodes 2 -hcas 2 -genv SOFTIB_FABRIC "nodes=2 hcas=2" true
 expect_rc 2
 expect_err "describe the same adapters"
