@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "job.h"
-#include "recover.h"
 
 #define RANGES_MAX 8 /* a host; after that "..." */
 
@@ -107,10 +106,24 @@ static void tell_foreign(const struct job *j)
             j->opt->foreign);
 }
 
+/* Those whom the others went on without (-enable-recovery). */
+static void tell_dead(const struct job *j)
+{
+    char who[2048];
+    if (j->dead.n == 0 || j->failed || j->opt->grown_fd > 0)
+        return;
+    job_describe(j, j->dead.who, true, who, sizeof(who));
+    if (j->dead.n == 1)
+        say("%s The others went on without it (-enable-recovery).", j->dead.how);
+    else
+        say("%u ranks died and the others went on without them (-enable-recovery): %s. The first: %s",
+            j->dead.n, who, j->dead.how);
+}
+
 void job_tell_end(const struct job *j)
 {
     tell_late(j);
-    recover_tell_end(j);
+    tell_dead(j);
     tell_foreign(j);
     if (j->opt->exit_codes)
         tell_exit_codes(j);

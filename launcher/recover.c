@@ -85,16 +85,3 @@ void recover_accused(void *ctx, uint32_t rank, uint32_t by)
         h->name, by);
     h->ops->kill(h->impl, rank);
 }
-
-void recover_tell_end(const struct job *j)
-{
-    char who[2048];
-    if (j->dead.n == 0 || j->failed || j->opt->grown_fd > 0)
-        return;
-    job_describe(j, j->dead.who, true, who, sizeof(who));
-    if (j->dead.n == 1)
-        say("%s The others went on without it (-enable-recovery).", j->dead.how);
-    else
-        say("%u ranks died and the others went on without them (-enable-recovery): %s. The first: %s",
-            j->dead.n, who, j->dead.how);
-}

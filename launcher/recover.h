@@ -19,7 +19,4 @@ bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
 /* A rank says that another one does not answer: that one is ended, so that all hear the same of it. For pmi_events. */
 void recover_accused(void *ctx, uint32_t rank, uint32_t by);
 
-/* One line about those that died. */
-void recover_tell_end(const struct job *j);
-
 #endif

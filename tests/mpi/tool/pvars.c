@@ -60,7 +60,7 @@ static void adapter(void)
 {
     MPI_T_pvar_handle h;
     int index, count = 0;
-    char text[1024] = "";
+    char text[8192] = "";
     EXPECT_EQ(MPI_T_pvar_get_index("net_adapter", MPI_T_PVAR_CLASS_GENERIC, &index), MPI_SUCCESS);
     EXPECT_EQ(MPI_T_pvar_handle_alloc(session, index, NULL, &h, &count), MPI_SUCCESS);
     EXPECT(count > 0 && count < (int)sizeof(text));
