@@ -11,6 +11,10 @@
 
 int impl_Comm_revoke(struct comm *comm)
 {
+    if (!comm->proc->net->lost && comm->size > 1) /* ranks that wait in shared memory would not hear of it */
+        return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
+                       "%s cannot be revoked in this job: start it with mpiexec -enable-recovery",
+                       comm_label(comm));
     ft_revoke(comm);
     return MPI_SUCCESS;
 }

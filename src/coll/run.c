@@ -127,13 +127,24 @@ static bool picked_barrier(const struct coll_args *args, struct coll_state *stat
 
 static const struct trial_means trial_means = {.barrier = barrier_by, .greatest = greatest};
 
+/* A reduction that ended because a process died: whoever was to have the result has its own part of it. */
+static __attribute__((cold, noinline)) int fail(const struct coll_args *args, int rc)
+{
+    const bool root = args->kind == COLL_ALLREDUCE ||
+                      (args->kind == COLL_REDUCE && args->root == args->comm->rank && !args->comm->remote);
+    if (rc == MPIX_ERR_PROC_FAILED && root && !args->in_place)
+        dt_copy(args->send.buf, args->send.count, args->send.type, args->recv.buf, args->send.count,
+                args->send.type);
+    return rc;
+}
+
 int coll_run(const struct coll_args *args)
 {
     struct coll_state *state;
     struct call call;
     int rc = coll_state(args->comm, &state);
     if (unlikely(rc))
-        return rc;
+        return fail(args, rc);
     page_comm_count(state->page);
     if (shared_short(args, state, &rc))
         return rc;
@@ -166,7 +177,7 @@ int coll_run(const struct coll_args *args)
             rc = run_schedule(args, args, state, &call, &choice);
     }
     call_free(&call);
-    return rc;
+    return likely(rc == 0) ? 0 : fail(args, rc);
 }
 
 /* A call by nodes has a request of its own: *other; else *out. */

@@ -31,10 +31,11 @@ int comm_judge(void *proc, struct envelope env)
     const struct comm *c = comm_of_context(proc, env.context);
     if (!c || !c->fault)
         return 0;
-    if (env.context & 1)
-        return c->broken;
     if (c->fault->revoked)
         return MPIX_ERR_REVOKED;
+    /* MPI_Comm_create_group has tags of its own, below zero; its members may all live (create.c). */
+    if ((env.context & 1) && env.tag >= 0)
+        return c->broken;
     if (env.source == MPI_ANY_SOURCE)
         return c->fault->nacked < c->fault->ndead ? MPIX_ERR_PROC_FAILED_PENDING : 0;
     if (env.source < 0 || env.source >= comm_peers(c))

@@ -81,6 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     uint8_t what = fuzz_u8(&in);
     list_init(&net.stalled);
     list_init(&net.hooks);
+    list_init(&net.groups);
+    list_init(&net.group_notes);
     if (!in.at || !in.left)
         in.at = nothing;
     switch (what % 4) {

@@ -92,6 +92,8 @@ static void open_world(uint8_t bits)
     net.doorbell = &net.own_doorbell;
     list_init(&net.stalled);
     list_init(&net.hooks);
+    list_init(&net.groups);
+    list_init(&net.group_notes);
     if (p2p_open(&net, &engine) != 0)
         abort();
     p2p_on_peer_of(engine, fake_peer_of, NULL);

@@ -46,6 +46,8 @@ static void open_world(uint8_t bits)
     net.doorbell = &net.own_doorbell;
     list_init(&net.stalled);
     list_init(&net.hooks);
+    list_init(&net.groups);
+    list_init(&net.group_notes);
     proc = (struct proc){.boot = &boot, .net = &net, .size = 2};
     if (p2p_open(&net, &proc.p2p) != 0 || !rma_open(&proc))
         abort();

@@ -250,6 +250,8 @@ static void fake_open(struct fake_rules rules)
         r->net.doorbell = &r->net.own_doorbell;
         list_init(&r->net.stalled);
         list_init(&r->net.hooks);
+        list_init(&r->net.groups);
+        list_init(&r->net.group_notes);
         list_init(&r->gets);
         EXPECT_EQ(p2p_open(&r->net, &r->p2p), 0);
         p2p_on_peer_of(r->p2p, fake_peer_of, r);
