@@ -13,6 +13,8 @@
 #define DEVICES  "FISHPLATE_IB_DEVICES"
 #define ALL_OURS "fishplate info lists the settings there are"
 
+static const char WORKS[] = "the same"; /* mpiexec does what it asks for */
+
 /* Settings of others by the beginning of their names, the longer before the shorter; ours NULL: there is none. */
 static const struct {
     const char *theirs, *ours;
@@ -48,6 +50,7 @@ static const struct {
     {"MV2_USE_RDMA_FAST_PATH", "FISHPLATE_IB_POLLSET"},
     {"MV2_USE_LAZY_MEM_UNREGISTER", "FISHPLATE_REG_CACHE"},
     {"MV2_", NULL},
+    {"MPIR_CVAR_ENABLE_FT=", WORKS}, /* options.c */
     {"MPIR_CVAR_", NULL},
     {"I_MPI_DEBUG", "FISHPLATE_LOG=info"},
     {"I_MPI_FABRICS", NETWORK},
@@ -63,7 +66,7 @@ static int setting_of(const char *entry)
 {
     for (size_t i = 0; i < COUNT_OF(settings); i++)
         if (strncmp(entry, settings[i].theirs, strlen(settings[i].theirs)) == 0)
-            return (int)i;
+            return settings[i].ours == WORKS ? -1 : (int)i;
     return -1;
 }
 
