@@ -1,6 +1,6 @@
 /* multicast.c: broadcasts by multicast: every root, sizes around a packet and a window, roots that change from call to call,
  * blocking and nonblocking mixed, data that does not lie packed, communicators that overlap, come and go, ranks that are
- * late by chance. Every byte is checked, and that multicast did it.
+ * late by chance, packets that are lost, doubled and swapped. Every byte is checked, and that multicast did it.
  *
  * ranks: 4 8
  * nodes: only 4
@@ -10,6 +10,8 @@
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:window=2:coroots=3
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:aggregate=4:skew=1 FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
  * also: FISHPLATE_IB_FRAME=1k FISHPLATE_IB_POLLSET=0
+ * also: SOFTIB_FABRIC=ud_loss=0.2,ud_dup=0.1,ud_reorder=0.1,seed=5
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:coroots=2:aggregate=10 SOFTIB_FABRIC=ud_loss=0.2,ud_dup=0.1,ud_reorder=0.1,seed=7
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counters.h"
