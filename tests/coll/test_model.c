@@ -70,7 +70,7 @@ static void lop_by_hand(void)
     const struct coll_algorithm *nway = algorithm_find(COLL_BARRIER, "nway"),
                                 *central = algorithm_find(COLL_BARRIER, "central");
     /* o = 1, L = 10 / 2 - 2 = 3 whatever p is. */
-    EXPECT_NEAR(model_barrier_lop(&m, nway, (int[]){2, 0}, 9, 5), 2 * (2 * 1 + 2 * 3), 1e-9);
+    EXPECT_NEAR(model_barrier_lop(&m, nway, (int[COLL_PARAMETERS]){2}, 9, 5), 2 * (2 * 1 + 2 * 3), 1e-9);
     EXPECT_NEAR(model_barrier_lop(&m, central, NULL, 5, 5), 2 * (1 + 4 * 3), 1e-9);
 }
 
