@@ -197,6 +197,9 @@ void ib_join_heard(struct ib_endpoint *ep, const struct ib_rails_said *said)
     if (j->count > 0 && said->rails != j->theirs)
         ib_fatal(ep->ib, ep, "it sent an invalid list of rails");
     bool first = j->count == 0;
+    for (unsigned k = 1; k < j->count; k++) /* its port is up again */
+        if (said->rail[j->pairs[k].yours].up && !j->peer[j->pairs[k].yours].up)
+            j->pairs[k].tired = false;
     memcpy(j->peer, said->rail, sizeof(j->peer));
     if (first) {
         j->theirs = said->rails;
@@ -224,10 +227,12 @@ void ib_join_ports(struct ib *ib, bool rested)
         if (!ep->join || !ep->peer || ep->conn.state != CONN_OPEN)
             continue;
         for (unsigned k = 1; k < ep->join->count; k++) {
-            if (rested)
+            if (rested || rail_up(ep->join->pairs[k].lane.rail)) /* the port may just have come back */
                 ep->join->pairs[k].tired = false;
             want(ep, k);
         }
+        if (!rested) /* the peer joins a rail only when it knows that both ports are up */
+            ib_say(ep, IB_RAILS);
     }
 }
 

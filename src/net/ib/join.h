@@ -21,7 +21,7 @@ struct ib_subchannel {
     struct ib_lane lane;
     struct joint joint;
     uint8_t mine, yours; /* rails */
-    bool tired;          /* it has failed: rest until the next pulse */
+    bool tired;          /* it has failed: rest until the next pulse, or until a port is up again */
 };
 
 struct ib_join {
