@@ -6,9 +6,10 @@ mpiexec=$1
 program=$2
 failed=0
 nodes=
+coll=
 
 expect() { # number of the mistake, words that must be in the message
-    FISHPLATE_DEBUG=$debug "$mpiexec" $nodes -n 3 -timeout 30 "$program" "$1" >mismatch.out 2>&1
+    FISHPLATE_COLL=$coll FISHPLATE_DEBUG=$debug "$mpiexec" $nodes -n 3 -timeout 30 "$program" "$1" >mismatch.out 2>&1
     status=$?
     shift
     if [ $status -eq 0 ]; then
@@ -56,6 +57,13 @@ expect 6 'do not match' 'calls MPI_Scan' 'calls MPI_Allreduce'
 # Where no message goes that could tell, only the full check does.
 nodes='-vnodes 3'
 expect 9 'do not match' 'calls MPI_Gather with 1 x MPI_INT (4 bytes), root 0' 'calls MPI_Bcast'
+# So it is with flags that ranks write into each other's memory, and in the switch.
+for coll in barrier=rdma barrier=switch; do
+    for nodes in '' '-vnodes 2' '-vnodes 3'; do
+        expect 0 'do not match' 'calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0' 'calls MPI_Barrier'
+    done
+done
+coll=
 nodes=
 if ! FISHPLATE_DEBUG=coll "$mpiexec" -n 3 -timeout 30 "$program" 99 >mismatch.out 2>&1; then
     echo "calls that match were stopped:"

@@ -1,6 +1,7 @@
 /* barriers.c: nobody leaves a barrier before everybody has come, whatever the algorithm: blocking, nonblocking and persistent,
  * back to back, with ranks that come late by chance. All ranks of a test share the machine's monotonic clock, so that arrivals
- * and departures can be compared.
+ * and departures can be compared. An argument says how many barriers at least (1000000: by hand, minutes); the last rank
+ * prints how many there were.
  *
  * ranks: 5 1 8
  * nodes: 2 5
@@ -50,22 +51,33 @@ static void early(int i)
                 1e6 * (came[i] - left[i]));
 }
 
-int main(int argc, char **argv)
+/* A batch of barriers, then the comparison; it counts the ranks that left one too early. */
+static void batch(unsigned *dice, MPI_Request *persistent)
 {
-    MPI_Request persistent;
-    mpitest_begin(&argc, &argv);
-    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &persistent);
-    unsigned dice = 77u + (unsigned)mpitest_rank;
     for (int i = 0; i < KINDS * ROUNDS; i++) {
-        be_late(&dice);
+        be_late(dice);
         came[i] = now();
-        run(i % KINDS, &persistent);
+        run(i % KINDS, persistent);
         left[i] = now();
     }
-    MPI_Request_free(&persistent);
     MPI_Allreduce(MPI_IN_PLACE, came, KINDS * ROUNDS, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     for (int i = 0; i < KINDS * ROUNDS; i++)
         if (left[i] < came[i])
             early(i);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Request persistent;
+    mpitest_begin(&argc, &argv);
+    const long wanted = argc > 1 ? atol(argv[1]) : 1;
+    long done = 0;
+    unsigned dice = 77u + (unsigned)mpitest_rank;
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &persistent);
+    for (; done < wanted; done += KINDS * ROUNDS)
+        batch(&dice, &persistent);
+    MPI_Request_free(&persistent);
+    if (mpitest_rank == mpitest_size - 1)
+        printf("%ld barriers of %d ranks\n", done, mpitest_size);
     return mpitest_end();
 }

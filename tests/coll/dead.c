@@ -1,0 +1,59 @@
+/* dead.c: the last rank dies in a barrier that cannot end, since rank 0 never comes to it.
+ * usage: dead blocking|nonblocking [counter that must show which barrier it is]
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "counters.h"
+
+enum { BEFORE = 4 };
+
+static void die(int signal)
+{
+    (void)signal;
+    kill(getpid(), SIGKILL);
+}
+
+/* By then the rank is in the barrier; on a machine so slow that it is not, the job ends all the same. */
+static void die_soon(void)
+{
+    const struct itimerval soon = {.it_value.tv_usec = 30000};
+    signal(SIGALRM, die);
+    setitimer(ITIMER_REAL, &soon, NULL);
+}
+
+static void barrier(int nonblocking)
+{
+    MPI_Request request;
+    if (!nonblocking) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+int main(int argc, char **argv)
+{
+    counters_begin();
+    MPI_T_pvar_handle kind = argc > 2 ? counter_open(argv[2]) : NULL;
+    const int nonblocking = argc > 1 && strcmp(argv[1], "nonblocking") == 0;
+    mpitest_begin(&argc, &argv);
+    for (int i = 0; i < BEFORE; i++)
+        barrier(nonblocking);
+    if (kind)
+        EXPECT(counter(kind) > 0);
+    if (mpitest_failures)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    if (mpitest_rank == 0)
+        for (;;)
+            pause();
+    if (mpitest_rank == mpitest_size - 1)
+        die_soon();
+    barrier(nonblocking);
+    fprintf(stderr, "rank %d got through a barrier to which rank 0 never came\n", mpitest_rank);
+    MPI_Abort(MPI_COMM_WORLD, 4);
+    return 4;
+}

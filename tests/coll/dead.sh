@@ -1,0 +1,33 @@
+#!/bin/sh
+# A rank that dies in a barrier ends the job, and mpiexec names it, whatever the barrier is made of: flags in shared memory,
+# messages, RDMA writes between nodes, the switch.   usage: dead.sh mpiexec program nodes(ON|OFF)
+# SPDX-License-Identifier: Apache-2.0
+mpiexec=$1
+program=$2
+failed=0
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+
+dies() { # FISHPLATE_COLL, options of mpiexec, arguments of the program
+    FISHPLATE_COLL=$1 "$mpiexec" $2 -n 4 -timeout 60 "$program" $3 >"$out" 2>&1
+    status=$?
+    if [ $status -ne 137 ] || ! grep -q 'Rank 3 on host .* was killed by signal 9' "$out"; then
+        echo "FISHPLATE_COLL=$1 mpiexec $2, $3: status $status, expected 137 and the name of rank 3:"
+        cat "$out"
+        failed=1
+    fi
+}
+
+dies '' '' 'blocking coll_shared'
+dies '' '' 'nonblocking'
+dies barrier=dissemination '' 'blocking coll_steps'
+if [ "$3" = ON ]; then
+    for kind in blocking nonblocking; do
+        dies barrier=dissemination '-vnodes 4' "$kind coll_steps"
+        dies barrier=rdma '-vnodes 4' "$kind coll_written"
+        dies barrier=switch '-vnodes 4' "$kind coll_switched"
+        dies barrier=node+tournament '-vnodes 2' "$kind coll_by_node"
+        dies barrier=rdma '-vnodes 2' "$kind coll_by_node"
+    done
+fi
+exit $failed
