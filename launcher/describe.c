@@ -55,7 +55,7 @@ const char *job_signal_hint(int sig)
 {
     switch (sig) {
     case SIGKILL:
-        return " No process of this job sent the signal; often the kernel sends it when memory runs out "
+        return " mpiexec did not send the signal; often the kernel sends it when memory runs out "
                "(see dmesg).";
     case SIGXFSZ:
         return " It wrote a file larger than the file size limit (ulimit -f).";
