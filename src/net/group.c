@@ -78,18 +78,32 @@ static struct net_group *group_find(struct net *net, uint64_t id)
     return NULL;
 }
 
+/* A member that has heard of all cards may broadcast, another receive it, acknowledge it and close the group, before this one
+ * has the cards: nobody would acknowledge it again. */
+static void keep_early(struct net_group *g, const struct frame_header *h, const struct mcast_ack *ack)
+{
+    struct group_early *grown = realloc(g->early, (g->nearly + 1) * sizeof(*grown));
+    CHECK_MEMORY(grown != NULL, "an acknowledgement of a multicast");
+    g->early = grown;
+    g->early[g->nearly++] = (struct group_early){.from = (uint32_t)h->tag, .root = h->aux, .ack = *ack};
+}
+
 void net_group_frame(struct net *net, struct peer *from, const struct frame_header *h, const void *payload,
                      size_t len)
 {
     struct net_group *g = group_find(net, (uint64_t)(uint32_t)h->source << 32 | h->context);
     struct mcast_ack ack;
     (void)from;
-    if (!g || !g->cards)
-        return; /* its last packets were sent again although they had arrived */
+    if (!g || (!g->cards && !(h->flags & GROUP_ACK)))
+        return; /* its last packets were sent again although they had arrived, or will be */
     if (!(h->flags & GROUP_ACK)) {
         group_arrived(g, payload, len, UINT32_MAX);
     } else if (len == sizeof(ack)) {
         memcpy(&ack, payload, sizeof(ack));
+        if (!g->cards) {
+            keep_early(g, h, &ack);
+            return;
+        }
         group_acknowledged(g, (uint32_t)h->tag, h->aux, &ack);
     }
     stay_awake(g);
@@ -154,6 +168,7 @@ static void group_free(struct net_group *g)
         g->ops->close(g->member);
     if (g->notes)
         list_append(&g->net->group_notes, &g->notes->link);
+    free(g->early);
     free(g->peers);
     free(g->cards);
     free(g);
@@ -186,6 +201,7 @@ int net_group_open(struct net *net, struct transport *t, const struct net_group_
     }
     if (setup->by_write)
         g->notes = notes_get(net, t, setup->members);
+    list_append(&net->groups, &g->link);
     *out = g;
     return 0;
 }
@@ -206,8 +222,13 @@ void net_group_meet(struct net_group *g, struct net_group_card *cards)
         packet = MIN(packet, cards[i].packet);
     g->payload = packet - sizeof(struct group_head);
     g->cards = cards;
-    list_append(&g->net->groups, &g->link);
     list_append(&g->net->hooks, &g->hook.link);
+    for (uint32_t i = 0; i < g->nearly; i++)
+        group_acknowledged(g, g->early[i].from, g->early[i].root, &g->early[i].ack);
+    free(g->early);
+    g->early = NULL;
+    g->nearly = 0;
+    stay_awake(g);
 }
 
 static bool is_done(const struct net_group *g)

@@ -65,6 +65,12 @@ struct group_stream {
     struct group_relay *relay; /* NULL: not a co-root of this sender */
 };
 
+/* An acknowledgement that came before the cards. */
+struct group_early {
+    uint32_t from, root;
+    struct mcast_ack ack;
+};
+
 struct net_group {
     struct net *net;
     struct transport *transport;
@@ -82,6 +88,8 @@ struct net_group {
     struct group_notes *notes; /* by member, written by those who acknowledge; NULL: none are */
     bool wants_slot;           /* somebody waits until the next slot has left */
     bool awake;                /* counted in net->unrung */
+    struct group_early *early;
+    uint32_t nearly;
     /* Receiving. */
     struct group_stream **streams; /* by sender; NULL until it sends */
     struct list dirty;
