@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "base/mapping.h"
 #include "net/group_part.h"
 
 #define US 1000ull /* ns */
@@ -125,14 +125,9 @@ static struct group_notes *notes_get(struct net *net, struct transport *t, uint3
         return n;
     }
     struct group_notes *n = calloc(1, sizeof(*n));
-    int fd = n ? memfd_create("fishplate-acks", MFD_CLOEXEC) : -1;
-    void *at = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
-        at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    if (at == MAP_FAILED || t->ops->mem_register(t, at, size, &n->mem, &n->key) != 0) {
-        if (at != MAP_FAILED)
+    void *at = n ? mapping_shared("fishplate-acks", size) : NULL;
+    if (!at || t->ops->mem_register(t, at, size, &n->mem, &n->key) != 0) {
+        if (at)
             munmap(at, size);
         free(n);
         return NULL;

@@ -105,7 +105,7 @@ void ib_paths_look(struct ib *ib, bool rested)
     }
 }
 
-/* Can this process do without its home port for now? What is being opened cannot: datagrams have no other path. */
+/* Can this process do without its home port while it is down? Connections that are being opened cannot: their datagrams have no other path. */
 bool ib_paths_carry(const struct ib *ib)
 {
     return ib->alternate && up(ib->alternate) && list_empty(&ib->asking);

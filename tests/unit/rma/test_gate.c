@@ -191,9 +191,16 @@ struct who {
     uint8_t rounds;
 };
 
+static bool unexpected(void)
+{
+    if (!job.wrong || job.wrong_way != RIGHT)
+        return false;
+    printf("%s:\n", job.wrong);
+    return true;
+}
+
 static uint32_t explore_job(const struct who *who, uint32_t users, bool far_first, enum wrong way)
 {
-    struct explore e;
     struct state first;
     memset(&first, 0, sizeof(first));
     for (uint32_t i = 0; i < users; i++) {
@@ -205,15 +212,7 @@ static uint32_t explore_job(const struct who *who, uint32_t users, bool far_firs
     job.far_first = far_first;
     job.wrong_way = way;
     job.wrong = NULL;
-    explore_open(&e, sizeof(first));
-    explore_run(&e, &first, look);
-    if (job.wrong && way == RIGHT) {
-        printf("%s:\n", job.wrong);
-        explore_trail(&e, e.at);
-    }
-    const uint32_t count = e.count;
-    explore_close(&e);
-    return count;
+    return explore_every(sizeof(first), &first, look, unexpected);
 }
 
 #define N(shared, rounds)         \
