@@ -1,65 +1,148 @@
-/* event.c: a heap in an array, four children to a parent.
+/* event.c: a queue for times that never run backwards, in constant time however many events there are.
+ *
+ * A time is written in digits of 6 bits. An event lies at the level of the highest digit in which its time differs from `base`,
+ * in the slot of that digit. The lowest level has only one time in each slot. When it is empty, the first slot of the next
+ * level that is not becomes the new base, and its events move down, in their order; so events of one time, which always
+ * share a slot, keep the order in which they were put in. An event moves once for each digit at most, usually two or three
+ * times; a heap of a hundred thousand would touch as many cache lines for each event as it has levels.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "event.h"
 
 #include <stdlib.h>
 
-enum { CHILDREN = 4 };
+enum { CHUNK_EVENTS = 30 };
 
-static bool before(const struct event *a, const struct event *b)
+struct event_chunk {
+    struct event_chunk *next;
+    uint32_t begin, end;
+    struct event events[CHUNK_EVENTS];
+};
+
+static struct event_chunk *chunk_new(struct event_queue *q)
 {
-    return a->at != b->at ? a->at < b->at : a->order < b->order;
+    struct event_chunk *c = q->spare;
+    if (c)
+        q->spare = c->next;
+    else if (!(c = malloc(sizeof(*c))))
+        return NULL;
+    c->next = NULL;
+    c->begin = c->end = 0;
+    return c;
+}
+
+static void chunk_free(struct event_queue *q, struct event_chunk *c)
+{
+    c->next = q->spare;
+    q->spare = c;
+}
+
+static int level_of(const struct event_queue *q, sim_time at)
+{
+    uint64_t differs = (uint64_t)(at ^ q->base);
+    return differs ? (63 - __builtin_clzll(differs)) / EVENT_DIGIT : 0;
+}
+
+static bool place(struct event_queue *q, const struct event *e)
+{
+    int level = level_of(q, e->at);
+    unsigned digit = (unsigned)(e->at >> (level * EVENT_DIGIT)) % EVENT_SLOTS;
+    struct event_slot *s = &q->slots[level][digit];
+    if (!s->last || s->last->end == CHUNK_EVENTS) {
+        struct event_chunk *c = chunk_new(q);
+        if (!c)
+            return false;
+        if (s->last)
+            s->last->next = c;
+        else
+            s->first = c;
+        s->last = c;
+        q->used[level] |= UINT64_C(1) << digit;
+    }
+    s->last->events[s->last->end++] = *e;
+    return true;
 }
 
 bool event_put(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what)
 {
-    if (q->count == q->capacity) {
-        size_t capacity = q->capacity ? 2 * q->capacity : 1024;
-        struct event *heap = realloc(q->heap, capacity * sizeof(*heap));
-        if (!heap)
-            return false;
-        q->heap = heap;
-        q->capacity = capacity;
-    }
-    struct event e = {at, q->order++, kind, what};
-    size_t i = q->count++;
-    for (; i > 0 && before(&e, &q->heap[(i - 1) / CHILDREN]); i = (i - 1) / CHILDREN)
-        q->heap[i] = q->heap[(i - 1) / CHILDREN];
-    q->heap[i] = e;
+    struct event e = {at < q->base ? q->base : at, kind, what};
+    if (!place(q, &e))
+        return false;
+    q->count++;
     return true;
 }
 
-static size_t first_child(const struct event_queue *q, size_t parent)
+/* The slot's first event; it is not empty. */
+static struct event slot_take(struct event_queue *q, int level, unsigned digit)
 {
-    size_t child = CHILDREN * parent + 1, best = child;
-    for (size_t i = child + 1; i < child + CHILDREN && i < q->count; i++)
-        if (before(&q->heap[i], &q->heap[best]))
-            best = i;
-    return best;
+    struct event_slot *s = &q->slots[level][digit];
+    struct event_chunk *c = s->first;
+    struct event e = c->events[c->begin++];
+    if (c->begin == c->end) {
+        s->first = c->next;
+        if (!s->first) {
+            s->last = NULL;
+            q->used[level] &= ~(UINT64_C(1) << digit);
+        }
+        chunk_free(q, c);
+    }
+    return e;
+}
+
+/* The slot's time becomes the base, and its events move to lower levels. */
+static void slot_open(struct event_queue *q, int level, unsigned digit)
+{
+    struct event_slot *s = &q->slots[level][digit];
+    struct event_chunk *c = s->first;
+    unsigned shift = (unsigned)level * EVENT_DIGIT;
+    q->base = (sim_time)((uint64_t)c->events[c->begin].at >> shift << shift);
+    *s = (struct event_slot){0};
+    q->used[level] &= ~(UINT64_C(1) << digit);
+    while (c) {
+        struct event_chunk *next = c->next;
+        for (uint32_t i = c->begin; i < c->end; i++)
+            q->failed |= !place(q, &c->events[i]);
+        chunk_free(q, c);
+        c = next;
+    }
+}
+
+static bool is_alone(const struct event_slot *s)
+{
+    return s->first == s->last && s->first->end - s->first->begin == 1;
 }
 
 bool event_take(struct event_queue *q, struct event *out)
 {
-    if (q->count == 0)
-        return false;
-    *out = q->heap[0];
-    q->taken++;
-    struct event last = q->heap[--q->count];
-    size_t i = 0;
-    while (CHILDREN * i + 1 < q->count) {
-        size_t child = first_child(q, i);
-        if (!before(&q->heap[child], &last))
-            break;
-        q->heap[i] = q->heap[child];
-        i = child;
+    while (q->count && !q->failed) {
+        int level = 0;
+        while (!q->used[level])
+            level++;
+        unsigned digit = (unsigned)__builtin_ctzll(q->used[level]);
+        if (level > 0 && !is_alone(&q->slots[level][digit])) {
+            slot_open(q, level, digit);
+            continue;
+        }
+        *out = slot_take(q, level, digit);
+        q->base = out->at;
+        q->count--;
+        q->taken++;
+        return true;
     }
-    q->heap[i] = last;
-    return true;
+    return false;
 }
 
 void event_queue_free(struct event_queue *q)
 {
-    free(q->heap);
+    for (int level = 0; level < EVENT_LEVELS; level++)
+        for (unsigned digit = 0; digit < EVENT_SLOTS; digit++)
+            for (struct event_chunk *c = q->slots[level][digit].first, *next; c; c = next) {
+                next = c->next;
+                free(c);
+            }
+    for (struct event_chunk *c = q->spare, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
     *q = (struct event_queue){0};
 }

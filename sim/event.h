@@ -1,5 +1,6 @@
 /* event.h: what will happen when: a queue of events by time. Events of the same time come out in the order in which they were
- * put in, so a run depends on nothing but its input.
+ * put in, so a run depends on nothing but its input. Time does not run backwards: nothing is put in before the event that
+ * was taken last.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_EVENT_H
@@ -16,21 +17,31 @@ typedef int64_t sim_time;
 
 struct event {
     sim_time at;
-    uint64_t order; /* of putting in */
-    uint32_t kind;  /* belongs to who put it in */
-    uint32_t what;  /* index of the link, packet, message or rank it is for */
+    uint32_t kind; /* belongs to who put it in */
+    uint32_t what; /* index of the link, packet, message or rank it is for */
 };
 
+enum { EVENT_DIGIT = 6, EVENT_SLOTS = 1 << EVENT_DIGIT, EVENT_LEVELS = (63 + EVENT_DIGIT - 1) / EVENT_DIGIT };
+
+struct event_chunk;
+struct event_slot {
+    struct event_chunk *first, *last;
+};
+
+/* Wheels of wheels: see event.c. */
 struct event_queue {
-    struct event *heap; /* four children each: half as deep as two, and they lie in one cache line or two */
-    size_t count, capacity;
-    uint64_t order;
+    struct event_slot slots[EVENT_LEVELS][EVENT_SLOTS];
+    uint64_t used[EVENT_LEVELS]; /* bit s: slots[level][s] is not empty */
+    struct event_chunk *spare;
+    sim_time base; /* no event is before it */
+    size_t count;
     uint64_t taken; /* events so far */
+    bool failed;    /* memory ran out while events were moved: they are lost */
 };
 
 /* False when there is no memory; the queue is then as it was. */
 bool event_put(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what);
-bool event_take(struct event_queue *q, struct event *out); /* false: it is empty */
+bool event_take(struct event_queue *q, struct event *out); /* false: it is empty, or it failed */
 void event_queue_free(struct event_queue *q);
 
 #endif

@@ -53,7 +53,7 @@ struct job {
 
 static sim_time ns(double nanoseconds)
 {
-    return (sim_time)llround(nanoseconds * SIM_NS);
+    return (sim_time)(nanoseconds * SIM_NS + 0.5);
 }
 
 static uint32_t node_of(const struct job *j, uint32_t rank)

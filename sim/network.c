@@ -9,7 +9,7 @@
 
 static sim_time ns(double nanoseconds)
 {
-    return (sim_time)llround(nanoseconds * SIM_NS);
+    return (sim_time)(nanoseconds * SIM_NS + 0.5);
 }
 
 static bool is_bus(const struct network *n, uint32_t link)
@@ -53,7 +53,7 @@ static void link_make(struct network *n, uint32_t index)
 {
     struct link *l = &n->links[index];
     l->first = l->last = l->end_node = NONE;
-    l->free_count = (uint32_t)n->machine.buffers;
+    l->free_count = (uint8_t)n->buffers;
     l->wake_at = NEVER;
     l->medium = index;
     if (is_bus(n, index)) {
@@ -77,13 +77,16 @@ bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
     size_t queues = 2 * (size_t)nodes * n->rails;
     n->bus_first = rail_first(n, n->rails);
     n->links_count = n->bus_first + (has_bus(n) ? 2 * nodes * n->rails : 0);
+    n->buffers = (uint32_t)m->buffers;
     n->links = calloc(n->links_count, sizeof(*n->links));
+    n->soon_at = malloc((size_t)n->links_count * n->buffers * sizeof(*n->soon_at));
     n->free_at = calloc(n->links_count, sizeof(*n->free_at));
     n->used_by = calloc(n->links_count, sizeof(*n->used_by));
     n->rail_scale = calloc(n->rails, sizeof(*n->rail_scale));
     n->node_first = malloc(queues * sizeof(*n->node_first));
     n->node_last = malloc(queues * sizeof(*n->node_last));
-    if (!n->links || !n->free_at || !n->used_by || !n->rail_scale || !n->node_first || !n->node_last) {
+    if (!n->links || !n->soon_at || !n->free_at || !n->used_by || !n->rail_scale || !n->node_first ||
+        !n->node_last) {
         network_free(n);
         return false;
     }
@@ -106,6 +109,7 @@ void network_rail_rate(struct network *n, uint32_t rail, double scale)
 void network_free(struct network *n)
 {
     free(n->links);
+    free(n->soon_at);
     free(n->free_at);
     free(n->used_by);
     free(n->rail_scale);
@@ -190,29 +194,34 @@ static void link_wake(struct network *n, uint32_t link, sim_time at)
     put(n, at, EVENT_LINK, link);
 }
 
+/* The i-th of the times at which buffers will be free, earliest first. */
+static sim_time *soon_at(struct network *n, uint32_t link, uint32_t i)
+{
+    uint32_t at = n->links[link].soon_first + i;
+    return &n->soon_at[(size_t)link * n->buffers + (at < n->buffers ? at : at - n->buffers)];
+}
+
 /* A buffer at the link's far end will be free at a time from now on. */
 static void buffer_release(struct network *n, uint32_t link, sim_time at)
 {
     struct link *l = &n->links[link];
     uint32_t i = l->soon++;
-    for (; i > 0 && l->soon_at[i - 1] > at; i--)
-        l->soon_at[i] = l->soon_at[i - 1];
-    l->soon_at[i] = at;
+    for (; i > 0 && *soon_at(n, link, i - 1) > at; i--)
+        *soon_at(n, link, i) = *soon_at(n, link, i - 1);
+    *soon_at(n, link, i) = at;
     if (l->first != NONE)
         link_wake(n, link, at > n->now ? at : n->now);
 }
 
 /* Counts buffers that are free by now. */
-static void buffers_settle(struct network *n, struct link *l)
+static void buffers_settle(struct network *n, uint32_t link)
 {
-    uint32_t done = 0;
-    while (done < l->soon && l->soon_at[done] <= n->now)
-        done++;
-    if (done == 0)
-        return;
-    l->soon -= done;
-    l->free_count += done;
-    memmove(l->soon_at, l->soon_at + done, l->soon * sizeof(l->soon_at[0]));
+    struct link *l = &n->links[link];
+    while (l->soon && *soon_at(n, link, 0) <= n->now) {
+        l->soon--;
+        l->free_count++;
+        l->soon_first = (uint8_t)(l->soon_first + 1u < n->buffers ? l->soon_first + 1 : 0);
+    }
 }
 
 static void feed(struct network *n, uint32_t node, uint32_t rail);
@@ -231,8 +240,6 @@ static void start(struct network *n, uint32_t link)
     if (l->first == NONE)
         l->last = NONE;
     l->free_count--;
-    l->packets++;
-    l->bytes += p->bytes;
     n->free_at[l->medium] = end;
     n->used_by[l->medium] = link;
     l->yielded = false;
@@ -255,7 +262,7 @@ static bool shares(const struct network *n, uint32_t link)
 static void link_look(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
-    buffers_settle(n, l);
+    buffers_settle(n, link);
     while (l->first != NONE) {
         if (n->free_at[l->medium] > n->now) {
             link_wake(n, link, n->free_at[l->medium]);
@@ -263,7 +270,7 @@ static void link_look(struct network *n, uint32_t link)
         }
         if (l->free_count == 0) {
             if (l->soon)
-                link_wake(n, link, l->soon_at[0]);
+                link_wake(n, link, *soon_at(n, link, 0));
             return; /* else the next release wakes it */
         }
         if (n->used_by[l->medium] == link && shares(n, link) && !l->yielded) {
@@ -388,7 +395,7 @@ static void packet_at(struct network *n, uint32_t index)
 void network_run(struct network *n)
 {
     struct event e;
-    while (!n->failed && event_take(&n->events, &e)) {
+    for (; !n->failed && event_take(&n->events, &e); n->failed |= n->events.failed) {
         n->now = e.at;
         switch (e.kind) {
         case EVENT_PACKET:

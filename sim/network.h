@@ -29,12 +29,11 @@ struct link {
     uint32_t medium;       /* index of what it shares its rate with: itself, or other directions of a bus */
     uint32_t rail;
     uint32_t first, last; /* packets that wait for it */
-    uint32_t free_count;  /* buffers at its far end that are free now */
-    uint32_t soon;        /* buffers that will be free, at the times below, earliest first */
-    sim_time soon_at[BUFFERS_MAX];
-    sim_time wake_at; /* an event will look at it then; NEVER: none will */
-    bool yielded;     /* it let others of its medium go first */
-    uint64_t bytes, packets;
+    sim_time wake_at;     /* an event will look at it then; NEVER: none will */
+    uint8_t free_count;   /* buffers at its far end that are free now */
+    uint8_t soon;         /* buffers that will be free: at network.soon_at, ... */
+    uint8_t soon_first;   /* ... a ring that begins here, earliest first */
+    bool yielded;         /* it let others of its medium go first */
 };
 
 struct packet {
@@ -61,6 +60,8 @@ struct network {
     struct event_queue events;
     sim_time now;
     struct link *links; /* of the tree, then two for each node's bus when it has a rate */
+    sim_time *soon_at;  /* of each link, for each of its buffers */
+    uint32_t buffers;   /* of a link */
     sim_time *free_at;  /* of each medium */
     uint32_t *used_by;  /* the link that used it last */
     uint32_t links_count, bus_first, rails;

@@ -32,15 +32,52 @@ static void events_come_by_time_then_by_order(void)
         }
         EXPECT(event_take(&q, &e));
         left--;
-        EXPECT(e.at > before.at || (e.at == before.at && e.order > before.order) || before.at < 0);
+        EXPECT(e.at > before.at || (e.at == before.at && e.what > before.what) || before.at < 0);
         before = e;
     }
     while (event_take(&q, &e)) {
-        EXPECT(e.at > before.at || (e.at == before.at && e.order > before.order));
+        EXPECT(e.at > before.at || (e.at == before.at && e.what > before.what));
         before = e;
         left--;
     }
     EXPECT_EQ(left, 0);
+    event_queue_free(&q);
+}
+
+/* Gaps of all magnitudes, so that events move through all levels; many of one time; a crowd beside loners. The order is that
+ * of a stable sort. */
+static void far_events_keep_their_order(void)
+{
+    enum { EVENTS = 20000 };
+    static sim_time at[EVENTS];
+    struct event_queue q = {0};
+    struct event e, before = {0};
+    uint32_t put = 0, taken = 0;
+    while (taken < EVENTS) {
+        for (uint32_t burst = draw(200); burst && put < EVENTS; burst--) {
+            sim_time gap = (sim_time)draw(4) << draw(60);
+            at[put] = draw(4) && put ? at[put - 1] : before.at + gap;
+            at[put] = at[put] < before.at ? before.at : at[put];
+            EXPECT(event_put(&q, at[put], 0, put));
+            put++;
+        }
+        for (uint32_t burst = draw(200); burst && taken < put; burst--, taken++) {
+            EXPECT(event_take(&q, &e));
+            EXPECT(e.at == at[e.what]);
+            EXPECT(taken == 0 || e.at > before.at || (e.at == before.at && e.what > before.what));
+            if (before.at > INT64_MAX / 4) { /* begin again before the time runs out */
+                while (event_take(&q, &e))
+                    taken++;
+                event_queue_free(&q);
+                e = (struct event){0};
+                taken++;
+                before = e;
+                break;
+            }
+            before = e;
+        }
+    }
+    EXPECT_EQ(q.count, 0);
     event_queue_free(&q);
 }
 
@@ -144,6 +181,7 @@ static void machines_are_read(void)
 int main(void)
 {
     TEST_RUN(events_come_by_time_then_by_order);
+    TEST_RUN(far_events_keep_their_order);
     TEST_RUN(pairs_are_found_and_forgotten);
     TEST_RUN(every_route_ends);
     TEST_RUN(ways_are_spread_by_destination);

@@ -346,7 +346,9 @@ static int run(const struct sim_options *o)
         json_end(&j);
         putchar('\n');
     } else {
-        printf("\n%.2f million events in %.2f s\n", (double)events * 1e-6, seconds);
+        double used = (double)clock() / CLOCKS_PER_SEC;
+        printf("\n%.2f million events in %.2f s (%.2f s of processor time, %.1f million events a second)\n",
+               (double)events * 1e-6, seconds, used, used > 0 ? (double)events * 1e-6 / used : 0);
     }
     return 0;
 }
