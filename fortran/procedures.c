@@ -137,21 +137,24 @@ void mpi_conversion_fn_null_c_(void)
 }
 #endif
 
+/* Both registrations: `function` takes the name, and the conversions `read` and `write` unless the program gave the `null`
+ * one. */
+#define REGISTER_DATAREP(function, null, read, write)                                            \
+    char *name = fort_string(datarep, datarep_len);                                              \
+    void *state = fort_datarep_new(read_fn, write_fn, extent_fn, extra_state);                   \
+    int rc = name ? C(function)(name, read_fn == (null) ? NULL : (read),                         \
+                                write_fn == (null) ? NULL : (write), fort_datarep_extent, state) \
+                  : MPI_ERR_NO_MEM;                                                              \
+    free(name);                                                                                  \
+    if (rc)                                                                                      \
+        free(state);                                                                             \
+    FORT_RETURN(rc)
+
 void N(mpi_register_datarep_)(const char *datarep, fort_procedure read_fn, fort_procedure write_fn,
                               fort_procedure extent_fn, MPI_Aint *extra_state, MPI_Fint *ierror,
                               size_t datarep_len)
 {
-    char *name = fort_string(datarep, datarep_len);
-    void *state = fort_datarep_new(read_fn, write_fn, extent_fn, extra_state);
-    int rc =
-        name ? C(MPI_Register_datarep)(name, read_fn == mpi_conversion_fn_null_ ? NULL : fort_datarep_read,
-                                       write_fn == mpi_conversion_fn_null_ ? NULL : fort_datarep_write,
-                                       fort_datarep_extent, state)
-             : MPI_ERR_NO_MEM;
-    free(name);
-    if (rc)
-        free(state);
-    FORT_RETURN(rc);
+    REGISTER_DATAREP(MPI_Register_datarep, mpi_conversion_fn_null_, fort_datarep_read, fort_datarep_write);
 }
 FORT_BOTH(mpi_register_datarep, MPI_REGISTER_DATAREP)
 
@@ -159,17 +162,8 @@ void N(mpi_register_datarep_c_f08_)(const char *datarep, fort_procedure read_fn,
                                     fort_procedure extent_fn, MPI_Aint *extra_state, MPI_Fint *ierror,
                                     size_t datarep_len)
 {
-    char *name = fort_string(datarep, datarep_len);
-    void *state = fort_datarep_new(read_fn, write_fn, extent_fn, extra_state);
-    int rc = name ? C(MPI_Register_datarep_c)(
-                        name, read_fn == mpi_conversion_fn_null_c_ ? NULL : fort_datarep_read_c,
-                        write_fn == mpi_conversion_fn_null_c_ ? NULL : fort_datarep_write_c,
-                        fort_datarep_extent, state)
-                  : MPI_ERR_NO_MEM;
-    free(name);
-    if (rc)
-        free(state);
-    FORT_RETURN(rc);
+    REGISTER_DATAREP(MPI_Register_datarep_c, mpi_conversion_fn_null_c_, fort_datarep_read_c,
+                     fort_datarep_write_c);
 }
 
 /* Attributes */

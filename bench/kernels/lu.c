@@ -131,9 +131,8 @@ static void copy_line(const struct lu_grid *g, double *buffer, int d, int at, in
 
 static void sweep(const struct lu_grid *g, struct kernel_run *run, int side)
 {
-    int from[3], to[3];
-    for (int d = 0; d < 3; d++)
-        lu_inner(g, d, &from[d], &to[d]);
+    const struct lu_box inner = lu_inner(g);
+    const int *from = inner.from, *to = inner.to;
     for (int step = 0; step < to[2] - from[2]; step++) {
         int k = side < 0 ? from[2] + step : to[2] - 1 - step;
         for (int d = 0; d < 2; d++) {
@@ -157,12 +156,10 @@ static void sweep(const struct lu_grid *g, struct kernel_run *run, int side)
 /* field = factor * field on the inner points, or u += factor * rsd. */
 static void scale(const struct lu_grid *g, double factor, bool into_u)
 {
-    int from[3], to[3];
-    for (int d = 0; d < 3; d++)
-        lu_inner(g, d, &from[d], &to[d]);
-    for (int k = from[2]; k < to[2]; k++)
-        for (int j = from[1]; j < to[1]; j++)
-            for (int i = from[0]; i < to[0]; i++)
+    const struct lu_box b = lu_inner(g);
+    for (int k = b.from[2]; k < b.to[2]; k++)
+        for (int j = b.from[1]; j < b.to[1]; j++)
+            for (int i = b.from[0]; i < b.to[0]; i++)
                 for (size_t m = lu_at(g, i, j, k), end = m + LU_M; m < end; m++) {
                     if (into_u)
                         g->u[m] += factor * g->rsd[m];

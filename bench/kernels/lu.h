@@ -48,7 +48,10 @@ static inline size_t lu_at(const struct lu_grid *g, int i, int j, int k)
 }
 void lu_exchange(const struct lu_grid *g, struct kernel_run *run, double *field);
 /* The points that are computed, not given: from 1 to n - 2 of the whole grid, as this rank counts. */
-void lu_inner(const struct lu_grid *g, int direction, int *from, int *to);
+struct lu_box {
+    int from[3], to[3];
+};
+struct lu_box lu_inner(const struct lu_grid *g);
 /* out = R(field) - force: the steady equations' residual, of differences of second order. */
 void lu_residual(const struct lu_grid *g, const double *field, const double *force, double *out);
 /* Sum of squares over the inner points of all ranks, divided by their number; the root of it. */

@@ -84,11 +84,15 @@ void lu_exchange(const struct lu_grid *g, struct kernel_run *run, double *field)
     }
 }
 
-void lu_inner(const struct lu_grid *g, int direction, int *from, int *to)
+struct lu_box lu_inner(const struct lu_grid *g)
 {
-    int first = direction < 2 ? g->first[direction] : 0, count = direction < 2 ? g->count[direction] : g->n;
-    *from = first == 0 ? 1 : 0;
-    *to = first + count == g->n ? count - 1 : count;
+    struct lu_box box;
+    for (int d = 0; d < 3; d++) {
+        const int first = d < 2 ? g->first[d] : 0, count = d < 2 ? g->count[d] : g->n;
+        box.from[d] = first == 0 ? 1 : 0;
+        box.to[d] = first + count == g->n ? count - 1 : count;
+    }
+    return box;
 }
 
 /* One line through the grid: subtracts or adds what the differences along it give. `line` counts points of the whole grid. */
@@ -124,10 +128,9 @@ static void along_line(const struct lu_grid *g, const double *field, double *out
 
 void lu_residual(const struct lu_grid *g, const double *field, const double *force, double *out)
 {
-    int from[3], to[3];
+    const struct lu_box inner = lu_inner(g);
+    const int *from = inner.from, *to = inner.to;
     size_t sx = LU_M, sy = lu_at(g, 0, 1, 0) - lu_at(g, 0, 0, 0), sz = lu_at(g, 0, 0, 1) - lu_at(g, 0, 0, 0);
-    for (int d = 0; d < 3; d++)
-        lu_inner(g, d, &from[d], &to[d]);
     for (int k = from[2]; k < to[2]; k++)
         for (int j = from[1]; j < to[1]; j++) {
             for (int i = from[0]; i < to[0]; i++)
@@ -146,12 +149,10 @@ void lu_residual(const struct lu_grid *g, const double *field, const double *for
 void lu_norm(const struct lu_grid *g, struct kernel_run *run, const double *field, double out[LU_M])
 {
     double sum[LU_M] = {0};
-    int from[3], to[3];
-    for (int d = 0; d < 3; d++)
-        lu_inner(g, d, &from[d], &to[d]);
-    for (int k = from[2]; k < to[2]; k++)
-        for (int j = from[1]; j < to[1]; j++)
-            for (int i = from[0]; i < to[0]; i++)
+    const struct lu_box b = lu_inner(g);
+    for (int k = b.from[2]; k < b.to[2]; k++)
+        for (int j = b.from[1]; j < b.to[1]; j++)
+            for (int i = b.from[0]; i < b.to[0]; i++)
                 for (int m = 0; m < LU_M; m++) {
                     double v = field[lu_at(g, i, j, k) + (size_t)m];
                     sum[m] += v * v;

@@ -22,26 +22,12 @@ static int run(struct rma_call *c, MPI_Request *request)
     return rc;
 }
 
-/* A put or a get. */
-static int transfer(enum rma_kind kind, const void *origin, MPI_Count origin_count, struct dtype *origin_type,
-                    int rank, MPI_Aint disp, MPI_Count count, struct dtype *type, struct win *win,
-                    MPI_Request *request)
+/* A put or a get, or with an operator an accumulate. */
+static int operate(enum rma_kind kind, const void *origin, MPI_Count origin_count, struct dtype *origin_type,
+                   int rank, MPI_Aint disp, MPI_Count count, struct dtype *type, struct op *op,
+                   struct win *win, MPI_Request *request)
 {
     struct rma_call c = {.kind = kind,
-                         .win = win,
-                         .origin = SIDE(origin, origin_count, origin_type),
-                         .rank = rank,
-                         .disp = disp,
-                         .count = count,
-                         .type = type};
-    return run(&c, request);
-}
-
-static int accumulate(const void *origin, MPI_Count origin_count, struct dtype *origin_type, int rank,
-                      MPI_Aint disp, MPI_Count count, struct dtype *type, struct op *op, struct win *win,
-                      MPI_Request *request)
-{
-    struct rma_call c = {.kind = RMA_IS_ACCUMULATE,
                          .win = win,
                          .origin = SIDE(origin, origin_count, origin_type),
                          .rank = rank,
@@ -71,47 +57,47 @@ static int get_accumulate(struct rma_side origin, struct rma_side result, int ra
 int impl_Put(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
 {
-    return transfer(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                    target_count, target_datatype, win, NULL);
+    return operate(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, NULL, win, NULL);
 }
 
 int impl_Rput(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
               MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win,
               MPI_Request *request)
 {
-    return transfer(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                    target_count, target_datatype, win, request);
+    return operate(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, NULL, win, request);
 }
 
 int impl_Get(void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
 {
-    return transfer(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                    target_count, target_datatype, win, NULL);
+    return operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, NULL, win, NULL);
 }
 
 int impl_Rget(void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
               MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win,
               MPI_Request *request)
 {
-    return transfer(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                    target_count, target_datatype, win, request);
+    return operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, NULL, win, request);
 }
 
 int impl_Accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
                     int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                     struct dtype *target_datatype, struct op *op, struct win *win)
 {
-    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                      target_datatype, op, win, NULL);
+    return operate(RMA_IS_ACCUMULATE, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, op, win, NULL);
 }
 
 int impl_Raccumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
                      int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                      struct dtype *target_datatype, struct op *op, struct win *win, MPI_Request *request)
 {
-    return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                      target_datatype, op, win, request);
+    return operate(RMA_IS_ACCUMULATE, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, op, win, request);
 }
 
 int impl_Get_accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,

@@ -176,22 +176,25 @@ static bool describe(struct course *c, const struct coll_algorithm *a, const int
 }
 
 /* o_s + L + o_r for the first message, and max(o, g) for each that follows it on the busier side. */
+static double round_logp(const struct model_logp *m, const struct phase *p)
+{
+    const double sends = (p->out - 1) * fmax(m->send, m->gap),
+                 receives = (p->in - 1) * fmax(m->receive, m->gap);
+    /* A rank that does both takes its turn at each with one processor. */
+    const double more =
+        p->out > 1 && p->in > 1 ? fmax(sends + (p->in - 1) * m->receive, receives) : sends + receives;
+    return m->send + m->latency + m->receive + more;
+}
+
 double model_barrier_logp(const struct model_logp *m, const struct coll_algorithm *a, const int *parameter,
                           int size)
 {
     struct course c;
-    double us = 0;
     if (!describe(&c, a, parameter, size))
         return -1;
-    for (int i = 0; i < c.count; i++) {
-        const struct phase *p = &c.phase[i];
-        const double sends = (p->out - 1) * fmax(m->send, m->gap),
-                     receives = (p->in - 1) * fmax(m->receive, m->gap);
-        /* A rank that does both takes its turn at each with one processor. */
-        const double more =
-            p->out > 1 && p->in > 1 ? fmax(sends + (p->in - 1) * m->receive, receives) : sends + receives;
-        us += p->rounds * (m->send + m->latency + m->receive + more);
-    }
+    double us = 0;
+    for (int i = 0; i < c.count; i++)
+        us += c.phase[i].rounds * round_logp(m, &c.phase[i]);
     return us;
 }
 
@@ -214,20 +217,23 @@ double model_latency_at(const struct model_lop *m, double p)
 
 /* t_{1:n} = o(n) + n L(n), t_{n:1} = o(1) + n L(n), both at the same time n o(n) + n L(n) [Hoefler05 2.3.7]. The more messages
  * have gone before (cnt barriers of so many rounds), the further the pipeline is filled. */
+static double round_lop(const struct model_lop *m, const struct phase *p, int times)
+{
+    const int n = p->out > p->in ? p->out : p->in;
+    const double filled = fmin((double)n * p->rounds * times, m->most);
+    const double posted = fmin((double)p->out * p->rounds * times, m->most);
+    const double posts = p->out > 1 && p->in > 1 ? n : 1;
+    return posts * model_overhead_at(&m->send, posted) + n * model_latency_at(m, filled);
+}
+
 double model_barrier_lop(const struct model_lop *m, const struct coll_algorithm *a, const int *parameter,
                          int size, int times)
 {
     struct course c;
-    double us = 0;
     if (!describe(&c, a, parameter, size))
         return -1;
-    for (int i = 0; i < c.count; i++) {
-        const struct phase *p = &c.phase[i];
-        const int n = p->out > p->in ? p->out : p->in;
-        const double filled = fmin((double)n * p->rounds * times, m->most);
-        const double posted = fmin((double)p->out * p->rounds * times, m->most);
-        const double posts = p->out > 1 && p->in > 1 ? n : 1;
-        us += p->rounds * (posts * model_overhead_at(&m->send, posted) + n * model_latency_at(m, filled));
-    }
+    double us = 0;
+    for (int i = 0; i < c.count; i++)
+        us += c.phase[i].rounds * round_lop(m, &c.phase[i], times);
     return us;
 }

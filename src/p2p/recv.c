@@ -75,14 +75,24 @@ static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env
         recv_looks(p, r);
 }
 
+static struct p2p_request *request_new(struct p2p *p, void *buf, MPI_Count count, struct dtype *type)
+{
+    struct p2p_request *r = p2p_request_new(p, &recv_ops, STATE_RECV_UNMATCHED);
+    if (!r) {
+        err_set(MPI_ERR_NO_MEM, "out of memory for a receive request");
+        return NULL;
+    }
+    dtype_retain(type);
+    request_data(r, buf, count, type);
+    return r;
+}
+
 int p2p_irecv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
               struct request **out)
 {
-    struct p2p_request *r = p2p_request_new(p, &recv_ops, STATE_RECV_UNMATCHED);
+    struct p2p_request *r = request_new(p, buf, count, type);
     if (!r)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for a receive request");
-    dtype_retain(type);
-    request_data(r, buf, count, type);
+        return MPI_ERR_NO_MEM;
     recv_start(p, r, env);
     *out = &r->base;
     return 0;
@@ -108,11 +118,9 @@ bool p2p_is_short(const struct request *r)
 int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count count, struct dtype *type,
                struct request **out)
 {
-    struct p2p_request *r = p2p_request_new(p, &recv_ops, STATE_RECV_UNMATCHED);
+    struct p2p_request *r = request_new(p, buf, count, type);
     if (!r)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for a receive request");
-    dtype_retain(type);
-    request_data(r, buf, count, type);
+        return MPI_ERR_NO_MEM;
     r->base.comm = message->comm;
     if (unlikely(p->debug != NULL))
         note_taken(p, r, message);

@@ -2,26 +2,17 @@
  * that one of them can be put into its error state as a failing adapter would. To be named in FISHPLATE_VERBS.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define KNOWN  64
+#include "../ib/real.h"
+
+#define KNOWN 64
 
 static struct ibv_qp *known[KNOWN];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void *real(const char *name)
-{
-    void *softib = dlopen(getenv("FISHPLATE_SOFTIB_LIB"), RTLD_NOW | RTLD_NOLOAD);
-    void *found = softib ? dlsym(softib, name) : NULL;
-    if (!found)
-        abort();
-    return found;
-}
 
 /* Replaces the first `was` by `is`. */
 static void remember(struct ibv_qp *was, struct ibv_qp *is)

@@ -22,24 +22,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "real.h"
+
 #undef ibv_reg_mr
 
-#define EXPORT   __attribute__((visibility("default")))
 #define USER_MAX 1024
 
 static long limit(const char *name, long otherwise)
 {
     const char *text = getenv(name);
     return text ? atol(text) : otherwise;
-}
-
-static void *real(const char *name)
-{
-    void *softib = dlopen(getenv("FISHPLATE_SOFTIB_LIB"), RTLD_NOW | RTLD_NOLOAD);
-    void *found = softib ? dlsym(softib, name) : NULL;
-    if (!found)
-        abort();
-    return found;
 }
 
 static int at_most(int value, const char *name)

@@ -20,20 +20,17 @@ static void allgather(struct sched *s, const struct fold *f, const struct halvin
     }
 }
 
+static void exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out, int64_t n)
+{
+    struct halving h;
+    halving_reduce(s, f, p, n, &h);
+    partial_settle(s, p, h.lo[h.steps], h.hi[h.steps] - h.lo[h.steps]);
+    allgather(s, f, &h, out);
+}
+
 static void generate(const struct coll_shape *shape, struct sched *s)
 {
-    const int64_t n = shape->count;
-    struct fold f = fold_make(shape->rank, shape->size);
-    struct loc out = loc_make(BUF_RECV, 0), temp = shape->size > 1 && f.index >= 0 ? sched_temp(s, n) : out;
-    struct partial p = partial_start(shape, shape_input(shape), out, temp);
-    fold_in(s, &f, shape->rank, &p, n);
-    if (f.index >= 0) {
-        struct halving h;
-        halving_reduce(s, &f, &p, n, &h);
-        partial_settle(s, &p, h.lo[h.steps], h.hi[h.steps] - h.lo[h.steps]);
-        allgather(s, &f, &h, out);
-    }
-    fold_out(s, &f, shape->rank, out, n);
+    fold_allreduce(shape, s, exchange);
 }
 
 COLL_ALGORITHM(allreduce_rabenseifner, .name = "rabenseifner", .kind = COLL_ALLREDUCE, .generate = generate,

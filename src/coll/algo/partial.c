@@ -80,6 +80,18 @@ void fold_out(struct sched *s, const struct fold *f, int rank, struct loc data, 
     sched_fence(s);
 }
 
+void fold_allreduce(const struct coll_shape *shape, struct sched *s, fold_exchange *exchange)
+{
+    const int64_t n = shape->count;
+    struct fold f = fold_make(shape->rank, shape->size);
+    struct loc out = loc_make(BUF_RECV, 0), temp = shape->size > 1 && f.index >= 0 ? sched_temp(s, n) : out;
+    struct partial p = partial_start(shape, shape_input(shape), out, temp);
+    fold_in(s, &f, shape->rank, &p, n);
+    if (f.index >= 0)
+        exchange(s, &f, &p, out, n);
+    fold_out(s, &f, shape->rank, out, n);
+}
+
 void halving_reduce(struct sched *s, const struct fold *f, struct partial *p, int64_t count,
                     struct halving *h)
 {

@@ -64,6 +64,12 @@ void fold_in(struct sched *s, const struct fold *f, int rank, struct partial *p,
 /* The even rank hands the result at `data` to its neighbour. */
 void fold_out(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count);
 
+/* An allreduce by an exchange among a power of two of ranks: folds in, lets those that speak exchange, folds out. `exchange`
+ * finds its partial result in `p`, and leaves the whole result at `out`. */
+typedef void fold_exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out,
+                           int64_t count);
+void fold_allreduce(const struct coll_shape *shape, struct sched *s, fold_exchange *exchange);
+
 /* Recursive halving of the vector with the nearest partner first, which keeps the order of operands. range[k]
  * is what is mine before step k; after all of them it is range[steps]. */
 struct halving {
@@ -109,6 +115,19 @@ static inline void copy_own(const struct coll_shape *shape, struct sched *s, boo
 static inline struct loc shape_input(const struct coll_shape *shape)
 {
     return loc_make(shape->in_place ? BUF_RECV : BUF_SEND, 0);
+}
+
+/* What a rank of a reduce_scatter works with: its input and output, its own block of the input, and the items of it. */
+struct blocks {
+    struct loc in, out, own;
+    int64_t mine;
+};
+static inline struct blocks shape_blocks(const struct coll_shape *shape)
+{
+    const int64_t first = shape->starts[shape->rank];
+    const struct loc in = shape_input(shape);
+    return (struct blocks){in, loc_make(BUF_RECV, 0), loc_add(in, first),
+                           shape->starts[shape->rank + 1] - first};
 }
 
 /* Everyone passes the parts of a vector round a ring: rank `rank` starts with part `first` at data + its

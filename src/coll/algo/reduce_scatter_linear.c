@@ -7,24 +7,24 @@
 static void generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
-    const int64_t *starts = shape->starts, mine = starts[rank + 1] - starts[rank];
-    const struct loc in = shape_input(shape), out = loc_make(BUF_RECV, 0), own = loc_add(in, starts[rank]);
+    const int64_t *starts = shape->starts;
+    const struct blocks b = shape_blocks(shape);
     if (size == 1) {
-        sched_copy(s, own, out, mine);
+        sched_copy(s, b.own, b.out, b.mine);
         return;
     }
-    struct loc slots = sched_temp(s, size * mine), sum = loc_add(slots, (size - 1) * mine);
+    struct loc slots = sched_temp(s, size * b.mine), sum = loc_add(slots, (size - 1) * b.mine);
     for (int k = 1; k < size; k++) {
         int to = ring(rank + k, size), from = ring(rank - k, size);
-        sched_recv(s, from, loc_add(slots, from * mine), mine);
-        sched_send(s, to, loc_add(in, starts[to]), starts[to + 1] - starts[to]);
+        sched_recv(s, from, loc_add(slots, from * b.mine), b.mine);
+        sched_send(s, to, loc_add(b.in, starts[to]), starts[to + 1] - starts[to]);
     }
     if (rank == size - 1)
-        sched_copy(s, own, sum, mine);
+        sched_copy(s, b.own, sum, b.mine);
     sched_fence(s);
     for (int r = size - 2; r >= 0; r--)
-        sched_reduce(s, r == rank ? own : loc_add(slots, r * mine), sum, sum, mine);
-    sched_copy(s, sum, out, mine);
+        sched_reduce(s, r == rank ? b.own : loc_add(slots, r * b.mine), sum, sum, b.mine);
+    sched_copy(s, sum, b.out, b.mine);
 }
 
 COLL_ALGORITHM(reduce_scatter_linear, .name = "linear", .kind = COLL_REDUCE_SCATTER, .generate = generate,
