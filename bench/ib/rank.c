@@ -15,6 +15,7 @@ static struct counter {
     MPI_T_pvar_handle handle;
     bool there;
 } counters[] = {
+    {.name = "coll_bcast_multicast"},
     {.name = "coll_bytes"},
     {.name = "coll_switched"},
     {.name = "ib_buffer_bytes"},
@@ -30,6 +31,9 @@ static struct counter {
     {.name = "ib_rail0_bytes"},
     {.name = "ib_rail1_bytes"},
     {.name = "ib_rings_added"},
+    {.name = "mcast_resent_to_all"},
+    {.name = "mcast_resent_to_one"},
+    {.name = "mcast_window_waits"},
     {.name = "p2p_eager_sent"},
     {.name = "p2p_offers_told"},
     {.name = "p2p_rendezvous_put"},

@@ -1,5 +1,5 @@
 /* bench.c: `fishplate bench`: the benchmark of bench/, with the transport that the library uses in its
- * report; `fishplate bench ib`, `bench rails` and `bench papers`, which start their own jobs; `fishplate bench
+ * report; `fishplate bench ib`, `bench bcast`, `bench rails` and `bench papers`, which start their own jobs; `fishplate bench
  * kernels`, `bench io` and `bench rma`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../bench/bcast/bcast.h"
 #include "../../bench/ib/ib.h"
 #include "../../bench/io/io.h"
 #include "../../bench/kernels/kernels.h"
@@ -62,17 +63,18 @@ static int choose(const char *setting)
     return inside_of_library()->coll_set(setting);
 }
 
-/* `bench barrier` in a job of the user's is the test of that name; otherwise it is the study, which starts its own jobs. */
-static bool is_barrier_study(int argc, char **argv)
+/* `bench barrier` and `bench bcast` in a job of the user's are the tests of that name; otherwise they are studies, which start
+ * their own jobs. */
+static bool is_study(const char *name, int argc, char **argv)
 {
-    if (argc < 2 || strcmp(argv[1], "barrier") != 0)
+    if (argc < 2 || strcmp(argv[1], name) != 0)
         return false;
     if (argc > 2 && strcmp(argv[2], "rank") == 0)
         return true;
     return !getenv("PMI_RANK") && !getenv("PMIX_RANK");
 }
 
-/* Curves of `bench rails`. */
+/* Curves of `bench rails` and `bench bcast`. */
 static void draw(const struct ib_curves *c, FILE *out)
 {
     struct chart chart = {
@@ -100,8 +102,10 @@ int command_bench(int argc, char **argv)
     inside_of_library();
     if (argc > 1 && strcmp(argv[1], "ib") == 0)
         return bench_ib_main(argc - 1, argv + 1);
-    if (is_barrier_study(argc, argv))
+    if (is_study("barrier", argc, argv))
         return bench_barrier_main(&host, argc - 1, argv + 1);
+    if (is_study("bcast", argc, argv))
+        return bench_bcast_main(draw, argc - 1, argv + 1);
 #ifdef FISHPLATE_IB
     if (argc > 1 && strcmp(argv[1], "logp") == 0)
         return bench_logp_main(&host, argc - 1, argv + 1);

@@ -1,0 +1,90 @@
+/* throughput.c: how many broadcasts one after the other go through in a second [Liu04 fig. 7.8].
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "bcast.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PASSES = 7, CALLS = 400, CALLS_QUICK = 60 };
+
+static const long sizes[] = {4, 64, 256, 1024}, quick_sizes[] = {64};
+
+static int sizes_of(bool quick, const long **list)
+{
+    *list = quick ? quick_sizes : sizes;
+    return quick ? sizeof(quick_sizes) / sizeof(quick_sizes[0]) : sizeof(sizes) / sizeof(sizes[0]);
+}
+
+/* Broadcasts in a second, until the last rank has them all. */
+static double back_to_back(const struct ib_rank *r, char *data, long bytes, int calls)
+{
+    MPI_Barrier(r->bench.comm);
+    const double start = MPI_Wtime();
+    for (int i = 0; i < calls; i++)
+        MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, r->bench.comm);
+    return calls / ib_highest(r, MPI_Wtime() - start);
+}
+
+static void rank(struct ib_rank *r)
+{
+    const int passes = r->quick ? 3 : PASSES, calls = r->quick ? CALLS_QUICK : CALLS;
+    const long *list;
+    const int n = sizes_of(r->quick, &list);
+    char *data = bench_alloc((size_t)list[n - 1]);
+    for (int i = 0; i < n; i++) {
+        double sample[PASSES];
+        bcast_check(r, data, (int)list[i]);
+        for (int p = 0; p < passes; p++)
+            sample[p] = back_to_back(r, data, list[i], calls);
+        ib_tell(r, IB_RATE, bcast_median(sample, passes), "rate.%ld", list[i]);
+    }
+    bcast_tell_used(r);
+    free(data);
+}
+
+static void tables(struct ib_driver *d)
+{
+    static const char title[] = "Throughput of MPI_Bcast, thousands in a second, 8 nodes [Liu04 fig. 7.8]";
+    const long *list;
+    const int n = sizes_of(d->quick, &list);
+    double most[BCAST_DESIGNS] = {0};
+    struct bcast_figures f;
+    bcast_jobs(d, "throughput", BCAST_ALL, &f);
+    struct ib_table *t =
+        ib_table_open(d, title,
+                      "Basic is the worst, Window much better than Original, Aggregate10 up to 112 % better "
+                      "than Original.");
+    struct ib_curves c = {.id = "7.8",
+                          .title = title,
+                          .x_name = "bytes",
+                          .y_name = "thousands in a second",
+                          .lines = BCAST_DESIGNS,
+                          .points = n};
+    ib_column(t, "bytes");
+    bcast_column_designs(t);
+    for (int k = 0; k < n; k++) {
+        const double original = ib_figure(f.of[BCAST_ORIGINAL], "rate.%ld", list[k]);
+        ib_cell(t, "%ld", list[k]);
+        c.x[k] = (double)list[k];
+        for (int i = 0; i < BCAST_DESIGNS; i++) {
+            const double rate = ib_figure(f.of[i], "rate.%ld", list[k]);
+            c.name[i] = bcast_designs[i].name;
+            c.y[i][k] = rate * 1e-3;
+            ib_cell_number(t, c.y[i][k], 2);
+            if (k == 0 || bcast_gain(rate, original) > most[i])
+                most[i] = bcast_gain(rate, original);
+        }
+    }
+    ib_ours(t,
+            "at most, against Original: Basic %+.0f %%, Window %+.0f %%, Co-root2 %+.0f %%, Aggregate10 "
+            "%+.0f %%.",
+            most[BCAST_BASIC], most[BCAST_WINDOW], most[BCAST_COROOT], most[BCAST_AGGREGATE]);
+    bcast_say_used(t, &f);
+    ib_table_close(t);
+    ib_draw(d, &c);
+    bcast_figures_free(&f);
+}
+
+const struct ib_topic bcast_throughput = {
+    .name = "throughput", .doc = "broadcasts one after the other (fig. 7.8)", .rank = rank, .tables = tables};
