@@ -90,29 +90,33 @@ static inline int finish(MPI_Request *handle, MPI_Status *status)
     return rc;
 }
 
+/* True for a handle that is wrong, null or inactive: *rc is then what the call returns. */
+static inline bool nothing_to_wait_for(MPI_Request handle, MPI_Status *status, int *rc)
+{
+    *rc = check_handle(handle);
+    if (unlikely(*rc != 0))
+        return true;
+    if (!is_idle(handle))
+        return false;
+    status_empty(status);
+    return true;
+}
+
 int impl_Wait(MPI_Request *request, MPI_Status *status)
 {
-    int rc = check_handle(*request);
-    if (unlikely(rc != 0))
+    int rc;
+    if (nothing_to_wait_for(*request, status, &rc))
         return rc;
-    if (is_idle(*request)) {
-        status_empty(status);
-        return 0;
-    }
     p2p_wait(the_proc->p2p, (struct request *)*request);
     return finish(request, status);
 }
 
 int impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    int rc = check_handle(*request);
-    if (unlikely(rc != 0))
-        return rc;
+    int rc;
     *flag = 1;
-    if (is_idle(*request)) {
-        status_empty(status);
-        return 0;
-    }
+    if (nothing_to_wait_for(*request, status, &rc))
+        return rc;
     struct request *r = (struct request *)*request;
     if (!is_complete(r))
         net_progress(the_proc->net);

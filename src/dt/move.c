@@ -203,26 +203,14 @@ FORCE_INLINE void range_index(const struct dt_node *n, char *mem, uint64_t from,
         move(mem + offset[first + whole], buf + whole * len, tail, unpack);
 }
 
-/* The entry that holds packed byte `at`, by bisection; entries may be of zero length nowhere. */
-static uint64_t blocks_find(const struct dt_block *e, uint64_t count, uint64_t at)
+/* The entry that holds packed byte `at`, by bisection. `start` is that of the first of `count` entries, which lie `stride`
+ * bytes apart; entries may be of zero length nowhere. */
+static uint64_t entry_find(const uint64_t *start, size_t stride, uint64_t count, uint64_t at)
 {
     uint64_t low = 0, high = count;
     while (high - low > 1) {
         uint64_t mid = low + (high - low) / 2;
-        if (e[mid].start <= at)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-static uint64_t list_find(const struct dt_child *e, uint64_t count, uint64_t at)
-{
-    uint64_t low = 0, high = count;
-    while (high - low > 1) {
-        uint64_t mid = low + (high - low) / 2;
-        if (e[mid].start <= at)
+        if (*(const uint64_t *)((const char *)start + mid * stride) <= at)
             low = mid;
         else
             high = mid;
@@ -238,7 +226,7 @@ FORCE_INLINE void range_blocks(const struct dt_node *n, char *mem, uint64_t from
         move_blocks(mem, e, n->blocks.count, buf, unpack);
         return;
     }
-    for (uint64_t i = blocks_find(e, n->blocks.count, from); from < to; i++) {
+    for (uint64_t i = entry_find(&e->start, sizeof(*e), n->blocks.count, from); from < to; i++) {
         uint64_t part = MIN(e[i + 1].start, to) - from;
         move(mem + e[i].offset + (from - e[i].start), buf, part, unpack);
         from += part;
@@ -250,7 +238,7 @@ FORCE_INLINE void range_list(const struct dt_node *n, char *mem, uint64_t from, 
                              bool unpack)
 {
     const struct dt_child *e = n->list.entry;
-    for (uint64_t i = list_find(e, n->list.count, from); from < to; i++) {
+    for (uint64_t i = entry_find(&e->start, sizeof(*e), n->list.count, from); from < to; i++) {
         uint64_t part = MIN(e[i + 1].start, to) - from, skip = from - e[i].start;
         move_range_of(e[i].node, mem + e[i].offset, skip, skip + part, buf, unpack);
         from += part;

@@ -9,10 +9,8 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     const int size = shape->size, rank = shape->rank;
     const int64_t n = shape->count;
     const struct loc in = shape_input(shape), out = loc_make(BUF_RECV, 0);
-    if (size == 1) {
-        sched_copy(s, in, out, n);
+    if (alone(shape, s, in, out, n))
         return;
-    }
     struct loc temp = sched_temp(s, part_size(n, size, 0));
     for (int k = 0; k < size - 1; k++) {
         int give = ring(rank - k, size), take = ring(rank - k - 1, size);

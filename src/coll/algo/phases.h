@@ -117,6 +117,15 @@ static inline struct loc shape_input(const struct coll_shape *shape)
     return loc_make(shape->in_place ? BUF_RECV : BUF_SEND, 0);
 }
 
+/* True for a rank without others, whose result is its own input. */
+static inline bool alone(const struct coll_shape *shape, struct sched *s, struct loc in, struct loc out,
+                         int64_t count)
+{
+    if (shape->size == 1)
+        sched_copy(s, in, out, count);
+    return shape->size == 1;
+}
+
 /* What a rank of a reduce_scatter works with: its input and output, its own block of the input, and the items of it. */
 struct blocks {
     struct loc in, out, own;

@@ -14,10 +14,8 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_send(s, shape->root, in, n);
         return;
     }
-    if (shape->size == 1) {
-        sched_copy(s, in, out, n);
+    if (alone(shape, s, in, out, n))
         return;
-    }
     /* In place, my own contribution sits where the result goes: then the sum grows elsewhere. */
     struct loc sum = shape->in_place ? sched_temp(s, n) : out;
     struct loc slots = sched_temp(s, IN_FLIGHT * n);

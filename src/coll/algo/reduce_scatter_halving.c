@@ -22,10 +22,8 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_recv(s, rank - 1, out, mine);
         return;
     }
-    if (shape->size == 1) {
-        sched_copy(s, in, out, mine);
+    if (alone(shape, s, in, out, mine))
         return;
-    }
     struct partial p = partial_start(shape, in, sched_temp(s, total), sched_temp(s, total));
     fold_in(s, &f, rank, &p, total);
     int lo = 0, hi = f.pof2;

@@ -9,10 +9,8 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     const int size = shape->size, rank = shape->rank;
     const int64_t *starts = shape->starts;
     const struct blocks b = shape_blocks(shape);
-    if (size == 1) {
-        sched_copy(s, b.own, b.out, b.mine);
+    if (alone(shape, s, b.own, b.out, b.mine))
         return;
-    }
     struct loc temp = sched_temp(s, b.mine), sum = shape->in_place ? sched_temp(s, b.mine) : b.out;
     for (int k = 1; k < size; k++) {
         int to = ring(rank + k, size), from = ring(rank - k, size);

@@ -9,10 +9,8 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     const int size = shape->size, rank = shape->rank;
     const int64_t *starts = shape->starts, mine = starts[rank + 1] - starts[rank];
     const struct loc in = shape_input(shape), out = loc_make(BUF_RECV, 0);
-    if (size == 1) {
-        sched_copy(s, in, out, mine);
+    if (alone(shape, s, in, out, mine))
         return;
-    }
     int64_t longest = 0;
     for (int r = 0; r < size; r++)
         longest = starts[r + 1] - starts[r] > longest ? starts[r + 1] - starts[r] : longest;
