@@ -231,6 +231,15 @@ static void announce(struct shared *b)
         shared_wake(b, SHARED_EVERYONE);
 }
 
+/* The ranks that came last to a meeting leave it first: one of them may be looking at this rank's next flag already. Then the
+ * line has to come back before it can be written, which takes as long as returning to the program and being called. */
+static inline void claim_next(const struct shared *b, uint64_t step)
+{
+    const struct shared_flag *flag = &b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH];
+    cpu_prefetch_write(flag);
+    cpu_prefetch_write((const char *)flag + CACHE_LINE);
+}
+
 bool shared_meet(struct shared *b, uint64_t step, enum shared_way way)
 {
     struct wait w = {.b = b, .step = step};
@@ -239,10 +248,12 @@ bool shared_meet(struct shared *b, uint64_t step, enum shared_way way)
         net_order_local(b->comm->proc->net);
     else /* of the last two one must see the other: the third may be asleep */
         atomic_thread_fence(memory_order_seq_cst);
-    if (all_arrived(&w))
+    if (all_arrived(&w)) {
         shared_wake(b, SHARED_EVERYONE);
-    else
+    } else {
         shared_wait_until(b, all_arrived, &w);
+        claim_next(b, step + 1);
+    }
     if (unlikely(b->stranger))
         return false;
     b->safe = step - 1; /* who has begun a step in which all take part is done with those before */
