@@ -92,6 +92,7 @@ struct shared {
     uint64_t what, before; /* the call that is running, and the one before */
     uint64_t marks;        /* of both, as flags carry them */
     struct slot_use flag_use[SHARED_DEPTH], small_use[SHARED_DEPTH_ONE], big_use[SHARED_DEPTH_BIG];
+    uint64_t small_step, small_gap;            /* when this rank wrote a small slot last, and how long after the one before */
     uint64_t told;                             /* what my done word says */
     uint64_t seen[SHARED_RANKS_MAX];           /* the others' done words when they were read last */
     struct doorbell *bell[SHARED_RANKS_MAX];   /* of every rank */
@@ -192,8 +193,11 @@ static inline uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
     shared_reuse(b, &b->flag_use[step % SHARED_DEPTH], step, reader);
     if (bytes > SHARED_SMALL)
         shared_reuse(b, &b->big_use[step % SHARED_DEPTH_BIG], step, reader);
-    else if (bytes > SHARED_INLINE)
+    else if (bytes > SHARED_INLINE) {
         shared_reuse(b, &b->small_use[step % SHARED_DEPTH_ONE], step, reader);
+        b->small_gap = step - b->small_step;
+        b->small_step = step;
+    }
     return step;
 }
 

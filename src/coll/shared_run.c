@@ -24,6 +24,16 @@ static inline void claim(const char *slot, size_t bytes)
         cpu_prefetch_write(slot + at);
 }
 
+/* After a call in which this rank wrote a small slot: asks for the slot that it is going to write if it goes on in the same
+ * manner, so that its lines are here by then. Not for one that readers may still need. */
+static inline void claim_later(struct shared *b, size_t bytes)
+{
+    const uint64_t next = b->small_step + b->small_gap;
+    if (next > b->step && next - b->small_step < SHARED_DEPTH_ONE && !b->comm->proc->net->oversubscribed &&
+        slot_is_free(&b->small_use[next % SHARED_DEPTH_ONE], b->safe, b->seen))
+        claim(shared_slot(b, b->comm->rank, next, bytes), bytes);
+}
+
 /* The place for what this rank sends in the next step, so many bytes. */
 static inline char *begin(struct shared *b, int reader, size_t bytes)
 {
@@ -321,6 +331,8 @@ bool shared_short(const struct coll_args *args, struct coll_state *state, int *r
     counter_add(&runs, 1);
     shared_enter(b, kind, args->root, bytes, coll_number(state, args, COLL_PAST_SHARED));
     short_of[kind](args, b, bytes);
+    if (bytes > SHARED_INLINE)
+        claim_later(b, bytes);
     *rc = 0;
     if (unlikely(b->stranger)) {
         shared_done(b, b->step);
