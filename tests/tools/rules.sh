@@ -11,6 +11,7 @@ c_file() {
 }
 
 mkdir -p "$scratch/src/base" "$scratch/src/net/ib/policy" "$scratch/src/p2p" "$scratch/src/coll/algo"
+echo 'src/base, src/net, src/net/ib/policy, src/p2p and src/coll/algo' >"$scratch/README.md"
 c_file src/p2p/good.c 'static const int primes[] = {2, 3, 5};'
 c_file src/base/good.h 'char *v = getenv("HOME");'
 "$SOURCE/tools/check-rules" "$scratch" >"$scratch/out" || fail "a good tree was refused: $(cat "$scratch/out")"
@@ -29,6 +30,9 @@ c_file src/net/ib/state.c 'ep->conn.state = CONN_FAILED;'
 c_file src/net/net.h 'struct shm *local(void);'
 c_file src/p2p/memory.c 'void f(void) { CHECK(p != 0, "out of memory for a list"); }'
 c_file src/p2p/ends.c 'void g(void) { CHECK_MEMORY(p, "a list"); }'
+mkdir -p "$scratch/src/p2p/nameless"
+c_file src/p2p/nameless/one.c 'int one(void);'
+c_file src/p2p/nameless/two.c 'int two(void);'
 c_file src/p2p/turns.c 'void h(struct p2p_request *r) { r->state = 3; }'
 if "$SOURCE/tools/check-rules" "$scratch" >"$scratch/out"; then
     fail "a bad tree was accepted"
@@ -44,6 +48,7 @@ expect_line "$scratch/out" '^src/net/net.h:4: '
 expect_line "$scratch/out" '^src/p2p/memory.c:4: '
 expect_line "$scratch/out" '^src/p2p/ends.c:4: '
 expect_line "$scratch/out" '^src/p2p/turns.c:4: only src/p2p/engine.h'
+expect_line "$scratch/out" '^src/p2p/nameless: has no README.md'
 expect_line "$scratch/out" '^src/p2p/size.c:4: write sizeof'
 expect_line "$scratch/out" '^src/p2p/headless.h:1: a file begins with'
-[ "$(wc -l <"$scratch/out")" = 13 ] || fail "$(cat "$scratch/out")"
+[ "$(wc -l <"$scratch/out")" = 14 ] || fail "$(cat "$scratch/out")"
