@@ -3,6 +3,8 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+# Tests at a time. Many of them wait for clocks and daemons, so three keep two cores at work.
+TEST_JOBS ?= 3
 
 .PHONY: all configure run test clang fresh rig asan tsan coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
@@ -12,7 +14,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # tests whose names match; the shell reads it, since a "$" in it means nothing to make. In CI a test that fails runs once more;
 # `.ci/run` names those that needed it, for each is a defect that waits to be found.
 define tests
-	@cd $(1) && ctest --output-on-failure --parallel 2 $(2) $(if $(CI),--repeat until-pass:2) --no-tests=error -R "$${TESTS:-.}"
+	@cd $(1) && ctest --output-on-failure --parallel $(TEST_JOBS) $(2) $(if $(CI),--repeat until-pass:2) --no-tests=error -R "$${TESTS:-.}"
 endef
 
 all: configure
