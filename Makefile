@@ -3,16 +3,16 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
-# Tests at a time. Many of them wait for clocks and daemons, so three keep two cores at work.
+# Tests at a time: few, for a test may have more ranks than there are cores, but many wait for clocks and daemons.
 TEST_JOBS ?= 3
 
 .PHONY: all configure run test clang fresh rig asan tsan coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
 .NOTPARALLEL:
 
-# $(call tests,folder,labels): two at a time, for a test may have more ranks than there are cores. TESTS=pattern runs only the
-# tests whose names match; the shell reads it, since a "$" in it means nothing to make. In CI a test that fails runs once more;
-# `.ci/run` names those that needed it, for each is a defect that waits to be found.
+# $(call tests,folder,labels): TESTS=pattern runs only the tests whose names match; the shell reads it, since a "$" in it means
+# nothing to make. In CI a test that fails runs once more; `.ci/run` names those that needed it, for each is a defect that waits
+# to be found.
 define tests
 	@cd $(1) && ctest --output-on-failure --parallel $(TEST_JOBS) $(2) $(if $(CI),--repeat until-pass:2) --no-tests=error -R "$${TESTS:-.}"
 endef
