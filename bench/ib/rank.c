@@ -18,6 +18,7 @@ static struct counter {
     {.name = "coll_bcast_multicast"},
     {.name = "coll_bytes"},
     {.name = "coll_switched"},
+    {.name = "coll_trials"},
     {.name = "ib_buffer_bytes"},
     {.name = "ib_connections_opened"},
     {.name = "ib_credit_messages"},

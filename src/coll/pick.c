@@ -5,6 +5,11 @@
 
 #include <string.h>
 
+/* In percent of the least median: who is above leaves after the first pass, and after PICK_JUDGED of them. One sample says
+ * little: the first one finds cold caches and a scheduler that has yet to learn. */
+#define OUT_AT_ONCE 300
+#define OUT_LATER   120
+
 /* By insertion: equals stay in the order in which they were given. */
 static void rank_others(struct pick *p, const double *predicted)
 {
@@ -16,11 +21,10 @@ static void rank_others(struct pick *p, const double *predicted)
     }
 }
 
-void pick_begin(struct pick *p, const double *predicted, int count, int most, uint64_t budget_ns)
+void pick_begin(struct pick *p, const double *predicted, int count, int most)
 {
     memset(p, 0, sizeof(*p));
     p->count = count < PICK_CANDIDATES ? count : PICK_CANDIDATES;
-    p->budget_ns = budget_ns;
     rank_others(p, predicted);
     double best = predicted[0];
     if (p->count > 1 && predicted[p->order[1]] < best)
@@ -28,30 +32,81 @@ void pick_begin(struct pick *p, const double *predicted, int count, int most, ui
     p->tries = 1;
     while (p->tries < p->count && p->tries < most && predicted[p->order[p->tries]] <= PICK_HOPELESS * best)
         p->tries++;
+    if (p->tries == 1)
+        p->pass = PICK_PASSES; /* nothing to choose from */
 }
 
-/* A trial that has taken half of the time already may not end within the rest. */
 int pick_next(const struct pick *p)
 {
-    if (p->next >= p->tries || (p->next > 0 && p->spent_ns + p->spent_ns / (unsigned)p->next > p->budget_ns))
-        return -1;
-    return p->order[p->next];
+    return p->pass >= PICK_PASSES ? -1 : p->order[p->at];
 }
 
-void pick_record(struct pick *p, uint64_t ns, uint64_t spent_ns)
+uint64_t pick_median(const struct pick *p, int candidate)
 {
-    p->ns[p->order[p->next]] = ns > 0 ? ns : 1;
-    p->spent_ns += spent_ns;
-    p->next++;
+    uint64_t sorted[PICK_PASSES];
+    const int n = p->samples[candidate];
+    for (int i = 0; i < n; i++) {
+        int at = i;
+        for (; at > 0 && sorted[at - 1] > p->sample[candidate][i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = p->sample[candidate][i];
+    }
+    return n == 0 ? 0 : n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+static uint64_t least_median(const struct pick *p)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < p->tries; i++) {
+        const int c = p->order[i];
+        const uint64_t ns = pick_median(p, c);
+        if (!p->out[c] && ns < least)
+            least = ns;
+    }
+    return least;
+}
+
+/* The rules' choice stays, to be compared with. */
+static void end_pass(struct pick *p)
+{
+    int left = 0;
+    const uint64_t least = least_median(p);
+    p->pass++;
+    for (int i = 1; i < p->tries; i++) {
+        const int c = p->order[i];
+        const uint64_t limit = p->pass >= PICK_JUDGED ? OUT_LATER : OUT_AT_ONCE;
+        if (pick_median(p, c) * 100 > least * limit)
+            p->out[c] = true;
+        left += !p->out[c];
+    }
+    if (left == 0)
+        p->pass = PICK_PASSES;
+}
+
+void pick_record(struct pick *p, uint64_t ns)
+{
+    const int c = p->order[p->at];
+    p->sample[c][p->samples[c]++] = ns > 0 ? ns : 1;
+    do
+        p->at++;
+    while (p->at < p->tries && p->out[p->order[p->at]]);
+    if (p->at < p->tries)
+        return;
+    end_pass(p);
+    p->at = 0;
 }
 
 int pick_best(const struct pick *p)
 {
     int best = 0;
-    for (int i = 1; i < p->next; i++) {
+    uint64_t least = pick_median(p, 0) * PICK_MARGIN / 100;
+    for (int i = 1; i < p->tries; i++) {
         const int c = p->order[i];
-        if (p->ns[c] < (best ? p->ns[best] : p->ns[0] * PICK_MARGIN / 100))
-            best = c;
+        const uint64_t ns = pick_median(p, c);
+        if (p->out[c] || p->samples[c] < PICK_JUDGED || ns >= least)
+            continue;
+        least = ns;
+        best = c;
     }
     return best;
 }

@@ -33,6 +33,7 @@ extern struct counter coll_bytes; /* taken for schedules and flags */
 struct shared;    /* shared.h */
 struct written;   /* written.h */
 struct multicast; /* multicast.h */
+struct trial;     /* trial.h */
 
 struct coll_state {
     struct comm *comm;
@@ -51,7 +52,9 @@ struct coll_state {
     struct written *written;     /* NULL until used */
     struct multicast *multicast; /* likewise */
     uint8_t barriers_before;     /* ... it is used */
-    uint32_t barriers;           /* blocking ones, until there was a trial */
+    uint32_t barriers;           /* blocking ones, until a trial is over */
+    uint32_t next_trial;         /* the barrier in which it goes on */
+    struct trial *trial;         /* NULL: none is under way */
     struct coll_choice picked;   /* what a trial found; no algorithm until then */
     uint16_t short_limit
         [COLL_KINDS];         /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */

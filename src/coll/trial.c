@@ -1,10 +1,12 @@
-/* trial.c: runs the trials of pick.c. The ranks agree without extra rounds: the barrier in which a trial begins, and the
- * last barrier of each candidate, are carried out as an allreduce of what the ranks know and have measured. An allreduce
+/* trial.c: runs the trials of pick.c. The ranks agree without extra rounds: a barrier in which a trial begins or goes on, and
+ * the last barrier of each sample, are carried out as an allreduce of what the ranks know and have measured. An allreduce
  * is a barrier too, since no rank has the result before all have contributed, and it has as many rounds as the
  * dissemination barrier.
  *
- * Each candidate runs several times back to back, so that the time of the barrier is measured and not the lateness of a
- * rank. Each rank reports the fastest of a few batches; the slowest rank decides.
+ * A sample is many barriers back to back, so that the time of the barrier is measured and not the lateness of a rank nor the
+ * cold caches of the first one; the slowest rank decides. A trial must never cost more than it can gain: it spends a few
+ * percent of the time since the first barrier, so it is spread over several sessions, each within a barrier of the program,
+ * further and further apart.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/trial.h"
@@ -19,20 +21,28 @@
 #include "boot/boot.h"
 #include "coll/written.h"
 
-#define WARM    6 /* the first one opens what the candidate needs */
-#define BATCHES 4
-#define BATCH   6 /* barriers */
-#define SHAPES  16
+#define WARM         6       /* the first one opens what the candidate needs */
+#define AGAIN        2       /* barriers before a sample: the candidate before had the caches */
+#define SAMPLE_NS    250000  /* of barriers in one sample, ... */
+#define SAMPLE_TURNS 1000000 /* ... where ranks take turns on processors */
+#define BARRIERS     4       /* in one sample at least, ... */
+#define BARRIERS_MAX 512
+#define MOST_NS      200000000 /* a trial that has taken so long ends with what it has */
+#define APART        32        /* barriers from one session to the next, at least */
+#define SHAPES       16
 
 static TUNABLE_INT(
-    budget, "COLL_TRY", 0, 0, 10000000,
-    "Microseconds that a communicator on several nodes may spend, in its 24th barrier, on trying which "
-    "barrier algorithm is fastest; no further one is tried when they are over. What is found serves all "
-    "communicators of that shape (nodes, ranks). 0: never try; the built-in rules decide.");
+    budget, "COLL_TRY", 2, 0, 100,
+    "Percent of the time since the first barrier that communicators on several nodes may spend on trying "
+    "which barrier algorithm is fastest, beginning with the 24th barrier of a communicator and 0.2 seconds "
+    "at most. "
+    "What is found serves all communicators of that shape (nodes, ranks). 0: never try; the "
+    "built-in rules decide. 100: try all at once.");
 
 static COUNTER(trials, "coll_trials", "Communicators that tried which barrier is fastest.");
 static COUNTER(trials_saved, "coll_trials_saved",
                "Communicators that used what another one of their shape had found.");
+static COUNTER(trial_us, "coll_trial_us", "Microseconds spent on trying which barrier is fastest.");
 
 struct found {
     struct trial_shape shape;
@@ -41,8 +51,19 @@ struct found {
     uint64_t ns[PICK_CANDIDATES];
 };
 struct trials {
+    uint64_t begin_ns; /* of the first barrier that counts */
+    uint64_t spent_ns;
     int count;
     struct found found[SHAPES];
+};
+/* A trial of one communicator that is not over. */
+struct trial {
+    struct found found;
+    struct pick pick;
+    uint64_t spent_ns;
+    int batch[PICK_CANDIDATES]; /* barriers of a sample; 0: not warm yet */
+    struct written
+        *written[PICK_CANDIDATES]; /* what they have opened; the rules' is in the state between samples */
 };
 
 /* ---- shapes ---- */
@@ -76,14 +97,20 @@ static const struct found *find(const struct proc *p, const struct trial_shape *
     return NULL;
 }
 
-/* Forgets the oldest when there are too many. Without memory nothing is kept, and the next communicator tries again. */
+static struct trials *trials_of(struct proc *p)
+{
+    if (!p->coll_trials) {
+        struct trials *t = p->coll_trials = calloc(1, sizeof(*t));
+        CHECK_MEMORY(t, "the barriers that were tried");
+        t->begin_ns = clock_ns();
+    }
+    return p->coll_trials;
+}
+
+/* Forgets the oldest when there are too many. */
 static void keep(struct proc *p, const struct found *f)
 {
-    if (!p->coll_trials)
-        p->coll_trials = calloc(1, sizeof(struct trials));
-    struct trials *t = p->coll_trials;
-    if (!t)
-        return;
+    struct trials *t = trials_of(p);
     if (t->count == SHAPES)
         memmove(&t->found[0], &t->found[1], sizeof(t->found[0]) * (size_t)--t->count);
     t->found[t->count++] = *f;
@@ -103,43 +130,84 @@ static bool has_switch(struct comm *c)
     return false;
 }
 
-static int try_one(const struct coll_args *args, struct coll_state *state, const struct trial_means *means,
-                   const struct coll_choice *choice, struct pick *pick)
+/* ns that this process may spend now. */
+static uint64_t allowance(struct proc *p)
 {
-    const uint64_t begin = clock_ns();
-    uint64_t word[2] = {UINT64_MAX, 0};
+    const struct trials *t = trials_of(p);
+    const uint64_t all = (clock_ns() - t->begin_ns) / 100 * (uint64_t)budget.value;
+    return budget.value == 100 ? 2 * MOST_NS : all > t->spent_ns ? all - t->spent_ns : 0;
+}
+
+/* n barriers; *ns is the time of one, of the slowest rank. */
+static int sample(const struct coll_args *args, struct coll_state *state, const struct trial_means *means,
+                  const struct coll_choice *choice, int n, uint64_t *ns)
+{
     int rc = 0;
-    for (int i = 0; i < WARM && !rc; i++)
+    const uint64_t start = clock_ns();
+    for (int i = 0; i < n && !rc; i++)
         rc = means->barrier(args, state, choice);
-    for (int b = 0; b < BATCHES && !rc; b++) {
-        const uint64_t start = clock_ns();
-        for (int i = 0; i < BATCH && !rc; i++)
-            rc = means->barrier(args, state, choice);
-        word[0] = MIN(word[0], (clock_ns() - start) / BATCH);
+    *ns = (clock_ns() - start) / (unsigned)n;
+    return rc ? rc : means->greatest(args, state, ns, 1);
+}
+
+/* The first time, how many barriers a sample needs is found out too. */
+static int try_one(const struct coll_args *args, struct coll_state *state, const struct trial_means *means,
+                   int candidate)
+{
+    struct trial *t = state->trial;
+    const struct coll_choice *choice = &t->found.candidate[candidate].choice;
+    int *batch = &t->batch[candidate], rc = 0;
+    uint64_t ns = 0;
+    for (int i = 0; i < (*batch ? AGAIN : WARM) && !rc; i++)
+        rc = means->barrier(args, state, choice);
+    if (!rc && *batch == 0) {
+        rc = sample(args, state, means, choice, BARRIERS, &ns);
+        const uint64_t fit = (t->found.shape.turns ? SAMPLE_TURNS : SAMPLE_NS) / MAX(ns, 1u);
+        *batch = (int)MAX(BARRIERS, MIN(fit, BARRIERS_MAX));
     }
-    word[1] = clock_ns() - begin;
     if (!rc)
-        rc = means->greatest(args, state, word, 2);
+        rc = sample(args, state, means, choice, *batch, &ns);
     if (!rc)
-        pick_record(pick, word[0], word[1]);
+        pick_record(&t->pick, ns);
     return rc;
 }
 
-static int try_all(const struct coll_args *args, struct coll_state *state, const struct trial_means *means,
-                   struct found *f)
+/* Candidates keep what they have opened until the trial is over. */
+static int try_next(const struct coll_args *args, struct coll_state *state, const struct trial_means *means)
 {
-    struct pick pick;
-    double predicted[PICK_CANDIDATES];
-    int rc = 0, next;
-    f->count = trial_candidates(&f->shape, f->candidate);
-    for (int i = 0; i < f->count; i++)
-        predicted[i] = f->candidate[i].predicted;
-    pick_begin(&pick, predicted, f->count, TRIAL_MOST, (uint64_t)budget.value * 1000);
-    while (!rc && (next = pick_next(&pick)) >= 0)
-        rc = try_one(args, state, means, &f->candidate[next].choice, &pick);
-    f->best = pick_best(&pick);
-    memcpy(f->ns, pick.ns, sizeof(f->ns));
-    counter_add(&trials, 1);
+    struct trial *t = state->trial;
+    const int next = pick_next(&t->pick);
+    struct written *rules = state->written;
+    if (next > 0)
+        state->written = t->written[next];
+    int rc = try_one(args, state, means, next);
+    if (next > 0) {
+        t->written[next] = state->written;
+        state->written = rules;
+    }
+    return rc;
+}
+
+/* As many samples as fit into what the poorest rank may spend. */
+static int session(const struct coll_args *args, struct coll_state *state, const struct trial_means *means,
+                   uint64_t may_ns)
+{
+    struct trial *t = state->trial;
+    struct trials *all = trials_of(state->comm->proc);
+    const uint64_t one = 2 * (t->found.shape.turns ? SAMPLE_TURNS : SAMPLE_NS);
+    uint64_t spent = 0;
+    int rc = 0;
+    while (!rc && pick_next(&t->pick) >= 0 && t->spent_ns + spent < MOST_NS && spent + one <= may_ns) {
+        const uint64_t begin = clock_ns();
+        rc = try_next(args, state, means);
+        uint64_t took = clock_ns() - begin;
+        if (!rc)
+            rc = means->greatest(args, state, &took, 1);
+        spent += took;
+    }
+    t->spent_ns += spent;
+    all->spent_ns += spent;
+    counter_add(&trial_us, spent / 1000);
     return rc;
 }
 
@@ -152,31 +220,90 @@ static uint32_t code_of(const struct coll_choice *choice)
     return index << 16 | (uint32_t)choice->parameter[0] << 2 | (uint32_t)choice->by_node << 1 | choice->named;
 }
 
-/* All ranks know the same, or all try. */
-static int decide(const struct coll_args *args, struct coll_state *state, const struct trial_means *means)
+static void begin(struct coll_state *state, const struct trial_shape *shape)
+{
+    struct trial *t = state->trial = calloc(1, sizeof(*t));
+    double predicted[PICK_CANDIDATES];
+    CHECK_MEMORY(t, "a trial of barriers");
+    t->found.shape = *shape;
+    t->found.count = trial_candidates(shape, t->found.candidate);
+    for (int i = 0; i < t->found.count; i++)
+        predicted[i] = t->found.candidate[i].predicted;
+    pick_begin(&t->pick, predicted, t->found.count, TRIAL_MOST);
+}
+
+/* Drops all that was opened but what the winner has. */
+static void end(struct coll_state *state)
+{
+    struct trial *t = state->trial;
+    struct found *f = &t->found;
+    f->best = pick_best(&t->pick);
+    for (int i = 0; i < f->count; i++)
+        f->ns[i] = pick_median(&t->pick, i);
+    state->picked = f->candidate[f->best].choice;
+    if (f->best > 0) {
+        written_close(state);
+        state->written = t->written[f->best];
+        t->written[f->best] = NULL;
+    }
+    if (!find(state->comm->proc, &f->shape))
+        keep(state->comm->proc, f);
+    counter_add(&trials, 1);
+    trial_close(state);
+}
+
+void trial_close(struct coll_state *state)
+{
+    struct trial *t = state->trial;
+    if (!t)
+        return;
+    for (int i = 0; i < PICK_CANDIDATES; i++)
+        written_give_up(t->written[i]);
+    free(t);
+    state->trial = NULL;
+}
+
+/* The first session: all ranks know the same, or all try. */
+static int decide(const struct coll_args *args, struct coll_state *state, const struct trial_means *means,
+                  uint64_t *may_ns)
 {
     struct comm *c = state->comm;
-    struct found f = {.shape = shape_of(c)};
-    const struct found *known = find(c->proc, &f.shape);
+    struct trial_shape shape = shape_of(c);
+    const struct found *known = find(c->proc, &shape);
     const uint64_t mine = known ? code_of(&known->candidate[known->best].choice) : 0;
-    uint64_t word[5] = {!known, mine, UINT32_MAX - mine, c->proc->net->oversubscribed, !has_switch(c)};
+    uint64_t word[6] = {
+        !known, mine, UINT32_MAX - mine, c->proc->net->oversubscribed, !has_switch(c), UINT64_MAX - *may_ns};
     int rc = means->greatest(args, state, word, (int)COUNT_OF(word));
     if (rc)
         return rc;
-    f.shape.turns = word[3] != 0;
-    f.shape.can_switch = word[4] == 0;
+    shape.turns = word[3] != 0;
+    shape.can_switch = word[4] == 0;
+    *may_ns = UINT64_MAX - word[5];
     if (word[0] == 0 && word[1] == UINT32_MAX - word[2]) {
         state->picked = known->candidate[known->best].choice;
         counter_add(&trials_saved, 1);
-        return 0;
+    } else {
+        begin(state, &shape);
     }
-    rc = try_all(args, state, means, &f);
-    if (rc)
-        return rc;
-    state->picked = f.candidate[f.best].choice;
-    if (!known)
-        keep(c->proc, &f);
     return 0;
+}
+
+static int go_on(const struct coll_args *args, struct coll_state *state, const struct trial_means *means)
+{
+    uint64_t may_ns = allowance(state->comm->proc);
+    int rc;
+    if (!state->trial) {
+        rc = decide(args, state, means, &may_ns);
+    } else {
+        may_ns = UINT64_MAX - may_ns;
+        rc = means->greatest(args, state, &may_ns, 1);
+        may_ns = UINT64_MAX - may_ns;
+    }
+    if (!rc && state->trial)
+        rc = session(args, state, means, may_ns);
+    if (!rc && state->trial && (pick_next(&state->trial->pick) < 0 || state->trial->spent_ns >= MOST_NS))
+        end(state);
+    return rc;
 }
 
 void trial_choose(const struct coll_state *state, struct coll_choice *choice)
@@ -192,9 +319,16 @@ bool trial_barrier(const struct coll_args *args, struct coll_state *state, const
         trial_choose(state, choice);
         return false;
     }
-    if (budget.value == 0 || ++state->barriers < TRIAL_AT)
+    if (budget.value == 0)
         return false;
-    *rc = decide(args, state, means);
+    if (state->barriers++ == 0) {
+        trials_of(state->comm->proc);
+        state->next_trial = TRIAL_AT;
+    }
+    if (state->barriers < state->next_trial)
+        return false;
+    state->next_trial += MAX(APART, state->barriers / 4);
+    *rc = go_on(args, state, means);
     if (*rc)
         state->picked = *choice; /* not again */
     return true;
@@ -206,7 +340,10 @@ void trial_describe(const struct proc *p, char *out, size_t size)
     FILE *f = fmemopen(out, size, "w");
     if (!f)
         return;
-    fputs(!t || t->count == 0 ? "no communicator on several nodes has had 24 barriers" : "", f);
+    fputs(!t || t->count == 0
+              ? "no trial is over: it begins at the 24th barrier of a communicator on several nodes"
+              : "",
+          f);
     for (int i = 0; t && i < t->count; i++) {
         const struct found *found = &t->found[i];
         char name[64];

@@ -1,6 +1,7 @@
 /* trial.h: finds the fastest barrier of a communicator on several nodes by trying the few that the model ranks best
- * [Hoefler05 4.1.1]. The trial does not run when the communicator is created but at its TRIAL_AT-th barrier, so that
- * only communicators that use barriers often pay for it. The result serves every other communicator of the same shape.
+ * [Hoefler05 4.1.1]. The trial does not run when the communicator is created but from its TRIAL_AT-th barrier on, so
+ * that only communicators that use barriers often pay for it, and within a share of the program's time. The result serves every
+ * other communicator of the same shape.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_TRIAL_H
@@ -11,7 +12,7 @@
 #include "coll/state.h"
 
 #define TRIAL_AT   24
-#define TRIAL_MOST 5 /* candidates that are tried */
+#define TRIAL_MOST 8 /* candidates that are tried */
 
 /* How the trial does its barriers. */
 struct trial_means {
@@ -27,6 +28,9 @@ bool trial_barrier(const struct coll_args *args, struct coll_state *state, const
                    struct coll_choice *choice, int *rc);
 /* A nonblocking one: *choice may have become what was found before. */
 void trial_choose(const struct coll_state *state, struct coll_choice *choice);
+
+/* Gives up a trial that is not over. */
+void trial_close(struct coll_state *state);
 
 /* What was found, a line for each shape: "8 ranks on 4 nodes: rdma:n=2 3.10 us; tried rdma 3.60, ...". */
 void trial_describe(const struct proc *p, char *out, size_t size);

@@ -36,5 +36,6 @@ bool written_make(const struct coll_args *args, struct coll_state *state, const 
 
 /* Requests that use it keep it until they are freed. */
 void written_close(struct coll_state *state);
+void written_give_up(struct written *w); /* or NULL */
 
 #endif

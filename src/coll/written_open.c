@@ -143,7 +143,7 @@ static void offer(struct written *w)
     if (!w->mine.all_switch || w->leader != 0 ||
         w->transport->barrier->get(w->transport, &w->mine.group) == 0)
         return;
-    if (no_group.value == 0)
+    if (no_group.value == 0 && coll_is_forced(COLL_BARRIER)) /* not when it is only tried */
         log_warn(
             "All barrier groups of the switch are in use: barriers of %s (%d nodes) are done by RDMA writes "
             "instead. This is said once; the counter coll_switch_full counts such communicators.",
@@ -268,9 +268,14 @@ void written_drop(struct written *w)
     free(w);
 }
 
+void written_give_up(struct written *w)
+{
+    if (w)
+        written_drop(w);
+}
+
 void written_close(struct coll_state *state)
 {
-    if (state->written)
-        written_drop(state->written);
+    written_give_up(state->written);
     state->written = NULL;
 }

@@ -23,10 +23,10 @@ static const struct advice table[] = {
      "Set it when `fishplate bench` shows another algorithm to be faster for your sizes and ranks.",
      "coll_schedules_made"},
     {"COLL_TRY", COLL,
-     "Set 100000 for programs with many barriers between nodes. Raise it when the MPI_T variable "
-     ""
-     "`coll_barriers` shows that only one was tried.",
-     NULL},
+     "Set 0 when every run must take the same barrier. Raise it for short programs with many barriers "
+     "between "
+     "nodes when the MPI_T variable `coll_barriers` shows at their end that no trial was over.",
+     "coll_trial_us"},
     {"COLL_READ", COLL,
      "Set never, always or helped to compare the ways of long collectives on one node; auto measures them by "
      "itself.",

@@ -10,7 +10,7 @@
  * also: FISHPLATE_COLL=barrier=node+mcs:n=2:release=1
  * also: FISHPLATE_COLL=barrier=switch
  * also: FISHPLATE_COLL=barrier=switch SOFTIB_FABRIC=switch_loss=0.2
- * also: FISHPLATE_COLL=
+ * also: FISHPLATE_COLL= FISHPLATE_COLL_TRY=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 
 #include "barrier.h"
 
-enum { PASSES_MAX = 64, PASSES_LEAST = 4, COUNTED = 16, WARM = 12, WARM_AUTO = 64 };
+enum { PASSES_MAX = 64, PASSES_LEAST = 4, COUNTED = 16, WARM = 12, SETTLE_S = 4 };
 
 struct candidate {
     int setting;
@@ -87,12 +87,25 @@ static double operations(void)
     return ib_counter("p2p_eager_sent") + ib_counter("ib_put_bytes") + ib_counter("coll_switched");
 }
 
-static void count(struct ib_rank *r, struct candidate *c)
+/* Until the library has found its own choice, but not for ever: it spends a share of the time only. */
+static void settle(const struct ib_rank *r, MPI_Comm comm, bool several_nodes)
+{
+    const double end = MPI_Wtime() + SETTLE_S;
+    for (int more = 1; more;) {
+        run(comm, 32);
+        more = several_nodes && ib_counter("coll_trials") == 0 && MPI_Wtime() < end;
+        MPI_Bcast(&more, 1, MPI_INT, 0, r->bench.comm);
+    }
+}
+
+static void count(struct ib_rank *r, struct candidate *c, bool several_nodes)
 {
     const char *label = barrier_label(c->setting);
     double before = ib_counter("coll_bytes");
     choose(r, c->setting);
-    run(c->comm, c->setting ? WARM : WARM_AUTO);
+    if (c->setting == 0)
+        settle(r, c->comm, several_nodes);
+    run(c->comm, WARM);
     const double bytes = ib_highest(r, ib_counter("coll_bytes") - before);
     before = operations();
     run(c->comm, COUNTED);
@@ -173,7 +186,7 @@ static void rank(struct ib_rank *r)
             MPI_Comm_dup(r->bench.comm, &list[n++].comm);
         }
     for (int i = 0; i < n; i++)
-        count(r, &list[i]);
+        count(r, &list[i], several);
     measure(r, list, n);
     choose(r, 0);
     tell_picked(r);
