@@ -22,9 +22,10 @@ struct setup {
     long bytes;           /* a rank and case */
     int repeat;
     const char *only;
+    MPI_Info hints;
     int json, rows;
     unsigned char *out, *in;
-    double spoke;
+    double begun, spoke; /* MPI_Wtime */
 };
 
 /* One case: how the file is opened and seen. piece 0: the rank's part is one block. */
@@ -40,9 +41,12 @@ static const struct layout layouts[] = {
     {.name = "contiguous all", .collective = 1},
     {.name = "own file", .private_file = 1},
     {.name = "strided 1K", .piece = 1 << 10},
+    {.name = "strided 4K", .piece = 4 << 10},
+    {.name = "strided 16K", .piece = 16 << 10},
     {.name = "strided 64K", .piece = 64 << 10},
     {.name = "strided 1M", .piece = 1 << 20},
     {.name = "strided all 1K", .piece = 1 << 10, .collective = 1},
+    {.name = "strided all 4K", .piece = 4 << 10, .collective = 1},
     {.name = "strided all 16K", .piece = 16 << 10, .collective = 1},
     {.name = "strided all 64K", .piece = 64 << 10, .collective = 1},
     {.name = "strided all 1M", .piece = 1 << 20, .collective = 1},
@@ -151,9 +155,9 @@ static void once_mpi(const struct setup *s, const struct layout *l, double out[2
     char name[NAME_SIZE + 16];
     snprintf(name, sizeof(name), l->private_file ? "%s.%d" : "%s", s->name, s->rank);
     const MPI_Comm comm = l->private_file ? MPI_COMM_SELF : MPI_COMM_WORLD;
-    check(s, "MPI_File_open",
-          MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
-                        &f));
+    check(
+        s, "MPI_File_open",
+        MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, s->hints, &f));
     set_view(s, l, f);
     for (int k = 0; k < 2; k++) {
         MPI_Barrier(MPI_COMM_WORLD);
@@ -183,12 +187,18 @@ static void once_plain(const struct setup *s, double out[2])
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void progress(struct setup *s, const struct layout *l)
+#define LAYOUTS ((int)(sizeof(layouts) / sizeof(layouts[0])))
+#define SPEAK_S 5.0
+
+/* A line every few seconds, so that a long run is not taken for one that hangs. */
+static void progress(struct setup *s, const struct layout *l, int run)
 {
-    if (s->rank == 0 && MPI_Wtime() - s->spoke > 5) {
-        fprintf(stderr, "bench io: %s ...\n", l->name);
-        s->spoke = MPI_Wtime();
-    }
+    const double now = MPI_Wtime();
+    if (s->rank != 0 || now - s->spoke < SPEAK_S)
+        return;
+    fprintf(stderr, "bench io: case %d of %d (%s), run %d of %d, %.0f s so far\n", (int)(l - layouts) + 1,
+            LAYOUTS, l->name, run + 1, s->repeat, now - s->begun);
+    s->spoke = now;
 }
 
 static void measure(struct setup *s, const struct layout *l)
@@ -196,7 +206,7 @@ static void measure(struct setup *s, const struct layout *l)
     double best[2] = {0, 0};
     for (int i = 0; i < s->repeat; i++) {
         double got[2];
-        progress(s, l);
+        progress(s, l, i);
         for (long k = 0; k < s->bytes; k++)
             s->out[k] = (unsigned char)(k * 7 + k / 4093 + s->rank + i);
         memset(s->in, 0, (size_t)s->bytes);
@@ -245,16 +255,45 @@ static int usage(int status)
             "   --repeat N       runs of each case (default: 5)\n"
             "   --only TEXT      only cases whose name begins with TEXT: pwrite, contiguous, own file, "
             "strided, nested\n"
+            "   --hint KEY=VALUE a hint for MPI_File_open; may be given several times\n"
             "   --json           one JSON document\n\n"
             "bench/io/peers compares with other MPI libraries.\n");
     return status;
+}
+
+/* MPI is not initialised yet: hints are kept as "KEY=VALUE" and made into an info object later. */
+enum { HINTS_MAX = 16 };
+static char *hint_texts[HINTS_MAX + 1];
+
+static MPI_Info hints_info(void)
+{
+    MPI_Info info = MPI_INFO_NULL;
+    for (int i = 0; hint_texts[i]; i++) {
+        char *value = strchr(hint_texts[i], '=');
+        if (info == MPI_INFO_NULL)
+            MPI_Info_create(&info);
+        *value = '\0';
+        MPI_Info_set(info, hint_texts[i], value + 1);
+    }
+    return info;
+}
+
+static int keep_hint(char *text)
+{
+    int n = 0;
+    while (hint_texts[n])
+        n++;
+    if (n == HINTS_MAX || !strchr(text, '='))
+        return -1;
+    hint_texts[n] = text;
+    return 0;
 }
 
 static int parse(struct setup *s, int argc, char **argv)
 {
     const char *folder = ".";
     for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--json") == 0) {
             s->json = 1;
             continue;
@@ -269,7 +308,7 @@ static int parse(struct setup *s, int argc, char **argv)
             s->repeat = atoi(value);
         else if (strcmp(argv[i], "--only") == 0)
             s->only = value;
-        else
+        else if (strcmp(argv[i], "--hint") != 0 || keep_hint(value) != 0)
             return -1;
         i++;
     }
@@ -279,7 +318,7 @@ static int parse(struct setup *s, int argc, char **argv)
 
 int bench_io_main(const struct bench_host *host, int argc, char **argv)
 {
-    struct setup s = {.bytes = 16 << 20, .repeat = 5};
+    struct setup s = {.bytes = 16 << 20, .repeat = 5, .hints = MPI_INFO_NULL};
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return usage(0);
@@ -289,19 +328,23 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s.size);
     MPI_Bcast(s.name, NAME_SIZE, MPI_CHAR, 0, MPI_COMM_WORLD);
+    s.hints = hints_info();
+    s.begun = s.spoke = MPI_Wtime();
     s.out = malloc((size_t)s.bytes);
     s.in = malloc((size_t)s.bytes);
     if (!s.out || !s.in)
         fail(&s, "out of memory for the data", MPI_SUCCESS);
     if (s.rank == 0)
         head(&s, host);
-    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+    for (int i = 0; i < LAYOUTS; i++)
         if (!s.only || strncmp(layouts[i].name, s.only, strlen(s.only)) == 0)
             measure(&s, &layouts[i]);
     if (s.rank == 0 && s.json)
         printf("\n]}\n");
     free(s.out);
     free(s.in);
+    if (s.hints != MPI_INFO_NULL)
+        MPI_Info_free(&s.hints);
     MPI_Finalize();
     return 0;
 }

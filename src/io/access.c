@@ -2,6 +2,7 @@
  * in pieces becomes a list (preadv, pwritev) or, where pieces are small, goes through a buffer. Small holes
  * in the file are read over.
  *
+ * Small pieces with small holes between them are written through a mapping where the file system allows it (mapped.h).
  * Holes are never written, unless the user asks for it with romio_ds_write: another rank may write there at
  * the same time, and its bytes would be lost.
  *
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "io/datarep.h"
+#include "io/mapped.h"
 #include "io/posix.h"
 
 /* A piece of memory that is worth an entry in a list of its own; smaller ones are copied. */
@@ -20,6 +22,10 @@
 #define LIST_MAX       256
 /* A hole that costs less to read than the system call that would go round it. */
 #define HOLE_WORTH_READING 4096
+/* Pieces that cost less to copy into a mapping than the system calls that would write them: smaller than a page, and
+ * enough of them to pay for the mapping. */
+#define PIECE_WORTH_MAPPING  4096
+#define PIECES_WORTH_MAPPING 16
 
 static int no_memory(const struct file *f, uint64_t bytes)
 {
@@ -221,15 +227,15 @@ static bool batch_dense(const struct batch *b, enum io_choice choice)
            (choice == IO_ENABLE || holes / (uint64_t)(b->pieces - 1) < HOLE_WORTH_READING);
 }
 
-/* Between the buffer, which holds the file from b->from on, and memory. */
-static void batch_copy(struct transfer *t, const struct batch *b, uint64_t have)
+/* Between `base`, which holds the file from b->from on, and memory. */
+static void batch_copy(struct transfer *t, const struct batch *b, char *base, uint64_t have)
 {
     struct access *a = t->a;
     struct view_walk w = b->places;
     uint64_t left = b->bytes, n;
     int64_t at = 0;
     while (left > 0 && (n = view_walk_next(&w, left, &at)) > 0) {
-        char *in = t->buffer + (at - b->from);
+        char *in = base + (at - b->from);
         const uint64_t there = (uint64_t)(at - b->from) < have ? MIN(n, have - (uint64_t)(at - b->from)) : 0;
         if (t->block && a->write)
             memcpy(in, t->block + a->moved, there);
@@ -251,7 +257,7 @@ static int sieve_read(struct transfer *t, const struct batch *b)
     const uint64_t span = (uint64_t)(b->to - b->from);
     size_t done = 0;
     const int rc = posix_read(t->a->file, t->buffer, span, b->from, &done);
-    batch_copy(t, b, done);
+    batch_copy(t, b, t->buffer, done);
     return rc ? rc : done < span ? ERR_AGAIN : 0;
 }
 
@@ -264,7 +270,7 @@ static int sieve_write(struct transfer *t, const struct batch *b)
     if (rc)
         return rc;
     memset(t->buffer + done, 0, span - done);
-    batch_copy(t, b, span);
+    batch_copy(t, b, t->buffer, span);
     rc = posix_write(t->a->file, t->buffer, span, b->from, &done);
     if (rc) /* how many of the bytes are there */
         t->a->moved = view_position(&t->a->view, t->a->start + before, t->a->start + t->a->moved,
@@ -286,6 +292,33 @@ static int move_batch(struct transfer *t, const struct batch *b)
     return rc;
 }
 
+static bool batch_maps(const struct batch *b)
+{
+    const uint64_t pieces = (uint64_t)b->pieces, holes = (uint64_t)(b->to - b->from) - b->bytes;
+    return pieces >= PIECES_WORTH_MAPPING && b->bytes / pieces < PIECE_WORTH_MAPPING &&
+           holes / (pieces - 1) < HOLE_WORTH_READING;
+}
+
+static int write_mapped(struct transfer *t)
+{
+    struct mapped m;
+    struct batch b;
+    bool touched = false;
+    int rc = 0;
+    for (batch_fill(t, &b, MAPPED_SPAN); b.pieces > 0 && !rc; batch_fill(t, &b, MAPPED_SPAN)) {
+        if (batch_maps(&b) && mapped_open(&m, t->a->file, b.from, b.to)) {
+            batch_copy(t, &b, m.base, (uint64_t)(b.to - b.from));
+            mapped_close(&m);
+            touched = true;
+        } else {
+            rc = move_batch(t, &b);
+        }
+    }
+    if (touched)
+        mapped_touch(t->a->file);
+    return rc;
+}
+
 static int transfer_pieces(struct transfer *t)
 {
     struct access *a = t->a;
@@ -294,7 +327,7 @@ static int transfer_pieces(struct transfer *t)
     struct batch b = {.places = t->places, .bytes = a->length};
     t->sieves = file_reads(a->file) && choice != IO_DISABLE && !a->view.contiguous;
     if (!t->sieves)
-        return move_batch(t, &b);
+        return a->write && a->file->maps && !a->view.contiguous ? write_mapped(t) : move_batch(t, &b);
     for (;;) {
         batch_fill(t, &b, (uint64_t)(a->write ? h->ind_wr_buffer_size : h->ind_rd_buffer_size));
         if (b.pieces == 0)

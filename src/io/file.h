@@ -45,6 +45,7 @@ struct file {
     int fd;
     int amode;
     bool atomic;
+    bool maps;        /* small pieces may be written through a mapping: see mapped.h */
     bool locks_posix; /* the file system knows no locks of open files, only of processes */
     struct view view;
     int64_t position; /* the individual pointer, in etypes */

@@ -10,8 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define CB_BUFFER_SIZE  (16 << 20)
-#define IND_BUFFER_SIZE (4 << 20)
+/* These stay in a processor's own cache, and a round is exchanged while the one before it is written. */
+#define CB_BUFFER_SIZE  (512 << 10)
+#define IND_BUFFER_SIZE (512 << 10)
 #define IND_WRITE_SIZE  (512 << 10)
 
 const struct io_hint_info io_hint_list[IO_HINTS] = {
@@ -25,7 +26,7 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"cb_nodes", "1 to the number of ranks", "2 for each node",
      "Number of aggregators. They are taken from the nodes in turn."},
     {"cb_config_list", "*:N", "", "Aggregators on each node; cb_nodes still limits the total."},
-    {"cb_buffer_size", "bytes", "16777216", "Bytes that an aggregator reads or writes in one round."},
+    {"cb_buffer_size", "bytes", "524288", "Bytes that an aggregator reads or writes in one round."},
     {"cb_block_size", "bytes", "", "Accepted and not used."},
     {"romio_ds_read", "automatic, enable, disable", "automatic",
      "Data sieving of independent reads: one read over small holes instead of one for each piece."},
@@ -33,7 +34,7 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
      "Data sieving of independent writes: read, change and write again under a file lock. automatic means "
      "disable: it would "
      "write bytes that nobody asked to write. enable makes every write of this file take a lock."},
-    {"ind_rd_buffer_size", "bytes", "4194304", "Largest read over holes in independent access."},
+    {"ind_rd_buffer_size", "bytes", "524288", "Largest read over holes in independent access."},
     {"ind_wr_buffer_size", "bytes", "524288",
      "Buffer for independent writes from memory that is not contiguous."},
     {"striping_factor", "count", "",
@@ -44,6 +45,10 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"file_perm", "octal number", "0666 without umask", "Permissions of a file that is created."},
     {"fishplate_sync_close", "true, false", "false",
      "MPI_File_close calls fsync first, so that it reports disk errors that no write could report."},
+    {"fishplate_map", "automatic, disable", "automatic",
+     "Independent writes of small pieces with small holes go through a mapping of the file, on tmpfs, ext4 "
+     "and xfs. "
+     "disable: one system call for each piece. Use it when other programs truncate the file meanwhile."},
 };
 
 void io_hints_default(struct io_hints *h)
@@ -112,6 +117,7 @@ void io_hints_apply(struct io_hints *h, const struct info *info, bool opening)
     if (!opening)
         return;
     take_choice(info, "romio_ds_write", &h->ds_write);
+    take_choice(info, "fishplate_map", &h->map);
     take_number(info, "cb_nodes", 10, 1, INT32_MAX, &h->cb_nodes);
     take_config_list(info, &h->cb_per_node);
     take_number(info, "striping_factor", 10, 1, INT32_MAX, &h->striping_factor);
@@ -121,11 +127,19 @@ void io_hints_apply(struct io_hints *h, const struct info *info, bool opening)
 
 void io_hints_numbers(const struct io_hints *h, int64_t out[IO_HINT_NUMBERS])
 {
-    const int64_t numbers[IO_HINT_NUMBERS] = {
-        h->cb_read,         h->cb_write,           h->ds_read,
-        h->ds_write,        h->cb_nodes,           h->cb_per_node,
-        h->cb_buffer_size,  h->ind_rd_buffer_size, h->ind_wr_buffer_size,
-        h->striping_factor, h->striping_unit,      h->sync_close};
+    const int64_t numbers[IO_HINT_NUMBERS] = {h->cb_read,
+                                              h->cb_write,
+                                              h->ds_read,
+                                              h->ds_write,
+                                              h->cb_nodes,
+                                              h->cb_per_node,
+                                              h->cb_buffer_size,
+                                              h->ind_rd_buffer_size,
+                                              h->ind_wr_buffer_size,
+                                              h->striping_factor,
+                                              h->striping_unit,
+                                              h->sync_close,
+                                              h->map};
     memcpy(out, numbers, sizeof(numbers));
 }
 
@@ -143,6 +157,7 @@ void io_hints_from_numbers(struct io_hints *h, const int64_t in[IO_HINT_NUMBERS]
     h->striping_factor = in[9];
     h->striping_unit = in[10];
     h->sync_close = in[11] != 0;
+    h->map = (enum io_choice)in[12];
 }
 
 static int set_number(struct info *i, const char *key, int64_t value)
@@ -176,6 +191,7 @@ static int fill(const struct io_hints *h, int aggregators, struct info *i)
         snprintf(text, sizeof(text), "%llo", (unsigned long long)h->file_perm);
         rc = info_set(i, "file_perm", text);
     }
+    rc = rc ? rc : set_choice(i, "fishplate_map", h->map);
     return rc ? rc : info_set(i, "fishplate_sync_close", h->sync_close ? "true" : "false");
 }
 

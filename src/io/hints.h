@@ -12,6 +12,7 @@ enum io_choice { IO_AUTOMATIC, IO_ENABLE, IO_DISABLE };
 struct io_hints {
     enum io_choice cb_read, cb_write; /* collective buffering */
     enum io_choice ds_read, ds_write; /* data sieving */
+    enum io_choice map;               /* writes through a mapping of the file */
     int64_t cb_nodes;                 /* aggregators; 0: chosen by node */
     int64_t cb_per_node;              /* from cb_config_list; 0: not given */
     int64_t cb_buffer_size;
@@ -25,7 +26,7 @@ struct io_hints {
 struct io_hint_info {
     const char *key, *values, *preset, *doc;
 };
-#define IO_HINTS 15
+#define IO_HINTS 16
 extern const struct io_hint_info io_hint_list[IO_HINTS];
 
 void io_hints_default(struct io_hints *h);
@@ -33,7 +34,7 @@ void io_hints_default(struct io_hints *h);
  * only when the file is opened. */
 void io_hints_apply(struct io_hints *h, const struct info *info, bool opening);
 /* The hints as numbers, to see whether all ranks say the same. */
-#define IO_HINT_NUMBERS 12
+#define IO_HINT_NUMBERS 13
 void io_hints_numbers(const struct io_hints *h, int64_t out[IO_HINT_NUMBERS]);
 void io_hints_from_numbers(struct io_hints *h, const int64_t in[IO_HINT_NUMBERS]);
 /* A new info object with every hint in use. */

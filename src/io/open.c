@@ -15,6 +15,7 @@
 #include "io/agree.h"
 #include "io/collective.h"
 #include "io/datarep.h"
+#include "io/mapped.h"
 #include "io/posix.h"
 #include "io/pointer.h"
 #include "obj/create.h"
@@ -117,6 +118,8 @@ static int open_all(struct file *f)
     rc = f->comm->rank == 0 ? 0 : open_other(f);
     if (!rc)
         rc = check_kind(f);
+    if (!rc)
+        mapped_probe(f);
     return agree_error(f->comm, f->name, rc);
 }
 

@@ -19,7 +19,8 @@ failures=0
 for cb in enable disable; do
     "$mpiexec" -n 3 "$program" full "$folder/file" $cb || { echo "full, $cb: status $?"; failures=1; }
     rm -f "$folder/file"
-    for call in 1 2 3; do
+    for call in 0 1 2 3; do
+        [ $cb$call = enable0 ] && continue # aggregators do not map
         "$mpiexec" -n 3 "$program" kill "$folder/file" $cb $call >"$folder/said" 2>&1 && { echo "killed, $cb, $call: status 0"; failures=1; }
         "$mpiexec" -n 3 "$program" check "$folder/file" $cb || { echo "killed, $cb, $call: wrong bytes"; failures=1; }
         rm -f "$folder/file"

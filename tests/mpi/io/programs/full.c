@@ -1,5 +1,5 @@
-/* full.c: what tests/mpi/io/full.sh runs: `full FILE CB`, `kill FILE CB CALL` (rank 0 is killed in its CALLth write) and
- * `check FILE CB`.
+/* full.c: what tests/mpi/io/full.sh runs: `full FILE CB`, `kill FILE CB CALL` (rank 0 is killed in its CALLth write;
+ * 0: when it asks for the pages of a mapping) and `check FILE CB`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #define WORDS 30000
 
-static int calls_left = -1;
+static int calls_left = -1, maps_left = -1;
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
@@ -18,12 +18,19 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
     return syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
+int madvise(void *at, size_t length, int advice)
+{
+    if (maps_left > 0 && --maps_left == 0)
+        raise(SIGKILL);
+    return (int)syscall(SYS_madvise, at, length, advice);
+}
+
 static int word_of(int rank, int i)
 {
     return rank * WORDS + i + 1;
 }
 
-static MPI_File open_file(const char *name, const char *cb)
+static MPI_File open_file(const char *name, const char *cb, const char *map)
 {
     MPI_File f;
     MPI_Info info;
@@ -31,6 +38,7 @@ static MPI_File open_file(const char *name, const char *cb)
     MPI_Info_create(&info);
     MPI_Info_set(info, "romio_cb_write", cb);
     MPI_Info_set(info, "cb_buffer_size", "16384");
+    MPI_Info_set(info, "fishplate_map", map);
     EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE, info, &f), 0);
     MPI_Info_free(&info);
     MPI_Type_contiguous(250, MPI_INT, &piece);
@@ -47,7 +55,8 @@ int main(int argc, char **argv)
     static int words[WORDS];
     mpitest_begin(&argc, &argv);
     const char *what = argv[1];
-    MPI_File f = open_file(argv[2], argv[3]);
+    const int call = argc > 4 ? atoi(argv[4]) : 0;
+    MPI_File f = open_file(argv[2], argv[3], call > 0 ? "disable" : "automatic");
     for (int i = 0; i < WORDS; i++)
         words[i] = word_of(mpitest_rank, i);
     if (strcmp(what, "full") == 0) { /* 360000 bytes do not fit */
@@ -55,8 +64,10 @@ int main(int argc, char **argv)
                   MPI_ERR_NO_SPACE);
         EXPECT_EQ(class_of(MPI_File_preallocate(f, 1 << 20)), MPI_ERR_NO_SPACE);
     } else if (strcmp(what, "kill") == 0) {
-        if (mpitest_rank == 0)
-            calls_left = atoi(argv[4]);
+        if (mpitest_rank == 0) {
+            calls_left = call;
+            maps_left = call == 0;
+        }
         MPI_File_write_all(f, words, WORDS / 2, MPI_INT, MPI_STATUS_IGNORE);
     } else {
         memset(words, 0, sizeof(words));

@@ -1,0 +1,63 @@
+/* mapped.c: see mapped.h. A page that cannot be had (no space, quota, disk error) must not end in SIGBUS: the kernel is
+ * asked for all pages first (MADV_POPULATE_WRITE), and where that fails system calls write the same bytes and report the
+ * error.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/mapped.h"
+
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+#define XFS_MAGIC 0x58465342
+
+/* Not on file systems that several nodes write (a page is written back as a whole), nor where a page that was written
+ * before may need new space (btrfs). */
+void mapped_probe(struct file *f)
+{
+    struct statfs fs;
+    const int both = MPI_MODE_RDWR;
+    f->maps = (f->amode & both) == both && f->hints.map != IO_DISABLE && fstatfs(f->fd, &fs) == 0 &&
+              (fs.f_type == TMPFS_MAGIC || fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC);
+}
+
+/* One byte at the end makes the file long enough. It is one that the caller is about to write, and unlike ftruncate it
+ * cannot cut off what another rank has just added. */
+static bool lengthen(struct file *f, int64_t to)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    return st.st_size >= to || pwrite(f->fd, "", 1, to - 1) == 1;
+}
+
+bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to)
+{
+    const int64_t begin = from - from % sysconf(_SC_PAGESIZE);
+    m->length = (size_t)(to - begin);
+    if (!f->maps || !lengthen(f, to))
+        return false;
+    m->at = mmap(NULL, m->length, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, begin);
+    if (m->at == MAP_FAILED)
+        return false;
+    m->base = (char *)m->at + (from - begin);
+    if (madvise(m->at, m->length, MADV_POPULATE_WRITE) == 0)
+        return true;
+    mapped_close(m);
+    return false;
+}
+
+void mapped_close(struct mapped *m)
+{
+    munmap(m->at, m->length);
+}
+
+void mapped_touch(struct file *f)
+{
+    futimens(f->fd, NULL);
+}
