@@ -9,6 +9,7 @@ enum stage {
     STAGE_QUEUE,   /* others of its side are first */
     STAGE_JOIN,    /* a reader: is another one of its side inside? */
     STAGE_CONTEND, /* first of its side: the other side may be inside, or have the turn */
+    STAGE_INSIDE,  /* a wait may ask again before it returns (net_waiter.ready): nothing more is to be done */
 };
 
 static uint8_t word_of(enum gate_side side, enum gate_word word)
@@ -46,8 +47,9 @@ void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one
 }
 
 /* A reader lets the next one of its side look. */
-static bool enter(const struct gate_entry *e, struct gate_step *step)
+static bool enter(struct gate_entry *e, struct gate_step *step)
 {
+    e->stage = STAGE_INSIDE;
     if (e->shared)
         push(step, true, mine(e, GATE_READ), 1);
     return true;
@@ -98,6 +100,8 @@ bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct 
         return old > 0 ? enter(e, step) : yield_turn(e, step);
     case STAGE_CONTEND:
         return is_excluded(e, seen) ? look(step) : enter(e, step);
+    case STAGE_INSIDE:
+        return true;
     }
     return look(step);
 }

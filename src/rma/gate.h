@@ -63,7 +63,7 @@ void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one
                 struct gate_step *step);
 
 /* After a step. `old` is what its addition found; `seen` are the words that it looked at. True: the user is inside once it
- * has done *step. */
+ * has done *step. Asked again by somebody inside, it says the same, and *step is empty. */
 bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step);
 
 void gate_leave(const struct gate_entry *e, struct gate_step *step);

@@ -152,7 +152,8 @@ bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct i
     if (!n)
         return true;
     if (all_mapped(src, nsrc)) {
-        atomic_thread_fence(memory_order_acquire);
+        /* An RDMA read is carried out behind the writes before it on its connection. */
+        atomic_thread_fence(memory_order_seq_cst);
         dma_begin();
         direct_in(src, dst, n);
         dma_end();

@@ -251,8 +251,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     }
     net->published = true;
     ib->base.port = ib->device.used;
-    ib->base.adds =
-        false; /* locks by RDMA hung once in some 100 runs of mpi/rma/lock on two nodes: frames take them until the cause is known */
+    ib->base.adds = ib_device_adds(&ib->device);
     if (ib->device.verbs.barrier.get_id)
         ib->base.barrier = &ib_barrier;
     ib->base.multicast = &ib_multicast;
