@@ -29,6 +29,11 @@ const struct machine machine_preset = {
     .radix = 36,
     .rails = 1,
     .bus_node = 0,
+    .doorbell_ns = 0,
+    .lmc = 0,
+    .loss = 0,
+    .retry_ns = 50000,
+    .barrier_ns = 100,
 };
 
 static const struct {
@@ -60,6 +65,11 @@ static const struct {
     NUMBER(radix, "", "ports of a switch", 2, 4096),
     NUMBER(rails, "", "adapters of a node, each with its own network", 1, 16),
     NUMBER(bus_node, "", "1: all adapters of a node share one bus", 0, 1),
+    NUMBER(doorbell_ns, "ns", "from the write to the doorbell until the adapter begins", 0, 1e9),
+    NUMBER(lmc, "", "2^lmc LIDs for each node; messages take turns with their routes", 0, 7),
+    NUMBER(loss, "", "share of packets that each link loses", 0, 0.5),
+    NUMBER(retry_ns, "ns", "until a lost packet of a reliable connection is sent again", 1, 1e9),
+    NUMBER(barrier_ns, "ns", "barrier logic of a switch: last arrival to passing it on", 0, 1e9),
 };
 enum { NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
 

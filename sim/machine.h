@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+struct graph;
+
 /* Times in nanoseconds, rates in bytes a nanosecond, which is gigabytes a second. */
 struct machine {
     double send_ns, receive_ns; /* processor time to start a send and to take a message that has arrived */
@@ -22,10 +24,16 @@ struct machine {
     double bus_rate, bus_ns;    /* between memory and adapter; rate 0: never a limit */
     double bus_shared;          /* not 0: both directions share the rate */
     double mtu, header_bytes;   /* largest packet, and what each carries beside its data */
-    double buffers;  /* packets that fit into the receiving end of a link; more must wait in front of it */
-    double radix;    /* ports of a switch */
-    double rails;    /* adapters of a node, each with a network of its own */
-    double bus_node; /* not 0: all adapters of a node share one bus */
+    double buffers;     /* packets that fit into the receiving end of a link; more must wait in front of it */
+    double radix;       /* ports of a switch */
+    double rails;       /* adapters of a node, each with a network of its own */
+    double bus_node;    /* not 0: all adapters of a node share one bus */
+    double doorbell_ns; /* from the processor's write until the adapter begins with the message */
+    double lmc;        /* a node has 2^lmc LIDs, each with routes of its own; messages take turns with them */
+    double loss;       /* the share of packets that a link loses */
+    double retry_ns;   /* until an adapter sends a lost packet of a reliable connection again */
+    double barrier_ns; /* a switch with barrier logic: from the last arrival to passing it on */
+    const struct graph *topology; /* NULL: a fat tree */
 };
 
 extern const struct machine machine_preset; /* see machine.c for where its numbers come from */

@@ -1,134 +1,19 @@
-/* network.c: links, packets and messages. See network.h for the rules.
+/* network.c: packets over links, and messages cut into packets. See network.h for the rules.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "network.h"
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static sim_time ns(double nanoseconds)
-{
-    return (sim_time)(nanoseconds * SIM_NS + 0.5);
-}
+#include "network_part.h"
 
-static bool is_bus(const struct network *n, uint32_t link)
-{
-    return link >= n->bus_first;
-}
-
-/* An adapter: a node on a rail. */
-static uint32_t port_of(const struct network *n, uint32_t node, uint32_t rail)
-{
-    return node * n->rails + rail;
-}
-
-/* Bus links: even ones lead from memory to the adapter, odd ones back. */
-static uint32_t bus_of(const struct network *n, uint32_t port, bool to_memory)
-{
-    return n->bus_first + 2 * port + to_memory;
-}
-
-/* Links of a rail's tree are those of the tree, counted on from where the rail's begin. */
-static uint32_t rail_first(const struct network *n, uint32_t rail)
-{
-    return rail * 2 * n->tree.cables;
-}
-
-static bool has_bus(const struct network *n)
-{
-    return n->machine.bus_rate > 0;
-}
-
-/* What a bus link shares its rate with. Directions share, adapters of a node share, both do, or neither. */
-static uint32_t bus_medium(const struct network *n, uint32_t link)
-{
-    uint32_t port = (link - n->bus_first) / 2, direction = (link - n->bus_first) % 2;
-    if (n->machine.bus_node != 0)
-        port = port / n->rails * n->rails;
-    return bus_of(n, port, n->machine.bus_shared == 0 && direction);
-}
-
-static void link_make(struct network *n, uint32_t index)
-{
-    struct link *l = &n->links[index];
-    l->first = l->last = l->end_node = NONE;
-    l->free_count = (uint8_t)n->buffers;
-    l->wake_at = NEVER;
-    l->medium = index;
-    if (is_bus(n, index)) {
-        l->medium = bus_medium(n, index);
-        l->end_node = (index - n->bus_first) / 2 / n->rails;
-        l->rail = (index - n->bus_first) / 2 % n->rails;
-        return;
-    }
-    l->rail = index / (2 * n->tree.cables);
-    l->end = tree_end(&n->tree, index - rail_first(n, l->rail));
-    if (l->end.level < 0)
-        l->end_node = l->end.group;
-}
-
-bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
-{
-    *n = (struct network){.machine = *m, .packets_free = NONE, .messages_free = NONE};
-    if (!tree_make(&n->tree, nodes, (uint32_t)m->radix))
-        return false;
-    n->rails = m->rails > 1 ? (uint32_t)m->rails : 1;
-    size_t queues = 2 * (size_t)nodes * n->rails;
-    n->bus_first = rail_first(n, n->rails);
-    n->links_count = n->bus_first + (has_bus(n) ? 2 * nodes * n->rails : 0);
-    n->buffers = (uint32_t)m->buffers;
-    n->links = calloc(n->links_count, sizeof(*n->links));
-    n->soon_at = malloc((size_t)n->links_count * n->buffers * sizeof(*n->soon_at));
-    n->free_at = calloc(n->links_count, sizeof(*n->free_at));
-    n->used_by = calloc(n->links_count, sizeof(*n->used_by));
-    n->rail_scale = calloc(n->rails, sizeof(*n->rail_scale));
-    n->node_first = malloc(queues * sizeof(*n->node_first));
-    n->node_last = malloc(queues * sizeof(*n->node_last));
-    if (!n->links || !n->soon_at || !n->free_at || !n->used_by || !n->rail_scale || !n->node_first ||
-        !n->node_last) {
-        network_free(n);
-        return false;
-    }
-    for (size_t i = 0; i < queues; i++)
-        n->node_first[i] = n->node_last[i] = NONE;
-    for (uint32_t r = 0; r < n->rails; r++)
-        n->rail_scale[r] = 1;
-    for (uint32_t i = 0; i < n->links_count; i++) {
-        link_make(n, i);
-        n->used_by[i] = NONE;
-    }
-    return true;
-}
-
-void network_rail_rate(struct network *n, uint32_t rail, double scale)
-{
-    n->rail_scale[rail] = scale;
-}
-
-void network_free(struct network *n)
-{
-    free(n->links);
-    free(n->soon_at);
-    free(n->free_at);
-    free(n->used_by);
-    free(n->rail_scale);
-    free(n->packets);
-    free(n->messages);
-    free(n->node_first);
-    free(n->node_last);
-    event_queue_free(&n->events);
-    memset(n, 0, sizeof(*n));
-}
-
-static void put(struct network *n, sim_time at, uint32_t kind, uint32_t what)
+void network_put(struct network *n, sim_time at, uint32_t kind, uint32_t what)
 {
     if (!event_put(&n->events, at, kind, what))
         n->failed = true;
 }
 
 /* One more element of an array that grows; false when memory ran out. */
-static bool grow(struct network *n, void **array, uint32_t count, size_t size)
+bool network_grow(struct network *n, void **array, uint32_t count, size_t size)
 {
     if (count && (count & (count - 1)))
         return true;
@@ -141,28 +26,40 @@ static bool grow(struct network *n, void **array, uint32_t count, size_t size)
     return true;
 }
 
-static uint32_t packet_new(struct network *n)
+uint32_t network_packet_new(struct network *n)
 {
     uint32_t p = n->packets_free;
     if (p != NONE) {
         n->packets_free = n->packets[p].next;
         return p;
     }
-    if (!grow(n, (void **)&n->packets, n->packets_count, sizeof(*n->packets)))
+    if (!network_grow(n, (void **)&n->packets, n->packets_count, sizeof(*n->packets)))
         return NONE;
     return n->packets_count++;
 }
 
-static uint32_t message_new(struct network *n)
+uint32_t network_message_new(struct network *n)
 {
     uint32_t m = n->messages_free;
     if (m != NONE) {
         n->messages_free = n->messages[m].next;
         return m;
     }
-    if (!grow(n, (void **)&n->messages, n->messages_count, sizeof(*n->messages)))
+    if (!network_grow(n, (void **)&n->messages, n->messages_count, sizeof(*n->messages)))
         return NONE;
     return n->messages_count++;
+}
+
+void network_packet_free(struct network *n, uint32_t packet)
+{
+    n->packets[packet].next = n->packets_free;
+    n->packets_free = packet;
+}
+
+void network_message_free(struct network *n, uint32_t message)
+{
+    n->messages[message].next = n->messages_free;
+    n->messages_free = message;
 }
 
 /* How long a packet keeps a link busy. */
@@ -172,14 +69,14 @@ static sim_time crossing(const struct network *n, uint32_t link, const struct pa
     if (is_bus(n, link))
         return ns(p->bytes / m->bus_rate);
     uint32_t rail = n->links[link].rail, in_tree = link - rail_first(n, rail);
-    sim_time time = ns((p->bytes + m->header_bytes) / (m->link_rate * n->rail_scale[rail]));
+    sim_time time = ns((p->bytes + m->header_bytes) / (n->links[link].rate * n->rail_scale[rail]));
     /* The sending adapter takes a while for each message, whatever its size. */
-    bool leaves_node = in_tree % 2 == 0 && in_tree / 2 < n->tree.nodes;
+    bool leaves_node = in_tree % 2 == 0 && in_tree / 2 < n->topo.nodes;
     sim_time least = ns(m->message_ns);
     return leaves_node && p->begins && time < least ? least : time;
 }
 
-static sim_time delay(const struct network *n, uint32_t link)
+sim_time network_delay(const struct network *n, uint32_t link)
 {
     if (is_bus(n, link))
         return ns(n->machine.bus_ns);
@@ -191,7 +88,7 @@ static void link_wake(struct network *n, uint32_t link, sim_time at)
     if (n->links[link].wake_at <= at)
         return;
     n->links[link].wake_at = at;
-    put(n, at, EVENT_LINK, link);
+    network_put(n, at, EVENT_LINK, link);
 }
 
 /* The i-th of the times at which buffers will be free, earliest first. */
@@ -202,7 +99,7 @@ static sim_time *soon_at(struct network *n, uint32_t link, uint32_t i)
 }
 
 /* A buffer at the link's far end will be free at a time from now on. */
-static void buffer_release(struct network *n, uint32_t link, sim_time at)
+void network_buffer_release(struct network *n, uint32_t link, sim_time at)
 {
     struct link *l = &n->links[link];
     uint32_t i = l->soon++;
@@ -235,7 +132,7 @@ static void start(struct network *n, uint32_t link)
     sim_time end = n->now + crossing(n, link, p);
     if (end < p->tail) /* what feeds it is slower than the link */
         end = p->tail;
-    p->tail = end + delay(n, link);
+    p->tail = end + network_delay(n, link);
     l->first = p->next;
     if (l->first == NONE)
         l->last = NONE;
@@ -246,11 +143,13 @@ static void start(struct network *n, uint32_t link)
     uint32_t held = p->held, from = n->messages[p->message].from;
     p->held = link;
     bool last_hop = l->end_node != NONE && (is_bus(n, link) ? (link - n->bus_first) % 2 == 1 : !has_bus(n));
-    put(n, last_hop ? p->tail : n->now + delay(n, link), EVENT_PACKET, index);
+    network_put(n, last_hop ? p->tail : n->now + network_delay(n, link), EVENT_PACKET, index);
     if (held == NONE)
         feed(n, from, l->rail);
-    else
-        buffer_release(n, held, end + delay(n, held)); /* the news of it travels back */
+    else if (p->copies != NONE)
+        switch_copy_left(n, p, held, end);
+    else if (held != SWITCH)
+        network_buffer_release(n, held, end + network_delay(n, held)); /* the news of it travels back */
 }
 
 static bool shares(const struct network *n, uint32_t link)
@@ -282,7 +181,7 @@ static void link_look(struct network *n, uint32_t link)
     }
 }
 
-static void link_offer(struct network *n, uint32_t link, uint32_t packet)
+void network_link_offer(struct network *n, uint32_t link, uint32_t packet)
 {
     struct link *l = &n->links[link];
     n->packets[packet].next = NONE;
@@ -310,12 +209,12 @@ static void feed(struct network *n, uint32_t node, uint32_t rail)
     if (index == NONE)
         return;
     struct message *m = &n->messages[index];
-    uint32_t p = packet_new(n);
+    uint32_t p = network_packet_new(n);
     if (p == NONE)
         return;
     uint32_t bytes = m->unsent < n->machine.mtu ? (uint32_t)m->unsent : (uint32_t)n->machine.mtu;
-    n->packets[p] =
-        (struct packet){.message = index, .bytes = bytes, .held = NONE, .next = NONE, .begins = !m->begun};
+    n->packets[p] = (struct packet){
+        .message = index, .bytes = bytes, .held = NONE, .next = NONE, .copies = NONE, .begins = !m->begun};
     m->begun = true;
     m->unsent -= bytes;
     if (m->unsent == 0) {
@@ -323,7 +222,23 @@ static void feed(struct network *n, uint32_t node, uint32_t rail)
         if (m->next == NONE)
             n->node_last[queue] = NONE;
     }
-    link_offer(n, way_out(n, node, rail), p);
+    network_link_offer(n, way_out(n, node, rail), p);
+}
+
+/* The adapter takes it when it has done with those before it. */
+void network_message_queue(struct network *n, uint32_t index)
+{
+    struct message *m = &n->messages[index];
+    uint32_t queue = 2 * port_of(n, m->from, m->rail) + m->urgent;
+    m->next = NONE;
+    if (n->node_first[queue] == NONE)
+        n->node_first[queue] = index;
+    else
+        n->messages[n->node_last[queue]].next = index;
+    n->node_last[queue] = index;
+    /* With nothing of this adapter waiting in front of its first link, nobody else will feed it. */
+    if (n->links[way_out(n, m->from, m->rail)].first == NONE)
+        feed(n, m->from, m->rail);
 }
 
 uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag)
@@ -334,32 +249,34 @@ uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t by
 uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32_t to, uint64_t bytes,
                          uint32_t tag, bool urgent)
 {
-    uint32_t index = message_new(n);
+    uint32_t index = network_message_new(n);
     if (index == NONE)
         return NONE;
-    n->messages[index] = (struct message){
-        .from = from, .to = to, .rail = rail, .unsent = bytes, .missing = bytes, .tag = tag, .next = NONE};
+    n->messages[index] = (struct message){.from = from,
+                                          .to = to,
+                                          .rail = rail,
+                                          .unsent = bytes,
+                                          .missing = bytes,
+                                          .tag = tag,
+                                          .urgent = urgent,
+                                          .next = NONE,
+                                          .path = (uint8_t)(n->turn[from]++ % n->topo.paths)};
     if (from == to) {
-        put(n, n->now + ns(n->machine.local_ns + (double)bytes / n->machine.copy_rate), EVENT_LOCAL, index);
+        network_put(n, n->now + ns(n->machine.local_ns + (double)bytes / n->machine.copy_rate), EVENT_LOCAL,
+                    index);
         return index;
     }
-    uint32_t queue = 2 * port_of(n, from, rail) + urgent;
-    if (n->node_first[queue] == NONE)
-        n->node_first[queue] = index;
+    if (n->machine.doorbell_ns > 0)
+        network_put(n, n->now + ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
     else
-        n->messages[n->node_last[queue]].next = index;
-    n->node_last[queue] = index;
-    /* With nothing of this adapter waiting in front of its first link, nobody else will feed it. */
-    if (n->links[way_out(n, from, rail)].first == NONE)
-        feed(n, from, rail);
+        network_message_queue(n, index);
     return index;
 }
 
 static void message_arrived(struct network *n, uint32_t index)
 {
     n->arrived(n->ctx, index);
-    n->messages[index].next = n->messages_free;
-    n->messages_free = index;
+    network_message_free(n, index);
 }
 
 /* A packet is at the end of the link that it holds a buffer of. */
@@ -367,26 +284,36 @@ static void packet_at(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];
     const struct link *l = &n->links[p->held];
-    uint32_t message = p->message, to = n->messages[message].to;
+    uint32_t message = p->message;
+    const struct message *m = &n->messages[message];
+    if (n->machine.loss > 0 && !is_bus(n, p->held) && switch_loses(n, index))
+        return;
+    if (l->end_node == NONE && m->kind != MESSAGE_PLAIN) {
+        switch_special(n, index);
+        return;
+    }
     if (l->end_node == NONE) {
-        link_offer(n, rail_first(n, l->rail) + tree_next(&n->tree, l->end, to), index);
+        network_link_offer(n, rail_first(n, l->rail) + topo_next(&n->topo, l->end, m->to, m->path), index);
         return;
     }
     bool from_memory = is_bus(n, p->held) && (p->held - n->bus_first) % 2 == 0;
     if (from_memory) {
-        link_offer(n, rail_first(n, l->rail) + 2 * l->end_node, index);
+        network_link_offer(n, rail_first(n, l->rail) + 2 * l->end_node, index);
         return;
     }
     if (!is_bus(n, p->held) && has_bus(n)) {
         if (p->begins && n->began)
             n->began(n->ctx, message);
-        link_offer(n, bus_of(n, port_of(n, l->end_node, l->rail), true), index);
+        network_link_offer(n, bus_of(n, port_of(n, l->end_node, l->rail), true), index);
         return;
     }
-    buffer_release(n, p->held, n->now + delay(n, p->held));
+    network_buffer_release(n, p->held, n->now + network_delay(n, p->held));
+    if (m->kind != MESSAGE_PLAIN) {
+        switch_arrived(n, index);
+        return;
+    }
     uint32_t bytes = p->bytes;
-    p->next = n->packets_free;
-    n->packets_free = index;
+    network_packet_free(n, index);
     n->messages[message].missing -= bytes;
     if (n->messages[message].missing == 0)
         message_arrived(n, message);
@@ -408,6 +335,15 @@ void network_run(struct network *n)
             break;
         case EVENT_LOCAL:
             message_arrived(n, e.what);
+            break;
+        case EVENT_DOORBELL:
+            network_message_queue(n, e.what);
+            break;
+        case EVENT_RETRY:
+            switch_retry(n, e.what);
+            break;
+        case EVENT_COMBINED:
+            switch_combined(n, e.what);
             break;
         default:
             n->other(n->ctx, &e);

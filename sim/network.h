@@ -15,7 +15,7 @@
 
 #include "event.h"
 #include "machine.h"
-#include "tree.h"
+#include "topo.h"
 
 #define NONE  UINT32_MAX
 #define NEVER INT64_MAX
@@ -28,6 +28,7 @@ struct link {
     struct tree_place end; /* the switch it leads to */
     uint32_t medium;       /* index of what it shares its rate with: itself, or other directions of a bus */
     uint32_t rail;
+    double rate;          /* GB/s, of cables */
     uint32_t first, last; /* packets that wait for it */
     sim_time wake_at;     /* an event will look at it then; NEVER: none will */
     uint8_t free_count;   /* buffers at its far end that are free now */
@@ -38,25 +39,36 @@ struct link {
 
 struct packet {
     uint32_t message, bytes; /* data, without header */
-    uint32_t held;           /* the link whose far-end buffer it is in; NONE in its sender's memory */
-    uint32_t next;           /* in a queue or in the list of free ones */
-    bool begins;             /* the first of its message */
-    sim_time tail;           /* when its last byte is where its first byte is now */
+    uint32_t held;   /* the link whose far-end buffer it is in; NONE in its sender's memory; or SWITCH */
+    uint32_t next;   /* in a queue or in the list of free ones */
+    uint32_t copies; /* index of who shares the buffer with it; NONE: nobody */
+    bool begins;     /* the first of its message */
+    sim_time tail;   /* when its last byte is where its first byte is now */
 };
+
+/* Copies of a multicast packet in one buffer of a switch: it is free when the last of them has left. */
+struct copies {
+    uint32_t left, next;
+    sim_time end; /* the latest */
+};
+
+enum message_kind { MESSAGE_PLAIN, MESSAGE_MULTICAST, MESSAGE_BARRIER };
 
 /* Somebody's message. `arrived` is called with its number when its last byte is in the receiver's memory. */
 struct message {
-    uint32_t from, to; /* nodes */
+    uint32_t from, to; /* nodes; to: the node that has it, while `delivered` is told of a multicast */
     uint32_t rail;
-    uint64_t unsent, missing;
-    bool begun;   /* its first packet was cut */
-    uint32_t tag; /* the caller's */
+    uint8_t kind, path;
+    uint8_t urgent;
+    uint64_t unsent, missing; /* bytes; multicast: missing counts packets on their way */
+    bool begun;               /* its first packet was cut */
+    uint32_t tag;             /* the caller's */
     uint32_t next;
 };
 
 struct network {
     struct machine machine;
-    struct tree tree;
+    struct topo topo;
     struct event_queue events;
     sim_time now;
     struct link *links; /* of the tree, then two for each node's bus when it has a rate */
@@ -73,15 +85,22 @@ struct network {
     uint32_t *node_first,
         *node_last; /* messages that an adapter still has to cut into packets: two queues each, the
                                          second for urgent ones */
-    bool failed;    /* memory ran out */
+    struct copies *copies;
+    uint32_t copies_count, copies_free;
+    uint32_t *scratch;  /* links of one switch */
+    uint32_t *gathered; /* of each switch on the multicast tree: who has come to the barrier */
+    uint32_t *turn;     /* of each node: which of a destination's LIDs the next message takes */
+    uint64_t random, lost;
+    bool failed; /* memory ran out */
     void (*arrived)(void *ctx, uint32_t message);
     void (*began)(void *ctx, uint32_t message); /* NULL, or: its first byte is in the receiver's adapter */
+    void (*delivered)(void *ctx, uint32_t message, uint32_t node); /* a multicast packet or a barrier's end */
     void (*other)(void *ctx,
                   const struct event *e); /* events of the caller's own kinds, EVENT_OTHER and above */
     void *ctx;
 };
 
-enum { EVENT_PACKET, EVENT_LINK, EVENT_LOCAL, EVENT_OTHER };
+enum { EVENT_PACKET, EVENT_LINK, EVENT_LOCAL, EVENT_DOORBELL, EVENT_RETRY, EVENT_COMBINED, EVENT_OTHER };
 
 bool network_make(struct network *n, const struct machine *m, uint32_t nodes);
 void network_free(struct network *n);
@@ -92,6 +111,13 @@ uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t by
 /* Over one of several rails. An urgent message goes before all packets that have not been cut yet. */
 uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32_t to, uint64_t bytes,
                          uint32_t tag, bool urgent);
+
+/* One packet to all nodes but the sender, copied by the switches. It may be lost on any link; nobody sends it again. */
+uint32_t network_multicast(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag);
+
+/* The node has come to the barrier that the switches count; `delivered` tells each node that all have. Every node of the
+ * network takes part, and nothing of it is lost. */
+uint32_t network_barrier(struct network *n, uint32_t from, uint32_t tag);
 
 /* All cables of a rail run at this multiple of machine.link_rate from now on. */
 void network_rail_rate(struct network *n, uint32_t rail, double scale);

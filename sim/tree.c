@@ -74,17 +74,40 @@ struct tree_place tree_end(const struct tree *t, uint32_t link)
     return (struct tree_place){(int)level + 1, above, way + port * t->power[level]};
 }
 
-uint32_t tree_next(const struct tree *t, struct tree_place at, uint32_t destination)
+uint32_t tree_next(const struct tree *t, struct tree_place at, uint32_t destination, uint32_t path,
+                   uint32_t paths)
 {
     if (at.level < 0)
         return 2 * at.group;
     uint32_t level = (uint32_t)at.level;
-    if (at.group != group_of(t, level, destination))
-        return 2 * cable_of(t, level, at.group, at.way, destination / t->power[level] % t->half);
+    if (at.group != group_of(t, level, destination)) {
+        uint32_t turn = t->half >= paths ? path * (t->half / paths) : path;
+        return 2 * cable_of(t, level, at.group, at.way, (destination / t->power[level] + turn) % t->half);
+    }
     if (level == 0)
         return 2 * destination + 1;
     uint32_t lower = level - 1;
     return 2 * cable_of(t, lower, group_of(t, lower, destination), at.way % t->power[lower],
                         at.way / t->power[lower]) +
            1;
+}
+
+uint32_t tree_up(const struct tree *t, struct tree_place at)
+{
+    uint32_t level = (uint32_t)at.level;
+    return level + 1 == t->levels ? UINT32_MAX : 2 * cable_of(t, level, at.group, at.way, 0);
+}
+
+uint32_t tree_down(const struct tree *t, struct tree_place at, uint32_t *links)
+{
+    uint32_t level = (uint32_t)at.level, count = 0;
+    bool top = level + 1 == t->levels;
+    uint32_t there = level ? t->subtrees[level - 1] : t->nodes, each = top ? there : t->half;
+    for (uint32_t i = at.group * each; i < (at.group + 1) * each && i < there; i++) {
+        uint32_t cable = i;
+        if (level)
+            cable = cable_of(t, level - 1, i, at.way % t->power[level - 1], at.way / t->power[level - 1]);
+        links[count++] = 2 * cable + 1;
+    }
+    return count;
 }

@@ -35,6 +35,13 @@ uint32_t tree_switches(const struct tree *t);
 
 /* Links have numbers below 2 * cables: even ones lead up. */
 struct tree_place tree_end(const struct tree *t, uint32_t link); /* where a link leads to */
-uint32_t tree_next(const struct tree *t, struct tree_place at, uint32_t destination);
+/* A destination has `paths` LIDs (2^LMC); path is which of them was taken. The ports up are turned by it, so that the ways of
+ * two LIDs have nothing in common where there are ports enough. */
+uint32_t tree_next(const struct tree *t, struct tree_place at, uint32_t destination, uint32_t path,
+                   uint32_t paths);
+
+/* The tree that multicasts take: always through port 0 up. The link up, UINT32_MAX at the top; links down, and how many. */
+uint32_t tree_up(const struct tree *t, struct tree_place at);
+uint32_t tree_down(const struct tree *t, struct tree_place at, uint32_t *links);
 
 #endif

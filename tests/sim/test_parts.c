@@ -111,7 +111,7 @@ static int hops(const struct tree *t, uint32_t from, uint32_t to)
     for (int n = 0; n < 2 * TREE_LEVELS_MAX; n++) {
         if (at.level < 0 && n > 0)
             return at.group == to ? n : -1;
-        uint32_t link = tree_next(t, at, to);
+        uint32_t link = tree_next(t, at, to, 0, 1);
         if (link >= 2 * t->cables)
             return -1;
         at = tree_end(t, link);
@@ -153,7 +153,7 @@ static void ways_are_spread_by_destination(void)
     for (uint32_t i = 0; i < t.half; i++) {
         struct tree_place at = {-1, i, 0};
         do {
-            uint32_t link = tree_next(&t, at, t.half + i);
+            uint32_t link = tree_next(&t, at, t.half + i, 0, 1);
             EXPECT(!used[link]);
             used[link] = true;
             at = tree_end(&t, link);

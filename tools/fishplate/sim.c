@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "../../bench/bench.h"
+#include "../../sim/graph.h"
 #include "../../sim/job.h"
 
 #include "api/inside.h"
@@ -25,6 +26,7 @@ struct sim_options {
     size_t segment, most_steps;
     const char *algorithm; /* NULL: all */
     struct machine machine;
+    struct graph topology; /* when --topology gave one */
     bool json, help;
 };
 
@@ -53,6 +55,10 @@ static const char *const usage_text =
     "  --root 0             rank of the root\n"
     "  --machine FILE       parameters of your machine, one per line: link_rate 25\n"
     "  --set NAME=VALUE     set one of these parameters\n"
+    "  --topology FILE      switches and cables of your network, one per line, instead of a fat tree:\n"
+    "                         switch leaf[0-1] spine[0-8]      names, with ranges\n"
+    "                         node 0-35 leaf[0-1]              18 nodes on each leaf\n"
+    "                         link leaf[0-1] spine[0-8] 2 25   two cables of 25 GB/s between each of them\n"
     "  --most-steps 40M     skip algorithms with more steps than this, summed over all ranks\n"
     "  --json\n"
     "  --help\n\n"
@@ -105,6 +111,25 @@ static bool parse_machine(struct machine *m, const char *path)
     return good;
 }
 
+/* The nodes of the file are taken unless --nodes asks for fewer. */
+static bool parse_topology(struct sim_options *o, const char *path)
+{
+    char why[256] = "";
+    FILE *in = fopen(path, "r");
+    graph_free(&o->topology);
+    bool good = in && graph_read(&o->topology, in, why, sizeof(why));
+    if (in)
+        fclose(in);
+    if (!good && why[0])
+        fprintf(stderr, "fishplate sim: %s: %s.\n", path, why);
+    if (!good)
+        return false;
+    o->machine.topology = &o->topology;
+    o->nodes[0] = o->topology.nodes;
+    o->nnodes = 1;
+    return true;
+}
+
 static bool parse_value(struct sim_options *o, const char *name, const char *value)
 {
     size_t bytes;
@@ -122,6 +147,8 @@ static bool parse_value(struct sim_options *o, const char *name, const char *val
         return bench_parse_bytes(value, strlen(value), &o->segment);
     if (strcmp(name, "--machine") == 0)
         return parse_machine(&o->machine, value);
+    if (strcmp(name, "--topology") == 0)
+        return parse_topology(o, value);
     if (strcmp(name, "--set") == 0)
         return machine_set_pair(&o->machine, value);
     if (strcmp(name, "--most-steps") == 0 && bench_parse_bytes(value, strlen(value), &bytes)) {
@@ -367,7 +394,10 @@ int command_sim(int argc, char **argv)
         return 0;
     }
     if (o.algorithm && !parse_algorithm(&o, parameter))
-        return complain("is not an algorithm of this operation, or one of its parameters is invalid",
-                        o.algorithm);
-    return run(&o);
+        status = complain("is not an algorithm of this operation, or one of its parameters is invalid",
+                          o.algorithm);
+    else
+        status = run(&o);
+    graph_free(&o.topology);
+    return status;
 }

@@ -1,0 +1,54 @@
+/* graph.h: switches and cables as a text file describes them, for machines that are no regular fat tree. Lines, names with
+ * ranges in brackets:
+ *
+ *     switch leaf[0-17] spine[0-8]
+ *     node 0-323 leaf[0-17]          # 18 nodes on each, in this order
+ *     link leaf[0-17] spine[0-8] 2   # two cables between each of them
+ *     link leaf0 leaf1 1 25          # one of 25 GB/s; others have the machine's link_rate
+ *
+ * Routes are static, by destination: always a shortest way; destinations take turns with the cables of such ways, as a
+ * subnet manager deals out its LIDs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_SIM_GRAPH_H
+#define FP_SIM_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    GRAPH_SWITCHES_MAX = 1024,
+    GRAPH_NODES_MAX = 1 << 16,
+    GRAPH_CABLES_MAX = 1 << 19,
+    GRAPH_NAME_MAX = 32
+};
+
+/* Cables of nodes come first: cable n is node n's, and leads up to its switch. A cable is link 2c from a to b and 2c + 1 back. */
+struct graph_cable {
+    uint32_t a, b; /* switches; a of a node's cable is the node */
+    double rate;   /* GB/s; 0: the machine's */
+};
+
+struct graph {
+    char (*names)[GRAPH_NAME_MAX];
+    uint32_t switches, nodes, cables, capacity;
+    struct graph_cable *cable;
+    uint32_t *node_switch; /* of each node; UINT32_MAX: none */
+    /* Links of switch s that lead on to switch t on shortest ways: ways[first[s * switches + t]] up to the next's first. */
+    uint32_t *first, *ways;
+    /* The tree for multicast, from a switch in the middle: the link from a switch up to its parent, UINT32_MAX at the root,
+     * and links down: down[down_first[s]] up to the next's first. */
+    uint32_t *up, *down_first, *down;
+    uint32_t most_links; /* of a switch */
+};
+
+/* False after a sentence in `why` that names the line. */
+bool graph_read(struct graph *g, FILE *in, char *why, size_t size);
+void graph_free(struct graph *g);
+
+/* The link on which a switch sends on what is for a node; `path` chooses among those of equal length. */
+uint32_t graph_next(const struct graph *g, uint32_t at, uint32_t node, uint32_t path);
+
+#endif

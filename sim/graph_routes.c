@@ -1,0 +1,174 @@
+/* graph_routes.c: shortest ways between switches, and the tree that multicast packets take.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph_part.h"
+
+enum { FAR = UINT16_MAX };
+
+/* Links that leave each switch for another: link[first[s]] up to first[s + 1]. */
+struct leaving {
+    uint32_t *first, *link;
+};
+
+static uint32_t end_of(const struct graph *g, uint32_t link)
+{
+    return link % 2 ? g->cable[link / 2].a : g->cable[link / 2].b;
+}
+
+static bool leaving_make(struct graph *g, struct leaving *l)
+{
+    uint32_t links = 2 * (g->cables - g->nodes), *at = calloc(g->switches, sizeof(*at));
+    l->first = calloc(g->switches + 1u, sizeof(*l->first));
+    l->link = malloc((links ? links : 1) * sizeof(*l->link));
+    if (!at || !l->first || !l->link) {
+        free(at);
+        return false;
+    }
+    for (uint32_t c = g->nodes; c < g->cables; c++) {
+        l->first[g->cable[c].a + 1]++;
+        l->first[g->cable[c].b + 1]++;
+    }
+    for (uint32_t s = 0; s < g->switches; s++)
+        l->first[s + 1] += l->first[s];
+    for (uint32_t c = g->nodes; c < g->cables; c++) {
+        uint32_t a = g->cable[c].a, b = g->cable[c].b;
+        l->link[l->first[a] + at[a]++] = 2 * c;
+        l->link[l->first[b] + at[b]++] = 2 * c + 1;
+    }
+    free(at);
+    return true;
+}
+
+/* How many cables every switch is from one; the largest of those that have nodes, FAR when some cannot be reached. */
+static uint16_t distances(const struct graph *g, const struct leaving *l, uint32_t from, uint16_t *far,
+                          uint32_t *queue)
+{
+    uint32_t head = 0, tail = 0;
+    for (uint32_t s = 0; s < g->switches; s++)
+        far[s] = FAR;
+    far[from] = 0;
+    queue[tail++] = from;
+    while (head < tail) {
+        uint32_t s = queue[head++];
+        for (uint32_t i = l->first[s]; i < l->first[s + 1]; i++) {
+            uint32_t next = end_of(g, l->link[i]);
+            if (far[next] == FAR) {
+                far[next] = (uint16_t)(far[s] + 1);
+                queue[tail++] = next;
+            }
+        }
+    }
+    uint16_t most = 0;
+    for (uint32_t n = 0; n < g->nodes; n++)
+        most = far[g->node_switch[n]] > most ? far[g->node_switch[n]] : most;
+    return tail == g->switches ? most : FAR;
+}
+
+/* far[t * switches + s]: from s to t. Links of s that are one step nearer to t. */
+static bool ways_make(struct graph *g, const struct leaving *l, const uint16_t *far)
+{
+    size_t pairs = (size_t)g->switches * g->switches, count = 0;
+    g->first = malloc((pairs + 1) * sizeof(*g->first));
+    if (!g->first)
+        return false;
+    for (int pass = 0; pass < 2; pass++) {
+        count = 0;
+        for (uint32_t s = 0; s < g->switches; s++)
+            for (uint32_t t = 0; t < g->switches; t++) {
+                g->first[(size_t)s * g->switches + t] = (uint32_t)count;
+                const uint16_t *to = far + (size_t)t * g->switches;
+                for (uint32_t i = l->first[s]; i < l->first[s + 1]; i++)
+                    if (to[end_of(g, l->link[i])] + 1 == to[s]) {
+                        if (pass)
+                            g->ways[count] = l->link[i];
+                        count++;
+                    }
+            }
+        if (!pass && (count > UINT32_MAX / 8 || !(g->ways = malloc((count ? count : 1) * sizeof(*g->ways)))))
+            return false;
+    }
+    g->first[pairs] = (uint32_t)count;
+    return true;
+}
+
+/* Parents are the first links of shortest ways to the root; switches with no node below them are left out. */
+static void parents_find(struct graph *g, uint32_t root, bool *needed)
+{
+    for (uint32_t s = 0; s < g->switches; s++)
+        g->up[s] = s == root ? UINT32_MAX : g->ways[g->first[(size_t)s * g->switches + root]];
+    for (uint32_t n = 0; n < g->nodes; n++)
+        for (uint32_t s = g->node_switch[n]; !needed[s]; s = end_of(g, g->up[s])) {
+            needed[s] = true;
+            if (s == root)
+                break;
+        }
+}
+
+static bool multicast_make(struct graph *g, uint32_t root)
+{
+    bool *needed = calloc(g->switches, sizeof(*needed));
+    g->up = malloc(g->switches * sizeof(*g->up));
+    g->down_first = calloc(g->switches + 2u, sizeof(*g->down_first));
+    g->down = malloc((g->switches + (size_t)g->nodes) * sizeof(*g->down));
+    if (!g->up || !g->down_first || !g->down || !needed) {
+        free(needed);
+        return false;
+    }
+    parents_find(g, root, needed);
+    for (uint32_t s = 0; s < g->switches; s++)
+        if (s != root && needed[s])
+            g->down_first[end_of(g, g->up[s]) + 2]++;
+    for (uint32_t n = 0; n < g->nodes; n++)
+        g->down_first[g->node_switch[n] + 2]++;
+    for (uint32_t s = 0; s < g->switches; s++)
+        g->down_first[s + 2] += g->down_first[s + 1];
+    for (uint32_t n = 0; n < g->nodes; n++)
+        g->down[g->down_first[g->node_switch[n] + 1]++] = 2 * n + 1;
+    for (uint32_t s = 0; s < g->switches; s++)
+        if (s != root && needed[s])
+            g->down[g->down_first[end_of(g, g->up[s]) + 1]++] = g->up[s] ^ 1;
+    for (uint32_t s = 0; s < g->switches; s++) {
+        uint32_t links = g->down_first[s + 1] - g->down_first[s] + 1;
+        g->most_links = links > g->most_links ? links : g->most_links;
+    }
+    free(needed);
+    return true;
+}
+
+const char *graph_routes(struct graph *g)
+{
+    static const char *const memory = "out of memory";
+    struct leaving l = {0};
+    uint16_t *far = malloc((size_t)g->switches * g->switches * sizeof(*far)), best = FAR;
+    uint32_t *queue = malloc(g->switches * sizeof(*queue)), root = 0;
+    const char *why = !far || !queue || !leaving_make(g, &l) ? memory : NULL;
+    for (uint32_t s = 0; !why && s < g->switches; s++) {
+        uint16_t most = distances(g, &l, s, far + (size_t)s * g->switches, queue);
+        if (most == FAR)
+            why = "some switches cannot reach each other";
+        if (most < best) {
+            best = most;
+            root = s;
+        }
+    }
+    if (!why && (!ways_make(g, &l, far) || !multicast_make(g, root)))
+        why = memory;
+    free(far);
+    free(queue);
+    free(l.first);
+    free(l.link);
+    return why;
+}
+
+uint32_t graph_next(const struct graph *g, uint32_t at, uint32_t node, uint32_t path)
+{
+    uint32_t to = g->node_switch[node];
+    if (at == to)
+        return 2 * node + 1;
+    size_t pair = (size_t)at * g->switches + to;
+    uint32_t count = g->first[pair + 1] - g->first[pair];
+    return g->ways[g->first[pair] + (node + path) % count];
+}

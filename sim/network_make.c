@@ -1,0 +1,100 @@
+/* network_make.c: the links of a network, from its topology and the machine's numbers.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "network_part.h"
+
+/* What a bus link shares its rate with. Directions share, adapters of a node share, both do, or neither. */
+static uint32_t bus_medium(const struct network *n, uint32_t link)
+{
+    uint32_t port = (link - n->bus_first) / 2, direction = (link - n->bus_first) % 2;
+    if (n->machine.bus_node != 0)
+        port = port / n->rails * n->rails;
+    return bus_of(n, port, n->machine.bus_shared == 0 && direction);
+}
+
+static void link_make(struct network *n, uint32_t index)
+{
+    struct link *l = &n->links[index];
+    l->first = l->last = l->end_node = NONE;
+    l->free_count = (uint8_t)n->buffers;
+    l->wake_at = NEVER;
+    l->medium = index;
+    if (is_bus(n, index)) {
+        l->medium = bus_medium(n, index);
+        l->end_node = (index - n->bus_first) / 2 / n->rails;
+        l->rail = (index - n->bus_first) / 2 % n->rails;
+        return;
+    }
+    l->rail = index / (2 * n->topo.cables);
+    l->rate = topo_rate(&n->topo, index - rail_first(n, l->rail));
+    if (l->rate == 0)
+        l->rate = n->machine.link_rate;
+    l->end = topo_end(&n->topo, index - rail_first(n, l->rail));
+    if (l->end.level < 0)
+        l->end_node = l->end.group;
+}
+
+bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
+{
+    *n = (struct network){
+        .machine = *m, .packets_free = NONE, .messages_free = NONE, .copies_free = NONE, .random = 1};
+    if (!topo_make(&n->topo, m->topology, nodes, (uint32_t)m->radix, (uint32_t)m->lmc))
+        return false;
+    nodes = n->topo.nodes;
+    n->rails = m->rails > 1 ? (uint32_t)m->rails : 1;
+    size_t queues = 2 * (size_t)nodes * n->rails;
+    n->bus_first = rail_first(n, n->rails);
+    n->links_count = n->bus_first + (has_bus(n) ? 2 * nodes * n->rails : 0);
+    n->buffers = (uint32_t)m->buffers;
+    n->links = calloc(n->links_count, sizeof(*n->links));
+    n->soon_at = malloc((size_t)n->links_count * n->buffers * sizeof(*n->soon_at));
+    n->free_at = calloc(n->links_count, sizeof(*n->free_at));
+    n->used_by = calloc(n->links_count, sizeof(*n->used_by));
+    n->rail_scale = calloc(n->rails, sizeof(*n->rail_scale));
+    n->scratch = malloc((n->topo.most_copies + 1u) * sizeof(*n->scratch));
+    n->gathered = calloc(n->topo.switches, sizeof(*n->gathered));
+    n->turn = calloc(nodes, sizeof(*n->turn));
+    n->node_first = malloc(queues * sizeof(*n->node_first));
+    n->node_last = malloc(queues * sizeof(*n->node_last));
+    if (!n->links || !n->soon_at || !n->free_at || !n->used_by || !n->rail_scale || !n->node_first ||
+        !n->node_last || !n->scratch || !n->gathered || !n->turn) {
+        network_free(n);
+        return false;
+    }
+    for (size_t i = 0; i < queues; i++)
+        n->node_first[i] = n->node_last[i] = NONE;
+    for (uint32_t r = 0; r < n->rails; r++)
+        n->rail_scale[r] = 1;
+    for (uint32_t i = 0; i < n->links_count; i++) {
+        link_make(n, i);
+        n->used_by[i] = NONE;
+    }
+    return true;
+}
+
+void network_rail_rate(struct network *n, uint32_t rail, double scale)
+{
+    n->rail_scale[rail] = scale;
+}
+
+void network_free(struct network *n)
+{
+    free(n->links);
+    free(n->soon_at);
+    free(n->free_at);
+    free(n->used_by);
+    free(n->rail_scale);
+    free(n->packets);
+    free(n->messages);
+    free(n->node_first);
+    free(n->node_last);
+    free(n->copies);
+    free(n->scratch);
+    free(n->gathered);
+    free(n->turn);
+    event_queue_free(&n->events);
+    memset(n, 0, sizeof(*n));
+}

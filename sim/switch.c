@@ -1,0 +1,237 @@
+/* switch.c: what switches do beside passing packets on: they copy multicast packets, count who has come to a barrier, and
+ * lose packets.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "network_part.h"
+
+/* ---- loss ---- */
+
+static double uniform(uint64_t *x)
+{
+    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*x >> 11) * 0x1p-53;
+}
+
+static void multicast_less(struct network *n, uint32_t message)
+{
+    if (--n->messages[message].missing == 0)
+        network_message_free(n, message);
+}
+
+bool switch_loses(struct network *n, uint32_t index)
+{
+    struct packet *p = &n->packets[index];
+    uint8_t kind = n->messages[p->message].kind;
+    if (kind == MESSAGE_BARRIER || uniform(&n->random) >= n->machine.loss)
+        return false;
+    n->lost++;
+    network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));
+    if (kind == MESSAGE_PLAIN) {
+        network_put(n, n->now + ns(n->machine.retry_ns), EVENT_RETRY, index);
+        return true;
+    }
+    multicast_less(n, p->message);
+    network_packet_free(n, index);
+    return true;
+}
+
+/* The adapter sends the lost packet again, as the last of what waits. It alone: those behind it were kept by the receiver. */
+void switch_retry(struct network *n, uint32_t index)
+{
+    struct packet *p = &n->packets[index];
+    uint32_t message = p->message;
+    struct message *m = &n->messages[message];
+    bool waits = m->unsent > 0; /* it is in the adapter's queue still */
+    m->unsent += p->bytes;
+    network_packet_free(n, index);
+    if (!waits)
+        network_message_queue(n, message);
+}
+
+/* ---- multicast ---- */
+
+/* The link's number in the topology, without its rail. */
+static uint32_t plain_link(const struct network *n, uint32_t link)
+{
+    return link - rail_first(n, n->links[link].rail);
+}
+
+static uint32_t copies_new(struct network *n)
+{
+    uint32_t c = n->copies_free;
+    if (c != NONE) {
+        n->copies_free = n->copies[c].next;
+        return c;
+    }
+    if (!network_grow(n, (void **)&n->copies, n->copies_count, sizeof(*n->copies)))
+        return NONE;
+    return n->copies_count++;
+}
+
+void switch_copy_left(struct network *n, struct packet *p, uint32_t held, sim_time end)
+{
+    uint32_t set = p->copies;
+    struct copies *c = &n->copies[set];
+    p->copies = NONE;
+    c->end = end > c->end ? end : c->end;
+    if (--c->left)
+        return;
+    if (held != SWITCH)
+        network_buffer_release(n, held, c->end + network_delay(n, held));
+    c->next = n->copies_free;
+    n->copies_free = set;
+}
+
+/* One copy of the packet for each of the links in n->scratch; they share its buffer. */
+static void copy(struct network *n, uint32_t index, uint32_t count)
+{
+    struct packet original = n->packets[index];
+    uint32_t set = copies_new(n), rail = n->messages[original.message].rail;
+    if (set == NONE)
+        return;
+    n->copies[set] = (struct copies){.left = count};
+    n->messages[original.message].missing += count - 1;
+    original.copies = set;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t p = i ? network_packet_new(n) : index;
+        if (p == NONE)
+            return;
+        n->packets[p] = original;
+        network_link_offer(n, rail_first(n, rail) + n->scratch[i], p);
+    }
+}
+
+/* The links of the multicast tree at a switch, but for the one that the packet came by. */
+static uint32_t onward(struct network *n, struct tree_place at, uint32_t came_by)
+{
+    uint32_t count = topo_down(&n->topo, at, n->scratch), kept = 0, up = topo_up(&n->topo, at);
+    if (up != NONE)
+        n->scratch[count++] = up;
+    for (uint32_t i = 0; i < count; i++)
+        if (n->scratch[i] != (came_by ^ 1))
+            n->scratch[kept++] = n->scratch[i];
+    return kept;
+}
+
+/* ---- the barrier in the switches ---- */
+
+/* A packet that a switch makes itself. */
+static uint32_t make_packet(struct network *n, uint32_t from, uint32_t rail, enum message_kind kind,
+                            uint32_t tag)
+{
+    uint32_t m = network_message_new(n), p = m == NONE ? NONE : network_packet_new(n);
+    if (p == NONE)
+        return NONE;
+    n->messages[m] = (struct message){.from = from,
+                                      .to = NONE,
+                                      .rail = rail,
+                                      .kind = (uint8_t)kind,
+                                      .missing = 1,
+                                      .tag = tag,
+                                      .next = NONE};
+    n->packets[p] =
+        (struct packet){.message = m, .held = SWITCH, .next = NONE, .copies = NONE, .tail = n->now};
+    return p;
+}
+
+/* Packets on their way to the top go by links up; those that tell of the end come down. */
+static bool comes_down(const struct network *n, struct tree_place at, uint32_t link)
+{
+    uint32_t up = topo_up(&n->topo, at);
+    return up != NONE && plain_link(n, link) == (up ^ 1);
+}
+
+static void barrier_packet(struct network *n, uint32_t index)
+{
+    struct packet *p = &n->packets[index];
+    struct tree_place at = n->links[p->held].end;
+    uint32_t held = p->held, below = topo_down(&n->topo, at, n->scratch);
+    if (comes_down(n, at, held)) {
+        copy(n, index, below);
+        return;
+    }
+    network_buffer_release(n, held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, held));
+    if (++n->gathered[topo_number(&n->topo, at)] < below) {
+        network_message_free(n, p->message);
+        network_packet_free(n, index);
+        return;
+    }
+    n->gathered[topo_number(&n->topo, at)] = 0;
+    network_put(n, n->now + ns(n->machine.barrier_ns), EVENT_COMBINED, index);
+}
+
+/* The switch passes it on; the packet that came last says which switch. */
+void switch_combined(struct network *n, uint32_t index)
+{
+    struct packet *p = &n->packets[index];
+    struct message m = n->messages[p->message];
+    struct tree_place at = n->links[p->held].end;
+    uint32_t up = topo_up(&n->topo, at), made;
+    network_message_free(n, p->message);
+    network_packet_free(n, index);
+    if ((made = make_packet(n, m.from, m.rail, MESSAGE_BARRIER, m.tag)) == NONE)
+        return;
+    if (up != NONE)
+        network_link_offer(n, rail_first(n, m.rail) + up, made);
+    else
+        copy(n, made, topo_down(&n->topo, at, n->scratch));
+}
+
+/* ---- for network.c ---- */
+
+void switch_special(struct network *n, uint32_t index)
+{
+    struct packet *p = &n->packets[index];
+    if (n->messages[p->message].kind == MESSAGE_BARRIER) {
+        barrier_packet(n, index);
+        return;
+    }
+    uint32_t count = onward(n, n->links[p->held].end, plain_link(n, p->held));
+    if (count) {
+        copy(n, index, count);
+        return;
+    }
+    network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));
+    multicast_less(n, p->message);
+    network_packet_free(n, index);
+}
+
+void switch_arrived(struct network *n, uint32_t index)
+{
+    struct packet p = n->packets[index];
+    uint32_t node = n->links[p.held].end_node;
+    network_packet_free(n, index);
+    n->delivered(n->ctx, p.message, node);
+    multicast_less(n, p.message);
+}
+
+static uint32_t special_send(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag,
+                             enum message_kind kind)
+{
+    uint32_t index = network_message_new(n);
+    if (index == NONE)
+        return NONE;
+    n->messages[index] = (struct message){.from = from,
+                                          .to = NONE,
+                                          .kind = (uint8_t)kind,
+                                          .unsent = bytes,
+                                          .missing = 1,
+                                          .tag = tag,
+                                          .next = NONE};
+    if (n->machine.doorbell_ns > 0)
+        network_put(n, n->now + ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
+    else
+        network_message_queue(n, index);
+    return index;
+}
+
+uint32_t network_multicast(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag)
+{
+    return special_send(n, from, bytes <= n->machine.mtu ? bytes : (uint32_t)n->machine.mtu, tag,
+                        MESSAGE_MULTICAST);
+}
+
+uint32_t network_barrier(struct network *n, uint32_t from, uint32_t tag)
+{
+    return special_send(n, from, 0, tag, MESSAGE_BARRIER);
+}

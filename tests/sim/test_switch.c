@@ -1,0 +1,270 @@
+/* test_switch.c: what switches do beside passing packets on (copies, barriers, loss, LIDs), and topologies from text.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "network.h"
+#include "plain.h"
+#include "test.h"
+
+enum { NODES_MAX = 512 };
+static struct network net;
+static struct machine plain;
+static uint32_t got[NODES_MAX], arrivals;
+static sim_time last_arrival;
+
+static void on_delivered(void *ctx, uint32_t message, uint32_t node)
+{
+    (void)ctx, (void)message;
+    got[node]++;
+    arrivals++;
+    last_arrival = net.now;
+}
+
+static void on_arrived(void *ctx, uint32_t message)
+{
+    (void)ctx, (void)message;
+    arrivals++;
+    last_arrival = net.now;
+}
+
+static void begin(const struct machine *m, uint32_t nodes)
+{
+    EXPECT(network_make(&net, m, nodes));
+    net.arrived = on_arrived;
+    net.delivered = on_delivered;
+    memset(got, 0, sizeof(got));
+    arrivals = 0;
+    last_arrival = 0;
+}
+
+/* Runs; every buffer and record is free again afterwards. */
+static double end_ns(void)
+{
+    network_run(&net);
+    EXPECT(!net.failed);
+    for (uint32_t i = 0; i < net.links_count; i++)
+        EXPECT_EQ(net.links[i].free_count + net.links[i].soon, net.buffers);
+    uint32_t free_packets = 0, free_messages = 0, free_copies = 0;
+    for (uint32_t p = net.packets_free; p != NONE; p = net.packets[p].next)
+        free_packets++;
+    for (uint32_t m = net.messages_free; m != NONE; m = net.messages[m].next)
+        free_messages++;
+    for (uint32_t c = net.copies_free; c != NONE; c = net.copies[c].next)
+        free_copies++;
+    EXPECT_EQ(free_packets, net.packets_count);
+    EXPECT_EQ(free_messages, net.messages_count);
+    EXPECT_EQ(free_copies, net.copies_count);
+    double ns = (double)last_arrival / SIM_NS;
+    network_free(&net);
+    return ns;
+}
+
+static void a_multicast_reaches_everybody_once(void)
+{
+    static const uint32_t sizes[] = {2, 8, 9, 32, 33, 100, 128, 300};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        for (uint32_t from = 0; from < sizes[i]; from += sizes[i] / 2)
+            for (int bus = 0; bus < 2; bus++) {
+                struct machine m = plain;
+                m.bus_rate = bus;
+                m.bus_shared = bus;
+                begin(&m, sizes[i]);
+                for (int k = 0; k < 20; k++)
+                    network_multicast(&net, from, 500, 0);
+                end_ns();
+                for (uint32_t n = 0; n < sizes[i]; n++)
+                    EXPECT_EQ(got[n], n == from ? 0 : 20);
+            }
+}
+
+/* All copies leave a switch at once: a multicast takes as long as one message to the farthest node. */
+static void a_multicast_takes_one_message(void)
+{
+    begin(&plain, 8);
+    network_multicast(&net, 3, 500, 0);
+    EXPECT(end_ns() == 120 + 500);
+    begin(&plain, 32);
+    network_multicast(&net, 3, 500, 0);
+    EXPECT(end_ns() == 3 * 110 + 10 + 500);
+}
+
+static void switches_count_barriers(void)
+{
+    struct machine m = plain;
+    m.barrier_ns = 7;
+    begin(&m, 8);
+    for (uint32_t n = 0; n < 8; n++)
+        network_barrier(&net, n, 0);
+    EXPECT(end_ns() == 110 + 7 + 10);
+    EXPECT_EQ(arrivals, 8);
+    begin(&m, 32); /* up two levels, down two */
+    for (uint32_t n = 0; n < 32; n++)
+        network_barrier(&net, n, 0);
+    EXPECT(end_ns() == 110 + 7 + 110 + 7 + 110 + 10);
+    EXPECT_EQ(arrivals, 32);
+    begin(&m, 32);
+    for (uint32_t n = 1; n < 32; n++) /* one has not come: nobody goes */
+        network_barrier(&net, n, 0);
+    network_run(&net);
+    EXPECT_EQ(arrivals, 0);
+    network_free(&net);
+}
+
+static void lost_packets_come_again(void)
+{
+    struct machine m = plain;
+    m.loss = 0.1;
+    m.retry_ns = 5000;
+    begin(&m, 32);
+    for (uint32_t i = 0; i < 1000; i++)
+        network_send(&net, i % 32, (i + 7) % 32, 2500, 0);
+    network_send(&net, 0, 1, 0, 0);
+    network_run(&net);
+    EXPECT(net.lost > 300 && net.lost < 2000); /* 3000 packets, two or four links each */
+    network_free(&net);
+    begin(&m, 32);
+    for (uint32_t i = 0; i < 1000; i++)
+        network_send(&net, i % 32, (i + 7) % 32, 2500, 0);
+    end_ns();
+    EXPECT_EQ(arrivals, 1000);
+    begin(&m, 8);
+    for (uint32_t i = 0; i < 2000; i++)
+        network_multicast(&net, 0, 100, 0);
+    end_ns();
+    double share = arrivals / (2000.0 * 7); /* two links each: 0.81 */
+    EXPECT(share > 0.78 && share < 0.84);
+}
+
+/* Nodes 4 and 8 have the same digit: their messages share a way up from the first leaf unless they have two LIDs each. */
+static void lids_spread_over_ways(void)
+{
+    struct machine m = plain;
+    double one[2];
+    for (int lmc = 0; lmc < 2; lmc++) {
+        m.lmc = lmc;
+        begin(&m, 32);
+        net.turn[1] = 1; /* the two senders are at different turns */
+        network_send(&net, 0, 4, 100000, 0);
+        network_send(&net, 1, 8, 100000, 0);
+        one[lmc] = end_ns();
+    }
+    EXPECT(one[0] > 1.9 * one[1]);
+}
+
+static void doorbells_take_their_time(void)
+{
+    struct machine m = plain;
+    m.doorbell_ns = 33;
+    begin(&m, 8);
+    network_send(&net, 0, 1, 500, 0);
+    EXPECT(end_ns() == 33 + 120 + 500);
+}
+
+static bool read_text(struct graph *g, const char *text, char *why, size_t size)
+{
+    FILE *in = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    EXPECT(in != NULL);
+    bool good = in && graph_read(g, in, why, size);
+    if (in)
+        fclose(in);
+    return good;
+}
+
+/* The fat tree of radix 8 with 32 nodes, in words: everything takes as long as on the built-in one. */
+static void a_tree_in_words_is_the_tree(void)
+{
+    struct graph g;
+    char why[256] = "";
+    struct machine m = plain;
+    EXPECT(read_text(
+        &g, "switch leaf[0-7] spine[0-3]\nnode 0-31 leaf[0-7] # four each\nlink leaf[0-7] spine[0-3]\n", why,
+        sizeof(why)));
+    EXPECT_EQ(g.nodes, 32);
+    EXPECT_EQ(g.cables, 32 + 32);
+    double found[2];
+    for (int words = 0; words < 2; words++) {
+        m.topology = words ? &g : NULL;
+        begin(&m, 32);
+        for (uint32_t i = 0; i < 32; i++)
+            for (uint32_t k = 1; k < 32; k++)
+                network_send(&net, i, (i + k) % 32, 5000, 0);
+        found[words] = end_ns();
+        EXPECT_EQ(arrivals, 32 * 31);
+        begin(&m, 32);
+        network_multicast(&net, 3, 500, 0);
+        EXPECT(end_ns() == 3 * 110 + 10 + 500);
+        EXPECT_EQ(arrivals, 31);
+        begin(&m, 32);
+        for (uint32_t n = 0; n < 32; n++)
+            network_barrier(&net, n, 0);
+        EXPECT(end_ns() == 3 * 110 + 10);
+    }
+    EXPECT(found[0] / found[1] > 0.95 && found[0] / found[1] < 1.05);
+    graph_free(&g);
+}
+
+static void slow_cables_are_slow(void)
+{
+    struct graph g;
+    char why[256] = "";
+    struct machine m = plain;
+    EXPECT(read_text(&g, "switch a b\nnode 0 a\nnode 1 b\nlink a b 1 0.5\n", why, sizeof(why)));
+    m.topology = &g;
+    begin(&m, 2);
+    network_send(&net, 0, 1, 10000, 0);
+    double ns = end_ns();
+    EXPECT(ns >= 20000 && ns < 20000 + 1500);
+    graph_free(&g);
+}
+
+static void mistakes_name_their_line(void)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"", "no nodes"},
+        {"switch a\nnode 0 b\n", "line 2: there is no switch 'b'"},
+        {"switch a a\n", "line 1: switch 'a' is there already"},
+        {"switch a\n\nnode 0-3 a\nnode 3 a\n", "line 4: node 3 has a switch"},
+        {"switch a\nnode 1 a\n", "node 0 has no switch"},
+        {"switch a b\nnode 0 a\nnode 1 b\n", "cannot reach"},
+        {"switch a b\nlink a a\n", "line 2: switch 'a' cannot"},
+        {"switch a b\nlink a b 0\n", "line 2: '0' is no number of cables"},
+        {"switch a b\nlink a b 1 -2\n", "line 2: '-2' is no rate"},
+        {"switch a b\nlink a b 1 2 3\n", "line 2: '3' is one word too many"},
+        {"switch l[0-5\n", "line 1: 'l[0-5'"},
+        {"switch l[0-9999]\n", "line 1"},
+        {"switch l[0-1]\nnode 0-2 l[0-1]\n", "line 2: 3 nodes cannot be shared evenly"},
+        {"cable a b\n", "line 1: 'cable': expected"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct graph g;
+        char why[256] = "";
+        FILE *in = tmpfile(); /* fmemopen refuses an empty text */
+        EXPECT(in && fputs(bad[i].text, in) >= 0);
+        rewind(in);
+        EXPECT(!graph_read(&g, in, why, sizeof(why)));
+        if (!strstr(why, bad[i].says))
+            printf("  '%s' says: %s\n", bad[i].text, why);
+        EXPECT(strstr(why, bad[i].says) != NULL);
+        fclose(in);
+    }
+}
+
+int main(void)
+{
+    plain = plain_machine(1);
+    TEST_RUN(a_multicast_reaches_everybody_once);
+    TEST_RUN(a_multicast_takes_one_message);
+    TEST_RUN(switches_count_barriers);
+    TEST_RUN(lost_packets_come_again);
+    TEST_RUN(lids_spread_over_ways);
+    TEST_RUN(doorbells_take_their_time);
+    TEST_RUN(a_tree_in_words_is_the_tree);
+    TEST_RUN(slow_cables_are_slow);
+    TEST_RUN(mistakes_name_their_line);
+    return test_result();
+}
