@@ -429,9 +429,9 @@ bool grow_child_ended(struct job *j, pid_t pid, int status, int *failed)
         on_news(s, 0);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     s->pid = 0;
-    if (!s->inited) {
-        buf_add(&s->text, "", 1);
-        const char *text = buf_head(&s->text);
+    buf_add(&s->text, "", 1);
+    const char *text = buf_head(&s->text) + s->inited;
+    if (!s->inited || *text == 'f') {
         shoot_failed(s, *text == 'f' ? text + 1 : "the new processes ended without calling MPI_Init");
     } else {
         forget(j, s);

@@ -91,6 +91,11 @@ static void end_job(struct job *j, int first, uint64_t grace_ms)
     job_finish_if_done(j);
 }
 
+void job_end_at_once(struct job *j)
+{
+    end_job(j, SIGKILL, 0);
+}
+
 void job_fail(struct job *j, int status, const char *fmt, ...)
 {
     char text[6000];

@@ -117,6 +117,8 @@ void job_on_lost(struct job_host *h, const char *why);
 
 /* The first failure decides the status and ends the job; later ones are consequences. */
 void job_fail(struct job *j, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Its ranks are killed, and nothing is said about it. */
+void job_end_at_once(struct job *j);
 
 /* "rank 3 on host a, ranks 4-7 on host b": those for which wanted[rank] == value. */
 void job_describe(const struct job *j, const bool *wanted, bool value, char *out, size_t size);

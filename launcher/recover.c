@@ -1,11 +1,14 @@
 /* recover.c: see recover.h. A job can continue only when the rank that died had already left MPI_Init: before that, the
- * other ranks wait for it in MPI_Init and cannot finish their own start.
+ * other ranks wait for it in MPI_Init and cannot finish their own start. A spawned job is then ended; the job that spawned
+ * it goes on.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "recover.h"
 
 #include <stdlib.h>
+
+#include "grow.h"
 
 static uint32_t left(const struct job *j)
 {
@@ -15,11 +18,25 @@ static uint32_t left(const struct job *j)
     return n;
 }
 
-/* The job that spawned this one goes on even when nobody of this one is left. */
+static uint32_t ready(const struct job *j)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        n += pmi_ready(j->pmi, r);
+    return n;
+}
+
+/* The ranks of a spawned job meet their parents in MPI_Init, all of them, before the first is ready. */
+static bool has_left_init(const struct job *j, uint32_t rank)
+{
+    return pmi_ready(j->pmi, rank) || (j->opt->grown_fd > 0 && ready(j) > 0);
+}
+
+/* The job that spawned this one, and those that this one spawned, go on even when nobody of this one is left. */
 static bool can_go_on(const struct job *j, uint32_t rank)
 {
-    return j->opt->recovery && !j->ending && !j->failed && pmi_ready(j->pmi, rank) &&
-           (left(j) > 0 || j->opt->grown_fd > 0);
+    return j->opt->recovery && !j->ending && !j->failed && has_left_init(j, rank) &&
+           (left(j) > 0 || j->opt->grown_fd > 0 || !grow_idle(j));
 }
 
 static void tell_hosts(struct job *j, uint32_t rank)
@@ -46,8 +63,23 @@ static void tell_all(struct job *j, uint32_t rank)
     j->dead.n++;
 }
 
+/* A rank of a spawned job died before it met its parents: the others of that job cannot finish MPI_Init. They are ended,
+ * those who wait for them hear of it, and MPI_Comm_spawn fails. */
+static bool end_unborn(struct job *j, const char *how)
+{
+    if (!j->opt->recovery || j->ending || j->failed || j->opt->grown_fd <= 0 || ready(j) > 0)
+        return false;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        tell_all(j, r);
+    grow_tell_failed(j->opt, how);
+    job_end_at_once(j);
+    return true;
+}
+
 bool recover_from(struct job *j, uint32_t rank, int code, const char *how)
 {
+    if (end_unborn(j, how))
+        return true;
     if (!can_go_on(j, rank))
         return false;
     tell_all(j, rank);

@@ -241,8 +241,10 @@ int meet(struct comm *comm, int root, struct channel *channel, int root_error, c
     bool is_root = comm->rank == root;
     memset(&mine, 0, sizeof(mine));
     int rc = share_error(comm, root, is_root ? root_error : 0);
-    if (rc)
+    if (rc) {
+        channel_close(channel); /* so that the other side does not wait, when one of this side has died */
         return rc;
+    }
     mine.verdict = verdict_of(net_card(comm->proc->net, &mine.card));
     if (is_root)
         all = calloc((size_t)comm->size, sizeof(*all));

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dt/dtype.h"
+#include "net/lost.h"
 #include "p2p/request.h"
 
 enum { GATHER, GATHERED, SWAP_RECORDS, SWAPPED, DOWN_HEAD, SPREAD, FINISH, OVER };
@@ -167,18 +168,26 @@ static void fold(struct assembly *a)
     memcpy(a->up, a->words, words_size(a));
 }
 
-static void fill_head(struct assembly *a, int count)
+/* In place of the number: the sender's side has failed, with the error in the other bits. */
+#define HEAD_FAILED (1ull << 63)
+
+static void fill_head(struct assembly *a, uint64_t n)
 {
-    uint64_t n = (uint64_t)count;
     memcpy(a->head, &n, sizeof(n));
     memcpy(a->head + sizeof(n), a->words, words_size(a));
 }
 
-static int head_count(const char *head)
+/* False, and the error is set, when the sender has failed. */
+static bool head_read(struct assembly *a, const char *head)
 {
     uint64_t n;
     memcpy(&n, head, sizeof(n));
-    return (int)n;
+    if (!(n & HEAD_FAILED)) {
+        a->others = (int)n;
+        return true;
+    }
+    a->error = err_set((int)(uint16_t)n, "another process could not make its part of the communicator");
+    return false;
 }
 
 static void bridge_send(struct assembly *a, const void *data, size_t len)
@@ -205,7 +214,7 @@ static void gathered(struct assembly *a)
         tree_receive(a, parent, a->head, head_size(a));
         a->state = DOWN_HEAD;
     } else if (a->gang.bridged) {
-        fill_head(a, a->gang.members->size);
+        fill_head(a, (uint64_t)a->gang.members->size);
         bridge_send(a, a->head, head_size(a));
         bridge_receive(a, a->other_head, head_size(a));
         a->state = SWAP_RECORDS;
@@ -240,7 +249,8 @@ static void records_by_rank(struct assembly *a)
 static void swap_records(struct assembly *a)
 {
     size_t mine = (size_t)a->gang.members->size * a->record_size;
-    a->others = head_count(a->other_head);
+    if (!head_read(a, a->other_head))
+        return;
     and_words(a, a->other_head + sizeof(uint64_t));
     a->state = SWAPPED;
     if (!a->record_size || !allocate_records(a))
@@ -256,19 +266,20 @@ static void swapped(struct assembly *a)
     a->state = SPREAD;
     if (a->record_size && !a->records && allocate_records(a))
         records_by_rank(a);
-    fill_head(a, a->others);
+    fill_head(a, (uint64_t)a->others);
 }
 
 static void down_head(struct assembly *a)
 {
-    a->others = head_count(a->head);
+    if (!head_read(a, a->head))
+        return;
     memcpy(a->words, a->head + sizeof(uint64_t), words_size(a));
     a->state = SPREAD;
     if (a->record_size && allocate_records(a))
         tree_receive(a, a->place & (a->place - 1), a->records, records_size(a));
 }
 
-static void spread(struct assembly *a)
+static void spread_head(struct assembly *a, bool records)
 {
     int size = a->gang.members->size;
     int64_t bit = 1;
@@ -276,10 +287,29 @@ static void spread(struct assembly *a)
         bit *= 2;
     for (bit /= 2; bit >= 1; bit /= 2) { /* the deepest subtree first */
         tree_send(a, a->place + (int)bit, a->head, head_size(a));
-        if (a->record_size)
+        if (records)
             tree_send(a, a->place + (int)bit, a->records, records_size(a));
     }
     a->state = FINISH;
+}
+
+static void spread(struct assembly *a)
+{
+    spread_head(a, a->record_size > 0);
+}
+
+/* Those who wait for this process are alive and would not hear of a death on the other side: they are told. */
+static void give_up(struct assembly *a)
+{
+    const bool unsaid = a->gang.bridged && a->place == 0 && a->state <= GATHERED;
+    if (a->state >= FINISH || !a->head) {
+        a->state = FINISH;
+        return;
+    }
+    fill_head(a, HEAD_FAILED | (uint16_t)a->error);
+    if (unsaid)
+        bridge_send(a, a->head, head_size(a));
+    spread_head(a, false);
 }
 
 static void finish(struct assembly *a)
@@ -321,13 +351,16 @@ static void run(struct assembly *a)
 {
     a->stepping = true;
     while (a->pending == 0 && a->state != OVER) {
-        if (a->error)
-            a->state = FINISH;
-        step(a);
+        if (a->error && a->state < FINISH)
+            give_up(a);
+        else
+            step(a);
     }
     a->stepping = false;
-    if (a->state == OVER)
-        a->done(a);
+    if (a->state != OVER)
+        return;
+    list_remove(&a->link);
+    a->done(a);
 }
 
 void assembly_start(struct assembly *a)
@@ -340,5 +373,29 @@ void assembly_start(struct assembly *a)
     a->records = NULL;
     a->others = 0;
     a->error = allocate(a);
+    list_append(&a->gang.proc->assemblies, &a->link);
     run(a);
+}
+
+static bool any_lost(const struct assembly *a)
+{
+    const struct gang *g = &a->gang;
+    for (int i = 0; i < g->members->size; i++)
+        if (net_is_lost(g->proc->net, group_job_rank(g->members, i)))
+            return true;
+    return false;
+}
+
+int assembly_judge(const struct proc *p, uint32_t context, int tag)
+{
+    list_foreach(pos, &p->assemblies)
+    {
+        const struct assembly *a = list_entry(pos, struct assembly, link);
+        const struct gang *g = &a->gang;
+        if ((g->context == context && g->tag == tag && any_lost(a)) ||
+            (g->bridged && g->bridge_context == context && g->bridge_tag == tag &&
+             net_is_lost(p->net, g->other_leader)))
+            return MPIX_ERR_PROC_FAILED;
+    }
+    return 0;
 }

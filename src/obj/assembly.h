@@ -47,6 +47,7 @@ struct assembly {
     void (*done)(struct assembly *a); /* runs once, possibly before assembly_start returns */
 
     /* Private. */
+    struct list link; /* on proc->assemblies */
     int state;
     int pending;   /* messages under way */
     bool stepping; /* completions seen while it runs are picked up by the running loop */
@@ -58,5 +59,9 @@ struct assembly {
 };
 
 void assembly_start(struct assembly *a);
+
+/* Whether a message that one of them waits for will never come, since a process has died: an error class, or 0. For contexts
+ * that belong to no communicator. */
+int assembly_judge(const struct proc *p, uint32_t context, int tag);
 
 #endif

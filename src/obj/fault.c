@@ -7,6 +7,7 @@
 
 #include "base/counter.h"
 #include "net/lost.h"
+#include "obj/assembly.h"
 #include "obj/context.h"
 #include "p2p/fault.h"
 
@@ -29,7 +30,9 @@ static bool is_dead(const struct comm *c, uint32_t number)
 int comm_judge(void *proc, struct envelope env)
 {
     const struct comm *c = comm_of_context(proc, env.context);
-    if (!c || !c->fault)
+    if (!c)
+        return assembly_judge(proc, (uint32_t)env.context, env.tag);
+    if (!c->fault)
         return 0;
     if (c->fault->revoked)
         return MPIX_ERR_REVOKED;

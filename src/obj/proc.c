@@ -184,6 +184,7 @@ int proc_open(int thread_level, struct proc **out)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
     biglock_init(&p->lock);
     list_init(&p->sessions);
+    list_init(&p->assemblies);
     p->thread_level = thread_level;
     p->main_thread = pthread_self();
     int rc = layers_open(p);

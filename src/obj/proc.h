@@ -59,8 +59,9 @@ struct proc {
     int (*quiesce)(struct proc *p);
     void (*ft_closing)(struct proc *p);
     struct list sessions;
-    int users;       /* world model + sessions that keep the instance open */
-    bool world_used; /* the world model has been a user: all ranks are here, and leave together */
+    struct list assemblies; /* makings of communicators that are under way */
+    int users;              /* world model + sessions that keep the instance open */
+    bool world_used;        /* the world model has been a user: all ranks are here, and leave together */
 };
 
 /* NULL before the first MPI_Init/MPI_Session_init and after the last finalize. */

@@ -1,0 +1,252 @@
+/* respawn.c: a solver whose ranks may be killed at any moment. Those who live shrink the communicator, spawn as many new
+ * ranks as died, merge with them and go on from the last checkpoint, with the answer that a single rank computes, bit by bit.
+ *
+ * The equation of Poisson on a grid, by Jacobi iterations; the rows are shared out among the ranks. After every ROUND
+ * iterations all ranks keep a copy of the whole grid in memory: whoever lives can give it to the new ones.
+ *
+ *     mpicc respawn.c -o respawn
+ *     mpiexec -enable-recovery -n 4 ./respawn 400 10
+ *
+ * makes 400 rounds, and in every 10th a rank kills itself. With 0 rounds it goes on as long as the file that the third
+ * argument names exists: bench/ft/survive does so, and kills a rank every second.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include <mpi-ext.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROWS  240 /* of the grid, without its edge, which is 0 */
+#define COLS  64
+#define ROUND 20 /* iterations from one checkpoint to the next */
+
+typedef double row[COLS + 2];
+
+static MPI_Comm comm = MPI_COMM_WORLD;
+static int rank, size, wanted; /* ranks that live, and that there shall be */
+static row grid[ROWS + 2], next[ROWS + 2];
+static struct state {
+    int rounds, done, every, killed;
+    char running[200];
+    row grid[ROWS + 2]; /* after `done` rounds */
+} kept, coming;
+
+enum { GOOD = 1, ON = 2 };
+
+static int first_row(int r)
+{
+    return 1 + r * ROWS / size;
+}
+
+static void look_around(void)
+{
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+}
+
+/* ---- the solver ---- */
+
+static void relax(int from, int to)
+{
+    for (int i = from; i < to; i++)
+        for (int k = 1; k <= COLS; k++)
+            next[i][k] = 0.25 * (grid[i - 1][k] + grid[i + 1][k] + grid[i][k - 1] + grid[i][k + 1] +
+                                 1e-3 * (double)(i * k % 7));
+    memcpy(grid[from], next[from], (size_t)(to - from) * sizeof(row));
+}
+
+static int swap_edges(int from, int to)
+{
+    int up = rank > 0 ? rank - 1 : MPI_PROC_NULL, down = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
+    int rc = MPI_Sendrecv(grid[from], COLS + 2, MPI_DOUBLE, up, 0, grid[to], COLS + 2, MPI_DOUBLE, down, 0,
+                          comm, MPI_STATUS_IGNORE);
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Sendrecv(grid[to - 1], COLS + 2, MPI_DOUBLE, down, 0, grid[from - 1], COLS + 2, MPI_DOUBLE,
+                          up, 0, comm, MPI_STATUS_IGNORE);
+    return rc;
+}
+
+/* The rows of all ranks come together in `next`, in the place of the rank's own. */
+static int gather_rows(void)
+{
+    int *counts = malloc((size_t)size * sizeof(int)), *places = malloc((size_t)size * sizeof(int));
+    for (int r = 0; r < size; r++) {
+        places[r] = first_row(r) * (COLS + 2);
+        counts[r] = (first_row(r + 1) - first_row(r)) * (COLS + 2);
+    }
+    int rc = MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, next, counts, places, MPI_DOUBLE, comm);
+    free(counts);
+    free(places);
+    return rc;
+}
+
+static int one_round(void)
+{
+    int from = first_row(rank), to = first_row(rank + 1), rc = MPI_SUCCESS;
+    memcpy(grid, kept.grid, sizeof(grid));
+    for (int i = 0; i < ROUND && rc == MPI_SUCCESS; i++) {
+        rc = swap_edges(from, to);
+        relax(from, to);
+    }
+    return rc == MPI_SUCCESS ? gather_rows() : rc;
+}
+
+/* ---- after a death ---- */
+
+/* Both sides of the new intercommunicator. All return the same, as the agreement says so. */
+static int merge(MPI_Comm inter, int are_new)
+{
+    MPI_Comm merged = MPI_COMM_NULL;
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    int good = MPI_Intercomm_merge(inter, are_new, &merged) == MPI_SUCCESS;
+    if (!good && are_new)
+        _exit(
+            1); /* The others may have given this one up, and are not in the agreement. It counts as dead. */
+    int rc = MPIX_Comm_agree(inter, &good);
+    if (rc == MPI_SUCCESS && good) {
+        comm = merged;
+        MPI_Comm_disconnect(&inter);
+        look_around();
+        return 1;
+    }
+    if (merged != MPI_COMM_NULL)
+        MPI_Comm_free(&merged);
+    MPI_Comm_free(&inter);
+    return 0;
+}
+
+/* The checkpoint and what to do come from the lowest rank: it is not a new one as long as an old one lives. */
+static int hand_over(void)
+{
+    if (rank == 0)
+        coming = kept;
+    int good = MPI_Bcast(&coming, sizeof(coming), MPI_BYTE, 0, comm) == MPI_SUCCESS;
+    int rc = MPIX_Comm_agree(comm, &good);
+    if (rc != MPI_SUCCESS || !good)
+        return 0;
+    kept = coming;
+    return 1;
+}
+
+static int grow(char *program)
+{
+    MPI_Comm inter = MPI_COMM_NULL, rest = comm;
+    int good = MPI_Comm_spawn(program, MPI_ARGV_NULL, wanted - size, MPI_INFO_NULL, 0, comm, &inter,
+                              MPI_ERRCODES_IGNORE) == MPI_SUCCESS;
+    int rc = MPIX_Comm_agree(comm, &good);
+    if (rc != MPI_SUCCESS || !good) {
+        if (inter == MPI_COMM_NULL)
+            return 0;
+        MPIX_Comm_revoke(inter); /* the new ones shall not wait for us */
+        MPI_Comm_free(&inter);
+        return 0;
+    }
+    if (!merge(inter, 0))
+        return 0;
+    MPI_Comm_free(&rest);
+    return 1;
+}
+
+static void say_whole(void)
+{
+    if (rank == 0) {
+        printf("round %d: %d ranks\n", kept.done, size);
+        fflush(stdout);
+    }
+}
+
+/* Deaths during the repair are repaired by the next turn of the loop. */
+static void repair(char *program)
+{
+    int whole = 0;
+    while (!whole) {
+        MPI_Comm rest;
+        MPIX_Comm_revoke(comm);
+        MPIX_Comm_shrink(comm, &rest);
+        if (comm != MPI_COMM_WORLD)
+            MPI_Comm_free(&comm);
+        comm = rest;
+        look_around();
+        whole = (size == wanted || grow(program)) && hand_over();
+    }
+    say_whole();
+}
+
+static int is_last(void)
+{
+    return kept.rounds ? kept.done + 1 >= kept.rounds : access(kept.running, F_OK) != 0;
+}
+
+static void maybe_die(void)
+{
+    if (kept.every == 0 || kept.done % kept.every != kept.every - 1 || kept.killed == kept.done)
+        return;
+    kept.killed = kept.done;
+    if (rank == kept.done / kept.every % size)
+        raise(SIGKILL);
+}
+
+static void solve(char *program)
+{
+    for (int on = 1; on;) {
+        maybe_die();
+        int flags = (one_round() == MPI_SUCCESS ? GOOD : 0) | (rank == 0 && is_last() ? 0 : ON);
+        if (!(flags & GOOD))
+            MPIX_Comm_revoke(comm);
+        /* One rank may have its rows and another an error: they agree on whether the round counts. */
+        if (MPIX_Comm_agree(comm, &flags) != MPI_SUCCESS || !(flags & GOOD)) {
+            repair(program);
+            continue;
+        }
+        memcpy(kept.grid, next, sizeof(next));
+        kept.done++;
+        on = flags & ON;
+    }
+}
+
+static int is_right(void)
+{
+    memset(grid, 0, sizeof(grid));
+    for (int i = 0; i < kept.done * ROUND; i++)
+        relax(1, ROWS + 1);
+    return memcmp(grid, kept.grid, sizeof(grid)) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm parent;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_get_parent(&parent);
+    kept.killed = -1;
+    if (parent == MPI_COMM_NULL) {
+        kept.rounds = argc > 1 ? atoi(argv[1]) : 100;
+        kept.every = argc > 2 ? atoi(argv[2]) : 0;
+        snprintf(kept.running, sizeof(kept.running), "%s", argc > 3 ? argv[3] : "/nothing");
+        look_around();
+        wanted = size;
+        MPI_Barrier(comm); /* all have left MPI_Init: a death ends the job no more */
+        say_whole();
+    } else {
+        if (!merge(parent, 1)) {
+            MPI_Finalize(); /* one more has died meanwhile: the others begin again without this one */
+            return 0;
+        }
+        wanted = size;
+        if (!hand_over())
+            repair(argv[0]);
+    }
+    solve(argv[0]);
+    int right = is_right();
+    if (rank == 0)
+        printf("%d ranks, %d iterations: the answer is %s\n", size, kept.done * ROUND,
+               right ? "right" : "WRONG");
+    if (comm != MPI_COMM_WORLD)
+        MPI_Comm_free(&comm);
+    MPI_Finalize();
+    return !right;
+}
