@@ -38,6 +38,8 @@ struct machine {
 
 extern const struct machine machine_preset; /* see machine.c for where its numbers come from */
 
+/* Sets a machine of published values by its name: ib100 is the preset, liu2004 the nodes of [Liu04 6, 7]. False: no such name. */
+bool machine_named(struct machine *m, const char *name);
 /* Reads over what is there. False after a sentence in `why` that names the line. */
 bool machine_read(struct machine *m, FILE *in, char *why, size_t size);
 /* False when the name is not known or the value is out of its bounds. */

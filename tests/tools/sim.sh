@@ -45,6 +45,23 @@ echo 'radix many' >"$scratch/machine"
 wrong "line 1, 'radix many'" barrier --machine "$scratch/machine"
 
 # Rails: a figure as table, JSON and SVG; one run; the same answer twice; mistakes.
+# Broadcast by multicast; a machine from the JSON of bench logp: the larger sizes' gaps give a rate of 2 GB/s.
+cat >"$scratch/logp" <<'EOF'
+{"program": "fishplate bench logp", "verbs": [{"verb": "write", "logp": []}, {"verb": "send", "logp": [
+  {"bytes": 8, "o_s": 0.5, "o_r": 0.25, "g": 0.5, "L": 2}, {"bytes": 4096, "o_s": 1, "o_r": 1, "g": 2.5, "L": 2},
+  {"bytes": 32768, "o_s": 1, "o_r": 1, "g": 16.836, "L": 2}]}]}
+EOF
+"$BIN/fishplate" sim multicast --nodes 16 --packets 20 --collectors 1,4,16 --sizes 8 --machine "$scratch/logp" --json >"$scratch/json"
+python3 - "$scratch/json" <<'EOF'
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert [t["collectors"] for t in r["throughput"]] == [1, 4, 16], r
+one = r["latency"][0]
+# A send, the copies, two cables of half of L, the bytes, a receive.
+assert abs(one["multicast_us"] - (0.5 + 0.0008 + 2 + 0.5 + 0.25 + 0.0008)) < 0.01, one
+assert one["messages_us"] > 3 * one["multicast_us"], one
+EOF
+
 "$BIN/fishplate" sim rails --figures 10,8.16 --length 0.02 --svg "$scratch" >"$scratch/table"
 expect_line "$scratch/table" '^ +7 +0\.[0-9]+ '
 expect_line "$scratch/table" '^ +1 MiB +[0-9]{4}\.[0-9] +[0-9]{3}\.[0-9] +[0-9]{3}\.[0-9]$'

@@ -15,12 +15,13 @@
 #include "coll/select.h"
 #include "command.h"
 #include "json.h"
+#include "sim_words.h"
 
-enum { LIST_MAX = 32, RESULTS_MAX = 64 };
+enum { RESULTS_MAX = 64 };
 
 struct sim_options {
     enum coll_kind kind;
-    size_t nodes[LIST_MAX], sizes[LIST_MAX];
+    size_t nodes[SIM_LIST_MAX], sizes[SIM_LIST_MAX];
     int nnodes, nsizes;
     int per_node, root;
     size_t segment, most_steps;
@@ -38,7 +39,9 @@ struct sim_result {
 
 static const char *const usage_text =
     "Usage: fishplate sim [options] OPERATION\n"
-    "       fishplate sim rails [options]     several adapters per node; see fishplate sim rails --help\n\n"
+    "       fishplate sim rails [options]     several adapters per node; see fishplate sim rails --help\n"
+    "       fishplate sim multicast [options] broadcast by hardware multicast; see fishplate sim multicast "
+    "--help\n\n"
     "Runs a collective operation with the library's own algorithms on a simulated machine: nodes, adapters, "
     "and a fat\n"
     "tree of switches with finite buffers, packet by packet. The same input gives the same result on every "
@@ -53,7 +56,9 @@ static const char *const usage_text =
     "them)\n"
     "  --segment 128k       bytes of one segment in pipelined algorithms\n"
     "  --root 0             rank of the root\n"
-    "  --machine FILE       parameters of your machine, one per line: link_rate 25\n"
+    "  --machine FILE       parameters of your machine, one per line: link_rate 25; or what fishplate bench "
+    "logp\n"
+    "                       --json has written; or a name: ib100 (below), liu2004 (InfiniHost of 2004)\n"
     "  --set NAME=VALUE     set one of these parameters\n"
     "  --topology FILE      switches and cables of your network, one per line, instead of a fat tree:\n"
     "                         switch leaf[0-1] spine[0-8]      names, with ranges\n"
@@ -80,35 +85,12 @@ static int complain(const char *what, const char *about)
     return 2;
 }
 
-static bool parse_list(const char *text, size_t *list, int *count)
-{
-    for (*count = 0; *text; text += *text == ',') {
-        size_t len = strcspn(text, ",");
-        if (*count == LIST_MAX || !bench_parse_bytes(text, len, &list[(*count)++]))
-            return false;
-        text += len;
-    }
-    return *count > 0;
-}
-
 static bool parse_int(const char *text, int *out)
 {
     char *end;
     long value = strtol(text, &end, 10);
     *out = (int)value;
     return end != text && *end == 0 && value >= 0 && value < 1 << 20;
-}
-
-static bool parse_machine(struct machine *m, const char *path)
-{
-    char why[256] = "";
-    FILE *in = fopen(path, "r");
-    bool good = in && machine_read(m, in, why, sizeof(why));
-    if (in)
-        fclose(in);
-    if (!good && why[0])
-        fprintf(stderr, "fishplate sim: %s, %s.\n", path, why);
-    return good;
 }
 
 /* The nodes of the file are taken unless --nodes asks for fewer. */
@@ -134,9 +116,9 @@ static bool parse_value(struct sim_options *o, const char *name, const char *val
 {
     size_t bytes;
     if (strcmp(name, "--nodes") == 0)
-        return parse_list(value, o->nodes, &o->nnodes);
+        return sim_list(value, o->nodes, &o->nnodes);
     if (strcmp(name, "--sizes") == 0)
-        return parse_list(value, o->sizes, &o->nsizes);
+        return sim_list(value, o->sizes, &o->nsizes);
     if (strcmp(name, "--per-node") == 0)
         return parse_int(value, &o->per_node) && o->per_node > 0;
     if (strcmp(name, "--root") == 0)
@@ -146,7 +128,7 @@ static bool parse_value(struct sim_options *o, const char *name, const char *val
     if (strcmp(name, "--segment") == 0)
         return bench_parse_bytes(value, strlen(value), &o->segment);
     if (strcmp(name, "--machine") == 0)
-        return parse_machine(&o->machine, value);
+        return sim_machine(&o->machine, value);
     if (strcmp(name, "--topology") == 0)
         return parse_topology(o, value);
     if (strcmp(name, "--set") == 0)
@@ -386,6 +368,8 @@ int command_sim(int argc, char **argv)
     int parameter[COLL_PARAMETERS] = {0};
     if (argc > 1 && strcmp(argv[1], "rails") == 0)
         return command_sim_rails(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "multicast") == 0)
+        return command_sim_multicast(argc - 1, argv + 1);
     int status = parse(&o, argc, argv);
     if (status)
         return status;

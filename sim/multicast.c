@@ -1,0 +1,380 @@
+/* multicast.c: nodes that send and receive by the library's multicast machines. A node's processor handles one packet or
+ * acknowledgement after the other; the machines hear of it when the processor has got to it. Co-roots do not get packets by
+ * themselves: they take part in the multicast and acknowledge to the root, as in the library.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "multicast.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/mcast/sender.h"
+#include "net/mcast/stream.h"
+#include "net/mcast/tree.h"
+
+enum { ACK_BYTES = 24, AGAIN = 64 };
+enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER };
+
+/* Tags: a packet's number, and whether it asks; or the index of an acknowledgement. */
+#define TAG_ASK   UINT32_C(0x80000000)
+#define TAG_ACK   UINT32_C(0x40000000)
+#define TAG_EMPTY UINT32_C(0x20000000) /* it only asks */
+#define TAG_VALUE UINT32_C(0x1fffffff)
+
+struct member {
+    struct mcast_stream stream;
+    struct mcast_sender sender; /* of the root and the co-roots */
+    struct mcast_child *child;
+    uint64_t *sent;
+    uint32_t parent, index, taken;
+    sim_time busy_to, timer_at;
+};
+
+/* What a node's processor has to handle. */
+struct item {
+    uint32_t node, tag, from, next;
+    struct mcast_ack ack;
+};
+
+struct group {
+    const struct multicast_order *order;
+    struct multicast_report *report;
+    struct network net;
+    struct mcast_tree tree;
+    struct mcast_rules relay_rules; /* co-roots repeat to each leaf alone, never to all */
+    struct member *members;
+    struct item *items;
+    uint32_t items_count, items_free, posted, unfinished;
+    sim_time last;
+    bool root_waits; /* an event will try again to send */
+};
+
+struct mcast_rules multicast_rules(uint32_t window, uint32_t aggregate, double timeout_us)
+{
+    const uint64_t timeout = (uint64_t)(timeout_us * 1000);
+    return (struct mcast_rules){.window = window,
+                                .ring = 2 * window,
+                                .aggregate = aggregate,
+                                .skew = aggregate > 1,
+                                .few = 2,
+                                .burst = 8,
+                                .timeout = timeout,
+                                .timeout_max = 64 * timeout,
+                                .quiet = timeout / 4,
+                                .delay = timeout / 4};
+}
+
+static uint64_t clock_of(const struct group *g)
+{
+    return (uint64_t)(g->net.now / SIM_NS);
+}
+
+static sim_time ns(double nanoseconds)
+{
+    return (sim_time)(nanoseconds * SIM_NS + 0.5);
+}
+
+static void put(struct group *g, sim_time at, uint32_t kind, uint32_t what)
+{
+    if (!event_put(&g->net.events, at, kind, what))
+        g->net.failed = true;
+}
+
+static sim_time work(struct group *g, uint32_t node, double nanoseconds)
+{
+    struct member *m = &g->members[node];
+    if (m->busy_to < g->net.now)
+        m->busy_to = g->net.now;
+    return m->busy_to += ns(nanoseconds);
+}
+
+static uint32_t item_new(struct group *g)
+{
+    uint32_t i = g->items_free;
+    if (i != NONE) {
+        g->items_free = g->items[i].next;
+        return i;
+    }
+    i = g->items_count;
+    if ((i & (i - 1)) == 0) {
+        struct item *larger = realloc(g->items, (i ? 2 * (size_t)i : 1) * sizeof(*larger));
+        if (!larger) {
+            g->net.failed = true;
+            return NONE;
+        }
+        g->items = larger;
+    }
+    g->items_count++;
+    return i;
+}
+
+/* ---- sending ---- */
+
+/* The node's timers: what it owes, and what it waits for. */
+static void timer_set(struct group *g, uint32_t node)
+{
+    struct member *m = &g->members[node];
+    uint64_t due = m->stream.due < m->sender.deadline ? m->stream.due : m->sender.deadline;
+    if (due == MCAST_NEVER)
+        return;
+    sim_time at = (sim_time)due * SIM_NS;
+    at = at < g->net.now ? g->net.now : at;
+    if (m->timer_at > g->net.now && m->timer_at <= at)
+        return;
+    m->timer_at = at;
+    put(g, at, EVENT_TIMER, node);
+}
+
+/* Co-roots' and the root's packets that are sent again: to a child, or by multicast. */
+static void send_again(struct group *g, uint32_t node, const struct mcast_resend *r, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t tag = r[i].seq | TAG_ASK | (r[i].ask ? TAG_EMPTY : 0),
+                 bytes = r[i].ask ? ACK_BYTES : g->order->bytes;
+        work(g, node, g->net.machine.send_ns);
+        g->report->again += !r[i].ask;
+        if (r[i].to == MCAST_ALL)
+            network_multicast(&g->net, node, bytes, tag);
+        else
+            network_send(&g->net, node, mcast_tree_child(&g->tree, node, r[i].to), bytes, tag);
+    }
+}
+
+/* The root sends while there is room, one packet for each time that its processor is free. */
+static void root_go(struct group *g)
+{
+    struct member *root = &g->members[0];
+    if (g->root_waits || g->posted == g->order->packets)
+        return;
+    if (mcast_sender_room(&root->sender) == 0) {
+        mcast_sender_starved(&root->sender, clock_of(g));
+        timer_set(g, 0);
+        return;
+    }
+    g->root_waits = true;
+    put(g, work(g, 0, g->net.machine.send_ns + g->order->bytes / g->net.machine.copy_rate), EVENT_ROOT, 0);
+}
+
+static void root_send(struct group *g)
+{
+    bool ask;
+    g->root_waits = false;
+    uint32_t seq = mcast_sender_push(&g->members[0].sender, clock_of(g), &ask);
+    network_multicast(&g->net, 0, g->order->bytes, seq | (ask ? TAG_ASK : 0));
+    g->posted++;
+    timer_set(g, 0);
+    root_go(g);
+}
+
+/* ---- receiving ---- */
+
+static uint32_t relay_room(const struct group *g, uint32_t node)
+{
+    const struct mcast_sender *s = &g->members[node].sender;
+    return s->children ? g->order->rules.window - (s->next - s->base) : UINT32_MAX;
+}
+
+static void acknowledge(struct group *g, uint32_t node)
+{
+    struct member *m = &g->members[node];
+    if (!mcast_stream_due(&m->stream, clock_of(g))) {
+        timer_set(g, node);
+        return;
+    }
+    uint32_t i = item_new(g);
+    if (i == NONE)
+        return;
+    g->items[i] = (struct item){.node = m->parent, .tag = TAG_ACK, .from = node, .next = NONE};
+    g->items[i].ack =
+        mcast_stream_ack(&m->stream, &g->order->rules, g->order->rules.ring, relay_room(g, node));
+    g->report->acks++;
+    work(g, node, g->net.machine.send_ns);
+    network_send(&g->net, node, m->parent, ACK_BYTES, TAG_ACK | i);
+}
+
+static void handle_packet(struct group *g, uint32_t node, uint32_t tag)
+{
+    struct member *m = &g->members[node];
+    bool ask;
+    if (tag & TAG_EMPTY) {
+        mcast_stream_asked(&m->stream);
+        acknowledge(g, node);
+        return;
+    }
+    struct mcast_arrival a = {.seq = tag & TAG_VALUE,
+                              .wanted = true,
+                              .ask = tag & TAG_ASK,
+                              .room = g->order->rules.ring,
+                              .relay = relay_room(g, node),
+                              .now = clock_of(g)};
+    mcast_stream_arrive(&m->stream, &g->order->rules, m->index, &a);
+    while (mcast_stream_has(&m->stream))
+        mcast_stream_took(&m->stream);
+    while (m->sender.children && m->sender.next != m->stream.next)
+        mcast_sender_push(&m->sender, clock_of(g), &ask);
+    if (m->taken != m->stream.taken && m->stream.taken == g->order->packets) {
+        g->unfinished--;
+        g->last = g->net.now;
+    }
+    m->taken = m->stream.taken;
+    acknowledge(g, node);
+    timer_set(g, node);
+}
+
+static void handle_ack(struct group *g, const struct item *ack)
+{
+    struct mcast_resend out[AGAIN];
+    struct member *m = &g->members[ack->node];
+    uint32_t child = g->members[ack->from].index;
+    bool full = m->sender.children && ack->node && relay_room(g, ack->node) == 0;
+    mcast_sender_ack(&m->sender, child, &ack->ack, clock_of(g));
+    if (ack->ack.early)
+        send_again(g, ack->node, out, mcast_sender_repair(&m->sender, child, clock_of(g), out, AGAIN));
+    if (full && relay_room(g, ack->node)) { /* the root was told that there is no room */
+        mcast_stream_reopen(&m->stream);
+        acknowledge(g, ack->node);
+    }
+    timer_set(g, ack->node);
+    if (ack->node == 0)
+        root_go(g);
+    if (ack->node == 0 && mcast_sender_idle(&m->sender) && g->posted == g->order->packets)
+        g->report->root_us = (double)g->net.now / SIM_US;
+}
+
+static void on_handled(struct group *g, uint32_t i)
+{
+    struct item item = g->items[i];
+    g->items[i].next = g->items_free;
+    g->items_free = i;
+    if (item.tag & TAG_ACK)
+        handle_ack(g, &item);
+    else
+        handle_packet(g, item.node, item.tag);
+}
+
+static void on_timer(struct group *g, uint32_t node)
+{
+    struct mcast_resend out[AGAIN];
+    struct member *m = &g->members[node];
+    if (m->timer_at > g->net.now)
+        return; /* an earlier one was set since */
+    m->timer_at = 0;
+    if (m->sender.children)
+        send_again(g, node, out, mcast_sender_timeout(&m->sender, clock_of(g), out, AGAIN));
+    if (node && mcast_stream_due(&m->stream, clock_of(g)))
+        acknowledge(g, node);
+    timer_set(g, node);
+}
+
+/* ---- the network's side ---- */
+
+static void take(struct group *g, uint32_t node, uint32_t item, uint32_t bytes)
+{
+    if (item != NONE)
+        put(g, work(g, node, g->net.machine.receive_ns + bytes / g->net.machine.copy_rate), EVENT_HANDLED,
+            item);
+}
+
+static void packet_to(struct group *g, uint32_t node, uint32_t tag)
+{
+    uint32_t i = item_new(g);
+    if (i == NONE)
+        return;
+    g->items[i] = (struct item){.node = node, .tag = tag, .next = NONE};
+    take(g, node, i, tag & TAG_EMPTY ? 0 : g->order->bytes);
+}
+
+static void on_delivered(void *ctx, uint32_t message, uint32_t node)
+{
+    struct group *g = ctx;
+    if (node != 0)
+        packet_to(g, node, g->net.messages[message].tag);
+}
+
+static void on_arrived(void *ctx, uint32_t message)
+{
+    struct group *g = ctx;
+    const struct message *m = &g->net.messages[message];
+    if (m->tag & TAG_ACK)
+        take(g, m->to, m->tag & TAG_VALUE, 0);
+    else
+        packet_to(g, m->to, m->tag);
+}
+
+static void on_event(void *ctx, const struct event *e)
+{
+    struct group *g = ctx;
+    if (e->kind == EVENT_HANDLED)
+        on_handled(g, e->what);
+    else if (e->kind == EVENT_ROOT)
+        root_send(g);
+    else
+        on_timer(g, e->what);
+}
+
+static bool member_open(struct group *g, uint32_t node)
+{
+    struct member *m = &g->members[node];
+    uint32_t children = mcast_tree_children(&g->tree, node);
+    const struct mcast_rules *rules = node ? &g->relay_rules : &g->order->rules;
+    m->parent = mcast_tree_parent(&g->tree, node);
+    m->index = node ? mcast_tree_index(&g->tree, node) : 0;
+    mcast_stream_open(&m->stream, &g->order->rules);
+    m->sender.deadline = MCAST_NEVER;
+    if (children == 0)
+        return true;
+    m->child = calloc(children, sizeof(*m->child));
+    m->sent = calloc(rules->window, sizeof(*m->sent));
+    if (!m->child || !m->sent)
+        return false;
+    mcast_sender_open(&m->sender, rules, m->child, children, m->sent);
+    g->report->most_children = children > g->report->most_children ? children : g->report->most_children;
+    return true;
+}
+
+static bool prepare(struct group *g)
+{
+    const struct multicast_order *o = g->order;
+    if (o->nodes < 2 || o->collectors < 1 || o->collectors > o->nodes ||
+        !network_make(&g->net, o->machine, o->nodes))
+        return false;
+    g->net.arrived = on_arrived;
+    g->net.delivered = on_delivered;
+    g->net.other = on_event;
+    g->net.ctx = g;
+    g->tree = (struct mcast_tree){.members = o->nodes, .root = 0, .collectors = o->collectors};
+    g->relay_rules = o->rules;
+    g->relay_rules.few = UINT32_MAX;
+    g->unfinished = o->nodes - 1;
+    g->members = calloc(o->nodes, sizeof(*g->members));
+    for (uint32_t n = 0; g->members && n < o->nodes; n++)
+        if (!member_open(g, n))
+            return false;
+    return g->members != NULL;
+}
+
+void multicast_simulate(const struct multicast_order *order, struct multicast_report *out)
+{
+    struct group g = {.order = order, .report = out, .items_free = NONE};
+    *out = (struct multicast_report){0};
+    bool made = prepare(&g);
+    if (made) {
+        root_go(&g);
+        network_run(&g.net);
+    }
+    if (!made || g.net.failed)
+        out->failed = "out of memory, or the switches cannot connect so many nodes";
+    else if (g.unfinished)
+        out->failed =
+            "some nodes never got all packets: this is a defect of the protocol or of the simulator";
+    out->us = (double)g.last / SIM_US;
+    out->events = g.net.events.taken;
+    out->lost = g.net.lost;
+    for (uint32_t n = 0; g.members && n < order->nodes; n++) {
+        free(g.members[n].child);
+        free(g.members[n].sent);
+    }
+    free(g.members);
+    free(g.items);
+    network_free(&g.net);
+}

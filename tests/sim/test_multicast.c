@@ -1,0 +1,68 @@
+/* test_multicast.c: the library's multicast machines on the simulated network: every node gets everything, with loss and
+ * without, and acknowledgements are collected as they should be.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "multicast.h"
+#include "plain.h"
+#include "test.h"
+
+enum { PACKETS = 40 };
+
+static struct multicast_report run(double loss, uint32_t nodes, uint32_t collectors, uint32_t aggregate)
+{
+    struct machine m = plain_machine(1);
+    struct multicast_report r;
+    m.send_ns = m.receive_ns = 100;
+    m.loss = loss;
+    m.retry_ns = 20000;
+    struct multicast_order order = {.machine = &m,
+                                    .nodes = nodes,
+                                    .collectors = collectors,
+                                    .packets = PACKETS,
+                                    .bytes = 500,
+                                    .rules = multicast_rules(16, aggregate, 200)};
+    multicast_simulate(&order, &r);
+    if (r.failed)
+        printf("  %u nodes, %u collectors, loss %g: %s\n", nodes, collectors, loss, r.failed);
+    EXPECT(!r.failed);
+    return r;
+}
+
+static void everybody_gets_everything(void)
+{
+    static const uint32_t nodes[] = {2, 3, 8, 33, 100};
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+        for (uint32_t k = 1; k <= nodes[i] && k <= 32; k *= 2)
+            for (uint32_t aggregate = 1; aggregate <= 8; aggregate += 7) {
+                struct multicast_report clean = run(0, nodes[i], k, aggregate),
+                                        lossy = run(0.01, nodes[i], k, aggregate);
+                EXPECT_EQ(clean.again, 0);
+                EXPECT_EQ(clean.lost, 0);
+                EXPECT(lossy.lost > 0);
+                EXPECT(clean.root_us > 0 && lossy.root_us > 0);
+            }
+}
+
+/* Without aggregation each packet is acknowledged once by each member; with it, by far fewer. */
+static void acknowledgements_are_counted(void)
+{
+    EXPECT_EQ(run(0, 33, 1, 1).acks, PACKETS * 32);
+    EXPECT(run(0, 33, 1, 8).acks < PACKETS * 32 / 4);
+    EXPECT_EQ(run(0, 33, 1, 1).most_children, 32);
+    EXPECT(run(0, 33, 4, 1).most_children <= 11);
+}
+
+/* One processor cannot collect from 100: the square root of them is best [Liu04 7.5.2]. */
+static void co_roots_help(void)
+{
+    double alone = run(0, 100, 1, 1).us, some = run(0, 100, 10, 1).us, all = run(0, 100, 100, 1).us;
+    EXPECT(some < 0.5 * alone && some < 0.5 * all);
+}
+
+int main(void)
+{
+    TEST_RUN(everybody_gets_everything);
+    TEST_RUN(acknowledgements_are_counted);
+    TEST_RUN(co_roots_help);
+    return test_result();
+}

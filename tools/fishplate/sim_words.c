@@ -1,0 +1,84 @@
+/* sim_words.c: see sim_words.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "sim_words.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../../bench/bench.h"
+
+#include "papers/value.h"
+
+bool sim_list(const char *text, size_t *list, int *count)
+{
+    for (*count = 0; *text; text += *text == ',') {
+        size_t len = strcspn(text, ",");
+        if (*count == SIM_LIST_MAX || !bench_parse_bytes(text, len, &list[(*count)++]))
+            return false;
+        text += len;
+    }
+    return *count > 0;
+}
+
+/* LogP parameters of a small message, and the rate at which large ones follow each other. The latency L has everything between
+ * the two processors in it, so it is taken for the two cables, and the switch takes nothing. */
+static bool from_logp(struct machine *m, const struct value *of_verb)
+{
+    const struct value *small = NULL, *one = NULL, *two = NULL;
+    for (const struct value *v = value_first(of_verb, "logp"); v; v = v->next) {
+        if (value_number(v, "g", -1) <= 0 || value_number(v, "o_s", -1) < 0)
+            continue;
+        small = small ? small : v;
+        one = two;
+        two = v;
+    }
+    if (!one || value_number(two, "g", 0) <= value_number(one, "g", 0))
+        return false;
+    double latency = value_number(small, "L", 0) * 1000;
+    m->send_ns = value_number(small, "o_s", 0) * 1000;
+    m->receive_ns = value_number(small, "o_r", 0) * 1000;
+    m->message_ns = value_number(small, "g", 0) * 1000;
+    m->link_ns = latency > 0 ? latency / 2 : 0;
+    m->switch_ns = m->bus_rate = m->header_bytes = 0;
+    m->link_rate = (value_number(two, "bytes", 0) - value_number(one, "bytes", 0)) /
+                   (value_number(two, "g", 0) - value_number(one, "g", 0)) / 1000;
+    return m->link_rate > 0;
+}
+
+static bool read_logp(struct machine *m, const char *path, char *why, size_t size)
+{
+    struct value *all = value_read(path);
+    bool good = false;
+    for (const struct value *v = value_first(all, "verbs"); v && !good; v = v->next)
+        good = strcmp(value_text(v, "verb"), "send") == 0 && from_logp(m, v);
+    value_free(all);
+    if (!good)
+        snprintf(why, size,
+                 "it is JSON, but has no LogP parameters of the verb send for two sizes; write it with "
+                 "fishplate bench logp --json");
+    return good;
+}
+
+bool sim_machine(struct machine *m, const char *what)
+{
+    char why[256] = "";
+    const struct graph *topology = m->topology;
+    if (machine_named(m, what)) {
+        m->topology = topology;
+        return true;
+    }
+    FILE *in = fopen(what, "r");
+    if (!in) {
+        fprintf(stderr, "fishplate sim: '%s' is no preset (ib100, liu2004), and cannot be opened: %s.\n",
+                what, strerror(errno));
+        return false;
+    }
+    int first = getc(in);
+    rewind(in);
+    bool good = first == '{' ? read_logp(m, what, why, sizeof(why)) : machine_read(m, in, why, sizeof(why));
+    fclose(in);
+    if (!good)
+        fprintf(stderr, "fishplate sim: %s, %s.\n", what, why);
+    return good;
+}

@@ -1,0 +1,17 @@
+/* sim_words.h: words of the command line that all of `fishplate sim` understands: lists of numbers, machines.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TOOLS_SIM_WORDS_H
+#define FP_TOOLS_SIM_WORDS_H
+
+#include "../../sim/machine.h"
+
+enum { SIM_LIST_MAX = 32 };
+
+/* "16,1k": at most SIM_LIST_MAX numbers. */
+bool sim_list(const char *text, size_t *list, int *count);
+
+/* The name of a preset; or a file: lines "link_rate 25", or the JSON of `fishplate bench logp`. False after a sentence. */
+bool sim_machine(struct machine *m, const char *what);
+
+#endif
