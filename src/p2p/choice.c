@@ -20,8 +20,14 @@
 #define LOOK_GAP   32  /* messages or bursts, at least, between two looks */
 #define LOOK_SOON \
     12 /* ... after the first tries, twice as many each time: the first impression may be wrong */
-#define LOOKS_SOON     2
-#define DEAREST        4 /* times the best: the price of a look; the first impression may have been far off */
+#define LOOKS_SOON 2
+#define LEVEL_PART 4 /* the best has become cheaper by one part in so many: the others are tried again */
+#define DEAREST    4 /* times the best: the price of a look; the first impression may have been far off */
+#define AFTER_WINDOW \
+    2 /* a look at another way costs so many bursts besides: the caches are in its state then */
+/* Bursts: what is cheaper than usual counts for one part in so many, and what is dearer. What disturbs a burst makes it dearer. */
+#define FALL_WINDOW    4
+#define RISE_WINDOW    16
 #define CLEARLY        32   /* cheaper by one part in so many: less may be chance */
 #define OUTLIER        3    /* times what is usual: the rest was no matter of the way but of the processors */
 #define STALL_MESSAGES 2048 /* messages without stalls that are taken for granted at the start */
@@ -143,11 +149,33 @@ static int look_again(const struct choice *c, struct choice_class *k, uint64_t b
     uint64_t ours = expected(c, k, bytes, k->best), it = expected(c, k, bytes, oldest);
     it = MIN(it, DEAREST * ours) + stall_mean(&c->stalls[oldest], STALL_FEW);
     uint64_t price = it > ours && !soon ? (it - ours) * messages : 0;
+    if (messages > 1 && !soon && !o->inherited)
+        price += AFTER_WINDOW * ours * messages;
     if (price > k->saved)
         return -1;
     k->saved -= price;
     k->ways[oldest].last = k->asked; /* not again before it was told about */
     return oldest;
+}
+
+/* The first messages of a size find memory and caches cold, whichever way they go, and the way that comes last may look best
+ * for it. When the best has become much cheaper than it was when the others were tried, they are taken to have become cheaper
+ * alike, and those that are near by that are tried again. */
+static bool level_fell(struct choice_class *k, int best)
+{
+    const uint32_t now = MAX(k->ways[best].cost, 1u), then = k->level;
+    if (then && now >= then - then / LEVEL_PART)
+        return false;
+    k->level = now;
+    for (int w = 0; then && w < WAYS; w++) {
+        struct way_cost *it = &k->ways[w];
+        if (w == best || it->samples == 0)
+            continue;
+        it->cost = (uint32_t)((uint64_t)it->cost * now / then);
+        it->inherited = true;
+        it->tried = 0;
+    }
+    return then != 0;
 }
 
 static int decide(struct choice *c, const struct choice_ticket *t, unsigned open, enum way first,
@@ -159,6 +187,9 @@ static int decide(struct choice *c, const struct choice_ticket *t, unsigned open
     int best = cheapest(c, k, t->bytes, open);
     int way = untried(k, open, first, MAX(best, 0), t->flow == CHOICE_WINDOW);
     if (way >= 0)
+        return way;
+    if (best >= 0 && level_fell(k, best) &&
+        (way = untried(k, open, first, best, t->flow == CHOICE_WINDOW)) >= 0)
         return way;
     if (best < 0) /* all of the first ones are still under way */
         return open & WAY_BIT(first) ? (int)first : __builtin_ctz(open);
@@ -266,7 +297,7 @@ static void cost_add(struct choice *c, struct choice_class *k, int way, uint64_t
     } else {
         uint32_t kept = MIN(sample, MAX(usual, 1) * OUTLIER);
         bool stale = k->asked - it->last > LOOK_GAP * messages / 2;
-        uint32_t weight = stale ? 2 : messages > 1 ? 4 : 8;
+        uint32_t weight = stale ? 2 : messages == 1 ? 8 : kept < usual ? FALL_WINDOW : RISE_WINDOW;
         it->cost = (uint32_t)(((uint64_t)usual * (weight - 1) + kept) / weight);
         stall_add(&c->stalls[way], (uint64_t)(sample - kept) * bytes / UNIT, messages);
     }

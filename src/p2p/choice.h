@@ -55,8 +55,9 @@ struct choice_class {
     struct choice_burst burst;
     uint64_t saved; /* ns that may be spent on looking at other ways: a small part of all that was spent */
     uint32_t asked;
-    uint8_t best;  /* a way */
-    uint8_t share; /* of a split message that the receiver reads, in 1/CHOICE_SHARES; 0: not known yet */
+    uint32_t level; /* cost of the best way when the others were tried last; 0: some were not tried yet */
+    uint8_t best;   /* a way */
+    uint8_t share;  /* of a split message that the receiver reads, in 1/CHOICE_SHARES; 0: not known yet */
     bool used;
     bool bursty; /* windows: a message that comes after a pause is expected to be the first of several */
 };

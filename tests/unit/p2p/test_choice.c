@@ -184,6 +184,23 @@ static void windows_that_follow_another_way(void)
     expect_within("after another way", &m, behind(&c, &m, stream, 300), 5);
 }
 
+/* The first windows of a benchmark, whose memory has just been touched, and the ones that follow, as recorded with 64 KiB. */
+static void windows_that_warm_up(void)
+{
+    const struct cost_row cold = {
+        .bytes = 65536, .window_pieces = 16600, .window_read = 21700, .window_split = 17900};
+    const struct cost_row warm = {
+        .bytes = 65536, .window_pieces = 7500, .window_read = 9800, .window_split = 6000};
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        struct choice c = {.asked = 0};
+        struct machine m = {.row = &cold, .now = 1000000, .seed = seed, .noise = 10, .open = ALL};
+        behind(&c, &m, stream, 7);
+        m.row = &warm;
+        behind(&c, &m, stream, 10);
+        expect_within("warm again", &m, behind(&c, &m, stream, 100), 5);
+    }
+}
+
 static void windows_x86_64_cold(void)
 {
     sweep(cost_x86_64_cold, 0, stream, 60, 300);
@@ -395,6 +412,7 @@ int main(void)
     TEST_RUN(lone_messages_aarch64);
     TEST_RUN(windows_x86_64);
     TEST_RUN(windows_aarch64);
+    TEST_RUN(windows_that_warm_up);
     TEST_RUN(windows_x86_64_cold);
     TEST_RUN(windows_that_follow_another_way);
     TEST_RUN(short_runs);
