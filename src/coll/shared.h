@@ -92,13 +92,14 @@ struct shared {
     uint64_t what, before; /* the call that is running, and the one before */
     uint64_t marks;        /* of both, as flags carry them */
     struct slot_use flag_use[SHARED_DEPTH], small_use[SHARED_DEPTH_ONE], big_use[SHARED_DEPTH_BIG];
-    uint64_t small_step;                       /* when this rank wrote a small slot last, */
-    uint64_t small_gap;                        /* so many steps after the one before */
-    uint64_t told;                             /* what my done word says */
-    uint64_t seen[SHARED_RANKS_MAX];           /* the others' done words when they were read last */
-    struct doorbell *bell[SHARED_RANKS_MAX];   /* of every rank */
-    uint32_t asked[COLL_SCAN][SHARED_CLASSES]; /* calls whose way this rank chose */
-    uint32_t taken[COLL_SCAN][SHARED_CLASSES]; /* calls in which it took data */
+    uint64_t small_step;                        /* when this rank wrote a small slot last, */
+    uint64_t small_gap;                         /* so many steps after the one before */
+    uint64_t told;                              /* what my done word says */
+    uint64_t seen[SHARED_RANKS_MAX];            /* the others' done words when they were read last */
+    struct doorbell *bell[SHARED_RANKS_MAX];    /* of every rank */
+    uint32_t asked[COLL_SCAN][SHARED_CLASSES];  /* calls whose way this rank chose */
+    uint32_t taken[COLL_SCAN][SHARED_CLASSES];  /* calls in which it took data */
+    uint32_t filled[COLL_SCAN][SHARED_CLASSES]; /* calls in which it filled slots */
     bool no_big;
     bool reads;      /* every rank can read every other's memory */
     bool no_help;    /* this rank cannot write the others' memory */

@@ -53,28 +53,71 @@ static enum shared_way pick(struct trade *t)
     return shared_way_pick(&b->asked[kind][class], ns, t->helps ? SHARED_WAYS : BY_HELP);
 }
 
-/* When data began to come in, if this call is one to learn from; else 0. */
-static uint64_t begin_learning(const struct trade *t)
+/* One call in several is measured. */
+static bool is_measured(uint32_t n)
 {
-    if (t->bytes < SHARED_READ_MIN)
-        return 0;
-    const uint32_t n = t->b->taken[t->args->kind][shared_class(t->bytes)]++;
-    return n < LEARN_ALL || n % LEARN_EVERY == 0 ? clock_ns() : 0;
+    return n < LEARN_ALL || n % LEARN_EVERY == 0;
 }
 
-/* Through slots the first piece was copied before it was seen here; where memory is read, the sender learns
- * late that it may go on. `waited`: this rank was there first. */
+/* The word beside a flag: the address of what is to be read, or for how long its owner has been filling the first slot. */
+static void put_word(const struct trade *t, uint64_t step, uint64_t word)
+{
+    memcpy(t->b->head->rank[t->b->comm->rank].flag[step % SHARED_DEPTH].data, &word, sizeof(word));
+}
+
+static uint64_t word_of(const struct trade *t, int r, uint64_t step)
+{
+    uint64_t word;
+    memcpy(&word, t->b->head->rank[r].flag[step % SHARED_DEPTH].data, sizeof(word));
+    return word;
+}
+
+/* Fills a slot of this step. Its readers learn from the first of a long message: see learn. */
+static void fill(struct trade *t, uint64_t step, size_t at, size_t len)
+{
+    struct shared *b = t->b;
+    const size_t all = len * (size_t)blocks_of(t);
+    char *slot = shared_slot(b, b->comm->rank, step, all);
+    const bool tells = at == 0 && t->bytes >= SHARED_READ_MIN && all > SHARED_INLINE;
+    const bool measured = tells && is_measured(b->filled[t->args->kind][shared_class(t->bytes)]++);
+    const uint64_t since = measured ? clock_ns() : 0;
+    t->ops->put(t, slot, at, len);
+    if (tells)
+        put_word(t, step, measured ? clock_ns() - since + 1 : 0);
+}
+
+/* Rank r has posted the first step: is this call one to learn from? Then when its data began to come in; else 0. Where it goes
+ * through slots, its owner decides. */
+static uint64_t begin_learning(struct trade *t, int r, uint64_t step)
+{
+    struct shared *b = t->b;
+    if (t->bytes < SHARED_READ_MIN)
+        return 0;
+    const bool slots = shared_way_of(b, r, step) == BY_SLOTS;
+    const uint32_t n = b->taken[t->args->kind][shared_class(t->bytes)]++;
+    t->filled_ns = slots ? word_of(t, r, step) : 0;
+    return (slots ? t->filled_ns != 0 : is_measured(n)) ? clock_ns() : 0;
+}
+
+/* What the call took. Through slots the first of them was filled before it was seen here: that counts if this rank was there
+ * already (`waited`), or if the owner took a turn on a processor for it; else both go on at once, and the slower counts.
+ * Where memory is read, the owner learns late that it may go on. */
+static uint64_t cost_of(const struct trade *t, uint64_t ns, size_t steps, bool waited)
+{
+    if (t->reading)
+        return ns + HANDSHAKE;
+    if (t->b->comm->proc->net->oversubscribed)
+        return ns + t->filled_ns * steps;
+    return waited ? ns + t->filled_ns : MAX(ns, t->filled_ns * steps);
+}
+
 static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
 {
     struct shared *b = t->b;
     const int sources = t->writer == SHARED_EVERYONE ? b->comm->size - 1 : 1;
     if (!since || (t->reading && __builtin_popcountll(t->reading) != sources))
         return;
-    uint64_t ns = clock_ns() - since;
-    if (t->reading)
-        ns += HANDSHAKE;
-    else if (waited)
-        ns += ns / steps;
+    const uint64_t ns = cost_of(t, clock_ns() - since, steps, waited);
     _Atomic uint32_t *cost =
         &b->head->rank[b->comm->rank]
              .cost[t->args->kind][t->reading ? t->way : BY_SLOTS][shared_class(t->bytes)];
@@ -83,19 +126,13 @@ static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
     atomic_store_explicit(cost, shared_cost_blend(known, ns, early), memory_order_relaxed);
 }
 
-static void put_address(struct trade *t, uint64_t step)
-{
-    const uint64_t address = (uintptr_t)t->offer;
-    memcpy(t->b->head->rank[t->b->comm->rank].flag[step % SHARED_DEPTH].data, &address, sizeof(address));
-}
-
 /* Rank r has posted the first step: does it want to be read? */
 static bool wants_reading(struct trade *t, int r, uint64_t step)
 {
     t->way = shared_way_of(t->b, r, step);
     if (likely(t->way == BY_SLOTS))
         return false;
-    memcpy(&t->remote[r], t->b->head->rank[r].flag[step % SHARED_DEPTH].data, sizeof(t->remote[r]));
+    t->remote[r] = word_of(t, r, step);
     t->reading |= (uint64_t)1 << r;
     counter_add(&reads, 1);
     return true;
@@ -145,7 +182,7 @@ static void write_side(struct trade *t, uint64_t last)
     const enum shared_way way = pick(t);
     if (way != BY_SLOTS) {
         uint64_t step = shared_begin(b, sizeof(uint64_t), t->reader);
-        put_address(t, step);
+        put_word(t, step, (uintptr_t)t->offer);
         if (way == BY_HELP)
             shared_help_begin(b, t->bytes);
         shared_post(b, step, way);
@@ -161,7 +198,7 @@ static void write_side(struct trade *t, uint64_t last)
     for (size_t at = 0; at < t->bytes; at += t->chunk) {
         const size_t len = MIN(t->chunk, t->bytes - at), all = len * (size_t)blocks_of(t);
         const uint64_t step = shared_begin(b, all, t->reader);
-        t->ops->put(t, shared_slot(b, b->comm->rank, step, all), at, len);
+        fill(t, step, at, len);
         shared_post(b, step, BY_SLOTS);
         shared_wake(b, t->reader);
     }
@@ -227,7 +264,7 @@ static void read_side(struct trade *t, uint64_t last)
         return;
     } else if (!waited) /* the writer runs ahead: its next flag may be on its way while this one is used */
         __builtin_prefetch(&b->head->rank[first_source].flag[(first + 1) % SHARED_DEPTH]);
-    const uint64_t since = begin_learning(t);
+    const uint64_t since = begin_learning(t, first_source, first);
     uint64_t step = first;
     for (size_t at = 0; at < t->bytes; at += t->chunk, step++) {
         const size_t len = MIN(t->chunk, t->bytes - at);
@@ -278,16 +315,16 @@ static void both_sides(struct trade *t, uint64_t last)
         const size_t all = way == BY_READING ? sizeof(uint64_t) : len * (size_t)blocks_of(t);
         const uint64_t step = shared_begin(b, all, SHARED_EVERYONE);
         if (at == 0 && way == BY_READING)
-            put_address(t, step);
+            put_word(t, step, (uintptr_t)t->offer);
         else if (way == BY_SLOTS)
-            t->ops->put(t, shared_slot(b, b->comm->rank, step, all), at, len);
+            fill(t, step, at, len);
         if (!shared_meet(b, step, way)) {
             b->step = last;
             shared_done(b, last);
             return;
         }
         if (at == 0)
-            since = begin_learning(t);
+            since = begin_learning(t, (b->comm->rank + 1) % b->comm->size, step);
         take_in_meeting(t, step, at, len);
         const bool at_once = at == 0 && way == BY_READING && all_read(t);
         if (t->ops->finish)
@@ -332,6 +369,8 @@ bool trade_run(struct trade *t, size_t unit)
     const bool writes = t->writer == SHARED_EVERYONE || t->writer == b->comm->rank;
     const bool takes = t->reader == SHARED_EVERYONE || t->reader == b->comm->rank;
     t->helps &= b->reads && coll_read.value != READ_NEVER;
+    if (b->comm->proc->net->oversubscribed && coll_read.value != READ_HELPED)
+        t->helps = false; /* an owner that helps would take a turn on the processor that its reader needs */
     if (!t->helps)
         t->target = NULL;
     if (t->writer == SHARED_EVERYONE && t->reader == SHARED_EVERYONE)

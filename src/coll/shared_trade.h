@@ -29,6 +29,7 @@ struct trade {
     bool fetched;          /* ... and it is all there, so that `finish` has nothing to do */
     uint64_t remote[SHARED_RANKS_MAX]; /* ... which begins here */
     enum shared_way way;               /* ... of the last one heard of */
+    uint64_t filled_ns;                /* through slots: how long the owner filled the first */
     int error;
 };
 
