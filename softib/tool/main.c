@@ -34,6 +34,7 @@ static const char help[] =
     "    bus                of an adapter: all its ports, both directions together (as fast as memory)\n"
     "    down up            time after the start of the fabric at which a port goes down or up: 2s\n"
     "    ud_loss ud_dup ud_reorder seed    faults of datagrams, as probabilities   (0)\n"
+    "    ud_drop            a receiver loses a datagram; other members of a group get it (0)\n"
     "    switch_loss        faults of barrier packets (softib/barrier.h)           (0)\n"
     "    name               any word; separates fabrics whose text is otherwise equal\n"
     "    wire               shm: all nodes on this machine; tcp: each node a machine (shm)\n"

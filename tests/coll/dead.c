@@ -1,7 +1,8 @@
-/* dead.c: the last rank dies in a barrier that cannot end, since rank 0 never comes to it.
- * usage: dead blocking|nonblocking [counter that must show which barrier it is]
+/* dead.c: the last rank dies in a barrier that cannot end, since rank 0 never comes to it; or in the midst of broadcasts of rank 1.
+ * usage: dead blocking|nonblocking|bcast [counter that must show which barrier or broadcast it is]
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -35,23 +36,36 @@ static void barrier(int nonblocking)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* For ever: whoever is left waits for the dead one's acknowledgements. */
+static void broadcasts(int from, int until)
+{
+    static char data[20000];
+    for (int i = from; i < until; i++)
+        MPI_Bcast(data, 1 + i % (int)sizeof(data), MPI_BYTE, 1, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     counters_begin();
     MPI_T_pvar_handle kind = argc > 2 ? counter_open(argv[2]) : NULL;
     const int nonblocking = argc > 1 && strcmp(argv[1], "nonblocking") == 0;
+    const int bcast = argc > 1 && strcmp(argv[1], "bcast") == 0;
     mpitest_begin(&argc, &argv);
+    if (bcast)
+        broadcasts(0, BEFORE);
     for (int i = 0; i < BEFORE; i++)
         barrier(nonblocking);
     if (kind)
         EXPECT(counter(kind) > 0);
     if (mpitest_failures)
         MPI_Abort(MPI_COMM_WORLD, 3);
+    if (mpitest_rank == mpitest_size - 1)
+        die_soon();
+    if (bcast)
+        broadcasts(BEFORE, INT_MAX);
     if (mpitest_rank == 0)
         for (;;)
             pause();
-    if (mpitest_rank == mpitest_size - 1)
-        die_soon();
     barrier(nonblocking);
     fprintf(stderr, "rank %d got through a barrier to which rank 0 never came\n", mpitest_rank);
     MPI_Abort(MPI_COMM_WORLD, 4);

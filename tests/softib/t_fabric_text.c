@@ -97,6 +97,7 @@ int main(void)
     bad("bus=5", "bus=5");
     bad("ud_loss=1.5", "ud_loss=1.5");
     bad("ud_loss=nan", "ud_loss=nan");
+    bad("ud_drop=2", "ud_drop=2");
     bad("nodes=2 node2: rate=1GB/s", "node2");
     bad("nodes=2 node1/hca1/1: rate=1GB/s", "node1/hca1/1");
     bad("nodes=2 node1/hca0/0: rate=1GB/s", "node1/hca0/0");

@@ -148,6 +148,8 @@ static int set_global(struct fabric *f, const char *k, const char *v)
         return set_mtu(f, v) ? 1 : -1;
     if (!strcmp(k, "ud_loss"))
         return parse_probability(v, &f->ud_loss) ? 1 : -1;
+    if (!strcmp(k, "ud_drop"))
+        return parse_probability(v, &f->ud_drop) ? 1 : -1;
     if (!strcmp(k, "ud_dup"))
         return parse_probability(v, &f->ud_dup) ? 1 : -1;
     if (!strcmp(k, "ud_reorder"))

@@ -33,7 +33,7 @@ struct fab_port {
 struct fabric {
     char name[64];
     uint32_t nodes, hcas, ports, lmc, mtu;
-    uint32_t ud_loss, ud_dup, ud_reorder, sw_loss; /* probability in parts per 2^32 */
+    uint32_t ud_loss, ud_drop, ud_dup, ud_reorder, sw_loss; /* probability in parts per 2^32 */
     uint64_t seed;
     enum fab_wire wire;
     uint16_t base;         /* first TCP and UDP port number */

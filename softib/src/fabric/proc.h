@@ -49,6 +49,7 @@ struct proc {
     struct peer *self;
     pthread_mutex_t peers_lock;
     struct peer *peers[MEMBERS];
+    _Atomic uint64_t ud_delivered; /* datagrams that this process brought to a QP: which ones ud_drop takes */
 };
 
 extern struct proc proc;

@@ -18,6 +18,17 @@ struct held_datagram {
     char data[];
 };
 
+/* ud_drop: one receiver loses a datagram that others of its group may get. */
+static bool dropped(uint32_t qpn)
+{
+    if (!proc.fab.ud_drop)
+        return false;
+    uint64_t n = atomic_fetch_add(&proc.ud_delivered, 1);
+    uint64_t s = ((proc.fab.seed + n) * 0x9E3779B97F4A7C15ull ^ ((uint64_t)proc.slot << 32 | qpn)) | 1;
+    rng_next(&s); /* neighbours differ only now */
+    return (uint32_t)(rng_next(&s) >> 32) < proc.fab.ud_drop;
+}
+
 void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
 {
     struct target t;
@@ -31,7 +42,7 @@ void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const st
         return;
     }
     uint32_t port = atomic_load(&t.qp->port);
-    if (!port_up(port) || target_land(&t, r, &l, &arg) != ANS_OK) {
+    if (!port_up(port) || dropped(qpn) || target_land(&t, r, &l, &arg) != ANS_OK) {
         port_count(port, CNT_RX_DROPS, 1);
     } else {
         struct ibv_grh grh = r->grh;
