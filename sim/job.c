@@ -10,7 +10,7 @@
 #include "net/rails/stripe.h"
 #include "pairs.h"
 
-enum { CONTROL_BYTES = 64, SMALLEST_STRIPE = 8192 };
+enum { CONTROL_BYTES = 64, SMALLEST_STRIPE = 8192, CORES_MAX = 64 };
 
 /* What a message is to the two ranks. */
 enum stage { STAGE_EAGER, STAGE_ASK, STAGE_GO, STAGE_DATA };
@@ -47,7 +47,8 @@ struct job {
     struct pairs meeting;        /* who came first, the message or the receive */
     double item_bytes;
     uint64_t messages;
-    uint32_t unfinished;
+    uint32_t unfinished, cores;
+    sim_time core_free[CORES_MAX]; /* when all ranks share some */
     bool failed;
 };
 
@@ -58,7 +59,7 @@ static sim_time ns(double nanoseconds)
 
 static uint32_t node_of(const struct job *j, uint32_t rank)
 {
-    return rank / (uint32_t)j->order->per_node;
+    return j->order->place ? j->order->place[rank] : rank / (uint32_t)j->order->per_node;
 }
 
 static uint32_t transfer_new(struct job *j)
@@ -97,9 +98,18 @@ static void put(struct job *j, sim_time at, uint32_t kind, uint32_t what)
 static sim_time work(struct job *j, uint32_t rank, double nanoseconds)
 {
     struct rank *r = &j->ranks[rank];
+    uint32_t first = 0;
     if (r->busy_to < j->net.now)
         r->busy_to = j->net.now;
-    return r->busy_to += ns(nanoseconds);
+    if (j->cores == 0 || nanoseconds <= 0)
+        return r->busy_to += ns(nanoseconds);
+    for (uint32_t c = 1; c < j->cores; c++)
+        if (j->core_free[c] < j->core_free[first])
+            first = c;
+    if (r->busy_to < j->core_free[first])
+        r->busy_to = j->core_free[first];
+    r->busy_to += ns(nanoseconds);
+    return j->core_free[first] = r->busy_to;
 }
 
 /* One of the rank's sends or receives is over; the fence it waits at may be, too. */
@@ -357,7 +367,7 @@ static void run(struct job *j, struct job_report *out)
 
 void job_simulate(const struct job_order *order, struct job_report *out)
 {
-    struct job j = {.order = order, .transfers_free = NONE};
+    struct job j = {.order = order, .transfers_free = NONE, .cores = (uint32_t)order->machine->cores};
     struct coll_shape shape;
     uint32_t nodes = (uint32_t)((order->ranks + order->per_node - 1) / order->per_node);
     *out = (struct job_report){0};

@@ -19,6 +19,8 @@ struct job_order {
     uint64_t bytes;   /* of the vector for bcast and reductions, of one block for the others */
     uint64_t segment; /* bytes a pipelined algorithm moves at a time; 0: all at once */
     uint64_t most_steps;
+    const uint32_t
+        *place; /* NULL, or the node of each rank; otherwise nodes are filled one after the other */
 };
 
 struct job_report {

@@ -105,6 +105,7 @@ static const struct {
     NUMBER(lmc, "", "2^lmc LIDs for each node; messages take turns with their routes", 0, 7),
     NUMBER(loss, "", "share of packets that each link loses", 0, 0.5),
     NUMBER(retry_ns, "ns", "until a lost packet of a reliable connection is sent again", 1, 1e9),
+    NUMBER(cores, "", "processors that all ranks share (virtual nodes); 0: one for each rank", 0, 64),
     NUMBER(barrier_ns, "ns", "barrier logic of a switch: last arrival to passing it on", 0, 1e9),
 };
 enum { NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };

@@ -33,6 +33,8 @@ struct machine {
     double loss;       /* the share of packets that a link loses */
     double retry_ns;   /* until an adapter sends a lost packet of a reliable connection again */
     double barrier_ns; /* a switch with barrier logic: from the last arrival to passing it on */
+    double
+        cores; /* processors that all ranks of a job share, as virtual nodes of one machine do; 0: one for each rank */
     const struct graph *topology; /* NULL: a fat tree */
 };
 

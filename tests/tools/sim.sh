@@ -45,6 +45,8 @@ echo 'radix many' >"$scratch/machine"
 wrong "line 1, 'radix many'" barrier --machine "$scratch/machine"
 
 # Rails: a figure as table, JSON and SVG; one run; the same answer twice; mistakes.
+"$BIN/fishplate" sim validate >"$scratch/table"
+expect_line "$scratch/table" 'M/D/1 queue, load 0.55'
 # Broadcast by multicast; a machine from the JSON of bench logp: the larger sizes' gaps give a rate of 2 GB/s.
 cat >"$scratch/logp" <<'EOF'
 {"program": "fishplate bench logp", "verbs": [{"verb": "write", "logp": []}, {"verb": "send", "logp": [

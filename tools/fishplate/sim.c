@@ -12,7 +12,6 @@
 #include "../../sim/job.h"
 
 #include "api/inside.h"
-#include "coll/select.h"
 #include "command.h"
 #include "json.h"
 #include "sim_words.h"
@@ -211,21 +210,10 @@ static const struct coll_algorithm *parse_algorithm(const struct sim_options *o,
     return a && a->generate ? a : NULL;
 }
 
-/* The algorithm that the library's rules take between nodes, as long as no FISHPLATE_COLL says otherwise. */
 static const char *by_rules(const struct sim_options *o, int ranks, size_t bytes)
 {
-    const struct fishplate_inside *in = inside_of_library();
-    struct coll_shape shape = {.kind = o->kind, .size = ranks, .commutative = true, .adjacent = true};
-    for (size_t i = 0; i < in->coll_rules_count(); i++) {
-        const struct coll_rule *r = in->coll_rules_get(i);
-        const struct coll_algorithm *a = r->kind == o->kind ? algorithm_find(o->kind, r->algorithm) : NULL;
-        if (!a || !a->generate || !algorithm_fits(a, &shape))
-            continue;
-        if (ranks >= r->min_size && (!r->max_size || ranks <= r->max_size) && bytes >= r->min_bytes &&
-            (!r->max_bytes || bytes <= r->max_bytes))
-            return a->name;
-    }
-    return "";
+    const struct coll_algorithm *a = sim_chosen(o->kind, ranks, bytes);
+    return a ? a->name : "";
 }
 
 static double now(void)
@@ -370,6 +358,8 @@ int command_sim(int argc, char **argv)
         return command_sim_rails(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "multicast") == 0)
         return command_sim_multicast(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "validate") == 0)
+        return command_sim_validate(argc - 1, argv + 1);
     int status = parse(&o, argc, argv);
     if (status)
         return status;

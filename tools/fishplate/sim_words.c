@@ -8,6 +8,9 @@
 
 #include "../../bench/bench.h"
 
+#include "api/inside.h"
+#include "coll/select.h"
+#include "command.h"
 #include "papers/value.h"
 
 bool sim_list(const char *text, size_t *list, int *count)
@@ -81,4 +84,20 @@ bool sim_machine(struct machine *m, const char *what)
     if (!good)
         fprintf(stderr, "fishplate sim: %s, %s.\n", what, why);
     return good;
+}
+
+const struct coll_algorithm *sim_chosen(enum coll_kind kind, int ranks, size_t bytes)
+{
+    const struct fishplate_inside *in = inside_of_library();
+    struct coll_shape shape = {.kind = kind, .size = ranks, .commutative = true, .adjacent = true};
+    for (size_t i = 0; i < in->coll_rules_count(); i++) {
+        const struct coll_rule *r = in->coll_rules_get(i);
+        const struct coll_algorithm *a = r->kind == kind ? algorithm_find(kind, r->algorithm) : NULL;
+        if (!a || !a->generate || !algorithm_fits(a, &shape))
+            continue;
+        if (ranks >= r->min_size && (!r->max_size || ranks <= r->max_size) && bytes >= r->min_bytes &&
+            (!r->max_bytes || bytes <= r->max_bytes))
+            return a;
+    }
+    return NULL;
 }

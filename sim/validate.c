@@ -1,0 +1,240 @@
+/* validate.c: closed forms of a network whose times are easy to add up, and runs that must be alike.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "validate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "job.h"
+
+/* 1 byte a nanosecond, no headers: times are sums of round numbers. */
+static const struct machine simple = {.copy_rate = 1,
+                                      .reduce_rate = 1,
+                                      .link_rate = 1,
+                                      .link_ns = 10,
+                                      .switch_ns = 100,
+                                      .mtu = 1000,
+                                      .buffers = 16,
+                                      .radix = 8,
+                                      .rails = 1,
+                                      .retry_ns = 1000};
+
+struct probe {
+    struct network net;
+    sim_time last;
+    double waited; /* of a Poisson stream, beyond what a message takes alone */
+    double bytes, alone;
+    uint32_t left, sent;
+    double rate, at;
+    uint64_t random;
+};
+
+static void on_arrived(void *ctx, uint32_t message)
+{
+    struct probe *p = ctx;
+    (void)message;
+    p->last = p->net.now;
+}
+
+static void on_delivered(void *ctx, uint32_t message, uint32_t node)
+{
+    (void)node;
+    on_arrived(ctx, message);
+}
+
+static bool begin(struct probe *p, const struct machine *m, uint32_t nodes)
+{
+    memset(p, 0, sizeof(*p));
+    if (!network_make(&p->net, m, nodes))
+        return false;
+    p->net.arrived = on_arrived;
+    p->net.delivered = on_delivered;
+    p->net.ctx = p;
+    return true;
+}
+
+static double end_ns(struct probe *p)
+{
+    network_run(&p->net);
+    double ns = p->net.failed ? NAN : (double)p->last / SIM_NS;
+    network_free(&p->net);
+    return ns;
+}
+
+static double one_message(uint32_t nodes, uint32_t to, bool multicast)
+{
+    struct probe p;
+    if (!begin(&p, &simple, nodes))
+        return NAN;
+    if (multicast)
+        network_multicast(&p.net, 0, 500, 0);
+    else
+        network_send(&p.net, 0, to, 500, 0);
+    return end_ns(&p);
+}
+
+/* Bytes a nanosecond at a receiver whose link many senders want. */
+static double incast(uint32_t senders, uint32_t nodes)
+{
+    struct probe p;
+    if (!begin(&p, &simple, nodes))
+        return NAN;
+    for (uint32_t k = 0; k < 100; k++)
+        for (uint32_t s = 1; s <= senders; s++)
+            network_send(&p.net, s * (nodes - 1) / senders, 0, 10000, 0);
+    return 100.0 * senders * 10000 / end_ns(&p);
+}
+
+/* Both ways over buses that carry one direction at a time: what each node gets in. */
+static double both_ways(void)
+{
+    struct machine m = simple;
+    struct probe p;
+    m.bus_rate = 1;
+    m.bus_shared = 1;
+    if (!begin(&p, &m, 8))
+        return NAN;
+    for (int k = 0; k < 100; k++) {
+        network_send(&p.net, 0, 1, 10000, 0);
+        network_send(&p.net, 1, 0, 10000, 0);
+    }
+    return 100.0 * 10000 / end_ns(&p);
+}
+
+static double uniform(uint64_t *x)
+{
+    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ((double)(*x >> 11) + 0.5) * 0x1p-53;
+}
+
+static void poisson_next(struct probe *p)
+{
+    if (p->left == 0)
+        return;
+    p->left--;
+    p->at += -log(uniform(&p->random)) / p->rate;
+    p->net.failed |= !event_put(&p->net.events, (sim_time)(p->at * SIM_NS), EVENT_OTHER, 0);
+}
+
+/* A message's tag is when it was sent, in units of 16 ps so that 32 bits last: the difference is what counts. */
+static void on_poisson(void *ctx, const struct event *e)
+{
+    struct probe *p = ctx;
+    (void)e;
+    network_send(&p->net, 0, 1, (uint64_t)p->bytes, (uint32_t)(p->net.now >> 4));
+    p->sent++;
+    poisson_next(p);
+}
+
+static void on_waited(void *ctx, uint32_t message)
+{
+    struct probe *p = ctx;
+    uint32_t took = (uint32_t)(p->net.now >> 4) - p->net.messages[message].tag;
+    p->waited += took * 16.0 / SIM_NS - p->alone;
+}
+
+/* The mean wait in units of a message's own time. */
+static double queue_wait(double load)
+{
+    struct probe p;
+    if (!begin(&p, &simple, 2))
+        return NAN;
+    p.net.arrived = on_waited;
+    p.net.other = on_poisson;
+    p.bytes = 1000;
+    p.alone = 1120;
+    p.rate = load / p.bytes;
+    p.left = 200000;
+    p.random = 42;
+    poisson_next(&p);
+    network_run(&p.net);
+    bool failed = p.net.failed;
+    network_free(&p.net);
+    return failed || !p.sent ? NAN : p.waited / p.sent / p.bytes;
+}
+
+/* An allreduce or all-to-all on a machine whose times are multiplied, with ranks on other nodes. */
+static double job_us(enum coll_kind kind, const char *name, int ranks, double slower, const uint32_t *place)
+{
+    struct machine m = machine_preset;
+    struct job_report r = {.failed = ""};
+    double *times[] = {&m.send_ns, &m.receive_ns, &m.message_ns, &m.local_ns,
+                       &m.link_ns, &m.switch_ns,  &m.bus_ns};
+    double *rates[] = {&m.copy_rate, &m.reduce_rate, &m.link_rate};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        *times[i] *= slower;
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+        *rates[i] /= slower;
+    struct job_order o = {.machine = &m,
+                          .algorithm = algorithm_find(kind, name),
+                          .ranks = ranks,
+                          .per_node = 1,
+                          .bytes = 65536,
+                          .most_steps = 1 << 24,
+                          .place = place};
+    if (o.algorithm)
+        job_simulate(&o, &r);
+    return r.failed ? NAN : r.us;
+}
+
+/* Ranks on other nodes of the same switch: turned by some, or the other way round. */
+static void turn(uint32_t *place, uint32_t ranks, uint32_t leaf, uint32_t by)
+{
+    for (uint32_t r = 0; r < ranks; r++)
+        place[r] = r / leaf * leaf + (r % leaf + by) % leaf;
+}
+
+static struct validate_row *add(struct validate_row *r, const char *against, const char *what,
+                                const char *unit, double expected, double found, double bound)
+{
+    *r = (struct validate_row){against, what, unit, expected, found, bound};
+    return r + 1;
+}
+
+static struct validate_row *closed_forms(struct validate_row *r)
+{
+    static const char *const form = "closed form";
+    r = add(r, form, "500 bytes through one switch", "ns", 620, one_message(8, 1, false), 0);
+    r = add(r, form, "500 bytes through three switches", "ns", 840, one_message(32, 31, false), 0);
+    r = add(r, form, "a multicast to 128 nodes takes one message", "ns", one_message(128, 127, false),
+            one_message(128, 0, true), 0);
+    r = add(r, form, "one link saturates at its rate", "GB/s", 1, incast(1, 8), 0.001);
+    r = add(r, form, "seven senders share the receiver's link", "GB/s", 1, incast(7, 128), 0.01);
+    r = add(r, form, "a bus for both directions gives each half", "GB/s", 0.5, both_ways(), 0.01);
+    r = add(r, form, "M/D/1 queue, load 0.3: mean wait / service", "", 0.3 / 1.4, queue_wait(0.3), 0.04);
+    r = add(r, form, "M/D/1 queue, load 0.55", "", 0.55 / 0.9, queue_wait(0.55), 0.04);
+    return add(r, form, "M/D/1 queue, load 0.8", "", 0.8 / 0.4, queue_wait(0.8), 0.04);
+}
+
+static struct validate_row *itself(struct validate_row *r)
+{
+    static const char *const self = "itself";
+    static uint32_t place[324];
+    double one = job_us(COLL_ALLTOALL, "pairwise", 36, 1, NULL);
+    turn(place, 36, 36, 7);
+    r = add(r, self, "alltoall on one switch, ranks on other nodes", "us", one,
+            job_us(COLL_ALLTOALL, "pairwise", 36, 1, place), 0.001);
+    double many = job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, NULL);
+    turn(place, 324, 18, 5);
+    r = add(r, self, "allreduce of 324 nodes, turned within each leaf", "us", many,
+            job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, place), 0.1);
+    double fine = job_us(COLL_ALLREDUCE, "rabenseifner", 64, 1, NULL);
+    return add(r, self, "every time twice as long: half the time step", "us", 2 * fine,
+               job_us(COLL_ALLREDUCE, "rabenseifner", 64, 2, NULL), 1e-5);
+}
+
+int validate_all(struct validate_row rows[VALIDATE_ROWS])
+{
+    return (int)(itself(closed_forms(rows)) - rows);
+}
+
+double validate_error(const struct validate_row *r)
+{
+    return r->found / r->expected - 1;
+}
+
+bool validate_good(const struct validate_row *r)
+{
+    return fabs(validate_error(r)) <= (r->bound > 0 ? r->bound : 1e-9);
+}
