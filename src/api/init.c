@@ -147,7 +147,8 @@ static int world_open(const char *function, int thread_level, int *provided)
     p->world_used = true;
     rc = spawn_meet_parents(p);
     if (rc && p->net->lost)
-        _exit(1); /* a process of either side has died: mpiexec tells the others, whose MPI_Comm_spawn fails */
+        _exit(
+            1); /* a process of either side has died: mpiexec tells the others, whose MPI_Comm_spawn fails */
     if (rc)
         return rc;
     p->main_thread = pthread_self();
