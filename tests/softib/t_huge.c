@@ -1,17 +1,23 @@
-/* t_huge.c: new memory is brought together into huge pages when it is registered, but a program that never
- * uses any of it again does not go on paying for that: after some hundred regions they stay as they are.
+/* t_huge.c: new memory stays as it is when it is registered. Memory that is used again is brought together into huge pages,
+ * and so is new memory from then on, for a while: a program that never uses any of it again does not go on paying
+ * for that.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <infiniband/verbs.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 #define HUGE    (2ul << 20)
-#define REGIONS 400
+#define REGIONS 40
+#define ENOUGH  100000000 /* looks at what another thread does */
 
 /* KiB in huge pages of the mapping that holds the address. */
 static long huge_kib(const void *p)
@@ -38,38 +44,151 @@ static int failed(const char *what)
     return 1;
 }
 
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+
+/* A huge page's room of new memory, in small pages; NULL: there is none. What is around it stays inaccessible, so that it
+ * is a mapping of its own. */
+static char *new_block(int fill)
+{
+    char *room = mmap(NULL, 3 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return NULL;
+    char *block = (char *)(((uintptr_t)room + HUGE) & ~(HUGE - 1));
+    if (mprotect(block, HUGE, PROT_READ | PROT_WRITE))
+        return NULL;
+    memset(block, fill, HUGE);
+    return block;
+}
+
+static int huge_pages_can_be_had(void)
+{
+    char *block = new_block(1);
+    return block && !huge_kib(block) && !madvise(block, HUGE, MADV_COLLAPSE) && huge_kib(block);
+}
+
+/* Registers so many new blocks, one after the other; returns how many of them were brought together, or -1. */
+static int register_new(int regions)
+{
+    int huge = 0;
+    for (int i = 0; i < regions; i++) {
+        char *block = new_block(i);
+        struct ibv_mr *mr = block ? ibv_reg_mr(pd, block, HUGE, IBV_ACCESS_LOCAL_WRITE) : NULL;
+        if (!mr)
+            return -1;
+        huge += huge_kib(block) != 0;
+        for (size_t k = 0; k < HUGE; k += 4096)
+            if (block[k] != (char)i)
+                return -1;
+        ibv_dereg_mr(mr);
+        munmap(block, HUGE);
+    }
+    return huge;
+}
+
+/* A queue pair that is connected to itself. */
+static int connect_qp(struct ibv_context *context)
+{
+    struct ibv_port_attr port;
+    cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+    struct ibv_qp_init_attr init = {
+        .send_cq = cq,
+        .recv_cq = cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1}};
+    qp = cq ? ibv_create_qp(pd, &init) : NULL;
+    if (!qp || ibv_query_port(context, 1, &port))
+        return -1;
+    struct ibv_qp_attr a = {
+        .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    if (ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+        return -1;
+    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
+                             .path_mtu = port.active_mtu,
+                             .dest_qp_num = qp->qp_num,
+                             .max_dest_rd_atomic = 1,
+                             .min_rnr_timer = 1,
+                             .ah_attr = {.dlid = port.lid, .port_num = 1}};
+    if (ibv_modify_qp(qp, &a,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+        return -1;
+    a = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
+    return ibv_modify_qp(qp, &a,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                             IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* Writes the whole of one region into another. */
+static int write_region(const struct ibv_mr *from, const struct ibv_mr *to)
+{
+    struct ibv_sge sge = {.addr = (uintptr_t)from->addr, .length = HUGE, .lkey = from->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED,
+                             .wr.rdma = {.remote_addr = (uintptr_t)to->addr, .rkey = to->rkey}},
+                       *bad;
+    struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+    if (ibv_post_send(qp, &wr, &bad))
+        return -1;
+    while (ibv_poll_cq(cq, 1, &wc) == 0)
+        sched_yield();
+    return wc.status == IBV_WC_SUCCESS ? 0 : -1;
+}
+
+/* Uses memory until it is in huge pages. */
+static int use_again(void)
+{
+    char *from = new_block(3), *to = new_block(4);
+    struct ibv_mr *source = from ? ibv_reg_mr(pd, from, HUGE, IBV_ACCESS_LOCAL_WRITE) : NULL;
+    struct ibv_mr *target =
+        to ? ibv_reg_mr(pd, to, HUGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) : NULL;
+    if (!source || !target)
+        return failed("no region");
+    if (write_region(source, target) || memcmp(from, to, HUGE) != 0)
+        return failed("a write failed");
+    if (huge_kib(to))
+        return failed("memory that was used once is brought together");
+    for (int i = 0; i < 3; i++)
+        if (write_region(source, target))
+            return failed("a write failed");
+    for (int i = 0; i < ENOUGH && !huge_kib(to); i++)
+        sched_yield();
+    if (!huge_kib(to) || memcmp(from, to, HUGE) != 0)
+        return failed("memory that is used again is not brought together");
+    ibv_dereg_mr(source);
+    ibv_dereg_mr(target);
+    return 0;
+}
+
 int main(void)
 {
     int n;
     struct ibv_device **list = ibv_get_device_list(&n);
     struct ibv_context *context = list && n > 0 ? ibv_open_device(list[0]) : NULL;
-    struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
-    long first = 0, last = 0;
+    pd = context ? ibv_alloc_pd(context) : NULL;
     if (!pd)
         return failed("no device");
-    for (int i = 0; i < REGIONS; i++) {
-        char *map = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (map == MAP_FAILED)
-            return failed("no memory");
-        char *block = (char *)(((uintptr_t)map + HUGE - 1) & ~(HUGE - 1));
-        memset(block, i, HUGE);
-        if (i == 0 && huge_kib(block))
-            return 77; /* all memory is in huge pages here */
-        struct ibv_mr *mr = ibv_reg_mr(pd, block, HUGE, IBV_ACCESS_LOCAL_WRITE);
-        if (!mr)
-            return failed("no region");
-        last = huge_kib(block);
-        first = i == 0 ? last : first;
-        for (size_t k = 0; k < HUGE; k += 4096)
-            if (block[k] != (char)i)
-                return failed("the memory has changed");
-        ibv_dereg_mr(mr);
-        munmap(map, 2 * HUGE);
-        if (!first)
-            return 77; /* no huge pages to be had */
-    }
+    if (!huge_pages_can_be_had())
+        return 77;
+    if (register_new(REGIONS) != 0)
+        return failed("memory that is used for the first time is brought together");
+    if (connect_qp(context))
+        return failed("no queue pair");
+    if (use_again())
+        return 1;
+    n = register_new(REGIONS);
+    if (n <= 0)
+        return failed("new memory is not brought together although other memory was used again");
+    if (n == REGIONS)
+        return failed("memory that is never used again is still brought together");
+    ibv_destroy_qp(qp);
+    ibv_destroy_cq(cq);
     ibv_dealloc_pd(pd);
     ibv_close_device(context);
     ibv_free_device_list(list);
-    return last ? failed("memory that is never used again is still brought together") : 0;
+    return 0;
 }

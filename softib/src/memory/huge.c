@@ -1,9 +1,9 @@
 /* huge.c: asks the kernel for huge pages under registered private memory, where a mapping contains whole
  * ones. The kernel looks up the pages of a cross-memory copy one by one, and with huge pages the copy is
- * twice as fast. Collapsing small pages into huge ones costs several copies of the memory, which pays only if
- * the memory is used again. Therefore registration does it against a budget: regions that are used again
- * refill the budget; a program that sends every message from new memory soon has none left and pays nothing
- * more. A region that was registered without huge pages and is used again gets them then.
+ * twice as fast. Collapsing small pages into huge ones costs as much as twenty such copies, which pays only if
+ * the memory is used again. Therefore a region gets huge pages when it is used again. Each one that is earns credit, on
+ * which new regions get theirs at once; a program that sends every message from new memory has none, and pays
+ * nothing.
  *
  * The program only notices slightly more memory in use, where a huge page extends beyond the registered
  * range. All pages of the region are present afterwards, as they are when an HCA pins them.
@@ -24,7 +24,7 @@
 #endif
 
 #define SHARE    4   /* the part of a huge page that must be registered, unless the rest is in use too */
-#define CREDIT   256 /* huge pages */
+#define CREDIT   256 /* huge pages, at most */
 #define PAUSE_NS (1 * NS_S)
 
 static uint64_t huge_bytes; /* 0: none to be had */
@@ -79,7 +79,7 @@ static bool nearly_all_there(uint64_t at)
     return n >= pages - pages / 8;
 }
 
-static atomic_int credit = CREDIT;
+static atomic_int credit;
 
 static int pages_of(uint64_t len)
 {
