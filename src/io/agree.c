@@ -8,9 +8,26 @@
 
 #include "base/err.h"
 #include "dt/op.h"
+#include "ft/ft.h"
 #include "obj/error.h"
+#include "obj/fault.h"
 
 #define CODE_RANK_BITS 32
+
+int agree_broken(struct comm *c, const char *name, int rc)
+{
+    if (rc && c->broken) {
+        ft_revoke(c);
+        return err_set(MPIX_ERR_PROC_FAILED,
+                       "%s: a process that has the file open has died. The file can only be closed", name);
+    }
+    return rc;
+}
+
+static int run(struct coll_args *a, const char *name)
+{
+    return agree_broken(a->comm, name, coll_run(a));
+}
 
 int64_t agree_encode(int rc, int rank)
 {
@@ -49,8 +66,11 @@ int agree_error(struct comm *c, const char *name, int rc)
     struct coll_args a;
     int64_t code = agree_encode(rc, c->rank);
     agree_args_max(&a, c, &code, 1);
-    const int failed = coll_run(&a);
-    return failed ? failed : agree_decode(code, c, name);
+    const int failed = run(&a, name);
+    if (failed)
+        return failed;
+    /* Who failed for the same reason has a better sentence of its own. */
+    return rc && (int)(code >> CODE_RANK_BITS) == rc ? rc : agree_decode(code, c, name);
 }
 
 /* The largest of each value and of its negation: they are the same everywhere when the two agree. */
@@ -64,7 +84,7 @@ int agree_same(struct comm *c, const char *name, const char *what, const int64_t
         both[n + i] = -values[i];
     }
     agree_args_max(&a, c, both, 2 * n);
-    int rc = coll_run(&a);
+    int rc = run(&a, name);
     for (int i = 0; i < n && !rc; i++)
         if (both[i] != -both[n + i])
             rc = err_set(MPI_ERR_NOT_SAME, "%s: ranks passed different values of %s", name, what);
@@ -75,18 +95,18 @@ int agree_bcast(struct comm *c, void *data, size_t len)
 {
     struct coll_args a = {.kind = COLL_BCAST, .name = "MPI_File operation", .comm = c, .root = 0};
     a.recv = (struct coll_side){.buf = data, .count = (MPI_Count)len, .type = dtype_from(MPI_BYTE)};
-    return coll_run(&a);
+    return run(&a, "MPI_File operation");
 }
 
 int agree_barrier(struct comm *c)
 {
     struct coll_args a = {.kind = COLL_BARRIER, .name = "MPI_File operation", .comm = c};
-    return coll_run(&a);
+    return run(&a, "MPI_File operation");
 }
 
 int agree_gather(struct comm *c, int64_t value, int64_t *recv)
 {
     struct coll_args a;
     agree_args_gather(&a, c, &value, recv, 1);
-    return coll_run(&a);
+    return run(&a, "MPI_File operation");
 }

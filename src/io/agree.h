@@ -8,6 +8,10 @@
 #include "coll/coll.h"
 #include "obj/comm.h"
 
+/* A collective of ours failed with `rc`. A member has died, or another rank has given up for that reason: the communicator
+ * is revoked, so that nobody waits for this rank, and the error is one about the dead. */
+int agree_broken(struct comm *c, const char *name, int rc);
+
 /* An error as one number that MPI_MAX can reduce: 0 when there is none. */
 int64_t agree_encode(int rc, int rank);
 /* The class of the error, with a sentence that names the rank it happened at unless that is this one. */

@@ -60,6 +60,17 @@ static int pick(const int *node, int ranks, int nodes, int wanted, int per_node,
     return n;
 }
 
+/* Every server of the file system should hear from as few aggregators as possible: their number divides the number of
+ * stripes, or is a multiple of it. */
+static int64_t for_stripes(int64_t stripes, int64_t most)
+{
+    if (most >= stripes)
+        return most / stripes * stripes;
+    while (stripes % most != 0)
+        most--;
+    return most;
+}
+
 int collective_choose(struct file *f)
 {
     const int ranks = f->comm->size;
@@ -72,7 +83,10 @@ int collective_choose(struct file *f)
     const int64_t per_node = f->hints.cb_per_node ? f->hints.cb_per_node
                              : f->hints.cb_nodes  ? ranks
                                                   : PER_NODE;
-    const int64_t wanted = f->hints.cb_nodes ? f->hints.cb_nodes : ranks;
+    const int64_t most = MIN((int64_t)f->nnodes * per_node, ranks);
+    const int64_t wanted = f->hints.cb_nodes          ? f->hints.cb_nodes
+                           : f->hints.striping_factor ? for_stripes(f->hints.striping_factor, most)
+                                                      : ranks;
     f->naggregators =
         pick(node, ranks, f->nnodes, (int)MIN(wanted, ranks), (int)MIN(per_node, ranks), f->aggregators);
     free(node);

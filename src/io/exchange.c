@@ -12,9 +12,16 @@
 #define DOMAIN_MIN (256 << 10)
 /* Domains begin at multiples of a page unless the file has stripes. */
 #define DOMAIN_ALIGN 4096
+/* Stripes longer than this are no windows: they would need too much memory. */
+#define STRIPE_MAX (64 << 20)
 
 void exchange_window(const struct exchange *x, int aggregator, int round, int64_t *from, int64_t *to)
 {
+    if (x->domain == 0) {
+        *from = x->low + ((int64_t)round * x->aggregators + aggregator) * x->window;
+        *to = MIN(*from + x->window, x->high);
+        return;
+    }
     const int64_t begin = x->low + aggregator * x->domain;
     *from = begin + round * x->window;
     *to = MIN(MIN(*from + x->window, begin + x->domain), x->high);
@@ -76,6 +83,24 @@ void exchange_receive(struct exchange *x, struct flight *f, int rank, enum excha
     watch(x, f, rc, m);
 }
 
+static void plan_domains(struct exchange *x, int64_t span, int64_t align)
+{
+    x->domain = ALIGN_UP((span + x->aggregators - 1) / x->aggregators, align);
+    x->window = MIN(x->file->hints.cb_buffer_size, x->domain);
+    x->rounds = (int)((x->domain + x->window - 1) / x->window);
+}
+
+/* A window is one stripe: with more, an aggregator would write to several servers. Stripes are counted from the start of
+ * the file, so that they have the same aggregator in every operation. */
+static void plan_stripes(struct exchange *x, int64_t stripe)
+{
+    const int64_t turn = x->aggregators * stripe;
+    x->low -= x->low % turn;
+    x->domain = 0;
+    x->window = stripe;
+    x->rounds = (int)((x->high - x->low + turn - 1) / turn);
+}
+
 /* Domains and rounds, the same at all ranks. */
 static void plan(struct exchange *x)
 {
@@ -93,9 +118,10 @@ static void plan(struct exchange *x)
     x->low -= x->low % align;
     const int64_t span = x->high - x->low;
     x->aggregators = (int)MIN((int64_t)f->naggregators, (span + DOMAIN_MIN - 1) / DOMAIN_MIN);
-    x->domain = ALIGN_UP((span + x->aggregators - 1) / x->aggregators, align);
-    x->window = MIN(f->hints.cb_buffer_size, x->domain);
-    x->rounds = (int)((x->domain + x->window - 1) / x->window);
+    if (f->hints.striping_factor > 1 && f->hints.striping_unit && f->hints.striping_unit <= STRIPE_MAX)
+        plan_stripes(x, f->hints.striping_unit);
+    else
+        plan_domains(x, span, align);
     x->me = -1;
     for (int i = 0; i < x->aggregators; i++)
         if (f->aggregators[i] == f->comm->rank)
@@ -155,6 +181,12 @@ static bool slots_open(struct exchange *x)
     return x->position && (x->me < 0 || x->buffers);
 }
 
+uint64_t exchange_position(const struct exchange *x, int64_t from)
+{
+    const struct access *a = &x->op->access;
+    return a->length == 0 ? 0 : view_position(&a->view, a->start, a->start + a->length, from);
+}
+
 int exchange_open(struct io_op *op, struct exchange **out)
 {
     struct exchange *x = calloc(1, sizeof(*x));
@@ -167,11 +199,8 @@ int exchange_open(struct io_op *op, struct exchange **out)
     plan(x);
     if (!slots_open(x))
         return MPI_ERR_NO_MEM;
-    const struct access *a = &op->access;
     for (int i = 0; i < x->aggregators; i++)
-        x->position[i] = a->length == 0 ? 0
-                                        : view_position(&x->op->access.view, a->start, a->start + a->length,
-                                                        x->low + i * x->domain);
+        x->position[i] = exchange_position(x, x->low + i * x->domain);
     *out = x;
     return 0;
 }

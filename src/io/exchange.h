@@ -1,5 +1,6 @@
 /* exchange.h: two-phase access [Thakur99]. The part of the file that ranks want is cut into one domain for each
- * aggregator, and a domain into windows of cb_buffer_size, one a round. In a round every rank tells each aggregator which
+ * aggregator, and a domain into windows of cb_buffer_size, one a round. Of a file in stripes aggregators have windows of
+ * whole stripes in turn, so that a server of the file system always hears from the same of them. In a round every rank tells each aggregator which
  * pieces of its window it wants and sends the data (or, reading, gets it), and the aggregator writes or reads the window.
  *
  * Two rounds are under way at a time: messages of the next one move while a window is written.
@@ -70,8 +71,8 @@ struct exchange {
     struct file *file;
     bool write;
     int aggregators;
-    int me; /* as an aggregator, -1 when I am none */
-    int64_t low, high, domain, window;
+    int me;                            /* as an aggregator, -1 when I am none */
+    int64_t low, high, domain, window; /* domain: 0 when windows go round the aggregators */
     int rounds;
     int sent, asked, answered, done; /* rounds: my requests, heads awaited, bodies awaited, windows moved */
     uint64_t *position;              /* in my stream, for each aggregator */
@@ -84,6 +85,8 @@ struct exchange {
 
 /* The window of an aggregator in a round; empty when from >= to. */
 void exchange_window(const struct exchange *x, int aggregator, int round, int64_t *from, int64_t *to);
+/* Where in my stream the first byte is that lies at `from` in the file or behind it. */
+uint64_t exchange_position(const struct exchange *x, int64_t from);
 /* Does this rank want anything between? As far as all know. */
 bool exchange_wants(const struct exchange *x, int rank, int64_t from, int64_t to);
 

@@ -102,6 +102,8 @@ void client_begin(struct exchange *x, struct client *c, int round)
         if (!exchange_wants(x, me, from, to))
             continue;
         p->active = true;
+        if (x->domain == 0)
+            x->position[i] = exchange_position(x, from);
         describe(x, p, &x->position[i], from, to);
         begin_part(x, c, x->file->aggregators[i], p);
     }

@@ -127,7 +127,8 @@ static void write_window(struct exchange *x, struct server *s)
     const struct comm *c = x->file->comm;
     int64_t from, to;
     exchange_window(x, x->me, s->round, &from, &to);
-    if (from >= to)
+    if (from >= to ||
+        x->error) /* after an error, what a rank that died did not send cannot be told from data */
         return;
     const uint32_t limit = (uint32_t)(to - from);
     uint64_t *filled = x->buffers->filled;
@@ -207,10 +208,15 @@ static void read_window(struct exchange *x, struct server *s)
     size_t done = 0;
     struct answer answer = {.end = INT64_MAX};
     exchange_window(x, x->me, s->round, &from, &to);
-    wanted(x, s, &low, &high);
-    if (high == 0)
+    int rc = x->error;
+    if (rc)
+        low = high = 0; /* the others wait for an answer all the same */
+    else
+        wanted(x, s, &low, &high);
+    if (high == 0 && !rc)
         return;
-    const int rc = posix_read(x->file, window_of(x, s) + low, high - low, from + low, &done);
+    if (!rc)
+        rc = posix_read(x->file, window_of(x, s) + low, high - low, from + low, &done);
     if (rc || done < high - low)
         answer.end = from + low + (int64_t)done;
     answer.code = agree_encode(rc, c->rank);

@@ -38,10 +38,13 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"ind_wr_buffer_size", "bytes", "524288",
      "Buffer for independent writes from memory that is not contiguous."},
     {"striping_factor", "count", "",
-     "Accepted and returned by MPI_File_get_info, but not passed to the file system. On Lustre set "
-     "stripes on the folder: lfs setstripe."},
+     "On Lustre: servers that a file which is created is spread over. MPI_File_get_info returns what the "
+     "file has. "
+     "Aggregators then have stripes in turn, each always those of the same servers."},
     {"striping_unit", "bytes", "",
-     "Size of a stripe of the file system: the parts of the file that aggregators have are aligned to it."},
+     "On Lustre: size of a stripe of a file that is created, a multiple of 65536. Everywhere: the parts of "
+     "the file that "
+     "aggregators have are aligned to it. On GPFS the size of a block is found."},
     {"file_perm", "octal number", "0666 without umask", "Permissions of a file that is created."},
     {"fishplate_sync_close", "true, false", "false",
      "MPI_File_close calls fsync first, so that it reports disk errors that no write could report."},

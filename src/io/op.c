@@ -94,7 +94,7 @@ static void note(struct io_op *op, int rc)
 static void lose(struct io_op *op, int rc)
 {
     op->lost = op->lost || rc != 0;
-    note(op, rc);
+    note(op, agree_broken(op->file->comm, op->file->name, rc));
 }
 
 static void small_done(struct request *r)
@@ -176,7 +176,7 @@ static void exchanged(struct io_op *op)
 {
     struct access *a = &op->access;
     int64_t end;
-    note(op, exchange_close(op->exchange, &end));
+    note(op, agree_broken(op->file->comm, op->file->name, exchange_close(op->exchange, &end)));
     a->moved = op->error ? 0 : a->length;
     if (!op->error && !a->write)
         a->moved = view_position(&a->view, a->start, a->start + a->length, end) - a->start;
@@ -281,7 +281,7 @@ static int begin(struct access *a, int rc, bool blocking, struct io_op **out)
     op->access = *a;
     note(op, rc);
     op->blocking = blocking;
-    rc = prepare(op);
+    rc = agree_broken(op->file->comm, op->file->name, prepare(op));
     if (rc) {
         access_close(&op->access, rc, &bytes);
         request_free(&op->base);

@@ -18,6 +18,7 @@
 #include "io/mapped.h"
 #include "io/posix.h"
 #include "io/pointer.h"
+#include "io/stripes.h"
 #include "obj/create.h"
 
 /* A file that rank 0 made may show up a little later on another node (NFS keeps what it knows of names for a while). */
@@ -76,6 +77,8 @@ static int open_first(struct file *f)
     const mode_t mode = f->hints.file_perm >= 0 ? (mode_t)f->hints.file_perm : 0666;
     if (f->amode & MPI_MODE_CREATE)
         flags |= O_CREAT | (f->amode & MPI_MODE_EXCL ? O_EXCL : 0);
+    if (stripes_create(f, mode)) /* MPI_MODE_EXCL has been seen to */
+        flags &= ~O_EXCL;
     f->fd = open(f->path, flags, mode);
     return f->fd < 0 ? open_failed(f) : 0;
 }
@@ -108,11 +111,25 @@ static int check_kind(struct file *f)
     return S_ISDIR(st.st_mode) ? err_set(MPI_ERR_BAD_FILE, "%s is a folder", f->name) : 0;
 }
 
+/* All ranks go by rank 0's hints: aggregators and buffer sizes must agree. */
+static int share_hints(struct file *f)
+{
+    int64_t numbers[IO_HINT_NUMBERS];
+    io_hints_numbers(&f->hints, numbers);
+    const int rc = agree_bcast(f->comm, numbers, sizeof(numbers));
+    io_hints_from_numbers(&f->hints, numbers);
+    return rc;
+}
+
 /* Names must lead to one file, but may be spelled in different ways on different nodes, so they are not compared. */
 static int open_all(struct file *f)
 {
     int rc = f->comm->rank == 0 ? open_first(f) : 0;
     rc = agree_error(f->comm, f->name, rc);
+    if (!rc && f->comm->rank == 0)
+        stripes_find(f);
+    if (!rc)
+        rc = share_hints(f);
     if (rc)
         return rc;
     rc = f->comm->rank == 0 ? 0 : open_other(f);
@@ -121,18 +138,6 @@ static int open_all(struct file *f)
     if (!rc)
         mapped_probe(f);
     return agree_error(f->comm, f->name, rc);
-}
-
-/* All ranks go by rank 0's hints: aggregators and buffer sizes must agree. */
-static int share_hints(struct file *f, const struct info *info)
-{
-    int64_t numbers[IO_HINT_NUMBERS];
-    io_hints_default(&f->hints);
-    io_hints_apply(&f->hints, info, true);
-    io_hints_numbers(&f->hints, numbers);
-    const int rc = agree_bcast(f->comm, numbers, sizeof(numbers));
-    io_hints_from_numbers(&f->hints, numbers);
-    return rc;
 }
 
 static int begin_pointers(struct file *f)
@@ -197,12 +202,12 @@ int file_open(struct comm *comm, const char *name, int amode, struct info *info,
         rc = agree_same(f->comm, name, "amode", &same, 1);
     if (!rc)
         rc = check_amode(name, amode); /* the same everywhere */
-    if (!rc)
-        rc = share_hints(f, info);
-    if (!rc)
-        rc = agree_error(f->comm, name, collective_choose(f));
+    io_hints_default(&f->hints);
+    io_hints_apply(&f->hints, info, true);
     if (!rc)
         rc = open_all(f);
+    if (!rc)
+        rc = agree_error(f->comm, name, collective_choose(f));
     if (!rc)
         rc = begin_pointers(f);
     if (rc) {
@@ -231,10 +236,12 @@ int file_close(struct file *f)
 {
     int rc = close_fd(f);
     rc = agree_error(f->comm, f->name, rc); /* nobody uses the shared pointer any more */
-    pointer_close(f);
+    const bool first = f->comm->rank == 0,
+               broken = f->comm->broken != 0; /* rank 0 may be the one that died */
+    pointer_close(f, first || broken);
     if (f->amode & MPI_MODE_DELETE_ON_CLOSE) {
         int gone = 0;
-        if (f->comm->rank == 0 && unlink(f->path) != 0)
+        if ((first || broken) && unlink(f->path) != 0 && !(broken && errno == ENOENT))
             gone = posix_error(f->name, "deleting", errno);
         gone = agree_error(f->comm, f->name, gone);
         rc = rc ? rc : gone;

@@ -56,14 +56,14 @@ int pointer_open(struct file *f)
     return side_path(f, told[1]);
 }
 
-/* Everybody has stopped using it: rank 0 takes it away. */
-void pointer_close(struct file *f)
+/* Everybody has stopped using it. */
+void pointer_close(struct file *f, bool remove)
 {
     if (f->shared.word && f->comm->rank == 0)
         net_area_free(f->comm->proc->net, f->shared.offset, CACHE_LINE);
     if (f->shared.fd >= 0)
         close(f->shared.fd);
-    if (f->shared.path && f->comm->rank == 0)
+    if (f->shared.path && remove)
         unlink(f->shared.path);
     free(f->shared.path);
 }

@@ -7,9 +7,9 @@
 
 #include "io/file.h"
 
-/* Both are collective. */
+/* Both are collective. remove: this rank removes the side file, if there is one. */
 int pointer_open(struct file *f);
-void pointer_close(struct file *f);
+void pointer_close(struct file *f, bool remove);
 
 /* Adds so many etypes and tells where the pointer stood before. */
 int pointer_take(struct file *f, int64_t etypes, int64_t *before);

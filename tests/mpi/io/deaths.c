@@ -1,0 +1,150 @@
+/* deaths.c: a rank is killed in a collective write, after more and more of it, or in a write of its own as an aggregator. All
+ * others come back from the call; who hears success finds everything in the file; the next call fails at everyone, and the file
+ * can be closed.
+ * ranks: 8
+ * nodes: 2
+ * mpiexec: -enable-recovery
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sys/syscall.h>
+
+#include "ft/ft.h"
+
+#define WORDS 6000
+#define PIECE 25
+
+static int calls_left = -1;
+static int words[WORDS], back[WORDS];
+static char name[64];
+
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    if (calls_left > 0 && --calls_left == 0)
+        die();
+    return syscall(SYS_pwrite64, fd, buf, n, offset);
+}
+
+/* Every rank aggregates, in many small rounds. */
+static MPI_File open_file(void)
+{
+    MPI_File f = MPI_FILE_NULL;
+    MPI_Datatype piece, type;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_cb_write", "enable");
+    MPI_Info_set(info, "cb_buffer_size", "4096");
+    MPI_Info_set(info, "cb_nodes", "8");
+    EXPECT_EQ(MPI_File_open(now, name, MPI_MODE_RDWR | MPI_MODE_CREATE, info, &f), 0);
+    MPI_Info_free(&info);
+    MPI_Type_contiguous(PIECE, MPI_INT, &piece);
+    MPI_Type_create_resized(piece, 0, PIECE * 4 * size, &type);
+    MPI_Type_commit(&type);
+    EXPECT_EQ(MPI_File_set_view(f, PIECE * 4 * rank, MPI_INT, type, "native", MPI_INFO_NULL), 0);
+    MPI_Type_free(&piece);
+    MPI_Type_free(&type);
+    for (int i = 0; i < WORDS; i++)
+        words[i] = rank * WORDS + i + 1;
+    int flag = 1; /* nobody dies while another rank is still in the calls above */
+    MPIX_Comm_agree(now, &flag);
+    return f;
+}
+
+/* What became of a write, after the death: all of mine is in the file if I heard success. */
+static void judge(MPI_File f, int rc)
+{
+    int flag = 1;
+    EXPECT(class_of(rc) == MPI_SUCCESS || class_of(rc) == MPIX_ERR_PROC_FAILED);
+    if (class_of(rc) == MPI_SUCCESS) {
+        EXPECT_EQ(MPI_File_read_at(f, 0, back, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+        EXPECT(memcmp(words, back, sizeof(words)) == 0);
+    }
+    MPIX_Comm_agree(now, &flag); /* all know of the death */
+    EXPECT_DEATH(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE));
+    EXPECT_DEATH(MPI_File_sync(f));
+    MPI_File_close(&f); /* also the error, or not */
+    EXPECT(f == MPI_FILE_NULL);
+}
+
+/* The victim makes progress so many times, and dies. */
+static void after(int steps)
+{
+    MPI_Request r = MPI_REQUEST_NULL;
+    MPI_File f = open_file();
+    int rc = MPI_File_iwrite_at_all(f, 0, words, WORDS, MPI_INT, &r), done = 0;
+    if (rank == victim) {
+        for (int i = 0; i < steps && !done; i++)
+            MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+        die();
+    }
+    if (!rc)
+        rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    judge(f, rc);
+}
+
+static void after_0(void)
+{
+    after(0);
+}
+static void after_1(void)
+{
+    after(1);
+}
+static void after_5(void)
+{
+    after(5);
+}
+static void after_20(void)
+{
+    after(20);
+}
+
+/* It does not come at all. */
+static void never(void)
+{
+    MPI_File f = open_file();
+    if (rank == victim)
+        die();
+    judge(f, MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE));
+}
+
+static void in_write(void)
+{
+    MPI_File f = open_file();
+    calls_left = rank == victim ? 2 : -1;
+    const int rc = MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE);
+    if (rank == victim)
+        die();
+    judge(f, rc);
+}
+
+/* Of a read the others get an error, or all of the data that is there. */
+static void in_read(void)
+{
+    MPI_Request r = MPI_REQUEST_NULL;
+    MPI_File f = open_file();
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+    MPI_File_sync(f);
+    MPI_Barrier(now);
+    int rc = MPI_File_iread_at_all(f, 0, back, WORDS, MPI_INT, &r), done;
+    if (rank == victim) {
+        MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+        die();
+    }
+    if (!rc)
+        rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    EXPECT(class_of(rc) == MPI_SUCCESS || class_of(rc) == MPIX_ERR_PROC_FAILED);
+    EXPECT(rc || memcmp(words, back, sizeof(words)) == 0);
+    MPI_File_close(&f);
+}
+
+int main(int argc, char **argv)
+{
+    static void (*const phases[])(void) = {after_0, after_1, after_5, after_20, never, in_write, in_read};
+    int number = (int)getpid();
+    mpitest_begin(&argc, &argv);
+    MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(name, sizeof(name), "iotest-%d.tmp", number);
+    run_phases(phases, (int)(sizeof(phases) / sizeof(phases[0])));
+    unlink(name);
+    return finish();
+}

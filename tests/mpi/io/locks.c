@@ -1,0 +1,124 @@
+/* locks.c: file systems without locks, as NFS without its lock daemon: what needs them fails at once and says so, what does not
+ * goes on; and those that know only locks of processes, not of open files. This program stands between the library and fcntl.
+ * ranks: 4
+ * nodes: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include "iotest.h"
+
+static int lock_error, only_posix, locks;
+
+static int stand_between(int fd, int command, void *arg)
+{
+    const int open_file = command == F_OFD_SETLK || command == F_OFD_SETLKW;
+    if (open_file || command == F_SETLK || command == F_SETLKW) {
+        locks++;
+        if (lock_error || (open_file && only_posix)) {
+            errno = lock_error ? lock_error : EINVAL;
+            return -1;
+        }
+    }
+    return (int)syscall(SYS_fcntl, fd, command, arg);
+}
+
+int fcntl(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    void *arg = va_arg(list, void *);
+    va_end(list);
+    return stand_between(fd, command, arg);
+}
+
+int fcntl64(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    void *arg = va_arg(list, void *);
+    va_end(list);
+    return stand_between(fd, command, arg);
+}
+
+static void expect_clear(int rc)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int n;
+    EXPECT_EQ(class_of(rc), MPI_ERR_IO);
+    MPI_Error_string(rc, text, &n);
+    EXPECT(strstr(text, iotest_name) && strstr(text, "lock"));
+}
+
+/* Are all ranks on one node? Then a shared pointer needs no locks. */
+static int one_node(void)
+{
+    MPI_Comm node;
+    int n;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &n);
+    MPI_Comm_free(&node);
+    return n == mpitest_size;
+}
+
+static void check_none(int error, int alone)
+{
+    int value = mpitest_rank, flag = 1;
+    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
+    lock_error = mpitest_rank == mpitest_size - 1 || error != ENOLCK ? error : 0; /* one rank, or all */
+    const int rc = MPI_File_set_atomicity(f, 1);
+    EXPECT_EQ(class_of(rc), MPI_ERR_IO);
+    if (lock_error)
+        expect_clear(rc);
+    EXPECT_EQ(MPI_File_get_atomicity(f, &flag), 0);
+    EXPECT_EQ(flag, 0);
+    lock_error = error;
+    if (alone)
+        EXPECT_EQ(MPI_File_write_shared(f, &value, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+    else
+        expect_clear(MPI_File_write_shared(f, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+    EXPECT_EQ(MPI_File_write_at_all(f, 4 * mpitest_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+    lock_error = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+}
+
+/* Every rank takes turns of its own through the shared pointer: no place is given twice. */
+static void check_posix(void)
+{
+    enum { EACH = 50 };
+    static int seen[EACH * 64];
+    only_posix = 1;
+    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
+    EXPECT_EQ(MPI_File_set_size(f, 0), 0);
+    for (int i = 0; i < EACH; i++) {
+        const int value = mpitest_rank * EACH + i + 1;
+        EXPECT_EQ(MPI_File_write_shared(f, &value, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_read_at(f, 0, seen, EACH * mpitest_size, MPI_INT, MPI_STATUS_IGNORE), 0);
+    static int times[EACH * 64 + 1];
+    for (int i = 0; i < EACH * mpitest_size; i++)
+        if (seen[i] >= 0 && seen[i] <= EACH * mpitest_size)
+            times[seen[i]]++;
+    for (int i = 1; i <= EACH * mpitest_size; i++)
+        EXPECT_EQ(times[i], 1);
+    EXPECT_EQ(MPI_File_set_atomicity(f, 1), 0);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    only_posix = 0;
+}
+
+int main(int argc, char **argv)
+{
+    iotest_begin(&argc, &argv);
+    const int alone = one_node();
+    check_none(ENOLCK, alone);
+    check_none(ENOSYS, alone);
+    EXPECT(locks > 0);
+    check_posix();
+    return iotest_end();
+}

@@ -1,0 +1,266 @@
+/* stripes.c: hints and layouts of parallel file systems. This program stands between the library and the system calls, and
+ * plays a Lustre file system: it says that folders are on one, and keeps the layout of one file.
+ * ranks: 4
+ * nodes: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+
+#include "iotest.h"
+
+#define LUSTRE 0x0bd00bd0
+#define GPFS   0x47504653
+#define STRIPE 65536
+
+static struct {
+    long magic;       /* of the file system; 0: as it is */
+    char layout[256]; /* of the file; size 0: none */
+    size_t size;
+    int sets, refuses; /* calls of setxattr; it fails */
+    long block;        /* st_blksize; 0: as it is */
+} fs;
+
+int statfs(const char *path, struct statfs *out)
+{
+    const int rc = (int)syscall(SYS_statfs, path, out);
+    if (rc == 0 && fs.magic)
+        out->f_type = fs.magic;
+    return rc;
+}
+
+int fstatfs(int fd, struct statfs *out)
+{
+    const int rc = (int)syscall(SYS_fstatfs, fd, out);
+    if (rc == 0 && fs.magic)
+        out->f_type = fs.magic;
+    return rc;
+}
+
+int fstat(int fd, struct stat *out)
+{
+    const int rc = fstatat(fd, "", out, AT_EMPTY_PATH);
+    if (rc == 0 && fs.block)
+        out->st_blksize = fs.block;
+    return rc;
+}
+
+int setxattr(const char *path, const char *name, const void *value, size_t size, int flags)
+{
+    struct stat st;
+    EXPECT(strcmp(name, "lustre.lov") == 0 && size <= sizeof(fs.layout));
+    EXPECT(stat(path, &st) == 0 && st.st_size == 0); /* created, and empty */
+    fs.sets++;
+    if (fs.refuses) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    memcpy(fs.layout, value, size);
+    fs.size = size;
+    return 0;
+}
+
+ssize_t fgetxattr(int fd, const char *name, void *value, size_t size)
+{
+    EXPECT(strcmp(name, "lustre.lov") == 0);
+    if (fs.size == 0 || size < fs.size) {
+        errno = fs.size ? ERANGE : ENODATA;
+        return -1;
+    }
+    memcpy(value, fs.layout, fs.size);
+    return (ssize_t)fs.size;
+}
+
+static int written[64], nwritten; /* stripes of my calls */
+
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    if (nwritten < 64)
+        written[nwritten++] = (int)(offset / STRIPE);
+    return syscall(SYS_pwrite64, fd, buf, n, offset);
+}
+
+static void put32(size_t at, uint32_t value)
+{
+    memcpy(fs.layout + at, &value, sizeof(value));
+}
+
+static void put16(size_t at, uint16_t value)
+{
+    memcpy(fs.layout + at, &value, sizeof(value));
+}
+
+/* A plain layout of the file at `at`. */
+static void put_layout(size_t at, uint32_t magic, uint32_t stripe, uint16_t count)
+{
+    memset(fs.layout + at, 0, 32);
+    put32(at, magic);
+    put32(at + 24, stripe);
+    put16(at + 28, count);
+    fs.size = at + 32;
+}
+
+static int hint_of(MPI_File f, const char *key)
+{
+    MPI_Info info;
+    char value[MPI_MAX_INFO_VAL + 1] = "0";
+    int length = (int)sizeof(value), flag;
+    MPI_File_get_info(f, &info);
+    MPI_Info_get_string(info, key, &length, value, &flag);
+    MPI_Info_free(&info);
+    return flag ? atoi(value) : 0;
+}
+
+/* Opens a file that does not exist, or one that does; only rank 0 is on a file system with layouts. */
+static MPI_File open_file(int fresh, const char *factor, const char *unit)
+{
+    MPI_File f = MPI_FILE_NULL;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (factor)
+        MPI_Info_set(info, "striping_factor", factor);
+    if (unit)
+        MPI_Info_set(info, "striping_unit", unit);
+    MPI_Info_set(info, "romio_cb_write", "enable");
+    if (fresh && mpitest_rank == 0)
+        unlink(iotest_name);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, iotest_name,
+                            MPI_MODE_RDWR | MPI_MODE_CREATE | (fresh ? MPI_MODE_EXCL : 0), info, &f),
+              0);
+    MPI_Info_free(&info);
+    return f;
+}
+
+static void expect_stripes(MPI_File f, int factor, int unit)
+{
+    EXPECT_EQ(hint_of(f, "striping_factor"), factor);
+    EXPECT_EQ(hint_of(f, "striping_unit"), unit);
+}
+
+static void check_create(void)
+{
+    fs.magic = mpitest_rank == 0 ? LUSTRE : 0;
+    MPI_File f = open_file(1, "4", "131072");
+    uint32_t magic, stripe;
+    uint16_t count;
+    memcpy(&magic, fs.layout, 4);
+    memcpy(&stripe, fs.layout + 24, 4);
+    memcpy(&count, fs.layout + 28, 2);
+    if (mpitest_rank == 0) {
+        EXPECT_EQ(fs.sets, 1);
+        EXPECT_EQ(magic, 0x0bd10bd0);
+        EXPECT_EQ(stripe, 131072);
+        EXPECT_EQ(count, 4);
+    } else {
+        EXPECT_EQ(fs.sets, 0);
+    }
+    expect_stripes(f, 4, 131072);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    /* A file that is there keeps what it has, whatever the hints say. */
+    f = open_file(0, "2", "65536");
+    EXPECT_EQ(fs.sets, mpitest_rank == 0);
+    expect_stripes(f, 4, 131072);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    /* With MPI_MODE_EXCL it is an error that it is there. */
+    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, iotest_name,
+                                     MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &f)),
+              MPI_ERR_FILE_EXISTS);
+}
+
+/* A file system that refuses a layout makes the file as the folder has it. */
+static void check_refused(void)
+{
+    fs.refuses = 1;
+    fs.size = 0;
+    MPI_File f = open_file(1, "4", "131072");
+    EXPECT_EQ(fs.sets, mpitest_rank == 0 ? 2 : 0);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    fs.refuses = 0;
+}
+
+/* Layouts of several parts, and values that are none. */
+static void check_layouts(void)
+{
+    memset(fs.layout, 0, sizeof(fs.layout));
+    put_layout(32 + 2 * 48 + 32, 0x0bd30bd0, 1 << 20, 7);
+    const size_t size = fs.size;
+    put_layout(32 + 2 * 48, 0x0bd10bd0, 65536, 1);
+    fs.size = size;
+    put32(0, 0x0bd60bd0);
+    put16(14, 2);
+    put32(32 + 24, 32 + 2 * 48);
+    put32(32 + 48 + 24, 32 + 2 * 48 + 32);
+    MPI_File f = open_file(0, NULL, NULL);
+    expect_stripes(f, 7, 1 << 20);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    put32(32 + 48 + 24, 0xfffffff0); /* outside */
+    f = open_file(0, NULL, NULL);
+    expect_stripes(f, 0, 0);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    fs.size = 5;
+    f = open_file(0, NULL, NULL);
+    expect_stripes(f, 0, 0);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    fs.magic = mpitest_rank == 0 ? GPFS : 0;
+    fs.block = 4 << 20;
+    f = open_file(0, NULL, NULL);
+    expect_stripes(f, 0, 4 << 20);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    fs.block = 0;
+}
+
+#define PIECE  1000
+#define PIECES 500
+
+/* Stripes are written by aggregators in turn, each always those of the same servers, also by an operation that begins
+ * elsewhere; and everything arrives. */
+static void check_turns(void)
+{
+    static char out[PIECE * PIECES], in[PIECE * PIECES];
+    MPI_Datatype piece, type;
+    fs.magic = mpitest_rank == 0 ? LUSTRE : 0;
+    put_layout(0, 0x0bd10bd0, STRIPE, 2);
+    MPI_File f = open_file(0, NULL, NULL);
+    EXPECT_EQ(hint_of(f, "cb_nodes") % 2, 0);
+    MPI_Type_contiguous(PIECE, MPI_BYTE, &piece);
+    MPI_Type_create_resized(piece, 0, PIECE * mpitest_size, &type);
+    MPI_Type_commit(&type);
+    for (int i = 0; i < 2; i++) {
+        const int aggregators = hint_of(f, "cb_nodes");
+        memset(out, 'a' + mpitest_rank + 10 * i, sizeof(out));
+        EXPECT_EQ(MPI_File_set_view(f, i * STRIPE * 3 + mpitest_rank * PIECE, MPI_BYTE, type, "native",
+                                    MPI_INFO_NULL),
+                  0);
+        nwritten = 0;
+        EXPECT_EQ(MPI_File_write_at_all(f, 0, out, sizeof(out), MPI_BYTE, MPI_STATUS_IGNORE), 0);
+        for (int k = 1; k < nwritten; k++)
+            EXPECT_EQ(written[k] % aggregators, written[0] % aggregators);
+        EXPECT_EQ(MPI_File_read_at_all(f, 0, in, sizeof(in), MPI_BYTE, MPI_STATUS_IGNORE), 0);
+        EXPECT(memcmp(out, in, sizeof(in)) == 0);
+        int first = nwritten ? written[0] % aggregators : -1;
+        static int was = -1;
+        if (i == 1)
+            EXPECT_EQ(first, was);
+        was = first;
+    }
+    MPI_Type_free(&piece);
+    MPI_Type_free(&type);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+}
+
+int main(int argc, char **argv)
+{
+    iotest_begin(&argc, &argv);
+    check_create();
+    check_refused();
+    check_layouts();
+    check_turns();
+    fs.magic = 0;
+    return iotest_end();
+}
