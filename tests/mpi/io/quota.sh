@@ -9,7 +9,7 @@ mpiexec=$1
 program=$2
 skip() { echo "$1: skipped"; exit 77; }
 if [ "${3:-}" != inside ]; then
-    command -v mkfs.btrfs >/dev/null && command -v btrfs >/dev/null || skip "no btrfs-progs here"
+    command -v mkfs.btrfs >/dev/null || skip "no btrfs-progs here"
     unshare -m true 2>/dev/null || skip "no mount namespaces here"
     exec unshare -m "$0" "$mpiexec" "$program" inside
 fi
@@ -22,7 +22,8 @@ mount -o loop "$folder/image" "$folder/disk" 2>/dev/null || skip "no loop device
 btrfs quota enable "$folder/disk" 2>/dev/null || skip "no quotas here"
 failures=0
 for cb in enable disable; do
-    btrfs subvolume create "$folder/disk/$cb" >/dev/null && btrfs qgroup limit 256K "$folder/disk/$cb" || skip "no quota group here"
+    btrfs subvolume create "$folder/disk/$cb" >/dev/null || exit 1
+    btrfs qgroup limit 256K "$folder/disk/$cb" || skip "no quota group here"
     "$mpiexec" -n 3 "$program" quota "$folder/disk/$cb/file" $cb || { echo "quota, $cb: status $?"; failures=1; }
 done
 exit $failures
