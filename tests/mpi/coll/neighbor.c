@@ -8,6 +8,28 @@
 
 #define MOST 16
 
+/* The two operations at once: blocking, nonblocking, persistent. */
+static void exchange_in(int form, MPI_Comm comm, int *send, int *recv, int *me, int *all)
+{
+    MPI_Request r[2];
+    if (form == 0) {
+        MPI_Neighbor_alltoall(send, 1, MPI_INT, recv, 1, MPI_INT, comm);
+        MPI_Neighbor_allgather(me, 1, MPI_INT, all, 1, MPI_INT, comm);
+        return;
+    }
+    if (form == 1) {
+        MPI_Ineighbor_alltoall(send, 1, MPI_INT, recv, 1, MPI_INT, comm, &r[0]);
+        MPI_Ineighbor_allgather(me, 1, MPI_INT, all, 1, MPI_INT, comm, &r[1]);
+    } else {
+        MPI_Neighbor_alltoall_init(send, 1, MPI_INT, recv, 1, MPI_INT, comm, MPI_INFO_NULL, &r[0]);
+        MPI_Neighbor_allgather_init(me, 1, MPI_INT, all, 1, MPI_INT, comm, MPI_INFO_NULL, &r[1]);
+        MPI_Startall(2, r);
+    }
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 2 && form == 2; i++)
+        MPI_Request_free(&r[i]);
+}
+
 /* In a grid what I send in one direction arrives from the opposite one. */
 static void test_cart(int ndims, int periodic)
 {
@@ -29,11 +51,13 @@ static void test_cart(int ndims, int periodic)
         if (dest != MPI_PROC_NULL)
             want[2 * d + 1] = dest * 100 + 2 * d;
     }
-    MPI_Neighbor_alltoall(send, 1, MPI_INT, recv, 1, MPI_INT, cart);
-    MPI_Neighbor_allgather(&me, 1, MPI_INT, all, 1, MPI_INT, cart);
-    for (int i = 0; i < 2 * ndims; i++) {
-        EXPECT_EQ(recv[i], want[i]);
-        EXPECT_EQ(all[i], want[i] < 0 ? -1 : want[i] / 100);
+    for (int form = 0; form < 3; form++) {
+        exchange_in(form, cart, send, recv, &me, all);
+        for (int i = 0; i < 2 * ndims; i++) {
+            EXPECT_EQ(recv[i], want[i]);
+            EXPECT_EQ(all[i], want[i] < 0 ? -1 : want[i] / 100);
+            recv[i] = all[i] = -1;
+        }
     }
     MPI_Comm_free(&cart);
 }
@@ -60,7 +84,7 @@ static void test_dist_graph(void)
     MPI_Comm graph;
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, EDGES, sources, MPI_UNWEIGHTED, EDGES, dests,
                                    MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
-    for (int form = 0; form < 3; form++) {
+    for (int form = 0; form < 4; form++) {
         MPI_Request r = MPI_REQUEST_NULL;
         for (int i = 0; i < MOST; i++) {
             send[i] = me * 100 + i;
@@ -68,6 +92,8 @@ static void test_dist_graph(void)
         }
         if (form == 0)
             MPI_Neighbor_alltoallv(send, scounts, sdispls, MPI_INT, recv, rcounts, rdispls, MPI_INT, graph);
+        else if (form == 3)
+            MPI_Neighbor_alltoallw(send, scounts, sbytes, types, recv, rcounts, rbytes, types, graph);
         else if (form == 1)
             MPI_Ineighbor_alltoallw(send, scounts, sbytes, types, recv, rcounts, rbytes, types, graph, &r);
         else
