@@ -6,6 +6,7 @@
 
 #include "api/p2p.h"
 #include "impl.h"
+#include "p2p/fault.h"
 
 struct persistent_request {
     struct request base; /* first */
@@ -39,6 +40,7 @@ static int persistent_start(struct request *base)
         return rc;
     base->active = true;
     if (r->complete) {
+        p2p_end_pending(r); /* the request itself can be started again */
         running_ended(pr, r);
         request_free(r);
         return 0;

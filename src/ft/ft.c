@@ -273,6 +273,12 @@ static int quiesce(struct proc *p)
     return rc == MPIX_ERR_PROC_FAILED ? MPI_SUCCESS : rc;
 }
 
+static int meet_again(struct comm *c)
+{
+    int flag = 1;
+    return ft_agree(c, &flag);
+}
+
 static void closing(struct proc *p)
 {
     struct ft *ft = p->ft;
@@ -288,6 +294,7 @@ static void closing(struct proc *p)
     p->ft = NULL;
     p->member_died = NULL;
     p->comm_born = NULL;
+    p->meet_again = NULL;
 }
 
 int ft_open(struct proc *p)
@@ -300,8 +307,10 @@ int ft_open(struct proc *p)
     p->member_died = member_died;
     p->comm_born = comm_born;
     p->ft_closing = closing;
-    if (p->net->lost)
+    if (p->net->lost) {
         p->quiesce = quiesce;
+        p->meet_again = meet_again;
+    }
     p2p_on_fault_frame(p->p2p, arrived, p);
     return MPI_SUCCESS;
 }

@@ -65,6 +65,19 @@ static int lost_get(struct peer *peer, void *local, const struct net_mem *mem, u
     return refuse(peer);
 }
 
+static int lost_move(struct peer *peer, bool put, const struct net_piece *pieces, size_t count)
+{
+    (void)put, (void)pieces, (void)count;
+    return refuse(peer);
+}
+
+static int lost_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t remote,
+                    const struct net_key *key, uint64_t value, struct net_op *op)
+{
+    (void)old, (void)mem, (void)remote, (void)key, (void)value, (void)op;
+    return refuse(peer);
+}
+
 /* Who asks for it has not heard yet that the peer is gone. */
 static void lost_part(struct transport *t, struct peer *peer, bool begin)
 {
@@ -84,6 +97,8 @@ const struct transport_ops lost_transport = {
     .reserve = lost_reserve,
     .put = lost_put,
     .get = lost_get,
+    .move = lost_move,
+    .add = lost_add,
     .part = lost_part,
     .disconnect = lost_disconnect,
 };

@@ -96,6 +96,8 @@ void comm_member_died(void *proc, uint32_t number)
     for (uint32_t id = 0; id < CONTEXT_IDS; id++)
         if (p->comms[id] && has_member(p->comms[id], number))
             add_dead(p->comms[id], number);
+    if (p->rma_member_died)
+        p->rma_member_died(p, number);
     if (p->member_died)
         p->member_died(p, number);
 }

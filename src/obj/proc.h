@@ -57,6 +57,8 @@ struct proc {
     void (*member_died)(struct proc *p, uint32_t number);
     void (*comm_born)(struct comm *c);
     int (*quiesce)(struct proc *p);
+    int (*meet_again)(struct comm *c); /* a barrier of those who live; NULL: a death ends the job */
+    void (*rma_member_died)(struct proc *p, uint32_t number);
     void (*ft_closing)(struct proc *p);
     struct list sessions;
     struct list assemblies; /* makings of communicators that are under way */

@@ -52,6 +52,7 @@ struct p2p {
     p2p_peer_of *peer_of; /* who a receive's source is, NULL until someone knows */
     void *peer_of_arg;
     uint32_t channels;             /* names given so far */
+    struct list partitioned;       /* partitioned requests */
     const struct p2p_watch *watch; /* NULL unless a tool looks */
     const struct p2p_debug *debug; /* NULL: no FISHPLATE_DEBUG=match or leaks */
     struct list notes;             /* ... what waits for a message or a receive (note.c) */

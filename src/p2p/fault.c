@@ -7,6 +7,7 @@
 #include "p2p/faulty.h"
 #include "p2p/message.h"
 #include "p2p/offer.h"
+#include "p2p/partitioned.h"
 #include "p2p/rendezvous.h"
 #include "p2p/way.h"
 
@@ -19,9 +20,11 @@ bool p2p_has_faults(const struct p2p *p)
     return p->faults;
 }
 
-static int judge(const struct p2p *p, struct envelope env)
+static int judge(struct p2p *p, struct envelope env)
 {
-    return p->judge ? p->judge(p->judge_arg, env) : 0;
+    int error = env.context & PARTITIONED_CHANNEL ? partitioned_judge(p, env, &env) : 0;
+    env.context &= ~(uint64_t)PARTITIONED_MEET;
+    return error || !p->judge ? error : p->judge(p->judge_arg, env);
 }
 
 static int explain(int error)
@@ -61,6 +64,22 @@ static bool is_internal(const struct request *r)
     return r->on_complete != NULL || r->freed;
 }
 
+/* One round of a persistent receive: the request itself can be started again. Collectives have odd contexts. */
+static bool is_persistent(const struct p2p_request *r)
+{
+    return r->base.on_complete != NULL && !(r->match.env.context & 1);
+}
+
+void p2p_end_pending(struct request *base)
+{
+    struct p2p_request *r = p2p_request(base);
+    if (base->error != MPIX_ERR_PROC_FAILED_PENDING)
+        return;
+    counter_add(&failed, 1);
+    posted_remove(&base->p2p->posted, &r->match);
+    base->error = explain(MPIX_ERR_PROC_FAILED);
+}
+
 /* False: not yet. The living peer may be writing into it and is asked first; then request_cancelled ends it. */
 static bool end_posted(struct p2p *p, struct p2p_request *r, int error)
 {
@@ -84,7 +103,7 @@ static bool judge_posted(struct p2p *p, struct p2p_request *r)
             suspend(r);
             return false;
         }
-        if (!r->stack)
+        if (!r->stack && !is_persistent(r))
             return false;
         error = MPIX_ERR_PROC_FAILED;
     } else if (r->base.error == MPIX_ERR_PROC_FAILED_PENDING) {
@@ -137,12 +156,13 @@ static void refuse(struct p2p *p, struct peer *from, uint8_t kind, uint64_t cook
 }
 
 /* Messages of the dead that have arrived can be received. Those that were only announced cannot. */
-static int hopeless(const struct p2p *p, const struct peer *from, uint8_t kind, struct envelope env)
+static int hopeless(struct p2p *p, const struct peer *from, uint8_t kind, struct envelope env)
 {
     if (kind == FRAME_RTS && peer_is_lost(from))
         return MPIX_ERR_PROC_FAILED;
     int error = judge(p, env);
-    if (error == MPIX_ERR_REVOKED || (error == MPIX_ERR_PROC_FAILED && env.context & 1))
+    if (error == MPIX_ERR_REVOKED ||
+        (error == MPIX_ERR_PROC_FAILED && (env.context & (PARTITIONED_CHANNEL | 1)) == 1))
         return error;
     return 0;
 }

@@ -22,6 +22,9 @@ void p2p_judge_again(struct p2p *p);
 /* What the judge says about a message that is probed for: an error of a blocking probe, else 0. */
 int p2p_probe_fault(struct p2p *p, struct envelope env);
 
+/* A receive that is complete for those who wait and still posted (MPIX_ERR_PROC_FAILED_PENDING) ends. Others stay as they are. */
+void p2p_end_pending(struct request *r);
+
 /* Has anything failed yet? Then receives and probes are judged. */
 bool p2p_has_faults(const struct p2p *p);
 

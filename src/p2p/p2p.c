@@ -185,6 +185,7 @@ int p2p_open(struct net *net, struct p2p **out)
     p->net = net;
     list_init(&p->links);
     list_init(&p->notes);
+    list_init(&p->partitioned);
     last_bytes_open(&p->looks, net);
     p->offer_above = (uint64_t)eager_max.value;
     p->look_from = p->offer_above + 1;

@@ -15,6 +15,7 @@
 #include "base/tunable.h"
 #include "base/util.h"
 #include "net/guest.h"
+#include "p2p/engine.h"
 #include "p2p/partition.h"
 
 static TUNABLE_SIZE(
@@ -24,8 +25,8 @@ static COUNTER(transfers, "p2p_partition_transfers", "Messages that carried part
 
 /* Contexts of communicators are small numbers. Descriptions travel beside the communicator's own messages;
  * transfers and the answer have the sender's channel for a context, and job ranks for sources. */
-#define CONTEXT_MEET    0x40000000u
-#define CONTEXT_CHANNEL 0x80000000u
+#define CONTEXT_MEET    PARTITIONED_MEET
+#define CONTEXT_CHANNEL PARTITIONED_CHANNEL
 #define TAG_ANSWER      INT32_MAX
 
 struct meeting {
@@ -43,6 +44,7 @@ struct transfer {
 
 struct partitioned {
     struct request base; /* first */
+    struct list link;    /* on p2p->partitioned */
     bool sends;
     bool met;    /* both descriptions are known */
     bool orphan; /* the user has freed it, but the other side has not been met */
@@ -53,7 +55,9 @@ struct partitioned {
     int tag;
     struct peer *peer; /* NULL: MPI_PROC_NULL */
     struct meeting mine, theirs;
-    int mismatch; /* the descriptions do not fit: what every round ends with */
+    int mismatch;          /* the descriptions do not fit: what every round ends with */
+    int lost;              /* the two will never meet, since a process has died: the same */
+    struct envelope plain; /* of an ordinary message, with the other side as source */
     struct partition_plan plan;
     struct transfer *transfers;
     int pending;  /* transfers of this round that have not ended */
@@ -114,6 +118,12 @@ static void transfer_arrived(struct transfer *t, int error)
     uint64_t from, to;
     int first, last;
     bytes_of(r, t->index, &from, &to);
+    if (error) {
+        free(t->bounce);
+        t->bounce = NULL;
+        transfer_ended(r, error);
+        return;
+    }
     if (t->bounce) {
         struct dt_cursor cursor;
         dt_cursor_init(&cursor, r->type, r->count * r->partitions, r->buf);
@@ -244,7 +254,7 @@ static void note_left(struct request *q)
     free(q->user);
 }
 
-static int note_send(struct partitioned *r, struct envelope env)
+static int describe_to(struct partitioned *r, struct envelope env)
 {
     struct meeting *note = malloc(sizeof(*note));
     struct request *q;
@@ -267,6 +277,7 @@ static int note_send(struct partitioned *r, struct envelope env)
 
 static void partitioned_free(struct partitioned *r)
 {
+    list_remove(&r->link);
     dtype_release(r->type);
     partition_plan_free(&r->plan);
     free(r->transfers);
@@ -314,7 +325,7 @@ static void other_side_met(struct partitioned *r)
     if (r->mismatch == 0)
         r->mismatch = make_plan(r);
     if (!r->sends) {
-        int rc = note_send(r, channel_envelope(r, true, TAG_ANSWER));
+        int rc = describe_to(r, channel_envelope(r, true, TAG_ANSWER));
         r->mismatch = r->mismatch ? r->mismatch : rc;
     }
     if (r->orphan)
@@ -323,9 +334,21 @@ static void other_side_met(struct partitioned *r)
         round_begin(r);
 }
 
+static void never_met(struct partitioned *r, int error)
+{
+    r->lost = error;
+    if (r->orphan)
+        partitioned_free(r);
+    else if (r->base.active)
+        request_complete(&r->base, error);
+}
+
 static void description_came(struct request *q)
 {
-    other_side_met(q->user);
+    if (q->error)
+        never_met(q->user, q->error);
+    else
+        other_side_met(q->user);
 }
 
 /* Waits for the other side's description, in the background. */
@@ -336,8 +359,9 @@ static int meet(struct partitioned *r, struct envelope env)
     if (rc != 0)
         return rc;
     if (q->complete) {
+        q->user = r;
+        description_came(q);
         request_free(q);
-        other_side_met(r);
         return 0;
     }
     q->user = r;
@@ -354,8 +378,8 @@ static int partitioned_start(struct request *base)
     base->error = 0;
     if (r->sends)
         memset(r->ready, 0, (size_t)r->partitions * sizeof(*r->ready));
-    if (!r->peer)
-        request_complete(base, 0);
+    if (!r->peer || r->lost)
+        request_complete(base, r->lost);
     else if (r->met)
         round_begin(r);
     return 0;
@@ -364,7 +388,7 @@ static int partitioned_start(struct request *base)
 static void partitioned_release(struct request *base)
 {
     struct partitioned *r = (struct partitioned *)base;
-    if (r->met || !r->peer) {
+    if (r->met || !r->peer || r->lost) {
         partitioned_free(r);
         return;
     }
@@ -385,8 +409,29 @@ static int introduce(struct partitioned *r, struct envelope env)
     if (!r->sends)
         return meet(r, env);
     r->mine.channel = p2p_channel(r->base.p2p);
-    int rc = note_send(r, env);
+    int rc = describe_to(r, env);
+    if (rc == MPIX_ERR_PROC_FAILED || rc == MPIX_ERR_REVOKED) {
+        r->lost = rc; /* MPI_Start says it */
+        return 0;
+    }
     return rc ? rc : meet(r, channel_envelope(r, false, TAG_ANSWER));
+}
+
+/* A message on a channel that nobody has: its receive was freed after an error. */
+int partitioned_judge(struct p2p *p, struct envelope env, struct envelope *plain)
+{
+    list_foreach(pos, &p->partitioned)
+    {
+        const struct partitioned *r = list_entry(pos, struct partitioned, link);
+        if (!r->peer || r->lost || (!r->sends && !r->met))
+            continue;
+        struct envelope its = channel_envelope(r, false, env.tag);
+        if (its.context == env.context && its.source == env.source) {
+            *plain = r->plain;
+            return 0;
+        }
+    }
+    return MPIX_ERR_REVOKED;
 }
 
 int partitioned_new(struct p2p *p2p, const struct partitioned_args *a, struct request **out)
@@ -409,6 +454,9 @@ int partitioned_new(struct p2p *p2p, const struct partitioned_args *a, struct re
     r->type = a->type;
     r->tag = a->envelope.tag;
     r->peer = a->peer;
+    r->plain = a->envelope;
+    r->plain.source = a->source;
+    list_append(&p2p->partitioned, &r->link);
     r->mine = (struct meeting){.partitions = a->partitions,
                                .bytes = (uint64_t)(a->count * a->type->size),
                                .together = (uint64_t)together.value};
@@ -448,7 +496,7 @@ static int check_partition(const struct partitioned *r, int partition)
 static void mark(struct partitioned *r, int partition)
 {
     r->ready[partition] = true;
-    if (!r->peer || !r->met || r->mismatch)
+    if (!r->peer || !r->met || r->mismatch || r->base.complete)
         return;
     int index = partition_transfer(&r->plan, partition);
     if (--r->missing[index] == 0)
@@ -476,10 +524,13 @@ int partitioned_arrived(struct request *request, int partition, bool *arrived)
     if (rc != 0)
         return rc;
     *arrived = true;
-    if (!request->active || request->complete)
+    if (!request->active || (request->complete && !request->error))
         return 0;
-    if (!r->met || r->missing[partition] != 0)
+    if (!request->complete && (!r->met || r->missing[partition] != 0))
         net_progress(p2p_net(request->p2p));
-    *arrived = request->complete || (r->met && r->missing[partition] == 0);
-    return 0;
+    const bool here = r->met && !r->mismatch && r->missing[partition] == 0;
+    *arrived = here || request->complete;
+    return here || !request->complete
+               ? 0
+               : err_set(request->error, "partition %d has not arrived, and will not", partition);
 }

@@ -6,6 +6,10 @@
 
 #include "p2p/p2p.h"
 
+/* Contexts of communicators are small numbers; these bits set apart what partitioned requests say to each other. */
+#define PARTITIONED_MEET    0x40000000u
+#define PARTITIONED_CHANNEL 0x80000000u
+
 struct partitioned_args {
     bool sends;
     void *buf;
@@ -14,7 +18,7 @@ struct partitioned_args {
     struct dtype *type;
     struct peer *peer;        /* NULL: MPI_PROC_NULL */
     struct envelope envelope; /* of an ordinary message from the sender to the receiver */
-    int source;               /* what the status of a receive names */
+    int source;               /* rank of the other side; what the status of a receive names */
 };
 
 /* A request that has not been started. */
@@ -25,5 +29,9 @@ int partitioned_ready(struct request *request, int first, int last);
 
 /* Whether that partition of a receive is there; makes progress when it is not. */
 int partitioned_arrived(struct request *request, int partition, bool *arrived);
+
+/* After a death: the ordinary message that stands for one on a channel, so that its communicator can judge it; or an error
+ * class, when nobody here has that channel any more. */
+int partitioned_judge(struct p2p *p, struct envelope env, struct envelope *plain);
 
 #endif

@@ -22,14 +22,20 @@ struct batch {
     char store[STORE];
 };
 
+/* The memory was checked before: only a process that is gone refuses. In a job that goes on after deaths it is told so. */
+static void note_fault(struct win_peer *p, int rc)
+{
+    if (rc)
+        p->fault = p->win->proc->net->lost ? MPIX_ERR_PROC_FAILED : rc;
+}
+
 static void run_one_way(struct win_peer *p, int way)
 {
     struct batch *b = p->batch;
     if (b->count[way] == 0)
         return;
     int rc = p->peer->ops->move(p->peer, way == PUT, b->piece[way], b->count[way]);
-    if (rc)
-        p->fault = rc;
+    note_fault(p, rc);
     counter_add(&batched, b->count[way]);
     b->count[way] = 0;
 }
@@ -54,8 +60,7 @@ int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint6
     struct net_piece piece = {.local = local, .remote = remote, .length = len};
     if (!b || len > (way == PUT ? PUT_MAX : GET_MAX)) {
         int rc = to->peer->ops->move(to->peer, way == PUT, &piece, 1);
-        if (rc)
-            to->fault = rc;
+        note_fault(to, rc);
         return MPI_SUCCESS;
     }
     if (b->count[way] == NET_PIECES_MAX || (way == PUT && b->used + len > STORE))

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/kernel.h"
 #include "dt/kind.h"
+#include "net/lost.h"
 #include "rma/engine.h"
 
 int check_rank(const struct win *w, int rank)
@@ -138,6 +139,8 @@ int rma_run(const struct rma_call *c)
     rc = rc || empty ? rc : check_range(c, &offset);
     if (unlikely(rc))
         return rc;
+    if (unlikely(w->comm->broken) && peer_is_lost(to->peer))
+        return win_lost(w, to);
     if (unlikely(empty)) {
         if (c->request)
             *c->request = p2p_sent(w->proc->p2p);

@@ -110,6 +110,7 @@ struct rma_op {
     bool sending;  /* more pieces will be asked for */
     bool registered;
     bool wanted; /* base is a request that the user holds */
+    int error;   /* the target has died before all pieces were asked for */
 };
 
 /* win.c */
@@ -168,7 +169,9 @@ int op_new_under_way(const struct rma_call *c, const struct rma_side *into, stru
                      struct rma_op **out);
 void op_asked(struct rma_op *o);                /* a piece is under way */
 void op_step(struct rma_op *o, uint64_t bytes); /* ... and has come */
+void op_fault(struct rma_op *o, int status);    /* its transfer failed */
 void op_end_sending(struct rma_op *o);
+void rma_member_died(struct proc *p, uint32_t number);
 void op_calm(struct win_peer *to); /* waits while too many answers are outstanding */
 
 /* accumulate.c */
@@ -206,6 +209,10 @@ int peer_settle(struct win_peer *p, enum rma_frame how,
 int win_barrier(struct win *w);
 /* Waits, making progress, until ready(arg). `unrung`: other processes change what it looks at. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung);
+/* The same, for a word of that peer or (NULL) of anybody in the window: ends with an error when they have died. */
+int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
+                 void *arg, bool unrung);
+int win_lost(const struct win *w, const struct win_peer *to) __attribute__((cold)); /* that error */
 
 /* call.c */
 int check_rank(const struct win *w, int rank);

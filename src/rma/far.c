@@ -150,11 +150,17 @@ int far_lock(struct win_peer *p, int type)
             net_wait_step(net, &waiter);
             net->unrung--;
         }
+        if (unlikely(p->win->comm->broken)) { /* whoever is inside may be dead */
+            net_wait_end(net, &waiter);
+            return win_lost(p->win, NULL);
+        }
         old = far_do(p->far, &step);
     }
     net_wait_end(net, &waiter);
     if (!p->far->fault)
         far_do(p->far, &step);
+    if (p->far->fault && p->win->comm->broken)
+        return win_lost(p->win, NULL);
     if (p->far->fault)
         return win_error(p->win, MPI_ERR_OTHER, "the adapter cannot lock rank %d", p->rank);
     counter_add(&far_locks, 1);

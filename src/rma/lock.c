@@ -69,8 +69,9 @@ int peer_lock(struct win_peer *p, int type, bool nocheck)
     if (!nocheck && p->slot) {
         struct near_entry n;
         near_begin(&n, p->slot, type, is_one_sided(p->win, p->rank));
-        if (!near_inside(&n))
-            rma_wait(r, near_inside, &n, true);
+        int rc = near_inside(&n) ? MPI_SUCCESS : rma_wait_for(r, p->win, NULL, near_inside, &n, true);
+        if (rc)
+            return rc;
     } else if (!nocheck && far_reaches(p)) {
         int rc = far_lock(p, type);
         if (rc)
@@ -78,7 +79,9 @@ int peer_lock(struct win_peer *p, int type, bool nocheck)
     } else if (!nocheck) {
         p->granted = false;
         rma_send(p, RMA_LOCK, (uint16_t)type, 0, 0, NULL, 0);
-        rma_wait(r, is_granted, p, false);
+        int rc = rma_wait_for(r, p->win, NULL, is_granted, p, false);
+        if (rc)
+            return rc;
     }
     p->lock = type;
     p->lock_nocheck = nocheck;
@@ -161,6 +164,8 @@ void unlock_arrived(struct win *w, struct win_peer *from, int type)
 
 static int check_may_lock(const struct win *w, const char *what)
 {
+    if (unlikely(w->comm->broken)) /* whoever holds a lock may be dead */
+        return win_lost(w, NULL);
     if (w->no_locks)
         return win_error(w, MPI_ERR_RMA_SYNC, "%s: the window was made with the info key no_locks", what);
     if (w->access == EPOCH_START)

@@ -3,6 +3,7 @@
  * is one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "net/lost.h"
 #include "rma/engine.h"
 
 static void release(struct request *r)
@@ -57,17 +58,41 @@ void op_asked(struct rma_op *o)
 
 void op_step(struct rma_op *o, uint64_t bytes)
 {
-    o->to->pending--;
+    if (o->to->pending)
+        o->to->pending--;
     o->left -= bytes;
     if (o->left == 0 && !o->sending)
-        finish(o, 0);
+        finish(o, o->error);
 }
 
 void op_end_sending(struct rma_op *o)
 {
     o->sending = false;
-    if (o->left == 0)
-        finish(o, 0);
+    if (o->left == 0 || o->error)
+        finish(o, o->error);
+}
+
+void op_fault(struct rma_op *o, int status)
+{
+    struct win_peer *to = o->to;
+    to->fault = status;
+    if (to->win->proc->net->lost && peer_is_lost(to->peer))
+        to->fault = o->error = win_lost(to->win, to);
+}
+
+/* Its transport has ended its transfers. Answers will not come. */
+void rma_member_died(struct proc *p, uint32_t number)
+{
+    struct rma *r = p->rma;
+    for (uint32_t i = 0; i < r->ids.size; i++) {
+        struct rma_op *o = r->ids.slots[i].object;
+        if (!o || o->to->peer->rank != number)
+            continue;
+        o->to->pending = 0;
+        o->error = win_lost(o->to->win, o->to);
+        if (!o->sending)
+            finish(o, o->error);
+    }
 }
 
 static bool few_pending(void *arg)
@@ -78,7 +103,8 @@ static bool few_pending(void *arg)
 void op_calm(struct win_peer *to)
 {
     if (unlikely(to->pending >= RMA_UNDER_WAY))
-        rma_wait(to->win->proc->rma, few_pending, to, false);
+        rma_wait_for(to->win->proc->rma, to->win, to, few_pending, to,
+                     false); /* ... the epoch's end says why */
 }
 
 void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,

@@ -41,7 +41,7 @@ int win_post(struct win *w, struct group *group, int assertion)
     if (w->access == EPOCH_FENCE && w->fence_ops > 0)
         return win_error(w, MPI_ERR_RMA_SYNC,
                          "MPI_Win_post: operations have been called since MPI_Win_fence");
-    int rc = ranks_of(w, group, &ranks);
+    int rc = unlikely(w->comm->broken) ? win_lost(w, NULL) : ranks_of(w, group, &ranks);
     if (rc)
         return rc;
     atomic_thread_fence(memory_order_seq_cst);
@@ -68,6 +68,16 @@ static bool has_posted(void *arg)
     return ((struct win_peer *)arg)->posts > 0;
 }
 
+static void end_access(struct win *w)
+{
+    for (int i = 0; i < w->nstarted; i++)
+        w->started[i]->started = false;
+    free(w->started);
+    w->started = NULL;
+    w->nstarted = 0;
+    w->access = EPOCH_NONE;
+}
+
 int win_start(struct win *w, struct group *group, int assertion)
 {
     int *ranks = NULL;
@@ -92,9 +102,12 @@ int win_start(struct win *w, struct group *group, int assertion)
     free(ranks);
     w->access = rc ? EPOCH_NONE : EPOCH_START;
     for (int i = 0; i < w->nstarted && !rc && !(assertion & MPI_MODE_NOCHECK); i++) {
-        rma_wait(w->proc->rma, has_posted, w->started[i], false);
-        w->started[i]->posts--;
+        rc = rma_wait_for(w->proc->rma, w, NULL, has_posted, w->started[i], false);
+        if (!rc)
+            w->started[i]->posts--;
     }
+    if (rc)
+        end_access(w);
     return rc;
 }
 
@@ -116,10 +129,7 @@ int win_complete(struct win *w)
         else
             rma_send_calmly(p, RMA_COMPLETE, 0, 0, 0, NULL, 0);
     }
-    free(w->started);
-    w->started = NULL;
-    w->nstarted = 0;
-    w->access = EPOCH_NONE;
+    end_access(w);
     watch_forget(w, -1);
     return rc;
 }
@@ -137,13 +147,23 @@ static void end_exposure(struct win *w)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* Somebody has died: nobody exposes the window again. */
+static void give_up_exposure(struct win *w)
+{
+    w->completes = 0;
+    w->exposed = false;
+}
+
 int win_wait(struct win *w)
 {
     if (!w->exposed)
         return win_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_wait: MPI_Win_post has not been called");
-    rma_wait(w->proc->rma, all_completed, w, false);
-    end_exposure(w);
-    return MPI_SUCCESS;
+    int rc = rma_wait_for(w->proc->rma, w, NULL, all_completed, w, false);
+    if (rc)
+        give_up_exposure(w);
+    else
+        end_exposure(w);
+    return rc;
 }
 
 int win_test(struct win *w, int *flag)
@@ -153,6 +173,10 @@ int win_test(struct win *w, int *flag)
     if (!all_completed(w))
         net_progress(w->proc->net);
     *flag = all_completed(w);
+    if (!*flag && unlikely(w->comm->broken)) {
+        give_up_exposure(w);
+        return win_lost(w, NULL);
+    }
     if (*flag)
         end_exposure(w);
     return MPI_SUCCESS;

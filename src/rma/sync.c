@@ -3,53 +3,46 @@
  * adapter are counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-
-#include "base/clock.h"
-#include "boot/boot.h"
 #include "coll/coll.h"
-#include "p2p/fault.h"
+#include "net/lost.h"
 #include "rma/engine.h"
 
-#define MOURNING_NS 2000000000u /* words of the living about the dead may still be under way */
-
 /* A window does not survive its members: who waits for one of them would wait for ever, in a job that goes on
- * (mpiexec -enable-recovery). What a wait is for is not known here, so it gets some time. */
-static __attribute__((noinline, cold)) void mourn(const struct rma *r, uint64_t *since)
+ * (mpiexec -enable-recovery). */
+static bool is_hopeless(const struct rma *r, const struct win *w, const struct win_peer *to)
 {
-    char sentence[256];
-    for (size_t i = 0; i < COUNT_OF(r->wins); i++) {
-        if (!r->wins[i] || !r->wins[i]->comm->broken)
-            continue;
-        if (*since == 0)
-            *since = clock_ns();
-        if (clock_ns() - *since < MOURNING_NS)
-            return;
-        snprintf(
-            sentence, sizeof(sentence),
-            "a process of the window of %.100s has died, and a one-sided call waits; windows do not survive "
-            "the death of a member",
-            comm_label(r->wins[i]->comm));
-        boot_abort(r->proc->boot, 1, sentence);
-    }
+    if (likely(r->proc->net->lost == NULL))
+        return false;
+    return to ? peer_is_lost(to->peer) : w && w->comm->broken;
+}
+
+/* Of one peer, or (NULL) of all of a window, or (both NULL) of nobody in particular. */
+int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
+                 void *arg, bool unrung)
+{
+    struct net *net = r->proc->net;
+    struct net_waiter waiter = {.ready = ready, .arg = arg, .what = NET_SOMETHING};
+    bool hopeless = false;
+    net->unrung += unrung;
+    while (!ready(arg) && !(hopeless = is_hopeless(r, w, to)))
+        net_wait_step(net, &waiter);
+    net_wait_end(net, &waiter);
+    net->unrung -= unrung;
+    return hopeless ? win_lost(w, to) : MPI_SUCCESS;
+}
+
+int win_lost(const struct win *w, const struct win_peer *to)
+{
+    if (to)
+        return win_error(w, MPIX_ERR_PROC_FAILED, "rank %d has died", to->rank);
+    return w->comm->broken == MPIX_ERR_REVOKED
+               ? win_error(w, MPIX_ERR_REVOKED, "its communicator was revoked")
+               : win_error(w, MPIX_ERR_PROC_FAILED, "a process of the window has died");
 }
 
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung)
 {
-    struct net *net = r->proc->net;
-    struct net_waiter w = {.ready = ready, .arg = arg, .what = NET_SOMETHING};
-    uint64_t since = 0;
-    net->unrung += unrung;
-    while (!ready(arg)) {
-        if (unlikely(net->lost != NULL) && p2p_has_faults(r->proc->p2p)) {
-            mourn(r, &since);
-            net->unrung += since && !unrung; /* nobody rings for time that passes */
-            unrung |= since != 0;
-        }
-        net_wait_step(net, &w);
-    }
-    net_wait_end(net, &w);
-    net->unrung -= unrung;
+    rma_wait_for(r, NULL, NULL, ready, arg, unrung);
 }
 
 static bool nothing_pending(void *arg)
@@ -61,6 +54,11 @@ static bool is_flushed(void *arg)
 {
     const struct win_peer *p = arg;
     return p->flushed == p->flushes && p->pending == 0;
+}
+
+static int wait_for_peer(struct win_peer *p, bool (*ready)(void *))
+{
+    return rma_wait_for(p->win->proc->rma, p->win, p, ready, p, false);
 }
 
 /* An error that the target found (or a transfer met) is told once, by the call that waits for it. */
@@ -86,11 +84,13 @@ static void peer_quiet(struct win_peer *p)
 int peer_settle(struct win_peer *p, enum rma_frame how, int type)
 {
     batch_run(p);
-    rma_wait(p->win->proc->rma, nothing_pending, p, false); /* before the lock goes */
-    rma_send(p, how, (uint16_t)type, 0, ++p->flushes, NULL, 0);
-    rma_wait(p->win->proc->rma, is_flushed, p, false);
+    int rc = wait_for_peer(p, nothing_pending); /* before the lock goes */
+    if (!rc)
+        rma_send(p, how, (uint16_t)type, 0, ++p->flushes, NULL, 0);
+    rc = rc ? rc : wait_for_peer(p, is_flushed);
     peer_quiet(p);
-    return peer_fault(p);
+    int fault = peer_fault(p);
+    return rc ? rc : fault;
 }
 
 int peer_finish(struct win_peer *p, bool remotely)
@@ -101,11 +101,11 @@ int peer_finish(struct win_peer *p, bool remotely)
     batch_run(p);
     if (remotely && p->dirty)
         return peer_settle(p, RMA_FLUSH, 0);
-    if (p->pending)
-        rma_wait(p->win->proc->rma, nothing_pending, p, false);
+    int rc = p->pending ? wait_for_peer(p, nothing_pending) : MPI_SUCCESS;
     if (!p->dirty)
         peer_quiet(p);
-    return peer_fault(p);
+    int fault = peer_fault(p);
+    return rc ? rc : fault;
 }
 
 /* All frames that ask go out before the first answer is waited for. */
@@ -122,12 +122,12 @@ int peers_finish(struct win *w, bool remotely)
     }
     while (!list_empty(&w->busy)) {
         struct win_peer *p = list_entry(w->busy.next, struct win_peer, busy);
-        rma_wait(w->proc->rma, remotely ? is_flushed : nothing_pending, p, false);
+        int lost = wait_for_peer(p, remotely ? is_flushed : nothing_pending);
         const bool dirty = p->dirty && !remotely;
         peer_quiet(p);
         p->dirty = dirty;
         int fault = peer_fault(p);
-        rc = rc ? rc : fault;
+        rc = rc ? rc : lost ? lost : fault;
     }
     if (!remotely) /* they still have to be confirmed later */
         for (uint32_t i = 0; i < w->table_size; i++)

@@ -24,8 +24,8 @@ bool transfer_fits(const struct rma_call *c, const struct win_peer *to)
 static void done(struct net_op *op, int status)
 {
     struct rma_op *o = container_of(op, struct rma_op, transfer);
-    if (status)
-        o->to->fault = status;
+    if (unlikely(status))
+        op_fault(o, status);
     op_step(o, o->left);
 }
 
@@ -80,7 +80,7 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
     dt_is_block(c->type, c->count, &gap);
     rc = begin(c, o, local, t->base + (uint64_t)(c->disp * t->unit + gap), len);
     if (rc) {
-        to->fault = rc;
+        op_fault(o, rc);
         op_step(o, o->left);
     }
     op_end_sending(o);

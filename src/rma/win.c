@@ -55,6 +55,7 @@ static void rma_close(struct proc *p)
     p2p_on_one_sided(p->p2p, NULL, NULL);
     p->rma = NULL;
     p->rma_closing = NULL;
+    p->rma_member_died = NULL;
     ids_close(&r->ids);
     free(r->scratch);
     free(r);
@@ -76,6 +77,7 @@ struct rma *rma_open(struct proc *p)
     r->debug = watch_wanted();
     p->rma = r;
     p->rma_closing = rma_close;
+    p->rma_member_died = rma_member_died;
     p2p_on_one_sided(p->p2p, rma_arrived, r);
     return r;
 }
@@ -200,7 +202,8 @@ int win_free(struct win *w)
     if (rc)
         return rc;
     rc = peers_finish(w, true);
-    int met = win_barrier(w);
+    /* In a job that goes on after deaths nobody may leave before those who live are done with the memory. */
+    int met = w->proc->meet_again && w->comm->size > 1 ? w->proc->meet_again(w->comm) : win_barrier(w);
     win_drop(w);
     return rc ? rc : met;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/counter.h"
+#include "net/lost.h"
 #include "rma/engine.h"
 
 static COUNTER(frames_sent, "rma_frames_sent", "Frames sent for one-sided operations.");
@@ -58,7 +59,10 @@ void rma_send(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t ta
                                    .tag = tag,
                                    .word = word};
     counter_add(&frames_sent, 1);
-    if (peer_send(to->peer, &h, payload, len) != 0)
+    int rc = peer_send(to->peer, &h, payload, len);
+    if (unlikely(rc != 0 && rc != ERR_AGAIN && peer_is_lost(to->peer)))
+        to->fault = MPIX_ERR_PROC_FAILED;
+    else if (rc != 0)
         send_later(w->proc->rma, to->peer, &h, payload, len);
 }
 
@@ -98,6 +102,8 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
 {
     struct rma *r = arg;
     struct win *w = win_of_context(r, h->context);
+    if (unlikely(!w && r->proc->net->lost))
+        return; /* it could not be made here, since a process died */
     CHECK(w != NULL, "a one-sided operation arrived for a window that does not exist");
     struct win_peer *from = win_peer_from(w, h->source);
     CHECK(from->peer == peer, "a one-sided operation carries a rank that is not its sender's");

@@ -1,0 +1,165 @@
+/* rma.c: a member of a window dies while others wait in each kind of synchronisation: fence, lock (held by the dead one), flush,
+ * start, wait, and in a request. Every call comes back with the error, and so does MPI_Win_free, when all who live are there.
+ *
+ * ranks: 9
+ * nodes: 3
+ * mpiexec: -enable-recovery
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/ft.h"
+
+#define WORDS 20000
+
+static MPI_Win win;
+static int *memory, *mine;
+
+static void make(void)
+{
+    EXPECT_CLASS(MPI_Win_allocate(WORDS * sizeof(int), sizeof(int), MPI_INFO_NULL, now, &memory, &win),
+                 MPI_SUCCESS);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Barrier(now);
+}
+
+static void end(void)
+{
+    EXPECT_DEATH(MPI_Win_free(&win));
+}
+
+static void fence(void)
+{
+    make();
+    MPI_Win_fence(0, win);
+    MPI_Put(mine, WORDS, MPI_INT, (rank + 1) % victim, 0, WORDS, MPI_INT, win);
+    if (rank == victim)
+        die();
+    EXPECT_DEATH(MPI_Win_fence(0, win));
+    EXPECT_DEATH(MPI_Win_fence(0, win));
+    end();
+}
+
+/* The lock of rank 0 is held by one that is dead. */
+static void lock(void)
+{
+    int x = 0;
+    make();
+    if (rank == victim) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Put(mine, WORDS, MPI_INT, 0, 0, WORDS, MPI_INT, win);
+        MPI_Win_flush(0, win);
+        for (int i = 0; i < victim; i++)
+            MPI_Send(&x, 1, MPI_INT, i, 0, now);
+        die();
+    }
+    MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE);
+    EXPECT_DEATH(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    EXPECT_DEATH(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    EXPECT_DEATH(MPI_Win_lock_all(0, win));
+    end();
+}
+
+/* Between the living everything goes on until the epoch ends. */
+static void flush(void)
+{
+    int got = -1, rc, next = (rank + 1) % victim;
+    make();
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+    memory[0] = rank;
+    MPI_Win_sync(win);
+    MPI_Barrier(now);
+    if (rank == victim)
+        die();
+    rc = MPI_Put(mine, WORDS, MPI_INT, victim, 0, WORDS, MPI_INT, win);
+    int flushed = MPI_Win_flush(victim, win);
+    if (rc || flushed) /* memory that is mapped outlives its owner */
+        EXPECT_DEATH(rc ? rc : flushed);
+    EXPECT_DEATH(MPI_Recv(&got, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
+    EXPECT_DEATH(MPI_Put(mine, 1, MPI_INT, victim, 0, 1, MPI_INT, win));
+    EXPECT_CLASS(MPI_Get(&got, 1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Win_flush(next, win), MPI_SUCCESS);
+    EXPECT_EQ(got, next);
+    MPI_Win_unlock_all(win);
+    end();
+}
+
+static MPI_Group group_of(int r)
+{
+    MPI_Group all, one;
+    MPI_Comm_group(now, &all);
+    MPI_Group_incl(all, 1, &r, &one);
+    MPI_Group_free(&all);
+    return one;
+}
+
+static void start(void)
+{
+    make();
+    if (rank == victim)
+        die();
+    MPI_Group to = group_of(victim);
+    EXPECT_DEATH(MPI_Win_start(to, 0, win));
+    MPI_Group_free(&to);
+    end();
+}
+
+static void wait_exposed(void)
+{
+    make();
+    if (rank == victim)
+        die();
+    MPI_Group from = group_of(victim);
+    int rc = MPI_Win_post(from, 0, win);
+    rc = rc ? rc : MPI_Win_wait(win);
+    EXPECT_DEATH(rc);
+    MPI_Group_free(&from);
+    end();
+}
+
+static int add_and_wait(void)
+{
+    MPI_Request r = MPI_REQUEST_NULL;
+    int rc =
+        MPI_Rget_accumulate(mine, 1, MPI_INT, mine + 1, 1, MPI_INT, victim, 0, 1, MPI_INT, MPI_SUM, win, &r);
+    return rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+static void request(void)
+{
+    int x;
+    make();
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+    MPI_Barrier(now);
+    if (rank == victim)
+        die();
+    int rc = add_and_wait(); /* mapped memory outlives its owner */
+    if (rc)
+        EXPECT_DEATH(rc);
+    EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
+    EXPECT_DEATH(add_and_wait());
+    MPI_Win_unlock_all(win);
+    end();
+}
+
+/* A window of the living works. */
+static void again(void)
+{
+    int x = rank;
+    if (rank == victim)
+        die();
+    EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
+}
+
+int main(int argc, char **argv)
+{
+    static void (*const phases[])(void) = {fence, lock, flush, start, wait_exposed, request, again};
+    mpitest_begin(&argc, &argv);
+    mine = calloc(WORDS, sizeof(int));
+    run_phases(phases, sizeof(phases) / sizeof(phases[0]));
+    make();
+    EXPECT_CLASS(MPI_Win_fence(0, win), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Put(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Win_fence(0, win), MPI_SUCCESS);
+    EXPECT_EQ(memory[0], (rank + size - 1) % size);
+    EXPECT_CLASS(MPI_Win_free(&win), MPI_SUCCESS);
+    free(mine);
+    return finish();
+}
