@@ -16,6 +16,32 @@
 
 static COUNTER(buffer_bytes, "ib_buffer_bytes", "Bytes registered for frames, rings and handshakes.");
 
+static void chunk_unmap(struct ib *ib, struct ib_chunk *c)
+{
+    for (uint32_t i = 0; i < IB_ADAPTERS_MAX; i++)
+        if (c->mr[i])
+            ib->device.verbs.dereg_mr(c->mr[i]);
+    munmap(c->memory, c->size);
+}
+
+/* With every adapter: a connection may move to any of them. */
+static int chunk_register(struct ib *ib, struct ib_chunk *c)
+{
+    for (uint32_t i = 0; i < ib->nadapters; i++) {
+        const struct ib_adapter *a = &ib->adapters[i];
+        if (ib_adapter_gone(a))
+            continue;
+        c->mr[i] = ib->device.verbs.reg_mr(a->device->pd, c->memory, c->size,
+                                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (!c->mr[i] && !ib_adapter_gone(a))
+            return err_set(
+                MPI_ERR_NO_MEM,
+                "%s cannot register %zu bytes for buffers (%s); raise the limit of locked memory (ulimit -l)",
+                a->device->name, c->size, strerror(errno));
+    }
+    return 0;
+}
+
 static int chunk_map(struct ib *ib, struct ib_chunk *c)
 {
     int fd = memfd_create("fishplate-ib", MFD_CLOEXEC);
@@ -26,18 +52,11 @@ static int chunk_map(struct ib *ib, struct ib_chunk *c)
             close(fd);
         return err_set(MPI_ERR_NO_MEM, "out of memory for %zu bytes of InfiniBand buffers", c->size);
     }
-    c->mr = ib->device.verbs.reg_mr(ib->device.pd, c->memory, c->size,
-                                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    int why = errno;
+    int rc = chunk_register(ib, c);
     close(fd);
-    if (!c->mr) {
-        munmap(c->memory, c->size);
-        return err_set(
-            MPI_ERR_NO_MEM,
-            "%s cannot register %zu bytes for buffers (%s); raise the limit of locked memory (ulimit -l)",
-            ib->device.name, c->size, strerror(why));
-    }
-    return 0;
+    if (rc != 0)
+        chunk_unmap(ib, c);
+    return rc;
 }
 
 /* One more fits into the table. */
@@ -72,8 +91,10 @@ static int pool_extend(struct ib_pool *pool)
     for (size_t i = n; i-- > 0;) { /* the first is handed out first */
         struct ib_buffer *b = &c.buffers[i];
         b->data = (char *)c.memory + i * pool->size;
-        b->lkey = c.mr->lkey;
-        b->rkey = c.mr->rkey;
+        for (uint32_t a = 0; a < IB_ADAPTERS_MAX; a++) {
+            b->lkey[a] = c.mr[a] ? c.mr[a]->lkey : 0;
+            b->rkey[a] = c.mr[a] ? c.mr[a]->rkey : 0;
+        }
         list_init(&b->link);
         b->next = pool->free;
         pool->free = b;
@@ -106,8 +127,7 @@ void ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b)
 void ib_buffers_close(struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nchunks; i++) {
-        ib->device.verbs.dereg_mr(ib->chunks[i].mr);
-        munmap(ib->chunks[i].memory, ib->chunks[i].size);
+        chunk_unmap(ib, &ib->chunks[i]);
         free(ib->chunks[i].buffers);
     }
     free(ib->chunks);

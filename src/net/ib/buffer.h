@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "net/ib/device.h"
 
 struct ib;
 struct ib_lane;
@@ -20,8 +21,9 @@ struct ib_buffer {
     struct list link;         /* what a lane has posted, or what waits for its turn */
     struct ib_lane *lane;     /* where it was posted or came in */
     struct ib_shared *shared; /* where it was posted, in shared mode */
-    uint32_t lkey, rkey;
-    uint32_t length; /* what arrived */
+    uint32_t lkey[IB_ADAPTERS_MAX], rkey[IB_ADAPTERS_MAX]; /* by adapter */
+    uint32_t length;                                       /* what arrived */
+    uint8_t rail; /* where it waits for a HELLO, or goes out as one */
 };
 
 /* Buffers of one size. */

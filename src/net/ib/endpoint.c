@@ -24,8 +24,7 @@ static COUNTER(closed, "ib_connections_closed", "Connections that were closed to
 static COUNTER(refused, "ib_connections_kept",
                "Times a peer asked to close a connection that was still needed.");
 
-#define PART_PATIENCE 5u  /* seconds that a guest may take to close its end of a connection */
-#define PORT_PATIENCE 10u /* seconds that the port may be down while this process waits for messages */
+#define PART_PATIENCE 5u /* seconds that a guest may take to close its end of a connection */
 
 /* ---- the peer as the layers above see it ---- */
 
@@ -52,9 +51,8 @@ static int lanes_init(struct ib *ib, struct ib_endpoint *ep)
     for (uint32_t i = 0; i < ib->lanes; i++) {
         struct ib_lane *lane = &ep->lanes[i];
         lane->endpoint = ep;
-        lane->rail = &ib->rails[0];
         lane->index = (uint8_t)i;
-        lane->shared = ib->lanes > 1 ? &ib->shared[i] : NULL;
+        ib_lane_home(lane);
         lane->pool = ib->lanes > 1 && i == 0 ? &ib->small : &ib->large;
         lane->frame_max = lane->pool->size - sizeof(struct ib_frame);
         list_init(&lane->posted);
@@ -82,8 +80,10 @@ static int endpoint_number(struct ib *ib, struct ib_endpoint *ep)
     return 0;
 }
 
-static int find_address(struct ib *ib, struct ib_endpoint *ep)
+static int find_address(struct ib *ib, struct ib_endpoint *ep, struct ib_rail_said said[IB_RAILS_MAX],
+                        uint32_t *rails)
 {
+    *rails = 0;
     if (ep->peer->card) { /* ib_meets has looked at it */
         memcpy(&ep->address, ep->peer->card->ib, sizeof(ep->address));
         return 0;
@@ -97,9 +97,14 @@ static int find_address(struct ib *ib, struct ib_endpoint *ep)
                        "what each rank "
                        "found",
                        ep->peer->rank);
-    bool fits = len == sizeof(ep->address);
-    if (fits)
-        memcpy(&ep->address, value, len);
+    bool fits = len >= sizeof(*said) && len <= IB_RAILS_MAX * sizeof(*said) && len % sizeof(*said) == 0;
+    if (fits) {
+        memcpy(said, value, len);
+        *rails = (uint32_t)(len / sizeof(*said));
+        ep->address = said[0].address;
+        for (uint32_t i = 0; i < *rails; i++)
+            fits = fits && said[i].adapter < IB_ADAPTERS_MAX;
+    }
     free(value);
     if (!fits || ep->address.ethernet != ib->device.address.ethernet)
         return err_set(MPI_ERR_OTHER,
@@ -135,14 +140,21 @@ int ib_connect(struct transport *t, struct peer *peer)
     struct ib_endpoint *ep = endpoint_new(ib);
     if (!ep)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", peer->rank);
+    struct ib_rail_said said[IB_RAILS_MAX];
+    uint32_t rails;
     bool again = ep->again;
     ep->ib = ib;
     ep->peer = peer;
     list_init(&ep->held);
     list_init(&ep->unsaid_link);
     list_init(&ep->asking);
-    int rc = find_address(ib, ep);
+    list_init(&ep->kept);
+    list_init(&ep->kept_rdma);
+    int rc = find_address(ib, ep, said, &rails);
     rc = rc ? rc : lanes_init(ib, ep);
+    ep->several = rc == 0 && ib_rails_several(ib, &ep->address);
+    if (ep->several && rails > 0)
+        rc = ib_ways_open(ep, said, rails);
     rc = rc || again ? rc : endpoint_number(ib, ep);
     if (rc != 0 && again) {
         ep->peer = NULL;
@@ -151,11 +163,11 @@ int ib_connect(struct transport *t, struct peer *peer)
     if (rc != 0) {
         if (ep->bell)
             ib_buffer_put(&ib->bells, ep->bell);
+        free(ep->ways);
         free(ep);
         return rc;
     }
     peer->endpoint = ep;
-    ep->several = ib_rails_several(ib, &ep->address);
     fill_caps(ib, ep, &peer->caps);
     return 0;
 }
@@ -164,6 +176,7 @@ void ib_disconnect(struct transport *t, struct peer *peer)
 {
     struct ib *ib = ib_of(t);
     struct ib_endpoint *ep = peer->endpoint;
+    ib_kept_free(ep, 0);
     ib_rdma_reset(ep);
     ib_join_free(ep);
     ib->open -= ep->lanes[0].qp != NULL;
@@ -175,6 +188,7 @@ void ib_disconnect(struct transport *t, struct peer *peer)
     list_remove(&ep->asking);
     list_remove(&ep->unsaid_link);
     ep->conn = (struct conn){0};
+    ep->ready = false;
     ep->unsaid = 0;
     ep->peer = NULL;
     ep->again = true;
@@ -185,24 +199,15 @@ void ib_disconnect(struct transport *t, struct peer *peer)
 
 bool ib_endpoint_busy(const struct ib_endpoint *ep)
 {
-    return !list_empty(&ep->peer->pending) || ep->ops > 0 || !list_empty(&ep->held) || ep->unsaid != 0;
-}
-
-/* Without its port a process reaches nobody. Connections that are open fail when the adapter gives up; those
- * that are being opened would wait for ever, and so would a peer that says HELLO to this process. */
-static void require_port(struct ib *ib)
-{
-    uint64_t since = atomic_load(&ib->rails[0].down);
-    if (since != 0 && !ib_paths_carry(ib) && clock_ns() - since >= PORT_PATIENCE * 1000000000ull)
-        ib_fatal(ib, NULL, "%s has been down for %u seconds; check the cable and the switch", ib->device.name,
-                 PORT_PATIENCE);
+    return !list_empty(&ep->peer->pending) || ep->ops > 0 || !list_empty(&ep->held) || ep->unsaid != 0 ||
+           !list_empty(&ep->kept) || !list_empty(&ep->kept_rdma);
 }
 
 /* ---- the budget ---- */
 
 static bool may_close(const struct ib_endpoint *ep)
 {
-    return ep->conn.state == CONN_OPEN && !ep->leaving && !ib_endpoint_busy(ep) &&
+    return ep->ready && !ep->breaking && !ep->leaving && !ib_endpoint_busy(ep) &&
            ib_lane_room(&ep->lanes[0], 2, true);
 }
 
@@ -242,15 +247,16 @@ static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
  * finds out: it needs no help of the peer's program, which may be busy, and fails when the peer is gone. */
 void ib_endpoints_pulse(struct ib *ib)
 {
-    require_port(ib);
+    ib_moves_patience(ib);
     ib_join_ports(ib, true);
     ib_paths_look(ib, true);
+    ib_moves_ports(ib, true);
     if (max_connections.value != 0 && ib->open > (uint32_t)max_connections.value)
         trim(ib, (uint32_t)max_connections.value, NULL);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         struct ib_lane *lane = &ep->lanes[0];
-        if (ep->conn.state != CONN_OPEN || ep->left)
+        if (!ep->ready || ep->breaking || ep->left)
             continue;
         if (lane->head == lane->tail)
             ib_lane_end(lane, false);
@@ -279,31 +285,71 @@ void ib_part(struct transport *t, struct peer *peer, bool begin)
 static void destroy(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
+    ib_kept_collect(ep);
     ib_rdma_reset(ep);
-    ib_join_free(ep);
+    if (ep->broken == 0)
+        ib_join_free(ep);
     for (uint32_t i = 0; i < ib->lanes; i++)
         ib_lane_destroy(&ep->lanes[i]);
     ep->unsaid = ep->last_words = 0;
     list_remove(&ep->unsaid_link);
     ib->open--;
-    counter_add(&closed, 1);
+    counter_add(&closed, ep->conn.state == CONN_IDLE);
     log_debug("connection to rank %u closed, %u open", ep->peer->rank, ib->open);
 }
 
+static int lanes_create(struct ib_endpoint *ep)
+{
+    int rc = ib_shared_open(ep->ib, ep->lanes[0].adapter);
+    for (uint32_t i = 0; i < ep->ib->lanes && rc == 0; i++)
+        rc = ib_lane_create(&ep->lanes[i]);
+    return rc;
+}
+
+/* An adapter that has nothing left, or is not there any more, is passed over. */
 static void create(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
-    int rc;
     make_room(ib, ep);
     ib->open++;
-    ep->next_seq = ep->expected = 0;
+    if (!ep->ways) /* else the numbers go on: the next connection sends what this one lost */
+        ep->next_seq = ep->expected = 0;
     ep->bell_rung = false;
     ep->used = ib->tick;
-    ep->left = ep->leaving = false;
+    if (ep->broken == 0)
+        ep->left = ep->leaving = false;
     atomic_store((_Atomic uint32_t *)(void *)ep->bell->data, 0);
-    for (uint32_t i = 0; i < ib->lanes; i++)
-        if ((rc = ib_lane_create(&ep->lanes[i])) != 0)
-            ib_fatal(ib, NULL, "%s", err_detail(rc));
+    int rc = lanes_create(ep);
+    for (unsigned k = 1; rc != 0 && ep->ways && k < ep->ways->count; k++) {
+        for (uint32_t i = 0; i < ib->lanes; i++)
+            ib_lane_destroy(&ep->lanes[i]);
+        ib_way_next(ep);
+        rc = lanes_create(ep);
+    }
+    if (rc != 0)
+        ib_fatal(ib, NULL, "%s", err_detail(rc));
+}
+
+/* The end of the old queue pairs is known; now what they did not deliver can go. */
+static void reopened(struct ib_endpoint *ep)
+{
+    if (!ep->ways)
+        return;
+    ib_moved(ep);
+    if (ep->join) {
+        ep->join->up |= rail_bit(0);
+        adapt_back(&ep->join->adapt, 0);
+        ib_stripe_rail(ep, 0, true);
+        ep->unsaid |= 1u << IB_RAILS;
+    }
+    if (ep->leaving)
+        ep->unsaid |= 1u << IB_LEAVE;
+    ib_flush(ep);
+}
+
+static bool nothing_kept(const struct ib_endpoint *ep)
+{
+    return list_empty(&ep->kept) && list_empty(&ep->kept_rdma);
 }
 
 static void unanswered(struct ib_endpoint *ep)
@@ -317,6 +363,7 @@ static void unanswered(struct ib_endpoint *ep)
 
 void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
 {
+    ep->ready = ep->conn.state == CONN_OPEN && nothing_kept(ep);
     if (actions & CONN_DO_DESTROY)
         destroy(ep);
     if (actions & CONN_DO_CREATE)
@@ -326,6 +373,7 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
     if (actions & CONN_DO_OPENED) {
         counter_add(&opened, 1);
         log_debug("connection to rank %u open, %u in all", ep->peer->rank, ep->ib->open);
+        reopened(ep);
     }
     if (actions & (CONN_DO_OPENED | CONN_DO_RESUME)) {
         ep->peer->opening = false;
@@ -344,6 +392,16 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
     /* Credits owed since then are not said any more: they end with the connection. */
     if (ep->conn.state == CONN_AGREED && !(ep->unsaid & IB_LAST_WORDS) && ep->last_words == 0)
         ib_endpoint_do(ep, conn_left(&ep->conn));
+}
+
+/* By the next way, where there are several. */
+void ib_endpoint_again(struct ib_endpoint *ep)
+{
+    unsigned actions = conn_broken(&ep->conn);
+    if (actions & CONN_DO_DESTROY)
+        ib_endpoint_do(ep, CONN_DO_DESTROY);
+    ib_way_next(ep);
+    ib_endpoint_do(ep, actions & ~(unsigned)CONN_DO_DESTROY);
 }
 
 void ib_endpoint_want(struct ib_endpoint *ep)
@@ -370,10 +428,18 @@ void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h)
     unsigned actions = conn_hello(&ep->conn, h->mine, h->yours, h->ready != 0);
     unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;
     check_hello(ep, h);
-    if (actions & before)
-        ib_endpoint_do(ep, actions & before);
+    if (actions & CONN_DO_BREAK)
+        ib_break(ep, "the peer has opened it again");
+    if (actions & CONN_DO_DESTROY)
+        ib_endpoint_do(ep, CONN_DO_DESTROY);
+    if (actions & CONN_DO_CREATE && ep->ways && ep->ways->next != RAIL_NONE)
+        ib_way_next(ep);
+    if (actions & CONN_DO_CREATE)
+        ib_endpoint_do(ep, CONN_DO_CREATE);
     if (actions & CONN_DO_CONNECT) {
+        ib_kept_told(ep, h->expected);
         ep->address = h->address;
+        ep->their_adapter = h->adapter;
         ep->alternate = h->alternate;
         ep->peer_bell = h->bell;
         ep->peer_bell_key = h->bell_key;

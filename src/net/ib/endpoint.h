@@ -11,6 +11,16 @@
 #include "net/ib/policy/ring.h"
 #include "net/ib/wire.h"
 #include "net/peer.h"
+#include "net/rails/pair.h"
+
+/* The ways that a connection may take, where there are several rails. */
+struct ib_ways {
+    uint32_t theirs_up;             /* rails of the peer whose ports are up, as it said last */
+    uint8_t count, theirs, at;      /* at: the way of now */
+    uint8_t next;                   /* to take when it moves; RAIL_NONE: choose */
+    struct pair way[PAIR_WAYS_MAX]; /* a: my rail, b: that of the peer */
+    struct ib_rail_said peer[IB_RAILS_MAX];
+};
 
 enum ib_ring_state { IB_RING_NONE, IB_RING_USED, IB_RING_LEAVING };
 
@@ -18,6 +28,11 @@ struct ib_endpoint {
     struct ib *ib;
     struct peer *peer; /* NULL: a guest who has gone; the next peer takes its place */
     struct conn conn;
+    bool ready;    /* open, and nothing of before it broke is left to be sent: frames may go */
+    bool breaking; /* its queue pairs have failed: it moves at the next look (move.c) */
+    uint8_t home;  /* my rail that carries it */
+    uint8_t yours; /* the peer's */
+    uint8_t their_adapter;
     uint16_t next_seq; /* of what I send */
     uint16_t expected; /* the paper's ESN */
     uint32_t id;       /* index in ib->endpoints */
@@ -38,6 +53,11 @@ struct ib_endpoint {
     uint32_t rx_traffic;   /* pollset's */
     uint32_t rx_announced; /* frames whose immediate came, where that is how they are found */
 
+    struct ib_ways *ways;  /* NULL: one alone, and what fails ends the job */
+    struct list kept;      /* frames that may not have arrived when it broke; by seq */
+    struct list kept_rdma; /* and transfers: struct ib_kept */
+    uint64_t broken;       /* since when, in ns; 0: it is not */
+    bool fled;             /* because my own port went down */
     struct ib_lane lanes[IB_LANES];
     struct ib_join *join;    /* further rails; NULL: nobody has wanted any */
     bool several;            /* one of us has more than one rail */
@@ -82,6 +102,7 @@ void ib_lost(struct transport *t, struct peer *peer);
 bool ib_accuse(struct ib_endpoint *ep);
 void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions);
 void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h);
+void ib_endpoint_again(struct ib_endpoint *ep); /* drops its queue pairs and asks anew */
 void ib_endpoint_want(struct ib_endpoint *ep);
 bool ib_endpoint_busy(const struct ib_endpoint *ep);
 void ib_endpoints_pulse(struct ib *ib);

@@ -49,7 +49,7 @@ static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint
         log_warn("%s is up again", first->device->name);
     else if (first->index == 0 && ib->alternate && ib->alternate->device->port != port)
         log_warn("%s went down; connections go over %s", first->device->name, ib->alternate->device->name);
-    else if (first->index == 0)
+    else if (first->index == 0 && ib->nrails == 1)
         log_warn("%s went down; messages wait for it as long as the adapter repeats them",
                  first->device->name);
     else
@@ -64,8 +64,8 @@ static void asynchronous(struct ib *ib, struct ib_adapter *a)
     switch (e.event_type) {
     case IBV_EVENT_SRQ_LIMIT_REACHED:
         for (int i = 0; i < IB_LANES; i++)
-            if (ib->shared[i].srq == e.element.srq)
-                atomic_store(&ib->shared[i].low, 1);
+            if (ib->shared[a->index][i].srq == e.element.srq)
+                atomic_store(&ib->shared[a->index][i].low, 1);
         atomic_store(&ib->attention, 1);
         break;
     case IBV_EVENT_PORT_ERR:
@@ -79,7 +79,8 @@ static void asynchronous(struct ib *ib, struct ib_adapter *a)
             ib_path_moved(ib, e.element.qp->qp_context);
         break;
     case IBV_EVENT_DEVICE_FATAL:
-        if (a->index > 0) {
+        if (ib->nadapters > 1) {
+            atomic_store(&a->gone, 1);
             for (int port = 1; port <= a->device->attr.phys_port_cnt; port++)
                 port_event(ib, a, port, clock_ns());
             break;
@@ -188,10 +189,11 @@ bool ib_arm(struct transport *t)
 {
     struct ib *ib = ib_of(t);
     bool rings = ib->pollset.count > 0 && ib->device.last_byte_last;
-    if (!ib_rdma_bells(ib) || ibv_req_notify_cq(ib->adapters[0].cq, 0) != 0)
+    if (!ib_rdma_bells(ib) ||
+        (ibv_req_notify_cq(ib->adapters[0].cq, 0) != 0 && !ib_adapter_gone(&ib->adapters[0])))
         return false;
-    for (uint32_t i = 1; i < ib->nadapters && ib->elsewhere > 0; i++)
-        if (ib->adapters[i].under_way > 0 && ibv_req_notify_cq(ib->adapters[i].cq, 0) != 0)
+    for (uint32_t i = 1; i < ib->nadapters; i++) /* a HELLO may come in on any */
+        if (!ib_adapter_gone(&ib->adapters[i]) && ibv_req_notify_cq(ib->adapters[i].cq, 0) != 0)
             return false;
     if (rings && !atomic_exchange(&ib->sleeps_with_rings, 1))
         prod(ib);

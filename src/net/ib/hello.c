@@ -27,7 +27,7 @@ static COUNTER(repeats, "ib_hellos_repeated",
 static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this process of this job.");
 
 #define HELLO_MAGIC   0x46504942u
-#define HELLO_VERSION 4
+#define HELLO_VERSION 5
 #define HELLO_QKEY    0x11110000u
 #define HELLO_DEPTH   64 /* sends, and receives; what finds no room is lost and comes again */
 #define GRH_BYTES     40
@@ -35,69 +35,87 @@ static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this p
 #define LONGEST_WAIT  (250 * 1000 * 1000ull)
 #define WORRY         248 /* HELLOs without an answer, about a minute, until the user is told */
 
-static void post_receive(struct ib *ib, struct ib_buffer *b)
+static int post_receive(struct ib *ib, struct ib_buffer *b)
 {
+    uint32_t adapter = ib->rails[b->rail].adapter->index;
     struct ibv_sge piece = {
-        .addr = (uintptr_t)b->data, .length = (uint32_t)ib->ud_pool.size, .lkey = b->lkey};
+        .addr = (uintptr_t)b->data, .length = (uint32_t)ib->ud_pool.size, .lkey = b->lkey[adapter]};
     struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b | IB_KIND_HELLO, .sg_list = &piece, .num_sge = 1}, *bad;
-    int rc = ibv_post_recv(ib->ud, &wr, &bad);
-    if (rc != 0)
-        ib_fatal(ib, NULL, "a receive buffer for handshakes was refused (%s)", strerror(rc));
+    int rc = ibv_post_recv(ib->uds[b->rail].qp, &wr, &bad);
+    return rc == 0 || ib_adapter_gone(ib->rails[b->rail].adapter)
+               ? 0
+               : err_set(MPI_ERR_OTHER, "a receive buffer for handshakes was refused (%s)", strerror(rc));
 }
 
-static int ud_ready(struct ib *ib)
+static int ud_ready(const struct ib_device *d, struct ibv_qp *qp)
 {
-    const struct verbs *v = &ib->device.verbs;
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-                            .pkey_index = ib->device.pkey_index,
-                            .port_num = ib->device.port,
-                            .qkey = HELLO_QKEY};
+    const struct verbs *v = &d->verbs;
+    struct ibv_qp_attr a = {
+        .qp_state = IBV_QPS_INIT, .pkey_index = d->pkey_index, .port_num = d->port, .qkey = HELLO_QKEY};
     struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTR};
     struct ibv_qp_attr c = {.qp_state = IBV_QPS_RTS};
-    int rc = v->modify_qp(ib->ud, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-    rc = rc ? rc : v->modify_qp(ib->ud, &b, IBV_QP_STATE);
-    return rc ? rc : v->modify_qp(ib->ud, &c, IBV_QP_STATE | IBV_QP_SQ_PSN);
+    int rc = v->modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+    rc = rc ? rc : v->modify_qp(qp, &b, IBV_QP_STATE);
+    return rc ? rc : v->modify_qp(qp, &c, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+static int ud_open(struct ib *ib, struct ib_rail *r)
+{
+    struct ib_ud *ud = &ib->uds[r->index];
+    uint32_t depth = (uint32_t)MIN(HELLO_DEPTH, r->device->attr.max_qp_wr);
+    struct ibv_qp_init_attr a = {
+        .send_cq = r->adapter->cq,
+        .recv_cq = r->adapter->cq,
+        .qp_type = IBV_QPT_UD,
+        .cap = {.max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1}};
+    int rc = ib_adapter_room(r->adapter, (int)(2 * depth));
+    if (rc != 0)
+        return rc;
+    ud->qp = ib->device.verbs.create_qp(r->device->pd, &a);
+    if (!ud->qp || ud_ready(r->device, ud->qp) != 0)
+        return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair for handshakes: %s", r->device->name,
+                       strerror(errno));
+    for (uint32_t i = 0; i < depth && rc == 0; i++) {
+        struct ib_buffer *b = ib_buffer_get(&ib->ud_pool);
+        if (!b)
+            return MPI_ERR_NO_MEM;
+        b->rail = r->index;
+        rc = post_receive(ib, b);
+    }
+    ud->depth = (int)depth;
+    r->device->address.ud_qpn = ud->qp->qp_num;
+    return rc;
 }
 
 int ib_hello_open(struct ib *ib)
 {
-    uint32_t depth = (uint32_t)MIN(HELLO_DEPTH, ib->device.attr.max_qp_wr);
-    struct ibv_qp_init_attr a = {
-        .send_cq = ib->adapters[0].cq,
-        .recv_cq = ib->adapters[0].cq,
-        .qp_type = IBV_QPT_UD,
-        .cap = {.max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1}};
     /* Room for whatever fits a packet: what is longer than its buffer breaks the queue pair, and anybody can
      * send it. */
-    size_t packet = (size_t)128 << ib->device.port_attr.active_mtu;
+    size_t packet = 0;
+    for (uint32_t i = 0; i < ib->nrails; i++)
+        packet = MAX(packet, (size_t)128 << ib->rails[i].device->port_attr.active_mtu);
     ib_pool_init(&ib->ud_pool, ib, GRH_BYTES + MAX(packet, sizeof(struct ib_hello)));
-    ib->ud = ib->device.verbs.create_qp(ib->device.pd, &a);
-    if (!ib->ud || ud_ready(ib) != 0)
-        return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair for handshakes: %s", ib->device.name,
-                       strerror(errno));
-    ib->adapters[0].cq_used += (int)(2 * depth);
-    for (uint32_t i = 0; i < depth; i++) {
-        struct ib_buffer *b = ib_buffer_get(&ib->ud_pool);
-        if (!b)
-            return MPI_ERR_NO_MEM;
-        post_receive(ib, b);
-    }
-    ib->ud_depth = (int)depth;
-    ib->device.address.ud_qpn = ib->ud->qp_num;
-    return 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < ib->nrails && rc == 0; i++)
+        rc = ud_open(ib, &ib->rails[i]);
+    return rc;
 }
 
 void ib_hello_close(struct ib *ib)
 {
-    if (ib->ud)
-        ib->device.verbs.destroy_qp(ib->ud);
-    ib->ud = NULL;
+    for (uint32_t i = 0; i < IB_RAILS_MAX; i++) {
+        if (ib->uds[i].qp)
+            ib->device.verbs.destroy_qp(ib->uds[i].qp);
+        ib->uds[i].qp = NULL;
+    }
 }
 
 static void fill(const struct ib_endpoint *ep, struct ib_hello *h)
 {
     struct ib *ib = ep->ib;
     struct net_name to = net_name(ib->base.net, ep->peer->rank);
+    const struct ib_rail *home = &ib->rails[ep->home];
+    bool elsewhere = ep->home == 0 && ib->alternate;
     *h = (struct ib_hello){.magic = HELLO_MAGIC,
                            .version = HELLO_VERSION,
                            .job = ib->job,
@@ -109,12 +127,16 @@ static void fill(const struct ib_endpoint *ep, struct ib_hello *h)
                            .ready = conn_ready(&ep->conn),
                            .lanes = ib->lanes,
                            .scheme = (uint32_t)ib->rules.scheme,
-                           .rd_atomic = (uint32_t)MIN(ib->device.attr.max_qp_rd_atom, 16),
+                           .rd_atomic = (uint32_t)MIN(home->device->attr.max_qp_rd_atom, 16),
                            .bell = (uintptr_t)ep->bell->data,
-                           .bell_key = ep->bell->rkey,
+                           .bell_key = ep->bell->rkey[home->adapter->index],
                            .ring_by_imm = !ib->device.last_byte_last,
-                           .address = ib->device.address,
-                           .alternate = (ib->alternate ? ib->alternate->device : &ib->device)->address};
+                           .expected = ep->expected,
+                           .rail = home->index,
+                           .adapter = home->adapter->index,
+                           .up = ib_rails_up(ib),
+                           .address = home->device->address,
+                           .alternate = (elsewhere ? ib->alternate->device : home->device)->address};
     for (uint32_t i = 0; i < ib->lanes; i++) {
         h->qpn[i] = ep->lanes[i].qp->qp_num;
         h->psn[i] = ep->lanes[i].psn;
@@ -127,9 +149,10 @@ static struct ibv_ah *handle_for(struct ib_endpoint *ep)
     struct ibv_ah_attr route;
     if (ep->ah)
         return ep->ah;
-    ib_device_route(&ep->ib->device, &ep->address, &route);
-    ep->ah = ep->ib->device.verbs.create_ah(ep->ib->device.pd, &route);
-    if (!ep->ah)
+    const struct ib_device *d = ep->ib->rails[ep->home].device;
+    ib_device_route(d, &ep->address, &route);
+    ep->ah = d->verbs.create_ah(d->pd, &route);
+    if (!ep->ah && !ep->ways)
         ib_fatal(ep->ib, ep, "no route to it (LID %u): %s", ep->address.lid, strerror(errno));
     return ep->ah;
 }
@@ -148,25 +171,29 @@ static void watch(struct ib_endpoint *ep)
 void ib_hello_send(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
-    struct ib_buffer *b = ib->ud_sends < ib->ud_depth ? ib_buffer_get(&ib->ud_pool) : NULL;
+    struct ib_ud *ud = &ib->uds[ep->home];
+    struct ibv_ah *ah = handle_for(ep);
+    struct ib_buffer *b = ud->sends < ud->depth && ah ? ib_buffer_get(&ib->ud_pool) : NULL;
     watch(ep);
     if (!b)
         return; /* as good as lost: the timer sends it again */
+    b->rail = ep->home;
     fill(ep, (struct ib_hello *)(void *)b->data);
-    struct ibv_sge piece = {.addr = (uintptr_t)b->data, .length = sizeof(struct ib_hello), .lkey = b->lkey};
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)b->data, .length = sizeof(struct ib_hello), .lkey = b->lkey[ep->lanes[0].adapter]};
     struct ibv_send_wr wr = {.wr_id = (uintptr_t)b | IB_KIND_HELLO_SENT,
                              .sg_list = &piece,
                              .num_sge = 1,
                              .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
-                             .wr.ud = {.ah = handle_for(ep),
+                             .wr.ud = {.ah = ah,
                                        .remote_qpn = ep->address.ud_qpn,
                                        .remote_qkey = HELLO_QKEY}},
                        *bad;
     counter_add(&hellos, 1);
-    ib->ud_sends++;
-    if (ibv_post_send(ib->ud, &wr, &bad) != 0) {
-        ib->ud_sends--;
+    ud->sends++;
+    if (ibv_post_send(ud->qp, &wr, &bad) != 0) {
+        ud->sends--;
         ib_buffer_put(&ib->ud_pool, b);
     }
 }
@@ -178,14 +205,17 @@ static bool for_me(const struct ib *ib, const struct ib_hello *h, uint32_t lengt
     const struct net *net = ib->base.net;
     return length == GRH_BYTES + sizeof(*h) && h->magic == HELLO_MAGIC && h->version == HELLO_VERSION &&
            h->to_job == ib->job && h->to == net->rank && net_guest_find(net, h->job, h->from, from) &&
-           *from != net->rank && h->mine != 0 && h->lanes >= 1 && h->lanes <= IB_LANES;
+           *from != net->rank && h->mine != 0 && h->lanes >= 1 && h->lanes <= IB_LANES &&
+           h->rail < IB_RAILS_MAX && h->adapter < IB_ADAPTERS_MAX;
 }
 
 void ib_hello_arrived(struct ib *ib, struct ib_buffer *b, uint32_t length)
 {
     struct ib_hello h;
+    uint8_t rail = b->rail;
     memcpy(&h, b->data + GRH_BYTES, sizeof(h));
-    post_receive(ib, b);
+    if (post_receive(ib, b) != 0)
+        ib_fatal(ib, NULL, "%s", err_detail(MPI_ERR_OTHER));
     struct peer *peer;
     uint32_t from;
     if (!for_me(ib, &h, length, &from)) {
@@ -197,7 +227,7 @@ void ib_hello_arrived(struct ib *ib, struct ib_buffer *b, uint32_t length)
     int rc = net_peer(ib->base.net, from, &peer);
     if (rc != 0)
         ib_fatal(ib, NULL, "rank %u cannot be answered: %s", h.from, err_detail(rc));
-    if (peer->transport == &ib->base)
+    if (peer->transport == &ib->base && ib_way_meets(peer->endpoint, rail, &h))
         ib_endpoint_hello(peer->endpoint, &h);
 }
 
@@ -224,7 +254,12 @@ void ib_hello_timers(struct ib *ib)
             counter_add(&repeats, 1);
             if (ep->conn.tries == WORRY)
                 worry(ep);
-            ib_endpoint_do(ep, conn_timer(&ep->conn, tries));
+            unsigned actions = conn_timer(&ep->conn, tries);
+            if (actions & CONN_DO_HELLO && ep->ways && ep->ways->count > 1 &&
+                ep->conn.tries % IB_WAY_TRIES == 0)
+                ib_endpoint_again(ep);
+            else
+                ib_endpoint_do(ep, actions);
         }
         if (!list_empty(&ep->asking))
             ib->next_timer = MIN(ib->next_timer, ep->deadline);

@@ -142,15 +142,19 @@ static int start(struct ib *ib, struct boot *boot)
     rc = rc ? rc : ib_lane_probe(ib);
     choose_polling(ib);
     rc = rc ? rc : ib_memory_open(ib);
-    rc = rc ? rc : ib_shared_open(ib);
+    rc = rc ? rc : ib_shared_open(ib, 0);
     rc = rc ? rc : ib_hello_open(ib);
     rc = rc ? rc : ib_event_open(ib);
-    return rc ? rc : boot_put(boot, "ib", &ib->device.address, sizeof(ib->device.address));
+    struct ib_rail_said said[IB_RAILS_MAX];
+    memset(said, 0, sizeof(said));
+    return rc ? rc : boot_put(boot, "ib", said, ib_rails_tell(ib, said) * sizeof(*said));
 }
 
 static void stop(struct ib *ib)
 {
     ib_event_close(ib);
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        ib_kept_free(ib->endpoints[i], 0);
     ib_hello_close(ib);
     ib_shared_close(ib);
     ib_memory_close(ib);
@@ -160,8 +164,12 @@ static void stop(struct ib *ib)
     ib_device_close(&ib->device);
     ib_stripe_close(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
-        for (uint32_t k = 0; k < IB_LANES; k++)
+        for (uint32_t k = 0; k < IB_LANES; k++) {
             free(ib->endpoints[i]->lanes[k].work);
+            free(ib->endpoints[i]->lanes[k].copies);
+            free(ib->endpoints[i]->lanes[k].rdma);
+        }
+        free(ib->endpoints[i]->ways);
         ib_join_free(ib->endpoints[i]);
         free(ib->endpoints[i]);
     }
@@ -343,9 +351,11 @@ static bool flushed(struct ib_endpoint *ep)
  * arrived would leave the other to send to nobody, and to wait until its adapter gives up. */
 static bool endpoint_finished(struct ib_endpoint *ep, bool together)
 {
+    if (ep->broken != 0 || ep->breaking)
+        return ep->left; /* what it lost must arrive */
     switch (ep->conn.state) {
     case CONN_OPEN:
-        if (!flushed(ep))
+        if (!ep->ready || !flushed(ep))
             return false;
         if (!ep->leaving)
             ib_say(ep, IB_LEAVE);

@@ -10,6 +10,7 @@
  *   rdma.c      the RDMA ring and polling set    event.c     the thread that wakes sleepers
  *   rail.c      the ports of this process        join.c      queue pairs on further rails
  *   stripe.c    put and get over several rails   migrate.c   alternate paths of connections
+ *   way.c       the rails of a connection        move.c      connections that break and go on elsewhere
  *   barrier.c   barriers in the switch           ib.c        start and end of the transport
  *   policy/     pure: credit, conn, ring, pollset, choose, devlist
  *   mcast.c     multicast packets                mcast_join.c, mcast_sa.c  joining groups
@@ -42,8 +43,14 @@ enum { IB_POLL_BATCH = 16 };
 struct ib_chunk {
     void *memory;
     size_t size;
-    struct ibv_mr *mr;
+    struct ibv_mr *mr[IB_ADAPTERS_MAX];
     struct ib_buffer *buffers;
+};
+
+/* Where HELLOs come in and go out: a queue pair for datagrams on each rail. */
+struct ib_ud {
+    struct ibv_qp *qp;
+    int depth, sends; /* HELLOs that may be, and are, on their way out */
 };
 
 /* A shared receive queue and its buffers. */
@@ -51,6 +58,7 @@ struct ib_shared {
     struct ib *ib;
     struct ibv_srq *srq;
     struct ib_pool *pool;
+    uint32_t adapter;
     uint32_t target; /* log2(n) * k + b */
     uint32_t posted;
     uint32_t most; /* what the device allows */
@@ -69,13 +77,12 @@ struct ib {
     uint32_t elsewhere;        /* stripes under way on adapters other than the first */
     uint64_t found;            /* when the completions at hand were found, in ns; 0: nobody has asked yet */
     struct stripe_rules stripe_rules;
-    struct pool striped; /* struct ib_striped */
-    struct ibv_qp *ud;
-    int ud_depth, ud_sends; /* HELLOs that may be, and are, on their way out */
+    struct pool striped;            /* struct ib_striped */
+    struct ib_ud uds[IB_RAILS_MAX]; /* by rail */
     struct ib_pool ud_pool, small, large, rings, bells;
     struct ib_chunk *chunks;
     uint32_t nchunks, chunks_room;
-    struct ib_shared shared[IB_LANES];
+    struct ib_shared shared[IB_ADAPTERS_MAX][IB_LANES];
     struct ib_endpoint **endpoints; /* by id */
     uint32_t nendpoints, endpoints_room;
     uint32_t open; /* connections with queue pairs */
@@ -92,6 +99,7 @@ struct ib {
     _Atomic int ports;     /* one went down or came up */
     _Atomic int pulse;     /* time to ask whether silent peers are alive */
     _Atomic int broken;    /* the event after which nothing works any more, plus one; 0: none */
+    bool breaks;           /* a connection has broken: look */
     uint64_t job;          /* hash of the job's name: datagrams of others are dropped */
     uint64_t tick;         /* polls so far */
     uint64_t next_timer;
@@ -129,7 +137,32 @@ struct ib_transfer {
     uintptr_t local;
     uint64_t remote;
     uint32_t lkey, rkey;
+    const struct ib_rdma
+        *whole; /* to be done again when the connection breaks; NULL: somebody else does that */
 };
+
+#define IB_WAY_TRIES 8 /* HELLOs without an answer, after which another way is tried */
+
+/* way.c: the rails that carry a connection. */
+int ib_ways_open(struct ib_endpoint *ep, const struct ib_rail_said *peer, uint32_t count);
+void ib_way_take(struct ib_endpoint *ep, unsigned way);
+void ib_way_next(struct ib_endpoint *ep); /* another one than that of now, if there is */
+bool ib_way_meets(struct ib_endpoint *ep, uint8_t rail,
+                  const struct ib_hello *h); /* false: say HELLO again */
+uint32_t ib_rails_up(const struct ib *ib);
+bool ib_first(const struct ib_endpoint *ep); /* of the two ends: both must agree on one */
+uint32_t ib_rails_tell(const struct ib *ib, struct ib_rail_said out[IB_RAILS_MAX]);
+
+/* move.c: connections that break and go on over another rail. */
+bool ib_break(struct ib_endpoint *ep, const char *why); /* false: it has no other way */
+void ib_moves(struct ib *ib);                           /* those that broke */
+void ib_moves_ports(struct ib *ib, bool rested);
+void ib_moves_patience(struct ib *ib);
+void ib_moved(struct ib_endpoint *ep);                        /* it is open */
+void ib_kept_collect(struct ib_endpoint *ep);                 /* before the queue pairs go */
+void ib_kept_told(struct ib_endpoint *ep, uint16_t expected); /* what has arrived needs not be sent again */
+bool ib_kept_send(struct ib_endpoint *ep);                    /* true: nothing is left */
+void ib_kept_free(struct ib_endpoint *ep, int status);        /* the peer is gone */
 
 /* migrate.c */
 void ib_paths_open(struct ib *ib);
@@ -166,6 +199,10 @@ int ib_lane_rdma(struct ib_lane *lane, const struct ib_transfer *t, size_t len, 
 void ib_say(struct ib_endpoint *ep, enum ib_type type); /* a control message, now or when there is room */
 void ib_flush(struct ib_endpoint *ep);                  /* those that found no room */
 void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited);
+int ib_lane_claim(struct ib_lane *lane, bool *waited);
+struct ib_lane *ib_lane_for(struct ib_endpoint *ep, size_t len);
+void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes);
+int ib_home_rdma(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op);
 
 /* rdma.c */
 char *ib_rdma_room(struct ib_endpoint *ep);
@@ -186,7 +223,7 @@ extern const struct transport_multicast ib_multicast;
 bool ib_mcast_arm(struct ib *ib); /* false: a packet has arrived already */
 
 /* shared.c */
-int ib_shared_open(struct ib *ib);
+int ib_shared_open(struct ib *ib, uint32_t adapter); /* once; when the first connection is there */
 void ib_shared_close(struct ib *ib);
 void ib_shared_refill(struct ib_shared *s); /* when half of its buffers are out */
 void ib_shared_low(struct ib_shared *s);    /* the limit event came */

@@ -9,7 +9,6 @@
 
 #include "base/counter.h"
 #include "base/log.h"
-#include "net/guest.h"
 #include "net/ib/ib.h"
 #include "net/rails/pair.h"
 
@@ -20,16 +19,12 @@ static COUNTER(failures, "ib_rail_failures",
 
 #define STEADINESS 0.5 /* what the newest message counts against all before it, in adaptive striping */
 
-static bool rail_up(const struct ib_rail *r)
-{
-    return atomic_load(&r->down) == 0;
-}
-
 static void lane_init(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_lane *lane = &ep->join->pairs[k].lane;
     *lane = (struct ib_lane){.endpoint = ep,
                              .rail = &ep->ib->rails[ep->join->pairs[k].mine],
+                             .adapter = ep->ib->rails[ep->join->pairs[k].mine].adapter->index,
                              .pool = &ep->ib->large,
                              .index = (uint8_t)(IB_LANES + k),
                              .bare = true};
@@ -60,15 +55,7 @@ size_t ib_join_say(const struct ib_endpoint *ep, struct ib_rails_said *out)
     memset(out, 0, sizeof(*out));
     out->rails = (uint8_t)ib->nrails;
     out->pairs = (uint8_t)(j ? j->count : 0);
-    for (uint32_t i = 0; i < ib->nrails; i++) {
-        const struct ib_rail *r = &ib->rails[i];
-        out->rail[i] = (struct ib_rail_said){.address = r->device->address,
-                                             .network = r->device->used->subnet,
-                                             .rate = r->device->used->rate,
-                                             .adapter = r->adapter->index,
-                                             .up = rail_up(r),
-                                             .rd_atomic = (uint16_t)MIN(r->device->attr.max_qp_rd_atom, 16)};
-    }
+    ib_rails_tell(ib, out->rail);
     for (uint32_t k = 1; k < out->pairs; k++) {
         const struct ib_subchannel *s = &j->pairs[k];
         struct joint_said said = joint_says(&s->joint);
@@ -86,7 +73,8 @@ size_t ib_join_say(const struct ib_endpoint *ep, struct ib_rails_said *out)
 static void subchannel_connect(struct ib_endpoint *ep, struct ib_subchannel *s, const struct ib_pair_said *to)
 {
     const struct ib_rail_said *peer = &ep->join->peer[s->yours];
-    if (ib_lane_connect(&s->lane, &peer->address, to->qpn, to->psn, peer->rd_atomic) != 0)
+    if (ib_lane_connect(&s->lane, &peer->address, to->qpn, to->psn, peer->rd_atomic) != 0 &&
+        !ib_adapter_gone(s->lane.rail->adapter))
         ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
 }
 
@@ -134,7 +122,7 @@ static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const stru
 static void want(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_subchannel *s = &ep->join->pairs[k];
-    bool wanted = rail_up(s->lane.rail) && ep->join->peer[s->yours].up && !s->tired;
+    bool wanted = ib_rail_up(s->lane.rail) && ep->join->peer[s->yours].up && !s->tired;
     if (wanted != s->joint.wanted)
         act(ep, k, joint_want(&s->joint, wanted), NULL);
 }
@@ -162,11 +150,9 @@ static void networks(const struct ib_rail_said *rails, uint32_t n, struct pair_n
 static void make_pairs(struct ib_endpoint *ep, const struct ib_rail_said *mine)
 {
     struct ib_join *j = ep->join;
-    struct net *net = ep->ib->base.net;
-    struct net_name me = net_name(net, net->rank), you = net_name(net, ep->peer->rank);
     struct pair_net own[IB_RAILS_MAX], other[IB_RAILS_MAX];
     struct pair pairs[RAILS_MAX];
-    bool first = me.world != you.world ? me.world < you.world : me.rank < you.rank;
+    bool first = ib_first(ep);
     networks(mine, ep->ib->nrails, own);
     networks(j->peer, j->theirs, other);
     j->count = first ? pair_rails(own, ep->ib->nrails, other, j->theirs, pairs)
@@ -176,6 +162,8 @@ static void make_pairs(struct ib_endpoint *ep, const struct ib_rail_said *mine)
         j->pairs[k].yours = first ? pairs[k].b : pairs[k].a;
         lane_init(ep, k);
     }
+    j->pairs[0].mine = ep->home; /* wherever the connection is */
+    j->pairs[0].yours = ep->yours;
     adapt_open(&j->adapt, j->count, STEADINESS);
     ib_stripe_weights(ep);
     if (j->count == 1)
@@ -227,7 +215,7 @@ void ib_join_ports(struct ib *ib, bool rested)
         if (!ep->join || !ep->peer || ep->conn.state != CONN_OPEN)
             continue;
         for (unsigned k = 1; k < ep->join->count; k++) {
-            if (rested || rail_up(ep->join->pairs[k].lane.rail)) /* the port may just have come back */
+            if (rested || ib_rail_up(ep->join->pairs[k].lane.rail)) /* the port may just have come back */
                 ep->join->pairs[k].tired = false;
             want(ep, k);
         }

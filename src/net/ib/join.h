@@ -46,6 +46,7 @@ void ib_join_free(struct ib_endpoint *ep); /* the connection closes */
 /* stripe.c: what happens to the transfers. */
 void ib_stripe_settled(struct ib_endpoint *ep, unsigned pair); /* those that failed there can be repeated */
 void ib_stripe_rail(struct ib_endpoint *ep, unsigned pair, bool up);
+bool ib_stripe_is(const struct net_op *op); /* a part of a larger transfer, which sends it again itself */
 void ib_stripe_weights(struct ib_endpoint *ep);
 void ib_stripe_forget(struct ib_endpoint *ep);
 void ib_stripe_lost(struct ib_endpoint *ep); /* the peer has died: all its transfers end with an error */

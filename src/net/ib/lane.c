@@ -35,13 +35,14 @@ static uint32_t slot_of(const struct ib *ib, uint32_t qpn)
     return (uint32_t)((qpn * 0x9e3779b97f4a7c15ull) >> 40) & (ib->by_qpn_size - 1);
 }
 
-struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn)
+/* Adapters number their queue pairs alike. */
+struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared)
 {
     if (ib->by_qpn_size == 0)
         return NULL;
     uint32_t at = slot_of(ib, qpn);
     for (; ib->by_qpn[at]; at = (at + 1) & (ib->by_qpn_size - 1))
-        if (ib->by_qpn[at]->qp && ib->by_qpn[at]->qp->qp_num == qpn)
+        if (ib->by_qpn[at]->qp && ib->by_qpn[at]->qp->qp_num == qpn && ib->by_qpn[at]->shared == shared)
             return ib->by_qpn[at];
     return NULL;
 }
@@ -157,21 +158,43 @@ static uint32_t power_of_two_below(uint32_t n)
     return p;
 }
 
+void ib_lane_home(struct ib_lane *lane)
+{
+    struct ib *ib = lane->endpoint->ib;
+    lane->rail = &ib->rails[lane->endpoint->home];
+    lane->adapter = lane->rail->adapter->index;
+    lane->shared = ib->lanes > 1 ? &ib->shared[lane->adapter][lane->index] : NULL;
+}
+
+/* The records of the send queue; and what it takes to send again, where a connection may move. */
+static int lane_memory(struct ib_lane *lane)
+{
+    bool moves = lane->endpoint->ways && !lane->bare;
+    if (!lane->work) {
+        lane->depth =
+            power_of_two_below((uint32_t)MIN(send_depth.value, (int64_t)lane->rail->device->attr.max_qp_wr));
+        lane->work = calloc(lane->depth, sizeof(*lane->work));
+    }
+    if (moves && !lane->copies)
+        lane->copies = malloc((size_t)lane->depth * IB_COPY);
+    if (moves && !lane->rdma)
+        lane->rdma = calloc(lane->depth, sizeof(*lane->rdma));
+    if (!lane->work || (moves && (!lane->copies || !lane->rdma)))
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a connection to rank %u",
+                       lane->endpoint->peer->rank);
+    return 0;
+}
+
 int ib_lane_create(struct ib_lane *lane)
 {
     struct ib *ib = lane->endpoint->ib;
     const struct ib_device *d = lane->rail->device;
-    if (!lane->work) {
-        lane->depth = power_of_two_below((uint32_t)MIN(send_depth.value, (int64_t)d->attr.max_qp_wr));
-        lane->work = calloc(lane->depth, sizeof(*lane->work));
-        if (!lane->work)
-            return err_set(MPI_ERR_NO_MEM, "out of memory for a connection to rank %u",
-                           lane->endpoint->peer->rank);
-    }
-    int rc = ib_adapter_room(lane->rail->adapter, (int)(lane->depth + receive_depth(lane)));
+    int rc = lane_memory(lane);
+    rc = rc ? rc : ib_adapter_room(lane->rail->adapter, (int)(lane->depth + receive_depth(lane)));
     if (rc != 0)
         return rc;
     lane->head = lane->tail = lane->quiet = 0;
+    lane->failed = false;
     lane->path.armed = lane->path.moved = lane->path.fled = false;
     atomic_store(&lane->path.events, 0);
     lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
@@ -184,6 +207,7 @@ int ib_lane_create(struct ib_lane *lane)
                        d->name, lane->endpoint->peer->rank, strerror(errno), ib->open, d->attr.max_qp);
     if (lane->bare)
         return 0;
+    ib_adapter_watch(lane->rail->adapter, ib, 1);
     if (lane->shared)
         return index_add(ib, lane);
     ib_lane_post(lane, ib->rules.first + SPARE_RECEIVES);
@@ -228,6 +252,8 @@ void ib_lane_destroy(struct ib_lane *lane)
         return;
     ib->device.verbs.destroy_qp(lane->qp);
     lane->qp = NULL;
+    if (!lane->bare)
+        ib_adapter_watch(lane->rail->adapter, ib, -1);
     lane->rail->adapter->cq_used -= (int)(lane->depth + receive_depth(lane));
     if (lane->shared && !ib->closing)
         index_rebuild(ib, ib->by_qpn_size);
@@ -265,18 +291,25 @@ void ib_lane_abandon(struct ib_lane *lane)
     }
 }
 
+void ib_lane_fail(struct ib_lane *lane)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+    if (lane->qp)
+        lane->endpoint->ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_STATE);
+}
+
 /* ---- receive buffers ---- */
 
 void ib_lane_repost(struct ib_lane *lane, struct ib_buffer *b)
 {
     struct ib *ib = lane->endpoint->ib;
     struct ibv_sge piece = {
-        .addr = (uintptr_t)b->data, .length = (uint32_t)lane->pool->size, .lkey = b->lkey};
+        .addr = (uintptr_t)b->data, .length = (uint32_t)lane->pool->size, .lkey = b->lkey[lane->adapter]};
     struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &piece, .num_sge = 1}, *bad;
     b->lane = lane;
     list_append(&lane->posted, &b->link);
     int rc = ibv_post_recv(lane->qp, &wr, &bad);
-    if (unlikely(rc != 0))
+    if (unlikely(rc != 0) && !ib_break(lane->endpoint, "a receive buffer was refused"))
         ib_fatal(ib, lane->endpoint, "a receive buffer was refused (%s)", strerror(rc));
 }
 
@@ -311,6 +344,8 @@ void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr)
     wr->wr_id = ib_send_id(lane->endpoint->id, lane->index, lane->head);
     lane->head++;
     int rc = ibv_post_send(lane->qp, wr, &bad);
+    if (unlikely(rc != 0) && !lane->bare && ib_break(lane->endpoint, "a send request was refused"))
+        return; /* it is kept */
     if (unlikely(rc != 0))
         ib_fatal(lane->endpoint->ib, lane->endpoint, "a send request was refused (%s)", strerror(rc));
 }

@@ -9,6 +9,7 @@
 #include "net/ib/buffer.h"
 #include "net/ib/device.h"
 #include "net/ib/policy/credit.h"
+#include "net/transport.h"
 
 struct ib_endpoint;
 struct ib_rail;
@@ -19,9 +20,23 @@ struct ib_work {
     struct ib_buffer *buffer; /* to give back, or NULL */
     struct net_op *op;        /* to tell, or NULL */
     bool signalled;
-    bool frame; /* carries something the peer waits for */
-    bool last;  /* the end of a lane of a connection that closes */
+    bool frame;     /* carries something the peer waits for */
+    bool last;      /* the end of a lane of a connection that closes */
+    bool rdma;      /* ib_lane.rdma says what */
+    uint32_t bytes; /* of a message: in the buffer, or in ib_lane.copies */
 };
+
+/* A put or get as it was asked for: it may have to go another way. */
+struct ib_rdma {
+    enum ibv_wr_opcode opcode;
+    uintptr_t local;
+    uint64_t remote;
+    size_t len;
+    struct net_mem mem;
+    struct net_key key;
+};
+
+#define IB_COPY 256 /* what is sent inline is at most so long */
 
 struct ib_lane {
     struct ib_endpoint *endpoint;
@@ -32,8 +47,11 @@ struct ib_lane {
     struct credit credit;
     struct list posted; /* own receive buffers */
     size_t frame_max;   /* payload */
+    uint8_t adapter;    /* whose keys it takes */
     struct ib_work *work;
-    uint32_t depth; /* a power of two; work is numbered without end */
+    char *copies; /* of what went inline, IB_COPY bytes for each place; NULL: nobody would send it again */
+    struct ib_rdma *rdma; /* for each place, as copies */
+    uint32_t depth;       /* a power of two; work is numbered without end */
     uint32_t head, tail;
     uint32_t quiet; /* unsignalled requests in a row */
     uint32_t psn;
@@ -44,11 +62,13 @@ struct ib_lane {
         bool moved;              /* it travels by the alternate path */
         bool fled;               /* because the home port here went down: move back when it is up */
     } path;
-    bool bare; /* for put and get alone: no receives, no credits */
+    bool failed; /* a send has: all behind it fail too */
+    bool bare;   /* for put and get alone: no receives, no credits */
 };
 
 int ib_lane_probe(struct ib *ib); /* how much can be inline, and in which order bytes arrive */
 uint8_t ib_lane_timeout(void);
+void ib_lane_home(struct ib_lane *lane); /* on the home of its connection */
 int ib_lane_create(struct ib_lane *lane);
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic);
@@ -62,7 +82,9 @@ void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr); /* posts; the q
 void ib_lane_end(struct ib_lane *lane, bool last);
 bool ib_only_news(const struct ib_lane *lane); /* nothing is on its way that the peer waits for */
 void ib_lane_ask(struct ib_lane *lane);        /* has all that was sent arrived? asks the adapter to tell */
-struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn);
+struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared);
+void ib_lane_fail(
+    struct ib_lane *lane); /* puts the queue pair into the error state: nothing arrives any more */
 
 /* Who a completion is for: the two low bits of a request's id. Sends name their place in the queue, receives
  * and handshakes their buffer. */

@@ -42,6 +42,8 @@ static int pin(void *ctx, void *address, size_t len, void **handle)
     struct ib_region *r = calloc(1, sizeof(*r));
     int rc = r ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a registration");
     for (uint32_t i = 0; i < ib->nadapters && rc == 0; i++) {
+        if (ib_adapter_gone(&ib->adapters[i]))
+            continue;
         rc = pin_one(ib->adapters[i].device, address, len, &r->mr[i]);
         if (rc == 0) {
             r->lkey[i] = r->mr[i]->lkey;

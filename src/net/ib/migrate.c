@@ -30,14 +30,10 @@ void ib_paths_open(struct ib *ib)
     }
 }
 
-static bool up(const struct ib_rail *r)
-{
-    return atomic_load(&r->down) == 0;
-}
-
 static bool has_alternate(const struct ib_endpoint *ep)
 {
-    return !ep->address.ethernet && ep->alternate.subnet == ep->address.subnet &&
+    return ep->home == 0 && ep->yours == 0 && !ep->address.ethernet &&
+           ep->alternate.subnet == ep->address.subnet &&
            (ep->ib->alternate || ep->alternate.lid != ep->address.lid);
 }
 
@@ -77,7 +73,7 @@ void ib_path_moved(struct ib *ib, struct ib_lane *lane)
 static void look(struct ib_lane *lane, bool rested)
 {
     struct ib *ib = lane->endpoint->ib;
-    bool home_up = up(&ib->rails[0]), other_up = !ib->alternate || up(ib->alternate);
+    bool home_up = ib_rail_up(&ib->rails[0]), other_up = !ib->alternate || ib_rail_up(ib->alternate);
     for (uint32_t n = atomic_exchange(&lane->path.events, 0); n > 0; n--) {
         lane->path.moved = !lane->path.moved;
         lane->path.armed = false;
@@ -108,5 +104,5 @@ void ib_paths_look(struct ib *ib, bool rested)
 /* Can this process do without its home port while it is down? Connections that are being opened cannot: their datagrams have no other path. */
 bool ib_paths_carry(const struct ib *ib)
 {
-    return ib->alternate && up(ib->alternate) && list_empty(&ib->asking);
+    return ib->alternate && ib_rail_up(ib->alternate) && list_empty(&ib->asking);
 }

@@ -60,6 +60,13 @@ int ib_adapter_room(struct ib_adapter *a, int more)
     return 0;
 }
 
+void ib_adapter_watch(struct ib_adapter *a, struct ib *ib, int n)
+{
+    a->under_way += (uint32_t)n;
+    if (a->index > 0)
+        ib->elsewhere += (uint32_t)n;
+}
+
 static int adapter_open(struct ib *ib, struct ib_device *d, struct ib_adapter **out)
 {
     const struct verbs *v = &d->verbs;
@@ -174,7 +181,8 @@ int ib_rails_open(struct ib *ib, struct boot *boot)
         open_more(ib, &ib->device.survey.ports[more[i]], 0);
     for (uint32_t i = 0, ports = ib->nrails; i < ports; i++)
         open_paths(ib, ib->rails[i].device);
-    ib->device.address.rails = ib->nrails;
+    for (uint32_t i = 0; i < ib->nrails; i++)
+        ib->rails[i].device->address.rails = ib->nrails;
     ib_paths_open(ib);
     if (ib->nrails > 1 && boot->rank == 0)
         log_info("large messages are striped over %u rails on %u adapter%s", ib->nrails, ib->nadapters,

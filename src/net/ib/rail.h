@@ -23,7 +23,16 @@ struct ib_adapter {
     uint32_t
         under_way; /* stripes that will report here; polled only while there are some, but for the home's */
     uint8_t index; /* place of its keys in a net_key */
+    _Atomic int gone; /* it was taken out: nothing of it works any more */
 };
+
+static inline bool ib_adapter_gone(const struct ib_adapter *a)
+{
+    return atomic_load_explicit(&a->gone, memory_order_relaxed) != 0;
+}
+
+/* So many more connections on the adapter: it is polled while there are some. */
+void ib_adapter_watch(struct ib_adapter *a, struct ib *ib, int n);
 
 struct ib_rail {
     struct ib_device *device;
@@ -33,6 +42,11 @@ struct ib_rail {
     uint8_t index;         /* 0: home */
     _Atomic uint64_t down; /* when the port went down, in ns; 0: it is up */
 };
+
+static inline bool ib_rail_up(const struct ib_rail *r)
+{
+    return atomic_load(&r->down) == 0;
+}
 
 /* Opens the ports beside ib->device, which is open, and one completion queue for each adapter. */
 int ib_rails_open(struct ib *ib, struct boot *boot);

@@ -148,7 +148,10 @@ static bool ring_open(struct ib_endpoint *ep)
         return false;
     memset(ep->rx_memory->data, 0, ib->rings.size);
     ep->rx = (struct ring_rx){
-        .ring = ep->rx_memory->data, .slots = ib->ring_slots, .slot_size = ib->ring_slot_size};
+        .ring = ep->rx_memory->data,
+        .slots = ib->ring_slots,
+        .slot_size = ib->ring_slot_size,
+        .owed = ep->rx.owed}; /* of the ring before, told in front of the offer of this one */
     ep->rx_state = IB_RING_USED;
     return true;
 }
@@ -158,7 +161,7 @@ static void ring_free(struct ib_endpoint *ep)
     if (ep->rx_memory)
         ib_buffer_put(&ep->ib->rings, ep->rx_memory);
     ep->rx_memory = NULL;
-    ep->rx = (struct ring_rx){0};
+    ep->rx = (struct ring_rx){.owed = ep->rx.owed};
     ep->rx_state = IB_RING_NONE;
     ep->rx_announced = 0;
 }
@@ -209,7 +212,7 @@ static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
     memset(ep->tx_mirror->data, 0, ib->rings.size);
     ep->tx = (struct ring_tx){.mirror = ep->tx_mirror->data, .slots = on->slots, .slot_size = on->slot_size};
     ep->tx_address = on->address;
-    ep->tx_piece = (struct ibv_sge){.lkey = ep->tx_mirror->lkey};
+    ep->tx_piece = (struct ibv_sge){.lkey = ep->tx_mirror->lkey[ep->lanes[0].adapter]};
     ep->tx_work =
         (struct ibv_send_wr){.sg_list = &ep->tx_piece,
                              .num_sge = 1,
@@ -221,10 +224,10 @@ static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
 
 static void mirror_close(struct ib_endpoint *ep)
 {
-    /* The mirror stays: an unsignalled write may still be reading it, and the next ring may want it. */
+    /* The mirror stays: an unsignalled write may still be reading it, and the next ring may want it. What the peer has not
+     * taken from the ring may have to be sent again. */
     ep->tx_on = false;
     ep->tx_frame_max = 0;
-    ep->tx = (struct ring_tx){0};
 }
 
 void ib_rdma_control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
@@ -253,7 +256,9 @@ void ib_rdma_reset(struct ib_endpoint *ep)
     if (ep->rx_state != IB_RING_NONE)
         pollset_gone(&ep->ib->pollset, ep->id);
     ring_free(ep);
+    ep->rx.owed = 0;
     mirror_close(ep);
+    ep->tx = (struct ring_tx){0};
     if (ep->tx_mirror)
         ib_buffer_put(&ep->ib->rings, ep->tx_mirror);
     ep->tx_mirror = NULL;
@@ -281,7 +286,7 @@ static bool ring_bell(struct ib_endpoint *ep)
         memcpy(b->data, &asleep, sizeof(asleep));
     struct ibv_sge piece = {.addr = b ? (uintptr_t)b->data : (uintptr_t)&asleep,
                             .length = sizeof(asleep),
-                            .lkey = b ? b->lkey : 0};
+                            .lkey = b ? b->lkey[lane->adapter] : 0};
     struct ibv_send_wr wr = {.sg_list = &piece,
                              .num_sge = 1,
                              .opcode = IBV_WR_RDMA_WRITE,

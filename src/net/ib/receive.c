@@ -13,7 +13,8 @@ static COUNTER(lane_arrived, "ib_frames_received", "Frames received through the 
 static COUNTER(posted_most, "ib_posted_most", "Most receive buffers a connection ever had (not a sum).");
 static COUNTER(early, "ib_frames_early", "Frames that arrived before another channel had delivered theirs.");
 
-#define SWEEP 1024 /* polls between two looks for registered memory that has gone */
+#define SWEEP  1024 /* polls between two looks for registered memory that has gone */
+#define LISTEN 64   /* polls between two looks for HELLOs on adapters that carry nothing */
 
 /* ---- one message, in its turn ---- */
 
@@ -23,7 +24,7 @@ static void granted(struct ib_endpoint *ep, const struct ib_head *h)
         credit_granted(&ep->lanes[0].credit, h->credits[0]);
     if (h->credits[1] && ep->ib->lanes > 1)
         credit_granted(&ep->lanes[1].credit, h->credits[1]);
-    if (h->ring && ep->tx_on && unlikely(!ring_tx_granted(&ep->tx, h->ring)))
+    if (h->ring && ep->tx.slots && unlikely(!ring_tx_granted(&ep->tx, h->ring)))
         ib_fatal(ep->ib, ep, "it announced more free ring slots than there are");
 }
 
@@ -52,6 +53,8 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
         break;
     case IB_RAILS:
         rails(ep, h, len);
+        break;
+    case IB_NOTHING:
         break;
     case IB_CLOSE:
         ib_endpoint_do(ep, conn_close(&ep->conn, ib_endpoint_busy(ep)));
@@ -108,6 +111,7 @@ void ib_owe(struct ib_endpoint *ep)
 /* The buffer has been read. Control messages took no credit; their buffer is posted again and that is all. */
 static void lane_consumed(struct ib_lane *lane, struct ib_buffer *b, bool frame, bool waited)
 {
+    const struct ib_endpoint *ep = lane->endpoint;
     uint32_t n = frame ? credit_consumed(&lane->credit, waited) : 1;
     if (unlikely(lane->credit.most_posted > posted_most.value))
         posted_most.value = lane->credit.most_posted;
@@ -118,7 +122,7 @@ static void lane_consumed(struct ib_lane *lane, struct ib_buffer *b, bool frame,
         ib_shared_refill(lane->shared);
         return;
     }
-    if (n == 0 || !lane->qp) { /* let go; or the message has closed the connection */
+    if (n == 0 || !lane->qp || ep->breaking) { /* let go; or the message has closed the connection */
         ib_buffer_put(lane->pool, b);
         return;
     }
@@ -147,14 +151,27 @@ static uint16_t seq_of(const struct ib_buffer *b)
     return ((const struct ib_head *)(const void *)b->data)->seq;
 }
 
-/* Sorted by seq; nearly always it belongs at the end. */
-static void hold(struct ib_endpoint *ep, struct ib_buffer *b)
+/* Sorted by seq; nearly always it belongs at the end. False: it is there already, and has come again because the
+ * connection broke before its sender knew that. */
+static bool hold(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct list *after = ep->held.prev;
-    counter_add(&early, 1);
-    while (after != &ep->held && (int16_t)(seq_of(list_entry(after, struct ib_buffer, link)) - seq_of(b)) > 0)
+    int16_t ahead = 1;
+    while (after != &ep->held &&
+           (ahead = (int16_t)(seq_of(b) - seq_of(list_entry(after, struct ib_buffer, link)))) < 0)
         after = after->prev;
+    if (unlikely((after != &ep->held && ahead == 0) || (int16_t)(seq_of(b) - ep->expected) < 0))
+        return false;
+    counter_add(&early, 1);
     list_prepend(after, &b->link);
+    return true;
+}
+
+/* It came through a queue pair that is gone, and owes nothing. */
+static void orphan_take(struct ib_endpoint *ep, struct ib_buffer *b)
+{
+    ib_received(ep, (const struct ib_head *)(const void *)b->data, b->length);
+    ib_buffer_put(b->shared ? b->shared->pool : &ep->ib->large, b);
 }
 
 /* Whatever has its turn now, from any channel. */
@@ -167,7 +184,10 @@ void ib_drain(struct ib_endpoint *ep)
             if (seq_of(b) != ep->expected)
                 break;
             list_remove(&b->link);
-            lane_take(b->lane, b);
+            if (likely(b->lane != NULL))
+                lane_take(b->lane, b);
+            else
+                orphan_take(ep, b);
             more = true;
         }
     }
@@ -185,7 +205,10 @@ static void lane_arrival(struct ib_lane *lane, struct ib_buffer *b, uint32_t len
         ib_endpoint_do(ep, conn_frame(&ep->conn));
     counter_add(&lane_arrived, 1);
     if (ordered(h) && h->seq != ep->expected) {
-        hold(ep, b);
+        if (unlikely(!hold(ep, b))) {
+            lane_consumed(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
+            ib_owe(ep);
+        }
         ib_drain(ep);
         return;
     }
@@ -207,19 +230,36 @@ static void imm_arrival(struct ib_lane *lane, struct ib_buffer *b, bool waited)
 
 /* ---- the completion queue ---- */
 
+static bool all_news(const struct ib_endpoint *ep)
+{
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        if (!ib_only_news(&ep->lanes[k]))
+            return false;
+    return true;
+}
+
 /* A send of this connection failed. Those before it did not. */
 static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc *wc)
 {
     struct ib_endpoint *ep = lane->endpoint;
     uint32_t place = ib_send_place(wc->wr_id);
+    if (lane->failed)
+        return; /* the first failure said it; this one is flushed */
+    lane->failed = true;
     if (((place - lane->tail) & 0xffffff) != 0)
         ib_lane_retire(lane, place - 1);
     if (lane->bare) { /* the other rails go on */
         ib_join_failed(lane, ib->device.verbs.wc_status_str(wc->status));
         return;
     }
-    if (ep->conn.state == CONN_AGREED) { /* the peer has closed already */
+    if (ep->conn.state == CONN_AGREED && (!ep->ways || all_news(ep))) { /* the peer has closed already */
         ib_endpoint_do(ep, conn_left(&ep->conn));
+        return;
+    }
+    if (!(ep->left && (ep->leaving || ib_only_news(lane))) &&
+        ib_break(ep, ib->device.verbs.wc_status_str(wc->status))) {
+        if (wc->status != IBV_WC_WR_FLUSH_ERR)
+            ep->why = wc->status;
         return;
     }
     if ((!ep->left || !(ep->leaving || ib_only_news(lane))) &&
@@ -232,7 +272,7 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
     ib_endpoint_do(ep, conn_lost(&ep->conn));
 }
 
-static struct ib_lane *send_lane(const struct ib *ib, const struct ibv_wc *wc)
+static struct ib_lane *send_lane(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
 {
     struct ib_endpoint *ep = ib->endpoints[ib_send_endpoint(wc->wr_id)];
     uint32_t index = ib_send_lane(wc->wr_id);
@@ -240,19 +280,23 @@ static struct ib_lane *send_lane(const struct ib *ib, const struct ibv_wc *wc)
         return NULL;
     struct ib_lane *lane =
         likely(index < IB_LANES) ? &ep->lanes[index] : &ep->join->pairs[index - IB_LANES].lane;
-    return lane->qp && lane->qp->qp_num == wc->qp_num ? lane : NULL; /* else: of one that is gone */
+    return lane->qp && lane->qp->qp_num == wc->qp_num && lane->rail->adapter == a
+               ? lane
+               : NULL; /* else: of one that is gone */
 }
 
-static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct ibv_wc *wc)
+static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct ib_adapter *a,
+                                                   const struct ibv_wc *wc)
 {
     if (ib->closing)
         return;
     unsigned kind = wc->wr_id & 3;
     if (kind == IB_KIND_SEND) {
-        struct ib_lane *lane = send_lane(ib, wc);
+        struct ib_lane *lane = send_lane(ib, a, wc);
         if (lane)
             send_failed(ib, lane, wc);
-    } else if (wc->status != IBV_WC_WR_FLUSH_ERR) { /* flushed receives: the send that failed says why */
+    } else if (wc->status != IBV_WC_WR_FLUSH_ERR &&
+               !ib_adapter_gone(a)) { /* flushed receives: the send that failed says why */
         const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
         ib_fatal(ib, kind == IB_KIND_RECEIVE && b->lane ? b->lane->endpoint : NULL,
                  "a receive failed: %s (verbs status %d, vendor code 0x%x)",
@@ -268,7 +312,7 @@ static void receive_completed(struct ib *ib, const struct ibv_wc *wc)
     if (ib->lanes > 1) {
         struct ib_shared *s = b->shared;
         s->posted--;
-        lane = ib_lane_find(ib, wc->qp_num);
+        lane = ib_lane_find(ib, wc->qp_num, s);
         if (!lane) { /* of a connection that is closed */
             ib_buffer_put(s->pool, b);
             return;
@@ -282,31 +326,32 @@ static void receive_completed(struct ib *ib, const struct ibv_wc *wc)
 
 /* True when a receive completion is of a queue pair that still exists (its buffers went back with it
  * otherwise). */
-static bool current(const struct ib *ib, const struct ibv_wc *wc)
+static bool current(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
 {
     const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)wc->wr_id;
-    return ib->lanes > 1 || (b->lane && b->lane->qp && b->lane->qp->qp_num == wc->qp_num);
+    return ib->lanes > 1 ||
+           (b->lane && b->lane->qp && b->lane->qp->qp_num == wc->qp_num && b->lane->rail->adapter == a);
 }
 
-static void completed(struct ib *ib, const struct ibv_wc *wc)
+static void completed(struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
 {
     void *buffer = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
     bool good = wc->status == IBV_WC_SUCCESS;
     if (unlikely(!good))
-        failed(ib, wc);
+        failed(ib, a, wc);
     switch ((enum ib_kind)(wc->wr_id & 3)) {
     case IB_KIND_RECEIVE:
-        if (likely(good && current(ib, wc)))
+        if (likely(good && current(ib, a, wc)))
             receive_completed(ib, wc);
         break;
     case IB_KIND_SEND: {
-        struct ib_lane *lane = good ? send_lane(ib, wc) : NULL;
+        struct ib_lane *lane = good ? send_lane(ib, a, wc) : NULL;
         if (lane)
             ib_lane_retire(lane, ib_send_place(wc->wr_id));
         break;
     }
     case IB_KIND_HELLO_SENT:
-        ib->ud_sends--;
+        ib->uds[((struct ib_buffer *)buffer)->rail].sends--;
         ib_buffer_put(&ib->ud_pool, buffer);
         break;
     case IB_KIND_HELLO:
@@ -316,32 +361,37 @@ static void completed(struct ib *ib, const struct ibv_wc *wc)
     }
 }
 
-static inline int poll_adapter(struct ib *ib, struct ibv_cq *cq)
+static inline int poll_adapter(struct ib *ib, const struct ib_adapter *a)
 {
     struct ibv_wc wc[IB_POLL_BATCH];
-    int n = ibv_poll_cq(cq, IB_POLL_BATCH, wc);
-    if (unlikely(n < 0))
+    int n = ibv_poll_cq(a->cq, IB_POLL_BATCH, wc);
+    if (unlikely(n < 0)) {
+        if (ib_adapter_gone(a))
+            return 0;
         ib_fatal(ib, NULL, "the completion queue cannot be read");
+    }
     for (int i = 0; i < n; i++)
-        completed(ib, &wc[i]);
+        completed(ib, a, &wc[i]);
     return n;
 }
 
-/* Further rails carry transfers of this process and nothing else: without any there is nothing to find. */
+/* Without transfers and connections there is nothing to find on the other adapters, but for a HELLO of a peer whose own way
+ * to the first one is broken. */
 static __attribute__((noinline, cold)) int poll_elsewhere(struct ib *ib)
 {
     int n = 0;
+    bool all = ib->tick % LISTEN == 0;
     for (uint32_t i = 1; i < ib->nadapters; i++)
-        if (ib->adapters[i].under_way > 0)
-            n += poll_adapter(ib, ib->adapters[i].cq);
+        if (all || ib->adapters[i].under_way > 0)
+            n += poll_adapter(ib, &ib->adapters[i]);
     return n;
 }
 
 int ib_poll_completions(struct ib *ib)
 {
     ib->found = 0;
-    int n = poll_adapter(ib, ib->adapters[0].cq);
-    if (unlikely(ib->elsewhere > 0))
+    int n = poll_adapter(ib, &ib->adapters[0]);
+    if (unlikely(ib->nadapters > 1) && (ib->elsewhere > 0 || ib->tick % LISTEN == 0))
         n += poll_elsewhere(ib);
     return n;
 }
@@ -358,15 +408,20 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
     if (atomic_exchange(&ib->ports, 0)) {
         ib_join_ports(ib, false);
         ib_paths_look(ib, false);
+        ib_moves_ports(ib, false);
     }
+    if (ib->breaks)
+        ib_moves(ib);
     if (ib->stuck)
         ib_stripe_again(ib);
     list_foreach_safe(pos, after, &ib->unsaid) ib_flush(list_entry(pos, struct ib_endpoint, unsaid_link));
     if (!list_empty(&ib->asking))
         ib_hello_timers(ib);
-    for (uint32_t i = 0; i < ib->lanes && ib->lanes > 1; i++)
-        if (atomic_exchange(&ib->shared[i].low, 0))
-            ib_shared_low(&ib->shared[i]);
+    for (uint32_t i = 0; i < ib->nadapters * IB_LANES && ib->lanes > 1; i++) {
+        struct ib_shared *s = &ib->shared[i / IB_LANES][i % IB_LANES];
+        if (atomic_exchange(&s->low, 0) && s->srq)
+            ib_shared_low(s);
+    }
 }
 
 int ib_poll(struct transport *t)

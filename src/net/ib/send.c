@@ -48,6 +48,11 @@ static inline struct ib_lane *lane_for(struct ib_endpoint *ep, size_t len)
     return &ep->lanes[ep->ib->lanes > 1 && len > ep->lanes[0].frame_max];
 }
 
+struct ib_lane *ib_lane_for(struct ib_endpoint *ep, size_t len)
+{
+    return lane_for(ep, len);
+}
+
 /* A credit and a place in the queue for one frame. */
 static inline int lane_claim(struct ib_lane *lane, bool *waited)
 {
@@ -56,6 +61,11 @@ static inline int lane_claim(struct ib_lane *lane, bool *waited)
     if (unlikely(!credit_take(&lane->credit, waited)))
         return refuse(&no_credit);
     return 0;
+}
+
+int ib_lane_claim(struct ib_lane *lane, bool *waited)
+{
+    return lane_claim(lane, waited);
 }
 
 /* No memory for one more buffer. Those in flight come back, if their completion is asked for; when there are
@@ -68,9 +78,10 @@ static __attribute__((noinline, cold)) int no_buffer(struct ib_lane *lane)
     return refuse(&no_memory);
 }
 
-static void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes)
+static inline void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes)
 {
-    struct ibv_sge piece = {.addr = (uintptr_t)at, .length = (uint32_t)bytes, .lkey = b ? b->lkey : 0};
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)at, .length = (uint32_t)bytes, .lkey = b ? b->lkey[lane->adapter] : 0};
     struct ibv_send_wr wr = {.sg_list = &piece,
                              .num_sge = 1,
                              .opcode = IBV_WR_SEND,
@@ -78,7 +89,20 @@ static void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at
     struct ib_work *w = ib_lane_signal(lane, &wr, false);
     w->buffer = b;
     w->frame = true;
+    w->bytes = (uint32_t)bytes;
     ib_lane_send(lane, &wr);
+}
+
+void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes)
+{
+    post_frame(lane, b, at, bytes);
+}
+
+/* Where the next message is built that goes inline: where it can be found again, if it may have to be. */
+static inline char *inline_room(const struct ib_lane *lane, char *else_here)
+{
+    return unlikely(lane->copies != NULL) ? lane->copies + (size_t)(lane->head & (lane->depth - 1)) * IB_COPY
+                                          : else_here;
 }
 
 static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
@@ -90,13 +114,13 @@ static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint6
     int rc = lane_claim(lane, &waited);
     if (rc != 0)
         return rc;
-    _Alignas(8) char small[256];
+    _Alignas(8) char small[IB_COPY];
     struct ib_buffer *b = NULL;
     if (bytes > MIN(ep->ib->inline_max, sizeof(small)) && !(b = ib_buffer_get(lane->pool))) {
         credit_untake(&lane->credit, waited);
         return no_buffer(lane);
     }
-    struct ib_frame *f = (struct ib_frame *)(void *)(b ? b->data : small);
+    struct ib_frame *f = (struct ib_frame *)(void *)(b ? b->data : inline_room(lane, small));
     ib_head_fill(ep, &f->head, IB_FRAME, waited);
     frame_write(&f->header, head, from, word);
     if (len > 0) /* there may be no address at all */
@@ -111,6 +135,8 @@ static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint6
 /* Not open: opens it. What wants to be sent waits in the peer's queue. */
 static __attribute__((noinline, cold)) int not_open(struct ib_endpoint *ep)
 {
+    if (ep->conn.state == CONN_OPEN)
+        return ERR_AGAIN; /* what was sent before it broke goes first */
     ib_endpoint_want(ep);
     ep->peer->opening = true;
     return ERR_AGAIN;
@@ -119,7 +145,7 @@ static __attribute__((noinline, cold)) int not_open(struct ib_endpoint *ep)
 int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
 {
     struct ib_endpoint *ep = peer->endpoint;
-    if (unlikely(ep->conn.state != CONN_OPEN))
+    if (unlikely(!ep->ready))
         return not_open(ep);
     if (likely(ep->tx_on && len <= ep->tx_frame_max)) {
         char *room = ib_rdma_room(ep);
@@ -139,7 +165,7 @@ int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, cons
 int ib_reserve(struct peer *peer, size_t len, void **payload)
 {
     struct ib_endpoint *ep = peer->endpoint;
-    if (unlikely(ep->conn.state != CONN_OPEN))
+    if (unlikely(!ep->ready))
         return not_open(ep);
     ep->reserved = NULL;
     ep->reserved_room = ep->tx_on && len <= ep->tx_frame_max ? ib_rdma_room(ep) : NULL;
@@ -188,7 +214,7 @@ static size_t control_body(const struct ib_endpoint *ep, enum ib_type type, void
     if (type != IB_RING_ON)
         return 0;
     struct ib_ring_on on = {.address = (uintptr_t)ep->rx.ring,
-                            .rkey = ep->rx_memory->rkey,
+                            .rkey = ep->rx_memory->rkey[ep->lanes[0].adapter],
                             .slots = ep->rx.slots,
                             .slot_size = ep->rx.slot_size};
     memcpy(body, &on, sizeof(on));
@@ -207,23 +233,26 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
         } body;
     } m;
     size_t bytes = offsetof(__typeof__(m), body) + control_body(ep, type, &m.body);
+    bool last = type == IB_CLOSE || type == IB_AGREE;
     ib_head_fill(ep, &m.head, type, false);
     struct ib_buffer *b = NULL;
     if (bytes > ep->ib->inline_max) {
         b = ib_buffer_get(lane->pool);
         if (!b)
             ib_fatal(ep->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
-        memcpy(b->data, &m, bytes);
     }
+    void *at = b ? b->data : inline_room(lane, (char *)&m);
+    if (at != &m)
+        memcpy(at, &m, bytes);
     struct ibv_sge piece = {
-        .addr = b ? (uintptr_t)b->data : (uintptr_t)&m, .length = (uint32_t)bytes, .lkey = b ? b->lkey : 0};
+        .addr = (uintptr_t)at, .length = (uint32_t)bytes, .lkey = b ? b->lkey[lane->adapter] : 0};
     struct ibv_send_wr wr = {.sg_list = &piece,
                              .num_sge = 1,
                              .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
-    bool last = type == IB_CLOSE || type == IB_AGREE;
     struct ib_work *w = ib_lane_signal(lane, &wr, last || type == IB_LEAVE);
     w->buffer = b;
+    w->bytes = (uint32_t)bytes;
     w->last = last;
     w->frame = type == IB_LEAVE;
     if (last) {
@@ -241,12 +270,13 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
 static uint32_t sayable(const struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)
-        return ep->unsaid;
+        return ep->ready ? ep->unsaid : ep->unsaid & IB_UNORDERED;
     return ep->conn.state == CONN_CLOSING || ep->conn.state == CONN_AGREED ? ep->unsaid & IB_LAST_WORDS : 0;
 }
 
 void ib_flush(struct ib_endpoint *ep)
 {
+    bool sent = likely(ep->ready) || ib_kept_send(ep);
     if (unlikely(ep->conn.state == CONN_FAILED))
         ep->unsaid = 0; /* nobody listens */
     for (uint32_t now; (now = sayable(ep)) != 0 && ib_lane_room(&ep->lanes[0], 1, true);) {
@@ -254,9 +284,10 @@ void ib_flush(struct ib_endpoint *ep)
         ep->unsaid &= ~(1u << type);
         control_post(ep, type);
     }
-    if (ep->unsaid && list_empty(&ep->unsaid_link))
+    bool more = ep->unsaid || !sent;
+    if (more && list_empty(&ep->unsaid_link))
         list_append(&ep->ib->unsaid, &ep->unsaid_link);
-    else if (!ep->unsaid && !list_empty(&ep->unsaid_link))
+    else if (!more && !list_empty(&ep->unsaid_link))
         list_remove(&ep->unsaid_link);
 }
 
@@ -269,6 +300,16 @@ void ib_say(struct ib_endpoint *ep, enum ib_type type)
 }
 
 /* ---- one-sided ---- */
+
+/* What it takes to do it again. A silent put leaves nothing else behind. */
+static void keep(struct ib_lane *lane, struct ib_work *w, const struct ib_rdma *whole, bool silent)
+{
+    uint32_t place = lane->head & (lane->depth - 1);
+    lane->rdma[place] = *whole;
+    w->rdma = true;
+    if (silent)
+        memcpy(lane->copies + (size_t)place * IB_COPY, (const void *)whole->local, MIN(whole->len, IB_COPY));
+}
 
 /* Posts one transfer, in as many requests as it takes; the last one tells op, which is NULL for a silent put. */
 int ib_lane_rdma(struct ib_lane *lane, const struct ib_transfer *t, size_t len, struct net_op *op)
@@ -297,25 +338,41 @@ int ib_lane_rdma(struct ib_lane *lane, const struct ib_transfer *t, size_t len, 
         struct ib_work *w = ib_lane_signal(lane, &wr, end && op);
         w->op = end ? op : NULL;
         w->frame = true;
+        if (unlikely(lane->rdma != NULL) && end && t->whole)
+            keep(lane, w, t->whole, op == NULL);
         ib_lane_send(lane, &wr);
     }
     return 0;
+}
+
+/* Over the rail that carries the connection. */
+int ib_home_rdma(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op)
+{
+    struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
+    struct ib_transfer t = {.opcode = r->opcode,
+                            .local = r->local,
+                            .remote = r->remote,
+                            .lkey = r->mem.handle ? ib_lkey(&r->mem, lane->adapter) : 0,
+                            .rkey = ib_rkey(&r->key, ep->their_adapter),
+                            .whole = r};
+    return ib_lane_rdma(lane, &t, r->len, op);
 }
 
 static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local,
                      const struct net_mem *mem, uint64_t remote, const struct net_key *key, size_t len,
                      struct net_op *op)
 {
-    if (unlikely(ep->conn.state != CONN_OPEN))
+    if (unlikely(!ep->ready))
         return not_open(ep);
     if (ib_stripes(ep->ib, ep, len) && op)
         return ib_stripe(ep, opcode, local, mem, remote, key, len, op);
-    struct ib_transfer t = {.opcode = opcode,
-                            .local = local,
-                            .remote = remote,
-                            .lkey = mem ? ib_lkey(mem, 0) : 0,
-                            .rkey = ib_rkey(key, 0)};
-    return ib_lane_rdma(&ep->lanes[ep->ib->lanes - 1], &t, len, op);
+    struct ib_rdma r = {.opcode = opcode,
+                        .local = local,
+                        .remote = remote,
+                        .len = len,
+                        .mem = mem ? *mem : (struct net_mem){0},
+                        .key = *key};
+    return ib_home_rdma(ep, &r, op);
 }
 
 int ib_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
@@ -338,17 +395,18 @@ int ib_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t
            const struct net_key *key, uint64_t value, struct net_op *op)
 {
     struct ib_endpoint *ep = peer->endpoint;
-    if (unlikely(ep->conn.state != CONN_OPEN))
+    if (unlikely(!ep->ready))
         return not_open(ep);
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1]; /* as one_sided: requests keep their order */
     if (unlikely(!ib_lane_room(lane, 1, false)))
         return refuse(&no_room);
-    struct ibv_sge piece = {.addr = (uintptr_t)old, .length = sizeof(*old), .lkey = ib_lkey(mem, 0)};
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)old, .length = sizeof(*old), .lkey = ib_lkey(mem, lane->adapter)};
     struct ibv_send_wr wr = {
         .sg_list = &piece,
         .num_sge = 1,
         .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-        .wr.atomic = {.remote_addr = remote, .compare_add = value, .rkey = ib_rkey(key, 0)}};
+        .wr.atomic = {.remote_addr = remote, .compare_add = value, .rkey = ib_rkey(key, ep->their_adapter)}};
     ep->used = ep->ib->tick;
     ep->ops++;
     struct ib_work *w = ib_lane_signal(lane, &wr, true);

@@ -44,7 +44,7 @@ static void fill(struct ib_shared *s)
         if (!b)
             return; /* fewer will do */
         struct ibv_sge piece = {
-            .addr = (uintptr_t)b->data, .length = (uint32_t)s->pool->size, .lkey = b->lkey};
+            .addr = (uintptr_t)b->data, .length = (uint32_t)s->pool->size, .lkey = b->lkey[s->adapter]};
         struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &piece, .num_sge = 1}, *bad;
         b->lane = NULL;
         b->shared = s;
@@ -75,39 +75,43 @@ void ib_shared_low(struct ib_shared *s)
     arm(s);
 }
 
-static int shared_create(struct ib *ib, struct ib_shared *s, struct ib_pool *pool)
+static int shared_create(struct ib *ib, struct ib_adapter *a, struct ib_shared *s, struct ib_pool *pool)
 {
     uint32_t first = log2_up(ib->base.net->size) * (uint32_t)factor.value + (uint32_t)base.value;
     s->ib = ib;
+    s->adapter = a->index;
     s->pool = pool;
-    s->most = (uint32_t)MIN((int64_t)ib->device.attr.max_srq_wr, (int64_t)16 * first);
+    s->most = (uint32_t)MIN((int64_t)a->device->attr.max_srq_wr, (int64_t)16 * first);
     s->target = MIN(first, s->most);
     list_init(&s->buffers);
-    struct ibv_srq_init_attr a = {.srq_context = s, .attr = {.max_wr = s->most, .max_sge = 1}};
-    s->srq = ib->device.verbs.create_srq(ib->device.pd, &a);
+    struct ibv_srq_init_attr init = {.srq_context = s, .attr = {.max_wr = s->most, .max_sge = 1}};
+    s->srq = ib->device.verbs.create_srq(a->device->pd, &init);
     if (!s->srq)
         return err_set(
             MPI_ERR_OTHER,
             "%s: cannot create a shared receive queue of %u entries (%s); FISHPLATE_IB_RECEIVE=peer does "
             "not need one",
-            ib->device.name, s->most, strerror(errno));
-    ib->adapters[0].cq_used += (int)s->most;
+            a->device->name, s->most, strerror(errno));
+    a->cq_used += (int)s->most;
     fill(s);
     arm(s);
     return 0;
 }
 
-int ib_shared_open(struct ib *ib)
+int ib_shared_open(struct ib *ib, uint32_t adapter)
 {
-    if (ib->lanes == 1)
+    struct ib_shared *s = ib->shared[adapter];
+    if (ib->lanes == 1 || s[0].srq)
         return 0;
-    int rc = shared_create(ib, &ib->shared[0], &ib->small);
-    return rc ? rc : shared_create(ib, &ib->shared[1], &ib->large);
+    int rc = shared_create(ib, &ib->adapters[adapter], &s[0], &ib->small);
+    return rc ? rc : shared_create(ib, &ib->adapters[adapter], &s[1], &ib->large);
 }
 
 void ib_shared_close(struct ib *ib)
 {
-    for (int i = 0; i < IB_LANES; i++)
-        if (ib->shared[i].srq)
-            ib->device.verbs.destroy_srq(ib->shared[i].srq);
+    for (int i = 0; i < IB_ADAPTERS_MAX * IB_LANES; i++) {
+        struct ib_shared *s = &ib->shared[i / IB_LANES][i % IB_LANES];
+        if (s->srq)
+            ib->device.verbs.destroy_srq(s->srq);
+    }
 }

@@ -70,9 +70,7 @@ static struct ib_lane *lane_of(struct ib_endpoint *ep, unsigned pair)
 
 static void count(struct ib *ib, const struct ib_rail *rail, int n)
 {
-    rail->adapter->under_way += (uint32_t)n;
-    if (rail->adapter->index > 0)
-        ib->elsewhere += (uint32_t)n;
+    ib_adapter_watch(rail->adapter, ib, n);
 }
 
 /* ---- issuing ---- */
@@ -142,8 +140,7 @@ int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local
     if (!ep->join)
         ib_join_want(ep);
     if (!ep->join || ep->join->up == rail_bit(0)) { /* not joined yet, or all others are down */
-        struct ib_transfer t = {opcode, local, remote, ib_lkey(mem, 0), ib_rkey(key, 0)};
-        return ib_lane_rdma(lane_of(ep, 0), &t, len, op);
+        return ib_home_rdma(ep, &(struct ib_rdma){opcode, local, remote, len, *mem, *key}, op);
     }
     unsigned n = divide(ep, len, cut);
     if (!lanes_have_room(ep, cut, n))
@@ -210,6 +207,11 @@ static void stripe_done(struct net_op *op, int status)
         ib->found = clock_ns();
     heard(m, filter_completed(&m->filter, o->ticket, ib->found,
                               policy.value == ADAPTIVE ? &ep->join->adapt : NULL));
+}
+
+bool ib_stripe_is(const struct net_op *op)
+{
+    return op->done == stripe_done;
 }
 
 void ib_stripe_settled(struct ib_endpoint *ep, unsigned pair)

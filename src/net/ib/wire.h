@@ -24,8 +24,10 @@ enum ib_type {
     IB_CLOSE,        /* conn.h */
     IB_AGREE,
     IB_KEEP,
+    IB_NOTHING, /* in the place of a message that a broken connection lost and nobody needs any more */
     IB_TYPES
 };
+#define IB_UNORDERED  (1u << IB_CREDIT | 1u << IB_WAKE | 1u << IB_LEAVE)
 #define IB_LAST_WORDS (1u << IB_CLOSE | 1u << IB_AGREE) /* what ends a connection */
 
 #define IB_WAITED 1 /* flags: this frame had to wait for a credit */
@@ -93,6 +95,10 @@ struct ib_hello {
     uint32_t bell_key;
     uint32_t ready;       /* conn_ready */
     uint32_t ring_by_imm; /* frames in my ring must be announced by an immediate */
+    uint16_t expected;    /* the seq that I expect next: what came before it has arrived */
+    uint8_t rail;         /* of the sender, where its queue pairs are */
+    uint8_t adapter;      /* place of its keys in a net_key */
+    uint32_t up;          /* rails of the sender whose ports are up, a bit each */
     struct ib_address address;
     struct ib_address alternate; /* another way here, or the same */
 };

@@ -26,4 +26,15 @@ struct pair {
 unsigned pair_rails(const struct pair_net *a, unsigned na, const struct pair_net *b, unsigned nb,
                     struct pair out[RAILS_MAX]);
 
+/* Every rail of one with every rail of the other that it meets: ways that a connection may take. (0, 0) first, then rails of
+ * the same number. Returns how many, at most PAIR_WAYS_MAX. */
+enum { PAIR_WAYS_MAX = 64 };
+unsigned pair_ways(const struct pair_net *a, unsigned na, const struct pair_net *b, unsigned nb,
+                   struct pair out[PAIR_WAYS_MAX]);
+
+/* The way to try after way `last`: the next around the end whose two rails are up, or else the next whose own rail (a) is,
+ * or else the next. RAIL_NONE as `last`: the first. */
+unsigned pair_way_after(const struct pair *ways, unsigned count, unsigned last, uint32_t mine_up,
+                        uint32_t theirs_up);
+
 #endif

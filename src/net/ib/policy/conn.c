@@ -30,7 +30,8 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
 {
     unsigned before = 0;
     switch (c->state) {
-    case CONN_AGREED: /* it began anew, so my last frame did arrive */
+    case CONN_AGREED: /* it began anew, so my last frame did arrive, or is sent again */
+    case CONN_HALF:   /* it has given up the generation that I know */
         before = CONN_DO_DESTROY;
         /* fall through */
     case CONN_IDLE:
@@ -43,6 +44,9 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
         know(c, theirs);
         c->state = of_mine ? CONN_OPEN : CONN_HALF;
         return CONN_DO_CONNECT | CONN_DO_HELLO | (of_mine ? CONN_DO_OPENED : 0);
+    case CONN_OPEN:
+    case CONN_CLOSING: /* or its AGREE has not been looked at */
+        return CONN_DO_BREAK;
     default:
         return 0;
     }
@@ -128,6 +132,16 @@ unsigned conn_keep(struct conn *c)
         return 0;
     c->state = CONN_OPEN;
     return CONN_DO_RESUME;
+}
+
+unsigned conn_broken(struct conn *c)
+{
+    if (c->state == CONN_IDLE || c->state == CONN_FAILED)
+        return 0;
+    uint32_t tries = c->state == CONN_ASKING ? c->tries : 0;
+    begin(c, CONN_ASKING);
+    c->tries = tries; /* the peer has not been heard of since */
+    return CONN_DO_DESTROY | CONN_DO_CREATE | CONN_DO_HELLO;
 }
 
 unsigned conn_lost(struct conn *c)

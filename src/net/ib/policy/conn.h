@@ -27,6 +27,11 @@
  * the peer has agreed and gone: its AGREE, and frames before it, may still lie in the completion queue. The
  * HELLO comes again.
  *
+ * A connection may break: a port goes down, an adapter is taken out. The side that notices looks at all that has arrived,
+ * drops its queue pairs, and asks for the next generation, over another rail if there is one; its HELLO tells the other.
+ * Frames are numbered through all generations, and each HELLO says which number is expected next: what has not arrived is
+ * sent again, and nothing else (move.c).
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_CONN_H
 #define FP_NET_IB_CONN_H
@@ -58,7 +63,9 @@ enum conn_action {
     CONN_DO_AGREE = 1 << 7,
     CONN_DO_KEEP = 1 << 8, /* an ordinary frame: not the last */
     CONN_DO_FAIL =
-        1 << 9 /* an error if something waits to be sent; else the peer has merely gone home early */
+        1 << 9, /* an error if something waits to be sent; else the peer has merely gone home early */
+    CONN_DO_BREAK =
+        1 << 10 /* the peer has dropped its queue pairs: look at all that has arrived, then say conn_broken */
 };
 
 struct conn {
@@ -96,6 +103,10 @@ unsigned conn_agree(struct conn *c);
 
 /* KEEP arrived. */
 unsigned conn_keep(struct conn *c);
+
+/* The queue pairs have failed, or their other end is gone. All that has arrived through them was looked at. Also begins
+ * anew, over another rail, what was being opened. */
+unsigned conn_broken(struct conn *c);
 
 /* A send failed for good and nothing that was promised is missing: the peer has gone. Whoever wants to send to it hears
  * of it. */

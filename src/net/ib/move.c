@@ -1,0 +1,340 @@
+/* move.c: a connection whose queue pairs fail goes on over another rail: its port went down, the cable was pulled, an adapter
+ * was taken out, here or at the peer. Nothing is lost, nothing comes twice, and the order stays.
+ *
+ * The side that notices puts its queue pairs into the error state and looks at all that has arrived. What it sent and has
+ * not been told of stays: frames in their buffers, in copies of what went inline, and in the mirror of the ring; puts and
+ * gets as they were asked for. Then the queue pairs go, and the next generation is asked for (policy/conn.h), over another
+ * rail if there is one. The HELLO of the other side says that its queue pairs are gone too, so that nothing of before can
+ * arrive any more, and which frame it expects next. What it lacks is sent again, before anything new. Rings and credits
+ * begin anew.
+ *
+ * A put that is repeated may have landed before. That is harmless: where there are several rails nobody is told of a put
+ * before it has completed (transport_caps.put_ordered, last_byte_last).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "net/ib/ib.h"
+
+static TUNABLE_INT(patience, "IB_RAIL_PATIENCE", 10, 1, 3600,
+                   "Seconds that a process waits for a port to come up again, or for an answer over another rail, when a "
+                   "connection has failed. Then the job ends.");
+
+static COUNTER(moves, "ib_connections_moved",
+               "Connections that failed and were opened again, over another rail or the same one.");
+static COUNTER(resent, "ib_frames_resent", "Frames that were sent again because a connection failed.");
+static COUNTER(redone, "ib_transfers_resent",
+               "RDMA writes and reads that were repeated because a connection failed.");
+
+/* A put or get that may not have been done. */
+struct ib_kept {
+    struct list link;
+    struct ib_rdma rdma;
+    struct net_op *op;
+    char copy[IB_COPY]; /* of a silent put */
+};
+
+/* ---- what may not have arrived ---- */
+
+static uint16_t seq_of(const struct ib_buffer *b)
+{
+    return ((const struct ib_head *)(const void *)b->data)->seq;
+}
+
+static void keep(struct ib_endpoint *ep, struct ib_buffer *b)
+{
+    struct list *after = ep->kept.prev;
+    while (after != &ep->kept && (int16_t)(seq_of(list_entry(after, struct ib_buffer, link)) - seq_of(b)) > 0)
+        after = after->prev;
+    list_prepend(after, &b->link);
+}
+
+static struct ib_pool *pool_of(struct ib_endpoint *ep, const struct ib_buffer *b)
+{
+    return ib_lane_for(ep, b->length - MIN(b->length, sizeof(struct ib_frame)))->pool;
+}
+
+/* What is about the connection itself means nothing in the next one; only its place in the order counts. */
+static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t bytes)
+{
+    const struct ib_head *h = (const struct ib_head *)(const void *)data;
+    if (h->type != IB_FRAME && h->type <= IB_LEAVE)
+        return;
+    bool whole = h->type == IB_FRAME || h->type == IB_RAILS;
+    uint32_t length = whole ? bytes : (uint32_t)sizeof(*h);
+    struct ib_buffer *b =
+        ib_buffer_get(ib_lane_for(ep, length - MIN(length, sizeof(struct ib_frame)))->pool);
+    if (!b)
+        ib_fatal(ep->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
+    memcpy(b->data, data, length);
+    if (!whole)
+        ((struct ib_head *)(void *)b->data)->type = IB_NOTHING;
+    b->length = length;
+    keep(ep, b);
+}
+
+static void keep_ring(struct ib_endpoint *ep)
+{
+    for (uint32_t at = ep->tx.tail; at != ep->tx.head; at++) {
+        const char *slot = ring_slot_at(ep->tx.mirror, at & (ep->tx.slots - 1), ep->tx.slot_size);
+        uint32_t word;
+        memcpy(&word, slot, sizeof(word));
+        keep_message(ep, slot + RING_HEAD_BYTES, word & ((1u << RING_SIZE_BITS) - 1));
+    }
+}
+
+static void keep_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t place)
+{
+    struct ib_kept *k = malloc(sizeof(*k));
+    CHECK_MEMORY(k != NULL, "a transfer that is repeated");
+    k->rdma = lane->rdma[place];
+    k->op = w->op;
+    if (!k->op) {
+        memcpy(k->copy, lane->copies + (size_t)place * IB_COPY, MIN(k->rdma.len, IB_COPY));
+        k->rdma.local = (uintptr_t)k->copy;
+    }
+    list_append(&lane->endpoint->kept_rdma, &k->link);
+}
+
+static void keep_work(struct ib_lane *lane, uint32_t place)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    struct ib_work *w = &lane->work[place];
+    if (w->bytes > 0)
+        keep_message(ep, w->buffer ? w->buffer->data : lane->copies + (size_t)place * IB_COPY, w->bytes);
+    if (w->rdma)
+        keep_rdma(lane, w, place);
+    else if (w->op) { /* a stripe: others may take it now. An addition cannot be repeated */
+        if (!ib_stripe_is(w->op))
+            ib_fatal(ep->ib, ep, "nobody can tell whether an atomic operation was done");
+        struct net_op *op = w->op;
+        w->op = NULL;
+        ep->ops--;
+        op->done(op, MPI_ERR_OTHER);
+    }
+}
+
+void ib_kept_collect(struct ib_endpoint *ep)
+{
+    if (!ep->ways || !ep->lanes[0].qp)
+        return;
+    if (ep->join) {
+        ep->join->up &= ~rail_bit(0);
+        ib_stripe_rail(ep, 0, false);
+    }
+    keep_ring(ep);
+    for (uint32_t k = 0; k < ep->ib->lanes; k++) {
+        struct ib_lane *lane = &ep->lanes[k];
+        for (uint32_t at = lane->tail; at != lane->head; at++)
+            keep_work(lane, at & (lane->depth - 1));
+    }
+    list_foreach_safe(pos, after, &ep->held) list_entry(pos, struct ib_buffer, link)->lane = NULL;
+}
+
+/* All before `expected` has arrived; and what is far from it is older than it seems. */
+void ib_kept_told(struct ib_endpoint *ep, uint16_t expected)
+{
+    if (!ep->ways)
+        return;
+    uint16_t missing = (uint16_t)(ep->next_seq - expected);
+    list_foreach_safe(pos, after, &ep->kept)
+    {
+        struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
+        if ((uint16_t)(seq_of(b) - expected) < missing)
+            continue;
+        list_remove(pos);
+        ib_buffer_put(pool_of(ep, b), b);
+    }
+    if (!ep->join)
+        return;
+    ep->join->pairs[0].mine = ep->home;
+    ep->join->pairs[0].yours = ep->yours;
+    ib_stripe_settled(ep, 0);
+}
+
+static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
+{
+    struct ib_head *h = (struct ib_head *)(void *)b->data;
+    bool frame = h->type == IB_FRAME, waited = false;
+    struct ib_lane *lane =
+        frame ? ib_lane_for(ep, b->length - sizeof(struct ib_frame)) : &ep->lanes[0];
+    if (frame ? ib_lane_claim(lane, &waited) != 0 : !ib_lane_room(lane, 1, false))
+        return false;
+    uint16_t seq = h->seq;
+    uint16_t next = ep->next_seq;
+    ib_head_fill(ep, h, (enum ib_type)h->type, waited);
+    ep->next_seq = next;
+    h->seq = seq;
+    list_remove(&b->link);
+    ib_lane_message(lane, b, b->data, b->length);
+    counter_add(&resent, 1);
+    return true;
+}
+
+bool ib_kept_send(struct ib_endpoint *ep)
+{
+    if (ep->conn.state != CONN_OPEN || ep->breaking)
+        return list_empty(&ep->kept) && list_empty(&ep->kept_rdma);
+    list_foreach_safe(pos, after, &ep->kept_rdma)
+    {
+        struct ib_kept *k = list_entry(pos, struct ib_kept, link);
+        uint32_t ops = ep->ops;
+        if (ib_home_rdma(ep, &k->rdma, k->op) != 0)
+            return false;
+        ep->ops = ops; /* it was counted when it was asked for */
+        list_remove(pos);
+        free(k);
+        counter_add(&redone, 1);
+    }
+    while (!list_empty(&ep->kept))
+        if (!send_frame(ep, list_entry(ep->kept.next, struct ib_buffer, link)))
+            return false;
+    ep->ready = true;
+    return true;
+}
+
+void ib_kept_free(struct ib_endpoint *ep, int status)
+{
+    if (!ep->ways)
+        return;
+    list_foreach_safe(pos, after, &ep->kept)
+    {
+        struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
+        list_remove(pos);
+        ib_buffer_put(pool_of(ep, b), b);
+    }
+    list_foreach_safe(pos, after, &ep->kept_rdma)
+    {
+        struct ib_kept *k = list_entry(pos, struct ib_kept, link);
+        struct net_op *op = k->op;
+        list_remove(pos);
+        free(k);
+        if (op && status)
+            op->done(op, status);
+    }
+}
+
+/* ---- breaking and moving ---- */
+
+bool ib_break(struct ib_endpoint *ep, const char *why)
+{
+    struct ib *ib = ep->ib;
+    if (!ep->ways || ib->closing)
+        return false;
+    if (ep->breaking || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED)
+        return true;
+    if (ep->broken == 0 && conn_settled(&ep->conn)) {
+        ep->broken = clock_ns();
+        log_warn("the connection to rank %u over %s failed: %s; it is opened again", ep->peer->rank,
+                 ib->rails[ep->home].device->name, why);
+    }
+    ep->fled = !ib_rail_up(&ib->rails[ep->home]);
+    ep->breaking = true;
+    ib->breaks = true;
+    atomic_store(&ib->attention, 1);
+    return true;
+}
+
+/* All that has arrived, of this connection and others. */
+static void look_at_all(struct ib_endpoint *ep)
+{
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        ib_lane_fail(&ep->lanes[k]);
+    int most = ep->lanes[0].rail->adapter->cq_size / IB_POLL_BATCH + 2; /* what is found then came later */
+    while (ib_poll_completions(ep->ib) > 0 && most-- > 0)
+        ;
+    if (ep->conn.state == CONN_OPEN || ep->conn.state == CONN_CLOSING)
+        ib_drain(ep);
+}
+
+static void move(struct ib_endpoint *ep)
+{
+    look_at_all(ep);
+    ep->breaking = false;
+    if (!ep->peer || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED) {
+        ep->broken = 0; /* what had arrived was the end of it */
+        return;
+    }
+    ib_endpoint_again(ep);
+}
+
+void ib_moves(struct ib *ib)
+{
+    ib->breaks = false;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (ib->endpoints[i]->peer && ib->endpoints[i]->breaking)
+            move(ib->endpoints[i]);
+}
+
+/* Does the adapter move the connection by itself (migrate.c)? */
+static bool migrates(const struct ib_endpoint *ep)
+{
+    const struct ib_rail *other = ep->ib->alternate;
+    return ep->home == 0 && other && ib_rail_up(other) && (ep->lanes[0].path.armed || ep->lanes[0].path.moved);
+}
+
+/* A port went down: connections there need not wait until the adapter gives up. One that is up again gets its connections
+ * back, when it has been for a while. */
+void ib_moves_ports(struct ib *ib, bool rested)
+{
+    uint32_t up = ib_rails_up(ib);
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        if (!ep->peer || !ep->ways || ep->left)
+            continue;
+        if (!rail_in(up, ep->home) && up != 0 && !migrates(ep))
+            ib_break(ep, "the port went down");
+        else if (rested && ep->fled && ep->ready && ep->ways->at != 0 && rail_in(up, ep->ways->way[0].a) &&
+                 rail_in(ep->ways->theirs_up, ep->ways->way[0].b)) {
+            log_info("the connection to rank %u goes back to %s", ep->peer->rank, ib->device.name);
+            ep->broken = clock_ns();
+            ib_break(ep, "back");
+            ep->ways->next = 0;
+            ep->fled = false;
+        }
+    }
+}
+
+void ib_moved(struct ib_endpoint *ep)
+{
+    if (ep->broken == 0)
+        return;
+    counter_add(&moves, 1);
+    log_info("the connection to rank %u is open again, over %s, after %.0f ms", ep->peer->rank,
+             ep->ib->rails[ep->home].device->name, (double)(clock_ns() - ep->broken) / 1e6);
+    ep->broken = 0;
+}
+
+/* Without a port a process reaches nobody, and nobody reaches it. */
+static void require_ports(struct ib *ib, uint64_t now)
+{
+    uint64_t since = 0;
+    for (uint32_t i = 0; i < ib->nrails; i++) {
+        uint64_t down = atomic_load(&ib->rails[i].down);
+        if (down == 0)
+            return;
+        since = MAX(since, down);
+    }
+    if (now - since >= (uint64_t)patience.value * 1000000000u)
+        ib_fatal(ib, NULL, "%s has been down for %d seconds%s; check the cable and the switch", ib->device.name,
+                 (int)patience.value, ib->nrails > 1 ? ", and so have all other ports" : "");
+}
+
+void ib_moves_patience(struct ib *ib)
+{
+    uint64_t now = clock_ns();
+    require_ports(ib, now);
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        if (!ep->peer || ep->broken == 0 || now - ep->broken < (uint64_t)patience.value * 1000000000u ||
+            ib_accuse(ep))
+            continue;
+        ib_fatal(ib, ep, "%s (verbs status %d), and no other way was found in %d seconds",
+                 ib->device.verbs.wc_status_str(ep->why), ep->why, (int)patience.value);
+    }
+}
