@@ -381,7 +381,7 @@ static void open_world(uint8_t bits)
             list_init(&ep->lanes[i].posted);
             ib_lane_home(&ep->lanes[i]);
         }
-        struct ib_rail_said said[RAILS];
+        struct ib_rail_said said[IB_RAILS_MAX];
         ib_rails_tell(&ib, said);
         if (bits & 4)
             ib_ways_open(ep, said, RAILS);
@@ -488,10 +488,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             act(&in);
     free(rx);
     rx = NULL;
-    for (uint32_t r = 0; r < PEERS; r++)
+    for (uint32_t r = 0; r < PEERS; r++) {
         ib_kept_free(&endpoints[r], 0);
-    ib_join_free(&endpoints[r]);
-    free(endpoints[r].ways);
+        ib_join_free(&endpoints[r]);
+        free(endpoints[r].ways);
+    }
     free_all();
     return 0;
 }

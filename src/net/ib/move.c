@@ -21,9 +21,10 @@
 #include "base/tunable.h"
 #include "net/ib/ib.h"
 
-static TUNABLE_INT(patience, "IB_RAIL_PATIENCE", 10, 1, 3600,
-                   "Seconds that a process waits for a port to come up again, or for an answer over another rail, when a "
-                   "connection has failed. Then the job ends.");
+static TUNABLE_INT(
+    patience, "IB_RAIL_PATIENCE", 10, 1, 3600,
+    "Seconds that a process waits for a port to come up again, or for an answer over another rail, when a "
+    "connection has failed. Then the job ends.");
 
 static COUNTER(moves, "ib_connections_moved",
                "Connections that failed and were opened again, over another rail or the same one.");
@@ -67,8 +68,7 @@ static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t byte
         return;
     bool whole = h->type == IB_FRAME || h->type == IB_RAILS;
     uint32_t length = whole ? bytes : (uint32_t)sizeof(*h);
-    struct ib_buffer *b =
-        ib_buffer_get(ib_lane_for(ep, length - MIN(length, sizeof(struct ib_frame)))->pool);
+    struct ib_buffer *b = ib_buffer_get(ib_lane_for(ep, length - MIN(length, sizeof(struct ib_frame)))->pool);
     if (!b)
         ib_fatal(ep->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
     memcpy(b->data, data, length);
@@ -91,7 +91,8 @@ static void keep_ring(struct ib_endpoint *ep)
 static void keep_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t place)
 {
     struct ib_kept *k = malloc(sizeof(*k));
-    CHECK_MEMORY(k != NULL, "a transfer that is repeated");
+    if (!k)
+        ib_fatal(lane->endpoint->ib, lane->endpoint, "out of memory for a transfer that must be repeated");
     k->rdma = lane->rdma[place];
     k->op = w->op;
     if (!k->op) {
@@ -161,8 +162,7 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct ib_head *h = (struct ib_head *)(void *)b->data;
     bool frame = h->type == IB_FRAME, waited = false;
-    struct ib_lane *lane =
-        frame ? ib_lane_for(ep, b->length - sizeof(struct ib_frame)) : &ep->lanes[0];
+    struct ib_lane *lane = frame ? ib_lane_for(ep, b->length - sizeof(struct ib_frame)) : &ep->lanes[0];
     if (frame ? ib_lane_claim(lane, &waited) != 0 : !ib_lane_room(lane, 1, false))
         return false;
     uint16_t seq = h->seq;
@@ -275,7 +275,8 @@ void ib_moves(struct ib *ib)
 static bool migrates(const struct ib_endpoint *ep)
 {
     const struct ib_rail *other = ep->ib->alternate;
-    return ep->home == 0 && other && ib_rail_up(other) && (ep->lanes[0].path.armed || ep->lanes[0].path.moved);
+    return ep->home == 0 && other && ib_rail_up(other) &&
+           (ep->lanes[0].path.armed || ep->lanes[0].path.moved);
 }
 
 /* A port went down: connections there need not wait until the adapter gives up. One that is up again gets its connections
@@ -321,8 +322,8 @@ static void require_ports(struct ib *ib, uint64_t now)
         since = MAX(since, down);
     }
     if (now - since >= (uint64_t)patience.value * 1000000000u)
-        ib_fatal(ib, NULL, "%s has been down for %d seconds%s; check the cable and the switch", ib->device.name,
-                 (int)patience.value, ib->nrails > 1 ? ", and so have all other ports" : "");
+        ib_fatal(ib, NULL, "%s has been down for %d seconds%s; check the cable and the switch",
+                 ib->device.name, (int)patience.value, ib->nrails > 1 ? ", and so have all other ports" : "");
 }
 
 void ib_moves_patience(struct ib *ib)
