@@ -3,7 +3,8 @@
  * in the middle of an exchange, and comes up again in the middle of another; with "dead" before it, it stays down. With
  * "home" before it, it carries the connections themselves, which go over another port of the adapter and come back.
  *
- * With "joined" it exchanges until further rails are in use.
+ * With "moved" the connections go over another adapter and come back; with "remove" before it, the name is that of an adapter
+ * (node1/hca0), which is taken out. With "joined" it exchanges until further rails are in use.
  *
  * The environment names the softib tool (SOFTIB).
  *
@@ -24,7 +25,9 @@ static unsigned char byte_of(int from, int to, int round, int i)
 static void port(const char *state, const char *name)
 {
     char command[512];
-    snprintf(command, sizeof(command), "%s ctl port %s %s", getenv("SOFTIB"), state, name);
+    int remove = strcmp(state, "remove") == 0;
+    snprintf(command, sizeof(command), "%s ctl %s %s %s", getenv("SOFTIB"), remove ? "hca" : "port", state,
+             name);
     EXPECT_EQ(system(command), 0);
 }
 
@@ -82,10 +85,11 @@ static void until(MPI_T_pvar_handle handle, long long before, int *round)
 int main(int argc, char **argv)
 {
     int round = 0, dead = 0, home = 0;
+    const char *down = "down";
     mpitest_begin(&argc, &argv);
     counters_begin();
     MPI_T_pvar_handle joins = counter_open("ib_rails_joined"), losses = counter_open("ib_rail_failures");
-    MPI_T_pvar_handle moves = counter_open("ib_paths_migrated");
+    MPI_T_pvar_handle moves = counter_open("ib_paths_migrated"), again = counter_open("ib_connections_moved");
     for (int r = 0; r < mpitest_size; r++)
         for (int k = 0; k < SIZES; k++) {
             out[r][k] = malloc((size_t)sizes[k]);
@@ -102,6 +106,16 @@ int main(int argc, char **argv)
             home = 1;
             continue;
         }
+        if (strcmp(argv[a], "moved") == 0) {
+            home = 1;
+            moves = again;
+            continue;
+        }
+        if (strcmp(argv[a], "remove") == 0) {
+            dead = 1;
+            down = argv[a];
+            continue;
+        }
         until(joins, 0, &round);
         if (strcmp(argv[a], "joined") == 0) {
             exchange(round++, NULL, NULL);
@@ -110,7 +124,7 @@ int main(int argc, char **argv)
         if (home)
             losses = joins = moves;
         long long failures = counted(losses);
-        exchange(round++, "down", argv[a]);
+        exchange(round++, down, argv[a]);
         until(losses, failures, &round);
         exchange(round++, NULL, NULL);
         if (dead)

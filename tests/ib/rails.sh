@@ -56,6 +56,18 @@ expect_err "softib0 port 1 went down; connections go over softib0 port 2"
 job 4 4 FISHPLATE_IB_RECEIVE=shared -hcas 2x400MB/s,ports=2 "$rails" dead home node2/hca0/1
 expect_rc 0
 
+# Where the adapter has no other port, and where it is taken out: they go over another adapter.
+job 2 2 FISHPLATE_STATS=1 -hcas 2x400MB/s "$rails" moved node1/hca0/1
+expect_rc 0
+expect_err "the connection to rank 0 over softib0 port 1 failed: the port went down; it is opened again"
+expect_counted ib_connections_moved
+job 4 4 FISHPLATE_IB_RECEIVE=shared -hcas 2x400MB/s "$rails" remove moved node2/hca0
+expect_rc 0
+# All ports of a node: the job waits for as long as it is told to, and ends with a sentence.
+job 2 2 FISHPLATE_IB_RAIL_PATIENCE=1 -hcas 2x400MB/s "$rails" dead moved node1/hca0/1 node1/hca1/1
+[ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
+expect_err " 1 seconds"
+
 # What a user may get wrong.
 job 2 2 FISHPLATE_IB_WEIGHTS=4,x -hcas 2 "$rails"
 [ "$rc" -ne 0 ] || fail "a weight that is no number was taken"

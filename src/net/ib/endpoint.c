@@ -429,7 +429,7 @@ void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h)
     unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;
     check_hello(ep, h);
     if (actions & CONN_DO_BREAK)
-        ib_break(ep, "the peer has opened it again");
+        ib_break(ep, NULL);
     if (actions & CONN_DO_DESTROY)
         ib_endpoint_do(ep, CONN_DO_DESTROY);
     if (actions & CONN_DO_CREATE && ep->ways && ep->ways->next != RAIL_NONE)

@@ -154,8 +154,9 @@ bool ib_first(const struct ib_endpoint *ep); /* of the two ends: both must agree
 uint32_t ib_rails_tell(const struct ib *ib, struct ib_rail_said out[IB_RAILS_MAX]);
 
 /* move.c: connections that break and go on over another rail. */
-bool ib_break(struct ib_endpoint *ep, const char *why); /* false: it has no other way */
-void ib_moves(struct ib *ib);                           /* those that broke */
+bool ib_break(struct ib_endpoint *ep,
+              const char *why); /* false: it has no other way. NULL: the user need not know */
+void ib_moves(struct ib *ib);   /* those that broke */
 void ib_moves_ports(struct ib *ib, bool rested);
 void ib_moves_patience(struct ib *ib);
 void ib_moved(struct ib_endpoint *ep);                        /* it is open */

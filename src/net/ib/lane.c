@@ -195,7 +195,7 @@ int ib_lane_create(struct ib_lane *lane)
         return rc;
     lane->head = lane->tail = lane->quiet = 0;
     lane->failed = false;
-    lane->path.armed = lane->path.moved = lane->path.fled = false;
+    lane->path.armed = lane->path.moving = lane->path.moved = lane->path.fled = false;
     atomic_store(&lane->path.events, 0);
     lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
     lane->qp = create_qp(lane);

@@ -59,6 +59,7 @@ struct ib_lane {
     struct {
         _Atomic uint32_t events; /* times the adapter has moved it, not looked at yet */
         bool armed;              /* the other path is loaded */
+        bool moving;             /* the adapter was told to take the other path */
         bool moved;              /* it travels by the alternate path */
         bool fled;               /* because the home port here went down: move back when it is up */
     } path;

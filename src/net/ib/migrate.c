@@ -60,6 +60,7 @@ static void move(struct ib_lane *lane)
     struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
     lane->endpoint->ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_PATH_MIG_STATE);
     lane->path.armed = false;
+    lane->path.moving = true;
 }
 
 /* In the event thread. */
@@ -76,7 +77,7 @@ static void look(struct ib_lane *lane, bool rested)
     bool home_up = ib_rail_up(&ib->rails[0]), other_up = !ib->alternate || ib_rail_up(ib->alternate);
     for (uint32_t n = atomic_exchange(&lane->path.events, 0); n > 0; n--) {
         lane->path.moved = !lane->path.moved;
-        lane->path.armed = false;
+        lane->path.armed = lane->path.moving = false;
         lane->path.fled = !home_up;
         counter_add(&migrated, 1);
         log_debug("lane %u to rank %u moved to its %s path", lane->index, lane->endpoint->peer->rank,

@@ -230,8 +230,9 @@ bool ib_break(struct ib_endpoint *ep, const char *why)
         return true;
     if (ep->broken == 0 && conn_settled(&ep->conn)) {
         ep->broken = clock_ns();
-        log_warn("the connection to rank %u over %s failed: %s; it is opened again", ep->peer->rank,
-                 ib->rails[ep->home].device->name, why);
+        if (why)
+            log_warn("the connection to rank %u over %s failed: %s; it is opened again", ep->peer->rank,
+                     ib->rails[ep->home].device->name, why);
     }
     ep->fled = !ib_rail_up(&ib->rails[ep->home]);
     ep->breaking = true;
@@ -275,8 +276,9 @@ void ib_moves(struct ib *ib)
 static bool migrates(const struct ib_endpoint *ep)
 {
     const struct ib_rail *other = ep->ib->alternate;
+    const struct ib_lane *lane = &ep->lanes[0];
     return ep->home == 0 && other && ib_rail_up(other) &&
-           (ep->lanes[0].path.armed || ep->lanes[0].path.moved);
+           (lane->path.armed || lane->path.moving || lane->path.moved);
 }
 
 /* A port went down: connections there need not wait until the adapter gives up. One that is up again gets its connections
@@ -293,8 +295,7 @@ void ib_moves_ports(struct ib *ib, bool rested)
         else if (rested && ep->fled && ep->ready && ep->ways->at != 0 && rail_in(up, ep->ways->way[0].a) &&
                  rail_in(ep->ways->theirs_up, ep->ways->way[0].b)) {
             log_info("the connection to rank %u goes back to %s", ep->peer->rank, ib->device.name);
-            ep->broken = clock_ns();
-            ib_break(ep, "back");
+            ib_break(ep, NULL);
             ep->ways->next = 0;
             ep->fled = false;
         }

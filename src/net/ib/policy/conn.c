@@ -31,7 +31,6 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
     unsigned before = 0;
     switch (c->state) {
     case CONN_AGREED: /* it began anew, so my last frame did arrive, or is sent again */
-    case CONN_HALF:   /* it has given up the generation that I know */
         before = CONN_DO_DESTROY;
         /* fall through */
     case CONN_IDLE:
@@ -44,6 +43,7 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
         know(c, theirs);
         c->state = of_mine ? CONN_OPEN : CONN_HALF;
         return CONN_DO_CONNECT | CONN_DO_HELLO | (of_mine ? CONN_DO_OPENED : 0);
+    case CONN_HALF: /* frames of the generation that it has given up may have arrived */
     case CONN_OPEN:
     case CONN_CLOSING: /* or its AGREE has not been looked at */
         return CONN_DO_BREAK;
@@ -54,7 +54,9 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
 
 unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready)
 {
-    if (theirs > c->seen)
+    /* Or one that I gave up before the peer had connected: it has now, to what I have since. */
+    bool late = c->state == CONN_ASKING && theirs == c->seen && of_mine == c->mine;
+    if (theirs > c->seen || late)
         return hello_new(c, theirs, of_mine);
     if (theirs != c->yours)
         return 0;
