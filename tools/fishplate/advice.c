@@ -82,6 +82,8 @@ static const struct advice table[] = {
     {"IB_POLL_ORDER", EXPERT, "Set prioritised when a few of many peers send nearly all messages.", NULL},
     {"IB_POLL_POLICY", EXPERT, "Set traffic when the peers that send most change while the program runs.",
      "ib_rings_removed"},
+    {"IB_RAIL_PATIENCE", NET, "Raise it where a switch restarts or a cable is changed while jobs run.",
+     "ib_connections_moved"},
     {"IB_RECEIVE", NET, "Set shared to save memory when a rank talks to very many peers.", "ib_buffer_bytes"},
     {"IB_RETRIES", NET, "Lower it to notice a broken link sooner.", NULL},
     {"IB_RING_SLOT", EXPERT, "Raise it when messages of a few kilobytes dominate; each ring grows with it.",
