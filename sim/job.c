@@ -245,6 +245,9 @@ static void rank_go(struct job *j, uint32_t rank)
         case STEP_REDUCE:
             work(j, rank, bytes / j->net.machine.reduce_rate);
             break;
+        case JOB_COMPUTE:
+            work(j, rank, (double)s->count);
+            break;
         default:
             if (r->open) {
                 r->waits = true;
@@ -324,7 +327,7 @@ static const char *make_schedules(struct job *j, struct coll_shape *shape, uint6
 
 static void job_free(struct job *j)
 {
-    for (int r = 0; j->ranks && r < j->order->ranks; r++)
+    for (int r = 0; j->ranks && !j->order->given && r < j->order->ranks; r++)
         sched_free(&j->ranks[r].sched);
     free(j->ranks);
     free(j->transfers);
@@ -378,7 +381,11 @@ void job_simulate(const struct job_order *order, struct job_report *out)
     else if (!network_make(&j.net, order->machine, nodes))
         out->failed = "a fat tree of these switches cannot have so many nodes, or the number of ports is "
                       "odd, or memory ran out";
-    if (!out->failed) {
+    if (!out->failed && order->given) {
+        j.item_bytes = 1;
+        for (int r = 0; r < order->ranks; r++)
+            j.ranks[r].sched = order->given[r];
+    } else if (!out->failed) {
         shape_fill(&shape, order, starts, &j.item_bytes);
         out->failed = make_schedules(&j, &shape, &out->steps);
     }

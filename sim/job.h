@@ -9,7 +9,11 @@
 #define FP_SIM_JOB_H
 
 #include "coll/algorithm.h"
+#include "coll/sched.h"
 #include "network.h"
+
+/* A step of given schedules beside those of sched.h: the processor computes for `count` nanoseconds. */
+enum { JOB_COMPUTE = STEP_FENCE + 1 };
 
 struct job_order {
     const struct machine *machine;
@@ -19,8 +23,8 @@ struct job_order {
     uint64_t bytes;   /* of the vector for bcast and reductions, of one block for the others */
     uint64_t segment; /* bytes a pipelined algorithm moves at a time; 0: all at once */
     uint64_t most_steps;
-    const uint32_t
-        *place; /* NULL, or the node of each rank; otherwise nodes are filled one after the other */
+    const struct sched *given; /* NULL, or the steps of each rank, in bytes, instead of the algorithm's */
+    const uint32_t *place;     /* NULL, or the node of each rank instead of filling one after the other */
 };
 
 struct job_report {

@@ -137,7 +137,7 @@ def _operation(f):
     if "dest" in names:
         fields.append(f".to = prof_peer(comm, dest), .send = {_block(f, names, 'send')}")
     if "source" in names:
-        fields.append(f".from = prof_source(source), .receive = {_block(f, names, 'recv')}")
+        fields.append(f".from = prof_peer(comm, source), .receive = {_block(f, names, 'recv')}")
     if "message" in names:
         fields.append(f".from = PROF_OUTSIDE, .receive = {_block(f, names, 'recv')}")
     if {"buf", "dest", "source"} <= names:  # one buffer for both directions is used once

@@ -15,6 +15,7 @@ int command_prof(int argc, char **argv);
 int command_sim(int argc, char **argv);
 int command_sim_rails(int argc, char **argv); /* `fishplate sim rails` */
 int command_sim_multicast(int argc, char **argv);
+int command_sim_replay(int argc, char **argv);
 int command_sim_validate(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_why(int argc, char **argv);

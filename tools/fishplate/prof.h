@@ -66,6 +66,9 @@ struct prof_rank {
 struct prof_event {
     int rank, function, thread; /* function: its id; thread: from 1 */
     uint64_t start, ns;         /* since the rank's wall_ns */
+    bool moved;                 /* the rest is known */
+    int to, from;               /* world ranks; -1: outside or any, -2: nobody */
+    int64_t out, in;            /* bytes, -1: no such buffer */
 };
 
 struct prof_pair {

@@ -21,11 +21,17 @@ bool prof_timeline_read(struct prof_job *job, struct prof_rank *rank, const char
     return true;
 }
 
-/* `event NAME START_NS NS THREAD`. */
+/* `event NAME START_NS NS THREAD`, and of calls that move data ` TO FROM BYTES_OUT BYTES_IN`. */
 bool prof_event_read(struct prof_event *out, const char *rest, char name[64])
 {
-    return sscanf(rest, "%63s %" SCNu64 " %" SCNu64 " %d", name, &out->start, &out->ns, &out->thread) == 4 &&
-           out->thread >= 1 && out->start < (uint64_t)1 << 60 && out->ns < (uint64_t)1 << 60;
+    const int64_t most = (int64_t)1 << 60;
+    int words = sscanf(rest, "%63s %" SCNu64 " %" SCNu64 " %d %d %d %" SCNd64 " %" SCNd64, name, &out->start,
+                       &out->ns, &out->thread, &out->to, &out->from, &out->out, &out->in);
+    out->moved = words == 8;
+    if (out->moved && (out->out < -1 || out->out > most || out->in < -1 || out->in > most))
+        return false;
+    return (words == 4 || words == 8) && out->thread >= 1 && out->start < (uint64_t)most &&
+           out->ns < (uint64_t)most;
 }
 
 static int64_t first_moment(const struct prof_job *job)

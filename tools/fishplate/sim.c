@@ -358,6 +358,8 @@ int command_sim(int argc, char **argv)
         return command_sim_rails(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "multicast") == 0)
         return command_sim_multicast(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "replay") == 0)
+        return command_sim_replay(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "validate") == 0)
         return command_sim_validate(argc - 1, argv + 1);
     int status = parse(&o, argc, argv);

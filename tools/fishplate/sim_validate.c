@@ -118,13 +118,30 @@ static void compare(struct study *s, const struct value *all, enum coll_kind kin
     s->count++;
 }
 
-static bool measured(struct study *s)
+/* Where the programs are: beside this one. */
+static bool find_programs(struct study *s)
 {
-    static const size_t sizes[] = {8, 4096, 65536};
     ssize_t n = readlink("/proc/self/exe", s->folder, sizeof(s->folder) - 1);
     s->folder[n > 0 ? n : 0] = 0;
     char *slash = strrchr(s->folder, '/');
-    if (!slash || !(*slash = 0, fit(s)))
+    if (slash)
+        *slash = 0;
+    return slash != NULL;
+}
+
+bool sim_fit_here(struct machine *m)
+{
+    static struct study s;
+    if (!find_programs(&s) || !fit(&s))
+        return false;
+    *m = s.machine;
+    return true;
+}
+
+static bool measured(struct study *s)
+{
+    static const size_t sizes[] = {8, 4096, 65536};
+    if (!find_programs(s) || !fit(s))
         return false;
     for (int nodes = 2; nodes <= 8; nodes *= 2) {
         struct value *all = measure(s, nodes, "barrier bcast allreduce allgather");

@@ -16,6 +16,9 @@ bool sim_list(const char *text, size_t *list, int *count);
 /* The name of a preset; or a file: lines "link_rate 25", or the JSON of `fishplate bench logp`. False after a sentence. */
 bool sim_machine(struct machine *m, const char *what);
 
+/* The parameters of two virtual nodes of this machine, measured now. False after a sentence. */
+bool sim_fit_here(struct machine *m);
+
 /* The algorithm that the library's rules take between nodes, as long as no FISHPLATE_COLL says otherwise; NULL: none. */
 const struct coll_algorithm *sim_chosen(enum coll_kind kind, int ranks, size_t bytes);
 

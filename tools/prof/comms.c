@@ -186,8 +186,3 @@ int prof_peer(MPI_Comm comm, int rank)
         return f->world[rank];
     return rank;
 }
-
-int prof_source(int rank)
-{
-    return rank == MPI_PROC_NULL ? PROF_NOBODY : PROF_OUTSIDE;
-}

@@ -135,6 +135,8 @@ void prof_note(const struct prof_op *op)
 {
     bool locked = prof_lock();
     note(op, op->call);
+    if (prof.timeline)
+        prof_event_moved(op);
     prof_unlock(locked);
 }
 

@@ -123,7 +123,6 @@ int prof_members(MPI_Comm comm);
 int prof_in(MPI_Comm comm);
 int prof_out(MPI_Comm comm);
 int prof_peer(MPI_Comm comm, int rank);
-int prof_source(int rank);
 void prof_comm_ends(MPI_Comm comm);
 /* The group whose ranks the record is in; taken from the world or, without one, from a session. */
 void prof_comm_world(MPI_Group group);
@@ -134,6 +133,8 @@ bool prof_is_world(MPI_Comm comm);
 
 /* timeline.c: an outermost call is back; with the lock held, when prof.timeline. */
 void prof_event(const struct prof_span *span);
+/* What the thread's last call moved, when it is that call. */
+void prof_event_moved(const struct prof_op *op);
 void prof_timeline_put(FILE *out);
 
 /* Life */

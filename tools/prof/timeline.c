@@ -16,6 +16,9 @@ enum { BLOCK = 4096 };
 struct event {
     uint64_t start, spent;
     int call, thread;
+    bool moved; /* the rest is known: what `fishplate sim replay` needs */
+    int to, from;
+    int64_t out, in; /* bytes; -1: no such buffer */
 };
 
 struct block {
@@ -72,6 +75,28 @@ void prof_event(const struct prof_span *span)
         (struct event){.start = span->start, .spent = span->spent, .call = span->call, .thread = thread};
 }
 
+/* Called with the lock held, after prof_event of the same call. */
+void prof_event_moved(const struct prof_op *op)
+{
+    struct event *e = line.last && line.last->used ? &line.last->events[line.last->used - 1] : NULL;
+    if (!e || e->thread != thread || e->call != op->call || line.dropped)
+        return;
+    e->moved = true;
+    e->to = op->send.given && !op->collective ? op->to : PROF_NOBODY;
+    e->from = op->receive.given && !op->collective ? op->from : PROF_NOBODY;
+    e->out = op->send.given ? (int64_t)op->send.bytes : -1;
+    e->in = op->receive.given ? (int64_t)op->receive.bytes : -1;
+}
+
+static void put_event(FILE *out, const struct event *e)
+{
+    fprintf(out, "event %s %" PRIu64 " %" PRIu64 " %d", prof_functions[e->call].name,
+            ticks_to_ns(e->start - line.ticks), ticks_to_ns(e->spent), e->thread);
+    if (e->moved)
+        fprintf(out, " %d %d %" PRId64 " %" PRId64, e->to, e->from, e->out, e->in);
+    putc('\n', out);
+}
+
 void prof_timeline_put(FILE *out)
 {
     if (!prof.timeline)
@@ -81,7 +106,6 @@ void prof_timeline_put(FILE *out)
         for (int i = 0; i < b->used; i++) {
             const struct event *e = &b->events[i];
             if (e->start >= line.ticks)
-                fprintf(out, "event %s %" PRIu64 " %" PRIu64 " %d\n", prof_functions[e->call].name,
-                        ticks_to_ns(e->start - line.ticks), ticks_to_ns(e->spent), e->thread);
+                put_event(out, e);
         }
 }
