@@ -99,15 +99,25 @@ static uint64_t begin_learning(struct trade *t, int r, uint64_t step)
     return (slots ? t->filled_ns != 0 : is_measured(n)) ? clock_ns() : 0;
 }
 
+/* Where ranks take turns on processors work counts, whoever does it: this rank's share of what was done to fill slots. One
+ * writer fills for all of its readers; one reader makes all writers fill. */
+static uint64_t filling_work(const struct trade *t, size_t steps)
+{
+    const uint64_t others = (uint64_t)t->b->comm->size - 1, ns = t->filled_ns * steps;
+    if (t->writer == t->reader)
+        return ns;
+    return t->reader == SHARED_EVERYONE ? ns / others : ns * others;
+}
+
 /* What the call took. Through slots the first of them was filled before it was seen here: that counts if this rank was there
- * already (`waited`), or if the owner took a turn on a processor for it; else both go on at once, and the slower counts.
- * Where memory is read, the owner learns late that it may go on. */
+ * already (`waited`); else both go on at once, and the slower counts. Where memory is read, the owner learns late that it may
+ * go on. */
 static uint64_t cost_of(const struct trade *t, uint64_t ns, size_t steps, bool waited)
 {
     if (t->reading)
         return ns + HANDSHAKE;
     if (t->b->comm->proc->net->oversubscribed)
-        return ns + t->filled_ns * steps;
+        return ns + filling_work(t, steps);
     return waited ? ns + t->filled_ns : MAX(ns, t->filled_ns * steps);
 }
 
