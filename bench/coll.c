@@ -37,14 +37,28 @@ static void run_after_barriers(void *arg, int n)
     c->b->own_time = spent;
 }
 
-static void open_buffers(struct coll *c)
+bool coll_open(struct bench *b, const char *name, size_t bytes, struct coll *c)
 {
+    *c = (struct coll){
+        .b = b, .kind = coll_kind_find(name), .comm = b->team, .rank = b->rank, .size = b->size};
+    c->bytes = c->kind->reduces ? (bytes + 7) / 8 * 8 : bytes;
+    c->count = (int)(c->kind->reduces ? c->bytes / 8 : c->bytes);
     const size_t all = c->bytes * (size_t)c->size;
+    if ((c->kind->in_all || c->kind->out_all) && all > 256 * MI)
+        return false;
     c->in = bench_alloc(c->kind->in_all ? all : c->bytes);
     c->out = bench_alloc(c->kind->out_all ? all : c->bytes);
     c->counts = bench_alloc(sizeof(int) * (size_t)c->size);
     for (int r = 0; r < c->size; r++)
         c->counts[r] = c->count;
+    return true;
+}
+
+void coll_close(struct coll *c)
+{
+    free(c->in);
+    free(c->out);
+    free(c->counts);
 }
 
 static void check(struct coll *c, unsigned first, unsigned last)
@@ -56,27 +70,22 @@ static void check(struct coll *c, unsigned first, unsigned last)
 bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench_stats *s)
 {
     static void (*const manner[])(void *, int) = {run_rotate, run_back_to_back, run_after_barriers};
-    struct coll c = {.b = b, .kind = coll_kind_find(name), .comm = b->team, .rank = b->rank, .size = b->size};
-    if (c.kind->reduces)
-        *bytes = (*bytes + 7) / 8 * 8;
-    c.bytes = *bytes;
-    c.count = (int)(c.kind->reduces ? c.bytes / 8 : c.bytes);
-    if ((c.kind->in_all || c.kind->out_all) && c.bytes * (size_t)b->size > 256 * MI) {
+    struct coll c;
+    const bool fits = coll_open(b, name, *bytes, &c);
+    *bytes = c.bytes;
+    if (!fits) {
         bench_report_note(
             b,
             "%s: %zu bytes for each of %d ranks is above the limit of this benchmark; the size is skipped.",
             name, c.bytes, b->size);
         return false;
     }
-    open_buffers(&c);
     check(&c, 1, 3);
     b->times_itself = b->options.calls == CALLS_BARRIER;
     bench_measure(b, b->team, true, manner[b->options.calls], &c, s);
     b->times_itself = false;
     check(&c, 11, 12);
-    free(c.in);
-    free(c.out);
-    free(c.counts);
+    coll_close(&c);
     return true;
 }
 

@@ -9,7 +9,7 @@
 /* One measurement: who, how much, from where to where. */
 struct coll {
     struct bench *b;
-    const struct coll_kind *kind;
+    const struct coll_operation *kind;
     MPI_Comm comm;
     int rank, size;
     int count;    /* of one call: bytes, or doubles for reductions */
@@ -18,7 +18,7 @@ struct coll {
     char *in, *out;
 };
 
-struct coll_kind {
+struct coll_operation {
     const char *name;
     bool in_all, out_all; /* buffers hold a block for every rank */
     bool reduces;
@@ -28,9 +28,13 @@ struct coll_kind {
 };
 
 /* coll_kinds.c; NULL when there is none of that name. */
-const struct coll_kind *coll_kind_find(const char *name);
+const struct coll_operation *coll_kind_find(const char *name);
 
-/* coll.c: one figure. The statistics are valid on rank 0. False, with a note, when it is too large. */
+/* coll.c: buffers for one operation and size; false, without them, when it is too large. coll_close afterwards. */
+bool coll_open(struct bench *b, const char *name, size_t bytes, struct coll *c);
+void coll_close(struct coll *c);
+
+/* One figure. The statistics are valid on rank 0. False, with a note, when it is too large. */
 bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench_stats *s);
 
 #endif

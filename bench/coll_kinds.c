@@ -170,7 +170,7 @@ static long check_alltoall(const struct coll *c, unsigned seed)
     return wrong;
 }
 
-static const struct coll_kind kinds[] = {
+static const struct coll_operation kinds[] = {
     {.name = "barrier", .call = call_barrier},
     {.name = "bcast", .call = call_bcast, .check = check_bcast},
     {.name = "reduce", .reduces = true, .call = call_reduce, .check = check_reduce},
@@ -191,7 +191,7 @@ static const struct coll_kind kinds[] = {
      .check = check_reduce_scatter_block},
 };
 
-const struct coll_kind *coll_kind_find(const char *name)
+const struct coll_operation *coll_kind_find(const char *name)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(kinds[i].name, name) == 0)

@@ -72,6 +72,15 @@ static bool coll_usable(const struct coll_algorithm *a)
     return algorithm_fits(a, &shape);
 }
 
+static int coll_site(const struct coll_site_rule **rules, size_t *count, const char **why)
+{
+    int rc = the_proc ? 0 : coll_select_open();
+    *count = rc ? 0 : coll_site_count();
+    *rules = *count ? coll_site_get(0) : NULL;
+    *why = rc ? err_detail(rc) : "";
+    return rc;
+}
+
 static int coll_set(const char *text)
 {
     tunable_set(tunables_find("COLL"), text, SOURCE_PROGRAM);
@@ -99,6 +108,7 @@ const struct fishplate_inside *fishplate_inside(void)
         .coll_kind_name = kind_name,
         .coll_rules_count = coll_rules_count,
         .coll_rules_get = coll_rules_get,
+        .coll_site = coll_site,
         .coll_usable = coll_usable,
         .coll_set = coll_set,
         .hints = io_hint_list,

@@ -13,6 +13,7 @@
 struct api_entry;
 struct coll_algorithm;
 struct coll_rule;
+struct coll_site_rule;
 struct counter;
 struct io_hint_info;
 struct net_port;
@@ -49,6 +50,10 @@ struct fishplate_inside {
     const char *(*coll_kind_name)(int kind);
     size_t (*coll_rules_count)(void); /* the selection: within a kind the first rule that holds wins */
     const struct coll_rule *(*coll_rules_get)(size_t index);
+
+    /* The rules of the file that FISHPLATE_COLL names; valid until it is set again. An MPI error class, with a sentence in
+     * *why, when it cannot be read. */
+    int (*coll_site)(const struct coll_site_rule **rules, size_t *count, const char **why);
 
     /* Between MPI_Init and MPI_Finalize, for comparing algorithms: can this one do a blocking call with a
      * commutative operator on MPI_COMM_WORLD; and FISHPLATE_COLL as if it were this, from the next call on: the same

@@ -97,7 +97,8 @@ static void describe(struct coll_shape *shape, const struct coll_args *args)
 int call_make(struct call *call, const struct coll_args *args, struct coll_state *state)
 {
     call->starts = NULL;
-    call->where = (struct coll_where){.one_node = state->one_node, .nodes = state->nodes};
+    call->where = (struct coll_where){
+        .one_node = state->one_node, .nodes = state->nodes, .node_count = state->node_count};
     describe(&call->shape, args);
     if (args->kind == COLL_BARRIER)
         return 0;

@@ -1,4 +1,5 @@
-/* select.h: which algorithm runs: a table of rules, first match wins, and FISHPLATE_COLL over it. Printable:
+/* select.h: which algorithm runs: a table of rules, first match wins, those of a site's file before the built-in ones, and
+ * what FISHPLATE_COLL names over both. Printable:
  * `fishplate info --coll` walks the rules with the functions below.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -27,15 +28,30 @@ struct coll_choice {
     int window;
     int parameter[COLL_PARAMETERS]; /* 0: the algorithm's own preset */
     bool named;                     /* by the user or after a trial: not a rule's guess */
+    bool lazy;    /* barrier: memory is registered only for communicators that use it often, as by a rule */
     bool by_node; /* barrier: among the leaders of nodes only; the ranks of a node meet in shared memory */
 };
 
 /* What the selection needs beyond the shape. Everything it looks at is the same at every rank of the call. */
 struct coll_where {
     uint64_t bytes;
-    bool one_node; /* all ranks can use the node's shared memory */
-    bool nodes;    /* they are on several nodes, and it is known who is where */
+    bool one_node;  /* all ranks can use the node's shared memory */
+    bool nodes;     /* they are on several nodes, and it is known who is where */
+    int node_count; /* 0: not known */
 };
+
+/* A rule of a site's file (site.h); bounds are included. */
+struct coll_site_bounds {
+    uint64_t min, max;
+};
+struct coll_site_rule {
+    enum coll_kind kind;
+    struct coll_site_bounds ranks, nodes, bytes;
+    struct coll_choice choice;
+    int line;
+};
+size_t coll_site_count(void);
+const struct coll_site_rule *coll_site_get(size_t index);
 
 /* Never fails: the last rule of each kind can do everything. `blocking` rules out executors that only block.
  */

@@ -304,7 +304,7 @@ static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
 static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *state, enum coll_kind kind)
 {
     const struct coll_shape shape = {.kind = kind, .size = state->comm->size, .adjacent = true};
-    struct coll_where where = {.one_node = true, .bytes = 1};
+    struct coll_where where = {.one_node = true, .bytes = 1, .node_count = 1};
     uint64_t most = SHARED_SMALL;
     if (kind == COLL_SCATTER || kind == COLL_ALLTOALL)
         most /= others(state->shared);

@@ -49,6 +49,29 @@ static bool on_several_nodes(const struct comm *c)
     return several;
 }
 
+/* The same at every rank; 0 when a rank's place is not known. Negative: out of memory. */
+static int count_nodes(const struct comm *c)
+{
+    const struct boot *boot = c->proc->boot;
+    int count = 0;
+    if (c->remote)
+        return 0;
+    bool *known = calloc(boot->nnodes, sizeof(*known));
+    for (int r = 0; r < c->size && known; r++) {
+        const uint32_t job_rank = group_job_rank(c->group, r);
+        if (job_rank >= boot->size) {
+            free(known);
+            return 0;
+        }
+        count += !known[boot->node_of[job_rank]];
+        known[boot->node_of[job_rank]] = true;
+    }
+    if (!known)
+        return -1;
+    free(known);
+    return count;
+}
+
 int coll_state_open(struct comm *c, struct coll_state **out)
 {
     int rc = comm_whole(c);
@@ -56,12 +79,16 @@ int coll_state_open(struct comm *c, struct coll_state **out)
     if (rc)
         return rc;
     struct coll_state *state = calloc(1, sizeof(*state));
-    if (!state)
+    const int nodes = count_nodes(c);
+    if (nodes < 0 || !state) {
+        free(state);
         return err_set(MPI_ERR_NO_MEM, "out of memory for the collective state of a communicator");
+    }
     state->comm = c;
     /* A rank that dies at a flag leaves the others there. Where the job goes on without it, collectives are messages. */
     state->one_node = !c->proc->net->lost && on_one_node(c);
     state->nodes = !c->proc->net->lost && on_several_nodes(c);
+    state->node_count = nodes;
     state->page = page_comm_open(c->proc->page, c->context, c->rank, c->size, comm_label(c));
     if (!state->page)
         state->page = &state->own;

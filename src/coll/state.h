@@ -48,6 +48,7 @@ struct coll_state {
     bool scratch_busy;
     struct shared *shared; /* NULL until agreed on */
     bool shared_tried;
+    int node_count;              /* 0: not known */
     bool nodes;                  /* ranks on several nodes, and it is known who is where */
     struct written *written;     /* NULL until used */
     struct multicast *multicast; /* likewise */

@@ -308,14 +308,14 @@ static int go_on(const struct coll_args *args, struct coll_state *state, const s
 
 void trial_choose(const struct coll_state *state, struct coll_choice *choice)
 {
-    if (state->picked.algorithm && !coll_is_forced(COLL_BARRIER))
+    if (state->picked.algorithm && !choice->named)
         *choice = state->picked;
 }
 
 bool trial_barrier(const struct coll_args *args, struct coll_state *state, const struct trial_means *means,
                    struct coll_choice *choice, int *rc)
 {
-    if (state->picked.algorithm || coll_is_forced(COLL_BARRIER)) {
+    if (state->picked.algorithm || choice->named) {
         trial_choose(state, choice);
         return false;
     }

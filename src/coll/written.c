@@ -389,7 +389,7 @@ static struct written *written_of(struct coll_state *state, const struct coll_ch
     if (unlikely(state->written && !same_choice(&state->written->choice, choice)))
         written_close(state); /* every rank changes its choice at the same call */
     if (unlikely(!state->written)) {
-        if (!choice->named && state->barriers_before < BARRIERS_BEFORE) {
+        if ((!choice->named || choice->lazy) && state->barriers_before < BARRIERS_BEFORE) {
             state->barriers_before++;
             return NULL;
         }

@@ -2,6 +2,9 @@
  * FISHPLATE_COLL is obeyed where possible and understood or refused with a hint.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "../unit/test.h"
 #include "base/err.h"
 #include "base/tunable.h"
@@ -115,11 +118,102 @@ static void mistakes_are_named(void)
     }
 }
 
+/* Writes a file of rules and names it; *path is where it was. */
+static int set_file(const char *text, const char *more, char path[64])
+{
+    char setting[128];
+    snprintf(path, 64, "/tmp/fishplate-test-select-XXXXXX");
+    FILE *f = fdopen(mkstemp(path), "w");
+    fputs(text, f);
+    fclose(f);
+    snprintf(setting, sizeof(setting), "@%s%s", path, more);
+    int rc = set(setting);
+    unlink(path);
+    return rc;
+}
+
+static const char *chosen_on(int kind, int ranks, int nodes, uint64_t bytes)
+{
+    const struct coll_shape shape = {
+        .kind = (enum coll_kind)kind, .size = ranks, .count = 1, .commutative = true, .adjacent = true};
+    const struct coll_where where = {.bytes = bytes, .nodes = nodes > 1, .node_count = nodes};
+    return coll_select(&shape, &where, true).algorithm->name;
+}
+
+static void file_of_rules(void)
+{
+    char path[64];
+    EXPECT_EQ(set_file("# a remark\n\n"
+                       "allreduce ranks=4-8 nodes=2 bytes=1k-16k ring:segment=32k # fast\n"
+                       "allreduce ranks=3 rabenseifner\r\n"
+                       "bcast\tbytes=64k- chain:segment=1m:window=3\n"
+                       "barrier nodes=2- nway:n=3",
+                       "", path),
+              0);
+    EXPECT_EQ(coll_site_count(), 4);
+    EXPECT_EQ(coll_site_get(1)->line, 4);
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 4, 2, 1024), "ring");
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 2, 16384), "ring");
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 2, 16385), "rabenseifner"); /* the built-in rule */
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 2, 1023), "recursive_doubling");
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 9, 2, 1024), "recursive_doubling");
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 3, 1024), "recursive_doubling");
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 0, 1024), "recursive_doubling"); /* nodes not known */
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 3, 0, 8), "rabenseifner");
+    EXPECT_STR(chosen_on(COLL_BCAST, 3, 1, 1 << 20), "chain");
+    EXPECT_STR(chosen_on(COLL_BARRIER, 8, 2, 0), "nway");
+    /* Between two bounds the choice is the same. */
+    EXPECT_EQ(coll_select_next(COLL_ALLREDUCE, 5), 1024);
+    EXPECT_EQ(coll_select_next(COLL_ALLREDUCE, 1024), 16385);
+
+    /* What is named wins over the file; reductions that must give the same bits do not look at nodes. */
+    const char *rule = "allreduce nodes=2 ring\n";
+    EXPECT_EQ(set_file(rule, ",allreduce=reduce_bcast", path), 0);
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 4, 2, 8), "reduce_bcast");
+    EXPECT_EQ(set_file(rule, ",deterministic", path), 0);
+    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 4, 2, 8), chosen_on(COLL_ALLREDUCE, 4, 4, 8));
+    EXPECT_EQ(set(""), 0);
+    EXPECT_EQ(coll_site_count(), 0);
+}
+
+static void bad_files_are_refused(void)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"# fine\nalreduce ring\n", "line 2 of "},
+        {"alreduce ring\n", "did you mean 'allreduce'"},
+        {"\n\nallreduce ranks=8-4 ring", "line 3 of "},
+        {"allreduce ranks=8-4 ring", "ranks= needs a number or a range"},
+        {"allreduce ranks= ring", "ranks= needs a number or a range"},
+        {"allreduce ranks=-4 ring", "ranks= needs a number or a range"},
+        {"allreduce bytes=99999999999999999999 ring", "bytes= needs a number or a range"},
+        {"allreduce ranks=4", "no algorithm for allreduce"},
+        {"allreduce ring ring", "follows the algorithm"},
+        {"allreduce rnk=4 ring", "line 1 of "},
+        {"barrier nway:n=0", "from 1 to 64"},
+    };
+    char path[64];
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        EXPECT_EQ(set_file(bad[i].text, "", path), MPI_ERR_ARG);
+        const char *said = err_detail(MPI_ERR_ARG);
+        if (!strstr(said, bad[i].says) || !strstr(said, path)) {
+            printf("'%s' gives: %s\n", bad[i].text, said);
+            test_failures++;
+        }
+    }
+    EXPECT_EQ(set("@/nowhere/rules"), MPI_ERR_ARG);
+    EXPECT(strstr(err_detail(MPI_ERR_ARG), "cannot read /nowhere/rules: No such file") != NULL);
+    EXPECT_EQ(set(""), 0);
+}
+
 int main(void)
 {
     TEST_RUN(rules_name_algorithms);
     TEST_RUN(every_call_finds_one);
     TEST_RUN(override_wins_where_it_fits);
     TEST_RUN(mistakes_are_named);
+    TEST_RUN(file_of_rules);
+    TEST_RUN(bad_files_are_refused);
     return test_result();
 }

@@ -1,9 +1,10 @@
-/* settings.c: texts that users give: values of every tunable, and FISHPLATE_COLL.
+/* settings.c: texts that users give: values of every tunable, FISHPLATE_COLL, and the file of rules that it may name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
 #include "base/tunable.h"
 #include "coll/select.h"
+#include "coll/site.h"
 #include "fuzz.h"
 
 static void one(struct tunable *t, const char *text)
@@ -35,13 +36,28 @@ static void collectives(const char *text)
     coll_select_open();
 }
 
+static void site(char *text)
+{
+    struct site s = {0};
+    int rc = site_parse(text, "rules", &s);
+    FUZZ_CHECK(rc == 0 || strncmp(err_detail(rc), "FISHPLATE_COLL: line ", 21) == 0);
+    for (size_t i = 0; i < s.count; i++) {
+        FUZZ_CHECK(s.rule[i].choice.algorithm->kind == s.rule[i].kind);
+        FUZZ_CHECK(s.rule[i].bytes.min <= s.rule[i].bytes.max);
+        site_holds(&s.rule[i], 4, 2, 100);
+    }
+    site_free(&s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_in in = {data, size};
     struct tunable *t = tunables_get(fuzz_u8(&in) % tunables_count());
     char *text = fuzz_text(in.at, in.left);
     one(t, text);
-    collectives(text);
+    if (!strchr(text, '@')) /* no files */
+        collectives(text);
+    site(text);
     free(text);
     return 0;
 }

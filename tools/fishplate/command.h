@@ -20,6 +20,7 @@ int command_sim_validate(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_why(int argc, char **argv);
 int command_check(int argc, char **argv);
+int command_tune(int argc, char **argv);
 
 /* What is left of an option: `h` is --help. Prints the usage and returns the exit status. */
 int command_usage(int option, const char *usage);

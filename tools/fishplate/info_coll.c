@@ -85,10 +85,59 @@ static void algorithm_text(const struct fishplate_inside *in, const struct coll_
     printf("\n");
 }
 
+static void bounds_text(const char *name, const struct coll_site_bounds *b)
+{
+    if (b->max == UINT64_MAX && b->min > 0)
+        printf(" %s=%" PRIu64 "-", name, b->min);
+    else if (b->max != UINT64_MAX && b->min == b->max)
+        printf(" %s=%" PRIu64, name, b->min);
+    else if (b->max != UINT64_MAX)
+        printf(" %s=%" PRIu64 "-%" PRIu64, name, b->min, b->max);
+}
+
+/* As FISHPLATE_COLL would name it. */
+static void choice_text(const struct coll_choice *c, char *out, size_t size)
+{
+    FILE *f = fmemopen(out, size, "w");
+    if (!f)
+        return;
+    fprintf(f, "%s%s", c->by_node ? "node+" : "", c->algorithm->name);
+    if (c->segment)
+        fprintf(f, ":segment=%" PRIu64, c->segment);
+    if (c->window)
+        fprintf(f, ":window=%d", c->window);
+    for (int i = 0; i < COLL_PARAMETERS && c->algorithm->parameter[i].name; i++)
+        if (c->parameter[i])
+            fprintf(f, ":%s=%d", c->algorithm->parameter[i].name, c->parameter[i]);
+    fclose(f);
+}
+
+/* The rules of the site's file, which come first. */
+static void site_text(const struct fishplate_inside *in)
+{
+    const struct coll_site_rule *rule;
+    const char *why;
+    size_t count;
+    if (in->coll_site(&rule, &count, &why) != 0)
+        printf("%s\n", why);
+    if (count > 0)
+        printf("Collectives: rules of the file that FISHPLATE_COLL names; the first one that holds wins\n");
+    for (size_t i = 0; i < count; i++) {
+        char name[128] = "";
+        choice_text(&rule[i].choice, name, sizeof(name));
+        printf("  line %d: %s", rule[i].line, in->coll_kind_name((int)rule[i].kind));
+        bounds_text("ranks", &rule[i].ranks);
+        bounds_text("nodes", &rule[i].nodes);
+        bounds_text("bytes", &rule[i].bytes);
+        printf(" %s\n", name);
+    }
+}
+
 void info_coll_text(const struct fishplate_inside *in, const struct info_options *o)
 {
     char when[200] = ", ";
     (void)o;
+    site_text(in);
     printf("Collectives: the first rule that holds, and whose algorithm can do the call, wins\n");
     for (int kind = 0; kind < COLL_KINDS; kind++) {
         if (!is_of_kind(in, kind))
@@ -130,6 +179,37 @@ static void rules_json(const struct fishplate_inside *in, struct json *j)
     json_end(j);
 }
 
+static void site_json(const struct fishplate_inside *in, struct json *j)
+{
+    const struct coll_site_rule *rule;
+    const char *why;
+    size_t count;
+    if (in->coll_site(&rule, &count, &why) != 0)
+        json_string(j, "error", why);
+    json_array(j, "site");
+    for (size_t i = 0; i < count; i++) {
+        char name[128] = "";
+        const struct {
+            const char *low, *high;
+            const struct coll_site_bounds *b;
+        } bounds[] = {{"min_ranks", "max_ranks", &rule[i].ranks},
+                      {"min_nodes", "max_nodes", &rule[i].nodes},
+                      {"min_bytes", "max_bytes", &rule[i].bytes}};
+        choice_text(&rule[i].choice, name, sizeof(name));
+        json_object(j, NULL);
+        json_string(j, "collective", in->coll_kind_name((int)rule[i].kind));
+        json_string(j, "algorithm", name);
+        json_int(j, "line", rule[i].line);
+        for (size_t k = 0; k < sizeof(bounds) / sizeof(bounds[0]); k++) {
+            json_int(j, bounds[k].low, (long long)bounds[k].b->min);
+            if (bounds[k].b->max != UINT64_MAX)
+                json_int(j, bounds[k].high, (long long)bounds[k].b->max);
+        }
+        json_end(j);
+    }
+    json_end(j);
+}
+
 static void parameters_json(const struct coll_algorithm *a, struct json *j)
 {
     json_array(j, "parameters");
@@ -148,6 +228,7 @@ void info_coll_json(const struct fishplate_inside *in, const struct info_options
 {
     (void)o;
     json_object(j, "coll");
+    site_json(in, j);
     rules_json(in, j);
     json_array(j, "algorithms");
     for (size_t i = 0; i < in->algorithms_count(); i++) {

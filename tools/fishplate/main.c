@@ -20,6 +20,8 @@ static const struct command commands[] = {
     {"ps", "the jobs that run here, and what every rank does", command_ps},
     {"why", "why a running job does not go on: who waits for whom", command_why},
     {"check", "are these hosts fit for a job? adapters, limits, speed of every pair", command_check},
+    {"tune", "which collective algorithms are fastest on these hosts: mpiexec -n 16 fishplate tune",
+     command_tune},
     {"version", "the version, and what it was built for", command_version},
     {"help", "this page", command_help},
 };

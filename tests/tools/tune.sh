@@ -1,0 +1,60 @@
+#!/bin/sh
+# tune.sh BIN: `fishplate tune` writes a file of rules that FISHPLATE_COLL=@FILE reads; a rule holds for its ranks and nodes
+# only; a bad file is refused with its line.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+rules=$scratch/site.coll
+
+"$BIN/fishplate" tune --help >"$scratch/help"
+expect_line "$scratch/help" '^  --append'
+for wrong in '--ops bcst' '--bytes 8,x' '--bytes 0' '--seconds -1' '--unknown'; do
+    # shellcheck disable=SC2086 # an option and its value
+    if "$BIN/fishplate" tune $wrong 2>"$scratch/error"; then
+        fail "$wrong was accepted"
+    fi
+    expect_line "$scratch/error" 'is not an option, or its value is invalid'
+done
+if "$BIN/fishplate" tune -o "$rules" 2>"$scratch/error"; then
+    fail "one rank was tuned"
+fi
+expect_line "$scratch/error" 'Start it with mpiexec'
+
+# What wins depends on the machine; that every size was measured, and that what was written is understood, does not.
+"$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$rules" --seconds 0.1 --ops barrier,bcast,allreduce,alltoall --bytes 64k,9 >"$scratch/out"
+for line in 'barrier  ' 'bcast  *9 bytes' 'bcast  *65536 bytes' 'alltoall  *65536 bytes' 'allreduce  *65536 bytes'; do
+    expect_line "$scratch/out" "^$line  *built-in rules +[0-9.]+ us"
+done
+expect_line "$scratch/out" "^[0-9]+ rules in $rules for 3 ranks on 1 nodes"
+echo 'allgather ranks=7 nodes=2-3 bytes=1k-64k ring  # by hand' >>"$rules"
+"$BIN/mpiexec" -n 2 "$BIN/fishplate" tune -o "$rules" --append --seconds 0.1 --ops scatter --bytes 8 >"$scratch/out"
+expect_line "$rules" '^# fishplate tune, version .*: 3 ranks on 1 nodes'
+expect_line "$rules" '^# fishplate tune, version .*: 2 ranks on 1 nodes'
+FISHPLATE_COLL=@$rules "$BIN/fishplate" info --coll >"$scratch/info"
+expect_line "$scratch/info" 'line [0-9]+: allgather ranks=7 nodes=2-3 bytes=1024-65536 ring$'
+FISHPLATE_COLL=@$rules "$BIN/fishplate" info --coll --json >"$scratch/json"
+expect_json "$scratch/json"
+expect_line "$scratch/json" '"site"'
+
+echo 'barrier ranks=4-2 bst' >"$rules"
+FISHPLATE_COLL=@$rules "$BIN/fishplate" info --coll >"$scratch/info"
+expect_line "$scratch/info" "line 1 of $rules: ranks= needs a number"
+if FISHPLATE_COLL=@$rules "$BIN/mpiexec" -n 2 "$BIN/fishplate" bench barrier --time 0.02 >"$scratch/out" 2>&1; then
+    fail "a bad file was accepted"
+fi
+expect_line "$scratch/out" "line 1 of $rules: ranks= needs a number"
+
+# A rule for two nodes is used on two and not on four.
+[ -e "$BIN/../lib/softib/libibverbs.so.1" ] || exit 0
+echo 'barrier nodes=2 switch' >"$rules"
+for nodes in 2 4; do
+    FISHPLATE_COLL=@$rules FISHPLATE_COLL_TRY=0 FISHPLATE_STATS=1 "$BIN/mpiexec" -n 4 -vnodes $nodes \
+        "$BIN/fishplate" bench barrier --time 0.02 >"$scratch/nodes$nodes" 2>&1 || {
+        cat "$scratch/nodes$nodes"
+        fail "barriers on $nodes nodes"
+    }
+done
+expect_line "$scratch/nodes2" 'coll_switched'
+if grep -q coll_switched "$scratch/nodes4"; then
+    fail "a rule for two nodes was used on four"
+fi

@@ -1,0 +1,232 @@
+/* main.c: the command: options, the operations in turn, the file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../command.h"
+#include "api/inside.h"
+#include "tune.h"
+
+static const char usage[] =
+    "Usage: mpiexec -n RANKS ... fishplate tune [options]\n\n"
+    "Measures the algorithms and segment sizes of collective operations on the hosts of this job and writes "
+    "a file\n"
+    "of rules: an algorithm that is at least 5 % faster than what the built-in rules choose, when both are "
+    "measured\n"
+    "again in turns. Programs use the file with FISHPLATE_COLL=@FILE; `fishplate info --coll` shows it.\n"
+    "A rule holds for numbers of ranks and nodes near those of this job, so run it for 8, 16, 32 ... ranks "
+    "with\n"
+    "--append.\n\n"
+    "Options:\n"
+    "  -o FILE            the file to write (fishplate.coll)\n"
+    "  --append           add to the file; rules that are there already win\n"
+    "  --ops bcast,...    operations (barrier, bcast, gather, scatter, allgather, alltoall, reduce, "
+    "allreduce)\n"
+    "  --bytes 8,4k,1m    sizes: of the vector for bcast and reductions, of one rank's block for the others\n"
+    "                     (8, 512, 4k, 32k, 256k, 1m)\n"
+    "  --seconds 60       for all together, about\n"
+    "  --help\n\n"
+    "Examples:\n"
+    "  mpiexec -n 16 -hosts n1,n2,n3,n4 fishplate tune -o site.coll\n"
+    "  FISHPLATE_COLL=@$PWD/site.coll mpiexec -n 16 -hosts n1,n2,n3,n4 ./program\n";
+
+static const enum coll_kind offered[] = {COLL_BARRIER,   COLL_BCAST,    COLL_GATHER, COLL_SCATTER,
+                                         COLL_ALLGATHER, COLL_ALLTOALL, COLL_REDUCE, COLL_ALLREDUCE};
+enum { OFFERED = sizeof(offered) / sizeof(offered[0]) };
+
+static bool parse_kinds(struct tune *t, char *text)
+{
+    char *save = NULL;
+    memset(t->kinds, 0, sizeof(t->kinds));
+    for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        int i = 0;
+        while (i < OFFERED && strcmp(word, coll_kind_name(offered[i])) != 0)
+            i++;
+        if (i == OFFERED)
+            return false;
+        t->kinds[offered[i]] = true;
+    }
+    return true;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool parse_sizes(struct tune *t, const char *text)
+{
+    t->nsizes = 0;
+    for (size_t length; *text; text += length + (text[length] == ',')) {
+        size_t *size = &t->sizes[t->nsizes];
+        length = strcspn(text, ",");
+        if (t->nsizes == TUNE_SIZES_MAX || !bench_parse_bytes(text, length, size) || *size == 0 ||
+            *size > 256 * MI)
+            return false;
+        t->nsizes++;
+    }
+    qsort(t->sizes, (size_t)t->nsizes, sizeof(*t->sizes), by_size);
+    return t->nsizes > 0;
+}
+
+/* 0, or the exit status; -1: help. */
+static int parse(struct tune *t, int argc, char **argv)
+{
+    char *end;
+    for (int i = 1; i < argc; i++) {
+        char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--append") == 0) {
+            t->append = true;
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return -1;
+        } else if (strcmp(argv[i], "-o") == 0 && *value) {
+            t->path = argv[++i];
+        } else if (strcmp(argv[i], "--ops") == 0 && *value && parse_kinds(t, value)) {
+            i++;
+        } else if (strcmp(argv[i], "--bytes") == 0 && parse_sizes(t, value)) {
+            i++;
+        } else if (strcmp(argv[i], "--seconds") == 0 && (t->seconds = strtod(value, &end)) > 0 && !*end) {
+            i++;
+        } else {
+            fprintf(stderr, "fishplate tune: '%s' is not an option, or its value is invalid; see --help.\n",
+                    argv[i]);
+            return 2;
+        }
+    }
+    return 0;
+}
+
+static int count_nodes(struct bench *b)
+{
+    MPI_Comm node;
+    int rank, mine, all;
+    MPI_Comm_split_type(b->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &rank);
+    MPI_Comm_free(&node);
+    mine = rank == 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, b->comm);
+    return all;
+}
+
+static void show(const struct tune_cell *c)
+{
+    if (c->bytes > 0)
+        printf("%-12s %9zu bytes", c->operation, c->bytes);
+    else
+        printf("%-12s %15s", c->operation, "");
+    printf("  built-in rules %10.2f us", c->rules_us);
+    if (c->best)
+        printf("  %s %.2f us", c->text[c->best], c->best_us);
+    printf("\n");
+    fflush(stdout);
+}
+
+static void tune_kind(struct tune *t, enum coll_kind kind, double seconds, FILE *out)
+{
+    struct tune_cell cell[TUNE_SIZES_MAX];
+    const int sizes = kind == COLL_BARRIER ? 1 : t->nsizes;
+    int n = 0;
+    for (int i = 0; i < sizes; i++) {
+        cell[n] = (struct tune_cell){.operation = coll_kind_name(kind),
+                                     .bytes = kind == COLL_BARRIER ? 0 : t->sizes[i]};
+        tune_candidates(t, kind, &cell[n]);
+        if (!tune_measure(t, seconds, &cell[n]))
+            continue;
+        if (t->bench.rank == 0)
+            show(&cell[n]);
+        n++;
+    }
+    if (out)
+        t->rules += tune_write(t, cell, n, out);
+}
+
+static int choose(const char *setting)
+{
+    return inside_of_library()->coll_set(setting);
+}
+
+static FILE *open_file(const struct tune *t)
+{
+    FILE *out = fopen(t->path, t->append ? "a" : "w");
+    if (!out) {
+        fprintf(stderr, "fishplate tune: cannot write %s: %s.\n", t->path, strerror(errno));
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    if (!t->append)
+        fprintf(
+            out,
+            "# Rules for collective operations, for FISHPLATE_COLL=@FILE. The first line that holds wins:\n"
+            "# operation [ranks=A-B] [nodes=A-B] [bytes=A-B] algorithm[:option=number]...\n");
+    fprintf(out, "# fishplate tune, version %s: %d ranks on %d nodes\n", inside_of_library()->version,
+            t->bench.size, t->nodes);
+    return out;
+}
+
+static void tune_all(struct tune *t)
+{
+    int cells = 0;
+    FILE *out = t->bench.rank == 0 ? open_file(t) : NULL;
+    for (int i = 0; i < OFFERED; i++)
+        cells += !t->kinds[offered[i]] ? 0 : offered[i] == COLL_BARRIER ? 1 : t->nsizes;
+    for (int i = 0; i < OFFERED; i++)
+        if (t->kinds[offered[i]])
+            tune_kind(t, offered[i], t->seconds / cells, out);
+    if (out && fclose(out) != 0) {
+        fprintf(stderr, "fishplate tune: cannot write %s: %s.\n", t->path, strerror(errno));
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+static int run(struct tune *t)
+{
+    struct bench *b = &t->bench;
+    long wrong = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &b->comm);
+    MPI_Comm_rank(b->comm, &b->rank);
+    MPI_Comm_size(b->comm, &b->size);
+    MPI_Comm_dup(b->comm, &b->team);
+    t->nodes = count_nodes(b);
+    tune_all(t);
+    MPI_Allreduce(&b->errors, &wrong, 1, MPI_LONG, MPI_SUM, b->comm);
+    if (b->rank == 0 && wrong)
+        fprintf(stderr,
+                "fishplate tune: %ld bytes were not what was sent. Do not use the file, and report this.\n",
+                wrong);
+    else if (b->rank == 0)
+        printf("%d rules in %s for %d ranks on %d nodes; use them with FISHPLATE_COLL=@%s\n", t->rules,
+               t->path, b->size, t->nodes, t->path);
+    MPI_Comm_free(&b->team);
+    MPI_Comm_free(&b->comm);
+    return wrong != 0;
+}
+
+int command_tune(int argc, char **argv)
+{
+    static const struct bench_host host = {.program = "fishplate tune", .choose = choose};
+    struct tune t = {.bench.host = &host, .seconds = 60, .path = "fishplate.coll"};
+    for (int i = 0; i < OFFERED; i++)
+        t.kinds[offered[i]] = true;
+    parse_sizes(&t, "8,512,4k,32k,256k,1m");
+    int status = parse(&t, argc, argv);
+    if (status)
+        return status < 0 ? command_usage('h', usage) : status;
+    setenv("FISHPLATE_COLL_TRY", "0", 1); /* the built-in rule, not what a trial finds meanwhile */
+    MPI_Init(&argc, &argv);
+    int ranks;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks < 2) {
+        fputs("fishplate tune: there is nothing to tune for one rank. Start it with mpiexec: mpiexec -n 8 "
+              "fishplate "
+              "tune\n",
+              stderr);
+        status = 2;
+    } else {
+        status = run(&t);
+    }
+    MPI_Finalize();
+    return status;
+}

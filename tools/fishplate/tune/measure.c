@@ -1,0 +1,101 @@
+/* measure.c: the candidates of one operation and size take turns (coll/pick.h), as barriers do inside the library. Then
+ * the winner and the built-in rules are measured again, in turns: of several candidates with noise, the one that seems
+ * fastest was also lucky, so only new samples say how much it gains.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune.h"
+
+enum { JUDGED = 7, BATCH_MAX = 2000 };
+
+/* Seconds of the slowest rank for one call, of n. */
+static double time_of(struct coll *c, int n)
+{
+    double start = MPI_Wtime(), mine, all;
+    for (int i = 0; i < n; i++)
+        c->kind->call(c, i % c->size);
+    mine = (MPI_Wtime() - start) / n;
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, c->b->comm);
+    return all;
+}
+
+static void choose(const struct tune *t, const struct tune_cell *cell, int candidate)
+{
+    char setting[TUNE_TEXT + 32] = "";
+    if (candidate > 0)
+        snprintf(setting, sizeof(setting), "%s=%s", cell->operation, cell->text[candidate]);
+    if (t->bench.host->choose(setting) != 0) {
+        fprintf(stderr, "fishplate tune: the library does not understand FISHPLATE_COLL=%s.\n", setting);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+static double sample(const struct tune *t, struct coll *c, const struct tune_cell *cell, int candidate,
+                     int batch)
+{
+    choose(t, cell, candidate);
+    time_of(c, 1);
+    return time_of(c, batch);
+}
+
+/* Calls that fill a sample; each candidate's results are checked on the way, and it is warm afterwards. */
+static void prepare(struct tune *t, struct coll *c, const struct tune_cell *cell, double seconds, int *batch)
+{
+    for (int i = 0; i < cell->candidates; i++) {
+        choose(t, cell, i);
+        for (unsigned seed = 1; c->kind->check && seed <= 2; seed++)
+            t->bench.errors += c->kind->check(c, seed);
+        time_of(c, 8); /* barriers open what they need at their eighth */
+        const double one = time_of(c, 2), fit = seconds / (one > 1e-9 ? one : 1e-9);
+        batch[i] = fit < 2 ? 2 : fit > BATCH_MAX ? BATCH_MAX : (int)fit;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void judge(struct tune *t, struct coll *c, const int *batch, struct tune_cell *cell)
+{
+    double rules[JUDGED], best[JUDGED];
+    int won = 0;
+    for (int i = 0; i < JUDGED; i++) {
+        rules[i] = sample(t, c, cell, 0, batch[0]);
+        best[i] = cell->best ? sample(t, c, cell, cell->best, batch[cell->best]) : rules[i];
+        won += best[i] < rules[i];
+    }
+    qsort(rules, JUDGED, sizeof(*rules), by_value);
+    qsort(best, JUDGED, sizeof(*best), by_value);
+    cell->rules_us = rules[JUDGED / 2] * 1e6;
+    cell->best_us = best[JUDGED / 2] * 1e6;
+    /* On a machine that others use too, a median may be better by chance, but hardly six turns of seven. */
+    if (cell->best_us * 100 > cell->rules_us * PICK_MARGIN || won < JUDGED - 1)
+        cell->best = 0;
+}
+
+bool tune_measure(struct tune *t, double seconds, struct tune_cell *cell)
+{
+    struct coll c;
+    struct pick pick;
+    double equal[PICK_CANDIDATES];
+    int batch[PICK_CANDIDATES], next;
+    if (!coll_open(&t->bench, cell->operation, cell->bytes, &c))
+        return false;
+    for (int i = 0; i < PICK_CANDIDATES; i++)
+        equal[i] = 1;
+    /* Most candidates leave after three samples. */
+    const double slice = seconds / (5 * cell->candidates + 2 * JUDGED);
+    prepare(t, &c, cell, slice, batch);
+    pick_begin(&pick, equal, cell->candidates, cell->candidates);
+    while ((next = pick_next(&pick)) >= 0)
+        pick_record(&pick, (uint64_t)(sample(t, &c, cell, next, batch[next]) * 1e9));
+    cell->best = pick_best(&pick);
+    judge(t, &c, batch, cell);
+    choose(t, cell, 0);
+    coll_close(&c);
+    return true;
+}

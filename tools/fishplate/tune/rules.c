@@ -1,0 +1,62 @@
+/* rules.c: the winners as lines of a file (coll/site.h). A line holds for sizes up to half way (geometrically) to the next
+ * measured one, and for numbers of ranks and nodes near those that were measured: shapes that grow by two cover all.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "tune.h"
+
+/* " ranks=6-11" for 8 */
+static void write_near(FILE *out, const char *name, int n)
+{
+    if (n < 4)
+        fprintf(out, " %s=%d", name, n);
+    else
+        fprintf(out, " %s=%d-%d", name, n - n / 4, n + n / 2 - 1);
+}
+
+static size_t middle(size_t a, size_t b)
+{
+    return (size_t)sqrt((double)a * (double)b);
+}
+
+static const char *winner(const struct tune_cell *c)
+{
+    return c->best ? c->text[c->best] : "";
+}
+
+static void write_line(const struct tune *t, const struct tune_cell *cell, int n, int first, int last,
+                       FILE *out)
+{
+    const struct tune_cell *c = &cell[first];
+    fputs(c->operation, out);
+    write_near(out, "ranks", t->bench.size);
+    write_near(out, "nodes", t->nodes);
+    if (c->bytes > 0)
+        fprintf(out, " bytes=%zu-%zu", first == 0 ? 0 : middle(cell[first - 1].bytes, c->bytes) + 1,
+                last + 1 < n ? middle(cell[last].bytes, cell[last + 1].bytes) : 2 * cell[last].bytes);
+    fprintf(out, " %s  #", winner(c));
+    for (int i = first; i <= last; i++) {
+        fputs(i > first ? "," : "", out);
+        if (cell[i].bytes > 0)
+            fprintf(out, " %zu bytes:", cell[i].bytes);
+        fprintf(out, " %.2f us, built-in rules %.2f", cell[i].best_us, cell[i].rules_us);
+    }
+    fputc('\n', out);
+}
+
+int tune_write(const struct tune *t, const struct tune_cell *cell, int n, FILE *out)
+{
+    int lines = 0;
+    for (int first = 0, last; first < n; first = last + 1) {
+        last = first;
+        while (last + 1 < n && strcmp(winner(&cell[last + 1]), winner(&cell[first])) == 0)
+            last++;
+        if (cell[first].best == 0)
+            continue;
+        write_line(t, cell, n, first, last, out);
+        lines++;
+    }
+    return lines;
+}

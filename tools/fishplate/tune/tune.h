@@ -1,0 +1,47 @@
+/* tune.h: `fishplate tune`: measures the algorithms of each collective operation in the job that it is started in, and
+ * writes the rules by which they beat the built-in ones, for FISHPLATE_COLL=@FILE.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TOOLS_TUNE_H
+#define FP_TOOLS_TUNE_H
+
+#include <stdio.h>
+
+#include "../../../bench/coll.h"
+#include "coll/algorithm.h"
+#include "coll/pick.h"
+
+enum { TUNE_SIZES_MAX = 32, TUNE_TEXT = 64 };
+
+struct tune {
+    struct bench bench;
+    int nodes;
+    bool kinds[COLL_KINDS]; /* wanted */
+    int nsizes;
+    size_t sizes[TUNE_SIZES_MAX]; /* ascending */
+    double seconds;               /* for all */
+    const char *path;
+    bool append;
+    int rules; /* written */
+};
+
+/* One operation and size. */
+struct tune_cell {
+    const char *operation;
+    size_t bytes;
+    int candidates; /* the first is what the built-in rules choose */
+    char text[PICK_CANDIDATES][TUNE_TEXT];
+    int best;                 /* 0: nothing beats the rules */
+    double rules_us, best_us; /* measured again, in turns, after the choice */
+};
+
+/* candidates.c: what FISHPLATE_COLL may say of this operation here. */
+void tune_candidates(const struct tune *t, enum coll_kind kind, struct tune_cell *cell);
+
+/* measure.c: collective; the same at every rank. False: too large for this benchmark. */
+bool tune_measure(struct tune *t, double seconds, struct tune_cell *cell);
+
+/* rules.c: the lines of one operation. Sizes next to each other with the same winner share a line. Returns how many. */
+int tune_write(const struct tune *t, const struct tune_cell *cell, int n, FILE *out);
+
+#endif
