@@ -21,8 +21,8 @@ fi
 expect_line "$scratch/error" 'Start it with mpiexec'
 
 # What wins depends on the machine; that every size was measured, and that what was written is understood, does not.
-"$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$rules" --seconds 0.1 --ops barrier,bcast,allreduce,alltoall --bytes 64k,9 >"$scratch/out"
-for line in 'barrier  ' 'bcast  *9 bytes' 'bcast  *65536 bytes' 'alltoall  *65536 bytes' 'allreduce  *65536 bytes'; do
+"$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$rules" --seconds 0.1 --ops barrier,bcast --bytes 64k,9 >"$scratch/out"
+for line in 'barrier  ' 'bcast  *9 bytes' 'bcast  *65536 bytes'; do
     expect_line "$scratch/out" "^$line  *built-in rules +[0-9.]+ us"
 done
 expect_line "$scratch/out" "^[0-9]+ rules in $rules for 3 ranks on 1 nodes"
