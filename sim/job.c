@@ -318,8 +318,9 @@ static const char *make_schedules(struct job *j, struct coll_shape *shape, uint6
         *steps += s->count;
         if (s->failed)
             return "out of memory for the list of its steps";
-        if (*steps > j->order->most_steps ||
-            (double)s->count * j->order->ranks > 4.0 * (double)j->order->most_steps)
+        /* Sixteen ranks tell what all will need; one alone may be a root with far more than the others. */
+        double all = (double)*steps / (r + 1) * j->order->ranks;
+        if (*steps > j->order->most_steps || (r >= 15 && all > 4.0 * (double)j->order->most_steps))
             return "it has more steps than --most-steps allows";
     }
     return NULL;
