@@ -223,7 +223,7 @@ static void handle_packet(struct group *g, uint32_t node, uint32_t tag)
 
 static void handle_ack(struct group *g, const struct item *ack)
 {
-    struct mcast_resend out[AGAIN];
+    struct mcast_resend out[AGAIN] = {{0}};
     struct member *m = &g->members[ack->node];
     uint32_t child = g->members[ack->from].index;
     bool full = m->sender.children && ack->node && relay_room(g, ack->node) == 0;
@@ -254,7 +254,7 @@ static void on_handled(struct group *g, uint32_t i)
 
 static void on_timer(struct group *g, uint32_t node)
 {
-    struct mcast_resend out[AGAIN];
+    struct mcast_resend out[AGAIN] = {{0}};
     struct member *m = &g->members[node];
     if (m->timer_at > g->net.now)
         return; /* an earlier one was set since */

@@ -167,7 +167,7 @@ static int by_size(const void *a, const void *b)
 /* The middle of the factors between measured and simulated, whichever is larger. */
 static double middle(const struct study *s)
 {
-    double factor[MEASURED_ROWS];
+    double factor[MEASURED_ROWS] = {0};
     for (int i = 0; i < s->count; i++) {
         double f = s->rows[i].simulated / s->rows[i].measured;
         factor[i] = f > 1 ? f : 1 / f;
