@@ -78,8 +78,9 @@ int impl_Win_free(MPI_Win *win)
     struct win *w = win_from(*win);
     if (!w)
         return bad_handle(HANDLE_WIN, "win", *win);
-    int rc = win_free(w);
-    if (!rc)
+    bool gone;
+    int rc = win_free(w, &gone);
+    if (gone)
         *win = MPI_WIN_NULL;
     return rc;
 }

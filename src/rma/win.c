@@ -191,8 +191,9 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
     return MPI_SUCCESS;
 }
 
-int win_free(struct win *w)
+int win_free(struct win *w, bool *gone)
 {
+    *gone = false;
     if (w->access == EPOCH_LOCK || w->access == EPOCH_LOCK_ALL || w->access == EPOCH_START)
         return win_error(w, MPI_ERR_RMA_SYNC, "the window cannot be freed: an access epoch is open");
     if (w->exposed)
@@ -205,5 +206,8 @@ int win_free(struct win *w)
     /* In a job that goes on after deaths nobody may leave before those who live are done with the memory. */
     int met = w->proc->meet_again && w->comm->size > 1 ? w->proc->meet_again(w->comm) : win_barrier(w);
     win_drop(w);
-    return rc ? rc : met;
+    *gone = true;
+    rc = rc ? rc : met;
+    return rc == MPIX_ERR_PROC_FAILED || rc == MPIX_ERR_REVOKED ? MPI_SUCCESS
+                                                                : rc; /* it is freed all the same */
 }

@@ -107,7 +107,7 @@ static inline MPI_Win win_handle(struct win *w)
 /* Collective. `memory` is the user's for MPI_WIN_FLAVOR_CREATE and set for those that allocate. */
 int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_Aint unit,
              const struct info *info, struct win **out);
-int win_free(struct win *w);
+int win_free(struct win *w, bool *gone); /* gone: also when an error is returned */
 int win_attach(struct win *w, void *base, MPI_Aint size);
 int win_detach(struct win *w, const void *base);
 int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, void **base);
