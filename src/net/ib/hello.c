@@ -161,7 +161,9 @@ static void watch(struct ib_endpoint *ep)
 {
     if (conn_settled(&ep->conn))
         return;
-    uint64_t wait = FIRST_WAIT << MIN(ep->conn.tries, 8u);
+    /* What has broken is wanted back: each way is tried quickly at first. */
+    uint32_t tries = ep->broken ? ep->conn.tries % IB_WAY_TRIES : ep->conn.tries;
+    uint64_t wait = FIRST_WAIT << MIN(tries, 8u);
     ep->deadline = clock_ns() + MIN(wait, LONGEST_WAIT);
     if (list_empty(&ep->asking))
         list_append(&ep->ib->asking, &ep->asking);
@@ -255,11 +257,14 @@ void ib_hello_timers(struct ib *ib)
             if (ep->conn.tries == WORRY)
                 worry(ep);
             unsigned actions = conn_timer(&ep->conn, tries);
-            if (actions & CONN_DO_HELLO && ep->ways && ep->ways->count > 1 &&
-                ep->conn.tries % IB_WAY_TRIES == 0)
+            bool other = actions & CONN_DO_HELLO && ep->ways && ep->ways->count > 1 &&
+                         ep->conn.tries % IB_WAY_TRIES == 0;
+            if (other) {
+                ib_way_doubt(ep);
                 ib_endpoint_again(ep);
-            else
+            } else {
                 ib_endpoint_do(ep, actions);
+            }
         }
         if (!list_empty(&ep->asking))
             ib->next_timer = MIN(ib->next_timer, ep->deadline);

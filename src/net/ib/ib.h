@@ -146,6 +146,7 @@ struct ib_transfer {
 /* way.c: the rails that carry a connection. */
 int ib_ways_open(struct ib_endpoint *ep, const struct ib_rail_said *peer, uint32_t count);
 void ib_way_take(struct ib_endpoint *ep, unsigned way);
+void ib_way_doubt(struct ib_endpoint *ep);
 void ib_way_next(struct ib_endpoint *ep); /* another one than that of now, if there is */
 bool ib_way_meets(struct ib_endpoint *ep, uint8_t rail,
                   const struct ib_hello *h); /* false: say HELLO again */

@@ -92,6 +92,12 @@ void ib_way_next(struct ib_endpoint *ep)
                         : pair_way_after(w->way, w->count, w->at, ib_rails_up(ep->ib), w->theirs_up));
 }
 
+/* No answer: what the peer said of its ports may be old. Each of the two ends could look for the other where it is not. */
+void ib_way_doubt(struct ib_endpoint *ep)
+{
+    ep->ways->theirs_up = rails_all(ep->ways->theirs);
+}
+
 static unsigned find(const struct ib_ways *w, uint8_t mine, uint8_t yours)
 {
     for (unsigned i = 0; i < w->count; i++)
