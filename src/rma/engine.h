@@ -91,6 +91,7 @@ struct rma {
     struct proc *proc;
     struct win *wins[64 * 64]; /* by context id */
     int nwins;
+    uint32_t idle; /* flushes and unlocks that had nothing to wait for */
     struct ids ids;
     int queued;
     char *scratch; /* for a frame that is being built; not used across anything that waits */
@@ -207,6 +208,7 @@ int peers_finish(struct win *w, bool remotely);
 int peer_settle(struct win_peer *p, enum rma_frame how,
                 int type); /* sends RMA_FLUSH or RMA_UNLOCK and waits */
 int win_barrier(struct win *w);
+void win_idle(struct win *w); /* a call that had nothing to wait for */
 /* Waits, making progress, until ready(arg). `unrung`: other processes change what it looks at. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung);
 /* The same, for a word of that peer or (NULL) of anybody in the window: ends with an error when they have died. */

@@ -216,7 +216,10 @@ int win_unlock(struct win *w, int rank)
             rc = win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not locked", rank);
         if (rc)
             return rc;
+        const bool idle = p->busy.next == &p->busy;
         rc = peer_unlock(p);
+        if (idle)
+            win_idle(w);
     }
     if (--w->locks == 0)
         w->access = EPOCH_NONE;
@@ -248,11 +251,14 @@ int win_unlock_all(struct win *w)
     int rc = MPI_SUCCESS;
     if (w->access != EPOCH_LOCK_ALL)
         return win_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_lock_all has not been called");
+    const bool idle = list_empty(&w->busy);
     for (uint32_t i = 0; i < w->table_size; i++)
         if (w->table[i] && w->table[i]->lock) {
             int one = peer_unlock(w->table[i]);
             rc = rc ? rc : one;
         }
     w->access = EPOCH_NONE;
+    if (idle)
+        win_idle(w);
     return rc;
 }

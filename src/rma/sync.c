@@ -3,9 +3,13 @@
  * adapter are counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+
 #include "coll/coll.h"
 #include "net/lost.h"
 #include "rma/engine.h"
+
+#define IDLE_PER_LOOK 16 /* a put by stores and its flush take less than a look at the network */
 
 /* A window does not survive its members: who waits for one of them would wait for ever, in a job that goes on
  * (mpiexec -enable-recovery). */
@@ -178,6 +182,19 @@ static int check_passive(const struct win *w, const char *what)
                      "%s is only for epochs of MPI_Win_lock and MPI_Win_lock_all, and none is open", what);
 }
 
+/* A flush or unlock that has nothing to wait for. Programs poll memory by operations and flushes in a loop (a lock or a list of their
+ * own): what they wait for may be a frame to this process, or come from a process that needs this core. */
+void win_idle(struct win *w)
+{
+    struct proc *p = w->proc;
+    if (likely(++p->rma->idle % IDLE_PER_LOOK != 0) || net_progress(p->net) > 0)
+        return;
+    if (p->threaded)
+        biglock_polled(&p->lock);
+    else if (p->net->oversubscribed)
+        sched_yield();
+}
+
 int win_flush(struct win *w, int rank, bool local)
 {
     struct win_peer *p;
@@ -190,6 +207,8 @@ int win_flush(struct win *w, int rank, bool local)
         rc = win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not locked", rank);
     if (!rc && !local)
         watch_forget(w, rank);
+    if (!rc && p->busy.next == &p->busy)
+        win_idle(w);
     return rc ? rc : peer_finish(p, !local);
 }
 
@@ -198,6 +217,8 @@ int win_flush_all(struct win *w, bool local)
     int rc = check_passive(w, local ? "MPI_Win_flush_local_all" : "MPI_Win_flush_all");
     if (!rc && !local)
         watch_forget(w, -1);
+    if (!rc && list_empty(&w->busy))
+        win_idle(w);
     return rc ? rc : peers_finish(w, !local);
 }
 

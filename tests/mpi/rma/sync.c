@@ -148,6 +148,37 @@ static void flag_after_data(struct window *w)
     MPI_Barrier(w->comm);
 }
 
+/* A token goes round. Who waits for it asks for its own memory again and again, and calls nothing that waits: the frames that
+ * bring the token must be handled all the same. */
+static void polled(struct window *w, int by_lock)
+{
+    const int right = (w->rank + 1) % w->size;
+    int token = 0, locked = 0;
+    memset(w->memory, 0, 64);
+    MPI_Barrier(w->comm);
+    for (int k = 1; k <= ROUNDS; k++) {
+        while (token != k && !(w->rank == 0 && k == 1)) {
+            if (by_lock)
+                MPI_Win_lock(MPI_LOCK_SHARED, w->rank, 0, w->win);
+            else if (!locked++)
+                MPI_Win_lock_all(0, w->win);
+            MPI_Fetch_and_op(NULL, &token, MPI_INT, w->rank, w->bases[w->rank], MPI_NO_OP, w->win);
+            if (by_lock)
+                MPI_Win_unlock(w->rank, w->win);
+            else
+                MPI_Win_flush(w->rank, w->win);
+        }
+        if (locked)
+            MPI_Win_unlock_all(w->win);
+        locked = 0;
+        const int next = k + (right == 0);
+        MPI_Win_lock(MPI_LOCK_SHARED, right, 0, w->win);
+        MPI_Accumulate(&next, 1, MPI_INT, right, w->bases[right], 1, MPI_INT, MPI_REPLACE, w->win);
+        MPI_Win_unlock(right, w->win);
+    }
+    MPI_Barrier(w->comm);
+}
+
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
@@ -161,6 +192,8 @@ int main(int argc, char **argv)
         exclusive(&w);
         fair(&w);
         flag_after_data(&w);
+        polled(&w, 0);
+        polled(&w, 1);
         window_close(&w);
     }
     return mpitest_end();
