@@ -24,7 +24,7 @@ static double time_of(struct coll *c, int n)
 static void choose(const struct tune *t, const struct tune_cell *cell, int candidate)
 {
     char setting[TUNE_TEXT + 32] = "";
-    if (candidate > 0)
+    if (candidate > 0 && candidate < PICK_CANDIDATES)
         snprintf(setting, sizeof(setting), "%s=%s", cell->operation, cell->text[candidate]);
     if (t->bench.host->choose(setting) != 0) {
         fprintf(stderr, "fishplate tune: the library does not understand FISHPLATE_COLL=%s.\n", setting);
