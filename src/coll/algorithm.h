@@ -46,7 +46,7 @@ const char *coll_kind_name(enum coll_kind kind);
 #define ROOT_NONE (-2)
 
 /* A number that shapes an algorithm, such as the fan-out of a tree. Every algorithm declares its own. */
-#define COLL_PARAMETERS 6
+#define COLL_PARAMETERS 7
 struct coll_parameter {
     const char *name; /* NULL: there is none */
     int min, max, preset;

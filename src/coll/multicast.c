@@ -22,13 +22,15 @@ COLL_ALGORITHM(
                   [PARAMETER_SKEW] = {"skew", 0, 1, 0},
                   [PARAMETER_BASIC] = {"basic", 0, 1, 0},
                   [PARAMETER_MAX] = {"max", 1, INT_MAX, 64 * 1024},
-                  [PARAMETER_TIMEOUT] = {"timeout", 100, 10000000, 4000}},
+                  [PARAMETER_TIMEOUT] = {"timeout", 100, 10000000, 4000},
+                  [PARAMETER_TRY] = {"try", 0, 1, 0}},
     .doc = "multicast between nodes, shared memory within; window packets are kept until "
            "acknowledged, by the "
            "root and coroots - 1 others, one acknowledgement for aggregate packets, at different "
            "ones with "
            "skew=1; basic=1: the root waits for all; a packet that is not acknowledged is sent again after "
-           "timeout us; data of more than max bytes goes as without multicast");
+           "timeout us; data of more than max bytes goes as without multicast; try=1: only for "
+           "sizes for which the communicator found it faster");
 
 enum stage { STAGE_WAITING, STAGE_SEND, STAGE_FLUSH, STAGE_RECEIVE, STAGE_NODE, STAGE_OVER };
 

@@ -14,7 +14,8 @@ enum multicast_parameter {
     PARAMETER_SKEW,
     PARAMETER_BASIC,
     PARAMETER_MAX,
-    PARAMETER_TIMEOUT
+    PARAMETER_TIMEOUT,
+    PARAMETER_TRY
 };
 int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which);
 

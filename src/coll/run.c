@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "coll/bcast_trial.h"
 #include "coll/call.h"
 #include "coll/debug.h"
 #include "coll/exec.h"
@@ -127,6 +128,36 @@ static bool picked_barrier(const struct coll_args *args, struct coll_state *stat
 
 static const struct trial_means trial_means = {.barrier = barrier_by, .greatest = greatest};
 
+/* ---- what a trial of broadcasts needs ---- */
+
+static int bcast_by(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
+                    bool *went)
+{
+    struct call call;
+    int rc = call_make(&call, args, state);
+    if (rc)
+        return rc;
+    *went = !choice || multicast_run(args, state, &call, choice, &rc);
+    if (!choice) {
+        const struct coll_choice rules = choose_schedule(&call, true);
+        rc = run_schedule(args, args, state, &call, &rules);
+    }
+    call_free(&call);
+    return rc;
+}
+
+static const struct bcast_means bcast_means = {.bcast = bcast_by, .greatest = greatest};
+
+/* A broadcast by multicast, if it is faster. Whether it is, only blocking ones find out. */
+static int choose_bcast(const struct coll_args *args, struct coll_state *state, struct call *call,
+                        bool blocking, struct coll_choice *choice)
+{
+    int rc = blocking ? bcast_trial_step(args, state, &bcast_means, choice) : 0;
+    if (!rc && !bcast_trial_won(state, call->where.bytes, choice))
+        *choice = choose_schedule(call, blocking);
+    return rc;
+}
+
 /* A reduction that ended because a process died: whoever was to have the result has its own part of it. */
 static __attribute__((cold, noinline)) int fail(const struct coll_args *args, int rc)
 {
@@ -160,6 +191,10 @@ int coll_run(const struct coll_args *args)
         struct coll_choice choice = coll_select(&call.shape, &call.where, true);
         bool done = args->kind == COLL_BARRIER && state->nodes &&
                     trial_barrier(args, state, &trial_means, &choice, &rc);
+        if (unlikely(bcast_trial_wants(&choice))) {
+            rc = choose_bcast(args, state, &call, true, &choice);
+            done = rc != 0;
+        }
         if (!done && (choice.algorithm->needs & NEED_NODE)) {
             done = shared_run(args, state, &call, &rc);
             if (!done) {
@@ -212,6 +247,8 @@ static int make(const struct coll_args *args, enum coll_form form, struct coll_r
         struct coll_choice choice = coll_select(&call.shape, &call.where, false);
         if (args->kind == COLL_BARRIER)
             trial_choose(state, &choice);
+        if (bcast_trial_wants(&choice))
+            rc = choose_bcast(args, state, &call, false, &choice);
         if (between_nodes(state, &choice)) {
             rc = make_by_nodes(args, state, &call, &choice, form, other);
             if (!rc && !*other)

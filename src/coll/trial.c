@@ -31,13 +31,16 @@
 #define APART        32        /* barriers from one session to the next, at least */
 #define SHAPES       16
 
-static TUNABLE_INT(
-    budget, "COLL_TRY", 2, 0, 100,
-    "Percent of the time since the first barrier that communicators on several nodes may spend on trying "
-    "which barrier algorithm is fastest, beginning with the 24th barrier of a communicator and 0.2 seconds "
-    "at most. "
-    "What is found serves all communicators of that shape (nodes, ranks). 0: never try; the "
-    "built-in rules decide. 100: try all at once.");
+static TUNABLE_INT(budget, "COLL_TRY", 2, 0, 100,
+                   "Percent of the time since the first barrier or broadcast that communicators on several "
+                   "nodes may spend on "
+                   "trying which barrier algorithm is fastest, beginning with the 24th barrier of a "
+                   "communicator, and, with bcast=multicast:try=1, for which "
+                   "sizes broadcasts are faster by multicast, beginning with the 24th blocking broadcast; "
+                   "0.2 seconds each at "
+                   "most. What is found of barriers serves all communicators of that shape (nodes, ranks). "
+                   "0: never try; the "
+                   "built-in rules decide. 100: try all at once.");
 
 static COUNTER(trials, "coll_trials", "Communicators that tried which barrier is fastest.");
 static COUNTER(trials_saved, "coll_trials_saved",
@@ -130,8 +133,17 @@ static bool has_switch(struct comm *c)
     return false;
 }
 
-/* ns that this process may spend now. */
-static uint64_t allowance(struct proc *p)
+bool trial_wanted(void)
+{
+    return budget.value != 0;
+}
+
+void trial_spend(struct proc *p, uint64_t ns)
+{
+    trials_of(p)->spent_ns += ns;
+}
+
+uint64_t trial_allowance(struct proc *p)
 {
     const struct trials *t = trials_of(p);
     const uint64_t all = (clock_ns() - t->begin_ns) / 100 * (uint64_t)budget.value;
@@ -290,7 +302,7 @@ static int decide(const struct coll_args *args, struct coll_state *state, const 
 
 static int go_on(const struct coll_args *args, struct coll_state *state, const struct trial_means *means)
 {
-    uint64_t may_ns = allowance(state->comm->proc);
+    uint64_t may_ns = trial_allowance(state->comm->proc);
     int rc;
     if (!state->trial) {
         rc = decide(args, state, means, &may_ns);

@@ -29,6 +29,11 @@ bool trial_barrier(const struct coll_args *args, struct coll_state *state, const
 /* A nonblocking one: *choice may have become what was found before. */
 void trial_choose(const struct coll_state *state, struct coll_choice *choice);
 
+/* Other trials spend of the same share of the program's time: ns that this process may spend now, and what it has spent. */
+bool trial_wanted(void);
+uint64_t trial_allowance(struct proc *p);
+void trial_spend(struct proc *p, uint64_t ns);
+
 /* Gives up a trial that is not over. */
 void trial_close(struct coll_state *state);
 
