@@ -91,11 +91,6 @@ static void end_job(struct job *j, int first, uint64_t grace_ms)
     job_finish_if_done(j);
 }
 
-void job_end_at_once(struct job *j)
-{
-    end_job(j, SIGKILL, 0);
-}
-
 void job_fail(struct job *j, int status, const char *fmt, ...)
 {
     char text[6000];
@@ -160,10 +155,18 @@ static void check_absent(struct job *j, uint32_t rank)
                  rank, host_name(j, rank));
 }
 
+/* What recover.c answered. A spawned job that can never start is ended, and nothing is said about it. */
+static bool goes_on(struct job *j, bool recovered)
+{
+    if (j->dead.unborn && !j->ending)
+        end_job(j, SIGKILL, 0);
+    return recovered;
+}
+
 /* A rank ended as it should not have; that ends the job, unless the user wants the others to go on. Frees the text. */
 static void fail_rank(struct job *j, uint32_t rank, int status, char *text)
 {
-    if (recover_from(j, rank, status, text)) {
+    if (goes_on(j, recover_from(j, rank, status, text))) {
         free(text);
         return;
     }
@@ -182,7 +185,7 @@ static void killed(struct job *j, uint32_t rank, int sig)
     char *text = xstrf("Rank %u on host %s (process %ld) was killed by signal %d (SIG%s, %s).%s", rank,
                        host_name(j, rank), j->ranks[rank].pid, sig, name ? name : "?", strsignal(sig),
                        job_signal_hint(sig));
-    if (!recover_from(j, rank, 128 + sig, text))
+    if (!goes_on(j, recover_from(j, rank, 128 + sig, text)))
         job_fail(j, 128 + sig, "%s", text);
     free(text);
 }
@@ -276,7 +279,7 @@ void job_on_lost(struct job_host *h, const char *why)
         if (&j->hosts[j->layout->host_of[r]] == h)
             j->ranks[r].state = RANK_ENDED;
     h->done = true;
-    if (recover_from_lost(j, h, why)) {
+    if (goes_on(j, recover_from_lost(j, h, why))) {
         job_finish_if_done(j);
         return;
     }

@@ -89,9 +89,10 @@ struct job {
     struct {
         bool *who; /* [size]; NULL: none */
         uint32_t n;
-        char *how;  /* the first one, in a sentence */
-    } dead;         /* ranks that the others go on without (recover.c) */
-    int notices_fd; /* where their deaths are told; -1: nowhere */
+        char *how;   /* the first one, in a sentence */
+        bool unborn; /* a spawned job that can never start: its ranks are to be killed */
+    } dead;          /* ranks that the others go on without (recover.c) */
+    int notices_fd;  /* where their deaths are told; -1: nowhere */
 };
 
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,
@@ -117,8 +118,6 @@ void job_on_lost(struct job_host *h, const char *why);
 
 /* The first failure decides the status and ends the job; later ones are consequences. */
 void job_fail(struct job *j, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Its ranks are killed, and nothing is said about it. */
-void job_end_at_once(struct job *j);
 
 /* "rank 3 on host a, ranks 4-7 on host b": those for which wanted[rank] == value. */
 void job_describe(const struct job *j, const bool *wanted, bool value, char *out, size_t size);

@@ -67,12 +67,14 @@ static void tell_all(struct job *j, uint32_t rank)
  * those who wait for them hear of it, and MPI_Comm_spawn fails. */
 static bool end_unborn(struct job *j, const char *how)
 {
+    if (j->dead.unborn)
+        return true;
     if (!j->opt->recovery || j->ending || j->failed || j->opt->grown_fd <= 0 || ready(j) > 0)
         return false;
     for (uint32_t r = 0; r < j->layout->size; r++)
         tell_all(j, r);
     grow_tell_failed(j->opt, how);
-    job_end_at_once(j);
+    j->dead.unborn = true;
     return true;
 }
 

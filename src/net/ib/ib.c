@@ -259,7 +259,9 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     }
     net->published = true;
     ib->base.port = ib->device.used;
-    ib->base.adds = ib_device_adds(&ib->device);
+    /* Peers reach this process by any of its adapters, and each is atomic only by itself unless it says otherwise. */
+    ib->base.adds =
+        ib_device_adds(&ib->device) && (ib->nadapters <= 1 || ib->device.attr.atomic_cap == IBV_ATOMIC_GLOB);
     if (ib->device.verbs.barrier.get_id)
         ib->base.barrier = &ib_barrier;
     ib->base.multicast = &ib_multicast;
