@@ -7,6 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct machine machine_plain = {.copy_rate = 1,
+                                      .reduce_rate = 1,
+                                      .link_rate = 1,
+                                      .link_ns = 10,
+                                      .switch_ns = 100,
+                                      .mtu = 1000,
+                                      .buffers = 16,
+                                      .radix = 8,
+                                      .rails = 1,
+                                      .retry_ns = 1000};
+
 /* A cluster with 100 Gb/s InfiniBand, in round numbers that data sheets and published measurements agree on: about 1 us for
  * a small message between two nodes. It is nobody's machine: give the numbers of yours with --machine. */
 const struct machine machine_preset = {

@@ -51,17 +51,7 @@ struct group {
 
 struct mcast_rules multicast_rules(uint32_t window, uint32_t aggregate, double timeout_us)
 {
-    const uint64_t timeout = (uint64_t)(timeout_us * 1000);
-    return (struct mcast_rules){.window = window,
-                                .ring = 2 * window,
-                                .aggregate = aggregate,
-                                .skew = aggregate > 1,
-                                .few = 2,
-                                .burst = 8,
-                                .timeout = timeout,
-                                .timeout_max = 64 * timeout,
-                                .quiet = timeout / 4,
-                                .delay = timeout / 4};
+    return mcast_rules_of(window, aggregate, aggregate > 1, (uint64_t)(timeout_us * 1000));
 }
 
 static uint64_t clock_of(const struct group *g)

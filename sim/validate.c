@@ -8,18 +8,6 @@
 
 #include "job.h"
 
-/* 1 byte a nanosecond, no headers: times are sums of round numbers. */
-static const struct machine simple = {.copy_rate = 1,
-                                      .reduce_rate = 1,
-                                      .link_rate = 1,
-                                      .link_ns = 10,
-                                      .switch_ns = 100,
-                                      .mtu = 1000,
-                                      .buffers = 16,
-                                      .radix = 8,
-                                      .rails = 1,
-                                      .retry_ns = 1000};
-
 struct probe {
     struct network net;
     sim_time last;
@@ -65,7 +53,7 @@ static double end_ns(struct probe *p)
 static double one_message(uint32_t nodes, uint32_t to, bool multicast)
 {
     struct probe p;
-    if (!begin(&p, &simple, nodes))
+    if (!begin(&p, &machine_plain, nodes))
         return NAN;
     if (multicast)
         network_multicast(&p.net, 0, 500, 0);
@@ -78,7 +66,7 @@ static double one_message(uint32_t nodes, uint32_t to, bool multicast)
 static double incast(uint32_t senders, uint32_t nodes)
 {
     struct probe p;
-    if (!begin(&p, &simple, nodes))
+    if (!begin(&p, &machine_plain, nodes))
         return NAN;
     for (uint32_t k = 0; k < 100; k++)
         for (uint32_t s = 1; s <= senders; s++)
@@ -89,7 +77,7 @@ static double incast(uint32_t senders, uint32_t nodes)
 /* Both ways over buses that carry one direction at a time: what each node gets in. */
 static double both_ways(void)
 {
-    struct machine m = simple;
+    struct machine m = machine_plain;
     struct probe p;
     m.bus_rate = 1;
     m.bus_shared = 1;
@@ -138,7 +126,7 @@ static void on_waited(void *ctx, uint32_t message)
 static double queue_wait(double load)
 {
     struct probe p;
-    if (!begin(&p, &simple, 2))
+    if (!begin(&p, &machine_plain, 2))
         return NAN;
     p.net.arrived = on_waited;
     p.net.other = on_poisson;

@@ -14,17 +14,7 @@
 
 struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us)
 {
-    const uint64_t timeout = timeout_us * US;
-    return (struct mcast_rules){.window = window,
-                                .ring = 2 * window,
-                                .aggregate = aggregate,
-                                .skew = skew,
-                                .few = 2,
-                                .burst = 8,
-                                .timeout = timeout,
-                                .timeout_max = 64 * timeout,
-                                .quiet = timeout / 4,
-                                .delay = timeout / 4};
+    return mcast_rules_of(window, aggregate, skew, timeout_us * US);
 }
 
 int group_peer(struct net_group *g, uint32_t member, struct peer **out)

@@ -25,6 +25,22 @@ struct mcast_rules {
     uint64_t delay;       /* an aggregated acknowledgement waits at most so long for the next packet */
 };
 
+/* What users do not choose follows from what they do. */
+static inline struct mcast_rules mcast_rules_of(uint32_t window, uint32_t aggregate, bool skew,
+                                                uint64_t timeout)
+{
+    return (struct mcast_rules){.window = window,
+                                .ring = 2 * window,
+                                .aggregate = aggregate,
+                                .skew = skew,
+                                .few = 2,
+                                .burst = 8,
+                                .timeout = timeout,
+                                .timeout_max = 64 * timeout,
+                                .quiet = timeout / 4,
+                                .delay = timeout / 4};
+}
+
 struct mcast_ack {
     uint32_t next;  /* all packets before this one have arrived */
     uint32_t limit; /* packets before this one find room */
