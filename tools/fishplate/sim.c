@@ -27,7 +27,7 @@ struct sim_options {
     const char *algorithm; /* NULL: all */
     struct machine machine;
     struct graph topology; /* when --topology gave one */
-    bool json, help;
+    bool named, json, help;
 };
 
 /* What one algorithm took. */
@@ -78,12 +78,6 @@ static void usage(void)
          "  fishplate sim alltoall --nodes 256 --set link_rate=25 --set buffers=4");
 }
 
-static int complain(const char *what, const char *about)
-{
-    fprintf(stderr, "fishplate sim: '%s' %s; see --help.\n", about, what);
-    return 2;
-}
-
 static bool parse_int(const char *text, int *out)
 {
     char *end;
@@ -111,8 +105,9 @@ static bool parse_topology(struct sim_options *o, const char *path)
     return true;
 }
 
-static bool parse_value(struct sim_options *o, const char *name, const char *value)
+static bool parse_value(void *options, const char *name, const char *value)
 {
+    struct sim_options *o = options;
     size_t bytes;
     if (strcmp(name, "--nodes") == 0)
         return sim_list(value, o->nodes, &o->nnodes);
@@ -139,11 +134,13 @@ static bool parse_value(struct sim_options *o, const char *name, const char *val
     return false;
 }
 
-static bool parse_kind(struct sim_options *o, const char *name)
+static bool parse_kind(void *options, const char *name)
 {
+    struct sim_options *o = options;
     for (int k = 0; k < COLL_NEIGHBOR_ALLGATHER; k++)
         if (strcmp(inside_of_library()->coll_kind_name(k), name) == 0) {
             o->kind = (enum coll_kind)k;
+            o->named = true;
             return true;
         }
     return false;
@@ -152,7 +149,6 @@ static bool parse_kind(struct sim_options *o, const char *name)
 /* 0, or the exit status after a sentence. */
 static int parse(struct sim_options *o, int argc, char **argv)
 {
-    bool named = false;
     *o = (struct sim_options){.nodes = {16, 128, 1024},
                               .sizes = {8, 64 * KI, MI},
                               .nnodes = 3,
@@ -161,30 +157,19 @@ static int parse(struct sim_options *o, int argc, char **argv)
                               .segment = 128 * KI,
                               .most_steps = 40 * MI,
                               .machine = machine_preset};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            o->help = true;
-        else if (strcmp(argv[i], "--json") == 0)
-            o->json = true;
-        else if (argv[i][0] != '-' && parse_kind(o, argv[i]))
-            named = true;
-        else if (argv[i][0] != '-')
-            return complain("is not a collective operation", argv[i]);
-        else if (i + 1 == argc)
-            return complain("is not an option, or its value is missing", argv[i]);
-        else if (!parse_value(o, argv[i], argv[i + 1]))
-            return complain("is not an option, or its value is invalid", argv[i]);
-        else
-            i++;
-    }
+    const struct sim_command c = {
+        "sim", o, &o->help, &o->json, parse_kind, parse_value, "is not a collective operation"};
+    int status = sim_parse(&c, argc, argv);
+    if (status)
+        return status;
     for (int i = 0; i < o->nnodes; i++)
         if (o->nodes[i] < 1 || o->nodes[i] * (size_t)o->per_node > 1 << 20 ||
             o->root >= (int)o->nodes[i] * o->per_node)
-            return complain(
-                "is out of range: there must be 1 to 1048576 ranks, and --root must be one of them",
+            return sim_complain(
+                "sim", "is out of range: there must be 1 to 1048576 ranks, and --root must be one of them",
                 "--nodes");
-    if (!named && !o->help)
-        return complain("is missing", "OPERATION");
+    if (!o->named && !o->help)
+        return sim_complain("sim", "is missing", "OPERATION");
     return 0;
 }
 
@@ -370,8 +355,8 @@ int command_sim(int argc, char **argv)
         return 0;
     }
     if (o.algorithm && !parse_algorithm(&o, parameter))
-        status = complain("is not an algorithm of this operation, or one of its parameters is invalid",
-                          o.algorithm);
+        status = sim_complain(
+            "sim", "is not an algorithm of this operation, or one of its parameters is invalid", o.algorithm);
     else
         status = run(&o);
     graph_free(&o.topology);

@@ -47,19 +47,14 @@ static const char *const usage_text =
     "Example:\n"
     "  fishplate sim multicast --machine ib100 --nodes 4096 --aggregate 8 --set loss=0.0001\n";
 
-static int complain(const char *what, const char *about)
-{
-    fprintf(stderr, "fishplate sim multicast: '%s' %s; see --help.\n", about, what);
-    return 2;
-}
-
 static bool parse_count(const char *text, size_t least, size_t most, size_t *out)
 {
     return bench_parse_bytes(text, strlen(text), out) && *out >= least && *out <= most;
 }
 
-static bool parse_value(struct options *o, const char *name, const char *value)
+static bool parse_value(void *options, const char *name, const char *value)
 {
+    struct options *o = options;
     if (strcmp(name, "--nodes") == 0)
         return parse_count(value, 2, 1 << 16, &o->nodes);
     if (strcmp(name, "--sizes") == 0)
@@ -89,28 +84,21 @@ static int parse(struct options *o, int argc, char **argv)
                           .sizes = {8, 32, 128, 512, 1024},
                           .nsizes = 5};
     machine_named(&o->machine, "liu2004");
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            o->help = true;
-        else if (strcmp(argv[i], "--json") == 0)
-            o->json = true;
-        else if (i + 1 == argc || argv[i][0] != '-')
-            return complain("is not an option, or its value is missing", argv[i]);
-        else if (!parse_value(o, argv[i], argv[i + 1]))
-            return complain("is not an option, or its value is invalid", argv[i]);
-        else
-            i++;
-    }
+    const struct sim_command c = {"sim multicast", o, &o->help, &o->json, NULL, parse_value, NULL};
+    int status = sim_parse(&c, argc, argv);
+    if (status)
+        return status;
     for (size_t k = 1;
          o->ncollectors < SIM_LIST_MAX && !(o->ncollectors && o->collectors[0] != 1) && k <= o->nodes; k *= 2)
         if (o->ncollectors == 0 || o->collectors[o->ncollectors - 1] == k / 2)
             o->collectors[o->ncollectors++] = k;
     for (int i = 0; i < o->nsizes; i++)
         if ((double)o->sizes[i] > o->machine.mtu)
-            return complain("is larger than a packet of this machine (--set mtu=...)", "--sizes");
+            return sim_complain("sim multicast", "is larger than a packet of this machine (--set mtu=...)",
+                                "--sizes");
     for (int i = 0; i < o->ncollectors; i++)
         if (o->collectors[i] < 1 || o->collectors[i] > o->nodes)
-            return complain("must be 1 to the number of nodes", "--collectors");
+            return sim_complain("sim multicast", "must be 1 to the number of nodes", "--collectors");
     return 0;
 }
 

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_rails.h"
+#include "sim_words.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -57,12 +58,6 @@ static const char *const usage_text =
     "  fishplate sim rails --figures 10 --svg .\n"
     "  fishplate sim rails --run hybrid --nodes 64 --rails 2 --load 0.25 --bytes 64k\n";
 
-static int complain(const char *what, const char *about)
-{
-    fprintf(stderr, "fishplate sim rails: '%s' %s; see --help.\n", about, what);
-    return 2;
-}
-
 static bool parse_number(const char *text, double least, double most, double *out)
 {
     char *end;
@@ -101,8 +96,9 @@ static bool parse_policy(struct rails_options *o, const char *name)
     return false;
 }
 
-static bool parse_value(struct rails_options *o, const char *name, const char *value)
+static bool parse_value(void *options, const char *name, const char *value)
 {
+    struct rails_options *o = options;
     double number;
     size_t bytes;
     if (strcmp(name, "--figures") == 0)
@@ -134,30 +130,31 @@ static bool parse_value(struct rails_options *o, const char *name, const char *v
     return false;
 }
 
+static bool parse_word(void *options, const char *text)
+{
+    struct rails_options *o = options;
+    if (strcmp(text, "--statements") == 0) {
+        o->only_says = true;
+        return true;
+    }
+    if (strcmp(text, "--quick") != 0)
+        return false;
+    o->study.nodes = 32;
+    o->study.length = 0.4;
+    return true;
+}
+
 static int parse(struct rails_options *o, int argc, char **argv)
 {
     *o = (struct rails_options){
         .study = {.nodes = 128, .length = 1, .control_ns = 300, .seed = 1, .machine = traffic_machine},
         .key = {.rails = 4, .load = 0.3, .kib = 32, .shortest_kib = 4, .ratio = 0}};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            o->help = true;
-        else if (strcmp(argv[i], "--json") == 0)
-            o->json = true;
-        else if (strcmp(argv[i], "--statements") == 0)
-            o->only_says = true;
-        else if (strcmp(argv[i], "--quick") == 0) {
-            o->study.nodes = 32;
-            o->study.length = 0.4;
-        } else if (i + 1 == argc || argv[i][0] != '-')
-            return complain("is not an option, or its value is missing", argv[i]);
-        else if (!parse_value(o, argv[i], argv[i + 1]))
-            return complain("is not an option, or its value is invalid", argv[i]);
-        else
-            i++;
-    }
+    const struct sim_command c = {"sim rails", o, &o->help, &o->json, parse_word, parse_value, NULL};
+    int status = sim_parse(&c, argc, argv);
+    if (status)
+        return status;
     if (o->only_says && o->no_says)
-        return complain("leaves no statements", "--figures");
+        return sim_complain("sim rails", "leaves no statements", "--figures");
     for (int i = 0; !o->no_says && figure_ids[i]; i++)
         o->figures[o->figures_count++] = figure_ids[i];
     return 0;

@@ -363,14 +363,9 @@ static double replay(const struct prof_job *job, const struct machine *m, int pe
     return good && !r.failed ? r.us * 1e-6 : NAN;
 }
 
-static int complain(const char *what, const char *about)
+static bool parse_value(void *options, const char *name, const char *value)
 {
-    fprintf(stderr, "fishplate sim replay: '%s' %s; see --help.\n", about, what);
-    return 2;
-}
-
-static bool parse_value(struct options *o, const char *name, const char *value)
-{
+    struct options *o = options;
     char *end;
     if (strcmp(name, "--machine") == 0)
         return sim_machine(&o->machine, value);
@@ -391,24 +386,23 @@ static bool parse_value(struct options *o, const char *name, const char *value)
     return false;
 }
 
+static bool parse_record(void *options, const char *text)
+{
+    struct options *o = options;
+    if (text[0] == '-' || o->record)
+        return false;
+    o->record = text;
+    return true;
+}
+
 static int parse(struct options *o, int argc, char **argv)
 {
     *o = (struct options){.machine = machine_preset, .from = machine_preset, .per_node = 1, .compute = 1};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            o->help = true;
-        else if (strcmp(argv[i], "--json") == 0)
-            o->json = true;
-        else if (argv[i][0] != '-' && !o->record)
-            o->record = argv[i];
-        else if (i + 1 == argc || argv[i][0] != '-')
-            return complain("is not an option, or its value is missing", argv[i]);
-        else if (!parse_value(o, argv[i], argv[i + 1]))
-            return complain("is not an option, or its value is invalid", argv[i]);
-        else
-            i++;
-    }
-    return o->record || o->help ? 0 : complain("is missing", "RECORD");
+    const struct sim_command c = {"sim replay", o, &o->help, &o->json, parse_record, parse_value, NULL};
+    int status = sim_parse(&c, argc, argv);
+    if (status)
+        return status;
+    return o->record || o->help ? 0 : sim_complain("sim replay", "is missing", "RECORD");
 }
 
 static int run(const struct options *o, const struct prof_job *job)

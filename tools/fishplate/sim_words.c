@@ -13,6 +13,33 @@
 #include "command.h"
 #include "papers/value.h"
 
+int sim_complain(const char *command, const char *what, const char *about)
+{
+    fprintf(stderr, "fishplate %s: '%s' %s; see --help.\n", command, about, what);
+    return 2;
+}
+
+int sim_parse(const struct sim_command *c, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            *c->help = true;
+        else if (strcmp(argv[i], "--json") == 0)
+            *c->json = true;
+        else if (c->word && c->word(c->options, argv[i]))
+            continue;
+        else if (argv[i][0] != '-' && c->stray)
+            return sim_complain(c->name, c->stray, argv[i]);
+        else if (i + 1 == argc || argv[i][0] != '-')
+            return sim_complain(c->name, "is not an option, or its value is missing", argv[i]);
+        else if (!c->value(c->options, argv[i], argv[i + 1]))
+            return sim_complain(c->name, "is not an option, or its value is invalid", argv[i]);
+        else
+            i++;
+    }
+    return 0;
+}
+
 bool sim_list(const char *text, size_t *list, int *count)
 {
     for (*count = 0; *text; text += *text == ',') {

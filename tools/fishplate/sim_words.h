@@ -10,6 +10,22 @@
 
 enum { SIM_LIST_MAX = 32 };
 
+/* A sub-command of `fishplate sim`, "sim replay", and what reads its options. */
+struct sim_command {
+    const char *name;
+    void *options;
+    bool *help, *json;
+    bool (*word)(void *options, const char *text); /* an option without a value, or an operand; NULL: none */
+    bool (*value)(void *options, const char *name, const char *value);
+    const char *stray; /* what is said of another operand; NULL: that it is not an option */
+};
+
+/* 0, or the exit status after a sentence. */
+int sim_parse(const struct sim_command *c, int argc, char **argv);
+
+/* Prints "'about' what; see --help." and returns the exit status. */
+int sim_complain(const char *command, const char *what, const char *about);
+
 /* "16,1k": at most SIM_LIST_MAX numbers. */
 bool sim_list(const char *text, size_t *list, int *count);
 
