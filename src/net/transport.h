@@ -118,7 +118,9 @@ struct transport_caps {
     bool software;       /* the adapter is a program: a processor moves the bytes when it is told to */
     bool put_ordered;    /* a frame sent after a put was started arrives after its data */
     bool last_byte_last; /* who sees the last byte of a put or get change sees all of its data */
-    bool starves;        /* frames may be refused for long: the peer grants credits, and they run out */
+    size_t
+        striped_from; /* puts and gets of this length are divided among several rails; 0: one rail leads there */
+    bool starves;     /* frames may be refused for long: the peer grants credits, and they run out */
     uint32_t latency_ns; /* one small frame, one way: for choosing protocols and schedules */
     uint32_t bandwidth_mbs;
 };

@@ -96,5 +96,9 @@ if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     expect_line "$scratch/protocols.txt" 'the limit is what the transport does best; FISHPLATE_EAGER_MAX is not set$'
     # A processor does softib's copying: no offers there, and the page must not promise any.
     expect_line "$scratch/protocols.txt" '^    above [0-9]+ bytes  .*measured'
+    ! grep -q 'several rails' "$scratch/protocols.txt" || fail "one rail: $(cat "$scratch/protocols.txt")"
+    FISHPLATE_VERBS=softib FISHPLATE_IB_STRIPE_MIN=64k "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 2 "$BIN/fishplate" info --protocols \
+        >"$scratch/rails.txt"
+    expect_line "$scratch/rails.txt" 'large messages of at least 131072 bytes are divided among all'
     ! grep -q 'offered' "$scratch/protocols.txt" || fail "offers are promised on softib: $(cat "$scratch/protocols.txt")"
 fi

@@ -46,6 +46,22 @@ static const char *large_protocol(const struct fishplate_inside *in, const struc
                : "put where the receive was offered; else get or rput, whichever is measured to be faster";
 }
 
+/* What several rails change; nothing where one leads there. */
+static void print_rails(const struct peer *p)
+{
+    if (!p->caps.striped_from)
+        return;
+    printf("    several rails      frames take one at a time, and another when it fails; ");
+    if (p->caps.striped_from > SIZE_MAX / 8)
+        printf("so do large messages (FISHPLATE_IB_STRIPE=off)\n");
+    else
+        printf("large messages of at least %zu bytes are divided among all (FISHPLATE_IB_STRIPE)\n",
+               p->caps.striped_from);
+    printf(
+        "                       get, putnr and put: a message tells of the end, since the last byte may not "
+        "be the last to arrive\n");
+}
+
 struct printer {
     const struct fishplate_inside *in;
     struct json *json;
@@ -97,6 +113,7 @@ static void print_kind(const struct peer *p, int first, int last, void *arg)
     printf("    up to %" PRIu64 " bytes  eager (sent at once); the limit is %s\n", p->eager_max,
            eager_source(to->in, p));
     printf("    above %" PRIu64 " bytes  %s\n", p->eager_max, large_protocol(to->in, p));
+    print_rails(p);
 }
 
 static void json_kind(const struct peer *p, int first, int last, void *arg)
@@ -115,6 +132,9 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     json_int(j, "eager_max", (long long)p->eager_max);
     json_string(j, "eager_max_from", eager_source(to->in, p));
     json_string(j, "large", large_protocol(to->in, p));
+    json_bool(j, "several_rails", p->caps.striped_from != 0);
+    if (p->caps.striped_from && p->caps.striped_from <= SIZE_MAX / 8)
+        json_int(j, "striped_from", (long long)p->caps.striped_from);
     json_int(j, "latency_ns", p->caps.latency_ns);
     json_int(j, "bandwidth_mbs", p->caps.bandwidth_mbs);
     json_end(j);

@@ -40,6 +40,7 @@ static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transp
         .get = MIN(ib->device.attr.max_qp_rd_atom, ib->device.attr.max_qp_init_rd_atom) > 0,
         .put_ordered = ib->lanes == 1 && !ep->several,
         .last_byte_last = ib->device.last_byte_last && !ep->several,
+        .striped_from = ep->several ? 2 * ib->stripe_rules.smallest : 0,
         .starves = ib->rules.scheme != CREDIT_HW,
         .software = ib->device.verbs.softib,
         .latency_ns = ib->device.verbs.softib ? 300 : 1000,
