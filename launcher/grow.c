@@ -288,6 +288,9 @@ static void command_line(const struct job *j, const struct request *r, const str
         add2(s, "-launcher", o->launcher);
     if (o->launcher_exec)
         add2(s, "-launcher-exec", o->launcher_exec);
+    char *beat = xstrf("%ld", o->heartbeat);
+    add2(s, "-heartbeat", beat);
+    free(beat);
     add_environment(s, o);
     if (o->grown_fd <= 0) {
         add2(s, "-genv", "PMI_SPAWNED=1");

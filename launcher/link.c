@@ -10,11 +10,14 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define PAYLOAD_MAX (64u << 20)
+#define BEATS       4 /* missed ones after which the other end is given up */
+#define BEAT_MAX    (86400u * 1000 / BEATS)
 
 static void fail(struct link *k, const char *why)
 {
@@ -55,6 +58,53 @@ enum link_parsed link_parse(const char *data, size_t size, size_t max, struct fr
     return size - FRAME_HEADER < len ? LINK_MORE : LINK_FRAME;
 }
 
+/*
+ * Beats are counted, not the time between them: a process that was stopped itself, or had no processor, sees one late
+ * beat, then reads what came meanwhile, and gives nobody up.
+ */
+static void on_beat(void *ctx)
+{
+    struct link *k = ctx;
+    k->silent = k->heard ? 0 : k->silent + 1;
+    k->heard = false;
+    if (k->silent >= BEATS) {
+        char why[128];
+        snprintf(why, sizeof(why), "nothing was heard from it for %g seconds (-heartbeat)",
+                 k->beat_ms * BEATS / 1000.0);
+        fail(k, why);
+        return;
+    }
+    loop_after(k->loop, &k->beat, k->beat_ms);
+    if (buf_size(&k->out) == 0) /* else what waits says as much */
+        link_send_u32(k, FRAME_BEAT, 0, 0, k->beat_ms);
+}
+
+static void start_beats(struct link *k, uint32_t ms)
+{
+    int off = 0;
+    if (k->beat_ms || ms == 0 || ms > BEAT_MAX)
+        return;
+    k->beat_ms = ms;
+    k->heard = true;
+    k->beat = (struct timer){.fn = on_beat, .ctx = k};
+    setsockopt(k->w.fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off)); /* the beats are instead */
+    on_beat(k);
+}
+
+void link_beat(struct link *k, uint32_t seconds)
+{
+    start_beats(k, seconds * (1000 / BEATS));
+}
+
+static void take(struct link *k, const struct frame_head *h, const char *data)
+{
+    uint32_t ms = 0;
+    if (k->sealed && h->type == FRAME_BEAT && link_u32(data, h->len, &ms))
+        start_beats(k, ms);
+    else
+        k->frame(k->ctx, h, data);
+}
+
 /* Hands out every whole frame. */
 static void take_frames(struct link *k)
 {
@@ -75,7 +125,7 @@ static void take_frames(struct link *k)
             fail(k, "a frame was forged, or changed on the network");
             return;
         }
-        k->frame(k->ctx, &h, data);
+        take(k, &h, data);
         if (k->w.fd >= 0)
             buf_take(&k->in, size);
     }
@@ -106,6 +156,7 @@ static void on_event(void *ctx, uint32_t events)
         fail(k, n == 0 ? "the connection was closed" : strerror(errno));
         return;
     }
+    k->heard = true;
     buf_add(&k->in, data, (size_t)n);
     take_frames(k);
 }
@@ -116,7 +167,7 @@ void link_open(struct link *k, struct loop *l, int fd)
     k->loop = l;
     k->w = (struct watch){.fd = -1, .fn = on_event, .ctx = k};
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    /* A host that loses power says nothing: ask after ten seconds of silence, give up after three tries. */
+    /* Until there are beats. A host that loses power says nothing: ask after ten seconds of silence, give up after three tries. */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
@@ -126,8 +177,10 @@ void link_open(struct link *k, struct loop *l, int fd)
 
 void link_close(struct link *k)
 {
-    if (k->loop)
+    if (k->loop) {
+        loop_cancel(k->loop, &k->beat);
         loop_close(k->loop, &k->w);
+    }
     buf_free(&k->out);
 }
 

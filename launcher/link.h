@@ -38,8 +38,9 @@ enum frame {
     FRAME_KILL,      /* nothing: end that rank */
     FRAME_DIED,      /* the job's name: that rank of it died */
     /* both */
-    FRAME_PMI, /* bytes */
-    FRAME_LAST = FRAME_PMI,
+    FRAME_PMI,  /* bytes */
+    FRAME_BEAT, /* milliseconds from one to the next, 4 bytes: this end is there (link_beat) */
+    FRAME_LAST = FRAME_BEAT,
 };
 
 struct frame_head {
@@ -59,6 +60,10 @@ struct link {
     struct buf in, out;
     bool sealed; /* until then only short frames are accepted, and nothing but a greeting is sent */
     struct seal seal_in, seal_out;
+    struct timer beat;
+    uint32_t beat_ms; /* 0: none are sent, nor expected */
+    unsigned silent;  /* beats for which nothing came */
+    bool heard;       /* something came since the last one */
     void (*frame)(void *ctx, const struct frame_head *head, const char *data);
     void (*closed)(void *ctx, const char *why);
     void (*drained)(void *ctx); /* nothing waits to be sent any more; may be NULL */
@@ -71,6 +76,11 @@ void link_close(struct link *k);
 
 /* The other end has proved itself: from now on every frame has its code. */
 void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t key_out[SHA256_SIZE]);
+
+/* From now on both ends say regularly that they are there; one of which nothing comes for that long, or a quarter longer,
+ * is given up. A stopped process is noticed too, and a host that is cut off while data are on their way to it: TCP
+ * itself sees neither for many minutes. Only where the link is sealed; 0 seconds: no beats. */
+void link_beat(struct link *k, uint32_t seconds);
 
 void link_send(struct link *k, const struct frame_head *head, const void *data);
 void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank, uint32_t value);

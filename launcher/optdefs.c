@@ -309,6 +309,11 @@ static void set_fanout(struct opt_parse *p, const char *name, const char *value)
     p->o->fanout = opt_number(name, value, 0, 1 << 20);
 }
 
+static void set_heartbeat(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->heartbeat = opt_number(name, value, 0, 86400);
+}
+
 static void set_timeout(struct opt_parse *p, const char *name, const char *value)
 {
     p->o->timeout = opt_number(name, value, 1, 100000000);
@@ -451,6 +456,9 @@ const struct optdef optdefs[] = {
      "reach other hosts with this command, called as CMD host command...", set_launcher_exec, "@file"},
     {"fanout", ARG_ONE, "N",
      "number of hosts that each host connects to (default 16); 0: mpiexec connects to all", set_fanout},
+    {"heartbeat", ARG_ONE, "S",
+     "a host that is silent for S seconds is lost (default 30); 0: only when its connection breaks",
+     set_heartbeat},
     {"initial-errhandler", ARG_ONE, "NAME",
      "error handler in effect until the program sets one: mpi_errors_are_fatal, mpi_errors_abort or "
      "mpi_errors_return",

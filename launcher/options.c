@@ -189,7 +189,7 @@ static void add_hcas(struct options *o)
 
 void options_parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.fanout = FANOUT_DEFAULT, .init_timeout = 60};
+    *o = (struct options){.fanout = FANOUT_DEFAULT, .heartbeat = HEARTBEAT_DEFAULT, .init_timeout = 60};
     struct opt_parse p = {.o = o};
     from_environment(o);
     parse_words(&p, argc - 1, argv + 1);

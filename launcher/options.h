@@ -58,6 +58,7 @@ struct options {
     const char *launcher; /* NULL: not said */
     const char *launcher_exec;
     long fanout;       /* agents that one host starts; 0: all from here */
+    long heartbeat;    /* seconds of silence after which a host is lost; 0: no heartbeats */
     long timeout;      /* seconds; 0: none */
     long hang_after;   /* seconds; 0: none */
     long stdin_rank;   /* or STDIN_ALL, STDIN_NONE */

@@ -150,6 +150,7 @@ static void make_spec(struct remote *r, struct plan **plans)
                                  .shell.command = (char *)(o->launcher_exec ? o->launcher_exec : ""),
                                  .fanout = (uint32_t)o->fanout,
                                  .timeout = (uint32_t)o->init_timeout,
+                                 .heartbeat = (uint32_t)o->heartbeat,
                                  .verbose = o->verbose,
                                  .numbers = xcalloc(j->nhosts, sizeof(*r->spec.numbers)),
                                  .names = xcalloc(j->nhosts, sizeof(*r->spec.names))};

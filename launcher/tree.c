@@ -50,6 +50,7 @@ void tree_encode(const struct tree_spec *s, uint32_t from, uint32_t n, struct bu
     pack_str(out, s->shell.command);
     pack_u32(out, s->fanout);
     pack_u32(out, s->timeout);
+    pack_u32(out, s->heartbeat);
     pack_u32(out, s->verbose);
     pack_u32(out, n);
     for (uint32_t i = from; i < from + n; i++) {
@@ -66,6 +67,7 @@ struct tree_spec *tree_decode(const char *data, size_t len)
     s->shell.command = unpack_str(&r);
     s->fanout = unpack_u32(&r);
     s->timeout = unpack_u32(&r);
+    s->heartbeat = unpack_u32(&r);
     s->verbose = unpack_u32(&r);
     s->n = unpack_count(&r, 8);
     s->numbers = xcalloc(s->n, sizeof(*s->numbers));
@@ -244,6 +246,7 @@ static void welcome(struct child *c)
 {
     struct tree *t = c->tree;
     struct buf tree = {0};
+    link_beat(c->link, t->spec->heartbeat);
     if (c->n > 1)
         tree_encode(t->spec, c->at + 1, c->n - 1, &tree);
     link_send(c->link, &(struct frame_head){FRAME_TREE, t->spec->numbers[c->at], 0, buf_size(&tree)},

@@ -9,12 +9,14 @@
 #include "link.h"
 #include "shell.h"
 
-#define FANOUT_DEFAULT 16
+#define FANOUT_DEFAULT    16
+#define HEARTBEAT_DEFAULT 30
 
 /* The hosts, by number (ascending) and name, and how to reach them. */
 struct tree_spec {
     struct shell shell;
     uint32_t fanout, timeout; /* seconds until an agent must have called back */
+    uint32_t heartbeat;       /* seconds of silence after which a host is lost; 0: see link_beat */
     bool verbose;
     uint32_t n;
     uint32_t *numbers;

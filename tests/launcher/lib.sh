@@ -48,6 +48,39 @@ launch() {
     "$@" >"$T/out" 2>"$T/err" </dev/null || rc=$?
 }
 
+# pipes: $T/up, into which programs write lines for next_line, and $T/go, from which they read.
+pipes() {
+    mkfifo "$T/up" "$T/go"
+    exec 6<>"$T/up" 7<>"$T/go"
+}
+
+# begin mpiexec-arguments...: the same as run in the background, until end_of_job.
+begin() {
+    last="mpiexec $*"
+    {
+        rc=0
+        "$MPIEXEC" "$@" >"$T/out" 2>"$T/err" 6>&- 7>&- || rc=$?
+        echo $rc >"$T/rc"
+        echo ended >&6
+    } &
+}
+
+# A line of the programs, as line; when the job has ended instead, the test has failed.
+next_line() {
+    read -r line <&6
+    [ "$line" != ended ] || {
+        fail "$last: the job ended too early, with status $(cat "$T/rc")"
+        exit 1
+    }
+}
+
+end_of_job() {
+    while read -r line <&6 && [ "$line" != ended ]; do
+        :
+    done
+    rc=$(cat "$T/rc")
+}
+
 # mpi_programs launcher-words...: MPI programs run under it, point-to-point and collective.
 mpi_programs() {
     for program in mpi_p2p_order mpi_p2p_sendrecv mpi_coll_chosen; do

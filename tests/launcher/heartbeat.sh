@@ -1,0 +1,57 @@
+# A host whose agent does not answer any more, though its connection stands: by SIGSTOP, with a remote shell that stays here.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+make_shell
+own_client
+pipes
+words="-timeout 200 -heartbeat 3 -launcher-exec $T/shell -hosts a,b,c"
+
+# stop_agent rank: the one above that rank.
+stop_agent() {
+    agent=$(ps -o ppid= -p "$1" | tr -d ' ')
+    kill -STOP "$agent"
+}
+
+# Without recovery the job ends, and the host is named; also one behind another agent.
+for fanout in 16 1; do
+    begin $words -fanout $fanout "$CLIENT" stay "$T/up"
+    pids=
+    for i in 0 1 2; do
+        next_line
+        pid=$line
+        pids="$pids $pid"
+        ! grep -qz '^FISHPLATE_HOST=c$' "/proc/$pid/environ" || victim=$pid
+    done
+    stop_agent "$victim"
+    end_of_job
+    expect_rc 1
+    expect_err "Host c, with 1 rank, was lost: nothing was heard from it for 3 seconds (-heartbeat)"
+    for pid in $pids $agent; do
+        expect_gone "$pid"
+    done
+done
+expect_no_client
+
+has_softib || {
+    echo "without softib: no messages between hosts"
+    finish
+    exit 0
+}
+# With it the others hear that its ranks are dead. Once the agent runs again, it ends them.
+begin $words -enable-recovery "$LOST" "$T/up" "$T/go" 2
+for i in 0 1 2; do
+    next_line
+    case $line in "2 "*) victim=$(echo "$line" | cut -d' ' -f2) ;; esac
+done
+stop_agent "$victim"
+next_line
+[ "$line" = "on 2" ] || fail "$last: $line"
+kill -CONT "$agent"
+expect_gone "$agent"
+expect_gone "$victim"
+echo >&7
+end_of_job
+expect_rc 0
+expect_out "rank 0 goes on" "rank 1 goes on"
+expect_err "Host c, with 1 rank, was lost: nothing was heard from it for 3 seconds (-heartbeat)"
+finish

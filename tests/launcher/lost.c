@@ -1,0 +1,101 @@
+/* lost.c: what the tests of lost hosts and adapters run under -enable-recovery. All ranks meet in barriers until some of them
+ * cannot be reached any more. Those who are left must all get MPIX_ERR_PROC_FAILED, name the same ones, and go on.
+ *
+ *     lost UP GO LOST...    UP: a pipe for "RANK PID HOST" of each rank, once all have met, and "on SIZE" of the first one
+ *                           that goes on; GO: a pipe from which that one reads a line before the end; LOST: ranks
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <mpi-ext.h>
+#include <unistd.h>
+
+#include "mpitest.h"
+
+static const char *up, *go;
+
+static int class_of(int rc)
+{
+    int errclass = rc;
+    MPI_Error_class(rc, &errclass);
+    return errclass;
+}
+
+/* One write a line: lines of several ranks do not mix. */
+static void tell(const char *line)
+{
+    int fd = open(up, O_WRONLY);
+    EXPECT(fd >= 0 && write(fd, line, strlen(line)) == (ssize_t)strlen(line));
+    close(fd);
+}
+
+static void wait_for_line(void)
+{
+    char line[16];
+    int fd = open(go, O_RDONLY);
+    EXPECT(fd >= 0 && read(fd, line, sizeof(line)) > 0);
+    close(fd);
+}
+
+static void expect_failed(int argc, char **argv)
+{
+    MPI_Group failed, world;
+    int n, from[64], ranks[64], want = 0;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    EXPECT_EQ(MPIX_Comm_get_failed(MPI_COMM_WORLD, &failed), MPI_SUCCESS);
+    MPI_Group_size(failed, &n);
+    EXPECT_EQ(n, argc - 3);
+    for (int i = 0; i < n; i++)
+        from[i] = i;
+    MPI_Group_translate_ranks(failed, n, from, world, ranks);
+    for (int k = 3; k < argc; k++)
+        for (int i = 0; i < n; i++)
+            want += ranks[i] == atoi(argv[k]);
+    EXPECT_EQ(want, argc - 3);
+    MPI_Group_free(&failed);
+    MPI_Group_free(&world);
+}
+
+/* Those who are left; whoever was lost on the way of the first attempt is so in the second. */
+static MPI_Comm shrunk(int size)
+{
+    MPI_Comm left = MPI_COMM_WORLD;
+    int n;
+    for (MPI_Comm_size(left, &n); n > size; MPI_Comm_size(left, &n)) {
+        MPI_Comm next;
+        while (class_of(MPI_Barrier(left)) == MPI_SUCCESS) {
+        }
+        EXPECT_EQ(MPIX_Comm_shrink(left, &next), MPI_SUCCESS);
+        left = next;
+    }
+    EXPECT_EQ(n, size);
+    return left;
+}
+
+int main(int argc, char **argv)
+{
+    char line[512], host[256] = "";
+    int rank, rc;
+    mpitest_begin(&argc, &argv);
+    up = argv[1];
+    go = argv[2];
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    EXPECT_EQ(MPI_Barrier(MPI_COMM_WORLD), MPI_SUCCESS);
+    snprintf(host, sizeof(host), "%s", getenv("FISHPLATE_HOST") ? getenv("FISHPLATE_HOST") : "-");
+    snprintf(line, sizeof(line), "%d %d %s\n", mpitest_rank, (int)getpid(), host);
+    tell(line);
+    while ((rc = MPI_Barrier(MPI_COMM_WORLD)) == MPI_SUCCESS) {
+    }
+    EXPECT_EQ(class_of(rc), MPIX_ERR_PROC_FAILED);
+    MPI_Comm left = shrunk(mpitest_size - (argc - 3));
+    expect_failed(argc, argv);
+    MPI_Comm_rank(left, &rank);
+    if (rank == 0) {
+        snprintf(line, sizeof(line), "on %d\n", mpitest_size - (argc - 3));
+        tell(line);
+        wait_for_line();
+    }
+    EXPECT_EQ(MPI_Barrier(left), MPI_SUCCESS);
+    printf("rank %d goes on\n", mpitest_rank);
+    MPI_Finalize();
+    return mpitest_failures ? 1 : 0;
+}
