@@ -184,7 +184,8 @@ static void killed(struct job *j, uint32_t rank, int sig)
     const char *name = sigabbrev_np(sig);
     char *text = xstrf("Rank %u on host %s (process %ld) was killed by signal %d (SIG%s, %s).%s", rank,
                        host_name(j, rank), j->ranks[rank].pid, sig, name ? name : "?", strsignal(sig),
-                       job_signal_hint(sig));
+                       j->ranks[rank].ended ? " mpiexec sent the signal: others could not reach it."
+                                            : job_signal_hint(sig));
     if (!goes_on(j, recover_from(j, rank, 128 + sig, text)))
         job_fail(j, 128 + sig, "%s", text);
     free(text);

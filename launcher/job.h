@@ -45,6 +45,7 @@ enum rank_state { RANK_PENDING, RANK_RUNNING, RANK_ENDED };
 struct job_rank {
     enum rank_state state;
     bool aborted; /* it asked for the end of the job, so its own is no news */
+    bool ended;   /* alone, by mpiexec: it could not be reached (recover.c) */
     long pid;
     int code; /* once it has ended: its exit status, or 128 and the signal */
 };
@@ -92,7 +93,14 @@ struct job {
         char *how;   /* the first one, in a sentence */
         bool unborn; /* a spawned job that can never start: its ranks are to be killed */
     } dead;          /* ranks that the others go on without (recover.c) */
-    int notices_fd;  /* where their deaths are told; -1: nowhere */
+    struct {
+        struct accusation {
+            uint32_t by, rank;
+        } * v;
+        uint32_t n, room;
+        struct timer judge;
+    } accused;      /* who says that who does not answer (recover.c) */
+    int notices_fd; /* where their deaths are told; -1: nowhere */
 };
 
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,

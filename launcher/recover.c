@@ -7,8 +7,11 @@
 #include "recover.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "grow.h"
+
+#define JUDGE_MS 500 /* from the first accusation until one is believed: others may have more to say */
 
 static uint32_t left(const struct job *j)
 {
@@ -109,13 +112,74 @@ bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
     return any;
 }
 
-void recover_accused(void *ctx, uint32_t rank, uint32_t by)
+/* Both ends run, as far as is known, and neither is on its way out. */
+static bool stands(const struct job *j, const struct accusation *a)
 {
-    struct job *j = ctx;
+    const struct job_rank *by = &j->ranks[a->by], *rank = &j->ranks[a->rank];
+    return by->state == RANK_RUNNING && rank->state == RANK_RUNNING && !by->ended && !rank->ended;
+}
+
+static void end_rank(struct job *j, uint32_t rank, uint32_t by)
+{
     struct job_host *h = &j->hosts[j->layout->host_of[rank]];
-    if (!j->opt->recovery || j->ending || j->ranks[rank].state != RANK_RUNNING || !h->ops || h->done)
+    j->ranks[rank].ended = true;
+    if (!h->ops || h->done)
         return;
     say("Rank %u on host %s cannot be reached by rank %u any more and is ended (-enable-recovery).", rank,
         h->name, by);
     h->ops->kill(h->impl, rank);
+}
+
+/* Ends one rank: on the node that most of the accusations are about, by others or by its own ranks; where two nodes are
+ * equal, the one that was accused first. False: no accusation is left. */
+static bool end_worst(struct job *j, uint32_t *count)
+{
+    const struct layout *l = j->layout;
+    uint32_t best = 0, rank = 0, by = 0;
+    memset(count, 0, l->nnodes * sizeof(*count));
+    for (uint32_t i = 0; i < j->accused.n; i++)
+        if (stands(j, &j->accused.v[i])) {
+            count[l->node_of[j->accused.v[i].rank]]++;
+            count[l->node_of[j->accused.v[i].by]]++;
+        }
+    for (uint32_t i = 0; i < j->accused.n; i++) {
+        struct accusation ends[] = {j->accused.v[i], {j->accused.v[i].rank, j->accused.v[i].by}};
+        for (int k = 0; k < 2 && stands(j, &ends[k]); k++)
+            if (count[l->node_of[ends[k].rank]] > best) {
+                best = count[l->node_of[ends[k].rank]];
+                rank = ends[k].rank;
+                by = ends[k].by;
+            }
+    }
+    if (best > 0)
+        end_rank(j, rank, by);
+    return best > 0;
+}
+
+static void judge(void *ctx)
+{
+    struct job *j = ctx;
+    uint32_t *count = xcalloc(j->layout->nnodes, sizeof(*count));
+    while (!j->ending && end_worst(j, count))
+        ;
+    j->accused.n = 0;
+    free(count);
+}
+
+/* A rank whose network is gone reaches nobody, and accuses everybody: so it is not the first word that counts. */
+void recover_accused(void *ctx, uint32_t rank, uint32_t by)
+{
+    struct job *j = ctx;
+    struct accusation a = {by, rank};
+    if (!j->opt->recovery || j->ending || !stands(j, &a))
+        return;
+    if (j->accused.n == j->accused.room) {
+        j->accused.room = 2 * j->accused.room + 16;
+        j->accused.v = xrealloc(j->accused.v, j->accused.room * sizeof(*j->accused.v));
+    }
+    j->accused.v[j->accused.n++] = a;
+    if (j->accused.judge.at == 0) {
+        j->accused.judge = (struct timer){.fn = judge, .ctx = j};
+        loop_after(&j->loop, &j->accused.judge, JUDGE_MS);
+    }
 }

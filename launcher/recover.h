@@ -16,7 +16,8 @@ void recover_left(struct job *j, uint32_t rank);
 /* The same for all ranks of a host. */
 bool recover_from_lost(struct job *j, const struct job_host *h, const char *why);
 
-/* A rank says that another one does not answer: that one is ended, so that all hear the same of it. For pmi_events. */
+/* A rank says that another one does not answer. A little later one of the two is ended, so that all hear the same: the one
+ * that most others have no connection with. For pmi_events. */
 void recover_accused(void *ctx, uint32_t rank, uint32_t by);
 
 #endif

@@ -90,6 +90,10 @@ void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
         snprintf(sentence, sizeof(sentence), "%s", text);
     else
         snprintf(sentence, sizeof(sentence), "%s: %s", ib->device.name, text);
+    if (!ep && ib->base.net->lost) { /* what is wrong is only here: the others go on */
+        log_error("%s. This rank ends, the others go on (-enable-recovery)", sentence);
+        _exit(1);
+    }
     boot_abort(ib->base.net->boot, 1, sentence);
 }
 

@@ -11,6 +11,8 @@
 #include "net/ib/endpoint.h"
 #include "net/ib/ib.h"
 #include "net/ib/lane.h"
+#include "net/ib/rail.h"
+#include "net/ib/survey.h"
 
 /* Of all transfers that have not ended. */
 static struct net_op **ops_of(const struct ib_endpoint *ep, uint32_t *count)
@@ -51,11 +53,27 @@ void ib_lost(struct transport *t, struct peer *peer)
     free(ops);
 }
 
+/* The event that tells it may come later than the adapter's error: the port itself is asked too. */
+static bool no_port_up(const struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->nrails; i++) {
+        const struct ib_device *d = ib->rails[i].device;
+        struct ibv_port_attr attr;
+        if (ib_rail_up(&ib->rails[i]) && ib_query_port(&ib->device.verbs, d->context, d->port, &attr) == 0 &&
+            (attr.state == IBV_PORT_ACTIVE || attr.state == IBV_PORT_ACTIVE_DEFER))
+            return false;
+    }
+    return true;
+}
+
 bool ib_accuse(struct ib_endpoint *ep)
 {
     struct net *net = ep->ib->base.net;
     if (!net->lost)
         return false;
+    if (no_port_up(ep->ib)) /* it is this process that cannot be reached */
+        ib_fatal(ep->ib, NULL, "%s is down%s; check the cable and the switch", ep->ib->device.name,
+                 ep->ib->nrails > 1 ? ", and so are all other ports" : "");
     if (!ep->accused && !net_is_lost(net, ep->peer->rank)) {
         ep->accused = true;
         if (ep->peer->card || boot_accuse(net->boot, ep->peer->rank) != 0)
