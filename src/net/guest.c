@@ -206,6 +206,7 @@ static void peer_close(struct net *net, uint32_t number)
     peer->ops->disconnect(peer->transport, peer);
     if (peer->stalled)
         list_remove(&peer->stalled_link);
+    paces_forget(&net->paces, &peer->paces);
     free(peer);
     net->peers[number] = NULL;
 }

@@ -31,6 +31,26 @@ struct pace *paces_at(const struct paces *p, uint32_t index)
     return &p->blocks[b][index - (uint32_t)PACE_FIRST_BLOCK * ((1u << b) - 1)];
 }
 
+/* An unused record: its index + 1, or 0 when memory is out. One of a peer that is gone comes first. */
+static uint32_t take(struct paces *p)
+{
+    if (p->unused) {
+        const uint32_t at = p->unused;
+        p->unused = paces_at(p, at - 1)->next;
+        return at;
+    }
+    const uint32_t count = atomic_load_explicit(&p->count, memory_order_relaxed);
+    const unsigned b = block_of(count);
+    if (b == PACE_BLOCKS)
+        return 0;
+    if (!p->blocks[b])
+        p->blocks[b] = calloc((size_t)PACE_FIRST_BLOCK << b, sizeof(struct pace));
+    if (!p->blocks[b])
+        return 0;
+    atomic_store_explicit(&p->count, count + 1, memory_order_release);
+    return count + 1;
+}
+
 /* The record of this link, made when there is none; NULL when memory is out: then nothing is known of the link. */
 static struct pace *find(struct paces *p, uint32_t *first, const struct pace *who)
 {
@@ -39,20 +59,25 @@ static struct pace *find(struct paces *p, uint32_t *first, const struct pace *wh
         if (it->rail == who->rail && it->way == who->way)
             return it;
     }
-    const uint32_t count = atomic_load_explicit(&p->count, memory_order_relaxed);
-    const unsigned b = block_of(count);
-    if (b == PACE_BLOCKS)
+    const uint32_t at = take(p);
+    if (at == 0)
         return NULL;
-    if (!p->blocks[b])
-        p->blocks[b] = calloc((size_t)PACE_FIRST_BLOCK << b, sizeof(struct pace));
-    if (!p->blocks[b])
-        return NULL;
-    struct pace *made = paces_at(p, count);
+    struct pace *made = paces_at(p, at - 1);
     *made = *who;
     made->next = *first;
-    *first = count + 1;
-    atomic_store_explicit(&p->count, count + 1, memory_order_release);
+    *first = at;
     return made;
+}
+
+void paces_forget(struct paces *p, uint32_t *first)
+{
+    while (*first != 0) {
+        const uint32_t at = *first;
+        struct pace *it = paces_at(p, at - 1);
+        *first = it->next;
+        *it = (struct pace){.next = p->unused};
+        p->unused = at;
+    }
 }
 
 void pace_settle(struct pace *it)

@@ -49,6 +49,7 @@ enum { PACE_BLOCKS = 24, PACE_FIRST_BLOCK = 8 };
 struct paces {
     struct pace *blocks[PACE_BLOCKS];
     _Atomic uint32_t count;
+    uint32_t unused;              /* records of peers that are gone, linked by next: index + 1, 0: none */
     uint64_t moved[2][PACE_WAYS]; /* bytes on all links, [local][way] */
 };
 
@@ -69,6 +70,9 @@ static inline struct pace_mark pace_mark(const struct paces *p, bool local, enum
  * `who` names the link: rank, rail, way, local. */
 void pace_note(struct paces *p, uint32_t *first, const struct pace *who, uint64_t bytes,
                struct pace_mark mark, uint64_t now);
+
+/* The peer is gone: its records are empty, and the next peer's are made of them. */
+void paces_forget(struct paces *p, uint32_t *first);
 
 /* Closes the run that is open, so that `best` knows it. */
 void pace_settle(struct pace *pace);

@@ -145,6 +145,29 @@ static void stream(void)
     forget();
 }
 
+/* Peers that come and go: the records of those that are gone are empty, and serve the next. */
+static void gone(void)
+{
+    unsigned class;
+    note(2, PACE_IN, 64 * KIB, 1000, 0, 2000);
+    for (int i = 0; i < 100; i++) {
+        note(1, PACE_IN, 64 * KIB, 3000, all.moved[0][PACE_IN], 4000);
+        note(1, PACE_OUT, 64 * KIB, 3000, all.moved[0][PACE_OUT], 5000);
+        struct pace *last = of(1);
+        pace_settle(last);
+        EXPECT_EQ(last->classes[0].best, 2000);
+        EXPECT_EQ(last->classes[0].messages, 1);
+        paces_forget(&all, &firsts[1]);
+        EXPECT_EQ(firsts[1], 0);
+        EXPECT(!pace_main(last, &class));
+        EXPECT_EQ(pace_word(last, 0, 5), 0);
+    }
+    EXPECT_EQ(all.count, 3);
+    pace_settle(of(2));
+    EXPECT_EQ(of(2)->classes[0].best, 1000);
+    forget();
+}
+
 int main(void)
 {
     alone();
@@ -154,5 +177,6 @@ int main(void)
     sizes_and_keys();
     stream();
     many();
+    gone();
     return test_result();
 }
