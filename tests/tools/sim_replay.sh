@@ -4,6 +4,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
+# A sanitizer's library wants to be the first, but the profiler is preloaded.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
 
 # Two ranks; $1 and $2 are their events, one a line.
 record() {
