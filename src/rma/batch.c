@@ -40,6 +40,11 @@ static void run_one_way(struct win_peer *p, int way)
     b->count[way] = 0;
 }
 
+bool batch_holds(const struct win_peer *p)
+{
+    return p->batch && (p->batch->count[PUT] || p->batch->count[GET]);
+}
+
 void batch_run(struct win_peer *p)
 {
     if (likely(!p->batch))

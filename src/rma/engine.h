@@ -68,8 +68,8 @@ struct win_peer {
     bool here;             /* direct may be used: it may be NULL and yet right (dynamic window, oneself) */
     int lock;              /* held by this process: 0, MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE */
     bool lock_nocheck;
-    bool asked;   /* a lock request is under way */
-    bool granted; /* ... and answered */
+    bool asked;   /* a thread is about to take its lock */
+    bool granted; /* ... and RMA_LOCK was answered */
     bool started; /* in the group of MPI_Win_start */
     bool dirty;   /* frames went whose effect was not confirmed */
     int fault;    /* as an origin: an operation on this rank failed there */
@@ -77,6 +77,7 @@ struct win_peer {
     uint32_t posts;
     uint32_t pending; /* answers and transfers under way */
     uint64_t flushes, flushed;
+    uint64_t round[2]; /* rma.rounds of the last call that waited for it, here and [1] at the target */
     struct {
         struct list link; /* win->waiting */
         struct near_entry entry;
@@ -91,7 +92,8 @@ struct rma {
     struct proc *proc;
     struct win *wins[64 * 64]; /* by context id */
     int nwins;
-    uint32_t idle; /* flushes and unlocks that had nothing to wait for */
+    uint64_t rounds; /* calls that waited for all targets of a window */
+    uint32_t idle;   /* flushes and unlocks that had nothing to wait for */
     struct ids ids;
     int queued;
     char *scratch; /* for a frame that is being built; not used across anything that waits */
@@ -164,6 +166,7 @@ int transfer_start(const struct rma_call *c, struct win_peer *to);
 /* batch.c: the same where this processor moves the bytes; batch_run does what was collected. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len);
 void batch_run(struct win_peer *p);
+bool batch_holds(const struct win_peer *p); /* something is collected */
 
 /* operation.c: operations under way. */
 int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
@@ -198,7 +201,7 @@ void unlock_arrived(struct win *w, struct win_peer *from, int type);
 /* far.c: locks of other nodes' ranks, by RDMA. */
 bool far_reaches(const struct win_peer *p);
 int far_lock(struct win_peer *p, int type);
-void far_unlock(struct win_peer *p, int type);
+int far_unlock(struct win_peer *p, int type);
 void far_close(struct win_peer *p);
 
 /* sync.c */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/counter.h"
+#include "boot/boot.h"
 #include "rma/engine.h"
 
 static COUNTER(far_locks, "rma_far_locks",
@@ -133,6 +134,17 @@ static uint64_t far_do(struct far *f, const struct gate_step *step)
     return f->old[last];
 }
 
+/* A ticket whose owner never leaves keeps everyone else waiting for ever. Where a process of the window has died they know why. */
+static int far_failed(const struct win_peer *p, const char *what)
+{
+    const struct win *w = p->win;
+    if (w->comm->broken)
+        return win_lost(w, NULL);
+    win_error(w, MPI_ERR_OTHER, "the adapter cannot %s rank %d, and others would wait for it for ever", what,
+              p->rank);
+    boot_abort(w->proc->boot, 1, err_detail(MPI_ERR_OTHER));
+}
+
 int far_lock(struct win_peer *p, int type)
 {
     struct net *net = p->win->proc->net;
@@ -159,18 +171,17 @@ int far_lock(struct win_peer *p, int type)
     net_wait_end(net, &waiter);
     if (!p->far->fault)
         far_do(p->far, &step);
-    if (p->far->fault && p->win->comm->broken)
-        return win_lost(p->win, NULL);
-    if (p->far->fault)
-        return win_error(p->win, MPI_ERR_OTHER, "the adapter cannot lock rank %d", p->rank);
+    if (unlikely(p->far->fault))
+        return far_failed(p, "lock");
     counter_add(&far_locks, 1);
     return MPI_SUCCESS;
 }
 
-void far_unlock(struct win_peer *p, int type)
+int far_unlock(struct win_peer *p, int type)
 {
     const struct gate_entry entry = {.side = GATE_FAR, .shared = type == MPI_LOCK_SHARED};
     struct gate_step step;
     gate_leave(&entry, &step);
     far_do(p->far, &step);
+    return unlikely(p->far->fault) ? far_failed(p, "unlock") : MPI_SUCCESS;
 }

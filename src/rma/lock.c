@@ -62,8 +62,7 @@ static bool is_granted(void *arg)
     return ((struct win_peer *)arg)->granted;
 }
 
-/* Also from inside an operation, for the first one to a target under MPI_Win_lock_all. */
-int peer_lock(struct win_peer *p, int type, bool nocheck)
+static int take(struct win_peer *p, int type, bool nocheck)
 {
     struct rma *r = p->win->proc->rma;
     if (!nocheck && p->slot) {
@@ -88,6 +87,27 @@ int peer_lock(struct win_peer *p, int type, bool nocheck)
     return MPI_SUCCESS;
 }
 
+static bool nobody_asks(void *arg)
+{
+    return !((struct win_peer *)arg)->asked;
+}
+
+/* Also from inside an operation, for the first one to a target under MPI_Win_lock_all: several threads may do that at once, and
+ * the lock is taken only once. */
+int peer_lock(struct win_peer *p, int type, bool nocheck)
+{
+    if (unlikely(p->asked))
+        rma_wait(p->win->proc->rma, nobody_asks, p, true);
+    if (p->lock)
+        return p->win->access == EPOCH_LOCK_ALL
+                   ? MPI_SUCCESS
+                   : win_error(p->win, MPI_ERR_RMA_SYNC, "rank %d is locked already", p->rank);
+    p->asked = true;
+    int rc = take(p, type, nocheck);
+    p->asked = false;
+    return rc;
+}
+
 static int peer_unlock(struct win_peer *p)
 {
     const int type = p->lock;
@@ -97,8 +117,10 @@ static int peer_unlock(struct win_peer *p)
         rc = peer_finish(p, true);
         if (!p->lock_nocheck && p->slot)
             near_leave(p->slot, type, is_one_sided(p->win, p->rank));
-        else if (!p->lock_nocheck)
-            far_unlock(p, type);
+        else if (!p->lock_nocheck) {
+            int left = far_unlock(p, type);
+            rc = rc ? rc : left;
+        }
     } else {
         rc = peer_settle(p, RMA_UNLOCK, type);
     }

@@ -79,10 +79,22 @@ static int peer_fault(struct win_peer *p)
     return win_error(p->win, fault, "an operation on rank %d failed", p->rank);
 }
 
-static void peer_quiet(struct win_peer *p)
+/* Unless other threads have started something meanwhile, which they will wait for. */
+static void peer_quiet(struct win_peer *p, bool lost)
+{
+    if (unlikely(lost)) {
+        p->dirty = false;
+        p->flushed = p->flushes; /* nobody will answer */
+    }
+    if (!p->dirty && (is_flushed(p) || lost) && !batch_holds(p))
+        list_remove(&p->busy);
+}
+
+/* What is sent from now on, by other threads too, is not confirmed by the answer. */
+static void ask_flush(struct win_peer *p, enum rma_frame how, int type)
 {
     p->dirty = false;
-    list_remove(&p->busy);
+    rma_send(p, how, (uint16_t)type, 0, ++p->flushes, NULL, 0);
 }
 
 int peer_settle(struct win_peer *p, enum rma_frame how, int type)
@@ -90,9 +102,9 @@ int peer_settle(struct win_peer *p, enum rma_frame how, int type)
     batch_run(p);
     int rc = wait_for_peer(p, nothing_pending); /* before the lock goes */
     if (!rc)
-        rma_send(p, how, (uint16_t)type, 0, ++p->flushes, NULL, 0);
+        ask_flush(p, how, type);
     rc = rc ? rc : wait_for_peer(p, is_flushed);
-    peer_quiet(p);
+    peer_quiet(p, rc != 0);
     int fault = peer_fault(p);
     return rc ? rc : fault;
 }
@@ -105,38 +117,47 @@ int peer_finish(struct win_peer *p, bool remotely)
     batch_run(p);
     if (remotely && p->dirty)
         return peer_settle(p, RMA_FLUSH, 0);
-    int rc = p->pending ? wait_for_peer(p, nothing_pending) : MPI_SUCCESS;
-    if (!p->dirty)
-        peer_quiet(p);
+    /* Another thread's flush may speak for what this one has sent. */
+    bool (*const ready)(void *) = remotely ? is_flushed : nothing_pending;
+    int rc = ready(p) ? MPI_SUCCESS : wait_for_peer(p, ready);
+    peer_quiet(p, rc != 0);
     int fault = peer_fault(p);
     return rc ? rc : fault;
+}
+
+/* The next one that nobody has waited for since round `round` began. */
+static struct win_peer *next_busy(struct win *w, bool remotely, uint64_t round)
+{
+    list_foreach(pos, &w->busy)
+    {
+        struct win_peer *p = list_entry(pos, struct win_peer, busy);
+        if (p->round[remotely] < round)
+            return p;
+    }
+    return NULL;
 }
 
 /* All frames that ask go out before the first answer is waited for. */
 int peers_finish(struct win *w, bool remotely)
 {
+    const uint64_t round = ++w->proc->rma->rounds;
+    struct win_peer *p;
     int rc = MPI_SUCCESS;
     atomic_thread_fence(memory_order_seq_cst);
     list_foreach(pos, &w->busy)
     {
-        struct win_peer *p = list_entry(pos, struct win_peer, busy);
+        p = list_entry(pos, struct win_peer, busy);
         batch_run(p);
         if (remotely && p->dirty)
-            rma_send(p, RMA_FLUSH, 0, 0, ++p->flushes, NULL, 0);
+            ask_flush(p, RMA_FLUSH, 0);
     }
-    while (!list_empty(&w->busy)) {
-        struct win_peer *p = list_entry(w->busy.next, struct win_peer, busy);
+    while ((p = next_busy(w, remotely, round)) != NULL) {
         int lost = wait_for_peer(p, remotely ? is_flushed : nothing_pending);
-        const bool dirty = p->dirty && !remotely;
-        peer_quiet(p);
-        p->dirty = dirty;
+        p->round[remotely] = MAX(p->round[remotely], round);
+        peer_quiet(p, lost != 0);
         int fault = peer_fault(p);
         rc = rc ? rc : lost ? lost : fault;
     }
-    if (!remotely) /* they still have to be confirmed later */
-        for (uint32_t i = 0; i < w->table_size; i++)
-            if (w->table[i] && w->table[i]->dirty)
-                win_peer_busy(w->table[i]);
     return rc;
 }
 
