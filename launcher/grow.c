@@ -1,6 +1,6 @@
 /* grow.c: turns a request to spawn into the command line of another mpiexec and watches that process. It
  * reports the state of its job through a pipe: 'i' when a rank is in MPI_Init, 'f' and a sentence when the
- * job could not be started.
+ * job could not be started, 'd' at the end when all of its ranks have died.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -437,8 +437,9 @@ bool grow_child_ended(struct job *j, pid_t pid, int status, int *failed)
     if (!s->inited || *text == 'f') {
         shoot_failed(s, *text == 'f' ? text + 1 : "the new processes ended without calling MPI_Init");
     } else {
+        j->dead.shoot = *text == 'd';
+        *failed = j->dead.shoot ? 0 : code;
         forget(j, s);
-        *failed = code;
     }
     return true;
 }
@@ -454,6 +455,11 @@ static bool tell(const struct options *o, const char *data, size_t len)
 bool grow_tell_inited(const struct options *o)
 {
     return tell(o, "i", 1);
+}
+
+bool grow_tell_nobody_left(const struct options *o)
+{
+    return tell(o, "d", 1);
 }
 
 bool grow_tell_failed(const struct options *o, const char *why)

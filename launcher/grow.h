@@ -22,9 +22,10 @@ void grow_signal(struct job *j, int sig);
 /* Whether that process was one of ours. failed: the status with which its job failed; 0: it did not, or it never started. */
 bool grow_child_ended(struct job *j, pid_t pid, int status, int *failed);
 
-/* The other end, in an mpiexec that was started so: tells that a rank has called MPI_Init, or why none ever will.
- * False: nobody is there to be told. */
+/* The other end, in an mpiexec that was started so: tells that a rank has called MPI_Init, why none ever will, or that all
+ * ranks have died. False: nobody is there to be told. */
 bool grow_tell_inited(const struct options *o);
 bool grow_tell_failed(const struct options *o, const char *why);
+bool grow_tell_nobody_left(const struct options *o);
 
 #endif

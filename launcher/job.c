@@ -537,6 +537,7 @@ int job_run(struct job *j, int front)
         why_watch(j, j->opt->hang_after);
     loop_run(&j->loop);
     output_flush(j->output, j->ending ? 500 : 60000);
+    recover_end(j);
     job_tell_end(j);
     return j->status;
 }

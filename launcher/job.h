@@ -90,7 +90,9 @@ struct job {
     struct {
         bool *who; /* [size]; NULL: none */
         uint32_t n;
-        char *how;   /* the first one, in a sentence */
+        int code;    /* of the first one */
+        char *how;   /* ... in a sentence */
+        bool shoot;  /* nobody was left of the last spawned job that ended */
         bool unborn; /* a spawned job that can never start: its ranks are to be killed */
     } dead;          /* ranks that the others go on without (recover.c) */
     struct {

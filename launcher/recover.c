@@ -88,13 +88,26 @@ bool recover_from(struct job *j, uint32_t rank, int code, const char *how)
     if (!can_go_on(j, rank))
         return false;
     tell_all(j, rank);
-    if (!j->dead.how)
+    if (!j->dead.how) {
         j->dead.how = xstrdup(how);
+        j->dead.code = code;
+    }
     if (j->opt->no_cleanup && !j->status)
         j->status = code;
     if (j->opt->verbose)
         say("%s The others were told and go on (-enable-recovery).", how);
     return true;
+}
+
+/* Nobody of this job was left, nor of the last job that it spawned. Who spawned this one decides likewise. */
+void recover_end(struct job *j)
+{
+    if (j->failed || j->ending || j->dead.n < j->layout->size || (j->shoots_so_far > 0 && !j->dead.shoot))
+        return;
+    j->failed = true;
+    j->status = j->status ? j->status : j->dead.code;
+    if (!grow_tell_nobody_left(j->opt))
+        say("All ranks died, and nobody was left to go on (-enable-recovery). The first: %s", j->dead.how);
 }
 
 bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)

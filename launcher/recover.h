@@ -20,4 +20,7 @@ bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
  * that most others have no connection with. For pmi_events. */
 void recover_accused(void *ctx, uint32_t rank, uint32_t by);
 
+/* At the end: a job has failed when nobody was left of it. */
+void recover_end(struct job *j);
+
 #endif

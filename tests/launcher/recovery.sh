@@ -8,7 +8,7 @@ program=$MPI_TESTS/mpi_ft_coll
 # The status is that of those who went on; one line names the dead.
 run -enable-recovery -n 3 "$program"
 expect_rc 0
-expect_err "The others went on without"
+expect_err "the others went on without them"
 run --with-ft ulfm -n 3 "$program"
 expect_rc 0
 # ... or of the first that failed.
@@ -24,3 +24,11 @@ expect_err "on host b"
 # A program that never called MPI_Init cannot go on.
 run -enable-recovery -n 2 sh -c 'if [ $PMI_RANK = 1 ]; then exit 5; fi'
 expect_rc 5
+# Nobody is left who could go on, of the job and of those that it spawned; or the heirs end well.
+run -enable-recovery -n 2 "$SPAWNER" die
+expect_rc 137
+expect_err "nobody was left to go on"
+run -enable-recovery -n 2 "$SPAWNER" leave
+expect_rc 0
+expect_out "child 0 of 2 goes on" "child 1 of 2 goes on"
+finish

@@ -4,11 +4,14 @@
  *   hello          the children print a line and end well
  *   fail           child 1 ends with status 7 after MPI_Init, while everybody else waits for it
  *   stay FIFO      everybody writes "up" to the fifo and waits for ever
+ *   die            all parents are killed, then their children too
+ *   leave          all parents are killed; the children end well
  *   serve NAME     publishes a port, prints "published", accepts one client, sums what it sends
  *   ask NAME       looks the name up, connects, sends
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +36,35 @@ static void say_up(const char *path)
     fclose(fifo);
 }
 
+static int is_heir(char **argv)
+{
+    return strcmp(argv[0], "die") == 0 || strcmp(argv[0], "leave") == 0;
+}
+
+/* Under -enable-recovery: the receive fails when all parents that it names are dead, one after the other. */
+static void inherit(char **argv, MPI_Comm parent)
+{
+    int nothing, parents;
+    MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN);
+    MPI_Barrier(parent);
+    MPI_Comm_remote_size(parent, &parents);
+    for (int i = 0; i < parents; i++)
+        MPI_Recv(&nothing, 1, MPI_INT, i, 1, parent, MPI_STATUS_IGNORE);
+    if (strcmp(argv[0], "die") == 0)
+        raise(SIGKILL);
+    printf("child %d of %d goes on\n", rank, size);
+}
+
 static void spawn(char **argv, const char *program)
 {
     MPI_Comm children;
     MPI_Comm_spawn(program, argv, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
     if (strcmp(argv[0], "stay") == 0)
         say_up(argv[1]);
+    if (is_heir(argv)) {
+        MPI_Barrier(children);
+        raise(SIGKILL);
+    }
     if (strcmp(argv[0], "hello") != 0)
         wait_for_ever();
     MPI_Barrier(children);
@@ -47,6 +73,10 @@ static void spawn(char **argv, const char *program)
 
 static void be_child(char **argv, MPI_Comm parent)
 {
+    if (is_heir(argv)) {
+        inherit(argv, parent);
+        return;
+    }
     if (strcmp(argv[0], "stay") == 0)
         say_up(argv[1]);
     if (strcmp(argv[0], "fail") == 0 && rank == 1)
