@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct kernel *const kernels[] = {&kernel_ep, &kernel_is, &kernel_cg,
-                                               &kernel_mg, &kernel_ft, &kernel_lu};
+static const struct kernel *const kernels[] = {&kernel_ep, &kernel_is, &kernel_cg,    &kernel_mg, &kernel_ft,
+                                               &kernel_lu, &kernel_bt, &kernel_sweep, &kernel_vis};
 enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 static const char class_names[CLASS_COUNT + 1] = "SWAB";
 
@@ -23,10 +23,12 @@ static void usage(const struct bench_host *host)
     printf("Usage: mpiexec -n 4 %s kernels [options] [kernels]\n\n"
            "Runs kernels of scientific programs, as the NAS parallel benchmarks specify them, and verifies "
            "their\n"
-           "results against the published values. Without names, all run:\n\n",
+           "results against the published values; sweep and vis, which no suite specifies, verify against "
+           "exact\n"
+           "solutions. Without names, all run:\n\n",
            host->program);
     for (int i = 0; i < KERNELS; i++)
-        printf("  %-4s %s (ranks: %s)\n", kernels[i]->name, kernels[i]->doc, kernels[i]->ranks);
+        printf("  %-5s %s (ranks: %s)\n", kernels[i]->name, kernels[i]->doc, kernels[i]->ranks);
     printf("\nOptions:\n"
            "  --class S        problem size: S (default; takes seconds), W, A, B, or several: SWA\n"
            "  --json           one JSON document instead of the table\n"

@@ -37,7 +37,8 @@ struct kernel {
     void (*run)(struct kernel_run *run, struct kernel_result *out);
 };
 
-extern const struct kernel kernel_ep, kernel_is, kernel_cg, kernel_mg, kernel_ft, kernel_lu;
+extern const struct kernel kernel_ep, kernel_is, kernel_cg, kernel_mg, kernel_ft, kernel_lu, kernel_bt,
+    kernel_sweep, kernel_vis;
 
 /* kernels.c: the command. Calls MPI_Init and MPI_Finalize; returns the exit status. */
 int bench_kernels_main(const struct bench_host *host, int argc, char **argv);
@@ -49,6 +50,15 @@ double kernel_start(struct kernel_run *run); /* a barrier, then the time */
 void kernel_stop(struct kernel_run *run, double started, struct kernel_result *out);
 void kernel_progress(struct kernel_run *run, int done, int of); /* a line every five seconds, from rank 0 */
 bool kernel_power_of_two(int ranks);
+/* A square of n by n points, cut into a grid of ranks. */
+struct kernel_plane {
+    int ranks[2], at[2]; /* the grid of ranks, and this one's place in it */
+    int first[2], count[2];
+    int before[2], after[2]; /* neighbours, or MPI_PROC_NULL */
+};
+/* false: the ranks are too many to leave each at least so many points in both directions */
+bool kernel_cut(int ranks, int n, int least, int out[2]);
+void kernel_plane_open(struct kernel_plane *p, const struct kernel_run *run, int n);
 /* Remembers the larger error; the result is verified while none is above the bound. */
 void kernel_compare(struct kernel_result *out, double value, double expected, double bound);
 

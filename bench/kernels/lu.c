@@ -11,7 +11,7 @@
 static const struct problem {
     int n, iterations;
     double dt;
-    double residual[LU_M], error[LU_M], surface;
+    double residual[GAS_M], error[GAS_M], surface;
 } problems[CLASS_COUNT] = {
     [CLASS_S] = {12,
                  50,
@@ -51,53 +51,16 @@ static const double omega = 1.2;
 
 /* ---- The beginning ---- */
 
-static void exact_at(const struct lu_grid *g, int x, int y, int z, double u[LU_M])
-{
-    const double at[3] = {x * g->step, y * g->step, z * g->step};
-    lu_exact(at, u);
-}
-
-/* Given on the faces of the cube; within, blended from the six faces. */
-static void begin_at(const struct lu_grid *g, const int p[3], double u[LU_M])
-{
-    double face[2][3][LU_M], blend[3];
-    for (int d = 0; d < 3; d++)
-        for (int s = 0; s < 2; s++) {
-            int q[3] = {p[0], p[1], p[2]};
-            q[d] = s ? g->n - 1 : 0;
-            exact_at(g, q[0], q[1], q[2], face[s][d]);
-        }
-    for (int m = 0; m < LU_M; m++) {
-        for (int d = 0; d < 3; d++) {
-            double part = p[d] * g->step;
-            blend[d] = (1 - part) * face[0][d][m] + part * face[1][d][m];
-        }
-        u[m] = blend[0] + blend[1] + blend[2] - blend[0] * blend[1] - blend[1] * blend[2] -
-               blend[2] * blend[0] + blend[0] * blend[1] * blend[2];
-    }
-}
-
-static bool on_face(const struct lu_grid *g, const int p[3])
-{
-    for (int d = 0; d < 3; d++)
-        if (p[d] == 0 || p[d] == g->n - 1)
-            return true;
-    return false;
-}
-
 /* The exact solution everywhere, or only on the faces; neighbours' points too, so that nothing must be sent. */
 static void fill(const struct lu_grid *g, double *field, bool exact)
 {
-    for (int k = 0; k < g->n; k++)
-        for (int j = -LU_GHOST; j < g->count[1] + LU_GHOST; j++)
-            for (int i = -LU_GHOST; i < g->count[0] + LU_GHOST; i++) {
-                int p[3] = {g->first[0] + i, g->first[1] + j, k};
-                if (p[0] < 0 || p[1] < 0 || p[0] >= g->n || p[1] >= g->n)
+    for (int k = 0; k < g->mesh.n; k++)
+        for (int j = -GAS_GHOST; j < g->plane.count[1] + GAS_GHOST; j++)
+            for (int i = -GAS_GHOST; i < g->plane.count[0] + GAS_GHOST; i++) {
+                int p[3] = {g->plane.first[0] + i, g->plane.first[1] + j, k};
+                if (p[0] < 0 || p[1] < 0 || p[0] >= g->mesh.n || p[1] >= g->mesh.n)
                     continue;
-                if (exact || on_face(g, p))
-                    exact_at(g, p[0], p[1], p[2], field + lu_at(g, i, j, k));
-                else
-                    begin_at(g, p, field + lu_at(g, i, j, k));
+                (exact ? gas_exact_at : gas_begin)(&g->mesh, p, field + lu_at(g, i, j, k));
             }
 }
 
@@ -106,26 +69,26 @@ static void fill(const struct lu_grid *g, double *field, bool exact)
 /* `side`: -1 from the neighbours before, 1 from those after. */
 static void relax_point(const struct lu_grid *g, int i, int j, int k, int side)
 {
-    const double t1 = g->dt / (g->step * g->step), t2 = g->dt / (2 * g->step);
+    const double t1 = g->dt / (g->mesh.step * g->mesh.step), t2 = g->dt / (2 * g->mesh.step);
     const size_t neighbours[3] = {lu_at(g, i + side, j, k), lu_at(g, i, j + side, k),
                                   lu_at(g, i, j, k + side)};
     const double *u = g->u + lu_at(g, i, j, k);
-    double *v = g->rsd + lu_at(g, i, j, k), sum[LU_M] = {0};
+    double *v = g->rsd + lu_at(g, i, j, k), sum[GAS_M] = {0};
     for (int d = 0; d < 3; d++)
-        lu_couple(g->u + neighbours[d], g->rsd + neighbours[d], d, t1, side * t2, sum);
-    for (int m = 0; m < LU_M; m++)
+        gas_couple(g->u + neighbours[d], g->rsd + neighbours[d], d, t1, side * t2, sum);
+    for (int m = 0; m < GAS_M; m++)
         sum[m] = side < 0 ? v[m] - omega * sum[m] : omega * sum[m];
-    lu_solve(u, t1, sum);
-    for (int m = 0; m < LU_M; m++)
+    gas_solve_point(u, t1, sum);
+    for (int m = 0; m < GAS_M; m++)
         v[m] = side < 0 ? sum[m] : v[m] - sum[m];
 }
 
 /* The line of points of a plane that faces direction d, to or from a buffer. */
 static void copy_line(const struct lu_grid *g, double *buffer, int d, int at, int k, bool out)
 {
-    for (int a = 0; a < g->count[1 - d]; a++, buffer += LU_M) {
+    for (int a = 0; a < g->plane.count[1 - d]; a++, buffer += GAS_M) {
         double *point = g->rsd + (d == 0 ? lu_at(g, at, a, k) : lu_at(g, a, at, k));
-        memcpy(out ? buffer : point, out ? point : buffer, LU_M * sizeof(double));
+        memcpy(out ? buffer : point, out ? point : buffer, GAS_M * sizeof(double));
     }
 }
 
@@ -136,18 +99,20 @@ static void sweep(const struct lu_grid *g, struct kernel_run *run, int side)
     for (int step = 0; step < to[2] - from[2]; step++) {
         int k = side < 0 ? from[2] + step : to[2] - 1 - step;
         for (int d = 0; d < 2; d++) {
-            int peer = side < 0 ? g->before[d] : g->after[d], count = g->count[1 - d] * LU_M;
+            int peer = side < 0 ? g->plane.before[d] : g->plane.after[d],
+                count = g->plane.count[1 - d] * GAS_M;
             MPI_Recv(g->faces, count, MPI_DOUBLE, peer, d, run->comm, MPI_STATUS_IGNORE);
             if (peer != MPI_PROC_NULL)
-                copy_line(g, g->faces, d, side < 0 ? -1 : g->count[d], k, false);
+                copy_line(g, g->faces, d, side < 0 ? -1 : g->plane.count[d], k, false);
         }
         for (int b = 0; b < to[1] - from[1]; b++)
             for (int a = 0; a < to[0] - from[0]; a++)
                 relax_point(g, side < 0 ? from[0] + a : to[0] - 1 - a, side < 0 ? from[1] + b : to[1] - 1 - b,
                             k, side);
         for (int d = 0; d < 2; d++) {
-            int peer = side < 0 ? g->after[d] : g->before[d], count = g->count[1 - d] * LU_M;
-            copy_line(g, g->faces, d, side < 0 ? g->count[d] - 1 : 0, k, true);
+            int peer = side < 0 ? g->plane.after[d] : g->plane.before[d],
+                count = g->plane.count[1 - d] * GAS_M;
+            copy_line(g, g->faces, d, side < 0 ? g->plane.count[d] - 1 : 0, k, true);
             MPI_Send(g->faces, count, MPI_DOUBLE, peer, d, run->comm);
         }
     }
@@ -160,7 +125,7 @@ static void scale(const struct lu_grid *g, double factor, bool into_u)
     for (int k = b.from[2]; k < b.to[2]; k++)
         for (int j = b.from[1]; j < b.to[1]; j++)
             for (int i = b.from[0]; i < b.to[0]; i++)
-                for (size_t m = lu_at(g, i, j, k), end = m + LU_M; m < end; m++) {
+                for (size_t m = lu_at(g, i, j, k), end = m + GAS_M; m < end; m++) {
                     if (into_u)
                         g->u[m] += factor * g->rsd[m];
                     else
@@ -186,16 +151,16 @@ static void relax(const struct lu_grid *g, struct kernel_run *run, int iteration
 /* Pressure of point p if it is this rank's, else 0: each point of the surface is counted by one rank. */
 static double pressure_at(const struct lu_grid *g, const int p[3])
 {
-    int i = p[0] - g->first[0], j = p[1] - g->first[1];
-    if (i < 0 || j < 0 || i >= g->count[0] || j >= g->count[1])
+    int i = p[0] - g->plane.first[0], j = p[1] - g->plane.first[1];
+    if (i < 0 || j < 0 || i >= g->plane.count[0] || j >= g->plane.count[1])
         return 0;
-    return lu_pressure(g->u + lu_at(g, i, j, p[2]));
+    return gas_pressure(g->u + lu_at(g, i, j, p[2]));
 }
 
 /* Integral of the pressure over the six faces of a box, by the trapezoidal rule: inner points count four times. */
 static double surface_integral(const struct lu_grid *g, struct kernel_run *run)
 {
-    const int low[3] = {1, 1, 2}, high[3] = {g->n - 2, g->n - 3, g->n - 2};
+    const int low[3] = {1, 1, 2}, high[3] = {g->mesh.n - 2, g->mesh.n - 3, g->mesh.n - 2};
     double sum = 0, all;
     for (int d = 0; d < 3; d++) {
         int a = (d + 1) % 3, b = (d + 2) % 3, p[3];
@@ -209,20 +174,20 @@ static double surface_integral(const struct lu_grid *g, struct kernel_run *run)
                 }
     }
     MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, run->comm);
-    return 0.25 * g->step * g->step * all;
+    return 0.25 * g->mesh.step * g->mesh.step * all;
 }
 
 static void verify(const struct lu_grid *g, struct kernel_run *run, const struct problem *p,
                    struct kernel_result *out)
 {
     const double bound = 1e-8;
-    double residual[LU_M], error[LU_M];
+    double residual[GAS_M], error[GAS_M];
     lu_norm(g, run, g->rsd, residual);
     fill(g, g->force, true); /* no longer needed for anything else */
-    for (size_t i = 0, end = lu_at(g, -LU_GHOST, -LU_GHOST, g->n); i < end; i++)
+    for (size_t i = 0, end = lu_at(g, -GAS_GHOST, -GAS_GHOST, g->mesh.n); i < end; i++)
         g->force[i] -= g->u[i];
     lu_norm(g, run, g->force, error);
-    for (int m = 0; m < LU_M; m++) {
+    for (int m = 0; m < GAS_M; m++) {
         kernel_compare(out, residual[m], p->residual[m], bound);
         kernel_compare(out, error[m], p->error[m], bound);
     }
@@ -232,7 +197,7 @@ static void verify(const struct lu_grid *g, struct kernel_run *run, const struct
 static bool takes(int ranks, enum kernel_class class)
 {
     int cut[2];
-    return lu_cut(ranks, problems[class].n, cut);
+    return kernel_cut(ranks, problems[class].n, LU_LEAST, cut);
 }
 
 static void run_lu(struct kernel_run *run, struct kernel_result *out)

@@ -1,4 +1,4 @@
-/* support.c: memory, time, progress and verification for the kernels.
+/* support.c: memory, time, progress, cutting a plane and verification for the kernels.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -45,6 +45,31 @@ void kernel_progress(struct kernel_run *run, int done, int of)
 bool kernel_power_of_two(int ranks)
 {
     return ranks > 0 && (ranks & (ranks - 1)) == 0;
+}
+
+bool kernel_cut(int ranks, int n, int least, int out[2])
+{
+    for (int y = (int)sqrt((double)ranks); y >= 1; y--)
+        if (ranks % y == 0) {
+            out[0] = ranks / y;
+            out[1] = y;
+            return n / out[0] >= least && n / out[1] >= least;
+        }
+    return false;
+}
+
+void kernel_plane_open(struct kernel_plane *p, const struct kernel_run *run, int n)
+{
+    kernel_cut(run->size, n, 1, p->ranks);
+    p->at[0] = run->rank % p->ranks[0];
+    p->at[1] = run->rank / p->ranks[0];
+    for (int d = 0; d < 2; d++) {
+        int each = n / p->ranks[d], more = n % p->ranks[d], stride = d == 0 ? 1 : p->ranks[0];
+        p->count[d] = each + (p->at[d] < more);
+        p->first[d] = p->at[d] * each + (p->at[d] < more ? p->at[d] : more);
+        p->before[d] = p->at[d] > 0 ? run->rank - stride : MPI_PROC_NULL;
+        p->after[d] = p->at[d] < p->ranks[d] - 1 ? run->rank + stride : MPI_PROC_NULL;
+    }
 }
 
 void kernel_compare(struct kernel_result *out, double value, double expected, double bound)

@@ -1,0 +1,190 @@
+/* bt_grid.c: BT's multi-partition: which cells a rank has, who has their neighbours, the exchange of faces, the residual.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bt.h"
+
+int bt_side(int ranks)
+{
+    int side = (int)(sqrt((double)ranks) + 0.5);
+    return side * side == ranks ? side : 0;
+}
+
+/* The rank of a cell: cells of one rank go up in x and down in y from slab to slab of z. */
+static int owner(int side, int x, int y, int z)
+{
+    return (x - z + side) % side + (y + z) % side * side;
+}
+
+static void cell_open(struct bt_grid *g, struct kernel_run *run, int z)
+{
+    const int side = g->side, n = g->mesh.n, each = n / side, more = n % side;
+    struct bt_cell *c = &g->cells[z];
+    size_t points = 1;
+    c->at[0] = (run->rank % side + z) % side;
+    c->at[1] = (run->rank / side - z + side) % side;
+    c->at[2] = z;
+    for (int d = 0; d < 3; d++) {
+        int at = c->at[d];
+        c->count[d] = each + (at < more);
+        c->first[d] = at * each + (at < more ? at : more);
+        points *= (size_t)(c->count[d] + 2 * GAS_GHOST);
+        g->by[d][at] = z;
+    }
+    c->u = kernel_alloc(run, points * GAS_M * sizeof(double));
+    c->force = kernel_alloc(run, points * GAS_M * sizeof(double));
+    c->rhs = kernel_alloc(run, points * GAS_M * sizeof(double));
+    c->above = kernel_alloc(run, points * BT_BLOCK * sizeof(double));
+}
+
+void bt_grid_open(struct bt_grid *g, struct kernel_run *run, int n, double dt)
+{
+    const int side = bt_side(run->size), x = run->rank % side, y = run->rank / side, back = side - 1;
+    *g = (struct bt_grid){.mesh = {n, 1.0 / (n - 1)}, .dt = dt, .side = side};
+    g->cells = kernel_alloc(run, (size_t)side * sizeof(*g->cells));
+    for (int d = 0; d < 3; d++) {
+        g->by[d] = kernel_alloc(run, (size_t)side * sizeof(int));
+        g->after[d] = owner(side, (x + (d == 0)) % side, (y + (d == 1)) % side, d == 2 && side > 1);
+        g->before[d] =
+            owner(side, (x + (d == 0) * back) % side, (y + (d == 1) * back) % side, d == 2 ? back : 0);
+    }
+    for (int z = 0; z < side; z++)
+        cell_open(g, run, z);
+    /* The largest message: the faces of all cells but one, or a block and a vector for every line of a cell. */
+    size_t face = (size_t)(n / side + 1) * (size_t)(n / side + 1);
+    size_t most = face * GAS_M * GAS_GHOST * (size_t)side;
+    if (most < face * (BT_BLOCK + GAS_M))
+        most = face * (BT_BLOCK + GAS_M);
+    for (int b = 0; b < 2; b++) {
+        g->send[b] = kernel_alloc(run, most * sizeof(double));
+        g->receive[b] = kernel_alloc(run, most * sizeof(double));
+    }
+}
+
+void bt_grid_close(struct bt_grid *g)
+{
+    for (int z = 0; z < g->side; z++) {
+        free(g->cells[z].u);
+        free(g->cells[z].force);
+        free(g->cells[z].rhs);
+        free(g->cells[z].above);
+    }
+    for (int d = 0; d < 3; d++)
+        free(g->by[d]);
+    for (int b = 0; b < 2; b++) {
+        free(g->send[b]);
+        free(g->receive[b]);
+    }
+    free(g->cells);
+}
+
+void bt_inner(const struct bt_grid *g, const struct bt_cell *c, int from[3], int to[3])
+{
+    for (int d = 0; d < 3; d++) {
+        from[d] = c->first[d] == 0 ? 1 : 0;
+        to[d] = c->first[d] + c->count[d] == g->mesh.n ? c->count[d] - 1 : c->count[d];
+    }
+}
+
+/* ---- Faces ---- */
+
+/* Copies two layers of a cell, beginning with `layer` in direction d, between u and a buffer; returns its end. */
+static double *copy_layers(const struct bt_cell *c, double *buffer, int d, int layer, bool out)
+{
+    const int a = (d + 1) % 3, b = (d + 2) % 3;
+    int p[3];
+    for (p[b] = 0; p[b] < c->count[b]; p[b]++)
+        for (p[a] = 0; p[a] < c->count[a]; p[a]++)
+            for (p[d] = layer; p[d] < layer + GAS_GHOST; p[d]++, buffer += GAS_M) {
+                double *point = c->u + bt_point(c, p) * GAS_M;
+                memcpy(out ? buffer : point, out ? point : buffer, GAS_M * sizeof(double));
+            }
+    return buffer;
+}
+
+/* The faces of all cells that have a neighbour on one side (0: before, 1: after), slab by slab; returns how many doubles. */
+static int copy_faces(const struct bt_grid *g, double *buffer, int d, int side, bool out)
+{
+    double *end = buffer;
+    for (int s = side == 0; s < g->side - (side == 1); s++) {
+        const struct bt_cell *c = &g->cells[g->by[d][s]];
+        int own = side == 0 ? 0 : c->count[d] - GAS_GHOST, theirs = side == 0 ? -GAS_GHOST : c->count[d];
+        end = copy_layers(c, end, d, out ? own : theirs, out);
+    }
+    return (int)(end - buffer);
+}
+
+void bt_exchange(const struct bt_grid *g, struct kernel_run *run)
+{
+    const size_t n = (size_t)(g->mesh.n / g->side + 1);
+    const int most = (int)(n * n * GAS_M * GAS_GHOST) * g->side;
+    for (int d = 0; d < 3 && g->side > 1; d++) {
+        MPI_Request requests[4];
+        MPI_Irecv(g->receive[0], most, MPI_DOUBLE, g->before[d], 2 * d + 1, run->comm, &requests[0]);
+        MPI_Irecv(g->receive[1], most, MPI_DOUBLE, g->after[d], 2 * d, run->comm, &requests[1]);
+        for (int side = 0; side < 2; side++) {
+            int count = copy_faces(g, g->send[side], d, side, true);
+            MPI_Isend(g->send[side], count, MPI_DOUBLE, side ? g->after[d] : g->before[d], 2 * d + side,
+                      run->comm, &requests[2 + side]);
+        }
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        copy_faces(g, g->receive[0], d, 0, false);
+        copy_faces(g, g->receive[1], d, 1, false);
+    }
+}
+
+/* ---- The residual ---- */
+
+static void cell_residual(const struct bt_grid *g, const struct bt_cell *c)
+{
+    int from[3], to[3], p[3];
+    bt_inner(g, c, from, to);
+    for (p[2] = from[2]; p[2] < to[2]; p[2]++)
+        for (p[1] = from[1]; p[1] < to[1]; p[1]++)
+            for (p[0] = from[0]; p[0] < to[0]; p[0]++)
+                for (size_t m = bt_point(c, p) * GAS_M, end = m + GAS_M; m < end; m++)
+                    c->rhs[m] = -c->force[m];
+    for (int d = 0; d < 3; d++) {
+        const int a = (d + 1) % 3, b = (d + 2) % 3;
+        for (p[b] = from[b]; p[b] < to[b]; p[b]++)
+            for (p[a] = from[a]; p[a] < to[a]; p[a]++) {
+                p[d] = 0;
+                size_t first = bt_point(c, p) * GAS_M;
+                gas_along_line(&g->mesh, c->u + first, c->rhs + first, bt_stride(c, d) * GAS_M, from[d],
+                               to[d], c->first[d], d);
+            }
+    }
+}
+
+void bt_residual(const struct bt_grid *g)
+{
+    for (int i = 0; i < g->side; i++)
+        cell_residual(g, &g->cells[i]);
+}
+
+void bt_norm(const struct bt_grid *g, struct kernel_run *run, bool error, double out[GAS_M])
+{
+    double sum[GAS_M] = {0};
+    for (int i = 0; i < g->side; i++) {
+        const struct bt_cell *c = &g->cells[i];
+        int from[3], to[3], p[3];
+        bt_inner(g, c, from, to);
+        for (p[2] = from[2]; p[2] < to[2]; p[2]++)
+            for (p[1] = from[1]; p[1] < to[1]; p[1]++)
+                for (p[0] = from[0]; p[0] < to[0]; p[0]++) {
+                    const int at[3] = {c->first[0] + p[0], c->first[1] + p[1], c->first[2] + p[2]};
+                    const double *v = (error ? c->u : c->rhs) + bt_point(c, p) * GAS_M;
+                    double exact[GAS_M] = {0};
+                    if (error)
+                        gas_exact_at(&g->mesh, at, exact);
+                    for (int m = 0; m < GAS_M; m++)
+                        sum[m] += (v[m] - exact[m]) * (v[m] - exact[m]);
+                }
+    }
+    MPI_Allreduce(sum, out, GAS_M, MPI_DOUBLE, MPI_SUM, run->comm);
+    for (int m = 0; m < GAS_M; m++)
+        out[m] = sqrt(out[m] / pow(g->mesh.n - 2, 3));
+}

@@ -1,0 +1,102 @@
+/* vis_extract.c: the surface on which a block has one value, by tetrahedra: each cell is cut into six around one diagonal, the same
+ * in all cells, so that the cuts of neighbours meet; a tetrahedron has no surface in it, a triangle or two.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "vis.h"
+
+#include <string.h>
+
+struct corner {
+    float at[3], value;
+};
+
+/* Where the edge from a (below the value) to b (not below) crosses the surface. Both cells that share an edge come here with its
+ * ends in this order, so they find the same point. */
+static void cross(const struct corner *a, const struct corner *b, float value, float out[3])
+{
+    float part = (value - a->value) / (b->value - a->value);
+    for (int d = 0; d < 3; d++)
+        out[d] = a->at[d] + part * (b->at[d] - a->at[d]);
+}
+
+/* Corners in the order in which the normal points away from `inside`, a point below the value. */
+static void turn(float t[VIS_TRIANGLE], const struct corner *inside)
+{
+    float a[3], b[3], c[3], volume = 0;
+    for (int d = 0; d < 3; d++) {
+        a[d] = t[3 + d] - t[d];
+        b[d] = t[6 + d] - t[d];
+        c[d] = inside->at[d] - t[d];
+    }
+    for (int d = 0; d < 3; d++)
+        volume += (a[(d + 1) % 3] * b[(d + 2) % 3] - a[(d + 2) % 3] * b[(d + 1) % 3]) * c[d];
+    if (volume > 0) {
+        float swap[3];
+        memcpy(swap, t + 3, sizeof(swap));
+        memcpy(t + 3, t + 6, sizeof(swap));
+        memcpy(t + 6, swap, sizeof(swap));
+    }
+}
+
+/* Returns how many triangles. */
+static int tetrahedron(const struct corner *const corners[4], float value, float *out)
+{
+    const struct corner *below[4], *above[4];
+    int b = 0, a = 0;
+    for (int i = 0; i < 4; i++) {
+        if (corners[i]->value < value)
+            below[b++] = corners[i];
+        else
+            above[a++] = corners[i];
+    }
+    if (b == 0 || a == 0)
+        return 0;
+    if (b == 2) { /* four crossings, two triangles */
+        float p[4][3];
+        for (int i = 0; i < 4; i++)
+            cross(below[i / 2], above[(i == 1 || i == 2) ? 1 : 0], value, p[i]);
+        for (int t = 0; t < 2; t++, out += VIS_TRIANGLE) {
+            memcpy(out, p[0], sizeof(p[0]));
+            memcpy(out + 3, p[1 + t], sizeof(p[0]));
+            memcpy(out + 6, p[2 + t], sizeof(p[0]));
+            turn(out, below[t]);
+        }
+        return 2;
+    }
+    for (int i = 0; i < 3; i++)
+        cross(below[b == 1 ? 0 : i], above[a == 1 ? 0 : i], value, out + 3 * i);
+    turn(out, below[0]);
+    return 1;
+}
+
+/* The corners of cell (x, y, z) are numbered by bits: 1 for x, 2 for y, 4 for z. */
+static int cell(const struct vis_block *v, int cells, const int at[3], float *out)
+{
+    static const int between[6][2] = {{1, 3}, {3, 2}, {2, 6}, {6, 4}, {4, 5}, {5, 1}}; /* beside 0 and 7 */
+    const int points = cells + 1;
+    struct corner corners[8];
+    int below = 0, found = 0;
+    for (int i = 0; i < 8; i++) {
+        int p[3] = {at[0] + (i & 1), at[1] + (i >> 1 & 1), at[2] + (i >> 2 & 1)};
+        for (int d = 0; d < 3; d++)
+            corners[i].at[d] = (float)(v->first[d] + p[d]);
+        corners[i].value = v->points[(p[2] * points + p[1]) * points + p[0]];
+        below += corners[i].value < v->value;
+    }
+    for (int t = 0; t < 6 && below != 0 && below != 8; t++) {
+        const struct corner *four[4] = {&corners[0], &corners[between[t][0]], &corners[between[t][1]],
+                                        &corners[7]};
+        found += tetrahedron(four, v->value, out + found * VIS_TRIANGLE);
+    }
+    return found;
+}
+
+int vis_extract(const struct vis_block *block, int cells, float *triangles)
+{
+    int found = 0, at[3];
+    for (at[2] = 0; at[2] < cells; at[2]++)
+        for (at[1] = 0; at[1] < cells; at[1]++)
+            for (at[0] = 0; at[0] < cells; at[0]++)
+                found += cell(block, cells, at, triangles + (size_t)found * VIS_TRIANGLE);
+    return found;
+}
