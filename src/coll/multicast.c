@@ -13,6 +13,9 @@
 #include "coll/multicast_part.h"
 #include "net/thread.h"
 
+#define WINDOW     64 /* packets, unless the choice says otherwise */
+#define WINDOW_MAX 1024
+
 static COUNTER(runs, "coll_bcast_multicast", "Broadcasts between nodes by multicast.");
 
 COLL_ALGORITHM(
@@ -207,10 +210,21 @@ static int describe(struct multicast_run *r, const struct coll_args *args, struc
     return 0;
 }
 
-int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which)
+static int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which)
 {
     const int value = choice->parameter[which];
     return value ? value : bcast_multicast.parameter[which].preset;
+}
+
+static struct multicast_terms terms_of(const struct coll_choice *choice)
+{
+    return (struct multicast_terms){.otherwise = "Broadcasts go by trees of messages",
+                                    .window =
+                                        choice->window ? (uint32_t)MIN(choice->window, WINDOW_MAX) : WINDOW,
+                                    .collectors = (uint32_t)multicast_parameter(choice, PARAMETER_COROOTS),
+                                    .aggregate = (uint32_t)multicast_parameter(choice, PARAMETER_AGGREGATE),
+                                    .skew = multicast_parameter(choice, PARAMETER_SKEW) != 0,
+                                    .timeout_us = (uint64_t)multicast_parameter(choice, PARAMETER_TIMEOUT)};
 }
 
 /* NULL: not this way. */
@@ -222,8 +236,10 @@ static struct multicast *multicast_of(struct coll_state *state, const struct cal
         return NULL;
     if (call->where.bytes == 0 || call->where.bytes > (uint64_t)multicast_parameter(choice, PARAMETER_MAX))
         return NULL;
-    if (!state->multicast)
-        *rc = multicast_open(state, choice, &state->multicast);
+    if (!state->multicast) {
+        const struct multicast_terms terms = terms_of(choice);
+        *rc = multicast_open(state->comm, &terms, &state->multicast);
+    }
     return *rc || state->multicast->failed ? NULL : state->multicast;
 }
 

@@ -1,4 +1,4 @@
-/* multicast_open.c: what a communicator needs for broadcasts by multicast: a communicator of each node, one of the leaders
+/* multicast_open.c: what a communicator needs for broadcasts or barriers by multicast: a communicator of each node, one of the leaders
  * of nodes, and the group that they join. It is made when it is first used, and given back with the communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -8,9 +8,6 @@
 #include "boot/boot.h"
 #include "coll/multicast_part.h"
 #include "obj/create.h"
-
-#define WINDOW     64 /* packets, unless the choice says otherwise */
-#define WINDOW_MAX 1024
 
 static uint32_t node_of(const struct comm *c, int rank)
 {
@@ -85,21 +82,17 @@ static struct transport *find_transport(struct comm *leaders, size_t *packet)
     return t && t->multicast ? t : NULL;
 }
 
-static int join(struct multicast *m, const struct coll_choice *choice, struct net_group_card *card)
+static int join(struct multicast *m, const struct multicast_terms *terms, struct net_group_card *card)
 {
     struct comm *leaders = m->leaders;
     size_t packet;
     struct transport *t = find_transport(leaders, &packet);
     const uint32_t members = (uint32_t)leaders->size;
-    const uint32_t window = choice->window ? (uint32_t)MIN(choice->window, WINDOW_MAX) : WINDOW;
-    const int aggregate = multicast_parameter(choice, PARAMETER_AGGREGATE);
-    const bool skew = multicast_parameter(choice, PARAMETER_SKEW) != 0;
     struct net_group_setup setup = {
         .members = members,
         .me = (uint32_t)leaders->rank,
-        .collectors = MIN((uint32_t)multicast_parameter(choice, PARAMETER_COROOTS), members),
-        .rules = net_group_rules(window, (uint32_t)aggregate, skew,
-                                 (uint64_t)multicast_parameter(choice, PARAMETER_TIMEOUT)),
+        .collectors = MIN(terms->collectors, members),
+        .rules = net_group_rules(terms->window, terms->aggregate, terms->skew, terms->timeout_us),
         .by_write = true,
         .peer = peer_of,
         .arg = leaders};
@@ -118,7 +111,7 @@ static int join(struct multicast *m, const struct coll_choice *choice, struct ne
 }
 
 /* Have all joined? One of those that have not says why. */
-static int meet(struct multicast *m, struct net_group_card *mine, uint32_t *good)
+static int meet(struct multicast *m, const char *otherwise, struct net_group_card *mine, uint32_t *good)
 {
     struct comm *leaders = m->leaders;
     const int members = leaders->size;
@@ -138,26 +131,25 @@ static int meet(struct multicast *m, struct net_group_card *mine, uint32_t *good
         return 0;
     }
     if (!rc && first == leaders->rank)
-        log_warn("Broadcasts go by trees of messages instead of multicast: %s.", err_detail(MPI_ERR_OTHER));
+        log_warn("%s instead of multicast: %s.", otherwise, err_detail(MPI_ERR_OTHER));
     free(cards);
     return rc;
 }
 
-int multicast_open(struct coll_state *state, const struct coll_choice *choice, struct multicast **out)
+int multicast_open(struct comm *c, const struct multicast_terms *terms, struct multicast **out)
 {
-    struct comm *c = state->comm;
     struct multicast *m = calloc(1, sizeof(*m));
     struct net_group_card card;
     uint32_t good = 0;
     if (!m)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for the broadcasts of a communicator");
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the multicast group of a communicator");
     list_init(&m->runs);
     int rc = find_members(m, c);
     rc = rc ? rc : make_comm(c, (int)m->member_of[c->rank], &m->node);
     rc = rc ? rc : make_comm(c, m->place_of[c->rank] == 0 ? 0 : MPI_UNDEFINED, &m->leaders);
     if (!rc && m->leaders) {
-        rc = join(m, choice, &card);
-        rc = rc ? rc : meet(m, &card, &good);
+        rc = join(m, terms, &card);
+        rc = rc ? rc : meet(m, terms->otherwise, &card, &good);
     }
     rc = rc ? rc : tell(m->node, &good, sizeof(good));
     if (rc) {

@@ -17,7 +17,6 @@ enum multicast_parameter {
     PARAMETER_TIMEOUT,
     PARAMETER_TRY
 };
-int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which);
 
 struct multicast {
     struct comm *node;    /* the ranks of this node; the first leads */
@@ -29,8 +28,18 @@ struct multicast {
     bool failed;         /* the network would not */
 };
 
+/* What the group is for and how it repairs losses. */
+struct multicast_terms {
+    const char *otherwise; /* the begin of the sentence that is said when the network would not */
+    uint32_t window;       /* packets */
+    uint32_t collectors;   /* the root and its co-roots */
+    uint32_t aggregate;    /* packets that are acknowledged together */
+    bool skew;
+    uint64_t timeout_us;
+};
+
 /* Collective. 0 also when it has failed, at all ranks. */
-int multicast_open(struct coll_state *state, const struct coll_choice *choice, struct multicast **out);
+int multicast_open(struct comm *c, const struct multicast_terms *terms, struct multicast **out);
 void multicast_free(struct multicast *m);
 
 #endif

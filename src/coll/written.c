@@ -26,6 +26,7 @@
 
 static COUNTER(runs, "coll_written", "Barriers in which nodes met by RDMA writes.");
 static COUNTER(switched, "coll_switched", "Barriers in which nodes met in the switch.");
+static COUNTER(by_tree, "coll_barrier_multicast", "Barriers in which nodes were released by one multicast.");
 static COUNTER(
     by_node, "coll_by_node",
     "Barriers in which the ranks of a node met in shared memory, and nodes through their leaders.");
@@ -63,7 +64,7 @@ static void watch(struct written_run *r, int rc, struct request *m)
     request_free(m);
 }
 
-static void send_to(struct written_run *r, int rank, const void *data, size_t bytes)
+void written_send(struct written_run *r, int rank, const void *data, size_t bytes)
 {
     struct comm *c = r->comm;
     struct request *m = NULL;
@@ -75,7 +76,7 @@ static void send_to(struct written_run *r, int rank, const void *data, size_t by
     watch(r, rc, m);
 }
 
-static void recv_from(struct written_run *r, int rank, void *data, size_t bytes)
+void written_recv(struct written_run *r, int rank, void *data, size_t bytes)
 {
     struct comm *c = r->comm;
     struct request *m = NULL;
@@ -109,8 +110,8 @@ static void joined(struct written_run *r, int round)
     }
     for (int i = 0; i < w->partners; i++)
         if (w->meets[i].round == round) {
-            recv_from(r, w->leader_rank[w->meets[i].from], NULL, 0);
-            send_to(r, w->leader_rank[w->meets[i].to], NULL, 0);
+            written_recv(r, w->leader_rank[w->meets[i].from], NULL, 0);
+            written_send(r, w->leader_rank[w->meets[i].to], NULL, 0);
         }
 }
 
@@ -124,8 +125,8 @@ static void invite(struct written_run *r, int round)
     hear(w, round - 1);
     for (int i = 0; i < w->partners; i++)
         if (w->meets[i].round == round) {
-            recv_from(r, w->leader_rank[w->meets[i].to], &w->inbox[i], sizeof(w->inbox[i]));
-            send_to(r, w->leader_rank[w->meets[i].from], &w->mine, sizeof(w->mine));
+            written_recv(r, w->leader_rank[w->meets[i].to], &w->inbox[i], sizeof(w->inbox[i]));
+            written_send(r, w->leader_rank[w->meets[i].from], &w->mine, sizeof(w->mine));
         }
 }
 
@@ -178,8 +179,8 @@ static void report_by_message(struct written_run *r)
 {
     struct written *w = r->w;
     const bool told = r->way == WAY_INVITE;
-    recv_from(r, w->local[0], told ? &w->note : NULL, told ? sizeof(w->note) : 0);
-    send_to(r, w->local[0], NULL, 0);
+    written_recv(r, w->local[0], told ? &w->note : NULL, told ? sizeof(w->note) : 0);
+    written_send(r, w->local[0], NULL, 0);
 }
 
 static void release_by_message(struct written_run *r)
@@ -193,7 +194,7 @@ static void release_by_message(struct written_run *r)
         w->note.switched = w->member != NULL;
     }
     for (int i = 1; i < w->nlocal; i++)
-        send_to(r, w->local[i], tell ? &w->note : NULL, tell ? sizeof(w->note) : 0);
+        written_send(r, w->local[i], tell ? &w->note : NULL, tell ? sizeof(w->note) : 0);
 }
 
 /* ---- between nodes ---- */
@@ -226,9 +227,9 @@ static void send_round(struct written_run *r, int round)
     for (uint32_t i = w->round_at[round]; i < w->round_at[round + 1]; i++) {
         const struct step *step = &w->sched.steps[i];
         if (step->kind == STEP_SEND)
-            send_to(r, w->leader_rank[step->peer], NULL, 0);
+            written_send(r, w->leader_rank[step->peer], NULL, 0);
         else if (step->kind == STEP_RECV)
-            recv_from(r, w->leader_rank[step->peer], NULL, 0);
+            written_recv(r, w->leader_rank[step->peer], NULL, 0);
     }
 }
 
@@ -269,6 +270,8 @@ static bool ready(struct written_run *r)
         return round_written(w, m->round, r->lane, m->turn);
     if (m->stage == MEET_CROSS && r->way == WAY_SWITCH)
         return is_switched(r);
+    if (m->stage == MEET_CROSS && r->way == WAY_TREE)
+        return r->pending == 0 && written_tree_over(r, m->round);
     if (m->stage == MEET_GATHER && by_flags(r))
         return all_reported(w, r->lane, m->turn);
     if (m->stage == MEET_RELEASE && by_flags(r) && !w->leads)
@@ -292,6 +295,8 @@ static void finish(struct written_run *r)
         counter_add(&runs, 1);
     else if (r->way == WAY_SWITCH)
         counter_add(&switched, 1);
+    else if (r->way == WAY_TREE)
+        counter_add(&by_tree, 1);
     if (w->block)
         counter_add(&by_node, 1);
     list_remove(&r->link);
@@ -308,6 +313,8 @@ static void cross(struct written_run *r, int round)
         send_round(r, round);
     else if (r->way == WAY_SWITCH)
         w->transport->barrier->enter(w->transport, w->member);
+    else if (r->way == WAY_TREE)
+        written_tree_round(r, round);
     else
         invite(r, round);
 }
@@ -318,7 +325,7 @@ static void act(struct written_run *r, enum meeting_action action)
     const int round = lane_of(r)->meeting.round;
     if (action == MEET_EXPECT && !by_flags(r)) {
         for (int i = 1; i < w->nlocal; i++)
-            recv_from(r, w->local[i], NULL, 0);
+            written_recv(r, w->local[i], NULL, 0);
     } else if (action == MEET_REPORT) {
         by_flags(r) ? report(r) : report_by_message(r);
     } else if (action == MEET_FREE) {
@@ -326,6 +333,13 @@ static void act(struct written_run *r, enum meeting_action action)
     } else if (action == MEET_ROUND) {
         cross(r, round);
     }
+}
+
+static enum written_way way_of(const struct written_run *r)
+{
+    if (r->tree)
+        return WAY_TREE;
+    return r->lane == 0 && r->w->switched ? WAY_SWITCH : r->w->way;
 }
 
 /* As far as it goes now. */
@@ -337,7 +351,7 @@ static void advance(struct written_run *r)
         if (m->stage == MEET_RELEASE && r->w->leads && r->pending > 0)
             return;
         if (m->stage == MEET_AWAY)
-            r->way = r->lane == 0 && r->w->switched ? WAY_SWITCH : r->w->way;
+            r->way = way_of(r);
         const struct meeting_shape shape = {r->w->leads, r->w->nlocal == 1, r->w->rounds[r->way]};
         enum meeting_action action = meeting_next(m, &shape, m->stage != MEET_AWAY && ready(r));
         if (action == MEET_WAIT)
@@ -398,16 +412,28 @@ static struct written *written_of(struct coll_state *state, const struct coll_ch
     return state->written;
 }
 
+/* For the next barrier of the first lane. The first one is done by messages, which tell more than that. */
+static bool by_multicast(struct written *w)
+{
+    return w->calls++ > 0 && w->multicast;
+}
+
 bool written_run(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
                  int *rc)
 {
     struct written *w = written_of(state, choice, rc);
     if (!w)
         return *rc != 0;
+    if (unlikely(w->may_multicast && !w->opened_multicast && w->calls > 0)) {
+        *rc = written_open_multicast(w);
+        if (*rc)
+            return true;
+    }
     struct written_run r;
     r.w = w;
     r.comm = state->comm;
     r.lane = r.pending = r.error = 0;
+    r.tree = by_multicast(w);
     r.over = r.crossed = false;
     r.way = WAY_INVITE; /* until its turn comes */
     r.tag = tag_of(coll_number(state, args, FORM_BLOCKING), FORM_BLOCKING);
@@ -470,11 +496,17 @@ const struct request_ops written_ops = {.name = "barrier", .release = free_run};
 const struct request_ops written_persistent_ops = {
     .name = "persistent barrier", .start = start, .release = free_run};
 
+/* For a persistent one. They are started in any order, so none can be the first barrier. */
+static bool has_lane(const struct written *w)
+{
+    return w->calls > 0 && w->lanes < WRITTEN_LANES;
+}
+
 bool written_make(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
                   enum coll_form form, struct written_run **out, int *rc)
 {
     struct written *w = written_of(state, choice, rc);
-    if (!w || (form == FORM_PERSISTENT && w->lanes == WRITTEN_LANES))
+    if (!w || (form == FORM_PERSISTENT && !has_lane(w)))
         return *rc != 0;
     struct written_run *r = objmem_new(sizeof(*r));
     if (!r) {
@@ -494,6 +526,7 @@ bool written_make(const struct coll_args *args, struct coll_state *state, const 
         r->base.active = false;
         atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
     } else {
+        r->tree = by_multicast(w);
         page_comm_count(state->page);
         page_comm_kind(state->page, args->kind);
         r->number = state->page->calls;

@@ -22,6 +22,8 @@ struct written_run {
     int pending; /* messages */
     int error;
     bool crossed; /* the network has said that its barrier is over */
+    bool tree;    /* by multicast: decided by its place among the calls, so the same at all ranks */
+    char byte;    /* that the multicast carries: the number of the barrier */
     bool over;
 };
 

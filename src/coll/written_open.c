@@ -183,6 +183,7 @@ static int prepare_leader(struct written *w, int n)
     w->rounds[WAY_WRITE] = rounds;
     w->rounds[WAY_INVITE] = w->may_switch ? 2 * rounds : rounds;
     w->rounds[WAY_SWITCH] = 1;
+    w->rounds[WAY_TREE] = 2;
     w->inbox = calloc((size_t)w->partners, sizeof(*w->inbox));
     if (!w->inbox)
         return MPI_ERR_NO_MEM;
@@ -208,9 +209,11 @@ int written_open(struct coll_state *state, const struct coll_choice *choice, str
     w->lanes = 1;
     w->may_write = !choice->by_node;
     w->may_switch = choice->algorithm == &barrier_switch;
+    w->may_multicast = written_is_multicast(choice);
     for (int i = 0; i < WRITTEN_LANES; i++)
         list_init(&w->lane[i].runs);
-    const int n = choice->parameter[0] ? choice->parameter[0] : barrier_rdma.parameter[0].preset;
+    const int preset = barrier_rdma.parameter[0].preset;
+    const int n = choice->parameter[0] && !w->may_multicast ? choice->parameter[0] : preset;
     int rc = find_leaders(w);
     if (!rc && w->leads)
         rc = prepare_leader(w, n);
@@ -254,6 +257,7 @@ void written_drop(struct written *w)
     if (--w->refs > 0)
         return;
     block_leave(w);
+    written_close_multicast(w);
     if (w->member)
         w->transport->barrier->leave(w->transport, w->member);
     if (w->mem.length)

@@ -31,6 +31,7 @@ enum written_way {
     WAY_WRITE,   /* RDMA writes into flags */
     WAY_MESSAGE, /* the schedule of an algorithm */
     WAY_SWITCH,  /* the network does it */
+    WAY_TREE,    /* messages up a tree of leaders, and one multicast of the first one */
     WAYS
 };
 
@@ -72,6 +73,8 @@ struct written {
     int lanes;       /* in use */
     bool may_write;  /* this choice of algorithm means RDMA writes, ... */
     bool may_switch; /* ... and the switch, where it can */
+    bool may_multicast;
+    uint64_t calls; /* barriers of the first lane so far */
     /* The node. */
     bool leads;
     int nlocal;
@@ -96,6 +99,10 @@ struct written {
     struct net_key key;
     /* WAY_SWITCH */
     void *member; /* NULL: not joined */
+    /* WAY_TREE */
+    struct multicast *multicast; /* NULL: not opened, or the network has none */
+    bool opened_multicast;       /* ... has been tried */
+    int fan;
     /* WAY_MESSAGE */
     struct sched sched;
     uint32_t *round_at; /* its steps by round; one more for the end */
@@ -110,5 +117,19 @@ void written_drop(struct written *w);
 void written_join(struct written *w);
 /* The first barrier is over at this rank: all ranks have the same answer. */
 void written_settle(struct written *w);
+
+/* Messages of a run, which is not over before they are. */
+void written_send(struct written_run *r, int rank, const void *data, size_t bytes);
+void written_recv(struct written_run *r, int rank, void *data, size_t bytes);
+
+/* ---- WAY_TREE: written_multicast.c ---- */
+
+bool written_is_multicast(const struct coll_choice *choice);
+/* Collective and blocking, so only MPI_Barrier does it. */
+int written_open_multicast(struct written *w);
+void written_close_multicast(struct written *w);
+/* In round 0 a leader waits for its children; in round 1 it tells its parent, and the first leader sends. */
+void written_tree_round(struct written_run *r, int round);
+bool written_tree_over(struct written_run *r, int round);
 
 #endif

@@ -1,5 +1,5 @@
 /* by_node.c: barriers of ranks on several nodes, some of which share a node: flags in shared memory within a node, writes or
- * messages between the leaders, or the switch. Nobody is early: blocking, nonblocking and persistent, many under way at once, requests started
+ * messages between the leaders, the switch, or one multicast that releases all. Nobody is early: blocking, nonblocking and persistent, many under way at once, requests started
  * in different orders, communicators of all kinds. What was done is counted.
  *
  * ranks: 7
@@ -10,6 +10,9 @@
  * also: FISHPLATE_COLL=barrier=node+mcs:n=2:release=1
  * also: FISHPLATE_COLL=barrier=switch
  * also: FISHPLATE_COLL=barrier=switch SOFTIB_FABRIC=switch_loss=0.2
+ * also: FISHPLATE_COLL=barrier=multicast
+ * also: FISHPLATE_COLL=barrier=multicast:n=1 SOFTIB_FABRIC=ud_loss=0.2,ud_dup=0.1,ud_reorder=0.1,seed=5
+ * also: FISHPLATE_COLL=barrier=multicast FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
  * also: FISHPLATE_COLL= FISHPLATE_COLL_TRY=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -112,6 +115,21 @@ static void communicators_come_and_go(void)
     }
 }
 
+/* Nothing has been agreed on when it begins. */
+static void persistent_is_first(void)
+{
+    MPI_Comm comm;
+    MPI_Request request;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
+    for (int i = 0; i < 3; i++) {
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&request);
+    MPI_Comm_free(&comm);
+}
+
 static bool is_set(const char *name, const char *part)
 {
     const char *value = getenv(name);
@@ -122,13 +140,15 @@ int main(int argc, char **argv)
 {
     counters_begin();
     MPI_T_pvar_handle by_node = counter_open("coll_by_node"), written = counter_open("coll_written"),
-                      switched = counter_open("coll_switched");
+                      switched = counter_open("coll_switched"), tree = counter_open("coll_barrier_multicast");
     mpitest_begin(&argc, &argv);
     nobody_is_early(MPI_COMM_WORLD);
     EXPECT(counter(by_node) >= ROUNDS);
     EXPECT_EQ(counter(written) >= ROUNDS, is_set("FISHPLATE_COLL", "rdma"));
     EXPECT_EQ(counter(switched) >= ROUNDS, is_set("FISHPLATE_COLL", "switch"));
+    EXPECT_EQ(counter(tree) >= ROUNDS, is_set("FISHPLATE_COLL", "multicast"));
     started_in_any_order();
+    persistent_is_first();
     communicators_come_and_go();
     counters_end();
     return mpitest_end();

@@ -1,0 +1,90 @@
+/* written_multicast.c: the part of a barrier between nodes that a multicast does: leaders report to their parents in a tree, by
+ * messages, and when the first leader has heard of all it multicasts one byte. The group repeats packets that are lost
+ * (net/group.h); its acknowledgements come in the background, several barriers at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/err.h"
+#include "coll/multicast_part.h"
+#include "coll/written_part.h"
+#include "net/thread.h"
+
+#define WINDOW    32 /* barriers that may be unacknowledged */
+#define AGGREGATE 8
+
+enum { TREE_FAN, TREE_TIMEOUT };
+
+COLL_ALGORITHM(barrier_multicast, .name = "multicast", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
+               .parameter = {[TREE_FAN] = {"n", 1, 64, 8}, [TREE_TIMEOUT] = {"timeout", 100, 10000000, 1000}},
+               .doc = "flags in shared memory within a node; nodes report up a tree with n children, and one "
+                      "multicast releases all, where the network has that, else as rdma; a packet that is "
+                      "not acknowledged is sent again after timeout us");
+
+bool written_is_multicast(const struct coll_choice *choice)
+{
+    return choice->algorithm == &barrier_multicast;
+}
+
+static int parameter(const struct written *w, int which)
+{
+    const int value = w->choice.parameter[which];
+    return value ? value : barrier_multicast.parameter[which].preset;
+}
+
+int written_open_multicast(struct written *w)
+{
+    const struct multicast_terms terms = {.otherwise = "Barriers are done by RDMA writes or messages",
+                                          .window = WINDOW,
+                                          .collectors = 1,
+                                          .aggregate = AGGREGATE,
+                                          .timeout_us = (uint64_t)parameter(w, TREE_TIMEOUT)};
+    struct multicast *m = NULL;
+    w->opened_multicast = true;
+    if (net_thread_wanted()) /* it sleeps only while there are no hooks, and a group has one */
+        return 0;
+    int rc = multicast_open(w->comm, &terms, &m);
+    if (!rc && m->failed) {
+        multicast_free(m);
+        m = NULL;
+    }
+    w->multicast = m;
+    w->fan = parameter(w, TREE_FAN);
+    return rc;
+}
+
+void written_close_multicast(struct written *w)
+{
+    if (w->multicast)
+        multicast_free(w->multicast);
+    w->multicast = NULL;
+}
+
+void written_tree_round(struct written_run *r, int round)
+{
+    struct written *w = r->w;
+    const int first = w->leader * w->fan + 1;
+    r->byte = (char)w->lane[r->lane].meeting.turn;
+    if (round == 0) {
+        for (int child = first; child < first + w->fan && child < w->leaders; child++)
+            written_recv(r, w->leader_rank[child], NULL, 0);
+    } else if (w->leader > 0) {
+        net_group_want(w->multicast->group, 0, &r->byte, 1);
+        written_send(r, w->leader_rank[(w->leader - 1) / w->fan], NULL, 0);
+    }
+}
+
+/* The group says it once. */
+bool written_tree_over(struct written_run *r, int round)
+{
+    struct written *w = r->w;
+    struct net_group *group = w->multicast->group;
+    size_t total;
+    if (round == 0 || r->crossed)
+        return true;
+    if (w->leader == 0)
+        r->crossed = net_group_send(group, &r->byte, 0, 1) == 1;
+    else
+        r->crossed = net_group_got(group, &total);
+    if (r->crossed)
+        CHECK(r->byte == (char)w->lane[r->lane].meeting.turn, "the multicast of another barrier");
+    return r->crossed;
+}
