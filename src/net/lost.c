@@ -71,10 +71,11 @@ static int lost_move(struct peer *peer, bool put, const struct net_piece *pieces
     return refuse(peer);
 }
 
-static int lost_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t remote,
-                    const struct net_key *key, uint64_t value, struct net_op *op)
+static int lost_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old,
+                       const struct net_mem *mem, uint64_t remote, const struct net_key *key,
+                       struct net_op *op)
 {
-    (void)old, (void)mem, (void)remote, (void)key, (void)value, (void)op;
+    (void)change, (void)old, (void)mem, (void)remote, (void)key, (void)op;
     return refuse(peer);
 }
 
@@ -98,7 +99,7 @@ const struct transport_ops lost_transport = {
     .put = lost_put,
     .get = lost_get,
     .move = lost_move,
-    .add = lost_add,
+    .atomic = lost_atomic,
     .part = lost_part,
     .disconnect = lost_disconnect,
 };

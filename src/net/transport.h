@@ -76,6 +76,12 @@ struct net_piece {
 };
 #define NET_PIECES_MAX 64
 
+/* A change of a word of 8 bytes by an adapter. */
+struct net_atomic {
+    bool swap; /* sets the word to `value` if it is `operand`; else adds `operand` */
+    uint64_t operand, value;
+};
+
 struct transport;
 
 /* A barrier that the network itself performs, among processes that have joined a group. One of them gets a group and tells the
@@ -130,7 +136,7 @@ struct transport {
     struct net *net;
     bool idle;  /* nothing can arrive until this process sends something: poll may be left out */
     bool inner; /* reaches this process itself and no other */
-    bool adds;  /* it has transport_ops.add, and peers may add to memory that it registers */
+    bool adds;  /* it has transport_ops.atomic, and peers may use it on memory that it registers */
     const struct transport_barrier *barrier;     /* NULL: the network has none */
     const struct transport_multicast *multicast; /* likewise */
     const struct net_port *port; /* of the adapter that carries it; NULL: there is none (memory) */
@@ -195,12 +201,18 @@ struct transport_ops {
      * when it returns. Their bytes appear in any order. 0, or an error class. */
     int (*move)(struct peer *peer, bool put, const struct net_piece *pieces, size_t count);
 
-    /* Adds to a word of the peer (8 bytes, aligned) and brings back what was there, as get does. Atomic towards other
-     * additions by transports only: a processor's atomic instruction may come between. Requests of up to 256 bytes to one peer
+    /* Changes a word of the peer (8 bytes, aligned) and brings back what was there, as get does. Atomic towards other
+     * changes by this adapter only: a processor's atomic instruction may come between. Requests of up to 256 bytes to one peer
      * are carried out in the order of the calls: a put or get after an addition finds it done, a get after a put finds the
      * data. */
-    int (*add)(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t remote,
-               const struct net_key *key, uint64_t value, struct net_op *op);
+    int (*atomic)(struct peer *peer, const struct net_atomic *change, uint64_t *old,
+                  const struct net_mem *mem, uint64_t remote, const struct net_key *key, struct net_op *op);
+
+    /* The same on memory of this process, by the adapter that peers use; done when it returns. atomic_open, once or more often
+     * before it: 0, or an error with a sentence. */
+    int (*atomic_open)(struct transport *t);
+    int (*atomic_here)(struct transport *t, const struct net_atomic *change, uint64_t *old, void *word,
+                       const struct net_key *key);
 
     /* Makes memory reachable for put and get. */
     int (*mem_register)(struct transport *t, const void *address, size_t len, struct net_mem *mem,

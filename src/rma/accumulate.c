@@ -72,8 +72,7 @@ static int direct_run(void *context, struct dtype *basic, MPI_Count count, char 
         const size_t n = MIN(left, most);
         if (d->takes)
             elements_take(&d->from, basic, n, in);
-        win_apply(d->call->win->shared, d->to->slot, d->call->op, basic, in, address, d->gives ? old : NULL,
-                  n);
+        win_apply(d->call->win, d->to->slot, d->call->op, basic, in, address, d->gives ? old : NULL, n);
         if (d->gives)
             dt_cursor_unpack(&d->into, elements_packed(basic, n, old, packed), n * (size_t)basic->size);
         address += n * (size_t)basic->extent;
@@ -89,7 +88,7 @@ int accumulate_direct(const struct rma_call *c, struct win_peer *to, char *at)
     /* One element, or many of a simple type: no packing. */
     if (c->type->obj.predefined && c->type->contiguous && (!d.takes || c->origin.type == c->type) &&
         (!d.gives || c->result.type == c->type)) {
-        win_apply(c->win->shared, to->slot, c->op, c->type, c->origin.buf, at, d.gives ? c->result.buf : NULL,
+        win_apply(c->win, to->slot, c->op, c->type, c->origin.buf, at, d.gives ? c->result.buf : NULL,
                   (size_t)c->count);
         return MPI_SUCCESS;
     }
@@ -223,7 +222,7 @@ static bool span_apply(struct win *w, struct win_peer *from, const struct op *op
         from->found = MPI_ERR_RMA_RANGE;
         return false;
     }
-    win_apply(w->shared, w->my_slot, op, basic, in, at, old, (size_t)span->count);
+    win_apply(w, w->my_slot, op, basic, in, at, old, (size_t)span->count);
     return true;
 }
 
@@ -307,7 +306,7 @@ void swap_arrived(struct win *w, struct win_peer *from, const struct frame_heade
     memcpy(&swap, payload + sizeof(ask), sizeof(swap));
     char *at = win_at(w, swap.offset, (uint64_t)basic->size);
     if (at)
-        win_swap(w->shared, w->my_slot, basic, swap.value, swap.compare, at, answer + sizeof(ask.position));
+        win_swap(w, w->my_slot, basic, swap.value, swap.compare, at, answer + sizeof(ask.position));
     else
         from->found = MPI_ERR_RMA_RANGE;
     memcpy(answer, &ask.position, sizeof(ask.position));

@@ -32,11 +32,11 @@ static void spin_unlock(struct win_slot *slot)
     atomic_store_explicit(&slot->spin, 0, memory_order_release);
 }
 
-static bool by_processor(const struct dtype *basic, const void *target)
+bool atomic_by_processor(const struct dtype *basic, uint64_t address)
 {
     const MPI_Count size = basic->size;
     return !basic->shape && dt_kinds[basic->kind].num < NUM_F16 && basic->contiguous &&
-           (size == 1 || size == 2 || size == 4 || size == 8) && (uintptr_t)target % (uintptr_t)size == 0;
+           (size == 1 || size == 2 || size == 4 || size == 8) && address % (uint64_t)size == 0;
 }
 
 static bool is_integer(const struct dtype *basic)
@@ -86,6 +86,11 @@ ELEMENTS(uint16_t, elements_2)
 ELEMENTS(uint32_t, elements_4)
 ELEMENTS(uint64_t, elements_8)
 
+bool atomic_adds(const struct op *op, const struct dtype *basic)
+{
+    return op->code == OP_SUM && is_integer(basic);
+}
+
 static void apply_plain(const struct op *op, struct dtype *basic, const void *in, void *target, void *fetched,
                         size_t n)
 {
@@ -108,14 +113,18 @@ static void apply_locked(struct win_slot *slot, const struct op *op, struct dtyp
     }
 }
 
-void win_apply(bool shared, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
+void win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
                void *target, void *fetched, size_t n)
 {
-    if (!shared) {
+    if (unlikely(w->wide) && wide_element(basic, (uintptr_t)target)) {
+        wide_apply(w, op, basic, in, target, fetched, n);
+        return;
+    }
+    if (!w->shared) {
         apply_plain(op, basic, in, target, fetched, n);
         return;
     }
-    if (!by_processor(basic, target)) {
+    if (!atomic_by_processor(basic, (uintptr_t)target)) {
         apply_locked(slot, op, basic, in, target, fetched, n);
         return;
     }
@@ -151,13 +160,15 @@ static void swap_plain(size_t size, const void *value, const void *compare, void
         memcpy(fetched, &expected, sizeof(T));                                             \
     } while (0)
 
-void win_swap(bool shared, struct win_slot *slot, struct dtype *basic, const void *value, const void *compare,
-              void *target, void *fetched)
+void win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const void *value,
+              const void *compare, void *target, void *fetched)
 {
     const size_t size = (size_t)basic->size;
-    if (!shared) {
+    if (unlikely(w->wide) && wide_element(basic, (uintptr_t)target)) {
+        wide_swap(w, value, compare, target, fetched);
+    } else if (!w->shared) {
         swap_plain(size, value, compare, target, fetched);
-    } else if (!by_processor(basic, target)) {
+    } else if (!atomic_by_processor(basic, (uintptr_t)target)) {
         spin_lock(slot);
         swap_plain(size, value, compare, target, fetched);
         spin_unlock(slot);

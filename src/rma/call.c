@@ -112,11 +112,33 @@ static int run_direct(const struct rma_call *c, struct win_peer *to, char *at)
     case RMA_IS_GET:
         return dt_copy(at, c->count, c->type, c->origin.buf, c->origin.count, c->origin.type);
     case RMA_IS_SWAP:
-        win_swap(c->win->shared, to->slot, c->type, c->origin.buf, c->compare, at, c->result.buf);
+        win_swap(c->win, to->slot, c->type, c->origin.buf, c->compare, at, c->result.buf);
         return MPI_SUCCESS;
     default:
         return accumulate_direct(c, to, at);
     }
+}
+
+/* Loads and stores: not where only the adapter may change elements, which then the target itself does. */
+static bool is_direct(const struct rma_call *c, const struct win_peer *to)
+{
+    const struct win *w = c->win;
+    const bool changes = c->op || c->kind == RMA_IS_SWAP;
+    return to->here && !(changes && c->rank != w->comm->rank && unlikely(w->targets[c->rank].atomics));
+}
+
+/* Accumulates of one origin keep their order, so frames and the adapter wait for each other. */
+static int accumulate_far(const struct rma_call *c, struct win_peer *to, uint64_t offset)
+{
+    if (c->win->targets[c->rank].atomics) {
+        const bool wide = wide_fits(c, to, offset);
+        const unsigned way = wide ? WAY_ADAPTER : WAY_FRAMES;
+        int rc = to->way == WAY_NONE || to->way == way ? MPI_SUCCESS : peer_finish(to, true);
+        to->way = way;
+        if (rc || wide)
+            return rc ? rc : wide_start(c, to, offset);
+    }
+    return c->kind == RMA_IS_SWAP ? swap_start(c, to) : accumulate_start(c, to);
 }
 
 int rma_run(const struct rma_call *c)
@@ -148,12 +170,10 @@ int rma_run(const struct rma_call *c)
     }
     if (unlikely(w->proc->rma->debug))
         watch_call(c, offset);
-    if (to->here)
+    if (is_direct(c, to))
         return run_direct(
             c, to, w->flavor == MPI_WIN_FLAVOR_DYNAMIC ? (char *)(uintptr_t)offset : to->direct + offset);
-    if (c->kind == RMA_IS_SWAP)
-        return swap_start(c, to);
-    if (c->op)
-        return accumulate_start(c, to);
+    if (c->op || c->kind == RMA_IS_SWAP)
+        return accumulate_far(c, to, offset);
     return transfer_fits(c, to) ? transfer_start(c, to) : move_start(c, to);
 }

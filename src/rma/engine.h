@@ -85,6 +85,8 @@ struct win_peer {
     } request;           /* as a target, when it is on another node and its adapter cannot add */
     struct far *far;     /* far.c: NULL until its lock was taken by RDMA */
     struct batch *batch; /* batch.c: NULL until something was collected */
+    struct wide *wide;   /* wide.c: NULL until the adapter changed a word */
+    enum { WAY_NONE, WAY_FRAMES, WAY_ADAPTER } way; /* of the last accumulate, where both are used */
 };
 
 /* The one of a process. */
@@ -188,10 +190,21 @@ void swap_arrived(struct win *w, struct win_peer *from, const struct frame_heade
                   size_t len);
 
 /* atomic.c: elements of a predefined type, in its layout. fetched may be NULL. */
-void win_apply(bool shared, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
+void win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
                void *target, void *fetched, size_t n);
-void win_swap(bool shared, struct win_slot *slot, struct dtype *basic, const void *value, const void *compare,
-              void *target, void *fetched);
+void win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const void *value,
+              const void *compare, void *target, void *fetched);
+bool atomic_by_processor(const struct dtype *basic, uint64_t address);
+bool atomic_adds(const struct op *op, const struct dtype *basic); /* the operator is an integer's sum */
+
+/* wide.c: integers of 8 bytes by the adapter's atomics. */
+bool wide_element(const struct dtype *basic, uint64_t address);
+void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
+                char *fetched, size_t n);
+void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched);
+bool wide_fits(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
+int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset);
+void wide_close(struct win_peer *p);
 
 /* lock.c */
 int peer_lock(struct win_peer *p, int type, bool nocheck);
@@ -212,6 +225,8 @@ int peer_settle(struct win_peer *p, enum rma_frame how,
                 int type); /* sends RMA_FLUSH or RMA_UNLOCK and waits */
 int win_barrier(struct win *w);
 void win_idle(struct win *w); /* a call that had nothing to wait for */
+/* Asks for a transfer until the transport takes it: there is room in the send queue, and the connection is open. */
+int rma_insist(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg);
 /* Waits, making progress, until ready(arg). `unrung`: other processes change what it looks at. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung);
 /* The same, for a word of that peer or (NULL) of anybody in the window: ends with an error when they have died. */

@@ -80,16 +80,27 @@ void far_close(struct win_peer *p)
 
 enum what { ADD, SET, LOOK };
 
-static int ask(struct far *f, int i, enum what what, uint32_t word)
+struct asked {
+    struct far *far;
+    int i;
+    enum what what;
+    uint32_t word;
+};
+
+static int ask(void *arg)
 {
+    const struct asked *a = arg;
+    struct far *f = a->far;
+    const int i = a->i;
     struct peer *to = f->leader;
     const struct win *w = f->to->win;
     const struct net_key *key = &w->targets[w->targets[f->to->rank].leader].slots_key;
     struct net_op *op = &f->request[i].op;
-    const uint64_t at = f->base + word * sizeof(uint64_t);
-    switch (what) {
+    const uint64_t at = f->base + a->word * sizeof(uint64_t);
+    switch (a->what) {
     case ADD:
-        return to->ops->add(to, &f->old[i], &f->mem, at, key, f->value[i], op);
+        return to->ops->atomic(to, &(struct net_atomic){.operand = f->value[i]}, &f->old[i], &f->mem, at, key,
+                               op);
     case SET:
         return to->ops->put(to, &f->value[i], &f->mem, at, key, sizeof(uint64_t), op);
     default:
@@ -97,20 +108,12 @@ static int ask(struct far *f, int i, enum what what, uint32_t word)
     }
 }
 
-/* Waits for room in the send queue, and for the connection. */
 static void request(struct far *f, int i, enum what what, uint32_t word)
 {
-    struct net *net = f->to->win->proc->net;
-    struct net_waiter waiter = {.what = NET_PEER, .of = f->leader};
-    int rc;
+    struct asked a = {.far = f, .i = i, .what = what, .word = word};
     f->request[i] = (struct far_request){.op.done = done, .far = f};
     f->pending++;
-    while ((rc = ask(f, i, what, word)) == ERR_AGAIN) {
-        net->unrung++; /* nobody rings when there is room again */
-        net_wait_step(net, &waiter);
-        net->unrung--;
-    }
-    net_wait_end(net, &waiter);
+    int rc = rma_insist(f->to, f->leader, ask, &a);
     if (rc)
         done(&f->request[i].op, rc);
 }

@@ -1,9 +1,18 @@
 /* hints.c: the info keys that windows know (MPI-5.0, 12.2.1 and 12.2.3). What is not listed is dropped.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
 #include <strings.h>
 
+#include "base/tunable.h"
 #include "rma/win.h"
+
+static TUNABLE_CHOICE(
+    accumulate_by, "RMA_ACCUMULATE_BY", 0, "processor|adapter",
+    "Who changes integers of 8 bytes in windows that do not say so by the info key fishplate_accumulate_by: "
+    "processors (fast on a node; other nodes need the target's progress), or the target's adapter for "
+    "everyone "
+    "(without the target's processor; slower on its own node).");
 
 static const struct {
     const char *key, *preset;
@@ -21,6 +30,7 @@ static const struct {
     {"same_size", "false", BOOLEAN},
     {"same_disp_unit", "false", BOOLEAN},
     {"alloc_shared_noncontig", "false", BOOLEAN},
+    {"fishplate_accumulate_by", "processor", (const char *const[]){"processor", "adapter", NULL}},
 };
 
 static const char *accepted(const char *value, const char *const *allowed)
@@ -43,6 +53,8 @@ int win_hints_apply(struct win *w, const struct info *info)
         rc = w->info ? MPI_SUCCESS : info_create(&w->info);
         rc = rc ? rc : info_set(w->info, hints[i].key, value);
     }
+    const char *by = w->info ? info_get(w->info, "fishplate_accumulate_by") : NULL;
+    w->by_adapter = by ? strcmp(by, "adapter") == 0 : accumulate_by.value != 0;
     w->no_locks = info_get_bool(w->info, "no_locks", false);
     return rc;
 }
@@ -55,6 +67,8 @@ int win_hints_used(const struct win *w, struct info **out)
         return rc;
     for (size_t i = 0; i < COUNT_OF(hints) && !rc; i++) {
         const char *value = w->info ? info_get(w->info, hints[i].key) : NULL;
+        if (strcmp(hints[i].key, "fishplate_accumulate_by") == 0)
+            value = w->wide ? "adapter" : "processor"; /* as it is, not as it was wished */
         rc = info_set(used, hints[i].key, value ? value : hints[i].preset);
     }
     if (rc)

@@ -117,12 +117,20 @@ static void register_memory(struct win *w, struct win_target *mine)
     if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return;
     if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
-        0)
+        0) {
         mine->registered = 1;
-    else
+        mine->atomics = w->wide =
+            w->by_adapter && w->adapter->adds && w->adapter->ops->atomic_open(w->adapter) == 0;
+        if (w->by_adapter && !w->wide)
+            log_info("accumulates to the memory of a window need this process: %s",
+                     w->adapter->adds
+                         ? err_detail(MPI_ERR_OTHER)
+                         : "it has no adapter with atomics, or several that each have their own");
+    } else {
         log_info(
             "the memory of a window (%lld bytes) was not registered: %s; its operations go through frames",
             (long long)w->size, err_detail(MPI_ERR_NO_MEM));
+    }
 }
 
 /* The same for the locks of this node's ranks: without it the target's progress takes them for ranks of other nodes. */

@@ -49,6 +49,22 @@ void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung)
     rma_wait_for(r, NULL, NULL, ready, arg, unrung);
 }
 
+int rma_insist(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg)
+{
+    struct net *net = p->win->proc->net;
+    struct net_waiter waiter = {.what = NET_PEER, .of = peer};
+    int rc = ask(arg);
+    if (likely(rc != ERR_AGAIN))
+        return rc;
+    while ((rc = ask(arg)) == ERR_AGAIN) {
+        net->unrung++; /* nobody rings when there is room again */
+        net_wait_step(net, &waiter);
+        net->unrung--;
+    }
+    net_wait_end(net, &waiter);
+    return rc;
+}
+
 static bool nothing_pending(void *arg)
 {
     return ((struct win_peer *)arg)->pending == 0;

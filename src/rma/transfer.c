@@ -29,24 +29,22 @@ static void done(struct net_op *op, int status)
     op_step(o, o->left);
 }
 
-static int begin(const struct rma_call *c, struct rma_op *o, char *local, uint64_t remote, size_t len)
+struct block {
+    const struct rma_call *call;
+    struct rma_op *op;
+    char *local;
+    uint64_t remote;
+    size_t len;
+};
+
+static int ask(void *arg)
 {
-    struct peer *peer = o->to->peer;
-    struct net *net = c->win->proc->net;
-    const struct net_key *key = &c->win->targets[c->rank].key;
-    struct net_waiter waiter = {.what = NET_PEER, .of = peer};
-    int rc;
-    for (;;) {
-        rc = c->kind == RMA_IS_PUT ? peer->ops->put(peer, local, &o->mem, remote, key, len, &o->transfer)
-                                   : peer->ops->get(peer, local, &o->mem, remote, key, len, &o->transfer);
-        if (likely(rc != ERR_AGAIN))
-            break;
-        net->unrung++; /* nobody rings when there is room again */
-        net_wait_step(net, &waiter);
-        net->unrung--;
-    }
-    net_wait_end(net, &waiter);
-    return rc;
+    const struct block *b = arg;
+    struct peer *peer = b->op->to->peer;
+    const struct net_key *key = &b->call->win->targets[b->call->rank].key;
+    return b->call->kind == RMA_IS_PUT
+               ? peer->ops->put(peer, b->local, &b->op->mem, b->remote, key, b->len, &b->op->transfer)
+               : peer->ops->get(peer, b->local, &b->op->mem, b->remote, key, b->len, &b->op->transfer);
 }
 
 int transfer_start(const struct rma_call *c, struct win_peer *to)
@@ -78,7 +76,12 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
     op_asked(o);
     counter_add(&transfers, 1);
     dt_is_block(c->type, c->count, &gap);
-    rc = begin(c, o, local, t->base + (uint64_t)(c->disp * t->unit + gap), len);
+    struct block block = {.call = c,
+                          .op = o,
+                          .local = local,
+                          .remote = t->base + (uint64_t)(c->disp * t->unit + gap),
+                          .len = len};
+    rc = rma_insist(to, to->peer, ask, &block);
     if (rc) {
         op_fault(o, rc);
         op_step(o, o->left);

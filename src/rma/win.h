@@ -29,9 +29,10 @@ struct win_target {
     uint64_t span; /* the node's memory that holds it (net_span_map), or 0 */
     struct net_key key;
     uint32_t local_rank; /* place among the job's ranks on its node */
-    uint16_t registered; /* an adapter can reach it with the key */
-    uint16_t failed;     /* error class: the window cannot be made */
-    int32_t leader;      /* the first rank of the window on its node; the rest is the leader's: */
+    uint8_t registered;  /* an adapter can reach it with the key */
+    uint8_t atomics; /* integers of 8 bytes are changed by its adapter alone, whoever changes them (wide.c) */
+    uint16_t failed; /* error class: the window cannot be made */
+    int32_t leader;  /* the first rank of the window on its node; the rest is the leader's: */
     uint32_t slots_open; /* ... an adapter can reach the slots, with the key */
     uint64_t slots;      /* ... where they are in the node's area, or WIN_NO_SLOTS */
     uint64_t slots_base; /* ... and in its memory */
@@ -90,6 +91,8 @@ struct win {
     int nregions, regions_room;
 
     bool no_locks;
+    bool by_adapter; /* the hint fishplate_accumulate_by: what it wants ... */
+    bool wide;       /* ... and that it is so for the memory of this process */
     struct info *info;
     struct attr_set *attrs;
     char name[MPI_MAX_OBJECT_NAME];

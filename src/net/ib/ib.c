@@ -159,6 +159,7 @@ static void stop(struct ib *ib)
     ib_event_close(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         ib_kept_free(ib->endpoints[i], 0);
+    ib_own_close(ib);
     ib_hello_close(ib);
     ib_shared_close(ib);
     ib_memory_close(ib);
@@ -234,6 +235,15 @@ static int ib_ports(struct transport *t, struct net_port **ports, uint32_t *coun
     return 0;
 }
 
+/* Peers reach this process by any of its adapters, and each is atomic only by itself unless all say otherwise. */
+static bool adds(const struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->nadapters && ib->nadapters > 1; i++)
+        if (ib->adapters[i].device->attr.atomic_cap != IBV_ATOMIC_GLOB)
+            return false;
+    return ib_device_adds(&ib->device);
+}
+
 static int ib_open(struct net *net, struct boot *boot, struct transport **out)
 {
     if (boot->nnodes < 2 && !boot->several && !require_ib.value)
@@ -263,9 +273,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     }
     net->published = true;
     ib->base.port = ib->device.used;
-    /* Peers reach this process by any of its adapters, and each is atomic only by itself unless it says otherwise. */
-    ib->base.adds =
-        ib_device_adds(&ib->device) && (ib->nadapters <= 1 || ib->device.attr.atomic_cap == IBV_ATOMIC_GLOB);
+    ib->base.adds = adds(ib);
     if (ib->device.verbs.barrier.get_id)
         ib->base.barrier = &ib_barrier;
     ib->base.multicast = &ib_multicast;
@@ -419,7 +427,9 @@ const struct transport_ops ib_transport = {
     .commit = ib_commit,
     .put = ib_put,
     .get = ib_get,
-    .add = ib_add,
+    .atomic = ib_atomic,
+    .atomic_open = ib_own_open,
+    .atomic_here = ib_own_atomic,
     .mem_register = ib_register,
     .mem_release = ib_release,
     .poll = ib_poll,

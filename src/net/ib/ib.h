@@ -14,6 +14,7 @@
  *   barrier.c   barriers in the switch           ib.c        start and end of the transport
  *   policy/     pure: credit, conn, ring, pollset, choose, devlist
  *   mcast.c     multicast packets                mcast_join.c, mcast_sa.c  joining groups
+ *   own.c       atomics on this process's own memory
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_IB_H
@@ -91,6 +92,7 @@ struct ib {
     struct list asking, unsaid;
     struct list mcasts; /* members of multicast groups */
     struct regcache *regcache;
+    struct ib_own *own; /* own.c: NULL until it is used */
     uint32_t inline_max;
     uint32_t lanes;
     uint32_t ring_slots, ring_slot_size;
@@ -195,8 +197,10 @@ int ib_put(struct peer *peer, const void *local, const struct net_mem *mem, uint
            const struct net_key *key, size_t len, struct net_op *op);
 int ib_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
            const struct net_key *key, size_t len, struct net_op *op);
-int ib_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t remote,
-           const struct net_key *key, uint64_t value, struct net_op *op);
+int ib_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old, const struct net_mem *mem,
+              uint64_t remote, const struct net_key *key, struct net_op *op);
+void ib_atomic_request(const struct net_atomic *change, uint64_t remote, uint32_t rkey,
+                       struct ibv_send_wr *out);
 int ib_lane_rdma(struct ib_lane *lane, const struct ib_transfer *t, size_t len, struct net_op *op);
 void ib_say(struct ib_endpoint *ep, enum ib_type type); /* a control message, now or when there is room */
 void ib_flush(struct ib_endpoint *ep);                  /* those that found no room */
@@ -205,6 +209,12 @@ int ib_lane_claim(struct ib_lane *lane, bool *waited);
 struct ib_lane *ib_lane_for(struct ib_endpoint *ep, size_t len);
 void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes);
 int ib_home_rdma(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op);
+
+/* own.c */
+int ib_own_open(struct transport *t);
+int ib_own_atomic(struct transport *t, const struct net_atomic *change, uint64_t *old, void *word,
+                  const struct net_key *key);
+void ib_own_close(struct ib *ib);
 
 /* rdma.c */
 char *ib_rdma_room(struct ib_endpoint *ep);

@@ -139,15 +139,13 @@ int ib_lane_probe(struct ib *ib)
     return 0;
 }
 
-static int to_init(struct ib_lane *lane)
+int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp)
 {
-    const struct ib_device *d = lane->rail->device;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
                             .pkey_index = d->pkey_index,
                             .port_num = d->port,
                             .qp_access_flags = (unsigned)ib_device_access(d)};
-    return d->verbs.modify_qp(lane->qp, &a,
-                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    return d->verbs.modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 static uint32_t power_of_two_below(uint32_t n)
@@ -199,7 +197,7 @@ int ib_lane_create(struct ib_lane *lane)
     atomic_store(&lane->path.events, 0);
     lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
     lane->qp = create_qp(lane);
-    if (!lane->qp || to_init(lane) != 0)
+    if (!lane->qp || ib_qp_init(d, lane->qp) != 0)
         return err_set(MPI_ERR_OTHER,
                        "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device "
                        "has %d queue pairs; "
@@ -214,10 +212,9 @@ int ib_lane_create(struct ib_lane *lane)
     return 0;
 }
 
-int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
-                    uint32_t rd_atomic)
+int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
+                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic)
 {
-    const struct ib_device *d = lane->rail->device;
     const struct verbs *v = &d->verbs;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
                             .path_mtu = (enum ibv_mtu)MIN(to->mtu, d->address.mtu),
@@ -226,20 +223,28 @@ int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t 
                             .max_dest_rd_atomic = (uint8_t)MIN(d->attr.max_qp_rd_atom, 16),
                             .min_rnr_timer = RNR_TIMER};
     ib_device_route(d, to, &a.ah_attr);
-    int rc = v->modify_qp(lane->qp, &a,
+    int rc = v->modify_qp(qp, &a,
                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTS,
                             .timeout = (uint8_t)timeout.value,
                             .retry_cnt = (uint8_t)retries.value,
                             .rnr_retry = RNR_FOR_EVER,
-                            .sq_psn = lane->psn,
+                            .sq_psn = my_psn,
                             .max_rd_atomic =
                                 (uint8_t)MIN(rd_atomic, (uint32_t)MIN(d->attr.max_qp_init_rd_atom, 16))};
     if (rc == 0)
-        rc = v->modify_qp(lane->qp, &b,
+        rc = v->modify_qp(qp, &b,
                           IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                               IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    return rc;
+}
+
+int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
+                    uint32_t rd_atomic)
+{
+    const struct ib_device *d = lane->rail->device;
+    int rc = ib_qp_connect(d, lane->qp, lane->psn, to, qpn, psn, rd_atomic);
     return rc == 0 ? 0
                    : err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name,
                              lane->endpoint->peer->rank, to->lid, strerror(rc > 0 ? rc : errno));

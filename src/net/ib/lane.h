@@ -70,6 +70,10 @@ struct ib_lane {
 int ib_lane_probe(struct ib *ib); /* how much can be inline, and in which order bytes arrive */
 uint8_t ib_lane_timeout(void);
 void ib_lane_home(struct ib_lane *lane); /* on the home of its connection */
+/* The verbs of it, for queue pairs of other kinds: 0 or an errno. */
+int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp);
+int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
+                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic);
 int ib_lane_create(struct ib_lane *lane);
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic);

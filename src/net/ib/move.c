@@ -112,9 +112,10 @@ static void keep_work(struct ib_lane *lane, uint32_t place)
         keep_rdma(lane, w, place);
     else if (w->op) { /* a stripe: others may take it now. An addition cannot be repeated */
         if (!ib_stripe_is(w->op))
-            ib_fatal(ep->ib, ep,
-                     "the connection failed during an atomic operation (the lock of a window), and whether "
-                     "it was done is unknown");
+            ib_fatal(
+                ep->ib, ep,
+                "the connection failed during an atomic operation (the lock of a window, or an accumulate "
+                "by the adapter), and whether it was done is unknown");
         struct net_op *op = w->op;
         w->op = NULL;
         ep->ops--;

@@ -19,7 +19,8 @@ static COUNTER(control_messages, "ib_control_messages", "Messages about rings, s
 static COUNTER(put_bytes, "ib_put_bytes", "Bytes written into memory of peers by RDMA.");
 static COUNTER(get_bytes, "ib_get_bytes", "Bytes read from memory of peers by RDMA.");
 
-static COUNTER(additions, "ib_atomics", "Additions to memory of peers by the adapter.");
+static COUNTER(additions, "ib_atomics",
+               "Words in the memory of peers that the adapter changed: additions and swaps.");
 
 #define PIECE_MAX (1u << 30) /* of one RDMA request */
 
@@ -391,8 +392,18 @@ int ib_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t r
     return rc;
 }
 
-int ib_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t remote,
-           const struct net_key *key, uint64_t value, struct net_op *op)
+void ib_atomic_request(const struct net_atomic *change, uint64_t remote, uint32_t rkey,
+                       struct ibv_send_wr *out)
+{
+    out->opcode = change->swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
+    out->wr.atomic.remote_addr = remote;
+    out->wr.atomic.rkey = rkey;
+    out->wr.atomic.compare_add = change->operand;
+    out->wr.atomic.swap = change->value;
+}
+
+int ib_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old, const struct net_mem *mem,
+              uint64_t remote, const struct net_key *key, struct net_op *op)
 {
     struct ib_endpoint *ep = peer->endpoint;
     if (unlikely(!ep->ready))
@@ -402,11 +413,8 @@ int ib_add(struct peer *peer, uint64_t *old, const struct net_mem *mem, uint64_t
         return refuse(&no_room);
     struct ibv_sge piece = {
         .addr = (uintptr_t)old, .length = sizeof(*old), .lkey = ib_lkey(mem, lane->adapter)};
-    struct ibv_send_wr wr = {
-        .sg_list = &piece,
-        .num_sge = 1,
-        .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-        .wr.atomic = {.remote_addr = remote, .compare_add = value, .rkey = ib_rkey(key, ep->their_adapter)}};
+    struct ibv_send_wr wr = {.sg_list = &piece, .num_sge = 1};
+    ib_atomic_request(change, remote, ib_rkey(key, ep->their_adapter), &wr);
     ep->used = ep->ib->tick;
     ep->ops++;
     struct ib_work *w = ib_lane_signal(lane, &wr, true);

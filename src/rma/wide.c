@@ -1,0 +1,280 @@
+/* wide.c: integers of 8 bytes that the target's adapter changes, for everyone (info key fishplate_accumulate_by=adapter).
+ * Adapters are atomic only towards their own requests, so in such a window nobody uses the processor's atomics on these
+ * elements: ranks of other nodes ask the adapter by RDMA, without the target's processor; the target, for itself and for
+ * frames (ranks of its node, many elements), asks its own adapter. Sums are one request; what an adapter does not have
+ * (bits, minimum, replace) compares and swaps until nothing came between.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/counter.h"
+#include "boot/boot.h"
+#include "dt/kernel.h"
+#include "rma/engine.h"
+
+static COUNTER(
+    by_adapter, "rma_adapter_atomics",
+    "Accumulated elements and compare-and-swaps that the adapter of a rank on another node carried "
+    "out, without its processor.");
+
+#define WIDE_MAX 4 /* elements of a call: a frame carries more of them in one request */
+
+bool wide_element(const struct dtype *basic, uint64_t address)
+{
+    return basic->size == 8 && atomic_by_processor(basic, address);
+}
+
+static uint64_t next_of(const struct op *op, const struct dtype *basic, uint64_t value, uint64_t old)
+{
+    if (op->code == OP_REPLACE)
+        return value;
+    op_kernel_for((enum op_code)op->code, (enum dt_num)dt_kinds[basic->kind].num)(&value, &old, &old, 1);
+    return old;
+}
+
+static bool is_one_request(const struct op *op, const struct dtype *basic)
+{
+    return op->code == OP_NO_OP || atomic_adds(op, basic);
+}
+
+/* A word, and who changes it: false when that failed. */
+struct word {
+    bool (*change)(struct word *w, const struct net_atomic *change, uint64_t *old);
+    struct win *win;
+    struct win_peer *to; /* NULL: of this process */
+    uint64_t address;
+};
+
+static bool word_apply(struct word *w, const struct op *op, const struct dtype *basic, uint64_t value,
+                       uint64_t *old)
+{
+    const bool once = is_one_request(op, basic);
+    uint64_t found;
+    if (!w->change(w, &(struct net_atomic){.operand = once ? value : 0}, old))
+        return false;
+    if (once)
+        return true;
+    for (;;) {
+        const struct net_atomic swap = {
+            .swap = true, .operand = *old, .value = next_of(op, basic, value, *old)};
+        if (!w->change(w, &swap, &found))
+            return false;
+        if (found == *old)
+            return true;
+        *old = found;
+    }
+}
+
+/* ---- words of this process ---- */
+
+static bool change_here(struct word *word, const struct net_atomic *change, uint64_t *old)
+{
+    struct win *w = word->win;
+    const struct net_key *key = &w->targets[w->comm->rank].key;
+    if (likely(w->adapter->ops->atomic_here(w->adapter, change, old, (void *)(uintptr_t)word->address, key) ==
+               0))
+        return true;
+    boot_abort(w->proc->boot, 1, err_detail(MPI_ERR_OTHER)); /* nobody else may change the word */
+    return false;
+}
+
+void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
+                char *fetched, size_t n)
+{
+    struct word word = {.change = change_here, .win = w};
+    for (size_t i = 0; i < n; i++) {
+        uint64_t value = 0, old;
+        if (op->code != OP_NO_OP)
+            memcpy(&value, in + i * sizeof(value), sizeof(value));
+        word.address = (uintptr_t)&target[i];
+        word_apply(&word, op, basic, value, &old);
+        if (fetched)
+            memcpy(fetched + i * sizeof(old), &old, sizeof(old));
+    }
+}
+
+static struct net_atomic swap_of(const void *value, const void *compare)
+{
+    struct net_atomic change = {.swap = true};
+    memcpy(&change.operand, compare, sizeof(change.operand));
+    memcpy(&change.value, value, sizeof(change.value));
+    return change;
+}
+
+void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched)
+{
+    struct word word = {.change = change_here, .win = w, .address = (uintptr_t)target};
+    const struct net_atomic change = swap_of(value, compare);
+    uint64_t old;
+    change_here(&word, &change, &old);
+    memcpy(fetched, &old, sizeof(old));
+}
+
+/* ---- words of a rank on another node ---- */
+
+struct wide_request {
+    struct net_op op;
+    struct win_peer *to;
+    struct rma_op *of; /* NULL: somebody waits for it */
+    char *into;        /* where the old value goes, or NULL */
+    struct net_atomic change;
+    uint64_t remote;
+    int status;
+    bool over;
+};
+
+struct wide {
+    struct net_mem mem;
+    struct wide_request request[RMA_UNDER_WAY];
+    uint64_t old[RMA_UNDER_WAY]; /* the adapter writes here */
+    uint8_t idle[RMA_UNDER_WAY];
+    int nidle;
+};
+
+static int wide_open(struct win_peer *p)
+{
+    struct transport *adapter = p->win->adapter;
+    struct net_key unused;
+    struct wide *x = calloc(1, sizeof(*x));
+    if (!x)
+        return win_error(p->win, MPI_ERR_NO_MEM, "out of memory for operations on rank %d", p->rank);
+    int rc = adapter->ops->mem_register(adapter, x, sizeof(*x), &x->mem, &unused);
+    if (rc) {
+        free(x);
+        return rc;
+    }
+    for (int i = 0; i < RMA_UNDER_WAY; i++)
+        x->idle[x->nidle++] = (uint8_t)i;
+    p->wide = x;
+    return MPI_SUCCESS;
+}
+
+void wide_close(struct win_peer *p)
+{
+    if (!p->wide)
+        return;
+    p->win->adapter->ops->mem_release(p->win->adapter, &p->wide->mem);
+    free(p->wide);
+}
+
+static void give_back(struct wide *x, const struct wide_request *r)
+{
+    x->idle[x->nidle++] = (uint8_t)(r - x->request);
+}
+
+static void done(struct net_op *op, int status)
+{
+    struct wide_request *r = container_of(op, struct wide_request, op);
+    struct wide *x = r->to->wide;
+    r->status = status;
+    r->over = true;
+    if (!r->of)
+        return;
+    if (unlikely(status))
+        op_fault(r->of, status);
+    else if (r->into)
+        memcpy(r->into, &x->old[r - x->request], sizeof(uint64_t));
+    give_back(x, r);
+    op_step(r->of, sizeof(uint64_t));
+}
+
+static int ask(void *arg)
+{
+    struct wide_request *r = arg;
+    struct peer *peer = r->to->peer;
+    struct wide *x = r->to->wide;
+    return peer->ops->atomic(peer, &r->change, &x->old[r - x->request], &x->mem, r->remote,
+                             &r->to->win->targets[r->to->rank].key, &r->op);
+}
+
+static bool has_idle(void *arg)
+{
+    return ((struct win_peer *)arg)->wide->nidle > 0;
+}
+
+static struct wide_request *post(struct win_peer *p, const struct net_atomic *change, uint64_t remote,
+                                 struct rma_op *of, char *into)
+{
+    struct wide *x = p->wide;
+    if (x->nidle == 0)
+        rma_wait(p->win->proc->rma, has_idle, p, false);
+    struct wide_request *r = &x->request[x->idle[--x->nidle]];
+    *r = (struct wide_request){
+        .op.done = done, .to = p, .of = of, .into = into, .change = *change, .remote = remote};
+    if (of)
+        op_asked(of);
+    counter_add(&by_adapter, !change->swap || of);
+    int rc = rma_insist(p, p->peer, ask, r);
+    if (rc)
+        done(&r->op, rc);
+    return r;
+}
+
+static bool is_over(void *arg)
+{
+    return ((struct wide_request *)arg)->over;
+}
+
+static bool change_far(struct word *w, const struct net_atomic *change, uint64_t *old)
+{
+    struct wide *x = w->to->wide;
+    struct wide_request *r = post(w->to, change, w->address, NULL, NULL);
+    rma_wait(w->win->proc->rma, is_over, r, false);
+    *old = x->old[r - x->request];
+    if (r->status)
+        w->to->fault = r->status;
+    give_back(x, r);
+    return r->status == 0;
+}
+
+bool wide_fits(const struct rma_call *c, const struct win_peer *to, uint64_t offset)
+{
+    const bool takes = c->op && c->op->code != OP_NO_OP, gives = c->kind == RMA_IS_GET_ACCUMULATE;
+    return to->peer->transport == c->win->adapter && c->win->adapter->adds && c->count <= WIDE_MAX &&
+           c->type->obj.predefined && wide_element(c->type, c->win->targets[c->rank].base + offset) &&
+           (!takes || c->origin.type == c->type) && (!gives || c->result.type == c->type);
+}
+
+/* The calls that an adapter carries out in one request an element: they do not wait. */
+static int start_requests(const struct rma_call *c, struct win_peer *to, uint64_t address)
+{
+    const bool gives = c->kind != RMA_IS_ACCUMULATE;
+    struct rma_op *o;
+    int rc = op_new_under_way(c, gives ? &c->result : &c->origin, to, &o);
+    if (rc)
+        return rc;
+    for (MPI_Count i = 0; i < c->count; i++) {
+        struct net_atomic change = {0};
+        if (c->kind == RMA_IS_SWAP)
+            change = swap_of(c->origin.buf, c->compare);
+        else if (c->op->code != OP_NO_OP)
+            memcpy(&change.operand, (const char *)c->origin.buf + 8 * i, sizeof(change.operand));
+        post(to, &change, address + 8 * (uint64_t)i, o, gives ? (char *)c->result.buf + 8 * i : NULL);
+    }
+    op_end_sending(o);
+    return MPI_SUCCESS;
+}
+
+int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
+{
+    struct word word = {.change = change_far, .win = c->win, .to = to};
+    const uint64_t address = c->win->targets[c->rank].base + offset;
+    int rc = to->wide ? MPI_SUCCESS : wide_open(to);
+    if (rc)
+        return rc;
+    if (c->kind == RMA_IS_SWAP || is_one_request(c->op, c->type))
+        return start_requests(c, to, address);
+    if (c->request)
+        *c->request = p2p_sent(c->win->proc->p2p);
+    win_peer_busy(to); /* an error waits there */
+    for (MPI_Count i = 0; i < c->count; i++) {
+        uint64_t value, old;
+        memcpy(&value, (const char *)c->origin.buf + 8 * i, sizeof(value));
+        word.address = address + 8 * (uint64_t)i;
+        if (!word_apply(&word, c->op, c->type, value, &old))
+            break;
+        if (c->kind == RMA_IS_GET_ACCUMULATE)
+            memcpy((char *)c->result.buf + 8 * i, &old, sizeof(old));
+    }
+    return MPI_SUCCESS;
+}

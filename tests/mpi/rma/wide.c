@@ -1,0 +1,204 @@
+/* wide.c: integers of 8 bytes that the target's adapter changes (fishplate_accumulate_by=adapter). Ranks of the target's node, of
+ * another one and the target itself change the same words at once, in every way there is: one request, compare and swap, frames.
+ * Nothing is lost, order is kept, and other nodes need nothing of the target's processor. Where a process has several adapters
+ * (USED=processor) the processor is used, whatever the window wishes.
+ *
+ * ranks: 4
+ * nodes: only 2
+ * also: SOFTIB_FABRIC=hcas=2 USED=processor
+ * also: FISHPLATE_PROGRESS=thread
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "counters.h"
+#include "mpitest.h"
+
+#define ROUNDS 16
+#define WORDS  32
+
+static MPI_T_pvar_handle by_adapter;
+static int rank, size, refused;
+
+struct wide {
+    MPI_Win win;
+    long long *memory;
+};
+
+static void open_window(struct wide *w, int allocated, const char *by)
+{
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "fishplate_accumulate_by", by);
+    w->memory = allocated ? NULL : malloc(WORDS * sizeof(long long));
+    if (allocated)
+        MPI_Win_allocate(WORDS * sizeof(long long), 8, info, MPI_COMM_WORLD, &w->memory, &w->win);
+    else
+        MPI_Win_create(w->memory, WORDS * sizeof(long long), 8, info, MPI_COMM_WORLD, &w->win);
+    MPI_Info_free(&info);
+    memset(w->memory, 0, WORDS * sizeof(long long));
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void close_window(struct wide *w, int allocated)
+{
+    MPI_Win_free(&w->win);
+    if (!allocated)
+        free(w->memory);
+}
+
+/* What is in use, not what was asked for. */
+static void expect_used(MPI_Win win, const char *by)
+{
+    MPI_Info info;
+    char value[16] = "";
+    int flag, len = sizeof(value);
+    MPI_Win_get_info(win, &info);
+    MPI_Info_get_string(info, "fishplate_accumulate_by", &len, value, &flag);
+    EXPECT(flag && strcmp(value, by) == 0);
+    MPI_Info_free(&info);
+}
+
+/* Word 0 by sums of one element, of many (frames) and by compare and swap, all at once. */
+static void sums(struct wide *w)
+{
+    long long ones[WORDS], old, last = -1, next, seen;
+    for (int i = 0; i < WORDS; i++)
+        ones[i] = 1;
+    MPI_Win_lock_all(0, w->win);
+    for (int k = 0; k < ROUNDS; k++) {
+        MPI_Accumulate(ones, 1, MPI_LONG_LONG, 0, 0, 1, MPI_LONG_LONG, MPI_SUM, w->win);
+        MPI_Fetch_and_op(ones, &old, MPI_LONG_LONG, 0, 0, MPI_SUM, w->win);
+        MPI_Win_flush(0, w->win);
+        EXPECT(old > last); /* the accumulate before it, of this rank, is counted in */
+        last = old + 1;
+        if (k % 4 == 0)
+            MPI_Accumulate(ones, WORDS, MPI_LONG_LONG, 0, 0, WORDS, MPI_LONG_LONG, MPI_SUM, w->win);
+        do {
+            MPI_Fetch_and_op(NULL, &seen, MPI_LONG_LONG, 0, 0, MPI_NO_OP, w->win);
+            MPI_Win_flush(0, w->win);
+            next = seen + 1;
+            MPI_Compare_and_swap(&next, &seen, &old, MPI_LONG_LONG, 0, 0, w->win);
+            MPI_Win_flush(0, w->win);
+        } while (old != seen);
+    }
+    MPI_Win_unlock_all(w->win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        EXPECT_EQ(w->memory[0], size * (3 * ROUNDS + ROUNDS / 4));
+        EXPECT_EQ(w->memory[WORDS - 1], size * (ROUNDS / 4));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Operators that an adapter does not have: a bit for each rank and round, the largest, the exchange. */
+static void operators(struct wide *w)
+{
+    unsigned long long bit, token = (unsigned long long)rank + 1, sum = 0, total = 0, old;
+    long long most;
+    if (rank == 0)
+        memset(w->memory, 0, WORDS * sizeof(long long));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, w->win);
+    for (int k = 0; k < 16; k++) {
+        bit = 1ull << (16 * rank + k);
+        most = 100 * k + rank;
+        MPI_Accumulate(&bit, 1, MPI_UNSIGNED_LONG_LONG, 0, 1, 1, MPI_UNSIGNED_LONG_LONG, MPI_BXOR, w->win);
+        MPI_Accumulate(&most, 1, MPI_LONG_LONG, 0, 2, 1, MPI_LONG_LONG, MPI_MAX, w->win);
+        MPI_Fetch_and_op(&token, &old, MPI_UNSIGNED_LONG_LONG, 0, 3, MPI_REPLACE, w->win);
+        MPI_Win_flush(0, w->win);
+        token = old; /* it wanders; none is lost or doubled */
+    }
+    MPI_Win_unlock_all(w->win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Reduce(&token, &sum, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        total = (unsigned long long)size * (size + 1) / 2;
+        EXPECT_EQ((unsigned long long)w->memory[1], size == 4 ? ~0ull : (1ull << 16 * size) - 1);
+        EXPECT_EQ(w->memory[2], 1500 + size - 1);
+        EXPECT_EQ(sum + (unsigned long long)w->memory[3], total);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Requests, and several elements in one call. */
+static void several(struct wide *w)
+{
+    long long add[3] = {1, 2, 3}, old[3] = {-1, -1, -1};
+    MPI_Request request;
+    const int to = (rank + size / 2) % size; /* on the other node */
+    MPI_Win_fence(0, w->win);
+    memset(w->memory, 0, WORDS * sizeof(long long));
+    MPI_Win_fence(0, w->win);
+    MPI_Win_lock(MPI_LOCK_SHARED, to, 0, w->win);
+    MPI_Raccumulate(add, 3, MPI_LONG_LONG, to, 4, 3, MPI_LONG_LONG, MPI_SUM, w->win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Rget_accumulate(add, 3, MPI_LONG_LONG, old, 3, MPI_LONG_LONG, to, 4, 3, MPI_LONG_LONG, MPI_SUM,
+                        w->win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Win_unlock(to, w->win);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(old[i], add[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(w->memory[4 + i], 2 * add[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Rank 0 makes no MPI call until the other node has done all it wants. */
+static void target_computes(struct wide *w)
+{
+    _Atomic long long *word = (_Atomic long long *)(void *)w->memory;
+    const int others = size / 2;
+    long long one = 1, old;
+    if (rank == 0)
+        memset(w->memory, 0, WORDS * sizeof(long long));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0 && !refused)
+        while (atomic_load(word) < others * ROUNDS)
+            sched_yield();
+    if (rank >= size - others) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOCHECK, w->win);
+        for (int k = 0; k < ROUNDS; k++) {
+            MPI_Fetch_and_op(&one, &old, MPI_LONG_LONG, 0, 0, MPI_SUM, w->win);
+            MPI_Win_flush(0, w->win);
+        }
+        MPI_Win_unlock(0, w->win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int main(int argc, char **argv)
+{
+    struct wide w;
+    counters_begin();
+    by_adapter = counter_open("rma_adapter_atomics");
+    mpitest_begin(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const char *used = getenv("USED");
+    refused = used && strcmp(used, "processor") == 0;
+    for (int allocated = 0; allocated < 2; allocated++) {
+        open_window(&w, allocated, "processor");
+        expect_used(w.win, "processor");
+        sums(&w);
+        close_window(&w, allocated);
+        EXPECT_EQ(counter(by_adapter), 0);
+    }
+    for (int allocated = 0; allocated < 2; allocated++) {
+        open_window(&w, allocated, "adapter");
+        expect_used(w.win, refused ? "processor" : "adapter");
+        sums(&w);
+        operators(&w);
+        several(&w);
+        target_computes(&w);
+        close_window(&w, allocated);
+    }
+    if (refused)
+        EXPECT_EQ(counter(by_adapter), 0);
+    else
+        EXPECT(rank < size / 2 || counter(by_adapter) > ROUNDS);
+    counters_end();
+    return mpitest_end();
+}
