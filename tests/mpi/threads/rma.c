@@ -15,40 +15,46 @@ struct window {
     long *memory;
 };
 
-static struct window both[2]; /* of MPI_Win_allocate and MPI_Win_create */
+enum { WINDOWS = 3 };
+static struct window all[WINDOWS]; /* of MPI_Win_allocate, of MPI_Win_create, and by the adapter's atomics */
 static pthread_barrier_t together;
 
-static void open_both(void)
+static void open_all(void)
 {
     const MPI_Aint bytes = WORDS * sizeof(long);
-    MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &both[0].memory, &both[0].win);
-    both[1].memory = malloc((size_t)bytes);
-    MPI_Win_create(both[1].memory, bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &both[1].win);
-    for (int i = 0; i < 2; i++)
-        memset(both[i].memory, 0, (size_t)bytes);
+    MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &all[0].memory, &all[0].win);
+    all[1].memory = malloc((size_t)bytes);
+    MPI_Win_create(all[1].memory, bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &all[1].win);
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "fishplate_accumulate_by", "adapter");
+    MPI_Win_allocate(bytes, sizeof(long), info, MPI_COMM_WORLD, &all[2].memory, &all[2].win);
+    MPI_Info_free(&info);
+    for (int i = 0; i < WINDOWS; i++)
+        memset(all[i].memory, 0, (size_t)bytes);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void flush(MPI_Win win, int to, int all)
+static void flush(MPI_Win win, int to, int every)
 {
-    if (all)
+    if (every)
         MPI_Win_flush_all(win);
     else
         MPI_Win_flush(to, win);
 }
 
 /* A word of this thread alone. Accumulates and puts may travel another way than gets: only the flush is between them. */
-static long own_word(MPI_Win win, int to, int word, long value, int all)
+static long own_word(MPI_Win win, int to, int word, long value, int every)
 {
     long failures = 0, seen = -1, next = value + 1;
     MPI_Accumulate(&value, 1, MPI_LONG, to, word, 1, MPI_LONG, MPI_REPLACE, win);
-    flush(win, to, all);
+    flush(win, to, every);
     MPI_Get(&seen, 1, MPI_LONG, to, word, 1, MPI_LONG, win);
-    flush(win, to, !all);
+    flush(win, to, !every);
     failures += WRONG(seen != value);
     MPI_Put(&next, 1, MPI_LONG, to, word, 1, MPI_LONG, win);
     MPI_Win_flush_local_all(win);
-    flush(win, to, all);
+    flush(win, to, every);
     MPI_Fetch_and_op(NULL, &seen, MPI_LONG, to, word, MPI_NO_OP, win);
     MPI_Win_flush(to, win);
     return failures + WRONG(seen != next);
@@ -62,9 +68,10 @@ static void *use(void *number)
     long failures = 0, old, last = -1;
     pthread_barrier_wait(&together); /* the first touch takes the lock */
     for (int i = 0; i < ROUNDS; i++) {
-        MPI_Win win = both[(i + thread) % 2].win;
-        MPI_Fetch_and_op(&one, &old, MPI_LONG, across, 0, MPI_SUM, both[0].win);
-        MPI_Win_flush(across, both[0].win);
+        MPI_Win win = all[(i + thread) % WINDOWS].win;
+        MPI_Fetch_and_op(&one, &old, MPI_LONG, across, 0, MPI_SUM, all[0].win);
+        MPI_Accumulate(&one, 1, MPI_LONG, across, 0, 1, MPI_LONG, MPI_SUM, all[2].win);
+        MPI_Win_flush(across, all[0].win);
         failures += WRONG(old <= last);
         last = old;
         failures +=
@@ -78,7 +85,7 @@ static void *lock_one(void *number)
 {
     const int to = (int)(long)number;
     for (int i = 0; i < ROUNDS && to < mpitest_size; i++) {
-        MPI_Win win = both[1].win;
+        MPI_Win win = all[1].win;
         long value;
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win);
         MPI_Get(&value, 1, MPI_LONG, to, 0, 1, MPI_LONG, win);
@@ -95,27 +102,28 @@ int main(int argc, char **argv)
     threadtest_begin(&argc, &argv);
     EXPECT(mpitest_size <= MOST);
     pthread_barrier_init(&together, NULL, THREADS);
-    open_both();
-    for (int i = 0; i < 2; i++)
-        MPI_Win_lock_all(0, both[i].win);
+    open_all();
+    for (int i = 0; i < WINDOWS; i++)
+        MPI_Win_lock_all(0, all[i].win);
     threadtest_run(use);
-    for (int i = 0; i < 2; i++)
-        MPI_Win_unlock_all(both[i].win);
+    for (int i = 0; i < WINDOWS; i++)
+        MPI_Win_unlock_all(all[i].win);
     MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT_EQ(both[0].memory[0], THREADS * ROUNDS);
-    for (int i = 0; i < 2; i++) /* a lock that was taken twice would stay */
+    EXPECT_EQ(all[0].memory[0], THREADS * ROUNDS);
+    EXPECT_EQ(all[2].memory[0], THREADS * ROUNDS);
+    for (int i = 0; i < WINDOWS; i++) /* a lock that was taken twice would stay */
         for (int r = 0; r < mpitest_size; r++) {
-            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, r, 0, both[i].win);
-            MPI_Win_unlock(r, both[i].win);
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, r, 0, all[i].win);
+            MPI_Win_unlock(r, all[i].win);
         }
     MPI_Barrier(MPI_COMM_WORLD);
     threadtest_run(lock_one);
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank < THREADS)
-        EXPECT_EQ(both[1].memory[0], mpitest_size * ROUNDS);
-    for (int i = 0; i < 2; i++)
-        MPI_Win_free(&both[i].win);
-    free(both[1].memory);
+        EXPECT_EQ(all[1].memory[0], mpitest_size * ROUNDS);
+    for (int i = 0; i < WINDOWS; i++)
+        MPI_Win_free(&all[i].win);
+    free(all[1].memory);
     pthread_barrier_destroy(&together);
     return mpitest_end();
 }
