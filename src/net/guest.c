@@ -17,14 +17,20 @@
 #include "net/net.h"
 #include "net/registry.h"
 
+#define GUEST_NUMBERS ((uint32_t)INT32_MAX) /* of both worlds: numbers are signed in some tables */
+
 struct guest {
     struct net_card card;
+    struct peer *peer; /* NULL: not connected */
+    uint32_t number;
     uint32_t holders;
+    bool dead;
 };
 
 struct guests {
-    struct guest **list; /* NULL: gone */
+    struct guest **list; /* those who are not gone, by number: a job that spawns for days keeps no more */
     uint32_t count, room;
+    uint32_t met; /* so far: the next number */
     uint64_t machine;
     struct transport *inbox;
 };
@@ -98,26 +104,22 @@ bool net_guest_find(const struct net *net, uint64_t world, uint32_t rank, uint32
         return true;
     }
     for (uint32_t i = 0; g && i < g->count; i++)
-        if (g->list[i] && g->list[i]->card.world == world && g->list[i]->card.rank == rank) {
-            *number = net->size + i;
+        if (g->list[i]->card.world == world && g->list[i]->card.rank == rank) {
+            *number = g->list[i]->number;
             return true;
         }
     return false;
 }
 
-static int guests_grow(struct net *net, struct guests *g)
+static int guests_grow(struct guests *g)
 {
     if (g->count < g->room)
         return 0;
     uint32_t room = MAX(16u, 2 * g->room);
     struct guest **list = realloc(g->list, room * sizeof(struct guest *));
-    if (list)
-        g->list = list;
-    struct peer **peers = list ? realloc(net->peers, (net->size + room) * sizeof(struct peer *)) : NULL;
-    if (!peers)
+    if (!list)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a table of %u processes of other jobs", room);
-    memset(peers + net->size + g->room, 0, (room - g->room) * sizeof(struct peer *));
-    net->peers = peers;
+    g->list = list;
     g->room = room;
     return 0;
 }
@@ -127,15 +129,19 @@ int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number
     if (net_guest_find(net, card->world, card->rank, number))
         return 0;
     int rc = guests_open(net);
-    rc = rc ? rc : guests_grow(net, net->guests);
+    struct guests *g = net->guests;
+    if (!rc && g->met >= GUEST_NUMBERS - net->size)
+        rc = err_set(MPI_ERR_OTHER, "this process has met %u processes of other jobs, and can meet no more",
+                     g->met);
+    rc = rc ? rc : guests_grow(g);
     struct guest *guest = rc ? NULL : calloc(1, sizeof(*guest));
     if (!guest)
         return rc ? rc
                   : err_set(MPI_ERR_NO_MEM, "out of memory for the connection to a process of "
                                             "another job");
     guest->card = *card;
-    *number = net->size + net->guests->count;
-    net->guests->list[net->guests->count++] = guest;
+    guest->number = *number = net->size + g->met++;
+    g->list[g->count++] = guest;
     net_lost_meet(net, card->world, card->rank, *number);
     return 0;
 }
@@ -143,7 +149,31 @@ int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number
 static struct guest *guest_at(const struct net *net, uint32_t number)
 {
     const struct guests *g = net->guests;
-    return g && number >= net->size && number - net->size < g->count ? g->list[number - net->size] : NULL;
+    uint32_t from = 0, to = g && number >= net->size ? g->count : 0;
+    while (from < to) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (g->list[middle]->number == number)
+            return g->list[middle];
+        if (g->list[middle]->number < number)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return NULL;
+}
+
+struct peer **net_peer_place(struct net *net, uint32_t number)
+{
+    if (number < net->size)
+        return &net->peers[number];
+    struct guest *guest = guest_at(net, number);
+    return guest ? &guest->peer : NULL;
+}
+
+bool *net_guest_dead(const struct net *net, uint32_t number)
+{
+    struct guest *guest = guest_at(net, number);
+    return guest ? &guest->dead : NULL;
 }
 
 const struct net_card *net_guest_card(const struct net *net, uint32_t number)
@@ -196,9 +226,8 @@ void net_guest_drop(struct net *net, uint32_t number)
         guest->holders--;
 }
 
-static void peer_close(struct net *net, uint32_t number)
+static void peer_close(struct net *net, struct peer *peer)
 {
-    struct peer *peer = net->peers[number];
     if (!peer)
         return;
     if (net->parted)
@@ -208,26 +237,38 @@ static void peer_close(struct net *net, uint32_t number)
         list_remove(&peer->stalled_link);
     paces_forget(&net->paces, &peer->paces);
     free(peer);
-    net->peers[number] = NULL;
+}
+
+/* Waiting makes progress, which may meet others: the table is looked at again after each. */
+static struct guest *one_to_part(const struct guests *g)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        if (g->list[i]->holders == 0)
+            return g->list[i];
+    return NULL;
+}
+
+static void forget(struct guests *g, const struct guest *guest)
+{
+    uint32_t at = 0;
+    while (g->list[at] != guest)
+        at++;
+    memmove(&g->list[at], &g->list[at + 1], (--g->count - at) * sizeof(struct guest *));
 }
 
 void net_guests_part(struct net *net)
 {
     struct guests *g = net->guests;
     for (uint32_t i = 0; g && i < g->count; i++) {
-        struct peer *peer = net->peers[net->size + i];
-        if (g->list[i] && g->list[i]->holders == 0 && peer && peer->ops->part)
+        struct peer *peer = g->list[i]->peer;
+        if (g->list[i]->holders == 0 && peer && peer->ops->part)
             peer->ops->part(peer->transport, peer, true);
     }
-    for (uint32_t i = 0; g && i < g->count; i++) {
-        if (!g->list[i] || g->list[i]->holders > 0)
-            continue;
-        struct peer *peer = net->peers[net->size + i];
-        if (peer && peer->ops->part)
-            peer->ops->part(peer->transport, peer, false);
-        peer_close(net, net->size + i);
-        free(g->list[i]);
-        g->list[i] = NULL;
+    for (struct guest *guest; g && (guest = one_to_part(g)) != NULL; free(guest)) {
+        if (guest->peer && guest->peer->ops->part)
+            guest->peer->ops->part(guest->peer->transport, guest->peer, false);
+        peer_close(net, guest->peer);
+        forget(g, guest);
     }
 }
 
@@ -235,7 +276,7 @@ void net_guests_close(struct net *net)
 {
     struct guests *g = net->guests;
     for (uint32_t i = 0; g && i < g->count; i++) {
-        struct peer *peer = net->peers[net->size + i];
+        struct peer *peer = g->list[i]->peer;
         if (peer)
             peer->ops->disconnect(peer->transport, peer);
         free(peer);

@@ -2,7 +2,8 @@
  *
  * The layers above identify a process by one number: below net->size it is the rank in this world, from there
  * on it is a guest. Each process numbers its guests by itself, in the order in which it met them, and never
- * reuses a number. Two processes identify a third one to each other by its world and its rank there.
+ * reuses a number: a group that the program still has never means a process that came later. Nothing is kept of a
+ * guest who is gone. Two processes identify a third one to each other by its world and its rank there.
  *
  * A process that never meets another world has no table, opens nothing and polls nothing for it.
  *
@@ -47,6 +48,12 @@ bool net_guest_find(const struct net *net, uint64_t world, uint32_t rank, uint32
 
 /* The card of a guest; NULL for processes of this world and for guests who are gone. */
 const struct net_card *net_guest_card(const struct net *net, uint32_t number);
+
+/* Where the connection to a process is kept, of this world or a guest; NULL for guests who are gone. */
+struct peer **net_peer_place(struct net *net, uint32_t number);
+
+/* Whether a guest has died is noted here (net/lost.h); NULL for processes of this world and guests who are gone. */
+bool *net_guest_dead(const struct net *net, uint32_t number);
 
 /* A process under the name that others know it by. */
 struct net_name {

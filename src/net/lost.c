@@ -21,9 +21,8 @@
 
 struct net_lost {
     struct notice_page *page;
-    uint32_t next; /* notice to read */
-    uint8_t *dead; /* by number */
-    uint32_t room;
+    uint32_t next;      /* notice to read */
+    bool *dead;         /* by rank; of a guest its record tells */
     uint32_t *given_up; /* by transports, not told yet */
     uint32_t ngiven_up;
     pthread_t thread;
@@ -126,28 +125,23 @@ struct peer *net_revoked_peer(struct net *net)
 
 bool net_is_lost(const struct net *net, uint32_t number)
 {
-    const struct net_lost *l = net->lost;
-    return l && number < l->room && l->dead[number];
+    if (!net->lost)
+        return false;
+    const bool *dead = number < net->size ? &net->lost->dead[number] : net_guest_dead(net, number);
+    return !dead || *dead; /* a guest who is gone does not come back */
 }
 
-static bool note_dead(struct net_lost *l, uint32_t number)
+static bool note_dead(struct net *net, uint32_t number)
 {
-    if (number >= l->room) {
-        uint32_t room = MAX(number + 1, 2 * l->room);
-        uint8_t *grown = realloc(l->dead, room);
-        CHECK_MEMORY(grown != NULL, "the list of processes that have died");
-        memset(grown + l->room, 0, room - l->room);
-        l->dead = grown;
-        l->room = room;
-    }
-    bool news = !l->dead[number];
-    l->dead[number] = 1;
-    return news;
+    bool *dead = number < net->size ? &net->lost->dead[number] : net_guest_dead(net, number);
+    if (!dead || *dead)
+        return false;
+    return *dead = true;
 }
 
 static void bury(struct net *net, uint32_t number)
 {
-    struct peer *peer = net->peers[number];
+    struct peer **place = net_peer_place(net, number), *peer = place ? *place : NULL;
     log_debug("process %u has died", number);
     if (peer) {
         peer->ops = &lost_transport; /* transfers that end now must not start others */
@@ -194,7 +188,7 @@ int net_lost_look(struct net *net)
     drain(net);
     while ((n = notice_get(l->page, l->next)) != NULL) {
         l->next++;
-        if (number_of(net, n, &number) && note_dead(l, number)) {
+        if (number_of(net, n, &number) && note_dead(net, number)) {
             bury(net, number);
             events++;
         }
@@ -212,7 +206,7 @@ bool net_lost_peer(struct net *net, uint32_t number)
     struct net_lost *l = net->lost;
     if (!l)
         return false;
-    if (!note_dead(l, number))
+    if (!note_dead(net, number))
         return true;
     uint32_t *grown = realloc(l->given_up, (l->ngiven_up + 1) * sizeof(*grown));
     CHECK_MEMORY(grown != NULL, "the list of processes that cannot be reached");
@@ -229,7 +223,7 @@ void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t numb
     const struct notice *n;
     for (uint32_t i = 0; l && i < l->next && (n = notice_get(l->page, i)) != NULL; i++)
         if (n->rank == rank && hash_text(HASH_START, n->job) == world)
-            note_dead(l, number);
+            note_dead(net, number);
 }
 
 /* ---- the thread ---- */
@@ -272,6 +266,9 @@ int net_lost_open(struct net *net)
     if (!l)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
     l->page = page;
+    l->dead = calloc(net->size, sizeof(*l->dead));
+    if (!l->dead)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a table of %u processes", net->size);
     net->notices = &page->published;
     l->running = watch_start(net);
     return l->running ? 0 : err_set(MPI_ERR_NO_MEM, "cannot start the thread that hears of deaths");

@@ -158,8 +158,9 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
     const struct net_card *card = net_guest_card(net, rank);
     if (unlikely(rank >= net->size && !card))
         return err_set(MPI_ERR_COMM, "the process of another job is no longer connected");
-    if (net->peers[rank]) {
-        *out = net->peers[rank];
+    struct peer **place = net_peer_place(net, rank);
+    if (*place) {
+        *out = *place;
         return 0;
     }
     if (unlikely(net_is_lost(net, rank)))
@@ -187,7 +188,7 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
     }
     if (net->connected)
         net->connected(net->deliver_ctx, peer);
-    net->peers[rank] = peer;
+    *place = peer;
     *out = peer;
     return 0;
 }

@@ -36,7 +36,7 @@ struct net {
     struct transport *transports[NET_TRANSPORTS_MAX]; /* best first; those to this process itself last */
     int ntransports;
     int nouter;            /* so many of them bring messages of other processes */
-    struct peer **peers;   /* by job rank, then guests by their numbers (guest.h); NULL until first used */
+    struct peer **peers;   /* by job rank; NULL until first used. Those of guests: guest.h */
     struct guests *guests; /* processes of other worlds; NULL until one is met */
     struct list stalled;   /* peers with pending work */
     struct list hooks;
