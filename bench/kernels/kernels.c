@@ -32,6 +32,7 @@ static void usage(const struct bench_host *host)
     printf("\nOptions:\n"
            "  --class S        problem size: S (default; takes seconds), W, A, B, or several: SWA\n"
            "  --json           one JSON document instead of the table\n"
+           "  --npb DIR        build and run the original suite too, beside ours; see --npb DIR --help\n"
            "  --help\n\n"
            "The time is that of the part that the specification measures, on the slowest rank. error is the "
            "largest "

@@ -24,6 +24,7 @@
 #include "logp/logp.h"
 #include "net/peer.h"
 #include "net/port.h"
+#include "npb.h"
 #include "papers/papers.h"
 
 static const char *transport(int rank)
@@ -118,6 +119,8 @@ int command_bench(int argc, char **argv)
         return bench_io_main(&host, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "rma") == 0)
         return bench_rma_main(&host, argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "kernels") == 0 && npb_is_meant(argc - 1, argv + 1))
+        return bench_npb_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "kernels") == 0)
         return bench_kernels_main(&host, argc - 1, argv + 1);
     return bench_main(&host, argc, argv);
