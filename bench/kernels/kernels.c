@@ -13,7 +13,7 @@ enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 static const char class_names[CLASS_COUNT + 1] = "SWAB";
 
 struct kernel_options {
-    bool json, help;
+    bool json, help, quiet;
     unsigned wanted;  /* bit i: kernels[i] */
     unsigned classes; /* bit i: class i */
 };
@@ -32,6 +32,7 @@ static void usage(const struct bench_host *host)
     printf("\nOptions:\n"
            "  --class S        problem size: S (default; takes seconds), W, A, B, or several: SWA\n"
            "  --json           one JSON document instead of the table\n"
+           "  --quiet          nothing on standard output; the exit status tells whether results verify\n"
            "  --npb DIR        build and run the original suite too, beside ours; see --npb DIR --help\n"
            "  --help\n\n"
            "The time is that of the part that the specification measures, on the slowest rank. error is the "
@@ -78,6 +79,8 @@ static bool parse(struct kernel_options *o, int argc, char **argv, bool speak)
             class = i + 1 < argc ? argv[++i] : "";
         if (strcmp(a, "--json") == 0)
             o->json = true;
+        else if (strcmp(a, "--quiet") == 0)
+            o->quiet = true;
         else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0)
             o->help = true;
         else if (class ? !parse_classes(o, class) : !parse_kernel(o, a)) {
@@ -138,7 +141,7 @@ static bool run_one(const struct kernel_options *o, const struct kernel *k, stru
     run.name = k->name;
     run.spoke = MPI_Wtime();
     k->run(&run, &result);
-    if (run.rank == 0)
+    if (run.rank == 0 && !o->quiet)
         print_result(o, k, run.class, &result, (*row)++);
     return result.verified;
 }
@@ -147,7 +150,7 @@ static int run_all(const struct bench_host *host, const struct kernel_options *o
 {
     int row = 0;
     bool good = true;
-    if (run.rank == 0)
+    if (run.rank == 0 && !o->quiet)
         print_head(host, o, run.size);
     for (int i = 0; i < KERNELS; i++)
         for (int c = 0; c < CLASS_COUNT; c++)
@@ -155,7 +158,7 @@ static int run_all(const struct bench_host *host, const struct kernel_options *o
                 run.class = (enum kernel_class)c;
                 good = run_one(o, kernels[i], run, &row) && good;
             }
-    if (run.rank == 0 && o->json)
+    if (run.rank == 0 && o->json && !o->quiet)
         printf("\n ]}\n");
     return good ? 0 : 1;
 }

@@ -135,10 +135,12 @@ const struct ib_topic rails_coll = {
     .tables = coll_tables,
 };
 
+static const struct kernel *const kernels[] = {&kernel_is, &kernel_ft, &kernel_vis};
+enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+
 static void kernels_rank(struct ib_rank *r)
 {
-    static const struct kernel *const kernels[] = {&kernel_is, &kernel_ft};
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < KERNELS; k++) {
         struct kernel_run run = {.comm = MPI_COMM_WORLD,
                                  .rank = r->bench.rank,
                                  .size = r->bench.size,
@@ -164,15 +166,16 @@ static void kernels_table(struct ib_driver *d, int ranks, const char *title)
     f[2] = ib_run(d, &job, "%s", args);
     struct ib_table *t = ib_table_open(
         d, title,
-        "FT communicates in almost half the time, IS in up to 38 % less: up to 22 % less running time.");
+        "FT communicates in almost half the time, IS in up to 38 % less: up to 22 % less running time. The "
+        "visualisation communicates in 43 % less: 16 % less running time.");
     ib_column(t, "kernel, class %c", d->quick ? 'S' : 'W');
     ib_column(t, "one rail, ms");
     ib_column(t, "two rails, ms");
     ib_column(t, "no limit, ms");
     ib_column(t, "running time");
     ib_column(t, "time on the links");
-    for (int k = 0; k < 2; k++) {
-        const char *name = k ? kernel_ft.name : kernel_is.name;
+    for (int k = 0; k < KERNELS; k++) {
+        const char *name = kernels[k]->name;
         double one = ib_figure(f[0], "%s", name), two = ib_figure(f[1], "%s", name),
                none = ib_figure(f[2], "%s", name);
         ib_cell(t, "%s", name);
@@ -192,14 +195,17 @@ static void kernels_table(struct ib_driver *d, int ranks, const char *title)
 
 static void kernels_tables(struct ib_driver *d)
 {
-    kernels_table(d, 4, "IS and FT, 4 nodes, rails of 250 MB/s, one process each [Liu04 fig. 8.14]");
+    kernels_table(
+        d, 4, "IS, FT and a visualisation, 4 nodes, rails of 250 MB/s, one process each [Liu04 fig. 8.14]");
     if (!d->quick)
-        kernels_table(d, 8, "IS and FT, 4 nodes, rails of 250 MB/s, two processes each [Liu04 fig. 8.15]");
+        kernels_table(
+            d, 8,
+            "IS, FT and a visualisation, 4 nodes, rails of 250 MB/s, two processes each [Liu04 fig. 8.15]");
 }
 
 const struct ib_topic rails_kernels = {
     .name = "kernels",
-    .doc = "the kernels IS and FT, 4 nodes (figs. 8.14-8.15)",
+    .doc = "the kernels IS and FT, a visualisation, 4 nodes (figs. 8.14-8.15)",
     .rank = kernels_rank,
     .tables = kernels_tables,
 };

@@ -24,6 +24,25 @@ expect_line err 'left$'
 expect_json report.json
 [ ! -e report.html.runs ] || fail "answers stayed behind a whole run"
 
+# What programs send, counted by the profiler [Liu04 table 9.1]: of all programs, none of them empty. The mpiexec is ours, whatever
+# PATH has. Nothing is timed here, so a busy machine makes no difference.
+if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
+    FISHPLATE_VERBS=softib "$BIN/fishplate" bench papers --quick --only liu-t9.1,liu-t9.3,liu-t9.4 --json programs.json >table 2>err || {
+        cat table err
+        fail "the programs could not be counted"
+    }
+    python3 - programs.json <<'PY'
+import json, sys
+tables = {e["id"]: {r["row"]: r["values"] for r in e["rows"]} for e in json.load(open(sys.argv[1]))["entries"]}
+sizes, calls, reuse = (tables["liu-t9." + n] for n in "134")
+assert set(sizes) == {"IS", "CG", "MG", "LU", "FT", "BT", "sweep", "vis"}, sizes
+assert all(sum(v.values()) > 0 for v in sizes.values()), sizes
+# BT on 4 ranks: 4 ranks * (61 exchanges of 6 faces + 60 steps of 3 directions, up and down, once each).
+assert calls["BT"]["Isend: calls"] == calls["BT"]["Irecv: calls"] == 4 * (61 * 6 + 60 * 6), calls
+assert calls["sweep"]["Isend: calls"] == 0 and reuse["BT"]["% reuse"] > 99, (calls, reuse)
+PY
+fi
+
 # An answer that is there is not measured again.
 mkdir report.html.runs
 printf '%s quick' "$("$BIN/fishplate" version | sed -n 's/^fishplate //p')" >report.html.runs/about

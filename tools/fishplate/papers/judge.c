@@ -211,8 +211,10 @@ void judge(const struct entry *e, const struct table *t, bool busy, struct findi
     bool differs = out->verdict == VERDICT_DIFFERS || out->verdict == VERDICT_PARTLY;
     if (differs && busy && strcmp(t->over, "simulated") != 0)
         say(&y, "Other programs were running, so this result is unreliable. ");
-    if (differs && e->why)
-        say(&y, "%s", e->why);
+    if (out->verdict == VERDICT_BESIDE && e->take == TAKE_PROFILE)
+        say(&y, "Shown side by side, not judged. ");
     else if (out->verdict == VERDICT_BESIDE)
         say(&y, "Other hardware: shown side by side, not judged.");
+    if (e->why && (differs || e->take == TAKE_PROFILE))
+        say(&y, "%s", e->why);
 }

@@ -167,11 +167,13 @@ static void sort_results(struct papers_run *run)
 static bool choose_entries(struct papers_run *run)
 {
     static char why[64][96];
-    const int lists = 3;
-    const struct entry *const list[] = {entries_liu, entries_rails, entries_others};
-    const int count[] = {entries_liu_count, entries_rails_count, entries_others_count};
-    run->results = calloc((size_t)(entries_liu_count + entries_rails_count + entries_others_count),
-                          sizeof(*run->results));
+    const int lists = 4;
+    const struct entry *const list[] = {entries_liu, entries_programs, entries_rails, entries_others};
+    const int count[] = {entries_liu_count, entries_programs_count, entries_rails_count,
+                         entries_others_count};
+    run->results = calloc(
+        (size_t)(entries_liu_count + entries_programs_count + entries_rails_count + entries_others_count),
+        sizeof(*run->results));
     for (int l = 0; run->results && l < lists; l++)
         for (int i = 0; i < count[l]; i++)
             if (is_wanted(run->only, list[l][i].id))

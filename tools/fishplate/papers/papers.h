@@ -11,7 +11,7 @@
 
 #include "value.h"
 
-enum { VARIANTS_MAX = 8, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 6, POINTS_MAX = 20 };
+enum { VARIANTS_MAX = 8, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 6, POINTS_MAX = 40 };
 
 /* ---- What there is to measure: sources.c, entries_*.c ---- */
 
@@ -41,7 +41,8 @@ enum take {
     TAKE_KERNELS, /* fishplate bench kernels: seconds; rows are kernels, columns variants */
     TAKE_FIGURE,  /* {"figures": [{"figure", "x", "y", "lines"}]}, as of fishplate sim rails: figure `what` */
     TAKE_STATEMENTS, /* fishplate sim rails: statements of which the paper's place begins with `what` */
-    TAKE_SIM,        /* fishplate sim: us; rows are nodes, columns algorithms */
+    TAKE_PROFILE, /* fishplate prof: rows are programs, one a variant; `what` is "sizes", "calls" or "reuse" */
+    TAKE_SIM,     /* fishplate sim: us; rows are nodes, columns algorithms */
 };
 
 enum better { BETTER_LOWER, BETTER_HIGHER, BETTER_NEITHER };
@@ -94,8 +95,8 @@ struct entry {
     const char *why; /* what is known to be unlike, when a check differs; NULL */
 };
 
-extern const struct entry entries_liu[], entries_rails[], entries_others[];
-extern const int entries_liu_count, entries_rails_count, entries_others_count;
+extern const struct entry entries_liu[], entries_programs[], entries_rails[], entries_others[];
+extern const int entries_liu_count, entries_programs_count, entries_rails_count, entries_others_count;
 
 /* A figure that cannot be measured here, and why. */
 struct unmeasured {

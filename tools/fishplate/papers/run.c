@@ -70,14 +70,13 @@ static void exec_command(const struct papers_run *run, char *command, const char
         errors = open(err, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (in < 0 || to < 0 || errors < 0 || dup2(in, 0) < 0 || dup2(to, 1) < 0 || dup2(errors, 2) < 0)
         _exit(126);
+    snprintf(program, sizeof(program), "%s/mpiexec", run->folder);
     for (char *save = NULL, *w = strtok_r(command, " ", &save); w && n < WORDS_MAX - 1;
          w = strtok_r(NULL, " ", &save))
-        argv[n++] = strcmp(w, "fishplate") == 0 ? (char *)run->program : w;
+        argv[n++] = strcmp(w, "fishplate") == 0 ? (char *)run->program
+                    : strcmp(w, "mpiexec") == 0 ? program
+                                                : w;
     argv[n] = NULL;
-    if (n > 0 && strcmp(argv[0], "mpiexec") == 0) {
-        snprintf(program, sizeof(program), "%s/mpiexec", run->folder);
-        argv[0] = program;
-    }
     unsetenv("FISHPLATE_STATS");
     setpgid(0, 0);
     execv(argv[0], argv);

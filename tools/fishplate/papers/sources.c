@@ -10,9 +10,10 @@
 #define KERNELS  "fishplate bench kernels --json "
 
 /* Programs under settings: quick runs class S, a full run class W. */
-#define KERNEL_VARIANT(label, settings)                                                                  \
-    {                                                                                                    \
-        label, FOUR settings KERNELS "is cg mg ft lu", FOUR settings KERNELS "--class SW is cg mg ft lu" \
+#define KERNEL_VARIANT(label, settings)                          \
+    {                                                            \
+        label, FOUR settings KERNELS "is cg mg ft lu bt",        \
+            FOUR settings KERNELS "--class SW is cg mg ft lu bt" \
     }
 #define IB_TOPIC(topic, quick, full)                                                                      \
     {                                                                                                     \
@@ -20,6 +21,17 @@
             {0, "fishplate bench ib --quick --repeat 1 --json " topic,                                    \
              "fishplate bench ib --repeat 1 --json " topic}                                               \
         }                                                                                                 \
+    }
+
+#define PROFILE(label, program)                                                                             \
+    {                                                                                                       \
+        label, "fishplate prof --quiet --json - -- " FOUR "fishplate bench kernels --quiet " program,       \
+            "fishplate prof --quiet --json - -- " FOUR "fishplate bench kernels --quiet --class A " program \
+    }
+#define NODES(label, n)                                                                \
+    {                                                                                  \
+        label, "mpiexec -n " n " -vnodes " n " " KERNELS "is cg mg lu ft sweep",       \
+            "mpiexec -n " n " -vnodes " n " " KERNELS "--class W is cg mg lu ft sweep" \
     }
 
 const struct source sources[] = {
@@ -87,6 +99,19 @@ const struct source sources[] = {
      .full_seconds = 20,
      .variants = {KERNEL_VARIANT("get", "-genv FISHPLATE_RENDEZVOUS=get -genv FISHPLATE_EAGER_MAX=4047 "),
                   KERNEL_VARIANT("put", "-genv FISHPLATE_RENDEZVOUS=put -genv FISHPLATE_EAGER_MAX=4047 ")}},
+    {.name = "profiles",
+     .same_always = true, /* messages are counted, not timed */
+     .virtual_nodes = true,
+     .quick_seconds = 6,
+     .full_seconds = 120,
+     .variants = {PROFILE("IS", "is"), PROFILE("CG", "cg"), PROFILE("MG", "mg"), PROFILE("LU", "lu"),
+                  PROFILE("FT", "ft"), PROFILE("BT", "bt"), PROFILE("sweep", "sweep"),
+                  PROFILE("vis", "vis")}},
+    {.name = "kernels_nodes",
+     .virtual_nodes = true,
+     .quick_seconds = 3,
+     .full_seconds = 60,
+     .variants = {NODES("2 nodes", "2"), NODES("4 nodes", "4"), NODES("8 nodes", "8")}},
     {.name = "rails_study",
      .same_always = true,
      .quick_seconds = 55,
@@ -139,7 +164,7 @@ const struct unmeasured unmeasured[] = {
     {PAPER_LIU, "2.1-3.3, 6.3, 6.4, 6.6, 7.2-7.4, 8.1-8.3", "diagrams of designs, without measured values"},
     {PAPER_LIU, "4.1-4.4 (Myrinet and Quadrics)", "other networks; figure 6.7 has the lines of InfiniBand"},
     {PAPER_LIU, "6.1, 6.2, 6.5", "times of adapter hardware for polling, one or two writes, and gathering"},
-    {PAPER_LIU, "9.14-9.16, 9.19", "a comparison of three networks; figures 5.6 and 6.13 have the kernels"},
+    {PAPER_LIU, "9.19", "a comparison of three networks; table 9.2 has the programs"},
     {PAPER_LIU, "9.18", "16 nodes of another cluster"},
     {PAPER_SHIPMAN, "1, 2", "drawings"},
     {PAPER_HOEFLER, "4.2, 4.3, table 4.1", "the program abinit"},

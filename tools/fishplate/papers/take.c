@@ -153,6 +153,57 @@ static struct table *take_sim(const struct entry *e, const struct value *documen
     return t;
 }
 
+static const struct value *profile_call(const struct value *document, const char *name)
+{
+    const struct value *f = value_first(document, "functions");
+    while (f && strcmp(value_text(f, "name"), name) != 0)
+        f = f->next;
+    return f;
+}
+
+/* As tables 9.1, 9.3 and 9.4 of [Liu04] count: messages and collective calls together; calls of all ranks. */
+static double profile_figure(const struct value *document, const char *column)
+{
+    static const struct {
+        const char *column, *part, *key;
+    } direct[] = {{"% reuse", "buffer_reuse", "percent"},
+                  {"% by size", "buffer_reuse", "weighted_percent"},
+                  {"< 2 KiB", "point_to_point", "below_2k"},
+                  {"2 to 16 KiB", "point_to_point", "2k_to_16k"},
+                  {"16 KiB to 1 MiB", "point_to_point", "16k_to_1m"},
+                  {"> 1 MiB", "point_to_point", "from_1m"}};
+    for (size_t i = 0; i < sizeof(direct) / sizeof(direct[0]); i++)
+        if (strcmp(column, direct[i].column) == 0) {
+            double x = value_number(value_get(document, direct[i].part), direct[i].key, NAN);
+            bool size = strcmp(direct[i].part, "point_to_point") == 0;
+            return size ? x + value_number(value_get(document, "collective"), direct[i].key, NAN) : x;
+        }
+    const struct value *call = profile_call(document, strstr(column, "Isend") ? "MPI_Isend" : "MPI_Irecv");
+    return value_number(call, strstr(column, "calls") ? "calls" : "mean_size", 0);
+}
+
+static struct table *take_profile(const struct entry *e, const struct source *s,
+                                  const struct value *const *documents)
+{
+    static const struct {
+        const char *what, *columns[4];
+    } kinds[] = {{"sizes", {"< 2 KiB", "2 to 16 KiB", "16 KiB to 1 MiB", "> 1 MiB"}},
+                 {"calls", {"Isend: calls", "Isend: mean bytes", "Irecv: calls", "Irecv: mean bytes"}},
+                 {"reuse", {"% reuse", "% by size"}}};
+    struct table *t = table_new(e->title, value_text(documents[0], "adapter"));
+    size_t k = 0;
+    while (k < 2 && strcmp(kinds[k].what, e->what) != 0)
+        k++;
+    table_column(t, "program"); /* all columns are there before the first row */
+    for (int c = 0; c < 4 && kinds[k].columns[c]; c++)
+        table_column(t, kinds[k].columns[c]);
+    for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++)
+        for (int c = 1; c < t->columns; c++)
+            table_set(t, table_row_of(t, s->variants[i].label, 0), c,
+                      profile_figure(documents[i], kinds[k].columns[c - 1]));
+    return t;
+}
+
 struct table *table_take(const struct entry *e, const struct source *s, const struct value *const *documents)
 {
     struct table *t = NULL;
@@ -171,6 +222,9 @@ struct table *table_take(const struct entry *e, const struct source *s, const st
         break;
     case TAKE_STATEMENTS:
         t = take_statements(e, documents[0]);
+        break;
+    case TAKE_PROFILE:
+        t = take_profile(e, s, documents);
         break;
     case TAKE_SIM:
         t = take_sim(e, documents[0]);
