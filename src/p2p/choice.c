@@ -13,18 +13,26 @@
 #define FAR_WINDOW 125
 #define BURST_MOST 64 /* messages */
 #define BURST_BYTES \
-    (16u << 20)        /* ... or so much, if it is complete: large messages follow each other closely */
-#define PAUSE_PART 8   /* a pause is longer than this part of what the last message cost */
-#define PAUSE_NS   500 /* ... and than this */
-#define LOOK_PART  128 /* of the time spent goes into looking at other ways */
-#define LOOK_GAP   32  /* messages or bursts, at least, between two looks */
-#define LOOK_SOON \
-    12 /* ... after the first tries, twice as many each time: the first impression may be wrong */
-#define LOOKS_SOON 2
-#define LEVEL_PART 4 /* the best has become cheaper by one part in so many: the others are tried again */
-#define DEAREST    4 /* times the best: the price of a look; the first impression may have been far off */
+    (16u << 20)         /* ... or so much, if it is complete: large messages follow each other closely */
+#define PAUSE_PART 8    /* a pause is longer than this part of what the last message cost */
+#define PAUSE_NS   500  /* ... and than this */
+#define LOOK_PART  128  /* of the time spent goes into looking at other ways */
+#define LOOK_GAP   32   /* messages or bursts, at least, between two looks */
+#define LOOK_LONG  1024 /* bursts after which nothing else is looked at before this way */
+/* ... after the first tries, twice as many each time: the first impression may be wrong */
+#define LOOK_SOON        12
+#define LOOK_SOON_WINDOW 4
+#define LOOKS_SOON       2
+#define LEVEL_PART       4 /* the best has become cheaper by one part in so many: the others are tried again */
+#define LEVEL_FALLS \
+    2             /* ... so many times: what changes later is looked at from time to time, like everything */
+#define DEAREST 4 /* times the best: the price of a look; the first impression may have been far off */
 #define AFTER_WINDOW \
     2 /* a look at another way costs so many bursts besides: the caches are in its state then */
+#define RUN_PART \
+    32 /* a burst is clearly cheaper than the one before by one part in so many: the next goes the same way, */
+#define RUN_MOST 8   /* at most so many, */
+#define FAR_RUN  150 /* unless it costs so much, in percent of the best */
 /* Bursts: what is cheaper than usual counts for one part in so many, and what is dearer. What disturbs a burst makes it dearer. */
 #define FALL_WINDOW    4
 #define RISE_WINDOW    16
@@ -127,35 +135,51 @@ static int untried(const struct choice_class *k, unsigned open, enum way first, 
     return least;
 }
 
-/* Another way, when what has been saved for it allows; the one that was not looked at for longest. `messages`
- * will go that way. */
-static int look_again(const struct choice *c, struct choice_class *k, uint64_t bytes, unsigned open,
-                      uint32_t messages)
+/* What it costs to send `messages` another way once more; UINT64_MAX: it was looked at not long ago. */
+static uint64_t look_price(const struct choice *c, const struct choice_class *k, uint64_t bytes, int way,
+                           uint32_t messages)
+{
+    const struct way_cost *o = &k->ways[way];
+    bool near =
+        messages == 1 || (o->samples > 0 && o->cost < (uint64_t)k->ways[k->best].cost * FAR_WINDOW / 100);
+    bool soon = !o->inherited && o->samples < TRIES + LOOKS_SOON && near;
+    uint32_t first = messages == 1 ? LOOK_SOON : LOOK_SOON_WINDOW;
+    uint32_t gap = soon ? first << MAX(o->samples - TRIES, 0) : LOOK_GAP;
+    if (k->asked - o->last < gap * messages)
+        return UINT64_MAX;
+    uint64_t ours = expected(c, k, bytes, k->best), it = expected(c, k, bytes, way);
+    it = MIN(it, DEAREST * ours) + stall_mean(&c->stalls[way], STALL_FEW);
+    uint64_t price = it > ours && !soon ? (it - ours) * messages * (messages > 1 ? 2 : 1) : 0;
+    return price + (messages > 1 && !soon && !o->inherited ? AFTER_WINDOW * ours * messages : 0);
+}
+
+/* The way that was not looked at for longest, of those whose look costs at most so much; or -1. */
+static int oldest_look(const struct choice *c, const struct choice_class *k, uint64_t bytes, unsigned open,
+                       uint32_t messages, uint64_t most)
 {
     int oldest = -1;
     for (int w = 0; w < WAYS; w++)
         if (w != k->best && open & WAY_BIT(w) &&
+            (most == UINT64_MAX || look_price(c, k, bytes, w, messages) <= most) &&
             (oldest < 0 || k->asked - k->ways[w].last > k->asked - k->ways[oldest].last))
             oldest = w;
-    if (oldest < 0)
-        return -1;
-    const struct way_cost *o = &k->ways[oldest];
-    bool near =
-        messages == 1 || (o->samples > 0 && o->cost < (uint64_t)k->ways[k->best].cost * FAR_WINDOW / 100);
-    bool soon = !o->inherited && o->samples < TRIES + LOOKS_SOON && near;
-    uint32_t gap = soon ? LOOK_SOON << MAX(o->samples - TRIES, 0) : LOOK_GAP;
-    if (k->asked - o->last < gap * messages)
-        return -1;
-    uint64_t ours = expected(c, k, bytes, k->best), it = expected(c, k, bytes, oldest);
-    it = MIN(it, DEAREST * ours) + stall_mean(&c->stalls[oldest], STALL_FEW);
-    uint64_t price = it > ours && !soon ? (it - ours) * messages : 0;
-    if (messages > 1 && !soon && !o->inherited)
-        price += AFTER_WINDOW * ours * messages;
-    if (price > k->saved)
+    return oldest;
+}
+
+/* Another way, when what has been saved for it allows: the one that was not looked at for longest. In windows a look may take
+ * long to save for, and so one that can be paid comes first, until the other has waited very long. */
+static int look_again(const struct choice *c, struct choice_class *k, uint64_t bytes, unsigned open,
+                      uint32_t messages)
+{
+    int way = oldest_look(c, k, bytes, open, messages, UINT64_MAX);
+    if (way >= 0 && messages > 1 && k->asked - k->ways[way].last < LOOK_LONG * messages)
+        way = oldest_look(c, k, bytes, open, messages, k->saved);
+    const uint64_t price = way < 0 ? 0 : look_price(c, k, bytes, way, messages);
+    if (way < 0 || price > k->saved)
         return -1;
     k->saved -= price;
-    k->ways[oldest].last = k->asked; /* not again before it was told about */
-    return oldest;
+    k->ways[way].last = k->asked; /* not again before it was told about */
+    return way;
 }
 
 /* The first messages of a size find memory and caches cold, whichever way they go, and the way that comes last may look best
@@ -164,9 +188,10 @@ static int look_again(const struct choice *c, struct choice_class *k, uint64_t b
 static bool level_fell(struct choice_class *k, int best)
 {
     const uint32_t now = MAX(k->ways[best].cost, 1u), then = k->level;
-    if (then && now >= then - then / LEVEL_PART)
+    if (then && (now >= then - then / LEVEL_PART || k->falls == LEVEL_FALLS))
         return false;
     k->level = now;
+    k->falls += then != 0;
     for (int w = 0; then && w < WAYS; w++) {
         struct way_cost *it = &k->ways[w];
         if (w == best || it->samples == 0)
@@ -228,8 +253,12 @@ static int ask_window(struct choice *c, struct choice_ticket *t, unsigned open, 
     bool over = b->done == b->asked && (paused(c, b->ended, t->began) || b->bytes >= BURST_BYTES);
     if (b->asked == 0 || b->asked >= BURST_MOST || over || !(open & WAY_BIT(b->way))) {
         uint32_t messages = MAX(b->asked, 1u);
+        const uint8_t last = b->way;
         burst_close(c, k);
-        uint8_t way = (uint8_t)decide(c, t, open, first, messages);
+        uint8_t way =
+            k->run > 0 && open & WAY_BIT(last) ? last : (uint8_t)decide(c, t, open, first, messages);
+        if (way != last)
+            k->burst_cost = k->run = 0;
         *b = (struct choice_burst){.began = t->began, .number = b->number + 1, .way = way};
         k->ways[way].tried = (uint16_t)MIN(k->ways[way].tried + 1, MOST);
     }
@@ -297,7 +326,10 @@ static void cost_add(struct choice *c, struct choice_class *k, int way, uint64_t
     } else {
         uint32_t kept = MIN(sample, MAX(usual, 1) * OUTLIER);
         bool stale = k->asked - it->last > LOOK_GAP * messages / 2;
-        uint32_t weight = stale ? 2 : messages == 1 ? 8 : kept < usual ? FALL_WINDOW : RISE_WINDOW;
+        uint32_t weight = stale || k->run > 0 ? 2
+                          : messages == 1     ? 8
+                          : kept < usual      ? FALL_WINDOW
+                                              : RISE_WINDOW;
         it->cost = (uint32_t)(((uint64_t)usual * (weight - 1) + kept) / weight);
         stall_add(&c->stalls[way], (uint64_t)(sample - kept) * bytes / UNIT, messages);
     }
@@ -307,12 +339,28 @@ static void cost_add(struct choice *c, struct choice_class *k, int way, uint64_t
     k->saved = MIN(k->saved + ns / LOOK_PART, (uint64_t)4 * STALL_MOST);
 }
 
+/* After bursts that went another way the first ones find the caches in the wrong state, and get cheaper one by one. A way is
+ * kept for a second burst, and then as long as they do, so that it is judged by what it costs in the end. */
+static void run_on(struct choice_class *k, uint32_t cost)
+{
+    const struct way_cost *best = &k->ways[k->best];
+    const bool far = best->samples > 0 && cost > (uint64_t)best->cost * FAR_RUN / 100;
+    const bool falls = k->burst_cost == 0 || cost < k->burst_cost - k->burst_cost / RUN_PART;
+    k->run = falls && !far && k->run < RUN_MOST ? k->run + 1 : 0;
+    k->burst_cost = cost;
+}
+
 /* What its messages have cost together; those that are still under way do not count. */
 static void burst_close(struct choice *c, struct choice_class *k)
 {
     struct choice_burst *b = &k->burst;
-    if (b->done > 1 && b->done > b->asked / 2)
-        cost_add(c, k, b->way, b->bytes, b->by_work ? b->work : b->ended - b->began, b->done);
+    if (b->done > 1 && b->done > b->asked / 2) {
+        const uint64_t ns = b->by_work ? b->work : b->ended - b->began;
+        run_on(k, (uint32_t)MIN(ns * UNIT / MAX(b->bytes, 1u), UINT32_MAX));
+        cost_add(c, k, b->way, b->bytes, ns, b->done);
+    } else {
+        k->run = 0;
+    }
     *b = (struct choice_burst){.number = b->number};
 }
 

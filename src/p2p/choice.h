@@ -56,8 +56,11 @@ struct choice_class {
     uint64_t saved; /* ns that may be spent on looking at other ways: a small part of all that was spent */
     uint32_t asked;
     uint32_t level; /* cost of the best way when the others were tried last; 0: some were not tried yet */
-    uint8_t best;   /* a way */
-    uint8_t share;  /* of a split message that the receiver reads, in 1/CHOICE_SHARES; 0: not known yet */
+    uint32_t burst_cost; /* of the last burst; 0: it went another way than the next */
+    uint8_t run;         /* bursts in a row that went one way, each clearly cheaper than the one before */
+    uint8_t falls;       /* how often the best was found much cheaper, and the others were tried again */
+    uint8_t best;        /* a way */
+    uint8_t share; /* of a split message that the receiver reads, in 1/CHOICE_SHARES; 0: not known yet */
     bool used;
     bool bursty; /* windows: a message that comes after a pause is expected to be the first of several */
 };
