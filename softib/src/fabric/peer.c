@@ -7,6 +7,7 @@
 #include "fabric/proc.h"
 #include "base/slab.h"
 #include "fabric/registry.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -25,9 +26,19 @@ static int arena_open(const struct peer *p)
     return shared_open(p->pid, p->arena_fd, ARENA_BYTES);
 }
 
+/* A process that ends has no files any more before it is gone. One that is hidden (hidepid=) shows nothing in /proc at all. */
+static bool is_ending(pid_t pid)
+{
+    return process_born(pid) != 0 || (kill(pid, 0) != 0 && errno == ESRCH);
+}
+
 static void refuse(struct peer *p, const char *what, const char *advice)
 {
     int e = errno;
+    if (e == ENOENT && is_ending(p->pid)) {
+        errno = 0; /* nobody is there */
+        return;
+    }
     if (refused_gen[p->slot] != p->gen)
         say("cannot reach process %d (node%u of the fabric): %s: %s. %s", p->pid,
             proc.reg->member[p->slot].node, what, strerror(e), advice);

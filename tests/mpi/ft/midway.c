@@ -1,0 +1,222 @@
+/* midway.c: one end of a large message dies while its bytes move, by each protocol. One of the two sees the memory of the receiver,
+ * and when the first bytes have come it kills the other one, or itself: some protocols copy at the one end, some at the other, and
+ * whoever copies sees nothing. The end that lives gets MPIX_ERR_PROC_FAILED, or the whole message when that was faster; when its
+ * call has returned, nothing touches its memory any more.
+ *
+ * ranks: 8
+ * nodes: 8
+ * mpiexec: -enable-recovery
+ * also: FISHPLATE_SHM_CMA=0
+ * also: FISHPLATE_RENDEZVOUS=rput
+ * also: FISHPLATE_RENDEZVOUS=split
+ * on nodes: FISHPLATE_RENDEZVOUS=rput
+ * on nodes: FISHPLATE_RENDEZVOUS=getcqe
+ * on nodes: FISHPLATE_RENDEZVOUS=get
+ * on nodes: FISHPLATE_RENDEZVOUS=putnr
+ * on nodes: FISHPLATE_RENDEZVOUS=put
+ * on nodes: FISHPLATE_RENDEZVOUS=split
+ * on nodes: FISHPLATE_RENDEZVOUS=r3
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "ft/ft.h"
+
+#define BYTES (16 << 20)
+#define PAGE  4096
+#define PLACE (1 << 18) /* when the byte there has come, one of the pair dies */
+#define FILL  7
+#define PAIRS 4 /* rank i and rank i + PAIRS, which dies */
+
+/* Pair by pair: who receives, and who watches. */
+static const struct {
+    int lives_receives, receiver_watches;
+} pairs[PAIRS] = {{1, 0}, {1, 1}, {0, 1}, {0, 0}};
+
+struct where {
+    int pid, file; /* of its memory */
+};
+
+static char *memory;
+static struct where me, other;
+static int partner, receives, lives, watches;
+static int whole, midway; /* messages that ended so */
+
+/* Each page of the message is made of one number. */
+static int byte_of(size_t i)
+{
+    return 20 + (int)(i / PAGE) % 100;
+}
+
+static void fill_message(void)
+{
+    for (size_t i = 0; i < BYTES; i += PAGE)
+        memset(memory + i, byte_of(i), PAGE);
+}
+
+static int is_whole(void)
+{
+    char page[PAGE];
+    for (size_t i = 0; i < BYTES; i += PAGE) {
+        memset(page, byte_of(i), PAGE);
+        if (memcmp(memory + i, page, PAGE) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+static int has_begun(void)
+{
+    for (size_t i = 0; i < BYTES; i += PAGE)
+        if (memory[i] != FILL)
+            return 1;
+    return 0;
+}
+
+static void agree_often(void)
+{
+    for (int i = 0; i < 3; i++) {
+        int flag = 1;
+        MPIX_Comm_agree(now, &flag);
+        EXPECT_EQ(flag, 1);
+    }
+}
+
+/* From here on a write into it by this process is a crash, and one by another is seen. */
+static void stays(void)
+{
+    char *copy = malloc(BYTES);
+    memcpy(copy, memory, BYTES);
+    mprotect(memory, BYTES, PROT_READ);
+    agree_often();
+    EXPECT(memcmp(copy, memory, BYTES) == 0);
+    free(copy);
+}
+
+/* The pair is connected, and knows how large messages are. */
+static void warm_up(void)
+{
+    MPI_Sendrecv(&me, 2, MPI_INT, partner, 0, &other, 2, MPI_INT, partner, 0, now, MPI_STATUS_IGNORE);
+    if (receives)
+        MPI_Recv(memory, BYTES, MPI_BYTE, partner, 1, now, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(memory, BYTES, MPI_BYTE, partner, 1, now);
+}
+
+/* The receiver's memory. */
+static const volatile char *view(void)
+{
+    char path[64];
+    if (receives)
+        return memory;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", other.pid, other.file);
+    int fd = open(path, O_RDONLY);
+    void *there = fd < 0 ? MAP_FAILED : mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    if (there == MAP_FAILED)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    return there;
+}
+
+/* The receive is posted before the message is sent. */
+static void begin(MPI_Request *r)
+{
+    if (receives) {
+        memset(memory, FILL, BYTES);
+        MPI_Irecv(memory, BYTES, MPI_BYTE, partner, 2, now, r);
+        MPI_Send(memory, 0, MPI_BYTE, partner, 3, now);
+    } else {
+        MPI_Recv(memory, 0, MPI_BYTE, partner, 3, now, MPI_STATUS_IGNORE);
+        MPI_Isend(memory, BYTES, MPI_BYTE, partner, 2, now, r);
+    }
+}
+
+static int watch(MPI_Request *r, const volatile char *received)
+{
+    int flag = 0, rc = MPI_SUCCESS;
+    while (!flag && received[PLACE] == FILL)
+        rc = MPI_Test(r, &flag, MPI_STATUS_IGNORE);
+    kill(lives ? other.pid : me.pid, SIGKILL);
+    return flag ? rc : MPI_Wait(r, MPI_STATUS_IGNORE);
+}
+
+static void look_at_end(int rc)
+{
+    char nothing;
+    if (rc != MPI_SUCCESS)
+        EXPECT_DEATH(rc);
+    else if (receives)
+        EXPECT(is_whole());
+    if (rc == MPI_SUCCESS || (receives && is_whole()))
+        whole++;
+    else if (!receives || has_begun())
+        midway++;
+    EXPECT_DEATH(MPI_Recv(&nothing, 1, MPI_BYTE, partner, 2, now, MPI_STATUS_IGNORE));
+}
+
+static void act(int pair)
+{
+    MPI_Request r;
+    partner = (rank + PAIRS) % size;
+    lives = rank < PAIRS;
+    receives = lives == pairs[pair].lives_receives;
+    watches = receives == pairs[pair].receiver_watches;
+    warm_up();
+    const volatile char *received = watches ? view() : NULL;
+    begin(&r);
+    int rc = watches ? watch(&r, received) : MPI_Wait(&r, MPI_STATUS_IGNORE);
+    while (!lives) /* the end will come */
+        MPI_Recv(memory, 1, MPI_BYTE, partner, 4, now, MPI_STATUS_IGNORE);
+    look_at_end(rc);
+    stays();
+}
+
+/* One pair after the other: the others sleep meanwhile. */
+static void meet(void)
+{
+    for (int pair = 0; pair < PAIRS; pair++) {
+        int flag = 1;
+        MPIX_Comm_agree(now, &flag);
+        if (rank % PAIRS == pair)
+            act(pair);
+        else
+            agree_often();
+    }
+}
+
+/* Those who live work on, in new memory at the place of the old. */
+static void go_on(void)
+{
+    MPI_Comm next;
+    int ends[2] = {whole, midway}, sum[2], one = 1, all = 0;
+    EXPECT_CLASS(MPIX_Comm_shrink(now, &next), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, next), MPI_SUCCESS);
+    EXPECT_EQ(all, PAIRS);
+    munmap(memory, BYTES);
+    memory = malloc(BYTES);
+    fill_message();
+    EXPECT_CLASS(MPI_Bcast(memory, BYTES, MPI_BYTE, 0, next), MPI_SUCCESS);
+    EXPECT(is_whole());
+    MPI_Reduce(ends, sum, 2, MPI_INT, MPI_SUM, 0, next);
+    if (rank == 0)
+        printf("%d messages were whole, %d ended in the middle\n", sum[0], sum[1]);
+    free(memory);
+}
+
+int main(int argc, char **argv)
+{
+    mpitest_begin(&argc, &argv);
+    now = MPI_COMM_WORLD;
+    look_around();
+    me = (struct where){getpid(), memfd_create("midway", 0)};
+    if (me.file < 0 || ftruncate(me.file, BYTES) != 0 || size != 2 * PAIRS)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, me.file, 0);
+    if (memory == MAP_FAILED)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    fill_message();
+    meet();
+    stays();
+    go_on();
+    return finish();
+}
