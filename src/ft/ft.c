@@ -27,6 +27,7 @@ struct ft_request {
     struct comm *made;
     int acked;   /* agree: deaths that were known to the program when it began */
     bool single; /* shrink: holds the part of the mask that only one may use */
+    struct net_hook again;
 };
 
 static void release(struct request *base)
@@ -174,6 +175,23 @@ static void take_ids(struct proc *p, const uint32_t *ids, int n)
         p->context_mask[ids[i] / 64] &= ~(1ull << ids[i] % 64);
 }
 
+static int shrink_hook(struct net_hook *hook)
+{
+    struct ft_request *r = container_of(hook, struct ft_request, again);
+    list_remove(&hook->link);
+    int error = shrink_begin(r);
+    if (error)
+        request_complete(&r->base, error);
+    return 1;
+}
+
+/* Inside progress, where the other communicator is being made: a process that is the only one left would try for ever here. */
+static void shrink_later(struct ft_request *r)
+{
+    r->again.progress = shrink_hook;
+    list_append(&r->comm->proc->net->hooks, &r->again.link);
+}
+
 /* The words are the context ids that are free everywhere. None: another communicator was being made at some process. */
 static void shrink_over(struct ft_round *round, void *arg)
 {
@@ -188,9 +206,8 @@ static void shrink_over(struct ft_round *round, void *arg)
         take_ids(p, ids, wanted);
         error = make(r, round, ids);
     } else {
-        error = shrink_begin(r);
-        if (!error)
-            return;
+        shrink_later(r);
+        return;
     }
     request_complete(&r->base, error);
 }

@@ -156,9 +156,15 @@ static void bury(struct net *net, uint32_t number)
         net->died(net->deliver_ctx, number, peer);
 }
 
+/* Every process of the host can write the page: the name may have no end. */
+static uint64_t world_of(const struct notice *n)
+{
+    return hash_add(HASH_START, n->job, strnlen(n->job, sizeof(n->job)));
+}
+
 static bool number_of(const struct net *net, const struct notice *n, uint32_t *number)
 {
-    uint64_t world = hash_text(HASH_START, n->job);
+    uint64_t world = world_of(n);
     *number = n->rank;
     if (world == net->world)
         return n->rank < net->size && n->rank != net->rank;
@@ -222,7 +228,7 @@ void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t numb
     struct net_lost *l = net->lost;
     const struct notice *n;
     for (uint32_t i = 0; l && i < l->next && (n = notice_get(l->page, i)) != NULL; i++)
-        if (n->rank == rank && hash_text(HASH_START, n->job) == world)
+        if (n->rank == rank && world_of(n) == world)
             note_dead(net, number);
 }
 

@@ -27,6 +27,23 @@ static void plain(void)
     EXPECT_EQ(flag, 8);
 }
 
+/* A communicator of this process alone waits until the other one has its numbers. */
+static void shrinks_at_once(void)
+{
+    MPI_Comm next, own;
+    MPI_Request r;
+    int n = 0;
+    EXPECT_CLASS(MPIX_Comm_ishrink(now, &next, &r), MPI_SUCCESS);
+    EXPECT_CLASS(MPIX_Comm_shrink(MPI_COMM_SELF, &own), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    MPI_Comm_size(own, &n);
+    EXPECT_EQ(n, 1);
+    MPI_Comm_size(next, &n);
+    EXPECT_EQ(n, size);
+    MPI_Comm_free(&own);
+    MPI_Comm_free(&next);
+}
+
 /* The victim contributes and dies while the others are in it; also the root of the tree may be next. */
 static void dies_inside(void)
 {
@@ -94,9 +111,9 @@ static void revoked(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {plain, dies_inside, dies_inside, revoked};
+    static void (*const phases[])(void) = {plain, shrinks_at_once, dies_inside, dies_inside, revoked};
     mpitest_begin(&argc, &argv);
-    run_phases(phases, 4);
+    run_phases(phases, 5);
     root_dies();
     root_dies();
     return finish();
