@@ -16,7 +16,8 @@ const struct machine machine_plain = {.copy_rate = 1,
                                       .buffers = 16,
                                       .radix = 8,
                                       .rails = 1,
-                                      .retry_ns = 1000};
+                                      .retry_ns = 1000,
+                                      .go_back = 1};
 
 /* A cluster with 100 Gb/s InfiniBand, in round numbers that data sheets and published measurements agree on: about 1 us for
  * a small message between two nodes. It is nobody's machine: give the numbers of yours with --machine. */
@@ -44,6 +45,7 @@ const struct machine machine_preset = {
     .lmc = 0,
     .loss = 0,
     .retry_ns = 50000,
+    .go_back = 1,
     .barrier_ns = 100,
 };
 
@@ -69,6 +71,7 @@ static const struct machine liu2004 = {
     .radix = 24,
     .rails = 1,
     .retry_ns = 50000,
+    .go_back = 1,
     .barrier_ns = 200,
 };
 
@@ -115,7 +118,9 @@ static const struct {
     NUMBER(doorbell_ns, "ns", "from the write to the doorbell until the adapter begins", 0, 1e9),
     NUMBER(lmc, "", "2^lmc LIDs for each node; messages take turns with their routes", 0, 7),
     NUMBER(loss, "", "share of packets that each link loses", 0, 0.5),
-    NUMBER(retry_ns, "ns", "until a lost packet of a reliable connection is sent again", 1, 1e9),
+    NUMBER(retry_ns, "ns",
+           "until a packet of a reliable connection is sent again that was lost and not asked for", 1, 1e9),
+    NUMBER(go_back, "", "1: a lost packet and all that followed it are sent again; 0: it alone", 0, 1),
     NUMBER(cores, "", "processors that all ranks share (virtual nodes); 0: one for each rank", 0, 64),
     NUMBER(barrier_ns, "ns", "barrier logic of a switch: last arrival to passing it on", 0, 1e9),
 };

@@ -29,9 +29,11 @@ struct machine {
     double rails;       /* adapters of a node, each with a network of its own */
     double bus_node;    /* not 0: all adapters of a node share one bus */
     double doorbell_ns; /* from the processor's write until the adapter begins with the message */
-    double lmc;        /* a node has 2^lmc LIDs, each with routes of its own; messages take turns with them */
-    double loss;       /* the share of packets that a link loses */
-    double retry_ns;   /* until an adapter sends a lost packet of a reliable connection again */
+    double lmc;  /* a node has 2^lmc LIDs, each with routes of its own; messages take turns with them */
+    double loss; /* the share of packets that a link loses */
+    double
+        retry_ns; /* until an adapter sends a lost packet of a reliable connection again, when nobody asks for it */
+    double go_back;    /* not 0: and all that followed it (go-back-N), as InfiniBand does */
     double barrier_ns; /* a switch with barrier logic: from the last arrival to passing it on */
     double
         cores; /* processors that all ranks of a job share, as virtual nodes of one machine do; 0: one for each rank */

@@ -213,8 +213,14 @@ static void feed(struct network *n, uint32_t node, uint32_t rail)
     if (p == NONE)
         return;
     uint32_t bytes = m->unsent < n->machine.mtu ? (uint32_t)m->unsent : (uint32_t)n->machine.mtu;
-    n->packets[p] = (struct packet){
-        .message = index, .bytes = bytes, .held = NONE, .next = NONE, .copies = NONE, .begins = !m->begun};
+    n->packets[p] = (struct packet){.message = index,
+                                    .bytes = bytes,
+                                    .held = NONE,
+                                    .next = NONE,
+                                    .copies = NONE,
+                                    .begins = !m->begun,
+                                    .epoch = m->epoch,
+                                    .number = (uint32_t)((double)(m->bytes - m->unsent) / n->machine.mtu)};
     m->begun = true;
     m->unsent -= bytes;
     if (m->unsent == 0) {
@@ -257,6 +263,7 @@ uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32
                                           .rail = rail,
                                           .unsent = bytes,
                                           .missing = bytes,
+                                          .bytes = bytes,
                                           .tag = tag,
                                           .urgent = urgent,
                                           .next = NONE,
@@ -276,7 +283,7 @@ uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32
 static void message_arrived(struct network *n, uint32_t index)
 {
     n->arrived(n->ctx, index);
-    network_message_free(n, index);
+    loss_message_done(n, index);
 }
 
 /* A packet is at the end of the link that it holds a buffer of. */
@@ -286,9 +293,10 @@ static void packet_at(struct network *n, uint32_t index)
     const struct link *l = &n->links[p->held];
     uint32_t message = p->message;
     const struct message *m = &n->messages[message];
-    if (n->machine.loss > 0 && !is_bus(n, p->held) && switch_loses(n, index))
+    if (n->machine.loss > 0 && !is_bus(n, p->held) && loss_takes(n, index))
         return;
-    if (l->end_node == NONE && m->kind != MESSAGE_PLAIN) {
+    const bool special = m->kind == MESSAGE_MULTICAST || m->kind == MESSAGE_BARRIER;
+    if (l->end_node == NONE && special) {
         switch_special(n, index);
         return;
     }
@@ -308,10 +316,17 @@ static void packet_at(struct network *n, uint32_t index)
         return;
     }
     network_buffer_release(n, p->held, n->now + network_delay(n, p->held));
-    if (m->kind != MESSAGE_PLAIN) {
+    if (special) {
         switch_arrived(n, index);
         return;
     }
+    if (m->kind == MESSAGE_NAK) {
+        network_packet_free(n, index);
+        loss_asked(n, message);
+        return;
+    }
+    if (n->machine.loss > 0 && loss_refuses(n, index))
+        return;
     uint32_t bytes = p->bytes;
     network_packet_free(n, index);
     n->messages[message].missing -= bytes;
@@ -340,7 +355,7 @@ void network_run(struct network *n)
             network_message_queue(n, e.what);
             break;
         case EVENT_RETRY:
-            switch_retry(n, e.what);
+            loss_timeout(n, e.what);
             break;
         case EVENT_COMBINED:
             switch_combined(n, e.what);

@@ -43,6 +43,8 @@ struct packet {
     uint32_t next;   /* in a queue or in the list of free ones */
     uint32_t copies; /* index of who shares the buffer with it; NONE: nobody */
     bool begins;     /* the first of its message */
+    uint16_t epoch;  /* of its message, when it was cut */
+    uint32_t number; /* in its message */
     sim_time tail;   /* when its last byte is where its first byte is now */
 };
 
@@ -52,7 +54,7 @@ struct copies {
     sim_time end; /* the latest */
 };
 
-enum message_kind { MESSAGE_PLAIN, MESSAGE_MULTICAST, MESSAGE_BARRIER };
+enum message_kind { MESSAGE_PLAIN, MESSAGE_MULTICAST, MESSAGE_BARRIER, MESSAGE_NAK };
 
 /* Somebody's message. `arrived` is called with its number when its last byte is in the receiver's memory. */
 struct message {
@@ -62,7 +64,13 @@ struct message {
     uint8_t urgent;
     uint64_t unsent, missing; /* bytes; multicast: missing counts packets on their way */
     bool begun;               /* its first packet was cut */
-    uint32_t tag;             /* the caller's */
+    /* After a loss (loss.c): */
+    bool broken, asked,
+        done;            /* packet `gap` was lost; the receiver has asked for it; everything has arrived */
+    uint16_t epoch;      /* how often it was begun again */
+    uint32_t gap, known; /* known: lost packets with a timeout and NAKs that have its number */
+    uint64_t bytes;      /* all of it */
+    uint32_t tag;        /* the caller's */
     uint32_t next;
 };
 
@@ -87,11 +95,11 @@ struct network {
                                          second for urgent ones */
     struct copies *copies;
     uint32_t copies_count, copies_free;
-    uint32_t *scratch;  /* links of one switch */
-    uint32_t *gathered; /* of each switch on the multicast tree: who has come to the barrier */
-    uint32_t *turn;     /* of each node: which of a destination's LIDs the next message takes */
-    uint64_t random, lost;
-    bool failed; /* memory ran out */
+    uint32_t *scratch;              /* links of one switch */
+    uint32_t *gathered;             /* of each switch on the multicast tree: who has come to the barrier */
+    uint32_t *turn;                 /* of each node: which of a destination's LIDs the next message takes */
+    uint64_t random, lost, refused; /* packets; refused: those that go-back-N repeats */
+    bool failed;                    /* memory ran out */
     void (*arrived)(void *ctx, uint32_t message);
     void (*began)(void *ctx, uint32_t message); /* NULL, or: its first byte is in the receiver's adapter */
     void (*delivered)(void *ctx, uint32_t message, uint32_t node); /* a multicast packet or a barrier's end */

@@ -1,5 +1,5 @@
 /* network_part.h: what the files of the network share: network.c moves packets, network_make.c makes links, switch.c has what
- * switches do beside passing packets on, and what is lost.
+ * switches do beside passing packets on, loss.c what is lost.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_NETWORK_PART_H
@@ -56,11 +56,20 @@ void network_link_offer(struct network *n, uint32_t link, uint32_t packet);
 sim_time network_delay(const struct network *n, uint32_t link);
 
 /* switch.c */
-bool switch_loses(struct network *n, uint32_t packet); /* and forgets it, or will have it sent again */
-void switch_retry(struct network *n, uint32_t packet);
+void switch_multicast_less(struct network *n,
+                           uint32_t message);            /* one of its packets is on no link any more */
 void switch_special(struct network *n, uint32_t packet); /* a multicast or barrier packet is in a switch */
 void switch_combined(struct network *n, uint32_t which);
 void switch_arrived(struct network *n, uint32_t packet); /* such a packet is in a node's memory */
 void switch_copy_left(struct network *n, struct packet *p, uint32_t held, sim_time end);
+
+/* loss.c */
+bool loss_takes(struct network *n, uint32_t packet); /* and forgets it, or will have it sent again */
+void loss_timeout(struct network *n, uint32_t packet);
+bool loss_refuses(struct network *n,
+                  uint32_t packet); /* the receiver does not take it: something before it is missing */
+void loss_asked(struct network *n, uint32_t nak); /* the sender has got the message */
+void loss_message_done(struct network *n,
+                       uint32_t message); /* freed when no packet, NAK or timeout knows it */
 
 #endif

@@ -1,54 +1,16 @@
-/* switch.c: what switches do beside passing packets on: they copy multicast packets, count who has come to a barrier, and
- * lose packets.
+/* switch.c: what switches do beside passing packets on: they copy multicast packets and count who has come to a
+ * barrier.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "network_part.h"
 
-/* ---- loss ---- */
+/* ---- multicast ---- */
 
-static double uniform(uint64_t *x)
-{
-    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*x >> 11) * 0x1p-53;
-}
-
-static void multicast_less(struct network *n, uint32_t message)
+void switch_multicast_less(struct network *n, uint32_t message)
 {
     if (--n->messages[message].missing == 0)
         network_message_free(n, message);
 }
-
-bool switch_loses(struct network *n, uint32_t index)
-{
-    struct packet *p = &n->packets[index];
-    uint8_t kind = n->messages[p->message].kind;
-    if (kind == MESSAGE_BARRIER || uniform(&n->random) >= n->machine.loss)
-        return false;
-    n->lost++;
-    network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));
-    if (kind == MESSAGE_PLAIN) {
-        network_put(n, n->now + ns(n->machine.retry_ns), EVENT_RETRY, index);
-        return true;
-    }
-    multicast_less(n, p->message);
-    network_packet_free(n, index);
-    return true;
-}
-
-/* The adapter sends the lost packet again, as the last of what waits. It alone: those behind it were kept by the receiver. */
-void switch_retry(struct network *n, uint32_t index)
-{
-    struct packet *p = &n->packets[index];
-    uint32_t message = p->message;
-    struct message *m = &n->messages[message];
-    bool waits = m->unsent > 0; /* it is in the adapter's queue still */
-    m->unsent += p->bytes;
-    network_packet_free(n, index);
-    if (!waits)
-        network_message_queue(n, message);
-}
-
-/* ---- multicast ---- */
 
 /* The link's number in the topology, without its rail. */
 static uint32_t plain_link(const struct network *n, uint32_t link)
@@ -192,7 +154,7 @@ void switch_special(struct network *n, uint32_t index)
         return;
     }
     network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));
-    multicast_less(n, p->message);
+    switch_multicast_less(n, p->message);
     network_packet_free(n, index);
 }
 
@@ -202,7 +164,7 @@ void switch_arrived(struct network *n, uint32_t index)
     uint32_t node = n->links[p.held].end_node;
     network_packet_free(n, index);
     n->delivered(n->ctx, p.message, node);
-    multicast_less(n, p.message);
+    switch_multicast_less(n, p.message);
 }
 
 static uint32_t special_send(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag,
@@ -215,6 +177,7 @@ static uint32_t special_send(struct network *n, uint32_t from, uint32_t bytes, u
                                           .to = NONE,
                                           .kind = (uint8_t)kind,
                                           .unsent = bytes,
+                                          .bytes = bytes,
                                           .missing = 1,
                                           .tag = tag,
                                           .next = NONE};

@@ -138,6 +138,37 @@ static void lost_packets_come_again(void)
     EXPECT(share > 0.78 && share < 0.84);
 }
 
+/* A message of many packets over a link that loses some: repeating all from the lost one on costs, for each loss, the packets
+ * that were sent until the receiver's NAK came back: the next one reveals the gap when its last byte is there, one packet time
+ * and one way later, and the NAK takes another way back while a third is cut. With a timeout that is longer than the
+ * whole message, only losses behind which nothing came are waited for. */
+static void a_reliable_connection_goes_back(void)
+{
+    const double packets = 4000, packet_ns = 1000;
+    struct machine m = plain;
+    m.mtu = 1000;
+    m.loss = 0.01;
+    m.retry_ns = 3000;
+    begin(&m, 8);
+    network_send(&net, 0, 1, (uint64_t)(packets * packet_ns), 0);
+    network_run(&net);
+    double lost = (double)net.lost, refused = (double)net.refused;
+    EXPECT(lost > 50 && lost < 150);
+    EXPECT(refused >= 0.8 * lost && refused <= 3 * lost);
+    network_free(&net);
+    begin(&m, 8);
+    network_send(&net, 0, 1, (uint64_t)(packets * packet_ns), 0);
+    double back = end_ns();
+    EXPECT_EQ(arrivals, 1);
+    EXPECT(back > (packets + 2 * lost) * packet_ns && back < (packets + 5 * lost) * packet_ns);
+    m.go_back = 0;
+    begin(&m, 8);
+    network_send(&net, 0, 1, (uint64_t)(packets * packet_ns), 0);
+    double alone = end_ns();
+    EXPECT_EQ(arrivals, 1);
+    EXPECT(alone < (packets + 1.5 * lost + 10) * packet_ns && alone < back);
+}
+
 /* Nodes 4 and 8 have the same digit: their messages share a way up from the first leaf unless they have two LIDs each. */
 static void lids_spread_over_ways(void)
 {
@@ -261,6 +292,7 @@ int main(void)
     TEST_RUN(a_multicast_takes_one_message);
     TEST_RUN(switches_count_barriers);
     TEST_RUN(lost_packets_come_again);
+    TEST_RUN(a_reliable_connection_goes_back);
     TEST_RUN(lids_spread_over_ways);
     TEST_RUN(doorbells_take_their_time);
     TEST_RUN(a_tree_in_words_is_the_tree);

@@ -21,6 +21,14 @@ assert {"recursive_doubling", "rabenseifner", "ring"} <= names, names
 assert {row["bytes"] for row in one["results"]} == {8, 1 << 20}
 assert all(row["us"] > 0 for row in one["results"]), one
 PY
+# The barrier that switches count: one message a node to its switch and one down, on a single switch of the preset machine:
+# a send, 2 cables of 100 ns, the switch, its logic, a receive, and the headers.
+"$BIN/fishplate" sim barrier --nodes 16 --algorithm switch --json >"$scratch/json"
+python3 - "$scratch/json" <<'EOF'
+import json, sys
+(row,) = json.load(open(sys.argv[1]))["results"]
+assert row["algorithm"] == "switch" and row["messages"] == 16 and abs(row["us"] - 0.702) < 0.01, row
+EOF
 # A parameter changes the schedule; what is wrong is said.
 messages() {
     "$BIN/fishplate" sim barrier --nodes 27 --algorithm "nway:n=$1" --json |

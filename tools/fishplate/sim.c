@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "../../bench/bench.h"
+#include "../../sim/barrier.h"
 #include "../../sim/graph.h"
 #include "../../sim/job.h"
 
@@ -53,6 +54,7 @@ static const char *const usage_text =
     "  --per-node 1         ranks per node; they communicate through shared memory\n"
     "  --algorithm NAME     only this algorithm; NAME:n=3 sets a parameter (fishplate info --coll lists "
     "them)\n"
+    "                       barrier: switch is the one that switches count, for one rank a node\n"
     "  --segment 128k       bytes of one segment in pipelined algorithms\n"
     "  --root 0             rank of the root\n"
     "  --machine FILE       parameters of your machine, one per line: link_rate 25; or what fishplate bench "
@@ -173,6 +175,15 @@ static int parse(struct sim_options *o, int argc, char **argv)
     return 0;
 }
 
+/* The barrier that switches count is no algorithm of the library: ranks would need an adapter and switches that offer it. */
+static const struct coll_algorithm in_switches = {.name = "switch", .kind = COLL_BARRIER};
+
+static bool asks_for_switches(const struct sim_options *o)
+{
+    return o->kind == COLL_BARRIER && o->per_node == 1 &&
+           (!o->algorithm || strcmp(o->algorithm, in_switches.name) == 0);
+}
+
 /* "nway:n=3": the algorithm and its parameters. NULL when there is none of that name. */
 static const struct coll_algorithm *parse_algorithm(const struct sim_options *o, int *parameter)
 {
@@ -268,7 +279,7 @@ static int simulate(const struct sim_options *o, size_t nodes, size_t bytes, str
         .kind = o->kind, .size = (int)nodes * o->per_node, .commutative = true, .adjacent = true};
     for (size_t i = 0; i < algorithms_count() && count < RESULTS_MAX; i++) {
         const struct coll_algorithm *a = algorithms_get(i);
-        if (!a->generate || (only && a != only) || !algorithm_fits(a, &shape))
+        if (!a->generate || (o->algorithm && a != only) || !algorithm_fits(a, &shape))
             continue;
         struct job_order order = {.machine = &o->machine,
                                   .algorithm = a,
@@ -281,6 +292,11 @@ static int simulate(const struct sim_options *o, size_t nodes, size_t bytes, str
         memcpy(order.parameter, parameter, sizeof(parameter));
         results[count].algorithm = a;
         job_simulate(&order, &results[count].report);
+        *events += results[count++].report.events;
+    }
+    if (asks_for_switches(o) && count < RESULTS_MAX) {
+        results[count].algorithm = &in_switches;
+        barrier_in_switches(&o->machine, (uint32_t)nodes, &results[count].report);
         *events += results[count++].report.events;
     }
     qsort(results, (size_t)count, sizeof(*results), by_time);
@@ -354,7 +370,7 @@ int command_sim(int argc, char **argv)
         usage();
         return 0;
     }
-    if (o.algorithm && !parse_algorithm(&o, parameter))
+    if (o.algorithm && !parse_algorithm(&o, parameter) && !asks_for_switches(&o))
         status = sim_complain(
             "sim", "is not an algorithm of this operation, or one of its parameters is invalid", o.algorithm);
     else

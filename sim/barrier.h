@@ -1,0 +1,12 @@
+/* barrier.h: a barrier by the switches' own logic, beside those of messages.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_SIM_BARRIER_H
+#define FP_SIM_BARRIER_H
+
+#include "job.h"
+
+/* One rank on each node. */
+void barrier_in_switches(const struct machine *m, uint32_t nodes, struct job_report *out);
+
+#endif

@@ -1,0 +1,138 @@
+/* loss.c: links that lose packets, and what a reliable connection does about it.
+ *
+ * Multicast packets are gone. A message goes on as InfiniBand's reliable connections do (go-back-N): the receiver takes packets in
+ * order only; the first one that comes after a gap makes it ask for what is missing (one NAK, which can be lost too), and the
+ * sender then repeats everything from there. When nothing follows a lost packet, or the NAK is lost, the sender repeats after
+ * its timeout. With machine.go_back = 0 the adapter repeats the lost packet alone, after the timeout.
+ *
+ * Every beginning of a message is an epoch: packets, NAKs and timeouts of an earlier epoch count for nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "network_part.h"
+
+static double uniform(uint64_t *x)
+{
+    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*x >> 11) * 0x1p-53;
+}
+
+/* One of those who still know the message's number forgets it. */
+static void forget(struct network *n, uint32_t message)
+{
+    struct message *m = &n->messages[message];
+    m->known--;
+    if (m->done && m->known == 0)
+        network_message_free(n, message);
+}
+
+void loss_message_done(struct network *n, uint32_t message)
+{
+    n->messages[message].done = true;
+    if (n->messages[message].known == 0)
+        network_message_free(n, message);
+}
+
+bool loss_takes(struct network *n, uint32_t index)
+{
+    struct packet *p = &n->packets[index];
+    const uint32_t message = p->message;
+    struct message *m = &n->messages[message];
+    if (m->kind == MESSAGE_BARRIER || uniform(&n->random) >= n->machine.loss)
+        return false;
+    n->lost++;
+    network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));
+    if (m->kind == MESSAGE_PLAIN) {
+        if (p->epoch == m->epoch && (!m->broken || p->number < m->gap)) {
+            m->broken = true;
+            m->gap = p->number;
+        }
+        m->known++;
+        network_put(n, n->now + ns(n->machine.retry_ns), EVENT_RETRY, index);
+        return true;
+    }
+    if (m->kind == MESSAGE_NAK) {
+        forget(n, m->tag);
+        network_message_free(n, message);
+    } else
+        switch_multicast_less(n, message);
+    network_packet_free(n, index);
+    return true;
+}
+
+/* The adapter sends again all that has not been taken, as the last of what waits. */
+static void go_back(struct network *n, uint32_t message)
+{
+    struct message *m = &n->messages[message];
+    const bool waits = m->unsent > 0; /* it is in the adapter's queue still */
+    m->epoch++;
+    m->broken = m->asked = false;
+    m->unsent = m->missing;
+    if (!waits)
+        network_message_queue(n, message);
+}
+
+/* The lost packet alone. Its number and the others' stay as they were: nobody asks for them. */
+static void send_one_again(struct network *n, uint32_t message, uint32_t bytes)
+{
+    struct message *m = &n->messages[message];
+    const bool waits = m->unsent > 0;
+    m->unsent += bytes;
+    if (!waits)
+        network_message_queue(n, message);
+}
+
+void loss_timeout(struct network *n, uint32_t index)
+{
+    const struct packet p = n->packets[index];
+    const struct message *m = &n->messages[p.message];
+    network_packet_free(n, index);
+    if (n->machine.go_back == 0)
+        send_one_again(n, p.message, p.bytes);
+    else if (p.epoch == m->epoch && !m->done)
+        go_back(n, p.message);
+    forget(n, p.message);
+}
+
+/* A control packet back to the sender, before all that its adapter has not cut yet. */
+static void ask(struct network *n, uint32_t message)
+{
+    const uint32_t nak = network_message_new(n);
+    struct message *m = &n->messages[message];
+    if (nak == NONE)
+        return;
+    m->asked = true;
+    m->known++;
+    n->messages[nak] = (struct message){.from = m->to,
+                                        .to = m->from,
+                                        .rail = m->rail,
+                                        .kind = MESSAGE_NAK,
+                                        .path = m->path,
+                                        .urgent = true,
+                                        .epoch = m->epoch,
+                                        .tag = message,
+                                        .next = NONE};
+    network_message_queue(n, nak);
+}
+
+bool loss_refuses(struct network *n, uint32_t index)
+{
+    const struct packet *p = &n->packets[index];
+    const struct message *m = &n->messages[p->message];
+    if (n->machine.go_back == 0 || (p->epoch == m->epoch && !(m->broken && p->number > m->gap)))
+        return false;
+    n->refused++;
+    if (p->epoch == m->epoch && !m->asked)
+        ask(n, p->message);
+    network_packet_free(n, index);
+    return true;
+}
+
+void loss_asked(struct network *n, uint32_t nak)
+{
+    const struct message asked = n->messages[nak];
+    const struct message *m = &n->messages[asked.tag];
+    network_message_free(n, nak);
+    if (asked.epoch == m->epoch && m->broken && !m->done)
+        go_back(n, asked.tag);
+    forget(n, asked.tag);
+}
