@@ -98,6 +98,19 @@ static void info_port(const struct fabric *f, const struct registry *r, uint32_t
                rate, lat);
 }
 
+/* The barrier network. */
+static void info_hub(const struct fabric *f, const struct registry *r, bool json)
+{
+    const bool there = f->hub && f->wire == WIRE_SHM;
+    int plugged = 0;
+    for (unsigned w = 0; r && w < SOFTIB_SWITCH_PORTS / 64; w++)
+        plugged += __builtin_popcountll(r->hub.plugged[w]);
+    if (json)
+        printf("], \"hub\": {\"there\": %s, \"plugged\": %d}", there ? "true" : "false", plugged);
+    else if (there)
+        printf("hub                up     barrier network, %d hosts plugged in\n", plugged);
+}
+
 int cmd_info(const struct options *o)
 {
     struct fabric f;
@@ -112,8 +125,9 @@ int cmd_info(const struct options *o)
            f.name, f.nodes, f.hcas, f.ports, f.wire == WIRE_TCP ? "tcp" : "shm");
     for (uint32_t p = 0; p < f.nports; p++)
         info_port(&f, r, p, o->json);
+    info_hub(&f, r, o->json);
     if (o->json)
-        printf("], \"members\": [");
+        printf(", \"members\": [");
     for (uint32_t m = 1, n = 0; r && m < MEMBERS; m++) {
         const struct reg_member *x = &r->member[m];
         if (!atomic_load(&x->live) || !pid_there(x->pid))

@@ -36,6 +36,7 @@ static const char help[] =
     "    ud_loss ud_dup ud_reorder seed    faults of datagrams, as probabilities   (0)\n"
     "    ud_drop            a receiver loses a datagram; other members of a group get it (0)\n"
     "    switch_loss        faults of barrier packets (softib/barrier.h)           (0)\n"
+    "    hub                1: there is a barrier network besides, with wire=shm   (1)\n"
     "    name               any word; separates fabrics whose text is otherwise equal\n"
     "    wire               shm: all nodes on this machine; tcp: each node a machine (shm)\n"
     "    addr               of a node or port, with wire=tcp: its IPv4 address, or several (up to 8), of "

@@ -26,6 +26,7 @@
 
 static COUNTER(runs, "coll_written", "Barriers in which nodes met by RDMA writes.");
 static COUNTER(switched, "coll_switched", "Barriers in which nodes met in the switch.");
+static COUNTER(wired, "coll_wired", "Barriers in which nodes met by the wires of a barrier network.");
 static COUNTER(by_tree, "coll_barrier_multicast", "Barriers in which nodes were released by one multicast.");
 static COUNTER(
     by_node, "coll_by_node",
@@ -255,9 +256,8 @@ static bool is_first(const struct written_run *r)
 /* The network says it once. */
 static bool is_switched(struct written_run *r)
 {
-    const struct transport_barrier *b = r->w->transport->barrier;
     if (!r->crossed)
-        r->crossed = b->over(r->w->transport, r->w->member);
+        r->crossed = r->w->unit->over(r->w->unit, r->w->member);
     return r->crossed;
 }
 
@@ -294,7 +294,7 @@ static void finish(struct written_run *r)
     else if (r->way == WAY_WRITE)
         counter_add(&runs, 1);
     else if (r->way == WAY_SWITCH)
-        counter_add(&switched, 1);
+        counter_add(w->may_wire ? &wired : &switched, 1);
     else if (r->way == WAY_TREE)
         counter_add(&by_tree, 1);
     if (w->block)
@@ -312,7 +312,7 @@ static void cross(struct written_run *r, int round)
     else if (r->way == WAY_MESSAGE)
         send_round(r, round);
     else if (r->way == WAY_SWITCH)
-        w->transport->barrier->enter(w->transport, w->member);
+        w->unit->enter(w->unit, w->member);
     else if (r->way == WAY_TREE)
         written_tree_round(r, round);
     else

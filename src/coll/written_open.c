@@ -17,12 +17,17 @@
 #define BLOCK_NONE UINT64_MAX
 
 static COUNTER(no_group, "coll_switch_full",
-               "Communicators whose barriers are not done by the switch, because all its groups are in use.");
+               "Communicators whose barriers are not done by the switch or the barrier network, because all "
+               "their groups are in use.");
 
 COLL_ALGORITHM(barrier_switch, .name = "switch", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
                .doc = "flags in shared memory within a node; between nodes the barrier unit of the switch, "
                       "where the network "
                       "has one, else as rdma");
+COLL_ALGORITHM(barrier_wires, .name = "wires", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
+               .doc =
+                   "flags in shared memory within a node; between nodes the two wires that a barrier network "
+                   "gives each, where there is one, for MPI_COMM_WORLD; else as rdma");
 COLL_ALGORITHM(barrier_rdma, .name = "rdma", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
                .parameter = {{"n", 1, 8, 1}},
                .doc = "flags in shared memory within a node; between nodes dissemination with n partners in "
@@ -139,15 +144,17 @@ static void offer(struct written *w)
     w->mine.all_write = can_write(w);
     w->mine.address = (uintptr_t)w->flags;
     w->mine.key = w->key;
-    w->mine.all_switch = w->may_switch && w->transport->barrier;
-    if (!w->mine.all_switch || w->leader != 0 ||
-        w->transport->barrier->get(w->transport, &w->mine.group) == 0)
+    if (w->may_switch)
+        w->unit = w->may_wire ? w->transport->wires : w->transport->barrier;
+    w->mine.all_switch = w->unit != NULL;
+    if (!w->unit || w->leader != 0 || w->unit->get(w->unit, &w->mine.group) == 0)
         return;
     if (no_group.value == 0 && coll_is_forced(COLL_BARRIER)) /* not when it is only tried */
-        log_warn(
-            "All barrier groups of the switch are in use: barriers of %s (%d nodes) are done by RDMA writes "
-            "instead. This is said once; the counter coll_switch_full counts such communicators.",
-            comm_label(w->comm), w->leaders);
+        log_warn("%s: barriers of %s (%d nodes) are done by RDMA writes instead. This is said once; the "
+                 "counter coll_switch_full counts such communicators.",
+                 w->may_wire ? "There is no barrier network, or another job uses it"
+                             : "All barrier groups of the switch are in use",
+                 comm_label(w->comm), w->leaders);
     counter_add(&no_group, 1);
 }
 
@@ -155,9 +162,9 @@ void written_join(struct written *w)
 {
     const bool all = w->mine.all_switch && w->mine.group != WRITTEN_NO_GROUP;
     if (all)
-        w->member = w->transport->barrier->join(w->transport, w->mine.group);
+        w->member = w->unit->join(w->unit, w->mine.group);
     else if (w->leader == 0 && w->mine.group != WRITTEN_NO_GROUP)
-        w->transport->barrier->give_back(w->transport, w->mine.group);
+        w->unit->give_back(w->unit, w->mine.group);
     CHECK_MEMORY(!all || w->member, "a barrier group of the switch");
 }
 
@@ -208,7 +215,8 @@ int written_open(struct coll_state *state, const struct coll_choice *choice, str
     w->refs = 1;
     w->lanes = 1;
     w->may_write = !choice->by_node;
-    w->may_switch = choice->algorithm == &barrier_switch;
+    w->may_wire = choice->algorithm == &barrier_wires && w->comm == w->comm->proc->world;
+    w->may_switch = choice->algorithm == &barrier_switch || w->may_wire;
     w->may_multicast = written_is_multicast(choice);
     for (int i = 0; i < WRITTEN_LANES; i++)
         list_init(&w->lane[i].runs);
@@ -259,7 +267,7 @@ void written_drop(struct written *w)
     block_leave(w);
     written_close_multicast(w);
     if (w->member)
-        w->transport->barrier->leave(w->transport, w->member);
+        w->unit->leave(w->unit, w->member);
     if (w->mem.length)
         w->transport->ops->mem_release(w->transport, &w->mem);
     if (w->flags)

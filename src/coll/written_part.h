@@ -73,6 +73,7 @@ struct written {
     int lanes;       /* in use */
     bool may_write;  /* this choice of algorithm means RDMA writes, ... */
     bool may_switch; /* ... and the switch, where it can */
+    bool may_wire;   /* ... or, instead of the switch, the wires of a barrier network */
     bool may_multicast;
     uint64_t calls; /* barriers of the first lane so far */
     /* The node. */
@@ -98,7 +99,8 @@ struct written {
     struct net_mem mem;
     struct net_key key;
     /* WAY_SWITCH */
-    void *member; /* NULL: not joined */
+    const struct transport_barrier *unit; /* of the transport; NULL: it has none */
+    void *member;                         /* NULL: not joined */
     /* WAY_TREE */
     struct multicast *multicast; /* NULL: not opened, or the network has none */
     bool opened_multicast;       /* ... has been tried */

@@ -87,12 +87,13 @@ struct transport;
 /* A barrier that the network itself performs, among processes that have joined a group. One of them gets a group and tells the
  * others its number; all join; nobody may enter before all have joined. The group is free when the last one has left it. */
 struct transport_barrier {
-    int (*get)(struct transport *t, uint32_t *group);       /* ERR_AGAIN: all groups are in use */
-    void (*give_back)(struct transport *t, uint32_t group); /* nobody has joined */
-    void *(*join)(struct transport *t, uint32_t group);     /* NULL: no memory */
-    void (*enter)(struct transport *t, void *member);
-    bool (*over)(struct transport *t, void *member); /* once true after enter; nobody rings a doorbell */
-    void (*leave)(struct transport *t, void *member);
+    int (*get)(const struct transport_barrier *b, uint32_t *group); /* ERR_AGAIN: all groups are in use */
+    void (*give_back)(const struct transport_barrier *b, uint32_t group); /* nobody has joined */
+    void *(*join)(const struct transport_barrier *b, uint32_t group);     /* NULL: no memory */
+    void (*enter)(const struct transport_barrier *b, void *member);
+    bool (*over)(const struct transport_barrier *b,
+                 void *member); /* once true after enter; nobody rings a doorbell */
+    void (*leave)(const struct transport_barrier *b, void *member);
 };
 
 /* Packets that the network itself copies to all who have joined a group: lost, doubled and reordered at will (group.h makes
@@ -138,6 +139,7 @@ struct transport {
     bool inner; /* reaches this process itself and no other */
     bool adds;  /* it has transport_ops.atomic, and peers may use it on memory that it registers */
     const struct transport_barrier *barrier;     /* NULL: the network has none */
+    const struct transport_barrier *wires;       /* a network that does nothing else: one group */
     const struct transport_multicast *multicast; /* likewise */
     const struct net_port *port; /* of the adapter that carries it; NULL: there is none (memory) */
 };

@@ -1,8 +1,10 @@
 /* barrier_hosts.c: barriers through the switch between processes, with a third of the packets lost: nobody
- * leaves before all arrived. The processes are spread over the fabric's nodes.
+ * leaves before all arrived. The processes are spread over the fabric's nodes. With the argument `wires` they
+ * use the barrier network, which another job cannot have meanwhile, and which is free again afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "softib/barrier.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <sched.h>
@@ -21,7 +23,70 @@ struct shared {
     atomic_uint id, joined, count[ROUNDS], bad;
 };
 
-static int host(int rank, struct shared *s)
+/* The switch and the barrier network, called in the same way. */
+struct calls {
+    int (*get)(uint32_t *id);
+    void *(*join)(uint32_t id);
+    int (*enter)(void *b), (*test)(void *b);
+    void (*leave)(void *b);
+    int (*free)(uint32_t id);
+};
+
+static void *switch_join(uint32_t id)
+{
+    return softib_barrier_join(id);
+}
+static int switch_enter(void *b)
+{
+    return softib_barrier_enter(b);
+}
+static int switch_test(void *b)
+{
+    return softib_barrier_test(b);
+}
+static void switch_leave(void *b)
+{
+    softib_barrier_leave(b);
+}
+static const struct calls by_switch = {softib_barrier_get_id, switch_join,  switch_enter,
+                                       switch_test,           switch_leave, softib_barrier_free};
+
+static void *wires_join(uint32_t id)
+{
+    uint32_t other;
+    if (softib_wires_take(&other) == 0 || errno != EBUSY || softib_wires_plug(id + 1))
+        return NULL;
+    return softib_wires_plug(id);
+}
+static int wires_enter(void *b)
+{
+    return softib_wires_enter(b);
+}
+static int wires_test(void *b)
+{
+    return softib_wires_test(b);
+}
+static void wires_leave(void *b)
+{
+    softib_wires_unplug(b);
+}
+static int wires_free(uint32_t id)
+{
+    uint32_t other; /* it was free when the last one had left */
+    return softib_wires_take(&other) || softib_wires_give_back(other) || softib_wires_plug(id);
+}
+static const struct calls by_wires = {softib_wires_take, wires_join,  wires_enter,
+                                      wires_test,        wires_leave, wires_free};
+
+static int pass(const struct calls *c, void *b)
+{
+    int r = c->enter(b);
+    while (!r && !c->test(b))
+        sched_yield();
+    return r;
+}
+
+static int host(const struct calls *c, int rank, struct shared *s)
 {
     const char *nodes = getenv("VERBS_NODES");
     char node[16];
@@ -40,13 +105,13 @@ static int host(int rank, struct shared *s)
     if (!ctx)
         return 1;
     if (rank == 0) {
-        if (softib_barrier_get_id(&id))
+        if (c->get(&id))
             return 2;
         atomic_store(&s->id, id + 1);
     }
     while (!(id = atomic_load(&s->id)))
         sched_yield();
-    struct softib_barrier *b = softib_barrier_join(id - 1);
+    void *b = c->join(id - 1);
     if (!b)
         return 3;
     atomic_fetch_add(&s->joined, 1);
@@ -54,29 +119,30 @@ static int host(int rank, struct shared *s)
         sched_yield();
     for (int r = 0; r < ROUNDS; r++) {
         atomic_fetch_add(&s->count[r], 1);
-        if (softib_barrier_wait(b))
+        if (pass(c, b))
             return 4;
         if (atomic_load(&s->count[r]) != HOSTS)
             atomic_fetch_add(&s->bad, 1);
     }
-    softib_barrier_leave(b);
+    c->leave(b);
     atomic_fetch_sub(&s->joined, 1);
     while (rank == 0 && atomic_load(&s->joined)) /* free it when the last is out */
         sched_yield();
-    if (rank == 0 && softib_barrier_free(id - 1))
+    if (rank == 0 && c->free(id - 1))
         return 5;
     ibv_free_device_list(list);
     return ibv_close_device(ctx) ? 6 : 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const struct calls *c = argc > 1 && !strcmp(argv[1], "wires") ? &by_wires : &by_switch;
     struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int failed = 0, status;
     for (int i = 0; i < HOSTS; i++)
         if (!fork()) {
             alarm(120);
-            _exit(host(i, s));
+            _exit(host(c, i, s));
         }
     while (wait(&status) > 0)
         if (status) {

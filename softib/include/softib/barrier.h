@@ -1,5 +1,5 @@
 /* barrier.h: barrier logic in the switch [Hoefler05 3.1]: a bit array of 2I lines and N+1 columns and ten
- * packet types; every packet is acknowledged, and repeated until it is. This is the only extension that
+ * packet types; every packet is acknowledged, and repeated until it is. Barriers are the only extension that
  * softib adds to verbs. The switch and the host end are pure state machines: packets and clock in, packets
  * out, no I/O. softib runs one switch per fabric and moves the packets; `switch_loss=` in SOFTIB_FABRIC drops
  * some of them.
@@ -82,6 +82,32 @@ int softib_barrier_wait(struct softib_barrier *b);
 void softib_barrier_leave(struct softib_barrier *b);
 /* Gives back a barrier in which nobody takes part. */
 int softib_barrier_free(uint32_t id);
+
+/* A barrier network of its own [Hoefler05 3.2]: two wires lead from each host to a hub, `arrive` out and `released` back. The
+ * hub is a machine with two states: `released` goes up when every `arrive` is up, and down when every one is down; a host
+ * toggles its wire for every barrier. Wires lose nothing, so nothing is acknowledged or repeated. There is one barrier, for
+ * one job at a time. With wire=shm the wires are words in memory that processes share; between machines (wire=tcp) there
+ * are none. `hub=0` in SOFTIB_FABRIC takes it out. */
+struct softib_hub {
+    uint32_t job;      /* 0: nobody has it */
+    uint32_t released; /* the level of that wire, the same for all */
+    uint64_t plugged[SOFTIB_SWITCH_PORTS / 64], arrive[SOFTIB_SWITCH_PORTS / 64];
+};
+
+/* The hub alone, a pure state machine. */
+void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugged);
+void softib_hub_level(struct softib_hub *h, uint32_t port, bool up);
+
+/* A host's end. One process takes the hub and tells the others the number; every one plugs in its wires, and none may enter
+ * before all have. -1 with errno EBUSY: another job has it; ENODEV: the fabric has none. */
+struct softib_wires;
+int softib_wires_take(uint32_t *job);
+int softib_wires_give_back(uint32_t job); /* nobody has plugged in */
+struct softib_wires *softib_wires_plug(uint32_t job);
+int softib_wires_enter(struct softib_wires *w);
+int softib_wires_test(struct softib_wires *w); /* 1: all are there */
+/* The hub is free when the last one has pulled its plug. */
+void softib_wires_unplug(struct softib_wires *w);
 
 #ifdef __cplusplus
 }

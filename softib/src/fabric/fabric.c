@@ -156,6 +156,8 @@ static int set_global(struct fabric *f, const char *k, const char *v)
         return parse_probability(v, &f->ud_reorder) ? 1 : -1;
     if (!strcmp(k, "switch_loss"))
         return parse_probability(v, &f->sw_loss) ? 1 : -1;
+    if (!strcmp(k, "hub"))
+        return set_u32(&f->hub, v, 0, 1) ? 1 : -1;
     if (!strcmp(k, "wire"))
         return set_wire(f, v) ? 1 : -1;
     if (!strcmp(k, "base"))
@@ -316,6 +318,7 @@ bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen)
     f->nodes = f->hcas = f->ports = 1;
     f->mtu = 4096;
     f->seed = 1;
+    f->hub = 1;
     f->base = 47200;
     f->id = hash_bytes(text, strlen(text), 1469598103934665603ull);
 

@@ -102,6 +102,9 @@ struct registry {
      * every packet is repeated until it is acknowledged. The extra row is for getId. */
     _Atomic uint64_t sw_mail[SOFTIB_SWITCH_PORTS][SOFTIB_SWITCH_BARRIERS + 1][2];
     uint64_t sw_rng;
+    struct shlock hub_lock;
+    struct softib_hub hub;
+    uint32_t hub_taker; /* the slot of the process that took it, until the first one plugs in */
     /* wire=tcp: which process has which port of the switch, as node << 16 | slot, and where it is. */
     uint32_t sw_host[SOFTIB_SWITCH_PORTS];
     struct sockaddr_in sw_addr[SOFTIB_SWITCH_PORTS];

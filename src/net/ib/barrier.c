@@ -1,42 +1,57 @@
-/* barrier.c: barriers that the fabric performs, where the verbs library offers them (softib's switch [Hoefler05 3.1]).
+/* barrier.c: barriers that the fabric performs, where the verbs library offers them: in softib's switch, and by the wires of
+ * its barrier network [Hoefler05 3.1, 3.2].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/ib.h"
 
-static const struct verbs *verbs_of(struct transport *t)
+static const struct verbs_barrier *verbs_of(const struct transport_barrier *b)
 {
-    return &ib_of(t)->device.verbs;
+    return container_of(b, struct ib_barrier, base)->verbs;
 }
 
-static int get(struct transport *t, uint32_t *group)
+static int get(const struct transport_barrier *b, uint32_t *group)
 {
-    return verbs_of(t)->barrier.get_id(group) == 0 ? 0 : ERR_AGAIN;
+    return verbs_of(b)->get_id(group) == 0 ? 0 : ERR_AGAIN;
 }
 
-static void give_back(struct transport *t, uint32_t group)
+static void give_back(const struct transport_barrier *b, uint32_t group)
 {
-    verbs_of(t)->barrier.free(group);
+    verbs_of(b)->free(group);
 }
 
-static void *join(struct transport *t, uint32_t group)
+static void *join(const struct transport_barrier *b, uint32_t group)
 {
-    return verbs_of(t)->barrier.join(group);
+    return verbs_of(b)->join(group);
 }
 
-static void enter(struct transport *t, void *member)
+static void enter(const struct transport_barrier *b, void *member)
 {
-    verbs_of(t)->barrier.enter(member);
+    verbs_of(b)->enter(member);
 }
 
-static bool over(struct transport *t, void *member)
+static bool over(const struct transport_barrier *b, void *member)
 {
-    return verbs_of(t)->barrier.test(member) != 0;
+    return verbs_of(b)->test(member) != 0;
 }
 
-static void leave(struct transport *t, void *member)
+static void leave(const struct transport_barrier *b, void *member)
 {
-    verbs_of(t)->barrier.leave(member);
+    verbs_of(b)->leave(member);
 }
 
-const struct transport_barrier ib_barrier = {
-    .get = get, .give_back = give_back, .join = join, .enter = enter, .over = over, .leave = leave};
+static const struct transport_barrier *open_one(struct ib_barrier *b, const struct verbs_barrier *verbs)
+{
+    if (!verbs->get_id)
+        return NULL;
+    *b = (struct ib_barrier){
+        .base =
+            {.get = get, .give_back = give_back, .join = join, .enter = enter, .over = over, .leave = leave},
+        .verbs = verbs};
+    return &b->base;
+}
+
+void ib_barriers_open(struct ib *ib)
+{
+    ib->base.barrier = open_one(&ib->barrier, &ib->device.verbs.barrier);
+    ib->base.wires = open_one(&ib->wires, &ib->device.verbs.wires);
+}

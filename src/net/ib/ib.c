@@ -274,8 +274,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     net->published = true;
     ib->base.port = ib->device.used;
     ib->base.adds = adds(ib);
-    if (ib->device.verbs.barrier.get_id)
-        ib->base.barrier = &ib_barrier;
+    ib_barriers_open(ib);
     ib->base.multicast = &ib_multicast;
     report(ib, boot);
     *out = &ib->base;

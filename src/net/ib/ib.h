@@ -67,8 +67,15 @@ struct ib_shared {
     _Atomic int low; /* the limit event came */
 };
 
+/* One that the fabric performs. */
+struct ib_barrier {
+    struct transport_barrier base;
+    const struct verbs_barrier *verbs;
+};
+
 struct ib {
     struct transport base;
+    struct ib_barrier barrier, wires;
     struct ib_device device;
     struct ib_adapter adapters[IB_ADAPTERS_MAX]; /* 0: that of device */
     struct ib_rail rails[IB_RAILS_MAX];          /* 0: device */
@@ -228,7 +235,7 @@ void ib_rdma_reset(struct ib_endpoint *ep);
 bool ib_rdma_bells(struct ib *ib); /* tells those who write into rings that this process goes to sleep */
 
 /* barrier.c */
-extern const struct transport_barrier ib_barrier;
+void ib_barriers_open(struct ib *ib);
 
 /* mcast.c */
 extern const struct transport_multicast ib_multicast;

@@ -13,13 +13,24 @@
 #include "base/util.h"
 #include "boot/launch_env.h"
 
+struct wanted {
+    void **function;
+    const char *name;
+};
+
 /* All of them, or none. */
+static void find_all(void *library, const struct wanted *wanted, size_t count)
+{
+    bool all = true;
+    for (size_t i = 0; i < count; i++)
+        all &= (*wanted[i].function = dlsym(library, wanted[i].name)) != NULL;
+    for (size_t i = 0; !all && i < count; i++)
+        *wanted[i].function = NULL;
+}
+
 static void find_barrier(void *library, struct verbs *out)
 {
-    struct {
-        void **function;
-        const char *name;
-    } wanted[] = {
+    const struct wanted wanted[] = {
         {(void **)(void *)&out->barrier.get_id, "softib_barrier_get_id"},
         {(void **)(void *)&out->barrier.join, "softib_barrier_join"},
         {(void **)(void *)&out->barrier.enter, "softib_barrier_enter"},
@@ -27,11 +38,20 @@ static void find_barrier(void *library, struct verbs *out)
         {(void **)(void *)&out->barrier.leave, "softib_barrier_leave"},
         {(void **)(void *)&out->barrier.free, "softib_barrier_free"},
     };
-    bool all = true;
-    for (size_t i = 0; i < COUNT_OF(wanted); i++)
-        all &= (*wanted[i].function = dlsym(library, wanted[i].name)) != NULL;
-    for (size_t i = 0; !all && i < COUNT_OF(wanted); i++)
-        *wanted[i].function = NULL;
+    find_all(library, wanted, COUNT_OF(wanted));
+}
+
+static void find_wires(void *library, struct verbs *out)
+{
+    const struct wanted wanted[] = {
+        {(void **)(void *)&out->wires.get_id, "softib_wires_take"},
+        {(void **)(void *)&out->wires.join, "softib_wires_plug"},
+        {(void **)(void *)&out->wires.enter, "softib_wires_enter"},
+        {(void **)(void *)&out->wires.test, "softib_wires_test"},
+        {(void **)(void *)&out->wires.leave, "softib_wires_unplug"},
+        {(void **)(void *)&out->wires.free, "softib_wires_give_back"},
+    };
+    find_all(library, wanted, COUNT_OF(wanted));
 }
 
 int verbs_load(const char *path, struct verbs *out)
@@ -49,6 +69,7 @@ int verbs_load(const char *path, struct verbs *out)
 #undef VERBS_FIND
     *(void **)(void *)&out->query_qp_data_in_order = dlsym(library, "ibv_query_qp_data_in_order");
     find_barrier(library, out);
+    find_wires(library, out);
     out->softib = out->barrier.get_id != NULL;
     if (missing) {
         dlclose(library);

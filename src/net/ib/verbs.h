@@ -50,21 +50,23 @@
     F(const char *, event_type_str, (enum ibv_event_type))                                             \
     F(int, fork_init, (void))
 
+/* Barriers that the fabric performs, where the library has them: all NULL or none. */
+struct verbs_barrier {
+    int (*get_id)(uint32_t *id);
+    void *(*join)(uint32_t id);
+    int (*enter)(void *member);
+    int (*test)(void *member);
+    void (*leave)(void *member);
+    int (*free)(uint32_t id);
+};
+
 struct verbs {
     void *library;
     bool softib; /* ours: nothing outside this machine or beyond the network wire is behind it */
 #define VERBS_MEMBER(result, name, args) result(*name) args;
     VERBS_FUNCTIONS(VERBS_MEMBER)
 #undef VERBS_MEMBER
-    /* Barriers in the switch, where the library has them: all NULL or none. */
-    struct {
-        int (*get_id)(uint32_t *id);
-        void *(*join)(uint32_t id);
-        int (*enter)(void *member);
-        int (*test)(void *member);
-        void (*leave)(void *member);
-        int (*free)(uint32_t id);
-    } barrier;
+    struct verbs_barrier barrier, wires; /* in the switch; a network of its own */
     /* Newer than the rest: NULL when the library is older. */
     int (*query_qp_data_in_order)(struct ibv_qp *, enum ibv_wr_opcode, uint32_t);
 };

@@ -1,5 +1,5 @@
 /* by_node.c: barriers of ranks on several nodes, some of which share a node: flags in shared memory within a node, writes or
- * messages between the leaders, the switch, or one multicast that releases all. Nobody is early: blocking, nonblocking and persistent, many under way at once, requests started
+ * messages between the leaders, the switch, the wires of a barrier network, or one multicast that releases all. Nobody is early: blocking, nonblocking and persistent, many under way at once, requests started
  * in different orders, communicators of all kinds. What was done is counted.
  *
  * ranks: 7
@@ -13,6 +13,8 @@
  * also: FISHPLATE_COLL=barrier=multicast
  * also: FISHPLATE_COLL=barrier=multicast:n=1 SOFTIB_FABRIC=ud_loss=0.2,ud_dup=0.1,ud_reorder=0.1,seed=5
  * also: FISHPLATE_COLL=barrier=multicast FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_COLL=barrier=wires
+ * also: FISHPLATE_COLL=barrier=wires SOFTIB_FABRIC=hub=0
  * also: FISHPLATE_COLL= FISHPLATE_COLL_TRY=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -140,11 +142,14 @@ int main(int argc, char **argv)
 {
     counters_begin();
     MPI_T_pvar_handle by_node = counter_open("coll_by_node"), written = counter_open("coll_written"),
-                      switched = counter_open("coll_switched"), tree = counter_open("coll_barrier_multicast");
+                      switched = counter_open("coll_switched"), tree = counter_open("coll_barrier_multicast"),
+                      wired = counter_open("coll_wired");
     mpitest_begin(&argc, &argv);
     nobody_is_early(MPI_COMM_WORLD);
     EXPECT(counter(by_node) >= ROUNDS);
-    EXPECT_EQ(counter(written) >= ROUNDS, is_set("FISHPLATE_COLL", "rdma"));
+    const bool wires = is_set("FISHPLATE_COLL", "wires"), no_hub = is_set("SOFTIB_FABRIC", "hub=0");
+    EXPECT_EQ(counter(wired) >= ROUNDS, wires && !no_hub);
+    EXPECT_EQ(counter(written) >= ROUNDS, is_set("FISHPLATE_COLL", "rdma") || (wires && no_hub));
     EXPECT_EQ(counter(switched) >= ROUNDS, is_set("FISHPLATE_COLL", "switch"));
     EXPECT_EQ(counter(tree) >= ROUNDS, is_set("FISHPLATE_COLL", "multicast"));
     started_in_any_order();

@@ -1,0 +1,42 @@
+/* hub_logic.c: the hub of the barrier network as a pure state machine [Hoefler05 3.2]: see softib/barrier.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/base.h"
+#include "softib/barrier.h"
+
+#define WORDS (SOFTIB_SWITCH_PORTS / 64)
+
+static void bit_set(uint64_t *bits, uint32_t n, bool v)
+{
+    bits[n / 64] = (bits[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
+}
+
+/* Pulling a plug is no level: it must not let anybody through. The first one to plug in finds the hub at rest. */
+SOFTIB_API void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugged)
+{
+    uint64_t any = 0;
+    bit_set(h->plugged, port, plugged);
+    bit_set(h->arrive, port, false);
+    for (unsigned w = 0; w < WORDS; w++)
+        any |= h->plugged[w];
+    if (any)
+        return;
+    h->job = 0;
+    __atomic_store_n(&h->released, 0, __ATOMIC_RELEASE);
+}
+
+/* The AND of all wires that are plugged in, or of their opposites. */
+static bool all_at(const struct softib_hub *h, bool up)
+{
+    for (unsigned w = 0; w < WORDS; w++)
+        if ((up ? ~h->arrive[w] : h->arrive[w]) & h->plugged[w])
+            return false;
+    return true;
+}
+
+SOFTIB_API void softib_hub_level(struct softib_hub *h, uint32_t port, bool up)
+{
+    bit_set(h->arrive, port, up);
+    if (all_at(h, up))
+        __atomic_store_n(&h->released, up, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,112 @@
+/* wires.c: the hosts' ends of the barrier network: the calls softib_wires_* of softib/barrier.h. The hub is in the registry; who
+ * changes the level of its wire runs the hub's logic under its lock, and the others look at one word.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fabric/proc.h"
+#include <errno.h>
+#include <stdlib.h>
+
+struct softib_wires {
+    uint32_t level; /* of our wire */
+    bool entered;
+};
+
+static bool is_there(void)
+{
+    if (proc_joined() && proc.fab.hub && proc.fab.wire == WIRE_SHM)
+        return true;
+    errno = ENODEV;
+    return false;
+}
+
+/* A job whose processes have all died has left its plugs in. */
+static bool is_abandoned(const struct registry *r)
+{
+    if (r->hub_taker && member_alive(r->hub_taker))
+        return false;
+    for (uint32_t slot = 1; slot < MEMBERS; slot++)
+        if ((r->hub.plugged[slot / 64] >> (slot % 64) & 1) && member_alive(slot))
+            return false;
+    return true;
+}
+
+SOFTIB_API int softib_wires_take(uint32_t *job)
+{
+    static atomic_uint count;
+    struct registry *r = proc.reg;
+    if (!is_there())
+        return -1;
+    shlock_take(&r->hub_lock);
+    const bool mine = !r->hub.job || is_abandoned(r);
+    if (mine) {
+        r->hub = (struct softib_hub){.job = ((uint32_t)now_ns() ^ atomic_fetch_add(&count, 1) << 24) | 1};
+        r->hub_taker = proc.slot;
+        *job = r->hub.job;
+    }
+    shlock_drop(&r->hub_lock);
+    if (!mine)
+        errno = EBUSY;
+    return mine ? 0 : -1;
+}
+
+SOFTIB_API int softib_wires_give_back(uint32_t job)
+{
+    struct registry *r = proc.reg;
+    if (!is_there())
+        return -1;
+    shlock_take(&r->hub_lock);
+    if (r->hub.job == job)
+        r->hub.job = r->hub_taker = 0;
+    shlock_drop(&r->hub_lock);
+    return 0;
+}
+
+SOFTIB_API struct softib_wires *softib_wires_plug(uint32_t job)
+{
+    struct registry *r = proc.reg;
+    struct softib_wires *w = is_there() ? calloc(1, sizeof(*w)) : NULL;
+    if (!w)
+        return NULL;
+    shlock_take(&r->hub_lock);
+    const bool good = r->hub.job == job;
+    if (good) {
+        softib_hub_wire(&r->hub, proc.slot, true);
+        r->hub_taker = 0;
+    }
+    shlock_drop(&r->hub_lock);
+    if (good)
+        return w;
+    free(w);
+    errno = EINVAL;
+    return NULL;
+}
+
+SOFTIB_API int softib_wires_enter(struct softib_wires *w)
+{
+    struct registry *r = proc.reg;
+    if (w->entered)
+        return EBUSY;
+    w->entered = true;
+    w->level = !w->level;
+    shlock_take(&r->hub_lock);
+    softib_hub_level(&r->hub, proc.slot, w->level);
+    shlock_drop(&r->hub_lock);
+    return 0;
+}
+
+SOFTIB_API int softib_wires_test(struct softib_wires *w)
+{
+    if (!w->entered || __atomic_load_n(&proc.reg->hub.released, __ATOMIC_ACQUIRE) != w->level)
+        return 0;
+    w->entered = false;
+    return 1;
+}
+
+SOFTIB_API void softib_wires_unplug(struct softib_wires *w)
+{
+    struct registry *r = proc.reg;
+    shlock_take(&r->hub_lock);
+    softib_hub_wire(&r->hub, proc.slot, false);
+    shlock_drop(&r->hub_lock);
+    free(w);
+}
