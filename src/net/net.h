@@ -248,6 +248,10 @@ void net_area_free(struct net *net, uint64_t offset, size_t len);
  * number; each that needs it maps it; whoever allocated it drops it when all have unmapped it. MPI_ERR_NO_MEM when
  * there is none (callers fall back to private memory). The memory is zero and costs nothing until it is touched. */
 int net_span_alloc(struct net *net, size_t len, uint64_t *span);
+/* One of NET_SPAN_OWN bytes for each rank of the node, side by side by local rank, that nobody has to allocate: where the first
+ * one is. */
+#define NET_SPAN_OWN ((uint64_t)1 << 20)
+int net_span_own(struct net *net, uint64_t *span);
 int net_span_map(struct net *net, uint64_t span, size_t len, void **address);
 void net_span_unmap(void *address, size_t len);
 void net_span_drop(struct net *net, uint64_t span, size_t len);

@@ -170,10 +170,9 @@ static int frames_run(void *context, struct dtype *basic, MPI_Count count, char 
     return 0;
 }
 
-static uint64_t target_offset(const struct rma_call *c)
+static uint64_t target_offset(const struct rma_call *c, const struct win_peer *to)
 {
-    return (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp
-                                                               : c->disp * c->win->targets[c->rank].unit);
+    return (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp : c->disp * to->at.unit);
 }
 
 /* The answer says that the operation is done at the target. An error that only the target finds is told by a flush. */
@@ -201,7 +200,7 @@ int accumulate_start(const struct rma_call *c, struct win_peer *to)
         dt_cursor_init(&f.from, c->origin.type, c->origin.count, c->origin.buf);
     to->dirty |= !is_answered(c);
     win_peer_busy(to);
-    dt_walk(c->type, c->count, (void *)(uintptr_t)target_offset(c), WALK_PREDEFINED, frames_run, &f);
+    dt_walk(c->type, c->count, (void *)(uintptr_t)target_offset(c, to), WALK_PREDEFINED, frames_run, &f);
     frame_go(&f);
     if (f.op)
         op_end_sending(f.op);
@@ -282,7 +281,7 @@ int swap_start(const struct rma_call *c, struct win_peer *to)
         return rc;
     memset(&frame, 0, sizeof(frame));
     frame.ask.cookie = o->cookie;
-    frame.swap.offset = target_offset(c);
+    frame.swap.offset = target_offset(c, to);
     memcpy(frame.swap.value, c->origin.buf, (size_t)c->type->size);
     memcpy(frame.swap.compare, c->compare, (size_t)c->type->size);
     to->dirty |= !is_answered(c);

@@ -38,10 +38,10 @@ static int check_epoch(const struct rma_call *c, struct win_peer *to)
     }
 }
 
-static int check_range(const struct rma_call *c, uint64_t *offset)
+static int check_range(const struct rma_call *c, const struct win_peer *to, uint64_t *offset)
 {
     const struct win *w = c->win;
-    const struct win_target *t = &w->targets[c->rank];
+    const struct win_target *t = &to->at;
     MPI_Aint gap;
     const MPI_Count span = dt_span(c->type, c->count, &gap);
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
@@ -124,13 +124,13 @@ static bool is_direct(const struct rma_call *c, const struct win_peer *to)
 {
     const struct win *w = c->win;
     const bool changes = c->op || c->kind == RMA_IS_SWAP;
-    return to->here && !(changes && c->rank != w->comm->rank && unlikely(w->targets[c->rank].atomics));
+    return to->here && !(changes && c->rank != w->comm->rank && unlikely(to->at.atomics));
 }
 
 /* Accumulates of one origin keep their order, so frames and the adapter wait for each other. */
 static int accumulate_far(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
-    if (c->win->targets[c->rank].atomics) {
+    if (to->at.atomics) {
         const bool wide = wide_fits(c, to, offset);
         const unsigned way = wide ? WAY_ADAPTER : WAY_FRAMES;
         int rc = to->way == WAY_NONE || to->way == way ? MPI_SUCCESS : peer_finish(to, true);
@@ -158,7 +158,7 @@ int rma_run(const struct rma_call *c)
     rc = rc ? rc : win_peer(w, c->rank, &to);
     rc = rc ? rc : check_epoch(c, to);
     const bool empty = c->count * c->type->size == 0;
-    rc = rc || empty ? rc : check_range(c, &offset);
+    rc = rc || empty ? rc : check_range(c, to, &offset);
     if (unlikely(rc))
         return rc;
     if (unlikely(w->comm->broken) && peer_is_lost(to->peer))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "p2p/ids.h"
+#include "rma/directory.h"
 #include "rma/win.h"
 
 /* frame_header.flags. context names the window, source is the sender's rank in it. */
@@ -25,6 +26,8 @@ enum rma_frame {
     RMA_UNLOCK, /* aux: lock type; word: number; answered as RMA_FLUSH is */
     RMA_POST,
     RMA_COMPLETE,
+    RMA_WHERE, /* what is your part of the window? */
+    RMA_HERE, /* payload: struct win_target. aux 1: an answer; 0: unasked, word: the window's serial number */
     RMA_WATCH, /* FISHPLATE_DEBUG=rma: what the sender does to the memory here; payload: struct watched */
 };
 
@@ -62,6 +65,9 @@ struct win_peer {
     struct win *win;
     struct peer *peer;
     int rank;
+    bool known;    /* what follows is filled in: at its first access by this process (peer_know) */
+    uint64_t told; /* RMA_HERE has come for the window of this serial number, and `at` says it */
+    struct win_target at;
     char *direct;          /* its memory, mapped here; NULL: not reachable by loads and stores */
     void *mapping;         /* what has to be unmapped */
     struct win_slot *slot; /* its lock, reachable by atomics; or NULL */
@@ -94,6 +100,8 @@ struct rma {
     struct proc *proc;
     struct win *wins[64 * 64]; /* by context id */
     int nwins;
+    struct directory directory;
+    uint64_t serial; /* of the last window */
     uint64_t rounds; /* calls that waited for all targets of a window */
     uint32_t idle;   /* flushes and unlocks that had nothing to wait for */
     struct ids ids;
@@ -125,7 +133,8 @@ int win_error(const struct win *w, int errclass, const char *fmt, ...) PRINTF_LI
     __attribute__((cold));
 
 /* peers.c */
-int win_peer(struct win *w, int rank, struct win_peer **out);
+int win_peer(struct win *w, int rank, struct win_peer **out);       /* to be accessed: it is known */
+int win_peer_plain(struct win *w, int rank, struct win_peer **out); /* to send frames to, or to wait for */
 void win_peers_close(struct win *w);
 struct win_peer *win_peer_from(struct win *w,
                                int rank); /* inside progress: ends the process when memory is out */

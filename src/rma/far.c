@@ -1,5 +1,5 @@
-/* far.c: takes the lock of a rank on another node by RDMA, without its processor. The locks of a node's ranks lie side by side in
- * memory that their leader has registered, so the requests go to the leader. A free lock costs two round trips: one for the
+/* far.c: takes the lock of a rank on another node by RDMA, without its processor. The lock lies in the
+ * target's directory, which it has registered. A free lock costs two round trips: one for the
  * ticket and a look, one to pass the near side and look again (gate.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -21,8 +21,7 @@ struct far_request {
 
 struct far {
     struct win_peer *to;
-    struct peer *leader;
-    uint64_t base; /* of the target's gate, in the leader's memory */
+    uint64_t base; /* of the target's gate, in its memory */
     struct net_mem mem;
     struct far_request request[REQUESTS];
     int pending, fault;
@@ -32,8 +31,7 @@ struct far {
 bool far_reaches(const struct win_peer *p)
 {
     const struct win *w = p->win;
-    return w->targets[w->targets[p->rank].leader].slots_open && w->adapter && w->adapter->adds &&
-           p->peer->transport == w->adapter;
+    return p->at.locks_open && w->adapter && w->adapter->adds && p->peer->transport == w->adapter;
 }
 
 static void done(struct net_op *op, int status)
@@ -46,26 +44,17 @@ static void done(struct net_op *op, int status)
 static int far_open(struct win_peer *p)
 {
     struct win *w = p->win;
-    const int32_t leader = w->targets[p->rank].leader;
     struct net_key unused;
-    struct peer *peer;
-    int rc = comm_peer(w->comm, leader, &peer);
-    if (rc)
-        return rc;
     struct far *f = calloc(1, sizeof(*f));
     if (!f)
         return win_error(w, MPI_ERR_NO_MEM, "out of memory: cannot lock rank %d", p->rank);
-    rc = w->adapter->ops->mem_register(w->adapter, f, sizeof(*f), &f->mem, &unused);
+    int rc = w->adapter->ops->mem_register(w->adapter, f, sizeof(*f), &f->mem, &unused);
     if (rc) {
         free(f);
         return rc;
     }
     f->to = p;
-    f->leader = peer;
-    f->base = w->targets[leader].slots_base;
-    if (w->targets[leader].slots != WIN_NO_SLOTS) /* one slot for each rank of its node */
-        f->base += w->targets[p->rank].local_rank * sizeof(struct win_slot);
-    f->base += offsetof(struct win_slot, gate);
+    f->base = p->at.entry + offsetof(struct win_entry, slot) + offsetof(struct win_slot, gate);
     p->far = f;
     return MPI_SUCCESS;
 }
@@ -92,9 +81,8 @@ static int ask(void *arg)
     const struct asked *a = arg;
     struct far *f = a->far;
     const int i = a->i;
-    struct peer *to = f->leader;
-    const struct win *w = f->to->win;
-    const struct net_key *key = &w->targets[w->targets[f->to->rank].leader].slots_key;
+    struct peer *to = f->to->peer;
+    const struct net_key *key = &f->to->at.entry_key;
     struct net_op *op = &f->request[i].op;
     const uint64_t at = f->base + a->word * sizeof(uint64_t);
     switch (a->what) {
@@ -113,7 +101,7 @@ static void request(struct far *f, int i, enum what what, uint32_t word)
     struct asked a = {.far = f, .i = i, .what = what, .word = word};
     f->request[i] = (struct far_request){.op.done = done, .far = f};
     f->pending++;
-    int rc = rma_insist(f->to, f->leader, ask, &a);
+    int rc = rma_insist(f->to, f->to->peer, ask, &a);
     if (rc)
         done(&f->request[i].op, rc);
 }

@@ -51,10 +51,10 @@ static void near_leave(struct win_slot *slot, int type, bool one_side)
     near_do(slot, &step, &old);
 }
 
-/* No other node reaches the locks of this rank's node by itself. */
-static bool is_one_sided(const struct win *w, int rank)
+/* No other node reaches its lock by itself. */
+static bool is_one_sided(const struct win_target *t)
 {
-    return !w->targets[w->targets[rank].leader].slots_open;
+    return !t->locks_open;
 }
 
 static bool is_granted(void *arg)
@@ -67,7 +67,7 @@ static int take(struct win_peer *p, int type, bool nocheck)
     struct rma *r = p->win->proc->rma;
     if (!nocheck && p->slot) {
         struct near_entry n;
-        near_begin(&n, p->slot, type, is_one_sided(p->win, p->rank));
+        near_begin(&n, p->slot, type, is_one_sided(&p->at));
         int rc = near_inside(&n) ? MPI_SUCCESS : rma_wait_for(r, p->win, NULL, near_inside, &n, true);
         if (rc)
             return rc;
@@ -116,7 +116,7 @@ static int peer_unlock(struct win_peer *p)
     if (p->lock_nocheck || p->slot || p->far) {
         rc = peer_finish(p, true);
         if (!p->lock_nocheck && p->slot)
-            near_leave(p->slot, type, is_one_sided(p->win, p->rank));
+            near_leave(p->slot, type, is_one_sided(&p->at));
         else if (!p->lock_nocheck) {
             int left = far_unlock(p, type);
             rc = rc ? rc : left;
@@ -162,7 +162,7 @@ void lock_arrived(struct win *w, struct win_peer *from, int type)
 {
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "a lock request of an unknown kind arrived");
     CHECK(!from->request.waiting, "a rank asked for a lock that it is waiting for already");
-    near_begin(&from->request.entry, w->my_slot, type, is_one_sided(w, w->comm->rank));
+    near_begin(&from->request.entry, w->my_slot, type, is_one_sided(w->mine));
     from->request.waiting = true;
     list_append(&w->waiting, &from->request.link);
     grant(w);
@@ -178,7 +178,7 @@ void unlock_arrived(struct win *w, struct win_peer *from, int type)
 {
     (void)from;
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "an unlock of an unknown kind arrived");
-    near_leave(w->my_slot, type, is_one_sided(w, w->comm->rank));
+    near_leave(w->my_slot, type, is_one_sided(w->mine));
     grant(w);
 }
 

@@ -1,7 +1,6 @@
 /* memory.c: where the memory of a window is. Memory that MPI allocates comes from the node's shared memory as
- * soon as another rank of the window is on the node, so that puts and gets are loads and stores. The slots
- * (locks) of the ranks of a node are together in the node's area. Memory that other nodes access is
- * registered once, for the lifetime of the window.
+ * soon as another rank of the window is on the node, so that puts and gets are loads and stores. Memory that other nodes
+ * access is registered once, for the lifetime of the window.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/memory.h"
@@ -30,23 +29,19 @@ bool win_on_my_node(const struct win *w, int rank)
     return job_rank < boot->size && boot->node_of[job_rank] == boot->node;
 }
 
-/* The first rank of the window on this node, whether there is another, and whether there is one elsewhere. */
+/* Whether another rank of the window is on this node, and whether one is elsewhere. */
 struct company {
-    int leader;
     bool here, elsewhere;
 };
 
 static struct company company_of(const struct win *w)
 {
-    struct company c = {.leader = -1};
-    for (int r = 0; r < w->comm->size; r++) {
-        if (!win_on_my_node(w, r)) {
+    struct company c = {0};
+    for (int r = 0; r < w->comm->size && !(c.here && c.elsewhere); r++) {
+        if (!win_on_my_node(w, r))
             c.elsewhere = true;
-            continue;
-        }
-        if (c.leader < 0)
-            c.leader = r;
-        c.here |= r != w->comm->rank;
+        else
+            c.here |= r != w->comm->rank;
     }
     return c;
 }
@@ -94,14 +89,6 @@ static int check_together(struct win *w, const struct company *c)
     return MPI_SUCCESS;
 }
 
-static struct win_slot *private_slot(const struct win *w)
-{
-    struct win_slot *slot = mapping_shared("fishplate-lock", sizeof(*slot));
-    if (!slot)
-        win_error(w, MPI_ERR_NO_MEM, "out of memory for the window's lock");
-    return slot;
-}
-
 static struct transport *adapter_of(const struct net *net)
 {
     struct transport *found = NULL;
@@ -112,8 +99,9 @@ static struct transport *adapter_of(const struct net *net)
 }
 
 /* So that an adapter reaches the memory without this process; where that is refused, frames do the work. */
-static void register_memory(struct win *w, struct win_target *mine)
+static void register_memory(struct win *w)
 {
+    struct win_target *mine = w->mine;
     if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return;
     if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
@@ -133,88 +121,44 @@ static void register_memory(struct win *w, struct win_target *mine)
     }
 }
 
-/* The same for the locks of this node's ranks: without it the target's progress takes them for ranks of other nodes. */
-static void register_slots(struct win *w, size_t length, struct win_target *mine)
+/* The same for the entry: without it this process tells ranks of other nodes where its memory is, and takes its lock for them. */
+static void register_entry(struct win *w)
 {
-    if (!w->adapter || !w->adapter->adds || w->no_locks)
+    struct win_target *mine = w->mine;
+    if (!w->adapter || !directory_register(w->proc->rma, w->adapter))
         return;
-    if (w->adapter->ops->mem_register(w->adapter, w->slots, length, &w->slots_registration,
-                                      &mine->slots_key) != 0)
-        return;
-    mine->slots_base = (uintptr_t)w->slots;
-    mine->slots_open = 1;
+    mine->entry = (uintptr_t)container_of(mine, struct win_entry, target);
+    mine->entry_key = w->proc->rma->directory.key;
+    mine->listed = 1;
+    mine->locks_open = w->adapter->adds && !w->no_locks;
 }
 
-/* The leader makes the slots of its node: in the area when there are others, else in private memory. */
-static int open_slots(struct win *w, const struct company *c, struct win_target *mine)
-{
-    struct net *net = w->proc->net;
-    size_t length = w->proc->boot->nlocal * sizeof(struct win_slot);
-    if (!w->slots_leader)
-        return MPI_SUCCESS;
-    if (c->here && net_area_alloc(net, length, &mine->slots) == 0)
-        w->slots = (struct win_slot *)(void *)(net->area + mine->slots);
-    else
-        mine->slots = WIN_NO_SLOTS;
-    w->slots_offset = mine->slots; /* so that it is freed, should the window fail */
-    if (w->flavor == MPI_WIN_FLAVOR_SHARED && c->here && mine->slots == WIN_NO_SLOTS)
-        return win_error(w, MPI_ERR_NO_MEM, "the node's shared memory for locks is full");
-    if (!c->here) {
-        length = sizeof(struct win_slot);
-        w->slots = private_slot(w);
-        if (!w->slots)
-            return MPI_ERR_NO_MEM;
-    }
-    if (c->elsewhere && w->slots)
-        register_slots(w, length, mine);
-    return MPI_SUCCESS;
-}
-
-int win_memory_open(struct win *w, struct win_target *mine)
+int win_memory_open(struct win *w)
 {
     const struct company c = company_of(w);
-    const struct boot *boot = w->proc->boot;
-    *mine = (struct win_target){.size = (uint64_t)w->size,
-                                .unit = w->unit,
-                                .local_rank = boot->local_rank,
-                                .leader = c.leader,
-                                .slots = WIN_NO_SLOTS};
     w->adapter = c.elsewhere ? adapter_of(w->proc->net) : NULL;
-    int rc = MPI_SUCCESS;
-    if (w->flavor == MPI_WIN_FLAVOR_ALLOCATE)
+    int rc = directory_enter(w);
+    if (!rc && w->flavor == MPI_WIN_FLAVOR_ALLOCATE)
         rc = allocate(w, &c);
-    else if (w->flavor == MPI_WIN_FLAVOR_SHARED)
+    else if (!rc && w->flavor == MPI_WIN_FLAVOR_SHARED)
         rc = check_together(w, &c);
     if (rc)
         return rc;
-    w->slots_leader = c.leader == w->comm->rank;
-    rc = open_slots(w, &c, mine);
-    if (rc)
-        return rc;
-    register_memory(w, mine);
+    struct win_target *mine = w->mine;
+    mine->size = (uint64_t)w->size;
+    mine->unit = w->unit;
     mine->base = (uintptr_t)w->memory;
     mine->span = w->span;
+    register_entry(w);
+    register_memory(w);
+    mine->context = w->comm->context + 1;
+    atomic_thread_fence(memory_order_seq_cst);
     return MPI_SUCCESS;
-}
-
-static int meet_slots(struct win *w)
-{
-    const struct boot *boot = w->proc->boot;
-    w->slots_offset = w->targets[w->targets[w->comm->rank].leader].slots;
-    if (w->slots_offset != WIN_NO_SLOTS) {
-        w->slots = (struct win_slot *)(void *)(w->proc->net->area + w->slots_offset);
-        w->my_slot = &w->slots[boot->local_rank];
-        return MPI_SUCCESS;
-    }
-    if (!w->slots)
-        w->slots = private_slot(w);
-    w->my_slot = w->slots;
-    return w->slots ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 static MPI_Aint shared_stride(const struct win *w, int rank)
 {
-    const MPI_Aint size = (MPI_Aint)w->targets[rank].size;
+    const MPI_Aint size = (MPI_Aint)directory_near(w, rank)->target.size;
     const MPI_Aint align =
         info_get_bool(w->info, "alloc_shared_noncontig", false) ? (MPI_Aint)page_size() : CACHE_LINE;
     /* One rank's memory follows the other's without a gap unless the program allows it. */
@@ -222,11 +166,12 @@ static MPI_Aint shared_stride(const struct win *w, int rank)
 }
 
 /* One piece of the node's memory for all, from the first rank; everybody maps the whole. */
-static int meet_shared(struct win *w)
+int win_memory_meet(struct win *w, struct comm *parent)
 {
     struct dtype *byte = dtype_from(MPI_BYTE);
     uint64_t total = 0, span = 0;
-    for (int r = 0; r < w->comm->size; r++)
+    const bool near = w->comm->size == 1 || w->proc->rma->directory.node;
+    for (int r = 0; r < w->comm->size && near; r++)
         total += (uint64_t)shared_stride(w, r);
     total = ALIGN_UP(MAX(total, 1), (uint64_t)page_size());
     if (w->comm->size == 1) {
@@ -234,11 +179,11 @@ static int meet_shared(struct win *w)
         w->memory = w->segment = aligned_alloc(page_size(), total);
         return w->memory ? MPI_SUCCESS : win_error(w, MPI_ERR_NO_MEM, "out of memory for the window");
     }
-    if (w->comm->rank == 0 && net_span_alloc(w->proc->net, total, &span) != 0)
+    if (w->comm->rank == 0 && near && net_span_alloc(w->proc->net, total, &span) != 0)
         span = 0;
     struct coll_args a = {.kind = COLL_BCAST,
                           .name = "window",
-                          .comm = w->comm,
+                          .comm = parent,
                           .send = {.buf = &span, .count = sizeof(span), .type = byte},
                           .recv = {.buf = &span, .count = sizeof(span), .type = byte}};
     int rc = coll_run(&a);
@@ -251,37 +196,34 @@ static int meet_shared(struct win *w)
     w->span = span;
     w->span_size = total;
     w->shared = true;
-    w->memory = win_memory_of(w, w->comm->rank, &(void *){NULL});
+    w->memory = win_memory_of(w, w->comm->rank, w->mine, &(void *){NULL});
     return MPI_SUCCESS;
 }
 
-int win_memory_meet(struct win *w)
+int win_agree(struct win *w, struct comm *parent, int rc)
 {
-    int rc = meet_slots(w);
-    if (!rc && w->flavor == MPI_WIN_FLAVOR_SHARED)
-        rc = meet_shared(w);
-    return rc;
-}
-
-int win_agree(struct win *w, int rc)
-{
-    int worst = rc, all = 0;
-    struct dtype *type = dtype_from(MPI_INT);
+    struct rma *r = w->proc->rma;
+    const int64_t serial = (int64_t)(w->serial ? w->serial : r->serial + 1);
+    const int64_t mine[2] = {rc ? (int64_t)rc << 32 | w->comm->rank : 0, serial};
+    int64_t all[2] = {0, serial};
+    struct dtype *type = dtype_from(MPI_INT64_T);
     struct coll_args a = {.kind = COLL_ALLREDUCE,
                           .name = "window",
-                          .comm = w->comm,
-                          .send = {.buf = &worst, .count = 1, .type = type},
-                          .recv = {.buf = &all, .count = 1, .type = type},
+                          .comm = parent,
+                          .send = {.buf = (void *)(uintptr_t)mine, .count = 2, .type = type},
+                          .recv = {.buf = all, .count = 2, .type = type},
                           .op = op_from(MPI_MAX)};
     int failed = coll_run(&a);
-    if (failed)
-        return failed;
-    return all && !rc ? win_error(w, all, "another rank could not make its part of the window") : all;
+    atomic_thread_fence(memory_order_seq_cst);
+    w->serial = (uint64_t)all[1];
+    r->serial = MAX(r->serial, w->serial);
+    if (failed || rc || !all[0])
+        return failed ? failed : rc;
+    return win_error(w, (int)(all[0] >> 32), "rank %d could not make its part of the window", (int)all[0]);
 }
 
-char *win_memory_of(struct win *w, int rank, void **mapping)
+char *win_memory_of(struct win *w, int rank, const struct win_target *t, void **mapping)
 {
-    const struct win_target *t = &w->targets[rank];
     if (w->flavor == MPI_WIN_FLAVOR_SHARED) {
         MPI_Aint at = 0;
         for (int r = 0; r < rank; r++)
@@ -290,7 +232,7 @@ char *win_memory_of(struct win *w, int rank, void **mapping)
     }
     if (rank == w->comm->rank)
         return w->memory;
-    if (!t->span || !win_on_my_node(w, rank) || w->slots_offset == WIN_NO_SLOTS)
+    if (!t->span || !directory_near(w, rank))
         return NULL;
     if (net_span_map(w->proc->net, t->span, ALIGN_UP((size_t)t->size, page_size()), mapping) != 0)
         return NULL;
@@ -302,8 +244,6 @@ void win_memory_close(struct win *w)
     struct net *net = w->proc->net;
     if (w->registration.length)
         w->adapter->ops->mem_release(w->adapter, &w->registration);
-    if (w->slots_registration.length)
-        w->adapter->ops->mem_release(w->adapter, &w->slots_registration);
     if (w->flavor == MPI_WIN_FLAVOR_SHARED && w->segment) {
         if (w->span)
             net_span_unmap(w->segment, w->span_size);
@@ -317,10 +257,13 @@ void win_memory_close(struct win *w)
         free(w->memory);
     if (w->mapped)
         munmap(w->memory, w->mapped);
-    if (w->slots && w->slots_offset == WIN_NO_SLOTS)
-        munmap(w->slots, sizeof(*w->slots));
-    if (w->slots_offset != WIN_NO_SLOTS && w->slots_leader)
-        net_area_free(net, w->slots_offset, w->proc->boot->nlocal * sizeof(struct win_slot));
+    directory_leave(w);
+}
+
+static bool has_memory_here(const struct win *w, int rank)
+{
+    const struct win_entry *e = directory_near(w, rank);
+    return e && e->target.size > 0;
 }
 
 /* MPI_PROC_NULL asks for the first rank with memory. */
@@ -336,7 +279,7 @@ int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, vo
         return rc;
     if (rank == MPI_PROC_NULL) {
         int found = 0;
-        while (found < w->comm->size && (w->targets[found].size == 0 || !win_on_my_node(w, found)))
+        while (found < w->comm->size && !has_memory_here(w, found))
             found++;
         rank = found;
     }
@@ -352,8 +295,8 @@ int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, vo
         return w->flavor == MPI_WIN_FLAVOR_SHARED
                    ? win_error(w, MPI_ERR_RMA_SHARED, "rank %d shares no memory", rank)
                    : MPI_SUCCESS;
-    *size = (MPI_Aint)w->targets[rank].size;
-    *unit = w->targets[rank].unit;
+    *size = (MPI_Aint)p->at.size;
+    *unit = p->at.unit;
     *base = *size > 0 ? p->direct : NULL;
     return MPI_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /* memory.h: the memory of a window: allocated in the node's shared memory where that helps, registered with the adapter
- * where other nodes need it, and the slots that hold locks.
+ * where other nodes need it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_MEMORY_H
@@ -7,16 +7,16 @@
 
 #include "rma/win.h"
 
-/* Before the allgather: makes or takes over the memory and fills in what others need to know. */
-int win_memory_open(struct win *w, struct win_target *mine);
-/* After it: finds the slots, and maps the memory of MPI_Win_allocate_shared. */
-int win_memory_meet(struct win *w);
+/* Makes or takes over the memory, and writes what others need to know into the directory. */
+int win_memory_open(struct win *w);
+/* When all have done so: maps the memory of MPI_Win_allocate_shared. */
+int win_memory_meet(struct win *w, struct comm *parent);
 /* Waits for everyone; the error class of whoever has one. */
-int win_agree(struct win *w, int rc);
+int win_agree(struct win *w, struct comm *parent, int rc);
 void win_memory_close(struct win *w);
 
 /* The rank's memory as this process sees it, or NULL; *mapping is what net_span_unmap needs, if anything. */
-char *win_memory_of(struct win *w, int rank, void **mapping);
+char *win_memory_of(struct win *w, int rank, const struct win_target *t, void **mapping);
 
 bool win_on_my_node(const struct win *w, int rank);
 

@@ -78,8 +78,7 @@ static int get_start(const struct rma_call *c, struct win_peer *to, uint64_t off
 int move_start(const struct rma_call *c, struct win_peer *to)
 {
     const uint64_t offset =
-        (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp
-                                                            : c->disp * c->win->targets[c->rank].unit);
+        (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp : c->disp * to->at.unit);
     return c->kind == RMA_IS_PUT ? put_start(c, to, offset) : get_start(c, to, offset);
 }
 

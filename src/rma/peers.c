@@ -44,18 +44,11 @@ static int peer_new(struct win *w, int rank, struct win_peer **out)
     p->win = w;
     p->peer = peer;
     p->rank = rank;
-    if (rank == w->comm->rank)
-        p->slot = w->my_slot;
-    else if (win_on_my_node(w, rank) && w->slots_offset != WIN_NO_SLOTS)
-        p->slot = &w->slots[w->targets[rank].local_rank];
-    if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
-        p->direct = win_memory_of(w, rank, &p->mapping);
-    p->here = rank == w->comm->rank || p->direct;
     *out = p;
     return MPI_SUCCESS;
 }
 
-int win_peer(struct win *w, int rank, struct win_peer **out)
+int win_peer_plain(struct win *w, int rank, struct win_peer **out)
 {
     if (w->table_size) {
         struct win_peer *known = w->table[place_of(w, rank)];
@@ -76,12 +69,18 @@ int win_peer(struct win *w, int rank, struct win_peer **out)
     return MPI_SUCCESS;
 }
 
+int win_peer(struct win *w, int rank, struct win_peer **out)
+{
+    int rc = win_peer_plain(w, rank, out);
+    return likely(!rc && (*out)->known) || rc ? rc : peer_know(*out);
+}
+
 struct win_peer *win_peer_from(struct win *w, int rank)
 {
     struct win_peer *p = NULL;
     CHECK(rank >= 0 && rank < w->comm->size,
           "a one-sided operation names a rank that its window does not have");
-    CHECK_MEMORY(win_peer(w, rank, &p) == 0, "a one-sided operation of another rank");
+    CHECK_MEMORY(win_peer_plain(w, rank, &p) == 0, "a one-sided operation of another rank");
     return p;
 }
 
@@ -92,7 +91,7 @@ void win_peers_close(struct win *w)
         if (!p)
             continue;
         if (p->mapping)
-            net_span_unmap(p->mapping, ALIGN_UP((size_t)w->targets[p->rank].size, (size_t)4096));
+            net_span_unmap(p->mapping, ALIGN_UP((size_t)p->at.size, (size_t)4096));
         far_close(p);
         wide_close(p);
         free(p->batch);

@@ -47,7 +47,7 @@ int win_post(struct win *w, struct group *group, int assertion)
     atomic_thread_fence(memory_order_seq_cst);
     for (int i = 0; i < group->size && !rc && !(assertion & MPI_MODE_NOCHECK); i++) {
         struct win_peer *p;
-        rc = win_peer(w, ranks[i], &p);
+        rc = win_peer_plain(w, ranks[i], &p);
         if (rc)
             break;
         if (ranks[i] == w->comm->rank)
@@ -94,7 +94,7 @@ int win_start(struct win *w, struct group *group, int assertion)
         rc = win_error(w, MPI_ERR_NO_MEM, "out of memory for a group of %d", group->size);
     for (w->nstarted = 0; !rc && w->nstarted < group->size; w->nstarted++) {
         struct win_peer **p = &w->started[w->nstarted];
-        rc = win_peer(w, ranks[w->nstarted], p);
+        rc = win_peer_plain(w, ranks[w->nstarted], p);
         if (rc)
             break;
         (*p)->started = true;

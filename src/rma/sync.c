@@ -239,7 +239,7 @@ int win_flush(struct win *w, int rank, bool local)
     rc = rc ? rc : check_passive(w, local ? "MPI_Win_flush_local" : "MPI_Win_flush");
     if (rc || rank == MPI_PROC_NULL)
         return rc;
-    rc = win_peer(w, rank, &p);
+    rc = win_peer_plain(w, rank, &p);
     if (!rc && w->access == EPOCH_LOCK && !p->lock)
         rc = win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not locked", rank);
     if (!rc && !local)

@@ -16,7 +16,7 @@ bool transfer_fits(const struct rma_call *c, const struct win_peer *to)
     MPI_Aint gap;
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC || !(c->kind == RMA_IS_PUT ? caps->put : caps->get))
         return false;
-    if (!caps->cpu_moves && !w->targets[c->rank].registered)
+    if (!caps->cpu_moves && !to->at.registered)
         return false;
     return dt_is_block(c->type, c->count, &gap) && dt_is_block(c->origin.type, c->origin.count, &gap);
 }
@@ -41,7 +41,7 @@ static int ask(void *arg)
 {
     const struct block *b = arg;
     struct peer *peer = b->op->to->peer;
-    const struct net_key *key = &b->call->win->targets[b->call->rank].key;
+    const struct net_key *key = &b->op->to->at.key;
     return b->call->kind == RMA_IS_PUT
                ? peer->ops->put(peer, b->local, &b->op->mem, b->remote, key, b->len, &b->op->transfer)
                : peer->ops->get(peer, b->local, &b->op->mem, b->remote, key, b->len, &b->op->transfer);
@@ -49,7 +49,7 @@ static int ask(void *arg)
 
 int transfer_start(const struct rma_call *c, struct win_peer *to)
 {
-    const struct win_target *t = &c->win->targets[c->rank];
+    const struct win_target *t = &to->at;
     struct transport *transport = to->peer->transport;
     const size_t len = (size_t)(c->count * c->type->size);
     MPI_Aint gap;

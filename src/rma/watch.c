@@ -138,7 +138,7 @@ void watch_call(const struct rma_call *c, uint64_t offset)
         return;
     find_site(it.site, sizeof(it.site));
     compare(w, &w->watch, &it);
-    if (w->access != EPOCH_FENCE || win_peer(w, c->rank, &to) != 0)
+    if (w->access != EPOCH_FENCE || win_peer_plain(w, c->rank, &to) != 0)
         return;
     const size_t len = offsetof(struct watched, runs) + (size_t)it.nruns * sizeof(it.runs[0]);
     if (c->rank == w->comm->rank) {

@@ -70,7 +70,7 @@ static bool word_apply(struct word *w, const struct op *op, const struct dtype *
 static bool change_here(struct word *word, const struct net_atomic *change, uint64_t *old)
 {
     struct win *w = word->win;
-    const struct net_key *key = &w->targets[w->comm->rank].key;
+    const struct net_key *key = &w->mine->key;
     if (likely(w->adapter->ops->atomic_here(w->adapter, change, old, (void *)(uintptr_t)word->address, key) ==
                0))
         return true;
@@ -183,8 +183,8 @@ static int ask(void *arg)
     struct wide_request *r = arg;
     struct peer *peer = r->to->peer;
     struct wide *x = r->to->wide;
-    return peer->ops->atomic(peer, &r->change, &x->old[r - x->request], &x->mem, r->remote,
-                             &r->to->win->targets[r->to->rank].key, &r->op);
+    return peer->ops->atomic(peer, &r->change, &x->old[r - x->request], &x->mem, r->remote, &r->to->at.key,
+                             &r->op);
 }
 
 static bool has_idle(void *arg)
@@ -231,7 +231,7 @@ bool wide_fits(const struct rma_call *c, const struct win_peer *to, uint64_t off
 {
     const bool takes = c->op && c->op->code != OP_NO_OP, gives = c->kind == RMA_IS_GET_ACCUMULATE;
     return to->peer->transport == c->win->adapter && c->win->adapter->adds && c->count <= WIDE_MAX &&
-           c->type->obj.predefined && wide_element(c->type, c->win->targets[c->rank].base + offset) &&
+           c->type->obj.predefined && wide_element(c->type, to->at.base + offset) &&
            (!takes || c->origin.type == c->type) && (!gives || c->result.type == c->type);
 }
 
@@ -258,7 +258,7 @@ static int start_requests(const struct rma_call *c, struct win_peer *to, uint64_
 int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
     struct word word = {.change = change_far, .win = c->win, .to = to};
-    const uint64_t address = c->win->targets[c->rank].base + offset;
+    const uint64_t address = to->at.base + offset;
     int rc = to->wide ? MPI_SUCCESS : wide_open(to);
     if (rc)
         return rc;

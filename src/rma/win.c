@@ -1,6 +1,6 @@
 /* win.c: creates and frees windows. Creating one takes a communicator of its own (its number identifies the
- * window in frames), memory, one allgather of what others need to know, and a barrier, after which every rank
- * may send.
+ * window in frames), memory, an entry in this process's directory, and the agreement of all that they have done so, after
+ * which every rank may access every other. It is reached in the parent, whose collectives are set up already.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/win.h"
@@ -56,6 +56,7 @@ static void rma_close(struct proc *p)
     p->rma = NULL;
     p->rma_closing = NULL;
     p->rma_member_died = NULL;
+    directory_close(r);
     ids_close(&r->ids);
     free(r->scratch);
     free(r);
@@ -88,22 +89,6 @@ struct win *win_of_context(struct rma *r, uint32_t context)
     return id < COUNT_OF(r->wins) ? r->wins[id] : NULL;
 }
 
-static int gather_targets(struct win *w, const struct win_target *mine)
-{
-    struct dtype *byte = dtype_from(MPI_BYTE);
-    const MPI_Count bytes = sizeof(*mine);
-    struct coll_args a = {.kind = COLL_ALLGATHER,
-                          .name = "window",
-                          .comm = w->comm,
-                          .send = {.buf = (void *)(uintptr_t)mine, .count = bytes, .type = byte},
-                          .recv = {.buf = w->targets, .count = bytes, .type = byte}};
-    int rc = coll_run(&a);
-    for (int r = 0; r < w->comm->size && !rc; r++)
-        if (w->targets[r].failed && r != w->comm->rank && !mine->failed)
-            rc = win_error(w, w->targets[r].failed, "rank %d could not make its part of the window", r);
-    return rc ? rc : mine->failed;
-}
-
 static int win_new(struct comm *parent, int flavor, struct win **out)
 {
     struct proc *p = parent->proc;
@@ -119,7 +104,6 @@ static int win_new(struct comm *parent, int flavor, struct win **out)
     list_init(&w->waiting);
     list_init(&w->watch);
     list_init(&w->seen);
-    w->slots_offset = WIN_NO_SLOTS;
     snprintf(w->label, sizeof(w->label), "of %s on %.60s", flavor_name(flavor), comm_label(parent));
     *out = w;
     return MPI_SUCCESS;
@@ -138,25 +122,10 @@ static void win_drop(struct win *w)
     comm_release(w->comm);
     errhandler_release(w->base.errhandler);
     info_release(w->info);
-    free(w->targets);
     free(w->started);
     free(w->regions);
     w->base.obj.magic = MAGIC_FREED;
     objmem_free(w);
-}
-
-/* Everything that may fail at one rank alone comes before the allgather, which tells the others. */
-static int win_prepare(struct win *w, void *memory, MPI_Aint size, MPI_Aint unit, const struct info *info,
-                       struct win_target *mine)
-{
-    w->memory = memory;
-    w->size = size;
-    w->unit = unit;
-    w->unit_int = (int)unit;
-    int rc = win_hints_apply(w, info);
-    rc = rc ? rc : win_memory_open(w, mine);
-    mine->failed = (uint16_t)rc;
-    return rc;
 }
 
 int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_Aint unit,
@@ -168,24 +137,26 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
     if (rc)
         return rc;
     rc = comm_dup(parent, NULL, &w->comm);
-    if (!rc && !(w->targets = calloc((size_t)w->comm->size, sizeof(*w->targets))))
-        rc = err_set(MPI_ERR_NO_MEM, "out of memory for a window of %d ranks", w->comm->size);
     if (rc) {
         win_drop(w);
         return rc;
     }
     r->wins[context_id_of(w->comm->context)] = w;
     r->nwins++;
-    struct win_target mine = {0};
-    win_prepare(w, memory, size, unit, info, &mine);
-    rc = gather_targets(w, &mine);
-    rc = rc ? rc : win_memory_meet(w);
-    /* Mapping what the others announced can fail at one rank alone too, so the barrier carries the result. */
-    int agreed = win_agree(w, rc);
-    if (rc || agreed) {
+    w->memory = memory;
+    w->size = size;
+    w->unit = unit;
+    w->unit_int = (int)unit;
+    rc = win_hints_apply(w, info);
+    rc = win_agree(w, parent, rc ? rc : win_memory_open(w));
+    /* Mapping what the first one allocated can fail at one rank alone too. */
+    if (!rc && flavor == MPI_WIN_FLAVOR_SHARED)
+        rc = win_agree(w, parent, win_memory_meet(w, parent));
+    if (rc) {
         win_drop(w);
-        return rc ? rc : agreed;
+        return rc;
     }
+    directory_announce(w, parent);
     counter_add(&made, 1);
     *out = w;
     return MPI_SUCCESS;
@@ -202,7 +173,10 @@ int win_free(struct win *w, bool *gone)
     int rc = attr_delete_all(w->proc, ATTR_WIN, win_handle(w), &w->attrs);
     if (rc)
         return rc;
-    rc = peers_finish(w, true);
+    rc = rma_wait_for(w->proc->rma, w, NULL, directory_unasked, w,
+                      false); /* no answer finds the window gone */
+    int finished = peers_finish(w, true);
+    rc = rc ? rc : finished;
     /* In a job that goes on after deaths nobody may leave before those who live are done with the memory. */
     int met = w->proc->meet_again && w->comm->size > 1 ? w->proc->meet_again(w->comm) : win_barrier(w);
     win_drop(w);

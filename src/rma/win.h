@@ -22,23 +22,20 @@ struct win_slot {
     _Atomic uint32_t spin; /* held while elements change that no processor atomic covers */
 };
 
-/* What everyone tells everyone when the window is made. */
+/* What others need to know to access a rank's part of a window (directory.h). */
 struct win_target {
     uint64_t base, size;
     int64_t unit;
     uint64_t span; /* the node's memory that holds it (net_span_map), or 0 */
     struct net_key key;
-    uint32_t local_rank; /* place among the job's ranks on its node */
-    uint8_t registered;  /* an adapter can reach it with the key */
+    uint64_t entry; /* where the owner keeps this, with its lock, for adapters */
+    struct net_key entry_key;
+    uint32_t context;   /* of the window, plus 1; 0: there is none */
+    uint8_t registered; /* an adapter can reach the memory with the key */
     uint8_t atomics; /* integers of 8 bytes are changed by its adapter alone, whoever changes them (wide.c) */
-    uint16_t failed; /* error class: the window cannot be made */
-    int32_t leader;  /* the first rank of the window on its node; the rest is the leader's: */
-    uint32_t slots_open; /* ... an adapter can reach the slots, with the key */
-    uint64_t slots;      /* ... where they are in the node's area, or WIN_NO_SLOTS */
-    uint64_t slots_base; /* ... and in its memory */
-    struct net_key slots_key;
+    uint8_t listed;  /* an adapter can reach the entry with its key ... */
+    uint8_t locks_open; /* ... and takes the lock so */
 };
-#define WIN_NO_SLOTS UINT64_MAX
 
 enum win_epoch { EPOCH_NONE, EPOCH_FENCE, EPOCH_START, EPOCH_LOCK, EPOCH_LOCK_ALL };
 
@@ -62,12 +59,10 @@ struct win {
     size_t mapped;               /* ... and to unmap: its length */
     bool shared;                 /* other processes load and store here by themselves */
     struct net_mem registration; /* valid when an adapter can reach the memory */
-    struct net_mem slots_registration;
     struct transport *adapter;
-    struct win_target *targets; /* by rank */
-    struct win_slot *slots;     /* of this node, by local rank; or one of my own */
-    uint64_t slots_offset;      /* in the node's area, or WIN_NO_SLOTS: private */
-    bool slots_leader;
+    int asking;              /* answers to RMA_WHERE that have not come */
+    uint64_t serial;         /* agreed among all; grows in every process */
+    struct win_target *mine; /* in the directory of this process, with the slot */
     struct win_slot *my_slot;
 
     struct win_peer **table; /* open addressing by rank; only ranks that were touched */

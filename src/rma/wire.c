@@ -104,6 +104,10 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
     struct win *w = win_of_context(r, h->context);
     if (unlikely(!w && r->proc->net->lost))
         return; /* it could not be made here, since a process died */
+    if (unlikely(h->flags == RMA_HERE && !h->aux)) {
+        announced(w, peer, h, payload, len);
+        return;
+    }
     CHECK(w != NULL, "a one-sided operation arrived for a window that does not exist");
     struct win_peer *from = win_peer_from(w, h->source);
     CHECK(from->peer == peer, "a one-sided operation carries a rank that is not its sender's");
@@ -145,6 +149,12 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
         break;
     case RMA_COMPLETE:
         w->completes++;
+        break;
+    case RMA_WHERE:
+        where_arrived(w, from);
+        break;
+    case RMA_HERE:
+        here_arrived(from, payload, len);
         break;
     case RMA_WATCH:
         watch_arrived(w, payload, len);

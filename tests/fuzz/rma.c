@@ -21,7 +21,7 @@ static struct proc proc;
 static struct comm comm;
 static struct win win;
 static struct win_slot slot;
-static struct win_target targets[2];
+static struct win_target mine;
 static struct win_peer *from;
 static struct rma_op *op; /* its answer may come, and then it goes away by itself */
 static uint64_t cookie;
@@ -58,8 +58,7 @@ static void open_world(uint8_t bits)
     list_init(&peer.stalled_link);
     comm = (struct comm){.proc = &proc, .context = CONTEXT, .rank = 0, .size = 2, .peers = peers};
     slot = (struct win_slot){0};
-    win = (struct win){
-        .proc = &proc, .comm = &comm, .targets = targets, .slots_offset = WIN_NO_SLOTS, .my_slot = &slot};
+    win = (struct win){.proc = &proc, .comm = &comm, .mine = &mine, .my_slot = &slot};
     win.flavor = bits & 1 ? MPI_WIN_FLAVOR_DYNAMIC : MPI_WIN_FLAVOR_CREATE;
     win.shared = bits & 2;
     win.size = BYTES;

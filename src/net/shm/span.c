@@ -22,12 +22,22 @@ int net_span_alloc(struct net *net, size_t len, uint64_t *span)
     const uint64_t align = len < SPAN_ALIGN ? SPAN_SMALL : SPAN_ALIGN;
     _Atomic uint64_t *used = &s->segment.head->spans_used;
     uint64_t before = atomic_load(used), start;
+    const uint64_t own = s->nlocal * NET_SPAN_OWN;
     do {
-        start = ALIGN_UP(before, align);
+        start = ALIGN_UP(MAX(before, own), align);
         if (start + len > SEGMENT_SPANS)
             return MPI_ERR_NO_MEM;
     } while (!atomic_compare_exchange_weak(used, &before, ALIGN_UP(start + len, SPAN_SMALL)));
     *span = s->segment.spans + start;
+    return 0;
+}
+
+int net_span_own(struct net *net, uint64_t *span)
+{
+    const struct shm *s = (struct shm *)net->local;
+    if (!s || s->segment.spans == 0)
+        return MPI_ERR_NO_MEM;
+    *span = s->segment.spans;
     return 0;
 }
 

@@ -1,0 +1,313 @@
+/* directory.c: the directories of windows. That of a rank on this node is mapped: all of a node lie side by side in its memory. That
+ * of a rank on another node is read by RDMA, once its address is known: processes that communicate already are told with the
+ * first window, others ask by frame when they first access one another, which needs a connection anyway. So making a window
+ * costs nothing for ranks that are never touched, and a target's processor is asked at most once, for all windows.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rma/directory.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/counter.h"
+#include "base/mapping.h"
+#include "boot/boot.h"
+#include "obj/context.h"
+#include "rma/engine.h"
+#include "rma/memory.h"
+
+static COUNTER(read_there, "rma_lookups_read",
+               "Ranks on other nodes whose part of a window was looked up by RDMA, without their processor.");
+static COUNTER(asked_there, "rma_lookups_asked",
+               "Ranks whose part of a window was looked up by a frame, which they answered.");
+
+#define BYTES (DIRECTORY_ENTRIES * sizeof(struct win_entry))
+_Static_assert(BYTES <= NET_SPAN_OWN, "a directory fits what a rank has of the node's memory");
+
+static int directory_open(struct win *w, struct directory *d)
+{
+    const struct boot *boot = w->proc->boot;
+    uint64_t span;
+    void *at;
+    const size_t all = (size_t)boot->nlocal * NET_SPAN_OWN;
+    if (net_span_own(w->proc->net, &span) == 0 && net_span_map(w->proc->net, span, all, &at) == 0) {
+        d->length = all;
+        d->node = at;
+        d->mine = ptr_add(at, (MPI_Aint)(boot->local_rank * NET_SPAN_OWN));
+        return MPI_SUCCESS;
+    }
+    d->length = BYTES;
+    d->mine = mapping_shared("fishplate-windows", BYTES);
+    return d->mine ? MPI_SUCCESS : win_error(w, MPI_ERR_NO_MEM, "out of memory for a list of windows");
+}
+
+int directory_enter(struct win *w)
+{
+    struct directory *d = &w->proc->rma->directory;
+    int rc = d->mine ? MPI_SUCCESS : directory_open(w, d);
+    if (rc)
+        return rc;
+    struct win_entry *e = &d->mine[context_id_of(w->comm->context)];
+    memset(e, 0, sizeof(*e));
+    w->my_slot = &e->slot;
+    w->mine = &e->target;
+    return MPI_SUCCESS;
+}
+
+void directory_leave(struct win *w)
+{
+    if (w->mine)
+        w->mine->context = 0;
+    w->mine = NULL;
+    w->my_slot = NULL;
+}
+
+void directory_close(struct rma *r)
+{
+    struct directory *d = &r->directory;
+    if (d->adapter)
+        d->adapter->ops->mem_release(d->adapter, &d->registration);
+    if (d->mine)
+        munmap(d->node ? d->node : d->mine, d->length);
+    free(d->known);
+}
+
+bool directory_register(struct rma *r, struct transport *adapter)
+{
+    struct directory *d = &r->directory;
+    if (!d->adapter && adapter->ops->mem_register(adapter, d->mine, BYTES, &d->registration, &d->key) == 0)
+        d->adapter = adapter;
+    return d->adapter == adapter;
+}
+
+static uint32_t local_rank_of(const struct boot *boot, uint32_t job_rank)
+{
+    uint32_t low = 0, high = boot->nlocal - 1;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (boot->local_ranks[middle] < job_rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct win_entry *directory_near(const struct win *w, int rank)
+{
+    const struct directory *d = &w->proc->rma->directory;
+    const uint32_t id = context_id_of(w->comm->context);
+    if (rank == w->comm->rank)
+        return &d->mine[id];
+    if (!d->node || !win_on_my_node(w, rank))
+        return NULL;
+    const uint32_t place = local_rank_of(w->proc->boot, group_job_rank(w->comm->group, rank));
+    struct win_entry *of = ptr_add(d->node, (MPI_Aint)(place * NET_SPAN_OWN));
+    return &of[id];
+}
+
+/* ---- ranks of other nodes ---- */
+
+static struct directory_known *place_of(const struct directory *d, uint32_t number)
+{
+    uint32_t at = number * 2654435769u & (d->known_size - 1);
+    while (d->known[at].number && d->known[at].number != number + 1)
+        at = (at + 1) & (d->known_size - 1);
+    return &d->known[at];
+}
+
+static const struct directory_known *find_known(const struct directory *d, const struct peer *peer)
+{
+    const struct directory_known *k = d->known_size ? place_of(d, peer->rank) : NULL;
+    return k && k->number && k->found ? k : NULL;
+}
+
+/* Its place in the table, made if need be. NULL: of another job, whose processes come and go, and others get their numbers; or there
+ * is no memory. Those are asked each time. */
+static struct directory_known *note_of(const struct win *w, const struct peer *peer)
+{
+    struct directory *d = &w->proc->rma->directory;
+    if (peer->rank >= w->proc->boot->size)
+        return NULL;
+    if (2 * (d->known_used + 1) > d->known_size) {
+        const struct directory old = *d;
+        const uint32_t size = d->known_size ? 2 * d->known_size : 8;
+        struct directory_known *more = calloc(size, sizeof(*more));
+        if (!more)
+            return NULL;
+        d->known = more;
+        d->known_size = size;
+        for (uint32_t i = 0; i < old.known_size; i++)
+            if (old.known[i].number)
+                *place_of(d, old.known[i].number - 1) = old.known[i];
+        free(old.known);
+    }
+    struct directory_known *k = place_of(d, peer->rank);
+    d->known_used += k->number == 0;
+    k->number = peer->rank + 1;
+    return k;
+}
+
+static void remember(const struct win_peer *p)
+{
+    struct directory_known *k = p->at.listed ? note_of(p->win, p->peer) : NULL;
+    if (!k)
+        return;
+    k->base = p->at.entry - context_id_of(p->win->comm->context) * sizeof(struct win_entry);
+    k->key = p->at.entry_key;
+    k->found = true;
+}
+
+void directory_announce(struct win *w, const struct comm *parent)
+{
+    for (int r = 0; w->mine->listed && r < w->comm->size; r++) {
+        struct peer *peer = parent->peers[r];
+        if (!peer || peer->transport != w->adapter)
+            continue;
+        struct directory_known *k = note_of(w, peer);
+        if (!k || k->told)
+            continue;
+        rma_send(win_peer_from(w, r), RMA_HERE, 0, 0, w->serial, w->mine, sizeof(*w->mine));
+        k->told = true;
+    }
+}
+
+struct lookup {
+    struct net_op op;
+    struct net_mem mem;
+    struct win_peer *of;
+    const struct directory_known *known;
+    uint64_t remote;
+    struct win_target found;
+    int status;
+    bool over;
+};
+
+static void lookup_done(struct net_op *op, int status)
+{
+    struct lookup *l = container_of(op, struct lookup, op);
+    l->status = status;
+    l->over = true;
+}
+
+static int lookup_ask(void *arg)
+{
+    struct lookup *l = arg;
+    struct peer *peer = l->of->peer;
+    return peer->ops->get(peer, &l->found, &l->mem, l->remote, &l->known->key, sizeof(l->found), &l->op);
+}
+
+static bool lookup_over(void *arg)
+{
+    return ((struct lookup *)arg)->over;
+}
+
+static bool read_entry(struct win_peer *p, const struct directory_known *known)
+{
+    struct transport *adapter = p->win->adapter;
+    const uint32_t context = p->win->comm->context;
+    struct directory_known copy = *known; /* the table may grow meanwhile */
+    struct net_key unused;
+    struct lookup *l = calloc(1, sizeof(*l));
+    if (!l || adapter->ops->mem_register(adapter, l, sizeof(*l), &l->mem, &unused) != 0) {
+        free(l);
+        return false;
+    }
+    l->op.done = lookup_done;
+    l->of = p;
+    l->known = &copy;
+    l->remote =
+        known->base + context_id_of(context) * sizeof(struct win_entry) + offsetof(struct win_entry, target);
+    l->status = rma_insist(p, p->peer, lookup_ask, l);
+    if (!l->status)
+        rma_wait(p->win->proc->rma, lookup_over, l, false);
+    const bool found = !l->status && l->found.context == context + 1;
+    if (found && !p->known)
+        p->at = l->found;
+    counter_add(&read_there, found);
+    adapter->ops->mem_release(adapter, &l->mem);
+    free(l);
+    return found;
+}
+
+static bool is_told(void *arg)
+{
+    const struct win_peer *p = arg;
+    return p->told && p->told == p->win->serial;
+}
+
+bool directory_unasked(void *win)
+{
+    return ((struct win *)win)->asking == 0;
+}
+
+static int look_up(struct win_peer *p)
+{
+    struct win *w = p->win;
+    if (!is_told(p))
+        net_progress(w->proc->net); /* it may have told us */
+    if (is_told(p))
+        return MPI_SUCCESS;
+    const struct directory_known *known = find_known(&w->proc->rma->directory, p->peer);
+    if (known && w->adapter && p->peer->transport == w->adapter && p->peer->caps.get && read_entry(p, known))
+        return MPI_SUCCESS;
+    w->asking++;
+    rma_send(p, RMA_WHERE, 0, 0, 0, NULL, 0);
+    int rc = rma_wait_for(w->proc->rma, w, p, is_told, p, false);
+    counter_add(&asked_there, rc == 0);
+    return rc;
+}
+
+int peer_know(struct win_peer *p)
+{
+    struct win *w = p->win;
+    struct win_entry *near = directory_near(w, p->rank);
+    int rc = near ? MPI_SUCCESS : look_up(p);
+    if (rc || p->known) /* another thread has waited for it too */
+        return rc;
+    if (near)
+        p->at = near->target;
+    p->slot = near ? &near->slot : NULL;
+    if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        p->direct = win_memory_of(w, p->rank, &p->at, &p->mapping);
+    p->here = p->rank == w->comm->rank || p->direct;
+    p->known = true;
+    return MPI_SUCCESS;
+}
+
+void where_arrived(struct win *w, struct win_peer *from)
+{
+    struct directory_known *k = note_of(w, from->peer);
+    rma_send(from, RMA_HERE, 1, 0, 0, w->mine, sizeof(*w->mine));
+    if (k)
+        k->told = true;
+}
+
+static void told(struct win_peer *from, uint64_t serial, const void *payload, size_t len)
+{
+    CHECK(len == sizeof(from->at), "what a rank tells about its window has the wrong size");
+    if (from->known || is_told(from))
+        return;
+    memcpy(&from->at, payload, sizeof(from->at));
+    from->told = serial;
+    remember(from);
+}
+
+void here_arrived(struct win_peer *from, const void *payload, size_t len)
+{
+    CHECK(from->win->asking > 0, "a rank tells about its window and nobody has asked");
+    from->win->asking--;
+    told(from, from->win->serial, payload, len);
+}
+
+/* It may come before this process knows that all have made the window, or when the window is gone and another has its number: then
+ * it is not of this one. */
+void announced(struct win *w, const struct peer *peer, const struct frame_header *h, const void *payload,
+               size_t len)
+{
+    if (!w || h->source < 0 || h->source >= w->comm->size)
+        return;
+    struct win_peer *from = win_peer_from(w, h->source);
+    if (from->peer == peer && h->word > from->told)
+        told(from, h->word, payload, len);
+}

@@ -1,0 +1,60 @@
+/* directory.h: what a process tells about its windows, where others find it without asking: an entry for each window, by the number
+ * of its communicator. Nobody is told when a window is made; who first touches a rank looks it up there.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_RMA_DIRECTORY_H
+#define FP_RMA_DIRECTORY_H
+
+#include "rma/win.h"
+
+struct rma;
+struct win_peer;
+
+#define DIRECTORY_ENTRIES 4096 /* context ids */
+
+struct win_entry {
+    struct win_slot slot;
+    struct win_target target;
+};
+
+/* A process of this job on another node. */
+struct directory_known {
+    uint32_t number; /* in the job, plus 1; 0: free */
+    bool told;       /* it has been told of this one's */
+    bool found;      /* what follows is known */
+    uint64_t base;
+    struct net_key key;
+};
+
+struct directory {
+    struct win_entry *mine; /* by context id; NULL: not open */
+    struct win_entry *node; /* those of all ranks of this node, by local rank; NULL: they share no memory */
+    size_t length;          /* of what is mapped */
+    struct net_mem registration;
+    struct net_key key;
+    struct transport *adapter; /* it is registered with; NULL: with none */
+    struct directory_known *known;
+    uint32_t known_size, known_used; /* open addressing */
+};
+
+/* Collective calls only: makes the directory of this process, once; its entry for the window, empty. */
+int directory_enter(struct win *w);
+void directory_leave(struct win *w);
+void directory_close(struct rma *r);
+/* So that ranks of other nodes read it, and take locks in it. False: they ask by frames. */
+bool directory_register(struct rma *r, struct transport *adapter);
+
+/* The entry of a rank on this node, or NULL. */
+struct win_entry *directory_near(const struct win *w, int rank);
+
+/* Finds out about a rank that this process has not accessed yet. Waits. */
+int peer_know(struct win_peer *p);
+void where_arrived(struct win *w, struct win_peer *from);
+void here_arrived(struct win_peer *from, const void *payload, size_t len);
+void announced(struct win *w, const struct peer *peer, const struct frame_header *h, const void *payload,
+               size_t len);
+bool directory_unasked(void *win); /* all that this process has asked was answered */
+/* To processes of other nodes that communicate with this one already, once: they need not ask. */
+void directory_announce(struct win *w, const struct comm *parent);
+
+#endif

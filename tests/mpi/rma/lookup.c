@@ -1,0 +1,80 @@
+/* lookup.c: nobody is told of a window's memory when it is made: who first accesses a rank looks it up. Ranks that have communicated
+ * need nothing of the target's processor for that, in the first window nor in others; the target here waits for its memory to
+ * change, and makes no MPI call. Ranks that have not are asked once.
+ *
+ * ranks: 4
+ * nodes: only 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "counters.h"
+#include "mpitest.h"
+
+enum { WINDOWS = 4 };
+
+static MPI_Win wins[WINDOWS];
+static long *memory[WINDOWS];
+
+static void open_all(MPI_Comm comm)
+{
+    for (int i = 0; i < WINDOWS; i++)
+        MPI_Win_allocate(sizeof(long), 1, MPI_INFO_NULL, comm, &memory[i], &wins[i]);
+    for (int i = 0; i < WINDOWS; i++)
+        *memory[i] = 0;
+    MPI_Barrier(comm);
+}
+
+static void close_all(void)
+{
+    for (int i = 0; i < WINDOWS; i++)
+        MPI_Win_free(&wins[i]);
+}
+
+static void put(MPI_Win win, int to)
+{
+    const long one = 1;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win);
+    MPI_Put(&one, sizeof(one), MPI_BYTE, to, 0, sizeof(one), MPI_BYTE, win);
+    MPI_Win_unlock(to, win);
+}
+
+static void expect_set(int i)
+{
+    const _Atomic long *word = (_Atomic long *)(void *)memory[i];
+    while (atomic_load(word) == 0)
+        sched_yield();
+}
+
+int main(int argc, char **argv)
+{
+    counters_begin();
+    MPI_T_pvar_handle asked = counter_open("rma_lookups_asked"), read = counter_open("rma_lookups_read");
+    mpitest_begin(&argc, &argv);
+    const int half = mpitest_size / 2, across = (mpitest_rank + half) % mpitest_size,
+              low = mpitest_rank < half;
+    char c = 0;
+    MPI_Sendrecv_replace(&c, 1, MPI_CHAR, across, 0, across, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int round = 0; round < 3; round++) { /* numbers of windows are used again */
+        open_all(MPI_COMM_WORLD);
+        for (int i = 0; i < WINDOWS; i++)
+            if (low)
+                put(wins[i], across);
+            else
+                expect_set(i);
+        MPI_Barrier(MPI_COMM_WORLD);
+        close_all();
+    }
+    EXPECT_EQ(counter(asked), 0);
+    EXPECT(!low || counter(read) >= 3 * WINDOWS - 1);
+    open_all(MPI_COMM_WORLD);
+    for (int i = 0; i < WINDOWS; i++)
+        for (int r = 0; r < mpitest_size; r++)
+            put(wins[i], r);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT(counter(asked) <= (unsigned long long)half); /* once for each rank of the other node */
+    close_all();
+    counters_end();
+    return mpitest_end();
+}
