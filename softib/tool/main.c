@@ -36,6 +36,8 @@ static const char help[] =
     "    ud_loss ud_dup ud_reorder seed    faults of datagrams, as probabilities   (0)\n"
     "    ud_drop            a receiver loses a datagram; other members of a group get it (0)\n"
     "    switch_loss        faults of barrier packets (softib/barrier.h)           (0)\n"
+    "    switches           so many, with the nodes in order, below one more; up to 16: barriers go up\n"
+    "                       and down both levels                                   (1: no levels)\n"
     "    hub                1: there is a barrier network besides, with wire=shm   (1)\n"
     "    name               any word; separates fabrics whose text is otherwise equal\n"
     "    wire               shm: all nodes on this machine; tcp: each node a machine (shm)\n"

@@ -10,6 +10,7 @@
 
 #define HOSTS  24
 #define GROUPS 3
+#define LEAVES 5
 #define ROUNDS 12
 #define WIRE   4096
 
@@ -22,9 +23,11 @@
     } while (0)
 
 static uint64_t seed, rng, now;
-static struct softib_switch sw;
-static struct softib_packet wire[2][WIRE]; /* to the switch, to the hosts */
-static int on_wire[2];
+static struct softib_switch sw, leaf[LEAVES];
+static unsigned leaves; /* below sw; 0: the hosts are at sw */
+enum { TO_SWITCH, TO_HOST, TO_TOP, TO_LEAF, WAYS };
+static struct softib_packet wire[WAYS][WIRE];
+static int on_wire[WAYS];
 
 static unsigned rnd(unsigned n)
 {
@@ -45,6 +48,18 @@ static void emit(void *arg, const struct softib_packet *p)
 {
     (void)arg;
     put(1, p);
+}
+
+static void up(void *arg, const struct softib_packet *p)
+{
+    (void)arg;
+    put(TO_TOP, p);
+}
+
+static void down(void *arg, const struct softib_packet *p)
+{
+    (void)arg;
+    put(TO_LEAF, p);
 }
 
 struct host {
@@ -110,8 +125,12 @@ static void carry(int way)
     int k = (int)rnd((unsigned)on_wire[way]); /* any of them: the wire reorders */
     struct softib_packet p = wire[way][k];
     wire[way][k] = wire[way][--on_wire[way]];
-    if (way == 0)
-        softib_switch_packet(&sw, &p, now, emit, NULL);
+    if (way == TO_SWITCH && leaves)
+        softib_leaf_packet(&leaf[p.port % leaves], &p, now, emit, up, NULL);
+    else if (way == TO_SWITCH || way == TO_TOP)
+        softib_switch_packet(&sw, &p, now, leaves ? down : emit, NULL);
+    else if (way == TO_LEAF)
+        softib_leaf_answer(&leaf[p.port], &p, now, emit, up, NULL);
     else if (p.type != SOFTIB_GET_ID_ACK)
         host_packet(&p);
 }
@@ -146,7 +165,9 @@ static void one_seed(void)
     memset(host, 0, sizeof(host));
     memset(entered, 0, sizeof(entered));
     memset(size, 0, sizeof(size));
-    on_wire[0] = on_wire[1] = 0;
+    memset(on_wire, 0, sizeof(on_wire));
+    for (unsigned i = 0; i < leaves; i++)
+        softib_leaf_init(&leaf[i], SOFTIB_SWITCH_PORTS, (uint16_t)i);
     for (int g = 0; g < GROUPS; g++) {
         group_id[g] = get_id(0, 1000u + (uint32_t)g);
         if (get_id(0, 1000u + (uint32_t)g) != group_id[g])
@@ -161,10 +182,13 @@ static void one_seed(void)
             FAIL("the barrier does not end");
         now += 2000;
         host_step(rnd(HOSTS));
-        carry(0);
-        carry(1);
-        if (steps % 64 == 0)
-            softib_switch_tick(&sw, now, emit, NULL);
+        for (int way = 0; way < WAYS; way++)
+            carry(way);
+        if (steps % 64)
+            continue;
+        softib_switch_tick(&sw, now, leaves ? down : emit, NULL);
+        for (unsigned i = 0; i < leaves; i++)
+            softib_leaf_tick(&leaf[i], now, emit, up, NULL);
     }
 }
 
@@ -219,12 +243,64 @@ static void leaving(void)
         FAIL("a repeated packet freed a barrier that another has taken");
 }
 
+/* Two levels, nothing lost: who has left above as well is told so, and the barrier is free then. */
+static bool cut; /* the wire between the switches */
+static void at_once_down(void *arg, const struct softib_packet *p);
+static void at_once_up(void *arg, const struct softib_packet *p)
+{
+    if (!cut)
+        softib_switch_packet(&sw, p, now, at_once_down, arg);
+}
+static void at_once_down(void *arg, const struct softib_packet *p)
+{
+    softib_leaf_answer(&leaf[p->port], p, now, take_id, at_once_up, arg);
+}
+
+static bool is_answered(uint8_t type, unsigned id, uint16_t port)
+{
+    const struct softib_packet p = {type, (uint8_t)id, port, 0};
+    allotted = -1;
+    now += SOFTIB_SWITCH_REPEAT_NS;
+    softib_leaf_packet(&leaf[port % 2], &p, now, take_id, at_once_up, NULL);
+    return allotted == (int)id;
+}
+
+static void leaving_two_levels(void)
+{
+    softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
+    for (uint16_t i = 0; i < 2; i++)
+        softib_leaf_init(&leaf[i], SOFTIB_SWITCH_PORTS, i);
+    const unsigned id = (unsigned)get_id(1, 1);
+    cut = true;
+    if (is_answered(SOFTIB_WANT_PARTICIPATE, id, 1))
+        FAIL("a host was told that it takes part before its switch did");
+    cut = false;
+    for (uint16_t port = 1; port <= 4; port++)
+        if (!is_answered(SOFTIB_WANT_PARTICIPATE, id, port))
+            FAIL("host %u cannot take part", port);
+    if (!is_answered(SOFTIB_LEAVE, id, 1) || !is_answered(SOFTIB_LEAVE, id, 2) ||
+        !is_answered(SOFTIB_LEAVE, id, 4))
+        FAIL("a host cannot leave");
+    cut = true;
+    if (is_answered(SOFTIB_LEAVE, id, 3) || !sw.used[id])
+        FAIL("the last host of a switch was told that it has left before its switch had");
+    if (is_answered(SOFTIB_WANT_PARTICIPATE, id, 3))
+        FAIL("a host takes part in a barrier that its switch is leaving");
+    cut = false;
+    if (!is_answered(SOFTIB_LEAVE, id, 3) || sw.used[id])
+        FAIL("a barrier that all have left is not free");
+}
+
 int main(void)
 {
-    for (seed = 1; seed <= 40; seed++)
-        one_seed();
+    for (leaves = 0; leaves <= LEAVES; leaves += LEAVES)
+        for (seed = 1; seed <= 40; seed++)
+            one_seed();
+    leaves = 0;
+    leaving_two_levels();
     exhaustion();
     leaving();
-    printf("40 seeds, %d hosts, %d barriers at once, %d rounds: right\n", HOSTS, GROUPS, ROUNDS);
+    printf("40 seeds, one switch and two levels, %d hosts, %d barriers at once, %d rounds: right\n", HOSTS,
+           GROUPS, ROUNDS);
     return 0;
 }

@@ -55,6 +55,20 @@ struct softib_switch {
     uint32_t serial[SOFTIB_SWITCH_BARRIERS]; /* who asked: answers a repeated getId with the same ID */
     uint16_t owner[SOFTIB_SWITCH_BARRIERS];
     uint8_t used[SOFTIB_SWITCH_BARRIERS];
+    /* A switch below another one takes part in its barriers as a host does (`switches=`). */
+    uint8_t below;
+    uint16_t up_port;                       /* its port there */
+    uint8_t up[SOFTIB_SWITCH_BARRIERS];     /* enum softib_up */
+    uint64_t up_at[SOFTIB_SWITCH_BARRIERS]; /* when the packet is repeated */
+};
+
+enum softib_up {
+    SOFTIB_UP_OUT,     /* takes no part */
+    SOFTIB_UP_JOINING, /* wantParticipate sent */
+    SOFTIB_UP_IN,
+    SOFTIB_UP_REACHED, /* barrierReached sent */
+    SOFTIB_UP_ACKED,   /* ... and acknowledged */
+    SOFTIB_UP_LEAVING,
 };
 
 typedef void (*softib_emit)(void *arg, const struct softib_packet *p);
@@ -62,6 +76,17 @@ typedef void (*softib_emit)(void *arg, const struct softib_packet *p);
 void softib_switch_init(struct softib_switch *s, uint32_t ports);
 void softib_switch_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now_ns,
                           softib_emit emit, void *arg);
+/* A switch with hosts, below a switch with such switches only: what its hosts send, and what the upper one answers. Packets
+ * for the upper one leave by `up`, which may call softib_leaf_answer before it returns. getId and freeBarrier are not for it:
+ * the upper one numbers the barriers. */
+#define SOFTIB_LEAVES_MAX 16
+void softib_leaf_init(struct softib_switch *s, uint32_t ports, uint16_t up_port);
+void softib_leaf_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now_ns,
+                        softib_emit emit, softib_emit up, void *arg);
+void softib_leaf_answer(struct softib_switch *s, const struct softib_packet *p, uint64_t now_ns,
+                        softib_emit emit, softib_emit up, void *arg);
+void softib_leaf_tick(struct softib_switch *s, uint64_t now_ns, softib_emit emit, softib_emit up, void *arg);
+
 /* Repeats what was not acknowledged in time. */
 void softib_switch_tick(struct softib_switch *s, uint64_t now_ns, softib_emit emit, void *arg);
 

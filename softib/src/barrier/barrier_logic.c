@@ -3,23 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
-#include "softib/barrier.h"
-
-#define I     SOFTIB_SWITCH_BARRIERS
-#define WORDS (SOFTIB_SWITCH_PORTS / 64)
-
-static bool bit(const uint64_t *line, unsigned n)
-{
-    return line[n / 64] >> (n % 64) & 1;
-}
-
-static void bit_set(uint64_t *line, unsigned n, bool v)
-{
-    line[n / 64] = (line[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
-}
+#include "barrier/barrier_logic.h"
 
 /* Bit (i, N): every port has reached the barrier or takes no part. */
-static bool all_reached(const struct softib_switch *s, unsigned i)
+bool switch_all_reached(const struct softib_switch *s, unsigned i)
 {
     for (unsigned w = 0; w < WORDS; w++)
         if (~(s->line[i][w] | s->line[i + I][w]))
@@ -33,6 +20,15 @@ SOFTIB_API void softib_switch_init(struct softib_switch *s, uint32_t ports)
     s->ports = ports;
 }
 
+void switch_begin(struct softib_switch *s, unsigned id)
+{
+    s->used[id] = 1;
+    s->round[id] = 0;
+    memset(s->line[id], 0, sizeof(s->line[id]));
+    memset(s->line[id + I], 0xff, sizeof(s->line[id + I]));
+    memset(s->unacked[id], 0, sizeof(s->unacked[id]));
+}
+
 static unsigned allocate(struct softib_switch *s, const struct softib_packet *p)
 {
     unsigned found = I;
@@ -44,17 +40,13 @@ static unsigned allocate(struct softib_switch *s, const struct softib_packet *p)
     }
     if (found == I)
         return I;
-    s->used[found] = 1;
     s->owner[found] = p->port;
     s->serial[found] = p->round;
-    s->round[found] = 0;
-    memset(s->line[found], 0, sizeof(s->line[found]));
-    memset(s->line[found + I], 0xff, sizeof(s->line[found + I]));
-    memset(s->unacked[found], 0, sizeof(s->unacked[found]));
+    switch_begin(s, found);
     return found;
 }
 
-static void answer(const struct softib_packet *p, uint8_t type, unsigned id, softib_emit emit, void *arg)
+void switch_answer(const struct softib_packet *p, uint8_t type, unsigned id, softib_emit emit, void *arg)
 {
     struct softib_packet a = {.type = type, .id = (uint8_t)id, .port = p->port, .round = p->round};
     emit(arg, &a);
@@ -70,26 +62,30 @@ static void send_ready(struct softib_switch *s, unsigned id, uint64_t now, softi
     s->repeat_at[id] = now + SOFTIB_SWITCH_REPEAT_NS;
 }
 
+void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg)
+{
+    memset(s->line[id], 0, sizeof(s->line[id]));
+    s->round[id]++;
+    for (unsigned w = 0; w < WORDS; w++)
+        s->unacked[id][w] = ~s->line[id + I][w];
+    send_ready(s, id, now, emit, arg);
+}
+
 static void reached(struct softib_switch *s, const struct softib_packet *p, uint64_t now, softib_emit emit,
                     void *arg)
 {
     unsigned id = p->id;
-    answer(p, SOFTIB_BARRIER_REACHED_ACK, id, emit, arg);
+    switch_answer(p, SOFTIB_BARRIER_REACHED_ACK, id, emit, arg);
     if (p->round + 1 == s->round[id]) { /* that barrier is over and our barrierReady was lost */
-        answer(p, SOFTIB_BARRIER_READY, id, emit, arg);
+        switch_answer(p, SOFTIB_BARRIER_READY, id, emit, arg);
         return;
     }
     if (p->round != s->round[id])
         return;
     bit_set(s->unacked[id], p->port, false); /* it could not be here without the last barrierReady */
     bit_set(s->line[id], p->port, true);
-    if (!all_reached(s, id))
-        return;
-    memset(s->line[id], 0, sizeof(s->line[id]));
-    s->round[id]++;
-    for (unsigned w = 0; w < WORDS; w++)
-        s->unacked[id][w] = ~s->line[id + I][w];
-    send_ready(s, id, now, emit, arg);
+    if (!s->below && switch_all_reached(s, id))
+        switch_complete(s, id, now, emit, arg);
 }
 
 /* The last one to leave frees the barrier. A repeated packet changes nothing: who has left does not take part. */
@@ -112,7 +108,7 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
     if (p->port >= s->ports)
         return;
     if (p->type == SOFTIB_GET_ID) {
-        answer(p, SOFTIB_GET_ID_ACK, allocate(s, p), emit, arg);
+        switch_answer(p, SOFTIB_GET_ID_ACK, allocate(s, p), emit, arg);
         return;
     }
     if (id >= I || (!s->used[id] && p->type != SOFTIB_FREE_BARRIER && p->type != SOFTIB_LEAVE))
@@ -121,11 +117,11 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
     case SOFTIB_LEAVE:
         if (s->used[id])
             leave(s, id, p->port);
-        answer(p, SOFTIB_LEAVE_ACK, id, emit, arg);
+        switch_answer(p, SOFTIB_LEAVE_ACK, id, emit, arg);
         break;
     case SOFTIB_WANT_PARTICIPATE:
         bit_set(s->line[id + I], p->port, false);
-        answer(p, SOFTIB_WANT_PARTICIPATE_ACK, id, emit, arg);
+        switch_answer(p, SOFTIB_WANT_PARTICIPATE_ACK, id, emit, arg);
         break;
     case SOFTIB_BARRIER_REACHED:
         if (!bit(s->line[id + I], p->port))
@@ -137,7 +133,7 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
         break;
     case SOFTIB_FREE_BARRIER:
         s->used[id] = 0;
-        answer(p, SOFTIB_FREE_BARRIER_ACK, id, emit, arg);
+        switch_answer(p, SOFTIB_FREE_BARRIER_ACK, id, emit, arg);
         break;
     default:
         break;

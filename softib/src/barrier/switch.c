@@ -28,6 +28,13 @@ uint64_t switch_read(uint32_t row, int box)
     return atomic_load_explicit(&proc.reg->sw_mail[proc.slot][row][box], memory_order_acquire);
 }
 
+/* The switch that a host is at: nodes are divided among the lower ones in order. */
+static struct softib_switch *leaf_of(uint32_t port)
+{
+    const uint32_t node = wire_far ? proc.reg->sw_host[port] >> 16 : proc.reg->member[port].node;
+    return &proc.reg->leaf[(uint64_t)node * proc.fab.switches / proc.fab.nodes];
+}
+
 static void deliver(void *arg, const struct softib_packet *p)
 {
     (void)arg;
@@ -35,19 +42,45 @@ static void deliver(void *arg, const struct softib_packet *p)
         wire_of_switch()->from_switch(p);
 }
 
+static void down(void *arg, const struct softib_packet *p);
+
+static void up(void *arg, const struct softib_packet *p)
+{
+    if (!lost())
+        softib_switch_packet(&proc.reg->sw, p, now_ns(), down, arg);
+}
+
+static void down(void *arg, const struct softib_packet *p)
+{
+    if (!lost() && p->port < proc.fab.switches)
+        softib_leaf_answer(&proc.reg->leaf[p->port], p, now_ns(), deliver, up, arg);
+}
+
+/* The upper switch numbers the barriers. */
+static bool is_for_top(const struct softib_packet *p)
+{
+    return proc.fab.switches == 1 || p->type == SOFTIB_GET_ID || p->type == SOFTIB_FREE_BARRIER;
+}
+
 void switch_run(const struct softib_packet *p)
 {
     struct registry *r = proc.reg;
     if (!r->sw_rng)
         r->sw_rng = proc.fab.seed * 0x9E3779B97F4A7C15ull | 1;
-    if (!lost())
+    if (lost())
+        return;
+    if (is_for_top(p))
         softib_switch_packet(&r->sw, p, now_ns(), deliver, NULL);
+    else
+        softib_leaf_packet(leaf_of(p->port), p, now_ns(), deliver, up, NULL);
 }
 
 void switch_tick(void)
 {
     struct registry *r = proc.reg;
     shlock_take(&r->sw_lock);
-    softib_switch_tick(&r->sw, now_ns(), deliver, NULL);
+    softib_switch_tick(&r->sw, now_ns(), proc.fab.switches == 1 ? deliver : down, NULL);
+    for (uint32_t i = 0; proc.fab.switches > 1 && i < proc.fab.switches; i++)
+        softib_leaf_tick(&r->leaf[i], now_ns(), deliver, up, NULL);
     shlock_drop(&r->sw_lock);
 }

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/fabric.h"
 #include "base/base.h"
+#include "softib/barrier.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -156,6 +157,8 @@ static int set_global(struct fabric *f, const char *k, const char *v)
         return parse_probability(v, &f->ud_reorder) ? 1 : -1;
     if (!strcmp(k, "switch_loss"))
         return parse_probability(v, &f->sw_loss) ? 1 : -1;
+    if (!strcmp(k, "switches"))
+        return set_u32(&f->switches, v, 1, SOFTIB_LEAVES_MAX) ? 1 : -1;
     if (!strcmp(k, "hub"))
         return set_u32(&f->hub, v, 0, 1) ? 1 : -1;
     if (!strcmp(k, "wire"))
@@ -318,7 +321,7 @@ bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen)
     f->nodes = f->hcas = f->ports = 1;
     f->mtu = 4096;
     f->seed = 1;
-    f->hub = 1;
+    f->hub = f->switches = 1;
     f->base = 47200;
     f->id = hash_bytes(text, strlen(text), 1469598103934665603ull);
 

@@ -32,6 +32,8 @@ static int registry_create(void)
     for (uint32_t i = 0; i < proc.fab.nports; i++)
         atomic_store(&r->port[i].up, proc.fab.port[i].down_at != 0);
     softib_switch_init(&r->sw, SOFTIB_SWITCH_PORTS);
+    for (uint32_t i = 0; proc.fab.switches > 1 && i < proc.fab.switches; i++)
+        softib_leaf_init(&r->leaf[i], SOFTIB_SWITCH_PORTS, (uint16_t)i);
     r->magic = SHM_MAGIC;
     munmap(r, sizeof(*r));
     return fd;

@@ -98,6 +98,7 @@ struct registry {
     struct reg_tally tally[MEMBERS][FAB_MAX_PORTS];
     struct shlock sw_lock;
     struct softib_switch sw;
+    struct softib_switch leaf[SOFTIB_LEAVES_MAX]; /* below it, when there are several (`switches=`) */
     /* What the switch sent to a port: acknowledgements and barrierReady of each barrier, one deep, because
      * every packet is repeated until it is acknowledged. The extra row is for getId. */
     _Atomic uint64_t sw_mail[SOFTIB_SWITCH_PORTS][SOFTIB_SWITCH_BARRIERS + 1][2];

@@ -1,0 +1,28 @@
+/* barrier_logic.h: what the barrier logic of a switch and that of a switch below another one share. Pure.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOFTIB_BARRIER_LOGIC_H
+#define SOFTIB_BARRIER_LOGIC_H
+
+#include "softib/barrier.h"
+
+#define I     SOFTIB_SWITCH_BARRIERS
+#define WORDS (SOFTIB_SWITCH_PORTS / 64)
+
+static inline bool bit(const uint64_t *line, unsigned n)
+{
+    return line[n / 64] >> (n % 64) & 1;
+}
+
+static inline void bit_set(uint64_t *line, unsigned n, bool v)
+{
+    line[n / 64] = (line[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
+}
+
+void switch_begin(struct softib_switch *s, unsigned id); /* nobody takes part yet */
+bool switch_all_reached(const struct softib_switch *s, unsigned id);
+/* The barrier is over: the next round begins, and all who take part are told. */
+void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg);
+void switch_answer(const struct softib_packet *p, uint8_t type, unsigned id, softib_emit emit, void *arg);
+
+#endif

@@ -1,0 +1,131 @@
+/* leaf_logic.c: a switch with hosts below another switch [Hoefler05 3.1]: the barrier is first performed among the hosts of one
+ * switch, and then among the switches. Towards the upper switch it is a host: it takes part while a host of its own does, has
+ * reached the barrier when they all have, and repeats every packet until it is acknowledged. Joining and leaving are
+ * acknowledged to a host only when they hold above too. A pure state machine.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/base.h"
+#include "barrier/barrier_logic.h"
+
+SOFTIB_API void softib_leaf_init(struct softib_switch *s, uint32_t ports, uint16_t up_port)
+{
+    softib_switch_init(s, ports);
+    s->below = 1;
+    s->up_port = up_port;
+}
+
+/* Sends what this state waits for an answer to. */
+static void send_up(struct softib_switch *s, unsigned id, uint64_t now, softib_emit up, void *arg)
+{
+    static const uint8_t type[] = {[SOFTIB_UP_JOINING] = SOFTIB_WANT_PARTICIPATE,
+                                   [SOFTIB_UP_REACHED] = SOFTIB_BARRIER_REACHED,
+                                   [SOFTIB_UP_LEAVING] = SOFTIB_LEAVE};
+    const struct softib_packet p = {type[s->up[id]], (uint8_t)id, s->up_port, s->round[id]};
+    s->up_at[id] = now + SOFTIB_SWITCH_REPEAT_NS;
+    up(arg, &p);
+}
+
+static bool waits(const struct softib_switch *s, unsigned id)
+{
+    return s->up[id] == SOFTIB_UP_JOINING || s->up[id] == SOFTIB_UP_REACHED || s->up[id] == SOFTIB_UP_LEAVING;
+}
+
+static void go_to(struct softib_switch *s, unsigned id, enum softib_up state, uint64_t now, softib_emit up,
+                  void *arg)
+{
+    if (s->up[id] == state && now < s->up_at[id])
+        return;
+    s->up[id] = (uint8_t)state;
+    send_up(s, id, now, up, arg);
+}
+
+static void participate(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
+                        softib_emit emit, softib_emit up, void *arg)
+{
+    const unsigned id = p->id;
+    if (s->up[id] == SOFTIB_UP_LEAVING) { /* an earlier barrier of this number: the host comes again */
+        go_to(s, id, SOFTIB_UP_LEAVING, now, up, arg);
+        return;
+    }
+    if (!s->used[id])
+        switch_begin(s, id);
+    bit_set(s->line[id + I], p->port, false);
+    if (s->up[id] == SOFTIB_UP_OUT || s->up[id] == SOFTIB_UP_JOINING)
+        go_to(s, id, SOFTIB_UP_JOINING, now, up, arg);
+    if (s->up[id] != SOFTIB_UP_OUT && s->up[id] != SOFTIB_UP_JOINING)
+        switch_answer(p, SOFTIB_WANT_PARTICIPATE_ACK, id, emit, arg);
+}
+
+static void leave(struct softib_switch *s, const struct softib_packet *p, uint64_t now, softib_emit emit,
+                  softib_emit up, void *arg)
+{
+    const unsigned id = p->id;
+    uint64_t others = 0;
+    bit_set(s->line[id + I], p->port, true);
+    bit_set(s->unacked[id], p->port, false);
+    for (unsigned w = 0; s->used[id] && w < WORDS; w++)
+        others |= ~s->line[id + I][w];
+    s->used[id] = others != 0;
+    if (!others && s->up[id] != SOFTIB_UP_OUT)
+        go_to(s, id, SOFTIB_UP_LEAVING, now, up, arg);
+    if (others || s->up[id] == SOFTIB_UP_OUT)
+        switch_answer(p, SOFTIB_LEAVE_ACK, id, emit, arg);
+}
+
+SOFTIB_API void softib_leaf_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
+                                   softib_emit emit, softib_emit up, void *arg)
+{
+    const unsigned id = p->id;
+    if (p->port >= s->ports || id >= I)
+        return;
+    if (p->type == SOFTIB_WANT_PARTICIPATE) {
+        participate(s, p, now, emit, up, arg);
+    } else if (p->type == SOFTIB_LEAVE) {
+        leave(s, p, now, emit, up, arg);
+    } else if (p->type == SOFTIB_BARRIER_REACHED || p->type == SOFTIB_BARRIER_READY_ACK) {
+        softib_switch_packet(s, p, now, emit, arg);
+        if (s->used[id] && s->up[id] == SOFTIB_UP_IN && switch_all_reached(s, id))
+            go_to(s, id, SOFTIB_UP_REACHED, now, up, arg);
+    }
+}
+
+/* The upper switch says that the barrier of this round is over, or says it again. */
+static void ready(struct softib_switch *s, const struct softib_packet *p, uint64_t now, softib_emit emit,
+                  softib_emit up, void *arg)
+{
+    const struct softib_packet ack = {SOFTIB_BARRIER_READY_ACK, p->id, s->up_port, p->round};
+    const bool first = p->round == s->round[p->id];
+    if (!first && p->round + 1 != s->round[p->id])
+        return;
+    if (first)
+        s->up[p->id] = SOFTIB_UP_IN;
+    up(arg, &ack);
+    if (first)
+        switch_complete(s, p->id, now, emit, arg);
+}
+
+SOFTIB_API void softib_leaf_answer(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
+                                   softib_emit emit, softib_emit up, void *arg)
+{
+    const unsigned id = p->id;
+    if (id >= I)
+        return;
+    uint8_t *state = &s->up[id];
+    if (p->type == SOFTIB_WANT_PARTICIPATE_ACK && *state == SOFTIB_UP_JOINING)
+        *state = SOFTIB_UP_IN;
+    else if (p->type == SOFTIB_BARRIER_REACHED_ACK && *state == SOFTIB_UP_REACHED && p->round == s->round[id])
+        *state = SOFTIB_UP_ACKED;
+    else if (p->type == SOFTIB_LEAVE_ACK && *state == SOFTIB_UP_LEAVING)
+        *state = SOFTIB_UP_OUT;
+    else if (p->type == SOFTIB_BARRIER_READY && s->used[id])
+        ready(s, p, now, emit, up, arg);
+}
+
+SOFTIB_API void softib_leaf_tick(struct softib_switch *s, uint64_t now, softib_emit emit, softib_emit up,
+                                 void *arg)
+{
+    for (unsigned id = 0; id < I; id++)
+        if (waits(s, id) && now >= s->up_at[id])
+            send_up(s, id, now, up, arg);
+    softib_switch_tick(s, now, emit, arg);
+}
