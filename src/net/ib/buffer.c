@@ -11,8 +11,7 @@
 
 #include "base/counter.h"
 #include "net/ib/ib.h"
-
-#define CHUNK (256 * 1024) /* at least; a large buffer has a chunk of its own */
+#include "net/ib/policy/posted.h"
 
 static COUNTER(buffer_bytes, "ib_buffer_bytes", "Bytes registered for frames, rings and handshakes.");
 
@@ -76,8 +75,8 @@ static bool chunks_room(struct ib *ib)
 static int pool_extend(struct ib_pool *pool)
 {
     struct ib *ib = pool->ib;
-    size_t n = MAX(CHUNK / pool->size, 1);
-    struct ib_chunk c = {.size = ALIGN_UP(n * pool->size, 4096)};
+    size_t n = posted_chunk_buffers(pool->size);
+    struct ib_chunk c = {.size = posted_chunk_bytes(pool->size)};
     c.buffers = calloc(n, sizeof(*c.buffers));
     int rc = c.buffers && chunks_room(ib) ? chunk_map(ib, &c)
                                           : err_set(MPI_ERR_NO_MEM, "out of memory for InfiniBand buffers");

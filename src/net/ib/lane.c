@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/tunable.h"
 #include "net/ib/ib.h"
+#include "net/ib/policy/posted.h"
 
 static TUNABLE_INT(send_depth, "IB_SEND_DEPTH", 256, 32, 16384,
                    "Number of requests that the send queue of a connection holds.");
@@ -23,10 +24,9 @@ static TUNABLE_INT(retries, "IB_RETRIES", 6, 0, 7,
                    "How often the adapter repeats a packet that is not acknowledged before the connection "
                    "fails. On soft-RoCE 7 means for ever.");
 
-#define RNR_TIMER      1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
-#define RNR_FOR_EVER   7
-#define SPARE_RECEIVES 4 /* beyond the credits: for control messages, which take none */
-#define INLINE_WISH    256
+#define RNR_TIMER    1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
+#define RNR_FOR_EVER 7
+#define INLINE_WISH  256
 
 /* ---- which lane a queue pair is: shared receive queues do not tell ---- */
 
@@ -92,7 +92,7 @@ uint8_t ib_lane_timeout(void)
 
 static uint32_t receive_depth(const struct ib_lane *lane)
 {
-    return lane->shared || lane->bare ? 0 : lane->endpoint->ib->rules.most + SPARE_RECEIVES;
+    return lane->shared || lane->bare ? 0 : posted_for_peer(lane->endpoint->ib->rules.most);
 }
 
 static struct ibv_qp *create_qp(struct ib_lane *lane)
@@ -208,7 +208,7 @@ int ib_lane_create(struct ib_lane *lane)
     ib_adapter_watch(lane->rail->adapter, ib, 1);
     if (lane->shared)
         return index_add(ib, lane);
-    ib_lane_post(lane, ib->rules.first + SPARE_RECEIVES);
+    ib_lane_post(lane, posted_for_peer(ib->rules.first));
     return 0;
 }
 

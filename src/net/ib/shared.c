@@ -11,6 +11,7 @@
 #include "base/counter.h"
 #include "base/tunable.h"
 #include "net/ib/ib.h"
+#include "net/ib/policy/posted.h"
 
 static TUNABLE_INT(factor, "IB_SHARED_FACTOR", 16, 0, 4096,
                    "Shared receive queues: k in log2(ranks) * k + b, the number of buffers of each queue.");
@@ -19,14 +20,6 @@ static TUNABLE_INT(base, "IB_SHARED_BASE", 64, 8, 65536,
 
 static COUNTER(limit_events, "ib_shared_limit_events", "Times a shared receive queue ran low.");
 static COUNTER(refills, "ib_shared_refills", "Times a shared receive queue was refilled.");
-
-static uint32_t log2_up(uint32_t n)
-{
-    uint32_t bits = 0;
-    while ((1u << bits) < n && bits < 31)
-        bits++;
-    return bits;
-}
 
 static void arm(struct ib_shared *s)
 {
@@ -77,7 +70,7 @@ void ib_shared_low(struct ib_shared *s)
 
 static int shared_create(struct ib *ib, struct ib_adapter *a, struct ib_shared *s, struct ib_pool *pool)
 {
-    uint32_t first = log2_up(ib->base.net->size) * (uint32_t)factor.value + (uint32_t)base.value;
+    uint32_t first = posted_shared(ib->base.net->size, (uint32_t)factor.value, (uint32_t)base.value);
     s->ib = ib;
     s->adapter = a->index;
     s->pool = pool;

@@ -1,0 +1,66 @@
+/* memory.c: see memory.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "memory.h"
+
+#include "net/ib/policy/posted.h"
+
+const char *const memory_scheme_names[MEMORY_SCHEMES] = {
+    [MEMORY_STATIC] = "static",           [MEMORY_ON_DEMAND] = "on demand",  [MEMORY_RINGS] = "and rings",
+    [MEMORY_RINGS_ALL] = "rings for all", [MEMORY_SHARED] = "shared queues",
+};
+
+/* Entries of queue pairs: a work request with two pieces and inline data in a send queue, one piece in a receive queue, rounded
+ * as current adapters do. */
+const struct memory_rules memory_presets = {.buffers = 8,
+                                            .frame = 32 * 1024,
+                                            .small = 2048,
+                                            .factor = 16,
+                                            .base = 64,
+                                            .slots = 64,
+                                            .rings = 16,
+                                            .slot = 2048,
+                                            .send_depth = 256,
+                                            .most = 128,
+                                            .send_entry = 128,
+                                            .receive_entry = 16};
+
+enum {
+    FRAME_HEAD = 64,        /* what precedes a frame, rounded to a cache line */
+    HELLO_CHUNKS = 2,       /* handshakes: the same for any number of peers */
+    BELL_BYTES = CACHE_LINE /* where a peer's credits for rings arrive */
+};
+
+/* So many buffers of one size, in whole chunks. */
+static double pool(double buffers, size_t size)
+{
+    const size_t each = posted_chunk_buffers(size);
+    const double chunks = (double)(uint64_t)((buffers + (double)each - 1) / (double)each);
+    return chunks * (double)posted_chunk_bytes(size);
+}
+
+void memory_of(const struct memory_rules *r, enum memory_scheme scheme, uint32_t ranks, uint32_t partners,
+               struct memory_use *out)
+{
+    const size_t frame = ALIGN_UP(r->frame + FRAME_HEAD, CACHE_LINE);
+    const double connections = scheme == MEMORY_STATIC ? ranks - 1.0 : MIN(partners, ranks - 1);
+    *out = (struct memory_use){.connections = connections};
+    out->frames = (double)HELLO_CHUNKS * POSTED_CHUNK + pool(connections, BELL_BYTES);
+    if (scheme == MEMORY_SHARED) {
+        const uint32_t each = posted_shared(ranks, r->factor, r->base);
+        out->frames += pool(each, r->small) + pool(each, frame);
+        out->queue_pairs = 2 * connections;
+        out->queues =
+            out->queue_pairs * r->send_depth * (double)r->send_entry + 2.0 * each * (double)r->receive_entry;
+        return;
+    }
+    out->frames += pool(connections * posted_for_peer(r->buffers), frame);
+    if (scheme == MEMORY_RINGS || scheme == MEMORY_RINGS_ALL) {
+        const double rings = scheme == MEMORY_RINGS ? MIN(connections, r->rings) : connections;
+        out->frames +=
+            pool(2 * rings, r->slots * r->slot); /* one to receive in, and the copy that is sent from */
+    }
+    out->queue_pairs = connections;
+    out->queues = connections * (r->send_depth * (double)r->send_entry +
+                                 (r->most + POSTED_SPARE) * (double)r->receive_entry);
+}
