@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(comm, &rank);
     if (rank == 0)
         printf("ranks  call        error at all, ms  shrunk, ms  agree without faults, us\n");
-    for (int round = 0; size > 2; round++) {
+    for (int round = 0; size > 1; round++) {
         double died = 0, mine[3], worst[3];
         MPI_Comm next;
         MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

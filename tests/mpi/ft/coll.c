@@ -4,6 +4,21 @@
  * ranks: 8
  * nodes: 4
  * mpiexec: -enable-recovery
+ * also: FISHPLATE_COLL=barrier=shared,bcast=shared,gather=shared
+ * also: FISHPLATE_COLL=barrier=central,bcast=linear,gather=linear,scatter=linear
+ * also: FISHPLATE_COLL=barrier=tournament,bcast=chain
+ * also: FISHPLATE_COLL=barrier=mcs:n=3:release=1,bcast=scatter_ring
+ * also: FISHPLATE_COLL=barrier=combining:n=2
+ * also: FISHPLATE_COLL=barrier=fway:f=3
+ * also: FISHPLATE_COLL=barrier=bst
+ * also: FISHPLATE_COLL=barrier=butterfly
+ * also: FISHPLATE_COLL=barrier=pairwise
+ * also: FISHPLATE_COLL=barrier=nway:n=3
+ * also: FISHPLATE_COLL=barrier=nwise:n=2
+ * on nodes: FISHPLATE_COLL=barrier=rdma,bcast=multicast:max=4m
+ * on nodes: FISHPLATE_COLL=barrier=switch
+ * on nodes: FISHPLATE_COLL=barrier=multicast
+ * on nodes: FISHPLATE_COLL=barrier=node+tournament
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"
 

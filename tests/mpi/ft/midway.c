@@ -201,6 +201,7 @@ static void go_on(void)
     if (rank == 0)
         printf("%d messages were whole, %d ended in the middle\n", sum[0], sum[1]);
     free(memory);
+    MPI_Comm_free(&next);
 }
 
 int main(int argc, char **argv)
