@@ -29,6 +29,13 @@ import json, sys
 (row,) = json.load(open(sys.argv[1]))["results"]
 assert row["algorithm"] == "switch" and row["messages"] == 16 and abs(row["us"] - 0.702) < 0.01, row
 EOF
+# Flow control: with few buffers and a large window dynamic adapts, and static does not.
+"$BIN/fishplate" sim flow --windows 100 --buffers 10 --messages 2000 --json >"$scratch/json"
+python3 - "$scratch/json" <<'EOF'
+import json, sys
+r = {row["scheme"]: row for row in json.load(open(sys.argv[1]))["results"]}
+assert r["dynamic"]["MB/s"] > 1.2 * r["static"]["MB/s"] and r["dynamic"]["most_posted"] > 10 == r["static"]["most_posted"], r
+EOF
 # A parameter changes the schedule; what is wrong is said.
 messages() {
     "$BIN/fishplate" sim barrier --nodes 27 --algorithm "nway:n=$1" --json |

@@ -14,6 +14,7 @@ int command_bench(int argc, char **argv);
 int command_prof(int argc, char **argv);
 int command_sim(int argc, char **argv);
 int command_sim_rails(int argc, char **argv); /* `fishplate sim rails` */
+int command_sim_flow(int argc, char **argv);
 int command_sim_memory(int argc, char **argv);
 int command_sim_multicast(int argc, char **argv);
 int command_sim_replay(int argc, char **argv);

@@ -42,6 +42,7 @@ static const char *const usage_text =
     "       fishplate sim rails [options]     several adapters per node; see fishplate sim rails --help\n"
     "       fishplate sim multicast [options] broadcast by hardware multicast; see fishplate sim multicast "
     "--help\n"
+    "       fishplate sim flow [options]      small messages under each flow control scheme\n"
     "       fishplate sim memory [options]    memory of a process in a job of any size\n\n"
     "Runs a collective operation with the library's own algorithms on a simulated machine: nodes, adapters, "
     "and a fat\n"
@@ -360,6 +361,8 @@ int command_sim(int argc, char **argv)
         return command_sim_rails(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "multicast") == 0)
         return command_sim_multicast(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "flow") == 0)
+        return command_sim_flow(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "memory") == 0)
         return command_sim_memory(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "replay") == 0)

@@ -1,0 +1,101 @@
+/* test_flow.c: streams under flow control, beside what can be worked out on paper, and the findings of [Liu04 5.4].
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "flow.h"
+#include "plain.h"
+#include "test.h"
+
+static struct machine machine;
+
+static struct flow_report stream(enum credit_scheme scheme, uint32_t buffers, uint32_t window)
+{
+    const struct flow_order order = {.machine = &machine,
+                                     .rules = {.scheme = scheme,
+                                               .growth = CREDIT_EXPONENTIAL,
+                                               .first = buffers,
+                                               .most = 128,
+                                               .step = buffers},
+                                     .window = window,
+                                     .windows = 2000 / window,
+                                     .bytes = 4,
+                                     .rnr_ns = 10000};
+    struct flow_report r;
+    flow_simulate(&order, &r);
+    EXPECT(r.failed == NULL);
+    EXPECT_EQ(r.messages, 2000 / window * window);
+    return r;
+}
+
+/* One message and one answer at a time: each carries the other's credit, nobody waits, all schemes take alike: a send, the way and a
+ * receive, twice. */
+static void answers_carry_credits(void)
+{
+    struct flow_report r[3];
+    for (int s = CREDIT_HW; s <= CREDIT_DYNAMIC; s++) {
+        r[s] = stream((enum credit_scheme)s, 2, 1);
+        EXPECT_EQ(r[s].credit_messages, 0);
+        EXPECT_EQ(r[s].waits, 0);
+        EXPECT_EQ(r[s].refused, 0);
+        EXPECT(r[s].us == r[0].us);
+    }
+    const double way = 120 + 4;
+    double expected = 2000 * 2 * (machine.send_ns + way + machine.receive_ns) / 1000;
+    EXPECT(r[0].us > 0.999 * expected && r[0].us < 1.001 * expected);
+}
+
+/* A window that is larger than the buffers, one way: each credit message carries half of the credits, as the rules say. */
+static void credits_come_in_halves(void)
+{
+    struct flow_report r = stream(CREDIT_STATIC, 10, 100);
+    EXPECT(r.waits > 0);
+    EXPECT_EQ(r.refused, 0);
+    EXPECT_EQ(r.most_posted, 10);
+    EXPECT(r.credit_messages >= 2000 / 10 && r.credit_messages <= 2000 / 5);
+}
+
+/* One buffer: a message, then the credit for it, then the next: a send, a way and a receive each way for every message but those
+ * whose credit the answer carries. */
+static void one_credit_goes_back_and_forth(void)
+{
+    struct flow_report r = stream(CREDIT_STATIC, 1, 100);
+    double turn = 2 * (machine.send_ns + 120 + machine.receive_ns);
+    EXPECT(r.us > 2000 * turn / 1000 && r.us < 2000 * (turn + 30) / 1000);
+}
+
+/* With 10 buffers and large windows the dynamic scheme is best and the static one worst [Liu04 figures 5.2, 5.3], and it posts more
+ * buffers; with 100 buffers all are alike. */
+static void dynamic_adapts(void)
+{
+    struct flow_report hw = stream(CREDIT_HW, 10, 100), fixed = stream(CREDIT_STATIC, 10, 100),
+                       dynamic = stream(CREDIT_DYNAMIC, 10, 100), many = stream(CREDIT_STATIC, 128, 100);
+    EXPECT(dynamic.us < fixed.us);
+    EXPECT(dynamic.most_posted > 10);
+    EXPECT(dynamic.waits < fixed.waits);
+    EXPECT(hw.waits == 0);
+    EXPECT(many.us <= dynamic.us);
+    EXPECT(stream(CREDIT_DYNAMIC, 128, 100).us == many.us);
+}
+
+/* A receiver that is slower than the sender, without credits: frames are refused, and all arrive at last. */
+static void refused_frames_arrive(void)
+{
+    struct machine usual = machine;
+    machine.receive_ns = 10 * machine.send_ns + 1000;
+    struct flow_report r = stream(CREDIT_HW, 4, 50);
+    EXPECT(r.refused > 0);
+    EXPECT_EQ(r.credit_messages, 0);
+    machine = usual;
+}
+
+int main(void)
+{
+    machine = plain_machine(1);
+    machine.send_ns = 300;
+    machine.receive_ns = 400;
+    TEST_RUN(answers_carry_credits);
+    TEST_RUN(credits_come_in_halves);
+    TEST_RUN(one_credit_goes_back_and_forth);
+    TEST_RUN(dynamic_adapts);
+    TEST_RUN(refused_frames_arrive);
+    return test_result();
+}
