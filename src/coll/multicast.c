@@ -2,7 +2,9 @@
  * on other nodes leaders receive it and pass it on. A root returns when its packets are in the window: acknowledgements
  * come in the background [Liu04 7.2.2].
  *
- * Broadcasts of a communicator take turns at each rank, in the order in which they were called.
+ * Blocking and nonblocking broadcasts of a communicator take turns at each rank, in the order in which they were called.
+ * Persistent ones may be started in another order at each rank: each has a channel of the group for itself, a persistent
+ * broadcast within the node, and no turn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
@@ -11,7 +13,6 @@
 #include "base/counter.h"
 #include "base/objmem.h"
 #include "coll/multicast_part.h"
-#include "net/thread.h"
 
 #define WINDOW     64 /* packets, unless the choice says otherwise */
 #define WINDOW_MAX 1024
@@ -40,17 +41,18 @@ enum stage { STAGE_WAITING, STAGE_SEND, STAGE_FLUSH, STAGE_RECEIVE, STAGE_NODE, 
 struct multicast_run {
     struct request base;  /* first; unused by blocking calls */
     struct net_hook hook; /* linked while a nonblocking one is under way */
-    struct list link;     /* of multicast.runs */
+    struct list link;     /* of multicast.runs; a persistent one is in no list */
     struct multicast *m;
     struct comm *comm;
     enum stage stage;
     bool blocking, basic, is_root;
-    bool on_node; /* the root is on this node */
-    uint32_t from;
-    int place; /* where the data comes from within the node */
+    bool on_node;               /* the root is on this node */
+    uint32_t channel;           /* persistent ones have their own, others 0 */
+    struct net_group_want want; /* of the leader, unless the root is on this node */
+    int place;                  /* where the data comes from within the node */
     char *data;
     size_t bytes, at;
-    struct request *local;
+    struct request *local; /* within the node; a persistent one is kept */
     int error;
     /* The user's buffer, where the data does not lie packed. */
     void *staged, *user;
@@ -97,7 +99,11 @@ static void node_start(struct multicast_run *r)
         .comm = node,
         .recv = {.buf = r->data, .count = (MPI_Count)r->bytes, .type = byte_type()},
         .root = r->place};
-    if (node->size > 1)
+    if (node->size == 1)
+        return;
+    if (r->channel)
+        note(r, r->local->ops->start(r->local));
+    else
         note(r, r->blocking ? coll_run(&args) : coll_start(&args, &r->local));
 }
 
@@ -108,6 +114,8 @@ static bool node_done(struct multicast_run *r)
     if (!atomic_load_explicit(&r->local->complete, memory_order_acquire))
         return false;
     note(r, r->local->error);
+    if (r->channel)
+        return true;
     request_free(r->local);
     r->local = NULL;
     return true;
@@ -117,25 +125,29 @@ static bool node_done(struct multicast_run *r)
 
 static bool received(struct multicast_run *r)
 {
-    size_t total;
-    if (!net_group_got(r->m->group, &total))
+    if (!r->want.complete)
         return false;
-    if (total != r->bytes)
+    if (r->want.total != r->bytes)
         note(r, err_set(MPI_ERR_TRUNCATE, "a broadcast of %zu bytes was called for %zu bytes on this rank",
-                        total, r->bytes));
+                        r->want.total, r->bytes));
     return true;
 }
 
+/* One message at a time. */
 static bool sent(struct multicast_run *r)
 {
-    r->at += net_group_send(r->m->group, r->data, r->at, r->bytes);
+    struct multicast *m = r->m;
+    if (m->sending && m->sending != r)
+        return false;
+    r->at += net_group_send(m->group, r->channel, r->data, r->at, r->bytes);
+    m->sending = r->at == r->bytes ? NULL : r;
     return r->at == r->bytes;
 }
 
 static void enter(struct multicast_run *r)
 {
     if (r->stage == STAGE_RECEIVE)
-        net_group_want(r->m->group, r->from, r->data, r->bytes);
+        net_group_want(r->m->group, &r->want);
     else if (r->stage == STAGE_NODE)
         node_start(r);
 }
@@ -144,7 +156,7 @@ static bool stage_done(struct multicast_run *r)
 {
     switch (r->stage) {
     case STAGE_WAITING:
-        return list_first(&r->m->runs) == &r->link;
+        return r->channel || list_first(&r->m->runs) == &r->link;
     case STAGE_SEND:
         return sent(r);
     case STAGE_FLUSH:
@@ -174,8 +186,10 @@ static void finish(struct multicast_run *r)
 {
     if (r->staged && !r->is_root && !r->error)
         dt_unpack_all(r->type, r->count, r->user, r->staged, r->bytes);
-    free(r->staged);
-    list_remove(&r->link);
+    if (!r->channel) {
+        free(r->staged);
+        list_remove(&r->link);
+    }
     counter_add(&runs, 1);
 }
 
@@ -186,12 +200,12 @@ static int describe(struct multicast_run *r, const struct coll_args *args, struc
 {
     const struct comm *c = args->comm;
     const struct coll_side *side = &args->recv;
+    const uint32_t from = m->member_of[args->root];
     r->m = m;
     r->comm = args->comm;
     r->is_root = args->root == c->rank;
     r->basic = choice->parameter[PARAMETER_BASIC] != 0;
-    r->from = m->member_of[args->root];
-    r->on_node = r->from == m->member_of[c->rank];
+    r->on_node = from == m->member_of[c->rank];
     r->place = r->on_node ? m->place_of[args->root] : 0;
     r->bytes = bytes;
     r->data = side->buf;
@@ -203,11 +217,23 @@ static int describe(struct multicast_run *r, const struct coll_args *args, struc
         r->user = side->buf;
         r->count = side->count;
         r->type = side->type;
-        if (r->is_root)
-            dt_pack_all(r->type, r->count, r->user, r->staged);
     }
-    list_append(&m->runs, &r->link);
+    r->want =
+        (struct net_group_want){.from = from, .channel = r->channel, .message = r->data, .length = r->bytes};
     return 0;
+}
+
+/* As far as it goes at once. */
+static void begin(struct multicast_run *r)
+{
+    r->stage = STAGE_WAITING;
+    r->at = 0;
+    r->error = 0;
+    if (r->staged && r->is_root)
+        dt_pack_all(r->type, r->count, r->user, r->staged);
+    if (!r->channel)
+        list_append(&r->m->runs, &r->link);
+    advance(r);
 }
 
 static int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which)
@@ -218,7 +244,7 @@ static int multicast_parameter(const struct coll_choice *choice, enum multicast_
 
 static struct multicast_terms terms_of(const struct coll_choice *choice)
 {
-    return (struct multicast_terms){.otherwise = "Broadcasts go by trees of messages",
+    return (struct multicast_terms){.otherwise = choice->named ? "Broadcasts go by trees of messages" : NULL,
                                     .window =
                                         choice->window ? (uint32_t)MIN(choice->window, WINDOW_MAX) : WINDOW,
                                     .collectors = (uint32_t)multicast_parameter(choice, PARAMETER_COROOTS),
@@ -227,36 +253,44 @@ static struct multicast_terms terms_of(const struct coll_choice *choice)
                                     .timeout_us = (uint64_t)multicast_parameter(choice, PARAMETER_TIMEOUT)};
 }
 
-/* NULL: not this way. */
-static struct multicast *multicast_of(struct coll_state *state, const struct call *call,
-                                      const struct coll_choice *choice, int *rc)
+struct coll_choice multicast_preset(void)
 {
-    *rc = 0;
-    if (net_thread_wanted()) /* it sleeps only while there are no hooks, and a group has one */
-        return NULL;
-    if (call->where.bytes == 0 || call->where.bytes > (uint64_t)multicast_parameter(choice, PARAMETER_MAX))
-        return NULL;
-    if (!state->multicast) {
-        const struct multicast_terms terms = terms_of(choice);
-        *rc = multicast_open(state->comm, &terms, &state->multicast);
-    }
-    return *rc || state->multicast->failed ? NULL : state->multicast;
+    return (struct coll_choice){.algorithm = &bcast_multicast,
+                                .parameter = {[PARAMETER_AGGREGATE] = 10, [PARAMETER_MAX] = INT_MAX}};
 }
 
-/* Looked at before sleep, for what another thread has done meanwhile. */
+struct multicast *multicast_get(struct coll_state *state, uint64_t bytes, const struct coll_choice *choice,
+                                bool open, int *rc)
+{
+    *rc = 0;
+    if (bytes == 0 || bytes > (uint64_t)multicast_parameter(choice, PARAMETER_MAX))
+        return NULL;
+    if (state->multicast_opening)
+        return NULL;
+    if (!state->multicast && open) {
+        state->multicast_opening = true;
+        const struct multicast_terms terms = terms_of(choice);
+        *rc = multicast_open(state->comm, &terms, &state->multicast);
+        state->multicast_opening = false;
+    }
+    return *rc || !state->multicast || state->multicast->failed ? NULL : state->multicast;
+}
+
+/* Looked at before sleep, for what another thread or another hook has done meanwhile. */
 static bool can_go_on(void *arg)
 {
     const struct multicast_run *r = arg;
-    size_t total;
     switch (r->stage) {
     case STAGE_WAITING:
-        return list_first(&r->m->runs) == &r->link;
+        return r->channel || list_first(&r->m->runs) == &r->link;
     case STAGE_SEND:
-        return net_group_may_send(r->m->group);
+        return (!r->m->sending || r->m->sending == r) && net_group_may_send(r->m->group);
     case STAGE_FLUSH:
         return net_group_idle(r->m->group);
     case STAGE_RECEIVE:
-        return net_group_got(r->m->group, &total);
+        return r->want.complete;
+    case STAGE_NODE:
+        return !r->local || atomic_load_explicit(&r->local->complete, memory_order_acquire);
     default:
         return true;
     }
@@ -265,7 +299,7 @@ static bool can_go_on(void *arg)
 bool multicast_run(const struct coll_args *args, struct coll_state *state, const struct call *call,
                    const struct coll_choice *choice, int *rc)
 {
-    struct multicast *m = multicast_of(state, call, choice, rc);
+    struct multicast *m = multicast_get(state, call->where.bytes, choice, true, rc);
     if (!m)
         return *rc != 0;
     struct multicast_run r = {.blocking = true};
@@ -274,7 +308,7 @@ bool multicast_run(const struct coll_args *args, struct coll_state *state, const
     if (*rc)
         return true;
     struct net_waiter waiter = {.ready = can_go_on, .arg = &r, .what = NET_MEMBERS, .of = args->comm};
-    advance(&r);
+    begin(&r);
     while (r.stage != STAGE_OVER) {
         net_wait_step(args->comm->proc->net, &waiter);
         advance(&r);
@@ -284,6 +318,8 @@ bool multicast_run(const struct coll_args *args, struct coll_state *state, const
     *rc = r.error;
     return true;
 }
+
+/* ---- requests ---- */
 
 static int progress_hook(struct net_hook *hook)
 {
@@ -298,20 +334,72 @@ static int progress_hook(struct net_hook *hook)
     return 1;
 }
 
+static uint64_t rests(struct net_hook *hook, uint64_t now)
+{
+    (void)now;
+    return can_go_on(container_of(hook, struct multicast_run, hook)) ? 0 : NET_FOREVER;
+}
+
+static void begin_request(struct multicast_run *r)
+{
+    begin(r);
+    if (r->stage == STAGE_OVER) {
+        finish(r);
+        request_complete(&r->base, r->error);
+    } else {
+        list_append(&r->comm->proc->net->hooks, &r->hook.link);
+    }
+}
+
+static int start(struct request *base)
+{
+    struct multicast_run *r = container_of(base, struct multicast_run, base);
+    base->active = true;
+    atomic_store_explicit(&base->complete, 0, memory_order_relaxed);
+    begin_request(r);
+    return 0;
+}
+
 static void free_run(struct request *base)
 {
     struct multicast_run *r = container_of(base, struct multicast_run, base);
     if (r->type)
         dtype_release(r->type);
+    if (r->channel) {
+        free(r->staged);
+        if (r->local)
+            request_free(r->local);
+        r->m->persistent--;
+    }
     objmem_free(r);
 }
 
 static const struct request_ops multicast_ops = {.name = "broadcast by multicast", .release = free_run};
+static const struct request_ops persistent_ops = {
+    .name = "persistent broadcast by multicast", .start = start, .release = free_run};
 
-bool multicast_start(const struct coll_args *args, struct coll_state *state, const struct call *call,
-                     const struct coll_choice *choice, struct request **out, int *rc)
+/* It is started any number of times, at each rank in an order of its own: so is its part within the node. */
+static int make_persistent(struct multicast_run *r)
 {
-    struct multicast *m = multicast_of(state, call, choice, rc);
+    struct comm *node = r->m->node;
+    const struct coll_args args = {
+        .kind = COLL_BCAST,
+        .name = "MPI_Bcast_init",
+        .comm = node,
+        .recv = {.buf = r->data, .count = (MPI_Count)r->bytes, .type = byte_type()},
+        .root = r->place};
+    r->base.ops = &persistent_ops;
+    r->base.persistent = true;
+    r->base.active = false;
+    atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
+    return node->size > 1 ? coll_init(&args, &r->local) : 0;
+}
+
+bool multicast_make(const struct coll_args *args, struct coll_state *state, const struct call *call,
+                    const struct coll_choice *choice, enum coll_form form, struct request **out, int *rc)
+{
+    const bool persistent = form == FORM_PERSISTENT;
+    struct multicast *m = multicast_get(state, call->where.bytes, choice, persistent, rc);
     if (!m)
         return *rc != 0;
     struct multicast_run *r = objmem_new(sizeof(*r));
@@ -319,8 +407,10 @@ bool multicast_start(const struct coll_args *args, struct coll_state *state, con
         *rc = err_set(MPI_ERR_NO_MEM, "out of memory for the request of a broadcast");
         return true;
     }
-    *r = (struct multicast_run){.hook.progress = progress_hook};
-    coll_number(state, args, FORM_NONBLOCKING);
+    *r = (struct multicast_run){.hook = {.progress = progress_hook, .rests = rests}};
+    if (persistent)
+        r->channel = ++m->channels;
+    coll_number(state, args, form);
     *rc = describe(r, args, m, call->where.bytes, choice);
     if (*rc) {
         objmem_free(r);
@@ -330,29 +420,43 @@ bool multicast_start(const struct coll_args *args, struct coll_state *state, con
     r->base.comm = comm_retain(args->comm);
     if (r->type)
         dtype_retain(r->type);
-    page_comm_count(state->page);
-    page_comm_kind(state->page, args->kind);
-    *out = &r->base;
     list_init(&r->hook.link);
-    advance(r);
-    if (r->stage == STAGE_OVER) {
-        finish(r);
-        request_complete(&r->base, r->error);
+    if (persistent) {
+        m->persistent++;
+        *rc = make_persistent(r);
+        if (*rc) {
+            request_free(&r->base);
+            return true;
+        }
     } else {
-        list_append(&state->comm->proc->net->hooks, &r->hook.link);
+        page_comm_count(state->page);
+        page_comm_kind(state->page, args->kind);
+        begin_request(r);
     }
+    *out = &r->base;
     return true;
+}
+
+/* ---- the end ---- */
+
+void multicast_forget(struct coll_state *state)
+{
+    struct multicast *m = state->multicast;
+    state->multicast = NULL;
+    if (m && list_empty(&m->runs) && m->persistent == 0) {
+        multicast_free(m);
+    } else if (m) {
+        m->older = state->multicast_older;
+        state->multicast_older = m;
+    }
 }
 
 void multicast_close(struct coll_state *state)
 {
-    if (state->multicast)
-        multicast_free(state->multicast);
-    state->multicast = NULL;
-}
-
-void multicast_forget(struct coll_state *state)
-{
-    if (state->multicast && list_empty(&state->multicast->runs))
-        multicast_close(state);
+    multicast_forget(state);
+    while (state->multicast_older) {
+        struct multicast *m = state->multicast_older;
+        state->multicast_older = m->older;
+        multicast_free(m);
+    }
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "boot/boot.h"
 #include "coll/multicast_part.h"
+#include "net/thread.h"
 #include "obj/create.h"
 
 static uint32_t node_of(const struct comm *c, int rank)
@@ -93,7 +94,7 @@ static int join(struct multicast *m, const struct multicast_terms *terms, struct
         .me = (uint32_t)leaders->rank,
         .collectors = MIN(terms->collectors, members),
         .rules = net_group_rules(terms->window, terms->aggregate, terms->skew, terms->timeout_us),
-        .by_write = true,
+        .by_write = !net_thread_wanted(), /* it sleeps, and nobody rings for what is written */
         .peer = peer_of,
         .arg = leaders};
     *card = (struct net_group_card){0};
@@ -110,8 +111,8 @@ static int join(struct multicast *m, const struct multicast_terms *terms, struct
     return 0;
 }
 
-/* Have all joined? One of those that have not says why. */
-static int meet(struct multicast *m, const char *otherwise, struct net_group_card *mine, uint32_t *good)
+/* Have all joined? One of those that have not says why, where users asked for multicast. */
+static int meet(struct multicast *m, const char *otherwise, struct net_group_card *mine, uint64_t found[2])
 {
     struct comm *leaders = m->leaders;
     const int members = leaders->size;
@@ -123,14 +124,16 @@ static int meet(struct multicast *m, const char *otherwise, struct net_group_car
                                    .recv = bytes_at(cards, sizeof(*mine))};
     int rc = cards ? coll_run(&args) : err_set(MPI_ERR_NO_MEM, "out of memory for %d leaders", members);
     int first = 0;
-    while (!rc && first < members && cards[first].joined)
+    while (!rc && first < members && cards[first].receives > 0)
         first++;
-    *good = !rc && first == members;
-    if (*good) {
+    if (!rc && first == members) {
         net_group_meet(m->group, cards);
+        found[0] = net_group_payload(m->group);
+        found[1] = net_group_burst(m->group);
         return 0;
     }
-    if (!rc && first == leaders->rank)
+    leaders->proc->net->multicast_refused = true;
+    if (!rc && first == leaders->rank && otherwise)
         log_warn("%s instead of multicast: %s.", otherwise, err_detail(MPI_ERR_OTHER));
     free(cards);
     return rc;
@@ -140,7 +143,7 @@ int multicast_open(struct comm *c, const struct multicast_terms *terms, struct m
 {
     struct multicast *m = calloc(1, sizeof(*m));
     struct net_group_card card;
-    uint32_t good = 0;
+    uint64_t found[2] = {0}; /* payload and burst; zero: somebody could not join */
     if (!m)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the multicast group of a communicator");
     list_init(&m->runs);
@@ -149,14 +152,16 @@ int multicast_open(struct comm *c, const struct multicast_terms *terms, struct m
     rc = rc ? rc : make_comm(c, m->place_of[c->rank] == 0 ? 0 : MPI_UNDEFINED, &m->leaders);
     if (!rc && m->leaders) {
         rc = join(m, terms, &card);
-        rc = rc ? rc : meet(m, terms->otherwise, &card, &good);
+        rc = rc ? rc : meet(m, terms->otherwise, &card, found);
     }
-    rc = rc ? rc : tell(m->node, &good, sizeof(good));
+    rc = rc ? rc : tell(m->node, found, sizeof(found));
     if (rc) {
         multicast_free(m);
         return rc;
     }
-    m->failed = !good;
+    m->failed = found[0] == 0;
+    m->payload = (size_t)found[0];
+    m->burst = (size_t)found[1];
     *out = m;
     return 0;
 }

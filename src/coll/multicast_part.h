@@ -17,23 +17,31 @@ enum multicast_parameter {
     PARAMETER_TIMEOUT,
     PARAMETER_TRY
 };
+/* What is taken where nobody has chosen: an acknowledgement costs more than a packet, so one for several. No limit of size. */
+struct coll_choice multicast_preset(void);
 
 struct multicast {
     struct comm *node;    /* the ranks of this node; the first leads */
     struct comm *leaders; /* NULL: this rank does not lead */
     struct net_group *group;
-    uint32_t *member_of; /* by rank: of its node */
-    int *place_of;       /* by rank: in its node */
-    struct list runs;    /* the first one is under way */
-    bool failed;         /* the network would not */
+    uint32_t *member_of;   /* by rank: of its node */
+    int *place_of;         /* by rank: in its node */
+    struct list runs;      /* the first one is under way */
+    size_t payload, burst; /* bytes of a packet; packets that all members together may send at once */
+    const void *sending;   /* its message is not in the window yet; NULL: none */
+    uint32_t channels,
+        persistent;          /* persistent requests that were made, and those that have not been freed */
+    struct multicast *older; /* another one that has only requests left; NULL: none */
+    bool failed;             /* the network would not */
 };
 
 /* What the group is for and how it repairs losses. */
 struct multicast_terms {
-    const char *otherwise; /* the begin of the sentence that is said when the network would not */
-    uint32_t window;       /* packets */
-    uint32_t collectors;   /* the root and its co-roots */
-    uint32_t aggregate;    /* packets that are acknowledged together */
+    const char
+        *otherwise;      /* begins the sentence that is said when the network would not; NULL: nobody asked */
+    uint32_t window;     /* packets */
+    uint32_t collectors; /* the root and its co-roots */
+    uint32_t aggregate;  /* packets that are acknowledged together */
     bool skew;
     uint64_t timeout_us;
 };
@@ -41,5 +49,8 @@ struct multicast_terms {
 /* Collective. 0 also when it has failed, at all ranks. */
 int multicast_open(struct comm *c, const struct multicast_terms *terms, struct multicast **out);
 void multicast_free(struct multicast *m);
+/* NULL: not this way, at all ranks. `open`: this call may wait for the others, which the first use of multicast needs. */
+struct multicast *multicast_get(struct coll_state *state, uint64_t bytes, const struct coll_choice *choice,
+                                bool open, int *rc);
 
 #endif

@@ -4,11 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "coll/bcast_trial.h"
 #include "coll/call.h"
 #include "coll/debug.h"
 #include "coll/exec.h"
 #include "coll/multicast.h"
+#include "coll/multicast_trial.h"
 #include "coll/shared.h"
 #include "coll/trial.h"
 #include "obj/context.h"
@@ -67,7 +67,7 @@ static int run_schedule(const struct coll_args *args, const struct coll_args *as
     return rc;
 }
 
-/* Is this the barrier or the broadcast that goes by nodes? */
+/* Does this go by nodes, in a way of its own? */
 static bool between_nodes(const struct coll_state *state, const struct coll_choice *choice)
 {
     return (choice->algorithm->needs & NEED_NODES) || (choice->by_node && state->nodes);
@@ -128,16 +128,31 @@ static bool picked_barrier(const struct coll_args *args, struct coll_state *stat
 
 static const struct trial_means trial_means = {.barrier = barrier_by, .greatest = greatest};
 
-/* ---- what a trial of broadcasts needs ---- */
+/* ---- multicast ---- */
 
-static int bcast_by(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
-                    bool *went)
+static bool run_multicast(const struct coll_args *args, struct coll_state *state, const struct call *call,
+                          const struct coll_choice *choice, int *rc)
+{
+    switch (args->kind) {
+    case COLL_BCAST:
+        return multicast_run(args, state, call, choice, rc);
+    case COLL_ALLGATHER:
+        return multicast_allgather(args, state, call, rc);
+    case COLL_ALLREDUCE:
+        return multicast_allreduce(args, state, call, rc);
+    default:
+        return false;
+    }
+}
+
+static int run_one_way(const struct coll_args *args, struct coll_state *state,
+                       const struct coll_choice *choice, bool *went)
 {
     struct call call;
     int rc = call_make(&call, args, state);
     if (rc)
         return rc;
-    *went = !choice || multicast_run(args, state, &call, choice, &rc);
+    *went = !choice || run_multicast(args, state, &call, choice, &rc);
     if (!choice) {
         const struct coll_choice rules = choose_schedule(&call, true);
         rc = run_schedule(args, args, state, &call, &rules);
@@ -146,14 +161,14 @@ static int bcast_by(const struct coll_args *args, struct coll_state *state, cons
     return rc;
 }
 
-static const struct bcast_means bcast_means = {.bcast = bcast_by, .greatest = greatest};
+static const struct multicast_means multicast_means = {.run = run_one_way, .greatest = greatest};
 
-/* A broadcast by multicast, if it is faster. Whether it is, only blocking ones find out. */
-static int choose_bcast(const struct coll_args *args, struct coll_state *state, struct call *call,
-                        bool blocking, struct coll_choice *choice)
+/* Multicast, if it is faster. Whether it is, only blocking calls find out. */
+static int choose_multicast(const struct coll_args *args, struct coll_state *state, struct call *call,
+                            bool blocking, struct coll_choice *choice)
 {
-    int rc = blocking ? bcast_trial_step(args, state, &bcast_means, choice) : 0;
-    if (!rc && !bcast_trial_won(state, call->where.bytes, choice))
+    int rc = blocking ? multicast_trial_step(args, state, &multicast_means, choice) : 0;
+    if (!rc && !multicast_trial_won(state, args->kind, call->where.bytes, choice))
         *choice = choose_schedule(call, blocking);
     return rc;
 }
@@ -191,8 +206,8 @@ int coll_run(const struct coll_args *args)
         struct coll_choice choice = coll_select(&call.shape, &call.where, true);
         bool done = args->kind == COLL_BARRIER && state->nodes &&
                     trial_barrier(args, state, &trial_means, &choice, &rc);
-        if (unlikely(bcast_trial_wants(&choice))) {
-            rc = choose_bcast(args, state, &call, true, &choice);
+        if (unlikely(multicast_trial_wants(state, &choice))) {
+            rc = choose_multicast(args, state, &call, true, &choice);
             done = rc != 0;
         }
         if (!done && (choice.algorithm->needs & NEED_NODE)) {
@@ -203,8 +218,8 @@ int coll_run(const struct coll_args *args)
             }
         }
         if (!done && between_nodes(state, &choice)) {
-            done = args->kind == COLL_BCAST ? multicast_run(args, state, &call, &choice, &rc)
-                                            : written_run(args, state, &choice, &rc);
+            done = args->kind == COLL_BARRIER ? written_run(args, state, &choice, &rc)
+                                              : run_multicast(args, state, &call, &choice, &rc);
             if (!done)
                 choice = choose_schedule(&call, true);
         }
@@ -221,9 +236,10 @@ static int make_by_nodes(const struct coll_args *args, struct coll_state *state,
 {
     struct written_run *barrier = NULL;
     int rc = 0;
+    if (args->kind == COLL_ALLGATHER || args->kind == COLL_ALLREDUCE)
+        return 0; /* by multicast they block */
     if (args->kind == COLL_BCAST) {
-        if (form != FORM_PERSISTENT) /* those are started in any order */
-            multicast_start(args, state, call, choice, other, &rc);
+        multicast_make(args, state, call, choice, form, other, &rc);
         return rc;
     }
     written_make(args, state, choice, form, &barrier, &rc);
@@ -247,8 +263,8 @@ static int make(const struct coll_args *args, enum coll_form form, struct coll_r
         struct coll_choice choice = coll_select(&call.shape, &call.where, false);
         if (args->kind == COLL_BARRIER)
             trial_choose(state, &choice);
-        if (bcast_trial_wants(&choice))
-            rc = choose_bcast(args, state, &call, false, &choice);
+        if (multicast_trial_wants(state, &choice))
+            rc = choose_multicast(args, state, &call, false, &choice);
         if (between_nodes(state, &choice)) {
             rc = make_by_nodes(args, state, &call, &choice, form, other);
             if (!rc && !*other)

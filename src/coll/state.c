@@ -12,7 +12,7 @@
 #include "coll/exec.h"
 #include "coll/multicast.h"
 #include "coll/shared.h"
-#include "coll/bcast_trial.h"
+#include "coll/multicast_trial.h"
 #include "coll/trial.h"
 #include "coll/written.h"
 #include "obj/fault.h"
@@ -106,7 +106,7 @@ void coll_state_close(struct comm *c)
         mismatch_look_at(c); /* what waits for this communicator now will wait for ever */
     shared_close(state);
     trial_close(state);
-    bcast_trial_close(state);
+    multicast_trial_close(state);
     written_close(state);
     multicast_close(state);
     page_comm_close(state->page);

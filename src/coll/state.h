@@ -34,6 +34,8 @@ struct shared;    /* shared.h */
 struct written;   /* written.h */
 struct multicast; /* multicast.h */
 struct trial;     /* trial.h */
+struct multicast_trial;
+#define MULTICAST_KINDS 3 /* broadcasts, allgathers, allreduces */
 
 struct coll_state {
     struct comm *comm;
@@ -48,16 +50,18 @@ struct coll_state {
     bool scratch_busy;
     struct shared *shared; /* NULL until agreed on */
     bool shared_tried;
-    int node_count;                  /* 0: not known */
-    bool nodes;                      /* ranks on several nodes, and it is known who is where */
-    struct written *written;         /* NULL until used */
-    struct multicast *multicast;     /* likewise */
-    uint8_t barriers_before;         /* ... it is used */
-    uint32_t barriers;               /* blocking ones, until a trial is over */
-    uint32_t next_trial;             /* the barrier in which it goes on */
-    struct trial *trial;             /* NULL: none is under way */
-    struct bcast_trial *bcast_trial; /* NULL until the first broadcast on several nodes */
-    struct coll_choice picked;       /* what a trial found; no algorithm until then */
+    int node_count;                    /* 0: not known */
+    bool nodes;                        /* ranks on several nodes, and it is known who is where */
+    struct written *written;           /* NULL until used */
+    struct multicast *multicast;       /* likewise */
+    bool multicast_opening;            /* its own collectives go by schedules */
+    struct multicast *multicast_older; /* forgotten, but requests use it */
+    uint8_t barriers_before;           /* ... it is used */
+    uint32_t barriers;                 /* blocking ones, until a trial is over */
+    uint32_t next_trial;               /* the barrier in which it goes on */
+    struct trial *trial;               /* NULL: none is under way */
+    struct multicast_trial *multicast_trial[MULTICAST_KINDS]; /* NULL until the first call on several nodes */
+    struct coll_choice picked; /* what a trial found; no algorithm until then */
     uint16_t short_limit
         [COLL_KINDS];         /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
     uint64_t past[COLL_PAST]; /* calls by number: see coll_past_of */

@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "coll/call.h"
+#include "net/group.h"
 
 /* One barrier, under way or waiting for its turn. */
 struct written_run {
@@ -24,6 +25,7 @@ struct written_run {
     bool crossed; /* the network has said that its barrier is over */
     bool tree;    /* by multicast: decided by its place among the calls, so the same at all ranks */
     char byte;    /* that the multicast carries: the number of the barrier */
+    struct net_group_want want; /* of a leader, for that byte */
     bool over;
 };
 

@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "coll/multicast_part.h"
 #include "coll/written_part.h"
-#include "net/thread.h"
 
 #define WINDOW    32 /* barriers that may be unacknowledged */
 #define AGGREGATE 8
@@ -39,8 +38,6 @@ int written_open_multicast(struct written *w)
                                           .timeout_us = (uint64_t)parameter(w, TREE_TIMEOUT)};
     struct multicast *m = NULL;
     w->opened_multicast = true;
-    if (net_thread_wanted()) /* it sleeps only while there are no hooks, and a group has one */
-        return 0;
     int rc = multicast_open(w->comm, &terms, &m);
     if (!rc && m->failed) {
         multicast_free(m);
@@ -67,7 +64,8 @@ void written_tree_round(struct written_run *r, int round)
         for (int child = first; child < first + w->fan && child < w->leaders; child++)
             written_recv(r, w->leader_rank[child], NULL, 0);
     } else if (w->leader > 0) {
-        net_group_want(w->multicast->group, 0, &r->byte, 1);
+        r->want = (struct net_group_want){.channel = (uint32_t)r->lane, .message = &r->byte, .length = 1};
+        net_group_want(w->multicast->group, &r->want);
         written_send(r, w->leader_rank[(w->leader - 1) / w->fan], NULL, 0);
     }
 }
@@ -77,13 +75,12 @@ bool written_tree_over(struct written_run *r, int round)
 {
     struct written *w = r->w;
     struct net_group *group = w->multicast->group;
-    size_t total;
     if (round == 0 || r->crossed)
         return true;
     if (w->leader == 0)
-        r->crossed = net_group_send(group, &r->byte, 0, 1) == 1;
+        r->crossed = net_group_send(group, (uint32_t)r->lane, &r->byte, 0, 1) == 1;
     else
-        r->crossed = net_group_got(group, &total);
+        r->crossed = r->want.complete;
     if (r->crossed)
         CHECK(r->byte == (char)w->lane[r->lane].meeting.turn, "the multicast of another barrier");
     return r->crossed;

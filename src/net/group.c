@@ -28,17 +28,26 @@ int group_peer(struct net_group *g, uint32_t member, struct peer **out)
     return rc;
 }
 
-/* Nobody rings when a timer fires or an acknowledgement is written: while this matters, sleepers take naps. */
+/* Nobody rings when an acknowledgement is written: while one is awaited, sleepers take naps. */
 static void stay_awake(struct net_group *g)
 {
-    bool awake =
-        g->sender.deadline != MCAST_NEVER || !mcast_sender_idle(&g->sender) || group_owes(g) || g->wants_slot;
-    for (uint32_t i = 0; i < g->setup.members && !awake; i++)
-        awake = g->streams[i] && g->streams[i]->relay && !mcast_sender_idle(&g->streams[i]->relay->sender);
+    const bool awake = g->notes && (g->sender.deadline != MCAST_NEVER || !mcast_sender_idle(&g->sender));
     if (awake == g->awake)
         return;
     g->net->unrung += awake ? 1 : (uint32_t)-1;
     g->awake = awake;
+}
+
+/* Packets and acknowledgements by message ring; time that passes does not. */
+static uint64_t rests(struct net_hook *hook, uint64_t now)
+{
+    struct net_group *g = container_of(hook, struct net_group, hook);
+    uint64_t at = MIN(g->sender.deadline, group_owes_at(g, now + NET_NAP_NS));
+    for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
+        if (g->streams[i] && g->streams[i]->relay && !mcast_sender_idle(&g->streams[i]->relay->sender))
+            at = MIN(at, g->streams[i]->relay->sender.deadline);
+    stay_awake(g);
+    return at == MCAST_NEVER ? NET_FOREVER : at > now ? at - now : 0;
 }
 
 static int progress(struct net_hook *hook)
@@ -159,10 +168,28 @@ static void group_free(struct net_group *g)
     free(g);
 }
 
+static uint32_t receives_of(const struct mcast_rules *rules)
+{
+    return MAX(4 * rules->window, 128u);
+}
+
+size_t net_group_payload(const struct net_group *g)
+{
+    return g->payload;
+}
+
+size_t net_group_burst(const struct net_group *g)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < g->setup.members; i++)
+        least = MIN(least, g->cards[i].receives);
+    return least / 2;
+}
+
 int net_group_open(struct net *net, struct transport *t, const struct net_group_setup *setup,
                    struct net_group **out)
 {
-    const uint32_t window = setup->rules.window, receives = MAX(4 * window, 128u);
+    const uint32_t window = setup->rules.window, receives = receives_of(&setup->rules);
     struct net_group *g = calloc(1, sizeof(*g));
     if (!g)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
@@ -171,10 +198,13 @@ int net_group_open(struct net *net, struct transport *t, const struct net_group_
     g->ops = t->multicast;
     g->setup = *setup;
     g->hook.progress = progress;
+    g->hook.rests = rests;
     g->room = receives / 2;
     list_init(&g->link);
     list_init(&g->hook.link);
     list_init(&g->dirty);
+    list_init(&g->wants);
+    list_init(&g->aside);
     g->peers = calloc(setup->members, sizeof(struct peer *));
     g->streams = calloc(setup->members, sizeof(struct group_stream *));
     int rc = g->peers && g->streams ? group_send_open(g)
@@ -193,7 +223,8 @@ int net_group_open(struct net *net, struct transport *t, const struct net_group_
 
 void net_group_card(const struct net_group *g, struct net_group_card *card)
 {
-    *card = (struct net_group_card){.packet = (uint32_t)g->ops->packet_max(g->transport), .joined = 1};
+    *card = (struct net_group_card){.packet = (uint32_t)g->ops->packet_max(g->transport),
+                                    .receives = receives_of(&g->setup.rules)};
     if (!g->notes)
         return;
     card->address = (uintptr_t)g->notes->note;

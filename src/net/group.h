@@ -2,7 +2,8 @@
  * [Liu04 7]. It drives the machines of mcast/ with a transport's multicast packets; acknowledgements, and what a few
  * members have missed, travel over the connections between two processes.
  *
- * Every member may send; each receives from one sender at a time, in the order that all members know. A group is not for
+ * Every member may send. Messages of a sender have channels: within a channel all receive them in the order in which they were
+ * sent, and of several channels each member in an order of its own. A group is not for
  * several threads at once: the caller holds the lock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -37,8 +38,8 @@ struct net_group_setup {
 struct net_group_card {
     uint64_t address; /* of acknowledgements that are written; 0: they are sent */
     struct net_key key;
-    uint32_t packet; /* bytes of the largest packet */
-    uint32_t joined; /* 0: this member is not there */
+    uint32_t packet;   /* bytes of the largest packet */
+    uint32_t receives; /* buffers for packets; 0: this member is not there */
 };
 
 /* Sensible settings; window and aggregate may be changed before they are used. */
@@ -50,20 +51,33 @@ int net_group_open(struct net *net, struct transport *t, const struct net_group_
 void net_group_card(const struct net_group *g, struct net_group_card *card);
 /* The cards of all members; the group keeps the array (from malloc). */
 void net_group_meet(struct net_group *g, struct net_group_card *cards);
+/* Then: bytes of a packet; packets that all members together may send at once without anybody running out of buffers. */
+size_t net_group_payload(const struct net_group *g);
+size_t net_group_burst(const struct net_group *g);
 /* Returns when all members have what this one has sent, making progress meanwhile. Everything sent to this one must
  * have been received. */
 void net_group_close(struct net_group *g);
 
-/* Sends as much of a message as goes now: returns the bytes; call again with the rest when progress was made. `total` is
- * the length of the message, `at` what was sent of it before. A message has at least one byte. */
-size_t net_group_send(struct net_group *g, const char *message, size_t at, size_t total);
+/* Sends as much of a message as goes now: returns the bytes; call again with the rest when progress was made, before another
+ * message is sent. `total` is the length of the message, `at` what was sent of it before. A message has at least one byte, and
+ * less than 4 GiB. */
+size_t net_group_send(struct net_group *g, uint32_t channel, const char *message, size_t at, size_t total);
 bool net_group_may_send(const struct net_group *g);
 /* All members have everything. */
 bool net_group_idle(const struct net_group *g);
 
-/* The next message of this sender is to be written there. One at a time; `net_group_got` says when it is complete: true,
- * and the length that its sender says it has. */
-void net_group_want(struct net_group *g, uint32_t from, char *message, size_t len);
-bool net_group_got(struct net_group *g, size_t *total);
+/* A message that is waited for: the next one of this sender with this channel. Messages of one channel come in the order in which
+ * they were sent; those of other channels may be waited for in another order. */
+struct net_group_want {
+    uint32_t from, channel;
+    char *message;
+    size_t length;
+    /* The group's: */
+    struct list link;
+    size_t got, total; /* total: the length that its sender says it has */
+    bool begun, aside, complete;
+};
+/* From, channel, message and length are set. It belongs to the group until it is complete. */
+void net_group_want(struct net_group *g, struct net_group_want *w);
 
 #endif

@@ -14,7 +14,8 @@ struct group_head {
     uint32_t seq;
     uint16_t from;  /* whose packet it is, not who sends it again */
     uint16_t flags; /* enum group_flags */
-    uint64_t total; /* bytes of its message */
+    uint32_t total; /* bytes of its message */
+    uint32_t channel;
 };
 _Static_assert(sizeof(struct group_head) == 24, "travels between processes");
 enum group_flags { GROUP_ASK = 1, GROUP_ACK = 2, GROUP_EMPTY = 4 /* no packet: only asks */ };
@@ -41,7 +42,7 @@ struct group_notes {
 struct group_kept {
     char *data; /* behind its head */
     uint32_t length;
-    uint64_t total;
+    uint32_t total, channel;
     uint32_t handle; /* the transport's buffer, or ... */
     void *block;     /* ... from malloc */
 };
@@ -59,10 +60,17 @@ struct group_stream {
     struct mcast_stream in;
     struct list dirty; /* an acknowledgement is due now or later */
     uint32_t from;
-    uint32_t parent;           /* member to whom it is acknowledged */
-    uint32_t index;            /* mine at the parent */
-    struct group_kept *kept;   /* by number modulo ring */
-    struct group_relay *relay; /* NULL: not a co-root of this sender */
+    uint32_t parent;                /* member to whom it is acknowledged */
+    uint32_t index;                 /* mine at the parent */
+    struct group_kept *kept;        /* by number modulo ring */
+    struct group_relay *relay;      /* NULL: not a co-root of this sender */
+    struct net_group_want *current; /* whose packets come now; NULL: between two messages */
+};
+
+/* A message that nobody waits for yet, while somebody waits for one behind it. */
+struct group_aside {
+    struct net_group_want want;
+    char data[];
 };
 
 /* An acknowledgement that came before the cards. */
@@ -93,13 +101,10 @@ struct net_group {
     /* Receiving. */
     struct group_stream **streams; /* by sender; NULL until it sends */
     struct list dirty;
-    uint32_t room; /* receive buffers that may be kept */
-    struct {
-        uint32_t from;
-        char *message;
-        size_t length, got, total;
-        bool active;
-    } want;
+    uint32_t room;     /* receive buffers that may be kept */
+    struct list wants; /* struct net_group_want, not complete */
+    struct list aside; /* struct group_aside */
+    size_t aside_bytes;
 };
 
 static inline struct mcast_tree group_tree(const struct net_group *g, uint32_t root)
@@ -129,6 +134,8 @@ int group_receive_poll(struct net_group *g);
  * buffer is kept. */
 bool group_arrived(struct net_group *g, const void *packet, size_t length, uint32_t handle);
 bool group_owes(const struct net_group *g); /* acknowledgements that have not been sent */
+/* When the next one is due; `soon`: one could not be sent and is tried again then. MCAST_NEVER: none is owed. */
+uint64_t group_owes_at(const struct net_group *g, uint64_t soon);
 void group_receive_close(struct net_group *g);
 int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **out);
 

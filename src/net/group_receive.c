@@ -10,6 +10,7 @@
 #include "net/group_part.h"
 
 #define NO_HANDLE UINT32_MAX
+#define ASIDE_MAX ((size_t)16 << 20) /* bytes */
 
 static COUNTER(received, "mcast_received", "Multicast packets received, without duplicates.");
 static COUNTER(duplicates, "mcast_duplicates",
@@ -19,6 +20,8 @@ static COUNTER(refused, "mcast_refused",
 static COUNTER(
     early, "mcast_kept",
     "Multicast packets that arrived out of order or before their MPI_Bcast was called, and were stored.");
+static COUNTER(asides, "mcast_put_aside",
+               "Multicast messages stored because this process waited for a later one first.");
 static COUNTER(acks_written, "mcast_acks_written",
                "Acknowledgements of multicast packets written by RDMA into the memory of the process that "
                "collects them.");
@@ -63,18 +66,72 @@ int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **ou
 
 /* ---- to whoever waits ---- */
 
-static bool wanted(const struct net_group *g, uint32_t from)
+static struct net_group_want *find(const struct list *among, uint32_t from, uint32_t channel)
 {
-    return g->want.active && g->want.from == from;
+    list_foreach(pos, among)
+    {
+        struct net_group_want *w = list_entry(pos, struct net_group_want, link);
+        if (w->from == from && w->channel == channel)
+            return w;
+    }
+    return NULL;
 }
 
-static void deliver(struct net_group *g, uint64_t total, const void *data, size_t len)
+/* Somebody waits for a message of this sender that has not begun. */
+static bool awaited(const struct net_group *g, uint32_t from)
 {
-    const size_t at = MIN(g->want.got, g->want.length);
-    memcpy(g->want.message + at, data, MIN(len, g->want.length - at));
-    g->want.got += len;
-    g->want.total = total;
-    g->want.active = g->want.got < total;
+    list_foreach(pos, &g->wants)
+    {
+        const struct net_group_want *w = list_entry(pos, struct net_group_want, link);
+        if (w->from == from && !w->begun)
+            return true;
+    }
+    return false;
+}
+
+/* Of a channel of its own, one message is put aside: its sender cannot count on the next one being delivered before this one is
+ * asked for. Those of the common channel are put aside up to a limit. */
+static struct net_group_want *put_aside(struct net_group *g, uint32_t from, uint32_t channel, uint32_t total)
+{
+    if (!awaited(g, from) || (channel != 0 && find(&g->aside, from, channel)) ||
+        (channel == 0 && g->aside_bytes + total > ASIDE_MAX))
+        return NULL;
+    struct group_aside *a = malloc(sizeof(*a) + total);
+    if (!a)
+        return NULL;
+    a->want = (struct net_group_want){
+        .from = from, .channel = channel, .message = a->data, .length = total, .aside = true};
+    list_append(&g->aside, &a->want.link);
+    g->aside_bytes += total;
+    counter_add(&asides, 1);
+    return &a->want;
+}
+
+/* The next packet of a stream, of this message: is there a place for it? */
+static bool wanted(struct net_group *g, struct group_stream *s, uint32_t channel, uint32_t total)
+{
+    if (s->current)
+        return true;
+    struct net_group_want *w = find(&g->wants, s->from, channel);
+    s->current = w && !w->begun ? w : put_aside(g, s->from, channel, total);
+    if (s->current)
+        s->current->begun = true;
+    return s->current != NULL;
+}
+
+static void deliver(struct group_stream *s, uint32_t total, const void *data, size_t len)
+{
+    struct net_group_want *w = s->current;
+    const size_t at = MIN(w->got, w->length);
+    memcpy(w->message + at, data, MIN(len, w->length - at));
+    w->got += len;
+    w->total = total;
+    if (w->got < total)
+        return;
+    w->complete = true;
+    s->current = NULL;
+    if (!w->aside)
+        list_remove(&w->link);
 }
 
 static void let_go(struct net_group *g, struct group_kept *k)
@@ -95,30 +152,47 @@ static void let_go(struct net_group *g, struct group_kept *k)
 
 static void drain(struct net_group *g, struct group_stream *s)
 {
-    while (wanted(g, s->from) && mcast_stream_has(&s->in)) {
+    while (mcast_stream_has(&s->in)) {
         struct group_kept *k = &s->kept[s->in.taken % g->setup.rules.ring];
-        deliver(g, k->total, k->data, k->length);
+        if (!wanted(g, s, k->channel, k->total))
+            break;
+        deliver(s, k->total, k->data, k->length);
         mcast_stream_took(&s->in);
         let_go(g, k);
     }
     look_later(g, s);
 }
 
-void net_group_want(struct net_group *g, uint32_t from, char *message, size_t len)
+/* What has arrived of a message that was put aside. */
+static void take_over(struct net_group *g, struct net_group_want *w, struct net_group_want *aside)
 {
-    g->want.from = from;
-    g->want.message = message;
-    g->want.length = len;
-    g->want.got = g->want.total = 0;
-    g->want.active = true;
-    if (g->streams[from])
-        drain(g, g->streams[from]);
+    struct group_aside *a = container_of(aside, struct group_aside, want);
+    memcpy(w->message, a->data, MIN(MIN(aside->got, aside->length), w->length));
+    w->got = aside->got;
+    w->total = aside->total;
+    w->begun = true;
+    w->complete = aside->complete;
+    if (!w->complete) {
+        g->streams[w->from]->current = w;
+        list_append(&g->wants, &w->link);
+    }
+    g->aside_bytes -= aside->length;
+    list_remove(&aside->link);
+    free(a);
 }
 
-bool net_group_got(struct net_group *g, size_t *total)
+void net_group_want(struct net_group *g, struct net_group_want *w)
 {
-    *total = g->want.total;
-    return !g->want.active;
+    struct net_group_want *aside = find(&g->aside, w->from, w->channel);
+    w->got = w->total = 0;
+    w->begun = w->aside = w->complete = false;
+    list_init(&w->link);
+    if (aside)
+        take_over(g, w, aside);
+    else
+        list_append(&g->wants, &w->link);
+    if (g->streams[w->from])
+        drain(g, g->streams[w->from]);
 }
 
 /* ---- packets in ---- */
@@ -132,8 +206,10 @@ static void relay(struct net_group *g, struct group_stream *s, const struct grou
         const struct group_kept *k = &s->kept[seq % g->setup.rules.ring];
         struct group_head h = *now;
         h.seq = seq;
-        if (seq != now->seq)
+        if (seq != now->seq) {
             h.total = k->total;
+            h.channel = k->channel;
+        }
         group_relay_push(g, s, &h, seq == now->seq ? data : k->data, seq == now->seq ? len : k->length);
     }
 }
@@ -145,6 +221,7 @@ static void keep(struct net_group *g, struct group_stream *s, const struct group
     *k = (struct group_kept){.data = block ? block : (char *)(uintptr_t)data,
                              .length = (uint32_t)len,
                              .total = h->total,
+                             .channel = h->channel,
                              .handle = handle,
                              .block = block};
     if (block)
@@ -157,15 +234,16 @@ static bool packet_arrived(struct net_group *g, struct group_stream *s, const st
                            const char *data, size_t len, uint32_t handle)
 {
     char *block = handle == NO_HANDLE ? malloc(len) : NULL; /* a frame must be read now */
+    const bool next = h->seq == s->in.next && !mcast_stream_has(&s->in);
     const struct mcast_arrival a = {.seq = h->seq,
-                                    .wanted = wanted(g, h->from),
+                                    .wanted = next && wanted(g, s, h->channel, h->total),
                                     .ask = h->flags & GROUP_ASK,
                                     .room = handle == NO_HANDLE && !block ? 0 : g->room,
                                     .relay = relay_room(s),
                                     .now = clock_ns()};
     const enum mcast_verdict v = mcast_stream_arrive(&s->in, &g->setup.rules, s->index, &a);
     if (v == MCAST_TAKE)
-        deliver(g, h->total, data, len);
+        deliver(s, h->total, data, len);
     else if (v == MCAST_KEEP)
         keep(g, s, h, data, len, handle, block);
     if (v != MCAST_KEEP)
@@ -267,6 +345,17 @@ bool group_owes(const struct net_group *g)
     return !list_empty(&g->dirty);
 }
 
+uint64_t group_owes_at(const struct net_group *g, uint64_t soon)
+{
+    uint64_t at = MCAST_NEVER;
+    list_foreach(pos, &g->dirty)
+    {
+        const struct mcast_stream *s = &list_entry(pos, struct group_stream, dirty)->in;
+        at = MIN(at, s->owe ? soon : s->due);
+    }
+    return at;
+}
+
 int group_receive_poll(struct net_group *g)
 {
     struct net_packet in[16];
@@ -290,4 +379,6 @@ void group_receive_close(struct net_group *g)
         free(s);
     }
     free(g->streams);
+    list_foreach_safe(pos, after, &g->aside)
+        free(container_of(list_entry(pos, struct net_group_want, link), struct group_aside, want));
 }

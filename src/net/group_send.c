@@ -119,7 +119,7 @@ static void relay_resend(struct net_group *g, const struct group_stream *s, cons
     }
 }
 
-size_t net_group_send(struct net_group *g, const char *message, size_t at, size_t total)
+size_t net_group_send(struct net_group *g, uint32_t channel, const char *message, size_t at, size_t total)
 {
     const size_t before = at;
     const uint64_t now = clock_ns();
@@ -134,7 +134,8 @@ size_t net_group_send(struct net_group *g, const char *message, size_t at, size_
         *h = (struct group_head){.group = g->setup.id,
                                  .seq = mcast_sender_push(&g->sender, now, &ask),
                                  .from = (uint16_t)g->setup.me,
-                                 .total = total};
+                                 .total = (uint32_t)total,
+                                 .channel = channel};
         h->flags = ask ? GROUP_ASK : 0;
         memcpy(h + 1, message + at, n);
         g->length[slot] = (uint32_t)(sizeof(*h) + n);

@@ -248,6 +248,20 @@ int peer_resume(struct peer *peer)
     return events;
 }
 
+uint64_t net_hooks_rest(const struct net *net, bool all)
+{
+    uint64_t least = NET_FOREVER, now = 0;
+    list_foreach(pos, &net->hooks)
+    {
+        struct net_hook *hook = list_entry(pos, struct net_hook, link);
+        if (!hook->rests && !all)
+            continue;
+        now = now || !hook->rests ? now : clock_ns();
+        least = MIN(least, hook->rests ? hook->rests(hook, now) : 0);
+    }
+    return least;
+}
+
 int net_progress(struct net *net)
 {
     int events = 0;

@@ -27,7 +27,11 @@ struct doorbell {
 struct net_hook {
     struct list link;
     int (*progress)(struct net_hook *hook);
+    /* How many ns it may be left alone unless the doorbell rings; NET_FOREVER: until then. NULL: it must be called again and
+     * again, so that the progress thread does not sleep. */
+    uint64_t (*rests)(struct net_hook *hook, uint64_t now);
 };
+#define NET_FOREVER UINT64_MAX
 
 struct net {
     struct boot *boot;
@@ -47,7 +51,8 @@ struct net {
     uint32_t lost_seen;              /* its value when it was last looked at */
     uint32_t
         unrung; /* things awaited that ring no doorbell (bytes written by a peer): naps instead of sleep */
-    bool published;    /* a transport told the boot layer something that peers will ask for */
+    bool multicast_refused; /* a group could not be joined: not tried again unless somebody asks */
+    bool published;         /* a transport told the boot layer something that peers will ask for */
     char *why_missing; /* why a transport could not be opened, when somebody needs to know; NULL: all could */
     struct doorbell *doorbell;
     struct doorbell own_doorbell; /* used when no transport shares memory */
@@ -184,6 +189,10 @@ static inline void net_wait_end(struct net *net, struct net_waiter *w)
     if (unlikely(w->told != 0))
         net_wait_told(net, w);
 }
+
+/* The shortest time that the hooks may be left alone (struct net_hook); `all`: also those that never may, else only those that
+ * say. Under the lock. */
+uint64_t net_hooks_rest(const struct net *net, bool all);
 
 /* Is there anything that no doorbell will ring for: room for sends that wait, bytes that a peer writes? */
 static inline bool net_unrung(const struct net *net)

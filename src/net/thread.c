@@ -38,7 +38,16 @@ bool net_thread_wanted(void)
 static bool announce(struct net_thread *t)
 {
     t->announced = true;
-    return net_sleep_begin(t->net) && list_empty(&t->net->hooks);
+    return net_sleep_begin(t->net) && net_hooks_rest(t->net, true) != 0;
+}
+
+/* How long to sleep at most; 0: until the doorbell rings. */
+static uint64_t limit(const struct net_thread *t)
+{
+    const uint64_t rest = net_hooks_rest(t->net, true);
+    if (net_unrung(t->net))
+        return NET_NAP_NS;
+    return rest == NET_FOREVER ? 0 : MAX(rest, 1u);
 }
 
 static void take_back(struct net_thread *t)
@@ -58,7 +67,7 @@ void net_thread_leave(struct net_thread *t)
 {
     if (atomic_fetch_sub_explicit(&t->inside, 1, memory_order_release) != 1 || t->working)
         return;
-    if (!announce(t) || net_unrung(t->net))
+    if (!announce(t) || limit(t) != 0)
         net_doorbell_ring(t->net->doorbell);
 }
 
@@ -92,26 +101,27 @@ static uint32_t bell(const struct net_thread *t)
     return atomic_load_explicit(&t->net->doorbell->rings, memory_order_acquire);
 }
 
-/* One turn, after which it may sleep, or only nap. `rings` is what the bell stood at before the last look. */
-static bool turn(struct net_thread *t, uint32_t *rings)
+/* One turn, after which it may sleep for so many ns, 0: until the doorbell rings. `rings` is what the bell stood at before the
+ * last look. */
+static uint64_t turn(struct net_thread *t, uint32_t *rings)
 {
     struct net *net = t->net;
-    bool nap = false;
+    uint64_t at_most = 0;
     *rings = bell(t);
     if (somebody_inside(t))
-        return nap;
+        return at_most;
     biglock_take_last(net->lock);
     while (!somebody_inside(t)) {
         work(t);
         *rings = bell(t);
         if (somebody_inside(t) || biglock_wanted(net->lock))
             break;
-        nap = net_unrung(net);
+        at_most = limit(t);
         if (announce(t))
             break;
     }
     biglock_drop(net->lock);
-    return nap;
+    return at_most;
 }
 
 static void *run(void *arg)
@@ -119,9 +129,9 @@ static void *run(void *arg)
     struct net_thread *t = arg;
     while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
         uint32_t rings;
-        bool nap = turn(t, &rings);
+        const uint64_t at_most = turn(t, &rings);
         if (!atomic_load_explicit(&t->stop, memory_order_acquire))
-            net_sleep(t->net, rings, nap ? NET_NAP_NS : 0);
+            net_sleep(t->net, rings, at_most);
     }
     return NULL;
 }

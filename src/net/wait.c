@@ -116,6 +116,7 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
     uint32_t before = atomic_load_explicit(&net->doorbell->rings, memory_order_acquire);
     if (net_sleep_begin(net) && !(w->ready && w->ready(w->arg))) {
         const uint64_t now = clock_ns();
+        const uint64_t rest = net_hooks_rest(net, false);
         uint64_t limit = net_unrung(net) ? NET_NAP_NS : net->look ? LOOK_NS : 0;
         if (net->look)
             look(net, now);
@@ -124,6 +125,8 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
             if ((w->told == 0 || w->stirred) && w->what != NET_UNTOLD && limit != NET_NAP_NS)
                 limit = w->stirred ? RETELL_NS : PAGE_PATIENCE_MS * 1000000u;
         }
+        if (rest != NET_FOREVER && (limit == 0 || rest < limit))
+            limit = MAX(rest, 1u);
         counter_add(&sleeps, 1);
         if (net->lock)
             biglock_drop(net->lock);

@@ -7,7 +7,7 @@
 #include "net/group_part.h"
 #include "panic.h"
 
-enum { MEMBERS = 5, ME = 1, PACKET = 128, WINDOW = 4, RECEIVES = 128, MESSAGE = 300, ID = 7 };
+enum { MEMBERS = 5, ME = 1, PACKET = 128, WINDOW = 4, RECEIVES = 128, MESSAGE = 300, ID = 7, CHANNELS = 3 };
 
 static struct net net;
 static struct transport transport;
@@ -17,7 +17,8 @@ static char *buffer[RECEIVES]; /* as long as its packet, while it is not given b
 static char slots[WINDOW + 1][PACKET];
 static char *next;
 static size_t next_length;
-static char *message;
+static struct net_group_want wants[CHANNELS];
+static char *message[CHANNELS];
 static uint8_t mood; /* bit 0: connections refuse, bit 1: the send queue is full */
 
 static size_t fake_packet_max(struct transport *t)
@@ -142,7 +143,8 @@ static void open_world(uint8_t bits)
         peer[i].caps = (struct transport_caps){.frame_max = PACKET, .put = true, .put_silent = 64};
         list_init(&peer[i].pending);
         list_init(&peer[i].stalled_link);
-        cards[i] = (struct net_group_card){.address = i % 2 ? 4096 : 0, .packet = PACKET, .joined = 1};
+        cards[i] =
+            (struct net_group_card){.address = i % 2 ? 4096 : 0, .packet = PACKET, .receives = RECEIVES};
     }
     const struct net_group_setup setup = {.id = ID,
                                           .members = MEMBERS,
@@ -152,8 +154,11 @@ static void open_world(uint8_t bits)
                                           .by_write = true,
                                           .peer = peer_of};
     mood = 0;
-    message = malloc(MESSAGE);
-    if (net_group_open(&net, &transport, &setup, &group) != 0 || !message || !cards)
+    for (int i = 0; i < CHANNELS; i++) {
+        message[i] = malloc(MESSAGE);
+        wants[i] = (struct net_group_want){.complete = true};
+    }
+    if (net_group_open(&net, &transport, &setup, &group) != 0 || !message[CHANNELS - 1] || !cards)
         abort();
     net_group_meet(group, cards);
 }
@@ -177,8 +182,9 @@ static char *packet_of(struct fuzz_in *in, size_t *length)
     h.from %= MEMBERS + 1;
     if (h.seq >> 24 != 0x55)
         h.seq %= 4 * WINDOW;
-    if (h.total >> 56 != 0x55)
-        h.total %= 2 * MESSAGE;
+    h.channel %= CHANNELS;
+    h.total %=
+        2 * MESSAGE; /* the length of what is put aside: memory that the input must not choose freely */
     memcpy(packet, &h, sizeof(h));
     return packet;
 }
@@ -203,10 +209,23 @@ static void note(struct fuzz_in *in, uint8_t what)
     at->check = what & 64 ? group_note_check(ID, &at->ack) : fuzz_u8(in);
 }
 
+/* Several channels at once, each from one of two senders. */
+static void want(unsigned what)
+{
+    struct net_group_want *w = &wants[what / 2 % CHANNELS];
+    if (!w->complete)
+        return;
+    *w = (struct net_group_want){.from = what & 1 ? 0 : 3,
+                                 .channel = what / 2 % CHANNELS,
+                                 .message = message[what / 2 % CHANNELS],
+                                 .length = MESSAGE - what};
+    net_group_want(group, w);
+}
+
 static void events(struct fuzz_in *in)
 {
     static const char data[MESSAGE];
-    size_t at = MESSAGE, total;
+    size_t at = MESSAGE;
     while (in->left > 0) {
         const uint8_t what = fuzz_u8(in);
         switch (what % 8) {
@@ -221,12 +240,11 @@ static void events(struct fuzz_in *in)
             note(in, what);
             break;
         case 4:
-            if (net_group_got(group, &total))
-                net_group_want(group, what >> 3 & 1 ? 0 : 3, message, MESSAGE - (what >> 4));
+            want(what >> 3);
             break;
         case 5:
             at = at == MESSAGE ? 0 : at;
-            at += net_group_send(group, data, at, MESSAGE);
+            at += net_group_send(group, 0, data, at, MESSAGE);
             FUZZ_CHECK(at <= MESSAGE);
             break;
         default:
@@ -254,7 +272,8 @@ static void close_world(void)
         free(buffer[i]);
         buffer[i] = NULL;
     }
-    free(message);
+    for (int i = 0; i < CHANNELS; i++)
+        free(message[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

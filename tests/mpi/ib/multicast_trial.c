@@ -1,5 +1,5 @@
-/* bcast_trial.c: after some broadcasts a communicator on several nodes tries whether multicast is faster. All ranks come to the same
- * end, every byte arrives before, during and after the trial, nonblocking broadcasts are under way meanwhile, and a
+/* multicast_trial.c: after some broadcasts, allgathers and allreduces a communicator on several nodes tries whether multicast is faster. All
+ * ranks come to the same end, every byte arrives before, during and after the trial, nonblocking broadcasts are under way meanwhile, and a
  * communicator on two nodes does not try. With a small share of the time, communicators are freed in the middle of a trial.
  *
  * ranks: 6
@@ -7,10 +7,11 @@
  * env: FISHPLATE_COLL=bcast=multicast:try=1:aggregate=10 FISHPLATE_COLL_TRY=100
  * also: FISHPLATE_COLL_TRY=2
  * also: FISHPLATE_COLL_TRY=0
- * also: SOFTIB_FABRIC=ud_drop=0.1,seed=4
+ * also: FISHPLATE_COLL=allreduce=multicast:try=1 SOFTIB_FABRIC=ud_drop=0.1,seed=4
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "counters.h"
 #include "late.h"
@@ -39,6 +40,17 @@ static void check(const unsigned char *b, int call, int n)
     EXPECT_EQ(wrong, 0);
 }
 
+static void all_of(MPI_Comm comm, int rank, int size, int call)
+{
+    int ranks[64], sum;
+    const int mine = rank + call;
+    MPI_Allgather(&mine, 1, MPI_INT, ranks, 1, MPI_INT, comm);
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+    for (int r = 0; r < size; r++)
+        EXPECT_EQ(ranks[r], r + call);
+    EXPECT_EQ(sum, size * call + size * (size - 1) / 2);
+}
+
 static void broadcasts(MPI_Comm comm, unsigned *dice)
 {
     int rank, size;
@@ -53,6 +65,7 @@ static void broadcasts(MPI_Comm comm, unsigned *dice)
         be_late(dice);
         MPI_Bcast(data, n, MPI_BYTE, root, comm);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
+        all_of(comm, rank, size, call);
         check(data, call, n);
         check(other, call + 1, 3000);
     }
@@ -70,8 +83,11 @@ int main(int argc, char **argv)
 {
     const char *text = getenv("FISHPLATE_COLL_TRY");
     const int share = text ? atoi(text) : 0;
+    const char *coll = getenv("FISHPLATE_COLL");
+    const unsigned kinds = coll && strstr(coll, "allreduce") ? 3 : 2; /* sums only when asked for */
     counters_begin();
-    MPI_T_pvar_handle trials = counter_open("coll_bcast_trials"), won = counter_open("coll_bcast_trials_won"),
+    MPI_T_pvar_handle trials = counter_open("coll_multicast_trials"),
+                      won = counter_open("coll_multicast_trials_won"),
                       multicasts = counter_open("coll_bcast_multicast");
     mpitest_begin(&argc, &argv);
     unsigned dice = 7u + (unsigned)mpitest_rank;
@@ -84,7 +100,10 @@ int main(int argc, char **argv)
         agree(counter(won));
         const unsigned long long before = counter(trials);
         if (share == 100)
-            EXPECT_EQ(before, round + 1); /* on a machine that is busy enough, before multicast was tried */
+            EXPECT_EQ(
+                before,
+                kinds *
+                    (unsigned)(round + 1)); /* on a machine that is busy enough, before multicast was tried */
         if (share == 0)
             EXPECT(before == 0 && counter(multicasts) == 0);
         if (two != MPI_COMM_NULL) {

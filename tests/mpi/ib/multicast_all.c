@@ -1,0 +1,170 @@
+/* multicast_all.c: allgather and allreduce whose broadcasts are multicasts: sizes around a packet, operands in place, data with
+ * gaps, an operator that does not commute, ranks in another order than nodes, broadcasts under way meanwhile. Every value is
+ * checked, and that multicast did it. Blocks for which receivers might have no buffers go another way.
+ *
+ * ranks: 4 8
+ * nodes: only 4
+ * env: FISHPLATE_COLL=bcast=multicast,allgather=multicast,allreduce=multicast
+ * also: FISHPLATE_COLL=bcast=multicast:coroots=2:window=16,allgather=multicast,allreduce=multicast
+ * also: SOFTIB_FABRIC=ud_drop=0.1,ud_dup=0.1,ud_reorder=0.1,seed=6
+ * also: FISHPLATE_PROGRESS=thread
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "counters.h"
+#include "late.h"
+
+enum { MOST = 8192, ROUNDS = 20 };
+
+static const int sizes[] = {1, 5, 500, 506, 507, 3000};
+#define SIZES ((int)(sizeof(sizes) / sizeof(*sizes)))
+
+static int *buffer;
+static unsigned dice;
+
+static void gather(MPI_Comm comm, int n, int in_place)
+{
+    int rank, size, wrong = 0;
+    static int mine[MOST];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < size * n; i++)
+        buffer[i] = -1;
+    for (int i = 0; i < n; i++)
+        (in_place ? buffer + (size_t)rank * (size_t)n : mine)[i] = rank * 10000 + i;
+    be_late(&dice);
+    MPI_Allgather(in_place ? MPI_IN_PLACE : mine, n, MPI_INT, buffer, n, MPI_INT, comm);
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < n; i++)
+            wrong += buffer[r * n + i] != r * 10000 + i;
+    EXPECT_EQ(wrong, 0);
+}
+
+/* Every third integer at the receivers. */
+static void gather_gaps(MPI_Comm comm)
+{
+    enum { N = 300 };
+    int rank, size, wrong = 0;
+    static int mine[N];
+    MPI_Datatype gaps;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Type_vector(N, 1, 3, MPI_INT, &gaps);
+    MPI_Type_commit(&gaps);
+    const int stride = 3 * (N - 1) + 1;
+    for (int i = 0; i < N; i++)
+        mine[i] = rank * 1000 + i;
+    for (int i = 0; i < size * stride; i++)
+        buffer[i] = -1;
+    MPI_Allgather(mine, N, MPI_INT, buffer, 1, gaps, comm);
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < stride; i++)
+            wrong += buffer[r * stride + i] != (i % 3 == 0 ? r * 1000 + i / 3 : -1);
+    EXPECT_EQ(wrong, 0);
+    MPI_Type_free(&gaps);
+}
+
+static void reduce(MPI_Comm comm, int n, int in_place)
+{
+    int rank, size, wrong = 0;
+    static int mine[MOST];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < n; i++)
+        (in_place ? buffer : mine)[i] = rank + i;
+    be_late(&dice);
+    MPI_Allreduce(in_place ? MPI_IN_PLACE : mine, buffer, n, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < n; i++)
+        wrong += buffer[i] != size * i + size * (size - 1) / 2;
+    EXPECT_EQ(wrong, 0);
+}
+
+/* Digits behind each other: the order of ranks. An element is a number and the power of ten behind it. */
+static void append(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    const long long *left = in;
+    long long *right = inout;
+    (void)type;
+    for (int i = 0; i < 2 * *n; i += 2) {
+        right[i] += left[i] * right[i + 1];
+        right[i + 1] *= left[i + 1];
+    }
+}
+
+static void reduce_in_order(MPI_Comm comm)
+{
+    long long mine[2], all[2], expected = 0;
+    int rank, size;
+    MPI_Op op;
+    MPI_Datatype pair;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Op_create(append, 0, &op);
+    MPI_Type_contiguous(2, MPI_LONG_LONG, &pair);
+    MPI_Type_commit(&pair);
+    mine[0] = rank + 1;
+    mine[1] = 10;
+    MPI_Allreduce(mine, all, 1, pair, op, comm);
+    for (int r = 0; r < size; r++)
+        expected = expected * 10 + r + 1;
+    EXPECT_EQ(all[0], expected);
+    MPI_Op_free(&op);
+    MPI_Type_free(&pair);
+}
+
+static void all_of(MPI_Comm comm)
+{
+    for (int k = 0; k < SIZES; k++)
+        for (int in_place = 0; in_place < 2; in_place++) {
+            gather(comm, sizes[k], in_place);
+            reduce(comm, sizes[k], in_place);
+        }
+    gather_gaps(comm);
+    reduce_in_order(comm);
+}
+
+/* Nonblocking broadcasts are under way; everything takes turns. */
+static void among_broadcasts(MPI_Comm comm)
+{
+    static int data[2][3000];
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Request r[2];
+        for (int k = 0; k < 2; k++) {
+            for (int i = 0; i < 3000; i++)
+                data[k][i] = rank == (round + k) % size ? round + i : -1;
+            MPI_Ibcast(data[k], 3000, MPI_INT, (round + k) % size, comm, &r[k]);
+        }
+        gather(comm, 100, 0);
+        reduce(comm, 1000, 1);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        for (int k = 0; k < 2; k++)
+            for (int i = 0; i < 3000; i++)
+                EXPECT_EQ(data[k][i], round + i);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm turned;
+    counters_begin();
+    MPI_T_pvar_handle gathers = counter_open("coll_allgather_multicast"),
+                      reductions = counter_open("coll_allreduce_multicast");
+    mpitest_begin(&argc, &argv);
+    dice = 5u + (unsigned)mpitest_rank;
+    buffer = malloc(sizeof(int) * MOST * (size_t)mpitest_size);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, mpitest_rank % 2 ? mpitest_rank : -mpitest_rank, &turned);
+    const unsigned long long before = counter(gathers), summed = counter(reductions);
+    all_of(MPI_COMM_WORLD);
+    EXPECT_EQ(counter(reductions), summed + 2 * SIZES + 1);
+    EXPECT(counter(gathers) >= before + 2 * (SIZES - 1) + 1);
+    all_of(turned);
+    among_broadcasts(turned);
+    MPI_Comm_free(&turned);
+    free(buffer);
+    counters_end();
+    return mpitest_end();
+}

@@ -1,0 +1,144 @@
+/* multicast_persistent.c: persistent broadcasts by multicast. Each rank starts them in an order of its own and waits for them in
+ * another one, many times, with blocking and nonblocking broadcasts in between; some are never started before they are
+ * freed. Every byte is checked, and that multicast did it.
+ *
+ * ranks: 4 8
+ * nodes: only 4
+ * env: FISHPLATE_COLL=bcast=multicast:max=4m
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:window=16:coroots=2
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:aggregate=10 SOFTIB_FABRIC=ud_drop=0.1,ud_dup=0.1,ud_reorder=0.1,seed=3
+ * also: FISHPLATE_PROGRESS=thread
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "counters.h"
+#include "late.h"
+
+enum { REQUESTS = 6, LONGEST = 300000, ROUNDS = 12, GAP = 1000 };
+
+static const int sizes[REQUESTS] = {1, 300000, 2024, 70000, 5000, 2025};
+static unsigned char data[REQUESTS][LONGEST];
+static int gaps[3 * GAP];
+
+static unsigned char byte_of(int round, int which, int i)
+{
+    return (unsigned char)(round * 13 + which * 7 + i * 3 + (i >> 8));
+}
+
+static void fill(int round, int which, int n, int root)
+{
+    for (int i = 0; i < n; i++)
+        data[which][i] = mpitest_rank == root ? byte_of(round, which, i) : 0xee;
+}
+
+static void check(int round, int which, int n)
+{
+    int wrong = 0;
+    for (int i = 0; i < n; i++)
+        wrong += data[which][i] != byte_of(round, which, i);
+    EXPECT_EQ(wrong, 0);
+}
+
+static void shuffle(int *order, int n, unsigned *dice)
+{
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        *dice = *dice * 1664525u + 1013904223u;
+        const int k = (int)(*dice >> 10) % (i + 1), kept = order[i];
+        order[i] = order[k];
+        order[k] = kept;
+    }
+}
+
+static void in_any_order(void)
+{
+    MPI_Request r[REQUESTS], unused;
+    unsigned dice = 17u + (unsigned)mpitest_rank, lots = 3u + (unsigned)mpitest_rank;
+    int order[REQUESTS];
+    /* Roots share nodes and streams: the first three are one sender's. */
+    for (int i = 0; i < REQUESTS; i++)
+        MPI_Bcast_init(data[i], sizes[i], MPI_BYTE, i < 3 ? 0 : i % mpitest_size, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &r[i]);
+    MPI_Bcast_init(gaps, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &unused);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < REQUESTS; i++)
+            fill(round, i, sizes[i], i < 3 ? 0 : i % mpitest_size);
+        shuffle(order, REQUESTS, &dice);
+        for (int i = 0; i < REQUESTS; i++) {
+            be_late(&lots);
+            MPI_Start(&r[order[i]]);
+        }
+        shuffle(order, REQUESTS, &dice);
+        for (int i = 0; i < REQUESTS; i++) {
+            MPI_Wait(&r[order[i]], MPI_STATUS_IGNORE);
+            check(round, order[i], sizes[order[i]]);
+        }
+    }
+    MPI_Request_free(&unused);
+    for (int i = 0; i < REQUESTS; i++)
+        MPI_Request_free(&r[i]);
+}
+
+/* The root starts a persistent one before others are called; the last rank waits for it first, the rest in the end. */
+static void among_others(void)
+{
+    MPI_Request persistent, other[2];
+    MPI_Bcast_init(data[0], 5000, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &persistent);
+    const int early = mpitest_rank == 0 || mpitest_rank == mpitest_size - 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < 3; i++)
+            fill(round, i, 5000, 0);
+        if (early)
+            MPI_Start(&persistent);
+        for (int i = 0; i < 2; i++)
+            MPI_Ibcast(data[1 + i], 5000, MPI_BYTE, 0, MPI_COMM_WORLD, &other[i]);
+        if (!early)
+            MPI_Start(&persistent);
+        if (mpitest_rank == mpitest_size - 1)
+            MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+        MPI_Waitall(2, other, MPI_STATUSES_IGNORE);
+        MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 3; i++)
+            check(round, i, 5000);
+        fill(round, 3, 100, round % mpitest_size);
+        MPI_Bcast(data[3], 100, MPI_BYTE, round % mpitest_size, MPI_COMM_WORLD);
+        check(round, 3, 100);
+    }
+    MPI_Request_free(&persistent);
+}
+
+/* The type is freed before the first start. */
+static void with_gaps(void)
+{
+    MPI_Datatype every_third;
+    MPI_Request r;
+    int wrong = 0;
+    MPI_Type_vector(GAP, 1, 3, MPI_INT, &every_third);
+    MPI_Type_commit(&every_third);
+    MPI_Bcast_init(gaps, 1, every_third, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
+    MPI_Type_free(&every_third);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 3 * GAP; i++)
+            gaps[i] = mpitest_rank == 1 ? i + round : -1;
+        MPI_Start(&r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 3 * GAP; i++)
+            wrong += gaps[i] != (mpitest_rank == 1 || i % 3 == 0 ? i + round : -1);
+    }
+    EXPECT_EQ(wrong, 0);
+    MPI_Request_free(&r);
+}
+
+int main(int argc, char **argv)
+{
+    counters_begin();
+    MPI_T_pvar_handle done = counter_open("coll_bcast_multicast");
+    mpitest_begin(&argc, &argv);
+    in_any_order();
+    EXPECT_EQ(counter(done), ROUNDS * REQUESTS);
+    among_others();
+    with_gaps();
+    EXPECT_EQ(counter(done), ROUNDS * REQUESTS + 4 * ROUNDS + 3);
+    counters_end();
+    return mpitest_end();
+}
