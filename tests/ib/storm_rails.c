@@ -1,5 +1,5 @@
 /* storm_rails.c: all ranks exchange messages of all sizes with all others, in the order they were sent and with every byte
- * checked, for a time or a number of rounds, while somebody else takes ports down and up (storm_rails.py). The sizes follow from
+ * checked, and use a window of each other, for a time or a number of rounds, while somebody else takes ports down and up (storm_rails.py). The sizes follow from
  * the seed, so that a run can be repeated.
  *
  *     storm_rails SECONDS ROUNDS SEED      whichever comes first; 0: no limit
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGES = 4, MOST = 512 * 1024 };
+enum { MESSAGES = 4, MOST = 512 * 1024, BLOCK = 128 * 1024 };
 
 static int rank, size;
 static unsigned long long wrong;
@@ -98,6 +98,63 @@ static void collective(uint64_t seed, uint64_t round, uint64_t *out, uint64_t *i
         check(in + (size_t)r * (size_t)block / 8, block, name_of(seed, round, r, rank, 9), round, r);
 }
 
+static int put_length(uint64_t name)
+{
+    return length_of(name) % BLOCK;
+}
+
+/* Everybody puts a block into everybody's memory, reads it back and counts; then all take the lock of one, which keeps a number that
+ * is no atomic. In each window: a block for each rank, the count, the number. */
+static void windows(uint64_t seed, uint64_t round, MPI_Win win, const char *memory, uint64_t **out,
+                    uint64_t **in)
+{
+    const MPI_Aint counts = (MPI_Aint)size * BLOCK, one_of = (MPI_Aint)(round % (uint64_t)size);
+    long one = 1, old, number;
+    MPI_Win_lock_all(0, win);
+    for (int r = 0; r < size; r++) {
+        uint64_t name = name_of(seed, round, rank, r, 10);
+        fill(out[r], put_length(name), name);
+        MPI_Put(out[r], put_length(name), MPI_BYTE, r, (MPI_Aint)rank * BLOCK, put_length(name), MPI_BYTE,
+                win);
+        MPI_Fetch_and_op(&one, &old, MPI_LONG, r, counts, MPI_SUM, win);
+    }
+    MPI_Win_flush_all(win);
+    for (int r = 0; r < size; r++) {
+        int bytes = put_length(name_of(seed, round, rank, r, 10));
+        MPI_Get(in[r], bytes, MPI_BYTE, r, (MPI_Aint)rank * BLOCK, bytes, MPI_BYTE, win);
+    }
+    MPI_Win_unlock_all(win);
+    for (int r = 0; r < size; r++) {
+        uint64_t name = name_of(seed, round, rank, r, 10);
+        check(in[r], put_length(name), name, round, r);
+    }
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (int)one_of, 0, win);
+    MPI_Get(&number, 1, MPI_LONG, (int)one_of, counts + 8, 1, MPI_LONG, win);
+    MPI_Win_flush((int)one_of, win);
+    number++;
+    MPI_Put(&number, 1, MPI_LONG, (int)one_of, counts + 8, 1, MPI_LONG, win);
+    MPI_Win_unlock((int)one_of, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int from = 0; from < size; from++) {
+        uint64_t name = name_of(seed, round, from, rank, 10);
+        check((const uint64_t *)(const void *)(memory + (size_t)from * BLOCK), put_length(name), name, round,
+              from);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void check_counts(uint64_t rounds, const char *memory)
+{
+    const long *count = (const long *)(const void *)(memory + (size_t)size * BLOCK);
+    const uint64_t all = (uint64_t)size;
+    const long locked = (long)((rounds / all + ((uint64_t)rank < rounds % all)) * all);
+    if (count[0] != (long)(rounds * all) || count[1] != locked) {
+        fprintf(stderr, "rank %d: its window counts %ld operations and %ld locks instead of %ld and %ld\n",
+                rank, count[0], count[1], (long)(rounds * all), locked);
+        wrong++;
+    }
+}
+
 int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 0;
@@ -115,13 +172,21 @@ int main(int argc, char **argv)
         out[i] = malloc(MOST);
         in[i] = malloc(MOST);
     }
+    char *memory;
+    MPI_Win win;
+    MPI_Win_allocate((MPI_Aint)size * BLOCK + 16, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    memset(memory, 0, (size_t)size * BLOCK + 16);
+    MPI_Barrier(MPI_COMM_WORLD);
     double end = MPI_Wtime() + seconds;
     for (; more; round++) {
         exchange(seed, round, out, in);
         collective(seed, round, all_out, all_in, 8 << (mix(seed + round) % 14));
+        windows(seed, round, win, memory, out, in);
         more = (rounds == 0 || round + 1 < rounds) && (seconds <= 0 || MPI_Wtime() < end);
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
+    check_counts(round, memory);
+    MPI_Win_free(&win);
     unsigned long long all = 0;
     MPI_Allreduce(&wrong, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0)

@@ -235,13 +235,11 @@ static int ib_ports(struct transport *t, struct net_port **ports, uint32_t *coun
     return 0;
 }
 
-/* Peers reach this process by any of its adapters, and each is atomic only by itself unless all say otherwise. */
+/* With several rails a connection moves when one fails. Puts and gets are repeated then, but whether an atomic operation was done is
+ * unknown; and several adapters are each atomic only by themselves. */
 static bool adds(const struct ib *ib)
 {
-    for (uint32_t i = 0; i < ib->nadapters && ib->nadapters > 1; i++)
-        if (ib->adapters[i].device->attr.atomic_cap != IBV_ATOMIC_GLOB)
-            return false;
-    return ib_device_adds(&ib->device);
+    return ib->nrails <= 1 && ib_device_adds(&ib->device);
 }
 
 static int ib_open(struct net *net, struct boot *boot, struct transport **out)
