@@ -100,10 +100,10 @@ static void apply_plain(const struct op *op, struct dtype *basic, const void *in
 }
 
 /* In pieces, so that others wait for the lock no longer than for one of them. */
-static void apply_locked(struct win_slot *slot, const struct op *op, struct dtype *basic, const char *in,
-                         char *target, char *fetched, size_t n)
+static void apply_locked(struct win_slot *slot, size_t bytes, const struct op *op, struct dtype *basic,
+                         const char *in, char *target, char *fetched, size_t n)
 {
-    const size_t extent = (size_t)basic->extent, most = MAX(LOCKED_BYTES / extent, 1);
+    const size_t extent = (size_t)basic->extent, most = MAX(bytes / extent, 1);
     const size_t takes = op->code == OP_NO_OP ? 0 : extent;
     for (size_t at = 0; at < n; at += most) {
         spin_lock(slot);
@@ -125,7 +125,8 @@ void win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct
         return;
     }
     if (!atomic_by_processor(basic, (uintptr_t)target)) {
-        apply_locked(slot, op, basic, in, target, fetched, n);
+        apply_locked(slot, w->locked_bytes ? w->locked_bytes : LOCKED_BYTES, op, basic, in, target, fetched,
+                     n);
         return;
     }
     switch (basic->size) {

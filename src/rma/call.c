@@ -133,7 +133,8 @@ static int accumulate_far(const struct rma_call *c, struct win_peer *to, uint64_
     if (to->at.atomics) {
         const bool wide = wide_fits(c, to, offset);
         const unsigned way = wide ? WAY_ADAPTER : WAY_FRAMES;
-        int rc = to->way == WAY_NONE || to->way == way ? MPI_SUCCESS : peer_finish(to, true);
+        int rc =
+            to->way == WAY_NONE || to->way == way || c->win->unordered ? MPI_SUCCESS : peer_finish(to, true);
         to->way = way;
         if (rc || wide)
             return rc ? rc : wide_start(c, to, offset);

@@ -1,6 +1,7 @@
 /* hints.c: the info keys that windows know (MPI-5.0, 12.2.1 and 12.2.3). What is not listed is dropped.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -56,6 +57,11 @@ int win_hints_apply(struct win *w, const struct info *info)
     const char *by = w->info ? info_get(w->info, "fishplate_accumulate_by") : NULL;
     w->by_adapter = by ? strcmp(by, "adapter") == 0 : accumulate_by.value != 0;
     w->no_locks = info_get_bool(w->info, "no_locks", false);
+    const char *order = w->info ? info_get(w->info, "accumulate_ordering") : NULL;
+    w->unordered = order && strcasecmp(order, "none") == 0;
+    const char *granularity = w->info ? info_get(w->info, "mpi_accumulate_granularity") : NULL;
+    const long long bytes = granularity ? strtoll(granularity, NULL, 10) : 0;
+    w->locked_bytes = bytes > 0 ? (size_t)bytes : 0;
     return rc;
 }
 

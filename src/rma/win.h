@@ -86,8 +86,10 @@ struct win {
     int nregions, regions_room;
 
     bool no_locks;
-    bool by_adapter; /* the hint fishplate_accumulate_by: what it wants ... */
-    bool wide;       /* ... and that it is so for the memory of this process */
+    bool unordered;      /* accumulate_ordering=none */
+    size_t locked_bytes; /* mpi_accumulate_granularity, 0: not given */
+    bool by_adapter;     /* the hint fishplate_accumulate_by: what it wants ... */
+    bool wide;           /* ... and that it is so for the memory of this process */
     struct info *info;
     struct attr_set *attrs;
     char name[MPI_MAX_OBJECT_NAME];
