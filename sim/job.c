@@ -49,6 +49,7 @@ struct job {
     uint64_t messages;
     uint32_t unfinished, cores;
     sim_time core_free[CORES_MAX]; /* when all ranks share some */
+    uint32_t core_ran[CORES_MAX];  /* the rank it ran last, plus one; 0: none yet */
     bool failed;
 };
 
@@ -98,18 +99,23 @@ static void put(struct job *j, sim_time at, uint32_t kind, uint32_t what)
 static sim_time work(struct job *j, uint32_t rank, double nanoseconds)
 {
     struct rank *r = &j->ranks[rank];
-    uint32_t first = 0;
+    uint32_t best = 0;
+    sim_time begin = NEVER;
     if (r->busy_to < j->net.now)
         r->busy_to = j->net.now;
     if (j->cores == 0 || nanoseconds <= 0)
         return r->busy_to += ns(nanoseconds);
-    for (uint32_t c = 1; c < j->cores; c++)
-        if (j->core_free[c] < j->core_free[first])
-            first = c;
-    if (r->busy_to < j->core_free[first])
-        r->busy_to = j->core_free[first];
-    r->busy_to += ns(nanoseconds);
-    return j->core_free[first] = r->busy_to;
+    for (uint32_t c = 0; c < j->cores; c++) {
+        sim_time from = r->busy_to < j->core_free[c] ? j->core_free[c] : r->busy_to;
+        if (j->core_ran[c] && j->core_ran[c] != rank + 1)
+            from += ns(j->order->machine->turn_ns);
+        if (from < begin) {
+            begin = from;
+            best = c;
+        }
+    }
+    j->core_ran[best] = rank + 1;
+    return j->core_free[best] = r->busy_to = begin + ns(nanoseconds);
 }
 
 /* One of the rank's sends or receives is over; the fence it waits at may be, too. */

@@ -122,6 +122,7 @@ static const struct {
            "until a packet of a reliable connection is sent again that was lost and not asked for", 1, 1e9),
     NUMBER(go_back, "", "1: a lost packet and all that followed it are sent again; 0: it alone", 0, 1),
     NUMBER(cores, "", "processors that all ranks share (virtual nodes); 0: one for each rank", 0, 64),
+    NUMBER(turn_ns, "ns", "time in which such a processor changes from one rank to another", 0, 1e9),
     NUMBER(barrier_ns, "ns", "barrier logic of a switch: last arrival to passing it on", 0, 1e9),
 };
 enum { NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };

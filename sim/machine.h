@@ -37,6 +37,7 @@ struct machine {
     double barrier_ns; /* a switch with barrier logic: from the last arrival to passing it on */
     double
         cores; /* processors that all ranks of a job share, as virtual nodes of one machine do; 0: one for each rank */
+    double turn_ns;               /* of such a processor: from one rank to another */
     const struct graph *topology; /* NULL: a fat tree */
 };
 

@@ -70,6 +70,19 @@ static void long_messages_are_striped(void)
     EXPECT(simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us == one_local); /* no rail is used */
 }
 
+/* Two ranks on one processor: one turn, from the sender to the receiver. On two processors there is none, whichever rank is first. */
+static void processors_take_a_while_for_turns(void)
+{
+    struct machine m = machine_preset;
+    double without = simulate("linear", COLL_BCAST, 2, 1, 0, 8, &m).us;
+    m.turn_ns = 700;
+    for (int cores = 1; cores <= 2; cores++) {
+        m.cores = cores;
+        struct job_report r = simulate("linear", COLL_BCAST, 2, 1, 0, 8, &m);
+        EXPECT(!r.failed && fabs((r.us - without) * 1000 - (cores == 1 ? m.turn_ns : 0)) < 0.01);
+    }
+}
+
 /* Nodes of one switch are all the same: whoever is the root, the time is the same. */
 static void roots_are_alike(void)
 {
@@ -135,6 +148,7 @@ int main(void)
     TEST_RUN(a_barrier_of_two_is_a_message);
     TEST_RUN(a_long_message_asks_first);
     TEST_RUN(long_messages_are_striped);
+    TEST_RUN(processors_take_a_while_for_turns);
     TEST_RUN(roots_are_alike);
     TEST_RUN(every_algorithm_ends);
     TEST_RUN(too_much_is_said);
