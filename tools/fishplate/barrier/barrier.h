@@ -20,7 +20,8 @@ struct barrier_setting {
 };
 extern const struct barrier_setting barrier_settings[];
 extern const int barrier_nsettings;
-const char *barrier_label(int setting); /* "auto" for the library's own choice */
+bool barrier_is_wires(const struct barrier_setting *s); /* the barrier network: for MPI_COMM_WORLD only */
+const char *barrier_label(int setting);                 /* "auto" for the library's own choice */
 
 /* What was measured of one setting on one shape; NAN: it cannot do it. */
 struct barrier_figures {
@@ -49,8 +50,8 @@ struct barrier_study {
 int bench_barrier_main(const struct bench_host *host, int argc, char **argv);
 extern const struct ib_topic barrier_topic;
 
-/* regret.c: the time of the library's choice over that of the best, of one shape; NAN when it was not measured. *best is
- * the setting that won. */
+/* figures.c: the time of the library's choice over that of the best, of one shape; NAN when it was not measured. *best is
+ * the setting that won; the barrier network, which serves one communicator of one job, is not among them. */
 double barrier_regret(const struct barrier_shape *s, int *best);
 double barrier_regret_mean(const struct barrier_study *s); /* geometric, of all shapes */
 

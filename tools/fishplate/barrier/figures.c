@@ -37,7 +37,7 @@ bool barrier_count(const struct barrier_setting *setting, int ranks, struct barr
 
 static const char *const measured_lines[] = {"",         "central",   "combining:n=4", "tournament",
                                              "bst",      "butterfly", "dissemination", "nway:n=2",
-                                             "rdma:n=1", "switch"};
+                                             "rdma:n=1", "switch",    "multicast",     "wires"};
 
 static int setting_of(const char *text)
 {
@@ -80,9 +80,21 @@ static double best_of(const struct barrier_shape *s, bool (*is_kind)(const struc
     return best;
 }
 
+static bool is_multicast(const struct barrier_setting *s)
+{
+    return strcmp(s->algorithm, "multicast") == 0;
+}
+
+bool barrier_is_wires(const struct barrier_setting *s)
+{
+    return s->algorithm && strcmp(s->algorithm, "wires") == 0;
+}
+
+/* By messages: what has a schedule. */
 static bool is_software(const struct barrier_setting *s)
 {
-    return strcmp(s->algorithm, "rdma") != 0 && strcmp(s->algorithm, "switch") != 0 && !s->by_node;
+    const struct coll_algorithm *a = algorithm_find(COLL_BARRIER, s->algorithm);
+    return a && a->generate && !s->by_node;
 }
 
 static bool is_rdma(const struct barrier_setting *s)
@@ -99,20 +111,24 @@ static bool is_switch(const struct barrier_setting *s)
 void barrier_chart_kinds(const struct barrier_study *s, struct chart *c)
 {
     *c = (struct chart){.id = "4",
-                        .title = "the best barrier by messages, by RDMA, in the switch; one rank a node",
+                        .title = "the best barrier by messages, by RDMA, by multicast, in the switch, by a "
+                                 "barrier network; one rank a node",
                         .x_name = "nodes",
                         .y_name = "us",
                         .format = "%.1f",
                         .by_factors = true};
     const int software = chart_line(c, "messages"), rdma = chart_line(c, "RDMA"),
-              hardware = chart_line(c, "switch");
+              multicast = chart_line(c, "multicast"), hardware = chart_line(c, "switch"),
+              wires = chart_line(c, "barrier network");
     for (int i = 0; i < s->nshapes; i++) {
         if (s->shape[i].ranks != s->shape[i].nodes)
             continue;
         c->x[c->points] = s->shape[i].nodes;
         c->y[software][c->points] = best_of(&s->shape[i], is_software);
         c->y[rdma][c->points] = best_of(&s->shape[i], is_rdma);
-        c->y[hardware][c->points++] = best_of(&s->shape[i], is_switch);
+        c->y[multicast][c->points] = best_of(&s->shape[i], is_multicast);
+        c->y[hardware][c->points] = best_of(&s->shape[i], is_switch);
+        c->y[wires][c->points++] = best_of(&s->shape[i], barrier_is_wires);
     }
 }
 
@@ -163,7 +179,8 @@ double barrier_regret(const struct barrier_shape *s, int *best)
 {
     *best = 0;
     for (int i = 0; i < barrier_nsettings; i++)
-        if (!isnan(s->of[i].choose) && s->of[i].choose < s->of[*best].choose)
+        if (!isnan(s->of[i].choose) && s->of[i].choose < s->of[*best].choose &&
+            !barrier_is_wires(&barrier_settings[i]))
             *best = i;
     return s->of[0].judge / s->of[*best].judge;
 }

@@ -43,6 +43,8 @@ const struct barrier_setting barrier_settings[] = {
     {"rdma:n=2", "rdma", false, {2}},
     {"rdma:n=3", "rdma", false, {3}},
     {"switch", "switch", false, {0}},
+    {"multicast", "multicast", false, {0}},
+    {"wires", "wires", false, {0}},
 };
 const int barrier_nsettings = (int)(sizeof(barrier_settings) / sizeof(barrier_settings[0]));
 _Static_assert(sizeof(barrier_settings) / sizeof(barrier_settings[0]) <= BARRIER_SETTINGS_MAX,
@@ -81,10 +83,19 @@ static double run(MPI_Comm comm, int n)
     return (MPI_Wtime() - start) / n;
 }
 
-/* Messages, RDMA writes (a byte each) and packets to the switch that this rank has sent so far. */
+/* Messages, RDMA writes (a byte each), packets to the switch or to a group and changes of a wire by this rank so far. */
 static double operations(void)
 {
-    return ib_counter("p2p_eager_sent") + ib_counter("ib_put_bytes") + ib_counter("coll_switched");
+    return ib_counter("p2p_eager_sent") + ib_counter("ib_put_bytes") + ib_counter("coll_switched") +
+           ib_counter("mcast_packets") + ib_counter("coll_wired");
+}
+
+/* Each setting has a communicator of its own. The barrier network is for MPI_COMM_WORLD. */
+static void open_comm(const struct ib_rank *r, struct candidate *c)
+{
+    c->comm = MPI_COMM_WORLD;
+    if (!barrier_is_wires(&barrier_settings[c->setting]))
+        MPI_Comm_dup(r->bench.comm, &c->comm);
 }
 
 /* Until the library has found its own choice, but not for ever: it spends a share of the time only. */
@@ -183,7 +194,7 @@ static void rank(struct ib_rank *r)
     for (int i = 0; i < barrier_nsettings; i++)
         if (is_usable(r, &barrier_settings[i], several)) {
             list[n].setting = i;
-            MPI_Comm_dup(r->bench.comm, &list[n++].comm);
+            open_comm(r, &list[n++]);
         }
     for (int i = 0; i < n; i++)
         count(r, &list[i], several);
@@ -195,7 +206,8 @@ static void rank(struct ib_rank *r)
         ib_tell(r, IB_TIME, median(&list[i], 0, 1) * 1e6, "us/%s", label);
         ib_tell(r, IB_TIME, median(&list[i], 0, 2) * 1e6, "choose/%s", label);
         ib_tell(r, IB_TIME, median(&list[i], 1, 2) * 1e6, "judge/%s", label);
-        MPI_Comm_free(&list[i].comm);
+        if (list[i].comm != MPI_COMM_WORLD)
+            MPI_Comm_free(&list[i].comm);
     }
     free(list);
 }
