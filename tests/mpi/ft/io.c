@@ -17,9 +17,9 @@ static void make(void)
     EXPECT_CLASS(MPI_File_open(now, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
                  MPI_SUCCESS);
     memset(out, rank + 1, BYTES);
-    EXPECT_CLASS(MPI_File_write_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE,
-                                       MPI_STATUS_IGNORE),
-                 MPI_SUCCESS);
+    EXPECT_CLASS(
+        MPI_File_write_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE, MPI_STATUS_IGNORE),
+        MPI_SUCCESS);
     MPI_Barrier(now);
 }
 
@@ -57,8 +57,8 @@ static void inside(void)
     make();
     if (rank == victim)
         die();
-    EXPECT_DEATH(MPI_File_write_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE,
-                                       MPI_STATUS_IGNORE));
+    EXPECT_DEATH(
+        MPI_File_write_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
     end();
 }
 
@@ -130,7 +130,8 @@ int main(int argc, char **argv)
     static void (*const phases[])(void) = {inside,       by_offset,   by_pointer, nonblocking,
                                            in_two_steps, of_the_file, closed};
     mpitest_begin(&argc, &argv);
-    snprintf(name, sizeof(name), "%s/fishplate-ft-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid());
+    snprintf(name, sizeof(name), "%s/fishplate-ft-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+             (int)getpid());
     MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
     out = malloc(BYTES);
     in = malloc(BYTES);
