@@ -22,16 +22,19 @@ static double now_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* The victim says when it is, to everyone, and dies. The others wait for a second message. */
+/* The victim says when it is, to everyone, and dies. The others wait for a second message. All are connected before. */
 static void kill_last(MPI_Comm comm, int rank, int size, int in_barrier, double *died)
 {
     if (rank == size - 1) {
+        for (int i = 0; i < size - 1; i++)
+            MPI_Ssend(NULL, 0, MPI_DOUBLE, i, 0, comm);
         double t = now_ms();
         for (int i = 0; i < size - 1; i++)
             MPI_Send(&t, 1, MPI_DOUBLE, i, 0, comm);
         raise(SIGKILL);
     }
     double more;
+    MPI_Recv(NULL, 0, MPI_DOUBLE, size - 1, 0, comm, MPI_STATUS_IGNORE);
     MPI_Recv(died, 1, MPI_DOUBLE, size - 1, 0, comm, MPI_STATUS_IGNORE);
     if (in_barrier)
         MPI_Barrier(comm);
