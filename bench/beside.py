@@ -3,6 +3,7 @@ mpicc, runs all in turn several times, keeps the best of each row, and prints a 
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -20,12 +21,24 @@ int main(int argc, char **argv) {{ return bench_{name}_main(&host, argc, argv); 
 
 
 def libraries(build):
-    """(name, compiler, launcher): ours first. Ranks have a core each where there are enough."""
-    found = [("Fishplate", str(build / "bin/mpicc"), [str(build / "bin/mpiexec")])]
+    """(name, compiler, launcher, what stands before the program): ours first. Ranks have a core each where there are enough."""
+    found = [("Fishplate", str(build / "bin/mpicc"), [str(build / "bin/mpiexec")], [])]
     if shutil.which("mpicc.mpich"):
-        found.append(("MPICH", "mpicc.mpich", ["mpiexec.mpich"]))
+        found.append(("MPICH", "mpicc.mpich", ["mpiexec.mpich"], []))
     if shutil.which("mpicc.openmpi"):
-        found.append(("Open MPI", "mpicc.openmpi", ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe"]))
+        found.append(("Open MPI", "mpicc.openmpi", ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe"], []))
+    return found
+
+
+def libraries_softib(build):
+    """The same over software InfiniBand. Each rank is a node with an adapter of its own, as with our -vnodes."""
+    found = [("Fishplate", str(build / "bin/mpicc"), [str(build / "bin/mpiexec"), "-vnodes", "2", "-bind-to", "core"], [])]
+    if shutil.which("mpicc.openmpi"):
+        settings = [f"SOFTIB_FABRIC=nodes=2 name=beside-{os.getpid()}", "UCX_TLS=rc,self", "UCX_NET_DEVICES=softib0:1"]
+        ucx = ["--mca", "pml", "ucx", "--mca", "osc", "ucx", "--mca", "btl", "^openib"]
+        found.append(("UCX", "mpicc.openmpi", ["env", *settings, str(build / "bin/softib"), "run", "mpiexec.openmpi", "--allow-run-as-root",
+                                               "--oversubscribe", "--bind-to", "core", *ucx],
+                      ["sh", "-c", 'SOFTIB_NODE=$OMPI_COMM_WORLD_RANK exec "$0" "$@"']))
     return found
 
 
@@ -41,21 +54,21 @@ def parser(doc):
 def compiled(name, found, folder):
     main_c = folder / "main.c"
     main_c.write_text(MAIN.format(name=name))
-    for library, mpicc, _ in found:
+    for library, mpicc, _, _ in found:
         subprocess.run([mpicc, "-O2", f"-I{HERE / name}", str(main_c), str(HERE / name / f"{name}.c"), str(HERE / "ways.c"), "-o",
                         str(folder / library)], check=True)
 
 
 def measure(name, options, arguments, rows, better):
     """The best of every row: {library: {row: value}}. rows(text) reads what one run printed; better is max or min."""
-    found = libraries(options.build)
-    best = {library: {} for library, _, _ in found}
+    found = (libraries_softib if getattr(options, "softib", False) else libraries)(options.build)
+    best = {library: {} for library, _, _, _ in found}
     with tempfile.TemporaryDirectory() as folder:
         compiled(name, found, Path(folder))
         for turn in range(options.repeat):
-            for library, _, launcher in found:
+            for library, _, launcher, before in found:
                 print(f"turn {turn + 1} of {options.repeat}: {library}", file=sys.stderr)
-                command = [*launcher, "-n", str(options.ranks), f"{folder}/{library}", *arguments]
+                command = [*launcher, "-n", str(options.ranks), *before, f"{folder}/{library}", *arguments]
                 run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS, check=False)
                 if run.returncode and library == "Fishplate":
                     sys.exit(run.stderr.decode())

@@ -6,6 +6,7 @@
 #include "rma.h"
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,13 @@
 enum { LONGEST = 1 << 20, MANY = 64 };
 
 struct setup {
-    int rank, size, created, busy, json, rows;
+    int rank, size, created, busy, apart, json, rows;
     double seconds; /* a case */
     MPI_Win win;
     char *memory, *local;
+    MPI_Comm node;
+    MPI_Win floor;
+    void *direct; /* memory of rank 1 in that window, NULL: they share none */
 };
 
 typedef void operation(struct setup *s, int bytes, int times);
@@ -73,11 +77,22 @@ static void lock(struct setup *s, int bytes, int times)
     MPI_Win_lock_all(0, s->win);
 }
 
+/* What a put into memory that is shared cannot be faster than. */
+static void store(struct setup *s, int bytes, int times)
+{
+    volatile long *to = s->direct;
+    (void)bytes;
+    for (int i = 0; i < times; i++)
+        *to = i;
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
 static const struct {
     const char *name;
     operation *run;
     int bytes, times; /* operations before one flush */
 } cases[] = {
+    {"store, fence", store, 8, 1}, /* where memory is shared */
     {"put", put, 8, 1},
     {"get", get, 8, 1},
     {"fetch_and_op", fetch, 8, 1},
@@ -166,12 +181,37 @@ static void fences(struct setup *s)
     row(s, "fence", 0, 1, best);
 }
 
+/* Memory that ranks 0 and 1 share in any case, if they are on one node. */
+static void floor_open(struct setup *s)
+{
+    int here, unit;
+    MPI_Aint bytes;
+    MPI_Comm_split_type(MPI_COMM_WORLD, s->apart ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                        &s->node);
+    if (s->apart)
+        return;
+    MPI_Comm_size(s->node, &here);
+    if (here < s->size)
+        return;
+    MPI_Win_allocate_shared(sizeof(long), 1, MPI_INFO_NULL, s->node, &s->direct, &s->floor);
+    MPI_Win_shared_query(s->floor, 1, &bytes, &unit, &s->direct);
+}
+
+static void floor_close(struct setup *s)
+{
+    if (s->direct)
+        MPI_Win_free(&s->floor);
+    if (!s->apart)
+        MPI_Comm_free(&s->node);
+}
+
 static int usage(void)
 {
-    puts("usage: mpiexec -n 2 fishplate bench rma [--created] [--busy] [--seconds S] [--json]\n"
+    puts("usage: mpiexec -n 2 fishplate bench rma [--created] [--busy] [--apart] [--seconds S] [--json]\n"
          "Times one-sided operations of rank 0 on the memory of rank 1.\n"
          "  --created    window in memory of the program (MPI_Win_create) instead of MPI_Win_allocate\n"
          "  --busy       rank 1 computes during the test and makes no MPI call\n"
+         "  --apart      do not measure a store into shared memory: the ranks only seem to be on one node\n"
          "  --seconds S  time for each case (default 0.2)\n"
          "  --json       one JSON document instead of the table");
     return 0;
@@ -185,6 +225,8 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
             s.created = 1;
         else if (strcmp(argv[i], "--busy") == 0)
             s.busy = 1;
+        else if (strcmp(argv[i], "--apart") == 0)
+            s.apart = 1;
         else if (strcmp(argv[i], "--json") == 0)
             s.json = 1;
         else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
@@ -206,18 +248,21 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
     else
         MPI_Win_allocate(LONGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s.memory, &s.win);
     memset(s.memory, 0, LONGEST);
+    floor_open(&s);
     if (s.rank == 0)
         head(&s, host);
     fences(&s);
     if (s.rank == 0)
         MPI_Win_lock_all(0, s.win);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        measure(&s, i);
+        if (cases[i].run != store || s.direct)
+            measure(&s, i);
     if (s.rank == 0)
         MPI_Win_unlock_all(s.win);
     if (s.rank == 0 && s.json)
         puts("\n ]}");
     MPI_Win_free(&s.win);
+    floor_close(&s);
     if (s.created)
         free(s.memory);
     free(s.local);
