@@ -1,0 +1,89 @@
+/* test_mcast_sa.c: joining a multicast group of an InfiniBand subnet through librdmacm: what the library is asked for, the route
+ * that its answer gives, refusals, and that everything is given back. The library is a stand-in (stub.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
+
+#include "base/err.h"
+#include "net/ib/mcast_sa.h"
+#include "stub.h"
+#include "test.h"
+
+static struct stub *seen;
+
+static struct ib_device device_with(uint8_t last)
+{
+    struct ib_device d = {.name = "mlx9_0 port 1", .port = 1};
+    d.address.gid[0] = 0xfe;
+    d.address.gid[1] = 0x80;
+    d.address.gid[15] = last;
+    return d;
+}
+
+static bool nothing_left(void)
+{
+    return seen->channels == 0 && seen->ids == 0 && seen->joins == 0 && seen->events == 0;
+}
+
+static int join(const struct ib_device *d, struct ibv_ah_attr *route, uint16_t *lid, void **joined)
+{
+    union ibv_gid gid = {.raw = {0xff, 0x15, [15] = 77}};
+    *lid = 0;
+    *joined = NULL;
+    return ib_mcast_sa_join(d, &gid, lid, route, joined);
+}
+
+static void joins_and_leaves(void)
+{
+    const struct ib_device d = device_with(9);
+    struct ibv_ah_attr route = {0};
+    uint16_t lid;
+    void *joined;
+    seen->mood = STUB_JOINS;
+    EXPECT_EQ(join(&d, &route, &lid, &joined), 0);
+    EXPECT_EQ(seen->space, 0x0111); /* datagrams */
+    EXPECT_EQ(seen->bound.family, 27);
+    EXPECT(memcmp(seen->bound.gid, d.address.gid, 16) == 0);
+    EXPECT_EQ(seen->asked.family, 27);
+    EXPECT(seen->asked.gid[0] == 0xff && seen->asked.gid[1] == 0x15 && seen->asked.gid[15] == 77);
+    EXPECT_EQ(lid, 0xc012);
+    EXPECT(route.dlid == 0xc012 && route.sl == 3 && route.is_global == 1);
+    EXPECT_EQ(seen->joins, 1);
+    EXPECT_EQ(seen->events, 0);
+    ib_mcast_sa_leave(joined);
+    EXPECT(nothing_left());
+}
+
+static void fails(enum stub_mood mood, const char *says)
+{
+    const struct ib_device d = device_with(4);
+    struct ibv_ah_attr route = {0};
+    uint16_t lid;
+    void *joined;
+    seen->mood = mood;
+    EXPECT(join(&d, &route, &lid, &joined) != 0);
+    EXPECT(joined == NULL && lid == 0);
+    const char *detail = err_detail(MPI_ERR_OTHER);
+    EXPECT(detail && strstr(detail, "mlx9_0 port 1") && strstr(detail, says));
+    seen->joins = 0; /* what was refused may be left or not */
+    EXPECT(nothing_left());
+}
+
+static void refusals_are_said(void)
+{
+    fails(STUB_REFUSES, "subnet administrator");
+    fails(STUB_NO_DEVICE, "No such device");
+}
+
+int main(void)
+{
+    void *library = dlopen("librdmacm.so.1", RTLD_NOW);
+    seen = library ? dlsym(library, "stub") : NULL;
+    if (!seen) {
+        printf("the stand-in for librdmacm is not found\n");
+        return 1;
+    }
+    TEST_RUN(joins_and_leaves);
+    TEST_RUN(refusals_are_said);
+    return test_result();
+}
