@@ -18,7 +18,7 @@ static void usage(void)
          "predictions of\nHoefler's models; how much slower the library's own choice is than the fastest "
          "barrier; and barriers by\nmessages, by RDMA, by multicast, in the switch and by the barrier "
          "network. The library chooses by trying "
-         "several barriers\n(FISHPLATE_COLL_TRY=100000, unless you set it).\n"
+         "several barriers\n(FISHPLATE_COLL_TRY=100, unless you set it).\n"
          "Started by mpiexec, `fishplate bench barrier` measures the barrier of that job only.\n\n"
          "Options:\n"
          "  --quick           two small shapes, to check in some seconds that everything runs\n"
@@ -127,7 +127,7 @@ static void run_jobs(struct barrier_study *s)
         const struct ib_job job = {.topic = "barrier",
                                    .ranks = shape.ranks,
                                    .nodes = shape.nodes,
-                                   .settings = s->driver.quick ? "FISHPLATE_COLL_TRY=100" : "",
+                                   .settings = getenv("FISHPLATE_COLL_TRY") ? "" : "FISHPLATE_COLL_TRY=100",
                                    .repeat = 1};
         struct ib_figures *f = ib_run(&s->driver, &job, "nodes=%d ms=%d", shape.nodes,
                                       (int)(1e3 * fmax(0.1, (s->budget - used) / (s->nshapes - i) / 2)));
