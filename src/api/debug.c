@@ -64,8 +64,7 @@ static void differs(struct p2p *p, uint32_t from, struct envelope env, const str
                     const struct note *received)
 {
     char there[128], here[128], sent_types[320], received_types[320];
-    const uint32_t id = context_id_of((uint32_t)env.context);
-    const struct comm *c = the_proc && id < CONTEXT_IDS ? the_proc->comms[id] : NULL;
+    const struct comm *c = the_proc ? comm_of_context(the_proc, env.context) : NULL;
     (void)p;
     if (!is_news(sent, received))
         return;

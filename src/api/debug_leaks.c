@@ -212,8 +212,7 @@ static int take_alike(struct line *lines, int n, int first)
 static void tell_message(void *arg, struct envelope env, const void *payload, uint64_t length)
 {
     const struct proc *p = arg;
-    const uint32_t id = context_id_of((uint32_t)env.context);
-    const struct comm *c = id < CONTEXT_IDS ? p->comms[id] : NULL;
+    const struct comm *c = comm_of_context(p, env.context);
     (void)payload;
     if (env.context & 1)
         return;

@@ -86,12 +86,6 @@ static uint8_t comm_index(struct page_wait *w, const struct comm *c)
              : PAGE_GROUPS;
 }
 
-static struct comm *comm_of(struct proc *p, uint64_t context)
-{
-    const uint32_t id = context_id_of((uint32_t)context);
-    return id < CONTEXT_IDS ? p->comms[id] : NULL;
-}
-
 static struct page_item *add(struct page_wait *w, enum page_kind kind)
 {
     static struct page_item unwanted;
@@ -109,7 +103,7 @@ static int32_t wild(int32_t value, int32_t wildcard)
 
 static void add_envelope(struct proc *p, struct page_wait *w, struct page_item *item, struct envelope env)
 {
-    const struct comm *c = env.context & 1 ? NULL : comm_of(p, env.context);
+    const struct comm *c = env.context & 1 ? NULL : comm_of_context(p, env.context);
     item->context = (uint32_t)env.context;
     item->tag = wild(env.tag, MPI_ANY_TAG);
     item->rank = wild(env.source, MPI_ANY_SOURCE);
@@ -157,7 +151,7 @@ static void add_members(struct page_wait *w, const struct comm *c)
 
 static void add_message(struct proc *p, struct page_wait *w, const struct p2p_view *v)
 {
-    const struct comm *c = comm_of(p, v->env.context);
+    const struct comm *c = comm_of_context(p, v->env.context);
     if (v->env.context & 1) { /* a message of the library: part of the collective that the rank is in */
         if (c && v->env.tag < ASSEMBLY_TAG_FIRST)
             add_members(w, c);

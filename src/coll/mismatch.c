@@ -99,8 +99,7 @@ static bool call_numbered(const struct comm *c, uint32_t number, struct known *o
 /* The communicator whose calls are numbered in the tags of this context. */
 static struct comm *numbered_by(struct proc *p, uint64_t context, bool local)
 {
-    const uint32_t id = context_id_of((uint32_t)context);
-    struct comm *c = id < CONTEXT_IDS ? p->comms[id] : NULL;
+    struct comm *c = comm_of_context(p, context);
     if (!c || !local)
         return c;
     for (int i = 0; i < CONTEXT_IDS; i++)

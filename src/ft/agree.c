@@ -42,6 +42,21 @@ size_t agree_size(uint32_t n, uint32_t nwords)
     return sizeof(struct agree) + (3 * (size_t)nwords + SETS * (size_t)((n + 63) / 64)) * sizeof(uint64_t);
 }
 
+static void sum_clear(struct agree *a)
+{
+    const size_t ands = a->nwords - a->nmost;
+    memset(sum(a), 0xff, ands * sizeof(uint64_t));
+    memset(sum(a) + ands, 0, a->nmost * sizeof(uint64_t));
+}
+
+static void sum_add(struct agree *a, const uint64_t *words)
+{
+    for (uint32_t i = 0; i < a->nwords - a->nmost; i++)
+        sum(a)[i] &= words[i];
+    for (uint32_t i = a->nwords - a->nmost; i < a->nwords; i++)
+        sum(a)[i] = words[i] > sum(a)[i] ? words[i] : sum(a)[i];
+}
+
 size_t agree_message_size(const struct agree *a)
 {
     return sizeof(struct agree_message) + (a->nwords + 2 * (size_t)a->nbits) * sizeof(uint64_t);
@@ -55,7 +70,13 @@ void agree_init(struct agree *a, uint32_t n, uint32_t me, uint32_t nwords)
     a->nwords = nwords;
     a->nbits = (n + 63) / 64;
     a->decided_epoch = a->sent_to = n;
-    memset(sum(a), 0xff, nwords * sizeof(uint64_t));
+    sum_clear(a);
+}
+
+void agree_most(struct agree *a, uint32_t nmost)
+{
+    a->nmost = nmost;
+    sum_clear(a);
 }
 
 const uint64_t *agree_words(const struct agree *a)
@@ -183,8 +204,7 @@ static void advance(struct agree *a, const struct agree_out *out)
 
 static void contribute(struct agree *a)
 {
-    for (uint32_t i = 0; i < a->nwords; i++)
-        sum(a)[i] &= mine(a)[i];
+    sum_add(a, mine(a));
     add(HAVE(a), a->me);
     a->dirty = true;
 }
@@ -203,7 +223,7 @@ static void enter_epoch(struct agree *a, uint32_t epoch)
     a->heard = false;
     memset(HAVE(a), 0, a->nbits * sizeof(uint64_t));
     memset(TOLD(a), 0, a->nbits * sizeof(uint64_t));
-    memset(sum(a), 0xff, a->nwords * sizeof(uint64_t));
+    sum_clear(a);
     a->dirty = true;
     if (a->begun)
         contribute(a);
@@ -237,8 +257,7 @@ static void take_decision(struct agree *a, const struct agree_message *m)
 static void take_contributions(struct agree *a, const struct agree_message *m)
 {
     const uint64_t *theirs = m->data + a->nwords;
-    for (uint32_t i = 0; i < a->nwords; i++)
-        sum(a)[i] &= m->data[i];
+    sum_add(a, m->data);
     for (uint32_t i = 0; i < a->nbits; i++) {
         a->dirty |= (theirs[i] & ~HAVE(a)[i]) != 0;
         HAVE(a)[i] |= theirs[i];

@@ -1,6 +1,6 @@
 /* agree.h: agreement among processes of which some may die at any moment, as a pure state machine: no I/O, no clock. One
  * object is one agreement at one process. Every process contributes words; the decision is the AND of all contributions
- * and a set of processes that died, and it is the same at all living processes.
+ * (or their greatest: any way to join them in which order and repetition do not matter) and a set of processes that died, and it is the same at all living processes.
  *
  * Contributions go up a binomial tree over the living processes to the lowest of them, the root. The root decides when
  * it has a contribution from every process that it does not know to be dead, and the decision goes down the tree. A
@@ -36,6 +36,7 @@ struct agree_message {
 /* Memory without pointers: it can be copied and compared. */
 struct agree {
     uint32_t n, me, nwords, nbits; /* nbits: 64-bit words of a set */
+    uint32_t nmost;                /* of the words, so many at the end: the greatest instead of the AND */
     uint32_t epoch;
     uint32_t decided_epoch; /* in which the decision was made or confirmed; n: in none */
     uint32_t sent_to;       /* parent that has what we know, in this epoch; n: nobody */
@@ -48,6 +49,8 @@ struct agree {
 
 size_t agree_size(uint32_t n, uint32_t nwords);
 void agree_init(struct agree *a, uint32_t n, uint32_t me, uint32_t nwords);
+/* Before anything else, the same at all processes. */
+void agree_most(struct agree *a, uint32_t nmost);
 size_t agree_message_size(const struct agree *a);
 
 /* Where messages go, in this order; a process that dies may have sent only the first of them. */

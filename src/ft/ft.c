@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "ft/revoke.h"
 #include "obj/context.h"
+#include "obj/epoch.h"
 #include "obj/errhandler.h"
 #include "obj/fault.h"
 #include "obj/handle.h"
@@ -25,8 +26,9 @@ struct ft_request {
     int *flag;         /* agree: the user's */
     MPI_Comm *handle;  /* shrink: the user's, or NULL */
     struct comm *made;
-    int acked;   /* agree: deaths that were known to the program when it began */
-    bool single; /* shrink: holds the part of the mask that only one may use */
+    int acked;    /* agree: deaths that were known to the program when it began */
+    bool single;  /* shrink: holds the part of the mask that only one may use */
+    bool scraped; /* shrink: every id that could be had was offered in the last round */
     struct net_hook again;
 };
 
@@ -99,7 +101,7 @@ int ft_agree_start(struct comm *c, int *flag, struct request **out)
     int rc = words ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for an agreement");
     if (!rc) {
         r->flag = flag;
-        rc = ft_round_begin(c, words, nwords, agree_over, r);
+        rc = ft_round_begin(c, words, nwords, 0, agree_over, r);
     }
     free(words);
     if (rc && r)
@@ -169,11 +171,9 @@ static int make(struct ft_request *r, const struct ft_round *round, const uint32
     return rc;
 }
 
-static void take_ids(struct proc *p, const uint32_t *ids, int n)
-{
-    for (int i = 0; i < n; i++)
-        p->context_mask[ids[i] / 64] &= ~(1ull << ids[i] % 64);
-}
+/* What a shrinking agrees on: the context ids that are free everywhere, whether everyone could offer its ids, and the highest
+ * epoch. */
+enum { SHRINK_OFFERED = CONTEXT_SINGLE_WORDS, SHRINK_EPOCH, SHRINK_WORDS };
 
 static int shrink_hook(struct net_hook *hook)
 {
@@ -192,22 +192,36 @@ static void shrink_later(struct ft_request *r)
     list_append(&r->comm->proc->net->hooks, &r->again.link);
 }
 
-/* The words are the context ids that are free everywhere. None: another communicator was being made at some process. */
+/* No id is free everywhere: another communicator was being made at some process, or ids that wait have to be used again. */
+static int shrink_again(struct ft_request *r, bool offered)
+{
+    if (offered && r->scraped)
+        return err_set(MPI_ERR_OTHER, "more than %d communicators exist at once; free some",
+                       64 * CONTEXT_SINGLE_WORDS);
+    r->scraped = offered;
+    shrink_later(r);
+    return MPI_SUCCESS;
+}
+
 static void shrink_over(struct ft_round *round, void *arg)
 {
     struct ft_request *r = arg;
     struct proc *p = r->comm->proc;
+    const uint64_t *words = agree_words(round->agree);
     uint32_t ids[2];
     int wanted = r->comm->remote ? 2 : 1, error;
     if (r->single)
         p->context_busy = false;
     r->single = false;
-    if (context_pick(agree_words(round->agree), 0, CONTEXT_SINGLE_WORDS, 0, wanted, ids)) {
-        take_ids(p, ids, wanted);
+    if (context_pick(words, 0, CONTEXT_SINGLE_WORDS, 0, wanted, ids)) {
+        context_numbers(ids, wanted, words[SHRINK_EPOCH]);
+        for (int i = 0; i < wanted; i++)
+            context_id_take(p, ids[i]);
         error = make(r, round, ids);
     } else {
-        shrink_later(r);
-        return;
+        error = shrink_again(r, words[SHRINK_OFFERED]);
+        if (!error)
+            return;
     }
     request_complete(&r->base, error);
 }
@@ -215,12 +229,15 @@ static void shrink_over(struct ft_round *round, void *arg)
 static int shrink_begin(struct ft_request *r)
 {
     struct proc *p = r->comm->proc;
-    uint64_t words[CONTEXT_SINGLE_WORDS] = {0};
+    uint64_t words[SHRINK_WORDS] = {0};
+    contexts_return(p, r->scraped);
     if (!p->context_busy) {
         r->single = p->context_busy = true;
-        memcpy(words, p->context_mask, sizeof(words));
+        memcpy(words, p->context_mask, CONTEXT_SINGLE_WORDS * sizeof(*words));
+        words[SHRINK_OFFERED] = 1;
     }
-    return ft_round_begin(r->comm, words, CONTEXT_SINGLE_WORDS, shrink_over, r);
+    words[SHRINK_EPOCH] = p->context_epoch;
+    return ft_round_begin(r->comm, words, SHRINK_WORDS, 1, shrink_over, r);
 }
 
 static int shrink_new(struct comm *c, MPI_Comm *handle, struct ft_request **out)
@@ -264,18 +281,19 @@ static void arrived(void *arg, struct peer *from, const struct frame_header *h, 
                     size_t len)
 {
     struct proc *p = arg;
-    uint32_t id = context_id_of(h->context);
-    CHECK(id < CONTEXT_IDS, "a fault-tolerance message names an invalid communicator");
+    CHECK(h->context < 1u << 31, "a fault-tolerance message names an invalid communicator");
     if (h->flags == FT_REVOKE)
-        ft_revoke_arrived(p->ft, p->comms[id], h->context, from->rank);
+        ft_revoke_arrived(p, comm_of_context(p, h->context), h->context, from->rank);
+    else if (h->flags == FT_LEFT)
+        ft_round_left(p, h->context);
     else
-        ft_round_arrived(p->ft, h, payload, len, p->comms[id]);
+        ft_round_arrived(p, from, h, payload, len);
 }
 
 static void member_died(struct proc *p, uint32_t number)
 {
     ft_revoke_died(p, number);
-    ft_round_died(p->ft, number);
+    ft_round_died(p, number);
 }
 
 static void comm_born(struct comm *c)
@@ -311,6 +329,7 @@ static void closing(struct proc *p)
     p->ft = NULL;
     p->member_died = NULL;
     p->comm_born = NULL;
+    p->comm_left = NULL;
     p->meet_again = NULL;
 }
 
@@ -323,6 +342,7 @@ int ft_open(struct proc *p)
     list_init(&ft->early);
     p->member_died = member_died;
     p->comm_born = comm_born;
+    p->comm_left = ft_round_leave;
     p->ft_closing = closing;
     if (p->net->lost) {
         p->quiesce = quiesce;

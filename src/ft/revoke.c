@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "net/lost.h"
 #include "obj/context.h"
+#include "obj/epoch.h"
 #include "obj/fault.h"
 
 static void tell(struct comm *c, uint32_t number)
@@ -49,13 +50,31 @@ static bool is_member(const struct comm *c, uint32_t number)
            (c->remote && group_find(c->remote, number) != MPI_UNDEFINED);
 }
 
-void ft_revoke_arrived(struct ft *ft, struct comm *c, uint32_t context, uint32_t from)
+/* Those that this process has had and given up meanwhile will not come. */
+static void forget_gone(struct proc *p)
 {
+    struct ft *ft = p->ft;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < ft->nrevoked; i++) {
+        if (ft->revoked[2 * i] == UINT32_MAX || context_is_gone(p, ft->revoked[2 * i]))
+            continue;
+        ft->revoked[2 * n] = ft->revoked[2 * i];
+        ft->revoked[2 * n++ + 1] = ft->revoked[2 * i + 1];
+    }
+    ft->nrevoked = n;
+}
+
+void ft_revoke_arrived(struct proc *p, struct comm *c, uint32_t context, uint32_t from)
+{
+    struct ft *ft = p->ft;
     if (c) {
         if (is_member(c, from))
             ft_revoke(c);
         return;
     }
+    if (context_is_gone(p, context))
+        return;
+    forget_gone(p);
     uint32_t *grown = realloc(ft->revoked, 2 * (ft->nrevoked + 1) * sizeof(*grown));
     CHECK_MEMORY(grown != NULL, "the revocation of a communicator");
     ft->revoked = grown;

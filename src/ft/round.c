@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "net/guest.h"
 #include "net/lost.h"
+#include "obj/epoch.h"
 
 #define KEEP 16 /* decided agreements of a communicator that are kept for those who have not heard */
 
@@ -153,14 +154,54 @@ static struct ft_round *find(struct ft *ft, uint32_t context, uint32_t number)
     return NULL;
 }
 
+/* Inside the functions below, callers may still use a round that is spent. */
+static void enter(struct ft *ft)
+{
+    ft->inside++;
+}
+
+/* Nobody dies where a death ends the job: who has the decision has passed it on. */
+static void leave(struct proc *p)
+{
+    struct ft *ft = p->ft;
+    const bool all = !p->net->lost;
+    if (--ft->inside > 0 || !(ft->spent || all))
+        return;
+    ft->spent = false;
+    list_foreach_safe(pos, after, &ft->rounds)
+    {
+        struct ft_round *r = list_entry(pos, struct ft_round, link);
+        if (r->spent || (all && r->told))
+            ft_round_free(r);
+    }
+}
+
+static void spend(struct ft *ft, uint32_t context)
+{
+    list_foreach(pos, &ft->rounds)
+    {
+        struct ft_round *r = list_entry(pos, struct ft_round, link);
+        r->spent = r->spent || r->context == context;
+    }
+    list_foreach_safe(pos, after, &ft->early)
+    {
+        struct ft_early *e = list_entry(pos, struct ft_early, link);
+        if (e->context != context)
+            continue;
+        list_remove(&e->link);
+        free(e);
+    }
+    ft->spent = true;
+}
+
 static void forget_old(struct ft *ft, uint32_t context, uint32_t number)
 {
     struct ft_round *old = number >= KEEP ? find(ft, context, number - KEEP) : NULL;
     if (old && old->told)
-        ft_round_free(old);
+        old->spent = ft->spent = true;
 }
 
-static struct ft_round *round_new(struct comm *c, uint32_t nwords)
+static struct ft_round *round_new(struct comm *c, uint32_t nwords, uint32_t nmost)
 {
     struct ft_round *r = calloc(1, sizeof(*r));
     if (!r || ft_members_open(c, &r->members) != 0) {
@@ -170,8 +211,10 @@ static struct ft_round *round_new(struct comm *c, uint32_t nwords)
     r->proc = c->proc;
     r->context = c->context;
     r->agree = malloc(agree_size(r->members.n, nwords));
-    if (r->agree)
+    if (r->agree) {
         agree_init(r->agree, r->members.n, r->members.me, nwords);
+        agree_most(r->agree, nmost);
+    }
     r->scratch = r->agree ? malloc(agree_message_size(r->agree)) : NULL;
     list_init(&r->link);
     if (!r->scratch) {
@@ -214,11 +257,23 @@ static int too_large(const struct ft_round *r)
     return 0;
 }
 
-int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords,
+static void start(struct ft_round *r, const uint64_t *words)
+{
+    struct proc *p = r->proc;
+    struct agree_out out = out_of(r);
+    enter(p->ft);
+    list_append(&p->ft->rounds, &r->link);
+    tell_dead(r);
+    agree_begin(r->agree, words, &out);
+    hear_early(p->ft, r);
+    look(r);
+    leave(p);
+}
+
+int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint32_t nmost,
                    void (*over)(struct ft_round *r, void *arg), void *arg)
 {
-    struct ft *ft = c->proc->ft;
-    struct ft_round *r = round_new(c, nwords);
+    struct ft_round *r = round_new(c, nwords, nmost);
     if (!r)
         return err_set(MPI_ERR_NO_MEM, "out of memory for an agreement");
     int rc = too_large(r);
@@ -229,24 +284,83 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords,
     r->number = c->agreements++;
     r->over = over;
     r->arg = arg;
-    c->owns_context = false; /* words about this agreement may come when the communicator is gone */
-    forget_old(ft, r->context, r->number);
-    list_append(&ft->rounds, &r->link);
-    struct agree_out out = out_of(r);
-    tell_dead(r);
-    agree_begin(r->agree, words, &out);
-    hear_early(ft, r);
-    look(r);
+    c->unquiet = true; /* words about this agreement may come when the communicator is gone */
+    forget_old(c->proc->ft, r->context, r->number);
+    start(r, words);
     return MPI_SUCCESS;
 }
 
-void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *payload, size_t len,
-                      struct comm *c)
+/* ---- farewell ---- */
+
+static void all_left(struct ft_round *r, void *arg)
 {
+    (void)arg;
+    spend(r->proc->ft, r->context);
+}
+
+/* Guests that have parted since, of whose death nobody will tell. */
+static void look_again(struct ft *ft)
+{
+    list_foreach(pos, &ft->rounds)
+    {
+        struct ft_round *r = list_entry(pos, struct ft_round, link);
+        if (r->number != FT_FAREWELL || r->told)
+            continue;
+        tell_dead(r);
+        look(r);
+    }
+}
+
+void ft_round_leave(struct comm *c)
+{
+    const uint64_t nothing = 0;
+    struct proc *p = c->proc;
+    if (!p->net->lost)
+        return;
+    struct ft_round *r = round_new(c, 1, 0);
+    CHECK_MEMORY(r != NULL, "the end of a communicator");
+    r->number = FT_FAREWELL;
+    r->over = all_left;
+    enter(p->ft);
+    look_again(p->ft);
+    start(r, &nothing);
+    leave(p);
+}
+
+void ft_round_left(struct proc *p, uint32_t context)
+{
+    if (!context_is_gone(p, context))
+        return;
+    enter(p->ft);
+    spend(p->ft, context);
+    leave(p);
+}
+
+/* ---- events ---- */
+
+/* This process has forgotten the agreements of this communicator, so all have left it. */
+static void answer_late(struct proc *p, struct peer *from, uint32_t context)
+{
+    struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_LEFT, .context = context};
+    ft_send(p, from->rank, &h, NULL, 0);
+}
+
+void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_header *h, const void *payload,
+                      size_t len)
+{
+    struct ft *ft = p->ft;
+    const struct comm *c = comm_of_context(p, h->context);
     uint32_t number = (uint32_t)h->tag, from = (uint32_t)h->source;
     struct ft_round *r = find(ft, h->context, number);
     if (r) {
+        enter(ft);
         hear(r, from, payload, len);
+        leave(p);
+        return;
+    }
+    if (!c && context_is_gone(p, h->context)) {
+        if (number == FT_FAREWELL)
+            answer_late(p, peer, h->context);
         return;
     }
     if (c && number < c->agreements)
@@ -258,9 +372,11 @@ void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *p
     list_append(&ft->early, &e->link);
 }
 
-void ft_round_died(struct ft *ft, uint32_t number)
+void ft_round_died(struct proc *p, uint32_t number)
 {
-    list_foreach_safe(pos, after, &ft->rounds)
+    struct ft *ft = p->ft;
+    enter(ft);
+    list_foreach(pos, &ft->rounds)
     {
         struct ft_round *r = list_entry(pos, struct ft_round, link);
         struct agree_out out = out_of(r);
@@ -271,4 +387,5 @@ void ft_round_died(struct ft *ft, uint32_t number)
                 break;
             }
     }
+    leave(p);
 }

@@ -11,7 +11,7 @@
 
 /* Frames: frame_header.flags says which. context: the communicator's; tag: number of the agreement on it; source: place
  * among the members. */
-enum ft_frame { FT_REVOKE, FT_AGREE };
+enum ft_frame { FT_REVOKE, FT_AGREE, FT_LEFT };
 
 /* Who takes part: process numbers, in an order that all of them know. */
 struct ft_members {
@@ -26,10 +26,13 @@ struct ft_round {
     uint32_t context, number;
     struct agree *agree;
     struct agree_message *scratch;
-    bool told; /* `over` has run */
+    bool told;  /* `over` has run */
+    bool spent; /* nobody will ask for it any more */
     void (*over)(struct ft_round *r, void *arg);
     void *arg;
 };
+
+#define FT_FAREWELL UINT32_MAX /* number of the last agreement on a communicator */
 
 /* A frame that came before its agreement was begun here. */
 struct ft_early {
@@ -42,6 +45,8 @@ struct ft_early {
 struct ft {
     struct list rounds; /* newest last; decided ones stay for those who have not heard */
     struct list early;
+    int inside;        /* so many functions of round.c are running, one inside another */
+    bool spent;        /* some of the rounds are */
     uint32_t *revoked; /* contexts of communicators that were revoked before this process had them */
     uint32_t nrevoked;
 };
@@ -49,14 +54,21 @@ struct ft {
 int ft_members_open(struct comm *c, struct ft_members *out);
 void ft_members_close(struct ft_members *m);
 
-/* Begins the next agreement on this communicator with these words. `over` runs once, when it is decided, possibly before
+/* Begins the next agreement on this communicator with these words, of which the last nmost give the greatest. `over` runs once, when it is decided, possibly before
  * this returns; the object stays valid as long as the process. */
-int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords,
+int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint32_t nmost,
                    void (*over)(struct ft_round *r, void *arg), void *arg);
 
-void ft_round_arrived(struct ft *ft, const struct frame_header *h, const void *payload, size_t len,
-                      struct comm *c);
-void ft_round_died(struct ft *ft, uint32_t number);
+/* This process gives up a communicator on which it has agreed. A decision is kept for those who may not have heard it: until
+ * all living members have given the communicator up. They find that out by one more agreement, the farewell, which
+ * nobody waits for. A process that is asked for one that it has forgotten knows that everybody has left, and says so. */
+void ft_round_leave(struct comm *c);
+/* Everybody has left that communicator. */
+void ft_round_left(struct proc *p, uint32_t context);
+
+void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_header *h, const void *payload,
+                      size_t len);
+void ft_round_died(struct proc *p, uint32_t number);
 void ft_round_free(struct ft_round *r);
 
 /* Sends a frame to a process, now or when there is room; one that has died gets nothing. */

@@ -112,12 +112,12 @@ static void tree_receive(struct assembly *a, int place, void *data, size_t len)
     receive_from(a, env, data, len);
 }
 
-static void and_words(struct assembly *a, const char *from)
+static void join_words(struct assembly *a, const char *from)
 {
     for (unsigned i = 0; i < a->nwords; i++) {
         uint64_t w;
         memcpy(&w, from + i * sizeof(w), sizeof(w));
-        a->words[i] &= w;
+        a->words[i] = i < a->nwords - a->nmost ? a->words[i] & w : MAX(a->words[i], w);
     }
 }
 
@@ -160,7 +160,7 @@ static void fold(struct assembly *a)
         memcpy(records, a->record, a->record_size);
     for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2) {
         size_t len = (size_t)subtree_span(a->place + (int)bit, size) * a->record_size;
-        and_words(a, from);
+        join_words(a, from);
         from += words_size(a);
         memcpy(records + (size_t)bit * a->record_size, from, len);
         from += len;
@@ -251,7 +251,7 @@ static void swap_records(struct assembly *a)
     size_t mine = (size_t)a->gang.members->size * a->record_size;
     if (!head_read(a, a->other_head))
         return;
-    and_words(a, a->other_head + sizeof(uint64_t));
+    join_words(a, a->other_head + sizeof(uint64_t));
     a->state = SWAPPED;
     if (!a->record_size || !allocate_records(a))
         return;

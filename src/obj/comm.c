@@ -9,6 +9,7 @@
 
 #include "net/guest.h"
 #include "obj/context.h"
+#include "obj/epoch.h"
 #include "obj/errhandler.h"
 #include "obj/fault.h"
 #include "obj/info.h"
@@ -72,10 +73,10 @@ int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct
     return MPI_SUCCESS;
 }
 
-void comm_speaks(struct comm *c, uint32_t context_id)
+void comm_speaks(struct comm *c, uint32_t number)
 {
-    c->context = context_of_id(context_id);
-    c->proc->comms[context_id] = c;
+    c->context = context_of_id(number);
+    c->proc->comms[context_id_of(c->context)] = c;
 }
 
 int comm_activate(struct comm *c, const uint32_t ids[2])
@@ -104,8 +105,12 @@ void comm_release(struct comm *c)
     comm_release(c->local_comm);
     if (c->proc->comms[context_id_of(c->context)] == c)
         c->proc->comms[context_id_of(c->context)] = NULL;
-    if (c->owns_context)
-        context_id_put(c->proc, context_id_of(c->context));
+    if (c->owns_context && c->unquiet)
+        context_retire(c->proc, c->context / 2);
+    else if (c->owns_context)
+        context_id_put(c->proc, c->context / 2);
+    if (c->owns_context && c->agreements > 0 && c->proc->comm_left)
+        c->proc->comm_left(c);
     comm_fault_free(c);
     errhandler_release(c->errhandler);
     info_release(c->info);
@@ -145,8 +150,7 @@ int comm_peer_connect(struct comm *c, int rank, struct peer **out)
 struct peer *comm_peer_of(void *proc, struct envelope env)
 {
     struct proc *p = proc;
-    uint32_t id = context_id_of((uint32_t)env.context);
-    struct comm *c = id < CONTEXT_IDS ? p->comms[id] : NULL;
+    struct comm *c = comm_of_context(p, env.context);
     struct peer *peer;
     if (!c || env.source < 0 || env.source >= comm_peers(c))
         return NULL;

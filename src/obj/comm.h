@@ -45,6 +45,7 @@ struct comm {
     char label[64];           /* where it comes from ("dup of MPI_COMM_WORLD"), for messages to people */
     uint32_t create_sequence; /* numbers the creations of communicators from this one: their tag */
     bool owns_context;        /* its ids go back to the pool with it */
+    bool unquiet;             /* ... but words about it may still be under way then (epoch.h) */
     bool guests;              /* processes of other worlds are in it (net/guest.h) */
 };
 

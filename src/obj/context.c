@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "obj/comm.h"
+#include "obj/epoch.h"
 
 /* The first word of every round. */
 #define ALL_WELL 1u /* the sender can go on */
@@ -23,19 +25,35 @@ void context_ids_init(struct proc *p)
         p->context_mask[id / 64] &= ~(1ull << id % 64);
 }
 
-void context_id_put(struct proc *p, uint32_t id)
+void context_id_put(struct proc *p, uint32_t number)
 {
+    const uint32_t id = number % CONTEXT_IDS;
     p->context_mask[id / 64] |= 1ull << id % 64;
 }
 
-static bool id_is_free(const struct proc *p, uint32_t id)
+static bool id_is_free(const struct proc *p, uint32_t number)
 {
+    const uint32_t id = number % CONTEXT_IDS;
     return p->context_mask[id / 64] >> id % 64 & 1;
 }
 
-static void id_take(struct proc *p, uint32_t id)
+void context_id_take(struct proc *p, uint32_t number)
 {
+    const uint32_t id = number % CONTEXT_IDS;
     p->context_mask[id / 64] &= ~(1ull << id % 64);
+}
+
+void context_numbers(uint32_t *ids, int n, uint64_t epoch)
+{
+    CHECK(epoch < CONTEXT_EPOCHS, "a process of another job offers an invalid epoch of communicators");
+    for (int i = 0; i < n; i++)
+        ids[i] += (uint32_t)epoch * CONTEXT_IDS;
+}
+
+struct comm *comm_of_context(const struct proc *p, uint64_t context)
+{
+    struct comm *c = p->comms[context_id_of((uint32_t)context)];
+    return c && (c->context ^ context) < 2 ? c : NULL;
 }
 
 bool context_pick(const uint64_t *mask, int first_word, int last_word, uint32_t start, int wanted,
@@ -104,12 +122,13 @@ static void claim(struct agreement *g)
     struct proc *p = g->round.gang.proc;
     g->claimed = true;
     for (int i = 0; i < g->wanted; i++)
-        g->claimed = g->claimed && id_is_free(p, g->ids[i]);
+        g->claimed = g->claimed && id_is_free(p, g->ids[i]) && context_is_fresh(p, g->ids[i]);
     for (int i = 0; i < g->wanted && g->claimed; i++)
-        id_take(p, g->ids[i]);
+        context_id_take(p, g->ids[i]);
     p->context_claims++;
     g->words[0] = g->claimed ? GOT_THEM : 0;
     g->round.nwords = 1;
+    g->round.nmost = 0;
     g->round.done = claim_over;
     assembly_start(&g->round);
 }
@@ -118,7 +137,7 @@ static void first_round_over(struct assembly *a)
 {
     struct agreement *g = container_of(a, struct agreement, round);
     struct proc *p = a->gang.proc;
-    const uint64_t *mask = g->words + 2;
+    const uint64_t *mask = g->words + 2, epoch = g->words[2 + CONTEXT_WORDS];
     if (g->single)
         p->context_busy = false;
     g->single = false;
@@ -134,16 +153,19 @@ static void first_round_over(struct assembly *a)
     } else if (!(g->words[0] & ALL_WELL)) {
         conclude(g, err_set(MPI_ERR_OTHER, "another process of the communicator failed to create its part"));
     } else if (context_pick(mask, 0, CONTEXT_SINGLE_WORDS, 0, g->wanted, g->ids)) {
+        context_numbers(g->ids, g->wanted, epoch);
         for (int i = 0; i < g->wanted; i++)
-            id_take(p, g->ids[i]);
+            context_id_take(p, g->ids[i]);
         conclude(g, MPI_SUCCESS);
     } else if (context_pick(mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS, (uint32_t)g->words[1], g->wanted,
                             g->ids)) {
+        context_numbers(g->ids, g->wanted, epoch);
         claim(g);
-    } else if (g->words[0] & CALM) {
+    } else if (g->words[0] & CALM && g->scraped) {
         conclude(g, err_set(MPI_ERR_OTHER, "more than %d communicators exist at once; free some",
                             CONTEXT_IDS - 64));
     } else {
+        g->scraped = g->words[0] & CALM;
         first_round(g);
     }
 }
@@ -151,6 +173,7 @@ static void first_round_over(struct assembly *a)
 static void first_round(struct agreement *g)
 {
     struct proc *p = g->round.gang.proc;
+    contexts_return(p, g->scraped);
     g->words[0] = (g->local_error ? 0 : ALL_WELL) | (p->context_claims ? 0 : CALM);
     g->words[1] = draw(g);
     memcpy(g->words + 2, p->context_mask, sizeof(p->context_mask));
@@ -159,14 +182,16 @@ static void first_round(struct agreement *g)
     else
         g->single = p->context_busy = true;
     g->round.words = g->words;
-    g->round.nwords = 2 + CONTEXT_WORDS;
+    g->words[2 + CONTEXT_WORDS] = p->context_epoch;
+    g->round.nwords = 3 + CONTEXT_WORDS;
+    g->round.nmost = 1;
     g->round.done = first_round_over;
     assembly_start(&g->round);
 }
 
 void agreement_start(struct agreement *g)
 {
-    g->single = g->claimed = false;
+    g->single = g->claimed = g->scraped = false;
     g->records = NULL;
     g->others = 0;
     first_round(g);

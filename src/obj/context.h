@@ -6,6 +6,8 @@
  * while waiting for a participant to arrive, so creations by several threads, or nonblocking ones in
  * different orders, cannot block each other.
  *
+ * What a communicator gets is a number: an id, and an epoch, which separates it from earlier ones with this id (epoch.h).
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_CONTEXT_H
 #define FP_OBJ_CONTEXT_H
@@ -19,18 +21,27 @@
 /* Ids that are never agreed on. BOOTSTRAP carries creations that have no parent communicator. */
 enum { CONTEXT_ID_WORLD, CONTEXT_ID_SELF, CONTEXT_ID_BOOTSTRAP, CONTEXT_ID_PARENT, CONTEXT_IDS_RESERVED };
 
-/* A context is two consecutive numbers on the wire: point-to-point, and collectives. */
-static inline uint32_t context_of_id(uint32_t id)
+/* A number is epoch * CONTEXT_IDS + id. A context on the wire is twice that, for point-to-point, or one more, for collectives;
+ * its highest bit says that it belongs to no communicator (p2p/partitioned.h). */
+#define CONTEXT_EPOCHS (1u << 18)
+_Static_assert(2ull * CONTEXT_EPOCHS * CONTEXT_IDS == 1ull << 31, "a context has 31 bits");
+static inline uint32_t context_of_id(uint32_t number)
 {
-    return 2 * id;
+    return 2 * number;
 }
 static inline uint32_t context_id_of(uint32_t context)
 {
-    return context / 2;
+    return context / 2 % CONTEXT_IDS;
 }
 
 void context_ids_init(struct proc *p);
-void context_id_put(struct proc *p, uint32_t id);
+/* Nothing of this number is under way: its id is free. */
+void context_id_put(struct proc *p, uint32_t number);
+void context_id_take(struct proc *p, uint32_t number);
+/* Ids become numbers. */
+void context_numbers(uint32_t *ids, int n, uint64_t epoch);
+/* The communicator that this context belongs to, or NULL. */
+struct comm *comm_of_context(const struct proc *p, uint64_t context);
 
 /* Pure parts. Picks `wanted` ids that are set in mask[first_word .. last_word), looking from bit `start` on
  * and round to the front again; false when there are not that many. */
@@ -42,14 +53,15 @@ struct agreement {
         round;       /* the caller fills gang, record and record_size; records come back with the result */
     int wanted;      /* 1 or 2 ids */
     int local_error; /* in: this process cannot go on, so nobody shall */
-    uint32_t ids[2]; /* out */
+    uint32_t ids[2]; /* out: numbers */
     int error;       /* out: an error class */
     void (*done)(struct agreement *g); /* runs once, possibly before agreement_start returns */
 
     /* Private. */
-    uint64_t words[2 + CONTEXT_WORDS]; /* flags, where to look for shared ids, mask */
+    uint64_t words[3 + CONTEXT_WORDS]; /* flags, where to look for shared ids, mask, epoch */
     bool single;                       /* holds the single part */
     bool claimed;                      /* holds ids[] */
+    bool scraped;                      /* every id that could be had was offered in the last round */
     char *records;                     /* of the first round */
     int others;
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "obj/attr.h"
+#include "obj/epoch.h"
 #include "obj/errhandler.h"
 #include "obj/handle.h"
 #include "obj/hints.h"
@@ -95,7 +96,7 @@ static void creation_over(struct agreement *g)
         error = c->build(c);
         bool used = !error && c->made;
         for (int i = 0; i < g->wanted && !used; i++)
-            context_id_put(p, g->ids[i]);
+            (error ? context_retire : context_id_put)(p, g->ids[i]); /* others may speak on it */
     }
     free(g->round.records);
     free(g->round.gang.numbers);

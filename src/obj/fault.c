@@ -9,15 +9,10 @@
 #include "net/lost.h"
 #include "obj/assembly.h"
 #include "obj/context.h"
+#include "obj/epoch.h"
 #include "p2p/fault.h"
 
 static COUNTER(revoked, "comm_revoked", "Communicators that were revoked.");
-
-static struct comm *comm_of_context(const struct proc *p, uint64_t context)
-{
-    uint32_t id = context_id_of((uint32_t)context);
-    return id < CONTEXT_IDS ? p->comms[id] : NULL;
-}
 
 static bool is_dead(const struct comm *c, uint32_t number)
 {
@@ -30,6 +25,8 @@ static bool is_dead(const struct comm *c, uint32_t number)
 int comm_judge(void *proc, struct envelope env)
 {
     const struct comm *c = comm_of_context(proc, env.context);
+    if (!c && context_is_gone(proc, (uint32_t)env.context))
+        return MPIX_ERR_REVOKED;
     if (!c)
         return assembly_judge(proc, (uint32_t)env.context, env.tag);
     if (!c->fault)
@@ -65,8 +62,7 @@ static void break_collectives(struct comm *c, int error)
         c->coll_kept = c->coll;
         c->coll = NULL;
     }
-    /* Messages of collectives that were given up may still be under way: nobody may use these numbers again. */
-    c->owns_context = false;
+    c->unquiet = true; /* messages of collectives that were given up may still be under way */
     if (c->local_comm)
         break_collectives(c->local_comm, error);
 }

@@ -20,6 +20,7 @@ struct errhandler;
 struct bsend_pool;
 struct attr_table;
 struct rma;
+struct context_epochs;
 struct dyn; /* src/dyn */
 
 struct page;
@@ -41,6 +42,8 @@ struct proc {
     struct comm *comms[64 * 64]; /* by context id: which communicator speaks on it */
     bool context_busy;           /* an agreement holds the part of the mask that only one may use */
     int context_claims;          /* agreements that have claimed ids they may have to give back */
+    uint32_t context_epoch;      /* of communicators that are made from now on, at least: see obj/epoch.h */
+    struct context_epochs *context_epochs; /* NULL: none has ended with messages under way */
     struct attr_table *keyvals;
     /* Set by coll: a communicator goes away, drop c->coll and the like. */
     void (*comm_closing)(struct comm *c);
@@ -53,9 +56,10 @@ struct proc {
     /* Set by rma: the process ends, drop what it has. */
     void (*rma_closing)(struct proc *p);
     struct ft *ft; /* src/ft: agreements; NULL: a death ends the job */
-    /* Set by ft: a process has died; a communicator has been made; wait for all that live; the process ends. */
+    /* Set by ft: a process has died; a communicator has been made; one that agreed goes; wait for all that live; the process ends. */
     void (*member_died)(struct proc *p, uint32_t number);
     void (*comm_born)(struct comm *c);
+    void (*comm_left)(struct comm *c);
     int (*quiesce)(struct proc *p);
     int (*meet_again)(struct comm *c); /* a barrier of those who live; NULL: a death ends the job */
     void (*rma_member_died)(struct proc *p, uint32_t number);

@@ -85,8 +85,8 @@ struct rma *rma_open(struct proc *p)
 
 struct win *win_of_context(struct rma *r, uint32_t context)
 {
-    const uint32_t id = context_id_of(context);
-    return id < COUNT_OF(r->wins) ? r->wins[id] : NULL;
+    struct win *w = r->wins[context_id_of(context)];
+    return w && w->comm->context == context ? w : NULL; /* else it is of one that had this id before */
 }
 
 static int win_new(struct comm *parent, int flavor, struct win **out)

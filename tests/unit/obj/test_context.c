@@ -1,7 +1,10 @@
 /* test_context.c: choosing context ids out of a mask, from any starting point.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "obj/context.h"
+#include "obj/epoch.h"
+
+#include <stdlib.h>
+
 #include "test.h"
 
 static bool is_set(const uint64_t *mask, uint32_t id)
@@ -61,11 +64,42 @@ static void picks_differ_and_start_where_told(void)
     }
 }
 
+/* The id of one that ended with messages under way is used again, in a later epoch. */
+static void numbers_are_not_used_twice(void)
+{
+    static struct proc p;
+    context_ids_init(&p);
+    const uint32_t id = 77, other = 78, old = 3 * CONTEXT_IDS + id;
+    context_id_take(&p, old);
+    EXPECT(context_is_fresh(&p, old) && !context_is_gone(&p, context_of_id(old)));
+    context_retire(&p, old);
+    EXPECT(context_is_gone(&p, context_of_id(old)) && context_is_gone(&p, context_of_id(old) + 1));
+    EXPECT(!context_is_gone(&p, context_of_id(old + CONTEXT_IDS)) &&
+           !context_is_gone(&p, context_of_id(other)));
+    EXPECT(!context_is_gone(&p, 1u << 31 | context_of_id(old))); /* of no communicator */
+    contexts_return(&p, false);
+    EXPECT(!is_set(p.context_mask, id)); /* enough others are free */
+    EXPECT_EQ(p.context_epoch, 0);
+    contexts_return(&p, true);
+    EXPECT(is_set(p.context_mask, id));
+    EXPECT_EQ(p.context_epoch, 4);
+    uint32_t ids[2] = {id, other};
+    context_numbers(ids, 2, p.context_epoch);
+    EXPECT_EQ(ids[0], old + CONTEXT_IDS);
+    EXPECT(context_is_fresh(&p, ids[0]) && !context_is_fresh(&p, old));
+    context_retire(&p, (CONTEXT_EPOCHS - 1) * CONTEXT_IDS + other);
+    context_id_take(&p, other);
+    contexts_return(&p, true);
+    EXPECT(!is_set(p.context_mask, other)); /* there is no later epoch */
+    free(p.context_epochs);
+}
+
 int main(void)
 {
     TEST_RUN(reserved_ids_are_taken);
     TEST_RUN(lowest_first);
     TEST_RUN(every_start_finds_every_id);
     TEST_RUN(picks_differ_and_start_where_told);
+    TEST_RUN(numbers_are_not_used_twice);
     return test_result();
 }

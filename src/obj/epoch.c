@@ -1,0 +1,87 @@
+/* epoch.c: see epoch.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "obj/epoch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "p2p/fault.h"
+
+/* So few free ids, of those for one agreement at a time and of the others, that it is time to use old ones again. */
+#define FEW_SINGLE (64 * CONTEXT_SINGLE_WORDS / 4)
+#define FEW_SHARED (64 * (CONTEXT_WORDS - CONTEXT_SINGLE_WORDS) / 4)
+#define MANY       256 /* ids that wait: each time costs an epoch */
+
+/* By id: the first epoch that this process has not seen the end of; and which ids wait. */
+struct context_epochs {
+    uint64_t waiting[CONTEXT_WORDS];
+    uint32_t first[CONTEXT_IDS];
+};
+
+static uint32_t id_of(uint32_t number)
+{
+    return number % CONTEXT_IDS;
+}
+
+static uint32_t epoch_of(uint32_t number)
+{
+    return number / CONTEXT_IDS;
+}
+
+void context_retire(struct proc *p, uint32_t number)
+{
+    const uint32_t id = id_of(number);
+    if (!p->context_epochs)
+        p->context_epochs = calloc(1, sizeof(*p->context_epochs));
+    if (!p->context_epochs)
+        return; /* out of memory: this id is not used again */
+    p->context_epochs->first[id] = MAX(p->context_epochs->first[id], epoch_of(number) + 1);
+    p->context_epochs->waiting[id / 64] |= 1ull << id % 64;
+}
+
+static int count(const uint64_t *mask, int from, int to)
+{
+    int n = 0;
+    for (int i = from; i < to; i++)
+        n += __builtin_popcountll(mask[i]);
+    return n;
+}
+
+static bool few_are_left(const struct proc *p)
+{
+    return (count(p->context_mask, 0, CONTEXT_SINGLE_WORDS) < FEW_SINGLE ||
+            count(p->context_mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS) < FEW_SHARED) &&
+           count(p->context_epochs->waiting, 0, CONTEXT_WORDS) >= MANY;
+}
+
+void contexts_return(struct proc *p, bool needed)
+{
+    struct context_epochs *e = p->context_epochs;
+    bool any = false;
+    if (!e || !(needed || few_are_left(p)))
+        return;
+    for (uint32_t id = 0; id < CONTEXT_IDS; id++) {
+        const uint64_t bit = 1ull << id % 64;
+        if (!(e->waiting[id / 64] & bit) || e->first[id] >= CONTEXT_EPOCHS)
+            continue;
+        e->waiting[id / 64] &= ~bit;
+        p->context_mask[id / 64] |= bit;
+        p->context_epoch = MAX(p->context_epoch, e->first[id]);
+        any = true;
+    }
+    if (any && p->p2p && p2p_has_faults(p->p2p))
+        p2p_judge_again(p->p2p); /* messages that came for them and were not received go */
+}
+
+bool context_is_gone(const struct proc *p, uint32_t context)
+{
+    const uint32_t number = context / 2;
+    return p->context_epochs && number < CONTEXT_EPOCHS * CONTEXT_IDS && !context_is_fresh(p, number);
+}
+
+bool context_is_fresh(const struct proc *p, uint32_t number)
+{
+    return !p->context_epochs || epoch_of(number) >= p->context_epochs->first[id_of(number)];
+}
