@@ -516,8 +516,11 @@ static void open_notices(struct local *h)
 
 void local_died(struct local *h, const char *job, uint32_t rank)
 {
-    if (h->notices)
-        notice_add(h->notices, job, rank);
+    if (h->notices && !notice_add(h->notices, h->notices_fd, job, rank))
+        die(1,
+            "mpiexec cannot tell the ranks that rank %u has died (%u deaths at most, and memory for them): "
+            "%s.",
+            rank, NOTICES_MAX, strerror(errno));
 }
 
 void local_kill(struct local *h, uint32_t rank)

@@ -4,17 +4,22 @@
 #define _GNU_SOURCE
 #include "boot/notice.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+
+#define STEP 4096u /* notices by which the file grows */
+_Static_assert(NOTICES_MAX % STEP == 0, "the last step fits");
+
 int notice_create(void)
 {
     int fd = memfd_create("fishplate-notices", MFD_CLOEXEC);
-    if (fd >= 0 && ftruncate(fd, sizeof(struct notice_page)) != 0) {
+    if (fd >= 0 && ftruncate(fd, offsetof(struct notice_page, notices)) != 0) {
         close(fd);
         return -1;
     }
@@ -23,7 +28,8 @@ int notice_create(void)
 
 struct notice_page *notice_map(int fd)
 {
-    void *page = mmap(NULL, sizeof(struct notice_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *page =
+        mmap(NULL, sizeof(struct notice_page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     return page == MAP_FAILED ? NULL : page;
 }
 
@@ -38,25 +44,44 @@ void notice_wake(struct notice_page *page)
     syscall(SYS_futex, &page->published, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-void notice_add(struct notice_page *page, const char *job, uint32_t rank)
+/* Writers that do this at the same time do not disturb each other: fallocate makes a file longer, never shorter. */
+static bool make_room(struct notice_page *page, int fd, uint32_t wanted)
+{
+    const uint32_t room = (wanted + STEP - 1) / STEP * STEP;
+    uint32_t known = atomic_load(&page->room);
+    if (known >= wanted)
+        return true;
+    if (room > NOTICES_MAX ||
+        fallocate(fd, 0, 0, (off_t)(offsetof(struct notice_page, notices) + room * sizeof(struct notice))) !=
+            0)
+        return false;
+    while (known < room && !atomic_compare_exchange_weak(&page->room, &known, room))
+        ;
+    return true;
+}
+
+bool notice_add(struct notice_page *page, int fd, const char *job, uint32_t rank)
 {
     struct timespec now;
     uint32_t i = atomic_fetch_add(&page->reserved, 1);
-    if (i >= NOTICES_MAX)
-        return;
+    if (i >= NOTICES_MAX || !make_room(page, fd, i + 1))
+        return false;
     struct notice *n = &page->notices[i];
     clock_gettime(CLOCK_MONOTONIC, &now);
     n->rank = rank;
     n->when = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    snprintf(n->job, sizeof(n->job), "%s", job);
+    n->world = hash_text(HASH_START, job);
     atomic_store_explicit(&n->full, 1, memory_order_release);
     atomic_fetch_add(&page->published, 1);
     notice_wake(page);
+    return true;
 }
 
 const struct notice *notice_get(struct notice_page *page, uint32_t i)
 {
-    if (i >= NOTICES_MAX || !atomic_load_explicit(&page->notices[i].full, memory_order_acquire))
+    /* Every process of the host can write the page. */
+    if (i >= NOTICES_MAX || i >= atomic_load(&page->room) ||
+        !atomic_load_explicit(&page->notices[i].full, memory_order_acquire))
         return NULL;
     return &page->notices[i];
 }

@@ -11,22 +11,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NOTICE_JOB_MAX 112
-#define NOTICES_MAX    8192u
+#define NOTICES_MAX (1u << 20) /* deaths in the life of a job; more end it */
 
 struct notice {
     _Atomic uint32_t full; /* 1 when the rest is there */
     uint32_t rank;
-    uint64_t when; /* of CLOCK_MONOTONIC, in ns: when the launcher knew */
-    char job[NOTICE_JOB_MAX];
+    uint64_t world; /* hash of the name of its job */
+    uint64_t when;  /* of CLOCK_MONOTONIC, in ns: when the launcher knew */
+    uint64_t unused;
 };
-_Static_assert(sizeof(struct notice) == 128, "two cache lines");
+_Static_assert(sizeof(struct notice) == 32, "two in a cache line");
 
-/* Several launchers may write (a job and those that it spawned), and nobody erases. Memory of zeros has no notices. */
+/* Several launchers may write (a job and those that it spawned), and nobody erases. Memory of zeros has no notices. All of it
+ * is mapped, but the file behind it begins small and grows: only as many notices as there is room for may be touched. */
 struct notice_page {
     _Atomic uint32_t reserved;
     _Atomic uint32_t published; /* the futex */
-    char pad[120];
+    _Atomic uint32_t room;
+    char pad[116];
     struct notice notices[NOTICES_MAX];
 };
 
@@ -37,8 +39,8 @@ void notice_unmap(struct notice_page *page);
 /* A new file of it, or -1. */
 int notice_create(void);
 
-/* Nothing happens when the page is full. */
-void notice_add(struct notice_page *page, const char *job, uint32_t rank);
+/* fd: of the page. False: there is no room for it, and nobody will hear of this death or of later ones. */
+bool notice_add(struct notice_page *page, int fd, const char *job, uint32_t rank);
 
 /* Number i once it is there, or NULL. */
 const struct notice *notice_get(struct notice_page *page, uint32_t i);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/log.h"
 #include "boot/boot.h"
 #include "boot/notice.h"
@@ -156,19 +155,12 @@ static void bury(struct net *net, uint32_t number)
         net->died(net->deliver_ctx, number, peer);
 }
 
-/* Every process of the host can write the page: the name may have no end. */
-static uint64_t world_of(const struct notice *n)
-{
-    return hash_add(HASH_START, n->job, strnlen(n->job, sizeof(n->job)));
-}
-
 static bool number_of(const struct net *net, const struct notice *n, uint32_t *number)
 {
-    uint64_t world = world_of(n);
     *number = n->rank;
-    if (world == net->world)
+    if (n->world == net->world)
         return n->rank < net->size && n->rank != net->rank;
-    return net_guest_find(net, world, n->rank, number);
+    return net_guest_find(net, n->world, n->rank, number);
 }
 
 /* Frames that the dead one sent before are delivered first: they are as good as those of a living one. */
@@ -228,7 +220,7 @@ void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t numb
     struct net_lost *l = net->lost;
     const struct notice *n;
     for (uint32_t i = 0; l && i < l->next && (n = notice_get(l->page, i)) != NULL; i++)
-        if (n->rank == rank && world_of(n) == world)
+        if (n->rank == rank && n->world == world)
             note_dead(net, number);
 }
 

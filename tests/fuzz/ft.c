@@ -17,7 +17,7 @@
 #include "p2p/fault.h"
 #include "panic.h"
 
-enum { SIZE = 4, FRAME = 4096, COMMS = 3, STEPS_MAX = 60 };
+enum { SIZE = 4, FRAME = 4096, COMMS = 3, STEPS_MAX = 60, ROOM = 4096 };
 static const char job[] = "fuzz-1";
 
 static struct net net;
@@ -83,12 +83,12 @@ static void comm_born(int which)
 /* Of old: nearly full, with the deaths of others. What is written next is at its end. */
 static void fill_page(void)
 {
-    for (uint32_t i = 0; i < NOTICES_MAX - 2; i++) {
+    for (uint32_t i = 0; i < ROOM - 2; i++) {
         page->notices[i].rank = 1;
-        strcpy(page->notices[i].job, "another job");
+        page->notices[i].world = hash_text(HASH_START, "another job");
         atomic_store(&page->notices[i].full, 1);
     }
-    atomic_store(&page->reserved, NOTICES_MAX - 2);
+    atomic_store(&page->reserved, ROOM - 2);
 }
 
 static void open_world(uint8_t bits)
@@ -98,6 +98,7 @@ static void open_world(uint8_t bits)
     page = calloc(1, sizeof(*page)); /* of its own, so that reading beyond it is seen */
     if (!page)
         abort();
+    atomic_store(&page->room, ROOM);
     if (bits & 1)
         fill_page();
     boot.notices = page;
@@ -160,17 +161,17 @@ static void frame(struct fuzz_in *in, uint8_t what)
     payload = NULL;
 }
 
-/* What others may have written: the name may have no end. */
+/* What others may have written. There is no file behind the page, so that it cannot grow. */
 static void notice(struct fuzz_in *in, uint8_t what)
 {
     if (what & 32) {
-        notice_add(page, job, what >> 6);
-        told_dead |= 1u << (what >> 6);
+        if (notice_add(page, -1, job, what >> 6))
+            told_dead |= 1u << (what >> 6);
     } else {
-        struct notice *n = &page->notices[atomic_load(&page->reserved) % NOTICES_MAX];
+        struct notice *n = &page->notices[atomic_load(&page->reserved) % ROOM];
         fuzz_bytes(in, n, sizeof(*n));
         if (what & 128)
-            memcpy(n->job, job, sizeof(job));
+            n->world = hash_text(HASH_START, job);
         if (n->rank < SIZE)
             told_dead |= 1u << n->rank;
         atomic_fetch_add(&page->reserved, 1);
