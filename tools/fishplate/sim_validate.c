@@ -168,6 +168,13 @@ bool sim_fit_here(struct machine *m)
     static struct study s;
     if (!find_programs(&s) || !fit(&s))
         return false;
+    for (int nodes = 2; nodes <= 8 && s.machine.cores > 0; nodes *= 2)
+        if (nodes > s.machine.cores) {
+            struct value *all = measure(&s, nodes, "barrier");
+            fit_turns(&s, figure(all, "barrier", 0), nodes);
+            value_free(all);
+            break;
+        }
     *m = s.machine;
     return true;
 }
