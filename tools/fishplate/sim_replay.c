@@ -353,7 +353,12 @@ static double replay(const struct prof_job *job, const struct machine *m, int pe
     if (good)
         job_simulate(&o, &r);
     if (!good || r.failed)
-        fprintf(stderr, "fishplate sim replay: %s.\n", good || !b.why[0] ? r.failed : b.why);
+        fprintf(
+            stderr, "fishplate sim replay: %s.%s\n", good || !b.why[0] ? r.failed : b.why,
+            good
+                ? " A record does not say which requests a call waited for: a program that waits for some of "
+                  "those it has started cannot be replayed."
+                : "");
     for (int i = 0; b.scheds && i < job->size; i++)
         sched_free(&b.scheds[i]);
     free(b.scheds);
