@@ -20,6 +20,13 @@ run -l -n 1 "$T/spawner" hello
 expect_rc 0
 grep -q '^\[1\.1\] child 1 of 2$' "$T/out" || fail "$last: no line of job 1, rank 1"
 
+# On another host of the user's choice, through its agent.
+make_shell
+run -launcher-exec "$T/shell" -hosts a:1,b:1 -n 1 "$T/spawner" hello b
+expect_rc 0
+sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
+expect_out "child 0 of 2 on b" "child 1 of 2 on b"
+
 # One of them fails: the whole job ends, with its status.
 run -n 2 "$T/spawner" fail
 expect_rc 7

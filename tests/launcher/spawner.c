@@ -2,6 +2,7 @@
  * the launcher makes of it.
  *
  *   hello          the children print a line and end well
+ *   hello HOST     the same on that host, which they name
  *   fail           child 1 ends with status 7 after MPI_Init, while everybody else waits for it
  *   stay FIFO      everybody writes "up" to the fifo and waits for ever
  *   die            all parents are killed, then their children too
@@ -58,7 +59,14 @@ static void inherit(char **argv, MPI_Comm parent)
 static void spawn(char **argv, const char *program)
 {
     MPI_Comm children;
-    MPI_Comm_spawn(program, argv, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    MPI_Info info = MPI_INFO_NULL;
+    if (strcmp(argv[0], "hello") == 0 && argv[1]) {
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "host", argv[1]);
+    }
+    MPI_Comm_spawn(program, argv, CHILDREN, info, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    if (info != MPI_INFO_NULL)
+        MPI_Info_free(&info);
     if (strcmp(argv[0], "stay") == 0)
         say_up(argv[1]);
     if (is_heir(argv)) {
@@ -83,7 +91,10 @@ static void be_child(char **argv, MPI_Comm parent)
         exit(7);
     if (strcmp(argv[0], "hello") != 0)
         wait_for_ever();
-    printf("child %d of %d\n", rank, size);
+    if (argv[1])
+        printf("child %d of %d on %s\n", rank, size, getenv("FISHPLATE_HOST"));
+    else
+        printf("child %d of %d\n", rank, size);
     fflush(stdout);
     MPI_Barrier(parent);
     MPI_Comm_disconnect(&parent);

@@ -23,19 +23,26 @@ static void child(MPI_Comm parents)
     MPI_Comm_disconnect(&parents);
 }
 
-/* One of the first program, up to three of the second, of which `soft` allows two. */
+/* One of the first program, which is found by `path`; up to three of the second, of which `soft` allows two. */
 static void programs(char *self)
 {
-    char *commands[] = {self, self};
+    char *name = strrchr(self, '/') ? strrchr(self, '/') + 1 : self, *commands[] = {name, self},
+         folders[1200];
     int most[] = {1, 3}, codes[4] = {-1, -1, -1, -1}, size;
     static const char *const wanted[] = {"0 - -", "1 / two words", "1 / two words"};
     MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
     MPI_Comm children;
+    snprintf(folders, sizeof(folders), "/nowhere:%.*s", name > self ? (int)(name - self - 1) : 1,
+             name > self ? self : ".");
+    MPI_Info_create(&infos[0]);
+    MPI_Info_set(infos[0], "path", folders);
+    MPI_Info_set(infos[0], "wdir", "/"); /* else it would be found where the job was started */
     MPI_Info_create(&infos[1]);
     MPI_Info_set(infos[1], "wdir", "/");
     MPI_Info_set(infos[1], "env", "SPAWN_TEST=two words\nSPAWN_OTHER=1");
     MPI_Info_set(infos[1], "soft", "0:2,9");
     MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, most, infos, 1, MPI_COMM_WORLD, &children, codes);
+    MPI_Info_free(&infos[0]);
     MPI_Info_free(&infos[1]);
     MPI_Comm_remote_size(children, &size);
     EXPECT_EQ(size, 3);
