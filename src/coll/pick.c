@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* In percent of the least median: who is above leaves after the first pass, and after PICK_JUDGED of them. One sample says
- * little: the first one finds cold caches and a scheduler that has yet to learn. */
+/* In percent of the least median: whose least sample is above the first leaves after two passes, whose median is above the second
+ * after PICK_JUDGED of them. One sample says little: another program may have run, and the first one finds cold caches and a
+ * scheduler that has yet to learn. */
 #define OUT_AT_ONCE 300
 #define OUT_LATER   120
 
@@ -54,6 +55,15 @@ uint64_t pick_median(const struct pick *p, int candidate)
     return n == 0 ? 0 : n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
+static uint64_t least_sample(const struct pick *p, int candidate)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < p->samples[candidate]; i++)
+        if (p->sample[candidate][i] < least)
+            least = p->sample[candidate][i];
+    return least;
+}
+
 static uint64_t least_median(const struct pick *p)
 {
     uint64_t least = UINT64_MAX;
@@ -74,8 +84,8 @@ static void end_pass(struct pick *p)
     p->pass++;
     for (int i = 1; i < p->tries; i++) {
         const int c = p->order[i];
-        const uint64_t limit = p->pass >= PICK_JUDGED ? OUT_LATER : OUT_AT_ONCE;
-        if (pick_median(p, c) * 100 > least * limit)
+        if (p->pass >= PICK_JUDGED ? pick_median(p, c) * 100 > least * OUT_LATER
+                                   : p->pass > 1 && least_sample(p, c) * 100 > least * OUT_AT_ONCE)
             p->out[c] = true;
         left += !p->out[c];
     }

@@ -162,6 +162,13 @@ static int sample(const struct coll_args *args, struct coll_state *state, const 
     return rc ? rc : means->greatest(args, state, ns, 1);
 }
 
+/* Barriers that fill a sample, when one takes ns. */
+static int batch_of(const struct trial *t, uint64_t ns)
+{
+    const uint64_t fit = (t->found.shape.turns ? SAMPLE_TURNS : SAMPLE_NS) / MAX(ns, 1u);
+    return (int)MAX(BARRIERS, MIN(fit, BARRIERS_MAX));
+}
+
 /* The first time, how many barriers a sample needs is found out too. */
 static int try_one(const struct coll_args *args, struct coll_state *state, const struct trial_means *means,
                    int candidate)
@@ -174,14 +181,15 @@ static int try_one(const struct coll_args *args, struct coll_state *state, const
         rc = means->barrier(args, state, choice);
     if (!rc && *batch == 0) {
         rc = sample(args, state, means, choice, BARRIERS, &ns);
-        const uint64_t fit = (t->found.shape.turns ? SAMPLE_TURNS : SAMPLE_NS) / MAX(ns, 1u);
-        *batch = (int)MAX(BARRIERS, MIN(fit, BARRIERS_MAX));
+        *batch = batch_of(t, ns);
     }
     if (!rc)
         rc = sample(args, state, means, choice, *batch, &ns);
-    if (!rc)
-        pick_record(&t->pick, ns);
-    return rc;
+    if (rc)
+        return rc;
+    *batch = MAX(*batch, batch_of(t, ns)); /* the first few may have met another program */
+    pick_record(&t->pick, ns);
+    return 0;
 }
 
 /* Candidates keep what they have opened until the trial is over. */
