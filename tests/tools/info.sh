@@ -64,6 +64,8 @@ done
 $info >"$scratch/all.txt"
 expect_line "$scratch/all.txt" '^fishplate [0-9]+\.[0-9]+\.[0-9]+$'
 expect_line "$scratch/all.txt" 'standard ABI 1\.0'
+$info --coll >"$scratch/coll.txt"
+expect_line "$scratch/coll.txt" 'enable-recovery every collective is made of messages'
 expect_line "$scratch/all.txt" '^  shm '
 expect_line "$scratch/all.txt" '^  FISHPLATE_LOG = warn   \(default'
 

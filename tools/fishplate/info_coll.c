@@ -158,6 +158,9 @@ void info_coll_text(const struct fishplate_inside *in, const struct info_options
             if ((int)a->kind == kind)
                 algorithm_text(in, a);
         }
+    printf("Under mpiexec -enable-recovery every collective is made of messages: flags in memory, RDMA "
+           "writes, switches and "
+           "multicast do not say who is missing\n");
 }
 
 static void rules_json(const struct fishplate_inside *in, struct json *j)
