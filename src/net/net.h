@@ -75,6 +75,8 @@ struct net {
     void (*connected)(void *ctx, struct peer *peer);
     /* A process has died (lost.h); peer: NULL when it was never used. May be NULL. */
     void (*died)(void *ctx, uint32_t number, struct peer *peer);
+    /* A connection failed before it told whether this put or get was done. May be NULL: nobody knows more. */
+    enum net_fate (*fate)(void *ctx, struct net_op *op);
     /* A guest goes: p2p forgets it. May be NULL. */
     void (*parted)(void *ctx, struct peer *peer);
     void *deliver_ctx;

@@ -58,6 +58,14 @@ struct net_op {
     void (*done)(struct net_op *op, int status);
 };
 
+/* What the layer above knows of a put or get whose connection failed before its end. Who looks at bytes in memory
+ * (caps.last_byte_last) may have seen that end, and given the memory back to the program. */
+enum net_fate {
+    NET_FATE_REPEAT, /* nobody uses its memory before it is reported done: it can be done again */
+    NET_FATE_DONE,   /* its end was seen here */
+    NET_FATE_UNKNOWN /* its end may have been seen at the peer */
+};
+
 /* Registered memory as the owner sees it, and the bytes a peer needs to reach it. */
 struct net_mem {
     uint64_t address;

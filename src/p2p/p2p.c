@@ -9,6 +9,7 @@
 #include "p2p/message.h"
 #include "p2p/offer.h"
 #include "p2p/way.h"
+#include "p2p/write.h"
 
 static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
                     "Largest message in bytes that is sent at once, before the receiver has answered. "
@@ -156,6 +157,15 @@ static void connected(void *ctx, struct peer *peer)
     p->look_from = MIN(p->look_from, p->offer_above + 1);
 }
 
+static enum net_fate fate(void *ctx, struct net_op *op)
+{
+    bool seen;
+    (void)ctx;
+    if (read_is(op, &seen))
+        return seen ? NET_FATE_DONE : NET_FATE_REPEAT;
+    return write_is(op, &seen) && seen ? NET_FATE_UNKNOWN : NET_FATE_REPEAT;
+}
+
 /* A guest goes. What it sent and nobody received goes with it. */
 static void parted(void *ctx, struct peer *peer)
 {
@@ -200,6 +210,7 @@ int p2p_open(struct net *net, struct p2p **out)
     net->deliver = deliver;
     net->connected = connected;
     net->parted = parted;
+    net->fate = fate;
     net->deliver_ctx = p;
     *out = p;
     return 0;

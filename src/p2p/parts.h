@@ -43,6 +43,7 @@ struct write_part {
     int status;       /* WRITE_ENDED: how */
     uint8_t phase;    /* enum write_phase */
     bool tell;        /* the receiver must be told when it is written */
+    bool looked;      /* it is not, since it looks at the last byte */
     bool timed; /* ... and how long that took: a part of a message, which the receiver measures as a whole */
     bool taken_told; /* SEND_PUT: the receiver has been told that its receive is taken */
 };

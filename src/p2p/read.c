@@ -9,6 +9,15 @@ static void read_done(struct net_op *op, int status)
     read->done(read, status);
 }
 
+bool read_is(const struct net_op *op, bool *seen)
+{
+    if (op->done != read_done)
+        return false;
+    const struct read *read = container_of(op, struct read, op);
+    *seen = read->seen && read->seen(read);
+    return true;
+}
+
 static int read_try(struct read *read)
 {
     int rc = read->peer->ops->get(read->peer, read->to, read->mem, read->remote, &read->key, read->bytes,

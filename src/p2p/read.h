@@ -17,7 +17,11 @@ struct read {
     struct net_key key;
     uint64_t bytes;
     void (*done)(struct read *read, int status); /* afterwards nobody touches the read */
+    bool (*seen)(const struct read *read);       /* its last byte is there; NULL: nobody looks */
 };
+
+/* True for the op of a read; *seen: all of it is here, though the transport has not said so. */
+bool read_is(const struct net_op *op, bool *seen);
 
 /* `done` is called in any case, perhaps before this returns. */
 void read_start(struct read *read);

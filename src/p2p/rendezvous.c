@@ -209,6 +209,7 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
     r->write.from = cts.offset;
     r->write.bytes = cts.cts.bytes;
     r->write.tell = true;
+    r->write.looked = false;
     if (h->flags & CTS_SPLIT)
         split_asked(r);
     else

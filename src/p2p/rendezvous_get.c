@@ -52,6 +52,12 @@ static void get_changed(struct last_byte *b)
     get_end(r, 0);
 }
 
+static bool get_seen(const struct read *read)
+{
+    const struct get *get = container_of(read, struct get, read);
+    return !get->r || last_byte_changed(&get->r->get.last);
+}
+
 static struct get *get_new(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     struct transport *t = r->peer->transport;
@@ -69,6 +75,7 @@ static struct get *get_new(struct p2p *p, struct p2p_request *r, const struct rt
     get->r = r;
     read_announced(&get->read, r, &get->mem, rts, bytes);
     get->read.done = get_done;
+    get->read.seen = get_seen;
     return get;
 }
 

@@ -39,6 +39,7 @@ void read_announced(struct read *read, struct p2p_request *r, struct net_mem *me
     read->remote = rts->address;
     read->key = rts->key;
     read->bytes = bytes;
+    read->seen = NULL;
 }
 
 void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)

@@ -178,6 +178,7 @@ bool put_use(struct p2p_request *r)
     r->write.from = 0;
     r->write.bytes = r->length;
     r->write.tell = tell;
+    r->write.looked = !tell;
     r->write.timed = false;
     r->write.done = put_sent;
     counter_add(&told, tell);

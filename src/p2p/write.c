@@ -36,6 +36,14 @@ static void write_done(struct net_op *op, int status)
     }
 }
 
+bool write_is(const struct net_op *op, bool *looked)
+{
+    if (op->done != write_done)
+        return false;
+    *looked = container_of(op, struct p2p_request, write.op)->write.looked;
+    return true;
+}
+
 int write_start(struct p2p_request *r)
 {
     struct peer *to = r->peer;

@@ -7,11 +7,13 @@
 
 #include "p2p/engine.h"
 
-/* r->write says what: remote, key, from, bytes, tell, timed, done. 0 when it was started, and r->write.done has
+/* r->write says what: remote, key, from, bytes, tell, looked, timed, done. 0 when it was started, and r->write.done has
  * been or will be called; or ERR_AGAIN. */
 int write_start(struct p2p_request *r);
 /* The same, queued if need be. */
 void write_go(struct p2p_request *r);
 int write_resume(struct net_pending *item);
+/* True for the op of a write; *looked: its receiver waits for the last byte, and may have seen it. */
+bool write_is(const struct net_op *op, bool *looked);
 
 #endif

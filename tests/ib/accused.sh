@@ -8,7 +8,7 @@ pipes
 
 # lose command...: runs it when four ranks on as many nodes have met; $victim is the process of rank 1.
 lose() {
-    begin -timeout 120 -enable-recovery -genv FISHPLATE_IB_TIMEOUT 14 -n 4 -vnodes 4 \
+    begin -timeout 120 -enable-recovery -genv FISHPLATE_IB_TIMEOUT 14 -genv FISHPLATE_IB_RAIL_PATIENCE 1 -n 4 -vnodes 4 \
         sh -c "$how" "$LOST" "$T/up" "$T/go" 1
     for i in 0 1 2 3; do
         next_line

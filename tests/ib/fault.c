@@ -5,6 +5,7 @@
  *     down         the port of rank 1's node goes down for good
  *     down-early   ... before anybody has a connection to it
  *     flap         ... and comes up again while messages wait
+ *     away         ... and comes up again when the connection has failed
  *     kill         rank 1 is killed after some messages
  *     kill-early   rank 1 is killed before anybody has a connection to it
  *     strike       rank 1 makes no MPI call until rank 0 has waited longer than a handshake usually takes
@@ -16,6 +17,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "counters.h"
 #include "mpitest.h"
 
 enum { MESSAGES = 240, LONGEST = 3000, LARGE = 1 << 20 };
@@ -125,11 +127,11 @@ static void storm(void)
 
 /* ---- rank 0 and rank 1 ---- */
 
+static unsigned char out[LARGE], in[LARGE], small_out[16][LONGEST], small_in[16][LONGEST];
+
 /* Several small messages and a large one each way, at once. */
-static void exchange(int round)
+static int exchange_begin(int round, MPI_Request *requests)
 {
-    static unsigned char out[LARGE], in[LARGE], small_out[16][LONGEST], small_in[16][LONGEST];
-    MPI_Request requests[34];
     int n = 0, partner = 1 - mpitest_rank;
     memset(in, 0, sizeof(in));
     fill(out, LARGE, round + mpitest_rank);
@@ -141,10 +143,22 @@ static void exchange(int round)
     for (int k = 0; k < 16; k++)
         MPI_Isend(small_out[k], length_of(k), MPI_BYTE, partner, k, MPI_COMM_WORLD, &requests[n++]);
     MPI_Isend(out, LARGE, MPI_BYTE, partner, 16, MPI_COMM_WORLD, &requests[n++]);
+    return n;
+}
+
+static void exchange_end(int round, MPI_Request *requests, int n)
+{
+    int partner = 1 - mpitest_rank;
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     for (int k = 0; k < 16; k++)
         check(small_in[k], length_of(k), round + k + partner);
     check(in, LARGE, round + partner);
+}
+
+static void exchange(int round)
+{
+    MPI_Request requests[34];
+    exchange_end(round, requests, exchange_begin(round, requests));
 }
 
 static void port(const char *state)
@@ -181,6 +195,38 @@ static void flap(void)
     }
 }
 
+/* In the middle of an exchange, until the connection has failed and is asked for again. */
+static void away(void)
+{
+    counters_begin();
+    MPI_T_pvar_handle hellos = counter_open("ib_hellos_sent");
+    for (int round = 0; round < 8; round += 2) {
+        MPI_Request requests[34];
+        exchange(round);
+        int n = exchange_begin(round + 1, requests);
+        if (mpitest_rank == 0) {
+            unsigned long long before = counter(hellos);
+            MPI_Request more[2];
+            int got, done = 0, sent = round;
+            port("down");
+            MPI_Irecv(&got, 1, MPI_INT, 1, 99, MPI_COMM_WORLD, &more[0]);
+            MPI_Isend(&sent, 1, MPI_INT, 1, 99, MPI_COMM_WORLD, &more[1]);
+            while (counter(hellos) == before && !done)
+                MPI_Testall(2, more, &done, MPI_STATUSES_IGNORE);
+            EXPECT(!done);
+            port("up");
+            MPI_Waitall(2, more, MPI_STATUSES_IGNORE);
+            EXPECT_EQ(got, round);
+        } else {
+            int got;
+            MPI_Recv(&got, 1, MPI_INT, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&got, 1, MPI_INT, 0, 99, MPI_COMM_WORLD);
+        }
+        exchange_end(round + 1, requests, n);
+    }
+    counters_end();
+}
+
 static void kill_one(int early)
 {
     if (!early)
@@ -208,6 +254,8 @@ int main(int argc, char **argv)
         down(what[4] != '\0');
     else if (strcmp(what, "flap") == 0)
         flap();
+    else if (strcmp(what, "away") == 0)
+        away();
     else if (strcmp(what, "kill") == 0 || strcmp(what, "kill-early") == 0)
         kill_one(what[4] != '\0');
     else if (strcmp(what, "strike") == 0)

@@ -8,7 +8,7 @@ job 2 2 "$IB_TESTS/ib_fault" kill
 expect_rc 137
 
 for rings in 0 16; do
-    job 2 2 FISHPLATE_IB_POLLSET=$rings FISHPLATE_IB_TIMEOUT=10 sh -c '"$0" kill; exec sleep 1000' "$IB_TESTS/ib_fault"
+    job 2 2 FISHPLATE_IB_POLLSET=$rings FISHPLATE_IB_TIMEOUT=10 FISHPLATE_IB_RAIL_PATIENCE=1 sh -c '"$0" kill; exec sleep 1000' "$IB_TESTS/ib_fault"
     expect_rc 1
     expect_err "the connection to rank 1 (on another node, node 1) over"
     expect_err "(verbs status 12"

@@ -154,7 +154,7 @@ int ib_connect(struct transport *t, struct peer *peer)
     int rc = find_address(ib, ep, said, &rails);
     rc = rc ? rc : lanes_init(ib, ep);
     ep->several = rc == 0 && ib_rails_several(ib, &ep->address);
-    if (ep->several && rails > 0)
+    if (rc == 0 && rails > 0) /* a guest has none: its connection ends with its queue pairs */
         rc = ib_ways_open(ep, said, rails);
     rc = rc || again ? rc : endpoint_number(ib, ep);
     if (rc != 0 && again) {

@@ -53,7 +53,7 @@ struct ib_endpoint {
     uint32_t rx_traffic;   /* pollset's */
     uint32_t rx_announced; /* frames whose immediate came, where that is how they are found */
 
-    struct ib_ways *ways;  /* NULL: one alone, and what fails ends the job */
+    struct ib_ways *ways;  /* NULL: a guest, and what fails ends the job */
     struct list kept;      /* frames that may not have arrived when it broke; by seq */
     struct list kept_rdma; /* and transfers: struct ib_kept */
     uint64_t broken;       /* since when, in ns; 0: it is not */

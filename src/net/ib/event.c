@@ -50,7 +50,7 @@ static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint
     else if (first->index == 0 && ib->alternate && ib->alternate->device->port != port)
         log_warn("%s went down; connections go over %s", first->device->name, ib->alternate->device->name);
     else if (first->index == 0 && ib->nrails == 1)
-        log_warn("%s went down; messages wait for it as long as the adapter repeats them",
+        log_warn("%s went down; messages wait until it is up again (FISHPLATE_IB_RAIL_PATIENCE)",
                  first->device->name);
     else
         log_warn("%s went down; messages go over the other rails", first->device->name);

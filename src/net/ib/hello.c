@@ -152,7 +152,7 @@ static struct ibv_ah *handle_for(struct ib_endpoint *ep)
     const struct ib_device *d = ep->ib->rails[ep->home].device;
     ib_device_route(d, &ep->address, &route);
     ep->ah = d->verbs.create_ah(d->pd, &route);
-    if (!ep->ah && !ep->ways)
+    if (!ep->ah && (!ep->ways || ep->ways->count == 1) && ep->broken == 0)
         ib_fatal(ep->ib, ep, "no route to it (LID %u): %s", ep->address.lid, strerror(errno));
     return ep->ah;
 }

@@ -176,7 +176,7 @@ static int lane_memory(struct ib_lane *lane)
     if (moves && !lane->copies)
         lane->copies = malloc((size_t)lane->depth * IB_COPY);
     if (moves && !lane->rdma)
-        lane->rdma = calloc(lane->depth, sizeof(*lane->rdma));
+        lane->rdma = malloc(lane->depth * sizeof(*lane->rdma)); /* untouched while nothing is put or got */
     if (!lane->work || (moves && (!lane->copies || !lane->rdma)))
         return err_set(MPI_ERR_NO_MEM, "out of memory for a connection to rank %u",
                        lane->endpoint->peer->rank);

@@ -34,6 +34,7 @@ struct ib_rdma {
     size_t len;
     struct net_mem mem;
     struct net_key key;
+    uint16_t seq; /* of the next frame when it was asked for: where that has arrived, so has a put */
 };
 
 #define IB_COPY 256 /* what is sent inline is at most so long */

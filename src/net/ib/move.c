@@ -8,8 +8,10 @@
  * arrive any more, and which frame it expects next. What it lacks is sent again, before anything new. Rings and credits
  * begin anew.
  *
- * A put that is repeated may have landed before. That is harmless: where there are several rails nobody is told of a put
- * before it has completed (transport_caps.put_ordered, last_byte_last).
+ * A put that is repeated may have landed before. Nobody may use its memory by then. Where there are several rails nobody is
+ * told of a put before it has completed (transport_caps.put_ordered, last_byte_last). With one rail a frame may have told: it
+ * followed the put through one queue pair, so where the frame has arrived the put has too and is not repeated
+ * (ib_rdma.seq). And a last byte may have been seen: the layer above knows (net.fate).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -140,11 +142,35 @@ void ib_kept_collect(struct ib_endpoint *ep)
     list_foreach_safe(pos, after, &ep->held) list_entry(pos, struct ib_buffer, link)->lane = NULL;
 }
 
+static void kept_done(struct ib_endpoint *ep, struct ib_kept *k)
+{
+    struct net_op *op = k->op;
+    list_remove(&k->link);
+    free(k);
+    if (!op)
+        return;
+    ep->ops--;
+    op->done(op, 0);
+}
+
+/* A frame that was sent behind a put, through the same queue pair, has arrived: so has the put. */
+static void kept_arrived(struct ib_endpoint *ep, uint16_t expected)
+{
+    list_foreach_safe(pos, after, &ep->kept_rdma)
+    {
+        struct ib_kept *k = list_entry(pos, struct ib_kept, link);
+        if (k->rdma.opcode == IBV_WR_RDMA_WRITE && (int16_t)(expected - k->rdma.seq) > 0)
+            kept_done(ep, k);
+    }
+}
+
 /* All before `expected` has arrived; and what is far from it is older than it seems. */
 void ib_kept_told(struct ib_endpoint *ep, uint16_t expected)
 {
     if (!ep->ways)
         return;
+    if (ep->ib->lanes == 1)
+        kept_arrived(ep, expected);
     uint16_t missing = (uint16_t)(ep->next_seq - expected);
     list_foreach_safe(pos, after, &ep->kept)
     {
@@ -179,21 +205,40 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
     return true;
 }
 
+static enum net_fate fate_of(const struct ib_endpoint *ep, struct net_op *op)
+{
+    const struct net *net = ep->ib->base.net;
+    return op && net->fate ? net->fate(net->deliver_ctx, op) : NET_FATE_REPEAT;
+}
+
+static bool send_rdma(struct ib_endpoint *ep, struct ib_kept *k)
+{
+    uint32_t ops = ep->ops;
+    enum net_fate fate = fate_of(ep, k->op);
+    if (fate == NET_FATE_UNKNOWN)
+        ib_fatal(ep->ib, ep,
+                 "a message was being written whose receiver looks at its last byte, and whether it has seen "
+                 "that is unknown; with FISHPLATE_LAST_BYTE_POLL=never the message would be sent again");
+    if (fate == NET_FATE_DONE) {
+        kept_done(ep, k);
+        return true;
+    }
+    if (ib_home_rdma(ep, &k->rdma, k->op) != 0)
+        return false;
+    ep->ops = ops; /* it was counted when it was asked for */
+    list_remove(&k->link);
+    free(k);
+    counter_add(&redone, 1);
+    return true;
+}
+
 bool ib_kept_send(struct ib_endpoint *ep)
 {
     if (ep->conn.state != CONN_OPEN || ep->breaking)
         return list_empty(&ep->kept) && list_empty(&ep->kept_rdma);
-    list_foreach_safe(pos, after, &ep->kept_rdma)
-    {
-        struct ib_kept *k = list_entry(pos, struct ib_kept, link);
-        uint32_t ops = ep->ops;
-        if (ib_home_rdma(ep, &k->rdma, k->op) != 0)
+    while (!list_empty(&ep->kept_rdma))
+        if (!send_rdma(ep, list_entry(ep->kept_rdma.next, struct ib_kept, link)))
             return false;
-        ep->ops = ops; /* it was counted when it was asked for */
-        list_remove(pos);
-        free(k);
-        counter_add(&redone, 1);
-    }
     while (!list_empty(&ep->kept))
         if (!send_frame(ep, list_entry(ep->kept.next, struct ib_buffer, link)))
             return false;
@@ -339,7 +384,9 @@ void ib_moves_patience(struct ib *ib)
         if (!ep->peer || ep->broken == 0 || now - ep->broken < (uint64_t)patience.value * 1000000000u ||
             ib_accuse(ep))
             continue;
-        ib_fatal(ib, ep, "%s (verbs status %d), and no other way was found in %d seconds",
-                 ib->device.verbs.wc_status_str(ep->why), ep->why, (int)patience.value);
+        ib_fatal(ib, ep, "%s (verbs status %d), and %s in %d seconds",
+                 ib->device.verbs.wc_status_str(ep->why), ep->why,
+                 ep->ways->count > 1 ? "no other way was found" : "it did not come back",
+                 (int)patience.value);
     }
 }

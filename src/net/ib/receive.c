@@ -238,6 +238,13 @@ static bool all_news(const struct ib_endpoint *ep)
     return true;
 }
 
+/* What a new connection would not mend: it would fail in the same way, again and again. */
+static bool hopeless(enum ibv_wc_status s)
+{
+    return s == IBV_WC_LOC_LEN_ERR || s == IBV_WC_LOC_PROT_ERR || s == IBV_WC_REM_INV_REQ_ERR ||
+           s == IBV_WC_REM_ACCESS_ERR;
+}
+
 /* A send of this connection failed. Those before it did not. */
 static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc *wc)
 {
@@ -256,7 +263,7 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_endpoint_do(ep, conn_left(&ep->conn));
         return;
     }
-    if (!(ep->left && (ep->leaving || ib_only_news(lane))) &&
+    if (!(ep->left && (ep->leaving || ib_only_news(lane))) && !hopeless(wc->status) &&
         ib_break(ep, ib->device.verbs.wc_status_str(wc->status))) {
         if (wc->status != IBV_WC_WR_FLUSH_ERR)
             ep->why = wc->status;

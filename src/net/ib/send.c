@@ -372,7 +372,8 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
                         .remote = remote,
                         .len = len,
                         .mem = mem ? *mem : (struct net_mem){0},
-                        .key = *key};
+                        .key = *key,
+                        .seq = ep->next_seq};
     return ib_home_rdma(ep, &r, op);
 }
 

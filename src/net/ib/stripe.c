@@ -140,7 +140,7 @@ int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local
     if (!ep->join)
         ib_join_want(ep);
     if (!ep->join || ep->join->up == rail_bit(0)) { /* not joined yet, or all others are down */
-        return ib_home_rdma(ep, &(struct ib_rdma){opcode, local, remote, len, *mem, *key}, op);
+        return ib_home_rdma(ep, &(struct ib_rdma){opcode, local, remote, len, *mem, *key, ep->next_seq}, op);
     }
     unsigned n = divide(ep, len, cut);
     if (!lanes_have_room(ep, cut, n))
