@@ -215,6 +215,11 @@ void ib_stripe_again(struct ib *i)
 {
     (void)i;
 }
+void ib_rails_look(struct ib *i)
+{
+    (void)i;
+}
+
 bool ib_rails_several(const struct ib *i, const struct ib_address *peer)
 {
     return i->nrails > 1 || peer->rails > 1;

@@ -3,6 +3,8 @@
  * in the middle of an exchange, and comes up again in the middle of another; with "dead" before it, it stays down. With
  * "home" before it, it carries the connections themselves, which go over another port of the adapter and come back.
  *
+ * With "late" before it, it was down at the start and comes up: the rails of before are joined by one more.
+ *
  * With "moved" the connections go over another adapter and come back; with "remove" before it, the name is that of an adapter
  * (node1/hca0), which is taken out. With "joined" it exchanges until further rails are in use.
  *
@@ -114,6 +116,14 @@ int main(int argc, char **argv)
         if (strcmp(argv[a], "remove") == 0) {
             dead = 1;
             down = argv[a];
+            continue;
+        }
+        if (strcmp(argv[a], "late") == 0) {
+            long long before = counted(joins);
+            exchange(round++, "up", argv[++a]);
+            if (a + 1 == argc)
+                until(joins, before, &round);
+            exchange(round++, NULL, NULL);
             continue;
         }
         until(joins, 0, &round);

@@ -68,6 +68,16 @@ job 2 2 FISHPLATE_IB_RAIL_PATIENCE=1 -hcas 2x400MB/s "$rails" dead moved node1/h
 [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
 expect_err " 1 seconds"
 
+# A port that is down at the start, of another adapter and of the same, at both ends or one, is a rail when it comes up.
+for late in "hcas=2 rate=1GB/s node0/hca1/1: down=0s node1/hca1/1: down=0s" "ports=2 rate=1GB/s node0/hca0/2: down=0s node1/hca0/2: down=0s"; do
+    case $late in hcas*) port=hca1/1 ;; *) port=hca0/2 ;; esac
+    job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_DEVICES=softib0,softib1 "SOFTIB_FABRIC=$late" \
+        "$rails" late node0/$port late node1/$port
+    expect_rc 0
+    expect_err "has come up; messages use it too"
+    expect_counted ib_rail1_bytes
+done
+
 # What a user may get wrong.
 job 2 2 FISHPLATE_IB_WEIGHTS=4,x -hcas 2 "$rails"
 [ "$rc" -ne 0 ] || fail "a weight that is no number was taken"

@@ -236,6 +236,24 @@ int ib_device_more(const struct ib_device *home, const struct ib_device *beside,
     return rc;
 }
 
+/* Peers pair rails by their networks, which they have been told. */
+bool ib_device_again(struct ib_device *d, const struct ibv_port_attr *attr)
+{
+    struct net_port now = *d->used;
+    ib_survey_port(&d->verbs, d->context, attr, &now);
+    if (now.link != d->used->link || now.subnet != d->used->subnet || now.gid_index < 0)
+        return false;
+    *d->used = now;
+    d->used->chosen = true;
+    snprintf(d->used->why, sizeof(d->used->why), "a further rail: it came up while the job ran");
+    d->port_attr = *attr;
+    d->gid_index = (uint8_t)now.gid_index;
+    d->address.lid = (uint16_t)(attr->lid + d->path);
+    d->address.mtu = (uint8_t)attr->active_mtu;
+    memcpy(d->address.gid, now.gid, sizeof(now.gid));
+    return true;
+}
+
 void ib_device_close(struct ib_device *d)
 {
     if (d->pd && !d->borrowed)

@@ -55,6 +55,9 @@ void ib_device_close(struct ib_device *d);
 int ib_device_more(const struct ib_device *home, const struct ib_device *beside, struct net_port *port,
                    uint8_t path, struct ib_device *out);
 
+/* Its port was down when it was opened and is active now: reads its address again. False: it is on another network. */
+bool ib_device_again(struct ib_device *d, const struct ibv_port_attr *attr);
+
 /* For users who ask outside of a job on several nodes: the ports that the library FISHPLATE_VERBS names knows, and
  * what would be chosen here. 0, or an error with a sentence when there is nothing to show. */
 int ib_device_look(struct ib_survey *out);

@@ -249,6 +249,7 @@ static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
 void ib_endpoints_pulse(struct ib *ib)
 {
     ib_moves_patience(ib);
+    ib_rails_look(ib);
     ib_join_ports(ib, true);
     ib_paths_look(ib, true);
     ib_moves_ports(ib, true);

@@ -22,9 +22,8 @@
 #include "base/log.h"
 #include "net/ib/ib.h"
 
-#define FIRST_LOOK 16   /* ms */
-#define LAST_LOOK  256  /* ms */
-#define PULSE      3000 /* ms between two looks whether silent peers are alive */
+#define FIRST_LOOK 16  /* ms */
+#define LAST_LOOK  256 /* ms */
 
 static struct ib_rail *rail_of(struct ib *ib, const struct ib_adapter *a, int port)
 {
@@ -41,10 +40,12 @@ static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint
     if (!first)
         return;
     for (uint32_t i = 0; i < ib->nrails; i++)
-        if (ib->rails[i].adapter == a && ib->rails[i].device->port == port)
+        if (ib->rails[i].adapter == a && ib->rails[i].device->port == port && !ib->rails[i].waiting)
             atomic_store(&ib->rails[i].down, down);
     atomic_store(&ib->ports, 1);
     atomic_store(&ib->attention, 1);
+    if (first->waiting)
+        return; /* ib_rails_look finds its address first */
     if (!down)
         log_warn("%s is up again", first->device->name);
     else if (first->index == 0 && ib->alternate && ib->alternate->device->port != port)
@@ -113,10 +114,10 @@ static void *listen(void *arg)
         fds[nfds++] = (struct pollfd){.fd = ib->adapters[i].channel->fd, .events = POLLIN};
         fds[nfds++] = (struct pollfd){.fd = ib->adapters[i].device->context->async_fd, .events = POLLIN};
     }
-    uint64_t pulse = clock_ns() + PULSE * 1000000ull;
+    uint64_t pulse = clock_ns() + IB_PULSE * 1000000ull;
     for (int wait = FIRST_LOOK;;) {
         bool rings = atomic_load(&ib->sleeps_with_rings);
-        int n = poll(fds, nfds, rings ? wait : PULSE);
+        int n = poll(fds, nfds, rings ? wait : IB_PULSE);
         if (n < 0 && errno != EINTR)
             return NULL;
         wait = n == 0 ? MIN(2 * wait, LAST_LOOK) : FIRST_LOOK;
@@ -129,7 +130,7 @@ static void *listen(void *arg)
             continue; /* there are rings now */
         }
         if (clock_ns() >= pulse) {
-            pulse = clock_ns() + PULSE * 1000000ull;
+            pulse = clock_ns() + IB_PULSE * 1000000ull;
             atomic_store(&ib->pulse, 1);
             atomic_store(&ib->attention, 1);
         }

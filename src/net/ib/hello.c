@@ -93,7 +93,9 @@ int ib_hello_open(struct ib *ib)
      * send it. */
     size_t packet = 0;
     for (uint32_t i = 0; i < ib->nrails; i++)
-        packet = MAX(packet, (size_t)128 << ib->rails[i].device->port_attr.active_mtu);
+        packet =
+            MAX(packet, (size_t)128 << (ib->rails[i].waiting ? ib->rails[i].device->port_attr.max_mtu
+                                                             : ib->rails[i].device->port_attr.active_mtu));
     ib_pool_init(&ib->ud_pool, ib, GRH_BYTES + MAX(packet, sizeof(struct ib_hello)));
     int rc = 0;
     for (uint32_t i = 0; i < ib->nrails && rc == 0; i++)

@@ -40,6 +40,7 @@
 #include "net/regcache.h"
 
 enum { IB_POLL_BATCH = 16 };
+#define IB_PULSE 3000 /* ms between two looks whether silent peers are alive */
 
 struct ib_chunk {
     void *memory;
@@ -112,6 +113,7 @@ struct ib {
     uint64_t job;          /* hash of the job's name: datagrams of others are dropped */
     uint64_t tick;         /* polls so far */
     uint64_t next_timer;
+    uint64_t pulsed; /* when it was last asked whether silent peers are alive, in ns */
     /* qp number -> lane, for shared receive queues: a small hash with linear probing */
     struct ib_lane **by_qpn;
     uint32_t by_qpn_size, by_qpn_used;

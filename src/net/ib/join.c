@@ -189,6 +189,8 @@ void ib_join_heard(struct ib_endpoint *ep, const struct ib_rails_said *said)
         if (said->rail[j->pairs[k].yours].up && !j->peer[j->pairs[k].yours].up)
             j->pairs[k].tired = false;
     memcpy(j->peer, said->rail, sizeof(j->peer));
+    for (uint32_t i = 0; ep->ways && i < MIN(said->rails, ep->ways->theirs); i++)
+        ep->ways->peer[i].address = said->rail[i].address; /* a port that was down at first had none */
     if (first) {
         j->theirs = said->rails;
         ib_join_say(ep, &mine);

@@ -21,7 +21,7 @@ void ib_paths_open(struct ib *ib)
 {
     for (uint32_t i = 1; i < ib->nrails; i++) {
         struct ib_rail *r = &ib->rails[i];
-        if (r->adapter != &ib->adapters[0] || r->device->address.ethernet ||
+        if (r->waiting || r->adapter != &ib->adapters[0] || r->device->address.ethernet ||
             r->device->address.subnet != ib->device.address.subnet)
             continue;
         if (!ib->alternate ||

@@ -375,9 +375,28 @@ static void require_ports(struct ib *ib, uint64_t now)
                  ib->device.name, (int)patience.value, ib->nrails > 1 ? ", and so have all other ports" : "");
 }
 
+/* Time in which this process was stopped does not count: it could not have seen the port come back. */
+static void forgive(struct ib *ib, uint64_t now)
+{
+    uint64_t gap = now - ib->pulsed, most = 2 * IB_PULSE * UINT64_C(1000000);
+    bool stopped = ib->pulsed != 0 && gap > most;
+    ib->pulsed = now;
+    if (!stopped)
+        return;
+    for (uint32_t i = 0; i < ib->nrails; i++) {
+        uint64_t down = atomic_load(&ib->rails[i].down);
+        if (down != 0) /* an event that comes just now says it better */
+            atomic_compare_exchange_strong(&ib->rails[i].down, &down, MIN(down + gap, now));
+    }
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (ib->endpoints[i]->broken != 0)
+            ib->endpoints[i]->broken = MIN(ib->endpoints[i]->broken + gap, now);
+}
+
 void ib_moves_patience(struct ib *ib)
 {
     uint64_t now = clock_ns();
+    forgive(ib, now);
     require_ports(ib, now);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/tunable.h"
@@ -109,6 +110,7 @@ static struct ib_adapter *adapter_of(struct ib *ib, const struct net_port *p)
 /* A rail that cannot be opened is left out: the home alone will do. */
 static void open_more(struct ib *ib, struct net_port *p, uint8_t path)
 {
+    bool up = choose_usable(p);
     struct ib_adapter *a = adapter_of(ib, p);
     struct ib_device *d = calloc(1, sizeof(*d));
     int rc = d ? ib_device_more(&ib->device, a ? a->device : NULL, p, path, d)
@@ -117,6 +119,8 @@ static void open_more(struct ib *ib, struct net_port *p, uint8_t path)
         rc = adapter_open(ib, d, &a);
     if (rc == 0) {
         rail_add(ib, d, a);
+        ib->rails[ib->nrails - 1].waiting = !up;
+        atomic_store(&ib->rails[ib->nrails - 1].down, up ? 0 : clock_ns());
         return;
     }
     log_warn("rail %u cannot be opened and is not used: %s", ib->nrails, err_detail(rc));
@@ -181,6 +185,11 @@ int ib_rails_open(struct ib *ib, struct boot *boot)
         open_more(ib, &ib->device.survey.ports[more[i]], 0);
     for (uint32_t i = 0, ports = ib->nrails; i < ports; i++)
         open_paths(ib, ib->rails[i].device);
+    uint32_t all = *ib_survey_wanted() ? choose_waiting(ib->device.survey.ports, ib->device.survey.count,
+                                                        home, IB_ADAPTERS_MAX, IB_RAILS_MAX - 1, n, more)
+                                       : n;
+    for (uint32_t i = n; i < all && ib->nrails < IB_RAILS_MAX; i++)
+        open_more(ib, &ib->device.survey.ports[more[i]], 0);
     for (uint32_t i = 0; i < ib->nrails; i++)
         ib->rails[i].device->address.rails = ib->nrails;
     ib_paths_open(ib);
@@ -188,6 +197,29 @@ int ib_rails_open(struct ib *ib, struct boot *boot)
         log_info("large messages are striped over %u rails on %u adapter%s", ib->nrails, ib->nadapters,
                  ib->nadapters == 1 ? "" : "s");
     return read_weights(ib);
+}
+
+void ib_rails_look(struct ib *ib)
+{
+    for (uint32_t i = 1; i < ib->nrails; i++) {
+        struct ib_rail *r = &ib->rails[i];
+        struct ibv_port_attr attr;
+        if (!r->waiting || ib_adapter_gone(r->adapter) ||
+            ib_query_port(&ib->device.verbs, r->device->context, r->device->port, &attr) != 0 ||
+            attr.state != IBV_PORT_ACTIVE)
+            continue;
+        r->waiting = false;
+        if (!ib_device_again(r->device, &attr)) {
+            log_warn("%s has come up on another network than it was on before, and is not used",
+                     r->device->name);
+            continue;
+        }
+        r->weight = MAX(r->device->used->rate, 1u);
+        log_warn("%s has come up; messages use it too", r->device->name);
+        atomic_store(&r->down, 0);
+        atomic_store(&ib->ports, 1); /* peers are told */
+        atomic_store(&ib->attention, 1);
+    }
 }
 
 void ib_rails_close(struct ib *ib)

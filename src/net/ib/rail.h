@@ -40,6 +40,7 @@ struct ib_rail {
     struct counter *bytes, *stripes;
     double weight;         /* of weighted striping */
     uint8_t index;         /* 0: home */
+    bool waiting;          /* its port has not been up yet, and its address may not be known */
     _Atomic uint64_t down; /* when the port went down, in ns; 0: it is up */
 };
 
@@ -50,6 +51,7 @@ static inline bool ib_rail_up(const struct ib_rail *r)
 
 /* Opens the ports beside ib->device, which is open, and one completion queue for each adapter. */
 int ib_rails_open(struct ib *ib, struct boot *boot);
+void ib_rails_look(struct ib *ib);  /* has a port come up that was down at the start? */
 void ib_rails_close(struct ib *ib); /* completion queues */
 void ib_rails_free(struct ib *ib);  /* and, when nothing is left on them, the ports */
 

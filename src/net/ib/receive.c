@@ -413,6 +413,7 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
     if (atomic_exchange(&ib->pulse, 0))
         ib_endpoints_pulse(ib);
     if (atomic_exchange(&ib->ports, 0)) {
+        ib_rails_look(ib);
         ib_join_ports(ib, false);
         ib_paths_look(ib, false);
         ib_moves_ports(ib, false);

@@ -20,7 +20,8 @@
 
 static TUNABLE_STRING(device_list, "IB_DEVICES",
                       "Network adapters that may be used, best first, by name or name:port, for example "
-                      "mlx5_0,mlx5_1:2. ^mlx5_2 excludes one.");
+                      "mlx5_0,mlx5_1:2. ^mlx5_2 excludes one. A port of the list that is down "
+                      "at the start is used as a further rail when it comes up.");
 static TUNABLE_INT(
     gid_choice, "IB_GID_INDEX", -1, -1, 255,
     "Entry of the port's GID table to use. -1: RoCE version 2 with an IPv4 address if there is one.");
@@ -180,8 +181,8 @@ int ib_query_port(const struct verbs *v, struct ibv_context *context, int port, 
     return v->query_port(context, (uint8_t)port, (struct _compat_ibv_port_attr *)out);
 }
 
-static void look_at_port(const struct verbs *v, struct ibv_context *context, const struct ibv_port_attr *a,
-                         struct net_port *p)
+void ib_survey_port(const struct verbs *v, struct ibv_context *context, const struct ibv_port_attr *a,
+                    struct net_port *p)
 {
     union ibv_gid gid;
     p->state = (uint8_t)MIN((unsigned)a->state, (unsigned)NET_DEFERRED);
@@ -234,7 +235,7 @@ static int look_at_device(const struct verbs *v, struct ibv_device *device, stru
         p->port = (uint8_t)k;
         p->place = (int16_t)devlist_place(device_list.text, p->device, (int)k);
         p->made = (uint8_t)made_of(v, p->device, &attr);
-        look_at_port(v, context, &a, p);
+        ib_survey_port(v, context, &a, p);
         s->count++;
     }
     v->close_device(context);

@@ -56,7 +56,8 @@ int ib_ways_open(struct ib_endpoint *ep, const struct ib_rail_said *peer, uint32
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", ep->peer->rank);
     ep->ways = w;
     w->theirs = (uint8_t)count;
-    w->theirs_up = rails_all(count);
+    for (uint32_t i = 0; i < count; i++)
+        w->theirs_up |= peer[i].up ? rail_bit(i) : 0;
     w->next = RAIL_NONE;
     memcpy(w->peer, peer, count * sizeof(*peer));
     networks(mine, ib_rails_tell(ep->ib, mine), own);

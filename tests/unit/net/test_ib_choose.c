@@ -160,6 +160,26 @@ static void any_order_agrees(void)
     }
 }
 
+/* A port that is down is no rail yet. Those of other kinds and those whose address is not known never become one. */
+static void ports_that_may_come(void)
+{
+    struct net_port ports[] = {port("home", IB, 1, 100, true), port("up", IB, 1, 100, true),
+                               port("down", IB, 1, 100, true), port("roce", ROCE, 1, 100, true),
+                               port("lost", IB, 1, 100, true), port("init", IB, 2, 100, true)};
+    uint32_t out[8];
+    for (int i = 2; i < 6; i++)
+        ports[i].state = i == 5 ? NET_INIT : NET_DOWN;
+    ports[4].gid_index = -1;
+    EXPECT_EQ(choose_rails(ports, 6, 0, 4, 7, out), 1);
+    EXPECT_EQ(choose_waiting(ports, 6, 0, 4, 7, 1, out), 3);
+    EXPECT_EQ(out[0], 1);
+    EXPECT_EQ(out[1], 2);
+    EXPECT_EQ(out[2], 5);
+    EXPECT(!ports[2].chosen && strstr(ports[2].why, "a further rail when it comes up") != NULL);
+    EXPECT_EQ(choose_waiting(ports, 6, 0, 3, 7, 1, out), 2); /* three adapters at most */
+    EXPECT_EQ(choose_waiting(ports, 6, 0, 4, 1, 1, out), 1);
+}
+
 static void rates_and_words(void)
 {
     EXPECT_EQ(net_link_rate(2, 64), 200000);  /* 4x HDR */
@@ -183,6 +203,7 @@ static void rates_and_words(void)
 int main(void)
 {
     TEST_RUN(rate_before_nearness);
+    TEST_RUN(ports_that_may_come);
     TEST_RUN(nearness_among_equals);
     TEST_RUN(one_kind_for_all);
     TEST_RUN(one_subnet_for_all);

@@ -250,3 +250,24 @@ uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_
     }
     return count;
 }
+
+static bool may_come(const struct net_port *p)
+{
+    return (p->state == NET_DOWN || p->state == NET_INIT || p->state == NET_ARMED) && p->place >= 0 &&
+           p->link != NET_IWARP && p->gid_index >= 0;
+}
+
+uint32_t choose_waiting(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
+                        uint32_t count, uint32_t *out)
+{
+    for (uint32_t i = 0; i < n && count < most; i++) {
+        struct net_port *p = &ports[i];
+        if (i == home || !may_come(p) || p->made != ports[home].made || p->link != ports[home].link ||
+            !adapter_fits(ports, home, out, count, p, adapters))
+            continue;
+        out[count++] = i;
+        snprintf(p->why, sizeof(p->why), "the port is not active (%s); a further rail when it comes up",
+                 net_port_state(p));
+    }
+    return count;
+}

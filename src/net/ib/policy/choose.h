@@ -50,6 +50,11 @@ int choose_port(struct net_port *ports, uint32_t n, const struct choose_network 
 uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
                       uint32_t *out);
 
+/* Rails that are to be: ports as above that are not active yet. Writes their indices behind the `count` of choose_rails;
+ * returns how many there are then, in all. Only for ports that the user has named: many adapters have a port without a cable. */
+uint32_t choose_waiting(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
+                        uint32_t count, uint32_t *out);
+
 /* The reasons where there is no network to choose from: why each port cannot be used, or could be. */
 void choose_reasons(struct net_port *ports, uint32_t n);
 
