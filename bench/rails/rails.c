@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct ib_topic *const topics[] = {&rails_pairs,   &rails_smp,    &rails_coll, &rails_kernels,
-                                                &rails_unequal, &rails_shared, &rails_loss};
+static const struct ib_topic *const topics[] = {&rails_pairs,   &rails_smp,     &rails_coll,
+                                                &rails_kernels, &rails_unequal, &rails_shared,
+                                                &rails_loss,    &rails_whole,   &rails_alloc};
 enum { NTOPICS = sizeof(topics) / sizeof(topics[0]) };
 
 static void usage(void)

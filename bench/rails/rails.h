@@ -31,6 +31,6 @@ void rails_say_used(struct ib_table *t, const struct ib_figures *two);
 void rails_tell(struct ib_rank *r);
 
 extern const struct ib_topic rails_pairs, rails_smp, rails_coll, rails_kernels, rails_unequal, rails_shared,
-    rails_loss;
+    rails_loss, rails_whole, rails_alloc;
 
 #endif

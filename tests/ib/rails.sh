@@ -29,6 +29,24 @@ job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_STRIPE=off -hcas 2 "$rails"
 expect_rc 0
 [ "$(counted ib_striped)" = 0 ] || fail "messages were striped with FISHPLATE_IB_STRIPE=off"
 
+# Whole messages over one rail or another; and rails that are allotted, by requests and grants where they are reserved.
+for way in turns shares window room basic local dynamic hybrid; do
+    job 4 4 FISHPLATE_STATS=1 FISHPLATE_IB_STRIPE=$way -hcas 2x400MB/s "$rails" joined joined joined joined joined joined joined
+    expect_rc 0
+    expect_counted ib_rail0_bytes
+    expect_counted ib_rail1_bytes
+    case $way in
+    dynamic | hybrid)
+        expect_counted ib_reserve_granted
+        [ "$(counted ib_reserve_frames)" -ge $((4 * $(counted ib_reserve_granted))) ] ||
+            fail "$way: a reservation takes four messages: RTS, CTS, DONE, ACK"
+        ;;
+    turns | basic) [ "$(counted ib_striped)" = 0 ] || fail "$way: messages were divided" ;;
+    esac
+done
+job 2 2 FISHPLATE_IB_STRIPE=dynamic -hcas 2x400MB/s "$rails" node1/hca1/1
+expect_rc 0
+
 # One end has one port, the other two; and two ends whose second ports do not meet.
 job 2 2 FISHPLATE_STATS=1 "SOFTIB_FABRIC=hcas=2 rate=1GB/s node1/hca1/1: down=0s" "$rails" joined
 expect_rc 0

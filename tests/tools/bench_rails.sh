@@ -32,6 +32,18 @@ for table in answer["tables"]:
         assert len(row) == len(table["columns"]) and "-" not in row, table
     assert any("went over the second rail" in line for line in table["here"]), table
 PY
+"$BIN/fishplate" bench rails --quick --json whole alloc >"$scratch/policies" 2>"$scratch/progress" || {
+    cat "$scratch/progress"
+    fail "the policies failed"
+}
+python3 - "$scratch/policies" <<'PY'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+assert answer["failures"] == 0 and len(answer["tables"]) == 2, answer
+whole, alloc = answer["tables"]
+assert all("-" not in row for t in (whole, alloc) for row in t["rows"]), answer
+assert all(float(row[-1]) >= 4 for row in alloc["rows"]), alloc  # RTS, CTS, DONE, ACK
+PY
 if "$BIN/fishplate" bench rails nonsense 2>"$scratch/error"; then
     fail "a topic that does not exist was accepted"
 fi

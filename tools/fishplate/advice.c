@@ -97,7 +97,10 @@ static const struct advice table[] = {
     {"IB_SHARED_FACTOR", EXPERT, "Raise it when shared receive queues run low with many ranks.",
      "ib_shared_limit_events"},
     {"IB_SIGNAL_EVERY", EXPERT, "Lower it when sends wait for room in the send queue.", "ib_queue_waits"},
-    {"IB_STRIPE", NET, "Set even or weighted when the ports are never shared with other jobs.", "ib_striped"},
+    {"IB_STRIPE", NET,
+     "Set even or weighted when the ports are never shared with other jobs, dynamic when adapters slow down "
+     "while they send and receive at once.",
+     "ib_striped"},
     {"IB_STRIPE_MIN", EXPERT, "Raise it when messages are faster with FISHPLATE_IB_STRIPE=off.",
      "ib_striped"},
     {"IB_TIMEOUT", NET,

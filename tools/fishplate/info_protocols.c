@@ -53,7 +53,7 @@ static void print_rails(const struct peer *p)
         return;
     printf("    several rails      frames take one at a time, and another when it fails; ");
     if (p->caps.striped_from > SIZE_MAX / 8)
-        printf("so do large messages (FISHPLATE_IB_STRIPE=off)\n");
+        printf("so does each large message (FISHPLATE_IB_STRIPE)\n");
     else
         printf("large messages of at least %zu bytes are divided among all (FISHPLATE_IB_STRIPE)\n",
                p->caps.striped_from);

@@ -201,7 +201,8 @@ void ib_disconnect(struct transport *t, struct peer *peer)
 bool ib_endpoint_busy(const struct ib_endpoint *ep)
 {
     return !list_empty(&ep->peer->pending) || ep->ops > 0 || !list_empty(&ep->held) || ep->unsaid != 0 ||
-           !list_empty(&ep->kept) || !list_empty(&ep->kept_rdma);
+           !list_empty(&ep->kept) || !list_empty(&ep->kept_rdma) ||
+           (unlikely(ep->ib->allot != NULL) && ib_allot_busy(ep));
 }
 
 /* ---- the budget ---- */

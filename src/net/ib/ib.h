@@ -10,6 +10,7 @@
  *   rdma.c      the RDMA ring and polling set    event.c     the thread that wakes sleepers
  *   rail.c      the ports of this process        join.c      queue pairs on further rails
  *   stripe.c    put and get over several rails   migrate.c   alternate paths of connections
+ *   allot.c     reserved rails
  *   way.c       the rails of a connection        move.c      connections that break and go on elsewhere
  *   barrier.c   barriers in the switch           ib.c        start and end of the transport
  *   policy/     pure: credit, conn, ring, pollset, choose, devlist
@@ -26,6 +27,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/pool.h"
+#include "net/ib/allot.h"
 #include "net/ib/buffer.h"
 #include "net/ib/device.h"
 #include "net/ib/endpoint.h"
@@ -86,6 +88,8 @@ struct ib {
     uint32_t elsewhere;        /* stripes under way on adapters other than the first */
     uint64_t found;            /* when the completions at hand were found, in ns; 0: nobody has asked yet */
     struct stripe_rules stripe_rules;
+    uint64_t rails_from;            /* puts and gets of so many bytes may leave the home */
+    struct ib_allot *allot;         /* NULL: every message takes whatever rails it likes */
     struct pool striped;            /* struct ib_striped */
     struct ib_ud uds[IB_RAILS_MAX]; /* by rail */
     struct ib_pool ud_pool, small, large, rings, bells;
@@ -192,10 +196,10 @@ void ib_stripe_again(struct ib *ib); /* what found no room */
 int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local, const struct net_mem *mem,
               uint64_t remote, const struct net_key *key, size_t len, struct net_op *op);
 
-/* Large enough for stripes, and more than one way may lead there? */
+/* Large enough for other rails, and more than one way may lead there? */
 static inline bool ib_stripes(const struct ib *ib, const struct ib_endpoint *ep, size_t len)
 {
-    return unlikely(ep->several) && len >= 2 * ib->stripe_rules.smallest;
+    return unlikely(ep->several) && len >= ib->rails_from;
 }
 
 /* send.c */

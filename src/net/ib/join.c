@@ -237,6 +237,7 @@ void ib_join_free(struct ib_endpoint *ep)
             ib_lane_destroy(&j->pairs[k].lane);
         free(j->pairs[k].lane.work);
     }
+    free(j->reserve);
     free(j);
     ep->join = NULL;
 }

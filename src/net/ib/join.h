@@ -14,8 +14,10 @@
 #include "net/ib/wire.h"
 #include "net/rails/adapt.h"
 #include "net/rails/joint.h"
+#include "net/rails/mux.h"
 
 struct ib_endpoint;
+struct ib_reserve_out;
 
 struct ib_subchannel {
     struct ib_lane lane;
@@ -32,7 +34,9 @@ struct ib_join {
     struct ib_subchannel pairs[RAILS_MAX]; /* 0: only mine and yours */
     double weight[RAILS_MAX];              /* even and weighted striping */
     struct adapt adapt;
-    struct list under_way; /* struct ib_striped */
+    struct mux mux;                 /* which pair the next whole message takes */
+    struct list under_way;          /* struct ib_striped */
+    struct ib_reserve_out *reserve; /* NULL: nothing was ever reserved (allot.h) */
 };
 
 void ib_join_want(struct ib_endpoint *ep); /* a large transfer would like more rails */

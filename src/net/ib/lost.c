@@ -35,6 +35,7 @@ void ib_lost(struct transport *t, struct peer *peer)
     struct ib_endpoint *ep = peer->endpoint;
     struct ib *ib = ib_of(t);
     uint32_t count;
+    ib_allot_gone(ep);
     ib_stripe_lost(ep); /* before the lanes that their stripes are on are looked at */
     struct net_op **ops = ops_of(ep, &count);
     ib_rdma_reset(ep);

@@ -68,7 +68,7 @@ static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t byte
     const struct ib_head *h = (const struct ib_head *)(const void *)data;
     if (h->type != IB_FRAME && h->type <= IB_LEAVE)
         return;
-    bool whole = h->type == IB_FRAME || h->type == IB_RAILS;
+    bool whole = h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
     uint32_t length = whole ? bytes : (uint32_t)sizeof(*h);
     struct ib_buffer *b = ib_buffer_get(ib_lane_for(ep, length - MIN(length, sizeof(struct ib_frame)))->pool);
     if (!b)

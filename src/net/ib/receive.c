@@ -54,6 +54,9 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
     case IB_RAILS:
         rails(ep, h, len);
         break;
+    case IB_RESERVE:
+        ib_allot_heard(ep, h, len);
+        break;
     case IB_NOTHING:
         break;
     case IB_CLOSE:

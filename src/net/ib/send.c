@@ -208,10 +208,12 @@ void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)
 
 /* ---- control messages: no credit, and sent in the order of their types when several wait ---- */
 
-static size_t control_body(const struct ib_endpoint *ep, enum ib_type type, void *body)
+static size_t control_body(struct ib_endpoint *ep, enum ib_type type, void *body)
 {
     if (type == IB_RAILS)
         return ib_join_say(ep, body);
+    if (type == IB_RESERVE)
+        return ib_allot_say(ep, body);
     if (type != IB_RING_ON)
         return 0;
     struct ib_ring_on on = {.address = (uintptr_t)ep->rx.ring,
@@ -231,6 +233,7 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
         union {
             struct ib_ring_on ring;
             struct ib_rails_said rails;
+            struct ib_reserve_said reserve;
         } body;
     } m;
     size_t bytes = offsetof(__typeof__(m), body) + control_body(ep, type, &m.body);
@@ -284,6 +287,8 @@ void ib_flush(struct ib_endpoint *ep)
         enum ib_type type = (enum ib_type)__builtin_ctz(now);
         ep->unsaid &= ~(1u << type);
         control_post(ep, type);
+        if (unlikely(type == IB_RESERVE && ib_allot_unsaid(ep)))
+            ep->unsaid |= 1u << IB_RESERVE;
     }
     bool more = ep->unsaid || !sent;
     if (more && list_empty(&ep->unsaid_link))

@@ -12,9 +12,16 @@
 #include "net/rails/filter.h"
 
 static TUNABLE_CHOICE(
-    policy, "IB_STRIPE", 0, "adaptive|even|weighted|off",
-    "How a large message is divided among several rails: in proportion to the measured speed of each rail "
-    "(adaptive), in equal parts (even), by FISHPLATE_IB_WEIGHTS (weighted), or not at all (off).");
+    policy, "IB_STRIPE", 0, "adaptive|even|weighted|off|turns|shares|window|room|basic|local|dynamic|hybrid",
+    "How large messages use several rails. Divided in proportion to the measured speed of each rail "
+    "(adaptive), in equal parts (even), or by FISHPLATE_IB_WEIGHTS (weighted). Or whole: over the rail of "
+    "the "
+    "process (off), over all in turns (turns), by FISHPLATE_IB_WEIGHTS (shares), 16 messages at a time "
+    "(window), or where fewer than 256 KiB are under way (room). Or, where adapters cannot send and receive "
+    "at once at full speed: one rail for each message in turns (basic), all rails that are idle here "
+    "(local), "
+    "those that are reserved at both ends (dynamic), or reserved for messages above four times "
+    "FISHPLATE_IB_STRIPE_MIN only (hybrid). Must be the same on all ranks.");
 static TUNABLE_SIZE(smallest, "IB_STRIPE_MIN", 32 * 1024, 4096, 1 << 30,
                     "Smallest part of a message in bytes that is sent over a rail of its own. A message "
                     "smaller than twice this size uses one rail.");
@@ -24,9 +31,12 @@ static COUNTER(messages, "ib_striped",
 static COUNTER(repeated, "ib_stripes_repeated",
                "Parts of large messages sent again over another rail after their rail failed.");
 
-enum { ADAPTIVE, EVEN, WEIGHTED, OFF };
+enum { ADAPTIVE, EVEN, WEIGHTED, OFF, TURNS, SHARES, WINDOW, ROOM, BASIC, LOCAL, DYNAMIC, HYBRID };
 
-#define ALIGNMENT 4096
+#define ALIGNMENT       4096
+#define ORDERED         256 /* bytes: shorter requests are done in the order of the calls, by one queue pair */
+#define WINDOW_MESSAGES 16
+#define WINDOW_BYTES    (256 * 1024)
 
 /* A stripe reports as any transfer does. */
 struct stripe_op {
@@ -42,6 +52,9 @@ struct ib_striped {
     struct net_op *op;
     struct filter filter;
     enum ibv_wr_opcode opcode;
+    uint32_t set, reserved; /* pairs that were allotted to it; those of them that are reserved (allot.h) */
+    uint8_t first;          /* pair of the first stripe */
+    uint64_t whole;         /* its bytes, where it takes one pair and others are to know (mux.h) */
     uint32_t failed[RAILS_MAX]; /* by pair: stripes that failed there and may still arrive, a bit each */
     uintptr_t local;
     uint64_t remote;
@@ -50,16 +63,30 @@ struct ib_striped {
     struct stripe_op ops[RAILS_MAX];
 };
 
+static bool whole(void)
+{
+    return policy.value >= OFF && policy.value <= ROOM;
+}
+
+static bool multiplexed(void)
+{
+    return policy.value >= TURNS && policy.value <= ROOM;
+}
+
 int ib_stripe_open(struct ib *ib)
 {
-    ib->stripe_rules = (struct stripe_rules){
-        .smallest = policy.value == OFF ? UINT64_MAX / 4 : (uint64_t)smallest.value, .align = ALIGNMENT};
+    ib->stripe_rules = (struct stripe_rules){.smallest = whole() ? UINT64_MAX / 4 : (uint64_t)smallest.value,
+                                             .align = ALIGNMENT};
+    ib->rails_from = multiplexed() ? ORDERED + 1 : 2 * ib->stripe_rules.smallest;
     pool_init(&ib->striped, sizeof(struct ib_striped), 8);
-    return 0;
+    return policy.value >= BASIC && ib->nrails > 1
+               ? ib_allot_open(ib, (enum alloc_policy)(policy.value - BASIC + ALLOC_BASIC))
+               : 0;
 }
 
 void ib_stripe_close(struct ib *ib)
 {
+    ib_allot_close(ib);
     pool_destroy(&ib->striped);
 }
 
@@ -124,12 +151,32 @@ static bool lanes_have_room(struct ib_endpoint *ep, const struct stripe *cut, un
     return true;
 }
 
-static unsigned divide(struct ib_endpoint *ep, size_t len, struct stripe *cut)
+/* A whole message, over one pair. 0: none has room. */
+static unsigned choose_one(struct ib_join *j, size_t len, struct stripe *cut)
 {
-    const struct ib_join *j = ep->join;
+    for (unsigned k = 0; k < j->count; k++)
+        if (rail_in(j->mux.up, k) != rail_in(j->up, k))
+            mux_up(&j->mux, k, rail_in(j->up, k));
+    unsigned pair = mux_next(&j->mux, len);
+    *cut = (struct stripe){.bytes = len, .rail = (uint8_t)pair};
+    return pair != RAIL_NONE;
+}
+
+static unsigned divide(struct ib_endpoint *ep, size_t len, uint32_t set, struct stripe *cut)
+{
+    struct ib_join *j = ep->join;
     bool adaptive = policy.value == ADAPTIVE;
-    return stripe_cut(&ep->ib->stripe_rules, adaptive ? j->adapt.weight : j->weight, j->up,
-                      adaptive ? adapt_probe(&j->adapt) & j->up : 0, len, cut);
+    if (multiplexed())
+        return choose_one(j, len, cut);
+    return stripe_cut(&ep->ib->stripe_rules, adaptive ? j->adapt.weight : j->weight, set,
+                      adaptive ? adapt_probe(&j->adapt) & set : 0, len, cut);
+}
+
+static int refused(struct ib_join *j, size_t len, const struct stripe *cut, unsigned n)
+{
+    if (n > 0 && multiplexed())
+        mux_done(&j->mux, cut->rail, len);
+    return ERR_AGAIN;
 }
 
 int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local, const struct net_mem *mem,
@@ -142,9 +189,13 @@ int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local
     if (!ep->join || ep->join->up == rail_bit(0)) { /* not joined yet, or all others are down */
         return ib_home_rdma(ep, &(struct ib_rdma){opcode, local, remote, len, *mem, *key, ep->next_seq}, op);
     }
-    unsigned n = divide(ep, len, cut);
-    if (!lanes_have_room(ep, cut, n))
-        return ERR_AGAIN;
+    uint32_t set = ep->join->up;
+    int rc = unlikely(ib->allot != NULL) ? ib_allot(ep, len, &set) : 0;
+    if (rc != 0)
+        return rc;
+    unsigned n = divide(ep, len, set, cut);
+    if (n == 0 || !lanes_have_room(ep, cut, n))
+        return refused(ep->join, len, cut, n);
     struct ib_striped *m = pool_get(&ib->striped);
     if (!m)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a message of %zu bytes", len);
@@ -155,6 +206,10 @@ int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local
     m->remote = remote;
     m->memory = *mem;
     m->key = *key;
+    m->set = set;
+    m->reserved = ib->allot ? ib_allot_begin(ep, set) : 0;
+    m->whole = multiplexed() ? len : 0;
+    m->first = cut[0].rail;
     memset(m->failed, 0, sizeof(m->failed));
     list_append(&ep->join->under_way, &m->link);
     filter_open(&m->filter, cut, n, ep->join->up);
@@ -166,6 +221,16 @@ int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local
 
 /* ---- what becomes of stripes ---- */
 
+/* It is over: its rails are free for others. */
+static void let_go(struct ib_striped *m)
+{
+    struct ib_endpoint *ep = m->ep;
+    if (unlikely(ep->ib->allot != NULL))
+        ib_allot_end(ep, m->set, m->reserved);
+    if (m->whole > 0)
+        mux_done(&ep->join->mux, m->first, m->whole);
+}
+
 static void heard(struct ib_striped *m, enum filter_verdict v)
 {
     struct ib_endpoint *ep = m->ep;
@@ -175,6 +240,7 @@ static void heard(struct ib_striped *m, enum filter_verdict v)
         return;
     struct net_op *op = m->op;
     list_remove(&m->link);
+    let_go(m);
     pool_put(&ep->ib->striped, m);
     ep->ops--;
     op->done(op, 0);
@@ -254,6 +320,10 @@ void ib_stripe_weights(struct ib_endpoint *ep)
     struct ib_join *j = ep->join;
     for (unsigned k = 0; k < j->count; k++)
         j->weight[k] = policy.value == EVEN ? 1 : ep->ib->rails[j->pairs[k].mine].weight;
+    if (!multiplexed())
+        return;
+    mux_open(&j->mux, (enum mux_policy)(policy.value - TURNS + MUX_TURNS), j->count, 0);
+    mux_settings(&j->mux, j->weight, policy.value == WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
 }
 
 static void stop_counting(struct ib_striped *m)
@@ -272,6 +342,7 @@ void ib_stripe_forget(struct ib_endpoint *ep)
     {
         struct ib_striped *m = list_entry(pos, struct ib_striped, link);
         stop_counting(m);
+        let_go(m);
         list_remove(pos);
         pool_put(&ep->ib->striped, m);
     }
@@ -300,6 +371,7 @@ void ib_stripe_lost(struct ib_endpoint *ep)
     {
         struct ib_striped *m = list_entry(pos, struct ib_striped, link);
         stop_counting(m);
+        let_go(m);
         list_remove(pos);
         list_append(&lost, pos);
     }

@@ -21,6 +21,7 @@ enum ib_type {
     IB_RING_OFF,     /* write no more */
     IB_RING_STOPPED, /* I shall write no more */
     IB_RAILS,        /* struct ib_rails_said: what I know and have of further rails (join.h) */
+    IB_RESERVE,      /* struct ib_reserve_said: rails that are asked for, granted, and free again (allot.h) */
     IB_CLOSE,        /* conn.h */
     IB_AGREE,
     IB_KEEP,

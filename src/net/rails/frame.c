@@ -44,7 +44,7 @@ const char *frame_decode(const uint8_t *bytes, size_t size, unsigned rails, uint
                       .from = get32(bytes + 4),
                       .to = get32(bytes + 8),
                       .request = get32(bytes + 12)};
-    if (f.kind < FRAME_RTS || f.kind > FRAME_ACK)
+    if (f.kind < FRAME_RTS || f.kind > FRAME_DONE)
         return "a reservation frame of an unknown kind";
     if (f.rail >= rails)
         return "a reservation frame for a rail that does not exist";

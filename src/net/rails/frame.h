@@ -6,6 +6,10 @@
  *     NACK   no                                           destination to requester
  *     ABORT  I do not need it, or no more                 requester to destination
  *     ACK    your message is in memory: the rail is free  destination to requester
+ *     DONE   it is, as far as I can see                   requester to destination
+ *
+ * DONE is not in the paper, whose adapters see a message arrive. An RDMA write tells the destination nothing: its sender
+ * does, and DONE has the effect of a local ACK.
  *
  * All carry the number of the request that they are about, which the requester chose and the others repeat: an answer to a
  * request that was given up is never taken for an answer to the next one. The paper's table has no such number.
@@ -21,7 +25,7 @@
 
 enum { FRAME_BYTES = 20, FRAME_PRIORITY_MAX = 1023 };
 
-enum frame_kind { FRAME_RTS = 1, FRAME_CTS, FRAME_NACK, FRAME_ABORT, FRAME_ACK };
+enum frame_kind { FRAME_RTS = 1, FRAME_CTS, FRAME_NACK, FRAME_ABORT, FRAME_ACK, FRAME_DONE };
 
 struct frame {
     uint8_t kind, rail;

@@ -13,6 +13,16 @@ void mux_open(struct mux *m, enum mux_policy policy, unsigned rails, unsigned pr
         m->last = (uint8_t)(process % rails);
 }
 
+void mux_settings(struct mux *m, const double *weight, uint64_t window)
+{
+    double sum = 0;
+    for (unsigned r = 0; r < m->rails; r++)
+        sum += weight[r];
+    for (unsigned r = 0; r < m->rails && sum > 0; r++)
+        m->weight[r] = MAX((uint32_t)(weight[r] / sum * 100 + 0.5), 1u);
+    m->window = MAX(window, 1u);
+}
+
 void mux_up(struct mux *m, unsigned rail, bool up)
 {
     m->up = up ? m->up | rail_bit(rail) : m->up & ~rail_bit(rail);

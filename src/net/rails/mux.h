@@ -34,6 +34,9 @@ struct mux {
 /* `process` is the number of this process on its node. Weights are 1 and the window is 1 message until set. */
 void mux_open(struct mux *m, enum mux_policy policy, unsigned rails, unsigned process);
 
+/* Weights may be of any unit: a rail takes its part of their sum, to a hundredth. `window` as in the structure, at least 1. */
+void mux_settings(struct mux *m, const double *weight, uint64_t window);
+
 /* The rail for a message of so many bytes, which is then outstanding. RAIL_NONE: no rail is up, or none has room. */
 unsigned mux_next(struct mux *m, uint64_t bytes);
 

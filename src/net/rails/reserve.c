@@ -187,6 +187,12 @@ struct reserve_out reserve_frame(struct reserve *n, const struct frame *f)
         else
             out.stray = true;
         break;
+    case FRAME_DONE:
+        if (receiving(n) && n->grant == f->request && n->granted_to == f->from)
+            out = reserve_local_ack(n);
+        else
+            out.stray = true;
+        break;
     default:
         out.stray = n->state != RESERVE_SENDING || n->request != f->request || n->asked != f->from;
         if (out.stray)

@@ -35,6 +35,7 @@
  *     can refuse each other for ever (tests/unit/net/test_rails_reserve_counter.c).
  * (3) An answer to nothing that we asked. The paper takes a CTS that finds the adapter FREE for a grant, although nobody
  *     waits for it.
+ *     A DONE of the sender is a local ACK (frame.h).
  * (4) Empty in the paper's table; its text (figure 2) says this.
  *
  * SPDX-License-Identifier: Apache-2.0 */

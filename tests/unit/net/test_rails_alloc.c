@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/frame.h"
 #include "net/rails/request.h"
+#include "net/rails/reserve.h"
 #include "test.h"
 
 static void basic_takes_turns(void)
@@ -112,6 +113,26 @@ static void requests_give_up(void)
     EXPECT_EQ(out.abort, 1);
 }
 
+/* The sender says that its message is in memory: the receiver's rail is free, and then the sender's. Of another request it
+ * means nothing. */
+static void done_frees_both_ends(void)
+{
+    struct reserve a, b;
+    reserve_open(&a, 1, 0, 4);
+    reserve_open(&b, 2, 0, 4);
+    struct reserve_out out = reserve_local_rts(&a, 7, 2);
+    out = reserve_frame(&b, &out.frame[0]);
+    out = reserve_frame(&a, &out.frame[0]);
+    EXPECT_EQ(out.says, RESERVE_SAYS_CTS);
+    struct frame done = {.kind = FRAME_DONE, .from = 1, .to = 2, .request = 6};
+    EXPECT(reserve_frame(&b, &done).stray && b.state == RESERVE_RECEIVING);
+    done.request = 7;
+    out = reserve_frame(&b, &done);
+    EXPECT(out.frames == 1 && out.frame[0].kind == FRAME_ACK && reserve_is_free(&b));
+    EXPECT(reserve_frame(&b, &done).stray);
+    EXPECT(!reserve_frame(&a, &out.frame[0]).stray && reserve_is_free(&a));
+}
+
 static bool same(const struct frame *a, const struct frame *b)
 {
     return a->kind == b->kind && a->rail == b->rail && a->priority == b->priority && a->from == b->from &&
@@ -120,7 +141,7 @@ static bool same(const struct frame *a, const struct frame *b)
 
 static void frames_come_back_as_they_went(void)
 {
-    for (int kind = FRAME_RTS; kind <= FRAME_ACK; kind++)
+    for (int kind = FRAME_RTS; kind <= FRAME_DONE; kind++)
         for (int p = -FRAME_PRIORITY_MAX; p <= FRAME_PRIORITY_MAX;
              p += kind == FRAME_RTS ? 1 : 4 * FRAME_PRIORITY_MAX) {
             struct frame f = {.kind = (uint8_t)kind,
@@ -132,7 +153,7 @@ static void frames_come_back_as_they_went(void)
             struct frame back = {0};
             uint8_t bytes[FRAME_BYTES];
             frame_encode(&f, bytes);
-            const char *wrong = frame_decode(bytes, sizeof(bytes), 5, 0xfffefdfc, &back);
+            const char *wrong = frame_decode(bytes, sizeof(bytes), 6, 0xfffefdfc, &back);
             EXPECT(!wrong && same(&f, &back));
         }
 }
@@ -164,6 +185,7 @@ static void damaged_frames_are_refused(void)
 
 int main(void)
 {
+    TEST_RUN(done_frees_both_ends);
     TEST_RUN(basic_takes_turns);
     TEST_RUN(local_takes_what_is_free);
     TEST_RUN(the_ratio_says_how_many);

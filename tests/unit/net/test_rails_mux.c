@@ -114,8 +114,24 @@ static void room_follows_completions(void)
     EXPECT(sent[0] > 39 * sent[1] / 10 && sent[0] < 41 * sent[1] / 10);
 }
 
+/* Rates of links, in whatever unit. */
+static void weights_of_any_unit(void)
+{
+    struct mux m;
+    unsigned taken[2] = {0};
+    mux_open(&m, MUX_WEIGHTS, 2, 0);
+    mux_settings(&m, (const double[]){200000, 50000}, 1);
+    for (int i = 0; i < 1000; i++)
+        taken[mux_next(&m, 1)]++;
+    EXPECT_EQ(taken[0], 800);
+    EXPECT_EQ(taken[1], 200);
+    mux_settings(&m, (const double[]){1e9, 1e-9}, 0);
+    EXPECT(m.weight[1] == 1 && m.window == 1); /* no rail is left out, no window is empty */
+}
+
 int main(void)
 {
+    TEST_RUN(weights_of_any_unit);
     TEST_RUN(bound_processes_stay);
     TEST_RUN(turns_pass_over_what_is_down);
     TEST_RUN(weights_are_kept_at_every_moment);
