@@ -211,9 +211,20 @@ static enum net_fate fate_of(const struct ib_endpoint *ep, struct net_op *op)
     return op && net->fate ? net->fate(net->deliver_ctx, op) : NET_FATE_REPEAT;
 }
 
+/* Where the adapter's atomics are used, a put of one word may be of a lock that others have changed since it landed. */
+static bool may_be_lock(const struct ib_endpoint *ep, const struct ib_kept *k)
+{
+    return ep->ib->base.adds && k->op && k->rdma.opcode == IBV_WR_RDMA_WRITE &&
+           k->rdma.len == sizeof(uint64_t);
+}
+
 static bool send_rdma(struct ib_endpoint *ep, struct ib_kept *k)
 {
     uint32_t ops = ep->ops;
+    if (may_be_lock(ep, k))
+        ib_fatal(ep->ib, ep,
+                 "the connection failed while a word was written that may be the lock of a window, and "
+                 "whether it was written is unknown");
     enum net_fate fate = fate_of(ep, k->op);
     if (fate == NET_FATE_UNKNOWN)
         ib_fatal(ep->ib, ep,
