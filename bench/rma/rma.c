@@ -16,7 +16,7 @@
 enum { LONGEST = 1 << 20, MANY = 64 };
 
 struct setup {
-    int rank, size, created, busy, apart, json, rows;
+    int rank, size, created, adapter, busy, apart, json, rows;
     double seconds; /* a case */
     MPI_Win win;
     char *memory, *local;
@@ -205,11 +205,27 @@ static void floor_close(struct setup *s)
         MPI_Comm_free(&s->node);
 }
 
+static void window_open(struct setup *s)
+{
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (s->adapter)
+        MPI_Info_set(info, "fishplate_accumulate_by", "adapter");
+    if (s->created)
+        MPI_Win_create(s->memory, LONGEST, 1, info, MPI_COMM_WORLD, &s->win);
+    else
+        MPI_Win_allocate(LONGEST, 1, info, MPI_COMM_WORLD, &s->memory, &s->win);
+    MPI_Info_free(&info);
+}
+
 static int usage(void)
 {
-    puts("usage: mpiexec -n 2 fishplate bench rma [--created] [--busy] [--apart] [--seconds S] [--json]\n"
+    puts("usage: mpiexec -n 2 fishplate bench rma [--created] [--adapter] [--busy] [--apart] [--seconds S] "
+         "[--json]\n"
          "Times one-sided operations of rank 0 on the memory of rank 1.\n"
          "  --created    window in memory of the program (MPI_Win_create) instead of MPI_Win_allocate\n"
+         "  --adapter    integers of 8 bytes are changed by the target's adapter "
+         "(fishplate_accumulate_by=adapter)\n"
          "  --busy       rank 1 computes during the test and makes no MPI call\n"
          "  --apart      do not measure a store into shared memory: the ranks only seem to be on one node\n"
          "  --seconds S  time for each case (default 0.2)\n"
@@ -223,6 +239,8 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--created") == 0)
             s.created = 1;
+        else if (strcmp(argv[i], "--adapter") == 0)
+            s.adapter = 1;
         else if (strcmp(argv[i], "--busy") == 0)
             s.busy = 1;
         else if (strcmp(argv[i], "--apart") == 0)
@@ -243,10 +261,7 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
     }
     s.local = calloc(1, LONGEST);
     s.memory = s.created ? calloc(1, LONGEST) : NULL;
-    if (s.created)
-        MPI_Win_create(s.memory, LONGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s.win);
-    else
-        MPI_Win_allocate(LONGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s.memory, &s.win);
+    window_open(&s);
     memset(s.memory, 0, LONGEST);
     floor_open(&s);
     if (s.rank == 0)

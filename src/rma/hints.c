@@ -5,15 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/tunable.h"
 #include "rma/win.h"
-
-static TUNABLE_CHOICE(
-    accumulate_by, "RMA_ACCUMULATE_BY", 0, "processor|adapter",
-    "Who changes integers of 8 bytes in windows that do not say so by the info key fishplate_accumulate_by: "
-    "processors (fast on a node; other nodes need the target's progress), or the target's adapter for "
-    "everyone "
-    "(without the target's processor; slower on its own node).");
 
 static const struct {
     const char *key, *preset;
@@ -55,7 +47,7 @@ int win_hints_apply(struct win *w, const struct info *info)
         rc = rc ? rc : info_set(w->info, hints[i].key, value);
     }
     const char *by = w->info ? info_get(w->info, "fishplate_accumulate_by") : NULL;
-    w->by_adapter = by ? strcmp(by, "adapter") == 0 : accumulate_by.value != 0;
+    w->by_adapter = by && strcmp(by, "adapter") == 0;
     w->no_locks = info_get_bool(w->info, "no_locks", false);
     const char *order = w->info ? info_get(w->info, "accumulate_ordering") : NULL;
     w->unordered = order && strcasecmp(order, "none") == 0;

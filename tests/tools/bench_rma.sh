@@ -11,6 +11,6 @@ for words in "" --created; do
     expect_json "$scratch/rows.json"
     grep -q '"name": "fetch_and_op", "bytes": 8' "$scratch/rows.json" || fail "a row is missing"
 done
-"$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" bench rma --seconds 0.001 >"$scratch/table" || fail "bench rma over virtual nodes"
+"$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" bench rma --adapter --seconds 0.001 >"$scratch/table" || fail "bench rma over virtual nodes"
 expect_line "$scratch/table" "^lock, unlock "
 if "$BIN/fishplate" bench rma --nonsense >"$scratch/table" 2>&1; then fail "a wrong option was taken"; fi
