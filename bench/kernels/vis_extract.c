@@ -30,11 +30,10 @@ static void turn(float t[VIS_TRIANGLE], const struct corner *inside)
     }
     for (int d = 0; d < 3; d++)
         volume += (a[(d + 1) % 3] * b[(d + 2) % 3] - a[(d + 2) % 3] * b[(d + 1) % 3]) * c[d];
-    if (volume > 0) {
-        float swap[3];
-        memcpy(swap, t + 3, sizeof(swap));
-        memcpy(t + 3, t + 6, sizeof(swap));
-        memcpy(t + 6, swap, sizeof(swap));
+    for (int d = 0; volume > 0 && d < 3; d++) {
+        const float second = t[3 + d];
+        t[3 + d] = t[6 + d];
+        t[6 + d] = second;
     }
 }
 
