@@ -21,6 +21,9 @@ expect_rc 0
 hydra -n 3 "$CLIENT" abort 1 5
 [ "$rc" -ne 0 ] || fail "$last: an abort went unnoticed"
 mpi_programs mpiexec.hydra -n 4
+hydra -n 2 "$SPAWNER" hello
+expect_rc 0
+[ "$(grep -c '^child [01] of 2$' "$T/out")" -eq 2 ] || fail "$last: the new ranks did not come through"
 # Our variables from an outer job do not confuse a job of Hydra's.
 run -n 1 mpiexec.hydra -n 2 "$CLIENT" exchange
 expect_rc 0

@@ -59,6 +59,10 @@ last="mpiexec -n 2 spawner serve ocean"
 read -r line <&4
 [ "$line" = published ] || fail "$last: it said '$line'"
 [ "$(stat -c %a "$T/names")" = 700 ] || fail "the folder of names has mode $(stat -c %a "$T/names")"
+# Who does not know the port's key is refused, and the server goes on waiting.
+run -n 1 "$T/spawner" guess ocean
+expect_rc 0
+expect_out "refused"
 run -n 3 "$T/spawner" ask ocean
 expect_rc 0
 read -r line <&4
@@ -69,4 +73,10 @@ expect_rc 0
 run -n 1 "$T/spawner" ask ocean
 [ "$rc" -ne 0 ] || fail "$last: a name that was unpublished was found"
 gone
+
+# How many processes a program may expect to be able to start.
+run -usize 7 -n 1 "$T/spawner" universe : -n 1 "$T/spawner" universe
+expect_rc 0
+sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
+expect_out "universe 7 program 0" "universe 7 program 1"
 finish

@@ -9,6 +9,8 @@
  *   leave          all parents are killed; the children end well
  *   serve NAME     publishes a port, prints "published", accepts one client, sums what it sends
  *   ask NAME       looks the name up, connects, sends
+ *   guess NAME     knows where the port is and not its key: prints what MPI_Comm_connect makes of it
+ *   universe       prints MPI_UNIVERSE_SIZE and MPI_APPNUM
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -135,6 +137,28 @@ static void ask(const char *name)
     MPI_Comm_disconnect(&server);
 }
 
+static void guess(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME], *key;
+    MPI_Comm server;
+    int class;
+    MPI_Lookup_name(name, MPI_INFO_NULL, port);
+    key = strchr(strchr(port, ':') + 1, ':') + 1; /* fishplate:1:<key>:... */
+    key[5] = key[5] == '0' ? '1' : '0';
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &server), &class);
+    printf("%s\n", class == MPI_ERR_PORT ? "refused" : "let in");
+}
+
+static void universe(void)
+{
+    int *value, flag;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &value, &flag);
+    printf("universe %d", flag ? *value : -1);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &value, &flag);
+    printf(" program %d\n", flag ? *value : -1);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm parent;
@@ -150,6 +174,10 @@ int main(int argc, char **argv)
         serve(argv[2]);
     else if (strcmp(argv[1], "ask") == 0)
         ask(argv[2]);
+    else if (strcmp(argv[1], "guess") == 0)
+        guess(argv[2]);
+    else if (strcmp(argv[1], "universe") == 0)
+        universe();
     else
         spawn(argv + 1, argv[0]);
     MPI_Finalize();
