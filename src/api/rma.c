@@ -1,6 +1,8 @@
 /* rma.c: the one-sided operations: every call is one struct rma_call, run by src/rma.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "impl.h"
 #include "obj/handle.h"
 #include "rma/win.h"
@@ -54,9 +56,38 @@ static int get_accumulate(struct rma_side origin, struct rma_side result, int ra
     return run(&c, request);
 }
 
+#define NEAR_MOST 4096
+
+/* Bytes of a short block that has the same layout at both ends; 0: it is something else. */
+static size_t block(MPI_Count origin_count, const struct dtype *origin_type, MPI_Count count,
+                    const struct dtype *type)
+{
+    return origin_type == type && origin_count == count && type->contiguous && count <= NEAR_MOST &&
+                   type->size <= NEAR_MOST
+               ? (size_t)(count * type->size)
+               : 0;
+}
+
+/* Both may be parts of one window that overlap. */
+static int copy_block(void *to, const void *from, size_t bytes)
+{
+    uint64_t word;
+    if (bytes == sizeof(word)) {
+        memcpy(&word, from, sizeof(word));
+        memcpy(to, &word, sizeof(word));
+    } else {
+        memmove(to, from, bytes);
+    }
+    return MPI_SUCCESS;
+}
+
 int impl_Put(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
 {
+    const size_t bytes = block(origin_count, origin_datatype, target_count, target_datatype);
+    char *at = bytes ? rma_near(win, target_rank, target_disp, bytes) : NULL;
+    if (at)
+        return copy_block(at, origin_addr, bytes);
     return operate(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                    target_count, target_datatype, NULL, win, NULL);
 }
@@ -72,6 +103,10 @@ int impl_Rput(const void *origin_addr, MPI_Count origin_count, struct dtype *ori
 int impl_Get(void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
 {
+    const size_t bytes = block(origin_count, origin_datatype, target_count, target_datatype);
+    char *at = bytes ? rma_near(win, target_rank, target_disp, bytes) : NULL;
+    if (at)
+        return copy_block(origin_addr, at, bytes);
     return operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                    target_count, target_datatype, NULL, win, NULL);
 }

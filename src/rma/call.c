@@ -142,6 +142,30 @@ static int accumulate_far(const struct rma_call *c, struct win_peer *to, uint64_
     return c->kind == RMA_IS_SWAP ? swap_start(c, to) : accumulate_start(c, to);
 }
 
+static bool in_epoch(struct win *w, const struct win_peer *to)
+{
+    if (w->access == EPOCH_FENCE)
+        w->fence_ops++;
+    return w->access == EPOCH_FENCE || (w->access == EPOCH_START && to->started) ||
+           (w->access >= EPOCH_LOCK && to->lock != 0);
+}
+
+char *rma_near(struct win *w, int rank, MPI_Aint disp, uint64_t bytes)
+{
+    struct win_peer *to;
+    uint64_t first;
+    if ((unsigned)rank >= (unsigned)w->comm->size || win_peer_plain(w, rank, &to) != 0)
+        return NULL;
+    const struct win_target *t = &to->at;
+    if (unlikely(!to->known || !to->direct || bytes == 0 || disp < 0 || w->comm->broken ||
+                 w->proc->rma->debug))
+        return NULL;
+    if (__builtin_mul_overflow((uint64_t)disp, (uint64_t)t->unit, &first) || first > t->size ||
+        bytes > t->size - first || !in_epoch(w, to))
+        return NULL;
+    return to->direct + first;
+}
+
 int rma_run(const struct rma_call *c)
 {
     struct win *w = c->win;

@@ -242,11 +242,13 @@ int win_flush(struct win *w, int rank, bool local)
     rc = win_peer_plain(w, rank, &p);
     if (!rc && w->access == EPOCH_LOCK && !p->lock)
         rc = win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not locked", rank);
-    if (!rc && !local)
+    if (rc)
+        return rc;
+    if (unlikely(w->proc->rma->debug) && !local)
         watch_forget(w, rank);
-    if (!rc && p->busy.next == &p->busy)
+    if (p->busy.next == &p->busy)
         win_idle(w);
-    return rc ? rc : peer_finish(p, !local);
+    return peer_finish(p, !local);
 }
 
 int win_flush_all(struct win *w, bool local)

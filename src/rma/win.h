@@ -156,4 +156,8 @@ struct rma_call {
 };
 int rma_run(const struct rma_call *c);
 
+/* For a put or get of one block, without a request: where those bytes of the target are, when nothing stands in the way of loads and
+ * stores. NULL: rma_run decides, and finds the errors. */
+char *rma_near(struct win *w, int rank, MPI_Aint disp, uint64_t bytes);
+
 #endif
