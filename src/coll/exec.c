@@ -203,9 +203,11 @@ int coll_request_new(struct coll_state *state, const struct coll_args *args, con
                      struct plan *plan, bool splits, struct coll_request **out)
 {
     struct coll_request *r = state->spare;
-    if (r)
+    if (r) {
         state->spare = r->spare;
-    else if (!(r = objmem_new(sizeof(*r)))) {
+        if (unlikely(objmem_watch != NULL))
+            objmem_watch(r, sizeof(*r)); /* to the program it is a new one, from another call */
+    } else if (!(r = objmem_new(sizeof(*r)))) {
         plan_drop(plan);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a collective request");
     }

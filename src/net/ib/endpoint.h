@@ -58,6 +58,7 @@ struct ib_endpoint {
     struct list kept_rdma; /* and transfers: struct ib_kept */
     uint64_t broken;       /* since when, in ns; 0: it is not */
     bool fled;             /* because my own port went down */
+    uint8_t vain;          /* connections in a row on which nothing was sent before they failed */
     struct ib_lane lanes[IB_LANES];
     struct ib_join *join;    /* further rails; NULL: nobody has wanted any */
     bool several;            /* one of us has more than one rail */

@@ -280,6 +280,19 @@ void ib_kept_free(struct ib_endpoint *ep, int status)
 
 /* ---- breaking and moving ---- */
 
+#define VAIN_MOST 16
+
+/* What makes connections fail at once, again and again, is not the way: another attempt mends nothing. */
+static void count_vain(struct ib_endpoint *ep, const char *why)
+{
+    bool sent = false;
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        sent |= ep->lanes[k].tail != 0;
+    ep->vain = sent || ep->fled ? 0 : ep->vain + 1;
+    if (ep->vain > VAIN_MOST)
+        ib_fatal(ep->ib, ep, "%s; it was opened again %d times, and nothing could be sent", why, VAIN_MOST);
+}
+
 bool ib_break(struct ib_endpoint *ep, const char *why)
 {
     struct ib *ib = ep->ib;
@@ -294,6 +307,8 @@ bool ib_break(struct ib_endpoint *ep, const char *why)
                      ib->rails[ep->home].device->name, why);
     }
     ep->fled = !ib_rail_up(&ib->rails[ep->home]);
+    if (why)
+        count_vain(ep, why);
     ep->breaking = true;
     ib->breaks = true;
     atomic_store(&ib->attention, 1);

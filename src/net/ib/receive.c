@@ -245,7 +245,7 @@ static bool all_news(const struct ib_endpoint *ep)
 static bool hopeless(enum ibv_wc_status s)
 {
     return s == IBV_WC_LOC_LEN_ERR || s == IBV_WC_LOC_PROT_ERR || s == IBV_WC_REM_INV_REQ_ERR ||
-           s == IBV_WC_REM_ACCESS_ERR;
+           s == IBV_WC_REM_ACCESS_ERR || s == IBV_WC_LOC_QP_OP_ERR;
 }
 
 /* A send of this connection failed. Those before it did not. */
