@@ -72,7 +72,7 @@ FAULTS = [
     Fault("RNR storm", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_IB_FLOW": "hw"}),
     Fault("port down and up", "port-flap", says=NO_PORT, env={"FISHPLATE_IB_TIMEOUT": "17"}),
     Fault("port down for good", "port-down", (ENDS,), NETWORK + "|" + NO_PORT, env={"FISHPLATE_IB_TIMEOUT": "10"}),
-    Fault("queue pair error", "qp", (COMPLETES, ENDS), NETWORK + r"|queue pair|was being written whose receiver"),
+    Fault("queue pair error", "qp", says=r"was being written whose receiver"),
     Fault("/dev/shm full", wrap="full"),
     Fault("no CMA", right=(COMPLETES, ENDS), says=r"memory of (another )?process|process_vm", wrap="deny"),
     Fault("memlock 64 KiB", right=(COMPLETES, ENDS), says=r"memlock|lock", limits={"MEMLOCK": 64 << 10}),
@@ -85,7 +85,8 @@ def endings(fault, situation):
     """Damage that comes when a job is nearly over, or before it has begun, may come too late or be harmless."""
     late = fault.what and fault.right == (ENDS,) and situation.name in ("start", "finalize")
     no_port = fault.what == "port-flap" and situation.name == "start"
-    return (COMPLETES, ENDS) if late or no_port else fault.right
+    unknown = fault.what == "qp" and situation.name == "put"  # whether a last byte was seen
+    return (COMPLETES, ENDS) if late or no_port or unknown else fault.right
 
 
 def explained(fault, text):
