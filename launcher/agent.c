@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "agent.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -191,9 +192,11 @@ static void own_frame(struct agent *a, const struct frame_head *head, const char
     } else if (head->type == FRAME_KILL) {
         local_kill(a->local, head->rank);
     } else if (head->type == FRAME_DIED) {
-        char *job = xstrf("%.*s", (int)head->len, data);
-        local_died(a->local, job, head->rank);
-        free(job);
+        uint64_t world;
+        if (head->len == sizeof(world)) {
+            memcpy(&world, data, sizeof(world));
+            local_died(a->local, be64toh(world), head->rank);
+        }
     } else if (head->type == FRAME_ASK) {
         pages_read(&a->loop, a->plan->job, head->rank, on_pages, a);
     }

@@ -268,8 +268,8 @@ static void command_line(const struct job *j, const struct request *r, const str
     free(universe);
     add2(s, "-grown", news);
     free(news);
-    if (o->recovery && j->notices_fd >= 0) {
-        news = xstrf("%d", j->notices_fd);
+    if (o->recovery && j->notices.fd >= 0) {
+        news = xstrf("%d,%d", j->notices.fd, j->notices.bell.fd);
         add2(s, "-notices", news);
         free(news);
     }
@@ -337,13 +337,15 @@ static pid_t start_mpiexec(struct job *j, const struct request *r, struct shoot 
         return -1;
     }
     command_line(j, r, s, ends[1], &words);
+    const bool told = j->notices.fd >= 0;
+    const int kept[] = {ends[1], told ? j->notices.fd : -1, told ? j->notices.bell.fd : -1, -1};
     struct spawn spawn = {.path = self_path(),
                           .argv = words.v,
                           .env = environ,
                           .in = null,
                           .out = STDOUT_FILENO,
                           .err = STDERR_FILENO,
-                          .keep = (const int[]){ends[1], j->notices_fd, -1}};
+                          .keep = kept};
     pid_t pid = spawn_process(&spawn, NULL);
     close(ends[1]);
     close(null);

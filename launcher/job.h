@@ -21,8 +21,8 @@ struct host_ops {
     void (*reap)(void *impl); /* look for ended ranks now; may be NULL */
     /* What do its ranks do? ask_answered() comes with that number. NULL: whoever asks can see it for himself. */
     void (*ask)(void *impl, uint32_t question);
-    /* That rank of that job died: tells its ranks, which go on. */
-    void (*died)(void *impl, const char *job, uint32_t rank);
+    /* That rank of that job (notice_world) died: tells its ranks, which go on. NULL: they see the notices of this host. */
+    void (*died)(void *impl, uint64_t world, uint32_t rank);
     void (*kill)(void *impl, uint32_t rank); /* that rank alone */
 };
 
@@ -101,8 +101,13 @@ struct job {
         } * v;
         uint32_t n, room;
         struct timer judge;
-    } accused;      /* who says that who does not answer (recover.c) */
-    int notices_fd; /* where their deaths are told; -1: nowhere */
+    } accused; /* who says that who does not answer (recover.c) */
+    struct {
+        int fd; /* -1: nowhere */
+        struct notice_page *page;
+        struct watch bell; /* rung by the mpiexecs of this host that write into the page */
+        uint32_t passed;   /* so many were passed on to other hosts, whose ranks do not see it */
+    } notices;             /* where deaths are told (recover.c) */
 };
 
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,

@@ -514,9 +514,9 @@ static void open_notices(struct local *h)
         die(1, "mpiexec cannot notify ranks of failed ranks (-enable-recovery): %s.", strerror(errno));
 }
 
-void local_died(struct local *h, const char *job, uint32_t rank)
+void local_died(struct local *h, uint64_t world, uint32_t rank)
 {
-    if (h->notices && !notice_add(h->notices, h->notices_fd, job, rank))
+    if (h->notices && !notice_add(h->notices, h->notices_fd, world, rank))
         die(1,
             "mpiexec cannot tell the ranks that rank %u has died (%u deaths at most, and memory for them): "
             "%s.",

@@ -45,8 +45,8 @@ void local_pause(struct local *h, bool pause);
 /* Collects ended processes now; called by the loop as well. */
 void local_reap(struct local *h);
 
-/* That rank died, here or elsewhere: tells ours, if they go on (plan->recovery). */
-void local_died(struct local *h, const char *job, uint32_t rank);
+/* That rank of that job (notice_world) died, here or elsewhere: tells ours, if they go on (plan->recovery). */
+void local_died(struct local *h, uint64_t world, uint32_t rank);
 
 /* Ends one rank by KILL. */
 void local_kill(struct local *h, uint32_t rank);

@@ -350,9 +350,15 @@ static void set_grown(struct opt_parse *p, const char *name, const char *value)
 
 static void set_notices(struct opt_parse *p, const char *name, const char *value)
 {
-    p->o->notices_fd = opt_number(name, value, 3, 1 << 20);
+    char *words = xstrdup(value), *comma = strchr(words, ',');
+    if (comma)
+        *comma++ = '\0';
+    p->o->notices_fd = opt_number(name, words, 3, 1 << 20);
+    p->o->bell_fd = opt_number(name, comma ? comma : "", 3, 1 << 20);
     p->o->recovery = true;
     fcntl((int)p->o->notices_fd, F_SETFD, FD_CLOEXEC);
+    fcntl((int)p->o->bell_fd, F_SETFD, FD_CLOEXEC);
+    free(words);
 }
 
 static void set_preput(struct opt_parse *p, const char *name, const char *value)
@@ -466,7 +472,7 @@ const struct optdef optdefs[] = {
     {"v|verbose", ARG_NONE, NULL, "print what is started on which host", set_verbose},
     {"version|V", ARG_NONE, NULL, "print the version", show_version},
     {"grown", ARG_ONE, "FD", NULL, set_grown},
-    {"notices", ARG_ONE, "FD", NULL, set_notices},
+    {"notices", ARG_ONE, "FD,FD", NULL, set_notices},
     {"preput", ARG_ONE, "KEY=VALUE", NULL, set_preput},
     {"help|h|?", ARG_NONE, NULL, "print this text", show_help},
     {"oversubscribe", ARG_NONE, NULL, "do not print a note when there are more ranks than slots",

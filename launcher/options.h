@@ -65,6 +65,7 @@ struct options {
     long init_timeout; /* seconds */
     long grown_fd;     /* this mpiexec was started by another (grow.h), which listens there; 0: it was not */
     long notices_fd;   /* of the mpiexec that started this one; 0: none */
+    long bell_fd;      /* ... rung when something was written there */
     struct strings preputs; /* key=value in the key-value space from the start */
     const char *foreign;    /* a program of another MPI that may not find us, in words; NULL: none */
 };

@@ -6,9 +6,14 @@
 #define _GNU_SOURCE
 #include "recover.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include "boot/notice.h"
 #include "grow.h"
 
 #define JUDGE_MS 500 /* from the first accusation until one is believed: others may have more to say */
@@ -42,11 +47,50 @@ static bool can_go_on(const struct job *j, uint32_t rank)
            (left(j) > 0 || j->opt->grown_fd > 0 || !grow_idle(j));
 }
 
+static void pass_on(struct job *j)
+{
+    const struct notice *n;
+    while ((n = notice_get(j->notices.page, j->notices.passed)) != NULL) {
+        for (uint32_t i = 0; i < j->nhosts; i++) {
+            struct job_host *h = &j->hosts[i];
+            if (h->ops && h->ops->died && !h->done)
+                h->ops->died(h->impl, n->world, n->rank);
+        }
+        j->notices.passed++;
+    }
+}
+
+/* Another mpiexec of this host, of a job that was spawned or that spawned this one, has written something. */
+static void on_bell(void *ctx, uint32_t events)
+{
+    (void)events;
+    pass_on(ctx);
+}
+
+/* The bell is never read: every ring is an edge, which all who watch it see. */
+void recover_open(struct job *j, int notices)
+{
+    j->notices.fd = notices;
+    if (notices < 0)
+        return;
+    j->notices.page = notice_map(notices);
+    const int bell = j->opt->bell_fd > 0 ? (int)j->opt->bell_fd : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    j->notices.bell = (struct watch){.fd = -1, .fn = on_bell, .ctx = j};
+    if (!j->notices.page || bell < 0 || !loop_add(&j->loop, &j->notices.bell, bell, EPOLLIN | EPOLLET))
+        die(1, "mpiexec cannot notify other hosts of failed ranks (-enable-recovery): %s.", strerror(errno));
+}
+
 static void tell_hosts(struct job *j, uint32_t rank)
 {
-    for (uint32_t i = 0; i < j->nhosts; i++)
-        if (j->hosts[i].ops && !j->hosts[i].done)
-            j->hosts[i].ops->died(j->hosts[i].impl, j->id, rank);
+    const uint64_t ring = 1;
+    if (!notice_add(j->notices.page, j->notices.fd, notice_world(j->id), rank))
+        die(1,
+            "mpiexec cannot tell the ranks that rank %u has died (%u deaths at most, and memory for them): "
+            "%s.",
+            rank, NOTICES_MAX, strerror(errno));
+    pass_on(j);
+    if (write(j->notices.bell.fd, &ring, sizeof(ring)) < 0)
+        say("mpiexec cannot tell those who run jobs that were spawned of a death: %s.", strerror(errno));
 }
 
 void recover_left(struct job *j, uint32_t rank)

@@ -6,6 +6,10 @@
 
 #include "job.h"
 
+/* Deaths are told in the notices behind this file, which the ranks of this host see (boot/notice.h), and so do the mpiexecs
+ * of jobs that were spawned. Those of other hosts are told what is written there, by whomever. -1: nothing is told. */
+void recover_open(struct job *j, int notices);
+
 /* A rank has ended as it should not have, `how` in a sentence with that exit status. True: the others hear of it and go
  * on. False: the job has failed, or was not to go on. */
 bool recover_from(struct job *j, uint32_t rank, int code, const char *how);

@@ -6,6 +6,7 @@
 #include "remote.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,10 +68,11 @@ static void ask_kill(void *impl, uint32_t rank)
     tree_send(h->remote->tree, &(struct frame_head){FRAME_KILL, h->number, rank, 0}, "");
 }
 
-static void tell_died(void *impl, const char *job, uint32_t rank)
+static void tell_died(void *impl, uint64_t world, uint32_t rank)
 {
     struct remote_host *h = impl;
-    tree_send(h->remote->tree, &(struct frame_head){FRAME_DIED, h->number, rank, strlen(job)}, job);
+    world = htobe64(world);
+    tree_send(h->remote->tree, &(struct frame_head){FRAME_DIED, h->number, rank, sizeof(world)}, &world);
 }
 
 static const struct host_ops remote_ops = {ask_pmi, ask_input, ask_signal, ask_pause,

@@ -21,6 +21,7 @@
 #include "job.h"
 #include "local.h"
 #include "rankenv.h"
+#include "recover.h"
 #include "remote.h"
 #include "spawn.h"
 
@@ -229,14 +230,9 @@ static void local_ask_kill(void *impl, uint32_t rank)
     local_kill(impl, rank);
 }
 
-static void local_tell_died(void *impl, const char *job, uint32_t rank)
-{
-    local_died(impl, job, rank);
-}
-
-static const struct host_ops local_ops = {local_ask_pmi,   local_ask_input, local_ask_signal,
-                                          local_ask_pause, local_ask_reap,  NULL,
-                                          local_tell_died, local_ask_kill};
+static const struct host_ops local_ops = {
+    local_ask_pmi, local_ask_input, local_ask_signal, local_ask_pause, local_ask_reap, NULL,
+    NULL,          local_ask_kill};
 static const struct local_events local_events = {
     job_on_output, job_on_pmi, job_on_started, job_on_failed, job_on_exited, job_on_stdin_empty, job_on_done};
 
@@ -314,7 +310,7 @@ static int worker(void *ctx, int front)
         host->impl = local;
         r->plans[here] = NULL;
     }
-    j->notices_fd = local_notices(local);
+    recover_open(j, local_notices(local));
     j->on_grow = watch_children;
     j->grow_ctx = local;
     remote_start(j, r->plans);

@@ -60,7 +60,12 @@ static bool make_room(struct notice_page *page, int fd, uint32_t wanted)
     return true;
 }
 
-bool notice_add(struct notice_page *page, int fd, const char *job, uint32_t rank)
+uint64_t notice_world(const char *job)
+{
+    return hash_text(HASH_START, job);
+}
+
+bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank)
 {
     struct timespec now;
     uint32_t i = atomic_fetch_add(&page->reserved, 1);
@@ -70,7 +75,7 @@ bool notice_add(struct notice_page *page, int fd, const char *job, uint32_t rank
     clock_gettime(CLOCK_MONOTONIC, &now);
     n->rank = rank;
     n->when = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    n->world = hash_text(HASH_START, job);
+    n->world = world;
     atomic_store_explicit(&n->full, 1, memory_order_release);
     atomic_fetch_add(&page->published, 1);
     notice_wake(page);

@@ -39,8 +39,11 @@ void notice_unmap(struct notice_page *page);
 /* A new file of it, or -1. */
 int notice_create(void);
 
+/* A job's name as notices have it. */
+uint64_t notice_world(const char *job);
+
 /* fd: of the page. False: there is no room for it, and nobody will hear of this death or of later ones. */
-bool notice_add(struct notice_page *page, int fd, const char *job, uint32_t rank);
+bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank);
 
 /* Number i once it is there, or NULL. */
 const struct notice *notice_get(struct notice_page *page, uint32_t i);

@@ -165,7 +165,7 @@ static void frame(struct fuzz_in *in, uint8_t what)
 static void notice(struct fuzz_in *in, uint8_t what)
 {
     if (what & 32) {
-        if (notice_add(page, -1, job, what >> 6))
+        if (notice_add(page, -1, notice_world(job), what >> 6))
             told_dead |= 1u << (what >> 6);
     } else {
         struct notice *n = &page->notices[atomic_load(&page->reserved) % ROOM];

@@ -31,4 +31,11 @@ expect_err "nobody was left to go on"
 run -enable-recovery -n 2 "$SPAWNER" leave
 expect_rc 0
 expect_out "child 0 of 2 goes on" "child 1 of 2 goes on"
+# Those who go on are on another host than those who died, and its agent is of their job alone.
+run -enable-recovery -launcher-exec "$T/shell" -hosts a:2,b:2 -n 2 "$SPAWNER" leave b
+expect_rc 0
+expect_out "child 0 of 2 goes on" "child 1 of 2 goes on"
+run -enable-recovery -launcher-exec "$T/shell" -hosts a:2,b:2 -n 2 "$SPAWNER" lose b
+expect_rc 0
+expect_out "parent 0 of 2 goes on" "parent 1 of 2 goes on"
 finish

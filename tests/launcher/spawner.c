@@ -7,6 +7,8 @@
  *   stay FIFO      everybody writes "up" to the fifo and waits for ever
  *   die            all parents are killed, then their children too
  *   leave          all parents are killed; the children end well
+ *   leave HOST     the same with children on that host
+ *   lose HOST      all children, which are on that host, are killed; the parents end well
  *   serve NAME     publishes a port, prints "published", accepts one client, sums what it sends
  *   ask NAME       looks the name up, connects, sends
  *   guess NAME     knows where the port is and not its key: prints what MPI_Comm_connect makes of it
@@ -44,15 +46,20 @@ static int is_heir(char **argv)
     return strcmp(argv[0], "die") == 0 || strcmp(argv[0], "leave") == 0;
 }
 
-/* Under -enable-recovery: the receive fails when all parents that it names are dead, one after the other. */
+/* Under -enable-recovery: the receives fail when those of the other side are dead, one after the other. */
+static void survive(MPI_Comm comm)
+{
+    int nothing, others;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Barrier(comm);
+    MPI_Comm_remote_size(comm, &others);
+    for (int i = 0; i < others; i++)
+        MPI_Recv(&nothing, 1, MPI_INT, i, 1, comm, MPI_STATUS_IGNORE);
+}
+
 static void inherit(char **argv, MPI_Comm parent)
 {
-    int nothing, parents;
-    MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN);
-    MPI_Barrier(parent);
-    MPI_Comm_remote_size(parent, &parents);
-    for (int i = 0; i < parents; i++)
-        MPI_Recv(&nothing, 1, MPI_INT, i, 1, parent, MPI_STATUS_IGNORE);
+    survive(parent);
     if (strcmp(argv[0], "die") == 0)
         raise(SIGKILL);
     printf("child %d of %d goes on\n", rank, size);
@@ -62,7 +69,7 @@ static void spawn(char **argv, const char *program)
 {
     MPI_Comm children;
     MPI_Info info = MPI_INFO_NULL;
-    if (strcmp(argv[0], "hello") == 0 && argv[1]) {
+    if (argv[1] && strcmp(argv[0], "stay") != 0) {
         MPI_Info_create(&info);
         MPI_Info_set(info, "host", argv[1]);
     }
@@ -75,6 +82,12 @@ static void spawn(char **argv, const char *program)
         MPI_Barrier(children);
         raise(SIGKILL);
     }
+    if (strcmp(argv[0], "lose") == 0) {
+        survive(children);
+        printf("parent %d of %d goes on\n", rank, size);
+        MPI_Comm_free(&children);
+        return;
+    }
     if (strcmp(argv[0], "hello") != 0)
         wait_for_ever();
     MPI_Barrier(children);
@@ -86,6 +99,10 @@ static void be_child(char **argv, MPI_Comm parent)
     if (is_heir(argv)) {
         inherit(argv, parent);
         return;
+    }
+    if (strcmp(argv[0], "lose") == 0) {
+        MPI_Barrier(parent);
+        raise(SIGKILL);
     }
     if (strcmp(argv[0], "stay") == 0)
         say_up(argv[1]);
