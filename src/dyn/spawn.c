@@ -67,6 +67,7 @@ static int count_of(const struct spawn_program *program, int *count)
 
 /* ---- the request ---- */
 
+/* from->info, which `to` points into, is the caller's to give back. */
 static int translate(const struct spawn_program *from, struct boot_program *to)
 {
     int n = from->info ? from->info->count : 0;
@@ -99,11 +100,20 @@ static int request(struct proc *p, const struct spawn_program *programs, int n, 
     struct boot_program *list = rc ? NULL : calloc((size_t)n, sizeof(*list));
     if (!list)
         return rc ? rc : err_set(MPI_ERR_NO_MEM, "out of memory: cannot spawn %d programs", n);
-    for (int i = 0; i < n && !rc; i++)
-        rc = translate(&programs[i], &list[i]);
+    struct spawn_program *own = calloc((size_t)n, sizeof(*own));
+    if (!own)
+        rc = err_set(MPI_ERR_NO_MEM, "out of memory: cannot spawn %d programs", n);
+    for (int i = 0; i < n && !rc; i++) {
+        own[i] = programs[i];
+        rc = spawn_info(programs[i].info, &own[i].info);
+        rc = rc ? rc : translate(&own[i], &list[i]);
+    }
     rc = rc ? rc : boot_spawn(p->boot, list, n, port, id);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         free((void *)(uintptr_t)list[i].keys);
+        info_release(own ? own[i].info : NULL);
+    }
+    free(own);
     free(list);
     return rc;
 }

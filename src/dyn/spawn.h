@@ -26,4 +26,7 @@ int spawn_meet_parents(struct proc *p);
 /* The `soft` info key, "1,4:10:2,16": the largest number it names that is at most `most`; 0: none; -1: not such a list. */
 int spawn_soft(const char *text, int most);
 
+/* A copy of a program's info without `file`, whose keys it has instead, and `arch`, which is as it should be. NULL for NULL. */
+int spawn_info(const struct info *given, struct info **out);
+
 #endif

@@ -5,6 +5,7 @@
  * nodes: 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "mpitest.h"
@@ -32,16 +33,24 @@ static void programs(char *self)
     static const char *const wanted[] = {"0 - -", "1 / two words", "1 / two words"};
     MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
     MPI_Comm children;
+    char file[] = "/tmp/fishplate-spawn-XXXXXX";
+    FILE *keys = fdopen(mkstemp(file), "w");
+    struct utsname machine;
+    uname(&machine);
+    fprintf(keys, "# more keys\n\n wdir = / \nsoft=1\n"); /* soft is set below */
+    fclose(keys);
     snprintf(folders, sizeof(folders), "/nowhere:%.*s", name > self ? (int)(name - self - 1) : 1,
              name > self ? self : ".");
     MPI_Info_create(&infos[0]);
     MPI_Info_set(infos[0], "path", folders);
     MPI_Info_set(infos[0], "wdir", "/"); /* else it would be found where the job was started */
     MPI_Info_create(&infos[1]);
-    MPI_Info_set(infos[1], "wdir", "/");
     MPI_Info_set(infos[1], "env", "SPAWN_TEST=two words\nSPAWN_OTHER=1");
     MPI_Info_set(infos[1], "soft", "0:2,9");
+    MPI_Info_set(infos[1], "file", file);
+    MPI_Info_set(infos[1], "arch", machine.machine);
     MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, most, infos, 1, MPI_COMM_WORLD, &children, codes);
+    unlink(file);
     MPI_Info_free(&infos[0]);
     MPI_Info_free(&infos[1]);
     MPI_Comm_remote_size(children, &size);
@@ -56,14 +65,23 @@ static void programs(char *self)
     MPI_Comm_disconnect(&children);
 }
 
-static void expect_refusal(const char *program, const char *sentence)
+/* key: an info key and its value, or NULL. */
+static void expect_refusal(const char *program, int wanted, const char *key, const char *value,
+                           const char *sentence)
 {
     MPI_Comm children;
+    MPI_Info info = MPI_INFO_NULL;
     char text[MPI_MAX_ERROR_STRING];
     int codes[2] = {0, 0}, class, len;
-    int rc = MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, codes);
+    if (key) {
+        MPI_Info_create(&info);
+        MPI_Info_set(info, key, value);
+    }
+    int rc = MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, info, 0, MPI_COMM_WORLD, &children, codes);
+    if (key)
+        MPI_Info_free(&info);
     MPI_Error_class(rc, &class);
-    EXPECT_EQ(class, MPI_ERR_SPAWN);
+    EXPECT_EQ(class, wanted);
     EXPECT(children == MPI_COMM_NULL && codes[0] != MPI_SUCCESS && codes[1] != MPI_SUCCESS);
     MPI_Error_string(rc, text, &len);
     if (!strstr(text, sentence))
@@ -81,7 +99,10 @@ int main(int argc, char **argv)
     }
     programs(argv[0]);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    expect_refusal("/no/such/program", "/no/such/program");
-    expect_refusal("true", "without calling MPI_Init");
+    expect_refusal("/no/such/program", MPI_ERR_SPAWN, NULL, NULL, "/no/such/program");
+    expect_refusal("true", MPI_ERR_SPAWN, NULL, NULL, "without calling MPI_Init");
+    expect_refusal(argv[0], MPI_ERR_SPAWN, "arch", "pdp11", "pdp11");
+    expect_refusal(argv[0], MPI_ERR_INFO_VALUE, "file", "/no/such/file", "/no/such/file");
+    expect_refusal(argv[0], MPI_ERR_INFO_VALUE, "file", "/proc/self/comm", "is not \"key = value\"");
     return mpitest_end();
 }

@@ -1,0 +1,86 @@
+/* spawn_info.c: the info keys of MPI_Comm_spawn that no launcher needs to know (MPI-5.0, 11.8.4): `file` names a file with more
+ * keys, a line each, and `arch` asks for a kind of processor.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/utsname.h>
+
+#include "base/err.h"
+#include "dyn/spawn.h"
+
+static char *trim(char *text)
+{
+    while (isspace((unsigned char)*text))
+        text++;
+    for (char *end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);)
+        *--end = '\0';
+    return text;
+}
+
+/* "wdir = /tmp"; a key that the program has set counts more. */
+static int take_line(struct info *info, char *line, const char *path, int number)
+{
+    char *key = trim(line), *equals = strchr(key, '=');
+    if (*key == '\0' || *key == '#')
+        return 0;
+    if (!equals || equals == key)
+        return err_set(MPI_ERR_INFO_VALUE, "line %d of %.200s, the info key file, is not \"key = value\"",
+                       number, path);
+    *equals = '\0';
+    key = trim(key);
+    char *value = trim(equals + 1);
+    if (strlen(key) >= MPI_MAX_INFO_KEY || strlen(value) >= MPI_MAX_INFO_VAL)
+        return err_set(MPI_ERR_INFO_VALUE, "line %d of %.200s, the info key file, is too long", number, path);
+    return info_get(info, key) ? 0 : info_set(info, key, value);
+}
+
+static int read_file(struct info *info, const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    int rc = 0;
+    if (!f)
+        return err_set(MPI_ERR_INFO_VALUE, "cannot open %.200s, the info key file: %s", path,
+                       strerror(errno));
+    for (int number = 1; !rc && getline(&line, &room, f) >= 0; number++)
+        rc = take_line(info, line, path, number);
+    free(line);
+    fclose(f);
+    return rc;
+}
+
+static int check_arch(const char *wanted)
+{
+    struct utsname here;
+    if (uname(&here) != 0 || strcasecmp(wanted, here.machine) == 0)
+        return 0;
+    return err_set(MPI_ERR_SPAWN, "the info key arch asks for %.60s, and the processors of this job are %s",
+                   wanted, here.machine);
+}
+
+int spawn_info(const struct info *given, struct info **out)
+{
+    *out = NULL;
+    int rc = given ? info_copy(given, out) : 0;
+    if (rc || !given)
+        return rc;
+    const char *path = info_get(given, "file");
+    rc = path ? read_file(*out, path) : 0;
+    const char *arch = rc ? NULL : info_get(*out, "arch");
+    rc = arch ? check_arch(arch) : rc;
+    if (path)
+        info_delete(*out, "file");
+    if (info_get(*out, "arch"))
+        info_delete(*out, "arch");
+    if (rc) {
+        info_release(*out);
+        *out = NULL;
+    }
+    return rc;
+}
