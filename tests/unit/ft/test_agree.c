@@ -19,11 +19,11 @@
 
 #define MOST    5
 #define QUEUE   10
-#define WORDS   1
+#define WORDS   2 /* an AND, and a greatest */
 #define MACHINE (sizeof(struct agree) + (3 * WORDS + 4) * sizeof(uint64_t))
 
 struct letter {
-    uint8_t kind, epoch, decided, words, have, dead;
+    uint8_t kind, epoch, decided, words, most, have, dead;
 };
 
 /* Memory of this type compares byte by byte. */
@@ -34,7 +34,7 @@ struct world {
     uint8_t dead[MOST];        /* 1: has died */
     uint8_t knows[MOST][MOST]; /* [who][of whom] */
     uint8_t begun[MOST];
-    uint8_t result[MOST]; /* of the living: 0x80 and the words, once decided */
+    uint16_t result[MOST]; /* of the living: 0x8000 and the words, once decided */
 };
 
 static uint32_t n, may_die;
@@ -63,9 +63,9 @@ static void post(void *arg, uint32_t to, const struct agree_message *m)
         return;
     uint8_t *queued = &p->w->queued[p->from][to];
     CHECK_TRUE(*queued < QUEUE);
-    p->w->mail[p->from][to][(*queued)++] =
-        (struct letter){(uint8_t)m->kind,           (uint8_t)m->epoch,   (uint8_t)m->decided,
-                        (uint8_t)(m->data[0] & 31), (uint8_t)m->data[1], (uint8_t)m->data[2]};
+    p->w->mail[p->from][to][(*queued)++] = (struct letter){
+        (uint8_t)m->kind,    (uint8_t)m->epoch,   (uint8_t)m->decided, (uint8_t)(m->data[0] & 31),
+        (uint8_t)m->data[1], (uint8_t)m->data[2], (uint8_t)m->data[3]};
 }
 
 enum what { BEGIN, HEAR, NEWS };
@@ -91,13 +91,13 @@ static struct letter take(struct world *w, uint32_t from, uint32_t to)
 /* How many messages it sent; `most` < 0: all of them, else it dies after so many. */
 static int step(struct world *w, const struct event *e, int most)
 {
-    uint64_t room[8] = {0}, word = words_of(e->at);
+    uint64_t room[8] = {0}, words[WORDS] = {words_of(e->at), e->at + 1};
     struct post p = {w, e->at, most < 0 ? 1000 : most};
     struct agree_out out = {post, &p, (struct agree_message *)room};
     struct agree *a = machine(w, e->at);
     if (e->what == BEGIN) {
         w->begun[e->at] = 1;
-        agree_begin(a, &word, &out);
+        agree_begin(a, words, &out);
     } else if (e->what == NEWS) {
         w->knows[e->at][e->from] = 1;
         agree_died(a, e->from, &out);
@@ -107,8 +107,9 @@ static int step(struct world *w, const struct event *e, int most)
         struct agree_message *m = (struct agree_message *)memory;
         *m = (struct agree_message){.kind = l.kind, .epoch = l.epoch, .decided = l.decided};
         m->data[0] = l.words | ~31ull;
-        m->data[1] = l.have;
-        m->data[2] = l.dead;
+        m->data[1] = l.most;
+        m->data[2] = l.have;
+        m->data[3] = l.dead;
         agree_hear(a, e->from, m, &out);
     }
     return (most < 0 ? 1000 : most) - p.left;
@@ -133,13 +134,14 @@ static void check_decision(struct world *w, uint32_t i)
     struct agree *a = machine(w, i);
     if (!a->decided)
         return;
-    uint8_t got = (uint8_t)(0x80 | (agree_words(a)[0] & 31));
+    uint16_t got = (uint16_t)(0x8000 | agree_words(a)[1] << 5 | (agree_words(a)[0] & 31));
     CHECK_TRUE(w->result[i] == 0 || w->result[i] == got);
     w->result[i] = got;
     for (uint32_t k = 0; k < n; k++) {
         if (!w->dead[k]) {
             CHECK_TRUE(w->begun[k]);
             CHECK_TRUE(!(agree_words(a)[0] >> k & 1)); /* the contribution of everyone who lives is in it */
+            CHECK_TRUE(agree_words(a)[1] >= k + 1);
             CHECK_TRUE(!agree_gone(a, k));
         }
         CHECK_TRUE(w->result[k] == 0 || w->result[k] == got);
@@ -261,6 +263,8 @@ static void explore_all(uint32_t size, uint32_t deaths)
     states = ends = longest = 0;
     for (uint32_t i = 0; i < n; i++)
         agree_init(machine(&w, i), n, i, WORDS);
+    for (uint32_t i = 0; i < n; i++)
+        agree_most(machine(&w, i), 1);
     explore(&w, 0, 0);
     printf("%u processes, at most %u die: %llu states, %llu ends, at most %llu steps\n", n, deaths,
            (unsigned long long)states, (unsigned long long)ends, (unsigned long long)longest);
