@@ -47,10 +47,11 @@ static void set_pause(struct agent *a)
     a->paused = pause;
 }
 
-static void stop_if_done(struct agent *a)
+/* The end of the agent comes with on_closed, when the upper end has read everything and closes. */
+static void end_if_done(struct agent *a)
 {
     if (a->done && (!a->tree || tree_left(a->tree) == 0) && buf_size(&a->link.out) == 0)
-        a->loop.stop = true;
+        link_end(&a->link);
 }
 
 /* Upwards, from one of our own ranks or about our host. */
@@ -107,14 +108,14 @@ static void on_done(void *ctx)
     struct agent *a = ctx;
     a->done = true;
     send(a, FRAME_DONE, 0, NULL, 0);
-    stop_if_done(a);
+    end_if_done(a);
 }
 
 static void on_drained(void *ctx)
 {
     struct agent *a = ctx;
     set_pause(a);
-    stop_if_done(a);
+    end_if_done(a);
 }
 
 /* From a host below ours: upwards as it is. */
@@ -125,7 +126,7 @@ static void on_below(void *ctx, const struct frame_head *head, const char *data)
     if (buf_size(&a->link.out) > HIGH_WATER)
         set_pause(a);
     if (head->type == FRAME_DONE || head->type == FRAME_LOST)
-        stop_if_done(a);
+        end_if_done(a);
 }
 
 static void on_other_child(void *ctx, pid_t pid, int status)
@@ -213,7 +214,7 @@ static void on_frame(void *ctx, const struct frame_head *head, const char *data)
         tree_send(a->tree, head, data);
 }
 
-/* mpiexec is gone, or never was: the worker's last act ends all ranks. */
+/* mpiexec has read our last word, or is gone, or never was: the worker's last act ends all ranks. */
 static void on_closed(void *ctx, const char *why)
 {
     struct agent *a = ctx;

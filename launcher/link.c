@@ -175,6 +175,12 @@ void link_open(struct link *k, struct loop *l, int fd)
     loop_add(l, &k->w, fd, EPOLLIN);
 }
 
+void link_end(struct link *k)
+{
+    if (k->w.fd >= 0)
+        shutdown(k->w.fd, SHUT_WR);
+}
+
 void link_close(struct link *k)
 {
     if (k->loop) {

@@ -74,6 +74,10 @@ struct link {
 void link_open(struct link *k, struct loop *l, int fd);
 void link_close(struct link *k);
 
+/* Nothing more is sent; the other end closes when it has read everything, and closed() tells. A link with unread frames
+ * (pauses, beats) must not just be closed: TCP then sends a reset, and what the other end has not read yet is lost. */
+void link_end(struct link *k);
+
 /* The other end has proved itself: from now on every frame has its code. */
 void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t key_out[SHA256_SIZE]);
 

@@ -15,6 +15,19 @@ remote -l sh -c 'echo $PMI_RANK on $FISHPLATE_HOST'
 expect_out "[0] 0 on a" "[1] 1 on a" "[2] 2 on b" "[3] 3 on b"
 remote head -c 2000000 /dev/zero
 [ "$(wc -c <"$T/out")" -eq 8000000 ] || fail "$last: output was lost"
+# Who reads slowly makes mpiexec tell the agents to pause and to go on. An agent that ends with such words unread must not
+# take with it what mpiexec has not read.
+slowly() {
+    total=0
+    while n=$(head -c 65536 | wc -c) && [ "$n" -gt 0 ]; do
+        total=$((total + n))
+    done
+    echo $total
+}
+for i in 1 2 3; do
+    total=$("$MPIEXEC" -launcher-exec "$T/shell" -hosts a:2,b:2 -n 4 head -c 2000000 /dev/zero 2>"$T/err" | slowly)
+    [ "$total" -eq 8000000 ] || fail "$total of 8000000 bytes came to a slow reader"
+done
 remote -genv A 'two  words' -wdir / sh -c 'echo "$A" $(pwd)'
 expect_out "two  words /" "two  words /" "two  words /" "two  words /"
 

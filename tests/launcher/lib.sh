@@ -30,8 +30,12 @@ skip() {
 fail() {
     failures=$((failures + 1))
     echo "FAIL: $*"
-    [ ! -s "$T/out" ] || sed 's/^/  out: /' "$T/out" | head -20
-    [ ! -s "$T/err" ] || sed 's/^/  err: /' "$T/err" | head -20
+    for file in out err; do
+        [ ! -s "$T/$file" ] || {
+            echo "  $file: $(wc -c <"$T/$file") bytes"
+            head -c 2000 "$T/$file" | tr -d '\000' | sed "s/^/  $file: /" | head -20
+        }
+    done
 }
 
 # run mpiexec-arguments...: leaves rc, $T/out and $T/err.
