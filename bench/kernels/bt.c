@@ -1,15 +1,11 @@
 /* bt.c: BT: the equations of a gas, solved implicitly direction by direction. Its multi-partition gives each rank one cell in
- * every slab: messages are few and large, and all ranks send at once, where LU's pipeline sends many small ones. SP
- * exchanges in the same way. [Liu04 9.2] measures both.
+ * every slab: messages are few and large, and all ranks send at once, where LU's pipeline sends many small ones.
+ * [Liu04 9.2] measures it and SP.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "bt.h"
+#include "adi.h"
 
-static const struct problem {
-    int n, iterations;
-    double dt;
-    double residual[GAS_M], error[GAS_M];
-} problems[CLASS_COUNT] = {
+static const struct adi_problem problems[CLASS_COUNT] = {
     [CLASS_S] = {12,
                  60,
                  0.010,
@@ -40,106 +36,18 @@ static const struct problem {
                   1.2006925323559144e+01, 1.2459576151035986e+02}},
 };
 
-/* Neighbours' points too, so that nothing must be sent. */
-static void fill(const struct bt_grid *g, bool exact)
-{
-    for (int i = 0; i < g->side; i++) {
-        const struct bt_cell *c = &g->cells[i];
-        int p[3];
-        for (p[2] = -GAS_GHOST; p[2] < c->count[2] + GAS_GHOST; p[2]++)
-            for (p[1] = -GAS_GHOST; p[1] < c->count[1] + GAS_GHOST; p[1]++)
-                for (p[0] = -GAS_GHOST; p[0] < c->count[0] + GAS_GHOST; p[0]++) {
-                    const int at[3] = {c->first[0] + p[0], c->first[1] + p[1], c->first[2] + p[2]};
-                    bool inside = true;
-                    for (int d = 0; d < 3; d++)
-                        inside = inside && at[d] >= 0 && at[d] < g->mesh.n;
-                    if (inside)
-                        (exact ? gas_exact_at : gas_begin)(&g->mesh, at, c->u + bt_point(c, p) * GAS_M);
-                }
-    }
-}
-
-/* The force that makes the exact solution steady. */
-static void set_force(const struct bt_grid *g)
-{
-    fill(g, true);
-    bt_residual(g); /* the force is still 0 */
-    for (int i = 0; i < g->side; i++) {
-        struct bt_cell *c = &g->cells[i];
-        double *force = c->force;
-        c->force = c->rhs;
-        c->rhs = force;
-    }
-}
-
-/* rhs *= factor, or u += rhs, on the inner points. */
-static void each_point(const struct bt_grid *g, double factor, bool into_u)
-{
-    for (int i = 0; i < g->side; i++) {
-        const struct bt_cell *c = &g->cells[i];
-        int from[3], to[3], p[3];
-        bt_inner(g, c, from, to);
-        for (p[2] = from[2]; p[2] < to[2]; p[2]++)
-            for (p[1] = from[1]; p[1] < to[1]; p[1]++)
-                for (p[0] = from[0]; p[0] < to[0]; p[0]++)
-                    for (size_t m = bt_point(c, p) * GAS_M, end = m + GAS_M; m < end; m++) {
-                        if (into_u)
-                            c->u[m] += c->rhs[m];
-                        else
-                            c->rhs[m] *= factor;
-                    }
-    }
-}
-
-static void step(const struct bt_grid *g, struct kernel_run *run)
-{
-    bt_exchange(g, run);
-    bt_residual(g);
-    each_point(g, g->dt, false);
-    for (int d = 0; d < 3; d++)
-        bt_solve(g, run, d);
-    each_point(g, 1, true);
-}
-
-static void verify(const struct bt_grid *g, struct kernel_run *run, const struct problem *p,
-                   struct kernel_result *out)
-{
-    const double bound = 1e-8;
-    double residual[GAS_M], error[GAS_M];
-    bt_exchange(g, run);
-    bt_residual(g);
-    bt_norm(g, run, false, residual);
-    bt_norm(g, run, true, error);
-    for (int m = 0; m < GAS_M; m++) {
-        kernel_compare(out, residual[m], p->residual[m], bound);
-        kernel_compare(out, error[m], p->error[m], bound);
-    }
-}
-
 static bool takes(int ranks, enum kernel_class class)
 {
-    int side = bt_side(ranks);
-    return side > 0 && problems[class].n / side >= BT_LEAST;
+    return adi_takes(&problems[class], ranks);
 }
 
 static void run_bt(struct kernel_run *run, struct kernel_result *out)
 {
-    const struct problem *p = &problems[run->class];
-    struct bt_grid g;
-    double n = p->n;
-    bt_grid_open(&g, run, p->n, p->dt);
-    set_force(&g);
-    fill(&g, false);
-    double started = kernel_start(run);
-    for (int it = 0; it < p->iterations; it++) {
-        step(&g, run);
-        kernel_progress(run, it + 1, p->iterations);
-    }
-    kernel_stop(run, started, out);
+    const struct adi_problem *p = &problems[run->class];
+    const double n = p->n;
+    adi_run(run, &bt_method, p, out);
     /* The specification's count of operations. */
     out->amount = p->iterations * (3478.8 * n * n * n - 17655.7 * n * n + 28023.7 * n) * 1e-6;
-    verify(&g, run, p, out);
-    bt_grid_close(&g);
 }
 
 const struct kernel kernel_bt = {

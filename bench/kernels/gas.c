@@ -1,9 +1,10 @@
-/* gas.c: the equations that LU and BT solve, at one point [NPB94 3.2]: a compressible gas with viscosity in three dimensions,
+/* gas.c: the equations that LU, BT and SP solve, at one point [NPB94 3.2]: a compressible gas with viscosity in three dimensions,
  * and their derivatives, which the implicit solver needs. One formula serves all three directions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gas.h"
 
+#include <math.h>
 #include <string.h>
 
 static const double k1 = 1.4, k2 = 0.4, k3 = 0.1, k4 = 1.0, k5 = 1.4;
@@ -137,4 +138,48 @@ void gas_solve_point(const double u[GAS_M], double t1, double b[GAS_M])
         b[4] -= diffusion * (momentum - heat) * u[m] * r * r * b[m];
     }
     b[4] /= base + diffusion * heat * r;
+}
+
+static double sound(const double u[GAS_M])
+{
+    return sqrt(k1 * gas_pressure(u) / u[0]);
+}
+
+void gas_speeds(const double u[GAS_M], int direction, struct gas_speeds *out)
+{
+    out->gas = u[1 + direction] / u[0];
+    out->sound = sound(u);
+    out->spread = gas_damping[direction] + k1 * k5 * k3 * k4 / u[0]; /* the heat's, which is the largest */
+}
+
+/* Along d: wave d is of density alone, the next two shear the gas across d, the last two are of sound. */
+void gas_to_waves(const double u[GAS_M], int direction, const double change[GAS_M], double waves[GAS_M])
+{
+    const int d = direction, e = (d + 1) % 3, f = (d + 2) % 3;
+    const double r = 1 / u[0], c = sound(u), w[3] = {u[1] * r, u[2] * r, u[3] * r}, half = sqrt(0.5) * r;
+    double pressure = kinetic(u) * r * change[0] + change[4];
+    for (int m = 0; m < 3; m++)
+        pressure -= w[m] * change[1 + m];
+    pressure *= k2 / (c * c);
+    const double along = half * (change[1 + d] - w[d] * change[0]);
+    waves[d] = change[0] - pressure;
+    waves[e] = r * (change[1 + f] - w[f] * change[0]);
+    waves[f] = r * (w[e] * change[0] - change[1 + e]);
+    waves[3] = half * c * pressure + along;
+    waves[4] = half * c * pressure - along;
+}
+
+void gas_from_waves(const double u[GAS_M], int direction, const double waves[GAS_M], double change[GAS_M])
+{
+    const int d = direction, e = (d + 1) % 3, f = (d + 2) % 3;
+    const double r = 1 / u[0], c = sound(u), w[3] = {u[1] * r, u[2] * r, u[3] * r};
+    const double scale = sqrt(0.5) * u[0] / c, sum = scale * (waves[3] + waves[4]),
+                 along = scale * (waves[3] - waves[4]) * c;
+    const double shear[2] = {u[0] * waves[e], -u[0] * waves[f]};
+    change[0] = waves[d] + sum;
+    change[1 + d] = w[d] * change[0] + along;
+    change[1 + e] = w[e] * change[0] + shear[1];
+    change[1 + f] = w[f] * change[0] + shear[0];
+    change[4] =
+        kinetic(u) * r * change[0] + w[f] * shear[0] + w[e] * shear[1] + sum * c * c / k2 + w[d] * along;
 }

@@ -1,4 +1,4 @@
-/* gas.h: the equations that LU and BT solve, at a point and along a line of points [NPB94 3.2]. Directions are 0, 1, 2.
+/* gas.h: the equations that LU, BT and SP solve, at a point and along a line of points [NPB94 3.2]. Directions are 0, 1, 2.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BENCH_GAS_H
@@ -10,6 +10,8 @@ enum {
     GAS_M = 5,
     GAS_GHOST = 2
 }; /* values at a point; layers of neighbours' points that a line needs at each end */
+
+#define GAS_SMOOTH 0.25 /* of fourth differences */
 
 /* gas.c */
 void gas_exact(const double at[3], double u[GAS_M]); /* the prescribed solution; coordinates from 0 to 1 */
@@ -26,6 +28,15 @@ void gas_blocks(const double u[GAS_M], int direction, double flux[GAS_M][GAS_M],
 /* Solves with the block of the point itself, in place of b. The block is lower triangular: density feels nothing else,
  * momenta feel density, energy feels all. */
 void gas_solve_point(const double u[GAS_M], double t1, double b[GAS_M]);
+
+/* The five waves along a direction: three travel with the gas, one faster and one slower than it by the speed of sound. */
+struct gas_speeds {
+    double gas, sound, spread; /* spread: the largest coefficient of what is differentiated twice */
+};
+void gas_speeds(const double u[GAS_M], int direction, struct gas_speeds *out);
+/* A change of u as waves, and back: the eigenvectors of the flux's derivative [NPB94 3.4]. */
+void gas_to_waves(const double u[GAS_M], int direction, const double change[GAS_M], double waves[GAS_M]);
+void gas_from_waves(const double u[GAS_M], int direction, const double waves[GAS_M], double change[GAS_M]);
 
 /* gas_line.c. `n` points in each direction of the whole grid, `step` apart. */
 struct gas_mesh {

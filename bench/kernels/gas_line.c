@@ -1,5 +1,5 @@
 /* gas_line.c: the equations of gas.c on a mesh: where its points are, how they begin, and differences along one line of them.
- * LU and BT cut the mesh differently, but each has whole lines or pieces of lines with neighbours' points at both ends.
+ * LU, BT and SP cut the mesh differently, but each has whole lines or pieces of lines with neighbours' points at both ends.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gas.h"
@@ -46,7 +46,7 @@ void gas_begin(const struct gas_mesh *mesh, const int p[3], double u[GAS_M])
 void gas_along_line(const struct gas_mesh *mesh, const double *field, double *out, size_t stride, int from,
                     int to, int global, int direction)
 {
-    const double t1 = 1 / (mesh->step * mesh->step), t2 = 1 / (2 * mesh->step), smooth = 0.25;
+    const double t1 = 1 / (mesh->step * mesh->step), t2 = 1 / (2 * mesh->step);
     const ptrdiff_t next = (ptrdiff_t)stride;
     double flux[3][GAS_M], viscous[3][GAS_M];
     for (int i = from - 1; i < to + 1; i++) {
@@ -69,7 +69,7 @@ void gas_along_line(const struct gas_mesh *mesh, const double *field, double *ou
             fourth += line > 2 ? c[m - 2 * next] : 0;
             fourth += line < mesh->n - 2 ? -4 * after : 0;
             fourth += line < mesh->n - 3 ? c[m + 2 * next] : 0;
-            r[m] -= smooth * fourth;
+            r[m] -= GAS_SMOOTH * fourth;
         }
     }
 }

@@ -15,7 +15,7 @@ kernels() {
 }
 
 kernels 1
-for name in ep is cg mg ft lu bt sweep vis; do
+for name in ep is cg mg ft lu bt sp sweep vis; do
     expect_line "$scratch/table" "^$name +S .* verified$"
 done
 # Three ranks cannot share a problem of powers of two, and are told so.
@@ -36,9 +36,10 @@ kernels 6 lu
 expect_line "$scratch/table" '^lu +S .* verified$'
 kernels 5 lu
 expect_line "$scratch/err" 'lu of class S cannot use 5 ranks'
-# BT takes squares; cells of nine ranks have two neighbours in each direction. Waves and tasks take any number.
-kernels 9 bt
+# BT and SP take squares; cells of nine ranks have two neighbours in each direction. Waves and tasks take any number.
+kernels 9 bt sp
 expect_line "$scratch/table" '^bt +S .* verified$'
+expect_line "$scratch/table" '^sp +S .* verified$'
 kernels 3 bt sweep vis
 expect_line "$scratch/err" 'bt of class S cannot use 3 ranks; it takes square numbers'
 expect_line "$scratch/table" '^sweep +S .* verified$'
@@ -52,9 +53,9 @@ if ! "$BIN/fishplate" info | grep -q "with sanitizers"; then
 fi
 if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     export FISHPLATE_VERBS=softib
-    "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" bench kernels is mg ft lu bt vis >"$scratch/table"
+    "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" bench kernels is mg ft lu bt sp vis >"$scratch/table"
     expect_line "$scratch/table" '^ft +S .* verified$'
-    for name in lu bt vis; do
+    for name in lu bt sp vis; do
         expect_line "$scratch/table" "^$name +S .* verified$"
     done
 fi

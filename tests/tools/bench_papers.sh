@@ -36,10 +36,12 @@ if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
 import json, sys
 tables = {e["id"]: {r["row"]: r["values"] for r in e["rows"]} for e in json.load(open(sys.argv[1]))["entries"]}
 sizes, calls, reuse = (tables["liu-t9." + n] for n in "134")
-assert set(sizes) == {"IS", "CG", "MG", "LU", "FT", "BT", "sweep", "vis"}, sizes
+assert set(sizes) == {"IS", "CG", "MG", "LU", "FT", "BT", "SP", "sweep", "vis"}, sizes
 assert all(sum(v.values()) > 0 for v in sizes.values()), sizes
 # BT on 4 ranks: 4 ranks * (61 exchanges of 6 faces + 60 steps of 3 directions, up and down, once each).
 assert calls["BT"]["Isend: calls"] == calls["BT"]["Irecv: calls"] == 4 * (61 * 6 + 60 * 6), calls
+# SP: 100 steps with the same exchange.
+assert calls["SP"]["Isend: calls"] == calls["SP"]["Irecv: calls"] == 4 * (101 * 6 + 100 * 6), calls
 assert calls["sweep"]["Isend: calls"] == 0 and reuse["BT"]["% reuse"] > 99, (calls, reuse)
 PY
 fi

@@ -11,7 +11,7 @@
 
 #include "value.h"
 
-enum { VARIANTS_MAX = 8, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 6, POINTS_MAX = 40 };
+enum { VARIANTS_MAX = 10, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 6, POINTS_MAX = 40 };
 
 /* ---- What there is to measure: sources.c, entries_*.c ---- */
 

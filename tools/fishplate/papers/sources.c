@@ -10,10 +10,10 @@
 #define KERNELS  "fishplate bench kernels --json "
 
 /* Programs under settings: quick runs class S, a full run class W. */
-#define KERNEL_VARIANT(label, settings)                          \
-    {                                                            \
-        label, FOUR settings KERNELS "is cg mg ft lu bt",        \
-            FOUR settings KERNELS "--class SW is cg mg ft lu bt" \
+#define KERNEL_VARIANT(label, settings)                             \
+    {                                                               \
+        label, FOUR settings KERNELS "is cg mg ft lu bt sp",        \
+            FOUR settings KERNELS "--class SW is cg mg ft lu bt sp" \
     }
 #define IB_TOPIC(topic, quick, full)                                                                      \
     {                                                                                                     \
@@ -105,7 +105,7 @@ const struct source sources[] = {
      .quick_seconds = 6,
      .full_seconds = 120,
      .variants = {PROFILE("IS", "is"), PROFILE("CG", "cg"), PROFILE("MG", "mg"), PROFILE("LU", "lu"),
-                  PROFILE("FT", "ft"), PROFILE("BT", "bt"), PROFILE("sweep", "sweep"),
+                  PROFILE("FT", "ft"), PROFILE("BT", "bt"), PROFILE("SP", "sp"), PROFILE("sweep", "sweep"),
                   PROFILE("vis", "vis")}},
     {.name = "kernels_nodes",
      .virtual_nodes = true,

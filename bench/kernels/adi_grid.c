@@ -1,13 +1,13 @@
-/* bt_grid.c: BT's multi-partition: which cells a rank has, who has their neighbours, the exchange of faces, the residual.
+/* adi_grid.c: BT's multi-partition: which cells a rank has, who has their neighbours, the exchange of faces, the residual.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bt.h"
+#include "adi.h"
 
-int bt_side(int ranks)
+int adi_side(int ranks)
 {
     int side = (int)(sqrt((double)ranks) + 0.5);
     return side * side == ranks ? side : 0;
@@ -19,10 +19,10 @@ static int owner(int side, int x, int y, int z)
     return (x - z + side) % side + (y + z) % side * side;
 }
 
-static void cell_open(struct bt_grid *g, struct kernel_run *run, int z)
+static void cell_open(struct adi_grid *g, struct kernel_run *run, int z)
 {
     const int side = g->side, n = g->mesh.n, each = n / side, more = n % side;
-    struct bt_cell *c = &g->cells[z];
+    struct adi_cell *c = &g->cells[z];
     size_t points = 1;
     c->at[0] = (run->rank % side + z) % side;
     c->at[1] = (run->rank / side - z + side) % side;
@@ -37,13 +37,14 @@ static void cell_open(struct bt_grid *g, struct kernel_run *run, int z)
     c->u = kernel_alloc(run, points * GAS_M * sizeof(double));
     c->force = kernel_alloc(run, points * GAS_M * sizeof(double));
     c->rhs = kernel_alloc(run, points * GAS_M * sizeof(double));
-    c->above = kernel_alloc(run, points * BT_BLOCK * sizeof(double));
+    c->kept = kernel_alloc(run, points * (size_t)g->method->kept * sizeof(double));
 }
 
-void bt_grid_open(struct bt_grid *g, struct kernel_run *run, int n, double dt)
+void adi_grid_open(struct adi_grid *g, struct kernel_run *run, const struct adi_method *method, int n,
+                   double dt)
 {
-    const int side = bt_side(run->size), x = run->rank % side, y = run->rank / side, back = side - 1;
-    *g = (struct bt_grid){.mesh = {n, 1.0 / (n - 1)}, .dt = dt, .side = side};
+    const int side = adi_side(run->size), x = run->rank % side, y = run->rank / side, back = side - 1;
+    *g = (struct adi_grid){.mesh = {n, 1.0 / (n - 1)}, .method = method, .dt = dt, .side = side};
     g->cells = kernel_alloc(run, (size_t)side * sizeof(*g->cells));
     for (int d = 0; d < 3; d++) {
         g->by[d] = kernel_alloc(run, (size_t)side * sizeof(int));
@@ -53,24 +54,25 @@ void bt_grid_open(struct bt_grid *g, struct kernel_run *run, int n, double dt)
     }
     for (int z = 0; z < side; z++)
         cell_open(g, run, z);
-    /* The largest message: the faces of all cells but one, or a block and a vector for every line of a cell. */
+    /* The largest message: the faces of all cells but one, or what all lines of a cell carry. */
     size_t face = (size_t)(n / side + 1) * (size_t)(n / side + 1);
     size_t most = face * GAS_M * GAS_GHOST * (size_t)side;
-    if (most < face * (BT_BLOCK + GAS_M))
-        most = face * (BT_BLOCK + GAS_M);
+    size_t carried = face * (size_t)(method->up > method->down ? method->up : method->down);
+    if (most < carried)
+        most = carried;
     for (int b = 0; b < 2; b++) {
         g->send[b] = kernel_alloc(run, most * sizeof(double));
         g->receive[b] = kernel_alloc(run, most * sizeof(double));
     }
 }
 
-void bt_grid_close(struct bt_grid *g)
+void adi_grid_close(struct adi_grid *g)
 {
     for (int z = 0; z < g->side; z++) {
         free(g->cells[z].u);
         free(g->cells[z].force);
         free(g->cells[z].rhs);
-        free(g->cells[z].above);
+        free(g->cells[z].kept);
     }
     for (int d = 0; d < 3; d++)
         free(g->by[d]);
@@ -81,7 +83,7 @@ void bt_grid_close(struct bt_grid *g)
     free(g->cells);
 }
 
-void bt_inner(const struct bt_grid *g, const struct bt_cell *c, int from[3], int to[3])
+void adi_inner(const struct adi_grid *g, const struct adi_cell *c, int from[3], int to[3])
 {
     for (int d = 0; d < 3; d++) {
         from[d] = c->first[d] == 0 ? 1 : 0;
@@ -92,32 +94,32 @@ void bt_inner(const struct bt_grid *g, const struct bt_cell *c, int from[3], int
 /* ---- Faces ---- */
 
 /* Copies two layers of a cell, beginning with `layer` in direction d, between u and a buffer; returns its end. */
-static double *copy_layers(const struct bt_cell *c, double *buffer, int d, int layer, bool out)
+static double *copy_layers(const struct adi_cell *c, double *buffer, int d, int layer, bool out)
 {
     const int a = (d + 1) % 3, b = (d + 2) % 3;
     int p[3];
     for (p[b] = 0; p[b] < c->count[b]; p[b]++)
         for (p[a] = 0; p[a] < c->count[a]; p[a]++)
             for (p[d] = layer; p[d] < layer + GAS_GHOST; p[d]++, buffer += GAS_M) {
-                double *point = c->u + bt_point(c, p) * GAS_M;
+                double *point = c->u + adi_point(c, p) * GAS_M;
                 memcpy(out ? buffer : point, out ? point : buffer, GAS_M * sizeof(double));
             }
     return buffer;
 }
 
 /* The faces of all cells that have a neighbour on one side (0: before, 1: after), slab by slab; returns how many doubles. */
-static int copy_faces(const struct bt_grid *g, double *buffer, int d, int side, bool out)
+static int copy_faces(const struct adi_grid *g, double *buffer, int d, int side, bool out)
 {
     double *end = buffer;
     for (int s = side == 0; s < g->side - (side == 1); s++) {
-        const struct bt_cell *c = &g->cells[g->by[d][s]];
+        const struct adi_cell *c = &g->cells[g->by[d][s]];
         int own = side == 0 ? 0 : c->count[d] - GAS_GHOST, theirs = side == 0 ? -GAS_GHOST : c->count[d];
         end = copy_layers(c, end, d, out ? own : theirs, out);
     }
     return (int)(end - buffer);
 }
 
-void bt_exchange(const struct bt_grid *g, struct kernel_run *run)
+void adi_exchange(const struct adi_grid *g, struct kernel_run *run)
 {
     const size_t n = (size_t)(g->mesh.n / g->side + 1);
     const int most = (int)(n * n * GAS_M * GAS_GHOST) * g->side;
@@ -138,45 +140,45 @@ void bt_exchange(const struct bt_grid *g, struct kernel_run *run)
 
 /* ---- The residual ---- */
 
-static void cell_residual(const struct bt_grid *g, const struct bt_cell *c)
+static void cell_residual(const struct adi_grid *g, const struct adi_cell *c)
 {
     int from[3], to[3], p[3];
-    bt_inner(g, c, from, to);
+    adi_inner(g, c, from, to);
     for (p[2] = from[2]; p[2] < to[2]; p[2]++)
         for (p[1] = from[1]; p[1] < to[1]; p[1]++)
             for (p[0] = from[0]; p[0] < to[0]; p[0]++)
-                for (size_t m = bt_point(c, p) * GAS_M, end = m + GAS_M; m < end; m++)
+                for (size_t m = adi_point(c, p) * GAS_M, end = m + GAS_M; m < end; m++)
                     c->rhs[m] = -c->force[m];
     for (int d = 0; d < 3; d++) {
         const int a = (d + 1) % 3, b = (d + 2) % 3;
         for (p[b] = from[b]; p[b] < to[b]; p[b]++)
             for (p[a] = from[a]; p[a] < to[a]; p[a]++) {
                 p[d] = 0;
-                size_t first = bt_point(c, p) * GAS_M;
-                gas_along_line(&g->mesh, c->u + first, c->rhs + first, bt_stride(c, d) * GAS_M, from[d],
+                size_t first = adi_point(c, p) * GAS_M;
+                gas_along_line(&g->mesh, c->u + first, c->rhs + first, adi_stride(c, d) * GAS_M, from[d],
                                to[d], c->first[d], d);
             }
     }
 }
 
-void bt_residual(const struct bt_grid *g)
+void adi_residual(const struct adi_grid *g)
 {
     for (int i = 0; i < g->side; i++)
         cell_residual(g, &g->cells[i]);
 }
 
-void bt_norm(const struct bt_grid *g, struct kernel_run *run, bool error, double out[GAS_M])
+void adi_norm(const struct adi_grid *g, struct kernel_run *run, bool error, double out[GAS_M])
 {
     double sum[GAS_M] = {0};
     for (int i = 0; i < g->side; i++) {
-        const struct bt_cell *c = &g->cells[i];
+        const struct adi_cell *c = &g->cells[i];
         int from[3], to[3], p[3];
-        bt_inner(g, c, from, to);
+        adi_inner(g, c, from, to);
         for (p[2] = from[2]; p[2] < to[2]; p[2]++)
             for (p[1] = from[1]; p[1] < to[1]; p[1]++)
                 for (p[0] = from[0]; p[0] < to[0]; p[0]++) {
                     const int at[3] = {c->first[0] + p[0], c->first[1] + p[1], c->first[2] + p[2]};
-                    const double *v = (error ? c->u : c->rhs) + bt_point(c, p) * GAS_M;
+                    const double *v = (error ? c->u : c->rhs) + adi_point(c, p) * GAS_M;
                     double exact[GAS_M] = {0};
                     if (error)
                         gas_exact_at(&g->mesh, at, exact);

@@ -1,0 +1,104 @@
+/* adi.c: BT's and SP's problem: how it begins, one time step, what must come out. The equations of a gas are solved implicitly,
+ * direction by direction, until a steady state whose norms are published.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "adi.h"
+
+/* Neighbours' points too, so that nothing must be sent. */
+static void fill(const struct adi_grid *g, bool exact)
+{
+    for (int i = 0; i < g->side; i++) {
+        const struct adi_cell *c = &g->cells[i];
+        int p[3];
+        for (p[2] = -GAS_GHOST; p[2] < c->count[2] + GAS_GHOST; p[2]++)
+            for (p[1] = -GAS_GHOST; p[1] < c->count[1] + GAS_GHOST; p[1]++)
+                for (p[0] = -GAS_GHOST; p[0] < c->count[0] + GAS_GHOST; p[0]++) {
+                    const int at[3] = {c->first[0] + p[0], c->first[1] + p[1], c->first[2] + p[2]};
+                    bool inside = true;
+                    for (int d = 0; d < 3; d++)
+                        inside = inside && at[d] >= 0 && at[d] < g->mesh.n;
+                    if (inside)
+                        (exact ? gas_exact_at : gas_begin)(&g->mesh, at, c->u + adi_point(c, p) * GAS_M);
+                }
+    }
+}
+
+/* The force that makes the exact solution steady. */
+static void set_force(const struct adi_grid *g)
+{
+    fill(g, true);
+    adi_residual(g); /* the force is still 0 */
+    for (int i = 0; i < g->side; i++) {
+        struct adi_cell *c = &g->cells[i];
+        double *force = c->force;
+        c->force = c->rhs;
+        c->rhs = force;
+    }
+}
+
+/* rhs *= factor, or u += rhs, on the inner points. */
+static void each_point(const struct adi_grid *g, double factor, bool into_u)
+{
+    for (int i = 0; i < g->side; i++) {
+        const struct adi_cell *c = &g->cells[i];
+        int from[3], to[3], p[3];
+        adi_inner(g, c, from, to);
+        for (p[2] = from[2]; p[2] < to[2]; p[2]++)
+            for (p[1] = from[1]; p[1] < to[1]; p[1]++)
+                for (p[0] = from[0]; p[0] < to[0]; p[0]++)
+                    for (size_t m = adi_point(c, p) * GAS_M, end = m + GAS_M; m < end; m++) {
+                        if (into_u)
+                            c->u[m] += c->rhs[m];
+                        else
+                            c->rhs[m] *= factor;
+                    }
+    }
+}
+
+static void step(const struct adi_grid *g, struct kernel_run *run)
+{
+    adi_exchange(g, run);
+    adi_residual(g);
+    each_point(g, g->dt, false);
+    for (int d = 0; d < 3; d++)
+        adi_solve(g, run, d);
+    each_point(g, 1, true);
+}
+
+static void verify(const struct adi_grid *g, struct kernel_run *run, const struct adi_problem *p,
+                   struct kernel_result *out)
+{
+    const double bound = 1e-8;
+    double residual[GAS_M], error[GAS_M];
+    adi_exchange(g, run);
+    adi_residual(g);
+    adi_norm(g, run, false, residual);
+    adi_norm(g, run, true, error);
+    for (int m = 0; m < GAS_M; m++) {
+        kernel_compare(out, residual[m], p->residual[m], bound);
+        kernel_compare(out, error[m], p->error[m], bound);
+    }
+}
+
+bool adi_takes(const struct adi_problem *p, int ranks)
+{
+    int side = adi_side(ranks);
+    return side > 0 && p->n / side >= ADI_LEAST;
+}
+
+void adi_run(struct kernel_run *run, const struct adi_method *method, const struct adi_problem *p,
+             struct kernel_result *out)
+{
+    struct adi_grid g;
+    adi_grid_open(&g, run, method, p->n, p->dt);
+    set_force(&g);
+    fill(&g, false);
+    double started = kernel_start(run);
+    for (int it = 0; it < p->iterations; it++) {
+        step(&g, run);
+        kernel_progress(run, it + 1, p->iterations);
+    }
+    kernel_stop(run, started, out);
+    verify(&g, run, p, out);
+    adi_grid_close(&g);
+}
