@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "bcast.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,6 +17,10 @@ const struct bcast_design bcast_designs[BCAST_DESIGNS] = {
 
 static const struct ib_topic *const topics[] = {&bcast_latency, &bcast_skew, &bcast_throughput};
 enum { NTOPICS = sizeof(topics) / sizeof(topics[0]) };
+
+/* What ranks need, for other MPI libraries. */
+static const char *const peers[] = {"pattern.c", "measure.c",        "ways.c", "ib/*.c",
+                                    "bcast/*.c", "programs/bcast.c", NULL};
 
 static void usage(void)
 {
@@ -40,6 +45,9 @@ static void usage(void)
     printf("\nOptions:\n"
            "  --quick     one or two points of each table, to check that everything runs\n"
            "  --repeat 3  run each job this many times; the best result counts (default 3, with --quick 1)\n"
+           "  --no-peers  leave out Open MPI and MPICH, which else run the same on the same fabric where "
+           "they are "
+           "installed\n"
            "  --svg DIR   write the curves as DIR/7.5.svg to DIR/7.8.svg\n"
            "  --json      one JSON document instead of tables; progress is on standard error either way\n"
            "  --help\n\n"
@@ -79,31 +87,48 @@ double bcast_median(double *samples, int n)
 
 /* ---- in the driver ---- */
 
+static struct ib_figures *design_job(struct ib_driver *d, const char *topic, int design)
+{
+    char setting[128];
+    const int failures = d->failures;
+    snprintf(setting, sizeof(setting), "FISHPLATE_COLL=%s", bcast_designs[design].setting);
+    const struct ib_job job = {
+        .topic = topic, .ranks = BCAST_NODES, .nodes = BCAST_NODES, .settings = setting, .hcas = BCAST_LINKS};
+    struct ib_figures *f = ib_run(d, &job, "%s", "");
+    if (design != BCAST_ORIGINAL && d->failures == failures && !(ib_figure(f, "coll_bcast_multicast") > 0)) {
+        fprintf(stderr, "bench bcast: the job of %s did not multicast.\n", bcast_designs[design].name);
+        d->failures++;
+    }
+    return f;
+}
+
 void bcast_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bcast_figures *f)
 {
-    *f = (struct bcast_figures){{NULL}};
+    *f = (struct bcast_figures){.n = BCAST_DESIGNS};
     for (int i = 0; i < BCAST_DESIGNS; i++) {
-        char setting[128];
-        const int failures = d->failures;
-        if (!(mask >> i & 1))
-            continue;
-        snprintf(setting, sizeof(setting), "FISHPLATE_COLL=%s", bcast_designs[i].setting);
+        f->name[i] = bcast_designs[i].name;
+        f->of[i] = mask >> i & 1 ? design_job(d, topic, i) : NULL;
+    }
+    for (int i = 0; i < d->peers->n; i++) {
         const struct ib_job job = {.topic = topic,
                                    .ranks = BCAST_NODES,
                                    .nodes = BCAST_NODES,
-                                   .settings = setting,
-                                   .hcas = BCAST_LINKS};
-        f->of[i] = ib_run(d, &job, "%s", "");
-        if (i == BCAST_ORIGINAL || d->failures != failures || ib_figure(f->of[i], "coll_bcast_multicast") > 0)
-            continue;
-        fprintf(stderr, "bench bcast: the job of %s did not multicast.\n", bcast_designs[i].name);
-        d->failures++;
+                                   .settings = "",
+                                   .hcas = BCAST_LINKS,
+                                   .peer = &d->peers->of[i]};
+        const int missing = d->peers->nmissing;
+        f->of[f->n] = ib_run(d, &job, "%s", "");
+        f->name[f->n] = d->peers->of[i].name;
+        if (d->peers->nmissing == missing)
+            f->n++;
+        else
+            ib_figures_free(f->of[f->n]);
     }
 }
 
 void bcast_figures_free(struct bcast_figures *f)
 {
-    for (int i = 0; i < BCAST_DESIGNS; i++)
+    for (int i = 0; i < f->n; i++)
         if (f->of[i])
             ib_figures_free(f->of[i]);
 }
@@ -118,10 +143,51 @@ void bcast_say_used(struct ib_table *t, const struct bcast_figures *f)
             ib_figure(w, "coll_bcast_multicast"), again, ib_figure(w, "mcast_window_waits"));
 }
 
-void bcast_column_designs(struct ib_table *t)
+void bcast_columns(struct ib_table *t, const struct bcast_figures *f)
 {
-    for (int i = 0; i < BCAST_DESIGNS; i++)
-        ib_column(t, "%s", bcast_designs[i].name);
+    for (int i = 0; i < f->n; i++)
+        if (f->of[i])
+            ib_column(t, "%s", f->name[i]);
+}
+
+void bcast_row(struct ib_table *t, const struct bcast_figures *f, struct ib_curves *c, int point,
+               double factor, int digits, const char *figure)
+{
+    c->lines = 0;
+    for (int i = 0; i < f->n; i++) {
+        if (!f->of[i])
+            continue;
+        c->name[c->lines] = f->name[i];
+        c->y[c->lines][point] = ib_figure(f->of[i], "%s", figure) * factor;
+        ib_cell_number(t, c->y[c->lines++][point], digits);
+    }
+}
+
+/* The best of some lines; -1: none has the figure. */
+static int best_of(const struct bcast_figures *f, int from, int to, const char *figure, bool higher)
+{
+    int best = -1;
+    for (int i = from; i < to; i++) {
+        const double v = f->of[i] ? ib_figure(f->of[i], "%s", figure) : NAN;
+        const double least = best < 0 ? NAN : ib_figure(f->of[best], "%s", figure);
+        if (!isnan(v) && (best < 0 || (higher ? v > least : v < least)))
+            best = i;
+    }
+    return best;
+}
+
+void bcast_say_peers(struct ib_table *t, const struct ib_driver *d, const struct bcast_figures *f,
+                     const char *figure, const char *where, bool higher)
+{
+    const int ours = best_of(f, BCAST_ORIGINAL + 1, BCAST_DESIGNS, figure, higher);
+    const int other = best_of(f, BCAST_DESIGNS, f->n, figure, higher);
+    if (ours >= 0 && other >= 0) {
+        const double a = ib_figure(f->of[ours], "%s", figure), b = ib_figure(f->of[other], "%s", figure);
+        ib_ours(t, "at %s %s is %.1f times as fast as %s on the same fabric.", where, f->name[ours],
+                higher ? a / b : b / a, f->name[other]);
+    }
+    for (int i = 0; i < d->peers->nmissing; i++)
+        ib_ours(t, "%s", d->peers->missing[i]);
 }
 
 double bcast_gain(double original, double ours)
@@ -132,7 +198,7 @@ double bcast_gain(double original, double ours)
 int bench_bcast_main(void (*draw)(const struct ib_curves *c, FILE *out), int argc, char **argv)
 {
     static const struct ib_command command = {
-        .name = "bcast", .topics = topics, .ntopics = NTOPICS, .usage = usage, .draws = true};
+        .name = "bcast", .topics = topics, .ntopics = NTOPICS, .usage = usage, .draws = true, .peers = peers};
     struct ib_driver d = {.draw = draw};
     return ib_command_main(&command, &d, argc, argv);
 }

@@ -6,7 +6,7 @@
 #ifndef FP_BENCH_BCAST_BCAST_H
 #define FP_BENCH_BCAST_BCAST_H
 
-#include "../ib/ib.h"
+#include "../ib/peers.h"
 
 int bench_bcast_main(void (*draw)(const struct ib_curves *c, FILE *out), int argc, char **argv);
 
@@ -31,16 +31,25 @@ double bcast_median(double *samples, int n);
 
 /* ---- in the driver ---- */
 
-/* The jobs of a topic on BCAST_NODES nodes, one process each: one for each design of the mask, in turn. A job of a design with
- * multicast that did not multicast counts as failed. */
+/* The jobs of a topic on BCAST_NODES nodes, one process each: one for each design of the mask, in turn, then other MPI libraries on the
+ * same fabric. A job of a design with multicast that did not multicast counts as failed. */
+enum { BCAST_LINES = BCAST_DESIGNS + IB_PEERS };
 struct bcast_figures {
-    struct ib_figures *of[BCAST_DESIGNS]; /* NULL: not in the mask */
+    int n;
+    const char *name[BCAST_LINES];
+    struct ib_figures *of[BCAST_LINES]; /* NULL: not in the mask */
 };
 void bcast_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bcast_figures *f);
 void bcast_figures_free(struct bcast_figures *f);
 /* Says in one line of a table what multicast did in the job of Window. */
 void bcast_say_used(struct ib_table *t, const struct bcast_figures *f);
-void bcast_column_designs(struct ib_table *t);
+void bcast_columns(struct ib_table *t, const struct bcast_figures *f);
+/* A row: one value of each job, times `factor`; also as a point of the curves. */
+void bcast_row(struct ib_table *t, const struct bcast_figures *f, struct ib_curves *c, int point,
+               double factor, int digits, const char *figure);
+/* Says which is the best of ours and of the others at one point, and who is not there. */
+void bcast_say_peers(struct ib_table *t, const struct ib_driver *d, const struct bcast_figures *f,
+                     const char *figure, const char *where, bool higher);
 /* By how much is `ours` better than `original`, in percent, as the paper counts. */
 double bcast_gain(double original, double ours);
 

@@ -96,24 +96,18 @@ static void table(struct ib_driver *d, const struct bcast_figures *f, const stru
 {
     struct ib_table *t = ib_table_open(d, about->title, about->paper);
     const struct sizes s = sizes_of(d->quick, about->large);
-    struct ib_curves c = {.id = about->id,
-                          .title = about->title,
-                          .x_name = "bytes",
-                          .y_name = "us",
-                          .lines = BCAST_DESIGNS,
-                          .points = s.n};
+    struct ib_curves c = {
+        .id = about->id, .title = about->title, .x_name = "bytes", .y_name = "us", .points = s.n};
+    char figure[32];
     double best = -INFINITY;
     long where = 0;
     ib_column(t, "bytes");
-    bcast_column_designs(t);
+    bcast_columns(t, f);
     for (int k = 0; k < s.n; k++) {
         ib_cell(t, "%ld", s.list[k]);
         c.x[k] = (double)s.list[k];
-        for (int i = 0; i < BCAST_DESIGNS; i++) {
-            c.name[i] = bcast_designs[i].name;
-            c.y[i][k] = ib_figure(f->of[i], "us.%ld", s.list[k]);
-            ib_cell_number(t, c.y[i][k], 1);
-        }
+        snprintf(figure, sizeof(figure), "us.%ld", s.list[k]);
+        bcast_row(t, f, &c, k, 1, 1, figure);
         const double gain = bcast_gain(c.y[BCAST_ORIGINAL][k], c.y[BCAST_WINDOW][k]);
         if (s.list[k] == 2048 || s.list[k] == 8192)
             ib_ours(t, "Window is %+.0f %% better than Original at %ld bytes.", gain, s.list[k]);
@@ -124,6 +118,8 @@ static void table(struct ib_driver *d, const struct bcast_figures *f, const stru
     }
     ib_ours(t, "Window is at most %+.0f %% better than Original, at %ld bytes.", best, where);
     bcast_say_used(t, f);
+    bcast_say_peers(t, d, f, s.list[0] < 2048 ? "us.64" : "us.8192", s.list[0] < 2048 ? "64 bytes" : "8 KiB",
+                    false);
     ib_table_close(t);
     ib_draw(d, &c);
 }

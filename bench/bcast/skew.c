@@ -71,25 +71,18 @@ static void tables(struct ib_driver *d)
     bcast_jobs(d, "skew", 1u << BCAST_ORIGINAL | 1u << BCAST_WINDOW, &f);
     struct ib_table *t = ib_table_open(
         d, title, "Original grows with the skew, Window is not affected: 10 times better at 400 us.");
-    struct ib_curves c = {.id = "7.7",
-                          .title = title,
-                          .x_name = "mean skew, us",
-                          .y_name = "us",
-                          .lines = 2,
-                          .points = n,
-                          .name = {"Original", "Window"}};
-    double *original = c.y[0], *window = c.y[1];
+    struct ib_curves c = {
+        .id = "7.7", .title = title, .x_name = "mean skew, us", .y_name = "us", .points = n};
+    const double *original = c.y[0], *window = c.y[1]; /* the first two lines */
+    char figure[32] = "";
     ib_column(t, "mean skew, us");
-    ib_column(t, "Original");
-    ib_column(t, "Window");
+    bcast_columns(t, &f);
     ib_column(t, "times better");
     for (int i = 0; i < n; i++) {
         c.x[i] = (double)list[i];
-        original[i] = ib_figure(f.of[BCAST_ORIGINAL], "us.%ld", list[i]);
-        window[i] = ib_figure(f.of[BCAST_WINDOW], "us.%ld", list[i]);
         ib_cell(t, "%ld", list[i]);
-        ib_cell_number(t, original[i], 1);
-        ib_cell_number(t, window[i], 1);
+        snprintf(figure, sizeof(figure), "us.%ld", list[i]);
+        bcast_row(t, &f, &c, i, 1, 1, figure);
         ib_cell_number(t, original[i] / window[i], 1);
     }
     ib_ours(t,
@@ -98,6 +91,7 @@ static void tables(struct ib_driver *d)
             list[n - 1], original[0], original[n - 1], window[0], window[n - 1],
             original[n - 1] / window[n - 1]);
     bcast_say_used(t, &f);
+    bcast_say_peers(t, d, &f, figure, "the longest skew", false);
     ib_table_close(t);
     ib_draw(d, &c);
     bcast_figures_free(&f);

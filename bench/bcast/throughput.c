@@ -55,23 +55,19 @@ static void tables(struct ib_driver *d)
         ib_table_open(d, title,
                       "Basic is the worst, Window much better than Original, Aggregate10 up to 112 % better "
                       "than Original.");
-    struct ib_curves c = {.id = "7.8",
-                          .title = title,
-                          .x_name = "bytes",
-                          .y_name = "thousands in a second",
-                          .lines = BCAST_DESIGNS,
-                          .points = n};
+    struct ib_curves c = {
+        .id = "7.8", .title = title, .x_name = "bytes", .y_name = "thousands in a second", .points = n};
+    char figure[32] = "";
     ib_column(t, "bytes");
-    bcast_column_designs(t);
+    bcast_columns(t, &f);
     for (int k = 0; k < n; k++) {
         const double original = ib_figure(f.of[BCAST_ORIGINAL], "rate.%ld", list[k]);
         ib_cell(t, "%ld", list[k]);
         c.x[k] = (double)list[k];
+        snprintf(figure, sizeof(figure), "rate.%ld", list[k]);
+        bcast_row(t, &f, &c, k, 1e-3, 2, figure);
         for (int i = 0; i < BCAST_DESIGNS; i++) {
             const double rate = ib_figure(f.of[i], "rate.%ld", list[k]);
-            c.name[i] = bcast_designs[i].name;
-            c.y[i][k] = rate * 1e-3;
-            ib_cell_number(t, c.y[i][k], 2);
             if (k == 0 || bcast_gain(rate, original) > most[i])
                 most[i] = bcast_gain(rate, original);
         }
@@ -81,6 +77,7 @@ static void tables(struct ib_driver *d)
             "%+.0f %%.",
             most[BCAST_BASIC], most[BCAST_WINDOW], most[BCAST_COROOT], most[BCAST_AGGREGATE]);
     bcast_say_used(t, &f);
+    bcast_say_peers(t, d, &f, "rate.64", "64 bytes", true);
     ib_table_close(t);
     ib_draw(d, &c);
     bcast_figures_free(&f);

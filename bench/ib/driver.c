@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ib.h"
+#include "peers.h"
 
 static const struct ib_topic *const ib_topics[] = {&ib_small,      &ib_polling, &ib_flow,
                                                    &ib_rendezvous, &ib_memory,  &ib_reuse};
@@ -83,6 +84,8 @@ static bool parse(struct ib_driver *d, int argc, char **argv, unsigned *wanted, 
             d->repeat = atoi(argv[++i]);
         else if (c->draws && strcmp(argv[i], "--svg") == 0 && i + 1 < argc)
             d->svg = argv[++i];
+        else if (c->peers && strcmp(argv[i], "--no-peers") == 0)
+            d->no_peers = true;
         else if (topic < c->ntopics)
             *wanted |= 1u << topic;
         else {
@@ -152,7 +155,15 @@ int ib_command_main(const struct ib_command *command, struct ib_driver *d, int a
         return 0;
     }
     d->terminal = isatty(STDERR_FILENO);
-    return ib_find_programs(d) ? run_topics(d, wanted) : 2;
+    if (!ib_find_programs(d))
+        return 2;
+    struct ib_peers peers = {0};
+    d->peers = &peers;
+    if (command->peers)
+        ib_peers_open(&peers, d, command->peers);
+    const int status = run_topics(d, wanted);
+    ib_peers_close(&peers);
+    return status;
 }
 
 int bench_ib_main(int argc, char **argv)

@@ -44,6 +44,7 @@ double ib_together(const struct ib_rank *r, double x); /* their sum */
 /* ---- the driver ---- */
 
 struct ib_figures;
+struct ib_peers;
 
 /* A command with topics that measures with this driver: `bench ib`, `bench rails`. */
 struct ib_command {
@@ -52,10 +53,12 @@ struct ib_command {
     int ntopics;
     void (*usage)(void);
     bool draws; /* it has curves, and takes --svg */
+    /* Sources of its ranks, as patterns below bench/: other MPI libraries stand beside it (peers.h). NULL: none. */
+    const char *const *peers;
 };
 
 /* Lines over one axis, drawn by who knows how. */
-enum { IB_CURVES = 6, IB_POINTS = 64 };
+enum { IB_CURVES = 8, IB_POINTS = 64 };
 struct ib_curves {
     const char *id, *title, *x_name, *y_name;
     int lines, points;
@@ -68,7 +71,7 @@ struct ib_driver {
     void (*draw)(const struct ib_curves *c, FILE *out); /* as SVG; NULL: nobody can */
     const char *svg;                                    /* folder, or NULL */
     const char *command;                                /* "ib": ranks run `fishplate bench <command> rank` */
-    bool quick, json;
+    bool quick, json, no_peers;
     int repeat;
     char program[4096], mpiexec[4096];
     int cores;
@@ -76,16 +79,20 @@ struct ib_driver {
     double started;
     bool terminal; /* progress on one line */
     char doing[128];
-    char adapter[256]; /* what the last job ran on */
+    char adapter[256];      /* what the last job ran on */
+    struct ib_peers *peers; /* NULL: the command has none */
 };
+
+struct ib_peer;
 
 struct ib_job {
     const char *topic; /* whose rank() runs */
     int ranks, nodes;
-    const char *settings; /* "NAME=VALUE NAME=VALUE" */
-    const char *hcas;     /* mpiexec -hcas; NULL: not said */
-    bool in_turn;         /* neighbouring ranks on different nodes */
-    int repeat;           /* 0: as the user wants */
+    const char *settings;       /* "NAME=VALUE NAME=VALUE" */
+    const char *hcas;           /* mpiexec -hcas; NULL: not said */
+    bool in_turn;               /* neighbouring ranks on different nodes */
+    int repeat;                 /* 0: as the user wants */
+    const struct ib_peer *peer; /* another MPI library's; NULL: ours */
 };
 
 double ib_now(void);                        /* seconds */

@@ -154,9 +154,9 @@ int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int
     if (wrong > 0 && r.bench.rank == 0)
         fprintf(stderr, "bench: %.0f bytes differ from what was sent\n", wrong);
     ib_tell(&r, IB_COUNT, wrong, "wrong");
-    MPI_Finalize();
-    MPI_T_pvar_session_free(&session);
+    MPI_T_pvar_session_free(&session); /* some libraries crash when it outlives MPI_Finalize */
     MPI_T_finalize();
+    MPI_Finalize();
     return wrong > 0;
 }
 

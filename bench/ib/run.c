@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ib.h"
+#include "peers.h"
 
 enum { NAME_MAX_LEN = 96, ARGUMENTS_MAX = 96, TIMEOUT_SECONDS = 180 };
 
@@ -70,7 +71,10 @@ static void progress(struct ib_driver *d, const struct ib_job *job, int repetiti
 {
     if (d->terminal)
         fprintf(stderr, "\r\033[K%s: %d ranks, run %d, %s (%.0f s)", job->topic, job->ranks, repetition + 1,
-                job->settings[0] ? job->settings : "defaults", ib_now() - d->started);
+                job->peer          ? job->peer->name
+                : job->settings[0] ? job->settings
+                                   : "defaults",
+                ib_now() - d->started);
     else if (strcmp(d->doing, job->topic) != 0)
         fprintf(stderr, "bench %s: %s (%.0f s)\n", d->command, job->topic, ib_now() - d->started);
     snprintf(d->doing, sizeof(d->doing), "%s", job->topic);
@@ -151,6 +155,8 @@ static bool run_once(struct ib_driver *d, const struct ib_job *job, char *args, 
         dup2(fd[1], STDOUT_FILENO);
         close(fd[0]);
         close(fd[1]);
+        if (job->peer)
+            ib_peer_exec(job, args);
         exec_job(d, job, args);
     }
     close(fd[1]);
@@ -181,6 +187,10 @@ struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const c
         d->jobs++;
         if (run_once(d, job, text, f))
             continue;
+        if (job->peer) {
+            ib_peers_failed(job->peer);
+            break;
+        }
         d->failures++;
         fprintf(stderr,
                 "%sbench %s: this command failed: mpiexec -n %d -vnodes %d%s%s%s with %s: fishplate bench %s "

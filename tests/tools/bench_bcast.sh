@@ -10,17 +10,25 @@
 expect_line "$scratch/help" '^  throughput +'
 expect_line "$scratch/help" '^  Co-root2 +FISHPLATE_COLL=bcast=multicast:coroots=2'
 
-"$BIN/fishplate" bench bcast --quick --json --svg "$scratch" skew throughput >"$scratch/json" 2>"$scratch/progress" || {
+"$BIN/fishplate" bench bcast --quick --no-peers --json --svg "$scratch" skew >"$scratch/skew" 2>"$scratch/progress" || {
+    cat "$scratch/progress" "$scratch/skew"
+    fail "the benchmark failed"
+}
+"$BIN/fishplate" bench bcast --quick --json throughput >"$scratch/json" 2>"$scratch/progress" || {
     cat "$scratch/progress" "$scratch/json"
     fail "the benchmark failed"
 }
 expect_json "$scratch/json"
-python3 - "$scratch/json" <<'PY'
+python3 - "$scratch/skew" "$scratch/json" <<'PY'
 import json, sys
-answer = json.load(open(sys.argv[1]))
-assert answer["failures"] == 0 and answer["jobs"] == 7, answer
-assert len(answer["tables"]) == 2, [t["title"] for t in answer["tables"]]
-for table in answer["tables"]:
+skew, throughput = (json.load(open(name)) for name in sys.argv[1:])
+assert skew["failures"] == 0 and skew["jobs"] == 2 and throughput["failures"] == 0, (skew, throughput)
+assert len(skew["tables"]) == 1 and len(throughput["tables"]) == 1, (skew, throughput)
+assert skew["tables"][0]["columns"] == ["mean skew, us", "Original", "Window", "times better"], skew
+beside = throughput["tables"][0]  # every other library has a column, or a line that says why it has none
+for peer in ("Open MPI", "Open MPI, UCX", "MPICH, UCX"):
+    assert (peer in beside["columns"]) != any(f"{peer} is not measured" in line for line in beside["here"]), (peer, beside)
+for table in skew["tables"] + throughput["tables"]:
     assert table["rows"] and table["paper"] and "softib" in table["adapter"], table
     for row in table["rows"]:
         assert len(row) == len(table["columns"]) and "-" not in row, table

@@ -145,8 +145,8 @@ const struct source sources[] = {
     {.name = "bcast",
      .needs = "fishplate bench bcast",
      .virtual_nodes = true,
-     .quick_seconds = 20,
-     .full_seconds = 120,
+     .quick_seconds = 30,
+     .full_seconds = 180,
      .variants = {{0, "fishplate bench bcast --quick --json", "fishplate bench bcast --json"}}},
 };
 const int sources_count = (int)(sizeof(sources) / sizeof(sources[0]));
