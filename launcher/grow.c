@@ -27,8 +27,9 @@ extern char **environ;
 struct shoot {
     struct shoot *next;
     unsigned number;
-    pid_t pid; /* 0: it has ended */
-    bool inited;
+    pid_t pid;         /* 0: it has ended */
+    uint32_t rank;     /* that asked for it */
+    bool inited, told; /* told: the rank knows why it failed */
     struct watch news;
     struct job *job;
     struct buf text;
@@ -81,6 +82,13 @@ static void take_info(struct wanted *w, const char *key, char *value)
         take_env(w, value);
 }
 
+static void add_preput(struct request *r, const char *key, const char *value)
+{
+    char *text = xstrf("%s=%s", key, value);
+    strings_add(&r->preputs, text);
+    free(text);
+}
+
 static void take_word(struct request *r, struct wanted *w, const char *key, char *value)
 {
     static const char *info_key, *preput_key;
@@ -99,7 +107,7 @@ static void take_word(struct request *r, struct wanted *w, const char *key, char
     else if (strncmp(key, "preput_key_", 11) == 0)
         preput_key = value;
     else if (strncmp(key, "preput_val_", 11) == 0 && preput_key)
-        strings_add(&r->preputs, xstrf("%s=%s", preput_key, value));
+        add_preput(r, preput_key, value);
 }
 
 static const char *parse(char *lines, struct request *r)
@@ -359,13 +367,34 @@ static pid_t start_mpiexec(struct job *j, const struct request *r, struct shoot 
     return pid;
 }
 
+static void forget(struct job *j, struct shoot *gone)
+{
+    struct shoot **at = &j->shoots;
+    while (*at != gone)
+        at = &(*at)->next;
+    *at = gone->next;
+    buf_free(&gone->text);
+    free(gone->failure);
+    free(gone);
+}
+
+/* Why one failed is kept until the rank that asked for it has heard it, or has ended. */
+static void forget_failed(struct job *j)
+{
+    for (struct shoot *s = j->shoots, *next; s; s = next) {
+        next = s->next;
+        if (s->pid == 0 && (s->told || j->ranks[s->rank].state == RANK_ENDED))
+            forget(j, s);
+    }
+}
+
 unsigned grow_start(struct job *j, uint32_t rank, char *lines, char **why)
 {
     struct request r;
     const char *bad = parse(lines, &r);
     struct shoot *s = xcalloc(1, sizeof(*s));
-    (void)rank;
-    *s = (struct shoot){.number = ++j->shoots_so_far, .job = j};
+    forget_failed(j);
+    *s = (struct shoot){.number = ++j->shoots_so_far, .job = j, .rank = rank};
     s->news = (struct watch){.fd = -1, .fn = on_news, .ctx = s};
     if (!bad && j->ending)
         bad = "the job is being ended";
@@ -387,12 +416,15 @@ unsigned grow_start(struct job *j, uint32_t rank, char *lines, char **why)
     return s->number;
 }
 
-const char *grow_failure(const struct job *j, unsigned number)
+const char *grow_failure(struct job *j, unsigned number)
 {
-    for (const struct shoot *s = j->shoots; s; s = s->next)
-        if (s->number == number)
-            return s->failure;
-    return NULL;
+    struct shoot *s = j->shoots;
+    while (s && s->number != number)
+        s = s->next;
+    if (!s)
+        return NULL;
+    s->told = s->failure != NULL;
+    return s->failure;
 }
 
 bool grow_idle(const struct job *j)
@@ -408,18 +440,6 @@ void grow_signal(struct job *j, int sig)
     for (const struct shoot *s = j->shoots; s; s = s->next)
         if (s->pid)
             kill(s->pid, sig == SIGSTOP ? SIGTSTP : sig);
-}
-
-/* One that ran as it should is forgotten; why one failed may still be asked. */
-static void forget(struct job *j, struct shoot *gone)
-{
-    struct shoot **at = &j->shoots;
-    while (*at != gone)
-        at = &(*at)->next;
-    *at = gone->next;
-    buf_free(&gone->text);
-    free(gone->failure);
-    free(gone);
 }
 
 bool grow_child_ended(struct job *j, pid_t pid, int status, int *failed)

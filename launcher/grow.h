@@ -12,8 +12,9 @@
  * 0: a number to ask for the state by; else a sentence that the rank is told, allocated. */
 unsigned grow_start(struct job *j, uint32_t rank, char *lines, char **why);
 
-/* Has it failed to start? A sentence, or NULL: it is starting, runs, or has ended as it should. */
-const char *grow_failure(const struct job *j, unsigned number);
+/* Has it failed to start? A sentence, or NULL: it is starting, runs, or has ended as it should.
+ * The sentence is valid until the next grow_start: the rank that has heard it does not ask again. */
+const char *grow_failure(struct job *j, unsigned number);
 
 /* Nothing that was spawned is running. */
 bool grow_idle(const struct job *j);
