@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "ft/keep.h"
 #include "net/guest.h"
 #include "net/lost.h"
 #include "obj/epoch.h"
-
-#define KEEP 16 /* decided agreements of a communicator that are kept for those who have not heard */
 
 /* ---- frames ---- */
 
@@ -116,12 +115,38 @@ static struct agree_out out_of(struct ft_round *r)
     return (struct agree_out){send_to, r, r->scratch};
 }
 
+/* All living members have decided the agreements below this number: nobody will ask for them. */
+static void forget_below(struct ft *ft, uint32_t context, uint32_t number)
+{
+    list_foreach(pos, &ft->rounds)
+    {
+        struct ft_round *r = list_entry(pos, struct ft_round, link);
+        if (r->context == context && r->number < number)
+            r->spent = ft->spent = true;
+    }
+}
+
+/* The first agreement on this communicator that is not decided here. */
+static uint32_t first_open(const struct ft *ft, const struct comm *c)
+{
+    uint32_t first = c->agreements;
+    list_foreach(pos, &ft->rounds)
+    {
+        const struct ft_round *r = list_entry(pos, struct ft_round, link);
+        if (r->context == c->context && !r->told && r->number < first)
+            first = r->number;
+    }
+    return first;
+}
+
 static void look(struct ft_round *r)
 {
     if (r->told || !r->agree->decided || !r->agree->begun)
         return;
     r->told = true;
     r->over(r, r->arg);
+    if (r->number != FT_FAREWELL)
+        forget_below(r->proc->ft, r->context, keep_from(r->agree));
 }
 
 static void hear(struct ft_round *r, uint32_t from, const void *payload, size_t len)
@@ -192,13 +217,6 @@ static void spend(struct ft *ft, uint32_t context)
         free(e);
     }
     ft->spent = true;
-}
-
-static void forget_old(struct ft *ft, uint32_t context, uint32_t number)
-{
-    struct ft_round *old = number >= KEEP ? find(ft, context, number - KEEP) : NULL;
-    if (old && old->told)
-        old->spent = ft->spent = true;
 }
 
 static struct ft_round *round_new(struct comm *c, uint32_t nwords, uint32_t nmost)
@@ -273,20 +291,23 @@ static void start(struct ft_round *r, const uint64_t *words)
 int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint32_t nmost,
                    void (*over)(struct ft_round *r, void *arg), void *arg)
 {
-    struct ft_round *r = round_new(c, nwords, nmost);
-    if (!r)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for an agreement");
-    int rc = too_large(r);
+    uint64_t *all = malloc((nwords + 1) * sizeof(*all));
+    struct ft_round *r = all ? round_new(c, nwords + 1, nmost + 1) : NULL;
+    int rc = r ? too_large(r) : err_set(MPI_ERR_NO_MEM, "out of memory for an agreement");
     if (rc) {
-        ft_round_free(r);
+        if (r)
+            ft_round_free(r);
+        free(all);
         return rc;
     }
+    memcpy(all, words, nwords * sizeof(*all));
+    all[nwords] = keep_word(first_open(c->proc->ft, c));
     r->number = c->agreements++;
     r->over = over;
     r->arg = arg;
     c->unquiet = true; /* words about this agreement may come when the communicator is gone */
-    forget_old(c->proc->ft, r->context, r->number);
-    start(r, words);
+    start(r, all);
+    free(all);
     return MPI_SUCCESS;
 }
 

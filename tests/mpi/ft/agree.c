@@ -63,6 +63,29 @@ static void dies_inside(void)
     MPI_Comm_free(&next);
 }
 
+/* Many agreements are under way when the victim dies in the middle of them. */
+static void dies_in_many(void)
+{
+    enum { MANY = 40 };
+    int flags[MANY], sum = 0;
+    MPI_Request r[MANY];
+    MPI_Comm next;
+    for (int i = 0; i < MANY; i++) {
+        flags[i] = rank == victim ? 1 : 3;
+        MPIX_Comm_iagree(now, &flags[i], &r[i]);
+        if (rank == victim && i == MANY / 2)
+            die();
+    }
+    MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < MANY; i++) {
+        EXPECT(flags[i] == 1 || flags[i] == 3);
+        sum = 2 * sum % 9973 + flags[i];
+    }
+    EXPECT_CLASS(MPIX_Comm_shrink(now, &next), MPI_SUCCESS);
+    expect_same(next, sum);
+    MPI_Comm_free(&next);
+}
+
 /* Rank 0, where the tree of the agreement has its root, dies. */
 static void root_dies(void)
 {
@@ -111,7 +134,7 @@ static void revoked(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {plain, shrinks_at_once, dies_inside, dies_inside, revoked};
+    static void (*const phases[])(void) = {plain, shrinks_at_once, dies_inside, dies_in_many, revoked};
     mpitest_begin(&argc, &argv);
     run_phases(phases, 5);
     root_dies();

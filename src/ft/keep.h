@@ -1,0 +1,24 @@
+/* keep.h: how long a decided agreement is kept for those who have not heard. With its words, each process contributes the number of
+ * the first agreement on the communicator that it has not decided; the least of these numbers comes with the decision. Every
+ * process that is not named dead in the decision has contributed, so all who live have decided what is below that number,
+ * however many agreements are under way at once. What is kept is bounded by what the program has under way.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_FT_KEEP_H
+#define FP_FT_KEEP_H
+
+#include "ft/agree.h"
+
+/* The last word of a contribution, of which the greatest is taken: the complement makes it the least. */
+static inline uint64_t keep_word(uint32_t first_open)
+{
+    return ~(uint64_t)first_open;
+}
+
+/* Once decided: nobody will ask for the agreements below this one. */
+static inline uint32_t keep_from(const struct agree *a)
+{
+    return (uint32_t)~agree_words(a)[a->nwords - 1];
+}
+
+#endif
