@@ -87,6 +87,9 @@ expect_json "$scratch/protocols.json"
 "$BIN/mpiexec" -n 3 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
 expect_line "$scratch/protocols.txt" '^  to rank 1-2 by shm'
 expect_line "$scratch/protocols.txt" 'eager'
+expect_line "$scratch/protocols.txt" '^  collectives: by flags in shared memory'
+"$BIN/mpiexec" -enable-recovery -n 2 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
+expect_line "$scratch/protocols.txt" '^  collectives: made of the messages above'
 
 # The value in force, and where it comes from.
 expect_line "$scratch/protocols.txt" '^    up to [0-9]+ bytes  eager \(sent at once\); the limit is '

@@ -8,6 +8,7 @@
 
 #include "base/tunable.h"
 #include "info.h"
+#include "net/net.h"
 #include "net/peer.h"
 
 static bool alike(const struct peer *a, const struct peer *b)
@@ -140,11 +141,28 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     json_end(j);
 }
 
+/* mpiexec -enable-recovery: deaths are survived. */
+static bool recovers(const struct fishplate_inside *in)
+{
+    return in->peer(0) && in->peer(0)->net->lost;
+}
+
+/* Which ways of making a collective call this job may take (info --coll lists the algorithms). */
+static const char *collectives(const struct fishplate_inside *in)
+{
+    return recovers(in)
+               ? "made of the messages above, every one (-enable-recovery): flags in memory, RDMA writes, "
+                 "switches and multicast do not say who is missing"
+               : "by flags in shared memory on one node, by messages, RDMA writes, switches or multicast "
+                 "between nodes, as FISHPLATE_COLL or trials say";
+}
+
 void info_protocols_text(const struct fishplate_inside *in, const struct info_options *o)
 {
     (void)o;
     printf("Protocols of rank 0\n");
     each_kind(in, print_kind, &(struct printer){.in = in});
+    printf("  collectives: %s\n", collectives(in));
 }
 
 void info_protocols_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
@@ -153,4 +171,5 @@ void info_protocols_json(const struct fishplate_inside *in, const struct info_op
     json_array(j, "protocols");
     each_kind(in, json_kind, &(struct printer){.in = in, .json = j});
     json_end(j);
+    json_string(j, "protocols_of_collectives", collectives(in));
 }
