@@ -354,6 +354,14 @@ bool trial_barrier(const struct coll_args *args, struct coll_state *state, const
     return true;
 }
 
+static void name_of(const struct found *f, int candidate, char *out, size_t size)
+{
+    if (candidate == 0)
+        snprintf(out, size, "%s", trial_rule_name(&f->shape));
+    else
+        trial_name(&f->candidate[candidate].choice, out, size);
+}
+
 void trial_describe(const struct proc *p, char *out, size_t size)
 {
     const struct trials *t = p->coll_trials;
@@ -367,13 +375,13 @@ void trial_describe(const struct proc *p, char *out, size_t size)
     for (int i = 0; t && i < t->count; i++) {
         const struct found *found = &t->found[i];
         char name[64];
-        trial_name(&found->candidate[found->best].choice, name, sizeof(name));
+        name_of(found, found->best, name, sizeof(name));
         fprintf(f, "%s%d ranks on %d nodes: %s, %.2f us; tried", i ? "\n" : "", found->shape.ranks,
                 found->shape.nodes, name, (double)found->ns[found->best] * 1e-3);
         for (int k = 0; k < found->count; k++) {
             if (found->ns[k] == 0)
                 continue;
-            trial_name(&found->candidate[k].choice, name, sizeof(name));
+            name_of(found, k, name, sizeof(name));
             fprintf(f, " %s%s %.2f (predicted %.2f)", k == 0 ? "rule:" : "", name,
                     (double)found->ns[k] * 1e-3, found->candidate[k].predicted);
         }

@@ -52,5 +52,6 @@ struct trial_candidate {
 };
 int trial_candidates(const struct trial_shape *s, struct trial_candidate *out);
 void trial_name(const struct coll_choice *choice, char *out, size_t size);
+const char *trial_rule_name(const struct trial_shape *s); /* how the rules' choice meets there */
 
 #endif

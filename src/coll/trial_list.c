@@ -33,14 +33,20 @@ static const struct candidate {
 };
 _Static_assert(COUNT_OF(list) <= PICK_CANDIDATES, "more candidates than can be picked from");
 
+/* Without being told to, nodes whose ranks take turns meet in the switch if there is one (written_open.c). */
+static bool rule_switches(const struct trial_shape *s)
+{
+    return s->turns && s->can_switch;
+}
+
 static double predict(const struct trial_shape *s, const struct candidate *c, const struct coll_algorithm *a)
 {
     const bool flat = !c->by_node && !(a->needs & NEED_NODES);
     const double within = flat || s->most == 1 ? 0 : s->turns ? NODE_US_TURNS : NODE_US;
     const int parameter[COLL_PARAMETERS] = {c->n};
-    if (strcmp(c->algorithm, "switch") == 0)
+    if (strcmp(c->algorithm, "switch") == 0 || (!c->named && rule_switches(s)))
         return within + (s->turns ? SWITCH_US_TURNS : SWITCH_US);
-    /* Without being told to, nodes whose ranks take turns meet by messages. */
+    /* ... and by messages if there is none. */
     const bool writes = (a->needs & NEED_NODES) && (c->named || !s->turns);
     const struct model_logp *m =
         writes ? (s->turns ? &write_turns : &write) : (s->turns ? &message_turns : &message);
@@ -52,7 +58,7 @@ static bool is_worth(const struct trial_shape *s, const struct candidate *c, boo
     if (first)
         return true;
     if (strcmp(c->algorithm, "switch") == 0)
-        return s->can_switch;
+        return s->can_switch && !rule_switches(s);
     if (strcmp(c->algorithm, "rdma") == 0 && c->n == 1 && !s->turns)
         return false; /* the rules' choice again */
     const int meet = c->by_node || strcmp(c->algorithm, "rdma") == 0 ? s->nodes : s->ranks;
@@ -72,6 +78,11 @@ int trial_candidates(const struct trial_shape *s, struct trial_candidate *out)
         out[n++].predicted = predict(s, c, a);
     }
     return n;
+}
+
+const char *trial_rule_name(const struct trial_shape *s)
+{
+    return rule_switches(s) ? "switch" : s->turns ? "node+dissemination" : "rdma";
 }
 
 void trial_name(const struct coll_choice *choice, char *out, size_t size)

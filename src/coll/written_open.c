@@ -30,8 +30,10 @@ COLL_ALGORITHM(barrier_wires, .name = "wires", .kind = COLL_BARRIER, .needs = NE
                    "gives each, where there is one, for MPI_COMM_WORLD; else as rdma");
 COLL_ALGORITHM(barrier_rdma, .name = "rdma", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
                .parameter = {{"n", 1, 8, 1}},
-               .doc = "flags in shared memory within a node; between nodes dissemination with n partners in "
-                      "each round, by RDMA writes into memory that is looked at");
+               .doc =
+                   "flags in shared memory within a node; between nodes dissemination with n partners in "
+                   "each round, by RDMA writes into memory that is looked at. Chosen by a rule where ranks "
+                   "share processors, it uses the barrier unit of the switch instead, or messages");
 
 static uint32_t node_of(const struct comm *c, int rank)
 {
@@ -132,22 +134,28 @@ static bool can_write(struct written *w)
                                                        &w->mem, &w->key) == 0;
 }
 
-/* What this leader can do. Ranks that take turns on a processor are better woken by a message than left looking at memory. */
+/* What this leader can do. Ranks that take turns on a processor must be scheduled once for each round. Unless somebody names a barrier
+ * they meet in the switch, which has one round, and where there is none by messages: those wake a rank that sleeps. The first
+ * leader decides by asking for a group. */
 static void offer(struct written *w)
 {
+    const bool turns = w->net->oversubscribed && !w->choice.named;
     w->mine = (struct written_invitation){.group = WRITTEN_NO_GROUP};
-    if (!w->may_write || (w->net->oversubscribed && !w->choice.named))
+    if (!w->may_write)
         return;
     w->transport = find_transport(w);
     if (!w->transport)
         return;
-    w->mine.all_write = can_write(w);
-    w->mine.address = (uintptr_t)w->flags;
-    w->mine.key = w->key;
+    if (!turns) {
+        w->mine.all_write = can_write(w);
+        w->mine.address = (uintptr_t)w->flags;
+        w->mine.key = w->key;
+    }
     if (w->may_switch)
         w->unit = w->may_wire ? w->transport->wires : w->transport->barrier;
     w->mine.all_switch = w->unit != NULL;
-    if (!w->unit || w->leader != 0 || w->unit->get(w->unit, &w->mine.group) == 0)
+    if (!w->unit || w->leader != 0 || (!w->choice.named && !turns) ||
+        w->unit->get(w->unit, &w->mine.group) == 0)
         return;
     if (no_group.value == 0 && coll_is_forced(COLL_BARRIER)) /* not when it is only tried */
         log_warn("%s: barriers of %s (%d nodes) are done by RDMA writes instead. This is said once; the "
@@ -216,7 +224,7 @@ int written_open(struct coll_state *state, const struct coll_choice *choice, str
     w->lanes = 1;
     w->may_write = !choice->by_node;
     w->may_wire = choice->algorithm == &barrier_wires && w->comm == w->comm->proc->world;
-    w->may_switch = choice->algorithm == &barrier_switch || w->may_wire;
+    w->may_switch = choice->algorithm == &barrier_switch || w->may_wire || (w->may_write && !choice->named);
     w->may_multicast = written_is_multicast(choice);
     for (int i = 0; i < WRITTEN_LANES; i++)
         list_init(&w->lane[i].runs);
