@@ -11,6 +11,7 @@ struct access {
     struct file *file;
     struct view view; /* of the file when it began: it may be another one before it ends */
     bool write;
+    bool locked; /* all of it is under one lock */
     void *buf;
     MPI_Count count;
     struct dtype *type;

@@ -138,15 +138,17 @@ static void write_window(struct exchange *x, struct server *s)
         if (s->parts[r].active && p->head.pieces > 0)
             place(x, s, p, r == c->rank ? own_data(x, p) : p->data);
     }
-    for (uint32_t at = next_bit(filled, 0, limit, true); at < limit;) {
+    bool held;
+    int rc = posix_guard(x->file, false, from, to - from, &held);
+    for (uint32_t at = next_bit(filled, 0, limit, true); at < limit && !rc;) {
         const uint32_t end = next_bit(filled, at, limit, false);
         size_t done;
-        const int rc = posix_write(x->file, window_of(x, s) + at, end - at, from + at, &done);
-        exchange_note(x, rc);
-        if (rc)
-            return;
+        rc = posix_write(x->file, window_of(x, s) + at, end - at, from + at, &done);
         at = next_bit(filled, end, limit, true);
     }
+    if (held)
+        posix_unlock(x->file, from, to - from);
+    exchange_note(x, rc);
 }
 
 /* The stretch of the window that somebody wants. */

@@ -45,7 +45,8 @@ struct file {
     int fd;
     int amode;
     bool atomic;
-    bool maps;        /* small pieces may be written through a mapping: see mapped.h */
+    bool maps;   /* small pieces may be written through a mapping: see mapped.h */
+    bool guards; /* writes take a lock, since other ranks may read, change and write again: see tiles.h */
     bool locks_posix; /* the file system knows no locks of open files, only of processes */
     struct view view;
     int64_t position; /* the individual pointer, in etypes */

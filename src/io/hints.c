@@ -31,12 +31,12 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"romio_ds_read", "automatic, enable, disable", "automatic",
      "Data sieving of independent reads: one read over small holes instead of one for each piece."},
     {"romio_ds_write", "automatic, enable, disable", "automatic",
-     "Data sieving of independent writes: read, change and write again under a file lock. automatic means "
-     "disable: it would "
-     "write bytes that nobody asked to write. enable makes every write of this file take a lock."},
+     "Data sieving of independent writes: read, change and write again under a file lock. automatic: small "
+     "pieces on ext4 and xfs where the ranks' views together cover the file. enable: always, also bytes that "
+     "nobody asked to write; every write of this file then takes a lock. disable: never."},
     {"ind_rd_buffer_size", "bytes", "524288", "Largest read over holes in independent access."},
     {"ind_wr_buffer_size", "bytes", "524288",
-     "Buffer for independent writes from memory that is not contiguous."},
+     "Buffer for independent writes over holes, and from memory that is not contiguous."},
     {"striping_factor", "count", "",
      "On Lustre: servers that a file which is created is spread over. MPI_File_get_info returns what the "
      "file has. "

@@ -12,6 +12,7 @@
 #include "io/datarep.h"
 #include "io/posix.h"
 #include "io/pointer.h"
+#include "io/tiles.h"
 
 int file_size(struct file *f, int64_t *size)
 {
@@ -139,7 +140,8 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
     f->view = v;
     f->position = 0;
     io_hints_apply(&f->hints, info, false);
-    return agree_error(f->comm, f->name, pointer_begin(f, 0));
+    rc = tiles_agree(f);
+    return rc ? rc : agree_error(f->comm, f->name, pointer_begin(f, 0));
 }
 
 int file_set_info(struct file *f, struct info *info)

@@ -5,16 +5,30 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/mapped.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "io/posix.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 #define XFS_MAGIC 0x58465342
+
+/* Tried once: where locks do not work, nobody reads, changes and writes again. */
+static bool has_locks(struct file *f)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    if (fcntl(f->fd, F_OFD_SETLK, &lock) != 0)
+        return errno == EAGAIN || errno == EACCES; /* somebody has one */
+    posix_unlock(f, 0, 1);
+    return true;
+}
 
 /* Not on file systems that several nodes write (a page is written back as a whole), nor where a page that was written
  * before may need new space (btrfs). */
@@ -22,8 +36,11 @@ void mapped_probe(struct file *f)
 {
     struct statfs fs;
     const int both = MPI_MODE_RDWR;
-    f->maps = (f->amode & both) == both && f->hints.map != IO_DISABLE && fstatfs(f->fd, &fs) == 0 &&
-              (fs.f_type == TMPFS_MAGIC || fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC);
+    if (fstatfs(f->fd, &fs) != 0)
+        return;
+    const bool disk = fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC;
+    f->maps = (f->amode & both) == both && f->hints.map != IO_DISABLE && (disk || fs.f_type == TMPFS_MAGIC);
+    f->guards = file_writes(f) && disk && has_locks(f);
 }
 
 /* One byte at the end makes the file long enough. It is one that the caller is about to write, and unlike ftruncate it

@@ -149,6 +149,27 @@ int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len)
     return posix_lock_fd(f->name, f->fd, exclusive ? F_WRLCK : F_RDLCK, offset, len, &f->locks_posix);
 }
 
+/* Ours are locks of open files, for which the kernel names no process. */
+static bool lock_is_foreign(int fd, struct flock lock)
+{
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid != -1;
+}
+
+int posix_guard(struct file *f, bool exclusive, int64_t offset, int64_t len, bool *held)
+{
+    const short type = exclusive || !file_reads(f) ? F_WRLCK : F_RDLCK;
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = len};
+    *held = f->guards && fcntl(f->fd, F_OFD_SETLK, &lock) == 0;
+    if (*held || !f->guards)
+        return 0;
+    if ((errno == EAGAIN || errno == EACCES) && lock_is_foreign(f->fd, lock))
+        return 0;
+    const int rc = posix_lock_fd(f->name, f->fd, type, offset, len, &f->locks_posix);
+    *held = rc == 0;
+    return f->view.tiled_from == INT64_MAX ? 0
+                                           : rc; /* without such views this handle does well without locks */
+}
+
 void posix_unlock(struct file *f, int64_t offset, int64_t len)
 {
     posix_lock_fd(f->name, f->fd, F_UNLCK, offset, len, &f->locks_posix);

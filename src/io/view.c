@@ -53,7 +53,8 @@ static int check_types(struct view *v, bool writable)
 int view_make(struct view *v, int64_t disp, struct dtype *etype, struct dtype *filetype,
               const struct datarep *rep, bool writable)
 {
-    struct view made = {.disp = disp, .etype = etype, .filetype = filetype, .rep = rep};
+    struct view made = {
+        .disp = disp, .etype = etype, .filetype = filetype, .rep = rep, .tiled_from = INT64_MAX};
     dtype_retain(etype);
     dtype_retain(filetype);
     int rc = datarep_file_type(rep, filetype, &made.tile);

@@ -15,10 +15,11 @@ struct view {
     struct dtype
         *tile; /* the filetype as it lies in the file; the filetype itself unless sizes differ there */
     const struct datarep *rep;
-    int64_t unit;     /* bytes of an etype in the file */
-    bool contiguous;  /* the stream is the file from disp on */
-    bool tile_sorted; /* displacements do not decrease within a tile, ... */
-    bool sorted;      /* ... nor from one tile to the next */
+    int64_t unit;       /* bytes of an etype in the file */
+    bool contiguous;    /* the stream is the file from disp on */
+    bool tile_sorted;   /* displacements do not decrease within a tile, ... */
+    bool sorted;        /* ... nor from one tile to the next */
+    int64_t tiled_from; /* from here on all ranks' views cover the file, each byte once: see tiles.h */
 };
 
 /* Checks types and representation and makes a view; `writable`: the filetype must not overlap itself. Local. */

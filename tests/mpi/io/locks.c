@@ -68,8 +68,8 @@ static int one_node(void)
 static void check_none(int error, int alone)
 {
     int value = mpitest_rank, flag = 1;
-    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     lock_error = mpitest_rank == mpitest_size - 1 || error != ENOLCK ? error : 0; /* one rank, or all */
+    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     const int rc = MPI_File_set_atomicity(f, 1);
     EXPECT_EQ(class_of(rc), MPI_ERR_IO);
     if (lock_error)

@@ -1,0 +1,100 @@
+/* tiles.c: see tiles.h. Views repeat with the extent of their tile. When all ranks have the same extent E, what they cover in
+ * one period is a number of times for each of E places. Whether all of these are 1 is found without lists of pieces:
+ * a piece [from, to) stands for z^to - z^from modulo a prime, and the sum over all ranks is z^E - 1 when every place is covered
+ * once. Another cover has that sum for E of 2^61 values of z only.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/tiles.h"
+
+#include <stdlib.h>
+
+#include "dt/number.h"
+#include "io/agree.h"
+
+#define PRIME (((uint64_t)1 << 61) - 1)
+#define BASE  0x11d0e9c3a6b5f27u /* z; any number of this size will do */
+/* Pieces of a tile that are looked at; a view with more is not worth it. */
+#define PIECES_MAX 4096
+
+enum { TILE_OK, TILE_DISP, TILE_EXTENT, TILE_SUM, TILE_WORDS };
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    const num_u128 product = (num_u128)a * b;
+    const uint64_t sum = (uint64_t)(product & PRIME) + (uint64_t)(product >> 61);
+    return sum >= PRIME ? sum - PRIME : sum;
+}
+
+static uint64_t power(uint64_t exponent)
+{
+    uint64_t result = 1;
+    for (uint64_t base = BASE; exponent > 0; exponent >>= 1, base = times(base, base))
+        if (exponent & 1)
+            result = times(result, base);
+    return result;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return (a + b) % PRIME;
+}
+
+static uint64_t stretch(uint64_t from, uint64_t to)
+{
+    return plus(power(to), PRIME - power(from));
+}
+
+/* A piece [at, at + n) of the file within one period; it may go over its end. */
+static uint64_t piece_sum(uint64_t at, uint64_t n, uint64_t period)
+{
+    at %= period;
+    return at + n <= period ? stretch(at, at + n) : plus(stretch(at, period), stretch(0, at + n - period));
+}
+
+/* What this rank's view covers; false when it has a form that tiles_agree does not look at. */
+static bool cover(const struct view *v, int64_t out[TILE_WORDS])
+{
+    const struct dtype *tile = v->tile;
+    struct dt_cursor c;
+    void *piece;
+    size_t n;
+    uint64_t sum = 0;
+    if (v->contiguous || tile->size == 0 || !v->sorted || tile->true_lb + tile->true_extent > tile->extent)
+        return false;
+    dt_cursor_init(&c, v->tile, 1, NULL);
+    for (int i = 0; (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
+        if (i == PIECES_MAX)
+            return false;
+        sum = plus(sum, piece_sum((uint64_t)v->disp + (uintptr_t)piece, n, (uint64_t)tile->extent));
+    }
+    out[TILE_DISP] = v->disp;
+    out[TILE_EXTENT] = tile->extent;
+    out[TILE_SUM] = (int64_t)sum;
+    return true;
+}
+
+int tiles_agree(struct file *f)
+{
+    const int ranks = f->comm->size;
+    int64_t mine[TILE_WORDS] = {0}, from = 0;
+    struct coll_args args;
+    uint64_t sum = 0;
+    if (ranks == 1 || !file_writes(f) || f->hints.ds_write == IO_DISABLE)
+        return 0;
+    int64_t *all = malloc((size_t)ranks * sizeof(mine));
+    CHECK_MEMORY(all, "the views of a file");
+    mine[TILE_OK] = f->guards && file_reads(f) && cover(&f->view, mine);
+    agree_args_gather(&args, f->comm, mine, all, TILE_WORDS);
+    const int rc = agree_broken(f->comm, f->name, coll_run(&args));
+    bool tiled = !rc;
+    for (int r = 0; tiled && r < ranks; r++) {
+        const int64_t *other = all + (size_t)r * TILE_WORDS;
+        tiled = other[TILE_OK] && other[TILE_EXTENT] == all[TILE_EXTENT];
+        sum = plus(sum, (uint64_t)other[TILE_SUM]);
+        from = MAX(from, other[TILE_DISP]);
+    }
+    if (tiled && sum == stretch(0, (uint64_t)all[TILE_EXTENT]))
+        f->view.tiled_from = from;
+    free(all);
+    return rc;
+}
