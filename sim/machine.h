@@ -35,6 +35,9 @@ struct machine {
         retry_ns; /* until an adapter sends a lost packet of a reliable connection again, when nobody asks for it */
     double go_back;    /* not 0: and all that followed it (go-back-N), as InfiniBand does */
     double barrier_ns; /* a switch with barrier logic: from the last arrival to passing it on */
+    double ack_ns; /* processor time to handle an acknowledgement that an adapter has written into memory */
+    double
+        multicast_ns; /* how much longer adapters and switches take over a multicast packet than over a message */
     double
         cores; /* processors that all ranks of a job share, as virtual nodes of one machine do; 0: one for each rank */
     double turn_ns;               /* of such a processor: from one rank to another */

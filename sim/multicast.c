@@ -13,7 +13,7 @@
 #include "net/mcast/tree.h"
 
 enum { ACK_BYTES = 24, AGAIN = 64 };
-enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER };
+enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER, EVENT_THERE };
 
 /* Tags: a packet's number, and whether it asks; or the index of an acknowledgement. */
 #define TAG_ASK   UINT32_C(0x80000000)
@@ -258,37 +258,39 @@ static void on_timer(struct group *g, uint32_t node)
 
 /* ---- the network's side ---- */
 
-static void take(struct group *g, uint32_t node, uint32_t item, uint32_t bytes)
+/* The processor gets to it when it is free. An acknowledgement lies in memory: it is not received. */
+static void take(struct group *g, uint32_t i)
 {
-    if (item != NONE)
-        put(g, work(g, node, g->net.machine.receive_ns + bytes / g->net.machine.copy_rate), EVENT_HANDLED,
-            item);
+    const struct item *item = &g->items[i];
+    const struct machine *m = &g->net.machine;
+    const double bytes = item->tag & TAG_EMPTY ? 0 : g->order->bytes;
+    const double takes = item->tag & TAG_ACK ? m->ack_ns : m->receive_ns + bytes / m->copy_rate;
+    put(g, work(g, item->node, takes), EVENT_HANDLED, i);
 }
 
-static void packet_to(struct group *g, uint32_t node, uint32_t tag)
+static uint32_t packet_to(struct group *g, uint32_t node, uint32_t tag)
 {
     uint32_t i = item_new(g);
-    if (i == NONE)
-        return;
-    g->items[i] = (struct item){.node = node, .tag = tag, .next = NONE};
-    take(g, node, i, tag & TAG_EMPTY ? 0 : g->order->bytes);
+    if (i != NONE)
+        g->items[i] = (struct item){.node = node, .tag = tag, .next = NONE};
+    return i;
 }
 
 static void on_delivered(void *ctx, uint32_t message, uint32_t node)
 {
     struct group *g = ctx;
-    if (node != 0)
-        packet_to(g, node, g->net.messages[message].tag);
+    uint32_t i = node ? packet_to(g, node, g->net.messages[message].tag) : NONE;
+    if (i != NONE)
+        put(g, g->net.now + ns(g->net.machine.multicast_ns), EVENT_THERE, i);
 }
 
 static void on_arrived(void *ctx, uint32_t message)
 {
     struct group *g = ctx;
     const struct message *m = &g->net.messages[message];
-    if (m->tag & TAG_ACK)
-        take(g, m->to, m->tag & TAG_VALUE, 0);
-    else
-        packet_to(g, m->to, m->tag);
+    uint32_t i = m->tag & TAG_ACK ? m->tag & TAG_VALUE : packet_to(g, m->to, m->tag);
+    if (i != NONE)
+        take(g, i);
 }
 
 static void on_event(void *ctx, const struct event *e)
@@ -298,6 +300,8 @@ static void on_event(void *ctx, const struct event *e)
         on_handled(g, e->what);
     else if (e->kind == EVENT_ROOT)
         root_send(g);
+    else if (e->kind == EVENT_THERE)
+        take(g, e->what);
     else
         on_timer(g, e->what);
 }

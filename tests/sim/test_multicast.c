@@ -12,7 +12,7 @@ static struct multicast_report run(double loss, uint32_t nodes, uint32_t collect
 {
     struct machine m = plain_machine(1);
     struct multicast_report r;
-    m.send_ns = m.receive_ns = 100;
+    m.send_ns = m.receive_ns = m.ack_ns = 100;
     m.loss = loss;
     m.retry_ns = 20000;
     struct multicast_order order = {.machine = &m,

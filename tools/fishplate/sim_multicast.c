@@ -9,9 +9,12 @@
 #include "../../bench/bench.h"
 #include "../../sim/job.h"
 #include "../../sim/multicast.h"
+#include "../../sim/multicast_model.h"
 
+#include "chart.h"
 #include "command.h"
 #include "json.h"
+#include "sim_multicast.h"
 #include "sim_words.h"
 
 struct options {
@@ -19,7 +22,16 @@ struct options {
     size_t sizes[SIM_LIST_MAX], collectors[SIM_LIST_MAX];
     int nsizes, ncollectors;
     struct machine machine;
-    bool json, help;
+    const char *svg; /* folder, or NULL */
+    bool json, help, measured;
+};
+
+/* Both tables, as figures, and what was found in them. */
+struct study {
+    struct chart latency, throughput;
+    double most;             /* times as fast as messages */
+    size_t best, best_paper; /* collectors, in our design and in the paper's */
+    bool inside;             /* the best is neither the first nor the last */
 };
 
 static const char *const usage_text =
@@ -30,7 +42,8 @@ static const char *const usage_text =
     "  latency     one broadcast of a packet beside a binomial tree of messages, by size [Liu04 figure 7.9]\n"
     "  throughput  many broadcasts behind each other, by the number of collectors: the root and its "
     "co-roots\n"
-    "              [Liu04 figure 7.10]\n\n"
+    "              [Liu04 figure 7.10]\n"
+    "Both have closed forms beside them [Liu04 7.5], and the throughput of the paper's own design.\n\n"
     "Options:\n"
     "  --nodes 1024\n"
     "  --sizes 8,64,...     bytes of a broadcast, at most one packet (default 8 to 1k)\n"
@@ -42,9 +55,14 @@ static const char *const usage_text =
     "  --machine liu2004    a preset or a file, see fishplate sim --help\n"
     "  --set NAME=VALUE     one parameter of the machine; loss=0.001 loses a thousandth of the packets on "
     "every link\n"
+    "  --measured           a machine with the times of two virtual nodes here and of the library's own "
+    "handling of\n"
+    "                       acknowledgements, which are measured first\n"
+    "  --svg FOLDER         write FOLDER/figure-7.9.svg and FOLDER/figure-7.10.svg\n"
     "  --json\n"
     "  --help\n\n"
-    "Example:\n"
+    "Examples:\n"
+    "  fishplate sim multicast --svg .\n"
     "  fishplate sim multicast --machine ib100 --nodes 4096 --aggregate 8 --set loss=0.0001\n";
 
 static bool parse_count(const char *text, size_t least, size_t most, size_t *out)
@@ -71,7 +89,17 @@ static bool parse_value(void *options, const char *name, const char *value)
         return parse_count(value, 1, 1000000, &o->timeout_us);
     if (strcmp(name, "--machine") == 0)
         return sim_machine(&o->machine, value);
+    if (strcmp(name, "--svg") == 0)
+        return (o->svg = value)[0] != 0;
     return strcmp(name, "--set") == 0 && machine_set_pair(&o->machine, value);
+}
+
+static bool parse_word(void *options, const char *text)
+{
+    struct options *o = options;
+    if (strcmp(text, "--measured") != 0)
+        return false;
+    return o->measured = true;
 }
 
 static int parse(struct options *o, int argc, char **argv)
@@ -84,7 +112,7 @@ static int parse(struct options *o, int argc, char **argv)
                           .sizes = {8, 32, 128, 512, 1024},
                           .nsizes = 5};
     machine_named(&o->machine, "liu2004");
-    const struct sim_command c = {"sim multicast", o, &o->help, &o->json, NULL, parse_value, NULL};
+    const struct sim_command c = {"sim multicast", o, &o->help, &o->json, parse_word, parse_value, NULL};
     int status = sim_parse(&c, argc, argv);
     if (status)
         return status;
@@ -131,135 +159,173 @@ static double by_messages(const struct options *o, size_t bytes)
     return r.failed ? 0 : r.us;
 }
 
-static const char *latency(const struct options *o, struct json *j, double *most)
+static void add(struct chart *c, int line, double value)
 {
-    if (o->json)
-        json_array(j, "latency");
-    else
-        printf("%10s %16s %16s %8s\n", "size", "messages us", "multicast us", "x");
+    if (line >= 0)
+        c->y[line][c->points] = value;
+}
+
+static const char *latency(const struct options *o, struct study *s)
+{
+    struct chart *c = &s->latency;
+    *c = (struct chart){.id = "7.9",
+                        .title = "Latency of a broadcast",
+                        .x_name = "bytes",
+                        .y_name = "us",
+                        .format = "%.2f",
+                        .x_bytes = true,
+                        .by_factors = true};
+    const int messages = chart_line(c, "messages"), multicast = chart_line(c, "multicast"),
+              model_messages = chart_line(c, "messages, model"),
+              model_multicast = chart_line(c, "multicast, model");
     for (int i = 0; i < o->nsizes; i++) {
-        char size[32];
-        double messages = by_messages(o, o->sizes[i]);
+        const double tree = by_messages(o, o->sizes[i]);
         struct multicast_report r = broadcast(o, o->sizes[i], 1, 1);
-        if (r.failed || messages == 0)
+        if (r.failed || tree == 0)
             return r.failed ? r.failed : "no broadcast by messages";
-        *most = messages / r.us > *most ? messages / r.us : *most;
-        bench_format_bytes(o->sizes[i], size);
-        if (!o->json) {
-            printf("%10s %16.2f %16.2f %8.2f\n", size, messages, r.us, messages / r.us);
-            continue;
-        }
-        json_object(j, NULL);
-        json_int(j, "bytes", (long long)o->sizes[i]);
-        json_real(j, "messages_us", messages);
-        json_real(j, "multicast_us", r.us);
-        json_end(j);
+        s->most = tree / r.us > s->most ? tree / r.us : s->most;
+        c->x[c->points] = (double)o->sizes[i];
+        add(c, messages, tree);
+        add(c, multicast, r.us);
+        add(c, model_messages, model_messages_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
+        add(c, model_multicast, model_multicast_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
+        c->points++;
     }
-    if (o->json)
-        json_end(j);
     return NULL;
 }
 
-static void show_throughput(const struct options *o, struct json *j, size_t collectors,
-                            const struct multicast_report *r)
+static const char *throughput(const struct options *o, struct study *s)
 {
-    double each = r->us / (double)o->packets;
-    if (!o->json) {
-        printf("%10zu %16.3f %16.0f %10llu %8llu %8llu\n", collectors, each, 1e6 / each,
-               (unsigned long long)r->acks, (unsigned long long)r->again, (unsigned long long)r->lost);
-        return;
-    }
-    json_object(j, NULL);
-    json_int(j, "collectors", (long long)collectors);
-    json_real(j, "us", each);
-    json_int(j, "acks", (long long)r->acks);
-    json_int(j, "again", (long long)r->again);
-    json_int(j, "lost", (long long)r->lost);
-    json_end(j);
-}
-
-static const char *throughput(const struct options *o, struct json *j, size_t *best, bool *inside)
-{
-    double first = 0, last = 0, least = 0;
-    if (o->json)
-        json_array(j, "throughput");
-    else
-        printf("\n%10s %16s %16s %10s %8s %8s\n", "collectors", "us a broadcast", "broadcasts/s", "acks",
-               "again", "lost");
-    for (int i = 0; i < o->ncollectors; i++) {
-        struct multicast_report r = broadcast(o, o->sizes[o->nsizes - 1], o->collectors[i], o->packets);
+    struct chart *c = &s->throughput;
+    double least = 0, least_paper = 0;
+    *c = (struct chart){.id = "7.10",
+                        .title = "Broadcasts one after the other",
+                        .x_name = "collectors",
+                        .y_name = "thousands in a second",
+                        .format = "%.2f",
+                        .by_factors = true};
+    const int simulated = chart_line(c, "simulated"), model = chart_line(c, "model"),
+              paper = chart_line(c, "paper's design, model"), again = chart_line(c, "sent again");
+    c->lines--; /* a column of the table, but no curve */
+    for (int i = 0; i < o->ncollectors; i++, c->points++) {
+        const size_t bytes = o->sizes[o->nsizes - 1];
+        struct multicast_report r = broadcast(o, bytes, o->collectors[i], o->packets);
+        const struct model_load l = {.nodes = (uint32_t)o->nodes,
+                                     .collectors = (uint32_t)o->collectors[i],
+                                     .aggregate = (uint32_t)o->aggregate,
+                                     .bytes = (double)bytes};
+        const double in_paper = model_paper_period_us(&o->machine, &l);
         if (r.failed)
             return r.failed;
-        first = i ? first : r.us;
-        last = r.us;
         if (i == 0 || r.us < least) {
             least = r.us;
-            *best = o->collectors[i];
+            s->best = o->collectors[i];
         }
-        show_throughput(o, j, o->collectors[i], &r);
+        if (i == 0 || in_paper < least_paper) {
+            least_paper = in_paper;
+            s->best_paper = o->collectors[i];
+        }
+        c->x[c->points] = (double)o->collectors[i];
+        add(c, simulated, (double)o->packets / r.us * 1000);
+        add(c, model, 1000 / model_period_us(&o->machine, &l));
+        add(c, paper, 1000 / in_paper);
+        add(c, again, (double)r.again);
     }
-    *inside = least < first && least < last;
-    if (o->json)
-        json_end(j);
+    s->inside = s->best != o->collectors[0] && s->best != o->collectors[o->ncollectors - 1];
     return NULL;
 }
 
-static void statements(const struct options *o, double most, size_t best, bool inside)
+static void statements(const struct options *o, const struct study *s)
 {
-    bool near = most > 0.5 * 3.86 && most < 2 * 3.86;
+    const bool near = s->most > 0.5 * 3.86 && s->most < 2 * 3.86;
+    if (o->nodes != 1024) {
+        printf("\n%zu collectors are best, %zu in the model of the paper's design; multicast is up to %.2f "
+               "times as "
+               "fast as messages.\n",
+               s->best, s->best_paper, s->most);
+        return;
+    }
     printf("\n%s  [Liu04 7.5.1] multicast is up to 3.86 times as fast with 1024 nodes\n         found: %.2f "
-           "times with %zu "
-           "nodes%s\n",
-           near ? "agrees " : "DIFFERS", most, o->nodes,
+           "times with %zu nodes%s\n",
+           near ? "agrees " : "DIFFERS", s->most, o->nodes,
            near ? ""
-                : "\n         why: not known; a broadcast costs the root one send here, and the paper's "
-                  "prototype more");
+                : "\n         why: it depends on how much longer a multicast packet takes (multicast_ns)");
     printf("%s  [Liu04 7.5.2] too few co-roots and too many are both slow\n         found: %zu collectors "
            "are best\n",
-           inside ? "agrees " : "DIFFERS", best);
+           s->inside ? "agrees " : "DIFFERS", s->best);
     printf("%s  [Liu04 7.5.2] 128 co-roots are best for 1024 nodes\n         found: %zu collectors of %zu "
-           "nodes%s\n",
-           best == 128 ? "agrees " : "DIFFERS", best, o->nodes,
-           best == 128 ? ""
-                       : "\n         why: the paper's root sends to each co-root by itself, in a tree; here "
-                         "co-roots get the "
-                         "multicast and\n         acknowledge to the root, so the root's work and a "
-                         "co-root's are alike at the "
-                         "square root of the nodes");
+           "nodes in the model of the paper's design, %zu in ours\n",
+           s->best_paper == 128 ? "agrees " : "DIFFERS", s->best_paper, o->nodes, s->best);
+    if (s->best != s->best_paper)
+        printf(
+            "         why: the paper's root sends to the co-roots in a tree of messages, whose cost grows "
+            "with "
+            "the logarithm of\n         their number; ours get the multicast and acknowledge to the root, so "
+            "the root's work and a\n         co-root's are alike at the square root of the nodes\n");
+}
+
+static bool draw(const char *folder, const struct chart *c)
+{
+    char path[4200];
+    snprintf(path, sizeof(path), "%.4000s/figure-%.16s.svg", folder, c->id);
+    FILE *out = fopen(path, "we");
+    if (!out) {
+        fprintf(stderr, "fishplate sim multicast: cannot write %s.\n", path);
+        return false;
+    }
+    chart_svg(c, out);
+    fclose(out);
+    return true;
+}
+
+static void as_json(const struct options *o, const struct study *s)
+{
+    struct json j = {.out = stdout};
+    json_object(&j, NULL);
+    json_string(&j, "program", "fishplate sim multicast");
+    json_string(&j, "carrier", "simulated");
+    json_int(&j, "nodes", (long long)o->nodes);
+    json_real(&j, "ack_ns", o->machine.ack_ns);
+    json_real(&j, "multicast_ns", o->machine.multicast_ns);
+    json_array(&j, "figures");
+    chart_json(&s->latency, &j);
+    chart_json(&s->throughput, &j);
+    json_end(&j);
+    json_int(&j, "best_collectors", (long long)s->best);
+    json_int(&j, "best_collectors_paper", (long long)s->best_paper);
+    json_end(&j);
+    putchar('\n');
+}
+
+static void as_text(const struct options *o, struct study *s)
+{
+    printf("fishplate sim multicast: %zu nodes, window of %zu packets, %zu packets for each acknowledgement, "
+           "loss %g (simulated);\nan acknowledgement takes %g ns of a processor, a multicast packet %g ns "
+           "more than a "
+           "message\n",
+           o->nodes, o->window, o->aggregate, o->machine.loss, o->machine.ack_ns, o->machine.multicast_ns);
+    chart_table(&s->latency, stdout);
+    s->throughput.lines++;
+    chart_table(&s->throughput, stdout);
+    s->throughput.lines--;
+    statements(o, s);
 }
 
 static int run(const struct options *o)
 {
-    struct json j = {.out = stdout};
-    double most = 0;
-    size_t best = 0;
-    bool inside = false;
-    if (o->json) {
-        json_object(&j, NULL);
-        json_string(&j, "program", "fishplate sim multicast");
-        json_string(&j, "carrier", "simulated");
-        json_int(&j, "nodes", (long long)o->nodes);
-    } else {
-        printf("fishplate sim multicast: %zu nodes, window of %zu packets, %zu packets for each "
-               "acknowledgement, loss %g "
-               "(simulated)\n\n",
-               o->nodes, o->window, o->aggregate, o->machine.loss);
-    }
-    const char *failed = latency(o, &j, &most);
+    static struct study s;
+    const char *failed = latency(o, &s);
     if (!failed)
-        failed = throughput(o, &j, &best, &inside);
+        failed = throughput(o, &s);
     if (failed) {
         fprintf(stderr, "fishplate sim multicast: %s.\n", failed);
         return 1;
     }
-    if (o->json) {
-        json_int(&j, "best_collectors", (long long)best);
-        json_end(&j);
-        putchar('\n');
-    } else {
-        statements(o, most, best, inside);
-    }
-    return 0;
+    if (o->json)
+        as_json(o, &s);
+    else
+        as_text(o, &s);
+    return o->svg && (!draw(o->svg, &s.latency) || !draw(o->svg, &s.throughput));
 }
 
 int command_sim_multicast(int argc, char **argv)
@@ -272,5 +338,7 @@ int command_sim_multicast(int argc, char **argv)
         fputs(usage_text, stdout);
         return 0;
     }
+    if (o.measured && !sim_multicast_measure(&o.machine))
+        return 1;
     return run(&o);
 }

@@ -1,0 +1,27 @@
+/* multicast_model.h: closed forms of a broadcast's latency and throughput, by a tree of messages and by multicast [Liu04 7.5], from the
+ * same numbers of a machine that the simulator takes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_SIM_MULTICAST_MODEL_H
+#define FP_SIM_MULTICAST_MODEL_H
+
+#include <stdint.h>
+
+#include "machine.h"
+
+/* us until the last of `nodes` has the bytes of one packet; nobody is late. */
+double model_messages_us(const struct machine *m, uint32_t nodes, double bytes);
+double model_multicast_us(const struct machine *m, uint32_t nodes, double bytes);
+
+/* us from one broadcast to the next, of whoever has most to do: the root, a co-root or a leaf. `collectors`: the root and the co-roots;
+ * one acknowledgement for `aggregate` packets. */
+struct model_load {
+    uint32_t nodes, collectors, aggregate;
+    double bytes;
+};
+/* As in the library: co-roots take part in the multicast and acknowledge to the root. */
+double model_period_us(const struct machine *m, const struct model_load *l);
+/* As in the paper: the root sends to the co-roots besides, in a tree of reliable messages, which nobody acknowledges. */
+double model_paper_period_us(const struct machine *m, const struct model_load *l);
+
+#endif
