@@ -12,6 +12,8 @@
 #define PER_NODE 2
 /* Pieces of this size are as fast when every rank writes its own. */
 #define PIECE_WORTH_ALONE (16 << 10)
+/* The same for reads from a file system of this machine: two ranks, pieces of 4 KiB on tmpfs, 3800 instead of 2700 MB/s. */
+#define READ_WORTH_ALONE (4 << 10)
 
 /* The node of each rank, and how many nodes there are. */
 static int *find_nodes(const struct file *f, int *count)
@@ -93,9 +95,11 @@ int collective_choose(struct file *f)
     return 0;
 }
 
-bool collective_buffers(const struct io_hints *h, bool write, const int64_t *records, int ranks)
+bool collective_buffers(const struct file *f, bool write, const int64_t *records)
 {
-    const enum io_choice choice = write ? h->cb_write : h->cb_read;
+    const enum io_choice choice = write ? f->hints.cb_write : f->hints.cb_read;
+    const int64_t alone = f->near && !write ? READ_WORTH_ALONE : PIECE_WORTH_ALONE;
+    const int ranks = f->comm->size;
     int64_t bytes = 0, pieces = 0, reached = INT64_MIN;
     bool interleaved = false;
     for (int r = 0; r < ranks; r++) {
@@ -111,5 +115,5 @@ bool collective_buffers(const struct io_hints *h, bool write, const int64_t *rec
     }
     if (bytes == 0 || choice == IO_DISABLE)
         return false;
-    return choice == IO_ENABLE || (interleaved && bytes / pieces < PIECE_WORTH_ALONE);
+    return choice == IO_ENABLE || (interleaved && bytes / pieces < alone);
 }

@@ -12,7 +12,7 @@ int collective_choose(struct file *f);
 void collective_forget(struct file *f);
 
 /* Whether aggregators do it, by everybody's records. Pure. */
-bool collective_buffers(const struct io_hints *h, bool write, const int64_t *records, int ranks);
+bool collective_buffers(const struct file *f, bool write, const int64_t *records);
 
 /* The exchange of one operation. exchange_advance does what can be done and says whether all is over; exchange_close
  * returns the error and, for a read, the place in the file where it ended. */

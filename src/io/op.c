@@ -162,7 +162,7 @@ static void choose(struct io_op *op)
     op->stage = IO_JUDGING;
     if (op->lost)
         return;
-    const bool buffers = !f->atomic && collective_buffers(&f->hints, a->write, op->all, f->comm->size);
+    const bool buffers = !f->atomic && collective_buffers(f, a->write, op->all);
     if (!buffers) {
         note(op, access_transfer(a));
         return;

@@ -114,10 +114,12 @@ static int check_kind(struct file *f)
 /* All ranks go by rank 0's hints: aggregators and buffer sizes must agree. */
 static int share_hints(struct file *f)
 {
-    int64_t numbers[IO_HINT_NUMBERS];
+    int64_t numbers[IO_HINT_NUMBERS + 1];
     io_hints_numbers(&f->hints, numbers);
+    numbers[IO_HINT_NUMBERS] = f->near;
     const int rc = agree_bcast(f->comm, numbers, sizeof(numbers));
     io_hints_from_numbers(&f->hints, numbers);
+    f->near = numbers[IO_HINT_NUMBERS] != 0;
     return rc;
 }
 
@@ -126,17 +128,21 @@ static int open_all(struct file *f)
 {
     int rc = f->comm->rank == 0 ? open_first(f) : 0;
     rc = agree_error(f->comm, f->name, rc);
-    if (!rc && f->comm->rank == 0)
+    if (!rc && f->comm->rank == 0) {
         stripes_find(f);
+        mapped_probe(f);
+    }
     if (!rc)
         rc = share_hints(f);
     if (rc)
         return rc;
+    const bool near = f->near;
     rc = f->comm->rank == 0 ? 0 : open_other(f);
     if (!rc)
         rc = check_kind(f);
     if (!rc)
         mapped_probe(f);
+    f->near = near;
     return agree_error(f->comm, f->name, rc);
 }
 
