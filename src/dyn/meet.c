@@ -155,6 +155,8 @@ static int swap_cards(struct comm *comm, struct channel *c, const struct entry *
     return rc ? verdict_error(&mine) : swapped;
 }
 
+/* The new guests are held until the communicator does it: another thread may disconnect meanwhile, and part from those that
+ * nobody holds. */
 static int learn_cards(struct comm *comm, const struct verdict *v, const struct net_card *cards,
                        uint32_t *numbers)
 {
@@ -162,7 +164,10 @@ static int learn_cards(struct comm *comm, const struct verdict *v, const struct 
     int rc = 0;
     for (uint32_t i = 0; i < v->count && !rc; i++) {
         rc = net_guest_add(net, &cards[i], &numbers[i]);
-        rc = rc ? rc : net_guest_reach(net, numbers[i]);
+        if (rc)
+            break;
+        net_guest_hold(net, numbers[i]);
+        rc = net_guest_reach(net, numbers[i]);
     }
     return rc;
 }
@@ -220,6 +225,7 @@ static int agree(struct comm *comm, int root, const struct verdict *v, const uin
 static int meet_others(struct comm *comm, int root, struct channel *channel, struct verdict *v,
                        struct net_card *cards, const char *how, struct comm **out)
 {
+    /* 0 where there is none yet: a process of this world, which nobody need hold */
     uint32_t *numbers = calloc((size_t)v->count + 1, sizeof(*numbers));
     int rc = share_bytes(comm, root, cards, v->count * sizeof(*cards));
     if (!rc)
@@ -227,6 +233,8 @@ static int meet_others(struct comm *comm, int root, struct channel *channel, str
                      : err_set(MPI_ERR_NO_MEM, "out of memory for %u processes", v->count);
     rc = settle(comm, root, channel, rc);
     rc = rc ? rc : agree(comm, root, v, numbers, how, out);
+    for (uint32_t i = 0; numbers && i < v->count; i++)
+        net_guest_drop(comm->proc->net, numbers[i]);
     free(numbers);
     return rc;
 }

@@ -29,6 +29,8 @@
 struct port {
     struct list link;
     int fd;
+    int accepting; /* so many threads wait in MPI_Comm_accept */
+    bool closed;
     uint8_t key[CHANNEL_KEY];
     char name[MPI_MAX_PORT_NAME];
 };
@@ -143,9 +145,14 @@ static struct port *port_find(struct proc *p, const char *name)
     return NULL;
 }
 
+/* The last of those who accept at a port that was closed meanwhile frees it. */
 static void port_free(struct port *port)
 {
-    list_remove(&port->link);
+    if (!port->closed)
+        list_remove(&port->link);
+    port->closed = true;
+    if (port->accepting)
+        return;
     close(port->fd);
     secret_wipe(port->key, sizeof(port->key));
     free(port);
@@ -165,13 +172,26 @@ void ports_close(struct dyn *d)
     list_foreach_safe(pos, after, &d->ports) port_free(list_entry(pos, struct port, link));
 }
 
-int port_accept(struct proc *p, const char *name, const struct channel_watch *watch, struct channel *out)
+/* While a thread accepts, another one may close the port. */
+struct accept_watch {
+    const struct port *port;
+    const struct channel_watch *next;
+};
+
+static int look(void *arg)
 {
-    struct port *port = port_find(p, name);
-    if (!port)
-        return err_set(MPI_ERR_PORT, "the root has not opened the port \"%.60s\" with MPI_Open_port", name);
+    const struct accept_watch *w = arg;
+    if (w->port->closed)
+        return err_set(MPI_ERR_PORT, "the port was closed while MPI_Comm_accept waited for a client");
+    return w->next ? w->next->look(w->next->arg) : 0;
+}
+
+static int accept_at(struct proc *p, struct port *port, const struct channel_watch *next, struct channel *out)
+{
+    struct accept_watch both = {port, next};
+    const struct channel_watch watch = {look, &both};
     for (;;) {
-        int rc = channel_wait(p, port->fd, POLLIN, UINT64_MAX, watch);
+        int rc = channel_wait(p, port->fd, POLLIN, UINT64_MAX, &watch);
         if (rc)
             return rc;
         int fd = accept4(port->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -179,6 +199,19 @@ int port_accept(struct proc *p, const char *name, const struct channel_watch *wa
         if (fd >= 0 && channel_open(out, p, fd, true, true, port->key, NULL) == 0)
             return 0;
     }
+}
+
+int port_accept(struct proc *p, const char *name, const struct channel_watch *watch, struct channel *out)
+{
+    struct port *port = port_find(p, name);
+    if (!port)
+        return err_set(MPI_ERR_PORT, "the root has not opened the port \"%.60s\" with MPI_Open_port", name);
+    port->accepting++;
+    int rc = accept_at(p, port, watch, out);
+    port->accepting--;
+    if (port->closed)
+        port_free(port);
+    return rc;
 }
 
 static bool read_key(const char **at, uint8_t *key)

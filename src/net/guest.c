@@ -25,6 +25,7 @@ struct guest {
     uint32_t number;
     uint32_t holders;
     bool dead;
+    bool parting; /* somebody is parting from it */
 };
 
 struct guests {
@@ -239,11 +240,12 @@ static void peer_close(struct net *net, struct peer *peer)
     free(peer);
 }
 
-/* Waiting makes progress, which may meet others: the table is looked at again after each. */
+/* Waiting makes progress, which may meet others: the table is looked at again after each. Of several threads that part, each
+ * takes those that no other has taken. */
 static struct guest *one_to_part(const struct guests *g)
 {
     for (uint32_t i = 0; i < g->count; i++)
-        if (g->list[i]->holders == 0)
+        if (g->list[i]->holders == 0 && !g->list[i]->parting)
             return g->list[i];
     return NULL;
 }
@@ -261,10 +263,11 @@ void net_guests_part(struct net *net)
     struct guests *g = net->guests;
     for (uint32_t i = 0; g && i < g->count; i++) {
         struct peer *peer = g->list[i]->peer;
-        if (g->list[i]->holders == 0 && peer && peer->ops->part)
+        if (g->list[i]->holders == 0 && !g->list[i]->parting && peer && peer->ops->part)
             peer->ops->part(peer->transport, peer, true);
     }
     for (struct guest *guest; g && (guest = one_to_part(g)) != NULL; free(guest)) {
+        guest->parting = true;
         if (guest->peer && guest->peer->ops->part)
             guest->peer->ops->part(guest->peer->transport, guest->peer, false);
         peer_close(net, guest->peer);
