@@ -39,6 +39,8 @@ static const char help[] =
     "    switches           so many, with the nodes in order, below one more; up to 16: barriers go up\n"
     "                       and down both levels                                   (1: no levels)\n"
     "    hub                1: there is a barrier network besides, with wire=shm   (1)\n"
+    "    atomics            adapter: atomic towards each other; global: towards processors too, and fail on\n"
+    "                       memory of another process that is not a shared mapping (adapter)\n"
     "    name               any word; separates fabrics whose text is otherwise equal\n"
     "    wire               shm: all nodes on this machine; tcp: each node a machine (shm)\n"
     "    addr               of a node or port, with wire=tcp: its IPv4 address, or several (up to 8), of "

@@ -143,9 +143,10 @@ struct transport_caps {
 struct transport {
     const struct transport_ops *ops;
     struct net *net;
-    bool idle;  /* nothing can arrive until this process sends something: poll may be left out */
-    bool inner; /* reaches this process itself and no other */
-    bool adds;  /* it has transport_ops.atomic, and peers may use it on memory that it registers */
+    bool idle;            /* nothing can arrive until this process sends something: poll may be left out */
+    bool inner;           /* reaches this process itself and no other */
+    bool adds;            /* it has transport_ops.atomic, and peers may use it on memory that it registers */
+    bool adds_beside_cpu; /* ... while processors change the same words by their atomics */
     const struct transport_barrier *barrier;     /* NULL: the network has none */
     const struct transport_barrier *wires;       /* a network that does nothing else: one group */
     const struct transport_multicast *multicast; /* likewise */

@@ -113,14 +113,29 @@ static void apply_locked(struct win_slot *slot, size_t bytes, const struct op *o
     }
 }
 
+/* The slot says whose memory it is. That of another rank is shared, also where this one has none of its own. */
+static bool is_by_adapter(const struct win *w, const struct win_slot *slot, const struct dtype *basic,
+                          const void *target)
+{
+    return unlikely(w->atomics == ATOMICS_ADAPTER) && slot == w->my_slot &&
+           wide_element(basic, (uintptr_t)target);
+}
+
+static bool is_changed_here_only(const struct win *w, const struct win_slot *slot, const struct dtype *basic,
+                                 const void *target)
+{
+    return !w->shared && slot == w->my_slot &&
+           !(w->atomics == ATOMICS_BOTH && wide_element(basic, (uintptr_t)target));
+}
+
 void win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
                void *target, void *fetched, size_t n)
 {
-    if (unlikely(w->wide) && wide_element(basic, (uintptr_t)target)) {
+    if (is_by_adapter(w, slot, basic, target)) {
         wide_apply(w, op, basic, in, target, fetched, n);
         return;
     }
-    if (!w->shared) {
+    if (is_changed_here_only(w, slot, basic, target)) {
         apply_plain(op, basic, in, target, fetched, n);
         return;
     }
@@ -165,9 +180,9 @@ void win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const v
               const void *compare, void *target, void *fetched)
 {
     const size_t size = (size_t)basic->size;
-    if (unlikely(w->wide) && wide_element(basic, (uintptr_t)target)) {
+    if (is_by_adapter(w, slot, basic, target)) {
         wide_swap(w, value, compare, target, fetched);
-    } else if (!w->shared) {
+    } else if (is_changed_here_only(w, slot, basic, target)) {
         swap_plain(size, value, compare, target, fetched);
     } else if (!atomic_by_processor(basic, (uintptr_t)target)) {
         spin_lock(slot);

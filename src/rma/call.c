@@ -124,18 +124,14 @@ static bool is_direct(const struct rma_call *c, const struct win_peer *to)
 {
     const struct win *w = c->win;
     const bool changes = c->op || c->kind == RMA_IS_SWAP;
-    return to->here && !(changes && c->rank != w->comm->rank && unlikely(to->at.atomics));
+    return to->here && !(changes && c->rank != w->comm->rank && unlikely(to->at.atomics == ATOMICS_ADAPTER));
 }
 
-/* Accumulates of one origin keep their order, so frames and the adapter wait for each other. */
 static int accumulate_far(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
-    if (to->at.atomics) {
+    if (to->at.atomics != ATOMICS_PROCESSOR) {
         const bool wide = wide_fits(c, to, offset);
-        const unsigned way = wide ? WAY_ADAPTER : WAY_FRAMES;
-        int rc =
-            to->way == WAY_NONE || to->way == way || c->win->unordered ? MPI_SUCCESS : peer_finish(to, true);
-        to->way = way;
+        int rc = c->win->unordered ? MPI_SUCCESS : wide_order(c, to, offset, wide);
         if (rc || wide)
             return rc ? rc : wide_start(c, to, offset);
     }

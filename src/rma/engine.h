@@ -92,7 +92,6 @@ struct win_peer {
     struct far *far;     /* far.c: NULL until its lock was taken by RDMA */
     struct batch *batch; /* batch.c: NULL until something was collected */
     struct wide *wide;   /* wide.c: NULL until the adapter changed a word */
-    enum { WAY_NONE, WAY_FRAMES, WAY_ADAPTER } way; /* of the last accumulate, where both are used */
 };
 
 /* The one of a process. */
@@ -213,6 +212,8 @@ void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const c
 void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched);
 bool wide_fits(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
 int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset);
+/* Before an accumulate by frames or (wide) by the adapter: waits for those of the other kind that it must not overtake. */
+int wide_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide);
 void wide_close(struct win_peer *p);
 
 /* lock.c */

@@ -23,7 +23,7 @@ static const struct {
     {"same_size", "false", BOOLEAN},
     {"same_disp_unit", "false", BOOLEAN},
     {"alloc_shared_noncontig", "false", BOOLEAN},
-    {"fishplate_accumulate_by", "processor", (const char *const[]){"processor", "adapter", NULL}},
+    {"fishplate_accumulate_by", NULL, (const char *const[]){"processor", "adapter", NULL}},
 };
 
 static const char *accepted(const char *value, const char *const *allowed)
@@ -47,7 +47,7 @@ int win_hints_apply(struct win *w, const struct info *info)
         rc = rc ? rc : info_set(w->info, hints[i].key, value);
     }
     const char *by = w->info ? info_get(w->info, "fishplate_accumulate_by") : NULL;
-    w->by_adapter = by && strcmp(by, "adapter") == 0;
+    w->by = !by ? BY_ANY : strcmp(by, "adapter") == 0 ? BY_ADAPTER : BY_PROCESSOR;
     w->no_locks = info_get_bool(w->info, "no_locks", false);
     const char *order = w->info ? info_get(w->info, "accumulate_ordering") : NULL;
     w->unordered = order && strcasecmp(order, "none") == 0;
@@ -59,6 +59,8 @@ int win_hints_apply(struct win *w, const struct info *info)
 
 int win_hints_used(const struct win *w, struct info **out)
 {
+    static const char *const in_use[] = {
+        [ATOMICS_PROCESSOR] = "processor", [ATOMICS_ADAPTER] = "adapter", [ATOMICS_BOTH] = "both"};
     struct info *used;
     int rc = info_create(&used);
     if (rc)
@@ -66,7 +68,7 @@ int win_hints_used(const struct win *w, struct info **out)
     for (size_t i = 0; i < COUNT_OF(hints) && !rc; i++) {
         const char *value = w->info ? info_get(w->info, hints[i].key) : NULL;
         if (strcmp(hints[i].key, "fishplate_accumulate_by") == 0)
-            value = w->wide ? "adapter" : "processor"; /* as it is, not as it was wished */
+            value = in_use[w->atomics]; /* as it is, not as it was wished */
         rc = info_set(used, hints[i].key, value ? value : hints[i].preset);
     }
     if (rc)

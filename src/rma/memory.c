@@ -98,8 +98,27 @@ static struct transport *adapter_of(const struct net *net)
     return found;
 }
 
+/* Who changes integers of 8 bytes in the memory of this process (docs/rma.md, By the adapter). Beside an adapter that is atomic only
+ * towards itself no processor may change them: the ranks of this node would send frames, which pays only if the window asks for it
+ * or there are none. */
+static enum win_atomics atomics_of(struct win *w, const struct company *c)
+{
+    struct transport *adapter = w->adapter;
+    if (w->by == BY_PROCESSOR || (w->by == BY_ANY && c->here && !adapter->adds_beside_cpu))
+        return ATOMICS_PROCESSOR;
+    if (adapter->adds_beside_cpu)
+        return ATOMICS_BOTH;
+    if (adapter->adds && adapter->ops->atomic_open(adapter) == 0)
+        return ATOMICS_ADAPTER;
+    if (w->by == BY_ADAPTER)
+        log_info("accumulates to the memory of a window need this process: %s",
+                 adapter->adds ? err_detail(MPI_ERR_OTHER)
+                               : "it has no adapter with atomics, or several that each have their own");
+    return ATOMICS_PROCESSOR;
+}
+
 /* So that an adapter reaches the memory without this process; where that is refused, frames do the work. */
-static void register_memory(struct win *w)
+static void register_memory(struct win *w, const struct company *c)
 {
     struct win_target *mine = w->mine;
     if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
@@ -107,13 +126,7 @@ static void register_memory(struct win *w)
     if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
         0) {
         mine->registered = 1;
-        mine->atomics = w->wide =
-            w->by_adapter && w->adapter->adds && w->adapter->ops->atomic_open(w->adapter) == 0;
-        if (w->by_adapter && !w->wide)
-            log_info("accumulates to the memory of a window need this process: %s",
-                     w->adapter->adds
-                         ? err_detail(MPI_ERR_OTHER)
-                         : "it has no adapter with atomics, or several that each have their own");
+        mine->atomics = w->atomics = atomics_of(w, c);
     } else {
         log_info(
             "the memory of a window (%lld bytes) was not registered: %s; its operations go through frames",
@@ -150,7 +163,7 @@ int win_memory_open(struct win *w)
     mine->base = (uintptr_t)w->memory;
     mine->span = w->span;
     register_entry(w);
-    register_memory(w);
+    register_memory(w, &c);
     mine->context = w->comm->context + 1;
     atomic_thread_fence(memory_order_seq_cst);
     return MPI_SUCCESS;

@@ -123,8 +123,13 @@ struct wide_request {
     bool over;
 };
 
+struct reach {
+    uint64_t first, end; /* offsets in the target's memory */
+};
+
 struct wide {
     struct net_mem mem;
+    struct reach reach[2]; /* of accumulates under way: by frames, [1] by the adapter */
     struct wide_request request[RMA_UNDER_WAY];
     uint64_t old[RMA_UNDER_WAY]; /* the adapter writes here */
     uint8_t idle[RMA_UNDER_WAY];
@@ -233,6 +238,27 @@ bool wide_fits(const struct rma_call *c, const struct win_peer *to, uint64_t off
     return to->peer->transport == c->win->adapter && c->win->adapter->adds && c->count <= WIDE_MAX &&
            c->type->obj.predefined && wide_element(c->type, to->at.base + offset) &&
            (!takes || c->origin.type == c->type) && (!gives || c->result.type == c->type);
+}
+
+/* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2), so what goes by frames waits for what went there by
+ * the adapter, and the other way round. Where frames went before the adapter was first used is not known. */
+int wide_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide)
+{
+    struct wide *x = to->wide;
+    if (!x)
+        return wide ? peer_finish(to, true) : MPI_SUCCESS;
+    struct reach *const mine = &x->reach[wide], *const other = &x->reach[!wide];
+    MPI_Aint gap;
+    const MPI_Count span = dt_span(c->type, c->count, &gap);
+    const uint64_t first = offset + (uint64_t)gap, end = first + (uint64_t)span;
+    int rc = MPI_SUCCESS;
+    if (to->busy.next != &to->busy && first < other->end && other->first < end)
+        rc = peer_finish(to, true);
+    if (to->busy.next == &to->busy) /* nothing is under way */
+        *mine = *other = (struct reach){0};
+    *mine =
+        mine->end ? (struct reach){MIN(mine->first, first), MAX(mine->end, end)} : (struct reach){first, end};
+    return rc;
 }
 
 /* The calls that an adapter carries out in one request an element: they do not wait. */

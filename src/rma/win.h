@@ -22,6 +22,13 @@ struct win_slot {
     _Atomic uint32_t spin; /* held while elements change that no processor atomic covers */
 };
 
+/* Who changes integers of 8 bytes in a rank's memory, for everyone (wide.c). */
+enum win_atomics {
+    ATOMICS_PROCESSOR, /* processors of its node; other nodes send frames */
+    ATOMICS_ADAPTER,   /* its adapter alone, also for the rank itself */
+    ATOMICS_BOTH       /* its adapter and processors of its node, which are atomic towards each other */
+};
+
 /* What others need to know to access a rank's part of a window (directory.h). */
 struct win_target {
     uint64_t base, size;
@@ -32,10 +39,12 @@ struct win_target {
     struct net_key entry_key;
     uint32_t context;   /* of the window, plus 1; 0: there is none */
     uint8_t registered; /* an adapter can reach the memory with the key */
-    uint8_t atomics; /* integers of 8 bytes are changed by its adapter alone, whoever changes them (wide.c) */
-    uint8_t listed;  /* an adapter can reach the entry with its key ... */
+    uint8_t atomics;    /* enum win_atomics */
+    uint8_t listed;     /* an adapter can reach the entry with its key ... */
     uint8_t locks_open; /* ... and takes the lock so */
 };
+
+enum win_by { BY_ANY, BY_PROCESSOR, BY_ADAPTER };
 
 enum win_epoch { EPOCH_NONE, EPOCH_FENCE, EPOCH_START, EPOCH_LOCK, EPOCH_LOCK_ALL };
 
@@ -88,8 +97,8 @@ struct win {
     bool no_locks;
     bool unordered;      /* accumulate_ordering=none */
     size_t locked_bytes; /* mpi_accumulate_granularity, 0: not given */
-    bool by_adapter;     /* the hint fishplate_accumulate_by: what it wants ... */
-    bool wide;           /* ... and that it is so for the memory of this process */
+    uint8_t by;          /* the hint fishplate_accumulate_by: what it wants (enum win_by) ... */
+    uint8_t atomics;     /* ... and what is in use for the memory of this process (enum win_atomics) */
     struct info *info;
     struct attr_set *attrs;
     char name[MPI_MAX_OBJECT_NAME];

@@ -130,6 +130,12 @@ static bool set_wire(struct fabric *f, const char *v)
     return true;
 }
 
+static bool set_atomics(struct fabric *f, const char *v)
+{
+    f->atomics_global = !strcmp(v, "global");
+    return f->atomics_global || !strcmp(v, "adapter");
+}
+
 /* Settings of the whole fabric. Sizes must come before the first scope. Returns 1 known, 0 unknown, -1 bad.
  */
 static int set_global(struct fabric *f, const char *k, const char *v)
@@ -161,6 +167,8 @@ static int set_global(struct fabric *f, const char *k, const char *v)
         return set_u32(&f->switches, v, 1, SOFTIB_LEAVES_MAX) ? 1 : -1;
     if (!strcmp(k, "hub"))
         return set_u32(&f->hub, v, 0, 1) ? 1 : -1;
+    if (!strcmp(k, "atomics"))
+        return set_atomics(f, v) ? 1 : -1;
     if (!strcmp(k, "wire"))
         return set_wire(f, v) ? 1 : -1;
     if (!strcmp(k, "base"))

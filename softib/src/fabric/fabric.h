@@ -35,8 +35,9 @@ struct fabric {
     uint32_t nodes, hcas, ports, lmc, mtu;
     uint32_t ud_loss, ud_drop, ud_dup, ud_reorder, sw_loss; /* probability in parts per 2^32 */
     uint64_t seed;
-    uint32_t switches; /* 1, or so many below one more */
-    uint32_t hub;      /* 1: there is a barrier network */
+    uint32_t switches;   /* 1, or so many below one more */
+    uint32_t hub;        /* 1: there is a barrier network */
+    bool atomics_global; /* atomics are those of the processor, or fail */
     enum fab_wire wire;
     uint16_t base;         /* first TCP and UDP port number */
     uint32_t node;         /* ours */

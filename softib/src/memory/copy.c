@@ -197,6 +197,8 @@ bool copy_atomic(struct peer *at, const struct rseg *s, bool cas, uint64_t opera
         shlock_drop(unit);
         return true;
     }
+    if (proc.fab.atomics_global)
+        return false; /* two system calls are not atomic towards the target's processor */
     struct iovec l = {old, 8}, r = {(void *)(uintptr_t)s->addr, 8};
     shlock_take(unit);
     bool ok = cross_ok(at, process_vm_readv(at->pid, &l, 1, &r, 1, 0), 8);

@@ -111,7 +111,7 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->max_pd = 1 << 20;
     a->max_qp_rd_atom = a->max_qp_init_rd_atom = MAX_RD_ATOM;
     a->max_res_rd_atom = MAX_RD_ATOM * (QP_MAX - 2);
-    a->atomic_cap = IBV_ATOMIC_HCA;
+    a->atomic_cap = proc.fab.atomics_global ? IBV_ATOMIC_GLOB : IBV_ATOMIC_HCA;
     a->max_mcast_grp = GROUPS;
     a->max_mcast_qp_attach = GROUP_QPS;
     a->max_total_mcast_qp_attach = GROUPS * GROUP_QPS;

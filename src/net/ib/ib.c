@@ -272,6 +272,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     net->published = true;
     ib->base.port = ib->device.used;
     ib->base.adds = adds(ib);
+    ib->base.adds_beside_cpu = ib->base.adds && ib->device.attr.atomic_cap == IBV_ATOMIC_GLOB;
     ib_barriers_open(ib);
     ib->base.multicast = &ib_multicast;
     report(ib, boot);

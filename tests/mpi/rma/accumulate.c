@@ -187,6 +187,36 @@ static void derived(struct window *w)
     free(old);
 }
 
+/* Only rank 0 has memory: the others have none that could be shared, and are atomic in that of rank 0 all the same. */
+static void without_memory(void)
+{
+    enum { TIMES = 5000 };
+    struct {
+        double d;
+        long l;
+    } * memory;
+    double d = 1;
+    long l = 1;
+    MPI_Win win;
+    MPI_Win_allocate(mpitest_rank == 0 ? (MPI_Aint)sizeof(*memory) : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                     &memory, &win);
+    if (mpitest_rank == 0)
+        memset(memory, 0, sizeof(*memory));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    for (int k = 0; k < TIMES; k++) {
+        MPI_Accumulate(&d, 1, MPI_DOUBLE, 0, offsetof(__typeof__(*memory), d), 1, MPI_DOUBLE, MPI_SUM, win);
+        MPI_Accumulate(&l, 1, MPI_LONG, 0, offsetof(__typeof__(*memory), l), 1, MPI_LONG, MPI_SUM, win);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mpitest_rank == 0) {
+        EXPECT_EQ((long)memory->d, (long)TIMES * mpitest_size);
+        EXPECT_EQ(memory->l, (long)TIMES * mpitest_size);
+    }
+    MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
@@ -208,5 +238,6 @@ int main(int argc, char **argv)
         derived(&w);
         window_close(&w);
     }
+    without_memory();
     return mpitest_end();
 }

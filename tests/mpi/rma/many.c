@@ -8,7 +8,7 @@
 
 #include "rma/windows.h"
 
-enum { MANY = 250, FIRST = 10, BYTES = 64 }; /* of each kind */
+enum { MANY = 250, BYTES = 64 }; /* of each kind */
 
 static MPI_Comm together[FLAVORS]; /* all ranks, or (SHARED) those of this node */
 static MPI_Win wins[FLAVORS][MANY];
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
             MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together[f]);
         else
             MPI_Comm_dup(MPI_COMM_WORLD, &together[f]);
-    round_of(FIRST); /* what is made once for all */
+    round_of(MANY); /* what is made once for all, and what malloc keeps at hand of pieces of these sizes */
     const long before = heap(), maps = mappings();
     const long each = round_of(MANY) / (FLAVORS * MANY);
     const long stay = heap() - before, maps_stay = mappings() - maps;

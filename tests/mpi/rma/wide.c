@@ -1,11 +1,13 @@
 /* wide.c: integers of 8 bytes that the target's adapter changes (fishplate_accumulate_by=adapter). Ranks of the target's node, of
  * another one and the target itself change the same words at once, in every way there is: one request, compare and swap, frames.
  * Nothing is lost, order is kept, and other nodes need nothing of the target's processor. Where a process has several adapters
- * (USED=processor) the processor is used, whatever the window wishes.
+ * (USED=processor) the processor is used, whatever the window wishes; where the adapter is atomic towards processors (USED=both) both
+ * are. A window that wishes nothing uses the adapter where no other rank is on the target's node.
  *
  * ranks: 4
  * nodes: only 2
  * also: SOFTIB_FABRIC=hcas=2 USED=processor
+ * also: SOFTIB_FABRIC=atomics=global USED=both
  * also: FISHPLATE_PROGRESS=thread
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -19,7 +21,7 @@
 #define WORDS  32
 
 static MPI_T_pvar_handle by_adapter;
-static int rank, size, refused;
+static int rank, size, refused, both; /* what is in use: the processor alone, or beside the adapter */
 
 struct wide {
     MPI_Win win;
@@ -30,7 +32,8 @@ static void open_window(struct wide *w, int allocated, const char *by)
 {
     MPI_Info info;
     MPI_Info_create(&info);
-    MPI_Info_set(info, "fishplate_accumulate_by", by);
+    if (by)
+        MPI_Info_set(info, "fishplate_accumulate_by", by);
     w->memory = allocated ? NULL : malloc(WORDS * sizeof(long long));
     if (allocated)
         MPI_Win_allocate(WORDS * sizeof(long long), 8, info, MPI_COMM_WORLD, &w->memory, &w->win);
@@ -169,6 +172,34 @@ static void target_computes(struct wide *w)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* One rank of each node, so that no processor but the target's could change its memory: the adapter is used without being asked. */
+static void unasked(void)
+{
+    struct wide w;
+    MPI_Comm alone;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % (size / 2), rank, &alone);
+    MPI_Win_allocate(8, 8, MPI_INFO_NULL, alone, &w.memory, &w.win);
+    w.memory[0] = 0;
+    MPI_Barrier(alone);
+    expect_used(w.win, refused ? "processor" : both ? "both" : "adapter");
+    const long long before = counter(by_adapter);
+    long long one = 1, old;
+    int here;
+    MPI_Comm_rank(alone, &here);
+    MPI_Win_lock_all(0, w.win);
+    for (int k = 0; k < ROUNDS; k++) {
+        MPI_Fetch_and_op(&one, &old, MPI_LONG_LONG, 0, 0, MPI_SUM, w.win);
+        MPI_Win_flush(0, w.win);
+    }
+    MPI_Win_unlock_all(w.win);
+    MPI_Barrier(alone);
+    if (here == 0)
+        EXPECT_EQ(w.memory[0], 2 * ROUNDS);
+    EXPECT_EQ(counter(by_adapter) - before, refused || here == 0 ? 0 : ROUNDS);
+    MPI_Win_free(&w.win);
+    MPI_Comm_free(&alone);
+}
+
 int main(int argc, char **argv)
 {
     struct wide w;
@@ -179,6 +210,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const char *used = getenv("USED");
     refused = used && strcmp(used, "processor") == 0;
+    both = used && strcmp(used, "both") == 0;
     for (int allocated = 0; allocated < 2; allocated++) {
         open_window(&w, allocated, "processor");
         expect_used(w.win, "processor");
@@ -186,9 +218,11 @@ int main(int argc, char **argv)
         close_window(&w, allocated);
         EXPECT_EQ(counter(by_adapter), 0);
     }
-    for (int allocated = 0; allocated < 2; allocated++) {
-        open_window(&w, allocated, "adapter");
-        expect_used(w.win, refused ? "processor" : "adapter");
+    unasked();
+    /* softib cannot be atomic towards processors in private memory. */
+    for (int allocated = both; allocated < 2; allocated++) {
+        open_window(&w, allocated, both ? NULL : "adapter");
+        expect_used(w.win, refused ? "processor" : both ? "both" : "adapter");
         sums(&w);
         operators(&w);
         several(&w);
