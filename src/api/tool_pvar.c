@@ -7,6 +7,7 @@
 
 #include "api/tool.h"
 #include "base/counter.h"
+#include "coll/size_trial.h"
 #include "coll/trial.h"
 #include "impl.h"
 #include "obj/proc.h"
@@ -37,6 +38,11 @@ static void adapter(const struct proc *p, char *out)
 static void barriers(const struct proc *p, char *out)
 {
     trial_describe(p, out, TOOL_TEXT_MAX);
+}
+
+static void sizes(const struct proc *p, char *out)
+{
+    size_describe(p, out, TOOL_TEXT_MAX);
 }
 
 static uint64_t sent_messages(const struct proc *p, uint32_t rank)
@@ -109,6 +115,16 @@ static const struct tool_pvar others[] = {
      .readonly = true,
      .continuous = true,
      .text = barriers},
+    {.name = "coll_choices",
+     .doc =
+         "Which algorithms and segments of broadcast, gather, scatter, allgather, alltoall, reduce and "
+         "allreduce were found by trial between nodes, a line for each size and shape of communicator, the "
+         "newest first, and the times of those that were tried.",
+     .class = MPI_T_PVAR_CLASS_GENERIC,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .text = sizes},
     {.name = "p2p_unexpected_length",
      .doc = "Messages that wait for their receive.",
      .class = MPI_T_PVAR_CLASS_LEVEL,

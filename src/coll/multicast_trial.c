@@ -262,7 +262,7 @@ bool multicast_trial_won(struct coll_state *state, enum coll_kind kind, uint64_t
 {
     const struct multicast_trial *t = *slot_of(state, kind);
     const int class = multicast_trial_class(bytes);
-    if (!t || !t->over || class < 0 || !(t->won >> class & 1) || !state->multicast)
+    if (!t || !t->over || !coll_takes_trials() || class < 0 || !(t->won >> class & 1) || !state->multicast)
         return false;
     *choice = t->choice;
     return true;

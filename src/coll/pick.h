@@ -2,8 +2,8 @@
  * is told figures and says what to try next. Everything it is told is the same at every rank, so that all come to the same
  * end.
  *
- * The first candidate is what the rules would take. It is tried as often as any other, and another one wins only by a margin:
- * what cannot be told apart stays as it is. Candidates take turns, a sample each, because a machine's speed drifts; those that
+ * The first candidate is what the rules would take. It is tried as often as any other, and another one wins only by a margin
+ * and by being faster in most turns: what cannot be told apart stays as it is. Candidates take turns, a sample each, because a machine's speed drifts; those that
  * are clearly slower leave early. What counts is the median of a candidate's samples: the least of them would favour a
  * candidate whose time varies.
  *

@@ -10,6 +10,7 @@
 #include "coll/multicast.h"
 #include "coll/multicast_trial.h"
 #include "coll/shared.h"
+#include "coll/size_trial.h"
 #include "coll/trial.h"
 #include "obj/context.h"
 #include "coll/written.h"
@@ -79,6 +80,15 @@ static struct coll_choice choose_schedule(struct call *call, bool blocking)
     return coll_select(&call->shape, &call->where, blocking);
 }
 
+/* ... or what a trial has found to be faster. */
+static struct coll_choice best_schedule(const struct coll_args *args, const struct coll_state *state,
+                                        struct call *call, bool blocking)
+{
+    struct coll_choice choice = choose_schedule(call, blocking);
+    size_trial_choose(args, state, call, &choice);
+    return choice;
+}
+
 /* ---- what a trial of barriers needs ---- */
 
 static int barrier_by(const struct coll_args *args, struct coll_state *state,
@@ -121,12 +131,48 @@ static int greatest(const struct coll_args *args, struct coll_state *state, uint
 /* The barrier that a trial has found, without asking the rules. */
 static bool picked_barrier(const struct coll_args *args, struct coll_state *state, int *rc)
 {
-    if (unlikely(debug_coll) || coll_is_forced(COLL_BARRIER) || !between_nodes(state, &state->picked))
+    if (unlikely(debug_coll) || coll_is_forced(COLL_BARRIER) || !coll_takes_trials() ||
+        !between_nodes(state, &state->picked))
         return false;
     return written_run(args, state, &state->picked, rc);
 }
 
 static const struct trial_means trial_means = {.barrier = barrier_by, .greatest = greatest};
+
+/* ---- and one of sizes ---- */
+
+static int run_by(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice)
+{
+    struct call call;
+    int rc = call_make(&call, args, state);
+    if (rc)
+        return rc;
+    rc = run_schedule(args, args, state, &call, choice);
+    call_free(&call);
+    return rc;
+}
+
+static int rules_of(const struct coll_args *args, struct coll_state *state, struct coll_choice *out)
+{
+    struct call call;
+    int rc = call_make(&call, args, state);
+    if (rc)
+        return rc;
+    *out = choose_schedule(&call, true);
+    call_free(&call);
+    return 0;
+}
+
+static const struct size_means size_means = {.run = run_by, .rules = rules_of, .greatest = greatest};
+
+/* Tries, now and then, and takes what was found. */
+static int choose_by_size(const struct coll_args *args, struct coll_state *state, struct call *call,
+                          struct coll_choice *choice)
+{
+    int rc = size_trial_step(args, state, call, &size_means, choice);
+    size_trial_choose(args, state, call, choice);
+    return rc;
+}
 
 /* ---- multicast ---- */
 
@@ -154,7 +200,7 @@ static int run_one_way(const struct coll_args *args, struct coll_state *state,
         return rc;
     *went = !choice || run_multicast(args, state, &call, choice, &rc);
     if (!choice) {
-        const struct coll_choice rules = choose_schedule(&call, true);
+        const struct coll_choice rules = best_schedule(args, state, &call, true);
         rc = run_schedule(args, args, state, &call, &rules);
     }
     call_free(&call);
@@ -167,9 +213,10 @@ static const struct multicast_means multicast_means = {.run = run_one_way, .grea
 static int choose_multicast(const struct coll_args *args, struct coll_state *state, struct call *call,
                             bool blocking, struct coll_choice *choice)
 {
-    int rc = blocking ? multicast_trial_step(args, state, &multicast_means, choice) : 0;
+    const bool may_try = blocking && (choice->named || !size_trial_is_on(state, args->kind));
+    int rc = may_try ? multicast_trial_step(args, state, &multicast_means, choice) : 0;
     if (!rc && !multicast_trial_won(state, args->kind, call->where.bytes, choice))
-        *choice = choose_schedule(call, blocking);
+        *choice = best_schedule(args, state, call, blocking);
     return rc;
 }
 
@@ -206,7 +253,11 @@ int coll_run(const struct coll_args *args)
         struct coll_choice choice = coll_select(&call.shape, &call.where, true);
         bool done = args->kind == COLL_BARRIER && state->nodes &&
                     trial_barrier(args, state, &trial_means, &choice, &rc);
-        if (unlikely(multicast_trial_wants(state, &choice))) {
+        if (state->nodes && !done) {
+            rc = choose_by_size(args, state, &call, &choice);
+            done = rc != 0;
+        }
+        if (!done && unlikely(multicast_trial_wants(state, &choice))) {
             rc = choose_multicast(args, state, &call, true, &choice);
             done = rc != 0;
         }
@@ -263,6 +314,8 @@ static int make(const struct coll_args *args, enum coll_form form, struct coll_r
         struct coll_choice choice = coll_select(&call.shape, &call.where, false);
         if (args->kind == COLL_BARRIER)
             trial_choose(state, &choice);
+        else if (state->nodes)
+            size_trial_choose(args, state, &call, &choice);
         if (multicast_trial_wants(state, &choice))
             rc = choose_multicast(args, state, &call, false, &choice);
         if (between_nodes(state, &choice)) {

@@ -20,14 +20,18 @@ static TUNABLE_STRING(
     "nodes and bytes "
     "from a file that `fishplate tune` wrote; it must be the same on every host. deterministic: reductions "
     "of the "
-    "same data by the same number of ranks give the same bits in every run, wherever the ranks are. "
+    "same data by the same number of ranks give the same bits in every run, wherever the ranks are. rules: "
+    "nothing is tried, and what was found by trial is not used. "
     "`fishplate info --coll` lists them.");
 
 static struct coll_choice forced[COLL_KINDS];
 static struct site site;   /* the rules of a file, before the built-in ones */
 static bool deterministic; /* the order of operands depends on the number of ranks and the data only */
 
+static bool only_rules; /* what trials have found is not used */
+
 #define DETERMINISTIC "deterministic"
+#define RULES         "rules"
 
 static bool rule_holds(const struct coll_rule *rule, const struct coll_shape *shape,
                        const struct coll_where *where)
@@ -120,6 +124,16 @@ bool coll_is_forced(enum coll_kind kind)
     return forced[kind].algorithm != NULL;
 }
 
+bool coll_takes_trials(void)
+{
+    return !only_rules;
+}
+
+bool coll_is_deterministic(void)
+{
+    return deterministic;
+}
+
 uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes)
 {
     uint64_t next = UINT64_MAX;
@@ -140,7 +154,7 @@ uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes)
     return next;
 }
 
-/* operation=algorithm[:option=number]..., @file or deterministic */
+/* operation=algorithm[:option=number]..., @file, deterministic or rules */
 static int parse_item(char *item)
 {
     enum coll_kind kind;
@@ -149,11 +163,15 @@ static int parse_item(char *item)
         deterministic = true;
         return 0;
     }
+    if (strcmp(item, RULES) == 0) {
+        only_rules = true;
+        return 0;
+    }
     if (item[0] == '@')
         return site_read(item + 1, &site);
     if (!equals)
         return err_set(MPI_ERR_ARG,
-                       "FISHPLATE_COLL: '%s' is neither " DETERMINISTIC
+                       "FISHPLATE_COLL: '%s' is neither " DETERMINISTIC " nor " RULES
                        " nor of the form operation=algorithm or @file",
                        item);
     *equals = '\0';
@@ -165,7 +183,7 @@ int coll_select_open(void)
 {
     memset(forced, 0, sizeof(forced));
     site_free(&site);
-    deterministic = false;
+    deterministic = only_rules = false;
     char *text = strdup(coll_override.text ? coll_override.text : ""), *save = NULL;
     if (!text)
         return err_set(MPI_ERR_NO_MEM, "out of memory while reading FISHPLATE_COLL");

@@ -57,6 +57,12 @@ const struct coll_site_rule *coll_site_get(size_t index);
  */
 struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking);
 
+/* Must reductions of the same data give the same bits in every run? */
+bool coll_is_deterministic(void);
+
+/* May what a trial finds be used? */
+bool coll_takes_trials(void);
+
 /* Did FISHPLATE_COLL name the algorithm of this kind? */
 bool coll_is_forced(enum coll_kind kind);
 

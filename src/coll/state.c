@@ -13,6 +13,7 @@
 #include "coll/multicast.h"
 #include "coll/shared.h"
 #include "coll/multicast_trial.h"
+#include "coll/size_trial.h"
 #include "coll/trial.h"
 #include "coll/written.h"
 #include "obj/fault.h"
@@ -107,6 +108,7 @@ void coll_state_close(struct comm *c)
     shared_close(state);
     trial_close(state);
     multicast_trial_close(state);
+    size_trial_close(state);
     written_close(state);
     multicast_close(state);
     page_comm_close(state->page);

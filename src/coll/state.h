@@ -35,6 +35,7 @@ struct written;   /* written.h */
 struct multicast; /* multicast.h */
 struct trial;     /* trial.h */
 struct multicast_trial;
+struct size_trial;
 #define MULTICAST_KINDS 3 /* broadcasts, allgathers, allreduces */
 
 struct coll_state {
@@ -61,7 +62,8 @@ struct coll_state {
     uint32_t next_trial;               /* the barrier in which it goes on */
     struct trial *trial;               /* NULL: none is under way */
     struct multicast_trial *multicast_trial[MULTICAST_KINDS]; /* NULL until the first call on several nodes */
-    struct coll_choice picked; /* what a trial found; no algorithm until then */
+    struct size_trial *size_trial[COLL_ALLREDUCE]; /* from broadcasts to allreduces; NULL until used */
+    struct coll_choice picked;                     /* what a trial found; no algorithm until then */
     uint16_t short_limit
         [COLL_KINDS];         /* up to so many bytes minus 1 the shared block is chosen; 0: not asked yet */
     uint64_t past[COLL_PAST]; /* calls by number: see coll_past_of */

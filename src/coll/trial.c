@@ -32,15 +32,15 @@
 #define SHAPES       16
 
 static TUNABLE_INT(budget, "COLL_TRY", 2, 0, 100,
-                   "Percent of the time since the first barrier or broadcast that communicators on several "
-                   "nodes may spend on "
-                   "trying which barrier algorithm is fastest, beginning with the 24th barrier of a "
-                   "communicator, and for which sizes broadcasts and allgathers between three nodes and more "
-                   "are faster by multicast, beginning with the 24th blocking one; "
-                   "0.2 seconds each at "
-                   "most. What is found of barriers serves all communicators of that shape (nodes, ranks). "
-                   "0: never try; the "
-                   "built-in rules decide. 100: try all at once.");
+                   "Percent of the time since the first collective that communicators on several nodes may "
+                   "spend on trying which barrier is fastest, which algorithm and segment size of bcast, "
+                   "gather, scatter, allgather, alltoall, reduce and allreduce for each class of sizes (a "
+                   "factor of two), and for which sizes broadcasts and allgathers between three nodes and "
+                   "more are faster by multicast. A trial begins with the 24th blocking call, of one "
+                   "operation and size, and takes at most 0.2 seconds. What is found serves all "
+                   "communicators of that shape (nodes, ranks). When a reduction changes its algorithm, the "
+                   "last bits of floating-point sums may change; FISHPLATE_COLL=deterministic keeps them. "
+                   "0: never try; the built-in rules decide. 100: try all at once.");
 
 static COUNTER(trials, "coll_trials", "Communicators that tried which barrier is fastest.");
 static COUNTER(trials_saved, "coll_trials_saved",
@@ -71,7 +71,7 @@ struct trial {
 
 /* ---- shapes ---- */
 
-static struct trial_shape shape_of(const struct comm *c)
+struct trial_shape trial_shape_of(const struct comm *c)
 {
     const struct boot *boot = c->proc->boot;
     struct trial_shape s = {.ranks = c->size};
@@ -86,7 +86,7 @@ static struct trial_shape shape_of(const struct comm *c)
     return s;
 }
 
-static bool same_shape(const struct trial_shape *a, const struct trial_shape *b)
+bool trial_same_shape(const struct trial_shape *a, const struct trial_shape *b)
 {
     return a->ranks == b->ranks && a->nodes == b->nodes && a->most == b->most;
 }
@@ -95,7 +95,7 @@ static const struct found *find(const struct proc *p, const struct trial_shape *
 {
     const struct trials *t = p->coll_trials;
     for (int i = 0; t && i < t->count; i++)
-        if (same_shape(&t->found[i].shape, s))
+        if (trial_same_shape(&t->found[i].shape, s))
             return &t->found[i];
     return NULL;
 }
@@ -135,7 +135,7 @@ static bool has_switch(struct comm *c)
 
 bool trial_wanted(void)
 {
-    return budget.value != 0;
+    return budget.value != 0 && coll_takes_trials();
 }
 
 void trial_spend(struct proc *p, uint64_t ns)
@@ -288,7 +288,7 @@ static int decide(const struct coll_args *args, struct coll_state *state, const 
                   uint64_t *may_ns)
 {
     struct comm *c = state->comm;
-    struct trial_shape shape = shape_of(c);
+    struct trial_shape shape = trial_shape_of(c);
     const struct found *known = find(c->proc, &shape);
     const uint64_t mine = known ? code_of(&known->candidate[known->best].choice) : 0;
     uint64_t word[6] = {
@@ -328,7 +328,7 @@ static int go_on(const struct coll_args *args, struct coll_state *state, const s
 
 void trial_choose(const struct coll_state *state, struct coll_choice *choice)
 {
-    if (state->picked.algorithm && !choice->named)
+    if (state->picked.algorithm && !choice->named && coll_takes_trials())
         *choice = state->picked;
 }
 
@@ -339,7 +339,7 @@ bool trial_barrier(const struct coll_args *args, struct coll_state *state, const
         trial_choose(state, choice);
         return false;
     }
-    if (budget.value == 0)
+    if (!trial_wanted())
         return false;
     if (state->barriers++ == 0) {
         trials_of(state->comm->proc);

@@ -14,6 +14,16 @@
 #define TRIAL_AT   24
 #define TRIAL_MOST 8 /* candidates that are tried */
 
+struct trial_shape {
+    int ranks, nodes, most; /* most: ranks of one node */
+    bool turns;             /* ranks of some node take turns on its processors */
+    bool can_switch;
+};
+struct trial_candidate {
+    struct coll_choice choice;
+    double predicted; /* us, by the model */
+};
+
 /* How the trial does its barriers. */
 struct trial_means {
     /* One barrier by this choice, numbered as the call. */
@@ -34,22 +44,16 @@ bool trial_wanted(void);
 uint64_t trial_allowance(struct proc *p);
 void trial_spend(struct proc *p, uint64_t ns);
 
+struct trial_shape trial_shape_of(const struct comm *c); /* without what ranks must agree on */
+bool trial_same_shape(const struct trial_shape *a, const struct trial_shape *b);
+
 /* Gives up a trial that is not over. */
 void trial_close(struct coll_state *state);
 
 /* What was found, a line for each shape: "8 ranks on 4 nodes: rdma:n=2 3.10 us; tried rdma 3.60, ...". */
 void trial_describe(const struct proc *p, char *out, size_t size);
 
-/* pure: the candidates for a shape with the model's time in us; the first is what the rules take. */
-struct trial_shape {
-    int ranks, nodes, most; /* most: ranks of one node */
-    bool turns;             /* ranks of some node take turns on its processors */
-    bool can_switch;
-};
-struct trial_candidate {
-    struct coll_choice choice;
-    double predicted;
-};
+/* pure: the candidates for a shape; the first is what the rules take. */
 int trial_candidates(const struct trial_shape *s, struct trial_candidate *out);
 void trial_name(const struct coll_choice *choice, char *out, size_t size);
 const char *trial_rule_name(const struct trial_shape *s); /* how the rules' choice meets there */

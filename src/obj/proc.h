@@ -47,6 +47,7 @@ struct proc {
     struct attr_table *keyvals;
     /* Set by coll: a communicator goes away, drop c->coll and the like. */
     void (*comm_closing)(struct comm *c);
+    void *coll_sizes;  /* src/coll: ... and which algorithms of other operations; likewise */
     void *coll_trials; /* src/coll: which barriers were found to be fastest; freed with this */
     struct dyn *dyn;   /* ports and published names; NULL until there is one */
     void (*dyn_closing)(struct proc *p);

@@ -106,4 +106,12 @@ if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
         >"$scratch/rails.txt"
     expect_line "$scratch/rails.txt" 'large messages of at least 131072 bytes are divided among all'
     ! grep -q 'offered' "$scratch/protocols.txt" || fail "offers are promised on softib: $(cat "$scratch/protocols.txt")"
+    # In a job on several nodes: what trials find, and the times behind it.
+    FISHPLATE_COLL_TRY=100 "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --coll >"$scratch/tried.txt"
+    expect_line "$scratch/tried.txt" "2 ranks on 2 nodes: .* us; tried rule:"
+    expect_line "$scratch/tried.txt" "allreduce up to 1024 bytes, 2 ranks on 2 nodes: "
+    expect_line "$scratch/tried.txt" "alltoall up to 65536 bytes, 2 ranks on 2 nodes: "
+    FISHPLATE_COLL_TRY=0 "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --coll --json >"$scratch/tried.json"
+    expect_json "$scratch/tried.json"
+    grep -q '"chosen"' "$scratch/tried.json" || fail "JSON does not say what was chosen"
 fi

@@ -46,7 +46,7 @@ expect_line "$scratch/out" "line 1 of $rules: ranks= needs a number"
 
 # A rule for two nodes is used on two and not on four.
 [ -e "$BIN/../lib/softib/libibverbs.so.1" ] || exit 0
-echo 'barrier nodes=2 switch' >"$rules"
+echo 'barrier nodes=2 multicast' >"$rules"
 for nodes in 2 4; do
     FISHPLATE_COLL=@$rules FISHPLATE_COLL_TRY=0 FISHPLATE_STATS=1 "$BIN/mpiexec" -n 4 -vnodes $nodes \
         "$BIN/fishplate" bench barrier --time 0.02 >"$scratch/nodes$nodes" 2>&1 || {
@@ -54,7 +54,7 @@ for nodes in 2 4; do
         fail "barriers on $nodes nodes"
     }
 done
-expect_line "$scratch/nodes2" 'coll_switched'
-if grep -q coll_switched "$scratch/nodes4"; then
+expect_line "$scratch/nodes2" 'coll_barrier_multicast'
+if grep -q coll_barrier_multicast "$scratch/nodes4"; then
     fail "a rule for two nodes was used on four"
 fi

@@ -22,8 +22,9 @@ static const struct info_section sections[] = {
      info_tunables_json},
     {"--changed", "only the settings that differ from their defaults, and what they were", false, JOB_NO,
      info_changed_text, info_changed_json},
-    {"--coll", "the algorithms of each collective, and which is chosen when", true, JOB_NO, info_coll_text,
-     info_coll_json},
+    {"--coll",
+     "the algorithms of each collective, and which is chosen when; under mpiexec also what trials find", true,
+     JOB_IF_STARTED, info_coll_text, info_coll_json},
     {"--hints", "the info keys of files (MPI_File_open): values, defaults, meaning", false, JOB_NO,
      info_hints_text, info_hints_json},
     {"--pvars", "the counters the library keeps", false, JOB_NO, info_pvars_text, info_pvars_json},
@@ -164,6 +165,9 @@ int command_info(int argc, char **argv)
         return info_needs(in, &o);
     bool job = needs_job(&o);
     int rank = 0;
+    const bool tried = job && started_as_rank() && (o.sections & section_bit("--coll"));
+    if (tried)
+        info_tried_before();
     if (job) {
         MPI_Init(&argc, &argv);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -172,6 +176,8 @@ int command_info(int argc, char **argv)
     }
     if (o.sections & section_bit("--devices"))
         info_devices_gather(in, job);
+    if (tried)
+        info_tried_gather();
     if (rank == 0 && o.json)
         print_json(in, &o);
     else if (rank == 0)

@@ -55,6 +55,12 @@ int info_needs(const struct fishplate_inside *in, const struct info_options *o);
 /* Looks at the adapters of this machine; in a job all ranks call it, and rank 0 gets those of every node. */
 void info_devices_gather(const struct fishplate_inside *in, bool job);
 
+/* What trials find in this job. Before MPI_Init; by all ranks; what rank 0 then prints. */
+void info_tried_before(void);
+void info_tried_gather(void);
+void info_tried_text(void);
+void info_tried_json(struct json *j);
+
 /* Prints text wrapped to the page, every line indented. */
 void info_wrap(const char *text, int indent);
 

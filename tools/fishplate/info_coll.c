@@ -161,6 +161,7 @@ void info_coll_text(const struct fishplate_inside *in, const struct info_options
     printf("Under mpiexec -enable-recovery every collective is made of messages: flags in memory, RDMA "
            "writes, switches and "
            "multicast do not say who is missing\n");
+    info_tried_text();
 }
 
 static void rules_json(const struct fishplate_inside *in, struct json *j)
@@ -244,5 +245,6 @@ void info_coll_json(const struct fishplate_inside *in, const struct info_options
         json_end(j);
     }
     json_end(j);
+    info_tried_json(j);
     json_end(j);
 }

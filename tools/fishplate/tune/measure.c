@@ -23,7 +23,7 @@ static double time_of(struct coll *c, int n)
 
 static void choose(const struct tune *t, const struct tune_cell *cell, int candidate)
 {
-    char setting[TUNE_TEXT + 32] = "";
+    char setting[TUNE_TEXT + 32] = "rules";
     if (candidate > 0 && candidate < PICK_CANDIDATES)
         snprintf(setting, sizeof(setting), "%s=%s", cell->operation, cell->text[candidate]);
     if (t->bench.host->choose(setting) != 0) {

@@ -1,0 +1,70 @@
+/* early.c: nobody leaves a barrier before everybody has come, by the machine's clock, with ranks that are late by chance, in every way that
+ * nodes can meet. BARRIERS=1000000 in the environment makes it the long form, which takes some minutes (docs in tests/mpi/README.md).
+ *
+ * ranks: 5
+ * nodes: only 4
+ * env: FISHPLATE_COLL=barrier=rdma
+ * also: FISHPLATE_COLL=barrier=rdma:n=3
+ * also: FISHPLATE_COLL=barrier=switch SOFTIB_FABRIC=switch_loss=0.05,seed=3
+ * also: FISHPLATE_COLL=barrier=multicast SOFTIB_FABRIC=ud_loss=0.02,seed=3
+ * also: FISHPLATE_COLL=barrier=node+nway:n=2
+ * also: FISHPLATE_COLL=barrier=nway:n=2
+ * also: FISHPLATE_COLL=barrier=wires
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "counters.h"
+#include "late.h"
+
+enum { BLOCK = 100, SHORT = 300 };
+
+static double came[BLOCK], left[BLOCK];
+
+/* The time at which the last rank came to each barrier, against that at which this one left. */
+static int block(unsigned *dice)
+{
+    int early = 0;
+    for (int i = 0; i < BLOCK; i++) {
+        be_late(dice);
+        came[i] = now();
+        MPI_Barrier(MPI_COMM_WORLD);
+        left[i] = now();
+    }
+    MPI_Allreduce(MPI_IN_PLACE, came, BLOCK, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    for (int i = 0; i < BLOCK; i++)
+        early += left[i] < came[i];
+    return early;
+}
+
+static const char *counter_of(const char *setting)
+{
+    static const char *const ways[][2] = {{"rdma", "coll_written"},
+                                          {"switch", "coll_switched"},
+                                          {"multicast", "coll_barrier_multicast"},
+                                          {"wires", "coll_wired"}};
+    for (int i = 0; i < 4; i++)
+        if (setting && strstr(setting, ways[i][0]))
+            return ways[i][1];
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const char *text = getenv("BARRIERS"), *way = counter_of(getenv("FISHPLATE_COLL"));
+    const long wanted = text ? atol(text) : SHORT;
+    long done = 0;
+    counters_begin();
+    MPI_T_pvar_handle counted = way ? counter_open(way) : NULL;
+    mpitest_begin(&argc, &argv);
+    unsigned dice = 11u + 7u * (unsigned)mpitest_rank;
+    for (; done < wanted && mpitest_failures == 0; done += BLOCK)
+        EXPECT_EQ(block(&dice), 0);
+    if (way)
+        EXPECT((long)counter(counted) >= done - 2);
+    if (text && mpitest_rank == 0)
+        printf("%ld barriers, nobody was early\n", done);
+    counters_end();
+    return mpitest_end();
+}
