@@ -35,6 +35,15 @@ enum { BENCH_SIZES_MAX = 64, BENCH_SAMPLES_MAX = 4000 };
 /* How collectives are called one after the other; see coll.c. */
 enum bench_calls { CALLS_ROTATE, CALLS_BACK_TO_BACK, CALLS_BARRIER };
 
+/* --forced: protocols of large messages that take turns with the library's own choice; see forced.c. */
+enum { BENCH_FORCED_MAX = 10, BENCH_ROUNDS = 9 };
+struct bench_forced {
+    int n; /* 0: not asked for; the first is auto */
+    char name[BENCH_FORCED_MAX][16];
+    double time[BENCH_FORCED_MAX][BENCH_ROUNDS]; /* of the figure that was measured last */
+    bool measured;
+};
+
 struct bench_options {
     bool brief, json, help, pin;
     bool one_buffer; /* in bw: the window's messages share memory */
@@ -45,6 +54,7 @@ struct bench_options {
     unsigned wanted;     /* bit i: the i-th entry of bench_tests */
     int nsizes;          /* 0: each test's own sizes */
     size_t sizes[BENCH_SIZES_MAX];
+    struct bench_forced forced;
 };
 
 /* Seconds for one operation, over the batches of one measurement. */
@@ -100,6 +110,13 @@ bool bench_parse_bytes(const char *text, size_t len, size_t *out);
 void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
                    struct bench_stats *out);
 void bench_stats_of(double *samples, int n, int iterations, struct bench_stats *out);
+
+/* forced.c: the same for auto and for each forced protocol in turn; *out is auto's. */
+bool bench_forced_parse(struct bench_forced *f, const char *text);
+void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void *arg,
+                          struct bench_stats *out);
+void bench_forced_text(const struct bench_forced *f, FILE *out);
+void bench_forced_json(const struct bench_forced *f, FILE *out);
 
 /* pattern.c: bytes that depend on place and seed, so that a message that is late, short or shifted is seen.
  */

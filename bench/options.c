@@ -29,6 +29,8 @@ void bench_usage(const struct bench_host *host)
            "                   barrier: a barrier before every call, which is not timed\n"
            "  --compare bcast  all algorithms of that operation side by side, and the FISHPLATE_COLL\n"
            "                   setting that is fastest over the sizes\n"
+           "  --forced r3,get  in latency, bw, bibw: the library's own choice of how large messages move, in turns\n"
+           "                   with these settings of FISHPLATE_RENDEZVOUS, and its time over that of the best\n"
            "  --no-pin         leave the ranks where the launcher put them\n"
            "  --json           one JSON document instead of the table\n"
            "  --help\n\n"
@@ -135,6 +137,8 @@ static bool parse_value(struct bench_options *o, int argc, char **argv, int *i, 
         o->compare = value;
         return value[0] != 0;
     }
+    if (takes_value("--forced", argc, argv, i, &value))
+        return bench_forced_parse(&o->forced, value);
     if (takes_value("--calls", argc, argv, i, &value))
         return parse_calls(o, value);
     *known = false;

@@ -130,7 +130,10 @@ static void measured(struct bench *b, struct pair *p, void (*batch)(void *arg, i
 {
     checked(b, p, batch);
     MPI_Barrier(b->team);
-    bench_measure(b, b->team, false, batch, p, s);
+    if (b->options.forced.n > 0)
+        bench_forced_measure(b, batch, p, s);
+    else
+        bench_measure(b, b->team, false, batch, p, s);
     checked(b, p, batch);
 }
 

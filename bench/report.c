@@ -66,16 +66,22 @@ static void print_row(struct bench *b, const char *test, const char *also, size_
                       double median, double p99, const char *unit, const struct bench_stats *s)
 {
     struct bench_report *r = b->report;
+    struct bench_forced *f = &b->options.forced;
     char size[32];
     bench_format_bytes(bytes, size);
     if (!r->json) {
         bool sizeless = strcmp(test, "barrier") == 0 || strcmp(test, "cacheline") == 0;
         printf("%-21s %8s %12.3f %12.3f %12.3f   %s\n", test, sizeless ? "" : size, best, median, p99, unit);
+        if (f->measured)
+            bench_forced_text(f, stdout);
         fflush(stdout);
     } else {
-        printf("%s\n  {\"test\": \"%s\", %s\"bytes\": %zu, \"best\": %.6g, \"median\": %.6g, \"p99\": %.6g, "
+        printf("%s\n  {\"test\": \"%s\", %s", r->rows ? "," : "", test, also);
+        if (f->measured)
+            bench_forced_json(f, stdout);
+        printf("\"bytes\": %zu, \"best\": %.6g, \"median\": %.6g, \"p99\": %.6g, "
                "\"unit\": \"%s\", \"samples\": %d, \"iterations\": %d}",
-               r->rows ? "," : "", test, also, bytes, best, median, p99, unit, s->samples, s->iterations);
+               bytes, best, median, p99, unit, s->samples, s->iterations);
         if (MPI_Wtime() - r->spoke > quiet_seconds) {
             r->spoke = MPI_Wtime();
             fprintf(stderr, "bench: %.0f s, %d figures so far, last %s %s\n", r->spoke - r->started,
@@ -83,6 +89,7 @@ static void print_row(struct bench *b, const char *test, const char *also, size_
         }
     }
     r->rows++;
+    f->measured = false;
 }
 
 void bench_report_time(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s)

@@ -1,0 +1,157 @@
+/* forced.c: --forced: the library's own choice of how large messages move, beside each protocol forced, in one run
+ * and from the same buffers. They take turns in rounds: what a machine does in one second and not in the next, and
+ * where the buffers lie, is then the same for all, which separate runs cannot promise (they differ by more than
+ * protocols do).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { BATCHES_MIN = 6, SKIPPED_PART = 3 }; /* a third of a turn: caches are as the last protocol left them */
+
+/* Sets MPI_T's control variable RENDEZVOUS to the protocol with this name; false when there is none. */
+static bool force(const char *name)
+{
+    int provided, index, count, items, value, length;
+    MPI_T_enum kinds;
+    MPI_T_cvar_handle handle;
+    bool found = false;
+    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        return false;
+    if (MPI_T_cvar_get_index("RENDEZVOUS", &index) == MPI_SUCCESS &&
+        MPI_T_cvar_get_info(index, NULL, NULL, NULL, NULL, &kinds, NULL, NULL, NULL, NULL) == MPI_SUCCESS &&
+        MPI_T_enum_get_info(kinds, &items, NULL, NULL) == MPI_SUCCESS &&
+        MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS) {
+        for (int i = 0; i < items && !found; i++) {
+            char text[32] = "";
+            length = sizeof(text);
+            MPI_T_enum_get_item(kinds, i, &value, text, &length);
+            found = strcmp(text, name) == 0 && MPI_T_cvar_write(handle, &value) == MPI_SUCCESS;
+        }
+        MPI_T_cvar_handle_free(&handle);
+    }
+    MPI_T_finalize();
+    return found;
+}
+
+bool bench_forced_parse(struct bench_forced *f, const char *text)
+{
+    *f = (struct bench_forced){.n = 1, .name = {"auto"}};
+    while (*text && f->n < BENCH_FORCED_MAX) {
+        size_t len = strcspn(text, ",");
+        if (len == 0 || len >= sizeof(f->name[0]))
+            return false;
+        memcpy(f->name[f->n], text, len);
+        f->name[f->n++][len] = 0;
+        text += len + (text[len] == ',');
+    }
+    return f->n > 1 && *text == 0;
+}
+
+/* One protocol's turn: the median of its batches, in seconds for one operation. */
+static double turn(struct bench *b, void (*batch)(void *arg, int n), void *arg, int n, int count,
+                   double *samples)
+{
+    struct bench_stats s;
+    const int skipped = count / SKIPPED_PART;
+    MPI_Barrier(b->team);
+    for (int i = 0; i < count; i++) {
+        double start = MPI_Wtime();
+        batch(arg, n);
+        if (i >= skipped)
+            samples[i - skipped] = (MPI_Wtime() - start) / n;
+    }
+    bench_stats_of(samples, count - skipped, n, &s);
+    return s.median;
+}
+
+void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void *arg,
+                          struct bench_stats *out)
+{
+    struct bench_forced *f = &b->options.forced;
+    const double total = b->options.seconds;
+    b->options.seconds = total / BENCH_ROUNDS; /* the library learns meanwhile */
+    bench_measure(b, b->team, false, batch, arg, out);
+    b->options.seconds = total;
+    int plan[2] = {out->iterations, (int)(total / BENCH_ROUNDS / (out->median * out->iterations))};
+    MPI_Bcast(plan, 2, MPI_INT, 0, b->team);
+    const int count = plan[1] < BATCHES_MIN         ? BATCHES_MIN
+                      : plan[1] > BENCH_SAMPLES_MAX ? BENCH_SAMPLES_MAX
+                                                    : plan[1];
+    double *samples = malloc(sizeof(*samples) * (size_t)count), mine[BENCH_ROUNDS];
+    if (!samples)
+        MPI_Abort(b->comm, 1);
+    for (int round = 0; round < BENCH_ROUNDS; round++)
+        for (int i = 0; i < f->n; i++) {
+            const int k = (i + round) % f->n;
+            if (!force(f->name[k]) && !b->failed) {
+                bench_report_note(b, "--forced: this MPI library has no protocol '%s' to choose.", f->name[k]);
+                b->failed = true;
+            }
+            f->time[k][round] = turn(b, batch, arg, plan[0], count, samples);
+        }
+    force("auto");
+    memcpy(mine, f->time[0], sizeof(mine));
+    bench_stats_of(mine, BENCH_ROUNDS, plan[0], out);
+    f->measured = true;
+    free(samples);
+}
+
+static double median_of(const double *values)
+{
+    struct bench_stats s;
+    double sorted[BENCH_ROUNDS];
+    memcpy(sorted, values, sizeof(sorted));
+    bench_stats_of(sorted, BENCH_ROUNDS, 1, &s);
+    return s.median;
+}
+
+/* The protocol whose median is shortest, and auto's time over its own, round by round. */
+static double against_best(const struct bench_forced *f, int *best)
+{
+    double ratios[BENCH_ROUNDS];
+    *best = 1;
+    for (int k = 2; k < f->n; k++)
+        if (median_of(f->time[k]) < median_of(f->time[*best]))
+            *best = k;
+    for (int r = 0; r < BENCH_ROUNDS; r++)
+        ratios[r] = f->time[0][r] / f->time[*best][r];
+    return median_of(ratios);
+}
+
+/* What the best one differs by from itself, from a round to the next: less than this says nothing. */
+static double noise_of(const double *times)
+{
+    double ratios[BENCH_ROUNDS];
+    for (int r = 0; r < BENCH_ROUNDS; r++) {
+        const double a = times[r], z = times[(r + 1) % BENCH_ROUNDS];
+        ratios[r] = a > z ? a / z : z / a;
+    }
+    return median_of(ratios) - 1;
+}
+
+void bench_forced_text(const struct bench_forced *f, FILE *out)
+{
+    int best;
+    const double ratio = against_best(f, &best);
+    fprintf(out, "  auto / best forced (%s): %.2f; that one from round to round: +-%.0f %%; times of auto:",
+            f->name[best], ratio, 100 * noise_of(f->time[best]));
+    for (int k = 1; k < f->n; k++)
+        fprintf(out, "  %s %.2f", f->name[k], median_of(f->time[k]) / median_of(f->time[0]));
+    fputc('\n', out);
+}
+
+/* Members of the row's object. */
+void bench_forced_json(const struct bench_forced *f, FILE *out)
+{
+    int best;
+    const double ratio = against_best(f, &best);
+    fprintf(out, "\"forced\": {\"best\": \"%s\", \"ratio\": %.3f, \"noise\": %.3f, \"times\": {", f->name[best],
+            ratio, noise_of(f->time[best]));
+    for (int k = 0; k < f->n; k++)
+        fprintf(out, "%s\"%s\": %.6g", k ? ", " : "", f->name[k], median_of(f->time[k]) / median_of(f->time[0]));
+    fprintf(out, "}}, ");
+}
