@@ -10,7 +10,7 @@
 
 #include "bench.h"
 
-enum { BATCHES_MIN = 6, SKIPPED_PART = 3 }; /* a third of a turn: caches are as the last protocol left them */
+enum { BATCHES_MIN = 8, SKIPPED_PART = 2 }; /* half of a turn: caches are as the last protocol left them */
 
 /* Sets MPI_T's control variable RENDEZVOUS to the protocol with this name; false when there is none. */
 static bool force(const char *name)
@@ -51,6 +51,20 @@ bool bench_forced_parse(struct bench_forced *f, const char *text)
     return f->n > 1 && *text == 0;
 }
 
+/* Another order in every round, the same at all ranks: who follows whom matters, and must be nobody's advantage. */
+static void shuffle(int *order, int n, unsigned round)
+{
+    unsigned state = round * 2654435761u + 1;
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        state = state * 1664525u + 1013904223u;
+        const int k = (int)((state >> 16) % (unsigned)(i + 1)), kept = order[i];
+        order[i] = order[k];
+        order[k] = kept;
+    }
+}
+
 /* One protocol's turn: the median of its batches, in seconds for one operation. */
 static double turn(struct bench *b, void (*batch)(void *arg, int n), void *arg, int n, int count,
                    double *samples)
@@ -84,15 +98,19 @@ void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void
     double *samples = malloc(sizeof(*samples) * (size_t)count), mine[BENCH_ROUNDS];
     if (!samples)
         MPI_Abort(b->comm, 1);
-    for (int round = 0; round < BENCH_ROUNDS; round++)
+    for (int round = 0; round < BENCH_ROUNDS; round++) {
+        int order[BENCH_FORCED_MAX];
+        shuffle(order, f->n, (unsigned)round);
         for (int i = 0; i < f->n; i++) {
-            const int k = (i + round) % f->n;
+            const int k = order[i];
             if (!force(f->name[k]) && !b->failed) {
-                bench_report_note(b, "--forced: this MPI library has no protocol '%s' to choose.", f->name[k]);
+                bench_report_note(b, "--forced: this MPI library has no protocol '%s' to choose.",
+                                  f->name[k]);
                 b->failed = true;
             }
             f->time[k][round] = turn(b, batch, arg, plan[0], count, samples);
         }
+    }
     force("auto");
     memcpy(mine, f->time[0], sizeof(mine));
     bench_stats_of(mine, BENCH_ROUNDS, plan[0], out);
@@ -149,9 +167,10 @@ void bench_forced_json(const struct bench_forced *f, FILE *out)
 {
     int best;
     const double ratio = against_best(f, &best);
-    fprintf(out, "\"forced\": {\"best\": \"%s\", \"ratio\": %.3f, \"noise\": %.3f, \"times\": {", f->name[best],
-            ratio, noise_of(f->time[best]));
+    fprintf(out, "\"forced\": {\"best\": \"%s\", \"ratio\": %.3f, \"noise\": %.3f, \"times\": {",
+            f->name[best], ratio, noise_of(f->time[best]));
     for (int k = 0; k < f->n; k++)
-        fprintf(out, "%s\"%s\": %.6g", k ? ", " : "", f->name[k], median_of(f->time[k]) / median_of(f->time[0]));
+        fprintf(out, "%s\"%s\": %.6g", k ? ", " : "", f->name[k],
+                median_of(f->time[k]) / median_of(f->time[0]));
     fprintf(out, "}}, ");
 }

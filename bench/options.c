@@ -15,30 +15,32 @@ void bench_usage(const struct bench_host *host)
            "names, all tests run:\n\n");
     for (int i = 0; i < bench_ntests; i++)
         printf("  %-20s %s\n", bench_tests[i].name, bench_tests[i].doc);
-    printf("\nOptions:\n"
-           "  --short          the main sizes only, in a few seconds\n"
-           "  --sizes 8,1k,4M  these sizes for every test that has sizes\n"
-           "  --time 0.5       seconds to spend on each figure\n"
-           "  --pairs 2        pairs of ranks that work at once in latency, bw, bibw, rate (default 1: ranks "
-           "0 and 1)\n"
-           "  --one-buffer     bw from and to one buffer, as perftest does; without, each message of a "
-           "window has its "
-           "own\n"
-           "  --calls rotate   collectives back to back, each with the next root (default); back-to-back: "
-           "with the same root;\n"
-           "                   barrier: a barrier before every call, which is not timed\n"
-           "  --compare bcast  all algorithms of that operation side by side, and the FISHPLATE_COLL\n"
-           "                   setting that is fastest over the sizes\n"
-           "  --forced r3,get  in latency, bw, bibw: the library's own choice of how large messages move, in turns\n"
-           "                   with these settings of FISHPLATE_RENDEZVOUS, and its time over that of the best\n"
-           "  --no-pin         leave the ranks where the launcher put them\n"
-           "  --json           one JSON document instead of the table\n"
-           "  --help\n\n"
-           "best, median and p99 are over batches; a batch is long enough for the clock not to matter.\n"
-           "Examples:\n"
-           "  mpiexec -n 2 %s --sizes 8,4k latency bw\n"
-           "  mpiexec -n 8 %s --short barrier allreduce\n",
-           host->program, host->program);
+    printf(
+        "\nOptions:\n"
+        "  --short          the main sizes only, in a few seconds\n"
+        "  --sizes 8,1k,4M  these sizes for every test that has sizes\n"
+        "  --time 0.5       seconds to spend on each figure\n"
+        "  --pairs 2        pairs of ranks that work at once in latency, bw, bibw, rate (default 1: ranks "
+        "0 and 1)\n"
+        "  --one-buffer     bw from and to one buffer, as perftest does; without, each message of a "
+        "window has its "
+        "own\n"
+        "  --calls rotate   collectives back to back, each with the next root (default); back-to-back: "
+        "with the same root;\n"
+        "                   barrier: a barrier before every call, which is not timed\n"
+        "  --compare bcast  all algorithms of that operation side by side, and the FISHPLATE_COLL\n"
+        "                   setting that is fastest over the sizes\n"
+        "  --forced r3,get  in latency, bw, bibw: the library's own choice of how large messages move, in "
+        "turns\n"
+        "                   with these settings of FISHPLATE_RENDEZVOUS, and its time over that of the best\n"
+        "  --no-pin         leave the ranks where the launcher put them\n"
+        "  --json           one JSON document instead of the table\n"
+        "  --help\n\n"
+        "best, median and p99 are over batches; a batch is long enough for the clock not to matter.\n"
+        "Examples:\n"
+        "  mpiexec -n 2 %s --sizes 8,4k latency bw\n"
+        "  mpiexec -n 8 %s --short barrier allreduce\n",
+        host->program, host->program);
 }
 
 bool bench_parse_bytes(const char *text, size_t len, size_t *out)

@@ -13,12 +13,15 @@
 #define FAR_WINDOW 125
 #define BURST_MOST 64 /* messages */
 #define BURST_BYTES \
-    (16u << 20)         /* ... or so much, if it is complete: large messages follow each other closely */
-#define PAUSE_PART 8    /* a pause is longer than this part of what the last message cost */
-#define PAUSE_NS   500  /* ... and than this */
-#define LOOK_PART  128  /* of the time spent goes into looking at other ways */
-#define LOOK_GAP   32   /* messages or bursts, at least, between two looks */
-#define LOOK_LONG  1024 /* bursts after which nothing else is looked at before this way */
+    (16u << 20)        /* ... or so much, if it is complete: large messages follow each other closely */
+#define PAUSE_PART 8   /* a pause is longer than this part of what the last message cost */
+#define PAUSE_NS   500 /* ... and than this */
+#define LOOK_PART  128 /* of the time spent goes into looking at other ways */
+/* Lone messages go one way by so many. The first ones after another way find the data in the wrong caches and may take
+ * three times as long, so a way is judged by the second half of its round. */
+#define ROUND     8
+#define LOOK_GAP  32   /* messages or bursts, at least, between two looks */
+#define LOOK_LONG 1024 /* bursts after which nothing else is looked at before this way */
 /* ... after the first tries, twice as many each time: the first impression may be wrong */
 #define LOOK_SOON        12
 #define LOOK_SOON_WINDOW 4
@@ -27,8 +30,12 @@
 #define LEVEL_FALLS \
     2             /* ... so many times: what changes later is looked at from time to time, like everything */
 #define DEAREST 4 /* times the best: the price of a look; the first impression may have been far off */
-#define AFTER_WINDOW \
-    2 /* a look at another way costs so many bursts besides: the caches are in its state then */
+/* A look at another way costs so many bursts or messages besides: the caches are in its state then. Without this, two ways
+ * that cost the same would look at each other all the time, and each would be slower than alone. */
+#define AFTER_WINDOW 8
+#define AFTER_LONE   4
+#define AFTER_LARGE  16           /* lone messages, of at least */
+#define LARGE        (256u << 10) /* ... so many bytes: their data fills the caches */
 #define RUN_PART \
     32 /* a burst is clearly cheaper than the one before by one part in so many: the next goes the same way, */
 #define RUN_MOST 8   /* at most so many, */
@@ -128,7 +135,8 @@ static int untried(const struct choice_class *k, unsigned open, enum way first, 
         const struct way_cost *it = &k->ways[w];
         uint64_t limit = (uint64_t)k->ways[best].cost * (window ? FAR_WINDOW : FAR) / 100;
         bool far = it->inherited && it->cost > limit;
-        if (open & WAY_BIT(w) && it->tried < (window ? TRIES_WINDOW : TRIES) && !far &&
+        const int tries = window ? TRIES_WINDOW : k->falls > 0 ? 1 : TRIES; /* the last: of a whole round */
+        if (open & WAY_BIT(w) && it->tried < tries && !far &&
             (least < 0 || before(it, &k->ways[least], window)))
             least = w;
     }
@@ -140,17 +148,19 @@ static uint64_t look_price(const struct choice *c, const struct choice_class *k,
                            uint32_t messages)
 {
     const struct way_cost *o = &k->ways[way];
-    bool near =
-        messages == 1 || (o->samples > 0 && o->cost < (uint64_t)k->ways[k->best].cost * FAR_WINDOW / 100);
-    bool soon = !o->inherited && o->samples < TRIES + LOOKS_SOON && near;
+    const uint32_t limit = messages == 1 ? FAR_RUN : FAR_WINDOW;
+    bool near = o->samples > 0 && o->cost < (uint64_t)k->ways[k->best].cost * limit / 100;
+    const int looks = messages == 1 && bytes >= LARGE ? 1 : LOOKS_SOON;
+    bool soon = !o->inherited && o->samples < TRIES + looks && near;
     uint32_t first = messages == 1 ? LOOK_SOON : LOOK_SOON_WINDOW;
     uint32_t gap = soon ? first << MAX(o->samples - TRIES, 0) : LOOK_GAP;
     if (k->asked - o->last < gap * messages)
         return UINT64_MAX;
     uint64_t ours = expected(c, k, bytes, k->best), it = expected(c, k, bytes, way);
     it = MIN(it, DEAREST * ours) + stall_mean(&c->stalls[way], STALL_FEW);
-    uint64_t price = it > ours && !soon ? (it - ours) * messages * (messages > 1 ? 2 : 1) : 0;
-    return price + (messages > 1 && !soon && !o->inherited ? AFTER_WINDOW * ours * messages : 0);
+    uint64_t price = it > ours && !soon ? (it - ours) * (messages > 1 ? 2 * messages : ROUND) : 0;
+    const uint32_t after = messages > 1 ? AFTER_WINDOW * messages : bytes < LARGE ? AFTER_LONE : AFTER_LARGE;
+    return price + (!soon && !o->inherited ? after * ours : 0);
 }
 
 /* The way that was not looked at for longest, of those whose look costs at most so much; or -1. */
@@ -270,9 +280,22 @@ static int ask_window(struct choice *c, struct choice_ticket *t, unsigned open, 
 static int ask_lone(struct choice *c, struct choice_ticket *t, unsigned open, enum way first)
 {
     struct choice_class *k = class_of(c, t);
-    int way = decide(c, t, open, first, 1);
-    k->ways[way].tried = (uint16_t)MIN(k->ways[way].tried + 1, MOST);
+    struct choice_round *r = &k->round;
     t->number = c->asked;
+    if (r->left > 0 && open == r->open) {
+        r->left--;
+        return r->way;
+    }
+    const uint8_t way = (uint8_t)decide(c, t, open, first, 1);
+    const bool alone = k->ways[way].tried < TRIES && k->falls == 0;
+    *r = (struct choice_round){.way = way,
+                               .open = (uint8_t)open,
+                               .left = alone ? 0 : ROUND - 1,
+                               .wanted = alone           ? 1
+                                         : way != r->way ? ROUND / 2
+                                                         : ROUND,
+                               .skip = alone || way == r->way ? 0 : ROUND / 2};
+    k->ways[way].tried = (uint16_t)MIN(k->ways[way].tried + 1, MOST);
     return way;
 }
 
@@ -327,11 +350,12 @@ static void cost_add(struct choice *c, struct choice_class *k, int way, uint64_t
         uint32_t kept = MIN(sample, MAX(usual, 1) * OUTLIER);
         bool stale = k->asked - it->last > LOOK_GAP * messages / 2;
         uint32_t weight = stale || k->run > 0 ? 2
-                          : messages == 1     ? 8
+                          : messages == 1     ? 4
                           : kept < usual      ? FALL_WINDOW
                                               : RISE_WINDOW;
         it->cost = (uint32_t)(((uint64_t)usual * (weight - 1) + kept) / weight);
-        stall_add(&c->stalls[way], (uint64_t)(sample - kept) * bytes / UNIT, messages);
+        if (messages > 1) /* lone ones were looked at one by one */
+            stall_add(&c->stalls[way], (uint64_t)(sample - kept) * bytes / UNIT, messages);
     }
     it->inherited = false;
     it->samples = (uint16_t)MIN(it->samples + 1, MOST);
@@ -377,6 +401,29 @@ static void burst_learn(struct choice_class *k, const struct choice_ticket *t, u
     b->ended = now;
 }
 
+/* One more message of the round. What is far above the usual is a stall of this message, and no matter of the others. */
+static void round_learn(struct choice *c, struct choice_class *k, const struct choice_ticket *t, uint64_t ns)
+{
+    struct choice_round *r = &k->round;
+    const struct way_cost *it = &k->ways[t->way];
+    if (t->way != r->way || r->wanted == 0)
+        return;
+    if (r->skip > 0) {
+        r->skip--;
+        k->saved += ns / LOOK_PART;
+        return;
+    }
+    if (it->samples >= TRIES && !it->inherited) {
+        const uint64_t most = (uint64_t)MAX(it->cost, 1u) * OUTLIER * MAX(t->bytes, 1u) / UNIT;
+        stall_add(&c->stalls[t->way], ns > most ? ns - most : 0, 1);
+        ns = MIN(ns, most);
+    }
+    r->ns += ns;
+    r->bytes += t->bytes;
+    if (--r->wanted == 0)
+        cost_add(c, k, t->way, r->bytes, r->ns, 1);
+}
+
 static void learn(struct choice *c, struct choice_ticket *t, uint64_t now, bool by_work, uint64_t work)
 {
     struct choice_class *k = class_of(c, t);
@@ -385,7 +432,7 @@ static void learn(struct choice *c, struct choice_ticket *t, uint64_t now, bool 
     if (t->flow == CHOICE_WINDOW)
         burst_learn(k, t, now, by_work, work);
     else if (t->number == c->asked) /* else it was the first of a window, and shared its time with others */
-        cost_add(c, k, t->way, t->bytes, by_work ? work : now - t->began, 1);
+        round_learn(c, k, t, by_work ? work : now - t->began);
     choice_drop(c, t);
     uint64_t since = MAX(t->began, c->ended);
     c->last_cost = now > since ? now - since : 0;

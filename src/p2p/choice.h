@@ -50,8 +50,15 @@ struct choice_burst {
     bool by_work;
 };
 
+/* Lone messages that go one way, decided together and measured together. */
+struct choice_round {
+    uint64_t ns, bytes;                    /* of those that count */
+    uint8_t way, open, left, skip, wanted; /* to be sent, not to be counted, to be counted */
+};
+
 struct choice_class {
     struct way_cost ways[WAYS];
+    struct choice_round round;
     struct choice_burst burst;
     uint64_t saved; /* ns that may be spent on looking at other ways: a small part of all that was spent */
     uint32_t asked;

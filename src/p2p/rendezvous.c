@@ -83,7 +83,8 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
     r->header.word = r->length;
     if (r->block && (caps->get || caps->put))
         request_register(r, r->length);
-    r->hold.since = clock_ns();
+    bool sure;
+    r->hold.since = way_offers(r->peer, &sure) == PROTOCOL_RENDEZVOUS ? 0 : clock_ns();
     bool hold = offer_awaited(r);
     request_turn(r, hold ? STATE_SEND_HELD : STATE_SEND_TURN);
     counter_add(&held, hold);
@@ -148,7 +149,8 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announce
 
 void fin_send(struct p2p_request *r, int status)
 {
-    uint64_t took = r->ticket.began ? clock_ns() - r->ticket.began : 0;
+    const bool asked = r->ticket.began && r->ticket.bytes == 0; /* the sender measures (medium.c) */
+    uint64_t took = asked ? clock_ns() - r->ticket.began : 0;
     struct frame_header fin = {.kind = FRAME_FIN,
                                .aux = (uint16_t)status,
                                .context = (uint32_t)MIN(took, UINT32_MAX),

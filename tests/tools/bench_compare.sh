@@ -1,5 +1,6 @@
 #!/bin/sh
-# bench_compare.sh BIN: `fishplate bench --compare` shows every algorithm of an operation that the ranks can use, and a
+# bench_compare.sh BIN: `fishplate bench --forced` lays the choice of protocols beside each of them, and forces the right one;
+# `--compare` shows every algorithm of an operation that the ranks can use, and a
 # setting only where one is faster; an unknown operation is an error.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -43,3 +44,22 @@ if run --compare bcst >"$scratch/table" 2>&1; then
     fail "an operation that is not there was accepted"
 fi
 expect_line "$scratch/table" "'bcst' is not a collective operation"
+
+# The library's own choice of protocols in turns with two forced ones, which the counters show, and a name that does not exist.
+FISHPLATE_STATS=1 "$BIN/mpiexec" -n 2 "$BIN/fishplate" bench --time 0.002 --sizes 64k --json --forced r3,split latency bw \
+    >"$scratch/json" 2>"$scratch/stats"
+python3 - "$scratch/json" <<'PY'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+assert answer["wrong"] == 0 and [row["test"] for row in answer["results"]] == ["latency", "bw"], answer
+for row in answer["results"]:
+    forced = row["forced"]
+    assert forced["best"] in ("r3", "split") and forced["ratio"] > 0 and forced["noise"] >= 0, forced
+    assert list(forced["times"]) == ["auto", "r3", "split"] and forced["times"]["auto"] == 1, forced
+PY
+expect_line "$scratch/stats" '^ +p2p_rendezvous_r3 +[0-9]{3,}'
+expect_line "$scratch/stats" '^ +p2p_rendezvous_split +[0-9]{3,}'
+status=0
+"$BIN/mpiexec" -n 2 "$BIN/fishplate" bench --time 0.002 --sizes 64k --forced r3,pigeon latency >"$scratch/table" 2>&1 || status=$?
+[ "$status" != 0 ] || fail "a protocol that does not exist was forced"
+expect_line "$scratch/table" "has no protocol 'pigeon'"

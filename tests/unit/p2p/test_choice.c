@@ -151,7 +151,7 @@ static void sweep(const struct cost_row *table, uint32_t noise, traffic *run, in
             struct machine m = {
                 .row = &table[i], .now = 1000000u * seed, .seed = seed, .noise = noise, .open = ALL};
             m.now += c.ended;
-            expect_within("the first messages", &m, behind(&c, &m, run, few), 12);
+            expect_within("the first messages", &m, behind(&c, &m, run, few), 15);
             expect_within("the next messages", &m, behind(&c, &m, run, many), 5);
         }
     }
@@ -227,7 +227,7 @@ static void large_messages_that_change_over_slowly(void)
         struct machine m = {
             .row = &row, .now = 1000000, .seed = seed, .noise = 15, .open = ALL, .slow = true};
         m.cold[WAY_PIECES] = m.cold[WAY_READ] = m.cold[WAY_SPLIT] = 180;
-        behind(&c, &m, ping_pong, 100);
+        behind(&c, &m, ping_pong, 300);
         expect_within("large, changed over", &m, behind(&c, &m, ping_pong, 1000), 5);
     }
 }
@@ -283,7 +283,7 @@ static void every_size_learns_for_itself(void)
                 .bytes = bytes + (uint64_t)d, .lone_pieces = 9000, .lone_read = 5000, .lone_split = 7000};
             struct machine m = {.row = &row, .now = 1, .open = ALL};
             ping_pong(&c, &m, 200, -1);
-            EXPECT(m.used[WAY_READ] > 180);
+            EXPECT(m.used[WAY_READ] > 160); /* the others: 3 tries and 2 rounds of 8 each, at most */
         }
 }
 
@@ -325,10 +325,10 @@ static void looking_beside_other_programs(void)
         int percent = behind(&c, &m, ping_pong, 5000);
         sum += percent;
         worst = percent > worst ? percent : worst;
-        EXPECT(m.used[WAY_READ] > 4800);
+        EXPECT(m.used[WAY_READ] > 4700);
     }
     EXPECT(sum / SEEDS <= 25);
-    EXPECT(worst <= 45);
+    EXPECT(worst <= 50);
 }
 
 static void beside_other_programs(void)
@@ -340,7 +340,7 @@ static void beside_other_programs(void)
     m.row = &cost_aarch64[0];
     memset(m.used, 0, sizeof(m.used));
     ping_pong(&c, &m, 200, -1);
-    EXPECT(m.used[WAY_READ] > 170);
+    EXPECT(m.used[WAY_READ] > 150);
     /* The others end: what stalled is found fast again. */
     memset(m.stalls, 0, sizeof(m.stalls));
     m.row = &cost_aarch64[1];
@@ -399,9 +399,9 @@ static void looks_rarely(void)
     struct machine m = {.row = &cost_aarch64[3], .now = 1, .open = ALL};
     ping_pong(&c, &m, 1000, -1);
     memset(m.used, 0, sizeof(m.used));
-    ping_pong(&c, &m, 10000, -1);
-    EXPECT(m.used[WAY_READ] > 5 && m.used[WAY_READ] < 100);
-    EXPECT(m.used[WAY_SPLIT] > 5 && m.used[WAY_SPLIT] < 200);
+    ping_pong(&c, &m, 30000, -1);
+    EXPECT(m.used[WAY_READ] > 5 && m.used[WAY_READ] < 300); /* one in a hundred */
+    EXPECT(m.used[WAY_SPLIT] > 5 && m.used[WAY_SPLIT] < 300);
 }
 
 static void only_what_is_open(void)
