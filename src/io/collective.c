@@ -14,6 +14,8 @@
 #define PIECE_WORTH_ALONE (16 << 10)
 /* The same for reads from a file system of this machine: two ranks, pieces of 4 KiB on tmpfs, 3800 instead of 2700 MB/s. */
 #define READ_WORTH_ALONE (4 << 10)
+/* No more rounds than this for data that is thinly spread, also when the user asks for aggregators. */
+#define WINDOWS_MAX (1 << 20)
 
 /* The node of each rank, and how many nodes there are. */
 static int *find_nodes(const struct file *f, int *count)
@@ -100,7 +102,7 @@ bool collective_buffers(const struct file *f, bool write, const int64_t *records
     const enum io_choice choice = write ? f->hints.cb_write : f->hints.cb_read;
     const int64_t alone = f->near && !write ? READ_WORTH_ALONE : PIECE_WORTH_ALONE;
     const int ranks = f->comm->size;
-    int64_t bytes = 0, pieces = 0, reached = INT64_MIN;
+    int64_t bytes = 0, pieces = 0, reached = INT64_MIN, from = INT64_MAX;
     bool interleaved = false;
     for (int r = 0; r < ranks; r++) {
         const int64_t *record = records + (size_t)r * RECORD_SIZE;
@@ -109,11 +111,15 @@ bool collective_buffers(const struct file *f, bool write, const int64_t *records
         if (record[RECORD_PIECES] == RECORD_UNSORTED)
             return false;
         interleaved = interleaved || record[RECORD_FROM] < reached;
+        from = MIN(from, record[RECORD_FROM]);
         reached = MAX(reached, record[RECORD_TO]);
         bytes += record[RECORD_LENGTH];
         pieces += record[RECORD_PIECES];
     }
     if (bytes == 0 || choice == IO_DISABLE)
+        return false;
+    const int64_t windows = (reached - from) / f->hints.cb_buffer_size;
+    if (windows > pieces && (choice == IO_AUTOMATIC || windows > WINDOWS_MAX)) /* most would be empty */
         return false;
     return choice == IO_ENABLE || (interleaved && bytes / pieces < alone);
 }

@@ -1,0 +1,252 @@
+/* wide.c: more than 2^31 bytes in one call, offsets beyond 4 GiB, and files that are mostly holes. This program stands between the
+ * library and the system calls: of large accesses it looks at addresses and offsets and moves nothing, so that neither memory nor
+ * disk is used. With IOTEST_HUGE=1 it also moves 2 GiB through aggregators into a real file.
+ * ranks: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "iotest.h"
+
+#define GIB  ((MPI_Count)1 << 30)
+#define MANY (2 * GIB + 5)
+
+/* What the library asked for, and where it should have been: byte b of the file is at base + b - start, or, with holes, a
+ * GiB of data is followed by one of a hole. A period of memory that is used again and again has `turn` bytes. */
+static struct {
+    bool on;
+    char *base;
+    MPI_Count start, moved, turn;
+    bool holes;
+} pretend;
+
+static ssize_t look(void *buf, size_t n, off_t offset)
+{
+    MPI_Count at = offset - pretend.start;
+    if (pretend.holes) {
+        EXPECT(at / GIB % 2 == 0 && (at + (MPI_Count)n - 1) / GIB == at / GIB);
+        at = at / GIB / 2 * GIB + at % GIB;
+    }
+    EXPECT_EQ(at, pretend.moved);
+    EXPECT((char *)buf == pretend.base + (pretend.turn ? at % pretend.turn : at));
+    pretend.moved += (MPI_Count)n;
+    return (ssize_t)n;
+}
+
+static ssize_t look_list(const struct iovec *list, int n, off_t offset)
+{
+    ssize_t sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += look(list[i].iov_base, list[i].iov_len, offset + sum);
+    return sum;
+}
+
+/* Not for the shared pointer, which between nodes is in a file too. */
+static bool pretends(size_t n)
+{
+    return pretend.on && n != sizeof(int64_t);
+}
+
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    return pretends(n) ? look((void *)(uintptr_t)buf, n, offset) : syscall(SYS_pwrite64, fd, buf, n, offset);
+}
+
+ssize_t pread(int fd, void *buf, size_t n, off_t offset)
+{
+    return pretends(n) ? look(buf, n, offset) : syscall(SYS_pread64, fd, buf, n, offset);
+}
+
+ssize_t pwritev(int fd, const struct iovec *list, int n, off_t offset)
+{
+    return pretend.on ? look_list(list, n, offset) : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
+}
+
+ssize_t preadv(int fd, const struct iovec *list, int n, off_t offset)
+{
+    return pretend.on ? look_list(list, n, offset) : syscall(SYS_preadv, fd, list, n, (long)offset, 0L);
+}
+
+static void begin(char *base, MPI_Count start)
+{
+    pretend.on = true;
+    pretend.base = base;
+    pretend.start = start;
+    pretend.moved = pretend.turn = 0;
+    pretend.holes = false;
+}
+
+static void expect_all(MPI_Status *status, MPI_Count bytes)
+{
+    MPI_Count n = -1;
+    int small = 0;
+    pretend.on = false;
+    EXPECT_EQ(pretend.moved, bytes);
+    EXPECT_EQ(MPI_Get_count_c(status, MPI_BYTE, &n), 0);
+    EXPECT_EQ(n, bytes);
+    EXPECT_EQ(MPI_Get_elements_c(status, MPI_BYTE, &n), 0);
+    EXPECT_EQ(n, bytes);
+    EXPECT_EQ(MPI_Get_count(status, MPI_BYTE, &small), 0);
+    EXPECT_EQ(small, MPI_UNDEFINED);
+}
+
+/* Bytes by a large count, each of the ways to say where. */
+static void check_counts(MPI_File f, char *memory)
+{
+    MPI_Status status;
+    MPI_Request request;
+    MPI_Offset position;
+    const MPI_Offset at = 3 + mpitest_rank * 2 * MANY;
+    begin(memory, at);
+    EXPECT_EQ(MPI_File_write_at_c(f, at, memory, MANY, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY);
+    begin(memory, at);
+    EXPECT_EQ(MPI_File_read_at_c(f, at, memory, MANY, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY);
+    begin(memory, at);
+    EXPECT_EQ(MPI_File_iread_at_c(f, at, memory, MANY, MPI_BYTE, &request), 0);
+    EXPECT_EQ(MPI_Wait(&request, &status), 0);
+    expect_all(&status, MANY);
+    begin(memory, at);
+    EXPECT_EQ(MPI_File_write_at_all_c(f, at, memory, MANY, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY);
+    begin(memory, at);
+    EXPECT_EQ(MPI_File_seek(f, at, MPI_SEEK_SET), 0);
+    EXPECT_EQ(MPI_File_iwrite_all_c(f, memory, MANY, MPI_BYTE, &request), 0);
+    EXPECT_EQ(MPI_Wait(&request, &status), 0);
+    expect_all(&status, MANY);
+    EXPECT_EQ(MPI_File_get_position(f, &position), 0);
+    EXPECT_EQ(position, at + MANY);
+    EXPECT_EQ(MPI_File_seek_shared(f, 7, MPI_SEEK_SET), 0);
+    if (mpitest_rank == 0) {
+        begin(memory, 7);
+        EXPECT_EQ(MPI_File_write_shared_c(f, memory, MANY, MPI_BYTE, &status), 0);
+        expect_all(&status, MANY);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_get_position_shared(f, &position), 0);
+    EXPECT_EQ(position, 7 + MANY);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* A small count of a large datatype: contiguous, and the same MiB of memory again and again. */
+static void check_types(MPI_File f, char *memory)
+{
+    enum { MIB = 1 << 20, TIMES = 2100 };
+    MPI_Status status;
+    MPI_Datatype mib, again;
+    int n;
+    MPI_Type_contiguous(MIB, MPI_BYTE, &mib);
+    MPI_Type_commit(&mib);
+    MPI_Type_create_resized(mib, 0, 0, &again);
+    MPI_Type_commit(&again);
+    begin(memory, 11);
+    EXPECT_EQ(MPI_File_write_at(f, 11, memory, TIMES, mib, &status), 0);
+    EXPECT_EQ(MPI_Get_count(&status, mib, &n), 0);
+    EXPECT_EQ(n, TIMES);
+    expect_all(&status, (MPI_Count)TIMES * MIB);
+    begin(memory, 11);
+    pretend.turn = MIB;
+    EXPECT_EQ(MPI_File_write_at(f, 11, memory, TIMES, again, &status), 0);
+    expect_all(&status, (MPI_Count)TIMES * MIB);
+    MPI_Type_free(&again);
+    MPI_Type_free(&mib);
+}
+
+/* A view of pieces of 1 GiB; then 40 bytes at places up to 2^42, for real. */
+static void check_views(MPI_File f, char *memory)
+{
+    MPI_Status status;
+    MPI_Datatype piece, type;
+    MPI_Offset at;
+    char some[40], back[48];
+    MPI_Type_contiguous_c(GIB, MPI_BYTE, &piece);
+    MPI_Type_create_resized_c(piece, 0, 2 * GIB, &type);
+    MPI_Type_commit(&type);
+    EXPECT_EQ(MPI_File_set_view(f, 5 * GIB, MPI_BYTE, type, "native", MPI_INFO_NULL), 0);
+    begin(memory, 5 * GIB);
+    pretend.holes = true;
+    EXPECT_EQ(MPI_File_write_at_c(f, 0, memory, MANY, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY);
+    begin(memory, 5 * GIB);
+    pretend.holes = true;
+    EXPECT_EQ(MPI_File_read_at_c(f, 0, memory, MANY, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY);
+    EXPECT_EQ(MPI_File_get_byte_offset(f, 2047 * GIB + 9, &at), 0);
+    EXPECT_EQ(at, 5 * GIB + 2047 * 2 * GIB + 9);
+    MPI_Type_free(&piece);
+    MPI_Type_free(&type);
+    MPI_Type_contiguous(8, MPI_BYTE, &piece);
+    MPI_Type_create_resized_c(piece, 0, (MPI_Count)1 << 39, &type);
+    MPI_Type_commit(&type);
+    EXPECT_EQ(MPI_File_set_view(f, 8 * mpitest_rank, MPI_BYTE, type, "native", MPI_INFO_NULL), 0);
+    memset(some, 'a' + mpitest_rank, sizeof(some));
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, some, sizeof(some), MPI_BYTE, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_BYTE), (int)sizeof(some));
+    EXPECT_EQ(MPI_File_get_size(f, &at), 0);
+    EXPECT_EQ(at, ((MPI_Offset)1 << 41) + 8 * mpitest_size);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, back, sizeof(back), MPI_BYTE, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_BYTE), (int)sizeof(some)); /* the file ends there */
+    EXPECT(memcmp(some, back, sizeof(some)) == 0);
+    EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
+    EXPECT_EQ(MPI_File_get_position(f, &at), 0);
+    EXPECT_EQ(at, (MPI_Offset)sizeof(some));
+    MPI_Type_free(&piece);
+    MPI_Type_free(&type);
+}
+
+/* Turns of 8 KiB, 1 GiB and a bit of each rank, through aggregators. */
+static void check_huge(MPI_File f, char *memory)
+{
+    const MPI_Count each = GIB + (64 << 10);
+    MPI_Datatype piece, type;
+    MPI_Status status;
+    MPI_Count n;
+    MPI_Type_contiguous(8192, MPI_BYTE, &piece);
+    MPI_Type_create_resized(piece, 0, 8192 * mpitest_size, &type);
+    MPI_Type_commit(&type);
+    EXPECT_EQ(MPI_File_set_view(f, 8192 * mpitest_rank, MPI_BYTE, type, "native", MPI_INFO_NULL), 0);
+    for (MPI_Count i = 0; i < each; i += 4096)
+        memory[i] = (char)(i >> 12 ^ i >> 20 ^ mpitest_rank);
+    EXPECT_EQ(MPI_File_write_at_all_c(f, 0, memory, each, MPI_BYTE, &status), 0);
+    MPI_Get_count_c(&status, MPI_BYTE, &n);
+    EXPECT_EQ(n, each);
+    memset(memory, 0, (size_t)each);
+    EXPECT_EQ(MPI_File_read_at_all_c(f, 0, memory, each, MPI_BYTE, &status), 0);
+    MPI_Get_count_c(&status, MPI_BYTE, &n);
+    EXPECT_EQ(n, each);
+    for (MPI_Count i = 0; i < each; i += 4096)
+        if (memory[i] != (char)(i >> 12 ^ i >> 20 ^ mpitest_rank)) {
+            EXPECT_EQ(memory[i], (char)(i >> 12 ^ i >> 20 ^ mpitest_rank));
+            break;
+        }
+    MPI_Type_free(&piece);
+    MPI_Type_free(&type);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Info info;
+    iotest_begin(&argc, &argv);
+    char *memory =
+        mmap(NULL, (size_t)MANY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT(memory != MAP_FAILED);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "fishplate_map", "disable");
+    MPI_File f = iotest_open(MPI_COMM_WORLD, info);
+    check_counts(f, memory);
+    check_types(f, memory);
+    check_views(f, memory);
+    EXPECT_EQ(MPI_File_set_size(f, 0), 0);
+    if (getenv("IOTEST_HUGE"))
+        check_huge(f, memory);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    MPI_Info_free(&info);
+    munmap(memory, (size_t)MANY);
+    return iotest_end();
+}
