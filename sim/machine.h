@@ -23,10 +23,14 @@ struct machine {
     double switch_ns;           /* from the first byte in to the first byte out */
     double bus_rate, bus_ns;    /* between memory and adapter; rate 0: never a limit */
     double bus_shared;          /* not 0: both directions share the rate */
+    double bus_turn_ns;         /* of such a bus: from one direction to the other */
     double mtu, header_bytes;   /* largest packet, and what each carries beside its data */
-    double buffers;     /* packets that fit into the receiving end of a link; more must wait in front of it */
-    double radix;       /* ports of a switch */
-    double rails;       /* adapters of a node, each with a network of its own */
+    double buffers; /* packets that fit into the receiving end of a link; more must wait in front of it */
+    double lanes;   /* not 0: a message holds one of so many lanes of each cable on its way (lanes.c) */
+    double
+        adaptive; /* not 0: switches send a packet up the way that is least busy, not the routing table's */
+    double radix; /* ports of a switch */
+    double rails; /* adapters of a node, each with a network of its own */
     double bus_node;    /* not 0: all adapters of a node share one bus */
     double doorbell_ns; /* from the processor's write until the adapter begins with the message */
     double lmc;  /* a node has 2^lmc LIDs, each with routes of its own; messages take turns with them */

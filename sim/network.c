@@ -68,7 +68,7 @@ static sim_time crossing(const struct network *n, uint32_t link, const struct pa
     const struct machine *m = &n->machine;
     if (is_bus(n, link))
         return ns(p->bytes / m->bus_rate);
-    uint32_t rail = n->links[link].rail, in_tree = link - rail_first(n, rail);
+    uint32_t rail = n->links[link].rail, in_tree = n->links[link].medium - rail_first(n, rail);
     sim_time time = ns((p->bytes + m->header_bytes) / (n->links[link].rate * n->rail_scale[rail]));
     /* The sending adapter takes a while for each message, whatever its size. */
     bool leaves_node = in_tree % 2 == 0 && in_tree / 2 < n->topo.nodes;
@@ -123,6 +123,25 @@ static void buffers_settle(struct network *n, uint32_t link)
 
 static void feed(struct network *n, uint32_t node, uint32_t rail);
 
+/* What adapters say to each other goes past the worms, on a lane of its own. */
+static bool holds_lanes(const struct message *m)
+{
+    return m->kind == MESSAGE_PLAIN && !m->urgent;
+}
+
+/* Whether messages of this kind hold lanes, and the packet is in one. */
+static bool holds_lane(const struct network *n, const struct packet *p, uint32_t held)
+{
+    return n->lanes && held != NONE && held != SWITCH && !is_bus(n, held) &&
+           holds_lanes(&n->messages[p->message]);
+}
+
+/* What adapters say to each other does not come from memory. */
+static bool over_bus(const struct network *n, const struct message *m)
+{
+    return has_bus(n) && !(m->urgent && m->kind == MESSAGE_PLAIN);
+}
+
 /* The packet leaves for the link's far end. */
 static void start(struct network *n, uint32_t link)
 {
@@ -130,6 +149,8 @@ static void start(struct network *n, uint32_t link)
     uint32_t index = l->first;
     struct packet *p = &n->packets[index];
     sim_time end = n->now + crossing(n, link, p);
+    if (is_bus(n, link) && n->used_by[l->medium] != link && n->used_by[l->medium] != NONE)
+        end += ns(n->machine.bus_turn_ns);
     if (end < p->tail) /* what feeds it is slower than the link */
         end = p->tail;
     p->tail = end + network_delay(n, link);
@@ -142,7 +163,9 @@ static void start(struct network *n, uint32_t link)
     l->yielded = false;
     uint32_t held = p->held, from = n->messages[p->message].from;
     p->held = link;
-    bool last_hop = l->end_node != NONE && (is_bus(n, link) ? (link - n->bus_first) % 2 == 1 : !has_bus(n));
+    bool leaves_lane = p->ends && holds_lane(n, p, held);
+    bool last_hop = l->end_node != NONE && (is_bus(n, link) ? (link - n->bus_first) % 2 == 1
+                                                            : !over_bus(n, &n->messages[p->message]));
     network_put(n, last_hop ? p->tail : n->now + network_delay(n, link), EVENT_PACKET, index);
     if (held == NONE)
         feed(n, from, l->rail);
@@ -150,15 +173,19 @@ static void start(struct network *n, uint32_t link)
         switch_copy_left(n, p, held, end);
     else if (held != SWITCH)
         network_buffer_release(n, held, end + network_delay(n, held)); /* the news of it travels back */
+    if (leaves_lane)
+        lanes_left(n, held);
 }
 
 static bool shares(const struct network *n, uint32_t link)
 {
-    return is_bus(n, link) && (n->machine.bus_shared != 0 || (n->machine.bus_node != 0 && n->rails > 1));
+    if (!is_bus(n, link))
+        return n->lanes > 1;
+    return n->machine.bus_shared != 0 || (n->machine.bus_node != 0 && n->rails > 1);
 }
 
 /* Lets packets go on while the link can take them. */
-static void link_look(struct network *n, uint32_t link)
+void network_link_look(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
     buffers_settle(n, link);
@@ -181,7 +208,7 @@ static void link_look(struct network *n, uint32_t link)
     }
 }
 
-void network_link_offer(struct network *n, uint32_t link, uint32_t packet)
+void network_link_queue(struct network *n, uint32_t link, uint32_t packet)
 {
     struct link *l = &n->links[link];
     n->packets[packet].next = NONE;
@@ -190,7 +217,16 @@ void network_link_offer(struct network *n, uint32_t link, uint32_t packet)
     else
         n->packets[l->last].next = packet;
     l->last = packet;
-    link_look(n, link);
+}
+
+void network_link_offer(struct network *n, uint32_t link, uint32_t packet)
+{
+    if (n->lanes && !is_bus(n, link) && holds_lanes(&n->messages[n->packets[packet].message]))
+        link = lanes_find(n, link, packet);
+    if (link == NONE)
+        return;
+    network_link_queue(n, link, packet);
+    network_link_look(n, link);
 }
 
 /* The first link of all messages of an adapter. */
@@ -223,6 +259,7 @@ static void feed(struct network *n, uint32_t node, uint32_t rail)
                                     .number = (uint32_t)((double)(m->bytes - m->unsent) / n->machine.mtu)};
     m->begun = true;
     m->unsent -= bytes;
+    n->packets[p].ends = m->unsent == 0;
     if (m->unsent == 0) {
         n->node_first[queue] = m->next;
         if (m->next == NONE)
@@ -231,10 +268,33 @@ static void feed(struct network *n, uint32_t node, uint32_t rail)
     network_link_offer(n, way_out(n, node, rail), p);
 }
 
+/* What an adapter itself says goes out at once. */
+static void say(struct network *n, uint32_t index)
+{
+    struct message *m = &n->messages[index];
+    uint32_t p = network_packet_new(n);
+    if (p == NONE)
+        return;
+    n->packets[p] = (struct packet){.message = index,
+                                    .bytes = (uint32_t)m->unsent,
+                                    .held = SWITCH,
+                                    .next = NONE,
+                                    .copies = NONE,
+                                    .begins = true,
+                                    .ends = true,
+                                    .tail = n->now};
+    m->unsent = 0;
+    network_link_offer(n, rail_first(n, m->rail) + 2 * m->from, p);
+}
+
 /* The adapter takes it when it has done with those before it. */
 void network_message_queue(struct network *n, uint32_t index)
 {
     struct message *m = &n->messages[index];
+    if (has_bus(n) && !over_bus(n, m)) {
+        say(n, index);
+        return;
+    }
     uint32_t queue = 2 * port_of(n, m->from, m->rail) + m->urgent;
     m->next = NONE;
     if (n->node_first[queue] == NONE)
@@ -286,6 +346,46 @@ static void message_arrived(struct network *n, uint32_t index)
     loss_message_done(n, index);
 }
 
+/* How long a packet would have to wait for a link, roughly: for the one that crosses it, and more for those that wait. */
+static sim_time wait_for(const struct network *n, uint32_t link)
+{
+    const struct link *l = &n->links[link];
+    sim_time wait = n->free_at[l->medium] > n->now ? n->free_at[l->medium] - n->now : 0;
+    if (l->first != NONE)
+        wait += ns(2 * n->machine.mtu / n->machine.link_rate);
+    return l->free_count + l->soon == 0 ? wait + ns(4 * n->machine.mtu / n->machine.link_rate) : wait;
+}
+
+/* Of a switch's ways up, all of which lead everywhere, the one with the least to wait for; the routing table's when they are
+ * alike. */
+static uint32_t way_up(struct network *n, uint32_t first, uint32_t usual, uint32_t message)
+{
+    const uint32_t ways = n->topo.tree.half, port = (usual - first) / 2;
+    uint32_t best = usual;
+    sim_time least = NEVER;
+    for (uint32_t i = 0; i < ways; i++) {
+        uint32_t link = first + 2 * ((port + i) % ways);
+        sim_time wait = wait_for(n, link);
+        if (n->lanes && holds_lanes(&n->messages[message]) && lanes_wait(n, link, message, &wait))
+            return link;
+        if (wait < least) {
+            least = wait;
+            best = link;
+        }
+    }
+    return best;
+}
+
+static uint32_t way_on(struct network *n, const struct link *l, const struct packet *p,
+                       const struct message *m)
+{
+    const uint32_t base = rail_first(n, l->rail), usual = topo_next(&n->topo, l->end, m->to, m->path);
+    bool up = usual % 2 == 0;
+    if (n->machine.adaptive == 0 || !up || n->topo.graph)
+        return base + usual;
+    return way_up(n, base + tree_up(&n->topo.tree, l->end), base + usual, p->message);
+}
+
 /* A packet is at the end of the link that it holds a buffer of. */
 static void packet_at(struct network *n, uint32_t index)
 {
@@ -301,7 +401,7 @@ static void packet_at(struct network *n, uint32_t index)
         return;
     }
     if (l->end_node == NONE) {
-        network_link_offer(n, rail_first(n, l->rail) + topo_next(&n->topo, l->end, m->to, m->path), index);
+        network_link_offer(n, way_on(n, l, p, m), index);
         return;
     }
     bool from_memory = is_bus(n, p->held) && (p->held - n->bus_first) % 2 == 0;
@@ -309,7 +409,7 @@ static void packet_at(struct network *n, uint32_t index)
         network_link_offer(n, rail_first(n, l->rail) + 2 * l->end_node, index);
         return;
     }
-    if (!is_bus(n, p->held) && has_bus(n)) {
+    if (!is_bus(n, p->held) && over_bus(n, m)) {
         if (p->begins && n->began)
             n->began(n->ctx, message);
         network_link_offer(n, bus_of(n, port_of(n, l->end_node, l->rail), true), index);
@@ -327,8 +427,10 @@ static void packet_at(struct network *n, uint32_t index)
     }
     if (n->machine.loss > 0 && loss_refuses(n, index))
         return;
-    uint32_t bytes = p->bytes;
+    uint32_t bytes = p->bytes, lane = p->ends && holds_lane(n, p, p->held) ? p->held : NONE;
     network_packet_free(n, index);
+    if (lane != NONE)
+        lanes_left(n, lane);
     n->messages[message].missing -= bytes;
     if (n->messages[message].missing == 0)
         message_arrived(n, message);
@@ -346,7 +448,7 @@ void network_run(struct network *n)
         case EVENT_LINK:
             if (n->links[e.what].wake_at <= n->now)
                 n->links[e.what].wake_at = NEVER;
-            link_look(n, e.what);
+            network_link_look(n, e.what);
             break;
         case EVENT_LOCAL:
             message_arrived(n, e.what);

@@ -6,6 +6,8 @@
  * first byte is there. Packets that wait for one link take turns in the order in which they came. Links that share a bus take
  * turns packet by packet.
  *
+ * With machine.lanes messages move as worms instead: see lanes.c.
+ *
  * Each rail is a network of its own, with adapters and switches of its own; they share nothing but the nodes, and their bus
  * when machine.bus_node says so.
  *
@@ -39,13 +41,13 @@ struct link {
 
 struct packet {
     uint32_t message, bytes; /* data, without header */
-    uint32_t held;   /* the link whose far-end buffer it is in; NONE in its sender's memory; or SWITCH */
-    uint32_t next;   /* in a queue or in the list of free ones */
-    uint32_t copies; /* index of who shares the buffer with it; NONE: nobody */
-    bool begins;     /* the first of its message */
-    uint16_t epoch;  /* of its message, when it was cut */
-    uint32_t number; /* in its message */
-    sim_time tail;   /* when its last byte is where its first byte is now */
+    uint32_t held;     /* the link whose far-end buffer it is in; NONE in its sender's memory; or SWITCH */
+    uint32_t next;     /* in a queue or in the list of free ones */
+    uint32_t copies;   /* index of who shares the buffer with it; NONE: nobody */
+    bool begins, ends; /* the first and the last of its message */
+    uint16_t epoch;    /* of its message, when it was cut */
+    uint32_t number;   /* in its message */
+    sim_time tail;     /* when its last byte is where its first byte is now */
 };
 
 /* Copies of a multicast packet in one buffer of a switch: it is free when the last of them has left. */
@@ -74,16 +76,23 @@ struct message {
     uint32_t next;
 };
 
+struct lane_queue {
+    uint32_t first, last; /* packets */
+};
+
 struct network {
     struct machine machine;
     struct topo topo;
     struct event_queue events;
     sim_time now;
-    struct link *links; /* of the tree, then two for each node's bus when it has a rate */
-    sim_time *soon_at;  /* of each link, for each of its buffers */
-    uint32_t buffers;   /* of a link */
-    sim_time *free_at;  /* of each medium */
-    uint32_t *used_by;  /* the link that used it last */
+    struct link *links;              /* of the tree, then two for each node's bus when it has a rate */
+    uint32_t lanes;                  /* 0: messages do not hold links (lanes.c) */
+    uint32_t *lane_holders;          /* of each cable, for each of its lanes: a message */
+    struct lane_queue *lane_waiting; /* of each cable */
+    sim_time *soon_at;               /* of each link, for each of its buffers */
+    uint32_t buffers;                /* of a link */
+    sim_time *free_at;               /* of each medium */
+    uint32_t *used_by;               /* the link that used it last */
     uint32_t links_count, bus_first, rails;
     double *rail_scale; /* of the link rate: 1 unless network_rail_rate said otherwise */
     struct packet *packets;
@@ -116,7 +125,8 @@ void network_free(struct network *n);
 /* From now on; between ranks of one node it does not touch the network. Returns its number, NONE when memory ran out. */
 uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag);
 
-/* Over one of several rails. An urgent message goes before all packets that have not been cut yet. */
+/* Over one of several rails. An urgent message goes before all packets that have not been cut yet; where there is a bus, it is
+ * from adapter to adapter and does not cross it. It is one packet. */
 uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32_t to, uint64_t bytes,
                          uint32_t tag, bool urgent);
 

@@ -49,8 +49,10 @@ bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
     n->bus_first = rail_first(n, n->rails);
     n->links_count = n->bus_first + (has_bus(n) ? 2 * nodes * n->rails : 0);
     n->buffers = (uint32_t)m->buffers;
-    n->links = calloc(n->links_count, sizeof(*n->links));
-    n->soon_at = malloc((size_t)n->links_count * n->buffers * sizeof(*n->soon_at));
+    n->lanes = (uint32_t)m->lanes;
+    size_t links = n->links_count + (n->lanes ? n->lanes - 1 : 0) * (size_t)n->bus_first;
+    n->links = calloc(links, sizeof(*n->links));
+    n->soon_at = malloc(links * n->buffers * sizeof(*n->soon_at));
     n->free_at = calloc(n->links_count, sizeof(*n->free_at));
     n->used_by = calloc(n->links_count, sizeof(*n->used_by));
     n->rail_scale = calloc(n->rails, sizeof(*n->rail_scale));
@@ -72,6 +74,10 @@ bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
         link_make(n, i);
         n->used_by[i] = NONE;
     }
+    if (n->lanes && !lanes_make(n)) {
+        network_free(n);
+        return false;
+    }
     return true;
 }
 
@@ -83,6 +89,8 @@ void network_rail_rate(struct network *n, uint32_t rail, double scale)
 void network_free(struct network *n)
 {
     free(n->links);
+    free(n->lane_holders);
+    free(n->lane_waiting);
     free(n->soon_at);
     free(n->free_at);
     free(n->used_by);

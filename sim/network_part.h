@@ -17,7 +17,7 @@ static inline sim_time ns(double nanoseconds)
 
 static inline bool is_bus(const struct network *n, uint32_t link)
 {
-    return link >= n->bus_first;
+    return link >= n->bus_first && link < n->links_count;
 }
 
 /* An adapter: a node on a rail. */
@@ -52,8 +52,18 @@ uint32_t network_message_new(struct network *n);
 void network_message_free(struct network *n, uint32_t message);
 void network_message_queue(struct network *n, uint32_t message);
 void network_buffer_release(struct network *n, uint32_t link, sim_time at);
+void network_link_queue(struct network *n, uint32_t link, uint32_t packet);
+void network_link_look(struct network *n, uint32_t link);
 void network_link_offer(struct network *n, uint32_t link, uint32_t packet);
 sim_time network_delay(const struct network *n, uint32_t link);
+
+/* lanes.c */
+bool lanes_make(struct network *n); /* once the links are */
+/* The link of the lane that the packet's message holds or now takes. NONE: it waits. */
+uint32_t lanes_find(struct network *n, uint32_t cable, uint32_t packet);
+/* True: the message holds a lane of the cable, or waits for one. Otherwise `wait` grows by what it would have to wait. */
+bool lanes_wait(struct network *n, uint32_t cable, uint32_t message, sim_time *wait);
+void lanes_left(struct network *n, uint32_t link); /* the last packet of the message that holds it has left */
 
 /* switch.c */
 void switch_multicast_less(struct network *n,

@@ -89,6 +89,55 @@ static void directions_take_turns(void)
     EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
 }
 
+/* A bus that needs a quarter of a packet's time to turn carries four fifths when both directions take turns. */
+static void a_bus_takes_time_to_turn(void)
+{
+    struct machine m = plain;
+    m.bus_rate = 1;
+    m.bus_shared = 1;
+    m.bus_turn_ns = m.mtu / 4;
+    begin(&m, 8);
+    network_send(&net, 0, 1, 200000, 0);
+    network_send(&net, 1, 0, 200000, 1);
+    EXPECT(fabs(400000 / run() - 0.8) < 0.02);
+    begin(&m, 8);
+    network_send(&net, 0, 1, 200000, 0); /* one direction never turns it */
+    EXPECT(fabs(200000 / run() - 1) < 0.02);
+}
+
+/* Two long messages to one node: packets share its cable, so both end late; of worms on one lane the second waits for the
+ * first. On two lanes they share again. */
+static void worms_hold_lanes(void)
+{
+    for (int lanes = 0; lanes <= 2; lanes++) {
+        struct machine m = plain;
+        m.lanes = lanes;
+        begin(&m, 8);
+        network_send(&net, 0, 2, 100000, 0);
+        network_send(&net, 1, 2, 100000, 1);
+        EXPECT(fabs(run() / 200000 - 1) < 0.02);
+        double first = (double)(last_of[0] < last_of[1] ? last_of[0] : last_of[1]) / SIM_NS;
+        EXPECT(fabs(first / (lanes == 1 ? 100000 : 200000) - 1) < 0.02);
+        EXPECT_EQ(arrivals, 2);
+    }
+}
+
+/* Three messages whose fixed ways share a link up take turns; switches that choose spread them, also as worms. */
+static void switches_may_choose_the_way_up(void)
+{
+    for (int adaptive = 0; adaptive <= 1; adaptive++)
+        for (int lanes = 0; lanes <= 2; lanes++) {
+            struct machine m = plain;
+            m.adaptive = adaptive;
+            m.lanes = lanes;
+            begin(&m, 16);
+            for (uint32_t i = 0; i < 3; i++)
+                network_send(&net, i, 4 * (i + 1), 100000, 0);
+            EXPECT(fabs(run() / (adaptive ? 100000 : 300000) - 1) < 0.05);
+            EXPECT_EQ(arrivals, 3);
+        }
+}
+
 static void urgent_messages_go_first(void)
 {
     begin(&plain, 8);
@@ -97,6 +146,14 @@ static void urgent_messages_go_first(void)
     EXPECT(run() == 120 + 100020);
     EXPECT_EQ(first_tag, 1);
     EXPECT(last_of[1] < 2500 * SIM_NS); /* after at most two packets of the long one */
+    struct machine m = plain;
+    m.bus_rate = 0.01; /* where there is a bus, adapters talk past it */
+    m.mtu = 64;
+    begin(&m, 8);
+    network_send_on(&net, 0, 0, 1, 10000, 0, false);
+    network_send_on(&net, 0, 0, 1, 20, 1, true);
+    EXPECT(run() > 1e6);
+    EXPECT(last_of[1] == (120 + 20) * SIM_NS);
 }
 
 /* ---- [Coll01] ---- */
@@ -238,6 +295,9 @@ int main(void)
     TEST_RUN(rails_are_networks_of_their_own);
     TEST_RUN(adapters_of_a_node_may_share_a_bus);
     TEST_RUN(directions_take_turns);
+    TEST_RUN(a_bus_takes_time_to_turn);
+    TEST_RUN(worms_hold_lanes);
+    TEST_RUN(switches_may_choose_the_way_up);
     TEST_RUN(urgent_messages_go_first);
     TEST_RUN(what_is_offered_is_accepted);
     TEST_RUN(the_same_seed_gives_the_same_run);

@@ -75,6 +75,8 @@ static struct traffic_report simulate(struct study *s, struct study_key key)
     double message_us = key.kib * 1024 / m.link_rate / 1000 + 6 * s->control_ns / 1000;
     if (key.load < 0.3) /* fewer messages come: wait for as many */
         message_us *= 0.3 / key.load;
+    /* Fewer nodes send fewer messages: as many are counted in a longer time. */
+    double more = key.nodes < s->nodes ? (double)s->nodes / key.nodes : 1;
     struct traffic_order o = {.machine = &m,
                               .nodes = key.nodes,
                               .per_node = 4,
@@ -85,7 +87,7 @@ static struct traffic_report simulate(struct study *s, struct study_key key)
                               .load = key.load,
                               .control_ns = s->control_ns,
                               .warm_us = 15 * s->length * message_us,
-                              .us = 50 * s->length * message_us,
+                              .us = 50 * s->length * message_us * more,
                               .seed = s->seed};
     traffic_simulate(&o, &r);
     return r;
