@@ -82,7 +82,7 @@ int net_card(struct net *net, struct net_card *out)
     int rc = guests_open(net);
     if (rc != 0)
         return rc;
-    const char *fabric = net->boot->vnode >= 0 ? env_get(ENV_SOFTIB_FABRIC) : NULL;
+    const char *fabric = env_get(ENV_SOFTIB_FABRIC);
     *out = (struct net_card){.world = net->world,
                              .rank = net->rank,
                              .vnode = net->boot->vnode,
@@ -200,12 +200,22 @@ int net_guest_reach(struct net *net, uint32_t number)
         return err_set(MPI_ERR_GROUP, "a process of another job is no longer connected");
     if (net_transport_for(net, number))
         return 0;
+    struct net_card mine;
+    int rc = net_card(net, &mine);
+    if (rc)
+        return rc;
     if (card->machine == net->guests->machine)
         return err_set(
             MPI_ERR_OTHER,
             "process %d on this machine, rank %u of another job, cannot be reached: its memory cannot be "
             "opened through /proc, and the two jobs have no network adapter in common",
             card->pid, card->rank);
+    if (card->has_ib && mine.has_ib)
+        return err_set(
+            MPI_ERR_OTHER,
+            "rank %u of another job is on another machine, and the two jobs use different software fabrics: "
+            "set SOFTIB_FABRIC to the same text for both, or use hosts with InfiniBand or RoCE ports",
+            card->rank);
     return err_set(
         MPI_ERR_OTHER,
         "rank %u of another job is on another machine, and %s: start the jobs on several nodes (or with "

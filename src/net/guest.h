@@ -24,7 +24,7 @@ struct net_card {
     uint32_t rank;    /* in that world */
     int32_t vnode;    /* -1: its node is not virtual */
     uint64_t machine; /* processes with the same number see each other under /proc */
-    uint64_t fabric;  /* of its virtual node; 0: none */
+    uint64_t fabric;  /* the software fabric that it is on, or would be; 0: none */
     int32_t pid;
     int32_t inbox_fd; /* the memory that others write frames to; -1: there is none */
     int32_t bell_fd;  /* the memory of its doorbell; -1: in the inbox */

@@ -26,6 +26,12 @@ run -launcher-exec "$T/shell" -hosts a:1,b:1 -n 1 "$T/spawner" hello b
 expect_rc 0
 sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
 expect_out "child 0 of 2 on b" "child 1 of 2 on b"
+# Parents on two hosts and children on two hosts: where there is no adapter each job has a software fabric of its own, and they
+# meet in this machine's memory.
+run -timeout 100 -launcher-exec "$T/shell" -hosts a:1,b:1 -n 2 "$T/spawner" hello
+expect_rc 0
+sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
+expect_out "child 0 of 2" "child 1 of 2"
 
 # One of them fails: the whole job ends, with its status.
 run -n 2 "$T/spawner" fail

@@ -298,12 +298,16 @@ static void ib_card(struct transport *t, struct net_card *card)
 }
 
 /* Whether the two ports are on one network nobody can tell beforehand; between kinds of network there is no way. */
+/* Nothing leads from one software fabric to another, however much their addresses look alike. */
 static bool ib_meets(struct transport *t, const struct net_card *card)
 {
-    const struct ib_address *mine = &ib_of(t)->device.address;
+    const struct ib_device *d = &ib_of(t)->device;
     struct ib_address theirs;
+    struct net_card mine;
     memcpy(&theirs, card->ib, sizeof(theirs));
-    return card->has_ib && theirs.ethernet == mine->ethernet;
+    if (!card->has_ib || theirs.ethernet != d->address.ethernet)
+        return false;
+    return !d->verbs.softib || (net_card(t->net, &mine) == 0 && mine.fabric == card->fabric);
 }
 
 /* ---- start and end of a job ---- */
