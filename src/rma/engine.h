@@ -24,9 +24,10 @@ enum rma_frame {
     RMA_LOCK,    /* aux: lock type */
     RMA_LOCKED,
     RMA_UNLOCK, /* aux: lock type; word: number; answered as RMA_FLUSH is */
-    RMA_POST,
+    RMA_POST,   /* payload: none, or where counters of the sender are (counts.c) */
     RMA_COMPLETE,
-    RMA_WHERE, /* what is your part of the window? */
+    RMA_COUNTS, /* payload: the same, as an answer */
+    RMA_WHERE,  /* what is your part of the window? */
     RMA_HERE, /* payload: struct win_target. aux 1: an answer; 0: unasked, word: the window's serial number */
     RMA_WATCH, /* FISHPLATE_DEBUG=rma: what the sender does to the memory here; payload: struct watched */
 };
@@ -87,11 +88,12 @@ struct win_peer {
     struct {
         struct list link; /* win->waiting */
         struct near_entry entry;
-        bool waiting;    /* it has asked for the lock of this process, and not got it yet */
-    } request;           /* as a target, when it is on another node and its adapter cannot add */
-    struct far *far;     /* far.c: NULL until its lock was taken by RDMA */
-    struct batch *batch; /* batch.c: NULL until something was collected */
-    struct wide *wide;   /* wide.c: NULL until the adapter changed a word */
+        bool waiting;      /* it has asked for the lock of this process, and not got it yet */
+    } request;             /* as a target, when it is on another node and its adapter cannot add */
+    struct far *far;       /* far.c: NULL until its lock was taken by RDMA */
+    struct batch *batch;   /* batch.c: NULL until something was collected */
+    struct counts *counts; /* counts.c: NULL until one of the two posted to the other */
+    struct wide *wide;     /* wide.c: NULL until the adapter changed a word */
 };
 
 /* The one of a process. */
@@ -100,6 +102,8 @@ struct rma {
     struct win *wins[64 * 64]; /* by context id */
     int nwins;
     struct directory directory;
+    struct counts_chunk *counts; /* memory for counters (counts.c) ... */
+    struct transport *counts_adapter;
     uint64_t serial; /* of the last window */
     uint64_t rounds; /* calls that waited for all targets of a window */
     uint32_t idle;   /* flushes and unlocks that had nothing to wait for */
@@ -144,12 +148,19 @@ static inline void win_peer_busy(struct win_peer *p)
         list_append(&p->win->busy, &p->busy);
 }
 
+/* An adapter leads there, which writes without ringing a doorbell. */
+static inline bool win_peer_is_far(const struct win_peer *p)
+{
+    return p->win->adapter && p->peer->transport == p->win->adapter;
+}
+
 /* wire.c */
 void rma_send(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
               const void *payload, size_t len);
 /* The same from a user's call: then waits while too much is queued. */
 void rma_send_calmly(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
                      const void *payload, size_t len);
+void rma_calm(struct rma *r);                /* waits while too much is queued */
 size_t rma_chunk(const struct win_peer *to); /* payload of one frame */
 void rma_arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len);
 
@@ -226,6 +237,17 @@ bool far_reaches(const struct win_peer *p);
 int far_lock(struct win_peer *p, int type);
 int far_unlock(struct win_peer *p, int type);
 void far_close(struct win_peer *p);
+
+/* counts.c: posts and completes between nodes as counters, written by RDMA. */
+enum count_kind { COUNT_POSTS, COUNT_COMPLETES };
+bool counts_write(struct win_peer *to, enum count_kind kind); /* one more; false: a frame must tell it */
+uint32_t counts_new(const struct win_peer *from, enum count_kind kind); /* written and not taken */
+void counts_take(struct win_peer *from, enum count_kind kind, uint32_t some);
+/* Sends a frame that tells where this process has its counters for the peer, if it does not know that. */
+void counts_tell(struct win_peer *to, enum rma_frame what);
+void counts_told(struct win_peer *from, const void *payload, size_t len);
+void counts_close(struct win_peer *p);
+void counts_close_all(struct rma *r);
 
 /* sync.c */
 int peer_finish(struct win_peer *p,

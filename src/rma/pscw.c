@@ -1,6 +1,6 @@
-/* pscw.c: post, start, complete, wait. A post is one frame to each origin, a complete one frame to each
- * target. The complete frame comes after the operations themselves: those sent as frames are in order, and
- * those of an adapter are waited for first.
+/* pscw.c: post, start, complete, wait. A post goes to each origin and a complete to each target: between nodes as a counter written by
+ * RDMA (counts.c), else as a frame. The complete comes after the operations themselves: those of an adapter are waited for, and where
+ * operations were frames it is one too, since frames are in order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -29,6 +29,46 @@ static int ranks_of(struct win *w, struct group *group, int **out)
     return rc;
 }
 
+static int tell_post(struct win *w, int rank)
+{
+    struct win_peer *p;
+    int rc = win_peer_plain(w, rank, &p);
+    if (rc)
+        return rc;
+    if (rank == w->comm->rank)
+        p->posts++;
+    else if (!counts_write(p, COUNT_POSTS))
+        counts_tell(p, RMA_POST);
+    rma_calm(w->proc->rma);
+    return MPI_SUCCESS;
+}
+
+static void unexpose(struct win *w)
+{
+    free(w->posted);
+    w->posted = NULL;
+    w->nposted = 0;
+    w->exposed = false;
+}
+
+/* Notes whose counters may say that they have completed. */
+static int expose(struct win *w, const int *ranks, int n)
+{
+    w->nposted = 0;
+    w->posted = malloc((size_t)MAX(n, 1) * sizeof(struct win_peer *));
+    if (!w->posted)
+        return win_error(w, MPI_ERR_NO_MEM, "out of memory for a group of %d", n);
+    for (int i = 0; i < n; i++) {
+        int rc = win_peer_plain(w, ranks[i], &w->posted[w->nposted]);
+        if (rc) {
+            unexpose(w);
+            return rc;
+        }
+        w->nposted += ranks[i] != w->comm->rank && win_peer_is_far(w->posted[w->nposted]);
+    }
+    return MPI_SUCCESS;
+}
+
 int win_post(struct win *w, struct group *group, int assertion)
 {
     int *ranks = NULL;
@@ -45,16 +85,9 @@ int win_post(struct win *w, struct group *group, int assertion)
     if (rc)
         return rc;
     atomic_thread_fence(memory_order_seq_cst);
-    for (int i = 0; i < group->size && !rc && !(assertion & MPI_MODE_NOCHECK); i++) {
-        struct win_peer *p;
-        rc = win_peer_plain(w, ranks[i], &p);
-        if (rc)
-            break;
-        if (ranks[i] == w->comm->rank)
-            p->posts++;
-        else
-            rma_send_calmly(p, RMA_POST, 0, 0, 0, NULL, 0);
-    }
+    rc = expose(w, ranks, group->size);
+    for (int i = 0; i < group->size && !rc && !(assertion & MPI_MODE_NOCHECK); i++)
+        rc = tell_post(w, ranks[i]);
     free(ranks);
     w->exposed = true;
     w->expected = group->size;
@@ -65,7 +98,8 @@ int win_post(struct win *w, struct group *group, int assertion)
 
 static bool has_posted(void *arg)
 {
-    return ((struct win_peer *)arg)->posts > 0;
+    const struct win_peer *p = arg;
+    return p->posts > 0 || counts_new(p, COUNT_POSTS) > 0;
 }
 
 static void end_access(struct win *w)
@@ -102,9 +136,12 @@ int win_start(struct win *w, struct group *group, int assertion)
     free(ranks);
     w->access = rc ? EPOCH_NONE : EPOCH_START;
     for (int i = 0; i < w->nstarted && !rc && !(assertion & MPI_MODE_NOCHECK); i++) {
-        rc = rma_wait_for(w->proc->rma, w, NULL, has_posted, w->started[i], false);
-        if (!rc)
-            w->started[i]->posts--;
+        struct win_peer *p = w->started[i];
+        rc = rma_wait_for(w->proc->rma, w, NULL, has_posted, p, win_peer_is_far(p));
+        if (!rc && p->posts > 0)
+            p->posts--;
+        else if (!rc)
+            counts_take(p, COUNT_POSTS, 1);
     }
     if (rc)
         end_access(w);
@@ -120,13 +157,14 @@ int win_complete(struct win *w)
         struct win_peer *p = w->started[i];
         int one =
             peer_finish(p, w->flavor == MPI_WIN_FLAVOR_DYNAMIC); /* there the target may find an error */
+        const bool in_frames = p->dirty;
         rc = rc ? rc : one;
         p->started = false;
         p->dirty = false; /* the next frame confirms it */
         list_remove(&p->busy);
         if (p->rank == w->comm->rank)
             w->completes++;
-        else
+        else if (in_frames || !counts_write(p, COUNT_COMPLETES))
             rma_send_calmly(p, RMA_COMPLETE, 0, 0, 0, NULL, 0);
     }
     end_access(w);
@@ -136,14 +174,24 @@ int win_complete(struct win *w)
 
 static bool all_completed(void *arg)
 {
-    const struct win *w = arg;
+    struct win *w = arg;
+    for (int i = 0; i < w->nposted && w->completes < w->expected;) {
+        const uint32_t some = counts_new(w->posted[i], COUNT_COMPLETES);
+        if (some == 0) {
+            i++;
+            continue;
+        }
+        counts_take(w->posted[i], COUNT_COMPLETES, some);
+        w->completes += (int)some;
+        w->posted[i] = w->posted[--w->nposted];
+    }
     return w->completes >= w->expected;
 }
 
 static void end_exposure(struct win *w)
 {
     w->completes -= w->expected;
-    w->exposed = false;
+    unexpose(w);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -151,14 +199,14 @@ static void end_exposure(struct win *w)
 static void give_up_exposure(struct win *w)
 {
     w->completes = 0;
-    w->exposed = false;
+    unexpose(w);
 }
 
 int win_wait(struct win *w)
 {
     if (!w->exposed)
         return win_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_wait: MPI_Win_post has not been called");
-    int rc = rma_wait_for(w->proc->rma, w, NULL, all_completed, w, false);
+    int rc = rma_wait_for(w->proc->rma, w, NULL, all_completed, w, w->nposted > 0);
     if (rc)
         give_up_exposure(w);
     else

@@ -56,6 +56,7 @@ static void rma_close(struct proc *p)
     p->rma = NULL;
     p->rma_closing = NULL;
     p->rma_member_died = NULL;
+    counts_close_all(r);
     directory_close(r);
     ids_close(&r->ids);
     free(r->scratch);
@@ -123,6 +124,7 @@ static void win_drop(struct win *w)
     errhandler_release(w->base.errhandler);
     info_release(w->info);
     free(w->started);
+    free(w->posted);
     free(w->regions);
     w->base.obj.magic = MAGIC_FREED;
     objmem_free(w);

@@ -84,8 +84,10 @@ struct win {
     bool lock_all_nocheck;
     struct win_peer **started; /* EPOCH_START: the targets */
     int nstarted;
-    bool exposed; /* MPI_Win_post */
-    int expected; /* ... to so many origins */
+    bool exposed;             /* MPI_Win_post */
+    int expected;             /* ... to so many origins */
+    struct win_peer **posted; /* ... of which these have counters (counts.c) and have not completed */
+    int nposted;
     int completes;
     struct list waiting; /* lock requests of other nodes that are not granted yet */
     struct net_hook hook;

@@ -71,13 +71,17 @@ static bool few_queued(void *arg)
     return ((struct rma *)arg)->queued <= RMA_QUEUED;
 }
 
+void rma_calm(struct rma *r)
+{
+    if (unlikely(r->queued > RMA_QUEUED))
+        rma_wait(r, few_queued, r, false);
+}
+
 void rma_send_calmly(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
                      const void *payload, size_t len)
 {
-    struct rma *r = to->win->proc->rma;
     rma_send(to, what, aux, tag, word, payload, len);
-    if (unlikely(r->queued > RMA_QUEUED))
-        rma_wait(r, few_queued, r, false);
+    rma_calm(to->win->proc->rma);
 }
 
 size_t rma_chunk(const struct win_peer *to)
@@ -146,6 +150,10 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
         break;
     case RMA_POST:
         from->posts++;
+        counts_told(from, payload, len);
+        break;
+    case RMA_COUNTS:
+        counts_told(from, payload, len);
         break;
     case RMA_COMPLETE:
         w->completes++;

@@ -1,0 +1,194 @@
+/* counts.c: MPI_Win_post and MPI_Win_complete between nodes: a counter that RDMA writes into the memory of who waits, which looks
+ * there. No frame, no credit, nothing that the other's processor has to handle. A pair of ranks has two counters at each end, in
+ * registered memory, made when the first of them posts. That post is a frame, which tells where its counters are; the other end
+ * answers with its own. Ranks that never post to each other cost nothing.
+ *
+ * A counter has one writer, so that no atomics are needed, and a write that is repeated when its connection has moved to another rail
+ * does no harm. It carries the number of the window: what comes late, when the memory serves another one, does not count.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/counter.h"
+#include "base/mapping.h"
+#include "rma/engine.h"
+
+static COUNTER(written, "rma_counts_written",
+               "MPI_Win_post and MPI_Win_complete told to a rank of another node by one RDMA write.");
+
+struct box { /* written by one other rank */
+    _Atomic uint64_t count[2];
+};
+
+enum { CHUNK = 4096, BOXES = CHUNK / sizeof(struct box) };
+
+struct counts_chunk {
+    struct counts_chunk *next;
+    struct box *boxes;
+    struct net_mem mem;
+    struct net_key key;
+    bool taken[BOXES];
+    int free;
+};
+
+struct counts_place {
+    uint64_t address;
+    struct net_key key;
+};
+
+struct counts {
+    struct counts_chunk *chunk;
+    struct box *box;
+    struct counts_place there; /* the other's box for this process */
+    bool found;                /* ... is known */
+    bool told;                 /* and the other knows ours */
+    uint32_t seen[2], sent[2];
+};
+
+static struct counts_chunk *chunk_new(const struct win *w)
+{
+    struct transport *adapter = w->adapter;
+    struct counts_chunk *c = calloc(1, sizeof(*c));
+    if (!c)
+        return NULL;
+    c->boxes = mapping_shared("fishplate-counts", CHUNK);
+    if (!c->boxes || adapter->ops->mem_register(adapter, c->boxes, CHUNK, &c->mem, &c->key) != 0) {
+        if (c->boxes)
+            munmap(c->boxes, CHUNK);
+        free(c);
+        return NULL;
+    }
+    c->free = BOXES;
+    c->next = w->proc->rma->counts;
+    w->proc->rma->counts = c;
+    w->proc->rma->counts_adapter = adapter;
+    return c;
+}
+
+void counts_close_all(struct rma *r)
+{
+    while (r->counts) {
+        struct counts_chunk *c = r->counts;
+        r->counts = c->next;
+        r->counts_adapter->ops->mem_release(r->counts_adapter, &c->mem);
+        munmap(c->boxes, CHUNK);
+        free(c);
+    }
+}
+
+static bool box_take(struct counts *n, const struct win *w)
+{
+    struct counts_chunk *c = w->proc->rma->counts;
+    while (c && !c->free)
+        c = c->next;
+    c = c ? c : chunk_new(w);
+    int i = 0;
+    while (c && c->taken[i])
+        i++;
+    if (!c)
+        return false;
+    c->taken[i] = true;
+    c->free--;
+    n->chunk = c;
+    n->box = &c->boxes[i];
+    return true;
+}
+
+/* Those of a peer; NULL: it is told by frames. */
+static struct counts *counts_of(struct win_peer *p)
+{
+    const struct win *w = p->win;
+    const struct transport_caps *caps = &p->peer->caps;
+    if (p->counts)
+        return p->counts;
+    if (!w->adapter || p->peer->transport != w->adapter || !caps->put || caps->put_silent < sizeof(uint64_t))
+        return NULL;
+    struct counts *n = calloc(1, sizeof(*n));
+    if (n && !box_take(n, w)) {
+        free(n);
+        n = NULL;
+    }
+    p->counts = n;
+    return n;
+}
+
+/* In a window that lost a member a write may be under way that nobody waited for: its box is not used again. */
+void counts_close(struct win_peer *p)
+{
+    struct counts *n = p->counts;
+    if (!n)
+        return;
+    if (!p->win->comm->broken) {
+        n->chunk->taken[n->box - n->chunk->boxes] = false;
+        n->chunk->free++;
+    }
+    free(n);
+    p->counts = NULL;
+}
+
+struct written {
+    const struct win_peer *to;
+    uint64_t word;
+    enum count_kind kind;
+};
+
+static int ask(void *arg)
+{
+    const struct written *w = arg;
+    struct peer *peer = w->to->peer;
+    const struct counts_place *there = &w->to->counts->there;
+    return peer->ops->put(peer, &w->word, NULL, there->address + w->kind * sizeof(uint64_t), &there->key,
+                          sizeof(w->word), NULL);
+}
+
+bool counts_write(struct win_peer *to, enum count_kind kind)
+{
+    struct counts *n = to->counts;
+    if (!n || !n->found)
+        return false;
+    struct written w = {.to = to, .word = to->win->serial << 32 | (n->sent[kind] + 1u), .kind = kind};
+    if (rma_insist(to, to->peer, ask, &w) != 0)
+        return false;
+    n->sent[kind]++;
+    counter_add(&written, 1);
+    return true;
+}
+
+uint32_t counts_new(const struct win_peer *from, enum count_kind kind)
+{
+    const struct counts *n = from->counts;
+    const uint64_t word = n ? atomic_load_explicit(&n->box->count[kind], memory_order_acquire) : 0;
+    return n && (uint32_t)(word >> 32) == (uint32_t)from->win->serial ? (uint32_t)word - n->seen[kind] : 0;
+}
+
+void counts_take(struct win_peer *from, enum count_kind kind, uint32_t some)
+{
+    from->counts->seen[kind] += some;
+}
+
+void counts_tell(struct win_peer *to, enum rma_frame what)
+{
+    struct counts *n = counts_of(to);
+    if (!n || n->told) {
+        rma_send(to, what, 0, 0, 0, NULL, 0);
+        return;
+    }
+    const struct counts_place mine = {.address = (uintptr_t)n->box, .key = n->chunk->key};
+    n->told = true;
+    rma_send(to, what, 0, 0, 0, &mine, sizeof(mine));
+}
+
+void counts_told(struct win_peer *from, const void *payload, size_t len)
+{
+    if (len == 0)
+        return;
+    CHECK(len == sizeof(struct counts_place), "what a rank tells about its counters has the wrong size");
+    struct counts *n = counts_of(from);
+    if (!n)
+        return;
+    memcpy(&n->there, payload, sizeof(n->there));
+    n->found = true;
+    if (!n->told)
+        counts_tell(from, RMA_COUNTS);
+}
