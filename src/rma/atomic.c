@@ -9,14 +9,21 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>
 
+#include "base/counter.h"
 #include "base/cpu.h"
 #include "dt/kernel.h"
 #include "rma/engine.h"
 
 #define LOCKED_BYTES 4096u /* of elements that are changed while the spin lock is held */
 
+static COUNTER(
+    spins, "rma_pieces_locked",
+    "Pieces of accumulates that were done under the lock of the target's memory, since no processor "
+    "atomic covers their elements. mpi_accumulate_granularity sets their size.");
+
 static void spin_lock(struct win_slot *slot)
 {
+    counter_add(&spins, 1);
     unsigned tries = 0;
     while (atomic_exchange_explicit(&slot->spin, 1, memory_order_acquire))
         do {
