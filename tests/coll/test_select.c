@@ -53,6 +53,31 @@ static void every_call_finds_one(void)
             }
 }
 
+/* Rules for sizes that nobody has measured come from the simulator: nothing whose steps are as many as ranks. */
+static void ten_thousand_ranks_have_rules(void)
+{
+    static const struct {
+        enum coll_kind kind;
+        uint64_t bytes;
+        const char *few, *many;
+    } calls[] = {
+        {COLL_BARRIER, 0, "dissemination", "nway"},
+        {COLL_BCAST, 1 << 20, "scatter_ring", "binomial"},
+        {COLL_BCAST, 64 << 20, "chain", "scatter_ring"},
+        {COLL_REDUCE, 64 << 20, "chain", "rabenseifner"},
+        {COLL_ALLREDUCE, 4 << 20, "ring", "rabenseifner"},
+        {COLL_SCAN, 1 << 20, "linear", "recursive_doubling"},
+        {COLL_EXSCAN, 1 << 20, "linear", "recursive_doubling"},
+    };
+    set("");
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        struct coll_shape shape = {.kind = calls[i].kind, .size = 8, .count = 1 << 20, .commutative = true};
+        EXPECT_STR(chosen(shape, calls[i].bytes, false, true), calls[i].few);
+        shape.size = 10000;
+        EXPECT_STR(chosen(shape, calls[i].bytes, false, true), calls[i].many);
+    }
+}
+
 static void override_wins_where_it_fits(void)
 {
     struct coll_shape shape = {.kind = COLL_ALLREDUCE, .size = 4, .count = 1, .commutative = true};
@@ -211,6 +236,7 @@ int main(void)
 {
     TEST_RUN(rules_name_algorithms);
     TEST_RUN(every_call_finds_one);
+    TEST_RUN(ten_thousand_ranks_have_rules);
     TEST_RUN(override_wins_where_it_fits);
     TEST_RUN(mistakes_are_named);
     TEST_RUN(file_of_rules);

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 "$BIN/fishplate" sim barrier --nodes 16,64 >"$scratch/table"
-expect_line "$scratch/table" '^ +64 +dissemination +[0-9]+\.[0-9]+ .* the rules'
+expect_line "$scratch/table" '^ +64 +nway +[0-9]+\.[0-9]+ .* the rules'
 expect_line "$scratch/table" 'million events'
 printf 'link_rate 25\nradix 8\n' >"$scratch/machine"
 for run in 1 2; do
