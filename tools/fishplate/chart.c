@@ -162,8 +162,11 @@ static void line(const struct chart *c, const struct scale *s, int l, FILE *out)
             fputs("</circle>", out);
         }
     double y = TOP + 20.0 * l;
-    fprintf(out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.0f\" y2=\"%.0f\"/></g>\n", WIDTH - RIGHT + 14,
-            WIDTH - RIGHT + 38, y, y);
+    if (c->dots[l])
+        fprintf(out, "<circle cx=\"%d\" cy=\"%.0f\" r=\"3\"/></g>\n", WIDTH - RIGHT + 26, y);
+    else
+        fprintf(out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.0f\" y2=\"%.0f\"/></g>\n", WIDTH - RIGHT + 14,
+                WIDTH - RIGHT + 38, y, y);
     text_at(out, WIDTH - RIGHT + 44, y + 4, "start", c->name[l]);
 }
 

@@ -55,11 +55,20 @@ const char *barrier_label(int setting)
     return setting == 0 ? "auto" : barrier_settings[setting].text;
 }
 
+/* With as many partners as there are other nodes, more are the same barrier: measured twice, one of the two would seem faster. */
+static bool is_another(const struct barrier_setting *s, long nodes)
+{
+    return s->parameter[0] <= 1 || s->parameter[0] < nodes ||
+           (strcmp(s->algorithm, "rdma") != 0 && !s->by_node);
+}
+
 static bool is_usable(const struct ib_rank *r, const struct barrier_setting *s, bool several_nodes)
 {
     const char *name;
     if (!s->algorithm)
         return true;
+    if (!is_another(s, ib_number(r, "nodes", 1)))
+        return false;
     for (int i = 0; (name = r->bench.host->algorithm("barrier", i)) != NULL; i++)
         if (strcmp(name, s->algorithm) == 0)
             return several_nodes || !s->by_node;
