@@ -132,8 +132,9 @@ static int meet(struct multicast *m, const char *otherwise, struct net_group_car
         found[1] = net_group_burst(m->group);
         return 0;
     }
+    const bool known = leaders->proc->net->multicast_refused; /* said before, of another communicator */
     leaders->proc->net->multicast_refused = true;
-    if (!rc && first == leaders->rank && otherwise)
+    if (!rc && first == leaders->rank && otherwise && !known)
         log_warn("%s instead of multicast: %s.", otherwise, err_detail(MPI_ERR_OTHER));
     free(cards);
     return rc;

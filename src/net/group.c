@@ -10,7 +10,9 @@
 #include "base/mapping.h"
 #include "net/group_part.h"
 
-#define US 1000ull /* ns */
+#define US    1000ull /* ns */
+#define QUIET 64      /* polls that find nothing, and then ... */
+#define SKIPS 32      /* ... one in so many looks */
 
 struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us)
 {
@@ -50,17 +52,38 @@ static uint64_t rests(struct net_hook *hook, uint64_t now)
     return at == MCAST_NEVER ? NET_FOREVER : at > now ? at - now : 0;
 }
 
+static bool relays_idle(const struct net_group *g)
+{
+    for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
+        if (g->streams[i] && g->streams[i]->relay && !mcast_sender_idle(&g->streams[i]->relay->sender))
+            return false;
+    return true;
+}
+
+/* Nobody here waits for a packet or an acknowledgement, and none has come for a while: the queue is looked at now and then. A program
+ * may have hundreds of groups, and each look costs as much as one at the queue of all messages. Before sleep the transport looks at all. */
+static bool may_skip(struct net_group *g)
+{
+    return ++g->empty > QUIET && g->empty % SKIPS != 0 && list_empty(&g->wants) &&
+           mcast_sender_idle(&g->sender) && g->sender.deadline == MCAST_NEVER && !g->wants_slot &&
+           !group_owes(g) && relays_idle(g);
+}
+
 static int progress(struct net_hook *hook)
 {
     struct net_group *g = container_of(hook, struct net_group, hook);
+    if (may_skip(g))
+        return 0;
     int events = group_receive_poll(g);
     events += group_send_poll(g);
     for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
         if (g->streams[i] && g->streams[i]->relay)
             events += group_relay_poll(g, g->streams[i]);
     stay_awake(g);
-    if (events > 0)
+    if (events > 0) {
+        g->empty = 0;
         net_ring_self(g->net); /* another thread may wait for a message or for room */
+    }
     return events;
 }
 

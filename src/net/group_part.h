@@ -96,6 +96,7 @@ struct net_group {
     struct group_notes *notes; /* by member, written by those who acknowledge; NULL: none are */
     bool wants_slot;           /* somebody waits until the next slot has left */
     bool awake;                /* counted in net->unrung */
+    uint32_t empty;            /* polls one after the other that found nothing */
     struct group_early *early;
     uint32_t nearly;
     /* Receiving. */

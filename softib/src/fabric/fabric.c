@@ -169,6 +169,8 @@ static int set_global(struct fabric *f, const char *k, const char *v)
         return set_u32(&f->hub, v, 0, 1) ? 1 : -1;
     if (!strcmp(k, "atomics"))
         return set_atomics(f, v) ? 1 : -1;
+    if (!strcmp(k, "groups"))
+        return set_u32(&f->groups, v, 1, FABRIC_GROUPS) ? 1 : -1;
     if (!strcmp(k, "wire"))
         return set_wire(f, v) ? 1 : -1;
     if (!strcmp(k, "base"))
@@ -330,6 +332,7 @@ bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen)
     f->mtu = 4096;
     f->seed = 1;
     f->hub = f->switches = 1;
+    f->groups = FABRIC_GROUPS;
     f->base = 47200;
     f->id = hash_bytes(text, strlen(text), 1469598103934665603ull);
 

@@ -30,6 +30,8 @@ struct fab_port {
     uint8_t addrs, rail;            /* how many; it takes the rail-th of those that answer */
 };
 
+enum { FABRIC_GROUPS = 512 };
+
 struct fabric {
     char name[64];
     uint32_t nodes, hcas, ports, lmc, mtu;
@@ -38,6 +40,7 @@ struct fabric {
     uint32_t switches;   /* 1, or so many below one more */
     uint32_t hub;        /* 1: there is a barrier network */
     bool atomics_global; /* atomics are those of the processor, or fail */
+    uint32_t groups;     /* multicast groups that there may be */
     enum fab_wire wire;
     uint16_t base;         /* first TCP and UDP port number */
     uint32_t node;         /* ours */

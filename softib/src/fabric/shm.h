@@ -24,7 +24,7 @@
 #define MR_SHIFT      15 /* a key is index << MR_SHIFT | variant */
 #define MR_VARIANT    ((1u << MR_SHIFT) - 1)
 #define CHAN_MAX      4096u
-#define GROUPS        512
+#define GROUPS        FABRIC_GROUPS
 #define GROUP_QPS     240
 #define EVENTS        1024
 #define MAX_SGE       32

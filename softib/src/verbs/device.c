@@ -112,9 +112,9 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->max_qp_rd_atom = a->max_qp_init_rd_atom = MAX_RD_ATOM;
     a->max_res_rd_atom = MAX_RD_ATOM * (QP_MAX - 2);
     a->atomic_cap = proc.fab.atomics_global ? IBV_ATOMIC_GLOB : IBV_ATOMIC_HCA;
-    a->max_mcast_grp = GROUPS;
+    a->max_mcast_grp = (int)proc.fab.groups;
     a->max_mcast_qp_attach = GROUP_QPS;
-    a->max_total_mcast_qp_attach = GROUPS * GROUP_QPS;
+    a->max_total_mcast_qp_attach = (int)proc.fab.groups * GROUP_QPS;
     a->max_ah = 1 << 20;
     a->max_srq = SRQ_MAX;
     a->max_srq_wr = MAX_WR;

@@ -13,7 +13,7 @@ static struct reg_group *group_find(const union ibv_gid *gid, bool make)
         bool used = atomic_load(&g->used);
         if (used && !memcmp(g->gid, gid->raw, 16))
             return g;
-        if (!used && !spare)
+        if (!used && !spare && i < (int)proc.fab.groups)
             spare = g;
     }
     if (!make || !spare)

@@ -98,7 +98,8 @@ int ib_mcast_join(const struct ib_device *d, struct ibv_qp *qp, uint64_t number,
     route->grh.hop_limit = (uint8_t)MAX(route->grh.hop_limit, 64);
     rc = d->verbs.attach_mcast(qp, &g->gid, g->lid);
     if (rc != 0)
-        return err_set(MPI_ERR_OTHER, "%s cannot receive from a multicast group (%s)", d->name, strerror(rc));
+        return err_set(MPI_ERR_OTHER, "%s cannot receive from a multicast group (%s)", d->name,
+                       rc == ENOMEM ? "all groups, or all places in this one, are in use" : strerror(rc));
     g->attached = true;
     return 0;
 }
