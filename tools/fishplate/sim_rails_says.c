@@ -1,5 +1,6 @@
 /* sim_rails_says.c: what [Coll01] says of its figures, each sentence beside what this simulator finds. A sentence agrees or
- * it does not; nothing is tuned to make it.
+ * it does not. The default machine (traffic.h) was chosen among about twenty with the paper's figures known, so that an
+ * agreement is weaker evidence than a prediction: docs/simulator.md lists what other machines give.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -10,15 +11,13 @@
 
 /* Why a sentence does not agree, as far as runs with other numbers tell; docs/simulator.md has them. */
 static const char *const unstated =
-    "depends on numbers that the paper does not state. Dynamic's lead over basic with 32 nodes is 11 % where "
-    "packets take fixed ways (--set adaptive=0 --set lanes=0 --set bus_turn_ns=0), 40 to 45 % where they "
-    "take "
-    "the way that is least busy, 20 % as worms without a cost for turning the bus, and 34 to 41 % with "
-    "it.";
+    "depends on numbers that the paper does not state. Dynamic's lead over basic with 32 nodes is 12 % where "
+    "packets take fixed ways, 40 % where switches choose, 17 % as worms without a cost for turning the bus, "
+    "34 to 41 % with one of 80 %, 67 % with one of 67 %.";
 static const char *const local_is_fast =
-    "local was ahead of basic with every machine that was tried (+23 to +65 %: packets or worms, fixed or "
+    "local was ahead of basic with every machine that was tried (+24 to +67 %: packets or worms, fixed or "
     "adaptive ways, 0 to 256 cycles to turn the bus): a message of basic waits behind others of its node "
-    "while rails are free, one of local does not. What holds the paper's local back is not in its text.";
+    "while rails are free, one of local does not. What holds the paper's local back was not found.";
 static const char *const crossing =
     "our trees have as many links up as down; worms that choose their way up meet little more often in a "
     "larger one.";
