@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/tunable.h"
 #include "coll/select.h"
+#include "coll/size_trial.h"
 
 static int set(const char *text)
 {
@@ -232,6 +233,38 @@ static void bad_files_are_refused(void)
     EXPECT_EQ(set(""), 0);
 }
 
+/* A trial finds one choice for a class of sizes: within it no rule may change. */
+static void classes_end_where_rules_do(void)
+{
+    EXPECT_EQ(set(""), 0);
+    for (int kind = COLL_BCAST; kind <= COLL_ALLREDUCE; kind++)
+        for (int class = 0; class < SIZE_CLASSES; class ++) {
+            const uint64_t first = class ? size_limit(class - 1) + 1 : 1;
+            EXPECT(coll_select_next((enum coll_kind)kind, first) > size_limit(class));
+            EXPECT(size_class(first) == class && size_class(size_limit(class)) == class);
+        }
+    EXPECT_EQ(size_class(0), -1);
+    EXPECT_EQ(size_class(size_limit(SIZE_CLASSES - 1) + 1), -1);
+}
+
+/* What takes a message for each rank is not tried among a thousand, where a tree has ten rounds. */
+static void hopeless_ones_are_not_tried(void)
+{
+    const struct coll_shape shape = {
+        .kind = COLL_BCAST, .size = 1024, .count = 1000, .commutative = true, .adjacent = true};
+    const struct coll_choice rule = {.algorithm = algorithm_find(COLL_BCAST, "binomial")};
+    struct trial_candidate list[PICK_CANDIDATES];
+    double predicted[PICK_CANDIDATES];
+    struct pick pick;
+    const int n = size_candidates(&shape, 1000, false, &rule, list);
+    EXPECT(n > 2 && list[0].choice.algorithm == rule.algorithm);
+    for (int i = 0; i < n; i++)
+        predicted[i] = list[i].predicted;
+    pick_begin(&pick, predicted, n, SIZE_TRIAL_MOST);
+    for (int i = 0; i < pick.tries; i++)
+        EXPECT(list[pick.order[i]].choice.algorithm != algorithm_find(COLL_BCAST, "linear"));
+}
+
 int main(void)
 {
     TEST_RUN(rules_name_algorithms);
@@ -241,5 +274,7 @@ int main(void)
     TEST_RUN(mistakes_are_named);
     TEST_RUN(file_of_rules);
     TEST_RUN(bad_files_are_refused);
+    TEST_RUN(classes_end_where_rules_do);
+    TEST_RUN(hopeless_ones_are_not_tried);
     return test_result();
 }
