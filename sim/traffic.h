@@ -41,10 +41,10 @@ struct traffic_report {
 void traffic_simulate(const struct traffic_order *order, struct traffic_report *out);
 
 /* The machine of [Coll01 4.1], a nanosecond for a clock cycle: 2 bytes a cycle, 6 cycles in a switch with four ways up and
- * four down, worms on two virtual channels, a bus as fast as the link. Some numbers are ours, chosen with the paper's figures known (docs/simulator.md). Switches send a worm up the
- * way that is least busy, as QsNet's do. A bus that changes its direction with every packet carries 80 % of its rate, which the
- * paper reports of the buses of its time [Coll01 1]. A channel's buffer has 1 KiB, not 256 bytes: whole packets are moved
- * here, not flits, and smaller packets take longer to simulate. */
+ * four down, worms on two virtual channels, a bus as fast as the link. Some numbers are ours, chosen with the paper's figures
+ * known (docs/simulator.md). Switches send a worm up the way that is least busy. A bus that changes its direction with every
+ * packet carries 80 % of its rate, which the paper reports of the buses of its time [Coll01 1]. A channel's buffer has 1 KiB,
+ * not 256 bytes: whole packets are moved here, not flits, and smaller packets take longer to simulate. */
 extern const struct machine traffic_machine;
 
 #endif
