@@ -50,8 +50,13 @@ int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Cou
     int rc = datarep_file_size(f->view.rep, type, &size);
     if (rc)
         return rc;
-    a->start = (uint64_t)offset * (uint64_t)f->view.unit;
-    a->length = (uint64_t)count * (uint64_t)size;
+    int64_t start, length, end;
+    if (__builtin_mul_overflow(offset, f->view.unit, &start) ||
+        __builtin_mul_overflow(count, size, &length) || __builtin_add_overflow(start, length, &end))
+        return err_set(MPI_ERR_ARG, "%s: the offset %lld is beyond the largest place in a file", f->name,
+                       (long long)offset);
+    a->start = (uint64_t)start;
+    a->length = (uint64_t)length;
     if (f->view.tile->size == 0 && a->length > 0) {
         a->length = 0;
         return err_set(MPI_ERR_TYPE, "%s: the filetype of the view has no data, so nothing can be accessed",

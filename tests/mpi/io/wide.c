@@ -130,6 +130,14 @@ static void check_counts(MPI_File f, char *memory)
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_get_position_shared(f, &position), 0);
     EXPECT_EQ(position, 7 + MANY);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
+    begin(memory, 0); /* 2^62 words would be byte 2^64, which must not become byte 0 */
+    EXPECT_EQ(class_of(MPI_File_write_at(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status)), MPI_ERR_ARG);
+    EXPECT_EQ(class_of(MPI_File_write_at_all(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status)),
+              MPI_ERR_ARG);
+    pretend.on = false;
+    EXPECT_EQ(pretend.moved, 0);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), 0);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
