@@ -131,6 +131,7 @@ struct transport_caps {
     size_t put_silent;   /* puts up to this length may be silent: without op and mem. 0: none may */
     bool cpu_moves;      /* ... by this processor, before the call returns; else by an adapter, on its own */
     bool software;       /* the adapter is a program: a processor moves the bytes when it is told to */
+    bool frames_spread;  /* frames take several rails in turns */
     bool put_ordered;    /* a frame sent after a put was started arrives after its data */
     bool last_byte_last; /* who sees the last byte of a put or get change sees all of its data */
     size_t

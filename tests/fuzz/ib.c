@@ -147,10 +147,34 @@ int ib_lane_claim(struct ib_lane *lane, bool *waited)
 {
     return credit_take(&lane->credit, waited) ? 0 : ERR_AGAIN;
 }
-void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes)
+void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes, bool signal)
 {
+    (void)signal;
     FUZZ_CHECK(lane->qp != NULL && at == b->data && bytes <= BUFFER);
     ib_buffer_put(lane->pool, b);
+}
+int ib_lane_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                  size_t len, bool signal)
+{
+    (void)lane, (void)head, (void)from, (void)word, (void)payload, (void)len, (void)signal;
+    return ERR_AGAIN;
+}
+struct ib_work *ib_lane_control(struct ib_lane *lane, const void *message, size_t bytes, bool signal)
+{
+    static struct ib_work w;
+    (void)message, (void)bytes, (void)signal;
+    FUZZ_CHECK(lane->qp != NULL);
+    return &w;
+}
+int ib_no_buffer(struct ib_lane *lane)
+{
+    (void)lane;
+    return ERR_AGAIN;
+}
+int ib_not_open(struct ib_endpoint *ep)
+{
+    (void)ep;
+    return ERR_AGAIN;
 }
 int ib_home_rdma(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op)
 {

@@ -47,6 +47,24 @@ done
 job 2 2 FISHPLATE_IB_STRIPE=dynamic -hcas 2x400MB/s "$rails" node1/hca1/1
 expect_rc 0
 
+# Small messages over all rails, in every way; with shared receive queues, and without rings.
+for way in turns shares window room; do
+    job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=$way -hcas 2x1GB/s "$rails" joined
+    expect_rc 0
+    expect_counted ib_rail0_frames
+    expect_counted ib_rail1_frames
+done
+job 4 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=turns FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_POLLSET=0 \
+    FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=2 -hcas 2x1GB/s "$rails" joined
+expect_rc 0
+expect_counted ib_frames_spread
+job 4 2 FISHPLATE_IB_MESSAGES=turns FISHPLATE_IB_MAX_CONNECTIONS=1 -hcas 2x1GB/s "$rails" joined
+expect_rc 0
+# Their rail fails: what it lost is sent again.
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=turns -hcas 2x400MB/s "$rails" node1/hca1/1
+expect_rc 0
+expect_counted ib_frames_spread
+
 # One end has one port, the other two; and two ends whose second ports do not meet.
 job 2 2 FISHPLATE_STATS=1 "SOFTIB_FABRIC=hcas=2 rate=1GB/s node1/hca1/1: down=0s" "$rails" joined
 expect_rc 0

@@ -70,6 +70,9 @@ static const struct advice table[] = {
      "Set yes only when the vendor guarantees the order; set no when messages arrive damaged on a new "
      "adapter.",
      NULL},
+    {"IB_MESSAGES", NET,
+     "Set room or turns when messages of a few kilobytes are limited by the rate of one port.",
+     "ib_frames_spread"},
     {"IB_MAX_CONNECTIONS", NET,
      "Set it when the adapter runs out of queue pairs or memory with very many peers.",
      "ib_connections_opened"},

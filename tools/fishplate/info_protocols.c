@@ -52,7 +52,10 @@ static void print_rails(const struct peer *p)
 {
     if (!p->caps.striped_from)
         return;
-    printf("    several rails      frames take one at a time, and another when it fails; ");
+    printf("    several rails      %s; ",
+           p->caps.frames_spread
+               ? "frames and slots of rings take any of them (FISHPLATE_IB_MESSAGES)"
+               : "frames take one, and another when it fails (FISHPLATE_IB_MESSAGES=binding)");
     if (p->caps.striped_from > SIZE_MAX / 8)
         printf("so does each large message (FISHPLATE_IB_STRIPE)\n");
     else
@@ -134,6 +137,7 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     json_string(j, "eager_max_from", eager_source(to->in, p));
     json_string(j, "large", large_protocol(to->in, p));
     json_bool(j, "several_rails", p->caps.striped_from != 0);
+    json_bool(j, "frames_spread", p->caps.frames_spread);
     if (p->caps.striped_from && p->caps.striped_from <= SIZE_MAX / 8)
         json_int(j, "striped_from", (long long)p->caps.striped_from);
     json_int(j, "latency_ns", p->caps.latency_ns);

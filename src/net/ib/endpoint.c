@@ -40,6 +40,7 @@ static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transp
         .get = MIN(ib->device.attr.max_qp_rd_atom, ib->device.attr.max_qp_init_rd_atom) > 0,
         .put_ordered = ib->lanes == 1 && !ep->several,
         .last_byte_last = ib->device.last_byte_last && !ep->several,
+        .frames_spread = ep->several && ep->ways && ib_spreads(ib),
         .striped_from = ep->several ? 2 * ib->stripe_rules.smallest : 0,
         .starves = ib->rules.scheme != CREDIT_HW,
         .software = ib->device.verbs.softib,
@@ -189,7 +190,7 @@ void ib_disconnect(struct transport *t, struct peer *peer)
     list_remove(&ep->asking);
     list_remove(&ep->unsaid_link);
     ep->conn = (struct conn){0};
-    ep->ready = false;
+    ib_set_ready(ep, false);
     ep->unsaid = 0;
     ep->peer = NULL;
     ep->again = true;
@@ -202,7 +203,7 @@ bool ib_endpoint_busy(const struct ib_endpoint *ep)
 {
     return !list_empty(&ep->peer->pending) || ep->ops > 0 || !list_empty(&ep->held) || ep->unsaid != 0 ||
            !list_empty(&ep->kept) || !list_empty(&ep->kept_rdma) ||
-           (unlikely(ep->ib->allot != NULL) && ib_allot_busy(ep));
+           (unlikely(ep->ib->allot != NULL) && ib_allot_busy(ep)) || !ib_spread_may_end(ep);
 }
 
 /* ---- the budget ---- */
@@ -343,6 +344,7 @@ static void reopened(struct ib_endpoint *ep)
         ep->join->up |= rail_bit(0);
         adapt_back(&ep->join->adapt, 0);
         ib_stripe_rail(ep, 0, true);
+        ib_spread_home(ep);
         ep->unsaid |= 1u << IB_RAILS;
     }
     if (ep->leaving)
@@ -366,7 +368,7 @@ static void unanswered(struct ib_endpoint *ep)
 
 void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
 {
-    ep->ready = ep->conn.state == CONN_OPEN && nothing_kept(ep);
+    ib_set_ready(ep, ep->conn.state == CONN_OPEN && nothing_kept(ep));
     if (actions & CONN_DO_DESTROY)
         destroy(ep);
     if (actions & CONN_DO_CREATE)
@@ -377,6 +379,8 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
         counter_add(&opened, 1);
         log_debug("connection to rank %u open, %u in all", ep->peer->rank, ep->ib->open);
         reopened(ep);
+        if (unlikely(ep->several) && ep->ways && ib_spreads(ep->ib))
+            ib_join_want(ep);
     }
     if (actions & (CONN_DO_OPENED | CONN_DO_RESUME)) {
         ep->peer->opening = false;

@@ -29,6 +29,8 @@ struct ib_endpoint {
     struct peer *peer; /* NULL: a guest who has gone; the next peer takes its place */
     struct conn conn;
     bool ready;    /* open, and nothing of before it broke is left to be sent: frames may go */
+    bool plain;    /* and they go over the home alone */
+    bool spread;   /* they go over several rails */
     bool breaking; /* its queue pairs have failed: it moves at the next look (move.c) */
     uint8_t home;  /* my rail that carries it */
     uint8_t yours; /* the peer's */
@@ -43,8 +45,9 @@ struct ib_endpoint {
     struct ring_tx tx;
     struct ib_buffer *tx_mirror;
     uint64_t tx_address;
-    size_t tx_frame_max;        /* payload */
-    struct ibv_send_wr tx_work; /* prefilled: only addresses and length change */
+    uint32_t tx_rkey[IB_ADAPTERS_MAX]; /* by the peer's adapter */
+    size_t tx_frame_max;               /* payload */
+    struct ibv_send_wr tx_work;        /* prefilled: only addresses and length change */
     struct ibv_sge tx_piece;
     /* The ring I poll. */
     enum ib_ring_state rx_state;
@@ -87,8 +90,8 @@ struct ib_endpoint {
     struct ibv_ah *ah;
 
     /* Between reserve and commit. */
-    struct ib_lane *reserved_lane;
-    struct ib_buffer *reserved; /* NULL: the ring */
+    struct ib_lane *reserved_lane; /* over which it goes */
+    struct ib_buffer *reserved;    /* NULL: the ring */
     char *reserved_room;
     bool reserved_waited;
 };
@@ -106,6 +109,13 @@ void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h);
 void ib_endpoint_again(struct ib_endpoint *ep); /* drops its queue pairs and asks anew */
 void ib_endpoint_want(struct ib_endpoint *ep);
 bool ib_endpoint_busy(const struct ib_endpoint *ep);
+
+static inline void ib_set_ready(struct ib_endpoint *ep, bool ready)
+{
+    ep->ready = ready;
+    ep->plain = ready && !ep->spread;
+}
+
 void ib_endpoints_pulse(struct ib *ib);
 
 #endif

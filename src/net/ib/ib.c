@@ -157,8 +157,10 @@ static int start(struct ib *ib, struct boot *boot)
 static void stop(struct ib *ib)
 {
     ib_event_close(ib);
-    for (uint32_t i = 0; i < ib->nendpoints; i++)
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
         ib_kept_free(ib->endpoints[i], 0);
+        ib_join_free(ib->endpoints[i]);
+    }
     ib_own_close(ib);
     ib_hello_close(ib);
     ib_shared_close(ib);
@@ -175,7 +177,6 @@ static void stop(struct ib *ib)
             free(ib->endpoints[i]->lanes[k].rdma);
         }
         free(ib->endpoints[i]->ways);
-        ib_join_free(ib->endpoints[i]);
         free(ib->endpoints[i]);
     }
     free(ib->endpoints);
@@ -359,7 +360,7 @@ static bool flushed(struct ib_endpoint *ep)
                 ib_lane_ask(lane);
         }
     }
-    return done;
+    return ib_spread_quiet(ep) && done;
 }
 
 /* Nobody is to take the end of this process for its death: it says LEAVE on every connection, also on those

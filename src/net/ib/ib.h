@@ -10,7 +10,7 @@
  *   rdma.c      the RDMA ring and polling set    event.c     the thread that wakes sleepers
  *   rail.c      the ports of this process        join.c      queue pairs on further rails
  *   stripe.c    put and get over several rails   migrate.c   alternate paths of connections
- *   allot.c     reserved rails
+ *   allot.c     reserved rails                   spread.c    frames over several rails
  *   way.c       the rails of a connection        move.c      connections that break and go on elsewhere
  *   barrier.c   barriers in the switch           ib.c        start and end of the transport
  *   policy/     pure: credit, conn, ring, pollset, choose, devlist
@@ -178,6 +178,7 @@ void ib_moves_patience(struct ib *ib);
 void ib_moved(struct ib_endpoint *ep);                        /* it is open */
 void ib_kept_collect(struct ib_endpoint *ep);                 /* before the queue pairs go */
 void ib_kept_told(struct ib_endpoint *ep, uint16_t expected); /* what has arrived needs not be sent again */
+void ib_kept_lane(struct ib_lane *lane);                      /* of one of them */
 bool ib_kept_send(struct ib_endpoint *ep);                    /* true: nothing is left */
 void ib_kept_free(struct ib_endpoint *ep, int status);        /* the peer is gone */
 
@@ -220,7 +221,12 @@ void ib_flush(struct ib_endpoint *ep);                  /* those that found no r
 void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited);
 int ib_lane_claim(struct ib_lane *lane, bool *waited);
 struct ib_lane *ib_lane_for(struct ib_endpoint *ep, size_t len);
-void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes);
+void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes, bool signal);
+int ib_lane_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                  size_t len, bool signal);
+struct ib_work *ib_lane_control(struct ib_lane *lane, const void *message, size_t bytes, bool signal);
+int ib_no_buffer(struct ib_lane *lane);
+int ib_not_open(struct ib_endpoint *ep);
 int ib_home_rdma(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op);
 
 /* own.c */
@@ -231,7 +237,10 @@ void ib_own_close(struct ib *ib);
 
 /* rdma.c */
 char *ib_rdma_room(struct ib_endpoint *ep);
+char *ib_rdma_room_on(struct ib_endpoint *ep, struct ib_lane *lane);
 void ib_rdma_post(struct ib_endpoint *ep, size_t size);
+void ib_rdma_post_on(struct ib_endpoint *ep, struct ib_lane *lane, uint8_t theirs, size_t size,
+                     bool signal); /* over a further rail, to that adapter of the peer */
 int ib_rdma_poll(struct ib *ib);
 int ib_rdma_take(struct ib_endpoint *ep);
 bool ib_rdma_quiet(const struct ib *ib);

@@ -21,13 +21,18 @@ static COUNTER(failures, "ib_rail_failures",
 
 static void lane_init(struct ib_endpoint *ep, unsigned k)
 {
+    struct ib *ib = ep->ib;
     struct ib_lane *lane = &ep->join->pairs[k].lane;
+    struct ib_rail *rail = &ib->rails[ep->join->pairs[k].mine];
+    bool frames = ib_spread_posted(ep) > 0;
     *lane = (struct ib_lane){.endpoint = ep,
-                             .rail = &ep->ib->rails[ep->join->pairs[k].mine],
-                             .adapter = ep->ib->rails[ep->join->pairs[k].mine].adapter->index,
-                             .pool = &ep->ib->large,
+                             .rail = rail,
+                             .adapter = rail->adapter->index,
+                             .pool = &ib->large,
+                             .shared = frames && ib->lanes > 1 ? &ib->shared[rail->adapter->index][1] : NULL,
+                             .frame_max = ib->large.size - sizeof(struct ib_frame),
                              .index = (uint8_t)(IB_LANES + k),
-                             .bare = true};
+                             .bare = !frames};
     list_init(&lane->posted);
 }
 
@@ -55,6 +60,8 @@ size_t ib_join_say(const struct ib_endpoint *ep, struct ib_rails_said *out)
     memset(out, 0, sizeof(*out));
     out->rails = (uint8_t)ib->nrails;
     out->pairs = (uint8_t)(j ? j->count : 0);
+    out->frames = ib_spread_posted(ep) & 0x7fff;
+    out->rings = ib_spread_rings(ib);
     ib_rails_tell(ib, out->rail);
     for (uint32_t k = 1; k < out->pairs; k++) {
         const struct ib_subchannel *s = &j->pairs[k];
@@ -76,17 +83,37 @@ static void subchannel_connect(struct ib_endpoint *ep, struct ib_subchannel *s, 
     if (ib_lane_connect(&s->lane, &peer->address, to->qpn, to->psn, peer->rd_atomic) != 0 &&
         !ib_adapter_gone(s->lane.rail->adapter))
         ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
+    if (!s->lane.bare)
+        ib_spread_connected(&s->lane, ep->join->frames);
 }
 
 /* What cannot be made is not there; the rails that are there go on. */
 static bool subchannel_create(struct ib_subchannel *s)
 {
-    if (ib_lane_create(&s->lane) == 0)
+    struct ib *ib = s->lane.endpoint->ib;
+    int rc = s->lane.bare ? 0 : ib_shared_open(ib, s->lane.adapter);
+    if (rc == 0 && ib_lane_create(&s->lane) == 0)
         return true;
     log_warn("an additional rail to rank %u cannot be opened and is not used: %s",
              s->lane.endpoint->peer->rank, err_detail(MPI_ERR_OTHER));
     err_clear();
     return false;
+}
+
+/* Frames that were under way leave a gap, behind which the peer delivers nothing: the connection is opened again, and closes
+ * it. */
+static void drop_frames(struct ib_lane *lane)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    bool gap = ib_spread_carries(lane);
+    if (lane->bare || !lane->qp)
+        return;
+    ib_kept_lane(lane);
+    if (!gap || ep->join->anew)
+        return;
+    if (!ep->breaking && ep->conn.state == CONN_OPEN) /* its own way has not failed */
+        ep->ways->next = ep->ways->at;
+    ib_break(ep, NULL);
 }
 
 static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const struct ib_pair_said *said)
@@ -97,7 +124,9 @@ static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const stru
         counter_add(&failures, 1);
         j->up &= ~rail_bit(k);
         ib_stripe_rail(ep, k, false);
+        drop_frames(&s->lane);
         ib_lane_abandon(&s->lane);
+        ib_spread_look(ep);
     }
     if (actions & JOINT_DO_SETTLE)
         ib_stripe_settled(ep, k);
@@ -112,6 +141,7 @@ static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const stru
         j->up |= rail_bit(k);
         adapt_back(&j->adapt, k);
         ib_stripe_rail(ep, k, true);
+        ib_spread_look(ep);
         log_debug("rail to rank %u: %s is connected to rail %u of that rank", ep->peer->rank,
                   s->lane.rail->device->name, s->yours);
     }
@@ -125,6 +155,13 @@ static void want(struct ib_endpoint *ep, unsigned k)
     bool wanted = ib_rail_up(s->lane.rail) && ep->join->peer[s->yours].up && !s->tired;
     if (wanted != s->joint.wanted)
         act(ep, k, joint_want(&s->joint, wanted), NULL);
+}
+
+void ib_join_again(struct ib_endpoint *ep, unsigned pair)
+{
+    ep->join->anew = true;
+    act(ep, pair, joint_failed(&ep->join->pairs[pair].joint), NULL);
+    ep->join->anew = false;
 }
 
 void ib_join_failed(struct ib_lane *lane, const char *why)
@@ -166,6 +203,7 @@ static void make_pairs(struct ib_endpoint *ep, const struct ib_rail_said *mine)
     j->pairs[0].yours = ep->yours;
     adapt_open(&j->adapt, j->count, STEADINESS);
     ib_stripe_weights(ep);
+    ib_spread_open(ep);
     if (j->count == 1)
         log_info("messages to rank %u use one rail: the two hosts have no other ports on a common network",
                  ep->peer->rank);
@@ -189,6 +227,8 @@ void ib_join_heard(struct ib_endpoint *ep, const struct ib_rails_said *said)
         if (said->rail[j->pairs[k].yours].up && !j->peer[j->pairs[k].yours].up)
             j->pairs[k].tired = false;
     memcpy(j->peer, said->rail, sizeof(j->peer));
+    j->frames = said->frames;
+    j->rings = said->rings;
     for (uint32_t i = 0; ep->ways && i < MIN(said->rails, ep->ways->theirs); i++)
         ep->ways->peer[i].address = said->rail[i].address; /* a port that was down at first had none */
     if (first) {
@@ -232,11 +272,20 @@ void ib_join_free(struct ib_endpoint *ep)
     if (!j)
         return;
     ib_stripe_forget(ep);
+    list_foreach_safe(pos, after, &ep->held)
+    {
+        struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
+        if (b->lane && b->lane->index >= IB_LANES)
+            b->lane = NULL;
+    }
     for (unsigned k = 1; k < j->count; k++) {
         if (j->pairs[k].lane.qp)
             ib_lane_destroy(&j->pairs[k].lane);
         free(j->pairs[k].lane.work);
+        free(j->pairs[k].lane.copies);
+        free(j->pairs[k].lane.rdma);
     }
+    ib_spread_close(ep);
     free(j->reserve);
     free(j);
     ep->join = NULL;

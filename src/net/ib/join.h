@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "net/ib/lane.h"
+#include "net/ib/spread.h"
 #include "net/ib/wire.h"
 #include "net/rails/adapt.h"
 #include "net/rails/joint.h"
@@ -34,8 +35,12 @@ struct ib_join {
     struct ib_subchannel pairs[RAILS_MAX]; /* 0: only mine and yours */
     double weight[RAILS_MAX];              /* even and weighted striping */
     struct adapt adapt;
-    struct mux mux;                 /* which pair the next whole message takes */
-    struct list under_way;          /* struct ib_striped */
+    struct mux mux;           /* which pair the next whole message takes */
+    struct ib_spread *spread; /* NULL: frames stay on the home */
+    bool anew;                /* pairs are dropped because the connection is opened again */
+    bool rings;               /* slots of its ring may be written over any pair */
+    uint16_t frames;          /* receive buffers of each pair at the peer; 0: it takes no frames there */
+    struct list under_way;    /* struct ib_striped */
     struct ib_reserve_out *reserve; /* NULL: nothing was ever reserved (allot.h) */
 };
 
@@ -43,6 +48,8 @@ void ib_join_want(struct ib_endpoint *ep); /* a large transfer would like more r
 size_t ib_join_say(const struct ib_endpoint *ep, struct ib_rails_said *out); /* its length */
 void ib_join_heard(struct ib_endpoint *ep, const struct ib_rails_said *said);
 void ib_join_failed(struct ib_lane *lane, const char *why);
+void ib_join_again(struct ib_endpoint *ep,
+                   unsigned pair); /* drops the pair, though it works; both ends join it anew */
 void ib_join_ports(struct ib *ib,
                    bool rested);           /* ports went down or came up; rested: try again what failed */
 void ib_join_free(struct ib_endpoint *ep); /* the connection closes */

@@ -55,6 +55,14 @@ static void index_put(struct ib *ib, struct ib_lane *lane)
     ib->by_qpn[at] = lane;
 }
 
+static void index_known(struct ib *ib, struct ib_lane *lane)
+{
+    if (!lane->qp || !lane->shared)
+        return;
+    index_put(ib, lane);
+    ib->by_qpn_used++;
+}
+
 /* Makes the table anew with those lanes that have queue pairs: after growth, and after one went away. */
 static int index_rebuild(struct ib *ib, uint32_t size)
 {
@@ -67,10 +75,12 @@ static int index_rebuild(struct ib *ib, uint32_t size)
     ib->by_qpn_used = 0;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         for (uint32_t k = 0; k < ib->lanes; k++)
-            if (ib->endpoints[i]->lanes[k].qp) {
-                index_put(ib, &ib->endpoints[i]->lanes[k]);
-                ib->by_qpn_used++;
-            }
+            index_known(ib, &ib->endpoints[i]->lanes[k]);
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_join *j = ib->endpoints[i]->join;
+        for (uint32_t k = 1; j && k < j->count; k++)
+            index_known(ib, &j->pairs[k].lane);
+    }
     return 0;
 }
 
@@ -270,8 +280,10 @@ void ib_lane_destroy(struct ib_lane *lane)
     }
     list_foreach_safe(pos, after, &lane->posted)
     {
+        struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
         list_remove(pos);
-        ib_buffer_put(lane->pool, list_entry(pos, struct ib_buffer, link));
+        b->lane = NULL; /* the lane of a further rail may go altogether */
+        ib_buffer_put(lane->pool, b);
     }
 }
 
@@ -280,13 +292,16 @@ void ib_lane_abandon(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
     uint32_t tail = lane->tail, head = lane->head;
-    if (lane->qp)
-        ep->ib->device.verbs.destroy_qp(lane->qp);
-    else
+    if (!lane->qp)
         return;
-    lane->qp = NULL;
-    lane->rail->adapter->cq_used -= (int)(lane->depth + receive_depth(lane));
-    lane->tail = lane->head;
+    for (uint32_t at = tail; at != head; at++) {
+        struct ib_work *w = &lane->work[at & (lane->depth - 1)];
+        if (w->buffer)
+            ib_buffer_put(lane->pool, w->buffer);
+        w->buffer = NULL;
+    }
+    lane->tail = head;
+    ib_lane_destroy(lane);
     for (; tail != head; tail++) {
         struct ib_work w = lane->work[tail & (lane->depth - 1)];
         if (w.op) {

@@ -46,7 +46,8 @@ void ib_lost(struct transport *t, struct peer *peer)
     list_remove(&ep->unsaid_link);
     ep->unsaid = ep->last_words = ep->ops = 0;
     ep->conn = (struct conn){0};
-    ep->ready = ep->breaking = false;
+    ib_set_ready(ep, false);
+    ep->breaking = false;
     ep->broken = 0;
     ib_kept_free(ep, err_set(MPIX_ERR_PROC_FAILED, "the peer process has died"));
     for (uint32_t i = 0; i < count; i++)

@@ -125,6 +125,21 @@ static void keep_work(struct ib_lane *lane, uint32_t place)
     }
 }
 
+void ib_kept_lane(struct ib_lane *lane)
+{
+    for (uint32_t at = lane->tail; at != lane->head; at++)
+        keep_work(lane, at & (lane->depth - 1));
+}
+
+/* What it tells of credits and slots ends with the queue pairs. */
+static void orphan(struct ib_buffer *b)
+{
+    struct ib_head *h = (struct ib_head *)(void *)b->data;
+    memset(h->credits, 0, sizeof(h->credits));
+    h->ring = 0;
+    b->lane = NULL;
+}
+
 void ib_kept_collect(struct ib_endpoint *ep)
 {
     if (!ep->ways || !ep->lanes[0].qp)
@@ -133,13 +148,11 @@ void ib_kept_collect(struct ib_endpoint *ep)
         ep->join->up &= ~rail_bit(0);
         ib_stripe_rail(ep, 0, false);
     }
+    ib_spread_drop(ep);
     keep_ring(ep);
-    for (uint32_t k = 0; k < ep->ib->lanes; k++) {
-        struct ib_lane *lane = &ep->lanes[k];
-        for (uint32_t at = lane->tail; at != lane->head; at++)
-            keep_work(lane, at & (lane->depth - 1));
-    }
-    list_foreach_safe(pos, after, &ep->held) list_entry(pos, struct ib_buffer, link)->lane = NULL;
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        ib_kept_lane(&ep->lanes[k]);
+    list_foreach_safe(pos, after, &ep->held) orphan(list_entry(pos, struct ib_buffer, link));
 }
 
 static void kept_done(struct ib_endpoint *ep, struct ib_kept *k)
@@ -169,7 +182,7 @@ void ib_kept_told(struct ib_endpoint *ep, uint16_t expected)
 {
     if (!ep->ways)
         return;
-    if (ep->ib->lanes == 1)
+    if (ep->ib->lanes == 1 && !ib_spreads(ep->ib))
         kept_arrived(ep, expected);
     uint16_t missing = (uint16_t)(ep->next_seq - expected);
     list_foreach_safe(pos, after, &ep->kept)
@@ -200,7 +213,7 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
     ep->next_seq = next;
     h->seq = seq;
     list_remove(&b->link);
-    ib_lane_message(lane, b, b->data, b->length);
+    ib_lane_message(lane, b, b->data, b->length, false);
     counter_add(&resent, 1);
     return true;
 }
@@ -253,7 +266,7 @@ bool ib_kept_send(struct ib_endpoint *ep)
     while (!list_empty(&ep->kept))
         if (!send_frame(ep, list_entry(ep->kept.next, struct ib_buffer, link)))
             return false;
-    ep->ready = true;
+    ib_set_ready(ep, true);
     return true;
 }
 
@@ -320,6 +333,7 @@ static void look_at_all(struct ib_endpoint *ep)
 {
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
         ib_lane_fail(&ep->lanes[k]);
+    ib_spread_fail(ep);
     int most = ep->lanes[0].rail->adapter->cq_size / IB_POLL_BATCH + 2; /* what is found then came later */
     while (ib_poll_completions(ep->ib) > 0 && most-- > 0)
         ;

@@ -26,10 +26,13 @@ static TUNABLE_INT(paths, "IB_PATHS", 1, 1, 8,
 
 #define FIRST_CQ 1024
 
-#define RAIL_COUNTERS(n)                                                                                \
-    static COUNTER(rail##n##_bytes, "ib_rail" #n "_bytes", "Bytes moved in stripes over rail " #n "."); \
-    static COUNTER(rail##n##_stripes, "ib_rail" #n "_stripes",                                          \
-                   "Stripes of large messages sent over rail " #n ".")
+#define RAIL_COUNTERS(n)                                                          \
+    static COUNTER(rail##n##_bytes, "ib_rail" #n "_bytes",                        \
+                   "Bytes moved in stripes and spread frames over rail " #n "."); \
+    static COUNTER(rail##n##_stripes, "ib_rail" #n "_stripes",                    \
+                   "Stripes of large messages sent over rail " #n ".");           \
+    static COUNTER(rail##n##_frames, "ib_rail" #n "_frames",                      \
+                   "Frames sent over rail " #n " where FISHPLATE_IB_MESSAGES spreads them.")
 RAIL_COUNTERS(0);
 RAIL_COUNTERS(1);
 RAIL_COUNTERS(2);
@@ -44,6 +47,10 @@ static struct counter *const rail_bytes[IB_RAILS_MAX] = {&rail0_bytes, &rail1_by
 static struct counter *const rail_stripes[IB_RAILS_MAX] = {&rail0_stripes, &rail1_stripes, &rail2_stripes,
                                                            &rail3_stripes, &rail4_stripes, &rail5_stripes,
                                                            &rail6_stripes, &rail7_stripes};
+
+static struct counter *const rail_frames[IB_RAILS_MAX] = {&rail0_frames, &rail1_frames, &rail2_frames,
+                                                          &rail3_frames, &rail4_frames, &rail5_frames,
+                                                          &rail6_frames, &rail7_frames};
 
 int ib_adapter_room(struct ib_adapter *a, int more)
 {
@@ -95,6 +102,7 @@ static void rail_add(struct ib *ib, struct ib_device *d, struct ib_adapter *a)
     r->index = (uint8_t)n;
     r->bytes = rail_bytes[n];
     r->stripes = rail_stripes[n];
+    r->frames = rail_frames[n];
     r->weight = MAX(d->used->rate, 1u);
     atomic_init(&r->down, 0);
 }

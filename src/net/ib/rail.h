@@ -37,7 +37,7 @@ void ib_adapter_watch(struct ib_adapter *a, struct ib *ib, int n);
 struct ib_rail {
     struct ib_device *device;
     struct ib_adapter *adapter;
-    struct counter *bytes, *stripes;
+    struct counter *bytes, *stripes, *frames;
     double weight;         /* of weighted striping */
     uint8_t index;         /* 0: home */
     bool waiting;          /* its port has not been up yet, and its address may not be known */

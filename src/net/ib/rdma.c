@@ -32,9 +32,8 @@ static inline _Atomic uint32_t *bell_of(const struct ib_endpoint *ep)
 
 /* The place for the next frame, or NULL: no ring, ring full, the receiver sleeps, or the send queue is full.
  */
-char *ib_rdma_room(struct ib_endpoint *ep)
+static inline char *room_on(struct ib_endpoint *ep, struct ib_lane *lane)
 {
-    struct ib_lane *lane = &ep->lanes[0];
     char *room = ring_tx_room(&ep->tx);
     if (unlikely(!room)) {
         counter_add(&ring_full, 1);
@@ -59,10 +58,19 @@ char *ib_rdma_room(struct ib_endpoint *ep)
     return room;
 }
 
-void ib_rdma_post(struct ib_endpoint *ep, size_t size)
+char *ib_rdma_room(struct ib_endpoint *ep)
 {
-    struct ib_lane *lane = &ep->lanes[0];
-    struct ibv_send_wr *wr = &ep->tx_work;
+    return room_on(ep, &ep->lanes[0]);
+}
+
+char *ib_rdma_room_on(struct ib_endpoint *ep, struct ib_lane *lane)
+{
+    return room_on(ep, lane);
+}
+
+static inline void post_on(struct ib_endpoint *ep, struct ib_lane *lane, struct ibv_send_wr *wr, size_t size,
+                           bool signal)
+{
     uint32_t slot;
     size_t bytes = ring_tx_close(&ep->tx, size, &slot);
     size_t offset = (size_t)slot * ep->tx.slot_size;
@@ -76,7 +84,7 @@ void ib_rdma_post(struct ib_endpoint *ep, size_t size)
         wr->imm_data = htonl(waited);
         wr->send_flags |= IBV_SEND_SOLICITED;
     }
-    ib_lane_signal(lane, wr, false)->frame = true;
+    ib_lane_signal(lane, wr, signal)->frame = true;
     ib_lane_send(lane, wr);
     counter_add(&ring_frames, 1);
     if (ep->ib->base.net->oversubscribed)
@@ -86,6 +94,20 @@ void ib_rdma_post(struct ib_endpoint *ep, size_t size)
         counter_add(&wakes, 1);
         ib_say(ep, IB_WAKE);
     }
+}
+
+void ib_rdma_post(struct ib_endpoint *ep, size_t size)
+{
+    post_on(ep, &ep->lanes[0], &ep->tx_work, size, false);
+}
+
+void ib_rdma_post_on(struct ib_endpoint *ep, struct ib_lane *lane, uint8_t theirs, size_t size, bool signal)
+{
+    struct ibv_send_wr wr = ep->tx_work;
+    ep->tx_piece.lkey = ep->tx_mirror->lkey[lane->adapter];
+    wr.wr.rdma.rkey = ep->tx_rkey[theirs];
+    post_on(ep, lane, &wr, size, signal);
+    ep->tx_piece.lkey = ep->tx_mirror->lkey[ep->lanes[0].adapter];
 }
 
 /* ---- receiving ---- */
@@ -212,12 +234,13 @@ static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
     memset(ep->tx_mirror->data, 0, ib->rings.size);
     ep->tx = (struct ring_tx){.mirror = ep->tx_mirror->data, .slots = on->slots, .slot_size = on->slot_size};
     ep->tx_address = on->address;
+    memcpy(ep->tx_rkey, on->rkey, sizeof(ep->tx_rkey));
     ep->tx_piece = (struct ibv_sge){.lkey = ep->tx_mirror->lkey[ep->lanes[0].adapter]};
     ep->tx_work =
         (struct ibv_send_wr){.sg_list = &ep->tx_piece,
                              .num_sge = 1,
                              .opcode = ep->tx_by_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-                             .wr.rdma.rkey = on->rkey};
+                             .wr.rdma.rkey = on->rkey[ep->their_adapter]};
     ep->tx_frame_max = ib->ring_frame_max - sizeof(struct ib_frame);
     ep->tx_on = true;
 }

@@ -134,6 +134,13 @@ static void lane_consumed(struct ib_lane *lane, struct ib_buffer *b, bool frame,
         ib_lane_post(lane, n - 1);
 }
 
+static inline void owe_for(struct ib_lane *lane)
+{
+    if (unlikely(lane->index >= IB_LANES))
+        ib_spread_owe(lane);
+    ib_owe(lane->endpoint);
+}
+
 static void lane_take(struct ib_lane *lane, struct ib_buffer *b)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -146,7 +153,7 @@ static void lane_take(struct ib_lane *lane, struct ib_buffer *b)
         return;
     if (fits_ring && ep->ib->pollset.limit > 0)
         ib_rdma_candidate(ep);
-    ib_owe(ep);
+    owe_for(lane);
 }
 
 static uint16_t seq_of(const struct ib_buffer *b)
@@ -207,10 +214,12 @@ static void lane_arrival(struct ib_lane *lane, struct ib_buffer *b, uint32_t len
     if (unlikely(ep->conn.state == CONN_HALF))
         ib_endpoint_do(ep, conn_frame(&ep->conn));
     counter_add(&lane_arrived, 1);
+    if (unlikely(lane->index >= IB_LANES))
+        ib_spread_credits(lane, (struct ib_head *)(void *)b->data);
     if (ordered(h) && h->seq != ep->expected) {
         if (unlikely(!hold(ep, b))) {
             lane_consumed(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
-            ib_owe(ep);
+            owe_for(lane);
         }
         ib_drain(ep);
         return;
@@ -258,7 +267,9 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
     lane->failed = true;
     if (((place - lane->tail) & 0xffffff) != 0)
         ib_lane_retire(lane, place - 1);
-    if (lane->bare) { /* the other rails go on */
+    if (!lane->bare && lane->index >= IB_LANES && ep->left && (ep->leaving || ib_only_news(lane)))
+        return;
+    if (lane->index >= IB_LANES) { /* the other rails go on */
         ib_join_failed(lane, ib->device.verbs.wc_status_str(wc->status));
         return;
     }

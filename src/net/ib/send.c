@@ -71,7 +71,7 @@ int ib_lane_claim(struct ib_lane *lane, bool *waited)
 
 /* No memory for one more buffer. Those in flight come back, if their completion is asked for; when there are
  * none, waiting would be for ever. */
-static __attribute__((noinline, cold)) int no_buffer(struct ib_lane *lane)
+__attribute__((noinline, cold)) int ib_no_buffer(struct ib_lane *lane)
 {
     if (lane->head == lane->tail)
         ib_fatal(lane->endpoint->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
@@ -79,7 +79,8 @@ static __attribute__((noinline, cold)) int no_buffer(struct ib_lane *lane)
     return refuse(&no_memory);
 }
 
-static inline void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes)
+static inline void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
+                              bool signal)
 {
     struct ibv_sge piece = {
         .addr = (uintptr_t)at, .length = (uint32_t)bytes, .lkey = b ? b->lkey[lane->adapter] : 0};
@@ -87,16 +88,16 @@ static inline void post_frame(struct ib_lane *lane, struct ib_buffer *b, const v
                              .num_sge = 1,
                              .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
-    struct ib_work *w = ib_lane_signal(lane, &wr, false);
+    struct ib_work *w = ib_lane_signal(lane, &wr, signal);
     w->buffer = b;
     w->frame = true;
     w->bytes = (uint32_t)bytes;
     ib_lane_send(lane, &wr);
 }
 
-void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes)
+void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes, bool signal)
 {
-    post_frame(lane, b, at, bytes);
+    post_frame(lane, b, at, bytes, signal);
 }
 
 /* Where the next message is built that goes inline: where it can be found again, if it may have to be. */
@@ -106,10 +107,10 @@ static inline char *inline_room(const struct ib_lane *lane, char *else_here)
                                           : else_here;
 }
 
-static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
-                     size_t len)
+static inline int frame_through(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word,
+                                const void *payload, size_t len, bool further, bool signal)
 {
-    struct ib_lane *lane = lane_for(ep, len);
+    struct ib_endpoint *ep = lane->endpoint;
     size_t bytes = sizeof(struct ib_frame) + len;
     bool waited;
     int rc = lane_claim(lane, &waited);
@@ -119,22 +120,37 @@ static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint6
     struct ib_buffer *b = NULL;
     if (bytes > MIN(ep->ib->inline_max, sizeof(small)) && !(b = ib_buffer_get(lane->pool))) {
         credit_untake(&lane->credit, waited);
-        return no_buffer(lane);
+        return ib_no_buffer(lane);
     }
     struct ib_frame *f = (struct ib_frame *)(void *)(b ? b->data : inline_room(lane, small));
-    ib_head_fill(ep, &f->head, IB_FRAME, waited);
+    if (further)
+        ib_spread_head(lane, &f->head, IB_FRAME, waited);
+    else
+        ib_head_fill(ep, &f->head, IB_FRAME, waited);
     frame_write(&f->header, head, from, word);
     if (len > 0) /* there may be no address at all */
         memcpy(f->payload, payload, len);
-    post_frame(lane, b, f, bytes);
+    post_frame(lane, b, f, bytes, signal);
     counter_add(&lane_frames, 1);
     return 0;
+}
+
+static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                     size_t len)
+{
+    return frame_through(lane_for(ep, len), head, from, word, payload, len, false, false);
+}
+
+int ib_lane_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                  size_t len, bool signal)
+{
+    return frame_through(lane, head, from, word, payload, len, lane->index >= IB_LANES, signal);
 }
 
 /* ---- frames ---- */
 
 /* Not open: opens it. What wants to be sent waits in the peer's queue. */
-static __attribute__((noinline, cold)) int not_open(struct ib_endpoint *ep)
+__attribute__((noinline, cold)) int ib_not_open(struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)
         return ERR_AGAIN; /* what was sent before it broke goes first */
@@ -146,8 +162,8 @@ static __attribute__((noinline, cold)) int not_open(struct ib_endpoint *ep)
 int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
 {
     struct ib_endpoint *ep = peer->endpoint;
-    if (unlikely(!ep->ready))
-        return not_open(ep);
+    if (unlikely(!ep->plain))
+        return ib_spread_send(ep, head, from, word, payload, len);
     if (likely(ep->tx_on && len <= ep->tx_frame_max)) {
         char *room = ib_rdma_room(ep);
         if (likely(room != NULL)) {
@@ -166,9 +182,10 @@ int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, cons
 int ib_reserve(struct peer *peer, size_t len, void **payload)
 {
     struct ib_endpoint *ep = peer->endpoint;
-    if (unlikely(!ep->ready))
-        return not_open(ep);
+    if (unlikely(!ep->plain))
+        return ib_spread_reserve(ep, len, payload);
     ep->reserved = NULL;
+    ep->reserved_lane = &ep->lanes[0];
     ep->reserved_room = ep->tx_on && len <= ep->tx_frame_max ? ib_rdma_room(ep) : NULL;
     if (ep->reserved_room) {
         *payload = ((struct ib_frame *)(void *)ep->reserved_room)->payload;
@@ -181,7 +198,7 @@ int ib_reserve(struct peer *peer, size_t len, void **payload)
     ep->reserved = ib_buffer_get(lane->pool);
     if (!ep->reserved) {
         credit_untake(&lane->credit, ep->reserved_waited);
-        return no_buffer(lane);
+        return ib_no_buffer(lane);
     }
     ep->reserved_lane = lane;
     *payload = ((struct ib_frame *)(void *)ep->reserved->data)->payload;
@@ -191,6 +208,10 @@ int ib_reserve(struct peer *peer, size_t len, void **payload)
 void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)
 {
     struct ib_endpoint *ep = peer->endpoint;
+    if (unlikely(ep->reserved_lane->index >= IB_LANES)) {
+        ib_spread_commit(ep, header, len);
+        return;
+    }
     if (!ep->reserved) {
         struct ib_frame *f = (struct ib_frame *)(void *)ep->reserved_room;
         ib_head_fill(ep, &f->head, IB_FRAME, false);
@@ -201,7 +222,7 @@ void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)
     struct ib_frame *f = (struct ib_frame *)(void *)ep->reserved->data;
     ib_head_fill(ep, &f->head, IB_FRAME, ep->reserved_waited);
     f->header = *header;
-    post_frame(ep->reserved_lane, ep->reserved, f, sizeof(*f) + len);
+    post_frame(ep->reserved_lane, ep->reserved, f, sizeof(*f) + len, false);
     counter_add(&lane_frames, 1);
     ep->reserved = NULL;
 }
@@ -216,18 +237,42 @@ static size_t control_body(struct ib_endpoint *ep, enum ib_type type, void *body
         return ib_allot_say(ep, body);
     if (type != IB_RING_ON)
         return 0;
-    struct ib_ring_on on = {.address = (uintptr_t)ep->rx.ring,
-                            .rkey = ep->rx_memory->rkey[ep->lanes[0].adapter],
-                            .slots = ep->rx.slots,
-                            .slot_size = ep->rx.slot_size};
+    struct ib_ring_on on = {
+        .address = (uintptr_t)ep->rx.ring, .slots = ep->rx.slots, .slot_size = ep->rx.slot_size};
+    memcpy(on.rkey, ep->rx_memory->rkey, sizeof(on.rkey));
     memcpy(body, &on, sizeof(on));
     return sizeof(on);
 }
 
 /* Inline where the adapter can; control messages are short. */
+struct ib_work *ib_lane_control(struct ib_lane *lane, const void *message, size_t bytes, bool signal)
+{
+    struct ib *ib = lane->endpoint->ib;
+    struct ib_buffer *b = NULL;
+    if (bytes > ib->inline_max) {
+        b = ib_buffer_get(lane->pool);
+        if (!b)
+            ib_fatal(ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
+    }
+    void *at = b ? b->data : inline_room(lane, NULL);
+    if (at)
+        memcpy(at, message, bytes);
+    struct ibv_sge piece = {.addr = at ? (uintptr_t)at : (uintptr_t)message,
+                            .length = (uint32_t)bytes,
+                            .lkey = b ? b->lkey[lane->adapter] : 0};
+    struct ibv_send_wr wr = {.sg_list = &piece,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
+    struct ib_work *w = ib_lane_signal(lane, &wr, signal);
+    w->buffer = b;
+    w->bytes = (uint32_t)bytes;
+    ib_lane_send(lane, &wr);
+    return w;
+}
+
 static void control_post(struct ib_endpoint *ep, enum ib_type type)
 {
-    struct ib_lane *lane = &ep->lanes[0];
     struct {
         struct ib_head head;
         union {
@@ -239,35 +284,18 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
     size_t bytes = offsetof(__typeof__(m), body) + control_body(ep, type, &m.body);
     bool last = type == IB_CLOSE || type == IB_AGREE;
     ib_head_fill(ep, &m.head, type, false);
-    struct ib_buffer *b = NULL;
-    if (bytes > ep->ib->inline_max) {
-        b = ib_buffer_get(lane->pool);
-        if (!b)
-            ib_fatal(ep->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
-    }
-    void *at = b ? b->data : inline_room(lane, (char *)&m);
-    if (at != &m)
-        memcpy(at, &m, bytes);
-    struct ibv_sge piece = {
-        .addr = (uintptr_t)at, .length = (uint32_t)bytes, .lkey = b ? b->lkey[lane->adapter] : 0};
-    struct ibv_send_wr wr = {.sg_list = &piece,
-                             .num_sge = 1,
-                             .opcode = IBV_WR_SEND,
-                             .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
-    struct ib_work *w = ib_lane_signal(lane, &wr, last || type == IB_LEAVE);
-    w->buffer = b;
-    w->bytes = (uint32_t)bytes;
-    w->last = last;
-    w->frame = type == IB_LEAVE;
-    if (last) {
-        ep->last_words = 1;
-        if (ep->ib->lanes > 1 && ep->lanes[1].head != ep->lanes[1].tail) {
-            ib_lane_end(&ep->lanes[1], true);
-            ep->last_words = 2;
-        }
-    }
     counter_add(type == IB_CREDIT ? &credit_messages : &control_messages, 1);
-    ib_lane_send(lane, &wr);
+    struct ib_work *w = ib_lane_control(&ep->lanes[0], &m, bytes, last || type == IB_LEAVE);
+    w->frame = type == IB_LEAVE;
+    w->last = last;
+    if (!last)
+        return;
+    ep->last_words = 1;
+    if (ep->ib->lanes > 1 && ep->lanes[1].head != ep->lanes[1].tail) {
+        ib_lane_end(&ep->lanes[1], true);
+        ep->last_words = 2;
+    }
+    ib_spread_last(ep);
 }
 
 /* What may be said now: nothing follows a CLOSE or an AGREE, unless the peer wants to go on. */
@@ -290,7 +318,9 @@ void ib_flush(struct ib_endpoint *ep)
         if (unlikely(type == IB_RESERVE && ib_allot_unsaid(ep)))
             ep->unsaid |= 1u << IB_RESERVE;
     }
-    bool more = ep->unsaid || !sent;
+    if (unlikely(ep->spread))
+        ib_spread_flush(ep);
+    bool more = ep->unsaid || !sent || (unlikely(ep->spread) && ep->join->spread->owing);
     if (more && list_empty(&ep->unsaid_link))
         list_append(&ep->ib->unsaid, &ep->unsaid_link);
     else if (!more && !list_empty(&ep->unsaid_link))
@@ -369,7 +399,7 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
                      struct net_op *op)
 {
     if (unlikely(!ep->ready))
-        return not_open(ep);
+        return ib_not_open(ep);
     if (ib_stripes(ep->ib, ep, len) && op)
         return ib_stripe(ep, opcode, local, mem, remote, key, len, op);
     struct ib_rdma r = {.opcode = opcode,
@@ -413,7 +443,7 @@ int ib_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old,
 {
     struct ib_endpoint *ep = peer->endpoint;
     if (unlikely(!ep->ready))
-        return not_open(ep);
+        return ib_not_open(ep);
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1]; /* as one_sided: requests keep their order */
     if (unlikely(!ib_lane_room(lane, 1, false)))
         return refuse(&no_room);

@@ -32,6 +32,7 @@ enum ib_type {
 #define IB_LAST_WORDS (1u << IB_CLOSE | 1u << IB_AGREE) /* what ends a connection */
 
 #define IB_WAITED 1 /* flags: this frame had to wait for a credit */
+#define IB_PAIRED 2 /* it travels over a further rail: credits[0] are those of that pair (spread.h) */
 
 /* Before everything that is sent. All but unordered types count in seq (the paper's PSN, 6.2.5), so that the
  * receiver can put the channels of a connection in order. Credits ride on everything. */
@@ -52,7 +53,7 @@ struct ib_frame {
 
 struct ib_ring_on {
     uint64_t address;
-    uint32_t rkey;
+    uint32_t rkey[IB_ADAPTERS_MAX];
     uint32_t slots, slot_size;
 };
 
@@ -75,7 +76,8 @@ struct ib_pair_said {
 
 struct ib_rails_said {
     uint8_t rails, pairs; /* pairs: 0 while the peer's rails are not known */
-    uint16_t spare;
+    uint16_t frames : 15; /* receive buffers that each pair has; 0: pairs carry no frames */
+    uint16_t rings : 1;   /* slots of my ring may be written over any pair */
     struct ib_rail_said rail[IB_RAILS_MAX];
     struct ib_pair_said pair[RAILS_MAX];
 };
