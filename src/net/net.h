@@ -76,7 +76,9 @@ struct net {
     /* A process has died (lost.h); peer: NULL when it was never used. May be NULL. */
     void (*died)(void *ctx, uint32_t number, struct peer *peer);
     /* A connection failed before it told whether this put or get was done. May be NULL: nobody knows more. */
-    enum net_fate (*fate)(void *ctx, struct net_op *op);
+    enum net_fate (*fate)(void *ctx, struct net_op *op, uint64_t *number);
+    /* The other end: has the transfer of that number been seen to end here? Nothing of it is on its way any more. */
+    bool (*asked)(void *ctx, const struct peer *from, uint64_t number);
     /* A guest goes: p2p forgets it. May be NULL. */
     void (*parted)(void *ctx, struct peer *peer);
     void *deliver_ctx;

@@ -8,6 +8,7 @@
 #include "net/lost.h"
 #include "p2p/message.h"
 #include "p2p/offer.h"
+#include "p2p/rendezvous.h"
 #include "p2p/way.h"
 #include "p2p/write.h"
 
@@ -157,13 +158,21 @@ static void connected(void *ctx, struct peer *peer)
     p->look_from = MIN(p->look_from, p->offer_above + 1);
 }
 
-static enum net_fate fate(void *ctx, struct net_op *op)
+static enum net_fate fate(void *ctx, struct net_op *op, uint64_t *number)
 {
     bool seen;
     (void)ctx;
     if (read_is(op, &seen))
         return seen ? NET_FATE_DONE : NET_FATE_REPEAT;
-    return write_is(op, &seen) && seen ? NET_FATE_UNKNOWN : NET_FATE_REPEAT;
+    return write_is(op, &seen, number) && seen ? NET_FATE_ASK : NET_FATE_REPEAT;
+}
+
+/* A receive that is not offered any more got its message. */
+static bool asked(void *ctx, const struct peer *from, uint64_t number)
+{
+    struct p2p_request *r = request_known(
+        ctx, from, number, STATE_BIT(RECV_OFFERED) | STATE_BIT(RECV_RECALLED) | STATE_BIT(RECV_TAKEN));
+    return !r || put_seen(r);
 }
 
 /* A guest goes. What it sent and nobody received goes with it. */
@@ -211,6 +220,7 @@ int p2p_open(struct net *net, struct p2p **out)
     net->connected = connected;
     net->parted = parted;
     net->fate = fate;
+    net->asked = asked;
     net->deliver_ctx = p;
     *out = p;
     return 0;

@@ -36,11 +36,13 @@ static void write_done(struct net_op *op, int status)
     }
 }
 
-bool write_is(const struct net_op *op, bool *looked)
+bool write_is(const struct net_op *op, bool *looked, uint64_t *cookie)
 {
     if (op->done != write_done)
         return false;
-    *looked = container_of(op, struct p2p_request, write.op)->write.looked;
+    const struct p2p_request *r = container_of(op, struct p2p_request, write.op);
+    *looked = r->write.looked;
+    *cookie = r->peer_cookie;
     return true;
 }
 

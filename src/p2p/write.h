@@ -13,7 +13,7 @@ int write_start(struct p2p_request *r);
 /* The same, queued if need be. */
 void write_go(struct p2p_request *r);
 int write_resume(struct net_pending *item);
-/* True for the op of a write; *looked: its receiver waits for the last byte, and may have seen it. */
-bool write_is(const struct net_op *op, bool *looked);
+/* True for the op of a write; *looked: its receiver waits for the last byte, and may have seen it. *cookie: the receiver's. */
+bool write_is(const struct net_op *op, bool *looked, uint64_t *cookie);
 
 #endif

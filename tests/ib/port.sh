@@ -28,4 +28,10 @@ for setting in FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_POLLSET=0 "FISHPLATE_REN
     expect_rc 0
     expect_counted ib_frames_resent
 done
+# A receiver that looks at the last byte of what is written is asked whether it has seen it.
+for way in put putnr; do
+    job 2 2 FISHPLATE_RENDEZVOUS=$way FISHPLATE_LAST_BYTE_POLL=always FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" away
+    expect_rc 0
+    expect_counted ib_connections_moved
+done
 finish

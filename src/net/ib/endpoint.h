@@ -56,12 +56,13 @@ struct ib_endpoint {
     uint32_t rx_traffic;   /* pollset's */
     uint32_t rx_announced; /* frames whose immediate came, where that is how they are found */
 
-    struct ib_ways *ways;  /* NULL: a guest, and what fails ends the job */
-    struct list kept;      /* frames that may not have arrived when it broke; by seq */
-    struct list kept_rdma; /* and transfers: struct ib_kept */
-    uint64_t broken;       /* since when, in ns; 0: it is not */
-    bool fled;             /* because my own port went down */
-    uint8_t vain;          /* connections in a row on which nothing was sent before they failed */
+    struct ib_ways *ways;         /* NULL: a guest, and what fails ends the job */
+    struct list kept;             /* frames that may not have arrived when it broke; by seq */
+    struct list kept_rdma;        /* and transfers: struct ib_kept */
+    struct ib_fate asks, answers; /* what IB_ASK and IB_SAW say */
+    uint64_t broken;              /* since when, in ns; 0: it is not */
+    bool fled;                    /* because my own port went down */
+    uint8_t vain;                 /* connections in a row on which nothing was sent before they failed */
     struct ib_lane lanes[IB_LANES];
     struct ib_join *join;    /* further rails; NULL: nobody has wanted any */
     bool several;            /* one of us has more than one rail */

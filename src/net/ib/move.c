@@ -11,7 +11,7 @@
  * A put that is repeated may have landed before. Nobody may use its memory by then. Where there are several rails nobody is
  * told of a put before it has completed (transport_caps.put_ordered, last_byte_last). With one rail a frame may have told: it
  * followed the put through one queue pair, so where the frame has arrived the put has too and is not repeated
- * (ib_rdma.seq). And a last byte may have been seen: the layer above knows (net.fate).
+ * (ib_rdma.seq). And a last byte may have been seen: the layer above knows, or that of the peer, which is asked (net.fate).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -31,6 +31,8 @@ static TUNABLE_INT(
 static COUNTER(moves, "ib_connections_moved",
                "Connections that failed and were opened again, over another rail or the same one.");
 static COUNTER(resent, "ib_frames_resent", "Frames that were sent again because a connection failed.");
+static COUNTER(asks, "ib_fates_asked",
+               "Writes whose receiver was asked whether it had seen their end, because a connection failed.");
 static COUNTER(redone, "ib_transfers_resent",
                "RDMA writes and reads that were repeated because a connection failed.");
 
@@ -39,6 +41,9 @@ struct ib_kept {
     struct list link;
     struct ib_rdma rdma;
     struct net_op *op;
+    uint32_t asked;     /* in this generation the peer was asked for its fate */
+    uint64_t number;    /* ... by this number */
+    enum net_fate told; /* NET_FATE_ASK: not yet */
     char copy[IB_COPY]; /* of a silent put */
 };
 
@@ -97,6 +102,8 @@ static void keep_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t pl
         ib_fatal(lane->endpoint->ib, lane->endpoint, "out of memory for a transfer that must be repeated");
     k->rdma = lane->rdma[place];
     k->op = w->op;
+    k->asked = 0;
+    k->told = NET_FATE_ASK;
     if (!k->op) {
         memcpy(k->copy, lane->copies + (size_t)place * IB_COPY, MIN(k->rdma.len, IB_COPY));
         k->rdma.local = (uintptr_t)k->copy;
@@ -218,10 +225,51 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
     return true;
 }
 
-static enum net_fate fate_of(const struct ib_endpoint *ep, struct net_op *op)
+/* What nobody here knows, the peer does: it is asked before anything else is sent, since the frames that follow could find
+ * the receive that the transfer is in. What was written before has landed, or never will: both ends have dropped their queue
+ * pairs. So its answer stays true until the transfer is repeated. */
+static enum net_fate fate_of(struct ib_endpoint *ep, struct ib_kept *k)
 {
     const struct net *net = ep->ib->base.net;
-    return op && net->fate ? net->fate(net->deliver_ctx, op) : NET_FATE_REPEAT;
+    if (!k->op || !net->fate)
+        return NET_FATE_REPEAT;
+    if (k->told != NET_FATE_ASK)
+        return k->told;
+    enum net_fate fate = net->fate(net->deliver_ctx, k->op, &k->number);
+    if (fate == NET_FATE_ASK && k->asked != ep->conn.mine) {
+        k->asked = ep->conn.mine;
+        ep->asks = (struct ib_fate){.number = k->number};
+        ep->unsaid |= 1u << IB_ASK; /* ib_flush says it */
+        counter_add(&asks, 1);
+    }
+    return fate;
+}
+
+static void answered(struct ib_endpoint *ep, const struct ib_fate *f)
+{
+    list_foreach_safe(pos, after, &ep->kept_rdma)
+    {
+        struct ib_kept *k = list_entry(pos, struct ib_kept, link);
+        if (k->asked == ep->conn.mine && k->number == f->number)
+            k->told = f->seen ? NET_FATE_DONE : NET_FATE_REPEAT;
+    }
+    ib_flush(ep);
+}
+
+void ib_fate(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    const struct net *net = ep->ib->base.net;
+    struct ib_fate f;
+    if (len != sizeof(*h) + sizeof(f))
+        ib_fatal(ep->ib, ep, "it asked about a write in a message of the wrong length");
+    memcpy(&f, h + 1, sizeof(f));
+    if (h->type == IB_SAW) {
+        answered(ep, &f);
+        return;
+    }
+    f.seen = net->asked ? net->asked(net->deliver_ctx, ep->peer, f.number) : 0;
+    ep->answers = f;
+    ib_say(ep, IB_SAW);
 }
 
 /* Where the adapter's atomics are used, a put of one word may be of a lock that others have changed since it landed. */
@@ -238,11 +286,9 @@ static bool send_rdma(struct ib_endpoint *ep, struct ib_kept *k)
         ib_fatal(ep->ib, ep,
                  "the connection failed while a word was written that may be the lock of a window, and "
                  "whether it was written is unknown");
-    enum net_fate fate = fate_of(ep, k->op);
-    if (fate == NET_FATE_UNKNOWN)
-        ib_fatal(ep->ib, ep,
-                 "a message was being written whose receiver looks at its last byte, and whether it has seen "
-                 "that is unknown; with FISHPLATE_LAST_BYTE_POLL=never the message would be sent again");
+    enum net_fate fate = fate_of(ep, k);
+    if (fate == NET_FATE_ASK)
+        return false;
     if (fate == NET_FATE_DONE) {
         kept_done(ep, k);
         return true;

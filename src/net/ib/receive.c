@@ -46,6 +46,10 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
     case IB_LEAVE:
         ep->left = true;
         break;
+    case IB_ASK:
+    case IB_SAW:
+        ib_fate(ep, h, len);
+        break;
     case IB_RING_ON:
     case IB_RING_OFF:
     case IB_RING_STOPPED:

@@ -235,6 +235,10 @@ static size_t control_body(struct ib_endpoint *ep, enum ib_type type, void *body
         return ib_join_say(ep, body);
     if (type == IB_RESERVE)
         return ib_allot_say(ep, body);
+    if (type == IB_ASK || type == IB_SAW) {
+        memcpy(body, type == IB_ASK ? &ep->asks : &ep->answers, sizeof(struct ib_fate));
+        return sizeof(struct ib_fate);
+    }
     if (type != IB_RING_ON)
         return 0;
     struct ib_ring_on on = {
@@ -279,6 +283,7 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
             struct ib_ring_on ring;
             struct ib_rails_said rails;
             struct ib_reserve_said reserve;
+            struct ib_fate fate;
         } body;
     } m;
     size_t bytes = offsetof(__typeof__(m), body) + control_body(ep, type, &m.body);
