@@ -74,7 +74,7 @@ struct tool_pvar {
     void (*text)(const struct proc *p,
                  char *out); /* TOOL_TEXT_MAX bytes: a variable that is text, not a number */
 };
-enum { TOOL_TEXT_MAX = 16384 };
+enum { TOOL_TEXT_MAX = 8000 };
 struct tool_pvar_handle {
     uint32_t magic;
     struct list link; /* of its session */
