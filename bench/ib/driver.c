@@ -163,6 +163,7 @@ int ib_command_main(const struct ib_command *command, struct ib_driver *d, int a
         ib_peers_open(&peers, d, command->peers);
     const int status = run_topics(d, wanted);
     ib_peers_close(&peers);
+    d->peers = NULL;
     return status;
 }
 

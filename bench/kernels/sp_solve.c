@@ -69,7 +69,8 @@ static void eliminate(const struct adi_grid *g, const struct adi_line *l, double
             reduce(&rows[(turn + 1) % 3], &rows[(turn + 2) % 3], s, with, row);
         }
         memcpy(r, row->waves, sizeof(row->waves));
-        memcpy(kept, row->next, KEPT * sizeof(double));
+        memcpy(kept, row->next, sizeof(row->next));
+        memcpy(kept + SYSTEMS, row->far, sizeof(row->far));
     }
     memcpy(carry, &rows[(turn + 1) % 3], sizeof(rows[0]));
     memcpy(carry + ROW, &rows[(turn + 2) % 3], sizeof(rows[0]));

@@ -83,7 +83,8 @@ static struct coll_args call_of(const struct coll_args *args, int class, char *b
 {
     const uint64_t bytes = size_tried(class), memory = memory_of(args->comm, args->kind, class);
     struct coll_args one = {.kind = args->kind, .name = args->name, .comm = args->comm};
-    one.send = (struct coll_side){.buf = buffer + memory, .count = (MPI_Count)bytes, .type = byte_type()};
+    char *const behind = buffer ? buffer + memory : NULL; /* a call that is not run has no memory */
+    one.send = (struct coll_side){.buf = behind, .count = (MPI_Count)bytes, .type = byte_type()};
     one.recv = (struct coll_side){.buf = buffer, .count = (MPI_Count)bytes, .type = byte_type()};
     if (kind_reduces(args->kind))
         one.op = op_from(MPI_BOR);
