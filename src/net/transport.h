@@ -56,6 +56,8 @@ static inline void frame_write(struct frame_header *h, uint64_t head, uint64_t f
  * the call that started the transfer returns. */
 struct net_op {
     void (*done)(struct net_op *op, int status);
+    bool
+        once; /* a put that must not be repeated when its connection fails: others may have changed the word meanwhile */
 };
 
 /* What the layer above knows of a put or get whose connection failed before its end. Who looks at bytes in memory

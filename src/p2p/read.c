@@ -34,7 +34,7 @@ static int read_resume(struct net_pending *item)
 
 void read_start(struct read *read)
 {
-    read->op.done = read_done;
+    read->op = (struct net_op){.done = read_done};
     read->pending.resume = read_resume;
     if (read_try(read) == ERR_AGAIN)
         peer_queue(read->peer, &read->pending);

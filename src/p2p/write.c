@@ -50,7 +50,7 @@ int write_start(struct p2p_request *r)
 {
     struct peer *to = r->peer;
     struct write_part *w = &r->write;
-    w->op.done = write_done;
+    w->op = (struct net_op){.done = write_done};
     w->phase = WRITE_STARTING;
     w->mark = peer_pace_begin(to, PACE_OUT, w->timed || w->bytes >= PACE_LEAST ? clock_ns() : 0);
     int rc = to->ops->put(to, r->buf + w->from, &r->mem, w->remote, &w->key, w->bytes, &w->op);

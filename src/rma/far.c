@@ -99,7 +99,7 @@ static int ask(void *arg)
 static void request(struct far *f, int i, enum what what, uint32_t word)
 {
     struct asked a = {.far = f, .i = i, .what = what, .word = word};
-    f->request[i] = (struct far_request){.op.done = done, .far = f};
+    f->request[i] = (struct far_request){.op = {.done = done, .once = true}, .far = f};
     f->pending++;
     int rc = rma_insist(f->to, f->to->peer, ask, &a);
     if (rc)

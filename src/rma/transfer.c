@@ -72,7 +72,7 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
     }
     o->mem = mem;
     o->registered = true;
-    o->transfer.done = done;
+    o->transfer = (struct net_op){.done = done};
     op_asked(o);
     counter_add(&transfers, 1);
     dt_is_block(c->type, c->count, &gap);

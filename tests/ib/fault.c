@@ -6,6 +6,7 @@
  *     down-early   ... before anybody has a connection to it
  *     flap         ... and comes up again while messages wait
  *     away         ... and comes up again when the connection has failed
+ *     window       ... while words are put into its window
  *     kill         rank 1 is killed after some messages
  *     kill-early   rank 1 is killed before anybody has a connection to it
  *     strike       rank 1 makes no MPI call until rank 0 has waited longer than a handshake usually takes
@@ -227,6 +228,42 @@ static void away(void)
     counters_end();
 }
 
+/* Rank 0 puts words into the memory of rank 1, which waits in a barrier, and reads them again. */
+static void window(void)
+{
+    enum { WORDS = 64 };
+    long long *memory, out_words[WORDS], in_words[WORDS];
+    MPI_Win w;
+    counters_begin();
+    MPI_T_pvar_handle hellos = counter_open("ib_hellos_sent");
+    MPI_Win_allocate(sizeof(out_words), sizeof(long long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &w);
+    MPI_Win_lock_all(0, w);
+    for (int round = 1; round <= 3 && mpitest_rank == 0; round++) {
+        unsigned long long before = counter(hellos);
+        for (int i = 0; i < WORDS; i++) {
+            out_words[i] = round * 1000 + i;
+            in_words[i] = -1;
+        }
+        MPI_Put(out_words, 1, MPI_LONG_LONG, 1, 0, 1, MPI_LONG_LONG, w);
+        MPI_Win_flush(1, w);
+        port("down");
+        for (int i = 0; i < WORDS; i++)
+            MPI_Put(&out_words[i], 1, MPI_LONG_LONG, 1, i, 1, MPI_LONG_LONG, w);
+        for (int flag; counter(hellos) == before;)
+            MPI_Iprobe(1, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        port("up");
+        MPI_Win_flush(1, w);
+        MPI_Get(in_words, WORDS, MPI_LONG_LONG, 1, 0, WORDS, MPI_LONG_LONG, w);
+        MPI_Win_flush(1, w);
+        for (int i = 0; i < WORDS; i++)
+            EXPECT_EQ(in_words[i], out_words[i]);
+    }
+    MPI_Win_unlock_all(w);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&w);
+    counters_end();
+}
+
 static void kill_one(int early)
 {
     if (!early)
@@ -254,6 +291,8 @@ int main(int argc, char **argv)
         down(what[4] != '\0');
     else if (strcmp(what, "flap") == 0)
         flap();
+    else if (strcmp(what, "window") == 0)
+        window();
     else if (strcmp(what, "away") == 0)
         away();
     else if (strcmp(what, "kill") == 0 || strcmp(what, "kill-early") == 0)

@@ -34,4 +34,8 @@ for way in put putnr; do
     expect_rc 0
     expect_counted ib_connections_moved
 done
+# Words that are put into a window are put again.
+job 2 2 FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" window
+expect_rc 0
+expect_counted ib_connections_moved
 finish

@@ -272,20 +272,20 @@ void ib_fate(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
     ib_say(ep, IB_SAW);
 }
 
-/* Where the adapter's atomics are used, a put of one word may be of a lock that others have changed since it landed. */
-static bool may_be_lock(const struct ib_endpoint *ep, const struct ib_kept *k)
+/* A word of a window's lock, which others may have changed since it landed. */
+static bool is_only_once(const struct ib_kept *k)
 {
-    return ep->ib->base.adds && k->op && k->rdma.opcode == IBV_WR_RDMA_WRITE &&
-           k->rdma.len == sizeof(uint64_t);
+    return k->op && k->op->once && k->rdma.opcode == IBV_WR_RDMA_WRITE;
 }
 
 static bool send_rdma(struct ib_endpoint *ep, struct ib_kept *k)
 {
     uint32_t ops = ep->ops;
-    if (may_be_lock(ep, k))
-        ib_fatal(ep->ib, ep,
-                 "the connection failed while a word was written that may be the lock of a window, and "
-                 "whether it was written is unknown");
+    if (is_only_once(k))
+        ib_fatal(
+            ep->ib, ep,
+            "the connection failed while the lock of a window was written, and whether it was written is "
+            "unknown");
     enum net_fate fate = fate_of(ep, k);
     if (fate == NET_FATE_ASK)
         return false;

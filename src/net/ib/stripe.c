@@ -116,7 +116,7 @@ static void post(struct ib_striped *m, unsigned i, uint32_t ticket)
                             .remote = m->remote + s->offset,
                             .lkey = ib_lkey(&m->memory, lane->rail->adapter->index),
                             .rkey = ib_rkey(&m->key, theirs)};
-    *o = (struct stripe_op){.op = {stripe_done}, .message = m, .rail = lane->rail, .ticket = ticket};
+    *o = (struct stripe_op){.op = {.done = stripe_done}, .message = m, .rail = lane->rail, .ticket = ticket};
     if (ib_lane_rdma(lane, &t, s->bytes, &o->op) != 0) {
         filter_not_issued(&m->filter, i);
         ep->ib->stuck = true;
