@@ -112,8 +112,11 @@ static int make_view(struct file *f, int64_t disp, struct dtype *etype, struct d
             "%s: no data representation is called '%.60s'; there are native, internal, external32 and "
             "those registered with MPI_Register_datarep",
             f->name, datarep);
-    const int rc = current_disp(f, &disp);
-    return rc ? rc : view_make(v, disp, etype, filetype, rep, file_writes(f));
+    int rc = current_disp(f, &disp);
+    if (rc)
+        return rc;
+    rc = view_make(v, disp, etype, filetype, rep, file_writes(f));
+    return rc ? err_set(rc, "%s: %s", f->name, err_detail(rc)) : 0;
 }
 
 static int64_t text_number(const char *text)

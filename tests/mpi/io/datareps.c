@@ -157,7 +157,11 @@ static void check_views(MPI_File f)
     MPI_Type_free(&type);
     MPI_Type_indexed(2, lengths, displs, MPI_INT, &type); /* displacements that decrease */
     MPI_Type_commit(&type);
-    EXPECT_EQ(class_of(MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL)), MPI_ERR_IO);
+    const int code = MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL);
+    char text[MPI_MAX_ERROR_STRING];
+    EXPECT_EQ(class_of(code), MPI_ERR_IO);
+    MPI_Error_string(code, text, &n[0]);
+    EXPECT(strstr(text, iotest_name) != NULL); /* which file */
     EXPECT_EQ(class_of(MPI_File_set_view(f, -7, MPI_INT, MPI_INT, "native", MPI_INFO_NULL)), MPI_ERR_ARG);
     MPI_Type_free(&type);
 }
