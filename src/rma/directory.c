@@ -236,6 +236,12 @@ static bool is_told(void *arg)
     return p->told && p->told == p->win->serial;
 }
 
+/* Another thread may have read what this one has asked for, and then the answer is not kept. */
+static bool is_known(void *arg)
+{
+    return ((struct win_peer *)arg)->known || is_told(arg);
+}
+
 bool directory_unasked(void *win)
 {
     return ((struct win *)win)->asking == 0;
@@ -253,7 +259,7 @@ static int look_up(struct win_peer *p)
         return MPI_SUCCESS;
     w->asking++;
     rma_send(p, RMA_WHERE, 0, 0, 0, NULL, 0);
-    int rc = rma_wait_for(w->proc->rma, w, p, is_told, p, false);
+    int rc = rma_wait_for(w->proc->rma, w, p, is_known, p, false);
     counter_add(&asked_there, rc == 0);
     return rc;
 }
