@@ -24,7 +24,7 @@ PY
 for size in 1200,900 500,900; do
     HOME=$scratch timeout 100 chromium --headless=new --no-sandbox --disable-gpu --window-size=$size --user-data-dir="$scratch/browser" \
         --enable-logging=stderr --virtual-time-budget=2000 --dump-dom "file://$scratch/probe.html" >dom 2>console || exit 77
-    expect_line dom '<title>probe 3 2 3 true</title>'
+    expect_line dom '<title>probe 4 2 4 true</title>'
     if grep -q CONSOLE console; then
         cat console
         fail "the browser complains of the page"
