@@ -33,7 +33,7 @@ typedef struct {
 """
 
 
-EXTENSION_KIND = "error-class-extension"
+EXTENSION_KINDS = ("error-class-extension", "attribute-key-extension")
 
 # MPICH's users find these names in mpi.h, Open MPI's in mpi-ext.h.
 EXTENSIONS = """\
@@ -64,7 +64,8 @@ def write_header(api, version):
 
 def write_extensions(api):
     """The whole text of mpi-ext.h: what the standard does not have."""
-    constants = [_define(c.name, c.value) for c in api.constants if c.kind == EXTENSION_KIND]
+    constants = [_define(c.name, c.value) for c in api.constants if c.kind in EXTENSION_KINDS]
+    unprefixed = [_define(c.name.replace("MPIX", "MPI", 1), c.name) for c in api.constants if c.kind == EXTENSION_KINDS[0]]
     lines = [wrap_prototype(f.prototype(prefix)) + ";" for prefix in ("", "P") for f in api.functions if f.is_extension]
     parts = [
         banner("What Fishplate offers beyond the MPI standard: fault tolerance (ULFM, as proposed to the MPI Forum)."),
@@ -74,6 +75,8 @@ def write_extensions(api):
         _define("FISHPLATE_HAVE_FT", "1"),
         _define("OMPI_HAVE_MPI_EXT_FTMPI", "1") + "\n",
         "\n".join(constants) + "\n",
+        "/* As Open MPI has them too. */",
+        "\n".join(unprefixed) + "\n",
         '#if defined(__cplusplus)\nextern "C" {\n#endif\n',
         "\n".join(lines) + "\n",
         "#if defined(__cplusplus)\n}\n#endif\n",
@@ -123,7 +126,7 @@ def _constants(api):
     lines = []
     previous = None
     for c in api.constants:
-        if _is_type_or_text(c) or c.ctype in enums or c.kind == EXTENSION_KIND:
+        if _is_type_or_text(c) or c.ctype in enums or c.kind in EXTENSION_KINDS:
             continue
         if c.kind != previous:
             lines += ["", f"/* {c.kind} */"]

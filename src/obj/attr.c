@@ -53,6 +53,7 @@ int attr_table_open(struct proc *p)
     t->wtime_is_global = p->boot->nnodes == 1;
     t->appnum = p->boot->appnum;
     t->universe_size = p->boot->universe_size;
+    t->ft = p->boot->notices != NULL;
     p->keyvals = t;
     return MPI_SUCCESS;
 }
@@ -81,7 +82,7 @@ static struct keyval *keyval_find(struct proc *p, enum attr_kind kind, int id)
 static int bad_keyval(int id)
 {
     static const char *const permanent = "keyval %d belongs to MPI; its attribute cannot be changed";
-    if (id >= MPI_TAG_UB && id <= MPI_WIN_MODEL)
+    if ((id >= MPI_TAG_UB && id <= MPI_WIN_MODEL) || id == MPIX_FT)
         return err_set(MPI_ERR_KEYVAL, permanent, id);
     if (id == MPI_KEYVAL_INVALID)
         return err_set(MPI_ERR_KEYVAL, "the keyval is MPI_KEYVAL_INVALID");
@@ -263,13 +264,15 @@ static void *predefined(struct attr_table *t, int keyval)
     case MPI_LASTUSEDCODE:
         t->last_used_code = error_last_code();
         return &t->last_used_code;
+    case MPIX_FT:
+        return &t->ft;
     }
     return NULL;
 }
 
 int attr_get(struct proc *p, enum attr_kind kind, struct attr_set *set, int keyval, void **value, bool *found)
 {
-    if (kind == ATTR_COMM && keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE) {
+    if (kind == ATTR_COMM && ((keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE) || keyval == MPIX_FT)) {
         void *word = predefined(p->keyvals, keyval);
         *found = word != NULL;
         if (word)

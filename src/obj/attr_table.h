@@ -12,7 +12,7 @@ struct attr_table {
     int count, capacity;
     struct keyval **keyvals; /* NULL where one was freed */
     /* Users get pointers to these. */
-    int tag_ub, host, io, wtime_is_global, appnum, universe_size, last_used_code;
+    int tag_ub, host, io, wtime_is_global, appnum, universe_size, last_used_code, ft;
 };
 
 int attr_table_open(struct proc *p);

@@ -94,6 +94,8 @@ static int layers_open(struct proc *p)
     if (p->boot->rank == 0)
         tunables_report();
     log_identity((int)p->boot->rank, p->boot->host);
+    if (p->boot->notices && !isatty(STDOUT_FILENO))
+        setvbuf(stdout, NULL, _IOLBF, 0); /* what a rank says before it dies is heard */
     rc = net_open(p->boot, &p->net);
     if (!rc)
         rc = p2p_open(p->net, &p->p2p);

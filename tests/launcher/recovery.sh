@@ -9,6 +9,7 @@ program=$MPI_TESTS/mpi_ft_coll
 run -enable-recovery -n 3 "$program"
 expect_rc 0
 expect_err "the others went on without them"
+grep -q "rank 2 of 3 dies" "$T/out" || fail "$last: the last line of a rank that was killed is missing"
 run --with-ft ulfm -n 3 "$program"
 expect_rc 0
 # ... or of the first that failed.

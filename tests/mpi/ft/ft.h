@@ -24,13 +24,21 @@ static inline int class_of(int rc)
 #define EXPECT_CLASS(call, wanted) EXPECT_EQ(class_of(call), wanted)
 #define EXPECT_DEATH(call)         EXPECT_CLASS(call, MPIX_ERR_PROC_FAILED)
 
+#if MPI_ERR_REVOKED != MPIX_ERR_REVOKED || MPI_ERR_PROC_FAILED != MPIX_ERR_PROC_FAILED
+#error "names without the X mean something else"
+#endif
+
 static inline void die(void)
 {
+    printf("rank %d of %d dies\n", rank, size); /* tests/launcher/recovery.sh wants to see it */
     raise(SIGKILL);
 }
 
 static inline void look_around(void)
 {
+    int *ft, found = 0;
+    MPI_Comm_get_attr(now, MPIX_FT, &ft, &found);
+    EXPECT(found && *ft == 1);
     MPI_Comm_set_errhandler(now, MPI_ERRORS_RETURN);
     MPI_Comm_rank(now, &rank);
     MPI_Comm_size(now, &size);
