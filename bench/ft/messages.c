@@ -1,25 +1,56 @@
-/* messages.c: 400 messages of 8 bytes from rank 0 to rank 1, all of them sent before the first is received: nobody waits, so that the
- * instructions in MPI_Send and MPI_Recv can be counted (bench/ft/cost does it with callgrind).
+/* messages.c: messages of 8 bytes between ranks 0 and 1. Rank 0 raises SIGUSR2 before and after those whose instructions are to be
+ * counted (step.c): exchanges, then messages one way.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
+#include <signal.h>
+#include <stdbool.h>
 
-enum { MESSAGES = 400 };
+enum { WARM = 2000, MESSAGES = 200 };
+
+static int rank;
+
+static void send(void)
+{
+    double x = 0;
+    MPI_Send(&x, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD);
+}
+
+static void receive(void)
+{
+    double x;
+    MPI_Recv(&x, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void messages(int n, bool answered)
+{
+    for (int i = 0; i < n; i++) {
+        if (rank == 0)
+            send();
+        if (rank == 1 || answered)
+            receive();
+        if (rank == 1 && answered)
+            send();
+    }
+}
+
+static void counted(bool answered)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        raise(SIGUSR2);
+    messages(MESSAGES, answered);
+    if (rank == 0)
+        raise(SIGUSR2);
+}
 
 int main(int argc, char **argv)
 {
-    int rank;
-    double x = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int turn = 0; turn < 2; turn++) { /* the first one opens connections */
-        for (int i = 0; i < MESSAGES && rank == 0; i++)
-            MPI_Send(&x, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
-        MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < MESSAGES && rank == 1; i++)
-            MPI_Recv(&x, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
+    messages(WARM, true);
+    counted(true);
+    counted(false);
     MPI_Finalize();
     return 0;
 }
