@@ -1,4 +1,4 @@
-/* adi_grid.c: BT's multi-partition: which cells a rank has, who has their neighbours, the exchange of faces, the residual.
+/* adi_grid.c: BT's and SP's multi-partition: which cells a rank has, who has their neighbours, the exchange of faces, the residual.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

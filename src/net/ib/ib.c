@@ -298,8 +298,8 @@ static void ib_card(struct transport *t, struct net_card *card)
     card->has_ib = 1;
 }
 
-/* Whether the two ports are on one network nobody can tell beforehand; between kinds of network there is no way. */
-/* Nothing leads from one software fabric to another, however much their addresses look alike. */
+/* Whether the two ports are on one network nobody can tell beforehand; between kinds of network there is no way.
+ * Nor is there one from one software fabric to another, however much their addresses look alike. */
 static bool ib_meets(struct transport *t, const struct net_card *card)
 {
     const struct ib_device *d = &ib_of(t)->device;
