@@ -11,7 +11,8 @@
 
 #include <stdlib.h>
 
-enum { CHUNK_EVENTS = 30 };
+/* LEVEL_NEAR: its slots are 4 ns each. */
+enum { CHUNK_EVENTS = 30, LEVEL_NEAR = 2 };
 
 struct event_chunk {
     struct event_chunk *next;
@@ -95,13 +96,20 @@ static void slot_open(struct event_queue *q, int level, unsigned digit)
     struct event_slot *s = &q->slots[level][digit];
     struct event_chunk *c = s->first;
     unsigned shift = (unsigned)level * EVENT_DIGIT;
+    const bool told = q->soon && (level == LEVEL_NEAR || level == LEVEL_NEAR + 1);
+    for (struct event_chunk *near = c; told && level == LEVEL_NEAR && near; near = near->next)
+        for (uint32_t i = near->begin; i < near->end; i++)
+            q->soon(q->ctx, &near->events[i], SOON_NEAR);
     q->base = (sim_time)((uint64_t)c->events[c->begin].at >> shift << shift);
     *s = (struct event_slot){0};
     q->used[level] &= ~(UINT64_C(1) << digit);
     while (c) {
         struct event_chunk *next = c->next;
-        for (uint32_t i = c->begin; i < c->end; i++)
+        for (uint32_t i = c->begin; i < c->end; i++) {
+            if (told)
+                q->soon(q->ctx, &c->events[i], level == LEVEL_NEAR ? SOON_NEXT : SOON_FAR);
             q->failed |= !place(q, &c->events[i]);
+        }
         chunk_free(q, c);
         c = next;
     }

@@ -23,6 +23,10 @@ struct event {
 
 enum { EVENT_DIGIT = 6, EVENT_SLOTS = 1 << EVENT_DIGIT, EVENT_LEVELS = (63 + EVENT_DIGIT - 1) / EVENT_DIGIT };
 
+/* What the queue tells of an event, or does not when it comes at short notice: that it is among those of the next 262 ns; among
+ * those of the next 4 ns; and, when all of these were told of, once more. So what one fetches the next can look at. */
+enum event_soon { SOON_FAR, SOON_NEAR, SOON_NEXT };
+
 struct event_chunk;
 struct event_slot {
     struct event_chunk *first, *last;
@@ -37,6 +41,9 @@ struct event_queue {
     size_t count;
     uint64_t taken; /* events so far */
     bool failed;    /* memory ran out while events were moved: they are lost */
+    /* NULL, or: the event will be taken soon, so what it needs may be fetched from memory while others happen. */
+    void (*soon)(void *ctx, const struct event *e, enum event_soon how);
+    void *ctx;
 };
 
 /* False when there is no memory; the queue is then as it was. */

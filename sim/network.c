@@ -12,16 +12,24 @@ void network_put(struct network *n, sim_time at, uint32_t kind, uint32_t what)
         n->failed = true;
 }
 
+void *network_array(size_t count, size_t size)
+{
+    return aligned_alloc(LINE_BYTES, (count * size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
+}
+
 /* One more element of an array that grows; false when memory ran out. */
 bool network_grow(struct network *n, void **array, uint32_t count, size_t size)
 {
     if (count && (count & (count - 1)))
         return true;
-    void *larger = realloc(*array, (count ? 2 * (size_t)count : 1) * size);
+    void *larger = network_array(count ? 2 * (size_t)count : 1, size);
     if (!larger) {
         n->failed = true;
         return false;
     }
+    if (count)
+        memcpy(larger, *array, count * size);
+    free(*array);
     *array = larger;
     return true;
 }
@@ -68,8 +76,9 @@ static sim_time crossing(const struct network *n, uint32_t link, const struct pa
     const struct machine *m = &n->machine;
     if (is_bus(n, link))
         return ns(p->bytes / m->bus_rate);
-    uint32_t rail = n->links[link].rail, in_tree = n->links[link].medium - rail_first(n, rail);
-    sim_time time = ns((p->bytes + m->header_bytes) / (n->links[link].rate * n->rail_scale[rail]));
+    uint32_t rail = n->links[link].rail, cable = n->links[link].medium, in_tree = cable - rail_first(n, rail);
+    double rate = n->rates ? n->rates[cable] : m->link_rate;
+    sim_time time = ns((p->bytes + m->header_bytes) / (rate * n->rail_scale[rail]));
     /* The sending adapter takes a while for each message, whatever its size. */
     bool leaves_node = in_tree % 2 == 0 && in_tree / 2 < n->topo.nodes;
     sim_time least = ns(m->message_ns);
@@ -91,7 +100,8 @@ static void link_wake(struct network *n, uint32_t link, sim_time at)
     network_put(n, at, EVENT_LINK, link);
 }
 
-/* The i-th of the times at which buffers will be free, earliest first. */
+/* The i-th of the times at which buffers will be free, earliest first; the first one is link.soonest, so that a link with one
+ * packet under way, as most have, is one cache line. */
 static sim_time *soon_at(struct network *n, uint32_t link, uint32_t i)
 {
     uint32_t at = n->links[link].soon_first + i;
@@ -102,10 +112,16 @@ static sim_time *soon_at(struct network *n, uint32_t link, uint32_t i)
 void network_buffer_release(struct network *n, uint32_t link, sim_time at)
 {
     struct link *l = &n->links[link];
+    sim_time later = at;
     uint32_t i = l->soon++;
-    for (; i > 0 && *soon_at(n, link, i - 1) > at; i--)
+    if (i == 0 || at < l->soonest) {
+        later = l->soonest;
+        l->soonest = at;
+    }
+    for (; i > 1 && *soon_at(n, link, i - 1) > later; i--)
         *soon_at(n, link, i) = *soon_at(n, link, i - 1);
-    *soon_at(n, link, i) = at;
+    if (i > 0)
+        *soon_at(n, link, i) = later;
     if (l->first != NONE)
         link_wake(n, link, at > n->now ? at : n->now);
 }
@@ -114,10 +130,12 @@ void network_buffer_release(struct network *n, uint32_t link, sim_time at)
 static void buffers_settle(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
-    while (l->soon && *soon_at(n, link, 0) <= n->now) {
+    while (l->soon && l->soonest <= n->now) {
         l->soon--;
         l->free_count++;
         l->soon_first = (uint8_t)(l->soon_first + 1u < n->buffers ? l->soon_first + 1 : 0);
+        if (l->soon)
+            l->soonest = *soon_at(n, link, 0);
     }
 }
 
@@ -149,7 +167,7 @@ static void start(struct network *n, uint32_t link)
     uint32_t index = l->first;
     struct packet *p = &n->packets[index];
     sim_time end = n->now + crossing(n, link, p);
-    if (is_bus(n, link) && n->used_by[l->medium] != link && n->used_by[l->medium] != NONE)
+    if (is_bus(n, link) && n->links[l->medium].used_by != link && n->links[l->medium].used_by != NONE)
         end += ns(n->machine.bus_turn_ns);
     if (end < p->tail) /* what feeds it is slower than the link */
         end = p->tail;
@@ -158,8 +176,8 @@ static void start(struct network *n, uint32_t link)
     if (l->first == NONE)
         l->last = NONE;
     l->free_count--;
-    n->free_at[l->medium] = end;
-    n->used_by[l->medium] = link;
+    n->links[l->medium].free_at = end;
+    n->links[l->medium].used_by = link;
     l->yielded = false;
     uint32_t held = p->held, from = n->messages[p->message].from;
     p->held = link;
@@ -169,7 +187,7 @@ static void start(struct network *n, uint32_t link)
     network_put(n, last_hop ? p->tail : n->now + network_delay(n, link), EVENT_PACKET, index);
     if (held == NONE)
         feed(n, from, l->rail);
-    else if (p->copies != NONE)
+    else if (p->copied)
         switch_copy_left(n, p, held, end);
     else if (held != SWITCH)
         network_buffer_release(n, held, end + network_delay(n, held)); /* the news of it travels back */
@@ -190,16 +208,16 @@ void network_link_look(struct network *n, uint32_t link)
     struct link *l = &n->links[link];
     buffers_settle(n, link);
     while (l->first != NONE) {
-        if (n->free_at[l->medium] > n->now) {
-            link_wake(n, link, n->free_at[l->medium]);
+        if (n->links[l->medium].free_at > n->now) {
+            link_wake(n, link, n->links[l->medium].free_at);
             return;
         }
         if (l->free_count == 0) {
             if (l->soon)
-                link_wake(n, link, *soon_at(n, link, 0));
+                link_wake(n, link, l->soonest);
             return; /* else the next release wakes it */
         }
-        if (n->used_by[l->medium] == link && shares(n, link) && !l->yielded) {
+        if (n->links[l->medium].used_by == link && shares(n, link) && !l->yielded) {
             l->yielded = true; /* whoever else waits for the bus at this moment goes first */
             link_wake(n, link, n->now);
             return;
@@ -253,7 +271,6 @@ static void feed(struct network *n, uint32_t node, uint32_t rail)
                                     .bytes = bytes,
                                     .held = NONE,
                                     .next = NONE,
-                                    .copies = NONE,
                                     .begins = !m->begun,
                                     .epoch = m->epoch,
                                     .number = (uint32_t)((double)(m->bytes - m->unsent) / n->machine.mtu)};
@@ -279,7 +296,6 @@ static void say(struct network *n, uint32_t index)
                                     .bytes = (uint32_t)m->unsent,
                                     .held = SWITCH,
                                     .next = NONE,
-                                    .copies = NONE,
                                     .begins = true,
                                     .ends = true,
                                     .tail = n->now};
@@ -350,7 +366,7 @@ static void message_arrived(struct network *n, uint32_t index)
 static sim_time wait_for(const struct network *n, uint32_t link)
 {
     const struct link *l = &n->links[link];
-    sim_time wait = n->free_at[l->medium] > n->now ? n->free_at[l->medium] - n->now : 0;
+    sim_time wait = n->links[l->medium].free_at > n->now ? n->links[l->medium].free_at - n->now : 0;
     if (l->first != NONE)
         wait += ns(2 * n->machine.mtu / n->machine.link_rate);
     return l->free_count + l->soon == 0 ? wait + ns(4 * n->machine.mtu / n->machine.link_rate) : wait;
@@ -436,9 +452,57 @@ static void packet_at(struct network *n, uint32_t index)
         message_arrived(n, message);
 }
 
+static void fetch_link(const struct network *n, uint32_t link)
+{
+    __builtin_prefetch(&n->links[link], 1);
+}
+
+/* The next of the times at which buffers will be free. */
+static void fetch_buffers(const struct network *n, uint32_t link)
+{
+    __builtin_prefetch(&n->soon_at[(size_t)link * n->buffers + n->links[link].soon_first], 1);
+}
+
+/* The link that the packet will take next: known, unless switches choose. */
+static void fetch_way_on(const struct network *n, const struct packet *p)
+{
+    const struct link *l = &n->links[p->held];
+    const struct message *m = &n->messages[p->message];
+    fetch_buffers(n, p->held);
+    if (l->end_node == NONE && m->kind == MESSAGE_PLAIN && n->machine.adaptive == 0 && n->lanes == 0) {
+        uint32_t next = rail_first(n, l->rail) + topo_next(&n->topo, l->end, m->to, m->path);
+        fetch_link(n, next);
+        for (uint32_t i = 0; i < n->buffers; i += LINE_BYTES / sizeof(sim_time))
+            __builtin_prefetch(&n->soon_at[(size_t)next * n->buffers + i], 1);
+    }
+}
+
+/* With thousands of nodes nothing is in the processor's caches when its event comes; asked for in time, it is. */
+static void fetch(void *ctx, const struct event *e, enum event_soon how)
+{
+    const struct network *n = ctx;
+    if (e->kind == EVENT_LINK && how == SOON_NEAR)
+        fetch_link(n, e->what);
+    else if (e->kind == EVENT_LINK && how == SOON_NEXT)
+        fetch_buffers(n, e->what);
+    if (e->kind != EVENT_PACKET)
+        return;
+    const struct packet *p = &n->packets[e->what];
+    if (how == SOON_FAR) {
+        __builtin_prefetch(p, 1);
+    } else if (how == SOON_NEAR) {
+        fetch_link(n, p->held);
+        __builtin_prefetch(&n->messages[p->message], 1);
+    } else {
+        fetch_way_on(n, p);
+    }
+}
+
 void network_run(struct network *n)
 {
     struct event e;
+    n->events.soon = fetch;
+    n->events.ctx = n;
     for (; !n->failed && event_take(&n->events, &e); n->failed |= n->events.failed) {
         n->now = e.at;
         switch (e.kind) {

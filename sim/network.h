@@ -22,32 +22,38 @@
 #define NONE  UINT32_MAX
 #define NEVER INT64_MAX
 
-enum { BUFFERS_MAX = 64 };
+enum { BUFFERS_MAX = 64, LINE_BYTES = 64 };
 
-/* One direction of a cable, or of a node's bus. */
+/* One direction of a cable, or of a node's bus. One cache line: with 10,000 nodes there are 60,000 links, and fetching them
+ * from memory is most of what a simulation does. */
 struct link {
-    uint32_t end_node;     /* where it leads, when it leads to a node's memory or adapter; otherwise NONE */
     struct tree_place end; /* the switch it leads to */
-    uint32_t medium;       /* index of what it shares its rate with: itself, or other directions of a bus */
-    uint32_t rail;
-    double rate;          /* GB/s, of cables */
-    uint32_t first, last; /* packets that wait for it */
-    sim_time wake_at;     /* an event will look at it then; NEVER: none will */
-    uint8_t free_count;   /* buffers at its far end that are free now */
-    uint8_t soon;         /* buffers that will be free: at network.soon_at, ... */
-    uint8_t soon_first;   /* ... a ring that begins here, earliest first */
-    bool yielded;         /* it let others of its medium go first */
-};
+    uint32_t end_node;     /* where it leads, when it leads to a node's memory or adapter; otherwise NONE */
+    uint32_t medium;       /* index of the link whose free_at and used_by it shares: its own, but of a bus */
+    uint32_t first, last;  /* packets that wait for it */
+    uint32_t used_by;      /* as a medium: the link that used it last */
+    sim_time free_at;      /* as a medium: when it is */
+    sim_time wake_at;      /* an event will look at it then; NEVER: none will */
+    sim_time soonest;      /* when `soon` is not 0: the earliest time at which a buffer will be free */
+    uint8_t rail;
+    uint8_t free_count; /* buffers at its far end that are free now */
+    uint8_t soon;       /* buffers that will be free: at soonest, and at network.soon_at, ... */
+    uint8_t soon_first; /* ... a ring that begins here, earliest first; its first place is soonest's */
+    bool yielded;       /* it let others of its medium go first */
+} __attribute__((aligned(LINE_BYTES)));
 
 struct packet {
     uint32_t message, bytes; /* data, without header */
-    uint32_t held;     /* the link whose far-end buffer it is in; NONE in its sender's memory; or SWITCH */
-    uint32_t next;     /* in a queue or in the list of free ones */
-    uint32_t copies;   /* index of who shares the buffer with it; NONE: nobody */
-    bool begins, ends; /* the first and the last of its message */
-    uint16_t epoch;    /* of its message, when it was cut */
-    uint32_t number;   /* in its message */
-    sim_time tail;     /* when its last byte is where its first byte is now */
+    uint32_t held; /* the link whose far-end buffer it is in; NONE in its sender's memory; or SWITCH */
+    uint32_t next; /* in a queue or in the list of free ones */
+    union {
+        uint32_t number; /* in its message; not of copies */
+        uint32_t copies; /* of copies: index of who shares the buffer with it */
+    };
+    uint16_t epoch;            /* of its message, when it was cut */
+    bool begins : 1, ends : 1; /* the first and the last of its message */
+    bool copied : 1;           /* others share the buffer with it */
+    sim_time tail;             /* when its last byte is where its first byte is now */
 };
 
 /* Copies of a multicast packet in one buffer of a switch: it is free when the last of them has left. */
@@ -86,13 +92,12 @@ struct network {
     struct event_queue events;
     sim_time now;
     struct link *links;              /* of the tree, then two for each node's bus when it has a rate */
+    double *rates;                   /* of each cable, GB/s; NULL: all have the machine's */
     uint32_t lanes;                  /* 0: messages do not hold links (lanes.c) */
     uint32_t *lane_holders;          /* of each cable, for each of its lanes: a message */
     struct lane_queue *lane_waiting; /* of each cable */
     sim_time *soon_at;               /* of each link, for each of its buffers */
     uint32_t buffers;                /* of a link */
-    sim_time *free_at;               /* of each medium */
-    uint32_t *used_by;               /* the link that used it last */
     uint32_t links_count, bus_first, rails;
     double *rail_scale; /* of the link rate: 1 unless network_rail_rate said otherwise */
     struct packet *packets;

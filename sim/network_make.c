@@ -22,16 +22,18 @@ static void link_make(struct network *n, uint32_t index)
     l->free_count = (uint8_t)n->buffers;
     l->wake_at = NEVER;
     l->medium = index;
+    l->used_by = NONE;
     if (is_bus(n, index)) {
         l->medium = bus_medium(n, index);
         l->end_node = (index - n->bus_first) / 2 / n->rails;
-        l->rail = (index - n->bus_first) / 2 % n->rails;
+        l->rail = (uint8_t)((index - n->bus_first) / 2 % n->rails);
         return;
     }
-    l->rail = index / (2 * n->topo.cables);
-    l->rate = topo_rate(&n->topo, index - rail_first(n, l->rail));
-    if (l->rate == 0)
-        l->rate = n->machine.link_rate;
+    l->rail = (uint8_t)(index / (2 * n->topo.cables));
+    if (n->rates) {
+        double rate = topo_rate(&n->topo, index - rail_first(n, l->rail));
+        n->rates[index] = rate > 0 ? rate : n->machine.link_rate;
+    }
     l->end = topo_end(&n->topo, index - rail_first(n, l->rail));
     if (l->end.level < 0)
         l->end_node = l->end.group;
@@ -51,17 +53,16 @@ bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
     n->buffers = (uint32_t)m->buffers;
     n->lanes = (uint32_t)m->lanes;
     size_t links = n->links_count + (n->lanes ? n->lanes - 1 : 0) * (size_t)n->bus_first;
-    n->links = calloc(links, sizeof(*n->links));
+    n->links = network_array(links, sizeof(*n->links));
+    n->rates = n->topo.graph ? malloc(n->links_count * sizeof(*n->rates)) : NULL;
     n->soon_at = malloc(links * n->buffers * sizeof(*n->soon_at));
-    n->free_at = calloc(n->links_count, sizeof(*n->free_at));
-    n->used_by = calloc(n->links_count, sizeof(*n->used_by));
     n->rail_scale = calloc(n->rails, sizeof(*n->rail_scale));
     n->scratch = malloc((n->topo.most_copies + 1u) * sizeof(*n->scratch));
     n->gathered = calloc(n->topo.switches, sizeof(*n->gathered));
     n->turn = calloc(nodes, sizeof(*n->turn));
     n->node_first = malloc(queues * sizeof(*n->node_first));
     n->node_last = malloc(queues * sizeof(*n->node_last));
-    if (!n->links || !n->soon_at || !n->free_at || !n->used_by || !n->rail_scale || !n->node_first ||
+    if (!n->links || (n->topo.graph && !n->rates) || !n->soon_at || !n->rail_scale || !n->node_first ||
         !n->node_last || !n->scratch || !n->gathered || !n->turn) {
         network_free(n);
         return false;
@@ -70,10 +71,9 @@ bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
         n->node_first[i] = n->node_last[i] = NONE;
     for (uint32_t r = 0; r < n->rails; r++)
         n->rail_scale[r] = 1;
-    for (uint32_t i = 0; i < n->links_count; i++) {
+    memset(n->links, 0, links * sizeof(*n->links));
+    for (uint32_t i = 0; i < n->links_count; i++)
         link_make(n, i);
-        n->used_by[i] = NONE;
-    }
     if (n->lanes && !lanes_make(n)) {
         network_free(n);
         return false;
@@ -92,8 +92,7 @@ void network_free(struct network *n)
     free(n->lane_holders);
     free(n->lane_waiting);
     free(n->soon_at);
-    free(n->free_at);
-    free(n->used_by);
+    free(n->rates);
     free(n->rail_scale);
     free(n->packets);
     free(n->messages);

@@ -45,6 +45,7 @@ static inline bool has_bus(const struct network *n)
 
 /* network.c */
 void network_put(struct network *n, sim_time at, uint32_t kind, uint32_t what);
+void *network_array(size_t count, size_t size); /* aligned to cache lines, not cleared */
 bool network_grow(struct network *n, void **array, uint32_t count, size_t size);
 uint32_t network_packet_new(struct network *n);
 void network_packet_free(struct network *n, uint32_t packet);

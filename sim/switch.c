@@ -34,7 +34,7 @@ void switch_copy_left(struct network *n, struct packet *p, uint32_t held, sim_ti
 {
     uint32_t set = p->copies;
     struct copies *c = &n->copies[set];
-    p->copies = NONE;
+    p->copied = false;
     c->end = end > c->end ? end : c->end;
     if (--c->left)
         return;
@@ -54,6 +54,7 @@ static void copy(struct network *n, uint32_t index, uint32_t count)
     n->copies[set] = (struct copies){.left = count};
     n->messages[original.message].missing += count - 1;
     original.copies = set;
+    original.copied = true;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t p = i ? network_packet_new(n) : index;
         if (p == NONE)
@@ -91,8 +92,7 @@ static uint32_t make_packet(struct network *n, uint32_t from, uint32_t rail, enu
                                       .missing = 1,
                                       .tag = tag,
                                       .next = NONE};
-    n->packets[p] =
-        (struct packet){.message = m, .held = SWITCH, .next = NONE, .copies = NONE, .tail = n->now};
+    n->packets[p] = (struct packet){.message = m, .held = SWITCH, .next = NONE, .tail = n->now};
     return p;
 }
 

@@ -13,7 +13,11 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         return;
     struct loc temp = sched_temp(s, part_size(n, size, 0));
     for (int k = 0; k < size - 1; k++) {
-        int give = ring(rank - k, size), take = ring(rank - k - 1, size);
+        int give = ring(rank - k, size), take = ring(rank - k - 1, size), idle = ring_idle(give, take, n);
+        if (idle >= 0) {
+            k += idle;
+            continue;
+        }
         int64_t at = part_start(n, size, take), len = part_size(n, size, take);
         sched_recv(s, ring(rank - 1, size), temp, len);
         sched_send(s, ring(rank + 1, size), loc_add(k == 0 ? in : out, part_start(n, size, give)),

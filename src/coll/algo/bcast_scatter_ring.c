@@ -38,7 +38,11 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     struct loc data = loc_make(BUF_RECV, 0);
     scatter(shape, s, me, data);
     for (int k = 0; k < size - 1; k++) {
-        int out = ring(me - k, size), in = ring(me - k - 1, size);
+        int out = ring(me - k, size), in = ring(me - k - 1, size), idle = ring_idle(out, in, shape->count);
+        if (idle >= 0) {
+            k += idle;
+            continue;
+        }
         if (in < me || in >= me + held(me, size))
             sched_recv(s, ring(left + shape->root, size), loc_add(data, part_start(shape->count, size, in)),
                        part_size(shape->count, size, in));

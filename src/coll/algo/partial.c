@@ -119,7 +119,11 @@ void halving_reduce(struct sched *s, const struct fold *f, struct partial *p, in
 void ring_allgather(struct sched *s, int rank, int size, int first, struct loc data, int64_t count)
 {
     for (int k = 0; k < size - 1; k++) {
-        int out = ring(first - k, size), in = ring(first - k - 1, size);
+        int out = ring(first - k, size), in = ring(first - k - 1, size), idle = ring_idle(out, in, count);
+        if (idle >= 0) {
+            k += idle;
+            continue;
+        }
         sched_recv(s, ring(rank - 1, size), loc_add(data, part_start(count, size, in)),
                    part_size(count, size, in));
         sched_send(s, ring(rank + 1, size), loc_add(data, part_start(count, size, out)),

@@ -90,6 +90,14 @@ static inline int64_t part_size(int64_t count, int n, int i)
     return part_start(count, n, i + 1) - part_start(count, n, i);
 }
 
+/* A vector shorter than a ring of ranks leaves most of them nothing to pass on. In a round in which a rank gives part `give` and
+ * takes the one before it, both empty: how many rounds after it are like it. -1: one of them is not empty. Without this a
+ * few bytes on 10,000 ranks would cost each of them 20,000 rounds of nothing. */
+static inline int ring_idle(int give, int take, int64_t count)
+{
+    return give >= count && take >= count ? (int)(take - count) : -1;
+}
+
 static inline int ring(int rank, int size)
 {
     return ((rank % size) + size) % size;
