@@ -41,17 +41,15 @@ static void each_point(const struct adi_grid *g, double factor, bool into_u)
 {
     for (int i = 0; i < g->side; i++) {
         const struct adi_cell *c = &g->cells[i];
-        int from[3], to[3], p[3];
-        adi_inner(g, c, from, to);
-        for (p[2] = from[2]; p[2] < to[2]; p[2]++)
-            for (p[1] = from[1]; p[1] < to[1]; p[1]++)
-                for (p[0] = from[0]; p[0] < to[0]; p[0]++)
-                    for (size_t m = adi_point(c, p) * GAS_M, end = m + GAS_M; m < end; m++) {
-                        if (into_u)
-                            c->u[m] += c->rhs[m];
-                        else
-                            c->rhs[m] *= factor;
-                    }
+        for (struct adi_rows r = adi_rows(g, c); adi_rows_left(&r); adi_rows_next(&r)) {
+            const size_t first = adi_point(c, r.p) * GAS_M, end = first + adi_rows_length(&r) * GAS_M;
+            for (size_t m = first; m < end; m++) {
+                if (into_u)
+                    c->u[m] += c->rhs[m];
+                else
+                    c->rhs[m] *= factor;
+            }
+        }
     }
 }
 

@@ -70,6 +70,34 @@ static inline size_t adi_point(const struct adi_cell *c, const int p[3])
 }
 /* The points that are computed, not given, as the cell counts. */
 void adi_inner(const struct adi_grid *g, const struct adi_cell *c, int from[3], int to[3]);
+/* The same points row by row along x: p is a row's first point, the others lie behind it.
+ *   for (struct adi_rows r = adi_rows(g, c); adi_rows_left(&r); adi_rows_next(&r)) */
+struct adi_rows {
+    int from[3], to[3], p[3];
+};
+static inline struct adi_rows adi_rows(const struct adi_grid *g, const struct adi_cell *c)
+{
+    struct adi_rows r = {{0}, {0}, {0}};
+    adi_inner(g, c, r.from, r.to);
+    for (int d = 0; d < 3; d++)
+        r.p[d] = r.from[d];
+    return r;
+}
+static inline bool adi_rows_left(const struct adi_rows *r)
+{
+    return r->p[1] < r->to[1] && r->p[2] < r->to[2];
+}
+static inline void adi_rows_next(struct adi_rows *r)
+{
+    if (++r->p[1] == r->to[1]) {
+        r->p[1] = r->from[1];
+        r->p[2]++;
+    }
+}
+static inline size_t adi_rows_length(const struct adi_rows *r) /* in points */
+{
+    return (size_t)(r->to[0] - r->from[0]);
+}
 void adi_exchange(const struct adi_grid *g, struct kernel_run *run); /* neighbours' points of u */
 void adi_residual(const struct adi_grid *g);                         /* rhs = R(u) - force */
 void adi_norm(const struct adi_grid *g, struct kernel_run *run, bool error, double out[GAS_M]);

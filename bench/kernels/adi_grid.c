@@ -144,11 +144,11 @@ static void cell_residual(const struct adi_grid *g, const struct adi_cell *c)
 {
     int from[3], to[3], p[3];
     adi_inner(g, c, from, to);
-    for (p[2] = from[2]; p[2] < to[2]; p[2]++)
-        for (p[1] = from[1]; p[1] < to[1]; p[1]++)
-            for (p[0] = from[0]; p[0] < to[0]; p[0]++)
-                for (size_t m = adi_point(c, p) * GAS_M, end = m + GAS_M; m < end; m++)
-                    c->rhs[m] = -c->force[m];
+    for (struct adi_rows r = adi_rows(g, c); adi_rows_left(&r); adi_rows_next(&r)) {
+        const size_t first = adi_point(c, r.p) * GAS_M, end = first + adi_rows_length(&r) * GAS_M;
+        for (size_t m = first; m < end; m++)
+            c->rhs[m] = -c->force[m];
+    }
     for (int d = 0; d < 3; d++) {
         const int a = (d + 1) % 3, b = (d + 2) % 3;
         for (p[b] = from[b]; p[b] < to[b]; p[b]++)
@@ -167,25 +167,27 @@ void adi_residual(const struct adi_grid *g)
         cell_residual(g, &g->cells[i]);
 }
 
+/* Adds the squares of the residual at a row of points, or of u's error. */
+static void row_squares(const struct adi_grid *g, const struct adi_cell *c, const struct adi_rows *r,
+                        bool error, double sum[GAS_M])
+{
+    const double *v = (error ? c->u : c->rhs) + adi_point(c, r->p) * GAS_M;
+    int at[3] = {c->first[0] + r->p[0], c->first[1] + r->p[1], c->first[2] + r->p[2]};
+    for (size_t i = 0; i < adi_rows_length(r); i++, at[0]++, v += GAS_M) {
+        double exact[GAS_M] = {0};
+        if (error)
+            gas_exact_at(&g->mesh, at, exact);
+        for (int m = 0; m < GAS_M; m++)
+            sum[m] += (v[m] - exact[m]) * (v[m] - exact[m]);
+    }
+}
+
 void adi_norm(const struct adi_grid *g, struct kernel_run *run, bool error, double out[GAS_M])
 {
     double sum[GAS_M] = {0};
-    for (int i = 0; i < g->side; i++) {
-        const struct adi_cell *c = &g->cells[i];
-        int from[3], to[3], p[3];
-        adi_inner(g, c, from, to);
-        for (p[2] = from[2]; p[2] < to[2]; p[2]++)
-            for (p[1] = from[1]; p[1] < to[1]; p[1]++)
-                for (p[0] = from[0]; p[0] < to[0]; p[0]++) {
-                    const int at[3] = {c->first[0] + p[0], c->first[1] + p[1], c->first[2] + p[2]};
-                    const double *v = (error ? c->u : c->rhs) + adi_point(c, p) * GAS_M;
-                    double exact[GAS_M] = {0};
-                    if (error)
-                        gas_exact_at(&g->mesh, at, exact);
-                    for (int m = 0; m < GAS_M; m++)
-                        sum[m] += (v[m] - exact[m]) * (v[m] - exact[m]);
-                }
-    }
+    for (int i = 0; i < g->side; i++)
+        for (struct adi_rows r = adi_rows(g, &g->cells[i]); adi_rows_left(&r); adi_rows_next(&r))
+            row_squares(g, &g->cells[i], &r, error, sum);
     MPI_Allreduce(sum, out, GAS_M, MPI_DOUBLE, MPI_SUM, run->comm);
     for (int m = 0; m < GAS_M; m++)
         out[m] = sqrt(out[m] / pow(g->mesh.n - 2, 3));
