@@ -167,18 +167,24 @@ static void sort_results(struct papers_run *run)
 static bool choose_entries(struct papers_run *run)
 {
     static char why[64][96];
-    const int lists = 4;
-    const struct entry *const list[] = {entries_liu, entries_programs, entries_rails, entries_others};
-    const int count[] = {entries_liu_count, entries_programs_count, entries_rails_count,
-                         entries_others_count};
-    run->results = calloc(
-        (size_t)(entries_liu_count + entries_programs_count + entries_rails_count + entries_others_count),
-        sizeof(*run->results));
-    for (int l = 0; run->results && l < lists; l++)
-        for (int i = 0; i < count[l]; i++)
-            if (is_wanted(run->only, list[l][i].id))
+    const struct {
+        const struct entry *entries;
+        int count;
+    } lists[] = {{entries_liu, entries_liu_count},
+                 {entries_multicast, entries_multicast_count},
+                 {entries_programs, entries_programs_count},
+                 {entries_rails, entries_rails_count},
+                 {entries_others, entries_others_count}};
+    const size_t lists_count = sizeof(lists) / sizeof(lists[0]);
+    size_t all = 0;
+    for (size_t l = 0; l < lists_count; l++)
+        all += (size_t)lists[l].count;
+    run->results = calloc(all, sizeof(*run->results));
+    for (size_t l = 0; run->results && l < lists_count; l++)
+        for (const struct entry *e = lists[l].entries; e < lists[l].entries + lists[l].count; e++)
+            if (is_wanted(run->only, e->id))
                 run->results[run->results_count++] =
-                    (struct result){.entry = &list[l][i], .source = source_of(list[l][i].source)};
+                    (struct result){.entry = e, .source = source_of(e->source)};
     sort_results(run);
     for (int s = 0; s < sources_count; s++) {
         const struct source *source = &sources[s];

@@ -95,8 +95,10 @@ struct entry {
     const char *why; /* what is known to be unlike, when a check differs; NULL */
 };
 
-extern const struct entry entries_liu[], entries_programs[], entries_rails[], entries_others[];
-extern const int entries_liu_count, entries_programs_count, entries_rails_count, entries_others_count;
+extern const struct entry entries_liu[], entries_multicast[], entries_programs[], entries_rails[],
+    entries_others[];
+extern const int entries_liu_count, entries_multicast_count, entries_programs_count, entries_rails_count,
+    entries_others_count;
 
 /* A figure that cannot be measured here, and why. */
 struct unmeasured {
