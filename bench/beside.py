@@ -48,6 +48,7 @@ def parser(doc):
     p.add_argument("--build", default=HERE.parent / "build", type=Path, help="build directory of Fishplate")
     p.add_argument("--ranks", default=2, type=int)
     p.add_argument("--repeat", default=3, type=int, help="number of times to run all libraries in turn")
+    p.add_argument("--limit", default=SECONDS, type=int, help="seconds after which a run is ended and left out")
     return p
 
 
@@ -57,6 +58,21 @@ def compiled(name, found, folder):
     for library, mpicc, _, _ in found:
         subprocess.run([mpicc, "-O2", f"-I{HERE / name}", str(main_c), str(HERE / name / f"{name}.c"), str(HERE / "ways.c"), "-o",
                         str(folder / library)], check=True)
+
+
+def run_once(command, limit):
+    """What it printed, and its status; None after the limit. A launcher that is asked to end ends its ranks too."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        try:
+            out, err = run.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            run.terminate()
+            try:
+                run.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                run.kill()
+            return b"", b"", None
+        return out, err, run.returncode
 
 
 def measure(name, options, arguments, rows, better):
@@ -69,13 +85,14 @@ def measure(name, options, arguments, rows, better):
             for library, _, launcher, before in found:
                 print(f"turn {turn + 1} of {options.repeat}: {library}", file=sys.stderr)
                 command = [*launcher, "-n", str(options.ranks), *before, f"{folder}/{library}", *arguments]
-                run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS, check=False)
-                if run.returncode and library == "Fishplate":
-                    sys.exit(run.stderr.decode())
-                if run.returncode:
-                    print(f"{library} failed with status {run.returncode}: this run is skipped", file=sys.stderr)
+                out, err, status = run_once(command, options.limit)
+                if status != 0 and library == "Fishplate":
+                    sys.exit(err.decode() if status else f"Fishplate did not end in {options.limit} s")
+                if status != 0:
+                    why = f"failed with status {status}" if status else f"did not end in {options.limit} s"
+                    print(f"{library} {why}: this run is skipped", file=sys.stderr)
                     continue
-                for row, value in rows(run.stdout).items():
+                for row, value in rows(out).items():
                     best[library][row] = better(value, best[library].get(row, value))
     return {library: values for library, values in best.items() if values}
 
