@@ -56,6 +56,8 @@ struct proc {
     struct rma *rma;          /* src/rma: the windows, opened with the first one */
     /* Set by rma: the process ends, drop what it has. */
     void (*rma_closing)(struct proc *p);
+    /* Set by rma (FISHPLATE_DEBUG=rma): a call begins, or (false) ends. Only a process that is `threaded` asks. */
+    void (*within)(bool begins);
     struct ft *ft; /* src/ft: agreements; NULL: a death ends the job */
     /* Set by ft: a process has died; a communicator has been made; one that agreed goes; wait for all that live; the process ends. */
     void (*member_died)(struct proc *p, uint32_t number);
@@ -96,11 +98,15 @@ static inline void proc_lock(struct proc *p)
         biglock_take(&p->lock);
         if (p->net->thread)
             net_thread_enter(p->net->thread);
+        if (p->within)
+            p->within(true);
     }
 }
 static inline void proc_unlock(struct proc *p)
 {
     if (unlikely(p->threaded)) {
+        if (p->within)
+            p->within(false);
         if (p->net->thread)
             net_thread_leave(p->net->thread);
         biglock_drop(&p->lock);

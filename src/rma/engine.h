@@ -79,6 +79,7 @@ struct win_peer {
     bool granted; /* ... and RMA_LOCK was answered */
     bool started; /* in the group of MPI_Win_start */
     bool dirty;   /* frames went whose effect was not confirmed */
+    bool untold;  /* frames of FISHPLATE_DEBUG=rma went that nobody waits for */
     int fault;    /* as an origin: an operation on this rank failed there */
     int found;    /* as a target: an operation of this rank failed here, and it has not been told */
     uint32_t posts;
@@ -274,6 +275,11 @@ bool watch_wanted(void);
 void watch_call(const struct rma_call *c, uint64_t offset);
 void watch_arrived(struct win *w, const char *payload, size_t len);
 void watch_close(struct win *w);
-void watch_forget(struct win *w, int rank); /* an epoch has ended at this rank, or (-1) at all */
+void watch_forget(struct win *w, int rank); /* an epoch ends at this rank, or (-1) at all */
+void watch_open(struct win *w);   /* the program's stores into the window are seen from now on ... */
+void watch_begin(struct win *w);  /* ... belong to a new epoch ... */
+void watch_fence(struct win *w);  /* ... and are compared when all operations have been told of */
+void watch_waited(struct win *w); /* the same after MPI_Win_post */
+void watch_settle(struct win *w);
 
 #endif

@@ -112,6 +112,7 @@ static int peer_unlock(struct win_peer *p)
 {
     const int type = p->lock;
     int rc;
+    watch_forget(p->win, p->rank); /* before others may enter */
     p->lock = 0;
     if (p->lock_nocheck || p->slot || p->far) {
         rc = peer_finish(p, true);
@@ -124,7 +125,6 @@ static int peer_unlock(struct win_peer *p)
     } else {
         rc = peer_settle(p, RMA_UNLOCK, type);
     }
-    watch_forget(p->win, p->rank);
     return rc;
 }
 

@@ -51,7 +51,8 @@ static struct company company_of(const struct win *w)
 static int allocate_private(struct win *w, const struct company *c)
 {
     const size_t page = page_size(), len = ALIGN_UP(MAX((size_t)w->size, 1), page);
-    if (c->elsewhere && len < MAPPED_MAX && (w->memory = mapping_shared("fishplate-window", len))) {
+    if (c->elsewhere && (len < MAPPED_MAX || w->proc->rma->debug) &&
+        (w->memory = mapping_shared("fishplate-window", len))) {
         w->mapped = len;
         return MPI_SUCCESS;
     }
@@ -121,7 +122,8 @@ static enum win_atomics atomics_of(struct win *w, const struct company *c)
 static void register_memory(struct win *w, const struct company *c)
 {
     struct win_target *mine = w->mine;
-    if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+    if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
+        (w->flavor == MPI_WIN_FLAVOR_CREATE && w->proc->rma->debug)) /* transfer_fits */
         return;
     if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
         0) {

@@ -89,6 +89,7 @@ int win_post(struct win *w, struct group *group, int assertion)
     for (int i = 0; i < group->size && !rc && !(assertion & MPI_MODE_NOCHECK); i++)
         rc = tell_post(w, ranks[i]);
     free(ranks);
+    watch_begin(w);
     w->exposed = true;
     w->expected = group->size;
     if (w->access == EPOCH_FENCE)
@@ -191,6 +192,7 @@ static bool all_completed(void *arg)
 static void end_exposure(struct win *w)
 {
     w->completes -= w->expected;
+    watch_waited(w);
     unexpose(w);
     atomic_thread_fence(memory_order_seq_cst);
 }

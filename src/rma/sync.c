@@ -8,6 +8,7 @@
 #include "coll/coll.h"
 #include "net/lost.h"
 #include "rma/engine.h"
+#include "rma/stores.h"
 
 #define IDLE_PER_LOOK 16 /* a put by stores and its flush take less than a look at the network */
 
@@ -204,6 +205,7 @@ int win_fence(struct win *w, int assertion)
             "MPI_Win_fence: MPI_MODE_NOPRECEDE, but operations have been called since the last fence");
     int rc = peers_finish(w, true);
     int met = win_barrier(w);
+    watch_fence(w);
     w->fences++;
     watch_forget(w, -1);
     w->fence_ops = 0;
@@ -263,6 +265,8 @@ int win_flush_all(struct win *w, bool local)
 
 int win_sync(struct win *w)
 {
+    if (unlikely(w->stores))
+        stores_renew(w->stores);
     atomic_thread_fence(memory_order_seq_cst);
     /* Programs poll memory with MPI_Win_sync in a loop: whoever writes it may need this process to make progress. */
     net_progress(w->proc->net);

@@ -14,6 +14,9 @@ bool transfer_fits(const struct rma_call *c, const struct win_peer *to)
     const struct transport_caps *caps = &to->peer->caps;
     const struct win *w = c->win;
     MPI_Aint gap;
+    /* The program's memory may be read-only while stores are watched: only its owner can write there. */
+    if (w->flavor == MPI_WIN_FLAVOR_CREATE && unlikely(w->proc->rma->debug))
+        return false;
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC || !(c->kind == RMA_IS_PUT ? caps->put : caps->get))
         return false;
     if (!caps->cpu_moves && !to->at.registered)

@@ -2,10 +2,15 @@
  * one changes them (MPI-5.0, 12.7). Their result is undefined and depends on how each was executed. Both call
  * sites are named.
  *
- * An origin compares its own operations since the last synchronisation with a target. Between fences the
- * target also compares those of all origins: each sends it a description of what it does (RMA_WATCH). Only
- * bytes that are really accessed count, so that every report is a real conflict; operations of more than a
- * few dozen runs are not checked.
+ * An origin compares its own operations since the last synchronisation with a target. Between fences, and between
+ * post and wait, the target also compares those of all origins, and its own stores (stores.h): each origin sends it a description of
+ * what it does (RMA_WATCH). Only bytes that are really accessed count, so that every report is a real conflict; operations of
+ * more than a few dozen runs are not checked.
+ *
+ * A store of the target is a conflict when nothing can have put it in order with the operation:
+ * - the operation, which ends with the epoch, had been told of when the store happened; or
+ * - the target has told nobody anything between the store and the end of the epoch;
+ * - under a lock: the store happened between the call of the operation and its flush, by the clock of the node.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
@@ -17,18 +22,25 @@
 #define backtrace(frames, most) 0
 #endif
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/tunable.h"
 #include "rma/engine.h"
+#include "rma/memory.h"
+#include "rma/stores.h"
 
 #define WATCH_RUNS 24
+#define EXPOSED    (UINT32_MAX - 1) /* watched.epoch: between MPI_Win_post and MPI_Win_wait ... */
+#define PASSIVE    (UINT32_MAX - 2) /* ... and under locks */
 
 struct watched {
     struct list link;
     int32_t origin, target;
     int32_t kind;   /* enum rma_kind */
-    uint32_t epoch; /* number of the fence, at the target */
+    uint32_t epoch; /* number of the fence, EXPOSED or PASSIVE */
     int32_t nruns;
+    uint64_t began, ended; /* PASSIVE: the call and its flush, by the clock of the node */
+    uint64_t stores;       /* at the target: how many stores had been seen when it was told */
     char site[96];
     struct rma_run runs[WATCH_RUNS];
 };
@@ -39,7 +51,16 @@ bool watch_wanted(void)
     return t && t->text && strstr(t->text, "rma") != NULL;
 }
 
-/* The first caller that is not of this library: what addr2line needs, and the function if it has a name. */
+/* What addr2line needs, and the function if it has a name. */
+static void name_site(const Dl_info *it, uintptr_t address, char *out, size_t size)
+{
+    const char *slash = strrchr(it->dli_fname, '/');
+    snprintf(out, size, "%.40s+%#lx%s%.30s", slash ? slash + 1 : it->dli_fname,
+             (unsigned long)(address - (uintptr_t)it->dli_fbase), it->dli_sname ? " in " : "",
+             it->dli_sname ? it->dli_sname : "");
+}
+
+/* The first caller that is not of this library. */
 static void find_site(char *out, size_t size)
 {
     void *frames[24];
@@ -49,10 +70,7 @@ static void find_site(char *out, size_t size)
     for (int i = 0; i < n; i++) {
         if (!dladdr(frames[i], &it) || it.dli_fbase == us.dli_fbase)
             continue;
-        const char *slash = strrchr(it.dli_fname, '/');
-        snprintf(out, size, "%.40s+%#lx%s%.30s", slash ? slash + 1 : it.dli_fname,
-                 (unsigned long)((uintptr_t)frames[i] - (uintptr_t)it.dli_fbase), it.dli_sname ? " in " : "",
-                 it.dli_sname ? it.dli_sname : "");
+        name_site(&it, (uintptr_t)frames[i], out, size);
         return;
     }
     snprintf(out, size, "an unknown place");
@@ -103,6 +121,15 @@ static const char *name_of(int kind)
     return names[kind];
 }
 
+static void tell(const struct win *w, const char *what, int origin, const char *site,
+                 const struct watched *it)
+{
+    log_warn("window %s: the %s by rank %d at %s and the %s by rank %d at %s touch the same bytes of rank %d "
+             "in one epoch. The result is undefined: synchronise between them, or use MPI_Accumulate for "
+             "both (FISHPLATE_DEBUG=rma).",
+             win_label(w), what, origin, site, name_of(it->kind), it->origin, it->site, it->target);
+}
+
 /* Keeps it and tells about the first one that it meets. */
 static void compare(struct win *w, struct list *others, const struct watched *it)
 {
@@ -112,12 +139,7 @@ static void compare(struct win *w, struct list *others, const struct watched *it
         const struct watched *o = list_entry(pos, struct watched, link);
         if (!conflict(o, it))
             continue;
-        log_warn("window %s: the %s by rank %d at %s and the %s by rank %d at %s touch the same bytes of "
-                 "rank %d in one "
-                 "epoch. The result is undefined: synchronise between them, or use MPI_Accumulate for both "
-                 "(FISHPLATE_DEBUG=rma).",
-                 win_label(w), name_of(o->kind), o->origin, o->site, name_of(it->kind), it->origin, it->site,
-                 it->target);
+        tell(w, name_of(o->kind), o->origin, o->site, it);
         break;
     }
     if (!copy)
@@ -126,27 +148,199 @@ static void compare(struct win *w, struct list *others, const struct watched *it
     list_append(others, &copy->link);
 }
 
+/* ---- stores of the program into its own memory ---- */
+
+static bool store_meets(const struct store *s, const struct watched *it)
+{
+    for (int i = 0; i < it->nruns; i++)
+        if (piece_meets(s->first, s->end, &it->runs[i]))
+            return true;
+    return false;
+}
+
+static void tell_store(const struct win *w, const struct store *s, const struct watched *it)
+{
+    char site[96] = "an unknown place";
+    Dl_info there;
+    if (dladdr((void *)s->place, &there) && there.dli_fname)
+        name_site(&there, s->place, site, sizeof(site));
+    tell(w, "store", w->comm->rank, site, it);
+}
+
+/* Under a lock: what was stored while the operation was under way. */
+static void compare_passive(const struct win *w, const struct watched *it)
+{
+    const uint64_t next = w->stores ? stores_next(w->stores) : 0;
+    const struct store *s;
+    for (uint64_t i = next; i > 0 && (s = stores_at(w->stores, i - 1)) != NULL; i--) {
+        if (s->began < it->began || s->ended > it->ended || !store_meets(s, it))
+            continue;
+        tell_store(w, s, it);
+        return;
+    }
+}
+
+/* Stores since the last epoch began. Who has called nothing since a store but what ends the epoch has told nobody of it. */
+static void compare_stores(const struct win *w, const struct watched *it)
+{
+    const uint64_t next = stores_next(w->stores);
+    const struct store *s;
+    for (uint64_t i = next; i > w->stores_before && (s = stores_at(w->stores, i - 1)) != NULL; i--) {
+        const bool told_before = i - 1 >= it->stores, told_none = s->calls + 1 == stores_calls();
+        if ((!told_before && !told_none) || !store_meets(s, it))
+            continue;
+        tell_store(w, s, it);
+        return;
+    }
+}
+
+/* An epoch begins: what was stored before belongs to another. */
+void watch_begin(struct win *w)
+{
+    if (likely(!w->stores))
+        return;
+    w->stores_before = stores_next(w->stores);
+    stores_renew(w->stores);
+}
+
+static void end_epoch(struct win *w, uint32_t epoch)
+{
+    if (likely(!w->stores))
+        return;
+    list_foreach(pos, &w->seen)
+    {
+        const struct watched *it = list_entry(pos, struct watched, link);
+        if (it->epoch == epoch)
+            compare_stores(w, it);
+    }
+}
+
+void watch_fence(struct win *w)
+{
+    end_epoch(w, w->fences);
+    watch_begin(w);
+}
+
+void watch_waited(struct win *w)
+{
+    end_epoch(w, EXPOSED);
+    watch_begin(w);
+    list_foreach_safe(pos, after, &w->seen)
+    {
+        struct watched *o = list_entry(pos, struct watched, link);
+        if (o->epoch != EXPOSED)
+            continue;
+        list_remove(pos);
+        free(o);
+    }
+}
+
+static void within(bool begins)
+{
+    if (begins)
+        stores_pause();
+    else
+        stores_resume();
+}
+
+/* Called inside a call that has begun without telling. The lock is what makes every call tell. */
+static void tell_calls(struct proc *p)
+{
+    if (p->within)
+        return;
+    if (!p->threaded) {
+        p->threaded = true;
+        p->net->lock = &p->lock;
+        biglock_take(&p->lock);
+    }
+    p->within = within;
+    within(true);
+}
+
+/* Pages at the ends of memory that MPI has allocated hold nothing else. A progress thread works on windows while the program runs:
+ * its system calls would fail. */
+void watch_open(struct win *w)
+{
+    if (!w->proc->rma->debug || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->proc->net->thread)
+        return;
+    w->stores = stores_open(w->memory, (size_t)w->size, w->flavor != MPI_WIN_FLAVOR_CREATE);
+    if (w->stores)
+        tell_calls(w->proc);
+}
+
+/* ---- operations ---- */
+
+static size_t length_of(const struct watched *it)
+{
+    return offsetof(struct watched, runs) + (size_t)it->nruns * sizeof(it->runs[0]);
+}
+
+static void tell_target(struct win *w, struct win_peer *to, const struct watched *it)
+{
+    const size_t len = length_of(it);
+    if (it->target == w->comm->rank)
+        watch_arrived(w, (const char *)it, len);
+    else if (len <= rma_chunk(to))
+        rma_send_calmly(to, RMA_WATCH, 0, 0, 0, it, len);
+}
+
 void watch_call(const struct rma_call *c, uint64_t offset)
 {
     struct win *w = c->win;
     struct win_peer *to;
     struct dt_cursor cursor;
-    struct watched it = {.origin = w->comm->rank, .target = c->rank, .kind = c->kind, .epoch = w->fences};
+    struct watched it = {.origin = w->comm->rank,
+                         .target = c->rank,
+                         .kind = c->kind,
+                         .epoch = w->access == EPOCH_FENCE   ? w->fences
+                                  : w->access == EPOCH_START ? EXPOSED
+                                                             : PASSIVE};
+    if (w->proc->within)
+        stores_call_tells_none();
     dt_cursor_init(&cursor, c->type, c->count, (void *)(uintptr_t)offset);
     const size_t bytes = (size_t)(c->count * c->type->size);
     if (runs_next(&cursor, bytes, WATCH_RUNS, it.runs, &it.nruns) < bytes)
         return;
     find_site(it.site, sizeof(it.site));
+    it.began = clock_ns();
     compare(w, &w->watch, &it);
-    if (w->access != EPOCH_FENCE || win_peer_plain(w, c->rank, &to) != 0)
+    if (it.epoch == PASSIVE || win_peer_plain(w, c->rank, &to) != 0)
         return;
-    const size_t len = offsetof(struct watched, runs) + (size_t)it.nruns * sizeof(it.runs[0]);
-    if (c->rank == w->comm->rank) {
-        watch_arrived(w, (const char *)&it, len);
-    } else if (len <= rma_chunk(to)) {
-        to->dirty = true;
+    if (c->rank != w->comm->rank) {
+        to->dirty = true; /* the epoch ends when it has been told */
         win_peer_busy(to);
-        rma_send_calmly(to, RMA_WATCH, 0, 0, 0, &it, len);
+    }
+    tell_target(w, to, &it);
+}
+
+/* Operations under a lock are told of when they end, to targets with the same clock; nobody waits for that but MPI_Win_free, since a
+ * target may compute all the time. */
+static void tell_passive(struct win *w, int target)
+{
+    struct win_peer *to;
+    const uint64_t now = clock_ns();
+    list_foreach(pos, &w->watch)
+    {
+        struct watched *it = list_entry(pos, struct watched, link);
+        if (it->epoch != PASSIVE || (target >= 0 && it->target != target) || !win_on_my_node(w, it->target) ||
+            win_peer_plain(w, it->target, &to) != 0)
+            continue;
+        it->ended = now;
+        to->untold |= it->target != w->comm->rank;
+        tell_target(w, to, it);
+    }
+}
+
+/* Before a window goes: frames that nobody has waited for. */
+void watch_settle(struct win *w)
+{
+    for (uint32_t i = 0; i < w->table_size; i++) {
+        struct win_peer *p = w->table[i];
+        if (!p || !p->untold)
+            continue;
+        p->untold = false;
+        p->dirty = true;
+        win_peer_busy(p);
     }
 }
 
@@ -159,6 +353,11 @@ void watch_arrived(struct win *w, const char *payload, size_t len)
     CHECK(it.nruns >= 0 && it.nruns <= WATCH_RUNS && it.kind >= 0 && it.kind <= RMA_IS_SWAP,
           "a frame of FISHPLATE_DEBUG=rma is inconsistent");
     it.site[sizeof(it.site) - 1] = '\0';
+    if (it.epoch == PASSIVE) {
+        compare_passive(w, &it);
+        return;
+    }
+    it.stores = w->stores ? stores_next(w->stores) : 0;
     /* What one origin does itself it has compared already. */
     struct list own, *pos = w->seen.next;
     list_init(&own);
@@ -192,12 +391,16 @@ static void forget(struct list *all, int target, uint32_t before)
 
 void watch_forget(struct win *w, int rank)
 {
+    tell_passive(w, rank);
     forget(&w->watch, rank, UINT32_MAX);
     forget(&w->seen, -1, w->fences);
 }
 
 void watch_close(struct win *w)
 {
+    if (w->stores)
+        stores_close(w->stores);
+    w->stores = NULL;
     forget(&w->watch, -1, UINT32_MAX);
     forget(&w->seen, -1, UINT32_MAX);
 }

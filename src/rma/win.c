@@ -158,6 +158,7 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
         win_drop(w);
         return rc;
     }
+    watch_open(w);
     directory_announce(w, parent);
     counter_add(&made, 1);
     *out = w;
@@ -177,6 +178,7 @@ int win_free(struct win *w, bool *gone)
         return rc;
     rc = rma_wait_for(w->proc->rma, w, NULL, directory_unasked, w,
                       false); /* no answer finds the window gone */
+    watch_settle(w);
     int finished = peers_finish(w, true);
     rc = rc ? rc : finished;
     /* In a job that goes on after deaths nobody may leave before those who live are done with the memory. */

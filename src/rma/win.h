@@ -108,6 +108,8 @@ struct win {
     struct list watch,
         seen; /* FISHPLATE_DEBUG=rma: my operations of this epoch, and everyone's on my memory */
     uint32_t fences;
+    struct stores *stores;  /* ... and what the program stores into its memory; NULL: not seen */
+    uint64_t stores_before; /* how many there were when the epoch began */
 };
 
 static inline MPI_Win win_handle(struct win *w)

@@ -1,0 +1,442 @@
+/* stores.c: sees the program's own stores into windows: their pages are read-only while the program runs outside of MPI. A store then
+ * raises SIGSEGV; it is noted, its page opened, and the processor told to stop after this one instruction (SIGTRAP), when the page is
+ * closed again. So every store is seen, and only the bytes that it writes are noted. Inside MPI the pages are open: what the
+ * library does with them, by system calls too, is not the program's.
+ *
+ * A store costs microseconds this way, so after some thousands the memory stays open until its window is synchronised. The handlers
+ * use nothing but memory mapped here: whatever malloc gives may share pages with a window of the program's.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "rma/stores.h"
+
+#include "base/step.h"
+
+#if STEP_POSSIBLE && __has_include(<execinfo.h>)
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/rawcall.h"
+#include "base/util.h"
+
+enum { WINDOWS = 256, BUDGET = 16384, PLACES = 512, RECENT = 4 };
+
+struct stores {
+    uintptr_t lo, hi; /* the pages */
+    uintptr_t base;   /* the window */
+    size_t size;
+    bool sharp; /* a store that begins before lo cannot be */
+    bool open;  /* it was written to so often that nobody looks any more */
+    int budget;
+    uint64_t next;
+    struct store ring[STORES_KEPT];
+};
+
+enum whose { UNKNOWN, PROGRAM, C_LIBRARY, OURS };
+
+static struct {
+    _Atomic pid_t busy; /* the thread that has this; 0: nobody */
+    struct stores *_Atomic all[WINDOWS];
+    int count;
+    int depth; /* calls of MPI that are under way */
+    uint64_t calls;
+    bool stepping;
+    uintptr_t step_lo, step_hi; /* pages that are open for one instruction */
+    uint64_t step_mask;         /* signals that were blocked before */
+    struct sigaction before_fault, before_trap;
+    struct {
+        uintptr_t place;
+        enum whose whose;
+    } places[PLACES];
+} watch;
+
+static pid_t self(void)
+{
+    return (pid_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* False: this thread has it already (a handler of the program's interrupted us). */
+static bool take(void)
+{
+    const pid_t me = self();
+    pid_t nobody = 0;
+    while (!atomic_compare_exchange_weak(&watch.busy, &nobody, me)) {
+        if (nobody == me)
+            return false;
+        nobody = 0;
+        sched_yield();
+    }
+    return true;
+}
+
+static void drop(void)
+{
+    atomic_store(&watch.busy, 0);
+}
+
+/* Not by way of libc, whose mprotect the hooks of the registration cache have replaced. */
+static void protect(uintptr_t lo, uintptr_t hi, bool writable)
+{
+    raw_syscall(SYS_mprotect, (long)lo, (long)(hi - lo), PROT_READ | (writable ? PROT_WRITE : 0), 0, 0, 0);
+}
+
+static uintptr_t page_of(uintptr_t address)
+{
+    return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+/* Windows may overlap: one that is still looked at is preferred. */
+static struct stores *find(uintptr_t address)
+{
+    struct stores *found = NULL;
+    for (int i = 0; i < WINDOWS; i++) {
+        struct stores *s = watch.all[i];
+        if (s && address >= s->lo && address < s->hi && (!found || found->open))
+            found = s;
+    }
+    return found;
+}
+
+static bool begins(const char *name, const char *const *with, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(name, with[i], strlen(with[i])) == 0)
+            return true;
+    return false;
+}
+
+static enum whose whose_module(uintptr_t place)
+{
+    static const char *const language[] = {"libc.so", "libc-", "ld-linux", "libgfortran", "libstdc++"};
+    static const char *const ours[] = {"libmpi", "libfishplate", "libibverbs", "librdmacm", "libmlx"};
+    Dl_info it;
+    if (!dladdr((void *)place, &it) || !it.dli_fname)
+        return PROGRAM;
+    const char *slash = strrchr(it.dli_fname, '/');
+    const char *name = slash ? slash + 1 : it.dli_fname;
+    return begins(name, ours, COUNT_OF(ours))           ? OURS
+           : begins(name, language, COUNT_OF(language)) ? C_LIBRARY
+                                                        : PROGRAM;
+}
+
+static enum whose whose_is(uintptr_t place)
+{
+    const size_t i = (place ^ place >> 9) % PLACES;
+    if (watch.places[i].place != place || watch.places[i].whose == UNKNOWN) {
+        watch.places[i].whose = whose_module(place);
+        watch.places[i].place = place;
+    }
+    return watch.places[i].whose;
+}
+
+/* The place in the program: what memcpy and its like store, their caller stores. 0: it is not the program. */
+static uintptr_t program_place(uintptr_t place)
+{
+    void *frames[32];
+    enum whose whose = whose_is(place);
+    if (whose != C_LIBRARY)
+        return whose == PROGRAM ? place : 0;
+    const int n = backtrace(frames, COUNT_OF(frames));
+    int i = 0;
+    while (i < n && (uintptr_t)frames[i] != place) /* the handler, and what the system put between */
+        i++;
+    for (; i < n; i++) {
+        const uintptr_t caller = (uintptr_t)frames[i] - 1;
+        whose = whose_is(caller);
+        if (whose != C_LIBRARY)
+            return whose == PROGRAM ? caller : 0;
+    }
+    return 0;
+}
+
+static void note(struct stores *s, uintptr_t address, size_t length, uintptr_t place)
+{
+    const uint64_t now = clock_ns();
+    if (address >= s->base + s->size || address + length <= s->base)
+        return;
+    const uint64_t first = MAX(address, s->base) - s->base;
+    const uint64_t end = MIN(address + length, s->base + s->size) - s->base;
+    for (uint64_t i = s->next; i > 0 && i + RECENT > s->next; i--) {
+        struct store *last = &s->ring[(i - 1) % STORES_KEPT];
+        if (last->place == place && last->calls == watch.calls && first <= last->end && end >= last->first) {
+            last->first = MIN(last->first, first);
+            last->end = MAX(last->end, end);
+            last->ended = now;
+            return;
+        }
+    }
+    s->ring[s->next++ % STORES_KEPT] = (struct store){
+        .first = first, .end = end, .began = now, .ended = now, .calls = watch.calls, .place = place};
+}
+
+static void note_all(uintptr_t address, size_t length, uintptr_t place)
+{
+    for (int i = 0; i < WINDOWS; i++) {
+        struct stores *s = watch.all[i];
+        /* What begins before a page is told of as its first byte. */
+        if (s && address < s->hi && address + length > s->lo)
+            note(s, address, address == s->lo && !s->sharp ? 1 : length, place);
+    }
+}
+
+static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *context)
+{
+    if (to->sa_flags & SA_SIGINFO)
+        to->sa_sigaction(sig, info, context);
+    else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN)
+        to->sa_handler(sig);
+    else
+        sigaction(sig, to, NULL); /* it happens again, and is not ours then */
+}
+
+/* Between the two signals no other may come: its handler would run with the page open. */
+static void step(struct stores *s, uintptr_t address, ucontext_t *u)
+{
+    uint64_t all = ~(uint64_t)0;
+    watch.stepping = true;
+    watch.step_lo = page_of(address);
+    watch.step_hi = watch.step_lo + (uintptr_t)sysconf(_SC_PAGESIZE);
+    memcpy(&watch.step_mask, &u->uc_sigmask, sizeof(watch.step_mask));
+    all &= ~((uint64_t)1 << (SIGTRAP - 1) | (uint64_t)1 << (SIGSEGV - 1));
+    memcpy(&u->uc_sigmask, &all, sizeof(all));
+    protect(watch.step_lo, MIN(watch.step_hi, s->hi), true);
+    step_begin(u);
+}
+
+/* A store that has stopped here. True: the handler keeps `busy` until the instruction is done. */
+static bool stopped(struct stores *s, uintptr_t address, ucontext_t *u)
+{
+    uintptr_t to;
+    size_t bytes;
+    if (--s->budget < 0) {
+        s->open = true;
+        protect(s->lo, s->hi, true);
+        return false;
+    }
+    const uintptr_t place = program_place(step_place(u));
+    if (step_block(u, &to, &bytes) && to == address) {
+        protect(s->lo, s->hi, true);
+        const size_t done = step_run_block(u, MIN(bytes, s->hi - to));
+        protect(s->lo, s->hi, false);
+        if (place && done > 0)
+            note_all(to, done, place);
+        if (done > 0)
+            return false; /* else an element crosses the end */
+    } else if (place) {
+        note_all(address, step_store_size((const unsigned char *)step_place(u)), place);
+    }
+    step(s, address, u);
+    return true;
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+    const uintptr_t address = (uintptr_t)info->si_addr;
+    struct stores *s = info->si_code == SEGV_ACCERR && step_is_store(context) ? find(address) : NULL;
+    if (!s) {
+        pass_on(&watch.before_fault, sig, info, context);
+        return;
+    }
+    if (!take()) {
+        /* The same instruction, in the next page; or a handler of the program's between our own lines: not seen. */
+        const uintptr_t page = page_of(address);
+        protect(page, page + (uintptr_t)sysconf(_SC_PAGESIZE), true);
+        if (watch.stepping)
+            watch.step_hi = MAX(watch.step_hi, page + (uintptr_t)sysconf(_SC_PAGESIZE));
+        return;
+    }
+    s = find(address); /* it may have gone */
+    if (s && watch.depth == 0 && !s->open && stopped(s, address, context))
+        return;
+    drop();
+}
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+    ucontext_t *u = context;
+    if (atomic_load(&watch.busy) != self() || !watch.stepping) {
+        pass_on(&watch.before_trap, sig, info, context);
+        return;
+    }
+    step_end(u);
+    memcpy(&u->uc_sigmask, &watch.step_mask, sizeof(watch.step_mask));
+    for (int i = 0; i < WINDOWS; i++) {
+        const struct stores *s = watch.all[i];
+        if (s && !s->open && watch.step_lo < s->hi && watch.step_hi > s->lo)
+            protect(MAX(watch.step_lo, s->lo), MIN(watch.step_hi, s->hi), false);
+    }
+    watch.stepping = false;
+    drop();
+}
+
+static bool handlers_are_ours(void)
+{
+    struct sigaction fault, trap;
+    return sigaction(SIGSEGV, NULL, &fault) == 0 && fault.sa_sigaction == on_fault &&
+           sigaction(SIGTRAP, NULL, &trap) == 0 && trap.sa_sigaction == on_trap;
+}
+
+static bool install(void)
+{
+    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    void *frames[4];
+    if (backtrace(frames, COUNT_OF(frames)) == 0) /* loads what it needs: a handler could not */
+        return false;
+    sigfillset(&fault.sa_mask);
+    sigfillset(&trap.sa_mask);
+    return sigaction(SIGSEGV, &fault, &watch.before_fault) == 0 &&
+           sigaction(SIGTRAP, &trap, &watch.before_trap) == 0;
+}
+
+static void uninstall(void)
+{
+    if (!handlers_are_ours())
+        return; /* the program's come after ours, and call them */
+    sigaction(SIGSEGV, &watch.before_fault, NULL);
+    sigaction(SIGTRAP, &watch.before_trap, NULL);
+}
+
+struct stores *stores_open(void *base, size_t size, bool whole)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t from = (uintptr_t)base, to = from + size;
+    const uintptr_t lo = whole ? from / page * page : ALIGN_UP(from, page);
+    const uintptr_t hi = whole ? ALIGN_UP(to, page) : to / page * page;
+    int free_one = 0;
+    while (free_one < WINDOWS && watch.all[free_one])
+        free_one++;
+    if (lo >= hi || free_one == WINDOWS || (watch.count == 0 && !install()))
+        return NULL;
+    struct stores *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (s == MAP_FAILED)
+        return NULL;
+    s->lo = lo;
+    s->hi = hi;
+    s->base = from;
+    s->size = size;
+    s->sharp = whole || lo == from;
+    s->budget = BUDGET;
+    const bool mine = take();
+    watch.all[free_one] = s;
+    watch.count++;
+    if (mine)
+        drop();
+    return s;
+}
+
+/* Inside of a call: its pages are open. */
+void stores_close(struct stores *s)
+{
+    const bool mine = take();
+    for (int i = 0; i < WINDOWS; i++)
+        if (watch.all[i] == s)
+            watch.all[i] = NULL;
+    protect(s->lo, s->hi, true);
+    if (--watch.count == 0)
+        uninstall();
+    if (mine)
+        drop();
+    munmap(s, sizeof(*s));
+}
+
+static void protect_all(bool writable)
+{
+    for (int i = 0; i < WINDOWS && watch.count > 0; i++)
+        if (watch.all[i] && !watch.all[i]->open)
+            protect(watch.all[i]->lo, watch.all[i]->hi, writable);
+}
+
+void stores_pause(void)
+{
+    const bool mine = take();
+    watch.calls++;
+    if (watch.depth++ == 0)
+        protect_all(true);
+    if (mine)
+        drop();
+}
+
+void stores_resume(void)
+{
+    const bool mine = take();
+    watch.depth = MAX(watch.depth - 1, 0);
+    if (watch.depth == 0 && watch.count > 0 && handlers_are_ours())
+        protect_all(false);
+    if (mine)
+        drop();
+}
+
+uint64_t stores_calls(void)
+{
+    return watch.calls;
+}
+
+void stores_call_tells_none(void)
+{
+    watch.calls--;
+}
+
+void stores_renew(struct stores *s)
+{
+    s->budget = BUDGET;
+    s->open = false;
+}
+
+uint64_t stores_next(const struct stores *s)
+{
+    return s->next;
+}
+
+const struct store *stores_at(const struct stores *s, uint64_t number)
+{
+    return number < s->next && number + STORES_KEPT >= s->next ? &s->ring[number % STORES_KEPT] : NULL;
+}
+
+#else /* the processor, or the C library, cannot */
+
+struct stores *stores_open(void *base, size_t size, bool whole)
+{
+    (void)base, (void)size, (void)whole;
+    return NULL;
+}
+void stores_close(struct stores *s)
+{
+    (void)s;
+}
+void stores_pause(void)
+{
+}
+void stores_resume(void)
+{
+}
+uint64_t stores_calls(void)
+{
+    return 0;
+}
+void stores_call_tells_none(void)
+{
+}
+void stores_renew(struct stores *s)
+{
+    (void)s;
+}
+uint64_t stores_next(const struct stores *s)
+{
+    (void)s;
+    return 0;
+}
+const struct store *stores_at(const struct stores *s, uint64_t number)
+{
+    (void)s, (void)number;
+    return NULL;
+}
+#endif

@@ -1,0 +1,89 @@
+/* test_step.c: how many bytes an instruction stores: what compilers and memcpy make, byte by byte as assemblers write it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "base/step.h"
+
+#include "test.h"
+
+#if STEP_POSSIBLE
+static size_t size_of(const char *code)
+{
+    unsigned char bytes[16] = {0};
+    strncpy((char *)bytes, code, sizeof(bytes) - 1);
+    return step_store_size(bytes);
+}
+
+static void test_general_registers(void)
+{
+    EXPECT_EQ(size_of("\x88\x07"), 1);             /* mov %al,(%rdi) */
+    EXPECT_EQ(size_of("\x66\x89\x07"), 2);         /* mov %ax,(%rdi) */
+    EXPECT_EQ(size_of("\x89\x07"), 4);             /* mov %eax,(%rdi) */
+    EXPECT_EQ(size_of("\x48\x89\x07"), 8);         /* mov %rax,(%rdi) */
+    EXPECT_EQ(size_of("\x44\x89\x07"), 4);         /* mov %r8d,(%rdi) */
+    EXPECT_EQ(size_of("\xc6\x07\x01"), 1);         /* movb $1,(%rdi) */
+    EXPECT_EQ(size_of("\x48\xc7\x07\x01"), 8);     /* movq $1,(%rdi) */
+    EXPECT_EQ(size_of("\x83\x07\x01"), 4);         /* addl $1,(%rdi) */
+    EXPECT_EQ(size_of("\xf0\x48\x01\x07"), 8);     /* lock add %rax,(%rdi) */
+    EXPECT_EQ(size_of("\xf0\x48\x0f\xb1\x17"), 8); /* lock cmpxchg %rdx,(%rdi) */
+    EXPECT_EQ(size_of("\xf0\x0f\xc1\x07"), 4);     /* lock xadd %eax,(%rdi) */
+    EXPECT_EQ(size_of("\x48\x0f\xc3\x07"), 8);     /* movnti %rax,(%rdi) */
+    EXPECT_EQ(size_of("\xff\x07"), 4);             /* incl (%rdi) */
+    EXPECT_EQ(size_of("\x0f\x94\x07"), 1);         /* sete (%rdi) */
+}
+
+static void test_vector_registers(void)
+{
+    EXPECT_EQ(size_of("\xf3\x0f\x11\x07"), 4);          /* movss %xmm0,(%rdi) */
+    EXPECT_EQ(size_of("\xf2\x0f\x11\x07"), 8);          /* movsd %xmm0,(%rdi) */
+    EXPECT_EQ(size_of("\x0f\x11\x07"), 16);             /* movups %xmm0,(%rdi) */
+    EXPECT_EQ(size_of("\x44\x0f\x29\x07"), 16);         /* movaps %xmm8,(%rdi) */
+    EXPECT_EQ(size_of("\x66\x0f\xd6\x07"), 8);          /* movq %xmm0,(%rdi) */
+    EXPECT_EQ(size_of("\x66\x0f\x7e\x07"), 4);          /* movd %xmm0,(%rdi) */
+    EXPECT_EQ(size_of("\xf3\x0f\x7f\x07"), 16);         /* movdqu %xmm0,(%rdi) */
+    EXPECT_EQ(size_of("\xc5\xfe\x7f\x07"), 32);         /* vmovdqu %ymm0,(%rdi) */
+    EXPECT_EQ(size_of("\xc5\xfa\x7f\x07"), 16);         /* vmovdqu %xmm0,(%rdi) */
+    EXPECT_EQ(size_of("\xc5\xfb\x11\x07"), 8);          /* vmovsd %xmm0,(%rdi) */
+    EXPECT_EQ(size_of("\xc4\x41\x7c\x11\x00"), 32);     /* vmovups %ymm8,(%r8) */
+    EXPECT_EQ(size_of("\x62\xf1\xfe\x48\x7f\x07"), 64); /* vmovdqu64 %zmm0,(%rdi) */
+    EXPECT_EQ(size_of("\x62\xf1\xfe\x49\x7f\x07"), 1);  /* the same under a mask: no more is sure */
+}
+
+/* Two elements of a copy whose source overlaps it, as the instruction would: then it goes on where it stopped. */
+static void test_block(void)
+{
+    static const unsigned char code[] = {0xf3, 0xa4}; /* rep movsb */
+    char text[] = "abcdef";
+    ucontext_t u = {0};
+    uintptr_t to;
+    size_t bytes;
+    greg_t *r = u.uc_mcontext.gregs;
+    r[REG_RIP] = (greg_t)(uintptr_t)code;
+    r[REG_RSI] = (greg_t)(uintptr_t)text;
+    r[REG_RDI] = (greg_t)(uintptr_t)(text + 1);
+    r[REG_RCX] = 3;
+    EXPECT(step_block(&u, &to, &bytes));
+    EXPECT_EQ(bytes, 3);
+    EXPECT_EQ(step_run_block(&u, 2), 2);
+    EXPECT(strcmp(text, "aaadef") == 0);
+    EXPECT(step_place(&u) == (uintptr_t)code);
+    EXPECT_EQ(step_run_block(&u, 1), 1);
+    EXPECT(strcmp(text, "aaaaef") == 0);
+    EXPECT(step_place(&u) == (uintptr_t)code + 2);
+    r[REG_RIP] = (greg_t)(uintptr_t) "\x89\x07";
+    EXPECT(!step_block(&u, &to, &bytes));
+}
+
+int main(void)
+{
+    TEST_RUN(test_general_registers);
+    TEST_RUN(test_vector_registers);
+    TEST_RUN(test_block);
+    return test_result();
+}
+#else
+int main(void)
+{
+    return 77;
+}
+#endif
