@@ -318,6 +318,8 @@ void watch_call(const struct rma_call *c, uint64_t offset)
 static void tell_passive(struct win *w, int target)
 {
     struct win_peer *to;
+    if (likely(list_empty(&w->watch)))
+        return;
     const uint64_t now = clock_ns();
     list_foreach(pos, &w->watch)
     {
