@@ -45,9 +45,10 @@ struct file {
     int fd;
     int amode;
     bool atomic;
-    bool maps;   /* small pieces may be written through a mapping: see mapped.h */
-    bool near;   /* on a file system of this machine, as rank 0 sees it: small reads come from memory */
-    bool guards; /* writes take a lock, since other ranks may read, change and write again: see tiles.h */
+    bool maps;      /* small pieces may be written through a mapping: see mapped.h */
+    bool near;      /* on a file system of this machine, as rank 0 sees it: small reads come from memory */
+    bool in_memory; /* on tmpfs, as rank 0 sees it: there is no disk behind it */
+    bool guards;    /* writes take a lock, since other ranks may read, change and write again: see tiles.h */
     bool locks_posix; /* the file system knows no locks of open files, only of processes */
     struct view view;
     int64_t position; /* the individual pointer, in etypes */

@@ -39,7 +39,8 @@ void mapped_probe(struct file *f)
     if (fstatfs(f->fd, &fs) != 0)
         return;
     const bool disk = fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC;
-    f->near = disk || fs.f_type == TMPFS_MAGIC;
+    f->in_memory = fs.f_type == TMPFS_MAGIC;
+    f->near = disk || f->in_memory;
     f->maps = f->near && (f->amode & both) == both && f->hints.map != IO_DISABLE;
     f->guards = file_writes(f) && disk && has_locks(f);
 }

@@ -114,12 +114,14 @@ static int check_kind(struct file *f)
 /* All ranks go by rank 0's hints: aggregators and buffer sizes must agree. */
 static int share_hints(struct file *f)
 {
-    int64_t numbers[IO_HINT_NUMBERS + 1];
+    int64_t numbers[IO_HINT_NUMBERS + 2];
     io_hints_numbers(&f->hints, numbers);
     numbers[IO_HINT_NUMBERS] = f->near;
+    numbers[IO_HINT_NUMBERS + 1] = f->in_memory;
     const int rc = agree_bcast(f->comm, numbers, sizeof(numbers));
     io_hints_from_numbers(&f->hints, numbers);
     f->near = numbers[IO_HINT_NUMBERS] != 0;
+    f->in_memory = numbers[IO_HINT_NUMBERS + 1] != 0;
     return rc;
 }
 
@@ -136,13 +138,14 @@ static int open_all(struct file *f)
         rc = share_hints(f);
     if (rc)
         return rc;
-    const bool near = f->near;
+    const bool near = f->near, in_memory = f->in_memory;
     rc = f->comm->rank == 0 ? 0 : open_other(f);
     if (!rc)
         rc = check_kind(f);
     if (!rc)
         mapped_probe(f);
     f->near = near;
+    f->in_memory = in_memory;
     return agree_error(f->comm, f->name, rc);
 }
 

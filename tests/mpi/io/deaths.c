@@ -1,11 +1,13 @@
-/* deaths.c: a rank is killed in a collective write, after more and more of it, or in a write of its own as an aggregator. All
+/* deaths.c: a rank is killed in a collective write, after more and more of it, in a write of its own as an aggregator, or in the
+ * middle of reading, changing and writing again. All
  * others come back from the call; who hears success finds everything in the file; the next call fails at everyone, and the file
  * can be closed.
- * ranks: 8
+ * ranks: 9
  * nodes: 2
  * mpiexec: -enable-recovery
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <sys/syscall.h>
 
 #include "ft/ft.h"
@@ -14,13 +16,17 @@
 #define PIECE 25
 
 static int calls_left = -1;
+static int torn; /* the call at which it dies has written half */
 static int words[WORDS], back[WORDS];
 static char name[64];
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
-    if (calls_left > 0 && --calls_left == 0)
+    if (calls_left > 0 && --calls_left == 0) {
+        if (torn)
+            syscall(SYS_pwrite64, fd, buf, n / 2, offset);
         die();
+    }
     return syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
@@ -117,6 +123,42 @@ static void in_write(void)
     judge(f, rc);
 }
 
+/* A word of the victim's: what was there, or what it wrote. */
+static void check_victim(void)
+{
+    const int fd = open(name, O_RDONLY);
+    for (int i = 0; i < WORDS; i++) {
+        int word = 0;
+        const off_t at = ((off_t)(i / PIECE * size + victim) * PIECE + i % PIECE) * (off_t)sizeof(word);
+        EXPECT(pread(fd, &word, sizeof(word), at) >= 0);
+        EXPECT(word == 0 || word == victim * WORDS + i + 1);
+    }
+    close(fd);
+}
+
+/* Everybody writes for itself; where the file system has it (tiles.h), by reading, changing and writing again under a lock, which
+ * the victim holds when it dies. The others get the lock, and nothing of theirs is lost. */
+static void in_rewrite(void)
+{
+    unlink(name);
+    int flag = 1;
+    MPIX_Comm_agree(now, &flag);
+    MPI_File f = open_file();
+    torn = 1;
+    calls_left = rank == victim ? 1 : -1;
+    EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+    if (rank == victim)
+        die();
+    torn = 0;
+    MPIX_Comm_agree(now, &flag); /* all have written */
+    EXPECT_EQ(MPI_File_read_at(f, 0, back, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT(memcmp(words, back, sizeof(words)) == 0);
+    check_victim();
+    MPIX_Comm_agree(now, &flag);
+    EXPECT_DEATH(MPI_File_sync(f));
+    MPI_File_close(&f);
+}
+
 /* Of a read the others get an error, or all of the data that is there. */
 static void in_read(void)
 {
@@ -139,7 +181,8 @@ static void in_read(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {after_0, after_1, after_5, after_20, never, in_write, in_read};
+    static void (*const phases[])(void) = {in_rewrite, after_0, after_1,  after_5,
+                                           after_20,   never,   in_write, in_read};
     int number = (int)getpid();
     mpitest_begin(&argc, &argv);
     MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
