@@ -41,9 +41,48 @@ struct meeting_shape {
     int rounds;
 };
 
+static inline enum meeting_action meeting_begin(struct meeting *m, const struct meeting_shape *shape)
+{
+    m->turn++;
+    m->round = -1;
+    if (!shape->leads) {
+        m->stage = MEET_RELEASE;
+        return MEET_REPORT;
+    }
+    m->stage = MEET_GATHER;
+    return MEET_EXPECT;
+}
+
+/* The members, or the partners of a round, are here. */
+static inline enum meeting_action meeting_go_on(struct meeting *m, const struct meeting_shape *shape)
+{
+    if (++m->round < shape->rounds) {
+        m->stage = MEET_CROSS;
+        return MEET_ROUND;
+    }
+    m->stage = MEET_RELEASE;
+    return MEET_FREE;
+}
+
 /* ready: what the stage waits for has happened. Call it again after every action but MEET_WAIT; MEET_OVER ends a barrier, and
  * the call after that begins the next one. */
-enum meeting_action meeting_next(struct meeting *m, const struct meeting_shape *shape, bool ready);
+static inline enum meeting_action meeting_next(struct meeting *m, const struct meeting_shape *shape,
+                                               bool ready)
+{
+    switch (m->stage) {
+    case MEET_AWAY:
+        return meeting_begin(m, shape);
+    case MEET_GATHER:
+        return ready || shape->alone ? meeting_go_on(m, shape) : MEET_WAIT;
+    case MEET_CROSS:
+        return ready ? meeting_go_on(m, shape) : MEET_WAIT;
+    case MEET_RELEASE:
+        if (!ready && !shape->leads)
+            return MEET_WAIT;
+        m->stage = MEET_AWAY;
+    }
+    return MEET_OVER;
+}
 
 /* Leaders meet by n-way dissemination [Hoefler05 2.2.6.1]: in round k everyone tells those i * (n + 1)^k further on, for i from 1
  * to n. Place p of this list is the flag that `from` sets at this leader and that this leader sets at `to`. Returns how many

@@ -35,6 +35,7 @@ int coll_choose_again(struct proc *p)
         if (p->comms[i] && p->comms[i]->coll) {
             memset(p->comms[i]->coll->short_limit, 0, sizeof(p->comms[i]->coll->short_limit));
             multicast_forget(p->comms[i]->coll);
+            p->comms[i]->coll->quick = false;
         }
     return coll_select_open();
 }
@@ -128,13 +129,23 @@ static int greatest(const struct coll_args *args, struct coll_state *state, uint
     return rc;
 }
 
+/* The next one need not ask which barrier is chosen, unless a trial may have an answer by then. */
+static bool run_written(const struct coll_args *args, struct coll_state *state,
+                        const struct coll_choice *choice, int *rc)
+{
+    const bool done = written_run(args, state, choice, rc);
+    state->quick = done && state->written && !debug_coll && written_is_quick(state->written) &&
+                   (choice->named || state->picked.algorithm || !trial_wanted());
+    return done;
+}
+
 /* The barrier that a trial has found, without asking the rules. */
 static bool picked_barrier(const struct coll_args *args, struct coll_state *state, int *rc)
 {
     if (unlikely(debug_coll) || coll_is_forced(COLL_BARRIER) || !coll_takes_trials() ||
         !between_nodes(state, &state->picked))
         return false;
-    return written_run(args, state, &state->picked, rc);
+    return run_written(args, state, &state->picked, rc);
 }
 
 static const struct trial_means trial_means = {.barrier = barrier_by, .greatest = greatest};
@@ -242,6 +253,8 @@ int coll_run(const struct coll_args *args)
     if (shared_short(args, state, &rc))
         return rc;
     page_comm_kind(state->page, args->kind);
+    if (state->quick && args->kind == COLL_BARRIER && written_quick(args, state, &rc))
+        return likely(rc == 0) ? 0 : fail(args, rc);
     if (state->picked.algorithm && args->kind == COLL_BARRIER && picked_barrier(args, state, &rc))
         return rc;
     rc = call_make(&call, args, state);
@@ -269,7 +282,7 @@ int coll_run(const struct coll_args *args)
             }
         }
         if (!done && between_nodes(state, &choice)) {
-            done = args->kind == COLL_BARRIER ? written_run(args, state, &choice, &rc)
+            done = args->kind == COLL_BARRIER ? run_written(args, state, &choice, &rc)
                                               : run_multicast(args, state, &call, &choice, &rc);
             if (!done)
                 choice = choose_schedule(&call, true);

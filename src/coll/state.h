@@ -51,16 +51,17 @@ struct coll_state {
     bool scratch_busy;
     struct shared *shared; /* NULL until agreed on */
     bool shared_tried;
-    int node_count;                    /* 0: not known */
-    bool nodes;                        /* ranks on several nodes, and it is known who is where */
-    struct written *written;           /* NULL until used */
-    struct multicast *multicast;       /* likewise */
-    bool multicast_opening;            /* its own collectives go by schedules */
-    struct multicast *multicast_older; /* forgotten, but requests use it */
-    uint8_t barriers_before;           /* ... it is used */
-    uint32_t barriers;                 /* blocking ones, until a trial is over */
-    uint32_t next_trial;               /* the barrier in which it goes on */
-    struct trial *trial;               /* NULL: none is under way */
+    int node_count;          /* 0: not known */
+    bool nodes;              /* ranks on several nodes, and it is known who is where */
+    struct written *written; /* NULL until used */
+    bool quick;              /* blocking barriers are still chosen as `written` was, see written_quick.c */
+    struct multicast *multicast;                              /* likewise */
+    bool multicast_opening;                                   /* its own collectives go by schedules */
+    struct multicast *multicast_older;                        /* forgotten, but requests use it */
+    uint8_t barriers_before;                                  /* ... it is used */
+    uint32_t barriers;                                        /* blocking ones, until a trial is over */
+    uint32_t next_trial;                                      /* the barrier in which it goes on */
+    struct trial *trial;                                      /* NULL: none is under way */
     struct multicast_trial *multicast_trial[MULTICAST_KINDS]; /* NULL until the first call on several nodes */
     struct size_trial *size_trial[COLL_ALLREDUCE]; /* from broadcasts to allreduces; NULL until used */
     struct coll_choice picked;                     /* what a trial found; no algorithm until then */

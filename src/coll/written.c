@@ -201,12 +201,11 @@ static void release_by_message(struct written_run *r)
 /* ---- between nodes ---- */
 
 /* Others must not wait long for room in the send queue: completions make it. */
-static int write_flag(struct written_run *r, int i)
+int written_flag(struct written *w, int i, int lane)
 {
-    struct written *w = r->w;
     const struct written_partner *p = &w->partner[i];
-    const uint8_t turn = lane_of(r)->meeting.turn;
-    const uint64_t address = p->address + (uint64_t)r->lane;
+    const uint8_t turn = w->lane[lane].meeting.turn;
+    const uint64_t address = p->address + (uint64_t)lane;
     int rc;
     w->busy = true; /* progress may come back here */
     while ((rc = p->to->ops->put(p->to, &turn, NULL, address, &p->key, 1, NULL)) == ERR_AGAIN)
@@ -219,7 +218,7 @@ static void write_round(struct written_run *r, int round)
 {
     for (int i = 0; i < r->w->partners; i++)
         if (r->w->meets[i].round == round)
-            note(r, write_flag(r, i));
+            note(r, written_flag(r->w, i, r->lane));
 }
 
 static void send_round(struct written_run *r, int round)
@@ -286,19 +285,23 @@ static bool can_go_on(void *arg)
     return is_first(r) && (lane_of(r)->meeting.stage == MEET_AWAY || ready(r));
 }
 
-static void finish(struct written_run *r)
+void written_count(const struct written *w, enum written_way way)
 {
-    struct written *w = r->w;
-    if (r->way == WAY_INVITE)
-        written_settle(w);
-    else if (r->way == WAY_WRITE)
+    if (way == WAY_WRITE)
         counter_add(&runs, 1);
-    else if (r->way == WAY_SWITCH)
+    else if (way == WAY_SWITCH)
         counter_add(w->may_wire ? &wired : &switched, 1);
-    else if (r->way == WAY_TREE)
+    else if (way == WAY_TREE)
         counter_add(&by_tree, 1);
     if (w->block)
         counter_add(&by_node, 1);
+}
+
+static void finish(struct written_run *r)
+{
+    if (r->way == WAY_INVITE)
+        written_settle(r->w);
+    written_count(r->w, (enum written_way)r->way);
     list_remove(&r->link);
     r->over = true;
 }
@@ -369,7 +372,7 @@ static bool is_unrung(const struct written_run *r)
     return (r->way == WAY_WRITE || r->way == WAY_SWITCH) && lane_of(r)->meeting.stage == MEET_CROSS;
 }
 
-static void wait_for(struct written_run *r)
+void written_wait(struct written_run *r)
 {
     struct net *net = r->w->net;
     struct net_waiter waiter = {.ready = can_go_on, .arg = r, .what = NET_MEMBERS, .of = r->comm};
@@ -440,7 +443,7 @@ bool written_run(const struct coll_args *args, struct coll_state *state, const s
     list_append(&w->lane[0].runs, &r.link);
     advance(&r);
     if (!r.over)
-        wait_for(&r);
+        written_wait(&r);
     *rc = r.error;
     return true;
 }

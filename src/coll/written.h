@@ -34,6 +34,9 @@ extern const struct request_ops written_ops, written_persistent_ops;
 /* Both return false when the call is left to a schedule, and then it is false at all ranks. */
 bool written_run(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
                  int *rc);
+/* The same for a blocking barrier when state->quick says so. False: not at this moment, at this rank. */
+bool written_quick(const struct coll_args *args, struct coll_state *state, int *rc);
+bool written_is_quick(const struct written *w);
 /* Makes the request; a nonblocking one is under way when this returns. */
 bool written_make(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
                   enum coll_form form, struct written_run **out, int *rc);

@@ -298,4 +298,5 @@ void written_close(struct coll_state *state)
 {
     written_give_up(state->written);
     state->written = NULL;
+    state->quick = false;
 }

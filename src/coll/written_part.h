@@ -120,6 +120,13 @@ void written_join(struct written *w);
 /* The first barrier is over at this rank: all ranks have the same answer. */
 void written_settle(struct written *w);
 
+/* Tells partner i, in that lane, the number of the barrier that is under way there. */
+int written_flag(struct written *w, int i, int lane);
+/* A run that is in its lane; returns when it is over. */
+void written_wait(struct written_run *r);
+/* A barrier is over that was done this way. */
+void written_count(const struct written *w, enum written_way way);
+
 /* Messages of a run, which is not over before they are. */
 void written_send(struct written_run *r, int rank, const void *data, size_t bytes);
 void written_recv(struct written_run *r, int rank, void *data, size_t bytes);

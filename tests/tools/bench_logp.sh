@@ -28,6 +28,8 @@ for verb in verbs.values():
     assert [point["p"] for point in verb["rtt"]] == [1, 2, 3], verb
     assert all(point["us"] > 0 for point in verb["rtt"] + verb["o_s"] + verb["o_s_list"]), verb
     assert verb["rtt_fit"]["residual"] >= 0 and "c" in verb["o_s_fit"], verb
+beside = answer["barrier_beside_write"]
+assert beside["ratio"] > 0 and beside["barrier_best_us"] <= beside["barrier_us"] and beside["write_best_us"] <= beside["write_us"], beside
 assert {row["bytes"] for row in verbs["write"]["logp"]} == {8, 4096}
 simulated = [p for p in answer["predictions"] if p["time_is"] == "simulated"]
 assert len({p["algorithm"] for p in simulated}) == 11

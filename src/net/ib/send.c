@@ -357,7 +357,7 @@ int ib_lane_rdma(struct ib_lane *lane, const struct ib_transfer *t, size_t len, 
 {
     struct ib_endpoint *ep = lane->endpoint;
     size_t most = MIN(PIECE_MAX, lane->rail->device->port_attr.max_msg_sz);
-    size_t pieces = (len + most - 1) / most;
+    size_t pieces = likely(len <= most) ? 1 : (len + most - 1) / most; /* a division takes its time */
     if (unlikely(pieces > lane->depth - IB_CONTROL_ROOM))
         return err_set(MPI_ERR_OTHER,
                        "a transfer of %zu bytes takes %zu requests, and a send queue holds %u: raise "

@@ -107,11 +107,19 @@ static void read_verb(const struct ib_figures *f, const char *name, struct logp_
 
 static void measure(struct logp_study *s, const struct options *o)
 {
-    const struct ib_job job = {
-        .topic = "logp", .ranks = o->ranks, .nodes = o->ranks, .settings = "", .repeat = 1};
+    const struct ib_job job = {.topic = "logp",
+                               .ranks = o->ranks,
+                               .nodes = o->ranks,
+                               .settings = "FISHPLATE_COLL=barrier=rdma",
+                               .repeat = 1};
     struct ib_figures *f = ib_run(&s->driver, &job, "peers=%d repeat=%d", o->peers, o->repeat);
     for (int v = 0; v < logp_nverbs; v++)
         read_verb(f, logp_verbs[v].name, &s->of[v]);
+    s->beside = (struct logp_beside){.write = ib_figure(f, "beside/write"),
+                                     .barrier = ib_figure(f, "beside/barrier"),
+                                     .ratio = ib_figure(f, "beside/ratio"),
+                                     .write_best = ib_figure(f, "beside/write_best"),
+                                     .barrier_best = ib_figure(f, "beside/barrier_best")};
     read_curve(f, "receive", "single", &s->receive_single);
     read_curve(f, "receive", "list", &s->receive_list);
     s->fit_receive_single = fit_overhead(s->receive_single.p, s->receive_single.us, s->receive_single.n);

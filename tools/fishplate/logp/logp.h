@@ -45,6 +45,11 @@ struct logp_of_verb {
     struct model_logp at[LOGP_SIZES]; /* NAN: not measured */
 };
 enum { LOGP_VERBS_MAX = 12 };
+/* Us of a barrier by RDMA of two nodes and of one write; NAN: not measured. */
+struct logp_beside {
+    double write, barrier, ratio; /* medians of turns; the ratio is that of a turn */
+    double write_best, barrier_best;
+};
 
 struct logp_models;
 struct logp_study {
@@ -53,6 +58,7 @@ struct logp_study {
     const char *svg;          /* folder */
     struct logp_models *made; /* NULL: left out */
     struct logp_of_verb of[LOGP_VERBS_MAX];
+    struct logp_beside beside;
     struct logp_curve receive_single, receive_list; /* o_r(p) */
     struct fit_overhead fit_receive_single, fit_receive_list;
 };

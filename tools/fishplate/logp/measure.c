@@ -320,6 +320,55 @@ static void counts(struct job *j, const struct logp_verb *v, int repeat)
     }
 }
 
+/* ---- a barrier of two nodes by RDMA writes, beside one such write each way ---- */
+
+static double middle(double *samples, int n)
+{
+    qsort(samples, (size_t)n, sizeof(double), by_value);
+    return samples[n / 2];
+}
+
+static double clock_cost(struct job *j)
+{
+    for (int k = 0; k < j->repeat; k++) {
+        const double start = now_us();
+        j->samples[k] = now_us() - start;
+    }
+    return middle(j->samples, j->repeat);
+}
+
+/* In turns of one job, since a machine's speed drifts. Of a turn the median counts; the time of looking at the clock, once
+ * for each round trip and once for a hundred barriers, is taken off. */
+static void beside(struct job *j)
+{
+    enum { TURNS = 25, BARRIERS = 100 };
+    const struct logp_verb *v = &logp_verbs[logp_verb_of("write_inline")];
+    double write[TURNS], barrier[TURNS], ratio[TURNS];
+    const int turns = j->r->quick ? 3 : TURNS;
+    j->repeat = j->r->quick ? 20 : REPEAT_MAX;
+    for (int t = 0; t < turns; t++) {
+        const double looks = clock_cost(j);
+        trip(j, v, LOGP_BYTES, 1);
+        write[t] = (middle(j->samples, j->repeat) - looks) / 2;
+        const int batches = j->repeat / 10;
+        for (int k = 0; k < batches; k++) {
+            const double start = now_us();
+            for (int i = 0; i < BARRIERS; i++)
+                MPI_Barrier(j->r->bench.comm);
+            j->samples[k] = (now_us() - start - looks) / BARRIERS;
+        }
+        barrier[t] = middle(j->samples, batches);
+        ratio[t] = barrier[t] / write[t];
+    }
+    if (!j->n->hub)
+        return;
+    ib_tell(j->r, IB_TIME, middle(write, turns), "beside/write");
+    ib_tell(j->r, IB_TIME, middle(barrier, turns), "beside/barrier");
+    ib_tell(j->r, IB_TIME, middle(ratio, turns), "beside/ratio");
+    ib_tell(j->r, IB_TIME, write[0], "beside/write_best");
+    ib_tell(j->r, IB_TIME, barrier[0], "beside/barrier_best");
+}
+
 static void rank(struct ib_rank *r)
 {
     struct job *j = calloc(1, sizeof(*j));
@@ -346,6 +395,8 @@ static void rank(struct ib_rank *r)
         counts(j, &logp_verbs[v], repeat);
         sizes(j, &logp_verbs[v], repeat);
     }
+    if (r->bench.size == 2)
+        beside(j);
     logp_net_close(n);
     free(n);
     free(j);

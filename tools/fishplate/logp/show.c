@@ -76,6 +76,16 @@ static void text_counts(const struct logp_study *s)
     }
 }
 
+static void text_beside(const struct logp_beside *b)
+{
+    if (!isfinite(b->ratio))
+        return;
+    printf("\nMPI_Barrier of two nodes by RDMA writes takes %.3f us, one write %.3f us each way: %.2f x "
+           "(medians of "
+           "turns;\nbest turns %.3f us and %.3f us: %.2f x).\n",
+           b->barrier, b->write, b->ratio, b->barrier_best, b->write_best, b->barrier_best / b->write_best);
+}
+
 void logp_text(const struct logp_study *s)
 {
     printf("fishplate bench logp: %s, %d cores\n\n", s->driver.adapter, s->driver.cores);
@@ -85,6 +95,7 @@ void logp_text(const struct logp_study *s)
         puts("\nThis adapter is software: it carries out a request while the program posts it or polls for "
              "it. The work of a\nhardware adapter is therefore part of the overhead o here, and the latency "
              "L is small.");
+    text_beside(&s->beside);
     if (s->made)
         logp_models_text(s->made);
     printf("\n%d jobs, %d failed; %.0f s.\n", s->driver.jobs, s->driver.failures,
@@ -171,6 +182,15 @@ void logp_json(const struct logp_study *s)
     json_overhead(&j, "o_r_fit", &s->fit_receive_single);
     json_curve(&j, "o_r_list", &s->receive_list);
     json_overhead(&j, "o_r_list_fit", &s->fit_receive_list);
+    if (isfinite(s->beside.ratio)) {
+        json_object(&j, "barrier_beside_write");
+        json_real(&j, "barrier_us", s->beside.barrier);
+        json_real(&j, "write_us", s->beside.write);
+        json_real(&j, "ratio", s->beside.ratio);
+        json_real(&j, "barrier_best_us", s->beside.barrier_best);
+        json_real(&j, "write_best_us", s->beside.write_best);
+        json_end(&j);
+    }
     if (s->made)
         logp_models_json(s->made, &j);
     json_int(&j, "failures", s->driver.failures);

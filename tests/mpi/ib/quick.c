@@ -1,0 +1,50 @@
+/* quick.c: barriers of nodes with one rank each, by RDMA writes: most go the short way of written_quick.c, and some cannot, because a
+ * nonblocking barrier of the same communicator is under way. Nobody leaves one before both ranks have come, by the machine's
+ * clock, and each is counted.
+ *
+ * ranks: 2
+ * nodes: only 2
+ * env: FISHPLATE_COLL=barrier=rdma
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "counters.h"
+#include "late.h"
+
+enum { BLOCK = 300 };
+
+static double came[BLOCK], left[BLOCK];
+
+/* Every third barrier overtakes a nonblocking one, which is waited for later. */
+static void block(unsigned *dice)
+{
+    int early = 0;
+    for (int i = 0; i < BLOCK; i++) {
+        MPI_Request other = MPI_REQUEST_NULL;
+        be_late(dice);
+        came[i] = now();
+        if (i % 3 == 0)
+            MPI_Ibarrier(MPI_COMM_WORLD, &other);
+        MPI_Barrier(MPI_COMM_WORLD);
+        left[i] = now();
+        MPI_Wait(&other, MPI_STATUS_IGNORE);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, came, BLOCK, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    for (int i = 0; i < BLOCK; i++)
+        early += left[i] < came[i];
+    EXPECT_EQ(early, 0);
+}
+
+int main(int argc, char **argv)
+{
+    counters_begin();
+    MPI_T_pvar_handle written = counter_open("coll_written");
+    mpitest_begin(&argc, &argv);
+    unsigned dice = 7u + (unsigned)mpitest_rank;
+    for (int i = 0; i < 20; i++)
+        block(&dice);
+    const long before = (long)counter(written);
+    block(&dice);
+    EXPECT_EQ((long)counter(written) - before, BLOCK + BLOCK / 3);
+    counters_end();
+    return mpitest_end();
+}
