@@ -281,6 +281,21 @@ static void on_event(void *ctx, const struct event *e)
         on_post(j, e->what);
 }
 
+/* A rank's state, and then its next steps; see network.c. */
+static void fetch(void *ctx, const struct event *e, enum event_soon how)
+{
+    const struct job *j = ctx;
+    if (e->kind == EVENT_POST && how == SOON_NEAR)
+        __builtin_prefetch(&j->transfers[e->what], 1);
+    if (e->kind != EVENT_RANK)
+        return;
+    const struct rank *r = &j->ranks[e->what];
+    if (how == SOON_NEAR)
+        __builtin_prefetch(r, 1);
+    else if (how == SOON_NEXT && r->at < r->sched.count)
+        __builtin_prefetch(&r->sched.steps[r->at]);
+}
+
 /* What an item is, and how many: see algorithm.h. */
 static void shape_fill(struct coll_shape *shape, const struct job_order *o, int64_t *starts,
                        double *item_bytes)
@@ -348,6 +363,7 @@ static void run(struct job *j, struct job_report *out)
 {
     j->net.arrived = on_arrived;
     j->net.other = on_event;
+    j->net.soon = fetch;
     j->net.ctx = j;
     j->unfinished = (uint32_t)j->order->ranks;
     for (int r = 0; r < j->order->ranks; r++) {

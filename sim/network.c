@@ -485,6 +485,8 @@ static void fetch(void *ctx, const struct event *e, enum event_soon how)
         fetch_link(n, e->what);
     else if (e->kind == EVENT_LINK && how == SOON_NEXT)
         fetch_buffers(n, e->what);
+    else if (e->kind >= EVENT_OTHER && n->soon)
+        n->soon(n->ctx, e, how);
     if (e->kind != EVENT_PACKET)
         return;
     const struct packet *p = &n->packets[e->what];

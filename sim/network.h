@@ -41,6 +41,7 @@ struct link {
     uint8_t soon_first; /* ... a ring that begins here, earliest first; its first place is soonest's */
     bool yielded;       /* it let others of its medium go first */
 } __attribute__((aligned(LINE_BYTES)));
+_Static_assert(sizeof(struct link) == LINE_BYTES, "a link is one cache line");
 
 struct packet {
     uint32_t message, bytes; /* data, without header */
@@ -117,6 +118,7 @@ struct network {
     void (*arrived)(void *ctx, uint32_t message);
     void (*began)(void *ctx, uint32_t message); /* NULL, or: its first byte is in the receiver's adapter */
     void (*delivered)(void *ctx, uint32_t message, uint32_t node); /* a multicast packet or a barrier's end */
+    void (*soon)(void *ctx, const struct event *e, enum event_soon how); /* NULL, or as event_queue.soon */
     void (*other)(void *ctx,
                   const struct event *e); /* events of the caller's own kinds, EVENT_OTHER and above */
     void *ctx;
