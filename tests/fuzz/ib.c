@@ -176,6 +176,19 @@ int ib_not_open(struct ib_endpoint *ep)
     (void)ep;
     return ERR_AGAIN;
 }
+int ib_home_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                 size_t len)
+{
+    (void)ep, (void)head, (void)from, (void)word, (void)payload, (void)len;
+    return ERR_AGAIN;
+}
+
+int ib_home_reserve(struct ib_endpoint *ep, size_t len, void **payload)
+{
+    (void)ep, (void)len, (void)payload;
+    return ERR_AGAIN;
+}
+
 int ib_home_rdma(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op)
 {
     (void)ep, (void)r, (void)op;

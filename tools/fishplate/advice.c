@@ -71,7 +71,8 @@ static const struct advice table[] = {
      "adapter.",
      NULL},
     {"IB_MESSAGES", NET,
-     "Set room or turns when messages of a few kilobytes are limited by the rate of one port.",
+     "Set binding to save the receive buffers on further rails; set turns when ports report rates they do "
+     "not have.",
      "ib_frames_spread"},
     {"IB_MAX_CONNECTIONS", NET,
      "Set it when the adapter runs out of queue pairs or memory with very many peers.",
@@ -104,8 +105,7 @@ static const struct advice table[] = {
      "Set even or weighted when the ports are never shared with other jobs, dynamic when adapters slow down "
      "while they send and receive at once.",
      "ib_striped"},
-    {"IB_STRIPE_MIN", EXPERT, "Raise it when messages are faster with FISHPLATE_IB_STRIPE=off.",
-     "ib_striped"},
+    {"IB_STRIPE_MIN", EXPERT, "Set it when trials find different sizes in different runs.", "ib_striped"},
     {"IB_TIMEOUT", NET,
      "Raise it on a congested network where connections fail although the cables are "
      "good.",

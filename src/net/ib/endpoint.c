@@ -40,8 +40,11 @@ static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transp
         .get = MIN(ib->device.attr.max_qp_rd_atom, ib->device.attr.max_qp_init_rd_atom) > 0,
         .put_ordered = ib->lanes == 1 && !ep->several,
         .last_byte_last = ib->device.last_byte_last && !ep->several,
-        .frames_spread = ep->several && ep->ways && ib_spreads(ib),
-        .striped_from = ep->several ? 2 * ib->stripe_rules.smallest : 0,
+        .frames_spread = ib_spreads(ep),
+        .striped_from = !ep->several          ? 0
+                        : ib->stripe_measured ? ib->rails_from
+                                              : 2 * ib->stripe_rules.smallest,
+        .striped_measured = ep->several && ib->stripe_measured,
         .starves = ib->rules.scheme != CREDIT_HW,
         .software = ib->device.verbs.softib,
         .latency_ns = ib->device.verbs.softib ? 300 : 1000,
@@ -379,8 +382,7 @@ void ib_endpoint_do(struct ib_endpoint *ep, unsigned actions)
         counter_add(&opened, 1);
         log_debug("connection to rank %u open, %u in all", ep->peer->rank, ep->ib->open);
         reopened(ep);
-        if (unlikely(ep->several) && ep->ways && ib_spreads(ep->ib))
-            ib_join_want(ep);
+        ib_spread_begin(ep);
     }
     if (actions & (CONN_DO_OPENED | CONN_DO_RESUME)) {
         ep->peer->opening = false;

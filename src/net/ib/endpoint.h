@@ -28,12 +28,13 @@ struct ib_endpoint {
     struct ib *ib;
     struct peer *peer; /* NULL: a guest who has gone; the next peer takes its place */
     struct conn conn;
-    bool ready;    /* open, and nothing of before it broke is left to be sent: frames may go */
-    bool plain;    /* and they go over the home alone */
-    bool spread;   /* they go over several rails */
-    bool breaking; /* its queue pairs have failed: it moves at the next look (move.c) */
-    uint8_t home;  /* my rail that carries it */
-    uint8_t yours; /* the peer's */
+    bool ready;      /* open, and nothing of before it broke is left to be sent: frames may go */
+    bool plain;      /* and they go over the home alone */
+    bool spread;     /* they go over several rails */
+    uint8_t watched; /* so many larger ones more, and they shall (spread.c) */
+    bool breaking;   /* its queue pairs have failed: it moves at the next look (move.c) */
+    uint8_t home;    /* my rail that carries it */
+    uint8_t yours;   /* the peer's */
     uint8_t their_adapter;
     uint16_t next_seq; /* of what I send */
     uint16_t expected; /* the paper's ESN */
@@ -114,7 +115,7 @@ bool ib_endpoint_busy(const struct ib_endpoint *ep);
 static inline void ib_set_ready(struct ib_endpoint *ep, bool ready)
 {
     ep->ready = ready;
-    ep->plain = ready && !ep->spread;
+    ep->plain = ready && !ep->spread && ep->watched == 0;
 }
 
 void ib_endpoints_pulse(struct ib *ib);

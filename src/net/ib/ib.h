@@ -88,6 +88,7 @@ struct ib {
     uint32_t elsewhere;        /* stripes under way on adapters other than the first */
     uint64_t found;            /* when the completions at hand were found, in ns; 0: nobody has asked yet */
     struct stripe_rules stripe_rules;
+    bool stripe_measured;           /* how finely to divide is found by trial, not by the rules */
     uint64_t rails_from;            /* puts and gets of so many bytes may leave the home */
     struct ib_allot *allot;         /* NULL: every message takes whatever rails it likes */
     struct pool striped;            /* struct ib_striped */
@@ -228,6 +229,9 @@ int ib_lane_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t w
 struct ib_work *ib_lane_control(struct ib_lane *lane, const void *message, size_t bytes, bool signal);
 int ib_no_buffer(struct ib_lane *lane);
 int ib_not_open(struct ib_endpoint *ep);
+int ib_home_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                 size_t len); /* a frame, over the rail that carries the connection */
+int ib_home_reserve(struct ib_endpoint *ep, size_t len, void **payload);
 int ib_home_rdma(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op);
 
 /* own.c */

@@ -15,6 +15,7 @@
 #include "net/ib/wire.h"
 #include "net/rails/adapt.h"
 #include "net/rails/joint.h"
+#include "net/rails/least.h"
 #include "net/rails/mux.h"
 
 struct ib_endpoint;
@@ -35,6 +36,7 @@ struct ib_join {
     struct ib_subchannel pairs[RAILS_MAX]; /* 0: only mine and yours */
     double weight[RAILS_MAX];              /* even and weighted striping */
     struct adapt adapt;
+    struct least least;       /* how finely messages are divided, where that is measured */
     struct mux mux;           /* which pair the next whole message takes */
     struct ib_spread *spread; /* NULL: frames stay on the home */
     bool anew;                /* pairs are dropped because the connection is opened again */

@@ -189,7 +189,7 @@ void ib_kept_told(struct ib_endpoint *ep, uint16_t expected)
 {
     if (!ep->ways)
         return;
-    if (ep->ib->lanes == 1 && !ib_spreads(ep->ib))
+    if (ep->ib->lanes == 1 && !ib_spreads(ep))
         kept_arrived(ep, expected);
     uint16_t missing = (uint16_t)(ep->next_seq - expected);
     list_foreach_safe(pos, after, &ep->kept)

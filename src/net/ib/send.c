@@ -79,8 +79,8 @@ __attribute__((noinline, cold)) int ib_no_buffer(struct ib_lane *lane)
     return refuse(&no_memory);
 }
 
-static inline void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
-                              bool signal)
+static inline struct ib_work *post(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
+                                   bool frame, bool signal)
 {
     struct ibv_sge piece = {
         .addr = (uintptr_t)at, .length = (uint32_t)bytes, .lkey = b ? b->lkey[lane->adapter] : 0};
@@ -90,9 +90,16 @@ static inline void post_frame(struct ib_lane *lane, struct ib_buffer *b, const v
                              .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
     struct ib_work *w = ib_lane_signal(lane, &wr, signal);
     w->buffer = b;
-    w->frame = true;
+    w->frame = frame;
     w->bytes = (uint32_t)bytes;
     ib_lane_send(lane, &wr);
+    return w;
+}
+
+static inline void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
+                              bool signal)
+{
+    post(lane, b, at, bytes, true, signal);
 }
 
 void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes, bool signal)
@@ -159,11 +166,9 @@ __attribute__((noinline, cold)) int ib_not_open(struct ib_endpoint *ep)
     return ERR_AGAIN;
 }
 
-int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
+static inline int home_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
+                            const void *payload, size_t len)
 {
-    struct ib_endpoint *ep = peer->endpoint;
-    if (unlikely(!ep->plain))
-        return ib_spread_send(ep, head, from, word, payload, len);
     if (likely(ep->tx_on && len <= ep->tx_frame_max)) {
         char *room = ib_rdma_room(ep);
         if (likely(room != NULL)) {
@@ -179,11 +184,22 @@ int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, cons
     return lane_send(ep, head, from, word, payload, len);
 }
 
-int ib_reserve(struct peer *peer, size_t len, void **payload)
+int ib_home_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                 size_t len)
+{
+    return home_send(ep, head, from, word, payload, len);
+}
+
+int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
 {
     struct ib_endpoint *ep = peer->endpoint;
     if (unlikely(!ep->plain))
-        return ib_spread_reserve(ep, len, payload);
+        return ib_spread_send(ep, head, from, word, payload, len);
+    return home_send(ep, head, from, word, payload, len);
+}
+
+int ib_home_reserve(struct ib_endpoint *ep, size_t len, void **payload)
+{
     ep->reserved = NULL;
     ep->reserved_lane = &ep->lanes[0];
     ep->reserved_room = ep->tx_on && len <= ep->tx_frame_max ? ib_rdma_room(ep) : NULL;
@@ -203,6 +219,12 @@ int ib_reserve(struct peer *peer, size_t len, void **payload)
     ep->reserved_lane = lane;
     *payload = ((struct ib_frame *)(void *)ep->reserved->data)->payload;
     return 0;
+}
+
+int ib_reserve(struct peer *peer, size_t len, void **payload)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    return likely(ep->plain) ? ib_home_reserve(ep, len, payload) : ib_spread_reserve(ep, len, payload);
 }
 
 void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)
@@ -261,18 +283,7 @@ struct ib_work *ib_lane_control(struct ib_lane *lane, const void *message, size_
     void *at = b ? b->data : inline_room(lane, NULL);
     if (at)
         memcpy(at, message, bytes);
-    struct ibv_sge piece = {.addr = at ? (uintptr_t)at : (uintptr_t)message,
-                            .length = (uint32_t)bytes,
-                            .lkey = b ? b->lkey[lane->adapter] : 0};
-    struct ibv_send_wr wr = {.sg_list = &piece,
-                             .num_sge = 1,
-                             .opcode = IBV_WR_SEND,
-                             .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
-    struct ib_work *w = ib_lane_signal(lane, &wr, signal);
-    w->buffer = b;
-    w->bytes = (uint32_t)bytes;
-    ib_lane_send(lane, &wr);
-    return w;
+    return post(lane, b, at ? at : message, bytes, false, signal);
 }
 
 static void control_post(struct ib_endpoint *ep, enum ib_type type)

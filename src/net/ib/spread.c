@@ -11,23 +11,31 @@
 #include "net/ib/ib.h"
 
 static TUNABLE_CHOICE(
-    policy, "IB_MESSAGES", 0, "binding|turns|shares|window|room",
-    "How small messages, up to FISHPLATE_IB_FRAME, and control messages use several rails: all over the rail "
-    "of "
-    "the process, and processes of a node over different ones (binding), over all in turns (turns), by "
-    "FISHPLATE_IB_WEIGHTS (shares), 16 messages at a time (window), or where fewer than 64 KiB are under way "
-    "(room). Should be the same on all ranks: a rank that binds is sent to over its rail alone.");
+    policy, "IB_MESSAGES", 0, "auto|binding|turns|shares|window|room",
+    "How small messages, up to FISHPLATE_IB_FRAME, and control messages use several rails: those of 1 KiB "
+    "and "
+    "more over all by the rates of the ports and shorter ones over the rail of the process (auto), all over "
+    "the rail of the process, and processes of a node over different ones (binding), over all in turns "
+    "(turns), by FISHPLATE_IB_WEIGHTS (shares), 16 messages at a time (window), or where fewer than 64 KiB "
+    "are under way (room). Should be the same on all ranks: a rank that binds is sent to over its rail "
+    "alone.");
 
 static COUNTER(further, "ib_frames_spread",
                "Frames sent over rails other than that of the connection (FISHPLATE_IB_MESSAGES).");
 
+enum { AUTO, BINDING }; /* then as enum mux_policy */
+
+/* Of auto. The shortest messages cost the processor more where they change rails; from about 1 KiB on the link is the limit
+ * (bench/notes/rails.md). Receive buffers on further rails are for peers that are sent more than a few such messages. */
+#define KEPT_BELOW 1024
+#define FEW        16
+
 #define WINDOW_MESSAGES 16
 #define WINDOW_BYTES    (64 * 1024)
 
-bool ib_spreads(const struct ib *ib)
+bool ib_spreads(const struct ib_endpoint *ep)
 {
-    (void)ib;
-    return policy.value != MUX_BINDING;
+    return ep->several && ep->ways && policy.value != BINDING;
 }
 
 static struct ib_spread *of(const struct ib_endpoint *ep)
@@ -42,7 +50,7 @@ static unsigned pair_of(const struct ib_lane *lane)
 
 uint16_t ib_spread_posted(const struct ib_endpoint *ep)
 {
-    return ib_spreads(ep->ib) && ep->ways ? (uint16_t)MIN(ep->ib->rules.first, 1000u) : 0;
+    return ib_spreads(ep) ? (uint16_t)MIN(ep->ib->rules.first, 1000u) : 0;
 }
 
 /* The end of a frame in a ring can be polled for when every adapter writes as that of the home does. */
@@ -59,19 +67,31 @@ bool ib_spread_rings(const struct ib *ib)
 
 /* ---- which pairs ---- */
 
+/* Of auto, the rates: a slow end makes a slow pair. */
+static double weight_of(const struct ib_endpoint *ep, const struct ib_subchannel *pair)
+{
+    const struct ib_rail *mine = &ep->ib->rails[pair->mine];
+    if (policy.value != AUTO)
+        return mine->weight;
+    return MAX(MIN(mine->device->used->rate, ep->join->peer[pair->yours].rate), 1u);
+}
+
 void ib_spread_open(struct ib_endpoint *ep)
 {
     struct ib_join *j = ep->join;
-    if (!ib_spreads(ep->ib) || !ep->ways || j->count < 2)
+    if (!ib_spreads(ep) || j->count < 2)
         return;
     struct ib_spread *s = calloc(1, sizeof(*s));
     if (!s)
         return; /* the home alone will do */
     double weight[RAILS_MAX];
     for (unsigned k = 0; k < j->count; k++)
-        weight[k] = ep->ib->rails[j->pairs[k].mine].weight;
-    mux_open(&s->mux, (enum mux_policy)policy.value, j->count, 0);
-    mux_settings(&s->mux, weight, policy.value == MUX_WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
+        weight[k] = weight_of(ep, &j->pairs[k]);
+    enum mux_policy how =
+        policy.value == AUTO ? MUX_WEIGHTS : (enum mux_policy)(policy.value - BINDING + MUX_BINDING);
+    mux_open(&s->mux, how, j->count, 0);
+    mux_settings(&s->mux, weight, how == MUX_WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
+    mux_keep(&s->mux, policy.value == AUTO ? KEPT_BELOW + 1 : 0); /* it counts one byte more for each frame */
     j->spread = s;
 }
 
@@ -163,8 +183,9 @@ static bool count_sent(struct ib_spread *s, const struct ib_lane *lane, unsigned
 
 static unsigned choose(struct ib_endpoint *ep, struct ib_spread *s, size_t bytes)
 {
-    for (unsigned k = 0; k < s->mux.rails; k++)
-        if (rail_in(s->mux.up, k) != rail_in(ep->join->up, k))
+    uint32_t changed = s->mux.up ^ ep->join->up;
+    for (unsigned k = 0; unlikely(changed != 0) && k < s->mux.rails; k++)
+        if (rail_in(changed, k))
             mux_up(&s->mux, k, rail_in(ep->join->up, k));
     if (s->mux.policy == MUX_ROOM)
         count_arrived(ep, s);
@@ -172,6 +193,24 @@ static unsigned choose(struct ib_endpoint *ep, struct ib_spread *s, size_t bytes
 }
 
 /* ---- sending ---- */
+
+void ib_spread_begin(struct ib_endpoint *ep)
+{
+    if (!ib_spreads(ep))
+        return;
+    ep->watched = policy.value == AUTO ? FEW : 0;
+    if (!ep->watched)
+        ib_join_want(ep);
+    ib_set_ready(ep, ep->ready);
+}
+
+static void watch(struct ib_endpoint *ep, size_t len)
+{
+    if (len < KEPT_BELOW || ep->watched == 0 || --ep->watched > 0)
+        return;
+    ib_join_want(ep);
+    ib_set_ready(ep, ep->ready);
+}
 
 void ib_spread_head(struct ib_lane *lane, struct ib_head *h, enum ib_type type, bool waited)
 {
@@ -229,6 +268,10 @@ int ib_spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_
 {
     if (!ep->ready)
         return ib_not_open(ep);
+    if (!ep->spread) {
+        watch(ep, len);
+        return ib_home_send(ep, head, from, word, payload, len);
+    }
     struct ib_spread *s = of(ep);
     unsigned k = choose(ep, s, len + 1);
     if (k == RAIL_NONE) /* all windows are full; the ends of what is under way are reported */
@@ -241,24 +284,23 @@ int ib_spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_
     return rc;
 }
 
-/* Built in place: a buffer of the send/receive channel, which all rails have. */
+/* Built in place: on a further rail, a buffer of the send/receive channel, which all of them have. */
 int ib_spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
 {
     if (!ep->ready)
         return ib_not_open(ep);
+    if (!ep->spread) {
+        watch(ep, len);
+        return ib_home_reserve(ep, len, payload);
+    }
     struct ib_spread *s = of(ep);
     unsigned k = choose(ep, s, len + 1);
     if (k == RAIL_NONE)
         return ERR_AGAIN;
-    struct ib_lane *lane = lane_of(ep, k, len);
     mux_done(&s->mux, k, len + 1); /* counted when it goes */
-    int rc = ib_lane_claim(lane, &ep->reserved_waited);
-    if (rc != 0 && k > 0) {
-        lane = lane_of(ep, 0, len);
-        rc = ib_lane_claim(lane, &ep->reserved_waited);
-    }
-    if (rc != 0)
-        return rc;
+    struct ib_lane *lane = lane_of(ep, k, len);
+    if (k == 0 || ib_lane_claim(lane, &ep->reserved_waited) != 0)
+        return ib_home_reserve(ep, len, payload);
     ep->reserved_room = NULL;
     ep->reserved_lane = lane;
     ep->reserved = ib_buffer_get(lane->pool);

@@ -27,8 +27,9 @@ struct ib_spread {
         [RAILS_MAX]; /* of the frame at each place of the send queue, as mux counts it; NULL: unused so far */
 };
 
-bool ib_spreads(const struct ib *ib);      /* frames may take several rails */
-bool ib_spread_rings(const struct ib *ib); /* rings too */
+bool ib_spreads(const struct ib_endpoint *ep); /* frames may take several rails */
+void ib_spread_begin(struct ib_endpoint *ep); /* the connection is open: several are wanted, or watched for */
+bool ib_spread_rings(const struct ib *ib);    /* rings too */
 uint16_t
 ib_spread_posted(const struct ib_endpoint *ep); /* receive buffers of a pair that a peer is told of */
 void ib_spread_open(struct ib_endpoint *ep);    /* its pairs are known */

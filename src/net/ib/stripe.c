@@ -1,12 +1,13 @@
 /* stripe.c: large puts and gets, cut into a stripe for each rail and moved straight to where they belong [Liu04 8.2.3].
- * net/rails decides: stripe.h cuts, adapt.h follows the speed of the rails, filter.h tells the layer above once, when
- * every stripe has arrived, and has those repeated that a rail failed to deliver.
+ * net/rails decides: stripe.h cuts, adapt.h follows the speed of the rails, least.h finds how finely it is worth it, filter.h
+ * tells the layer above once, when every stripe has arrived, and has those repeated that a rail failed to deliver.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "base/log.h"
 #include "base/tunable.h"
 #include "net/ib/ib.h"
 #include "net/rails/filter.h"
@@ -22,18 +23,22 @@ static TUNABLE_CHOICE(
     "(local), "
     "those that are reserved at both ends (dynamic), or reserved for messages above four times "
     "FISHPLATE_IB_STRIPE_MIN only (hybrid). Must be the same on all ranks.");
-static TUNABLE_SIZE(smallest, "IB_STRIPE_MIN", 32 * 1024, 4096, 1 << 30,
+static TUNABLE_SIZE(smallest, "IB_STRIPE_MIN", 0, 0, 1 << 30,
                     "Smallest part of a message in bytes that is sent over a rail of its own. A message "
-                    "smaller than twice this size uses one rail.");
+                    "smaller than twice this size uses one rail. 0: measured for each peer and size from "
+                    "8 KiB to 512 KiB, and 32 KiB for longer messages.");
 
 static COUNTER(messages, "ib_striped",
                "Large transfers (RDMA writes and reads) that were divided among several rails.");
+static COUNTER(measured, "ib_stripe_trials",
+               "Sizes of messages for which it was measured whether dividing them among rails is faster.");
 static COUNTER(repeated, "ib_stripes_repeated",
                "Parts of large messages sent again over another rail after their rail failed.");
 
 enum { ADAPTIVE, EVEN, WEIGHTED, OFF, TURNS, SHARES, WINDOW, ROOM, BASIC, LOCAL, DYNAMIC, HYBRID };
 
 #define ALIGNMENT       4096
+#define MEASURED        8192 /* bytes: shorter messages are not divided where it is measured which should be */
 #define ORDERED         256 /* bytes: shorter requests are done in the order of the calls, by one queue pair */
 #define WINDOW_MESSAGES 16
 #define WINDOW_BYTES    (256 * 1024)
@@ -55,6 +60,9 @@ struct ib_striped {
     uint32_t set, reserved; /* pairs that were allotted to it; those of them that are reserved (allot.h) */
     uint8_t first;          /* pair of the first stripe */
     uint64_t whole;         /* its bytes, where it takes one pair and others are to know (mux.h) */
+    bool timed;             /* its delivery is measured (least.h) */
+    struct least_ticket least;
+    uint64_t began, bytes;
     uint32_t failed[RAILS_MAX]; /* by pair: stripes that failed there and may still arrive, a bit each */
     uintptr_t local;
     uint64_t remote;
@@ -75,9 +83,13 @@ static bool multiplexed(void)
 
 int ib_stripe_open(struct ib *ib)
 {
-    ib->stripe_rules = (struct stripe_rules){.smallest = whole() ? UINT64_MAX / 4 : (uint64_t)smallest.value,
-                                             .align = ALIGNMENT};
-    ib->rails_from = multiplexed() ? ORDERED + 1 : 2 * ib->stripe_rules.smallest;
+    uint64_t least = smallest.value > 0 ? (uint64_t)smallest.value : LEAST_DEFAULT;
+    ib->stripe_rules =
+        (struct stripe_rules){.smallest = whole() ? UINT64_MAX / 4 : least, .align = ALIGNMENT};
+    ib->stripe_measured = smallest.value == 0 && policy.value <= WEIGHTED;
+    ib->rails_from = multiplexed()         ? ORDERED + 1
+                     : ib->stripe_measured ? MEASURED
+                                           : 2 * ib->stripe_rules.smallest;
     pool_init(&ib->striped, sizeof(struct ib_striped), 8);
     return policy.value >= BASIC && ib->nrails > 1
                ? ib_allot_open(ib, (enum alloc_policy)(policy.value - BASIC + ALLOC_BASIC))
@@ -162,20 +174,45 @@ static unsigned choose_one(struct ib_join *j, size_t len, struct stripe *cut)
     return pair != RAIL_NONE;
 }
 
-static unsigned divide(struct ib_endpoint *ep, size_t len, uint32_t set, struct stripe *cut)
+/* A trial has ended. */
+static void found(const struct ib_endpoint *ep, size_t len)
 {
-    struct ib_join *j = ep->join;
-    bool adaptive = policy.value == ADAPTIVE;
-    if (multiplexed())
-        return choose_one(j, len, cut);
-    return stripe_cut(&ep->ib->stripe_rules, adaptive ? j->adapt.weight : j->weight, set,
-                      adaptive ? adapt_probe(&j->adapt) & set : 0, len, cut);
+    uint64_t least = least_found(&ep->join->least, len);
+    counter_add(&measured, 1);
+    if (least == UINT64_MAX)
+        log_debug("messages of about %zu bytes to rank %u are fastest whole, over one rail", len,
+                  ep->peer->rank);
+    else
+        log_debug("messages of about %zu bytes to rank %u are fastest in parts of %llu bytes and more", len,
+                  ep->peer->rank, (unsigned long long)least);
 }
 
-static int refused(struct ib_join *j, size_t len, const struct stripe *cut, unsigned n)
+static unsigned divide(struct ib_endpoint *ep, size_t len, uint32_t set, struct stripe *cut,
+                       struct least_ticket *least)
+{
+    struct ib_join *j = ep->join;
+    struct stripe_rules rules = ep->ib->stripe_rules;
+    const double *weight = policy.value == ADAPTIVE ? j->adapt.weight : j->weight;
+    uint32_t probe = policy.value == ADAPTIVE ? adapt_probe(&j->adapt) & set : 0;
+    if (multiplexed())
+        return choose_one(j, len, cut);
+    if (ep->ib->stripe_measured) {
+        uint32_t trials = j->least.trials;
+        *least = least_next(&j->least, rules.align, weight, set, probe != 0, len);
+        rules.smallest = least->smallest;
+        if (unlikely(trials != j->least.trials))
+            found(ep, len);
+    }
+    return stripe_cut(&rules, weight, set, probe, len, cut);
+}
+
+static int refused(const struct ib *ib, struct ib_join *j, size_t len, const struct stripe *cut, unsigned n,
+                   const struct least_ticket *least)
 {
     if (n > 0 && multiplexed())
         mux_done(&j->mux, cut->rail, len);
+    if (ib->stripe_measured)
+        least_never(&j->least, least);
     return ERR_AGAIN;
 }
 
@@ -193,12 +230,15 @@ int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local
     int rc = unlikely(ib->allot != NULL) ? ib_allot(ep, len, &set) : 0;
     if (rc != 0)
         return rc;
-    unsigned n = divide(ep, len, set, cut);
+    struct least_ticket least = {0};
+    unsigned n = divide(ep, len, set, cut, &least);
     if (n == 0 || !lanes_have_room(ep, cut, n))
-        return refused(ep->join, len, cut, n);
+        return refused(ib, ep->join, len, cut, n, &least);
     struct ib_striped *m = pool_get(&ib->striped);
-    if (!m)
+    if (!m) {
+        refused(ib, ep->join, len, cut, n, &least);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a message of %zu bytes", len);
+    }
     m->ep = ep;
     m->op = op;
     m->opcode = opcode;
@@ -210,6 +250,10 @@ int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local
     m->reserved = ib->allot ? ib_allot_begin(ep, set) : 0;
     m->whole = multiplexed() ? len : 0;
     m->first = cut[0].rail;
+    m->timed = ib->stripe_measured;
+    m->least = least;
+    m->began = m->timed ? clock_ns() : 0;
+    m->bytes = len;
     memset(m->failed, 0, sizeof(m->failed));
     list_append(&ep->join->under_way, &m->link);
     filter_open(&m->filter, cut, n, ep->join->up);
@@ -229,6 +273,26 @@ static void let_go(struct ib_striped *m)
         ib_allot_end(ep, m->set, m->reserved);
     if (m->whole > 0)
         mux_done(&ep->join->mux, m->first, m->whole);
+    if (m->timed)
+        least_never(&ep->join->least, &m->least);
+}
+
+static bool repeats(const struct filter *f)
+{
+    for (unsigned i = 0; i < f->count; i++)
+        if (f->stripes[i].attempt != 1)
+            return true;
+    return false;
+}
+
+/* It has arrived. The time of one that a rail has failed tells nothing. */
+static void measure(struct ib_striped *m)
+{
+    struct least *l = &m->ep->join->least;
+    if (!m->timed || repeats(&m->filter))
+        return;
+    least_done(l, &m->least, m->bytes, m->began, m->ep->ib->found);
+    m->timed = false;
 }
 
 static void heard(struct ib_striped *m, enum filter_verdict v)
@@ -240,6 +304,7 @@ static void heard(struct ib_striped *m, enum filter_verdict v)
         return;
     struct net_op *op = m->op;
     list_remove(&m->link);
+    measure(m);
     let_go(m);
     pool_put(&ep->ib->striped, m);
     ep->ops--;
@@ -318,6 +383,7 @@ void ib_stripe_again(struct ib *ib)
 void ib_stripe_weights(struct ib_endpoint *ep)
 {
     struct ib_join *j = ep->join;
+    least_open(&j->least);
     for (unsigned k = 0; k < j->count; k++)
         j->weight[k] = policy.value == EVEN ? 1 : ep->ib->rails[j->pairs[k].mine].weight;
     if (!multiplexed())

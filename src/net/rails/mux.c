@@ -23,6 +23,11 @@ void mux_settings(struct mux *m, const double *weight, uint64_t window)
     m->window = MAX(window, 1u);
 }
 
+void mux_keep(struct mux *m, uint64_t shorter)
+{
+    m->kept = shorter;
+}
+
 void mux_up(struct mux *m, unsigned rail, bool up)
 {
     m->up = up ? m->up | rail_bit(rail) : m->up & ~rail_bit(rail);
@@ -91,6 +96,10 @@ static unsigned choose(struct mux *m)
 
 unsigned mux_next(struct mux *m, uint64_t bytes)
 {
+    if (bytes < m->kept && rail_in(m->up, 0)) {
+        m->outstanding[0] += bytes;
+        return 0;
+    }
     unsigned rail = choose(m);
     if (rail == RAIL_NONE)
         return RAIL_NONE;

@@ -11,6 +11,9 @@
  *
  * A rail that is down (not in `up`) is passed over; a process that is bound to it goes to the next one that is up.
  *
+ * Any policy may leave short messages on rail 0 while that is up (mux_keep): they cost the processor more where they change
+ * rails, and do not fill a link.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_RAILS_MUX_H
 #define FP_NET_RAILS_MUX_H
@@ -26,6 +29,7 @@ struct mux {
     uint32_t up;     /* rails that work */
     uint64_t window; /* window: messages in a row; room: bytes outstanding */
     uint64_t left;   /* window: messages that still go to `last` */
+    uint64_t kept;   /* shorter messages stay on rail 0; 0: none do */
     uint32_t weight[RAILS_MAX];
     int64_t due[RAILS_MAX];          /* weights: how much a rail is behind its share */
     uint64_t outstanding[RAILS_MAX]; /* bytes sent and not completed */
@@ -36,6 +40,8 @@ void mux_open(struct mux *m, enum mux_policy policy, unsigned rails, unsigned pr
 
 /* Weights may be of any unit: a rail takes its part of their sum, to a hundredth. `window` as in the structure, at least 1. */
 void mux_settings(struct mux *m, const double *weight, uint64_t window);
+
+void mux_keep(struct mux *m, uint64_t shorter);
 
 /* The rail for a message of so many bytes, which is then outstanding. RAIL_NONE: no rail is up, or none has room. */
 unsigned mux_next(struct mux *m, uint64_t bytes);

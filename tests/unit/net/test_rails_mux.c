@@ -42,6 +42,28 @@ static void turns_pass_over_what_is_down(void)
     EXPECT_EQ(mux_next(&m, 1), 2);
 }
 
+/* Short messages stay on rail 0 while it is up, and do not count in the turns of the others. */
+static void short_messages_stay(void)
+{
+    struct mux m;
+    mux_open(&m, MUX_WEIGHTS, 2, 0);
+    mux_settings(&m, (double[]){4, 1}, 1);
+    mux_keep(&m, 1024);
+    unsigned got[2] = {0};
+    for (int i = 0; i < 1000; i++) {
+        EXPECT_EQ(mux_next(&m, 1023), 0);
+        unsigned r = mux_next(&m, 1024);
+        EXPECT(r < 2);
+        got[r & 1]++;
+    }
+    EXPECT_EQ(got[0], 800);
+    EXPECT_EQ(got[1], 200);
+    mux_up(&m, 0, false);
+    EXPECT_EQ(mux_next(&m, 1), 1);
+    mux_up(&m, 0, true);
+    EXPECT_EQ(mux_next(&m, 1), 0);
+}
+
 /* After any number of messages no rail is a whole message ahead of its share or behind it. */
 static void weights_are_kept_at_every_moment(void)
 {
@@ -134,6 +156,7 @@ int main(void)
     TEST_RUN(weights_of_any_unit);
     TEST_RUN(bound_processes_stay);
     TEST_RUN(turns_pass_over_what_is_down);
+    TEST_RUN(short_messages_stay);
     TEST_RUN(weights_are_kept_at_every_moment);
     TEST_RUN(weight_of_nothing_is_the_last_resort);
     TEST_RUN(windows_change_rails_rarely);
