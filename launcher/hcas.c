@@ -19,7 +19,7 @@ struct hcas {
     unsigned n;
     char *rate[HCAS_MAX]; /* NULL: as fast as memory */
     long ports, lmc;
-    char *latency, *bus;
+    char *latency, *bus, *pin;
 };
 
 /* A positive number and one of the units. */
@@ -76,8 +76,10 @@ static void setting(struct hcas *h, const char *key, const char *value)
         set_word(h, key, value, is_time(value), "2us", &h->latency);
     else if (strcmp(key, "bus") == 0)
         set_word(h, key, value, is_rate(value), "1GB/s", &h->bus);
+    else if (strcmp(key, "pin") == 0)
+        set_word(h, key, value, is_time(value), "200ns", &h->pin);
     else
-        die(STATUS_USAGE, "-%s: there is no setting %s=; there are ports=, lmc=, latency= and bus=.",
+        die(STATUS_USAGE, "-%s: there is no setting %s=; there are ports=, lmc=, latency=, bus= and pin=.",
             h->option, key);
 }
 
@@ -165,6 +167,8 @@ static char *fabric_words(const struct hcas *h, const char *user)
         fprintf(f, " latency=%s", h->latency);
     if (h->bus)
         fprintf(f, " bus=%s", h->bus);
+    if (h->pin)
+        fprintf(f, " pin=%s", h->pin);
     if (one_rate(h) && h->rate[0])
         fprintf(f, " rate=%s", h->rate[0]);
     if (user && *user)
@@ -192,5 +196,6 @@ char *hcas_fabric(const struct options *o)
         free(h.rate[i]);
     free(h.latency);
     free(h.bus);
+    free(h.pin);
     return words;
 }

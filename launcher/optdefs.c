@@ -410,7 +410,7 @@ const struct optdef optdefs[] = {
      set_vnodes},
     {"hcas|hca", ARG_ONE, "LIST",
      "adapters of each virtual node: their number (2), their rates (1GB/s,250MB/s) or more "
-     "(2x1GB/s,ports=2,lmc=1,latency=2us,bus=1GB/s)",
+     "(2x1GB/s,ports=2,lmc=1,latency=2us,bus=1GB/s,pin=200ns)",
      set_hcas, "2 2x1GB/s 1GB/s,250MB/s 2x1GB/s,ports=2 1x1GB/s,lmc=1"},
     {"usize", ARG_ONE, "N", "value of MPI_UNIVERSE_SIZE: expected number of ranks, including spawned ones",
      set_usize},

@@ -38,6 +38,7 @@ static const char help[] =
     "    switch_loss        faults of barrier packets (softib/barrier.h)           (0)\n"
     "    switches           so many, with the nodes in order, below one more; up to 16: barriers go up\n"
     "                       and down both levels                                   (1: no levels)\n"
+    "    pin                time that registering memory takes for each page of 4 KiB   (as it is here)\n"
     "    groups             multicast groups that there may be, up to 512          (512)\n"
     "    hub                1: there is a barrier network besides, with wire=shm   (1)\n"
     "    atomics            adapter: atomic towards each other; global: towards processors too, and fail on\n"

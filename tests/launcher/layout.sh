@@ -94,6 +94,7 @@ hcas 2x1GB/s,ports=2,lmc=1 "hcas=2 ports=2 lmc=1 rate=1GB/s"
 hcas 1GB/s,250MB/s,latency=2us "hcas=2 ports=1 lmc=0 latency=2us hca0: rate=1GB/s hca1: rate=250MB/s"
 hcas 1,10Gbit/s "hcas=2 ports=1 lmc=0 hca1: rate=10Gbit/s"
 hcas 1,bus=1GB/s "hcas=1 ports=1 lmc=0 bus=1GB/s"
+hcas 1,pin=200ns "hcas=1 ports=1 lmc=0 pin=200ns"
 hcas lmc=2 "hcas=1 ports=1 lmc=2"
 run -n 2 -vnodes 2 --hca=2 -genv SOFTIB_FABRIC "latency=3us node1: rate=2GB/s" sh -c 'echo ${SOFTIB_FABRIC#* name=* }'
 expect_out "hcas=2 ports=1 lmc=0 latency=3us node1: rate=2GB/s" "hcas=2 ports=1 lmc=0 latency=3us node1: rate=2GB/s"

@@ -95,6 +95,7 @@ int main(void)
     bad("rate=-1GB/s", "rate=-1GB/s");
     bad("latency=5", "latency=5");
     bad("bus=5", "bus=5");
+    bad("pin=5", "pin=5");
     bad("ud_loss=1.5", "ud_loss=1.5");
     bad("ud_loss=nan", "ud_loss=nan");
     bad("ud_drop=2", "ud_drop=2");

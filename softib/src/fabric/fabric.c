@@ -169,6 +169,8 @@ static int set_global(struct fabric *f, const char *k, const char *v)
         return set_u32(&f->hub, v, 0, 1) ? 1 : -1;
     if (!strcmp(k, "atomics"))
         return set_atomics(f, v) ? 1 : -1;
+    if (!strcmp(k, "pin"))
+        return parse_time(v, &f->pin) ? 1 : -1;
     if (!strcmp(k, "groups"))
         return set_u32(&f->groups, v, 1, FABRIC_GROUPS) ? 1 : -1;
     if (!strcmp(k, "wire"))

@@ -40,6 +40,7 @@ struct fabric {
     uint32_t switches;   /* 1, or so many below one more */
     uint32_t hub;        /* 1: there is a barrier network */
     bool atomics_global; /* atomics are those of the processor, or fail */
+    uint64_t pin;        /* ns that registering takes for each page, besides what it takes here */
     uint32_t groups;     /* multicast groups that there may be */
     enum fab_wire wire;
     uint16_t base;         /* first TCP and UDP port number */

@@ -10,6 +10,7 @@
 #include "base/slab.h"
 #include "hca/wire.h"
 #include "memory/huge.h"
+#include "memory/mapping.h"
 #include "memory/share.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,56 +18,18 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define ACCESS_KNOWN                                                                                        \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
      IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB)
 
+#define PIN_PAGE 4096u
+
 static struct lock table_lock;
 static uint32_t table_hint, serial;
 static uint16_t variant[MR_MAX]; /* low bits of the key: a stale key of a reused entry does not fit */
 static bool taken[MR_MAX];
-
-enum kind { MAP_OTHER, MAP_PRIVATE_ANON, MAP_SHARED_FILE };
-
-struct mapping {
-    uint64_t start, end, offset, ino;
-    dev_t dev; /* an inode's number says nothing without it */
-    enum kind kind;
-};
-
-/* The one mapping that holds all of [addr, addr+len). */
-static bool find_mapping(uint64_t addr, uint64_t len, struct mapping *m)
-{
-    char line[512], perms[8], name[16];
-    FILE *in = fopen("/proc/self/maps", "re");
-    bool found = false;
-    while (in && !found && fgets(line, sizeof(line), in)) {
-        unsigned long long a, b, off, ino;
-        unsigned major, minor;
-        int n = sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %15s", &a, &b, perms, &off, &major, &minor, &ino,
-                       name);
-        if (n < 7)
-            continue;
-        if (a > addr)
-            break;
-        found = addr >= a && addr + len <= b && perms[1] == 'w';
-        bool plain = n == 7 || !strcmp(name, "[heap]"); /* no stack */
-        *m = (struct mapping){a,
-                              b,
-                              off,
-                              ino,
-                              makedev(major, minor),
-                              perms[3] == 's' && ino             ? MAP_SHARED_FILE
-                              : perms[3] == 'p' && !ino && plain ? MAP_PRIVATE_ANON
-                                                                 : MAP_OTHER};
-    }
-    if (in)
-        fclose(in);
-    return found;
-}
 
 /* Where a file system shows other devices to fstat than in maps (overlayfs, btrfs) nothing is taken for the
  * mapped file, and its memory is reached like private memory. */
@@ -138,7 +101,7 @@ static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uin
     lock_drop(&table_lock);
     s->fd = -1;
     atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
-    if (s->length && find_mapping(s->addr, s->length, &m)) {
+    if (s->length && mapping_find(s->addr, s->length, &m)) {
         if (m.kind == MAP_SHARED_FILE)
             s->fd = open_mapping(&m);
         else if (m.kind == MAP_PRIVATE_ANON && huge_on_credit(s->length))
@@ -168,7 +131,7 @@ void mr_reused(uint32_t idx, uint32_t key)
     uint64_t addr = there ? s->addr : 0, length = there ? s->length : 0;
     lock_drop(&table_lock);
     huge_renew(length);
-    if (there && find_mapping(addr, length, &m) && m.kind == MAP_PRIVATE_ANON &&
+    if (there && mapping_find(addr, length, &m) && m.kind == MAP_PRIVATE_ANON &&
         !huge_pages(addr, length, m.start, m.end))
         atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
 }
@@ -209,6 +172,15 @@ static bool memory_there(void *addr, size_t length)
     return !msync((void *)a, (uintptr_t)addr + length - a, MS_ASYNC) || errno != ENOMEM;
 }
 
+/* An adapter's driver pins every page and tells the adapter where it is; here that costs next to nothing. With `pin=` the
+ * processor is busy for as long as it would be there. */
+static void pin_pages(const void *addr, size_t length)
+{
+    const uint64_t pages = ((uintptr_t)addr % PIN_PAGE + length + PIN_PAGE - 1) / PIN_PAGE;
+    for (uint64_t until = now_ns() + pages * proc.fab.pin; now_ns() < until;)
+        ;
+}
+
 static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint64_t access)
 {
     if (!access_legal(access) || (uintptr_t)addr + length < (uintptr_t)addr) {
@@ -235,6 +207,8 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t
     mr->ibv.handle = idx;
     publish(mr, idx, pd_key(pd), access & IBV_ACCESS_ZERO_BASED ? 0 : iova, mr->access);
     atomic_fetch_add(&((struct pd *)pd)->refs, 1);
+    if (proc.fab.pin)
+        pin_pages(addr, length);
     return &mr->ibv;
 }
 
