@@ -4,7 +4,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "wire_client.h"
+#include <dirent.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -182,6 +185,41 @@ static void unread_answers(struct vt *t)
     vt_qp_end(&q);
 }
 
+static bool thread_stands(const char *path)
+{
+    char text[256] = "";
+    FILE *in = fopen(path, "re");
+    const char *after = in && fgets(text, sizeof(text), in) ? strrchr(text, ')') : NULL;
+    bool stands = !after || after[2] == 'T' || after[2] == 't'; /* one that has ended does too */
+    if (in)
+        fclose(in);
+    return stands;
+}
+
+static bool all_stand(pid_t pid)
+{
+    char path[600];
+    bool all = true;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    CHECK(tasks);
+    for (struct dirent *e; (e = readdir(tasks));) {
+        snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, e->d_name);
+        all = all && (e->d_name[0] == '.' || thread_stands(path));
+    }
+    closedir(tasks);
+    return all;
+}
+
+/* A signal takes effect when each thread gets to it: until then the other's engine may still take what we send. */
+static void stop(pid_t pid)
+{
+    time_t end = time(NULL) + 60;
+    CHECK(!kill(pid, SIGSTOP));
+    while (!all_stand(pid))
+        CHECK(time(NULL) < end, "process %d goes on", (int)pid);
+}
+
 /* Our own request stands still because the peer does. */
 static void stopped_peer(struct vt *t)
 {
@@ -206,7 +244,7 @@ static void stopped_peer(struct vt *t)
                            *bad;
         CHECK(!ibv_post_send(q.qp, &wr, &bad));
         vt_wc(t->cq, IBV_WC_SUCCESS);
-        kill(other, SIGSTOP);
+        stop(other);
         s.length = BUF_BYTES;
         int posted = ibv_post_send(q.qp, &wr, &bad);
         int gone = ibv_dereg_mr(mr);
