@@ -85,9 +85,21 @@ static double best_round(struct ib_rank *r, struct round *t, void (*run)(const s
     return best / ITERATIONS;
 }
 
+/* 1 MiB in new memory and in the same again, for one way of registering. */
+static void large_rank(struct ib_rank *r, struct round *t)
+{
+    t->bytes = (int)sizes[NSIZES - 1];
+    for (t->percent = 0; t->percent <= 100; t->percent += 100)
+        ib_tell(r, IB_TIME, best_round(r, t, latency) / 2 * 1e6, "large.%d", t->percent);
+}
+
 static void reuse_rank(struct ib_rank *r)
 {
     struct round t = {.me = r->bench.rank};
+    if (ib_number(r, "large", 0)) {
+        large_rank(r, &t);
+        return;
+    }
     for (int z = 0; z < NSIZES; z += r->quick ? 3 : 1)
         for (int p = 0; p < NPERCENTS; p += r->quick ? 4 : 1) {
             t.bytes = (int)sizes[z];
@@ -121,6 +133,45 @@ static void one_table(struct ib_driver *d, const struct ib_figures *f, const cha
     ib_table_close(t);
 }
 
+/* An adapter whose driver takes so long for a page, in ns; softib itself pins nothing. */
+static const int pins[] = {0, 100, 500};
+static const char *const ways[] = {"rput", "get", "pipe", "auto"};
+enum { NPINS = sizeof(pins) / sizeof(pins[0]), NWAYS = sizeof(ways) / sizeof(ways[0]) };
+
+static void ways_table(struct ib_driver *d)
+{
+    double rput = 0, pipe = 0;
+    struct ib_table *t =
+        ib_table_open(d, "1 MiB between new buffers (and the same ones), by how they are registered: us",
+                      "a pipeline registers pieces while others move [Shipman06 4.3].");
+    ib_column(t, "ns a page");
+    for (int w = 0; w < NWAYS; w++)
+        ib_column(t, "%s", ways[w]);
+    for (int p = d->quick ? NPINS - 1 : 0; p < NPINS; p++) {
+        ib_cell(t, "%d", pins[p]);
+        for (int w = 0; w < NWAYS; w++) {
+            char settings[64], hcas[32];
+            snprintf(settings, sizeof(settings), "FISHPLATE_RENDEZVOUS=%s", ways[w]);
+            snprintf(hcas, sizeof(hcas), "1,pin=%dns", pins[p]);
+            struct ib_job job = {.topic = "reuse",
+                                 .ranks = 2,
+                                 .nodes = 2,
+                                 .settings = settings,
+                                 .hcas = pins[p] ? hcas : NULL};
+            struct ib_figures *f = ib_run(d, &job, "large=1");
+            ib_cell(t, "%.0f (%.0f)", ib_figure(f, "large.0"), ib_figure(f, "large.100"));
+            if (w == 0)
+                rput = ib_figure(f, "large.0");
+            if (w == 2)
+                pipe = ib_figure(f, "large.0");
+            ib_figures_free(f);
+        }
+    }
+    ib_ours(t, "with %d ns a page, new buffers: %.0f us as one, %.0f us in pieces.", pins[NPINS - 1], rput,
+            pipe);
+    ib_table_close(t);
+}
+
 static void reuse_tables(struct ib_driver *d)
 {
     struct ib_job job = {.topic = "reuse", .ranks = 2, .nodes = 2, .settings = ""};
@@ -132,6 +183,7 @@ static void reuse_tables(struct ib_driver *d)
     one_table(d, f, "Registrations found in the cache: % (eager messages need none)",
               "lazy deregistration lives on buffers that are used again.", "hits", 1, " %");
     ib_figures_free(f);
+    ways_table(d);
 }
 
 const struct ib_topic ib_reuse = {

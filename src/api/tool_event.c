@@ -23,7 +23,7 @@ struct chosen {
 
 #define PROTOCOLS                                                                                            \
     " Protocols: 0 eager, 1 synchronous, 2 r3, 3 getcqe, 4 rendezvous (announced), 5 rput, 6 get, 7 putnr, " \
-    "8 put, 9 split."
+    "8 put, 9 split, 10 pipe."
 
 const struct tool_event_type tool_events[EVENT_TYPES] = {
     [EVENT_ARRIVED] = {.name = "p2p_message_arrived",

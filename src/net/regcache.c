@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/counter.h"
 #include "base/err.h"
 #include "base/interval.h"
@@ -42,13 +43,24 @@ static COUNTER(reg_invalidations, "reg_invalidations",
 static COUNTER(reg_pinned_bytes, "reg_pinned_bytes",
                "Bytes registered with the network; bytes that are registered again count again.");
 
+#define PIN_UNIT     65536u
+#define PIN_FORGETS  4 /* one sample in so many */
+#define PIECES_OFTEN 8 /* buffers that were found so often in pieces have earned to be pinned as one */
+
+#define PIN_LONG (256u << 10) /* bytes */
+
+struct pin_average {
+    double ns, bytes;
+};
+
 struct pinned {
     struct regcache_entry entry;
     struct interval range;
     struct list idle; /* in the cache's list while nobody uses it */
     unsigned users;
-    bool cached;  /* in the tree; otherwise it goes with its last user */
-    bool library; /* memory of a shared library, whose end no hook announces */
+    unsigned hits; /* how often it was found again */
+    bool cached;   /* in the tree; otherwise it goes with its last user */
+    bool library;  /* memory of a shared library, whose end no hook announces */
 };
 
 struct regcache {
@@ -60,8 +72,9 @@ struct regcache {
     struct gone gone;
     struct pool entries; /* struct pinned; not in the heap, where they would stay between buffers that go */
     struct regcache_stats stats;
-    uint64_t unloads;    /* libraries gone when entries of libraries were last looked at */
-    unsigned generation; /* of processes: see regcache_after_fork_child */
+    struct pin_average averages[2]; /* of short ranges and of long ones */
+    uint64_t unloads;               /* libraries gone when entries of libraries were last looked at */
+    unsigned generation;            /* of processes: see regcache_after_fork_child */
     unsigned users;
     bool watched;
 };
@@ -213,11 +226,22 @@ static bool evict(struct regcache *c, size_t bytes)
     return freed > 0;
 }
 
+/* Of short ranges and of long ones, which together tell what a registration costs and what its pages do. */
+static void pin_took(struct regcache *c, size_t bytes, uint64_t ns)
+{
+    struct pin_average *a = &c->averages[bytes >= PIN_LONG];
+    const double part = a->bytes == 0 ? 1 : 1.0 / PIN_FORGETS;
+    a->ns += ((double)ns - a->ns) * part;
+    a->bytes += ((double)bytes - a->bytes) * part;
+}
+
 static int pin(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
 {
+    const uint64_t began = clock_ns();
     int rc = c->ops->pin(c->ctx, (void *)start, end - start, &p->entry.handle);
     if (rc != 0)
         return rc;
+    pin_took(c, end - start, clock_ns() - began);
     p->entry.address = p->range.start = start;
     p->range.end = end;
     p->entry.length = end - start;
@@ -280,13 +304,13 @@ static int pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uin
 }
 
 /* Together with what overlaps if that can be had without trouble, else alone. */
-static int pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
+static int pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end, bool alone)
 {
     uintptr_t s = start, e = end;
     if (c->budget == 0)
         return pin(c, p, start, end);
     forget_unloaded(c);
-    if (unite(c, &s, &e)) {
+    if (!alone && unite(c, &s, &e)) {
         if (pin_cached(c, p, s, e, false) == 0)
             return 0;
         err_clear();
@@ -294,7 +318,7 @@ static int pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintpt
     return pin_cached(c, p, start, end, true);
 }
 
-static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, struct pinned **out)
+static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, bool alone, struct pinned **out)
 {
     struct pinned *p = pool_get(&c->entries);
     if (!p)
@@ -303,7 +327,7 @@ static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, struct pi
     list_init(&p->idle);
     c->stats.misses++;
     counter_add(&reg_misses, 1);
-    int rc = pin_new(c, p, start, end);
+    int rc = pin_new(c, p, start, end, alone);
     if (rc != 0) {
         pool_put(&c->entries, p);
         return rc;
@@ -317,13 +341,14 @@ static void use_again(struct regcache *c, struct pinned *p)
 {
     c->stats.hits++;
     counter_add(&reg_hits, 1);
+    p->hits += p->hits < PIECES_OFTEN;
     if (p->users++ == 0) {
         list_remove(&p->idle);
         c->stats.idle -= p->entry.length;
     }
 }
 
-int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out)
+static int get(struct regcache *c, const void *address, size_t len, bool alone, struct regcache_entry **out)
 {
     uintptr_t page = c->page, start = (uintptr_t)address & ~(page - 1);
     uintptr_t end = ((uintptr_t)address + len + page - 1) & ~(page - 1);
@@ -338,13 +363,61 @@ int regcache_get(struct regcache *c, const void *address, size_t len, struct reg
     if (p) {
         use_again(c, p);
     } else {
-        int rc = get_new(c, start, end, &p);
+        int rc = get_new(c, start, end, alone, &p);
         if (rc != 0)
             return rc;
     }
     c->users++;
     *out = &p->entry;
     return 0;
+}
+
+int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out)
+{
+    return get(c, address, len, false, out);
+}
+
+int regcache_get_piece(struct regcache *c, const void *address, size_t len, struct regcache_entry **out)
+{
+    return get(c, address, len, true, out);
+}
+
+enum net_mem_state regcache_known(struct regcache *c, const void *address, size_t len)
+{
+    uintptr_t page = c->page, start = (uintptr_t)address & ~(page - 1);
+    uintptr_t end = ((uintptr_t)address + len + page - 1) & ~(page - 1);
+    bool often = true;
+    if (inherited(c) || end <= start)
+        return NET_MEM_WHOLE; /* whoever gets it hears what is wrong */
+    settle(c);
+    if (find(c, start, end))
+        return NET_MEM_WHOLE;
+    while (start < end) { /* the entry that covers the next page and reaches farthest */
+        uintptr_t to = start;
+        for (struct pinned *p = first_overlap(c, start, start + page); p;
+             p = next_overlap(c, p, start, start + page))
+            if (p->range.end > to) {
+                to = p->range.end;
+                often = often && p->hits >= PIECES_OFTEN;
+            }
+        if (to == start)
+            return NET_MEM_NEW;
+        start = to;
+    }
+    return often ? NET_MEM_WHOLE : NET_MEM_PARTS;
+}
+
+struct net_pin regcache_pin(const struct regcache *c)
+{
+    const struct pin_average *few = &c->averages[0], *many = &c->averages[1];
+    if (many->bytes == 0)
+        return (struct net_pin){0}; /* nothing long was pinned yet */
+    double byte = many->ns / many->bytes, base = 0;
+    if (few->bytes > 0) {
+        byte = many->ns > few->ns ? (many->ns - few->ns) / (many->bytes - few->bytes) : 0;
+        base = few->ns > byte * few->bytes ? few->ns - byte * few->bytes : 0;
+    }
+    return (struct net_pin){(uint32_t)MIN(base, 1e9), (uint32_t)MIN(byte * PIN_UNIT, 1e9)};
 }
 
 void regcache_put(struct regcache *c, struct regcache_entry *e)

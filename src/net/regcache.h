@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/transport.h"
+
 struct regcache;
 
 struct regcache_ops {
@@ -55,6 +57,12 @@ bool regcache_watch(struct regcache *c);
 /* An entry that covers the range (len > 0), from the cache or pinned now. When pinning fails for lack of
  * resources, unused entries are let go and it is tried again, before the error is returned. */
 int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
+/* The same for a piece of a larger buffer: it is not registered together with its neighbours. */
+int regcache_get_piece(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
+/* Whether the range is pinned, as one or in pieces. */
+enum net_mem_state regcache_known(struct regcache *c, const void *address, size_t len);
+/* What pinning takes, by averages that forget. */
+struct net_pin regcache_pin(const struct regcache *c);
 void regcache_put(struct regcache *c, struct regcache_entry *e);
 
 /* Unpins what has gone away since the last call. Get and put do it too; a transport that polls without either

@@ -78,6 +78,18 @@ struct net_key {
     uint64_t word[2];
 };
 
+/* What registering new memory has taken lately: so much, and so much more for each 64 KiB. 0: not known, or nothing. */
+struct net_pin {
+    uint32_t base_ns, unit_ns;
+};
+
+/* What registering memory would mean. */
+enum net_mem_state {
+    NET_MEM_NEW,   /* some of it is not registered */
+    NET_MEM_PARTS, /* it is, in pieces: they are found again */
+    NET_MEM_WHOLE  /* it is, as one; or it is used so often in pieces that it should be */
+};
+
 /* Memory of this process and of a peer. */
 struct net_piece {
     void *local;
@@ -154,6 +166,7 @@ struct transport {
     const struct transport_barrier *barrier;     /* NULL: the network has none */
     const struct transport_barrier *wires;       /* a network that does nothing else: one group */
     const struct transport_multicast *multicast; /* likewise */
+    struct net_pin pin;
     const struct net_port *port; /* of the adapter that carries it; NULL: there is none (memory) */
 };
 
@@ -233,6 +246,11 @@ struct transport_ops {
     int (*mem_register)(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                         struct net_key *key);
     void (*mem_release)(struct transport *t, struct net_mem *mem);
+    /* The same for one piece of a message, which stays a piece: NULL: memory cannot be registered in pieces. And whether
+     * registering costs anything; NULL: it never does. */
+    int (*mem_register_piece)(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                              struct net_key *key);
+    enum net_mem_state (*mem_known)(struct transport *t, const void *address, size_t len);
 
     /* Delivers what has arrived through net->deliver; returns the number of events handled, bounded. The cost
      * does not depend on the number of idle peers. */

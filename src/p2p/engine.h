@@ -33,6 +33,7 @@ struct p2p {
     uint32_t copy_cost;       /* ... what 64 KiB of them took to copy, ns; 0: not known */
     struct last_bytes looks;  /* transfers whose last byte is looked at */
     struct pool gets;         /* struct get: transfers of the GET protocol */
+    struct pool pipes;        /* struct pipe: pieces of the PIPE protocol */
     struct list links;        /* struct link: peers that offers went to or came from */
     uint64_t offer_above;     /* receives with more room may be offered */
     uint64_t
@@ -85,6 +86,7 @@ struct p2p_request {
         struct pieces_part pieces;
         struct write_part write;
         struct read_part read;
+        struct pipe_part pipe;
         struct get_part get;
         struct offer_part offer;
     };

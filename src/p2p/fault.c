@@ -211,6 +211,8 @@ static void fail_known(struct p2p *p, struct p2p_request *r)
             posted_remove(&p->posted, &r->match);
         offer_end(r, 0, false);
     }
+    if (request_is(r, STATE_BIT(SEND_PIPE) | STATE_BIT(RECV_PIPE)))
+        pipe_drop(r);
     request_unpublish(r);
     request_unregister(r);
     if (r->base.error == 0 || r->base.error == MPIX_ERR_PROC_FAILED_PENDING)

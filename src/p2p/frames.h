@@ -20,9 +20,8 @@ enum frame_kind {
                          data, or cannot take it */
     FRAME_CTS,   /* word: sender's cookie; payload: struct cts; send it in pieces */
     FRAME_PIECE, /* word: receiver's cookie; payload: the next bytes */
-    FRAME_CTS_WRITE, /* word: sender's cookie; flags: CTS_SPLIT; payload: struct cts_write; write it into this
-                         memory */
-    FRAME_WRITTEN,   /* word: receiver's cookie; aux: error class; context: ns a split write took; payload:
+    FRAME_CTS_WRITE, /* word: sender's cookie; flags: CTS_*; payload: struct cts_write; write it into this memory */
+    FRAME_WRITTEN, /* word: receiver's cookie; aux: error class; context: ns a split write took; payload:
                          length; the data is there */
     FRAME_RTR,    /* word: receiver's cookie; context, source, tag; aux: last byte; flags: RTR_LOOKS; payload:
                          struct rtr; a receive offers its memory */
@@ -38,14 +37,20 @@ enum frame_kind {
     FRAME_KINDS
 };
 
-/* struct rts: the receiver may read the data; the sender could write it */
-enum { RTS_READ = 1, RTS_WRITE = 2 };
+/* struct rts: the receiver may read the data; the sender could write it; or register and write it in pieces */
+enum { RTS_READ = 1, RTS_WRITE = 2, RTS_PIPE = 4 };
 enum { RTR_LOOKS = 1 }; /* the receiver looks at the last byte */
-enum { CTS_SPLIT = 1 }; /* only a part: the receiver reads the rest and says when it has */
+enum {
+    CTS_SPLIT = 1,      /* only a part: the receiver reads the rest and says when it has */
+    CTS_PIPE = 2,       /* only a piece: others follow, */
+    CTS_LAST = 4,       /* but for the last, */
+    CTS_UNREACHABLE = 8 /* or that could not be registered: it goes in frames */
+};
 
 struct rts {
     uint64_t cookie;
-    uint64_t address; /* of the data, when it is one block that is registered */
+    uint64_t
+        address; /* of the data, when it is one block that is registered; else bytes of a piece, with RTS_PIPE */
     struct net_key key;
     uint64_t can; /* RTS_* */
 };

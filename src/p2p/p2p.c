@@ -237,6 +237,7 @@ void p2p_close(struct p2p *p)
     pool_destroy(&p->messages);
     pool_destroy(&p->controls);
     pool_destroy(&p->gets);
+    pool_destroy(&p->pipes);
     links_close(p);
     ids_close(&p->ids);
     objmem_free(p);

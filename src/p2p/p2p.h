@@ -57,6 +57,7 @@ enum p2p_protocol {
     PROTOCOL_PUTNR,
     PROTOCOL_PUT,
     PROTOCOL_SPLIT,
+    PROTOCOL_PIPE,
 };
 struct p2p_arrival {
     struct envelope env;

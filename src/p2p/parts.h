@@ -55,6 +55,14 @@ struct read_part {
     int status;  /* split: the error of the part that came first */
 };
 
+/* SEND_PIPE, RECV_PIPE. */
+struct pipe_part {
+    struct pipe *pipe; /* its pieces; NULL at a sender that has no memory for them */
+    uint64_t bytes;    /* in all; at the sender: those that were asked for */
+    bool last;         /* send: nothing more will be asked for */
+    bool told;         /* send: the receiver knows that all is written */
+};
+
 /* RECV_GET. */
 struct get_part {
     struct last_byte last;

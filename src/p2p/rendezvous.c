@@ -39,6 +39,10 @@ static int rts_send(struct p2p_request *r)
         rts.can = (r->peer->caps.get ? RTS_READ : 0) | (r->peer->caps.put ? RTS_WRITE : 0);
         r->header.aux = (uint8_t)r->buf[r->length - 1];
     }
+    if (way_can_pipe(r) && (r->registered || way_in_a_pipe(r))) {
+        rts.can |= RTS_PIPE;
+        rts.address = r->registered ? rts.address : way_piece(r, r->length);
+    }
     int rc = peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
     if (rc == ERR_AGAIN)
         return rc;
@@ -81,7 +85,7 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
     const struct transport_caps *caps = &r->peer->caps;
     r->header.kind = FRAME_RTS;
     r->header.word = r->length;
-    if (r->block && (caps->get || caps->put))
+    if (r->block && (caps->get || caps->put) && !way_in_a_pipe(r))
         request_register(r, r->length);
     bool sure;
     r->hold.since = way_offers(r->peer, &sure) == PROTOCOL_RENDEZVOUS ? 0 : clock_ns();
@@ -135,6 +139,9 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announce
         break;
     case PROTOCOL_RPUT:
         rput_start(p, r, a->rts, bytes);
+        break;
+    case PROTOCOL_PIPE:
+        pipe_start(p, r, a->rts, bytes);
         break;
     case PROTOCOL_GETCQE:
         getcqe_start(p, r, a->rts, bytes);
@@ -201,10 +208,16 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
     CHECK(len == sizeof(struct cts_write), "an answer to an announcement has the wrong length");
     struct cts_write cts;
     memcpy(&cts, payload, sizeof(cts));
-    struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(SEND_ANNOUNCED));
-    CHECK(r != NULL && r->registered && from->caps.put && cts.offset <= r->length &&
-              cts.cts.bytes <= r->length - cts.offset && cts.cts.bytes > 0,
+    const bool pipe = h->flags & CTS_PIPE;
+    struct p2p_request *r =
+        request_known(p, from, h->word, STATE_BIT(SEND_ANNOUNCED) | (pipe ? STATE_BIT(SEND_PIPE) : 0));
+    CHECK(r != NULL && (pipe ? way_can_pipe(r) : r->registered) && from->caps.put &&
+              cts.offset <= r->length && cts.cts.bytes <= r->length - cts.offset && cts.cts.bytes > 0,
           "an answer arrived to an announcement that was not made");
+    if (pipe) {
+        pipe_asked(r, &cts, h->flags);
+        return;
+    }
     r->peer_cookie = cts.cts.cookie;
     r->write.remote = cts.address;
     r->write.key = cts.key;
@@ -227,13 +240,15 @@ void written_arrived(struct p2p *p, struct peer *from, const struct frame_header
     memcpy(&length, payload, sizeof(length));
     struct p2p_request *r = request_known(p, from, h->word,
                                           OFFERED_STATES | STATE_BIT(RECV_RPUT) | STATE_BIT(RECV_SPLIT) |
-                                              STATE_BIT(RECV_SPLIT_WRITTEN));
+                                              STATE_BIT(RECV_SPLIT_WRITTEN) | STATE_BIT(RECV_PIPE));
     if (!r && h->aux != 0)
         return;
     CHECK(r != NULL && length <= r->length,
           "the end of a transfer was reported for a receive that does not exist");
     if (r->state == STATE_RECV_RPUT)
         rput_written(r, h->aux);
+    else if (r->state == STATE_RECV_PIPE)
+        pipe_written(r, length, h->aux);
     else if (request_is(r, OFFERED_STATES))
         put_written(r, length, h->aux);
     else

@@ -41,6 +41,9 @@ void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                  size_t len);
 void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len);
+/* The rest of a message whose first bytes are there, in pieces: the sender's half and the receiver's. */
+void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes);
+void r3_take_rest(struct p2p_request *r, uint64_t from, uint64_t bytes);
 
 /* rendezvous_getcqe.c: the receiver reads the sender's memory; the adapter says when it is done. */
 void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
@@ -63,6 +66,13 @@ void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, ui
 void split_asked(struct p2p_request *r);
 void split_fin(struct p2p_request *r, int error);
 void split_written(struct p2p_request *r, int error, uint64_t ns);
+
+/* rendezvous_pipe.c: ... registered and written in pieces. */
+void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
+void pipe_asked(struct p2p_request *r, const struct cts_write *cts, uint8_t flags);
+void pipe_written(struct p2p_request *r, uint64_t length, int error);
+/* Forgets the pieces of a send or receive, none of which is under way. */
+void pipe_drop(struct p2p_request *r);
 
 /* rendezvous_put.c: the receiver's memory was offered before the sender said anything: PUT, PUTNR. */
 void put_offer(struct p2p *p, struct p2p_request *r);

@@ -164,9 +164,11 @@ static void put_sent(struct p2p_request *r, int status)
 bool put_use(struct p2p_request *r)
 {
     struct offer offer;
-    if (!offer_claim(r->peer, header_envelope(&r->header), &offer) || !r->registered || !r->peer->caps.put ||
+    if (!offer_claim(r->peer, header_envelope(&r->header), &offer) || !r->block || !r->peer->caps.put ||
         r->length > offer.room)
         return false;
+    if (!r->registered && !(way_in_a_pipe(r) && request_register(r, r->length)))
+        return false; /* one that was to be registered in pieces can still be registered as one */
     if (r->state == STATE_SEND_HELD)
         trust_learn(&link_of(r->peer)->hold, true);
     request_turn(r, STATE_SEND_PUT);

@@ -82,6 +82,20 @@ static int pieces_resume(struct net_pending *item)
     return 0;
 }
 
+/* Sends what is left, to the receive with this cookie. */
+static void pieces_go(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes)
+{
+    r->header = (struct frame_header){.kind = FRAME_PIECE, .word = cookie};
+    pieces_setup(r, bytes);
+    r->pieces.moved = from;
+    if (list_empty(&r->peer->pending) && pieces_send(r) == 0) {
+        request_done(r, 0);
+        return;
+    }
+    r->pending.resume = pieces_resume;
+    peer_queue(r->peer, &r->pending);
+}
+
 void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                  size_t len)
 {
@@ -94,17 +108,24 @@ void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     request_unpublish(r);
     request_unregister(r);
     choice_drop(&p->sends, &r->ticket);
-    r->header = (struct frame_header){.kind = FRAME_PIECE, .word = cts.cookie};
-    pieces_setup(r, cts.bytes);
-    if (list_empty(&from->pending) && pieces_send(r) == 0) {
-        request_done(r, 0);
-        return;
-    }
-    r->pending.resume = pieces_resume;
-    peer_queue(from, &r->pending);
+    pieces_go(r, cts.cookie, 0, cts.bytes);
+}
+
+void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes)
+{
+    request_turn(r, STATE_SEND_PIECES);
+    pieces_go(r, cookie, from, bytes);
 }
 
 /* ---- the receiver takes ---- */
+
+/* A block; its request is known to the sender already. */
+void r3_take_rest(struct p2p_request *r, uint64_t from, uint64_t bytes)
+{
+    request_turn(r, STATE_RECV_PIECES);
+    pieces_setup(r, bytes);
+    r->pieces.moved = from;
+}
 
 static void piece_take(struct p2p_request *r, const void *payload, size_t len)
 {

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/tunable.h"
+#include "p2p/pipe_policy.h"
 
 enum {
     RENDEZVOUS_AUTO,
@@ -14,13 +15,15 @@ enum {
     RENDEZVOUS_PUTNR,
     RENDEZVOUS_PUT,
     RENDEZVOUS_SPLIT,
+    RENDEZVOUS_PIPE,
     RENDEZVOUS_R3
 };
 static TUNABLE_CHOICE(
-    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|r3",
+    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|pipe|r3",
     "How large messages move: written by the sender (rput), read by the receiver, who is told (getcqe) or "
     "sees (get) when that is done, written into a receive that was offered before (putnr, put), read by "
-    "the receiver and written by the sender at the same time, a part each (split), copied in pieces (r3), "
+    "the receiver and written by the sender at the same time, a part each (split), registered and written "
+    "piece by piece (pipe), copied in pieces (r3), "
     "or as measured to be fastest (auto). A protocol that cannot be used for a message is replaced by one "
     "that can.");
 
@@ -55,7 +58,8 @@ void way_took(struct p2p_request *r, int status)
     struct choice *c = choice_of(p, r->peer);
     const uint64_t now = clock_ns();
     if (status == 0 &&
-        r->state != STATE_RECV_RPUT) /* which the sender measures: its write alone, without its answer */
+        r->state != STATE_RECV_RPUT && /* which the sender measures: its write alone, without its answer */
+        r->state != STATE_RECV_PIPE)   /* which is mostly the registering */
         peer_pace_end(r->peer, PACE_IN, 0, (uint64_t)r->base.bytes, r->mark, now);
     if (!r->ticket.open)
         return;
@@ -79,6 +83,53 @@ static enum p2p_protocol reading(struct p2p *p, const struct peer *from, uint64_
 {
     bool tells = from->caps.last_byte_last && bytes == length && last_bytes_room(&p->looks);
     return tells && rendezvous.value != RENDEZVOUS_GETCQE ? PROTOCOL_GET : PROTOCOL_GETCQE;
+}
+
+/* ---- memory that is new ---- */
+
+static bool pieces_open(const struct p2p_request *r)
+{
+    return r->block && r->peer->caps.put && r->peer->transport->ops->mem_register_piece;
+}
+
+bool way_can_pipe(const struct p2p_request *r)
+{
+    return pieces_open(r) && r->length > 0;
+}
+
+bool way_known(const struct p2p_request *r, uint64_t bytes)
+{
+    struct transport *t = r->peer->transport;
+    return rendezvous.value != RENDEZVOUS_PIPE &&
+           (!t->ops->mem_known || t->ops->mem_known(t, r->buf, (size_t)bytes) == NET_MEM_WHOLE);
+}
+
+uint64_t way_piece(const struct p2p_request *r, uint64_t bytes)
+{
+    const struct net_pin *pin = &r->peer->transport->pin;
+    const uint64_t best = pipe_piece_bytes(bytes, pin->base_ns, pin->unit_ns);
+    return best ? best : pipe_piece_forced(bytes);
+}
+
+/* Only when it is asked for: over softib, where the processor that registers the next piece is the one that would move this one, a
+ * message has been faster as one, and on other adapters nobody has measured it yet. */
+static bool in_pieces(const struct p2p_request *r, uint64_t bytes)
+{
+    return rendezvous.value == RENDEZVOUS_PIPE && pieces_open(r) && bytes > 0;
+}
+
+bool way_in_a_pipe(const struct p2p_request *r)
+{
+    return in_pieces(r, r->length);
+}
+
+/* A message has at most PIPE_PIECES, whatever the sender says. */
+uint64_t way_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+{
+    uint64_t wanted = rts->can & RTS_WRITE ? 0 : rts->address;
+    if (wanted == 0 || wanted > bytes)
+        wanted = way_piece(r, bytes);
+    return MAX(wanted, (bytes + PIPE_PIECES - 1) / PIPE_PIECES);
 }
 
 #define SPLIT_MIN 16384 /* below this a second control message costs more than a half saves */
@@ -121,6 +172,9 @@ enum p2p_protocol way_choose(struct p2p *p, struct p2p_request *r, const struct 
     bool write = r->block && a->rts->can & RTS_WRITE && bytes > 0;
     if (bytes == 0 && read)
         return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */
+    const bool pipe = bytes > 0 && a->rts->can & RTS_PIPE && pieces_open(r);
+    if (pipe && rendezvous.value != RENDEZVOUS_R3 && ((!read && !write) || in_pieces(r, bytes)))
+        return PROTOCOL_PIPE;
     if (rendezvous.value == RENDEZVOUS_R3 || (!read && !write))
         return PROTOCOL_R3;
     if (!read || (write && rendezvous.value == RENDEZVOUS_RPUT))

@@ -14,6 +14,15 @@ void way_took(struct p2p_request *r, int status);
 /* The protocol that was chosen is not open after all: in pieces, which always is. */
 void way_in_pieces(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
+/* Messages that are registered in pieces (rendezvous_pipe.c): whether this send can be; whether it is to
+ * be; and in pieces of how many bytes. */
+bool way_can_pipe(const struct p2p_request *r);
+bool way_in_a_pipe(const struct p2p_request *r);
+uint64_t way_piece(const struct p2p_request *r, uint64_t bytes);
+/* The receiver: the size of pieces, as the sender wants it or else itself; whether its memory is registered already. */
+uint64_t way_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes);
+bool way_known(const struct p2p_request *r, uint64_t bytes);
+
 /* Whether nobody has forced a protocol. */
 bool way_measures(void);
 /* How a receive is to be offered to this peer: PROTOCOL_PUT, PROTOCOL_PUTNR, or PROTOCOL_RENDEZVOUS: not at

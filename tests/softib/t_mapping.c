@@ -20,12 +20,12 @@ static void both(const char *what, const void *p, uint64_t len, bool there, enum
     int asked = mapping_asked((uintptr_t)p, len, &a);
     bool read = mapping_read((uintptr_t)p, len, &b);
     bool same = !there || asked < 0 ||
-                (a.start == b.start && a.end == b.end && a.offset == b.offset && a.ino == b.ino && a.dev == b.dev &&
-                 a.kind == b.kind);
+                (a.start == b.start && a.end == b.end && a.offset == b.offset && a.ino == b.ino &&
+                 a.dev == b.dev && a.kind == b.kind);
     bool ok = read == there && (asked < 0 || asked == there) && same && (!there || b.kind == kind);
     if (!ok)
-        printf("%s: asked %d (kind %d), read %d (kind %d), expected %d (kind %d)\n", what, asked, a.kind, read, b.kind,
-               there, kind);
+        printf("%s: asked %d (kind %d), read %d (kind %d), expected %d (kind %d)\n", what, asked, a.kind,
+               read, b.kind, there, kind);
     failures += !ok;
 }
 

@@ -40,7 +40,8 @@ int mapping_asked(uint64_t addr, uint64_t len, struct mapping *m)
     int rc = ioctl(fd, QUERY, &q);
     const bool known = !rc || errno == ENOENT; /* the latter: nothing is mapped there */
     if (!rc && !q.inode && !(q.vma_flags & QUERY_SHARED)) {
-        struct query named = {.size = sizeof(named), .addr = addr, .name_size = sizeof(name), .name = (uintptr_t)name};
+        struct query named = {
+            .size = sizeof(named), .addr = addr, .name_size = sizeof(name), .name = (uintptr_t)name};
         if (ioctl(fd, QUERY, &named) || !named.name_size)
             *name = '\0';
     }
@@ -64,7 +65,8 @@ bool mapping_read(uint64_t addr, uint64_t len, struct mapping *m)
     while (in && !found && fgets(line, sizeof(line), in)) {
         unsigned long long a, b, off, ino;
         unsigned major, minor;
-        int n = sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %15s", &a, &b, perms, &off, &major, &minor, &ino, name);
+        int n = sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %15s", &a, &b, perms, &off, &major, &minor, &ino,
+                       name);
         if (n < 7)
             continue;
         if (a > addr)

@@ -72,19 +72,38 @@ void ib_memory_close(struct ib *ib)
         regcache_close(ib->regcache);
 }
 
-int ib_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
-                struct net_key *key)
+static int taken(struct transport *t, int rc, struct regcache_entry *e, const void *address, size_t len,
+                 struct net_mem *mem, struct net_key *key)
 {
-    struct ib *ib = ib_of(t);
-    struct regcache_entry *e;
-    int rc = regcache_get(ib->regcache, address, len, &e);
     if (rc != 0)
         return rc;
+    t->pin = regcache_pin(ib_of(t)->regcache);
     *mem = (struct net_mem){.address = (uintptr_t)address, .length = len, .handle = e};
     const uint32_t *rkey = ((const struct ib_region *)e->handle)->rkey;
     _Static_assert(IB_ADAPTERS_MAX == 4, "two keys to a word");
     *key = (struct net_key){{rkey[0] | (uint64_t)rkey[1] << 32, rkey[2] | (uint64_t)rkey[3] << 32}};
     return 0;
+}
+
+int ib_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                struct net_key *key)
+{
+    struct regcache_entry *e = NULL;
+    int rc = regcache_get(ib_of(t)->regcache, address, len, &e);
+    return taken(t, rc, e, address, len, mem, key);
+}
+
+int ib_register_piece(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                      struct net_key *key)
+{
+    struct regcache_entry *e = NULL;
+    int rc = regcache_get_piece(ib_of(t)->regcache, address, len, &e);
+    return taken(t, rc, e, address, len, mem, key);
+}
+
+enum net_mem_state ib_known(struct transport *t, const void *address, size_t len)
+{
+    return regcache_known(ib_of(t)->regcache, address, len);
 }
 
 void ib_release(struct transport *t, struct net_mem *mem)

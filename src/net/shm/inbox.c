@@ -310,6 +310,7 @@ const struct transport_ops inbox_transport = {
     .get = shm_get,
     .mem_register = shm_register,
     .mem_release = shm_release,
+    .mem_register_piece = shm_register,
     .poll = inbox_poll,
     .arm = inbox_arm,
     .disarm = inbox_disarm,

@@ -451,6 +451,7 @@ const struct transport_ops shm_transport = {
     .move = shm_move,
     .mem_register = shm_register,
     .mem_release = shm_release,
+    .mem_register_piece = shm_register,
     .poll = shm_poll,
     .arm = shm_arm,
     .disarm = shm_disarm,

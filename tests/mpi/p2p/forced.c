@@ -10,13 +10,14 @@
  * also: FISHPLATE_RENDEZVOUS=putnr FISHPLATE_IB_LAST_BYTE=yes
  * also: FISHPLATE_RENDEZVOUS=put FISHPLATE_IB_LAST_BYTE=yes
  * also: FISHPLATE_RENDEZVOUS=split
+ * also: FISHPLATE_RENDEZVOUS=pipe
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
 enum { ROUNDS = 40, BYTES = 200000 };
 
-static const char *const protocols[] = {"r3", "rput", "getcqe", "get", "putnr", "put", "split"};
+static const char *const protocols[] = {"r3", "rput", "getcqe", "get", "putnr", "put", "split", "pipe"};
 enum { PROTOCOLS = sizeof(protocols) / sizeof(protocols[0]) };
 
 static MPI_T_pvar_session session;

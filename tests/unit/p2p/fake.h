@@ -230,6 +230,7 @@ static const struct transport_ops fake_ops = {.name = "fake",
                                               .get = fake_get,
                                               .mem_register = fake_register,
                                               .mem_release = fake_release,
+                                              .mem_register_piece = fake_register,
                                               .poll = fake_poll};
 
 static struct peer *fake_peer_of(void *arg, struct envelope env)

@@ -1,0 +1,299 @@
+/* rendezvous_pipe.c: PIPE: a message whose memory is not registered yet is registered and written in pieces, so that
+ * both sides register at the same time, and pieces move meanwhile (as the pipeline of [Shipman06 4.3]; pipe_policy.h
+ * says into how many).
+ *
+ *     sender                         receiver
+ *       RTS (no address) --------------> match; register a piece
+ *       <------------- CTS_WRITE (pipe)  address and key of the piece; register the next
+ *       register, write ===============>
+ *       <------- CTS_WRITE (pipe, last)
+ *       register, write ===============>
+ *       WRITTEN -----------------------> complete
+ *     complete when the writes are done
+ *
+ * A piece that one of the two cannot register ends the pipeline: WRITTEN says how much is there, and the rest goes in
+ * pieces through frames, as R3.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/pipe_policy.h"
+#include "p2p/rendezvous.h"
+#include "p2p/way.h"
+
+static COUNTER(pipes, "p2p_rendezvous_pipe",
+               "Large messages whose memory was registered in pieces, while others of them moved.");
+static COUNTER(cut, "p2p_rendezvous_pipe_cut",
+               "... of which a piece could not be registered: the rest was copied.");
+
+struct pipe_piece {
+    struct net_op op;
+    struct pipe *pipe;
+    struct net_mem mem;
+    uint64_t remote, from, bytes;
+    struct net_key key;
+    bool registered;  /* `mem` is its own */
+    bool unreachable; /* the receiver could not register it */
+};
+
+/* Where the pieces are; those that are not started follow those that are. */
+struct pipe {
+    struct p2p_request *r;
+    struct pipe_piece pieces[PIPE_PIECES];
+    uint32_t asked, started, under_way;
+    int status;
+    bool queued; /* the next one waits for room: on peer->pending */
+    bool going;  /* the loop that starts them is running */
+};
+
+static struct pipe *pipe_new(struct p2p *p, struct p2p_request *r)
+{
+    if (p->pipes.item_size == 0)
+        pool_init(&p->pipes, sizeof(struct pipe), 4);
+    struct pipe *pipe = pool_get(&p->pipes);
+    if (!pipe)
+        return NULL;
+    pipe->r = r;
+    pipe->asked = pipe->started = pipe->under_way = 0;
+    pipe->status = 0;
+    pipe->queued = pipe->going = false;
+    return pipe;
+}
+
+static bool piece_register(struct p2p_request *r, struct pipe_piece *piece, struct net_key *key)
+{
+    struct transport *t = r->peer->transport;
+    piece->registered =
+        t->ops->mem_register_piece(t, r->buf + piece->from, (size_t)piece->bytes, &piece->mem, key) == 0;
+    return piece->registered;
+}
+
+static void piece_release(const struct p2p_request *r, struct pipe_piece *piece)
+{
+    if (piece->registered)
+        r->peer->transport->ops->mem_release(r->peer->transport, &piece->mem);
+    piece->registered = false;
+}
+
+void pipe_drop(struct p2p_request *r)
+{
+    struct pipe *pipe = r->pipe.pipe;
+    for (uint32_t i = 0; pipe && i < pipe->asked; i++)
+        piece_release(r, &pipe->pieces[i]);
+    if (pipe)
+        pool_put(&r->base.p2p->pipes, pipe);
+    r->pipe.pipe = NULL;
+}
+
+/* ---- the receiver registers, and says where to ---- */
+
+static void piece_ask(struct p2p *p, struct p2p_request *r, const struct pipe_piece *piece,
+                      struct net_key key)
+{
+    const bool last = piece->from + piece->bytes == r->pipe.bytes;
+    struct frame_header header = {
+        .kind = FRAME_CTS_WRITE,
+        .flags = (uint8_t)(CTS_PIPE | (last ? CTS_LAST : 0) | (piece->unreachable ? CTS_UNREACHABLE : 0)),
+        .word = r->peer_cookie};
+    struct cts_write cts = {.cts = {.cookie = r->cookie, .bytes = piece->bytes},
+                            .address = (uintptr_t)r->buf + piece->from,
+                            .key = key,
+                            .offset = piece->from};
+    control_send(p, r->peer, &header, &cts, sizeof(cts));
+}
+
+/* The next piece of the receive, registered unless all of it is; one that cannot be stands for all that follow. */
+static struct pipe_piece *piece_next(struct p2p_request *r, uint64_t from, uint64_t bytes,
+                                     struct net_key *key)
+{
+    struct pipe_piece *piece = &r->pipe.pipe->pieces[r->pipe.pipe->asked++];
+    *piece =
+        (struct pipe_piece){.pipe = r->pipe.pipe, .from = from, .bytes = MIN(bytes, r->pipe.bytes - from)};
+    *key = r->key;
+    if (!r->registered && !piece_register(r, piece, key)) {
+        piece->unreachable = true;
+        piece->bytes = r->pipe.bytes - from;
+        *key = (struct net_key){{0}};
+    }
+    return piece;
+}
+
+void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+{
+    const uint64_t size = way_pipe_piece(r, rts, bytes);
+    struct net_key key;
+    r->pipe = (struct pipe_part){.pipe = pipe_new(p, r), .bytes = bytes};
+    if (!r->pipe.pipe) {
+        way_in_pieces(p, r, bytes);
+        return;
+    }
+    if (way_known(r, bytes))
+        request_register(r, bytes);
+    struct pipe_piece *piece = piece_next(r, 0, size, &key);
+    if (piece->unreachable || !request_publish(r)) {
+        const bool refuse = !piece->unreachable;
+        pipe_drop(r);
+        if (refuse) {
+            rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
+        } else {
+            err_clear();
+            way_in_pieces(p, r, bytes);
+        }
+        return;
+    }
+    counter_add(&pipes, 1);
+    request_turn(r, STATE_RECV_PIPE);
+    piece_ask(p, r, piece, key);
+    for (uint64_t at = piece->bytes; at < bytes; at += piece->bytes) {
+        piece = piece_next(r, at, size, &key);
+        piece_ask(p, r, piece, key);
+    }
+}
+
+/* So much of it is there; if that is not all, the rest follows in frames. */
+void pipe_written(struct p2p_request *r, uint64_t length, int error)
+{
+    const uint64_t bytes = r->pipe.bytes;
+    CHECK(error != 0 || length <= bytes, "more of a message was written than was asked for");
+    pipe_drop(r);
+    request_unregister(r);
+    if (error == 0 && length < bytes) {
+        r3_take_rest(r, length, bytes);
+        return;
+    }
+    way_took(r, error);
+    request_unpublish(r);
+    request_done(r, error ? error : r->base.error);
+}
+
+/* ---- the sender registers and writes ---- */
+
+static void tell(struct p2p_request *r, uint64_t length, int status)
+{
+    struct frame_header h = {.kind = FRAME_WRITTEN, .aux = (uint16_t)status, .word = r->peer_cookie};
+    control_send_first(r->base.p2p, r->peer, &h, &length, sizeof(length));
+}
+
+static void sender_end(struct p2p_request *r, int status)
+{
+    pipe_drop(r);
+    request_unregister(r);
+    request_done(r, status);
+}
+
+/* All that could be written has been. */
+static void sender_over(struct p2p_request *r, uint64_t written, int status)
+{
+    if (status != 0 || (written == r->pipe.bytes && !r->pipe.told))
+        tell(r, written, status);
+    if (status != 0 || written == r->pipe.bytes) {
+        sender_end(r, status);
+        return;
+    }
+    const uint64_t bytes = r->pipe.bytes;
+    counter_add(&cut, 1);
+    tell(r, written, 0);
+    pipe_drop(r);
+    request_unregister(r);
+    r3_send_rest(r, r->peer_cookie, written, bytes);
+}
+
+static void sender_settle(struct p2p_request *r)
+{
+    struct pipe *pipe = r->pipe.pipe;
+    if (!r->pipe.last || (pipe && (pipe->queued || pipe->going)))
+        return;
+    const int status = pipe ? pipe->status : 0;
+    const uint64_t written = !pipe                         ? 0
+                             : pipe->started < pipe->asked ? pipe->pieces[pipe->started].from
+                                                           : r->pipe.bytes;
+    request_unpublish(r);
+    if (status == 0 && written == r->pipe.bytes && r->peer->caps.put_ordered && !r->pipe.told) {
+        r->pipe.told = true; /* the word follows the data by itself */
+        tell(r, written, 0);
+    }
+    if (!pipe || pipe->under_way == 0)
+        sender_over(r, written, status);
+}
+
+static void piece_written(struct net_op *op, int status)
+{
+    struct pipe_piece *piece = container_of(op, struct pipe_piece, op);
+    struct pipe *pipe = piece->pipe;
+    struct p2p_request *r = pipe->r;
+    piece_release(r, piece);
+    pipe->under_way--;
+    if (status != 0 && pipe->status == 0)
+        pipe->status = status;
+    if (!pipe->going)
+        sender_settle(r);
+}
+
+static int piece_start(struct p2p_request *r, struct pipe_piece *piece)
+{
+    struct net_key mine;
+    struct pipe *pipe = piece->pipe;
+    if (piece->unreachable || (!r->registered && !piece->registered && !piece_register(r, piece, &mine)))
+        return MPI_ERR_BUFFER;
+    piece->op = (struct net_op){.done = piece_written};
+    pipe->started++;
+    pipe->under_way++;
+    int rc = r->peer->ops->put(r->peer, r->buf + piece->from, r->registered ? &r->mem : &piece->mem,
+                               piece->remote, &piece->key, (size_t)piece->bytes, &piece->op);
+    if (rc == 0)
+        return 0;
+    pipe->started--;
+    pipe->under_way--;
+    if (rc != ERR_AGAIN)
+        pipe->status = rc;
+    return rc;
+}
+
+/* Starts what can be; ERR_AGAIN: the next one has to wait for room. */
+static int pipe_go(struct p2p_request *r)
+{
+    struct pipe *pipe = r->pipe.pipe;
+    int rc = 0;
+    if (pipe) {
+        pipe->going = true;
+        while (rc == 0 && pipe->status == 0 && pipe->started < pipe->asked)
+            rc = piece_start(r, &pipe->pieces[pipe->started]);
+        pipe->going = false;
+        pipe->queued = rc == ERR_AGAIN;
+    }
+    if (rc != ERR_AGAIN) {
+        err_clear(); /* what cannot be registered is copied */
+        sender_settle(r);
+    }
+    return rc;
+}
+
+static int pipe_resume(struct net_pending *item)
+{
+    return pipe_go(container_of(item, struct p2p_request, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
+}
+
+void pipe_asked(struct p2p_request *r, const struct cts_write *cts, uint8_t flags)
+{
+    struct p2p *p = r->base.p2p;
+    if (r->state == STATE_SEND_ANNOUNCED) {
+        request_turn(r, STATE_SEND_PIPE);
+        choice_drop(&p->sends, &r->ticket);
+        r->pipe = (struct pipe_part){.pipe = pipe_new(p, r)}; /* without memory for it everything is copied */
+        r->peer_cookie = cts->cts.cookie;
+    }
+    struct pipe *pipe = r->pipe.pipe;
+    CHECK(!r->pipe.last && cts->offset == r->pipe.bytes && (!pipe || pipe->asked < PIPE_PIECES),
+          "a piece of a message was asked for twice, or out of order");
+    r->pipe.bytes += cts->cts.bytes;
+    r->pipe.last = flags & CTS_LAST;
+    if (pipe)
+        pipe->pieces[pipe->asked++] = (struct pipe_piece){.pipe = pipe,
+                                                          .remote = cts->address,
+                                                          .key = cts->key,
+                                                          .from = cts->offset,
+                                                          .bytes = cts->cts.bytes,
+                                                          .unreachable = flags & CTS_UNREACHABLE};
+    if ((pipe && pipe->queued) || pipe_go(r) != ERR_AGAIN)
+        return;
+    r->pending.resume = pipe_resume;
+    peer_queue(r->peer, &r->pending);
+}

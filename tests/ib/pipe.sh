@@ -1,0 +1,34 @@
+#!/bin/sh
+# pipe.sh: messages that are registered in pieces, in new memory and in memory that is used again, arrive whole, and are counted.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+
+# fresh NAME=value...: leaves in new, again and later how many of 48 messages each went in pieces
+fresh() {
+    job 2 2 "$@" "$IB_TESTS/ib_fresh"
+    expect_rc 0
+    # shellcheck disable=SC2046
+    set -- $(sed -n 's/^new \([0-9]*\) again \([0-9]*\) later \([0-9]*\)$/\1 \2 \3/p' "$T/out")
+    new=${1-none} again=${2-none} later=${3-none}
+}
+expect_pieces() { # new again later, each a number or a range
+    for pair in "$new:$1" "$again:$2" "$later:$3"; do
+        value=${pair%%:*} range=${pair#*:}
+        [ "$value" -ge "${range%-*}" ] && [ "$value" -le "${range#*-}" ] ||
+            fail "$last: new $new, again $again, later $later; expected $1, $2, $3"
+    done
+}
+
+# Only when it is asked for.
+fresh SOFTIB_FABRIC=pin=2us
+expect_pieces 0 0 0
+fresh SOFTIB_FABRIC=pin=2us FISHPLATE_RENDEZVOUS=rput
+expect_pieces 0 0 0
+fresh FISHPLATE_RENDEZVOUS=pipe
+expect_pieces 48 48 48
+fresh FISHPLATE_RENDEZVOUS=pipe FISHPLATE_REG_CACHE=0
+expect_pieces 48 48 48
+# Over two rails.
+fresh FISHPLATE_RENDEZVOUS=pipe "SOFTIB_FABRIC=hcas=2 pin=1us"
+expect_pieces 48 48 48
+finish
