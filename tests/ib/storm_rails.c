@@ -143,6 +143,41 @@ static void windows(uint64_t seed, uint64_t round, MPI_Win win, const char *memo
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* The two other ways to synchronise: everybody puts a block to the next rank between fences, and between post and wait. */
+static void epochs(uint64_t seed, uint64_t round, MPI_Win win, const char *memory, uint64_t *out)
+{
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    MPI_Group all, to, from;
+    MPI_Win_get_group(win, &all);
+    MPI_Group_incl(all, 1, &next, &to);
+    MPI_Group_incl(all, 1, &before, &from);
+    for (int fences = 0; fences < 2; fences++) {
+        const uint64_t name = name_of(seed, round, rank, next, 11 + fences);
+        const uint64_t comes = name_of(seed, round, before, rank, 11 + fences);
+        fill(out, put_length(name), name);
+        if (fences) {
+            MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
+        } else {
+            MPI_Win_post(from, 0, win);
+            MPI_Win_start(to, 0, win);
+        }
+        MPI_Put(out, put_length(name), MPI_BYTE, next, (MPI_Aint)rank * BLOCK, put_length(name), MPI_BYTE,
+                win);
+        if (fences) {
+            MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+        } else {
+            MPI_Win_complete(win);
+            MPI_Win_wait(win);
+        }
+        check((const uint64_t *)(const void *)(memory + (size_t)before * BLOCK), put_length(comes), comes,
+              round, before);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Group_free(&all);
+    MPI_Group_free(&to);
+    MPI_Group_free(&from);
+}
+
 static void check_counts(uint64_t rounds, const char *memory)
 {
     const long *count = (const long *)(const void *)(memory + (size_t)size * BLOCK);
@@ -182,6 +217,7 @@ int main(int argc, char **argv)
         exchange(seed, round, out, in);
         collective(seed, round, all_out, all_in, 8 << (mix(seed + round) % 14));
         windows(seed, round, win, memory, out, in);
+        epochs(seed, round, win, memory, out[0]);
         more = (rounds == 0 || round + 1 < rounds) && (seconds <= 0 || MPI_Wtime() < end);
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
