@@ -276,6 +276,7 @@ void watch_call(const struct rma_call *c, uint64_t offset);
 void watch_arrived(struct win *w, const char *payload, size_t len);
 void watch_close(struct win *w);
 void watch_forget(struct win *w, int rank); /* an epoch ends at this rank, or (-1) at all */
+void watch_local(struct win *w, int rank);  /* ... its gets are complete */
 void watch_open(struct win *w);   /* the program's stores into the window are seen from now on ... */
 void watch_begin(struct win *w);  /* ... belong to a new epoch ... */
 void watch_fence(struct win *w);  /* ... and are compared when all operations have been told of */

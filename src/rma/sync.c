@@ -246,8 +246,8 @@ int win_flush(struct win *w, int rank, bool local)
         rc = win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not locked", rank);
     if (rc)
         return rc;
-    if (unlikely(w->proc->rma->debug) && !local)
-        watch_forget(w, rank);
+    if (unlikely(w->proc->rma->debug))
+        (local ? watch_local : watch_forget)(w, rank);
     if (p->busy.next == &p->busy)
         win_idle(w);
     return peer_finish(p, !local);
@@ -256,8 +256,8 @@ int win_flush(struct win *w, int rank, bool local)
 int win_flush_all(struct win *w, bool local)
 {
     int rc = check_passive(w, local ? "MPI_Win_flush_local_all" : "MPI_Win_flush_all");
-    if (!rc && !local)
-        watch_forget(w, -1);
+    if (!rc && unlikely(w->proc->rma->debug))
+        (local ? watch_local : watch_forget)(w, -1);
     if (!rc && list_empty(&w->busy))
         win_idle(w);
     return rc ? rc : peers_finish(w, !local);

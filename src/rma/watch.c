@@ -130,10 +130,10 @@ static void tell(const struct win *w, const char *what, int origin, const char *
              win_label(w), what, origin, site, name_of(it->kind), it->origin, it->site, it->target);
 }
 
-/* Keeps it and tells about the first one that it meets. */
-static void compare(struct win *w, struct list *others, const struct watched *it)
+/* Keeps it, if it is to be kept, and tells about the first one that it meets. */
+static void compare(struct win *w, struct list *others, const struct watched *it, bool keep)
 {
-    struct watched *copy = malloc(sizeof(*copy));
+    struct watched *copy = keep ? malloc(sizeof(*copy)) : NULL;
     list_foreach(pos, others)
     {
         const struct watched *o = list_entry(pos, struct watched, link);
@@ -303,7 +303,8 @@ void watch_call(const struct rma_call *c, uint64_t offset)
         return;
     find_site(it.site, sizeof(it.site));
     it.began = clock_ns();
-    compare(w, &w->watch, &it);
+    /* A get with a request is over when that is, which may be at once. */
+    compare(w, &w->watch, &it, !(c->request && c->kind == RMA_IS_GET));
     if (it.epoch == PASSIVE || win_peer_plain(w, c->rank, &to) != 0)
         return;
     if (c->rank != w->comm->rank) {
@@ -315,22 +316,14 @@ void watch_call(const struct rma_call *c, uint64_t offset)
 
 /* Operations under a lock are told of when they end, to targets with the same clock; nobody waits for that but MPI_Win_free, since a
  * target may compute all the time. */
-static void tell_passive(struct win *w, int target)
+static void tell_passive(struct win *w, struct watched *it)
 {
     struct win_peer *to;
-    if (likely(list_empty(&w->watch)))
+    if (it->epoch != PASSIVE || !win_on_my_node(w, it->target) || win_peer_plain(w, it->target, &to) != 0)
         return;
-    const uint64_t now = clock_ns();
-    list_foreach(pos, &w->watch)
-    {
-        struct watched *it = list_entry(pos, struct watched, link);
-        if (it->epoch != PASSIVE || (target >= 0 && it->target != target) || !win_on_my_node(w, it->target) ||
-            win_peer_plain(w, it->target, &to) != 0)
-            continue;
-        it->ended = now;
-        to->untold |= it->target != w->comm->rank;
-        tell_target(w, to, it);
-    }
+    it->ended = clock_ns();
+    to->untold |= it->target != w->comm->rank;
+    tell_target(w, to, it);
 }
 
 /* Before a window goes: frames that nobody has waited for. */
@@ -371,7 +364,7 @@ void watch_arrived(struct win *w, const char *payload, size_t len)
         list_remove(&o->link);
         list_append(&own, &o->link);
     }
-    compare(w, &w->seen, &it);
+    compare(w, &w->seen, &it, true);
     while (!list_empty(&own)) {
         struct list *node = own.next;
         list_remove(node);
@@ -391,9 +384,28 @@ static void forget(struct list *all, int target, uint32_t before)
     }
 }
 
+/* Only gets are over when they are complete at their origin. */
+void watch_local(struct win *w, int rank)
+{
+    list_foreach_safe(pos, after, &w->watch)
+    {
+        struct watched *o = list_entry(pos, struct watched, link);
+        if ((rank >= 0 && o->target != rank) || o->kind != RMA_IS_GET || o->epoch != PASSIVE)
+            continue;
+        tell_passive(w, o);
+        list_remove(pos);
+        free(o);
+    }
+}
+
 void watch_forget(struct win *w, int rank)
 {
-    tell_passive(w, rank);
+    list_foreach(pos, &w->watch)
+    {
+        struct watched *o = list_entry(pos, struct watched, link);
+        if (rank < 0 || o->target == rank)
+            tell_passive(w, o);
+    }
     forget(&w->watch, rank, UINT32_MAX);
     forget(&w->seen, -1, w->fences);
 }

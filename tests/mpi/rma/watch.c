@@ -75,6 +75,13 @@ int main(int argc, char **argv)
         MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
         MPI_Win_flush(0, w.win);
         MPI_Get(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
+        MPI_Win_flush_local(0, w.win); /* what was got is here */
+        MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
+        MPI_Win_flush(0, w.win);
+        MPI_Request request;
+        MPI_Rget(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
         MPI_Win_unlock(0, w.win);
         EXPECT_EQ(heard("touch the same bytes"), 0);
         window_close(&w);
