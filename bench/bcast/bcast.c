@@ -15,7 +15,7 @@ const struct bcast_design bcast_designs[BCAST_DESIGNS] = {
     [BCAST_AGGREGATE] = {"Aggregate10", "bcast=multicast:aggregate=10"},
 };
 
-static const struct ib_topic *const topics[] = {&bcast_latency, &bcast_skew, &bcast_throughput};
+static const struct ib_topic *const topics[] = {&bcast_latency, &bcast_skew, &bcast_throughput, &bcast_cost};
 enum { NTOPICS = sizeof(topics) / sizeof(topics[0]) };
 
 /* What ranks need, for other MPI libraries. */
@@ -87,13 +87,13 @@ double bcast_median(double *samples, int n)
 
 /* ---- in the driver ---- */
 
-static struct ib_figures *design_job(struct ib_driver *d, const char *topic, int design)
+static struct ib_figures *design_job(struct ib_driver *d, const char *topic, int design, int nodes)
 {
     char setting[128];
     const int failures = d->failures;
     snprintf(setting, sizeof(setting), "FISHPLATE_COLL=%s", bcast_designs[design].setting);
     const struct ib_job job = {
-        .topic = topic, .ranks = BCAST_NODES, .nodes = BCAST_NODES, .settings = setting, .hcas = BCAST_LINKS};
+        .topic = topic, .ranks = nodes, .nodes = nodes, .settings = setting, .hcas = BCAST_LINKS};
     struct ib_figures *f = ib_run(d, &job, "%s", "");
     if (design != BCAST_ORIGINAL && d->failures == failures && !(ib_figure(f, "coll_bcast_multicast") > 0)) {
         fprintf(stderr, "bench bcast: the job of %s did not multicast.\n", bcast_designs[design].name);
@@ -102,13 +102,18 @@ static struct ib_figures *design_job(struct ib_driver *d, const char *topic, int
     return f;
 }
 
-void bcast_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bcast_figures *f)
+void bcast_jobs_of(struct ib_driver *d, const char *topic, unsigned mask, int nodes, struct bcast_figures *f)
 {
     *f = (struct bcast_figures){.n = BCAST_DESIGNS};
     for (int i = 0; i < BCAST_DESIGNS; i++) {
         f->name[i] = bcast_designs[i].name;
-        f->of[i] = mask >> i & 1 ? design_job(d, topic, i) : NULL;
+        f->of[i] = mask >> i & 1 ? design_job(d, topic, i, nodes) : NULL;
     }
+}
+
+void bcast_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bcast_figures *f)
+{
+    bcast_jobs_of(d, topic, mask, BCAST_NODES, f);
     for (int i = 0; i < d->peers->n; i++) {
         const struct ib_job job = {.topic = topic,
                                    .ranks = BCAST_NODES,

@@ -40,6 +40,8 @@ struct bcast_figures {
     struct ib_figures *of[BCAST_LINES]; /* NULL: not in the mask */
 };
 void bcast_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bcast_figures *f);
+/* The same without other libraries, on any number of nodes. */
+void bcast_jobs_of(struct ib_driver *d, const char *topic, unsigned mask, int nodes, struct bcast_figures *f);
 void bcast_figures_free(struct bcast_figures *f);
 /* Says in one line of a table what multicast did in the job of Window. */
 void bcast_say_used(struct ib_table *t, const struct bcast_figures *f);
@@ -53,6 +55,6 @@ void bcast_say_peers(struct ib_table *t, const struct ib_driver *d, const struct
 /* By how much is `ours` better than `original`, in percent, as the paper counts. */
 double bcast_gain(double original, double ours);
 
-extern const struct ib_topic bcast_latency, bcast_skew, bcast_throughput;
+extern const struct ib_topic bcast_latency, bcast_skew, bcast_throughput, bcast_cost;
 
 #endif
