@@ -114,7 +114,5 @@ static void tables(struct ib_driver *d)
     bcast_figures_free(&f);
 }
 
-const struct ib_topic bcast_cost = {.name = "cost",
-                                    .doc = "what a broadcast costs its root, by nodes",
-                                    .rank = rank,
-                                    .tables = tables};
+const struct ib_topic bcast_cost = {
+    .name = "cost", .doc = "what a broadcast costs its root, by nodes", .rank = rank, .tables = tables};

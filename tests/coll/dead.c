@@ -1,5 +1,6 @@
-/* dead.c: the last rank dies in a barrier that cannot end, since rank 0 never comes to it; or in the midst of broadcasts of rank 1.
- * usage: dead blocking|nonblocking|bcast [counter that must show which barrier or broadcast it is]
+/* dead.c: the last rank dies in a barrier that cannot end, since rank 0 never comes to it; or in the midst of broadcasts of
+ * rank 1, or of its own.
+ * usage: dead blocking|nonblocking|bcast|bcast_root [counter that must show which barrier or broadcast it is]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
@@ -36,12 +37,12 @@ static void barrier(int nonblocking)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* For ever: whoever is left waits for the dead one's acknowledgements. */
-static void broadcasts(int from, int until)
+/* For ever: whoever is left waits for the dead one's acknowledgements, or for its data. */
+static void broadcasts(int root, int from, int until)
 {
     static char data[20000];
     for (int i = from; i < until; i++)
-        MPI_Bcast(data, 1 + i % (int)sizeof(data), MPI_BYTE, 1, MPI_COMM_WORLD);
+        MPI_Bcast(data, 1 + i % (int)sizeof(data), MPI_BYTE, root, MPI_COMM_WORLD);
 }
 
 int main(int argc, char **argv)
@@ -49,10 +50,12 @@ int main(int argc, char **argv)
     counters_begin();
     MPI_T_pvar_handle kind = argc > 2 ? counter_open(argv[2]) : NULL;
     const int nonblocking = argc > 1 && strcmp(argv[1], "nonblocking") == 0;
-    const int bcast = argc > 1 && strcmp(argv[1], "bcast") == 0;
+    const int own = argc > 1 && strcmp(argv[1], "bcast_root") == 0;
+    const int bcast = own || (argc > 1 && strcmp(argv[1], "bcast") == 0);
     mpitest_begin(&argc, &argv);
+    const int root = own ? mpitest_size - 1 : 1;
     if (bcast)
-        broadcasts(0, BEFORE);
+        broadcasts(root, 0, BEFORE);
     for (int i = 0; i < BEFORE; i++)
         barrier(nonblocking);
     if (kind)
@@ -62,7 +65,7 @@ int main(int argc, char **argv)
     if (mpitest_rank == mpitest_size - 1)
         die_soon();
     if (bcast)
-        broadcasts(BEFORE, INT_MAX);
+        broadcasts(root, BEFORE, INT_MAX);
     if (mpitest_rank == 0)
         for (;;)
             pause();

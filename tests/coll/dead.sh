@@ -1,6 +1,6 @@
 #!/bin/sh
 # A rank that dies in a barrier ends the job, and mpiexec names it, whatever the barrier is made of: flags in shared memory,
-# messages, RDMA writes between nodes, the switch, a multicast. The same of broadcasts by multicast, whether it receives or is a co-root.
+# messages, RDMA writes between nodes, the switch, a multicast. The same of broadcasts by multicast, whether it receives, is a co-root, or the root.
 # usage: dead.sh mpiexec program nodes(ON|OFF)
 # SPDX-License-Identifier: Apache-2.0
 mpiexec=$1
@@ -34,5 +34,7 @@ if [ "$3" = ON ]; then
     dies barrier=multicast '-vnodes 4' 'blocking coll_barrier_multicast'
     dies bcast=multicast '-vnodes 4' 'bcast coll_bcast_multicast'
     dies bcast=multicast:coroots=2:aggregate=10 '-vnodes 4' 'bcast coll_bcast_multicast'
+    dies bcast=multicast '-vnodes 4' 'bcast_root coll_bcast_multicast'
+    dies bcast=multicast:coroots=2:aggregate=10 '-vnodes 4' 'bcast_root coll_bcast_multicast'
 fi
 exit $failed

@@ -1,5 +1,6 @@
 /* multicast_stopped.c: a receiver of broadcasts by multicast is stopped (SIGSTOP) for a while, as often as there are rounds. The
  * others wait when windows and buffers are full, and every byte arrives after it goes on; the root's memory does not grow.
+ * usage: multicast_stopped [milliseconds that it is stopped each time]
  *
  * ranks: 4
  * nodes: only 4
@@ -19,10 +20,10 @@ enum { ROUNDS = 2, CALLS = 400, BYTES = 50000, GROWTH = 24 << 20 };
 
 static unsigned char data[BYTES];
 
-/* Not a rank: stops its parent for 0.3 s, when it is told to, and lets it go on whatever happens. */
-static pid_t start_stopper(int told)
+/* Not a rank: stops its parent for a while, when it is told to, and lets it go on whatever happens. */
+static pid_t start_stopper(int told, long ms)
 {
-    const struct timespec a_while = {.tv_nsec = 300000000};
+    const struct timespec a_while = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     pid_t parent = getpid(), child = fork();
     char byte;
     if (child != 0)
@@ -65,6 +66,7 @@ static void broadcast(int call, int root)
 int main(int argc, char **argv)
 {
     int pipe_ends[2];
+    const long ms = argc > 1 ? strtol(argv[1], NULL, 10) : 300;
     EXPECT_EQ(pipe(pipe_ends), 0);
     counters_begin();
     MPI_T_pvar_handle done = counter_open("coll_bcast_multicast");
@@ -72,7 +74,7 @@ int main(int argc, char **argv)
     const int stops = mpitest_rank == mpitest_size - 1;
     broadcast(0, 0);
     long before = resident();
-    pid_t stopper = stops ? start_stopper(pipe_ends[0]) : 0;
+    pid_t stopper = stops ? start_stopper(pipe_ends[0], ms) : 0;
     for (int round = 0; round < ROUNDS; round++) {
         if (stops)
             EXPECT_EQ(write(pipe_ends[1], "", 1), 1);
