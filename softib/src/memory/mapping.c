@@ -1,5 +1,5 @@
-/* mapping.c: see mapping.h. A kernel from Linux 6.11 on is asked for the one mapping (PROCMAP_QUERY), which takes a microsecond; older ones
- * for the text of all of them, which takes 12 us to 60 us and was most of what registering memory cost.
+/* mapping.c: see mapping.h. A kernel from Linux 6.11 on is asked for the one mapping (PROCMAP_QUERY); older ones for the text of all of
+ * them, which grows with the number of mappings and was most of what registering memory cost.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/mapping.h"
