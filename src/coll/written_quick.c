@@ -9,7 +9,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/written_part.h"
 
-#define LOOKS 1024 /* about a microsecond */
+#define LOOKS    1024 /* about a microsecond */
+#define PROGRESS 64   /* barriers: others may wait for this rank meanwhile, for an answer or for room */
 
 bool written_is_quick(const struct written *w)
 {
@@ -62,6 +63,8 @@ bool written_quick(const struct coll_args *args, struct coll_state *state, int *
     struct meeting *m = &w->lane[0].meeting;
     const struct meeting_shape shape = {.leads = true, .alone = true, .rounds = w->rounds[WAY_WRITE]};
     int next = 0, error = 0;
+    if (unlikely(w->calls % PROGRESS == 0))
+        net_progress(w->net);
     if (unlikely(!may_hurry(w)))
         return false;
     coll_number(state, args, FORM_BLOCKING);
