@@ -53,8 +53,12 @@ for way in turns shares window room basic local dynamic hybrid; do
     turns | basic) [ "$(counted ib_striped)" = 0 ] || fail "$way: messages were divided" ;;
     esac
 done
-job 2 2 FISHPLATE_IB_STRIPE=dynamic -hcas 2x400MB/s "$rails" node1/hca1/1
-expect_rc 0
+# A transfer that has asked for rails goes over its home when the others go down: it must give back what it is granted then. That takes
+# some luck to meet.
+for turn in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    job 2 2 FISHPLATE_IB_STRIPE=dynamic -hcas 2x400MB/s "$rails" node1/hca1/1
+    expect_rc 0
+done
 
 # Small messages over all rails, in every way; with shared receive queues, and without rings.
 for way in turns shares window room; do

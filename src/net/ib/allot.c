@@ -240,6 +240,19 @@ int ib_allot(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
     }
 }
 
+void ib_allot_forgo(struct ib_endpoint *ep)
+{
+    struct ib_allot *al = ep->ib->allot;
+    if (al->asking != ep)
+        return;
+    struct request_out r = request_timeout(&al->request, &al->alloc);
+    uint32_t rails = al->given | (r.verdict == REQUEST_STRAY ? 0 : r.send | r.abort);
+    al->asking = NULL;
+    al->given = 0;
+    al->alone = false;
+    give_back(ep->ib, rails, al->number);
+}
+
 uint32_t ib_allot_begin(struct ib_endpoint *ep, uint32_t set)
 {
     struct ib_allot *al = ep->ib->allot;

@@ -37,6 +37,8 @@ void ib_allot_close(struct ib *ib);
 int ib_allot(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set);
 /* It goes, over these. Returns those of them that are reserved for it. */
 uint32_t ib_allot_begin(struct ib_endpoint *ep, uint32_t set);
+/* It goes over the home after all, since no other rail is up: what it has asked for, or been granted, is for others. */
+void ib_allot_forgo(struct ib_endpoint *ep);
 /* It has arrived, or never will. */
 void ib_allot_end(struct ib_endpoint *ep, uint32_t set, uint32_t reserved);
 

@@ -224,6 +224,8 @@ int ib_stripe(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local
     if (!ep->join)
         ib_join_want(ep);
     if (!ep->join || ep->join->up == rail_bit(0)) { /* not joined yet, or all others are down */
+        if (unlikely(ib->allot != NULL))
+            ib_allot_forgo(ep);
         return ib_home_rdma(ep, &(struct ib_rdma){opcode, local, remote, len, *mem, *key, ep->next_seq}, op);
     }
     uint32_t set = ep->join->up;
