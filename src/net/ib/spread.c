@@ -10,8 +10,10 @@
 #include "base/tunable.h"
 #include "net/ib/ib.h"
 
+enum { AUTO, BINDING }; /* then as enum mux_policy */
+
 static TUNABLE_CHOICE(
-    policy, "IB_MESSAGES", 0, "auto|binding|turns|shares|window|room",
+    policy, "IB_MESSAGES", BINDING, "auto|binding|turns|shares|window|room",
     "How small messages, up to FISHPLATE_IB_FRAME, and control messages use several rails: those of 1 KiB "
     "and "
     "more over all by the rates of the ports and shorter ones over the rail of the process (auto), all over "
@@ -22,8 +24,6 @@ static TUNABLE_CHOICE(
 
 static COUNTER(further, "ib_frames_spread",
                "Frames sent over rails other than that of the connection (FISHPLATE_IB_MESSAGES).");
-
-enum { AUTO, BINDING }; /* then as enum mux_policy */
 
 /* Of auto. The shortest messages cost the processor more where they change rails; from about 1 KiB on the link is the limit
  * (bench/notes/rails.md). Receive buffers on further rails are for peers that are sent more than a few such messages. */
