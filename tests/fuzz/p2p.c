@@ -85,6 +85,7 @@ static void open_world(uint8_t bits)
                                              .put = fake_put,
                                              .get = fake_get,
                                              .mem_register = fake_register,
+                                             .mem_register_piece = fake_register,
                                              .mem_release = fake_release,
                                              .poll = fake_poll};
     transport = (struct transport){.ops = &ops, .net = &net};
