@@ -21,6 +21,7 @@ FIRST_WORD = "rig: booted"         # what guest/init prints first
 # up too early costs only speed. An emulated processor on a busy machine is slow.
 SILENCE = {"kvm": 20, "emulation": 180}
 BOOT_LIMIT = {"kvm": 60, "emulation": 240}
+PATIENCE = {"kvm": 1, "emulation": 4}  # the limits of jobs are for a processor that is not emulated
 GRACE = 30        # what a job may take beyond its limit, which the guest watches over itself
 CPU = {"x86_64": "max", "aarch64": "neoverse-n1"}  # on Arm "max" computes pointer authentication in software
 BOARD = {"x86_64": "q35", "aarch64": "virt"}
@@ -77,7 +78,7 @@ class Guest:
         self.share = tempfile.mkdtemp(prefix="share-", dir=folder)
         self.write("rig-folder", image.HERE)
         self.write("build-folder", build)
-        self.write("todo", "".join(f"{j.name} {j.devices} {j.limit} {j.command}\n" for j in jobs))
+        self.write("todo", "".join(f"{j.name} {j.devices} {self.limit(j)} {j.command}\n" for j in jobs))
         kernel, initramfs = image.prepare(folder)
         self.console = open(os.path.join(self.share, "console"), "wb")
         self.process = subprocess.Popen(command_line(kernel, initramfs, self.share, way), stdin=subprocess.DEVNULL,
@@ -94,6 +95,9 @@ class Guest:
                 return f.read()
         except OSError:
             return ""
+
+    def limit(self, job):
+        return job.limit * PATIENCE[self.way]
 
     def finish(self, job, status, started, note=""):
         job.status, job.seconds = status, time.monotonic() - started
@@ -146,7 +150,7 @@ class Guest:
                 if not self.await_file(job.name + ".start", started + GRACE):
                     return self.blame(job, started, "before the job began")
                 started = time.monotonic()
-                if not self.await_file(job.name + ".rc", started + job.limit + GRACE):
+                if not self.await_file(job.name + ".rc", started + self.limit(job) + GRACE):
                     return self.blame(job, started, "in this job")
                 self.finish(job, int(self.read(job.name + ".rc")), started)
                 started = time.monotonic()
