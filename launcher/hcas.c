@@ -18,7 +18,7 @@ struct hcas {
     const char *option; /* its name, for messages */
     unsigned n;
     char *rate[HCAS_MAX]; /* NULL: as fast as memory */
-    long ports, lmc;
+    long ports, lmc, hub;
     char *latency, *bus, *pin;
 };
 
@@ -78,9 +78,12 @@ static void setting(struct hcas *h, const char *key, const char *value)
         set_word(h, key, value, is_rate(value), "1GB/s", &h->bus);
     else if (strcmp(key, "pin") == 0)
         set_word(h, key, value, is_time(value), "200ns", &h->pin);
+    else if (strcmp(key, "hub") == 0)
+        h->hub = set_count(h, key, value, 0, 1);
     else
-        die(STATUS_USAGE, "-%s: there is no setting %s=; there are ports=, lmc=, latency=, bus= and pin=.",
-            h->option, key);
+        die(STATUS_USAGE,
+            "-%s: there is no setting %s=; there are ports=, lmc=, latency=, bus=, pin= and hub=.", h->option,
+            key);
 }
 
 /* "2", "1GB/s" or "2x1GB/s". */
@@ -169,6 +172,8 @@ static char *fabric_words(const struct hcas *h, const char *user)
         fprintf(f, " bus=%s", h->bus);
     if (h->pin)
         fprintf(f, " pin=%s", h->pin);
+    if (h->hub)
+        fprintf(f, " hub=1");
     if (one_rate(h) && h->rate[0])
         fprintf(f, " rate=%s", h->rate[0]);
     if (user && *user)

@@ -410,8 +410,9 @@ const struct optdef optdefs[] = {
      set_vnodes},
     {"hcas|hca", ARG_ONE, "LIST",
      "adapters of each virtual node: their number (2), their rates (1GB/s,250MB/s) or more "
-     "(2x1GB/s,ports=2,lmc=1,latency=2us,bus=1GB/s,pin=200ns)",
-     set_hcas, "2 2x1GB/s 1GB/s,250MB/s 2x1GB/s,ports=2 1x1GB/s,lmc=1"},
+     "(2x1GB/s,ports=2,lmc=1,latency=2us,bus=1GB/s,pin=200ns); hub=1: a barrier network "
+     "besides, the device softwire0",
+     set_hcas, "2 2x1GB/s 1GB/s,250MB/s 2x1GB/s,ports=2 1x1GB/s,lmc=1 1,hub=1"},
     {"usize", ARG_ONE, "N", "value of MPI_UNIVERSE_SIZE: expected number of ranks, including spawned ones",
      set_usize},
     {"genv", ARG_NAME_VALUE, "NAME VALUE", "set a variable for all programs (also NAME=VALUE)", set_genv},

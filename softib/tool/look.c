@@ -101,7 +101,7 @@ static void info_port(const struct fabric *f, const struct registry *r, uint32_t
 /* The barrier network. */
 static void info_hub(const struct fabric *f, const struct registry *r, bool json)
 {
-    const bool there = f->hub && f->wire == WIRE_SHM;
+    const bool there = fabric_has_hub(f);
     int plugged = 0;
     for (unsigned w = 0; r && w < SOFTIB_SWITCH_PORTS / 64; w++)
         plugged += __builtin_popcountll(r->hub.plugged[w]);

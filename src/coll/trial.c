@@ -88,7 +88,7 @@ struct trial_shape trial_shape_of(const struct comm *c)
 
 bool trial_same_shape(const struct trial_shape *a, const struct trial_shape *b)
 {
-    return a->ranks == b->ranks && a->nodes == b->nodes && a->most == b->most;
+    return a->ranks == b->ranks && a->nodes == b->nodes && a->most == b->most && a->can_wire == b->can_wire;
 }
 
 static const struct found *find(const struct proc *p, const struct trial_shape *s)
@@ -121,16 +121,16 @@ static void keep(struct proc *p, const struct found *f)
 
 /* ---- a trial ---- */
 
-/* Does the network have a barrier unit, seen from here? */
-static bool has_switch(struct comm *c)
+/* What leads to another node, seen from here. */
+static const struct transport *way_out(struct comm *c)
 {
     const struct boot *boot = c->proc->boot;
     for (int r = 0; r < c->size; r++) {
         struct peer *peer;
         if (boot->node_of[group_job_rank(c->group, r)] != boot->node)
-            return comm_peer(c, r, &peer) == 0 && peer->transport->barrier;
+            return comm_peer(c, r, &peer) == 0 ? peer->transport : NULL;
     }
-    return false;
+    return NULL;
 }
 
 bool trial_wanted(void)
@@ -289,15 +289,23 @@ static int decide(const struct coll_args *args, struct coll_state *state, const 
 {
     struct comm *c = state->comm;
     struct trial_shape shape = trial_shape_of(c);
+    const struct transport *out = way_out(c);
+    shape.can_wire = c == c->proc->world && out && out->wires;
     const struct found *known = find(c->proc, &shape);
     const uint64_t mine = known ? code_of(&known->candidate[known->best].choice) : 0;
-    uint64_t word[6] = {
-        !known, mine, UINT32_MAX - mine, c->proc->net->oversubscribed, !has_switch(c), UINT64_MAX - *may_ns};
+    uint64_t word[7] = {!known,
+                        mine,
+                        UINT32_MAX - mine,
+                        c->proc->net->oversubscribed,
+                        !(out && out->barrier),
+                        UINT64_MAX - *may_ns,
+                        !shape.can_wire};
     int rc = means->greatest(args, state, word, (int)COUNT_OF(word));
     if (rc)
         return rc;
     shape.turns = word[3] != 0;
     shape.can_switch = word[4] == 0;
+    shape.can_wire = word[6] == 0;
     *may_ns = UINT64_MAX - word[5];
     if (word[0] == 0 && word[1] == UINT32_MAX - word[2]) {
         state->picked = known->candidate[known->best].choice;

@@ -18,6 +18,7 @@ struct trial_shape {
     int ranks, nodes, most; /* most: ranks of one node */
     bool turns;             /* ranks of some node take turns on its processors */
     bool can_switch;
+    bool can_wire; /* it is MPI_COMM_WORLD, and there is a barrier network */
 };
 struct trial_candidate {
     struct coll_choice choice;

@@ -17,6 +17,8 @@ static const struct model_logp message = {.send = 0.40, .receive = 0.30, .gap = 
                                write_turns = {.send = 0.5, .receive = 0.2, .gap = 0.5, .latency = 15};
 #define SWITCH_US       3.0
 #define SWITCH_US_TURNS 18.0
+#define WIRES_US        1.0
+#define WIRES_US_TURNS  16.0
 #define NODE_US         0.4 /* flags of one node, to its leader and back */
 #define NODE_US_TURNS   10.0
 
@@ -29,7 +31,7 @@ static const struct candidate {
     {"rdma", 1, false, true},   {"rdma", 2, false, true},          {"rdma", 3, false, true},
     {"switch", 0, false, true}, {"dissemination", 0, true, true},  {"nway", 2, true, true},
     {"nway", 3, true, true},    {"dissemination", 0, false, true}, {"nway", 2, false, true},
-    {"nway", 3, false, true},   {"nwise", 3, false, true},
+    {"nway", 3, false, true},   {"nwise", 3, false, true},         {"wires", 0, false, true},
 };
 _Static_assert(COUNT_OF(list) <= PICK_CANDIDATES, "more candidates than can be picked from");
 
@@ -44,6 +46,8 @@ static double predict(const struct trial_shape *s, const struct candidate *c, co
     const bool flat = !c->by_node && !(a->needs & NEED_NODES);
     const double within = flat || s->most == 1 ? 0 : s->turns ? NODE_US_TURNS : NODE_US;
     const int parameter[COLL_PARAMETERS] = {c->n};
+    if (strcmp(c->algorithm, "wires") == 0)
+        return within + (s->turns ? WIRES_US_TURNS : WIRES_US);
     if (strcmp(c->algorithm, "switch") == 0 || (!c->named && rule_switches(s)))
         return within + (s->turns ? SWITCH_US_TURNS : SWITCH_US);
     /* ... and by messages if there is none. */
@@ -59,6 +63,8 @@ static bool is_worth(const struct trial_shape *s, const struct candidate *c, boo
         return true;
     if (strcmp(c->algorithm, "switch") == 0)
         return s->can_switch && !rule_switches(s);
+    if (strcmp(c->algorithm, "wires") == 0)
+        return s->can_wire;
     if (strcmp(c->algorithm, "rdma") == 0 && c->n == 1 && !s->turns)
         return false; /* the rules' choice again */
     const int meet = c->by_node || strcmp(c->algorithm, "rdma") == 0 ? s->nodes : s->ranks;

@@ -7,10 +7,16 @@
  * other, from where it stands.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/counter.h"
 #include "coll/written_part.h"
 
 #define LOOKS    1024 /* about a microsecond */
 #define PROGRESS 64   /* barriers: others may wait for this rank meanwhile, for an answer or for room */
+
+static COUNTER(
+    quick, "coll_written_quick",
+    "Barriers by RDMA writes of nodes with one rank each that looked at the partners' flags with nothing "
+    "in between.");
 
 bool written_is_quick(const struct written *w)
 {
@@ -68,6 +74,7 @@ bool written_quick(const struct coll_args *args, struct coll_state *state, int *
     if (unlikely(!may_hurry(w)))
         return false;
     coll_number(state, args, FORM_BLOCKING);
+    counter_add(&quick, 1);
     w->calls++;
     meeting_next(m, &shape, true); /* nobody is expected */
     while (meeting_next(m, &shape, true) == MEET_ROUND) {

@@ -9,6 +9,8 @@
 
 const char *net_port_kind(const struct net_port *p)
 {
+    if (p->link == NET_WIRES)
+        return "softib's barrier network (software)";
     switch ((enum net_made)p->made) {
     case NET_SOFT_ROCE:
         return "soft-RoCE of the kernel (software)";
@@ -38,13 +40,16 @@ const char *net_port_state(const struct net_port *p)
 
 const char *net_port_link(const struct net_port *p)
 {
-    static const char *const names[] = {"InfiniBand", "RoCE", "iWARP"};
+    static const char *const names[] = {"InfiniBand", "RoCE", "iWARP", "barrier network"};
     return p->link < COUNT_OF(names) ? names[p->link] : "unknown";
 }
 
 void net_port_name(const struct net_port *p, char *out, size_t size)
 {
-    snprintf(out, size, "%.*s port %u", (int)sizeof(p->device), p->device, p->port);
+    if (p->port == 0)
+        snprintf(out, size, "%.*s", (int)sizeof(p->device), p->device);
+    else
+        snprintf(out, size, "%.*s port %u", (int)sizeof(p->device), p->device, p->port);
 }
 
 void net_port_describe(const struct net_port *p, char *out, size_t size)

@@ -11,7 +11,7 @@
 
 /* What carries the bytes. The order is that of preference: a real adapter before a program. */
 enum net_made { NET_HARDWARE, NET_SOFT_ROCE, NET_SOFTIB_MEMORY, NET_SOFTIB_TCP };
-enum net_link { NET_INFINIBAND, NET_ROCE, NET_IWARP };
+enum net_link { NET_INFINIBAND, NET_ROCE, NET_IWARP, NET_WIRES }; /* the last: barriers and no data */
 enum net_state { NET_UNKNOWN, NET_DOWN, NET_INIT, NET_ARMED, NET_ACTIVE, NET_DEFERRED }; /* as in verbs */
 
 /* Fixed layout, little-endian. */
@@ -26,11 +26,11 @@ struct net_port {
     int16_t gid_index; /* of gid; -1: none */
     int16_t numa;      /* node of the adapter; -1: unknown, or it has none */
     int16_t place;     /* in the user's list of devices, 0 is best; -1: the user does not want it */
-    uint8_t port;
-    uint8_t made;  /* enum net_made */
-    uint8_t link;  /* enum net_link */
-    uint8_t state; /* enum net_state */
-    uint8_t near;  /* the process may run beside it */
+    uint8_t port;      /* 0: the device has no ports, only wires */
+    uint8_t made;      /* enum net_made */
+    uint8_t link;      /* enum net_link */
+    uint8_t state;     /* enum net_state */
+    uint8_t near;      /* the process may run beside it */
     uint8_t chosen;
     char why[192]; /* chosen or not, and why: filled by choose.h, not sent */
 };
@@ -45,10 +45,10 @@ const char *net_port_made(const struct net_port *p);
 
 const char *net_port_state(const struct net_port *p);
 
-/* "InfiniBand", "RoCE", "iWARP". */
+/* "InfiniBand", "RoCE", "iWARP", "barrier network". */
 const char *net_port_link(const struct net_port *p);
 
-/* "mlx5_0 port 1". */
+/* "mlx5_0 port 1", "softwire0". */
 void net_port_name(const struct net_port *p, char *out, size_t size);
 
 /* "mlx5_0 port 1, InfiniBand hardware, 200 Gb/s"; a program's rate is nominal and is left out. */

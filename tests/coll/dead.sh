@@ -27,7 +27,7 @@ if [ "$3" = ON ]; then
         dies barrier=dissemination '-vnodes 4' "$kind coll_steps"
         dies barrier=rdma '-vnodes 4' "$kind coll_written"
         dies barrier=switch '-vnodes 4' "$kind coll_switched"
-        dies barrier=wires '-vnodes 4' "$kind coll_wired"
+        dies barrier=wires '-vnodes 4 -hcas 1,hub=1' "$kind coll_wired"
         dies barrier=node+tournament '-vnodes 2' "$kind coll_by_node"
         dies barrier=rdma '-vnodes 2' "$kind coll_by_node"
     done

@@ -155,15 +155,20 @@ static void candidates(void)
     struct trial_candidate list[PICK_CANDIDATES];
     for (int nodes = 2; nodes <= 64; nodes++)
         for (int each = 1; each <= 8; each++)
-            for (int k = 0; k < 4; k++) {
-                const struct trial_shape s = {
-                    .ranks = nodes * each, .nodes = nodes, .most = each, .turns = k & 1, .can_switch = k & 2};
+            for (int k = 0; k < 8; k++) {
+                const struct trial_shape s = {.ranks = nodes * each,
+                                              .nodes = nodes,
+                                              .most = each,
+                                              .turns = k & 1,
+                                              .can_switch = k & 2,
+                                              .can_wire = k & 4};
                 const int n = trial_candidates(&s, list);
                 EXPECT(n >= 2 && n <= PICK_CANDIDATES);
                 EXPECT(!list[0].choice.named);
                 for (int i = 0; i < n; i++) {
                     EXPECT(list[i].predicted > 0 && isfinite(list[i].predicted));
                     EXPECT((k & 2) || strcmp(list[i].choice.algorithm->name, "switch") != 0);
+                    EXPECT((k & 4) || strcmp(list[i].choice.algorithm->name, "wires") != 0);
                 }
             }
     char name[32];

@@ -1,6 +1,6 @@
 /* barrier_hosts.c: barriers through the switch between processes, with a third of the packets lost: nobody
  * leaves before all arrived. The processes are spread over the fabric's nodes. With the argument `wires` they
- * use the barrier network, which another job cannot have meanwhile, and which is free again afterwards.
+ * use the device of the barrier network, which another job cannot have meanwhile, and which is free again afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "softib/barrier.h"
@@ -51,12 +51,18 @@ static void switch_leave(void *b)
 static const struct calls by_switch = {softib_barrier_get_id, switch_join,  switch_enter,
                                        switch_test,           switch_leave, softib_barrier_free};
 
+static struct ibv_context *ctx;
+
+static int wires_take(uint32_t *id)
+{
+    return softib_wires_take(ctx, id);
+}
 static void *wires_join(uint32_t id)
 {
     uint32_t other;
-    if (softib_wires_take(&other) == 0 || errno != EBUSY || softib_wires_plug(id + 1))
+    if (wires_take(&other) == 0 || errno != EBUSY || softib_wires_plug(ctx, id + 1))
         return NULL;
-    return softib_wires_plug(id);
+    return softib_wires_plug(ctx, id);
 }
 static int wires_enter(void *b)
 {
@@ -73,10 +79,30 @@ static void wires_leave(void *b)
 static int wires_free(uint32_t id)
 {
     uint32_t other; /* it was free when the last one had left */
-    return softib_wires_take(&other) || softib_wires_give_back(other) || softib_wires_plug(id);
+    return wires_take(&other) || softib_wires_give_back(ctx, other) || softib_wires_plug(ctx, id);
 }
-static const struct calls by_wires = {softib_wires_take, wires_join,  wires_enter,
-                                      wires_test,        wires_leave, wires_free};
+static const struct calls by_wires = {wires_take, wires_join,  wires_enter,
+                                      wires_test, wires_leave, wires_free};
+
+/* The HCA, or the device that has wires. Neither can do what the other does: a barrier network carries no data. */
+static struct ibv_context *open_one(struct ibv_device **list, bool wires)
+{
+    for (int i = 0; list && list[i]; i++) {
+        struct ibv_context *c = ibv_open_device(list[i]);
+        struct ibv_device_attr a;
+        uint32_t id;
+        if (!c || ibv_query_device(c, &a))
+            return NULL;
+        const bool has = softib_wires_hosts(c) >= HOSTS;
+        if (has ? a.phys_port_cnt || a.max_qp || ibv_alloc_pd(c) || ibv_create_cq(c, 1, NULL, NULL, 0)
+                : !a.phys_port_cnt || softib_wires_take(c, &id) == 0 || errno != EOPNOTSUPP)
+            return NULL;
+        if (has == wires)
+            return c;
+        ibv_close_device(c);
+    }
+    return NULL;
+}
 
 static int pass(const struct calls *c, void *b)
 {
@@ -100,8 +126,8 @@ static int host(const struct calls *c, int rank, struct shared *s)
         close(fd);
     }
     struct ibv_device **list = ibv_get_device_list(&n);
-    struct ibv_context *ctx = list && n ? ibv_open_device(list[0]) : NULL;
     uint32_t id;
+    ctx = open_one(list, c == &by_wires);
     if (!ctx)
         return 1;
     if (rank == 0) {

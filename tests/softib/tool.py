@@ -26,8 +26,8 @@ def test_info():
     assert info["nodes"] == 2 and len(info["ports"]) == 4 and not info["members"], info
     assert [p["lid"] for p in info["ports"]] == [2, 4, 6, 8]
     assert "node1/hca0/2" in softib("info").stdout
-    assert info["hub"] == {"there": True, "plugged": 0} and "barrier network" in softib("info").stdout
-    assert "barrier network" not in softib("info", fabric="hub=0").stdout
+    assert info["hub"] == {"there": False, "plugged": 0} and "barrier network" not in softib("info").stdout
+    assert "barrier network" in softib("info", fabric="hub=1").stdout
 
 
 def test_mistakes():

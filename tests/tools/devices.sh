@@ -49,3 +49,17 @@ for node in nodes:
     got = [(p["device"], p["port"], p["rate_gbits"]) for p in node["ports"]]
     assert got == [("softib0", 1, 10), ("softib0", 2, 10), ("softib1", 1, 2.5), ("softib1", 2, 2.5)], node
 PY
+
+# A barrier network is a device of its own beside the adapters. It carries no data, so it is no rail, and the user may exclude it.
+"$BIN/mpiexec" -n 2 -vnodes 2 -hcas 2,hub=1 "$BIN/fishplate" info --devices --json >"$scratch/json"
+FISHPLATE_IB_DEVICES=^softwire0 "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 1,hub=1 "$BIN/fishplate" info --devices >"$scratch/excluded"
+"$BIN/mpiexec" -n 2 -vnodes 2 -hcas 1,hub=1 "$BIN/fishplate" info --devices >"$scratch/text"
+expect_json "$scratch/json"
+python3 - "$scratch/json" <<'PY'
+import json, sys
+for node in json.load(open(sys.argv[1]))["devices"]:
+    assert [(p["device"], p["link"], p["used"]) for p in node["ports"]] == [
+        ("softib0", "InfiniBand", True), ("softib1", "InfiniBand", True), ("softwire0", "barrier network", True)], node
+PY
+expect_line "$scratch/text" '^  \* softwire0 +softib.s barrier network'
+expect_line "$scratch/excluded" '^    softwire0 +softib.s barrier network'

@@ -115,6 +115,10 @@ static void print_port(const struct net_port *p)
     net_port_name(p, name, sizeof(name));
     net_port_subnet(p, subnet, sizeof(subnet));
     printf("  %c %-18s %s\n", p->chosen ? '*' : ' ', name, net_port_kind(p));
+    if (p->link == NET_WIRES) {
+        printf("      %s\n", p->why);
+        return;
+    }
     printf("      %s, %g Gb/s%s, MTU %u", net_port_state(p), p->rate / 1000.0, rate_note(p), p->mtu);
     if (p->link == NET_INFINIBAND)
         printf(", LID %u", p->lid);

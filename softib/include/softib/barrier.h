@@ -112,7 +112,10 @@ int softib_barrier_free(uint32_t id);
  * hub is a machine with two states: `released` goes up when every `arrive` is up, and down when every one is down; a host
  * toggles its wire for every barrier. Wires lose nothing, so nothing is acknowledged or repeated. There is one barrier, for
  * one job at a time. With wire=shm the wires are words in memory that processes share; between machines (wire=tcp) there
- * are none. `hub=0` in SOFTIB_FABRIC takes it out. */
+ * are none.
+ *
+ * With `hub=1` in SOFTIB_FABRIC every node has a device of it beside its HCAs, softwire0. Verbs have no operation for a wire, so
+ * it has no ports, queues or memory, and all that one can do with it after ibv_open_device is here. */
 struct softib_hub {
     uint32_t job;      /* 0: nobody has it */
     uint32_t released; /* the level of that wire, the same for all */
@@ -123,12 +126,16 @@ struct softib_hub {
 void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugged);
 void softib_hub_level(struct softib_hub *h, uint32_t port, bool up);
 
+/* The capability: how many hosts may plug in; -1 with errno EOPNOTSUPP when the device has no wires. */
+struct ibv_context;
+int softib_wires_hosts(struct ibv_context *device);
+
 /* A host's end. One process takes the hub and tells the others the number; every one plugs in its wires, and none may enter
- * before all have. -1 with errno EBUSY: another job has it; ENODEV: the fabric has none. */
+ * before all have. -1 with errno EBUSY: another job has it; EOPNOTSUPP: the device has no wires. */
 struct softib_wires;
-int softib_wires_take(uint32_t *job);
-int softib_wires_give_back(uint32_t job); /* nobody has plugged in */
-struct softib_wires *softib_wires_plug(uint32_t job);
+int softib_wires_take(struct ibv_context *device, uint32_t *job);
+int softib_wires_give_back(struct ibv_context *device, uint32_t job); /* nobody has plugged in */
+struct softib_wires *softib_wires_plug(struct ibv_context *device, uint32_t job);
 int softib_wires_enter(struct softib_wires *w);
 int softib_wires_test(struct softib_wires *w); /* 1: all are there */
 /* The hub is free when the last one has pulled its plug. */

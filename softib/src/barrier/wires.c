@@ -2,8 +2,7 @@
  * changes the level of its wire runs the hub's logic under its lock, and the others look at one word.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "fabric/proc.h"
-#include <errno.h>
+#include "hca/hca.h"
 #include <stdlib.h>
 
 struct softib_wires {
@@ -11,12 +10,17 @@ struct softib_wires {
     bool entered;
 };
 
-static bool is_there(void)
+static bool has_wires(struct ibv_context *device)
 {
-    if (proc_joined() && proc.fab.hub && proc.fab.wire == WIRE_SHM)
+    if (ctx_of(device)->wires)
         return true;
-    errno = ENODEV;
+    errno = EOPNOTSUPP;
     return false;
+}
+
+SOFTIB_API int softib_wires_hosts(struct ibv_context *device)
+{
+    return has_wires(device) ? MEMBERS - 1 : -1;
 }
 
 /* A job whose processes have all died has left its plugs in. */
@@ -30,11 +34,11 @@ static bool is_abandoned(const struct registry *r)
     return true;
 }
 
-SOFTIB_API int softib_wires_take(uint32_t *job)
+SOFTIB_API int softib_wires_take(struct ibv_context *device, uint32_t *job)
 {
     static atomic_uint count;
     struct registry *r = proc.reg;
-    if (!is_there())
+    if (!has_wires(device))
         return -1;
     shlock_take(&r->hub_lock);
     const bool mine = !r->hub.job || is_abandoned(r);
@@ -49,10 +53,10 @@ SOFTIB_API int softib_wires_take(uint32_t *job)
     return mine ? 0 : -1;
 }
 
-SOFTIB_API int softib_wires_give_back(uint32_t job)
+SOFTIB_API int softib_wires_give_back(struct ibv_context *device, uint32_t job)
 {
     struct registry *r = proc.reg;
-    if (!is_there())
+    if (!has_wires(device))
         return -1;
     shlock_take(&r->hub_lock);
     if (r->hub.job == job)
@@ -61,10 +65,10 @@ SOFTIB_API int softib_wires_give_back(uint32_t job)
     return 0;
 }
 
-SOFTIB_API struct softib_wires *softib_wires_plug(uint32_t job)
+SOFTIB_API struct softib_wires *softib_wires_plug(struct ibv_context *device, uint32_t job)
 {
     struct registry *r = proc.reg;
-    struct softib_wires *w = is_there() ? calloc(1, sizeof(*w)) : NULL;
+    struct softib_wires *w = has_wires(device) ? calloc(1, sizeof(*w)) : NULL;
     if (!w)
         return NULL;
     shlock_take(&r->hub_lock);

@@ -146,7 +146,7 @@ static int set_global(struct fabric *f, const char *k, const char *v)
     if (!strcmp(k, "nodes"))
         return set_u32(&f->nodes, v, 1, FAB_MAX_PORTS) ? 1 : -1;
     if (!strcmp(k, "hcas"))
-        return set_u32(&f->hcas, v, 1, 16) ? 1 : -1;
+        return set_u32(&f->hcas, v, 1, FAB_MAX_HCAS) ? 1 : -1;
     if (!strcmp(k, "ports"))
         return set_u32(&f->ports, v, 1, 8) ? 1 : -1;
     if (!strcmp(k, "lmc"))
@@ -333,7 +333,7 @@ bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen)
     f->nodes = f->hcas = f->ports = 1;
     f->mtu = 4096;
     f->seed = 1;
-    f->hub = f->switches = 1;
+    f->switches = 1;
     f->groups = FABRIC_GROUPS;
     f->base = 47200;
     f->id = hash_bytes(text, strlen(text), 1469598103934665603ull);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define FAB_MAX_PORTS  1024
+#define FAB_MAX_HCAS   16
 #define FAB_TEXT_MAX   (256u << 10)
 #define FAB_ADDRS      8
 #define FAB_NODE_ADDRS 32
@@ -38,7 +39,7 @@ struct fabric {
     uint32_t ud_loss, ud_drop, ud_dup, ud_reorder, sw_loss; /* probability in parts per 2^32 */
     uint64_t seed;
     uint32_t switches;   /* 1, or so many below one more */
-    uint32_t hub;        /* 1: there is a barrier network */
+    uint32_t hub;        /* 1: there is a barrier network: see fabric_has_hub */
     bool atomics_global; /* atomics are those of the processor, or fail */
     uint64_t pin;        /* ns that registering takes for each page, besides what it takes here */
     uint32_t groups;     /* multicast groups that there may be */
@@ -64,6 +65,12 @@ void fabric_free(struct fabric *f);
 /* The text of SOFTIB_FABRIC (the variable, or the file it names), malloc'ed; NULL with err when unreadable.
  */
 char *fabric_text(char *err, size_t errlen);
+
+/* Wires between machines would be packets that can be lost. */
+static inline bool fabric_has_hub(const struct fabric *f)
+{
+    return f->hub && f->wire == WIRE_SHM;
+}
 
 uint32_t fabric_linear(const struct fabric *f, uint32_t node, uint32_t hca, uint32_t port);
 /* The first port of a port's adapter: what is booked on the bus is kept there. */

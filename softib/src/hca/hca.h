@@ -28,10 +28,12 @@ struct device {
     const void *ops; /* where vendor libraries look for their own driver's table */
     void *spare[16];
     uint32_t hca;
+    bool wires; /* no HCA, but the end of a barrier network: no ports, queues or memory */
 };
 
 struct ctx {
     uint32_t hca;
+    bool wires;
     struct lock ev_lock;
     struct async_node *ev_list;
     struct ctx *next;

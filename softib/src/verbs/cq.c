@@ -162,8 +162,8 @@ static void channel_unlink(struct channel *ch, struct cq *cq)
 
 struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch)
 {
-    if (!cqe || cqe > MAX_CQE) {
-        errno = EINVAL;
+    if (!cqe || cqe > MAX_CQE || ctx_of(c)->wires) {
+        errno = ctx_of(c)->wires ? EOPNOTSUPP : EINVAL;
         return NULL;
     }
     struct cq *cq = calloc(1, sizeof(*cq));

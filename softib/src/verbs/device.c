@@ -1,4 +1,5 @@
-/* device.c: the devices that a program sees, one per HCA of this process's node, and the queries about them.
+/* device.c: the devices that a program sees, one per HCA of this process's node and one more where the fabric has a barrier
+ * network, and the queries about them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
@@ -26,28 +27,33 @@ SOFTIB_API const char *ibv_get_sysfs_path(void)
     return path;
 }
 
+/* The one after the last HCA is the end of the barrier network. */
 static struct device *device_make(uint32_t hca)
 {
     struct device *d = calloc(1, sizeof(*d));
     if (!d)
         return NULL;
     d->hca = hca;
-    d->ibv.node_type = IBV_NODE_CA;
-    d->ibv.transport_type = IBV_TRANSPORT_IB;
-    snprintf(d->ibv.name, sizeof(d->ibv.name), "softib%u", hca);
+    d->wires = hca == proc.fab.hcas;
+    d->ibv.node_type = d->wires ? IBV_NODE_UNSPECIFIED : IBV_NODE_CA;
+    d->ibv.transport_type = d->wires ? IBV_TRANSPORT_UNSPECIFIED : IBV_TRANSPORT_IB;
+    if (d->wires)
+        snprintf(d->ibv.name, sizeof(d->ibv.name), "softwire0");
+    else
+        snprintf(d->ibv.name, sizeof(d->ibv.name), "softib%u", hca);
     /* Some programs insist on a character device /dev/infiniband/<dev_name>. */
     snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "../null");
     snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path), "%.200s/class/infiniband_verbs/uverbs%u",
              ibv_get_sysfs_path(), hca);
-    snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path), "%.200s/class/infiniband/softib%u",
-             ibv_get_sysfs_path(), hca);
+    snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path), "%.200s/class/infiniband/%.30s",
+             ibv_get_sysfs_path(), d->ibv.name);
     return d;
 }
 
 /* Devices live for ever: programs keep the pointers after freeing the list. */
 SOFTIB_API struct ibv_device **ibv_get_device_list(int *num)
 {
-    static struct device *devices[16];
+    static struct device *devices[FAB_MAX_HCAS + 1];
     static struct lock lock;
     if (num)
         *num = 0;
@@ -55,9 +61,10 @@ SOFTIB_API struct ibv_device **ibv_get_device_list(int *num)
         errno = EINVAL;
         return NULL;
     }
-    struct ibv_device **list = calloc(proc.fab.hcas + 1, sizeof(*list));
+    const uint32_t count = proc.fab.hcas + fabric_has_hub(&proc.fab);
+    struct ibv_device **list = calloc(count + 1, sizeof(*list));
     lock_take(&lock);
-    for (uint32_t i = 0; list && i < proc.fab.hcas; i++) {
+    for (uint32_t i = 0; list && i < count; i++) {
         if (!devices[i])
             devices[i] = device_make(i);
         if (devices[i])
@@ -65,7 +72,7 @@ SOFTIB_API struct ibv_device **ibv_get_device_list(int *num)
     }
     lock_drop(&lock);
     if (list && num)
-        *num = (int)proc.fab.hcas;
+        *num = (int)count;
     return list;
 }
 
@@ -99,6 +106,8 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->vendor_id = 0x02c9; /* programs with a table of devices know this pair, and the defaults fit */
     a->vendor_part_id = 4099;
     a->hw_ver = 1;
+    if (c->wires)
+        return;
     a->max_qp = QP_MAX - 2;
     a->max_qp_wr = MAX_WR;
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID |
@@ -140,7 +149,7 @@ static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_devic
     full.completion_timestamp_mask = UINT64_MAX;
     full.hca_core_clock = 1000000; /* kHz: stamps are in ns */
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
-    full.phys_port_cnt_ex = proc.fab.ports;
+    full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
     memset(a, 0, size);
     memcpy(a, &full, size < sizeof(full) ? size : sizeof(full));
     return 0;
@@ -168,10 +177,15 @@ static enum ibv_mtu mtu_code(uint32_t mtu)
     return (enum ibv_mtu)(__builtin_ctz(mtu) - 7);
 }
 
+static bool has_port(struct ibv_context *ctx, uint32_t port)
+{
+    return port >= 1 && port <= proc.fab.ports && !ctx_of(ctx)->wires;
+}
+
 static int query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *out, size_t size)
 {
     struct ibv_port_attr a;
-    if (port < 1 || port > proc.fab.ports)
+    if (!has_port(ctx, port))
         return EINVAL;
     if (hca_gone(ctx_of(ctx)->hca))
         return EIO;
@@ -207,7 +221,7 @@ SOFTIB_API int ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _com
 
 static bool gid_fill(struct ibv_context *ctx, uint32_t port, uint32_t index, union ibv_gid *gid)
 {
-    if (port < 1 || port > proc.fab.ports || index)
+    if (!has_port(ctx, port) || index)
         return false;
     gid->global.subnet_prefix = htobe64(0xfe80000000000000ull);
     gid->global.interface_id = htobe64(fabric_port_guid(proc.fab.node, ctx_of(ctx)->hca, port));
@@ -234,7 +248,7 @@ SOFTIB_API int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_
                                  struct ibv_gid_entry *e, uint32_t flags, size_t size)
 {
     struct ibv_gid_entry full;
-    if (flags || port < 1 || port > proc.fab.ports)
+    if (flags || !has_port(ctx, port))
         return EINVAL;
     if (index)
         return ENODATA;
@@ -250,7 +264,7 @@ SOFTIB_API ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_
     size_t n = 0;
     if (flags)
         return -EINVAL;
-    for (uint32_t p = 1; p <= proc.fab.ports && n < max; p++, n++) {
+    for (uint32_t p = 1; has_port(ctx, p) && n < max; p++, n++) {
         struct ibv_gid_entry full;
         gid_entry(ctx, p, &full);
         memset((char *)out + n * size, 0, size);
@@ -269,8 +283,7 @@ SOFTIB_API int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigne
 
 SOFTIB_API int ibv_query_pkey(struct ibv_context *ctx, uint8_t port, int index, __be16 *pkey)
 {
-    (void)ctx;
-    if (port < 1 || port > proc.fab.ports || index)
+    if (!has_port(ctx, port) || index)
         return -1;
     *pkey = htobe16(0xffff);
     return 0;
@@ -278,8 +291,7 @@ SOFTIB_API int ibv_query_pkey(struct ibv_context *ctx, uint8_t port, int index, 
 
 SOFTIB_API int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey)
 {
-    (void)ctx;
-    return port >= 1 && port <= proc.fab.ports && (pkey | htobe16(0x8000)) == htobe16(0xffff) ? 0 : -1;
+    return has_port(ctx, port) && (pkey | htobe16(0x8000)) == htobe16(0xffff) ? 0 : -1;
 }
 
 static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *v)
@@ -358,12 +370,13 @@ SOFTIB_API struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
     if (!proc_join(&machine))
         return NULL;
-    if (proc.fab.wire == WIRE_SHM)
+    if (proc.fab.wire == WIRE_SHM && !((struct device *)d)->wires)
         huge_heap();
     struct ctx *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
     c->hca = ((struct device *)d)->hca;
+    c->wires = ((struct device *)d)->wires;
     c->v.sz = sizeof(c->v);
     struct ibv_context *x = &c->v.context;
     x->device = d;

@@ -21,6 +21,10 @@ static struct ibv_pd *make(struct ibv_context *c, uint32_t handle, struct pd *pa
 SOFTIB_API struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
 {
     static atomic_uint next;
+    if (ctx_of(c)->wires) { /* nor any memory or queue pair then */
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
     return make(c, atomic_fetch_add(&next, 1) + 1, NULL);
 }
 

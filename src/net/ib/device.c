@@ -24,7 +24,7 @@ static TUNABLE_CHOICE(last_byte, "IB_LAST_BYTE", 0, "auto|yes|no",
                       "Whether the adapter writes the last byte of an RDMA write last, so that the receiver "
                       "can wait for that byte in memory. auto asks the adapter.");
 
-static struct ibv_context *open_named(const struct verbs *v, const char *name)
+struct ibv_context *ib_device_named(const struct verbs *v, const char *name)
 {
     struct ibv_context *context = NULL;
     struct ibv_device **list = v->get_device_list(NULL);
@@ -41,7 +41,7 @@ static int open_port(struct ib_device *d, struct net_port *p)
     const struct verbs *v = &d->verbs;
     net_port_name(p, d->name, sizeof(d->name));
     if (!d->borrowed)
-        d->context = open_named(v, p->device);
+        d->context = ib_device_named(v, p->device);
     if (!d->context)
         return err_set(MPI_ERR_OTHER, "InfiniBand device %s cannot be opened", d->name);
     d->port = p->port;

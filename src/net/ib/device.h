@@ -62,6 +62,9 @@ bool ib_device_again(struct ib_device *d, const struct ibv_port_attr *attr);
  * what would be chosen here. 0, or an error with a sentence when there is nothing to show. */
 int ib_device_look(struct ib_survey *out);
 
+/* A device of the library by its name; NULL: there is none, or it cannot be opened. */
+struct ibv_context *ib_device_named(const struct verbs *v, const char *name);
+
 /* Finds out, once there is a queue pair to ask about, whether the last byte arrives last. */
 void ib_device_ask_order(struct ib_device *d, struct ibv_qp *qp);
 

@@ -157,6 +157,7 @@ static int start(struct ib *ib, struct boot *boot)
 static void stop(struct ib *ib)
 {
     ib_event_close(ib);
+    ib_barriers_close(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         ib_kept_free(ib->endpoints[i], 0);
         ib_join_free(ib->endpoints[i]);

@@ -75,10 +75,17 @@ struct ib_barrier {
     struct transport_barrier base;
     const struct verbs_barrier *verbs;
 };
+/* The device of a barrier network. */
+struct ib_wires {
+    struct transport_barrier base;
+    const struct verbs_wires *verbs;
+    struct ibv_context *context; /* NULL: there is none */
+};
 
 struct ib {
     struct transport base;
-    struct ib_barrier barrier, wires;
+    struct ib_barrier barrier;
+    struct ib_wires wires;
     struct ib_device device;
     struct ib_adapter adapters[IB_ADAPTERS_MAX]; /* 0: that of device */
     struct ib_rail rails[IB_RAILS_MAX];          /* 0: device */
@@ -256,6 +263,7 @@ bool ib_rdma_bells(struct ib *ib); /* tells those who write into rings that this
 
 /* barrier.c */
 void ib_barriers_open(struct ib *ib);
+void ib_barriers_close(struct ib *ib);
 
 /* mcast.c */
 extern const struct transport_multicast ib_multicast;

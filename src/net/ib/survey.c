@@ -211,6 +211,22 @@ static int grow(struct ib_survey *s, uint32_t n)
     return 0;
 }
 
+/* A device without ports is of use when it has the wires of a barrier network. */
+static int look_at_wires(const struct verbs *v, struct ibv_context *context, struct ib_survey *s)
+{
+    if (!v->wires.hosts || v->wires.hosts(context) <= 0)
+        return 0;
+    int rc = grow(s, 1);
+    if (rc != 0)
+        return rc;
+    struct net_port *p = &s->ports[s->count++];
+    *p = (struct net_port){
+        .link = NET_WIRES, .made = (uint8_t)softib_wire(), .state = NET_ACTIVE, .gid_index = -1, .numa = -1};
+    snprintf(p->device, sizeof(p->device), "%s", v->get_device_name(context->device));
+    p->place = (int16_t)devlist_place(device_list.text, p->device, 0);
+    return 0;
+}
+
 static int look_at_device(const struct verbs *v, struct ibv_device *device, struct ib_survey *s)
 {
     struct ibv_context *context = v->open_device(device);
@@ -219,7 +235,7 @@ static int look_at_device(const struct verbs *v, struct ibv_device *device, stru
         return 0;
     s->devices++;
     uint32_t ports = v->query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
-    int rc = ports ? grow(s, ports) : 0;
+    int rc = ports ? grow(s, ports) : look_at_wires(v, context, s);
     for (uint32_t k = 1; k <= ports && rc == 0; k++) {
         struct net_port *p = &s->ports[s->count];
         struct ibv_port_attr a;

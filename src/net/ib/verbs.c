@@ -44,12 +44,13 @@ static void find_barrier(void *library, struct verbs *out)
 static void find_wires(void *library, struct verbs *out)
 {
     const struct wanted wanted[] = {
-        {(void **)(void *)&out->wires.get_id, "softib_wires_take"},
-        {(void **)(void *)&out->wires.join, "softib_wires_plug"},
+        {(void **)(void *)&out->wires.hosts, "softib_wires_hosts"},
+        {(void **)(void *)&out->wires.take, "softib_wires_take"},
+        {(void **)(void *)&out->wires.give_back, "softib_wires_give_back"},
+        {(void **)(void *)&out->wires.plug, "softib_wires_plug"},
         {(void **)(void *)&out->wires.enter, "softib_wires_enter"},
         {(void **)(void *)&out->wires.test, "softib_wires_test"},
-        {(void **)(void *)&out->wires.leave, "softib_wires_unplug"},
-        {(void **)(void *)&out->wires.free, "softib_wires_give_back"},
+        {(void **)(void *)&out->wires.unplug, "softib_wires_unplug"},
     };
     find_all(library, wanted, COUNT_OF(wanted));
 }

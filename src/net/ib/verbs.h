@@ -60,13 +60,25 @@ struct verbs_barrier {
     int (*free)(uint32_t id);
 };
 
+/* A device that has no ports but the wires of a barrier network: likewise. hosts: its capability, more than 0. */
+struct verbs_wires {
+    int (*hosts)(struct ibv_context *device);
+    int (*take)(struct ibv_context *device, uint32_t *job);
+    int (*give_back)(struct ibv_context *device, uint32_t job);
+    void *(*plug)(struct ibv_context *device, uint32_t job);
+    int (*enter)(void *end);
+    int (*test)(void *end);
+    void (*unplug)(void *end);
+};
+
 struct verbs {
     void *library;
     bool softib; /* ours: nothing outside this machine or beyond the network wire is behind it */
 #define VERBS_MEMBER(result, name, args) result(*name) args;
     VERBS_FUNCTIONS(VERBS_MEMBER)
 #undef VERBS_MEMBER
-    struct verbs_barrier barrier, wires; /* in the switch; a network of its own */
+    struct verbs_barrier barrier; /* in the switch */
+    struct verbs_wires wires;
     /* Newer than the rest: NULL when the library is older. */
     int (*query_qp_data_in_order)(struct ibv_qp *, enum ibv_wr_opcode, uint32_t);
 };

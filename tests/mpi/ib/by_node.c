@@ -14,8 +14,9 @@
  * also: FISHPLATE_COLL=barrier=multicast
  * also: FISHPLATE_COLL=barrier=multicast:n=1 SOFTIB_FABRIC=ud_loss=0.2,ud_dup=0.1,ud_reorder=0.1,seed=5
  * also: FISHPLATE_COLL=barrier=multicast FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_COLL=barrier=wires SOFTIB_FABRIC=hub=1
  * also: FISHPLATE_COLL=barrier=wires
- * also: FISHPLATE_COLL=barrier=wires SOFTIB_FABRIC=hub=0
+ * also: FISHPLATE_COLL=barrier=wires SOFTIB_FABRIC=hub=1 FISHPLATE_IB_DEVICES=^softwire0
  * also: FISHPLATE_COLL= FISHPLATE_COLL_TRY=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -148,7 +149,8 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     nobody_is_early(MPI_COMM_WORLD);
     EXPECT(counter(by_node) >= ROUNDS);
-    const bool wires = is_set("FISHPLATE_COLL", "wires"), no_hub = is_set("SOFTIB_FABRIC", "hub=0");
+    const bool wires = is_set("FISHPLATE_COLL", "wires"),
+               no_hub = !is_set("SOFTIB_FABRIC", "hub=1") || is_set("FISHPLATE_IB_DEVICES", "^softwire0");
     const bool named = is_set("FISHPLATE_COLL", "barrier");
     EXPECT_EQ(counter(wired) >= ROUNDS, wires && !no_hub);
     if (named) {

@@ -9,7 +9,7 @@
  * also: FISHPLATE_COLL=barrier=multicast SOFTIB_FABRIC=ud_loss=0.02,seed=3
  * also: FISHPLATE_COLL=barrier=node+nway:n=2
  * also: FISHPLATE_COLL=barrier=nway:n=2
- * also: FISHPLATE_COLL=barrier=wires
+ * also: FISHPLATE_COLL=barrier=wires SOFTIB_FABRIC=hub=1
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -1,16 +1,19 @@
 /* trial.c: after some barriers a communicator on several nodes tries which one is fastest. All ranks come to the same end,
  * nobody is early meanwhile, what was found serves the next communicator of the shape, and one in which only some ranks know
  * it tries again. A communicator that is duplicated and not used costs no trial. With a small share of the time, trials go on
- * over many barriers, and communicators are freed in the middle of one.
+ * over many barriers, and communicators are freed in the middle of one. MPI_COMM_WORLD tries the wires of a barrier network too, which others
+ * cannot have: they do not take over what it found.
  *
  * ranks: 6
  * nodes: only 3
  * env: FISHPLATE_COLL_TRY=100
  * also: FISHPLATE_COLL_TRY=2
  * also: FISHPLATE_COLL_TRY=0
+ * also: FISHPLATE_COLL_TRY=100 SOFTIB_FABRIC=hub=1
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "counters.h"
 #include "late.h"
@@ -54,10 +57,12 @@ int main(int argc, char **argv)
 {
     MPI_Comm twin, three, other;
     const char *text = getenv("FISHPLATE_COLL_TRY");
+    const int wired = getenv("SOFTIB_FABRIC") && strstr(getenv("SOFTIB_FABRIC"), "hub=1");
     const int on = text && atoi(text) == 100 ? 1 : text && atoi(text) == 0 ? 0 : -1;
     counters_begin();
     trials = counter_open("coll_trials");
     saved = counter_open("coll_trials_saved");
+    MPI_T_pvar_handle wires = counter_open("coll_wired");
     mpitest_begin(&argc, &argv);
     unsigned dice = 5u + (unsigned)mpitest_rank;
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
@@ -65,7 +70,8 @@ int main(int argc, char **argv)
         MPI_Barrier(twin);
     EXPECT_EQ(counter(trials), 0); /* not before it is used */
     check(MPI_COMM_WORLD, &dice, on, 0);
-    check(twin, &dice, on < 0 ? -1 : 0, on);
+    EXPECT_EQ(counter(wires) > 0, wired);
+    check(twin, &dice, on < 0 ? -1 : wired, wired ? 0 : on);
     MPI_Comm_free(&twin);
 
     /* A rank of each node, first one half of the world, then the other; then three of which two know the shape. */

@@ -18,7 +18,8 @@ static void usage(void)
          "predictions of\nHoefler's models; how much slower the library's own choice is than the fastest "
          "barrier; and barriers by\nmessages, by RDMA, by multicast, in the switch and by the barrier "
          "network. The library chooses by trying "
-         "several barriers\n(FISHPLATE_COLL_TRY=100, unless you set it).\n"
+         "several barriers\n(FISHPLATE_COLL_TRY=100, unless you set it). The jobs have a barrier network "
+         "(hub=1), unless you set\nSOFTIB_FABRIC.\n"
          "Started by mpiexec, `fishplate bench barrier` measures the barrier of that job only.\n\n"
          "Options:\n"
          "  --quick           two small shapes, to check in some seconds that everything runs\n"
@@ -112,7 +113,10 @@ static void read_figures(struct barrier_shape *s, const struct ib_figures *f)
 /* The jobs in turn, while there is time: one that was begun ends by itself, since its ranks watch the clock. */
 static void run_jobs(struct barrier_study *s)
 {
+    char settings[64];
     int kept = 0;
+    snprintf(settings, sizeof(settings), "%s%s", getenv("FISHPLATE_COLL_TRY") ? "" : "FISHPLATE_COLL_TRY=100",
+             getenv("SOFTIB_FABRIC") ? "" : " SOFTIB_FABRIC=hub=1");
     for (int i = 0; i < s->nshapes; i++) {
         const double used = ib_now() - s->driver.started;
         struct barrier_shape shape = s->shape[i];
@@ -127,7 +131,7 @@ static void run_jobs(struct barrier_study *s)
         const struct ib_job job = {.topic = "barrier",
                                    .ranks = shape.ranks,
                                    .nodes = shape.nodes,
-                                   .settings = getenv("FISHPLATE_COLL_TRY") ? "" : "FISHPLATE_COLL_TRY=100",
+                                   .settings = settings,
                                    .repeat = 1};
         struct ib_figures *f = ib_run(&s->driver, &job, "nodes=%d ms=%d", shape.nodes,
                                       (int)(1e3 * fmax(0.1, (s->budget - used) / (s->nshapes - i) / 2)));

@@ -8,9 +8,14 @@
 
 #include "base/util.h"
 
+static bool may_carry(const struct net_port *p)
+{
+    return p->place >= 0 && p->link != NET_IWARP && p->link != NET_WIRES;
+}
+
 bool choose_usable(const struct net_port *p)
 {
-    return p->state == NET_ACTIVE && p->place >= 0 && p->link != NET_IWARP;
+    return p->state == NET_ACTIVE && may_carry(p);
 }
 
 static bool on_network(const struct net_port *p, const struct choose_network *w)
@@ -137,6 +142,8 @@ static void say_unusable(struct net_port *p)
         snprintf(p->why, sizeof(p->why), "FISHPLATE_IB_DEVICES excludes it");
     else if (p->link == NET_IWARP)
         snprintf(p->why, sizeof(p->why), "iWARP has no datagrams, which are needed to open a connection");
+    else if (p->link == NET_WIRES)
+        snprintf(p->why, sizeof(p->why), "it carries no data, only barriers of MPI_COMM_WORLD");
     else
         snprintf(p->why, sizeof(p->why), "the port is not active (%s)", net_port_state(p));
 }
@@ -253,8 +260,8 @@ uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_
 
 static bool may_come(const struct net_port *p)
 {
-    return (p->state == NET_DOWN || p->state == NET_INIT || p->state == NET_ARMED) && p->place >= 0 &&
-           p->link != NET_IWARP && p->gid_index >= 0;
+    return (p->state == NET_DOWN || p->state == NET_INIT || p->state == NET_ARMED) && may_carry(p) &&
+           p->gid_index >= 0;
 }
 
 uint32_t choose_waiting(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
