@@ -13,7 +13,7 @@
 #include "fabric/shlock.h"
 #include "softib/barrier.h"
 
-#define SHM_MAGIC     0x50f71b03u
+#define SHM_MAGIC     0x50f71b04u
 #define MEMBERS       1024 /* slot 0 is never used */
 #define QP_BITS       14
 #define QP_MAX        (1u << QP_BITS)
@@ -26,6 +26,10 @@
 #define CHAN_MAX      4096u
 #define GROUPS        FABRIC_GROUPS
 #define GROUP_QPS     240
+#define LANE_PACKETS  128u
+#define LANE_WORDS    4
+#define LANE_HEAD     128
+#define LANE_BYTES    4096u /* the largest datagram */
 #define EVENTS        1024
 #define MAX_SGE       32
 #define SHARED_COPIES 8
@@ -78,6 +82,37 @@ struct reg_group {
     atomic_uint used;
     atomic_uint qpn[GROUP_QPS];
     atomic_uint port[GROUP_QPS]; /* on which that QP is */
+    atomic_uint top;             /* all members are below this one */
+};
+
+struct reg_packet {
+    uint64_t began;                    /* when its first byte left, 0: ports have no rate and no latency */
+    uint32_t length, not_qpn, from;    /* from: the sender's port */
+    _Alignas(16) char head[LANE_HEAD]; /* struct request */
+    char data[LANE_BYTES];
+};
+
+/* One member of a group, as the lane sees it. `taken` alone is read without the lock. */
+struct reg_taker {
+    struct shlock lock; /* of whoever delivers to it */
+    atomic_uint books;  /* it stands for its port, which the packet enters once for all members there */
+    _Atomic uint64_t taken;
+    uint64_t due; /* when packet `taken` has passed its port; 0: not yet asked */
+};
+
+/* The packets of a group, which members take: see local/lane.h. */
+struct reg_lane {
+    struct shlock lock; /* of senders */
+    uint64_t floor;     /* all members have taken those before, at least */
+    _Atomic uint64_t
+        slowest; /* rate of the slowest port that has members, bytes in a second; 0: none has a rate */
+    _Atomic uint64_t free_at;                  /* when that port is next idle */
+    _Alignas(CACHELINE) _Atomic uint64_t tail; /* packets ever sent */
+    _Alignas(
+        CACHELINE) _Atomic uint64_t asleep[LANE_WORDS]; /* members whose program waits for an event, or may */
+    atomic_uint waking;                                 /* who was woken last will wake the next */
+    _Alignas(CACHELINE) struct reg_taker taker[GROUP_QPS];
+    _Alignas(CACHELINE) struct reg_packet packet[LANE_PACKETS];
 };
 
 /* The memory regions a member is copying to or from just now, as owner << 32 | index, 0: free. Whoever
@@ -109,6 +144,8 @@ struct registry {
     /* wire=tcp: which process has which port of the switch, as node << 16 | slot, and where it is. */
     uint32_t sw_host[SOFTIB_SWITCH_PORTS];
     struct sockaddr_in sw_addr[SOFTIB_SWITCH_PORTS];
+    _Alignas(CACHELINE) _Atomic uint64_t multicasts; /* packets in all lanes, ever */
+    struct reg_lane lane[GROUPS];                    /* last: most of it is never touched */
 };
 
 struct sh_cqe {

@@ -53,8 +53,11 @@ enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t 
 /* ud.c */
 enum answer ud_execute(struct qp *q, struct wqe *w);
 void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov, int n);
-void ud_deliver_group(const uint8_t gid[16], const struct request *r, const struct iovec *iov, int n,
-                      uint32_t not_qpn);
+/* The same number and QP number: the same fate, whoever delivers. */
+void ud_deliver_numbered(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov,
+                         int n, uint64_t number);
+/* The row of a multicast group in the registry; -1: nobody has joined it. */
+int group_row(const uint8_t gid[16]);
 void ud_release_held(struct qp *q);
 
 #endif

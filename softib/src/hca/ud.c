@@ -19,17 +19,17 @@ struct held_datagram {
 };
 
 /* ud_drop: one receiver loses a datagram that others of its group may get. */
-static bool dropped(uint32_t qpn)
+static bool dropped(uint32_t qpn, uint64_t number)
 {
-    if (!proc.fab.ud_drop)
+    if (LIKELY(!proc.fab.ud_drop))
         return false;
-    uint64_t n = atomic_fetch_add(&proc.ud_delivered, 1);
-    uint64_t s = ((proc.fab.seed + n) * 0x9E3779B97F4A7C15ull ^ ((uint64_t)proc.slot << 32 | qpn)) | 1;
+    uint64_t s = ((proc.fab.seed + number) * 0x9E3779B97F4A7C15ull ^ qpn) | 1;
     rng_next(&s); /* neighbours differ only now */
     return (uint32_t)(rng_next(&s) >> 32) < proc.fab.ud_drop;
 }
 
-void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+void ud_deliver_numbered(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov,
+                         int n, uint64_t number)
 {
     struct target t;
     struct landing l;
@@ -42,7 +42,7 @@ void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const st
         return;
     }
     uint32_t port = atomic_load(&t.qp->port);
-    if (!port_up(port) || dropped(qpn) || target_land(&t, r, &l, &arg) != ANS_OK) {
+    if (!port_up(port) || dropped(qpn, number) || target_land(&t, r, &l, &arg) != ANS_OK) {
         port_count(port, CNT_RX_DROPS, 1);
     } else {
         struct ibv_grh grh = r->grh;
@@ -55,21 +55,10 @@ void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const st
     target_release(&t);
 }
 
-void ud_deliver_group(const uint8_t gid[16], const struct request *r, const struct iovec *iov, int n,
-                      uint32_t not_qpn)
+void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
 {
-    for (int g = 0; g < GROUPS; g++) {
-        struct reg_group *grp = &proc.reg->group[g];
-        if (!atomic_load(&grp->used) || memcmp(grp->gid, gid, 16))
-            continue;
-        for (int i = 0; i < GROUP_QPS; i++) {
-            uint32_t qpn = atomic_load(&grp->qpn[i]);
-            struct peer *p = qpn && qpn != not_qpn ? peer_get(qpn >> QP_BITS) : NULL;
-            if (p)
-                ud_deliver(p, qpn, r, iov, n);
-            peer_put(p);
-        }
-    }
+    const uint64_t number = proc.fab.ud_drop ? atomic_fetch_add(&proc.ud_delivered, 1) : 0;
+    ud_deliver_numbered(to, qpn, r, iov, n, number ^ (uint64_t)proc.slot << 40);
 }
 
 static void send_multicast(struct qp *q, const struct path *to, const struct request *r,

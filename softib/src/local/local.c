@@ -5,6 +5,7 @@
 #include "local/local.h"
 #include "barrier/switch.h"
 #include "hca/send_queue.h"
+#include "local/lane.h"
 #include "memory/share.h"
 
 static bool attach(struct qp *q, uint32_t node)
@@ -37,7 +38,7 @@ static void datagram(uint32_t node, uint32_t qpn, const struct request *r, const
 static void multicast(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,
                       int n)
 {
-    ud_deliver_group(to->dgid.raw, r, iov, n, q->no_self_mcast ? qp_ibv(q)->qp_num : 0);
+    lane_send(q->linear, to->dgid.raw, r, iov, n, q->no_self_mcast ? qp_ibv(q)->qp_num : 0);
 }
 
 static void group(const uint8_t gid[16], bool join)
@@ -72,8 +73,9 @@ const struct wire local_wire = {
     .from_switch = from_switch,
 };
 
-static void poll_copies(void)
+static void poll(void)
 {
+    lane_poll();
     if (UNLIKELY(share_open()))
         share_help();
 }
@@ -83,4 +85,4 @@ static int sleep_or_help(uint64_t until)
     return share_attend(until) ? 0 : -1;
 }
 
-const struct attendant local_attendant = {.poll = poll_copies, .sleep = sleep_or_help};
+const struct attendant local_attendant = {.poll = poll, .sleep = sleep_or_help};

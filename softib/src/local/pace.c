@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "local/local.h"
 #include "hca/responder.h"
+#include "hca/send_queue.h"
 
 /* Books time on a port's wire: one direction is a token bucket whose level is the time it will next be idle.
  */
@@ -28,29 +29,34 @@ static uint64_t book_port(uint32_t linear, bool out, uint64_t bytes, uint64_t no
     return f->bus ? max_u64(end, book(&bus->bus_free, f->bus, bytes, now)) : end;
 }
 
-/* One packet leaves our port and the switch makes the copies: one for each port that has members, whatever
- * their number. It is delivered when the last of them has it. With wire=tcp what the ports of
- * other nodes are busy with is not known here. */
+/* One packet leaves our port and the switch makes the copies. It must not send more than the slowest port of the group takes, from all
+ * senders together. What else those ports receive is reckoned when a member takes the packet, so that the sender
+ * does the same work for any number of members. With wire=tcp what the ports of other nodes are busy with is not known here. */
 static void reserve_multicast(struct qp *q, struct wqe *w)
 {
     uint64_t now = now_ns(), bytes = w->length + 30ull;
     uint64_t end = book_port(q->linear, true, bytes, now);
-    uint64_t latency = proc.fab.port[q->linear].latency;
-    uint64_t seen[FAB_MAX_PORTS / 64] = {0};
-    for (int g = 0; g < GROUPS; g++) {
-        struct reg_group *grp = &proc.reg->group[g];
-        if (!atomic_load(&grp->used) || memcmp(grp->gid, w->path.dgid.raw, 16))
-            continue;
-        for (int i = 0; i < GROUP_QPS; i++) {
-            uint32_t port = atomic_load(&grp->port[i]);
-            if (!atomic_load(&grp->qpn[i]) || port >= proc.fab.nports || seen[port / 64] >> port % 64 & 1)
-                continue;
-            seen[port / 64] |= 1ull << port % 64;
-            latency = max_u64(latency, fabric_latency(&proc.fab, q->linear, port));
-            end = max_u64(end, book_port(port, false, bytes, now));
-        }
+    int row = group_row(w->path.dgid.raw);
+    if (row >= 0) {
+        struct reg_lane *l = &proc.reg->lane[row];
+        end = max_u64(end, book(&l->free_at, atomic_load(&l->slowest), bytes, now));
     }
-    w->due = end + latency;
+    w->due = end + proc.fab.port[q->linear].latency;
+}
+
+uint64_t pace_began(uint32_t from, uint32_t length)
+{
+    const struct fab_port *f = &proc.fab.port[from];
+    if (!proc.fab.paced)
+        return 0;
+    return now_ns() - f->latency - (f->rate ? (uint64_t)((__uint128_t)(length + 30) * NS_S / f->rate) : 0);
+}
+
+uint64_t pace_arrival(const struct reg_packet *p, uint32_t port, bool books)
+{
+    uint64_t latency = fabric_latency(&proc.fab, p->from, port);
+    uint64_t end = books ? book_port(port, false, p->length + 30ull, p->began) : p->began;
+    return end + latency;
 }
 
 void local_reserve(struct qp *q, struct wqe *w)

@@ -14,15 +14,13 @@ static void deliver_group(const struct frame *f, const struct request *r, const 
     (void)f;
     if (!fabric_locate(&proc.fab, r->slid, &from) || from.node == proc.fab.node)
         return;
-    for (int g = 0; g < GROUPS; g++) {
-        struct reg_group *grp = &proc.reg->group[g];
-        if (!atomic_load(&grp->used) || memcmp(grp->gid, r->grh.dgid.raw, 16))
-            continue;
-        for (int i = 0; i < GROUP_QPS; i++) {
-            uint32_t qpn = atomic_load(&grp->qpn[i]);
-            if (qpn && qpn >> QP_BITS == proc.slot)
-                ud_deliver(proc.self, qpn, r, data, 1);
-        }
+    const int row = group_row(r->grh.dgid.raw);
+    const struct reg_group *g = &proc.reg->group[row < 0 ? 0 : row];
+    const unsigned top = row < 0 ? 0 : atomic_load(&g->top);
+    for (unsigned i = 0; i < top; i++) {
+        uint32_t qpn = atomic_load(&g->qpn[i]);
+        if (qpn && qpn >> QP_BITS == proc.slot)
+            ud_deliver(proc.self, qpn, r, data, 1);
     }
 }
 

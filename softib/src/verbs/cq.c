@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include "base/numbers.h"
+#include "local/lane.h"
 #include <sched.h>
 #include <stdlib.h>
 
@@ -81,12 +82,14 @@ int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
     }
     atomic_store_explicit(&s->head, head, memory_order_release);
     lock_drop(&cq->poll_lock);
+    lane_poll(); /* others may sleep until we look */
     return got;
 }
 
 int cq_arm(struct ibv_cq *ibv, int solicited_only)
 {
     struct cq *cq = cq_of(ibv);
+    lane_poll(); /* what is here already needs no event */
     unsigned want = solicited_only ? 2 : 1, old = atomic_load(&cq->sh->armed);
     while (old != 1 && !atomic_compare_exchange_weak(&cq->sh->armed, &old, want))
         ;
@@ -96,6 +99,7 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
         cq_notify_untold(proc.self, cq->sh);
         lock_drop(&cq->poll_lock);
     }
+    lane_armed(cq->idx);
     engine_armed();
     return 0;
 }

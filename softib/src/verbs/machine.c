@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/ports.h"
 #include "hca/migrate.h"
+#include "local/lane.h"
 #include "local/local.h"
 #include "net/net.h"
 #include "verbs/verbs.h"
@@ -110,6 +111,7 @@ static bool start(void)
 static void forget(void)
 {
     engine_forget();
+    lane_forget();
     if (wire_far)
         net_forget();
 }

@@ -1,9 +1,14 @@
 /* mcast.c: the multicast groups of this machine. A group is a row of the registry. Attaching a QP writes its
- * number into the row, and a sender reads the row.
+ * number into the row; packets are in the row's lane (local/lane.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
-#include "hca/wire.h"
+#include "local/lane.h"
+
+static int row_of(const struct reg_group *g)
+{
+    return (int)(g - proc.reg->group);
+}
 
 static struct reg_group *group_find(const union ibv_gid *gid, bool make)
 {
@@ -18,9 +23,9 @@ static struct reg_group *group_find(const union ibv_gid *gid, bool make)
     }
     if (!make || !spare)
         return NULL;
-    memcpy(spare->gid, gid->raw, 16);
     for (int i = 0; i < GROUP_QPS; i++)
         atomic_store(&spare->qpn[i], 0);
+    lane_rename(row_of(spare), gid->raw);
     atomic_store(&spare->used, 1);
     return spare;
 }
@@ -35,8 +40,9 @@ static void sweep(struct reg_group *g)
     }
 }
 
-static int group_put(struct reg_group *g, uint32_t qpn, uint32_t port)
+static int group_put(struct reg_group *g, struct ibv_qp *v)
 {
+    const uint32_t qpn = v->qp_num;
     int room = -1;
     for (int i = 0; i < GROUP_QPS; i++) {
         uint32_t at = atomic_load(&g->qpn[i]);
@@ -45,10 +51,11 @@ static int group_put(struct reg_group *g, uint32_t qpn, uint32_t port)
         if (!at && room < 0)
             room = i;
     }
-    if (room < 0)
+    if (room < 0 || !lane_open(row_of(g), room, v))
         return ENOMEM;
-    atomic_store(&g->port[room], port);
+    atomic_store(&g->port[room], qp_of(v)->linear);
     atomic_store(&g->qpn[room], qpn);
+    lane_settle(row_of(g));
     return 0;
 }
 
@@ -59,10 +66,10 @@ SOFTIB_API int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
         return EINVAL;
     shlock_take(&proc.reg->lock);
     struct reg_group *g = group_find(gid, true);
-    int r = g ? group_put(g, v->qp_num, qp_of(v)->linear) : ENOMEM;
+    int r = g ? group_put(g, v) : ENOMEM;
     if (g && r) {
         sweep(g);
-        r = group_put(g, v->qp_num, qp_of(v)->linear);
+        r = group_put(g, v);
     }
     shlock_drop(&proc.reg->lock);
     if (!r && wire_far)
@@ -81,11 +88,14 @@ SOFTIB_API int ibv_detach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
         uint32_t at = atomic_load(&g->qpn[i]);
         if (at == v->qp_num) {
             atomic_store(&g->qpn[i], 0);
+            lane_close(row_of(g), i);
             r = 0;
         } else {
             left |= at != 0;
         }
     }
+    if (g)
+        lane_settle(row_of(g));
     if (g && !left)
         atomic_store(&g->used, 0);
     shlock_drop(&proc.reg->lock);

@@ -1,0 +1,443 @@
+/* lane.c: see lane.h. Who delivers to a member, itself or another, holds its lock; so does who changes its bit in `asleep`.
+ *
+ * Nobody is forgotten: a program that is about to sleep sets its bit and then looks for packets; a sender publishes its packet
+ * and then looks for bits. Who delivers to a sleeper clears the bit only when the sleeper has an event (its CQ is no
+ * longer armed), and looks for packets again after it gave back the lock.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "local/lane.h"
+#include "hca/send_queue.h"
+#include "local/local.h"
+#include <stdlib.h>
+
+#define PATIENCE 10000        /* failed attempts, after which the owner of a lock is looked at */
+#define LATE     NS_MS        /* after which a sender looks for sleepers whom nobody has woken */
+#define STUCK    (10 * NS_MS) /* so long a sender waits for one who delivers */
+
+_Static_assert(sizeof(struct request) <= LANE_HEAD, "a packet has room for its request");
+_Static_assert(GROUP_QPS <= 64 * LANE_WORDS, "a bit for each member");
+
+/* One of our QPs in a group. */
+struct membership {
+    struct membership *next;
+    int row, i;
+    uint32_t cq;
+    uint64_t seen; /* packets of the lane when we last looked for sleepers */
+    unsigned refused;
+};
+
+_Atomic uint64_t lane_heard;
+atomic_uint lane_memberships;
+static struct lock mine_lock;
+static struct membership *mine;
+static _Atomic uint64_t sent[GROUPS];             /* packets of the lane after our last one */
+static _Atomic uint64_t sleepers_of[GROUPS / 64]; /* lanes where we look again when `later` runs */
+static void run_later(struct task *t);
+static struct task later = {.run = run_later};
+
+static bool try_lock(struct shlock *l)
+{
+    unsigned zero = 0;
+    return atomic_compare_exchange_strong(&l->owner, &zero, shlock_self);
+}
+
+/* The lock is held. If by somebody who died, gives it back. */
+static void release_abandoned(struct shlock *l)
+{
+    unsigned owner = atomic_load(&l->owner);
+    if (owner && owner != shlock_self && !member_alive(owner))
+        atomic_compare_exchange_strong(&l->owner, &owner, 0);
+}
+
+static bool has_more(struct reg_lane *l, int i)
+{
+    return atomic_load(&l->taker[i].taken) != atomic_load(&l->tail);
+}
+
+static void look_again(int row, uint64_t due)
+{
+    atomic_fetch_or(&sleepers_of[row / 64], 1ull << row % 64);
+    engine_defer(&later, due);
+}
+
+/* ---- delivering ---- */
+
+static void deliver(const struct reg_packet *p, struct peer *owner, uint32_t qpn, uint64_t number)
+{
+    struct request r;
+    memcpy(&r, p->head, sizeof(r));
+    struct iovec iov = {(void *)(uintptr_t)p->data, p->length};
+    if (qpn != p->not_qpn)
+        ud_deliver_numbered(owner, qpn, &r, &iov, 1, number);
+}
+
+/* Delivers all that has arrived at member i, whose lock is held. Returns when the next packet arrives, NEVER: there is none. */
+static uint64_t take(int row, int i, struct peer *owner, uint32_t qpn)
+{
+    struct reg_lane *l = &proc.reg->lane[row];
+    struct reg_taker *m = &l->taker[i];
+    for (uint64_t n; (n = atomic_load(&m->taken)) != atomic_load(&l->tail);) {
+        const struct reg_packet *p = &l->packet[n % LANE_PACKETS];
+        if (UNLIKELY(p->began)) {
+            if (!m->due)
+                m->due = pace_arrival(p, atomic_load(&proc.reg->group[row].port[i]), atomic_load(&m->books));
+            if (m->due > now_ns())
+                return m->due;
+        }
+        deliver(p, owner, qpn, n);
+        m->due = 0;
+        atomic_store(&m->taken, n + 1);
+    }
+    return NEVER;
+}
+
+static bool cq_is_armed(const struct peer *owner, uint32_t qpn)
+{
+    const struct sh_qp *q = &owner->arena->qp[qpn & (QP_MAX - 1)];
+    return atomic_load(&owner->arena->cq[atomic_load(&q->rcq) % CQ_MAX].armed);
+}
+
+/* The member's lock is held. */
+static void note_sleep(struct reg_lane *l, int i, const struct peer *owner, uint32_t qpn)
+{
+    const uint64_t bit = 1ull << i % 64;
+    if (atomic_load_explicit(&l->asleep[i / 64], memory_order_relaxed) & bit && !cq_is_armed(owner, qpn))
+        atomic_fetch_and(&l->asleep[i / 64], ~bit);
+}
+
+/* Its process does not live, or it left: it takes nothing. Its lock is held. */
+static void take_nothing(struct reg_lane *l, int i)
+{
+    l->taker[i].due = 0;
+    atomic_store(&l->taker[i].taken, atomic_load(&l->tail));
+    atomic_fetch_and(&l->asleep[i / 64], ~(1ull << i % 64));
+}
+
+/* Packets before `must` that are still on the way to a member give way to newer ones. Its lock is held. */
+static void skip(int row, int i, uint64_t must)
+{
+    struct reg_taker *m = &proc.reg->lane[row].taker[i];
+    for (; atomic_load(&m->taken) < must; atomic_fetch_add(&m->taken, 1)) {
+        m->due = 0;
+        port_count(atomic_load(&proc.reg->group[row].port[i]) % FAB_MAX_PORTS, CNT_RX_DROPS, 1);
+    }
+}
+
+/* Delivers to another process's member. False: somebody else is at it. */
+static bool take_for(int row, int i, uint64_t must, uint64_t *next)
+{
+    struct reg_lane *l = &proc.reg->lane[row];
+    struct shlock *lock = &l->taker[i].lock;
+    *next = NEVER;
+    if (!try_lock(lock)) {
+        release_abandoned(lock);
+        if (!try_lock(lock))
+            return false;
+    }
+    const uint32_t qpn = atomic_load(&proc.reg->group[row].qpn[i]);
+    struct peer *p = qpn ? peer_get(qpn >> QP_BITS) : NULL;
+    if (p) {
+        *next = take(row, i, p, qpn);
+        skip(row, i, must);
+        note_sleep(l, i, p, qpn);
+    } else {
+        take_nothing(l, i);
+    }
+    shlock_drop(lock);
+    peer_put(p);
+    return true;
+}
+
+/* Delivers to sleepers that have not got all, at most `most`. *met: there were some. True: there may be more of them. */
+static bool wake_some(int row, int most, bool *met)
+{
+    struct reg_lane *l = &proc.reg->lane[row];
+    bool more = false;
+    *met = false;
+    for (int w = 0; w < LANE_WORDS; w++)
+        for (uint64_t bits = atomic_load(&l->asleep[w]); bits; bits &= bits - 1) {
+            const int i = w * 64 + __builtin_ctzll(bits);
+            uint64_t next = 0;
+            while (has_more(l, i) && atomic_load(&l->asleep[w]) >> i % 64 & 1) {
+                if (next == 0 && most-- <= 0)
+                    return true;
+                *met = true;
+                if (!take_for(row, i, 0, &next)) {
+                    more = true; /* who is at it looks once more, unless it dies */
+                    break;
+                }
+                if (next != NEVER) {
+                    look_again(row, next);
+                    break;
+                }
+            }
+        }
+    return more;
+}
+
+/* While somebody who was woken has not yet looked for more sleepers, `waking` is 1 and senders leave the sleepers alone: else a sender of
+ * many packets would wake all of them. It is set before anybody is woken, who may clear it; and whoever clears it looks once more, for
+ * a sender may have seen it set. */
+static bool wake(int row, int most)
+{
+    struct reg_lane *l = &proc.reg->lane[row];
+    bool more, met;
+    atomic_store(&l->waking, 1);
+    more = wake_some(row, most, &met);
+    if (!met) {
+        atomic_store(&l->waking, 0);
+        more = wake_some(row, most, &met);
+    }
+    return more;
+}
+
+static bool has_sleepers(struct reg_lane *l)
+{
+    uint64_t any = 0;
+    for (int w = 0; w < LANE_WORDS; w++)
+        any |= atomic_load(&l->asleep[w]);
+    return any != 0;
+}
+
+/* ---- sending ---- */
+
+/* Delivers to a member that has not taken packets before `must`. False: whoever is at it does not go on; its process may be stopped. */
+static bool clear_for(int row, int i, uint64_t must)
+{
+    uint64_t next, give_up = 0;
+    unsigned turn = 0;
+    while (!take_for(row, i, must, &next)) {
+        give_up = give_up ? give_up : now_ns() + STUCK;
+        if (now_ns() > give_up)
+            return false;
+        spin_wait(&turn);
+    }
+    return true;
+}
+
+/* Room for one packet more. The lane's lock is held. */
+static bool make_room(int row, uint64_t tail)
+{
+    struct reg_lane *l = &proc.reg->lane[row];
+    const struct reg_group *g = &proc.reg->group[row];
+    if (LIKELY(tail - l->floor < LANE_PACKETS))
+        return true;
+    const uint64_t must = tail - LANE_PACKETS + 1;
+    const int top = (int)atomic_load(&g->top);
+    uint64_t floor = tail;
+    for (int i = 0; i < top; i++) {
+        if (!atomic_load(&g->qpn[i]))
+            continue;
+        if (atomic_load(&l->taker[i].taken) < must && !clear_for(row, i, must))
+            return false;
+        floor = min_u64(floor, atomic_load(&l->taker[i].taken));
+    }
+    l->floor = floor;
+    return true;
+}
+
+static bool put(int row, uint32_t from, const uint8_t gid[16], const struct request *r,
+                const struct iovec *iov, int n, uint32_t not_qpn)
+{
+    struct reg_lane *l = &proc.reg->lane[row];
+    shlock_take(&l->lock);
+    const uint64_t tail = atomic_load(&l->tail);
+    const bool room =
+        r->length <= LANE_BYTES && !memcmp(proc.reg->group[row].gid, gid, 16) && make_room(row, tail);
+    if (room) {
+        struct reg_packet *p = &l->packet[tail % LANE_PACKETS];
+        memcpy(p->head, r, sizeof(*r));
+        p->began = pace_began(from, r->length);
+        p->from = from;
+        p->not_qpn = not_qpn;
+        p->length = 0;
+        for (int i = 0; i < n; i++) {
+            memcpy(p->data + p->length, iov[i].iov_base, iov[i].iov_len);
+            p->length += (uint32_t)iov[i].iov_len;
+        }
+        atomic_store_explicit(&sent[row], tail + 1, memory_order_relaxed);
+        atomic_store(&l->tail, tail + 1);
+    }
+    shlock_drop(&l->lock);
+    return room;
+}
+
+void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, const struct iovec *iov, int n,
+               uint32_t not_qpn)
+{
+    const int row = group_row(gid);
+    if (row < 0)
+        return;
+    if (!put(row, from, gid, r, iov, n, not_qpn)) {
+        port_count(from, CNT_TX_DROPS, 1);
+        return;
+    }
+    atomic_fetch_add(&proc.reg->multicasts, 1);
+    struct reg_lane *l = &proc.reg->lane[row];
+    if (has_sleepers(l) && (atomic_load(&l->waking) || wake(row, 1)))
+        look_again(row, now_ns() + LATE);
+}
+
+/* ---- receiving ---- */
+
+/* Takes what is new for a QP of ours; false: somebody else is at it. */
+static bool take_own(struct membership *m)
+{
+    struct reg_lane *l = &proc.reg->lane[m->row];
+    while (has_more(l, m->i)) {
+        struct shlock *lock = &l->taker[m->i].lock;
+        if (!try_lock(lock)) {
+            if (++m->refused % PATIENCE == 0)
+                release_abandoned(lock);
+            return false;
+        }
+        const uint32_t qpn = atomic_load(&proc.reg->group[m->row].qpn[m->i]);
+        const uint64_t next = qpn ? take(m->row, m->i, proc.self, qpn) : NEVER;
+        if (qpn)
+            note_sleep(l, m->i, proc.self, qpn);
+        shlock_drop(lock);
+        if (next != NEVER)
+            engine_defer(&later, next);
+        if (next != NEVER || !qpn)
+            break;
+    }
+    m->refused = 0;
+    return true;
+}
+
+static void take_all(void)
+{
+    bool again = false;
+    atomic_store(&lane_heard, atomic_load(&proc.reg->multicasts));
+    for (struct membership *m = mine; m; m = m->next) {
+        const uint64_t tail = atomic_load(&proc.reg->lane[m->row].tail);
+        again |= !take_own(m);
+        if (m->seen != tail && tail != atomic_load_explicit(&sent[m->row], memory_order_relaxed))
+            wake(m->row, 2);
+        m->seen = tail;
+    }
+    if (again)
+        atomic_fetch_sub(&lane_heard, 1);
+}
+
+void lane_take_all(void)
+{
+    if (lock_try(&mine_lock)) {
+        take_all();
+        lock_drop(&mine_lock);
+    }
+}
+
+/* Time has come for a packet to arrive; or who should have woken others was slow, stopped or killed. */
+static void run_later(struct task *t)
+{
+    (void)t;
+    lock_take(&mine_lock);
+    take_all();
+    lock_drop(&mine_lock);
+    for (int w = 0; w < GROUPS / 64; w++)
+        for (uint64_t bits = atomic_exchange(&sleepers_of[w], 0); bits; bits &= bits - 1) {
+            const int row = w * 64 + __builtin_ctzll(bits);
+            if (wake(row, 2))
+                look_again(row, now_ns() + LATE);
+        }
+}
+
+void lane_armed(uint32_t cq)
+{
+    if (LIKELY(!atomic_load_explicit(&lane_memberships, memory_order_relaxed)))
+        return;
+    lock_take(&mine_lock);
+    for (struct membership *m = mine; m; m = m->next) {
+        if (m->cq != cq)
+            continue;
+        struct reg_lane *l = &proc.reg->lane[m->row];
+        shlock_take(&l->taker[m->i].lock);
+        atomic_fetch_or(&l->asleep[m->i / 64], 1ull << m->i % 64);
+        shlock_drop(&l->taker[m->i].lock);
+        take_own(m); /* refused: who is at it looks once more, and knows that we sleep */
+    }
+    lock_drop(&mine_lock);
+}
+
+/* ---- members ---- */
+
+bool lane_open(int row, int i, struct ibv_qp *v)
+{
+    struct reg_lane *l = &proc.reg->lane[row];
+    struct membership *m = calloc(1, sizeof(*m));
+    if (!m)
+        return false;
+    shlock_take(&l->taker[i].lock);
+    const uint64_t tail = atomic_load(&l->tail);
+    *m = (struct membership){.row = row, .i = i, .cq = cq_of(v->recv_cq)->idx, .seen = tail};
+    l->taker[i].due = 0;
+    atomic_store(&l->taker[i].taken, tail);
+    atomic_fetch_or(&l->asleep[i / 64], 1ull << i % 64); /* its CQ may be armed */
+    shlock_drop(&l->taker[i].lock);
+    lock_take(&mine_lock);
+    m->next = mine;
+    mine = m;
+    atomic_fetch_add(&lane_memberships, 1);
+    lock_drop(&mine_lock);
+    return true;
+}
+
+void lane_close(int row, int i)
+{
+    struct reg_lane *l = &proc.reg->lane[row];
+    lock_take(&mine_lock);
+    for (struct membership **at = &mine; *at; at = &(*at)->next)
+        if ((*at)->row == row && (*at)->i == i) {
+            struct membership *m = *at;
+            *at = m->next;
+            free(m);
+            atomic_fetch_sub(&lane_memberships, 1);
+            break;
+        }
+    lock_drop(&mine_lock);
+    /* Who delivers to it holds its lock; who takes the lock later finds no number. */
+    shlock_take(&l->taker[i].lock);
+    take_nothing(l, i);
+    shlock_drop(&l->taker[i].lock);
+}
+
+void lane_settle(int row)
+{
+    struct reg_group *g = &proc.reg->group[row];
+    struct reg_lane *l = &proc.reg->lane[row];
+    uint64_t seen[FAB_MAX_PORTS / 64] = {0}, slowest = 0;
+    unsigned top = 0;
+    for (unsigned i = 0; i < GROUP_QPS; i++) {
+        const uint32_t port = atomic_load(&g->port[i]);
+        if (!atomic_load(&g->qpn[i]) || port >= proc.fab.nports)
+            continue;
+        const struct fab_port *f = &proc.fab.port[port];
+        const uint64_t rate = f->bus && (!f->rate || f->bus < f->rate) ? f->bus : f->rate;
+        atomic_store(&l->taker[i].books, !(seen[port / 64] >> port % 64 & 1));
+        seen[port / 64] |= 1ull << port % 64;
+        slowest = rate && (!slowest || rate < slowest) ? rate : slowest;
+        top = i + 1;
+    }
+    atomic_store(&l->slowest, slowest);
+    atomic_store(&g->top, top);
+}
+
+void lane_rename(int row, const uint8_t gid[16])
+{
+    struct reg_lane *l = &proc.reg->lane[row];
+    shlock_take(&l->lock); /* a sender may still mean the old group */
+    memcpy(proc.reg->group[row].gid, gid, 16);
+    for (int w = 0; w < LANE_WORDS; w++)
+        atomic_store(&l->asleep[w], 0);
+    l->floor = atomic_load(&l->tail);
+    shlock_drop(&l->lock);
+}
+
+void lane_forget(void)
+{
+    mine = NULL;
+    memset(&mine_lock, 0, sizeof(mine_lock));
+    atomic_store(&lane_memberships, 0);
+    later = (struct task){.run = run_later};
+}
