@@ -35,6 +35,8 @@
  * 4 KiB with holes of 12 KiB 1823 instead of 655 MB/s; pieces and holes of 16 KiB 1646 instead of 3149. */
 #define PIECE_WORTH_REWRITING (16 << 10)
 #define HOLE_WORTH_REWRITING  (16 << 10)
+/* Less than this is written with a system call, also when that has to wait. */
+#define BATCH_WORTH_MAPPING (16 << 10)
 /* So many pay for a mapping or a lock. */
 #define PIECES_WORTH_JOINING 16
 
@@ -131,6 +133,8 @@ struct transfer {
     bool small;    /* pieces of memory are copied, not listed */
     bool sieves;   /* holes of the file may be moved too */
     int64_t fence; /* a place in the file that divides batches */
+    uint64_t most; /* bytes of a batch */
+    int64_t reach; /* the end of the access in the file, or 0 where only a batch's is known */
     bool touched;  /* something was written through a mapping */
     char *buffer;  /* allocated when first needed */
     size_t buffer_size;
@@ -216,7 +220,7 @@ struct batch {
     struct view_walk places; /* before the first of them */
 };
 
-/* A piece that is longer than `span` is a batch of its own, and none goes over the fence. */
+/* A piece that is longer than `span` is a batch of its own, and none goes over the fence. No batch has more than t->most bytes. */
 static void batch_fill(struct transfer *t, struct batch *b, uint64_t span)
 {
     int64_t at = 0;
@@ -224,7 +228,7 @@ static void batch_fill(struct transfer *t, struct batch *b, uint64_t span)
     *b = (struct batch){.places = t->places};
     for (;;) {
         struct view_walk before = t->places;
-        n = view_walk_next(&t->places, b->pieces == 0 ? UINT64_MAX / 4 : span, &at);
+        n = view_walk_next(&t->places, b->pieces == 0 ? t->most : MIN(span, t->most - b->bytes), &at);
         if (n == 0)
             return;
         if (b->pieces > 0 && (at < b->to || at + (int64_t)n - b->from > (int64_t)span ||
@@ -325,16 +329,55 @@ static bool batch_rewrites(const struct transfer *t, const struct batch *b)
     return b->from >= t->a->view.tiled_from && batch_small(b, PIECE_WORTH_REWRITING, HOLE_WORTH_REWRITING);
 }
 
-static bool write_mapped(struct transfer *t, const struct batch *b)
+/* The pages of every piece; those of the holes are left alone. */
+static bool want_pieces(const struct mapped *m, const struct batch *b)
+{
+    struct view_walk w = b->places;
+    uint64_t left = b->bytes, n;
+    int64_t at = 0;
+    while (left > 0 && (n = view_walk_next(&w, left, &at)) > 0) {
+        if (!mapped_want(m, (uint64_t)(at - b->from), n))
+            return false;
+        left -= n;
+    }
+    return true;
+}
+
+/* `holes`: their pages are asked for too, in one call. False: nothing was written that counts. */
+static bool write_mapped(struct transfer *t, const struct batch *b, bool holes)
 {
     struct mapped m;
-    if (!t->a->file->maps || !batch_small(b, PIECE_WORTH_MAPPING, HOLE_WORTH_READING) ||
-        !mapped_open(&m, t->a->file, b->from, b->to))
+    const struct dt_cursor memory = t->memory;
+    const uint64_t span = (uint64_t)(b->to - b->from), moved = t->a->moved;
+    if (!mapped_open(&m, t->a->file, b->from, b->to, MAX(b->to, t->reach)))
         return false;
-    batch_copy(t, b, m.base, (uint64_t)(b->to - b->from));
+    bool done = holes ? mapped_want(&m, 0, span) : want_pieces(&m, b);
+    if (done) {
+        mapped_begin(&m);
+        batch_copy(t, b, m.base, span);
+        done = mapped_end(&m);
+        t->touched = true;
+    }
     mapped_close(&m);
-    t->touched = true;
-    return true;
+    if (!done) {
+        t->memory = memory;
+        t->a->moved = moved;
+    }
+    return done;
+}
+
+/* With a system call when it is our turn, else beside the rank that has it. */
+static int write_in_turn(struct transfer *t, const struct batch *b)
+{
+    struct file *f = t->a->file;
+    const bool turn = f->turn && mapped_turn(f);
+    if (f->turn && !turn && b->bytes >= BATCH_WORTH_MAPPING &&
+        b->bytes / (uint64_t)b->pieces >= PIECE_WORTH_MAPPING && write_mapped(t, b, false))
+        return 0;
+    const int rc = move_batch(t, b);
+    if (turn)
+        mapped_turn_over(f);
+    return rc;
 }
 
 static int write_batch(struct transfer *t, const struct batch *b)
@@ -349,8 +392,9 @@ static int write_batch(struct transfer *t, const struct batch *b)
         return rc;
     if (rewrites && held)
         rc = sieve_write(t, b);
-    else if (!write_mapped(t, b))
-        rc = move_batch(t, b);
+    else if (!f->maps || !batch_small(b, PIECE_WORTH_MAPPING, HOLE_WORTH_READING) ||
+             !write_mapped(t, b, true))
+        rc = write_in_turn(t, b);
     if (held)
         posix_unlock(f, b->from, b->to - b->from);
     return rc;
@@ -360,10 +404,17 @@ static int write_batch(struct transfer *t, const struct batch *b)
 static int write_batches(struct transfer *t)
 {
     struct access *a = t->a;
-    const uint64_t span =
-        a->view.tiled_from < INT64_MAX ? (uint64_t)a->file->hints.ind_wr_buffer_size : MAPPED_SPAN;
+    const uint64_t span = a->view.tiled_from < INT64_MAX ? (uint64_t)a->file->hints.ind_wr_buffer_size
+                          : a->file->turn                ? TURN_SPAN
+                                                         : MAPPED_SPAN;
     struct batch b;
+    int64_t from;
     int rc = 0;
+    if (a->file->turn) {
+        t->most = TURN_BYTES;
+        if (view_is_sorted(&a->view, a->start, a->length))
+            view_range(&a->view, a->start, a->length, &from, &t->reach);
+    }
     t->sieves = a->view.tiled_from < INT64_MAX;
     t->fence = a->view.tiled_from;
     for (batch_fill(t, &b, span); b.pieces > 0 && !rc; batch_fill(t, &b, span))
@@ -397,7 +448,7 @@ static int transfer_pieces(struct transfer *t)
 
 static int transfer(struct access *a)
 {
-    struct transfer t = {.a = a};
+    struct transfer t = {.a = a, .most = UINT64_MAX / 4};
     char *block;
     view_walk_open(&t.places, &a->view, a->start, a->start + a->length);
     access_memory(a, &t.memory);

@@ -50,6 +50,8 @@ struct file {
     bool in_memory; /* on tmpfs, as rank 0 sees it: there is no disk behind it */
     bool guards;    /* writes take a lock, since other ranks may read, change and write again: see tiles.h */
     bool locks_posix; /* the file system knows no locks of open files, only of processes */
+    /* Not 0 while a rank of this node is in write(2), on tmpfs: see mapped.h. Else NULL. */
+    _Atomic uint32_t *turn;
     struct view view;
     int64_t position; /* the individual pointer, in etypes */
     struct io_shared shared;

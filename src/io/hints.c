@@ -50,8 +50,8 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
      "MPI_File_close calls fsync first, so that it reports disk errors that no write could report."},
     {"fishplate_map", "automatic, disable", "automatic",
      "Independent writes of small pieces with small holes go through a mapping of the file, on tmpfs, ext4 "
-     "and xfs. "
-     "disable: one system call for each piece. Use it when other programs truncate the file meanwhile."},
+     "and xfs; on tmpfs also writes of larger pieces while another rank of the node is writing. "
+     "disable: system calls only. Use it when the program handles SIGBUS itself."},
 };
 
 void io_hints_default(struct io_hints *h)

@@ -1,6 +1,6 @@
 /* mapped.c: see mapped.h. A page that cannot be had (no space, quota, disk error) must not end in SIGBUS: the kernel is
  * asked for all pages first (MADV_POPULATE_WRITE), and where that fails system calls write the same bytes and report the
- * error.
+ * error. A file that is cut after that is seen by bus.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/mapped.h"
@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -41,8 +43,19 @@ void mapped_probe(struct file *f)
     const bool disk = fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC;
     f->in_memory = fs.f_type == TMPFS_MAGIC;
     f->near = disk || f->in_memory;
+    const bool mapped = f->maps; /* rank 0 asks twice */
     f->maps = f->near && (f->amode & both) == both && f->hints.map != IO_DISABLE;
+    if (f->maps && !mapped)
+        bus_open();
+    if (mapped && !f->maps)
+        bus_close();
     f->guards = file_writes(f) && disk && has_locks(f);
+}
+
+void mapped_forget(struct file *f)
+{
+    if (f->maps)
+        bus_close();
 }
 
 /* One byte at the end makes the file long enough. It is one that the caller is about to write, and unlike ftruncate it
@@ -55,20 +68,33 @@ static bool lengthen(struct file *f, int64_t to)
     return st.st_size >= to || pwrite(f->fd, "", 1, to - 1) == 1;
 }
 
-bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to)
+bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int64_t reach)
 {
     const int64_t begin = from - from % sysconf(_SC_PAGESIZE);
     m->length = (size_t)(to - begin);
-    if (!f->maps || !lengthen(f, to))
+    if (!f->maps || !lengthen(f, reach))
         return false;
     m->at = mmap(NULL, m->length, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, begin);
     if (m->at == MAP_FAILED)
         return false;
     m->base = (char *)m->at + (from - begin);
-    if (madvise(m->at, m->length, MADV_POPULATE_WRITE) == 0)
-        return true;
-    mapped_close(m);
-    return false;
+    return true;
+}
+
+bool mapped_want(const struct mapped *m, uint64_t skip, uint64_t len)
+{
+    const uintptr_t at = (uintptr_t)m->base + skip, begin = at - at % (uintptr_t)sysconf(_SC_PAGESIZE);
+    return madvise((char *)m->at + (begin - (uintptr_t)m->at), at + len - begin, MADV_POPULATE_WRITE) == 0;
+}
+
+void mapped_begin(struct mapped *m)
+{
+    bus_begin(&m->watch, m->at, m->length);
+}
+
+bool mapped_end(struct mapped *m)
+{
+    return bus_end(&m->watch);
 }
 
 void mapped_close(struct mapped *m)
@@ -79,4 +105,14 @@ void mapped_close(struct mapped *m)
 void mapped_touch(struct file *f)
 {
     futimens(f->fd, NULL);
+}
+
+bool mapped_turn(struct file *f)
+{
+    return atomic_load_explicit(f->turn, memory_order_relaxed) == 0 && atomic_exchange(f->turn, 1) == 0;
+}
+
+void mapped_turn_over(struct file *f)
+{
+    atomic_store_explicit(f->turn, 0, memory_order_release);
 }

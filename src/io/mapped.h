@@ -1,28 +1,46 @@
-/* mapped.h: writes through a mapping of the file. A view of small pieces with small holes would cost a system call for
- * each piece; through a mapping the pieces are copied where they belong, and the holes are not touched.
+/* mapped.h: writes through a mapping of the file, for two reasons. A view of small pieces with small holes would cost a system
+ * call for each piece; through a mapping the pieces are copied where they belong, and the holes are not touched. And on
+ * tmpfs one process at a time can be inside write(2) for a file: while one rank of a node is (it has the turn), others copy into
+ * a mapping instead of waiting, which costs more of their time but is done at the same time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_MAPPED_H
 #define FP_IO_MAPPED_H
 
+#include "io/bus.h"
 #include "io/file.h"
 
 /* Bytes of the file that are mapped at a time. */
 #define MAPPED_SPAN (256 << 10)
+/* The same where ranks take turns: bytes of data that are written in one turn or through one mapping, and the stretch that they may
+ * lie in. A turn is long enough to pay for a mapping, and the data fits a processor's cache, where its pages were just cleared. */
+#define TURN_BYTES (256 << 10)
+#define TURN_SPAN  (4 << 20)
 
 struct mapped {
     char *base; /* where byte `from` of the file is */
     void *at;
     size_t length;
+    struct bus_watch watch;
 };
 
 /* Decides at open whether mappings may be used: only on file systems of this machine whose pages all processes share. */
 void mapped_probe(struct file *f);
-/* Maps [from, to) for writing, with every page present, and makes the file at least that long. False: use system calls,
- * which also report why. */
-bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to);
+void mapped_forget(struct file *f);
+/* Maps [from, to) for writing and makes the file at least `reach` long, which must be the end of bytes that the caller is
+ * about to write. False: use system calls, which also report why. */
+bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int64_t reach);
+/* Makes the pages of `len` bytes present, `skip` bytes behind `from`. False as above. */
+bool mapped_want(const struct mapped *m, uint64_t skip, uint64_t len);
+/* Between the two, bytes that are wanted may be touched. False: the file was cut meanwhile, and the bytes are lost. */
+void mapped_begin(struct mapped *m);
+bool mapped_end(struct mapped *m);
 void mapped_close(struct mapped *m);
 /* After the last window: a mapping does not change the time of modification on every file system. */
 void mapped_touch(struct file *f);
+
+/* Tries to get the turn of the node. */
+bool mapped_turn(struct file *f);
+void mapped_turn_over(struct file *f);
 
 #endif

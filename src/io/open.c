@@ -169,6 +169,7 @@ static void file_free(struct file *f)
 {
     if (f->fd >= 0)
         close(f->fd);
+    mapped_forget(f);
     view_drop(&f->view);
     collective_forget(f);
     errhandler_release(f->head.errhandler);

@@ -17,6 +17,8 @@
 #include "io/posix.h"
 
 #define NO_WORD UINT64_MAX
+/* In the node's memory: the pointer, and whose turn it is to write (mapped.h). */
+#define WORDS_LENGTH (2 * CACHE_LINE)
 
 /* ".NAME.shared-JOB-NUMBER" in the folder of the file: unique among open files of running jobs. */
 static int side_path(struct file *f, uint64_t number)
@@ -41,7 +43,7 @@ int pointer_open(struct file *f)
     uint64_t told[2] = {NO_WORD, 0};
     f->shared.fd = -1;
     if (f->comm->rank == 0) {
-        if (f->nnodes == 1 && net->area && net_area_alloc(net, CACHE_LINE, &told[0]) != 0)
+        if (f->nnodes == 1 && net->area && net_area_alloc(net, WORDS_LENGTH, &told[0]) != 0)
             told[0] = NO_WORD;
         told[1] = (uint64_t)getpid() << 32 | p2p_channel(f->comm->proc->p2p);
     }
@@ -51,6 +53,8 @@ int pointer_open(struct file *f)
     f->shared.offset = told[0];
     if (told[0] != NO_WORD) {
         f->shared.word = (void *)(net->area + told[0]);
+        if (f->maps && f->in_memory && f->comm->size > 1)
+            f->turn = (void *)(net->area + told[0] + CACHE_LINE);
         return 0;
     }
     return side_path(f, told[1]);
@@ -60,7 +64,7 @@ int pointer_open(struct file *f)
 void pointer_close(struct file *f, bool remove)
 {
     if (f->shared.word && f->comm->rank == 0)
-        net_area_free(f->comm->proc->net, f->shared.offset, CACHE_LINE);
+        net_area_free(f->comm->proc->net, f->shared.offset, WORDS_LENGTH);
     if (f->shared.fd >= 0)
         close(f->shared.fd);
     if (f->shared.path && remove)

@@ -1,0 +1,88 @@
+/* bus.c: see bus.h. The handler puts private memory where the file no longer is, so that the copy ends, and the caller repeats
+ * it with system calls. Signals that are not about such a mapping go where they would have gone without us.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "io/bus.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static _Thread_local struct bus_watch *volatile watching;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int files;
+static struct sigaction before;
+
+/* From the page that is gone to the end of the mapping: what is behind it is gone as well, or is written again. */
+static bool fill(struct bus_watch *w, const siginfo_t *info)
+{
+    if (!w || info->si_code != BUS_ADRERR)
+        return false;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)w->at;
+    const uintptr_t fault = (uintptr_t)info->si_addr;
+    if (fault < at || fault >= at + w->length)
+        return false;
+    const uintptr_t from = fault - fault % page;
+    w->cut = true;
+    return mmap(w->at + (from - at), at + w->length - from, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+static void on_bus(int sig, siginfo_t *info, void *context)
+{
+    const int saved = errno;
+    if (!fill(watching, info)) {
+        if (before.sa_flags & SA_SIGINFO) {
+            before.sa_sigaction(sig, info, context);
+        } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+            before.sa_handler(sig);
+        } else { /* the same instruction fails again, or the same signal is sent again */
+            sigaction(sig, &before, NULL);
+            if (info->si_code <= 0)
+                syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), sig);
+        }
+    }
+    errno = saved;
+}
+
+void bus_open(void)
+{
+    struct sigaction mine = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&mine.sa_mask);
+    pthread_mutex_lock(&lock);
+    if (files++ == 0)
+        sigaction(SIGBUS, &mine, &before);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A handler that the program has set meanwhile stays. */
+void bus_close(void)
+{
+    struct sigaction there;
+    pthread_mutex_lock(&lock);
+    if (--files == 0 && sigaction(SIGBUS, NULL, &there) == 0 && (there.sa_flags & SA_SIGINFO) &&
+        there.sa_sigaction == on_bus)
+        sigaction(SIGBUS, &before, NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+void bus_begin(struct bus_watch *w, void *at, size_t length)
+{
+    *w = (struct bus_watch){.at = at, .length = length};
+    watching = w;
+    atomic_signal_fence(memory_order_seq_cst); /* the copy is not begun before */
+}
+
+bool bus_end(struct bus_watch *w)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    watching = NULL;
+    return !w->cut;
+}
