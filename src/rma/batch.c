@@ -1,6 +1,6 @@
-/* batch.c: short puts and gets of memory that only a system call reaches (cross-memory attach) are collected and moved by
- * one call, at the latest when the program waits for them: the call costs more than the bytes. A put is copied when it is
- * made, so it is complete at its origin at once.
+/* batch.c: puts and gets of memory that only a system call reaches (cross-memory attach). They are collected and
+ * moved by one call, at the latest when the program waits for them: for short ones the call costs more than the bytes. A short
+ * put is copied when it is made, so it is complete at its origin at once. A target that waits takes part (box.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -12,13 +12,15 @@ static COUNTER(batched, "rma_batched", "Short puts and gets that shared a system
 
 enum { PUT, GET, WAYS };
 
-#define PUT_MAX 512u  /* bytes: beyond, a copy costs as much as the call */
-#define GET_MAX 4096u /* gets need no copy */
-#define STORE   8192u /* bytes of puts */
+#define PUT_MAX  512u    /* bytes: beyond, a copy costs as much as the call */
+#define GET_MAX  4096u   /* gets need no copy */
+#define STORE    8192u   /* bytes of puts */
+#define LONGS    8       /* that are collected */
+#define PART_MIN 131072u /* what two processors share is cut into parts of this size, or an eighth of all */
 
 struct batch {
-    size_t count[WAYS], used;
-    struct net_piece piece[WAYS][NET_PIECES_MAX];
+    size_t count[WAYS], used, longs[WAYS];
+    struct net_piece piece[WAYS][NET_PIECES_MAX], longer[WAYS][LONGS];
     char store[STORE];
 };
 
@@ -32,17 +34,61 @@ static void note_fault(struct win_peer *p, int rc)
 static void run_one_way(struct win_peer *p, int way)
 {
     struct batch *b = p->batch;
-    if (b->count[way] == 0)
+    const size_t count = b->count[way];
+    if (count == 0)
         return;
-    int rc = p->peer->ops->move(p->peer, way == PUT, b->piece[way], b->count[way]);
-    note_fault(p, rc);
-    counter_add(&batched, b->count[way]);
+    const size_t done = box_move(p, way == PUT, b->piece[way], count);
     b->count[way] = 0;
+    if (done == count)
+        return;
+    int rc = p->peer->ops->move(p->peer, way == PUT, b->piece[way] + done, count - done);
+    note_fault(p, rc);
+    counter_add(&batched, count - done);
+}
+
+/* In parts that two processors may do: as many as there are, and eight more. */
+static size_t cut(const struct net_piece *pieces, size_t count, size_t all, struct net_piece *parts)
+{
+    const size_t part = MAX(PART_MIN, ALIGN_UP(all / LONGS + 1, (size_t)4096));
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct net_piece left = pieces[i];
+        for (size_t len; left.length > 0; left.length -= len) {
+            len = MIN(part, left.length);
+            parts[n++] = (struct net_piece){.local = left.local, .remote = left.remote, .length = len};
+            left.local = (char *)left.local + len;
+            left.remote += len;
+        }
+    }
+    return n;
+}
+
+static void run_long(struct win_peer *p, int way)
+{
+    struct batch *b = p->batch;
+    const struct net_piece *pieces = b->longer[way];
+    const size_t count = b->longs[way];
+    struct net_piece parts[BOX_PIECES];
+    size_t all = 0, longest = 0;
+    int rc;
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        all += pieces[i].length;
+        longest = MAX(longest, pieces[i].length);
+    }
+    b->longs[way] = 0;
+    if (longest >= 2 * PART_MIN && box_reaches(p))
+        rc = box_share(p, way == PUT, parts, cut(pieces, count, all, parts));
+    else
+        rc = p->peer->ops->move(p->peer, way == PUT, pieces, count);
+    note_fault(p, rc);
 }
 
 bool batch_holds(const struct win_peer *p)
 {
-    return p->batch && (p->batch->count[PUT] || p->batch->count[GET]);
+    const struct batch *b = p->batch;
+    return b && (b->count[PUT] || b->count[GET] || b->longs[PUT] || b->longs[GET]);
 }
 
 void batch_run(struct win_peer *p)
@@ -52,20 +98,33 @@ void batch_run(struct win_peer *p)
     run_one_way(p, PUT);
     p->batch->used = 0;
     run_one_way(p, GET);
+    run_long(p, PUT);
+    run_long(p, GET);
 }
 
-/* A long one is moved at once; a short one when there are many of them or the program waits. */
+static void collect_long(struct win_peer *to, int way, const struct net_piece *piece)
+{
+    struct batch *b = to->batch;
+    if (b->longs[way] == LONGS)
+        run_long(to, way);
+    b->longer[way][b->longs[way]++] = *piece;
+}
+
+/* They are moved when there are many of them or the program waits. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len)
 {
     const int way = c->kind == RMA_IS_PUT ? PUT : GET;
     win_peer_busy(to);
-    if (len <= (way == PUT ? PUT_MAX : GET_MAX) && !to->batch)
+    if (!to->batch)
         to->batch = calloc(1, sizeof(*to->batch));
     struct batch *b = to->batch;
     struct net_piece piece = {.local = local, .remote = remote, .length = len};
-    if (!b || len > (way == PUT ? PUT_MAX : GET_MAX)) {
-        int rc = to->peer->ops->move(to->peer, way == PUT, &piece, 1);
-        note_fault(to, rc);
+    if (!b) {
+        note_fault(to, to->peer->ops->move(to->peer, way == PUT, &piece, 1));
+        return MPI_SUCCESS;
+    }
+    if (len > (way == PUT ? PUT_MAX : GET_MAX)) {
+        collect_long(to, way, &piece);
         return MPI_SUCCESS;
     }
     if (b->count[way] == NET_PIECES_MAX || (way == PUT && b->used + len > STORE))

@@ -274,6 +274,10 @@ int peer_know(struct win_peer *p)
     if (near)
         p->at = near->target;
     p->slot = near ? &near->slot : NULL;
+    if (near && w->proc->rma->box_hook.progress && p->rank != w->comm->rank) {
+        p->box = box_of(near - context_id_of(w->comm->context));
+        p->bell = net_bell_local(w->proc->net, p->peer->rank);
+    }
     if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
         p->direct = win_memory_of(w, p->rank, &p->at, &p->mapping);
     p->here = p->rank == w->comm->rank || p->direct;

@@ -93,6 +93,10 @@ struct win_peer {
     } request;             /* as a target, when it is on another node and its adapter cannot add */
     struct far *far;       /* far.c: NULL until its lock was taken by RDMA */
     struct batch *batch;   /* batch.c: NULL until something was collected */
+    struct box *box;       /* box.c: of a rank on this node; NULL: it has none */
+    struct doorbell *bell; /* ... and whether it sleeps */
+    uint8_t box_pause;     /* so many operations before it is asked again ... */
+    uint8_t box_refusals;  /* ... as it did not help the last time */
     struct counts *counts; /* counts.c: NULL until one of the two posted to the other */
     struct wide *wide;     /* wide.c: NULL until the adapter changed a word */
 };
@@ -105,9 +109,10 @@ struct rma {
     struct directory directory;
     struct counts_chunk *counts; /* memory for counters (counts.c) ... */
     struct transport *counts_adapter;
-    uint64_t serial; /* of the last window */
-    uint64_t rounds; /* calls that waited for all targets of a window */
-    uint32_t idle;   /* flushes and unlocks that had nothing to wait for */
+    uint64_t serial;          /* of the last window */
+    uint64_t rounds;          /* calls that waited for all targets of a window */
+    uint32_t idle;            /* flushes and unlocks that had nothing to wait for */
+    struct net_hook box_hook; /* box.c: this process helps others */
     struct ids ids;
     int queued;
     char *scratch; /* for a frame that is being built; not used across anything that waits */
@@ -189,6 +194,17 @@ int transfer_start(const struct rma_call *c, struct win_peer *to);
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len);
 void batch_run(struct win_peer *p);
 bool batch_holds(const struct win_peer *p); /* something is collected */
+
+/* box.c: what a target that waits inside MPI does for an origin on its node. */
+#define BOX_PIECES 16
+void box_open(struct rma *r); /* this process helps from now on */
+void box_close(struct rma *r);
+struct box *box_of(struct win_entry *directory);
+bool box_reaches(const struct win_peer *p); /* it may help; what follows may be called */
+/* Short puts or gets: the target did so many of them, the others are left to the caller. */
+size_t box_move(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
+/* Long ones: all of them are done when it returns, by both if the target has time. 0, or an error class. */
+int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
 
 /* operation.c: operations under way. */
 int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,

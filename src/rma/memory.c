@@ -159,6 +159,8 @@ int win_memory_open(struct win *w)
         rc = check_together(w, &c);
     if (rc)
         return rc;
+    if (c.here && !w->span && w->flavor != MPI_WIN_FLAVOR_SHARED && w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        box_open(w->proc->rma);
     struct win_target *mine = w->mine;
     mine->size = (uint64_t)w->size;
     mine->unit = w->unit;

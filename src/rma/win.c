@@ -57,6 +57,7 @@ static void rma_close(struct proc *p)
     p->rma_closing = NULL;
     p->rma_member_died = NULL;
     counts_close_all(r);
+    box_close(r);
     directory_close(r);
     ids_close(&r->ids);
     free(r->scratch);

@@ -1,0 +1,313 @@
+/* box.c: a target that waits inside MPI lends a hand with puts and gets of memory that only a system call reaches
+ * (cross-memory attach). Each process has a box in the node's memory. An origin writes there what it wants and looks whether
+ * somebody takes it: for a few bytes that is quicker than a system call, and long transfers are shared by two processors. A
+ * target that computes or sleeps is not disturbed: the origin takes its wish back and does the work alone, as it does when
+ * the box is in use. After a wish in vain it asks less and less often.
+ *
+ * `asked` is a number and a phase. Only who holds `owner` writes a wish, under a new number; only the target takes it; and it
+ * is taken back only while nobody has taken it. So the target works on a wish either alone or not at all, and the owner goes
+ * on when `answered` has the number.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/cpu.h"
+#include "base/tunable.h"
+#include "obj/context.h"
+#include "rma/engine.h"
+
+enum { HELP_AUTO, HELP_ON, HELP_OFF };
+
+static TUNABLE_CHOICE(help, "RMA_HELP", HELP_AUTO, "auto|on|off",
+                      "Whether a rank that waits inside MPI helps with puts and gets of others on its node "
+                      "to memory of MPI_Win_create. auto: "
+                      "unless ranks share cores; on: also then; off: origins do all of it by system calls. "
+                      "rma_helped counts such operations.");
+
+static COUNTER(helped, "rma_helped",
+               "Puts and gets of this process that their target did, or shared, while it waited inside MPI.");
+
+#define PATIENCE_NS   1000 /* before a wish is taken back: two system calls */
+#define PAUSE_MAX     255  /* wishes left out after one in vain */
+#define LOOKS_A_CLOCK 32
+#define LOOKS_A_YIELD 4096
+
+enum phase { NONE, ASKED, TAKEN, PHASES = 4 };
+enum wish { WISH_PUT, WISH_GET, WISH_SHARE };
+
+struct shared_work {
+    uint32_t rank; /* of the origin, in the job */
+    uint32_t put;
+    struct net_piece piece[BOX_PIECES]; /* as the origin sees them */
+};
+
+#define ASK_BYTES    (7 * CACHE_LINE - 16)
+#define ANSWER_BYTES (7 * CACHE_LINE - 16)
+
+#define SHORT_MAX (ASK_BYTES - 16) /* a put that fits */
+
+struct box {
+    _Alignas(CACHE_LINE) _Atomic uint32_t owner;
+    _Alignas(CACHE_LINE) _Atomic uint64_t asked; /* number * PHASES + phase */
+    uint32_t wish, count;
+    union {
+        char records[ASK_BYTES];
+        struct shared_work work;
+    } ask;
+    _Alignas(CACHE_LINE) _Atomic uint64_t answered; /* the number */
+    uint64_t failed;                                /* shared work: the target could not do its part */
+    char data[ANSWER_BYTES];
+    _Alignas(CACHE_LINE) _Atomic uint64_t next; /* shared work: the next piece that nobody does */
+};
+
+/* The box lies where a directory has entries of communicators that are never windows. */
+_Static_assert(sizeof(struct box) <= CONTEXT_IDS_RESERVED * sizeof(struct win_entry), "a box fits");
+
+/* Before the bytes of each put. */
+struct record {
+    uint64_t remote;
+    uint32_t length;
+};
+
+struct box *box_of(struct win_entry *directory)
+{
+    return (struct box *)(void *)directory;
+}
+
+/* ---- the target ---- */
+
+static void do_puts(const struct box *b)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < b->count; i++) {
+        struct record r;
+        CHECK(at + sizeof(r) <= ASK_BYTES, "a put in a box is longer than the box");
+        memcpy(&r, b->ask.records + at, sizeof(r));
+        at += sizeof(r);
+        CHECK(r.length <= ASK_BYTES - at, "a put in a box is longer than the box");
+        memcpy((void *)(uintptr_t)r.remote, b->ask.records + at, r.length);
+        at += r.length;
+    }
+}
+
+static void do_gets(struct box *b)
+{
+    size_t used = 0;
+    CHECK(b->count <= ASK_BYTES / sizeof(struct record), "gets in a box are more than it holds");
+    for (uint32_t i = 0; i < b->count; i++) {
+        struct record r;
+        memcpy(&r, b->ask.records + i * sizeof(r), sizeof(r));
+        CHECK(r.length <= ANSWER_BYTES - used, "a get from a box is longer than the box");
+        memcpy(b->data + used, (const void *)(uintptr_t)r.remote, r.length);
+        used += r.length;
+    }
+}
+
+/* What the origin puts this process gets. */
+static void do_share(struct net *net, struct box *b)
+{
+    const struct shared_work *work = &b->ask.work;
+    struct peer *origin;
+    uint64_t k;
+    b->failed = net_peer(net, work->rank, &origin) != 0 || !origin->ops->move;
+    while (!b->failed && (k = atomic_fetch_add(&b->next, 1)) < b->count) {
+        CHECK(k < BOX_PIECES, "shared work has more pieces than a box holds");
+        const struct net_piece *theirs = &work->piece[k];
+        const struct net_piece mine = {.local = (void *)(uintptr_t)theirs->remote,
+                                       .remote = (uintptr_t)theirs->local,
+                                       .length = theirs->length};
+        b->failed = origin->ops->move(origin, !work->put, &mine, 1) != 0;
+    }
+}
+
+static int serve(struct net *net, struct box *b)
+{
+    uint64_t asked = atomic_load_explicit(&b->asked, memory_order_relaxed);
+    if (likely(asked % PHASES != ASKED) ||
+        !atomic_compare_exchange_strong(&b->asked, &asked, asked - ASKED + TAKEN))
+        return 0;
+    if (b->wish == WISH_PUT)
+        do_puts(b);
+    else if (b->wish == WISH_GET)
+        do_gets(b);
+    else
+        do_share(net, b);
+    atomic_store_explicit(&b->answered, asked / PHASES, memory_order_release);
+    return 1;
+}
+
+static int progress(struct net_hook *hook)
+{
+    struct rma *r = container_of(hook, struct rma, box_hook);
+    return serve(r->proc->net, box_of(r->directory.mine));
+}
+
+/* Whoever sleeps is not asked. */
+static uint64_t rests(struct net_hook *hook, uint64_t now)
+{
+    (void)hook, (void)now;
+    return NET_FOREVER;
+}
+
+void box_open(struct rma *r)
+{
+    if (r->box_hook.progress || !r->directory.node || help.value == HELP_OFF)
+        return;
+    r->box_hook = (struct net_hook){.progress = progress, .rests = rests};
+    list_append(&r->proc->net->hooks, &r->box_hook.link);
+}
+
+void box_close(struct rma *r)
+{
+    if (r->box_hook.progress)
+        list_remove(&r->box_hook.link);
+}
+
+/* ---- the origin ---- */
+
+/* In a job that goes on after deaths nobody would answer for a target that has died in the middle. */
+bool box_reaches(const struct win_peer *p)
+{
+    const struct net *net = p->win->proc->net;
+    return p->box && help.value != HELP_OFF && !net->lost && (help.value == HELP_ON || !net->oversubscribed);
+}
+
+static bool begin(struct win_peer *p)
+{
+    if (!box_reaches(p))
+        return false;
+    if (p->box_pause > 0) {
+        p->box_pause--;
+        return false;
+    }
+    if (atomic_load_explicit(&p->bell->sleepers, memory_order_relaxed) != 0)
+        return false;
+    uint32_t nobody = 0;
+    return atomic_compare_exchange_strong(&p->box->owner, &nobody, 1);
+}
+
+static void end(struct win_peer *p)
+{
+    atomic_store_explicit(&p->box->owner, 0, memory_order_release);
+}
+
+static uint64_t ask(struct box *b, enum wish wish, uint32_t count)
+{
+    const uint64_t number = atomic_load_explicit(&b->asked, memory_order_relaxed) / PHASES + 1;
+    b->wish = wish;
+    b->count = count;
+    atomic_store_explicit(&b->asked, number * PHASES + ASKED, memory_order_release);
+    return number;
+}
+
+static bool is_answered(const struct box *b, uint64_t number)
+{
+    return atomic_load_explicit(&b->answered, memory_order_acquire) == number;
+}
+
+/* Whoever has taken it is at work and needs nothing of anybody. */
+static void await_work(const struct box *b, uint64_t number)
+{
+    for (unsigned looks = 1; !is_answered(b, number); looks++)
+        if (looks % LOOKS_A_YIELD == 0)
+            sched_yield();
+}
+
+/* True: the target has done it. False: it was taken back, and the target does not know of it. */
+static bool conclude(struct win_peer *p, uint64_t number)
+{
+    struct box *b = p->box;
+    uint64_t asked = number * PHASES + ASKED;
+    if (!is_answered(b, number) &&
+        atomic_compare_exchange_strong(&b->asked, &asked, number * PHASES + NONE)) {
+        p->box_refusals = (uint8_t)MIN(2 * p->box_refusals + 1, PAUSE_MAX);
+        p->box_pause = p->box_refusals;
+        return false;
+    }
+    await_work(b, number);
+    p->box_refusals = 0;
+    return true;
+}
+
+/* Two that wait for each other serve each other. */
+static bool wait_for(struct win_peer *p, uint64_t number)
+{
+    struct rma *r = p->win->proc->rma;
+    struct box *mine = box_of(r->directory.mine);
+    uint64_t since = 0;
+    for (unsigned looks = 1; !is_answered(p->box, number); looks++) {
+        serve(r->proc->net, mine);
+        if (looks % LOOKS_A_CLOCK != 0)
+            continue;
+        const uint64_t now = clock_ns();
+        since = since ? since : now;
+        if (now - since >= PATIENCE_NS)
+            break;
+    }
+    return conclude(p, number);
+}
+
+/* As many as fit. */
+static size_t fill(struct box *b, bool put, const struct net_piece *pieces, size_t count)
+{
+    size_t at = 0, back = 0, n = 0;
+    for (; n < count; n++) {
+        const struct record r = {.remote = pieces[n].remote, .length = (uint32_t)pieces[n].length};
+        const size_t data = put ? pieces[n].length : 0, answer = put ? 0 : pieces[n].length;
+        if (at + sizeof(r) + data > ASK_BYTES || back + answer > ANSWER_BYTES)
+            break;
+        memcpy(b->ask.records + at, &r, sizeof(r));
+        memcpy(b->ask.records + at + sizeof(r), pieces[n].local, data);
+        at += sizeof(r) + data;
+        back += answer;
+    }
+    return n;
+}
+
+size_t box_move(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count)
+{
+    struct box *b = p->box;
+    size_t done = 0, n;
+    if (pieces[0].length > SHORT_MAX || !begin(p))
+        return 0;
+    while (done < count && (n = fill(b, put, pieces + done, count - done)) > 0 &&
+           wait_for(p, ask(b, put ? WISH_PUT : WISH_GET, (uint32_t)n))) {
+        const char *data = b->data;
+        for (size_t i = done; i < done + n && !put; data += pieces[i++].length)
+            memcpy(pieces[i].local, data, pieces[i].length);
+        done += n;
+    }
+    end(p);
+    counter_add(&helped, done);
+    return done;
+}
+
+static int move_each(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = p->peer->ops->move(p->peer, put, &pieces[i], 1);
+    return rc;
+}
+
+int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count)
+{
+    struct box *b = p->box;
+    uint64_t k;
+    int rc = 0;
+    if (count < 2 || count > BOX_PIECES || !begin(p))
+        return move_each(p, put, pieces, count);
+    b->ask.work.rank = p->win->proc->net->rank;
+    b->ask.work.put = put;
+    memcpy(b->ask.work.piece, pieces, count * sizeof(*pieces));
+    atomic_store_explicit(&b->next, 0, memory_order_relaxed);
+    const uint64_t number = ask(b, WISH_SHARE, (uint32_t)count);
+    while (rc == 0 && (k = atomic_fetch_add(&b->next, 1)) < count)
+        rc = p->peer->ops->move(p->peer, put, &pieces[k], 1);
+    const bool shared = conclude(p, number), failed = shared && b->failed;
+    end(p);
+    counter_add(&helped, shared && !failed);
+    return failed ? move_each(p, put, pieces, count) : rc;
+}

@@ -1,0 +1,190 @@
+/* help.c: puts and gets of memory of MPI_Win_create on one node, which a target that waits inside MPI does or shares: all
+ * lengths, many at once, several origins at one target, everyone at everyone; and a target that never calls MPI gets its bytes
+ * all the same.
+ *
+ * ranks: 4 2
+ * nodes: no
+ * env: FISHPLATE_RMA_HELP=on
+ * also: FISHPLATE_RMA_HELP=off
+ * also: FISHPLATE_RMA_HELP=auto
+ * also: FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_PROGRESS=thread
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+
+#include "counters.h"
+#include "rma/windows.h"
+
+enum { ROOM = 5 << 20, SHORT = 300, LONG = 1 << 20, MIN_LENGTH = 8 };
+
+static unsigned char *bytes;
+
+static unsigned char value(int rank, size_t i)
+{
+    return (unsigned char)(rank * 37 + i * 7 + i / 251);
+}
+
+static void expect_bytes(const unsigned char *found, int rank, size_t from, size_t len)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < len; i++)
+        wrong += found[i] != value(rank, from + i);
+    EXPECT_EQ(wrong, 0u);
+}
+
+/* Rank 0 waits in a barrier; each other rank has a part of its memory. */
+static void lengths(struct window *w)
+{
+    static const int some[] = {1,    2,     7,      8,      9,      16,      63,
+                               64,   65,    400,    421,    422,    433,     500,
+                               513,  4096,  4097,   32768,  65536,  262143,  262144,
+                               9999, 70000, 300000, 524289, 600000, 1 << 20, (1 << 20) + 1};
+    const MPI_Aint at = (MPI_Aint)w->rank * (LONG + 64);
+    unsigned char *back = malloc(LONG + 1);
+    MPI_Barrier(w->comm);
+    if (w->rank != 0) {
+        MPI_Win_lock_all(0, w->win);
+        for (size_t k = 0; k < sizeof(some) / sizeof(some[0]); k++) {
+            MPI_Put(bytes, some[k], MPI_BYTE, 0, at, some[k], MPI_BYTE, w->win);
+            MPI_Win_flush(0, w->win);
+            memset(back, 0, (size_t)some[k]);
+            MPI_Get(back, some[k], MPI_BYTE, 0, at, some[k], MPI_BYTE, w->win);
+            MPI_Win_flush(0, w->win);
+            expect_bytes(back, w->rank, 0, (size_t)some[k]);
+        }
+        MPI_Win_unlock_all(w->win);
+    }
+    MPI_Barrier(w->comm);
+    for (int r = 1; r < w->size && w->rank == 0; r++)
+        expect_bytes((unsigned char *)w->memory + r * (LONG + 64), r, 0, LONG + 1);
+    free(back);
+    MPI_Barrier(w->comm);
+}
+
+/* Everyone at everyone: many short ones of all lengths, and long ones between them, with one flush. */
+static void many(struct window *w)
+{
+    enum { N = 200 };
+    unsigned char *back = malloc(N * SHORT + 3 * 300000);
+    memset(w->memory, 0, ROOM);
+    for (int to = 1; to < w->size; to++) {
+        const int target = (w->rank + to) % w->size;
+        const MPI_Aint base = (MPI_Aint)w->rank * 1200000;
+        MPI_Barrier(w->comm);
+        MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w->win);
+        for (int k = 0; k < N; k++)
+            MPI_Put(bytes + k * SHORT, k % SHORT + 1, MPI_BYTE, target, base + k * SHORT, k % SHORT + 1,
+                    MPI_BYTE, w->win);
+        for (int k = 0; k < 3; k++)
+            MPI_Put(bytes + k * 300000, 300000, MPI_BYTE, target, base + N * SHORT + k * 300000, 300000,
+                    MPI_BYTE, w->win);
+        MPI_Win_flush(target, w->win);
+        for (int k = 0; k < N; k++)
+            MPI_Get(back + k * SHORT, k % SHORT + 1, MPI_BYTE, target, base + k * SHORT, k % SHORT + 1,
+                    MPI_BYTE, w->win);
+        for (int k = 0; k < 3; k++)
+            MPI_Get(back + N * SHORT + k * 300000, 300000, MPI_BYTE, target, base + N * SHORT + k * 300000,
+                    300000, MPI_BYTE, w->win);
+        MPI_Win_unlock(target, w->win);
+        for (int k = 0; k < N; k++)
+            expect_bytes(back + k * SHORT, w->rank, (size_t)k * SHORT, (size_t)k % SHORT + 1);
+        for (int k = 0; k < 3; k++)
+            expect_bytes(back + N * SHORT + k * 300000, w->rank, (size_t)k * 300000, 300000);
+    }
+    free(back);
+    MPI_Barrier(w->comm);
+}
+
+/* Rank 0 looks at its own memory and calls nothing. */
+static void computes(struct window *w)
+{
+    const volatile long *word = (const volatile long *)w->memory;
+    enum { N = 2000 };
+    memset(w->memory, 0, 64);
+    MPI_Barrier(w->comm);
+    if (w->rank == 0)
+        while (*word != N)
+            sched_yield();
+    if (w->rank == 1) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win);
+        for (long k = 1; k <= N; k++) {
+            long seen = 0;
+            MPI_Put(&k, 1, MPI_LONG, 0, 0, 1, MPI_LONG, w->win);
+            MPI_Win_flush(0, w->win);
+            MPI_Get(&seen, 1, MPI_LONG, 0, 0, 1, MPI_LONG, w->win);
+            MPI_Win_flush(0, w->win);
+            EXPECT_EQ(seen, k);
+        }
+        MPI_Win_unlock(0, w->win);
+    }
+    MPI_Barrier(w->comm);
+}
+
+/* What the target did is right: pieces of different lengths go there and back, long or short. */
+static void there_and_back(struct window *w, int pieces, int step)
+{
+    static unsigned char back[3 * LONG];
+    for (int k = 0; k < pieces; k++)
+        MPI_Put(bytes + k * step, step - k, MPI_BYTE, 0, k * step, step - k, MPI_BYTE, w->win);
+    MPI_Win_flush(0, w->win);
+    memset(back, 0, (size_t)(pieces * step));
+    for (int k = 0; k < pieces; k++)
+        MPI_Get(back + k * step, step - k, MPI_BYTE, 0, k * step, step - k, MPI_BYTE, w->win);
+    MPI_Win_flush(0, w->win);
+    for (int k = 0; k < pieces; k++)
+        expect_bytes(back + k * step, w->rank, (size_t)k * (size_t)step, (size_t)(step - k));
+    unsigned char zeros[64] = {0};
+    for (int at = 0; at < pieces * step; at += step)
+        MPI_Put(zeros, MIN_LENGTH, MPI_BYTE, 0, at, MIN_LENGTH, MPI_BYTE, w->win);
+    MPI_Win_flush(0, w->win);
+}
+
+/* A target that polls is sooner or later there in time: until that has been seen often enough. */
+static void is_helped(struct window *w, MPI_T_pvar_handle helped)
+{
+    static const struct {
+        int pieces, step;
+    } tries[] = {{1, 8}, {10, 20}, {3, 400000}, {1, LONG}};
+    const char *wish = getenv("FISHPLATE_RMA_HELP");
+    MPI_Request request;
+    if (!wish || strcmp(wish, "on") != 0 || getenv("FISHPLATE_SPIN_US"))
+        return;
+    for (size_t k = 0; k < sizeof(tries) / sizeof(tries[0]); k++) {
+        MPI_Barrier(w->comm);
+        if (w->rank == 0) {
+            MPI_Irecv(NULL, 0, MPI_INT, 1, 0, w->comm, &request);
+            for (int done = 0; !done;)
+                MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        }
+        if (w->rank == 1) {
+            const unsigned long long enough = counter(helped) + (unsigned)(10 * (tries[k].pieces + 1));
+            MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win);
+            while (counter(helped) < enough)
+                there_and_back(w, tries[k].pieces, tries[k].step);
+            MPI_Win_unlock(0, w->win);
+            MPI_Send(NULL, 0, MPI_INT, 0, 0, w->comm);
+        }
+    }
+    MPI_Barrier(w->comm);
+}
+
+int main(int argc, char **argv)
+{
+    struct window w;
+    counters_begin();
+    MPI_T_pvar_handle helped = counter_open("rma_helped");
+    mpitest_begin(&argc, &argv);
+    window_open(&w, CREATED, ROOM);
+    bytes = malloc(ROOM);
+    for (size_t i = 0; i < ROOM; i++)
+        bytes[i] = value(w.rank, i);
+    lengths(&w);
+    many(&w);
+    computes(&w);
+    is_helped(&w, helped);
+    free(bytes);
+    window_close(&w);
+    counters_end();
+    return mpitest_end();
+}
