@@ -77,7 +77,7 @@ static void tables(struct ib_driver *d)
     char figure[32] = "";
     ib_column(t, "mean skew, us");
     bcast_columns(t, &f);
-    ib_column(t, "times better");
+    ib_column(t, "Original against Window");
     for (int i = 0; i < n; i++) {
         c.x[i] = (double)list[i];
         ib_cell(t, "%ld", list[i]);
