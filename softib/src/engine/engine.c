@@ -15,7 +15,8 @@
 static int ep_fd = -1, wake_fd = -1, timer_fd = -1;
 static struct lock task_lock;
 static struct task *tasks;
-static _Atomic uint64_t next_due = NEVER;  /* of the list */
+static _Atomic uint64_t next_due = NEVER; /* of the list */
+static struct lock timer_lock;
 static _Atomic uint64_t timer_set = NEVER; /* what the thread sleeps until */
 static const struct attendant *attendants[ATTENDANTS];
 static unsigned nattendants;
@@ -62,8 +63,26 @@ static void on_wake(struct watch *w, uint32_t ev)
 static void on_timer(struct watch *w, uint32_t ev)
 {
     (void)w, (void)ev;
+    lock_take(&timer_lock);
     drain_fd(timer_fd);
     atomic_store(&timer_set, NEVER);
+    lock_drop(&timer_lock);
+}
+
+/* Whoever defers a task sets the timer itself: to wake the thread for it would cost the program two changes of context. The time is only
+ * made earlier; when the timer has fired the thread sets it anew. */
+static void set_timer(uint64_t due)
+{
+    struct itimerspec t = {0};
+    due = max_u64(due, 1); /* 0 would stop it */
+    t.it_value.tv_sec = (time_t)(due / NS_S);
+    t.it_value.tv_nsec = (long)(due % NS_S);
+    lock_take(&timer_lock);
+    if (due < atomic_load(&timer_set)) {
+        timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
+        atomic_store(&timer_set, due);
+    }
+    lock_drop(&timer_lock);
 }
 
 /* --- tasks --- */
@@ -98,7 +117,7 @@ void engine_defer(struct task *t, uint64_t due)
         atomic_store(&next_due, t->due);
     lock_drop(&task_lock);
     if (due < atomic_load(&timer_set))
-        engine_wake();
+        set_timer(due);
 }
 
 void engine_forsake(struct task *t)
@@ -170,19 +189,6 @@ static int may_sleep(void)
 
 /* --- the thread --- */
 
-static void set_timer(uint64_t due)
-{
-    struct itimerspec t = {0};
-    t.it_value.tv_sec = (time_t)(due / NS_S);
-    t.it_value.tv_nsec = (long)(due % NS_S);
-    if (due != NEVER)
-        timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
-    atomic_store(&timer_set, due);
-    /* Published first, then looked again: a deferral that saw the old value has woken us or is seen here. */
-    if (atomic_load(&next_due) < due)
-        engine_wake();
-}
-
 static void *run(void *arg)
 {
     struct epoll_event ev[32];
@@ -237,4 +243,5 @@ void engine_forget(void)
     atomic_store(&next_due, NEVER);
     atomic_store(&timer_set, NEVER);
     memset(&task_lock, 0, sizeof(task_lock));
+    memset(&timer_lock, 0, sizeof(timer_lock));
 }
