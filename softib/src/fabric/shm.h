@@ -111,6 +111,7 @@ struct reg_lane {
     _Alignas(
         CACHELINE) _Atomic uint64_t asleep[LANE_WORDS]; /* members whose program waits for an event, or may */
     atomic_uint waking;                                 /* who was woken last will wake the next */
+    _Atomic uint64_t dozing[LANE_WORDS];                /* those that fetched an event of another CQ since */
     _Alignas(CACHELINE) struct reg_taker taker[GROUP_QPS];
     _Alignas(CACHELINE) struct reg_packet packet[LANE_PACKETS];
 };

@@ -1,8 +1,9 @@
-/* lane.c: see lane.h. Who delivers to a member, itself or another, holds its lock; so does who changes its bit in `asleep`.
+/* lane.c: see lane.h. Who delivers to a member, itself or another, holds its lock; so does who changes its bits in `asleep` and `dozing`.
  *
  * Nobody is forgotten: a program that is about to sleep sets its bit and then looks for packets; a sender publishes its packet
  * and then looks for bits. Who delivers to a sleeper clears the bit only when the sleeper has an event (its CQ is no
- * longer armed), and looks for packets again after it gave back the lock.
+ * longer armed), and looks for packets again after it gave back the lock. One that fetched an event of another CQ since it armed this one
+ * is most likely awake, and its bit is in `dozing`: only a sender that looks again after a while delivers to it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "local/lane.h"
@@ -97,12 +98,28 @@ static bool cq_is_armed(const struct peer *owner, uint32_t qpn)
     return atomic_load(&owner->arena->cq[atomic_load(&q->rcq) % CQ_MAX].armed);
 }
 
+enum sleep { AWAKE, DOZING, ASLEEP };
+
+/* The member's lock is held. */
+static void set_sleep(struct reg_lane *l, int i, enum sleep is)
+{
+    const uint64_t bit = 1ull << i % 64;
+    if (is == ASLEEP)
+        atomic_fetch_or(&l->asleep[i / 64], bit);
+    if (is == DOZING)
+        atomic_fetch_or(&l->dozing[i / 64], bit);
+    if (is != ASLEEP)
+        atomic_fetch_and(&l->asleep[i / 64], ~bit);
+    if (is != DOZING)
+        atomic_fetch_and(&l->dozing[i / 64], ~bit);
+}
+
 /* The member's lock is held. */
 static void note_sleep(struct reg_lane *l, int i, const struct peer *owner, uint32_t qpn)
 {
     const uint64_t bit = 1ull << i % 64;
-    if (atomic_load_explicit(&l->asleep[i / 64], memory_order_relaxed) & bit && !cq_is_armed(owner, qpn))
-        atomic_fetch_and(&l->asleep[i / 64], ~bit);
+    if ((atomic_load(&l->asleep[i / 64]) | atomic_load(&l->dozing[i / 64])) & bit && !cq_is_armed(owner, qpn))
+        set_sleep(l, i, AWAKE);
 }
 
 /* Its process does not live, or it left: it takes nothing. Its lock is held. */
@@ -110,7 +127,7 @@ static void take_nothing(struct reg_lane *l, int i)
 {
     l->taker[i].due = 0;
     atomic_store(&l->taker[i].taken, atomic_load(&l->tail));
-    atomic_fetch_and(&l->asleep[i / 64], ~(1ull << i % 64));
+    set_sleep(l, i, AWAKE);
 }
 
 /* Packets before `must` that are still on the way to a member give way to newer ones. Its lock is held. */
@@ -148,17 +165,30 @@ static bool take_for(int row, int i, uint64_t must, uint64_t *next)
     return true;
 }
 
+static uint64_t sleepers(struct reg_lane *l, int word, bool dozing)
+{
+    return atomic_load(&l->asleep[word]) | (dozing ? atomic_load(&l->dozing[word]) : 0);
+}
+
+static bool has_sleepers(struct reg_lane *l, bool dozing)
+{
+    uint64_t any = 0;
+    for (int w = 0; w < LANE_WORDS; w++)
+        any |= sleepers(l, w, dozing);
+    return any != 0;
+}
+
 /* Delivers to sleepers that have not got all, at most `most`. *met: there were some. True: there may be more of them. */
-static bool wake_some(int row, int most, bool *met)
+static bool wake_some(int row, int most, bool dozing, bool *met)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     bool more = false;
     *met = false;
     for (int w = 0; w < LANE_WORDS; w++)
-        for (uint64_t bits = atomic_load(&l->asleep[w]); bits; bits &= bits - 1) {
+        for (uint64_t bits = sleepers(l, w, dozing); bits; bits &= bits - 1) {
             const int i = w * 64 + __builtin_ctzll(bits);
             uint64_t next = 0;
-            while (has_more(l, i) && atomic_load(&l->asleep[w]) >> i % 64 & 1) {
+            while (has_more(l, i) && sleepers(l, w, dozing) >> i % 64 & 1) {
                 if (next == 0 && most-- <= 0)
                     return true;
                 *met = true;
@@ -178,25 +208,17 @@ static bool wake_some(int row, int most, bool *met)
 /* While somebody who was woken has not yet looked for more sleepers, `waking` is 1 and senders leave the sleepers alone: else a sender of
  * many packets would wake all of them. It is set before anybody is woken, who may clear it; and whoever clears it looks once more, for
  * a sender may have seen it set. */
-static bool wake(int row, int most)
+static bool wake(int row, int most, bool dozing)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     bool more, met;
     atomic_store(&l->waking, 1);
-    more = wake_some(row, most, &met);
+    more = wake_some(row, most, dozing, &met);
     if (!met) {
         atomic_store(&l->waking, 0);
-        more = wake_some(row, most, &met);
+        more = wake_some(row, most, dozing, &met);
     }
     return more;
-}
-
-static bool has_sleepers(struct reg_lane *l)
-{
-    uint64_t any = 0;
-    for (int w = 0; w < LANE_WORDS; w++)
-        any |= atomic_load(&l->asleep[w]);
-    return any != 0;
 }
 
 /* ---- sending ---- */
@@ -274,7 +296,8 @@ void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, co
     }
     atomic_fetch_add(&proc.reg->multicasts, 1);
     struct reg_lane *l = &proc.reg->lane[row];
-    if (has_sleepers(l) && (atomic_load(&l->waking) || wake(row, 1)))
+    const bool asleep = has_sleepers(l, false);
+    if (asleep ? atomic_load(&l->waking) || wake(row, 1, false) : has_sleepers(l, true))
         look_again(row, now_ns() + LATE);
 }
 
@@ -313,7 +336,7 @@ static void take_all(void)
         const uint64_t tail = atomic_load(&proc.reg->lane[m->row].tail);
         again |= !take_own(m);
         if (m->seen != tail && tail != atomic_load_explicit(&sent[m->row], memory_order_relaxed))
-            wake(m->row, 2);
+            wake(m->row, 2, false);
         m->seen = tail;
     }
     if (again)
@@ -338,24 +361,38 @@ static void run_later(struct task *t)
     for (int w = 0; w < GROUPS / 64; w++)
         for (uint64_t bits = atomic_exchange(&sleepers_of[w], 0); bits; bits &= bits - 1) {
             const int row = w * 64 + __builtin_ctzll(bits);
-            if (wake(row, 2))
+            if (wake(row, 2, true))
                 look_again(row, now_ns() + LATE);
         }
 }
 
-void lane_armed(uint32_t cq)
+void lane_armed(void)
 {
     if (LIKELY(!atomic_load_explicit(&lane_memberships, memory_order_relaxed)))
         return;
     lock_take(&mine_lock);
     for (struct membership *m = mine; m; m = m->next) {
-        if (m->cq != cq)
-            continue;
         struct reg_lane *l = &proc.reg->lane[m->row];
+        if (!atomic_load(&proc.arena->cq[m->cq].armed))
+            continue;
         shlock_take(&l->taker[m->i].lock);
-        atomic_fetch_or(&l->asleep[m->i / 64], 1ull << m->i % 64);
+        set_sleep(l, m->i, ASLEEP);
         shlock_drop(&l->taker[m->i].lock);
         take_own(m); /* refused: who is at it looks once more, and knows that we sleep */
+    }
+    lock_drop(&mine_lock);
+}
+
+void lane_awake(void)
+{
+    if (LIKELY(!atomic_load_explicit(&lane_memberships, memory_order_relaxed)) || !lock_try(&mine_lock))
+        return;
+    for (struct membership *m = mine; m; m = m->next) {
+        struct reg_lane *l = &proc.reg->lane[m->row];
+        if (!(atomic_load(&l->asleep[m->i / 64]) >> m->i % 64 & 1) || !try_lock(&l->taker[m->i].lock))
+            continue;
+        set_sleep(l, m->i, DOZING);
+        shlock_drop(&l->taker[m->i].lock);
     }
     lock_drop(&mine_lock);
 }
@@ -373,7 +410,7 @@ bool lane_open(int row, int i, struct ibv_qp *v)
     *m = (struct membership){.row = row, .i = i, .cq = cq_of(v->recv_cq)->idx, .seen = tail};
     l->taker[i].due = 0;
     atomic_store(&l->taker[i].taken, tail);
-    atomic_fetch_or(&l->asleep[i / 64], 1ull << i % 64); /* its CQ may be armed */
+    set_sleep(l, i, ASLEEP); /* its CQ may be armed */
     shlock_drop(&l->taker[i].lock);
     lock_take(&mine_lock);
     m->next = mine;
@@ -428,8 +465,10 @@ void lane_rename(int row, const uint8_t gid[16])
     struct reg_lane *l = &proc.reg->lane[row];
     shlock_take(&l->lock); /* a sender may still mean the old group */
     memcpy(proc.reg->group[row].gid, gid, 16);
-    for (int w = 0; w < LANE_WORDS; w++)
+    for (int w = 0; w < LANE_WORDS; w++) {
         atomic_store(&l->asleep[w], 0);
+        atomic_store(&l->dozing[w], 0);
+    }
     l->floor = atomic_load(&l->tail);
     shlock_drop(&l->lock);
 }

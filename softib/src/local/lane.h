@@ -34,6 +34,7 @@ static inline void lane_poll(void)
                      atomic_load_explicit(&lane_heard, memory_order_relaxed)))
         lane_take_all();
 }
-void lane_armed(uint32_t cq); /* the program may sleep until this CQ has a completion */
+void lane_armed(void); /* a CQ was armed: the program may sleep until an event comes */
+void lane_awake(void); /* it fetched an event */
 
 #endif

@@ -4,7 +4,7 @@
  * event.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "hca/hca.h"
+#include "local/lane.h"
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -103,6 +103,7 @@ SOFTIB_API int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq
         if (more)
             chan_ring(proc.slot, ch->num);
         if (hit) {
+            lane_awake();
             *cq = (struct ibv_cq *)&hit->ex;
             *user = hit->ex.cq_context;
             return 0;

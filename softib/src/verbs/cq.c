@@ -99,7 +99,7 @@ int cq_arm(struct ibv_cq *ibv, int solicited_only)
         cq_notify_untold(proc.self, cq->sh);
         lock_drop(&cq->poll_lock);
     }
-    lane_armed(cq->idx);
+    lane_armed();
     engine_armed();
     return 0;
 }
