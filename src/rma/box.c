@@ -14,17 +14,8 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/cpu.h"
-#include "base/tunable.h"
 #include "obj/context.h"
 #include "rma/engine.h"
-
-enum { HELP_AUTO, HELP_ON, HELP_OFF };
-
-static TUNABLE_CHOICE(help, "RMA_HELP", HELP_AUTO, "auto|on|off",
-                      "Whether a rank that waits inside MPI helps with puts and gets of others on its node "
-                      "to memory of MPI_Win_create. auto: "
-                      "unless ranks share cores; on: also then; off: origins do all of it by system calls. "
-                      "rma_helped counts such operations.");
 
 static COUNTER(helped, "rma_helped",
                "Puts and gets of this process that their target did, or shared, while it waited inside MPI.");
@@ -153,7 +144,7 @@ static uint64_t rests(struct net_hook *hook, uint64_t now)
 
 void box_open(struct rma *r)
 {
-    if (r->box_hook.progress || !r->directory.node || help.value == HELP_OFF)
+    if (r->box_hook.progress || !r->directory.node)
         return;
     r->box_hook = (struct net_hook){.progress = progress, .rests = rests};
     list_append(&r->proc->net->hooks, &r->box_hook.link);
@@ -171,7 +162,8 @@ void box_close(struct rma *r)
 bool box_reaches(const struct win_peer *p)
 {
     const struct net *net = p->win->proc->net;
-    return p->box && help.value != HELP_OFF && !net->lost && (help.value == HELP_ON || !net->oversubscribed);
+    const int help = p->win->help;
+    return p->box && help != HELP_OFF && !net->lost && (help == HELP_ON || !net->oversubscribed);
 }
 
 static bool begin(struct win_peer *p)

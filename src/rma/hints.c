@@ -24,6 +24,7 @@ static const struct {
     {"same_disp_unit", "false", BOOLEAN},
     {"alloc_shared_noncontig", "false", BOOLEAN},
     {"fishplate_accumulate_by", NULL, (const char *const[]){"processor", "adapter", NULL}},
+    {"fishplate_help", "auto", (const char *const[]){"auto", "true", "false", NULL}},
 };
 
 static const char *accepted(const char *value, const char *const *allowed)
@@ -48,6 +49,8 @@ int win_hints_apply(struct win *w, const struct info *info)
     }
     const char *by = w->info ? info_get(w->info, "fishplate_accumulate_by") : NULL;
     w->by = !by ? BY_ANY : strcmp(by, "adapter") == 0 ? BY_ADAPTER : BY_PROCESSOR;
+    const char *help = w->info ? info_get(w->info, "fishplate_help") : NULL;
+    w->help = !help || strcmp(help, "auto") == 0 ? HELP_AUTO : strcmp(help, "true") == 0 ? HELP_ON : HELP_OFF;
     w->no_locks = info_get_bool(w->info, "no_locks", false);
     const char *order = w->info ? info_get(w->info, "accumulate_ordering") : NULL;
     w->unordered = order && strcasecmp(order, "none") == 0;

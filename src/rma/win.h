@@ -45,6 +45,7 @@ struct win_target {
 };
 
 enum win_by { BY_ANY, BY_PROCESSOR, BY_ADAPTER };
+enum win_help { HELP_AUTO, HELP_ON, HELP_OFF };
 
 enum win_epoch { EPOCH_NONE, EPOCH_FENCE, EPOCH_START, EPOCH_LOCK, EPOCH_LOCK_ALL };
 
@@ -101,6 +102,7 @@ struct win {
     size_t locked_bytes; /* mpi_accumulate_granularity, 0: not given */
     uint8_t by;          /* the hint fishplate_accumulate_by: what it wants (enum win_by) ... */
     uint8_t atomics;     /* ... and what is in use for the memory of this process (enum win_atomics) */
+    uint8_t help;        /* the hint fishplate_help (enum win_help) */
     struct info *info;
     struct attr_set *attrs;
     char name[MPI_MAX_OBJECT_NAME];

@@ -4,9 +4,9 @@
  *
  * ranks: 4 2
  * nodes: no
- * env: FISHPLATE_RMA_HELP=on
- * also: FISHPLATE_RMA_HELP=off
- * also: FISHPLATE_RMA_HELP=auto
+ * env: HELP=true
+ * also: HELP=false
+ * also: HELP=auto
  * also: FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
  * also: FISHPLATE_PROGRESS=thread
  *
@@ -146,9 +146,8 @@ static void is_helped(struct window *w, MPI_T_pvar_handle helped)
     static const struct {
         int pieces, step;
     } tries[] = {{1, 8}, {10, 20}, {3, 400000}, {1, LONG}};
-    const char *wish = getenv("FISHPLATE_RMA_HELP");
     MPI_Request request;
-    if (!wish || strcmp(wish, "on") != 0 || getenv("FISHPLATE_SPIN_US"))
+    if (strcmp(getenv("HELP"), "true") != 0 || getenv("FISHPLATE_SPIN_US"))
         return;
     for (size_t k = 0; k < sizeof(tries) / sizeof(tries[0]); k++) {
         MPI_Barrier(w->comm);
@@ -172,10 +171,15 @@ static void is_helped(struct window *w, MPI_T_pvar_handle helped)
 int main(int argc, char **argv)
 {
     struct window w;
+    MPI_Info info;
     counters_begin();
     MPI_T_pvar_handle helped = counter_open("rma_helped");
     mpitest_begin(&argc, &argv);
     window_open(&w, CREATED, ROOM);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "fishplate_help", getenv("HELP"));
+    MPI_Win_set_info(w.win, info);
+    MPI_Info_free(&info);
     bytes = malloc(ROOM);
     for (size_t i = 0; i < ROOM; i++)
         bytes[i] = value(w.rank, i);
