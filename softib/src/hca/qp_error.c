@@ -16,10 +16,27 @@ void qp_flush_receives(struct qp *q)
     }
 }
 
+bool qp_quiet(const struct qp *q)
+{
+    unsigned turn = 0;
+    uint64_t start = 0;
+    while (atomic_load(&q->sh->users)) {
+        uint64_t now = now_ns();
+        start = start ? start : now;
+        if (now - start > NS_S)
+            return false;
+        spin_wait(&turn);
+    }
+    return true;
+}
+
+/* A message that is being delivered has taken its receive request: its completion comes before those of the requests behind it,
+ * which are flushed, and nothing arrives when this is over. */
 void qp_to_error(struct qp *q)
 {
     q->attr.qp_state = qp_ibv(q)->state = IBV_QPS_ERR;
     atomic_exchange(&q->sh->state, IBV_QPS_ERR);
+    qp_quiet(q);
     q->wire->quiet(q);
     sq_flush(q);
     if (!qp_ibv(q)->srq)

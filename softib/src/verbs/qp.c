@@ -144,20 +144,6 @@ SOFTIB_API struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *v)
     return qp_of(v)->has_ex ? &qp_of(v)->ex : NULL;
 }
 
-/* Nobody is in the middle of delivering to this QP any more; the dead are not waited for. */
-static void quiesce(struct qp *q)
-{
-    unsigned turn = 0;
-    uint64_t start = 0;
-    while (atomic_load(&q->sh->users)) {
-        uint64_t now = now_ns();
-        start = start ? start : now;
-        if (now - start > NS_S)
-            atomic_store(&q->sh->users, 0);
-        spin_wait(&turn);
-    }
-}
-
 static void reset(struct qp *q)
 {
     struct rwqe w;
@@ -168,7 +154,8 @@ static void reset(struct qp *q)
     qp_ibv(q)->state = IBV_QPS_RESET;
     q->tail = q->posted = q->next = q->done = 0;
     lock_drop(&q->lock);
-    quiesce(q);
+    if (!qp_quiet(q))
+        atomic_store(&q->sh->users, 0);
     engine_forsake(&q->task); /* again: its wire may have deferred it meanwhile */
     lock_take(&q->lock);
     atomic_store(&q->freed, 0);
