@@ -11,6 +11,7 @@
  *     POOR_RAILS=1    each adapter of a node is in a subnet of its own: what is on one does not reach the other
  *     POOR_LINKS="a b" kind and rate of each adapter's ports, by its number: ib100, ib400, eth25
  *     POOR_HIDE=n:name node n has no adapter of that name
+ *     POOR_POLL=n     completions that are found at a time: most have arrived long before they are looked at
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
@@ -100,6 +101,14 @@ static int port_of_kind(struct ibv_context *context, uint8_t port, struct ibv_po
     return rc;
 }
 
+typedef int poll_cq(struct ibv_cq *, int, struct ibv_wc *);
+static poll_cq *real_poll_cq;
+
+static int poll_few(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+    return real_poll_cq(cq, at_most(n, "POOR_POLL"), wc);
+}
+
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct ibv_context *(*open)(struct ibv_device *) = real("ibv_open_device"), *context = open(device);
@@ -107,6 +116,10 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
     if (newer && newer->query_port && newer->query_port != port_of_kind) {
         real_query_port = newer->query_port;
         newer->query_port = port_of_kind;
+    }
+    if (context && getenv("POOR_POLL") && context->ops.poll_cq != poll_few) {
+        real_poll_cq = context->ops.poll_cq;
+        context->ops.poll_cq = poll_few;
     }
     return context;
 }

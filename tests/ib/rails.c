@@ -8,13 +8,15 @@
  * With "moved" the connections go over another adapter and come back; with "remove" before it, the name is that of an adapter
  * (node1/hca0), which is taken out. With "joined" it exchanges until further rails are in use.
  *
+ * With "unseen" before it, the last rank finds the port down when frames have come in through it that it has not looked at.
+ *
  * The environment names the softib tool (SOFTIB).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counters.h"
 #include "mpitest.h"
 
-enum { LARGE = 1 << 20, SIZES = 6, RANKS_MAX = 8, ROUNDS = 2, PATIENCE = 4000 };
+enum { LARGE = 1 << 20, SIZES = 6, RANKS_MAX = 8, ROUNDS = 2, PATIENCE = 4000, UNSEEN = 12 };
 
 static const int sizes[SIZES] = {8, 3000, 60000, LARGE, 70001, 200000};
 static unsigned char *out[RANKS_MAX][SIZES], *in[RANKS_MAX][SIZES];
@@ -84,6 +86,23 @@ static void until(MPI_T_pvar_handle handle, long long before, int *round)
     EXPECT(tries < PATIENCE);
 }
 
+/* Rank 0 was told by its adapter that they have arrived, and has forgotten them. */
+static void unseen(const char *name)
+{
+    int last = mpitest_size - 1, length = sizes[1];
+    for (int i = 0; mpitest_rank == 0 && i < UNSEEN; i++) {
+        memset(out[last][1], i + 1, (size_t)length);
+        MPI_Send(out[last][1], length, MPI_BYTE, last, i, MPI_COMM_WORLD);
+    }
+    for (int i = 0; mpitest_rank == last && i < UNSEEN; i++) {
+        MPI_Recv(in[0][1], length, MPI_BYTE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        EXPECT(in[0][1][0] == i + 1 && in[0][1][length - 1] == i + 1);
+        if (i == 0)
+            port("down", name);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     int round = 0, dead = 0, home = 0;
@@ -129,6 +148,10 @@ int main(int argc, char **argv)
         until(joins, 0, &round);
         if (strcmp(argv[a], "joined") == 0) {
             exchange(round++, NULL, NULL);
+            continue;
+        }
+        if (strcmp(argv[a], "unseen") == 0) {
+            unseen(argv[++a]);
             continue;
         }
         if (home)

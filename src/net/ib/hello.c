@@ -263,7 +263,9 @@ void ib_hello_timers(struct ib *ib)
                          ep->conn.tries % IB_WAY_TRIES == 0;
             if (other) {
                 ib_way_doubt(ep);
-                ib_endpoint_again(ep);
+                if (ep->conn.state != CONN_HALF ||
+                    !ib_break(ep, NULL)) /* frames may have arrived: they are looked at first */
+                    ib_endpoint_again(ep);
             } else {
                 ib_endpoint_do(ep, actions);
             }

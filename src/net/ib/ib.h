@@ -122,6 +122,7 @@ struct ib {
     _Atomic int pulse;     /* time to ask whether silent peers are alive */
     _Atomic int broken;    /* the event after which nothing works any more, plus one; 0: none */
     bool breaks;           /* a connection has broken: look */
+    bool drops;            /* and a pair of rails */
     uint64_t job;          /* hash of the job's name: datagrams of others are dropped */
     uint64_t tick;         /* polls so far */
     uint64_t next_timer;
@@ -179,8 +180,9 @@ uint32_t ib_rails_tell(const struct ib *ib, struct ib_rail_said out[IB_RAILS_MAX
 
 /* move.c: connections that break and go on over another rail. */
 bool ib_break(struct ib_endpoint *ep,
-              const char *why); /* false: it has no other way. NULL: the user need not know */
-void ib_moves(struct ib *ib);   /* those that broke */
+              const char *why);     /* false: it has no other way. NULL: the user need not know */
+void ib_moves(struct ib *ib);       /* those that broke */
+void ib_look_at_all(struct ib *ib); /* whatever has completed; not while a completion is looked at */
 void ib_moves_ports(struct ib *ib, bool rested);
 void ib_moves_patience(struct ib *ib);
 void ib_moved(struct ib_endpoint *ep);                        /* it is open */

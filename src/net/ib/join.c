@@ -63,6 +63,10 @@ size_t ib_join_say(const struct ib_endpoint *ep, struct ib_rails_said *out)
     out->frames = ib_spread_posted(ep) & 0x7fff;
     out->rings = ib_spread_rings(ib);
     ib_rails_tell(ib, out->rail);
+    /* That a port is down is said when its pairs were dropped: the peer drops its ends when it hears that, and a frame that
+     * came through one of them later would be lost, though its sender was told that it arrived. */
+    for (uint32_t k = 1; k < out->pairs; k++)
+        out->rail[j->pairs[k].mine].up |= j->pairs[k].joint.state != JOINT_APART;
     for (uint32_t k = 1; k < out->pairs; k++) {
         const struct ib_subchannel *s = &j->pairs[k];
         struct joint_said said = joint_says(&s->joint);
@@ -172,7 +176,12 @@ void ib_join_failed(struct ib_lane *lane, const char *why)
     log_warn("the rail over %s to rank %u failed: %s; messages to that rank now use the other rails",
              lane->rail->device->name, ep->peer->rank, why);
     s->tired = true;
-    want(ep, k);
+    if (lane->bare) {
+        want(ep, k);
+        return;
+    }
+    ep->ib->drops = true; /* when all that has arrived through it was looked at */
+    atomic_store(&ep->ib->attention, 1);
 }
 
 /* ---- what the peer says ---- */
@@ -250,8 +259,49 @@ void ib_join_heard(struct ib_endpoint *ep, const struct ib_rails_said *said)
 
 /* ---- ports, and the end ---- */
 
+/* Frames that have come through a pair and were not looked at would go with it, and their sender has forgotten them: it was told
+ * that they arrived. So nothing arrives any more, and all that has is looked at; then it can be dropped. */
+static void give_up_pairs(struct ib *ib)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        const struct ib_endpoint *ep = ib->endpoints[i];
+        for (unsigned k = 1; ep->peer && ep->join && k < ep->join->count; k++) {
+            struct ib_subchannel *s = &ep->join->pairs[k];
+            bool down = ep->conn.state == CONN_OPEN && !ib_rail_up(s->lane.rail);
+            if (s->lane.bare || !s->lane.qp || !(down || s->lane.failed))
+                continue;
+            ib_lane_fail(&s->lane);
+            any = true;
+        }
+    }
+    if (any)
+        ib_look_at_all(ib);
+}
+
+static void drop_given_up(struct ib_endpoint *ep, unsigned k)
+{
+    struct ib_subchannel *s = &ep->join->pairs[k];
+    if (!s->lane.bare && s->lane.qp && s->lane.given_up)
+        act(ep, k, joint_failed(&s->joint), NULL);
+    if (s->tired)
+        want(ep, k);
+}
+
+void ib_join_drops(struct ib *ib)
+{
+    ib->drops = false;
+    give_up_pairs(ib);
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        for (unsigned k = 1; ep->peer && ep->join && k < ep->join->count; k++)
+            drop_given_up(ep, k);
+    }
+}
+
 void ib_join_ports(struct ib *ib, bool rested)
 {
+    ib_join_drops(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         if (!ep->join || !ep->peer || ep->conn.state != CONN_OPEN)

@@ -50,6 +50,7 @@ void ib_join_want(struct ib_endpoint *ep); /* a large transfer would like more r
 size_t ib_join_say(const struct ib_endpoint *ep, struct ib_rails_said *out); /* its length */
 void ib_join_heard(struct ib_endpoint *ep, const struct ib_rails_said *said);
 void ib_join_failed(struct ib_lane *lane, const char *why);
+void ib_join_drops(struct ib *ib); /* pairs that failed */
 void ib_join_again(struct ib_endpoint *ep,
                    unsigned pair); /* drops the pair, though it works; both ends join it anew */
 void ib_join_ports(struct ib *ib,

@@ -202,7 +202,7 @@ int ib_lane_create(struct ib_lane *lane)
     if (rc != 0)
         return rc;
     lane->head = lane->tail = lane->quiet = 0;
-    lane->failed = false;
+    lane->failed = lane->given_up = false;
     lane->path.armed = lane->path.moving = lane->path.moved = lane->path.fled = false;
     atomic_store(&lane->path.events, 0);
     lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
@@ -314,8 +314,10 @@ void ib_lane_abandon(struct ib_lane *lane)
 void ib_lane_fail(struct ib_lane *lane)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
-    if (lane->qp)
-        lane->endpoint->ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_STATE);
+    if (!lane->qp)
+        return;
+    lane->given_up = true;
+    lane->endpoint->ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_STATE);
 }
 
 /* ---- receive buffers ---- */

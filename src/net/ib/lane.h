@@ -64,8 +64,9 @@ struct ib_lane {
         bool moved;              /* it travels by the alternate path */
         bool fled;               /* because the home port here went down: move back when it is up */
     } path;
-    bool failed; /* a send has: all behind it fail too */
-    bool bare;   /* for put and get alone: no receives, no credits */
+    bool failed;   /* a send has: all behind it fail too */
+    bool given_up; /* by this process (ib_lane_fail): that its requests are flushed is no news */
+    bool bare;     /* for put and get alone: no receives, no credits */
 };
 
 int ib_lane_probe(struct ib *ib); /* how much can be inline, and in which order bytes arrive */

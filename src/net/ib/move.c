@@ -374,15 +374,22 @@ bool ib_break(struct ib_endpoint *ep, const char *why)
     return true;
 }
 
-/* All that has arrived, of this connection and others. */
+void ib_look_at_all(struct ib *ib)
+{
+    int most = 0;
+    for (uint32_t i = 0; i < ib->nadapters; i++)
+        most = MAX(most, ib->adapters[i].cq_size);
+    while (ib_poll_completions(ib) > 0 && most-- > 0) /* what is found after so many came later */
+        ;
+}
+
+/* Nothing arrives any more, and all that has is looked at. */
 static void look_at_all(struct ib_endpoint *ep)
 {
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
         ib_lane_fail(&ep->lanes[k]);
     ib_spread_fail(ep);
-    int most = ep->lanes[0].rail->adapter->cq_size / IB_POLL_BATCH + 2; /* what is found then came later */
-    while (ib_poll_completions(ep->ib) > 0 && most-- > 0)
-        ;
+    ib_look_at_all(ep->ib);
     if (ep->conn.state == CONN_OPEN || ep->conn.state == CONN_CLOSING)
         ib_drain(ep);
 }

@@ -273,6 +273,8 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_lane_retire(lane, place - 1);
     if (!lane->bare && lane->index >= IB_LANES && ep->left && (ep->leaving || ib_only_news(lane)))
         return;
+    if (lane->index >= IB_LANES && lane->given_up) /* whoever gave it up drops it when all was looked at */
+        return;
     if (lane->index >= IB_LANES) { /* the other rails go on */
         ib_join_failed(lane, ib->device.verbs.wc_status_str(wc->status));
         return;
@@ -428,6 +430,8 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
     if (broken)
         ib_fatal(ib, NULL, "the adapter has failed: %s",
                  ib->device.verbs.event_type_str((enum ibv_event_type)(broken - 1)));
+    if (ib->drops)
+        ib_join_drops(ib);
     if (atomic_exchange(&ib->pulse, 0))
         ib_endpoints_pulse(ib);
     if (atomic_exchange(&ib->ports, 0)) {

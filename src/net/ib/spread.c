@@ -219,7 +219,8 @@ void ib_spread_head(struct ib_lane *lane, struct ib_head *h, enum ib_type type, 
                           .type = (uint8_t)type,
                           .flags = (uint8_t)(IB_PAIRED | (waited ? IB_WAITED : 0)),
                           .credits = {(uint8_t)credit_tell(&lane->credit, UINT8_MAX)},
-                          .ring = (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX)};
+                          /* What is lost with the pair is sent again, but credits are not. */
+                          .ring = type == IB_FRAME ? (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX) : 0};
     ep->used = ep->ib->tick;
 }
 

@@ -128,7 +128,9 @@ bool ib_way_meets(struct ib_endpoint *ep, uint8_t rail, const struct ib_hello *h
         if (ib_first(ep) && ep->conn.tries % IB_WAY_TRIES < STUBBORN && ib_rail_up(&ep->ib->rails[ep->home]))
             return false;
         w->next = (uint8_t)way;
-        ib_endpoint_again(ep);
+        if (ep->conn.state ==
+            CONN_ASKING) /* else frames may have arrived: conn.h lets it break, which looks at them */
+            ib_endpoint_again(ep);
         return true;
     default:
         w->next = (uint8_t)way;
