@@ -21,7 +21,8 @@ static COUNTER(helped, "rma_helped",
                "Puts and gets of this process that their target did, or shared, while it waited inside MPI.");
 
 #define PATIENCE_NS   1000 /* before a wish is taken back: two system calls */
-#define PAUSE_MAX     255  /* wishes left out after one in vain */
+#define PAUSE_MAX     255  /* wishes left out after one in vain ... */
+#define PAUSE_WANTED  1    /* ... where the window asks for help */
 #define LOOKS_A_CLOCK 32
 #define LOOKS_A_YIELD 4096
 
@@ -214,7 +215,8 @@ static bool conclude(struct win_peer *p, uint64_t number)
     uint64_t asked = number * PHASES + ASKED;
     if (!is_answered(b, number) &&
         atomic_compare_exchange_strong(&b->asked, &asked, number * PHASES + NONE)) {
-        p->box_refusals = (uint8_t)MIN(2 * p->box_refusals + 1, PAUSE_MAX);
+        const int most = p->win->help == HELP_ON ? PAUSE_WANTED : PAUSE_MAX;
+        p->box_refusals = (uint8_t)MIN(2 * p->box_refusals + 1, most);
         p->box_pause = p->box_refusals;
         return false;
     }
