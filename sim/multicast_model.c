@@ -23,12 +23,17 @@ static double reach_of(const struct machine *m, uint32_t levels)
     return reach;
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static double network_us(const struct machine *m, uint32_t levels, double bytes)
 {
-    const double switches = 2 * levels - 1,
+    const double switches = 2 * levels - 1, busses = m->bus_rate > 0 ? 2 : 0,
                  slowest = m->bus_rate > 0 && m->bus_rate < m->link_rate ? m->bus_rate : m->link_rate;
-    return (m->doorbell_ns + m->message_ns + 2 * m->bus_ns + (switches + 1) * m->link_ns +
-            switches * m->switch_ns + (bytes + m->header_bytes) / slowest) /
+    return (m->doorbell_ns + busses * m->bus_ns + (switches + 1) * m->link_ns + switches * m->switch_ns +
+            larger(m->message_ns, (bytes + m->header_bytes) / slowest)) /
            1000;
 }
 
@@ -37,27 +42,50 @@ static double processors_us(const struct machine *m, double bytes)
     return (m->send_ns + m->receive_ns + 2 * bytes / m->copy_rate) / 1000;
 }
 
+/* Levels of switches that a message between two nodes climbs. */
+static uint32_t levels_between(const struct machine *m, uint32_t most, uint32_t a, uint32_t b)
+{
+    uint32_t levels = 1;
+    while (levels < most && (uint32_t)(a / reach_of(m, levels)) != (uint32_t)(b / reach_of(m, levels)))
+        levels++;
+    return levels;
+}
+
+struct tree {
+    const struct machine *m;
+    uint32_t nodes, levels;
+    double bytes;
+};
+
+/* Until all below a node have the data; it sends to the farthest first. Which path is the slowest depends on where switches end: a switch
+ * with 18 nodes below it cuts through pairs whose distance is a power of two. */
+static double below_us(const struct tree *t, uint32_t node, uint32_t distance)
+{
+    double slowest = 0, sent = 0;
+    for (; distance > 0; distance /= 2) {
+        const uint32_t child = node + distance;
+        if (child >= t->nodes)
+            continue;
+        const double there = processors_us(t->m, t->bytes) +
+                             network_us(t->m, levels_between(t->m, t->levels, node, child), t->bytes);
+        slowest = larger(slowest, sent + there + below_us(t, child, distance / 2));
+        sent += (t->m->send_ns + t->bytes / t->m->copy_rate) / 1000;
+    }
+    return slowest;
+}
+
 double model_messages_us(const struct machine *m, uint32_t nodes, double bytes)
 {
-    const uint32_t most = levels_of(m, nodes);
-    double us = 0;
-    for (uint32_t distance = 1; distance < nodes; distance *= 2) {
-        uint32_t levels = 1;
-        while (levels < most && distance >= reach_of(m, levels))
-            levels++;
-        us += processors_us(m, bytes) + network_us(m, levels, bytes);
-    }
-    return us;
+    const struct tree t = {m, nodes, levels_of(m, nodes), bytes};
+    uint32_t distance = 1;
+    while (2 * distance < nodes)
+        distance *= 2;
+    return nodes > 1 ? below_us(&t, 0, distance) : 0;
 }
 
 double model_multicast_us(const struct machine *m, uint32_t nodes, double bytes)
 {
     return processors_us(m, bytes) + network_us(m, levels_of(m, nodes), bytes) + m->multicast_ns / 1000;
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 static double leaves_of(const struct model_load *l)
