@@ -15,6 +15,8 @@ void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, 
                                .sent = sent,
                                .children = children,
                                .limit = rules->window,
+                               .at_base = children,
+                               .at_limit = children,
                                .deadline = MCAST_NEVER};
     for (uint32_t i = 0; i < children; i++)
         child[i] = (struct mcast_child){.limit = rules->window};
@@ -32,13 +34,20 @@ static void find_slowest(struct mcast_sender *s)
 {
     uint32_t base = s->next, limit = s->base + s->rules->window + s->rules->ring;
     s->ahead = false;
+    s->at_base = s->at_limit = 0;
     for (uint32_t i = 0; i < s->children; i++) {
         const struct mcast_child *c = &s->child[i];
         s->ahead = s->ahead || mcast_before(s->next, c->next);
-        if (mcast_before(c->next, base))
+        if (mcast_before(c->next, base)) {
             base = c->next;
-        if (mcast_before(c->limit, limit))
+            s->at_base = 0;
+        }
+        if (mcast_before(c->limit, limit)) {
             limit = c->limit;
+            s->at_limit = 0;
+        }
+        s->at_base += c->next == base;
+        s->at_limit += c->limit == limit;
     }
     s->base = base;
     s->limit = limit;
@@ -75,7 +84,9 @@ uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct m
     c->next = ack->next;
     c->limit = mcast_later(c->limit, ack->limit);
     c->heard = true;
-    if (was.next == s->base || was.limit == s->limit || mcast_before(s->next, c->next))
+    const bool last_at_base = was.next == s->base && c->next != was.next && --s->at_base == 0;
+    const bool last_at_limit = was.limit == s->limit && c->limit != was.limit && --s->at_limit == 0;
+    if (last_at_base || last_at_limit || mcast_before(s->next, c->next))
         find_slowest(s);
     if (s->base != base) {
         s->tries = 0;

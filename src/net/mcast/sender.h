@@ -29,6 +29,8 @@ struct mcast_sender {
     uint32_t children;
     uint32_t base, next;
     uint32_t limit; /* the smallest of the children's */
+    uint32_t at_base,
+        at_limit;   /* children who have no more; when the last of them has, the slowest are looked for */
     bool ahead;     /* a child has packets that are not in this window yet: co-roots are not always first */
     uint32_t tries; /* timeouts since a packet left the window */
     uint64_t deadline;
