@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,32 @@ static const struct layout layouts[] = {
     {.name = "strided all 1M", .piece = 1 << 20, .collective = 1},
     {.name = "nested all", .cube = 1, .collective = 1},
 };
+
+/* A run that is ended leaves no file behind. The names are made before the handlers are set. */
+static char name_shared[NAME_SIZE], name_own[NAME_SIZE + 16];
+
+static void on_end(int sig)
+{
+    unlink(name_shared);
+    unlink(name_own);
+    raise(sig); /* its default action, after the handler */
+}
+
+static void own_name(const struct setup *s, char *out, size_t size)
+{
+    snprintf(out, size, "%s.%d", s->name, s->rank);
+}
+
+static void remove_at_end(const struct setup *s)
+{
+    struct sigaction action = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
+    static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
+    snprintf(name_shared, sizeof(name_shared), "%s", s->name);
+    own_name(s, name_own, sizeof(name_own));
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        sigaction(ends[i], &action, NULL);
+}
 
 static void fail(const struct setup *s, const char *what, int code)
 {
@@ -166,7 +193,9 @@ static void once_mpi(const struct setup *s, const struct layout *l, double out[2
 {
     MPI_File f;
     char name[NAME_SIZE + 16];
-    snprintf(name, sizeof(name), l->private_file ? "%s.%d" : "%s", s->name, s->rank);
+    snprintf(name, sizeof(name), "%s", s->name);
+    if (l->private_file)
+        own_name(s, name, sizeof(name));
     const MPI_Comm comm = l->private_file ? MPI_COMM_SELF : MPI_COMM_WORLD;
     check(
         s, "MPI_File_open",
@@ -341,6 +370,7 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s.size);
     MPI_Bcast(s.name, NAME_SIZE, MPI_CHAR, 0, MPI_COMM_WORLD);
+    remove_at_end(&s);
     s.hints = hints_info();
     s.begun = s.spoke = MPI_Wtime();
     s.out = malloc((size_t)s.bytes);

@@ -49,6 +49,8 @@ struct file {
     bool near;      /* on a file system of this machine, as rank 0 sees it: small reads come from memory */
     bool in_memory; /* on tmpfs, as rank 0 sees it: there is no disk behind it */
     bool guards;    /* writes take a lock, since other ranks may read, change and write again: see tiles.h */
+    bool remote;    /* on NFS: see remote.h */
+    bool locks_local; /* locks hold on one node only */
     bool locks_posix; /* the file system knows no locks of open files, only of processes */
     /* Not 0 while a rank of this node is in write(2), on tmpfs: see mapped.h. Else NULL. */
     _Atomic uint32_t *turn;

@@ -12,11 +12,13 @@
 #include "io/datarep.h"
 #include "io/posix.h"
 #include "io/pointer.h"
+#include "io/remote.h"
 #include "io/tiles.h"
 
 int file_size(struct file *f, int64_t *size)
 {
     struct stat st;
+    remote_refresh(f); /* a client keeps sizes for some seconds */
     if (fstat(f->fd, &st) != 0)
         return posix_error(f->name, "asking for the size", errno);
     *size = st.st_size;
@@ -41,7 +43,9 @@ int file_set_size(struct file *f, int64_t size)
         return rc;
     if (f->comm->rank == 0 && ftruncate(f->fd, size) != 0)
         rc = posix_error(f->name, "changing the size", errno);
-    return agree_error(f->comm, f->name, rc);
+    rc = agree_error(f->comm, f->name, rc);
+    remote_refresh(f);
+    return rc;
 }
 
 int file_preallocate(struct file *f, int64_t size)
@@ -54,7 +58,9 @@ int file_preallocate(struct file *f, int64_t size)
         if (error)
             rc = posix_error(f->name, "reserving space", error);
     }
-    return agree_error(f->comm, f->name, rc);
+    rc = agree_error(f->comm, f->name, rc);
+    remote_refresh(f);
+    return rc;
 }
 
 int file_sync(struct file *f)
@@ -62,7 +68,9 @@ int file_sync(struct file *f)
     int rc = 0;
     if (file_writes(f) && fsync(f->fd) != 0 && errno != EINVAL && errno != EROFS)
         rc = posix_error(f->name, "writing to disk (fsync)", errno);
-    return agree_error(f->comm, f->name, rc);
+    rc = agree_error(f->comm, f->name, rc);
+    remote_refresh(f); /* everybody has flushed */
+    return rc;
 }
 
 /* Locks are tried once, so that atomic mode is refused where it would not work. */

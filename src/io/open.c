@@ -18,11 +18,13 @@
 #include "io/mapped.h"
 #include "io/posix.h"
 #include "io/pointer.h"
+#include "io/remote.h"
 #include "io/stripes.h"
 #include "obj/create.h"
 
 /* A file that rank 0 made may show up a little later on another node (NFS keeps what it knows of names for a while). */
 #define APPEAR_TRIES   200
+#define APPEAR_ASK     20
 #define APPEAR_WAIT_NS 10000000
 
 /* Names may say which file system they mean; we find out ourselves. */
@@ -83,6 +85,18 @@ static int open_first(struct file *f)
     return f->fd < 0 ? open_failed(f) : 0;
 }
 
+/* A client that has asked for the name before may say for half a minute that there is no such file. It asks its server
+ * when it is to create one. False: that succeeded, so this folder is not the one of rank 0. */
+static bool name_is_taken(const struct file *f)
+{
+    const int fd = open(f->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return true;
+    close(fd);
+    unlink(f->path);
+    return false;
+}
+
 static int open_other(struct file *f)
 {
     const int tries = f->amode & MPI_MODE_CREATE ? APPEAR_TRIES : 1;
@@ -92,6 +106,10 @@ static int open_other(struct file *f)
             return 0;
         if (errno != ENOENT)
             break;
+        if (i == APPEAR_ASK && !name_is_taken(f)) {
+            errno = ENOENT;
+            break;
+        }
         nanosleep(&(struct timespec){.tv_nsec = APPEAR_WAIT_NS}, NULL);
     }
     if (errno == ENOENT && (f->amode & MPI_MODE_CREATE))
@@ -142,8 +160,10 @@ static int open_all(struct file *f)
     rc = f->comm->rank == 0 ? 0 : open_other(f);
     if (!rc)
         rc = check_kind(f);
-    if (!rc)
+    if (!rc) {
         mapped_probe(f);
+        remote_probe(f);
+    }
     f->near = near;
     f->in_memory = in_memory;
     return agree_error(f->comm, f->name, rc);

@@ -15,6 +15,7 @@
 #include "boot/boot.h"
 #include "io/agree.h"
 #include "io/posix.h"
+#include "io/remote.h"
 
 #define NO_WORD UINT64_MAX
 /* In the node's memory: the pointer, and whose turn it is to write (mapped.h). */
@@ -85,11 +86,14 @@ static int side_failed(struct file *f, const char *what, int error)
 static int side_change(struct file *f, bool add, int64_t value, int64_t *before)
 {
     bool posix = f->locks_posix;
+    int rc = remote_check_locks(f);
+    if (rc)
+        return rc;
     if (f->shared.fd < 0)
         f->shared.fd = open(f->shared.path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (f->shared.fd < 0)
         return side_failed(f, "opening", errno);
-    int rc = posix_lock_fd(f->name, f->shared.fd, F_WRLCK, 0, 0, &posix);
+    rc = posix_lock_fd(f->name, f->shared.fd, F_WRLCK, 0, 0, &posix);
     if (rc)
         return rc;
     int64_t now = f->shared.initial;

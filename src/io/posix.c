@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/counter.h"
+#include "io/remote.h"
 
 static COUNTER(written, "io_bytes_written", "Bytes written to files.");
 static COUNTER(read_in, "io_bytes_read", "Bytes read from files.");
@@ -146,7 +147,9 @@ int posix_lock_fd(const char *name, int fd, short type, int64_t offset, int64_t 
 
 int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len)
 {
-    return posix_lock_fd(f->name, f->fd, exclusive ? F_WRLCK : F_RDLCK, offset, len, &f->locks_posix);
+    const int rc = remote_check_locks(f);
+    return rc ? rc
+              : posix_lock_fd(f->name, f->fd, exclusive ? F_WRLCK : F_RDLCK, offset, len, &f->locks_posix);
 }
 
 /* Ours are locks of open files, for which the kernel names no process. */

@@ -100,6 +100,19 @@ static int read_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Off
     return MPI_SUCCESS;
 }
 
+/* The same with large counts. */
+static int write_c_fn(void *user, MPI_Datatype type, MPI_Count count, void *file, MPI_Offset position,
+                      void *extra)
+{
+    return write_fn(user, type, (int)count, file, position, extra);
+}
+
+static int read_c_fn(void *user, MPI_Datatype type, MPI_Count count, void *file, MPI_Offset position,
+                     void *extra)
+{
+    return read_fn(user, type, (int)count, file, position, extra);
+}
+
 static int bad_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra)
 {
     (void)user, (void)type, (void)count, (void)file, (void)position, (void)extra;
@@ -135,6 +148,30 @@ static void check_user(MPI_File f)
     EXPECT_EQ(class_of(MPI_File_write_at_all(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);
     EXPECT_EQ(class_of(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "nobody's", MPI_INFO_NULL)),
               MPI_ERR_UNSUPPORTED_DATAREP);
+}
+
+static void check_user_large(MPI_File f)
+{
+    static int extra = 60;
+    int out[3] = {7, 8, 9}, in[4] = {0, 0, 0, 0};
+    unsigned char bytes[24];
+    int64_t wide;
+    MPI_Status status;
+    EXPECT_EQ(MPI_Register_datarep_c("wide, large", read_c_fn, write_c_fn, extent_fn, &extra), 0);
+    EXPECT_EQ(class_of(MPI_Register_datarep_c("wide, large", read_c_fn, write_c_fn, extent_fn, &extra)),
+              MPI_ERR_DUP_DATAREP);
+    EXPECT_EQ(class_of(MPI_Register_datarep_c("wide", read_c_fn, write_c_fn, extent_fn, &extra)),
+              MPI_ERR_DUP_DATAREP);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_set_size(f, 0);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "wide, large", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_write_at_all_c(f, 0, out, 3, MPI_INT, &status), 0);
+    EXPECT_EQ(MPI_File_read_at_all_c(f, 0, in, 4, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT(in[0] == 7 && in[2] == 9 && in[3] == 0);
+    raw(f, 0, bytes, 24);
+    memcpy(&wide, bytes + 16, 8);
+    EXPECT_EQ(wide, 69);
 }
 
 static void check_views(MPI_File f)
@@ -173,6 +210,7 @@ int main(int argc, char **argv)
     check_external(f);
     check_scaled(f);
     check_user(f);
+    check_user_large(f);
     check_views(f);
     MPI_File_close(&f);
     return iotest_end();

@@ -83,6 +83,48 @@ static void check_ordered(MPI_File f)
     EXPECT(memcmp(got, mine, sizeof(int) * (size_t)(mpitest_rank + 1)) == 0);
 }
 
+/* Every rank has its own view. Shared pointers ask for the same view everywhere (MPI-5.0, 14.4.4), but the one position they
+ * share has a place in each view: what a rank writes at position p lies where its own view has p. */
+static void check_views(const char *name)
+{
+    MPI_Datatype piece, type;
+    int *all = calloc((size_t)mpitest_size * RECORDS * (size_t)mpitest_size, sizeof(int)),
+        word = mpitest_rank + 1;
+    int taken = 0;
+    MPI_File f;
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &f), 0);
+    MPI_File_set_size(f, 0);
+    MPI_Type_contiguous(1, MPI_INT, &piece);
+    MPI_Type_create_resized(piece, 0, (MPI_Aint)sizeof(int) * mpitest_size, &type);
+    MPI_Type_commit(&type);
+    EXPECT_EQ(
+        MPI_File_set_view(f, (MPI_Offset)sizeof(int) * mpitest_rank, MPI_INT, type, "native", MPI_INFO_NULL),
+        0);
+    for (int i = 0; i < RECORDS; i++)
+        EXPECT_EQ(MPI_File_write_shared(f, &word, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+    MPI_File_sync(f);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_read_at(f, 0, all, mpitest_size * RECORDS * mpitest_size, MPI_INT, MPI_STATUS_IGNORE),
+              0);
+    for (int p = 0; p < mpitest_size * RECORDS; p++) { /* one rank had position p */
+        int who = 0, n = 0;
+        for (int r = 0; r < mpitest_size; r++)
+            if (all[p * mpitest_size + r] != 0) {
+                who = r;
+                n++;
+            }
+        EXPECT_EQ(n, 1);
+        EXPECT_EQ(all[p * mpitest_size + who], who + 1);
+        taken += who == mpitest_rank;
+    }
+    EXPECT_EQ(taken, RECORDS);
+    MPI_Type_free(&piece);
+    MPI_Type_free(&type);
+    MPI_File_close(&f);
+    free(all);
+}
+
 static void check_sequential(const char *name)
 {
     MPI_File f;
@@ -118,5 +160,6 @@ int main(int argc, char **argv)
     check_ordered(f);
     MPI_File_close(&f);
     check_sequential(name);
+    check_views(name);
     return iotest_end();
 }

@@ -1,0 +1,71 @@
+/* remote.c: see remote.h. Linux says in /proc whether a mount keeps locks to itself (the options nolock and local_lock):
+ * fcntl succeeds there all the same.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/remote.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "base/err.h"
+
+enum { LINE_SIZE = 4096 };
+
+/* A byte that no file has, so that nobody waits for this lock. */
+#define LAST_BYTE (INT64_MAX - 1)
+
+static bool locks_are_local(const struct file *f)
+{
+    char line[LINE_SIZE], device[64];
+    struct stat st;
+    bool local = false;
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    if (!mounts)
+        return false;
+    if (fstat(f->fd, &st) == 0) {
+        snprintf(device, sizeof(device), " %u:%u ", major(st.st_dev), minor(st.st_dev));
+        while (fgets(line, sizeof(line), mounts))
+            local = local || (strstr(line, device) &&
+                              (strstr(line, "local_lock=all") || strstr(line, "local_lock=posix")));
+    }
+    fclose(mounts);
+    return local;
+}
+
+void remote_probe(struct file *f)
+{
+    struct statfs fs;
+    if (fstatfs(f->fd, &fs) != 0 || fs.f_type != NFS_SUPER_MAGIC)
+        return;
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = LAST_BYTE, .l_len = 1};
+    f->remote = true;
+    f->locks_local = locks_are_local(f);
+    f->guards = file_writes(f) && !f->locks_local && fcntl(f->fd, F_OFD_SETLK, &lock) == 0;
+}
+
+/* The client forgets a file's pages and attributes when it gets a lock of the server. */
+void remote_refresh(struct file *f)
+{
+    struct flock lock = {
+        .l_type = file_reads(f) ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET, .l_start = LAST_BYTE, .l_len = 1};
+    if (!f->remote || f->locks_local || fcntl(f->fd, F_OFD_SETLK, &lock) != 0)
+        return;
+    lock.l_type = F_UNLCK;
+    fcntl(f->fd, F_OFD_SETLK, &lock);
+}
+
+int remote_check_locks(const struct file *f)
+{
+    if (!f->locks_local || f->nnodes == 1)
+        return 0;
+    return err_set(
+        MPI_ERR_IO,
+        "%s: locks of this mount hold on one node only (option nolock or local_lock). Atomic mode and "
+        "shared file pointers between nodes need the server's locks: mount without that option",
+        f->name);
+}

@@ -1,0 +1,20 @@
+/* remote.h: files of an NFS server. A client keeps what it read and what it is about to write for itself, whole pages of it, until
+ * somebody locks the file: a page that two nodes write parts of would lose one of them. So writes take a lock there
+ * (f->guards), and MPI_File_sync and the like drop what the client keeps.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_IO_REMOTE_H
+#define FP_IO_REMOTE_H
+
+#include "io/file.h"
+
+/* After opening: is it on NFS, and do locks there hold between nodes? */
+void remote_probe(struct file *f);
+
+/* What other nodes have written and flushed is seen from now on. Does nothing on other file systems. */
+void remote_refresh(struct file *f);
+
+/* An error where ranks of several nodes need a lock that each node would keep for itself. */
+int remote_check_locks(const struct file *f);
+
+#endif
