@@ -58,3 +58,9 @@ expect_line "$scratch/nodes2" 'coll_barrier_multicast'
 if grep -q coll_barrier_multicast "$scratch/nodes4"; then
     fail "a rule for two nodes was used on four"
 fi
+
+# --trials writes nothing and lays what trials choose beside the rules.
+(cd "$scratch" && "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" tune --trials --ops bcast,allreduce --bytes 8,4k --seconds 0.2) >"$scratch/trials"
+[ "$(grep -Ec 'bytes  rules +[0-9.]+ us  by trial +[0-9.]+ us  ratio [0-9.]+ .*choice$' "$scratch/trials")" = 4 ] || fail "not four rows: $(cat "$scratch/trials")"
+expect_line "$scratch/trials" '^geometric mean of [1-4] ratios where'
+[ ! -e "$scratch/fishplate.coll" ] || fail "--trials has written a file"

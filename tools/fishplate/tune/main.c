@@ -28,10 +28,14 @@ static const char usage[] =
     "  --bytes 8,4k,1m    sizes: of the vector for bcast and reductions, of one rank's block for the others\n"
     "                     (8, 512, 4k, 32k, 256k, 1m)\n"
     "  --seconds 60       for all together, about\n"
+    "  --trials           write no file: measure what programs get without one on several nodes, where "
+    "communicators\n"
+    "                     choose by trial, and the built-in rules without trials, in turns\n"
     "  --help\n\n"
     "Examples:\n"
     "  mpiexec -n 16 -hosts n1,n2,n3,n4 fishplate tune -o site.coll\n"
-    "  FISHPLATE_COLL=@$PWD/site.coll mpiexec -n 16 -hosts n1,n2,n3,n4 ./program\n";
+    "  FISHPLATE_COLL=@$PWD/site.coll mpiexec -n 16 -hosts n1,n2,n3,n4 ./program\n"
+    "  mpiexec -n 4 -vnodes 2 fishplate tune --trials --bytes 8,4k,256k\n";
 
 static const enum coll_kind offered[] = {COLL_BARRIER,   COLL_BCAST,    COLL_GATHER, COLL_SCATTER,
                                          COLL_ALLGATHER, COLL_ALLTOALL, COLL_REDUCE, COLL_ALLREDUCE};
@@ -83,6 +87,9 @@ static int parse(struct tune *t, int argc, char **argv)
             t->append = true;
         } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             return -1;
+        } else if (strcmp(argv[i], "--trials") == 0) {
+            t->trials = true;
+            t->kinds[COLL_BARRIER] = false; /* fishplate bench barrier */
         } else if (strcmp(argv[i], "-o") == 0 && *value) {
             t->path = argv[++i];
         } else if (strcmp(argv[i], "--ops") == 0 && *value && parse_kinds(t, value)) {
@@ -134,10 +141,10 @@ static void tune_kind(struct tune *t, enum coll_kind kind, double seconds, FILE 
         cell[n] = (struct tune_cell){.operation = coll_kind_name(kind),
                                      .bytes = kind == COLL_BARRIER ? 0 : t->sizes[i]};
         tune_candidates(t, kind, &cell[n]);
-        if (!tune_measure(t, seconds, &cell[n]))
+        if (!(t->trials ? tune_trials : tune_measure)(t, seconds, &cell[n]))
             continue;
         if (t->bench.rank == 0)
-            show(&cell[n]);
+            (t->trials ? tune_trials_show : show)(&cell[n]);
         n++;
     }
     if (out)
@@ -169,7 +176,7 @@ static FILE *open_file(const struct tune *t)
 static void tune_all(struct tune *t)
 {
     int cells = 0;
-    FILE *out = t->bench.rank == 0 ? open_file(t) : NULL;
+    FILE *out = t->bench.rank == 0 && !t->trials ? open_file(t) : NULL;
     for (int i = 0; i < OFFERED; i++)
         cells += !t->kinds[offered[i]] ? 0 : offered[i] == COLL_BARRIER ? 1 : t->nsizes;
     for (int i = 0; i < OFFERED; i++)
@@ -190,13 +197,17 @@ static int run(struct tune *t)
     MPI_Comm_size(b->comm, &b->size);
     MPI_Comm_dup(b->comm, &b->team);
     t->nodes = count_nodes(b);
+    if (t->trials)
+        tune_trials_begin();
     tune_all(t);
+    if (t->trials)
+        tune_trials_end(t);
     MPI_Allreduce(&b->errors, &wrong, 1, MPI_LONG, MPI_SUM, b->comm);
     if (b->rank == 0 && wrong)
         fprintf(stderr,
                 "fishplate tune: %ld bytes were not what was sent. Do not use the file, and report this.\n",
                 wrong);
-    else if (b->rank == 0)
+    else if (b->rank == 0 && !t->trials)
         printf("%d rules in %s for %d ranks on %d nodes; use them with FISHPLATE_COLL=@%s\n", t->rules,
                t->path, b->size, t->nodes, t->path);
     MPI_Comm_free(&b->team);
@@ -214,7 +225,8 @@ int command_tune(int argc, char **argv)
     int status = parse(&t, argc, argv);
     if (status)
         return status < 0 ? command_usage('h', usage) : status;
-    setenv("FISHPLATE_COLL_TRY", "0", 1); /* the built-in rule, not what a trial finds meanwhile */
+    setenv("FISHPLATE_COLL_TRY", t.trials ? "100" : "0",
+           1); /* the built-in rule, not what a trial finds meanwhile; or all of a trial at once */
     MPI_Init(&argc, &argv);
     int ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);

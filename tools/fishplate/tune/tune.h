@@ -22,7 +22,10 @@ struct tune {
     double seconds;               /* for all */
     const char *path;
     bool append;
-    int rules; /* written */
+    int rules;      /* written */
+    bool trials;    /* no file: what communicators choose by trial, beside the rules */
+    double logs[2]; /* of the ratios: where the trial kept the rules' choice, and where not */
+    int cells[2];
 };
 
 /* One operation and size. */
@@ -31,8 +34,9 @@ struct tune_cell {
     size_t bytes;
     int candidates; /* the first is what the built-in rules choose */
     char text[PICK_CANDIDATES][TUNE_TEXT];
-    int best;                 /* 0: nothing beats the rules */
-    double rules_us, best_us; /* measured again, in turns, after the choice */
+    int best;                            /* 0: nothing beats the rules */
+    double rules_us, best_us;            /* measured again, in turns, after the choice */
+    double ratio, ratio_low, ratio_high; /* --trials: of the turns, the median and the quarters */
 };
 
 /* candidates.c: what FISHPLATE_COLL may say of this operation here. */
@@ -40,6 +44,12 @@ void tune_candidates(const struct tune *t, enum coll_kind kind, struct tune_cell
 
 /* measure.c: collective; the same at every rank. False: too large for this benchmark. */
 bool tune_measure(struct tune *t, double seconds, struct tune_cell *cell);
+
+/* trials.c: the same of --trials; best: 1 when a trial found another choice. */
+void tune_trials_begin(void);
+bool tune_trials(struct tune *t, double seconds, struct tune_cell *cell);
+void tune_trials_show(const struct tune_cell *c);
+void tune_trials_end(const struct tune *t); /* rank 0 prints */
 
 /* rules.c: the lines of one operation. Sizes next to each other with the same winner share a line. Returns how many. */
 int tune_write(const struct tune *t, const struct tune_cell *cell, int n, FILE *out);

@@ -1,0 +1,125 @@
+/* trials.c: --trials: what programs get without a file, where communicators choose by trial, beside the built-in rules without
+ * trials. Both take turns on one communicator, so that other programs on the machine disturb both alike. Where a trial kept the
+ * rules' choice, the two are the same schedule, and how far their times differ is the noise of the measurement.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tune.h"
+
+enum { TURNS = 15, SETTLE = 224, BATCH_MAX = 2000 }; /* SETTLE: calls in which every trial begins and ends */
+
+/* Trials that ended with another choice than the rules'. A handle counts from its beginning on. */
+static struct {
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle[2];
+} won;
+
+void tune_trials_begin(void)
+{
+    static const char *const names[2] = {"coll_size_trials_won", "coll_multicast_trials_won"};
+    int provided, index, count;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_session_create(&won.session);
+    for (int i = 0; i < 2; i++) {
+        MPI_T_pvar_get_index(names[i], MPI_T_PVAR_CLASS_COUNTER, &index);
+        MPI_T_pvar_handle_alloc(won.session, index, NULL, &won.handle[i], &count);
+        MPI_T_pvar_start(won.session, won.handle[i]);
+    }
+}
+
+static unsigned long long changes(void)
+{
+    unsigned long long value[2] = {0, 0};
+    for (int i = 0; i < 2; i++)
+        MPI_T_pvar_read(won.session, won.handle[i], &value[i]);
+    return value[0] + value[1];
+}
+
+static void choose(const struct tune *t, const char *setting)
+{
+    if (t->bench.host->choose(setting) != 0)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static double run(const struct tune *t, struct coll *c, const char *setting, int n)
+{
+    double all = 0;
+    choose(t, setting);
+    for (int i = 0; i < 2; i++)
+        c->kind->call(c, i % c->size);
+    const double start = MPI_Wtime();
+    for (int i = 0; i < n; i++)
+        c->kind->call(c, i % c->size);
+    const double mine = (MPI_Wtime() - start) / n;
+    choose(t, "rules"); /* what follows must not be tried */
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, c->b->comm);
+    return all;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quarter(const double *sorted, int quarters)
+{
+    return sorted[(TURNS - 1) * quarters / 4];
+}
+
+bool tune_trials(struct tune *t, double seconds, struct tune_cell *cell)
+{
+    struct coll c;
+    double rules[TURNS], chosen[TURNS], ratio[TURNS];
+    if (!coll_open(&t->bench, cell->operation, cell->bytes, &c))
+        return false;
+    const unsigned long long before = changes();
+    run(t, &c, "", SETTLE);
+    cell->best = changes() > before;
+    for (unsigned seed = 1; c.kind->check && seed <= 2; seed++)
+        t->bench.errors += c.kind->check(&c, seed);
+    const double one = run(t, &c, "rules", 3), fit = seconds / (2 * TURNS) / (one > 1e-9 ? one : 1e-9);
+    const int n = fit < 3 ? 3 : fit > BATCH_MAX ? BATCH_MAX : (int)fit;
+    for (int i = 0; i < TURNS; i++) {
+        if (i % 2 == 0)
+            rules[i] = run(t, &c, "rules", n);
+        chosen[i] = run(t, &c, "", n);
+        if (i % 2 == 1)
+            rules[i] = run(t, &c, "rules", n);
+        ratio[i] = chosen[i] / rules[i];
+    }
+    qsort(rules, TURNS, sizeof(*rules), by_value);
+    qsort(chosen, TURNS, sizeof(*chosen), by_value);
+    qsort(ratio, TURNS, sizeof(*ratio), by_value);
+    cell->rules_us = quarter(rules, 2) * 1e6;
+    cell->best_us = quarter(chosen, 2) * 1e6;
+    cell->ratio = quarter(ratio, 2);
+    cell->ratio_low = quarter(ratio, 1);
+    cell->ratio_high = quarter(ratio, 3);
+    t->logs[cell->best] += log(cell->ratio);
+    t->cells[cell->best]++;
+    coll_close(&c);
+    return true;
+}
+
+void tune_trials_show(const struct tune_cell *c)
+{
+    printf("%-12s %9zu bytes  rules %10.2f us  by trial %10.2f us  ratio %.3f (%.3f to %.3f)  %s\n",
+           c->operation, c->bytes, c->rules_us, c->best_us, c->ratio, c->ratio_low, c->ratio_high,
+           c->best ? "another choice" : "the rules' choice");
+    fflush(stdout);
+}
+
+void tune_trials_end(const struct tune *t)
+{
+    static const char *const of[2] = {"where the rules' choice was kept, which is the noise",
+                                      "where another choice was found"};
+    for (int i = 0; i < 2; i++)
+        if (t->bench.rank == 0 && t->cells[i])
+            printf("geometric mean of %d ratios %s: %.3f\n", t->cells[i], of[i],
+                   exp(t->logs[i] / t->cells[i]));
+    MPI_T_pvar_session_free(&won.session);
+    MPI_T_finalize();
+}
