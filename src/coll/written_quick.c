@@ -63,6 +63,14 @@ static __attribute__((noinline)) int go_on(struct coll_state *state, int error)
     return r.error;
 }
 
+/* What nobody waits for is done while the first flags are on their way. */
+static void keep_books(const struct coll_args *args, struct coll_state *state)
+{
+    coll_number(state, args, FORM_BLOCKING);
+    counter_add(&quick, 1);
+    state->written->calls++;
+}
+
 bool written_quick(const struct coll_args *args, struct coll_state *state, int *rc)
 {
     struct written *w = state->written;
@@ -73,9 +81,6 @@ bool written_quick(const struct coll_args *args, struct coll_state *state, int *
         net_progress(w->net);
     if (unlikely(!may_hurry(w)))
         return false;
-    coll_number(state, args, FORM_BLOCKING);
-    counter_add(&quick, 1);
-    w->calls++;
     meeting_next(m, &shape, true); /* nobody is expected */
     while (meeting_next(m, &shape, true) == MEET_ROUND) {
         const int first = next;
@@ -83,6 +88,8 @@ bool written_quick(const struct coll_args *args, struct coll_state *state, int *
             const int failed = written_flag(w, next, 0);
             error = error ? error : failed;
         }
+        if (first == 0)
+            keep_books(args, state);
         if (unlikely(error || !look(w, first, next))) {
             *rc = go_on(state, error);
             return true;
