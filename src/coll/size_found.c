@@ -8,7 +8,7 @@
 
 #include "coll/size_trial.h"
 
-#define FOUND 32
+#define FOUND 48
 
 struct size_all {
     int count;
@@ -44,9 +44,9 @@ static void describe(const struct size_found *f, FILE *out)
 {
     char name[64];
     size_name(&f->candidate[f->best].choice, name, sizeof(name));
-    fprintf(out, "%s up to %llu bytes, %d ranks on %d nodes: %s, %.1f us; tried", coll_kind_name(f->kind),
-            (unsigned long long)size_limit(f->class), f->shape.ranks, f->shape.nodes, name,
-            (double)f->ns[f->best] * 1e-3);
+    fprintf(out, "%s %s %llu bytes, %d ranks on %d nodes: %s, %.1f us; tried", coll_kind_name(f->kind),
+            f->class % 2 ? "of" : "up to", (unsigned long long)size_limit(f->class), f->shape.ranks,
+            f->shape.nodes, name, (double)f->ns[f->best] * 1e-3);
     for (int i = 0; i < f->count; i++) {
         if (f->ns[i] == 0)
             continue; /* time was up */

@@ -134,10 +134,5 @@ int size_class(uint64_t bytes)
 
 uint64_t size_limit(int class)
 {
-    return (uint64_t)64 << class;
-}
-
-uint64_t size_tried(int class)
-{
-    return size_limit(class) / 4 * 3;
+    return ((uint64_t)64 << class / 2) - (class % 2 == 0);
 }

@@ -60,9 +60,9 @@ static bool has_blocks(enum coll_kind kind)
 }
 
 /* Bytes of each of the two buffers. */
-static uint64_t memory_of(const struct comm *c, enum coll_kind kind, int class)
+static uint64_t memory_of(const struct comm *c, enum coll_kind kind, uint64_t bytes)
 {
-    return size_tried(class) * (has_blocks(kind) ? (uint64_t)c->size : 1);
+    return bytes * (has_blocks(kind) ? (uint64_t)c->size : 1);
 }
 
 /* What is tried must stand for the call: same data everywhere, operands in any order. */
@@ -74,14 +74,14 @@ static int class_of(const struct coll_args *args, const struct coll_state *state
         !call->shape.commutative || (kind_reduces(args->kind) && coll_is_deterministic()))
         return -1;
     const int class = size_class(call->where.bytes);
-    return class >= 0 && memory_of(args->comm, args->kind, class) > MEMORY ? -1 : class;
+    return class >= 0 && memory_of(args->comm, args->kind, size_limit(class)) > MEMORY ? -1 : class;
 }
 
 /* ---- samples ---- */
 
-static struct coll_args call_of(const struct coll_args *args, int class, char *buffer, int i)
+static struct coll_args call_of(const struct coll_args *args, uint64_t bytes, char *buffer, int i)
 {
-    const uint64_t bytes = size_tried(class), memory = memory_of(args->comm, args->kind, class);
+    const uint64_t memory = memory_of(args->comm, args->kind, bytes);
     struct coll_args one = {.kind = args->kind, .name = args->name, .comm = args->comm};
     char *const behind = buffer ? buffer + memory : NULL; /* a call that is not run has no memory */
     one.send = (struct coll_side){.buf = behind, .count = (MPI_Count)bytes, .type = byte_type()};
@@ -95,12 +95,12 @@ static struct coll_args call_of(const struct coll_args *args, int class, char *b
 
 /* n calls; *ns is the time of one, of the slowest rank. */
 static int sample(const struct coll_args *args, struct coll_state *state, const struct size_means *means,
-                  const struct coll_choice *choice, int class, char *buffer, int n, uint64_t *ns)
+                  const struct coll_choice *choice, uint64_t bytes, char *buffer, int n, uint64_t *ns)
 {
     int rc = 0;
     const uint64_t start = clock_ns();
     for (int i = 0; i < n && !rc; i++) {
-        const struct coll_args one = call_of(args, class, buffer, i);
+        const struct coll_args one = call_of(args, bytes, buffer, i);
         rc = means->run(&one, state, choice);
     }
     *ns = (clock_ns() - start) / (unsigned)n;
@@ -114,13 +114,13 @@ static int try_next(const struct coll_args *args, struct coll_state *state, cons
     const struct coll_choice *choice = &e->candidate[next].choice;
     int *batch = &e->batch[next];
     uint64_t ns = 0;
-    int rc = sample(args, state, means, choice, e->found.class, buffer, WARM * (*batch ? 1 : 2), &ns);
+    int rc = sample(args, state, means, choice, e->found.bytes, buffer, WARM * (*batch ? 1 : 2), &ns);
     if (!rc && *batch == 0) {
         const uint64_t fit = (e->found.shape.turns ? SAMPLE_TURNS : SAMPLE_NS) / MAX(ns, 1u);
         *batch = (int)MAX(FEWEST, MIN(fit, MOST));
     }
     if (!rc)
-        rc = sample(args, state, means, choice, e->found.class, buffer, *batch, &ns);
+        rc = sample(args, state, means, choice, e->found.bytes, buffer, *batch, &ns);
     if (!rc)
         pick_record(&e->pick, ns);
     return rc;
@@ -141,7 +141,8 @@ static int begin(const struct coll_args *args, struct coll_state *state, const s
                  const struct call *call, const struct trial_shape *shape, int class, struct size_trial *t)
 {
     struct effort *e = calloc(1, sizeof(*e));
-    const struct coll_args one = call_of(args, class, NULL, 0);
+    const uint64_t bytes = call->where.bytes; /* the same at all ranks: rules go by it */
+    const struct coll_args one = call_of(args, bytes, NULL, 0);
     struct coll_choice rule;
     double predicted[PICK_CANDIDATES];
     CHECK_MEMORY(e, "a trial of algorithms");
@@ -150,8 +151,8 @@ static int begin(const struct coll_args *args, struct coll_state *state, const s
         free(e);
         return rc;
     }
-    e->found = (struct size_found){.shape = *shape, .kind = args->kind, .class = class};
-    const int n = size_candidates(&call->shape, size_tried(class), shape->turns, &rule, e->candidate);
+    e->found = (struct size_found){.shape = *shape, .kind = args->kind, .class = class, .bytes = bytes};
+    const int n = size_candidates(&call->shape, bytes, shape->turns, &rule, e->candidate);
     for (int i = 0; i < n; i++)
         predicted[i] = e->candidate[i].predicted;
     pick_begin(&e->pick, predicted, n, SIZE_TRIAL_MOST);
@@ -215,8 +216,7 @@ static int decide(const struct coll_args *args, struct coll_state *state, const 
 static int session(const struct coll_args *args, struct coll_state *state, const struct size_means *means,
                    struct effort *e, uint64_t may_ns)
 {
-    const int class = e->found.class;
-    const uint64_t memory = memory_of(args->comm, args->kind, class);
+    const uint64_t memory = memory_of(args->comm, args->kind, e->found.bytes);
     const uint64_t one = 2 * (e->found.shape.turns ? SAMPLE_TURNS : SAMPLE_NS);
     uint64_t spent = 0;
     char *buffer = malloc(2 * memory);

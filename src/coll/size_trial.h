@@ -16,7 +16,7 @@
 
 #define SIZE_TRIAL_AT   24
 #define SIZE_TRIAL_MOST 6 /* candidates that are tried */
-#define SIZE_CLASSES    17
+#define SIZE_CLASSES    34
 
 struct size_means {
     /* One call by this schedule; what the rules take. */
@@ -36,11 +36,11 @@ void size_trial_choose(const struct coll_args *args, const struct coll_state *st
 bool size_trial_is_on(const struct coll_state *state, enum coll_kind kind);
 void size_trial_close(struct coll_state *state);
 
-/* pure: the class of a call of so many bytes, -1: none; the most bytes of a class, and those that are tried. No rule changes
- * within a class, since classes and rules end at powers of two. */
+/* pure: the class of a call of so many bytes, -1: none; the most bytes of a class. A power of two is a class of its own, and so are
+ * the sizes from one to the next: protocols change at powers of two (a message of 4096 bytes may take another way than one of 3072), and
+ * programs like them. No rule changes within a class. */
 int size_class(uint64_t bytes);
 uint64_t size_limit(int class);
-uint64_t size_tried(int class);
 
 /* size_list.c, pure: the rules' choice first, then others with the time in us that the model predicts. */
 int size_candidates(const struct coll_shape *shape, uint64_t bytes, bool turns,
@@ -53,6 +53,7 @@ struct size_found {
     struct trial_shape shape;
     enum coll_kind kind;
     int class;
+    uint64_t bytes; /* that were tried: those of the program's call in which the trial began */
     int best, count;
     struct trial_candidate candidate[SIZE_TRIAL_MOST];
     uint64_t ns[SIZE_TRIAL_MOST];
@@ -60,7 +61,7 @@ struct size_found {
 const struct size_found *size_find(const struct proc *p, const struct trial_shape *s, enum coll_kind kind,
                                    int class);
 void size_keep(struct proc *p, const struct size_found *f);
-/* A line for each, the newest first: "bcast up to 4096 bytes, 8 ranks on 4 nodes: ...". */
+/* A line for each, the newest first: "bcast of 4096 bytes, 8 ranks on 4 nodes: ...". */
 void size_describe(const struct proc *p, char *out, size_t size);
 
 #endif

@@ -34,8 +34,9 @@
 static TUNABLE_INT(budget, "COLL_TRY", 2, 0, 100,
                    "Percent of the time since the first collective that communicators on several nodes may "
                    "spend on trying which barrier is fastest, which algorithm and segment size of bcast, "
-                   "gather, scatter, allgather, alltoall, reduce and allreduce for each class of sizes (a "
-                   "factor of two), and for which sizes broadcasts and allgathers between three nodes and "
+                   "gather, scatter, allgather, alltoall, reduce and allreduce for each class of sizes (each "
+                   "power of two, and the sizes between two of them), and for which sizes broadcasts and "
+                   "allgathers between three nodes and "
                    "more are faster by multicast. A trial begins with the 24th blocking call, of one "
                    "operation and size, and takes at most 0.2 seconds. What is found serves all "
                    "communicators of that shape (nodes, ranks). When a reduction changes its algorithm, the "

@@ -243,6 +243,7 @@ static void classes_end_where_rules_do(void)
             EXPECT(coll_select_next((enum coll_kind)kind, first) > size_limit(class));
             EXPECT(size_class(first) == class && size_class(size_limit(class)) == class);
         }
+    EXPECT(size_class(4096) != size_class(4095) && size_class(4096) != size_class(4097));
     EXPECT_EQ(size_class(0), -1);
     EXPECT_EQ(size_class(size_limit(SIZE_CLASSES - 1) + 1), -1);
 }

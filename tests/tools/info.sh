@@ -109,8 +109,8 @@ if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     # In a job on several nodes: what trials find, and the times behind it.
     FISHPLATE_COLL_TRY=100 "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --coll >"$scratch/tried.txt"
     expect_line "$scratch/tried.txt" "2 ranks on 2 nodes: .* us; tried rule:"
-    expect_line "$scratch/tried.txt" "allreduce up to 1024 bytes, 2 ranks on 2 nodes: "
-    expect_line "$scratch/tried.txt" "alltoall up to 65536 bytes, 2 ranks on 2 nodes: "
+    expect_line "$scratch/tried.txt" "allreduce of 1024 bytes, 2 ranks on 2 nodes: "
+    expect_line "$scratch/tried.txt" "alltoall of 65536 bytes, 2 ranks on 2 nodes: "
     FISHPLATE_COLL_TRY=0 "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --coll --json >"$scratch/tried.json"
     expect_json "$scratch/tried.json"
     grep -q '"chosen"' "$scratch/tried.json" || fail "JSON does not say what was chosen"
