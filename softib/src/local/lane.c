@@ -11,9 +11,9 @@
 #include "local/local.h"
 #include <stdlib.h>
 
-#define PATIENCE 10000        /* failed attempts, after which the owner of a lock is looked at */
-#define LATE     NS_MS        /* after which a sender looks for sleepers whom nobody has woken */
-#define STUCK    (10 * NS_MS) /* so long a sender waits for one who delivers */
+#define PATIENCE 10000 /* failed attempts, after which the owner of a lock is looked at */
+#define LATE     NS_MS /* after which a sender looks for sleepers whom nobody has woken */
+#define STUCK    NS_S  /* so long a sender waits for one who delivers */
 
 _Static_assert(sizeof(struct request) <= LANE_HEAD, "a packet has room for its request");
 _Static_assert(GROUP_QPS <= 64 * LANE_WORDS, "a bit for each member");
