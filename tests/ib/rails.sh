@@ -12,14 +12,14 @@ for hcas in 2x1GB/s 1GB/s,250MB/s,ports=2; do
     expect_counted ib_striped
     expect_counted ib_rail1_bytes
 done
-# Frames of some length take all rails where that is asked for; else each process is bound to one.
-job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=auto -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
+# By default frames of some length take all rails, unless each process is bound to one.
+job 2 2 FISHPLATE_STATS=1 -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
 expect_rc 0
 expect_counted ib_frames_spread
 expect_counted ib_stripe_trials
-job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_STRIPE_MIN=32k -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=binding FISHPLATE_IB_STRIPE_MIN=32k -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
 expect_rc 0
-[ "$(counted ib_frames_spread)" = 0 ] || fail "frames left the rail of the process"
+[ "$(counted ib_frames_spread)" = 0 ] || fail "frames left the rail of the process with FISHPLATE_IB_MESSAGES=binding"
 [ "$(counted ib_stripe_trials)" = 0 ] || fail "the smallest stripe was measured, though it is set"
 job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_PATHS=2 -hcas 1GB/s,lmc=1 "$rails" joined
 expect_rc 0

@@ -71,8 +71,8 @@ static const struct advice table[] = {
      "adapter.",
      NULL},
     {"IB_MESSAGES", NET,
-     "Set auto for streams of messages of 1 to 32 KiB between few processes; set turns when ports report "
-     "rates they do not have.",
+     "Set binding to save the receive buffers on further rails; set turns when ports report rates they do "
+     "not have.",
      "ib_frames_spread"},
     {"IB_MAX_CONNECTIONS", NET,
      "Set it when the adapter runs out of queue pairs or memory with very many peers.",

@@ -13,7 +13,7 @@
 enum { AUTO, BINDING }; /* then as enum mux_policy */
 
 static TUNABLE_CHOICE(
-    policy, "IB_MESSAGES", BINDING, "auto|binding|turns|shares|window|room",
+    policy, "IB_MESSAGES", AUTO, "auto|binding|turns|shares|window|room",
     "How small messages, up to FISHPLATE_IB_FRAME, and control messages use several rails: those of 1 KiB "
     "and "
     "more over all by the rates of the ports and shorter ones over the rail of the process (auto), all over "
