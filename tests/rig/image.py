@@ -17,7 +17,7 @@ DEBIAN_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 # In the order of loading; what they depend on comes before them. crc32_generic (and on x86 the fast one) is asked for by
 # name at run time: without it `rdma link add` fails with ENOENT, though nothing lists it as a dependency.
 MODULES = ("crc32_generic virtio_pci 9pnet_virtio 9p overlay dummy veth sch_netem virtio_net "
-           "ib_uverbs rdma_rxe rdma_ucm ib_umad").split()
+           "ib_uverbs rdma_rxe rdma_ucm ib_umad nfsd nfsv4").split()
 OPTIONAL = {"x86_64": ["crc32_pclmul"], "aarch64": ["crct10dif_ce"]}
 
 
