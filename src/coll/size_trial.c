@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "coll/found.h"
 
 #define WARM         2         /* calls before a sample */
 #define FEWEST       3         /* in a sample, ... */
@@ -29,7 +30,7 @@ static COUNTER(spent_us, "coll_size_trial_us", "Microseconds spent on such trial
 
 /* The trial of one class. */
 struct effort {
-    struct size_found found;
+    struct found found;
     struct pick pick;
     uint64_t spent_ns;
     int batch[PICK_CANDIDATES]; /* calls of a sample; 0: not warm yet */
@@ -128,15 +129,6 @@ static int try_next(const struct coll_args *args, struct coll_state *state, cons
 
 /* ---- a class ---- */
 
-/* A choice as a number that means the same to every rank. */
-static uint64_t code_of(const struct coll_choice *choice)
-{
-    uint64_t index = 0;
-    while (index < algorithms_count() && algorithms_get(index) != choice->algorithm)
-        index++;
-    return index << 48 | choice->segment << 16 | (uint64_t)choice->window;
-}
-
 static int begin(const struct coll_args *args, struct coll_state *state, const struct size_means *means,
                  const struct call *call, const struct trial_shape *shape, int class, struct size_trial *t)
 {
@@ -151,7 +143,7 @@ static int begin(const struct coll_args *args, struct coll_state *state, const s
         free(e);
         return rc;
     }
-    e->found = (struct size_found){.shape = *shape, .kind = args->kind, .class = class, .bytes = bytes};
+    e->found = (struct found){.shape = *shape, .kind = args->kind, .class = class, .bytes = bytes};
     const int n = size_candidates(&call->shape, bytes, shape->turns, &rule, e->candidate);
     for (int i = 0; i < n; i++)
         predicted[i] = e->candidate[i].predicted;
@@ -161,7 +153,7 @@ static int begin(const struct coll_args *args, struct coll_state *state, const s
     return 0;
 }
 
-static void settle(struct size_trial *t, int class, const struct size_found *f)
+static void settle(struct size_trial *t, int class, const struct found *f)
 {
     t->over[class] = true;
     if (f->best > 0) {
@@ -170,20 +162,12 @@ static void settle(struct size_trial *t, int class, const struct size_found *f)
     }
 }
 
-/* Keeps those that were tried, the rules' choice first. */
 static void end(struct coll_state *state, struct size_trial *t, struct effort *e)
 {
-    struct size_found *f = &e->found;
-    const int best = pick_best(&e->pick);
-    for (int i = 0; i < e->pick.tries; i++) {
-        const int c = e->pick.order[i];
-        f->best = c == best ? i : f->best;
-        f->candidate[i] = e->candidate[c];
-        f->ns[i] = pick_median(&e->pick, c);
-    }
-    f->count = e->pick.tries;
+    struct found *f = &e->found;
+    found_fill(f, &e->pick, e->candidate);
     settle(t, f->class, f);
-    size_keep(state->comm->proc, f);
+    found_keep(state->comm->proc, f);
     counter_add(&trials, 1);
     counter_add(&won, f->best > 0);
     t->effort[f->class] = NULL;
@@ -197,8 +181,8 @@ static int decide(const struct coll_args *args, struct coll_state *state, const 
 {
     struct proc *p = state->comm->proc;
     struct trial_shape shape = trial_shape_of(state->comm);
-    const struct size_found *known = size_find(p, &shape, args->kind, class);
-    const uint64_t mine = known ? code_of(&known->candidate[known->best].choice) : 0;
+    const struct found *known = found_find(p, &shape, args->kind, class);
+    const uint64_t mine = found_code(known);
     uint64_t word[5] = {!known, mine, UINT64_MAX - mine, UINT64_MAX - *may_ns, p->net->oversubscribed};
     int rc = means->greatest(args, state, word, (int)COUNT_OF(word));
     if (rc)

@@ -48,19 +48,7 @@ int size_candidates(const struct coll_shape *shape, uint64_t bytes, bool turns,
 double size_predict(const struct coll_choice *choice, int ranks, uint64_t bytes, bool turns);
 void size_name(const struct coll_choice *choice, char *out, size_t size);
 
-/* size_found.c: what was found, by shape, kind and class. */
-struct size_found {
-    struct trial_shape shape;
-    enum coll_kind kind;
-    int class;
-    uint64_t bytes; /* that were tried: those of the program's call in which the trial began */
-    int best, count;
-    struct trial_candidate candidate[SIZE_TRIAL_MOST];
-    uint64_t ns[SIZE_TRIAL_MOST];
-};
-const struct size_found *size_find(const struct proc *p, const struct trial_shape *s, enum coll_kind kind,
-                                   int class);
-void size_keep(struct proc *p, const struct size_found *f);
+/* found.c. */
 /* A line for each, the newest first: "bcast of 4096 bytes, 8 ranks on 4 nodes: ...". */
 void size_describe(const struct proc *p, char *out, size_t size);
 

@@ -11,7 +11,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/trial.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +18,7 @@
 #include "base/counter.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
+#include "coll/found.h"
 #include "coll/written.h"
 
 #define WARM         6       /* the first one opens what the candidate needs */
@@ -29,7 +29,6 @@
 #define BARRIERS_MAX 512
 #define MOST_NS      200000000 /* a trial that has taken so long ends with what it has */
 #define APART        32        /* barriers from one session to the next, at least */
-#define SHAPES       16
 
 static TUNABLE_INT(budget, "COLL_TRY", 2, 0, 100,
                    "Percent of the time since the first collective that communicators on several nodes may "
@@ -48,22 +47,15 @@ static COUNTER(trials_saved, "coll_trials_saved",
                "Communicators that used what another one of their shape had found.");
 static COUNTER(trial_us, "coll_trial_us", "Microseconds spent on trying which barrier is fastest.");
 
-struct found {
-    struct trial_shape shape;
-    int best, count;
-    struct trial_candidate candidate[PICK_CANDIDATES];
-    uint64_t ns[PICK_CANDIDATES];
-};
 struct trials {
     uint64_t begin_ns; /* of the first barrier that counts */
     uint64_t spent_ns;
-    int count;
-    struct found found[SHAPES];
 };
 /* A trial of one communicator that is not over. */
 struct trial {
     struct found found;
     struct pick pick;
+    struct trial_candidate candidate[PICK_CANDIDATES];
     uint64_t spent_ns;
     int batch[PICK_CANDIDATES]; /* barriers of a sample; 0: not warm yet */
     struct written
@@ -92,15 +84,6 @@ bool trial_same_shape(const struct trial_shape *a, const struct trial_shape *b)
     return a->ranks == b->ranks && a->nodes == b->nodes && a->most == b->most && a->can_wire == b->can_wire;
 }
 
-static const struct found *find(const struct proc *p, const struct trial_shape *s)
-{
-    const struct trials *t = p->coll_trials;
-    for (int i = 0; t && i < t->count; i++)
-        if (trial_same_shape(&t->found[i].shape, s))
-            return &t->found[i];
-    return NULL;
-}
-
 static struct trials *trials_of(struct proc *p)
 {
     if (!p->coll_trials) {
@@ -109,15 +92,6 @@ static struct trials *trials_of(struct proc *p)
         t->begin_ns = clock_ns();
     }
     return p->coll_trials;
-}
-
-/* Forgets the oldest when there are too many. */
-static void keep(struct proc *p, const struct found *f)
-{
-    struct trials *t = trials_of(p);
-    if (t->count == SHAPES)
-        memmove(&t->found[0], &t->found[1], sizeof(t->found[0]) * (size_t)--t->count);
-    t->found[t->count++] = *f;
 }
 
 /* ---- a trial ---- */
@@ -175,7 +149,7 @@ static int try_one(const struct coll_args *args, struct coll_state *state, const
                    int candidate)
 {
     struct trial *t = state->trial;
-    const struct coll_choice *choice = &t->found.candidate[candidate].choice;
+    const struct coll_choice *choice = &t->candidate[candidate].choice;
     int *batch = &t->batch[candidate], rc = 0;
     uint64_t ns = 0;
     for (int i = 0; i < (*batch ? AGAIN : WARM) && !rc; i++)
@@ -232,43 +206,31 @@ static int session(const struct coll_args *args, struct coll_state *state, const
     return rc;
 }
 
-/* A choice as a number that means the same to every rank, which a place in a list of candidates need not. */
-static uint32_t code_of(const struct coll_choice *choice)
-{
-    uint32_t index = 0;
-    while (index < algorithms_count() && algorithms_get(index) != choice->algorithm)
-        index++;
-    return index << 16 | (uint32_t)choice->parameter[0] << 2 | (uint32_t)choice->by_node << 1 | choice->named;
-}
-
 static void begin(struct coll_state *state, const struct trial_shape *shape)
 {
     struct trial *t = state->trial = calloc(1, sizeof(*t));
     double predicted[PICK_CANDIDATES];
     CHECK_MEMORY(t, "a trial of barriers");
-    t->found.shape = *shape;
-    t->found.count = trial_candidates(shape, t->found.candidate);
-    for (int i = 0; i < t->found.count; i++)
-        predicted[i] = t->found.candidate[i].predicted;
-    pick_begin(&t->pick, predicted, t->found.count, TRIAL_MOST);
+    t->found = (struct found){.shape = *shape, .kind = COLL_BARRIER};
+    const int n = trial_candidates(shape, t->candidate);
+    for (int i = 0; i < n; i++)
+        predicted[i] = t->candidate[i].predicted;
+    pick_begin(&t->pick, predicted, n, TRIAL_MOST);
 }
 
 /* Drops all that was opened but what the winner has. */
 static void end(struct coll_state *state)
 {
     struct trial *t = state->trial;
-    struct found *f = &t->found;
-    f->best = pick_best(&t->pick);
-    for (int i = 0; i < f->count; i++)
-        f->ns[i] = pick_median(&t->pick, i);
-    state->picked = f->candidate[f->best].choice;
-    if (f->best > 0) {
+    const int best = pick_best(&t->pick);
+    found_fill(&t->found, &t->pick, t->candidate);
+    state->picked = t->candidate[best].choice;
+    if (best > 0) {
         written_close(state);
-        state->written = t->written[f->best];
-        t->written[f->best] = NULL;
+        state->written = t->written[best];
+        t->written[best] = NULL;
     }
-    if (!find(state->comm->proc, &f->shape))
-        keep(state->comm->proc, f);
+    found_keep(state->comm->proc, &t->found);
     counter_add(&trials, 1);
     trial_close(state);
 }
@@ -292,11 +254,11 @@ static int decide(const struct coll_args *args, struct coll_state *state, const 
     struct trial_shape shape = trial_shape_of(c);
     const struct transport *out = way_out(c);
     shape.can_wire = c == c->proc->world && out && out->wires;
-    const struct found *known = find(c->proc, &shape);
-    const uint64_t mine = known ? code_of(&known->candidate[known->best].choice) : 0;
+    const struct found *known = found_find(c->proc, &shape, COLL_BARRIER, 0);
+    const uint64_t mine = found_code(known);
     uint64_t word[7] = {!known,
                         mine,
-                        UINT32_MAX - mine,
+                        UINT64_MAX - mine,
                         c->proc->net->oversubscribed,
                         !(out && out->barrier),
                         UINT64_MAX - *may_ns,
@@ -308,7 +270,7 @@ static int decide(const struct coll_args *args, struct coll_state *state, const 
     shape.can_switch = word[4] == 0;
     shape.can_wire = word[6] == 0;
     *may_ns = UINT64_MAX - word[5];
-    if (word[0] == 0 && word[1] == UINT32_MAX - word[2]) {
+    if (word[0] == 0 && word[1] == UINT64_MAX - word[2]) {
         state->picked = known->candidate[known->best].choice;
         counter_add(&trials_saved, 1);
     } else {
@@ -361,39 +323,4 @@ bool trial_barrier(const struct coll_args *args, struct coll_state *state, const
     if (*rc)
         state->picked = *choice; /* not again */
     return true;
-}
-
-static void name_of(const struct found *f, int candidate, char *out, size_t size)
-{
-    if (candidate == 0)
-        snprintf(out, size, "%s", trial_rule_name(&f->shape));
-    else
-        trial_name(&f->candidate[candidate].choice, out, size);
-}
-
-void trial_describe(const struct proc *p, char *out, size_t size)
-{
-    const struct trials *t = p->coll_trials;
-    FILE *f = fmemopen(out, size, "w");
-    if (!f)
-        return;
-    fputs(!t || t->count == 0
-              ? "no trial is over: it begins at the 24th barrier of a communicator on several nodes"
-              : "",
-          f);
-    for (int i = 0; t && i < t->count; i++) {
-        const struct found *found = &t->found[i];
-        char name[64];
-        name_of(found, found->best, name, sizeof(name));
-        fprintf(f, "%s%d ranks on %d nodes: %s, %.2f us; tried", i ? "\n" : "", found->shape.ranks,
-                found->shape.nodes, name, (double)found->ns[found->best] * 1e-3);
-        for (int k = 0; k < found->count; k++) {
-            if (found->ns[k] == 0)
-                continue;
-            name_of(found, k, name, sizeof(name));
-            fprintf(f, " %s%s %.2f (predicted %.2f)", k == 0 ? "rule:" : "", name,
-                    (double)found->ns[k] * 1e-3, found->candidate[k].predicted);
-        }
-    }
-    fclose(f);
 }

@@ -277,7 +277,7 @@ int proc_close(struct proc *p)
         layers_close(p->boot, p->net, p->p2p, true);
     biglock_destroy(&p->lock);
     free(p->coll_trials);
-    free(p->coll_sizes);
+    free(p->coll_found);
     free(p->context_epochs);
     free(p);
     return rc;

@@ -47,8 +47,9 @@ struct proc {
     struct attr_table *keyvals;
     /* Set by coll: a communicator goes away, drop c->coll and the like. */
     void (*comm_closing)(struct comm *c);
-    void *coll_sizes;  /* src/coll: ... and which algorithms of other operations; likewise */
-    void *coll_trials; /* src/coll: which barriers were found to be fastest; freed with this */
+    void
+        *coll_found; /* src/coll: which barriers and algorithms trials found to be fastest; freed with this */
+    void *coll_trials; /* src/coll: what trials have cost; likewise */
     struct dyn *dyn;   /* ports and published names; NULL until there is one */
     void (*dyn_closing)(struct proc *p);
     struct page *page;        /* what others can read about this process; NULL when there is none */
