@@ -111,8 +111,7 @@ static bool is_switch(const struct barrier_setting *s)
 void barrier_chart_kinds(const struct barrier_study *s, struct chart *c)
 {
     *c = (struct chart){.id = "4",
-                        .title = "the best barrier by messages, by RDMA, by multicast, in the switch, by a "
-                                 "barrier network; one rank a node",
+                        .title = "the best by messages, RDMA, multicast, switch and wires, one rank a node",
                         .x_name = "nodes",
                         .y_name = "us",
                         .format = "%.1f",
