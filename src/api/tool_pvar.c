@@ -119,7 +119,7 @@ static const struct tool_pvar others[] = {
      .doc =
          "Which algorithms and segments of broadcast, gather, scatter, allgather, alltoall, reduce and "
          "allreduce were found by trial between nodes, a line for each size and shape of communicator, the "
-         "newest first, and the times of those that were tried.",
+         "newest first, and the times of those that were tried; and for which sizes multicast is taken.",
      .class = MPI_T_PVAR_CLASS_GENERIC,
      .bind = MPI_T_BIND_NO_OBJECT,
      .readonly = true,

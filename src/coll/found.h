@@ -1,5 +1,6 @@
-/* found.h: what trials have found in this process, of barriers (trial.h) and of other operations (size_trial.h): a list for all
- * communicators, so that the next one of a shape has it for nothing, and people can read it.
+/* found.h: what trials have found in this process, of barriers (trial.h), of other operations (size_trial.h) and of multicast
+ * (multicast_trial.h): a list for all communicators, so that the next one of a shape has it for nothing, and people can read it. What
+ * multicast found is for people only: each communicator has a group of its own, and tries it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_FOUND_H
@@ -10,7 +11,8 @@
 struct found {
     struct trial_shape shape;
     enum coll_kind kind;
-    int class;      /* of sizes; 0 for barriers */
+    bool multicast; /* or not was tried; no candidates: the network refused a group */
+    int class;      /* of sizes, multicast has its own classes; 0 for barriers */
     uint64_t bytes; /* that were tried: those of the program's call in which the trial began */
     int best, count;
     struct trial_candidate candidate[TRIAL_MOST]; /* that were tried, the rules' choice first */
@@ -19,6 +21,7 @@ struct found {
 
 const struct found *found_find(const struct proc *p, const struct trial_shape *s, enum coll_kind kind,
                                int class);
+/* Nothing changes when it is known already, but the first class of a trial of multicast replaces an older trial. */
 void found_keep(struct proc *p, const struct found *f);
 
 /* A trial of these candidates is over. */

@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "boot/boot.h"
+#include "coll/found.h"
 #include "coll/multicast_part.h"
 #include "coll/pick.h"
-#include "coll/trial.h"
 
 #define NODES        3         /* a multicast to one other node is a message */
 #define WARM         2         /* calls before a sample */
@@ -25,6 +25,7 @@
 #define APART        32        /* calls from one session to the next, at least */
 #define MULTICAST    1         /* candidates: the rules' choice, then this */
 #define PARTICIPANTS 2
+#define CLASSES      5
 
 static COUNTER(
     trials, "coll_multicast_trials",
@@ -36,12 +37,13 @@ struct multicast_trial {
     enum coll_kind kind;
     uint32_t calls, next; /* blocking calls; the one in which the trial goes on */
     int step;             /* the class of sizes that is tried */
-    bool begun, over;
+    bool begun, over, refused;
     struct pick pick;
     int batch[PARTICIPANTS]; /* calls of a sample; 0: not warm yet */
     uint64_t spent_ns;
-    struct coll_choice choice; /* multicast, without a limit */
-    unsigned won;              /* bit i: multicast is faster for class i */
+    struct coll_choice choice;   /* multicast, without a limit */
+    unsigned won;                /* bit i: multicast is faster for class i */
+    struct found found[CLASSES]; /* for people, when it is over */
 };
 
 static struct multicast_trial **slot_of(struct coll_state *state, enum coll_kind kind)
@@ -52,12 +54,17 @@ static struct multicast_trial **slot_of(struct coll_state *state, enum coll_kind
 /* A short message, one packet, some packets, a window of them, more than windows and buffers hold. */
 static const struct {
     uint64_t tried, limit;
-} classes[] = {
+} classes[CLASSES] = {
     {64, 512}, {2048, 4096}, {8192, 16 * 1024}, {48 * 1024, 128 * 1024}, {512 * 1024, 2048 * 1024}};
 
 uint64_t multicast_trial_size(int step)
 {
     return step < (int)COUNT_OF(classes) ? classes[step].tried : 0;
+}
+
+uint64_t multicast_trial_limit(int class)
+{
+    return classes[class].limit;
 }
 
 int multicast_trial_class(uint64_t bytes)
@@ -126,6 +133,7 @@ static int try_next(const struct coll_args *args, struct coll_state *state, stru
         rc = sample(args, state, t, means, next, buffer, *batch, &ns, &went);
     if (!rc)
         pick_record(&t->pick, went ? ns : UINT64_MAX / 2);
+    t->refused = t->refused || !went;
     t->over = t->over || !went;
     return rc;
 }
@@ -135,6 +143,27 @@ static void begin_size(struct multicast_trial *t)
     static const double predicted[PARTICIPANTS] = {1, 1};
     pick_begin(&t->pick, predicted, PARTICIPANTS, PARTICIPANTS);
     t->batch[0] = t->batch[1] = 0;
+}
+
+/* What was measured for this class. One that is not decided stays with the rules. */
+static int note(const struct coll_args *args, struct coll_state *state, struct multicast_trial *t,
+                const struct multicast_means *means, bool decided)
+{
+    struct trial_candidate list[PARTICIPANTS] = {[MULTICAST] = {.choice = t->choice}};
+    struct found *f = &t->found[t->step];
+    *f = (struct found){.shape = trial_shape_of(state->comm),
+                        .kind = t->kind,
+                        .multicast = true,
+                        .class = t->step,
+                        .bytes = multicast_trial_size(t->step)};
+    const struct coll_args one = call_of(args, t, NULL, 0);
+    int rc = means->rules(&one, state, &list[0].choice);
+    if (rc)
+        return rc;
+    if (!t->refused)
+        found_fill(f, &t->pick, list);
+    f->best = decided ? f->best : 0;
+    return 0;
 }
 
 /* A class is decided. */
@@ -159,13 +188,19 @@ static bool is_used(const struct coll_state *state)
     return false;
 }
 
-static void end(struct coll_state *state, const struct multicast_trial *t)
+static int end(const struct coll_args *args, struct coll_state *state, struct multicast_trial *t,
+               const struct multicast_means *means)
 {
+    const bool all = t->step == CLASSES;
+    int rc = all ? 0 : note(args, state, t, means, false);
+    for (int i = 0; i < t->step + !all; i++)
+        found_keep(state->comm->proc, &t->found[i]);
     counter_add(&trials, 1);
     if (t->won)
         counter_add(&won, 1);
     else if (!is_used(state))
         multicast_forget(state);
+    return rc;
 }
 
 /* What the poorest rank may spend, in ns; 0 also when a rank has found that the network refuses. */
@@ -188,7 +223,8 @@ static int session(const struct coll_args *args, struct coll_state *state, struc
     bool refused = false;
     int rc = agree(args, state, means, &left, &refused);
     char *buffer = buffer_for(state->comm, t);
-    t->over = t->over || (refused && !t->choice.named);
+    t->refused = refused && !t->choice.named;
+    t->over = t->over || t->refused;
     while (!rc && !t->over && spent + 2 * SAMPLE_NS <= left) {
         const uint64_t begin = clock_ns();
         t->begun = true;
@@ -200,6 +236,7 @@ static int session(const struct coll_args *args, struct coll_state *state, struc
         if (!rc && !t->over && t->spent_ns + spent + 2 * SAMPLE_NS > MAX(left, MOST_NS))
             t->over = true;
         if (!rc && !t->over && pick_next(&t->pick) < 0) {
+            rc = note(args, state, t, means, true);
             end_size(t);
             free(buffer);
             buffer = buffer_for(state->comm, t);
@@ -210,7 +247,7 @@ static int session(const struct coll_args *args, struct coll_state *state, struc
     trial_spend(state->comm->proc, spent);
     counter_add(&spent_us, spent / 1000);
     if (t->over && !rc)
-        end(state, t);
+        rc = end(args, state, t, means);
     t->over = t->over || rc != 0; /* not again */
     return rc;
 }

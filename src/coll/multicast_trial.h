@@ -17,6 +17,8 @@ struct multicast_means {
     /* One call by multicast with this choice; NULL: by what the rules take. *went: it did go that way. */
     int (*run)(const struct coll_args *args, struct coll_state *state, const struct coll_choice *choice,
                bool *went);
+    /* What NULL means there. */
+    int (*rules)(const struct coll_args *args, struct coll_state *state, struct coll_choice *out);
     /* Leaves the greatest of all ranks' words in each. */
     int (*greatest)(const struct coll_args *args, struct coll_state *state, uint64_t *word, int words);
 };
@@ -34,5 +36,6 @@ void multicast_trial_close(struct coll_state *state);
 /* pure: the size that is tried for a class, 0: there is no such class; and the class of a message, -1: none. */
 uint64_t multicast_trial_size(int step);
 int multicast_trial_class(uint64_t bytes);
+uint64_t multicast_trial_limit(int class); /* the most bytes of a class */
 
 #endif

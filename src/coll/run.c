@@ -218,7 +218,19 @@ static int run_one_way(const struct coll_args *args, struct coll_state *state,
     return rc;
 }
 
-static const struct multicast_means multicast_means = {.run = run_one_way, .greatest = greatest};
+static int best_of(const struct coll_args *args, struct coll_state *state, struct coll_choice *out)
+{
+    struct call call;
+    int rc = call_make(&call, args, state);
+    if (rc)
+        return rc;
+    *out = best_schedule(args, state, &call, true);
+    call_free(&call);
+    return 0;
+}
+
+static const struct multicast_means multicast_means = {
+    .run = run_one_way, .rules = best_of, .greatest = greatest};
 
 /* Multicast, if it is faster. Whether it is, only blocking calls find out. */
 static int choose_multicast(const struct coll_args *args, struct coll_state *state, struct call *call,

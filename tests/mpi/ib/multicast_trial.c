@@ -1,6 +1,6 @@
 /* multicast_trial.c: after some broadcasts, allgathers and allreduces a communicator on several nodes tries whether multicast is faster. All
  * ranks come to the same end, every byte arrives before, during and after the trial, nonblocking broadcasts are under way meanwhile, and a
- * communicator on two nodes does not try. With a small share of the time, communicators are freed in the middle of a trial.
+ * communicator on two nodes does not try. MPI_T says what was found. With a small share of the time, communicators are freed in the middle of a trial.
  *
  * ranks: 6
  * nodes: only 3
@@ -79,6 +79,30 @@ static void agree(unsigned long long value)
     EXPECT_EQ(ends[0], ~ends[1]);
 }
 
+/* What people read: of each kind that was tried the sizes that go by multicast, and the times of both ways. It must say what is done. */
+static void check_text(unsigned long long trials, unsigned long long won)
+{
+    static char text[16000];
+    MPI_T_pvar_handle handle;
+    int index, count = 0;
+    unsigned told = 0, told_won = 0;
+    EXPECT_EQ(MPI_T_pvar_get_index("coll_choices", MPI_T_PVAR_CLASS_GENERIC, &index), MPI_SUCCESS);
+    MPI_T_pvar_handle_alloc(counters_session, index, NULL, &handle, &count);
+    EXPECT(count > 0 && count < (int)sizeof(text));
+    EXPECT_EQ(MPI_T_pvar_read(counters_session, handle, text), MPI_SUCCESS);
+    MPI_T_pvar_handle_free(counters_session, &handle);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        const char *limits = strstr(line, ", 6 ranks on 3 nodes: "),
+                   *times = strstr(line, "by multicast or not");
+        told += !times && limits && strstr(limits, "by multicast");
+        told_won += !times && limits && strstr(limits, ": by multicast ");
+        EXPECT(!times || strstr(times, "; tried rule:"));
+        EXPECT(!times || !strstr(times, "nodes: multicast,") || strstr(times, " multicast "));
+    }
+    EXPECT_EQ(told, trials);
+    EXPECT_EQ(told_won, won);
+}
+
 int main(int argc, char **argv)
 {
     const char *text = getenv("FISHPLATE_COLL_TRY");
@@ -104,6 +128,8 @@ int main(int argc, char **argv)
                 before,
                 kinds *
                     (unsigned)(round + 1)); /* on a machine that is busy enough, before multicast was tried */
+        if (round == 0)
+            check_text(before, counter(won));
         if (share == 0)
             EXPECT(before == 0 && counter(multicasts) == 0);
         if (two != MPI_COMM_NULL) {
