@@ -40,6 +40,7 @@ static const char help[] =
     "                       and down both levels                                   (1: no levels)\n"
     "    pin                time that registering memory takes for each page of 4 KiB   (as it is here)\n"
     "    groups             multicast groups that there may be, up to 512          (512)\n"
+    "    sm                 1: ports name a subnet manager, so programs join groups through librdmacm (0)\n"
     "    hub                1: each node has a device softwire0 besides, of a barrier network; wire=shm only "
     "(0)\n"
     "    atomics            adapter: atomic towards each other; global: towards processors too, and fail on\n"

@@ -173,6 +173,8 @@ static int set_global(struct fabric *f, const char *k, const char *v)
         return parse_time(v, &f->pin) ? 1 : -1;
     if (!strcmp(k, "groups"))
         return set_u32(&f->groups, v, 1, FABRIC_GROUPS) ? 1 : -1;
+    if (!strcmp(k, "sm"))
+        return set_u32(&f->sm, v, 0, 1) ? 1 : -1;
     if (!strcmp(k, "wire"))
         return set_wire(f, v) ? 1 : -1;
     if (!strcmp(k, "base"))

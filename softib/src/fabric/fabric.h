@@ -43,6 +43,7 @@ struct fabric {
     bool atomics_global; /* atomics are those of the processor, or fail */
     uint64_t pin;        /* ns that registering takes for each page, besides what it takes here */
     uint32_t groups;     /* multicast groups that there may be */
+    uint32_t sm;         /* 1: ports name a subnet manager, through which programs join groups */
     enum fab_wire wire;
     uint16_t base;         /* first TCP and UDP port number */
     uint32_t node;         /* ours */

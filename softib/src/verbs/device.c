@@ -200,7 +200,7 @@ static int query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_att
     a.max_msg_sz = MAX_MSG;
     a.pkey_tbl_len = 1;
     a.lid = fabric_lid(&proc.fab, linear);
-    a.sm_lid = fabric_lid(&proc.fab, 0);
+    a.sm_lid = proc.fab.sm ? fabric_lid(&proc.fab, 0) : 0;
     a.lmc = (uint8_t)proc.fab.lmc;
     a.max_vl_num = 1;
     a.subnet_timeout = 18;

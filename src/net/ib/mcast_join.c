@@ -1,6 +1,7 @@
 /* mcast_join.c: joining a multicast group. softib and soft-RoCE learn of members by ibv_attach_mcast alone. On Ethernet
  * the group is an IP address, and the kernel must have joined it for its packets to come through the interface and the
- * switches. On InfiniBand the subnet administrator makes the group; a process reaches it through librdmacm.
+ * switches. On InfiniBand the subnet administrator makes the group; a process reaches it through librdmacm. softib has a subnet
+ * manager only where it is told so (sm=1), for tests of this. Where joining fails, broadcasts go by messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/mcast_join.h"
@@ -89,7 +90,7 @@ int ib_mcast_join(const struct ib_device *d, struct ibv_qp *qp, uint64_t number,
     int rc = 0;
     if (d->address.ethernet)
         rc = join_ip(d, g);
-    else if (!d->verbs.softib)
+    else if (!d->verbs.softib || d->port_attr.sm_lid != 0)
         rc = ib_mcast_sa_join(d, &g->gid, &g->lid, route, &g->subnet_join);
     if (rc != 0)
         return rc;

@@ -1,0 +1,27 @@
+#!/bin/sh
+# multicast_join.sh: jobs on a network where multicast groups are joined through librdmacm. Without that library one line says so, and
+# broadcasts go by messages; with one that grants groups (a stand-in) they go by multicast.
+#
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.sh"
+program=$BIN/../tests/mpi/mpi_ib_multicast_join
+stand_in=$BIN/../tests/unit/rdmacm
+export SOFTIB_FABRIC=sm=1 FISHPLATE_VERBS=softib
+path=${LD_LIBRARY_PATH:-}
+
+# The loader takes the first file of that name, and this is no library: as if none were installed.
+mkdir "$scratch/none"
+: >"$scratch/none/librdmacm.so.1"
+FISHPLATE_COLL=bcast=multicast LD_LIBRARY_PATH=$scratch/none:$path "$BIN/mpiexec" -n 6 -vnodes 3 "$program" >"$scratch/out" 2>&1 ||
+    fail "without librdmacm: $(cat "$scratch/out")"
+expect_line "$scratch/out" 'instead of multicast: .*need librdmacm\.so\.1, which is not installed'
+[ "$(grep -c 'librdmacm' "$scratch/out")" = 1 ] || fail "said more than once: $(cat "$scratch/out")"
+
+# Who has not asked for multicast is not told, and a trial ends at once.
+LD_LIBRARY_PATH=$scratch/none:$path FISHPLATE_COLL_TRY=100 "$BIN/mpiexec" -n 3 -vnodes 3 "$BIN/fishplate" info --coll >"$scratch/out" 2>&1
+expect_line "$scratch/out" 'bcast, 3 ranks on 3 nodes: never by multicast: the network refused a group'
+! grep -q librdmacm "$scratch/out" || fail "nobody asked: $(grep librdmacm "$scratch/out")"
+
+[ -e "$stand_in/librdmacm.so.1" ] || fail "the stand-in for librdmacm is not there"
+FISHPLATE_COLL=bcast=multicast LD_LIBRARY_PATH=$stand_in:$path "$BIN/mpiexec" -n 6 -vnodes 3 "$program" joined >"$scratch/out" 2>&1 ||
+    fail "with the stand-in: $(cat "$scratch/out")"
