@@ -66,6 +66,13 @@ static void end_open(struct end *e)
     CHECK(!ibv_modify_qp(e->qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN));
 }
 
+static void end_close(struct end *e)
+{
+    CHECK(!ibv_destroy_qp(e->qp) && !ibv_dereg_mr(e->mr) && !ibv_destroy_cq(e->cq));
+    CHECK(!ibv_destroy_comp_channel(e->ch) && !ibv_dealloc_pd(e->pd) && !ibv_close_device(e->ctx));
+    free(e->buf);
+}
+
 /* ---- a member ---- */
 
 static void repost(struct end *e, uint64_t i)
@@ -260,5 +267,7 @@ int main(void)
     stop(&guest);
     for (int i = 0; i < MEMBERS; i++)
         stop(&c[i]);
+    CHECK(!ibv_destroy_ah(ah));
+    end_close(&e);
     return 0;
 }
