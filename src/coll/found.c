@@ -132,6 +132,7 @@ static void describe(const struct found *f, FILE *out)
         if (!f->multicast)
             fprintf(out, " (predicted %.*f)", digits, f->candidate[i].predicted);
     }
+    fputs(f->undecided ? "; time was up" : "", out);
 }
 
 /* Which sizes go by multicast, from all classes that were tried. */

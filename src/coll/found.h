@@ -12,6 +12,7 @@ struct found {
     struct trial_shape shape;
     enum coll_kind kind;
     bool multicast; /* or not was tried; no candidates: the network refused a group */
+    bool undecided; /* time was up: the rules' choice stays, however it did */
     int class;      /* of sizes, multicast has its own classes; 0 for barriers */
     uint64_t bytes; /* that were tried: those of the program's call in which the trial began */
     int best, count;

@@ -163,6 +163,7 @@ static int note(const struct coll_args *args, struct coll_state *state, struct m
     if (!t->refused)
         found_fill(f, &t->pick, list);
     f->best = decided ? f->best : 0;
+    f->undecided = !decided;
     return 0;
 }
 
