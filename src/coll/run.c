@@ -163,15 +163,21 @@ static int run_by(const struct coll_args *args, struct coll_state *state, const 
     return rc;
 }
 
-static int rules_of(const struct coll_args *args, struct coll_state *state, struct coll_choice *out)
+/* By the rules, or by what trials of sizes found. */
+static int plan(const struct coll_args *args, struct coll_state *state, bool found, struct coll_choice *out)
 {
     struct call call;
     int rc = call_make(&call, args, state);
     if (rc)
         return rc;
-    *out = choose_schedule(&call, true);
+    *out = found ? best_schedule(args, state, &call, true) : choose_schedule(&call, true);
     call_free(&call);
     return 0;
+}
+
+static int rules_of(const struct coll_args *args, struct coll_state *state, struct coll_choice *out)
+{
+    return plan(args, state, false, out);
 }
 
 static const struct size_means size_means = {.run = run_by, .rules = rules_of, .greatest = greatest};
@@ -220,13 +226,7 @@ static int run_one_way(const struct coll_args *args, struct coll_state *state,
 
 static int best_of(const struct coll_args *args, struct coll_state *state, struct coll_choice *out)
 {
-    struct call call;
-    int rc = call_make(&call, args, state);
-    if (rc)
-        return rc;
-    *out = best_schedule(args, state, &call, true);
-    call_free(&call);
-    return 0;
+    return plan(args, state, true, out);
 }
 
 static const struct multicast_means multicast_means = {
