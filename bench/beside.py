@@ -1,13 +1,17 @@
 """Lays one benchmark of Fishplate beside the same with the other MPI libraries of this machine: compiles it with each library's
-mpicc, runs all in turn several times, keeps the best of each row, and prints a table with the ratio to the better peer."""
+mpicc and runs all in turns. From the turns comes the best of each row and a table with the ratio to the better peer, or a
+verdict (verdict.py)."""
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import itertools
+import json
 import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -20,13 +24,15 @@ int main(int argc, char **argv) {{ return bench_{name}_main(&host, argc, argv); 
 """
 
 
-def libraries(build):
-    """(name, compiler, launcher, what stands before the program): ours first. Ranks have a core each where there are enough."""
-    found = [("Fishplate", str(build / "bin/mpicc"), [str(build / "bin/mpiexec")], [])]
+def libraries(build, ranks):
+    """(name, compiler, launcher, what stands before the program): ours first. Ranks have a core each where there are enough, else
+    none of them is bound: each library is told so, since what they do by themselves differs."""
+    bind = "core" if ranks <= len(os.sched_getaffinity(0)) else "none"
+    found = [("Fishplate", str(build / "bin/mpicc"), [str(build / "bin/mpiexec"), "-bind-to", bind], [])]
     if shutil.which("mpicc.mpich"):
-        found.append(("MPICH", "mpicc.mpich", ["mpiexec.mpich"], []))
+        found.append(("MPICH", "mpicc.mpich", ["mpiexec.mpich", "-bind-to", bind], []))
     if shutil.which("mpicc.openmpi"):
-        found.append(("Open MPI", "mpicc.openmpi", ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe"], []))
+        found.append(("Open MPI", "mpicc.openmpi", ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", bind], []))
     return found
 
 
@@ -48,7 +54,9 @@ def parser(doc):
     p.add_argument("--build", default=HERE.parent / "build", type=Path, help="build directory of Fishplate")
     p.add_argument("--ranks", default=2, type=int)
     p.add_argument("--repeat", default=3, type=int, help="number of times to run all libraries in turn")
-    p.add_argument("--limit", default=SECONDS, type=int, help="seconds after which a run is ended and left out")
+    p.add_argument("--limit", default=SECONDS, type=int, help="seconds after which a run is ended and its library left out")
+    p.add_argument("--budget", type=float, metavar="S", help="begin no turn after S seconds, and print the results so far")
+    p.add_argument("--resume", metavar="FILE", help="store results in this file, and do not repeat runs whose results it has")
     return p
 
 
@@ -75,26 +83,78 @@ def run_once(command, limit):
         return out, err, run.returncode
 
 
-def measure(name, options, arguments, rows, better):
-    """The best of every row: {library: {row: value}}. rows(text) reads what one run printed; better is max or min."""
-    found = (libraries_softib if getattr(options, "softib", False) else libraries)(options.build)
-    best = {library: {} for library, _, _, _ in found}
+class Kept:
+    """Runs that were made before: with --resume every run is a line of JSON in a file, and is not made again."""
+
+    def __init__(self, file):
+        self.file, self.known = file, {}
+        for line in open(file, encoding="utf-8") if file and os.path.exists(file) else ():
+            entry = json.loads(line)
+            self.known[tuple(entry["run"])] = entry
+
+    def find(self, run):
+        """(rows, why there are none), or None when the run was not made."""
+        entry = self.known.get(run)
+        return entry and ({tuple(row): value for *row, value in entry["rows"]}, entry["failure"])
+
+    def add(self, run, rows, failure):
+        if self.file:
+            with open(self.file, "a", encoding="utf-8") as out:
+                print(json.dumps({"run": run, "rows": [[*row, value] for row, value in rows.items()], "failure": failure}), file=out)
+
+
+def run_library(command, limit, rows):
+    """Its rows, and why there are none."""
+    out, err, status = run_once(command, limit)
+    if status is None:
+        return {}, f"did not end in {limit} s"
+    if status != 0:
+        return {}, f"failed with status {status}: {err.decode(errors='replace').strip()}"
+    return rows(out), None
+
+
+def measure(name, options, arguments, rows):
+    """([{library: {row: value}}], {library: why it was left out}): one entry for each turn, in which every library runs once.
+    Turns have all orders of the libraries, one after another. rows(text) reads what one run printed. A library that fails is not asked again."""
+    found = libraries_softib(options.build) if getattr(options, "softib", False) else libraries(options.build, options.ranks)
+    orders = list(itertools.permutations(found))
+    kept, turns, left_out = Kept(options.resume), [], {}
+    end = time.time() + options.budget if options.budget else math.inf
     with tempfile.TemporaryDirectory() as folder:
         compiled(name, found, Path(folder))
-        for turn in range(options.repeat):
-            for library, _, launcher, before in found:
-                print(f"turn {turn + 1} of {options.repeat}: {library}", file=sys.stderr)
-                command = [*launcher, "-n", str(options.ranks), *before, f"{folder}/{library}", *arguments]
-                out, err, status = run_once(command, options.limit)
-                if status != 0 and library == "Fishplate":
-                    sys.exit(err.decode() if status else f"Fishplate did not end in {options.limit} s")
-                if status != 0:
-                    why = f"failed with status {status}" if status else f"did not end in {options.limit} s"
-                    print(f"{library} {why}: this run is skipped", file=sys.stderr)
+        for number in range(options.repeat):
+            turn = {library: {} for library, _, _, _ in found if library not in left_out}
+            if time.time() > end:
+                print(f"stopped after {options.budget:g} s; the same command with --resume goes on", file=sys.stderr)
+                break
+            for library, _, launcher, before in orders[number % len(orders)]:
+                if library in left_out:
                     continue
-                for row, value in rows(out).items():
-                    best[library][row] = better(value, best[library].get(row, value))
-    return {library: values for library, values in best.items() if values}
+                run = (options.ranks, *arguments, number, library)
+                done = kept.find(run)
+                if done is None:
+                    print(f"turn {number + 1} of {options.repeat}: {library}", file=sys.stderr)
+                    done = run_library([*launcher, "-n", str(options.ranks), *before, f"{folder}/{library}", *arguments], options.limit, rows)
+                    kept.add(run, *done)
+                turn[library], failure = done
+                if failure and library == "Fishplate":
+                    sys.exit(f"Fishplate {failure}")
+                if failure:
+                    left_out[library] = failure
+                    print(f"{library} {failure}: it is left out from now on", file=sys.stderr)
+            turns.append(turn)
+    return [{library: values for library, values in turn.items() if values} for turn in turns], left_out
+
+
+def best_of(turns, better):
+    """The best of every row: {library: {row: value}}."""
+    best = {}
+    for turn in turns:
+        for library, values in turn.items():
+            mine = best.setdefault(library, {})
+            for row, value in values.items():
+                mine[row] = better(value, mine.get(row, value))
+    return best
 
 
 def table(best, better, form, counts=lambda row: True):

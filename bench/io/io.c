@@ -1,5 +1,5 @@
 /* io.c: how fast ranks write and read files: contiguous, in pieces of a shared file, as blocks of a three-dimensional array,
- * one file for each rank; and plain pwrite and pread beside it. What is read is compared with what was written.
+ * one file for each rank; and the same without a library, by plain pwrite and pread. What is read is compared with what was written.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io.h"
@@ -16,7 +16,7 @@
 
 #include "../bench.h"
 
-enum { NAME_SIZE = 512 };
+enum { NAME_SIZE = 512, ONLY_MAX = 8 };
 #define CLOCKS_DIFFER_S 1.0 /* between ranks that begin after a barrier */
 
 struct setup {
@@ -24,7 +24,8 @@ struct setup {
     char name[NAME_SIZE]; /* of the file */
     long bytes;           /* a rank and case */
     int repeat;
-    const char *only;
+    const char *only[ONLY_MAX];
+    int nonly;
     MPI_Info hints;
     int json, rows;
     unsigned char *out, *in;
@@ -40,6 +41,9 @@ struct layout {
 
 static const struct layout layouts[] = {
     {.name = "pwrite", .plain = 1},
+    {.name = "pwrite own file", .plain = 1, .private_file = 1},
+    {.name = "pwrite 16K", .plain = 1, .piece = 16 << 10},
+    {.name = "pwrite 1M", .plain = 1, .piece = 1 << 20},
     {.name = "contiguous"},
     {.name = "contiguous all", .collective = 1},
     {.name = "own file", .private_file = 1},
@@ -157,13 +161,17 @@ static void move(const struct setup *s, const struct layout *l, MPI_File f, int 
         fail(s, "short access", MPI_SUCCESS);
 }
 
-static void move_plain(const struct setup *s, int fd, int write)
+/* Piece k of a rank lies behind piece k of the ranks before it. */
+static void move_plain(const struct setup *s, const struct layout *l, int fd, int write)
 {
+    const long piece = l->piece ? l->piece : s->bytes;
     long done = 0;
     while (done < s->bytes) {
-        const off_t at = s->rank * s->bytes + done;
-        const ssize_t n = write ? pwrite(fd, s->out + done, (size_t)(s->bytes - done), at)
-                                : pread(fd, s->in + done, (size_t)(s->bytes - done), at);
+        const long k = done / piece, within = done % piece, left = s->bytes - done;
+        const long first = l->private_file ? 0 : (k * s->size + s->rank) * piece;
+        const size_t most = (size_t)(piece - within < left ? piece - within : left);
+        const ssize_t n = write ? pwrite(fd, s->out + done, most, first + within)
+                                : pread(fd, s->in + done, most, first + within);
         if (n <= 0)
             fail(s, strerror(errno), MPI_SUCCESS);
         done += n;
@@ -189,13 +197,18 @@ static double rate(const struct setup *s, long bytes, double begin)
     return (double)bytes * s->size / (one_clock ? most[2] + most[0] : most[3]) / 1e6;
 }
 
+static void file_name(const struct setup *s, const struct layout *l, char *out, size_t size)
+{
+    snprintf(out, size, "%s", s->name);
+    if (l->private_file)
+        own_name(s, out, size);
+}
+
 static void once_mpi(const struct setup *s, const struct layout *l, double out[2])
 {
     MPI_File f;
     char name[NAME_SIZE + 16];
-    snprintf(name, sizeof(name), "%s", s->name);
-    if (l->private_file)
-        own_name(s, name, sizeof(name));
+    file_name(s, l, name, sizeof(name));
     const MPI_Comm comm = l->private_file ? MPI_COMM_SELF : MPI_COMM_WORLD;
     check(
         s, "MPI_File_open",
@@ -210,22 +223,24 @@ static void once_mpi(const struct setup *s, const struct layout *l, double out[2
     MPI_File_close(&f);
 }
 
-static void once_plain(const struct setup *s, double out[2])
+static void once_plain(const struct setup *s, const struct layout *l, double out[2])
 {
+    char name[NAME_SIZE + 16];
+    file_name(s, l, name, sizeof(name));
     MPI_Barrier(MPI_COMM_WORLD);
-    const int fd = open(s->name, O_CREAT | O_RDWR, 0600);
+    const int fd = open(name, O_CREAT | O_RDWR, 0600);
     if (fd < 0)
         fail(s, strerror(errno), MPI_SUCCESS);
     for (int k = 0; k < 2; k++) {
         MPI_Barrier(MPI_COMM_WORLD);
         const double begin = now();
-        move_plain(s, fd, k == 0);
+        move_plain(s, l, fd, k == 0);
         out[k] = rate(s, s->bytes, begin);
     }
     close(fd);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (s->rank == 0)
-        unlink(s->name);
+    if (s->rank == 0 || l->private_file)
+        unlink(name);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -253,7 +268,7 @@ static void measure(struct setup *s, const struct layout *l)
             s->out[k] = (unsigned char)(k * 7 + k / 4093 + s->rank + i);
         memset(s->in, 0, (size_t)s->bytes);
         if (l->plain)
-            once_plain(s, got);
+            once_plain(s, l, got);
         else
             once_mpi(s, l, got);
         if (memcmp(s->in, s->out, (size_t)amount(s, l)) != 0)
@@ -296,7 +311,8 @@ static int usage(int status)
             "   --size MIB       MiB that each rank writes in a case (default: 16)\n"
             "   --repeat N       runs of each case (default: 5)\n"
             "   --only TEXT      only cases whose name begins with TEXT: pwrite, contiguous, own file, "
-            "strided, nested\n"
+            "strided, nested;\n"
+            "                    may be given several times\n"
             "   --hint KEY=VALUE a hint for MPI_File_open; may be given several times\n"
             "   --json           one JSON document\n\n"
             "bench/io/peers compares with other MPI libraries.\n");
@@ -348,14 +364,32 @@ static int parse(struct setup *s, int argc, char **argv)
             s->bytes = atol(value) << 20;
         else if (strcmp(argv[i], "--repeat") == 0)
             s->repeat = atoi(value);
-        else if (strcmp(argv[i], "--only") == 0)
-            s->only = value;
+        else if (strcmp(argv[i], "--only") == 0 && s->nonly < ONLY_MAX)
+            s->only[s->nonly++] = value;
         else if (strcmp(argv[i], "--hint") != 0 || keep_hint(value) != 0)
             return -1;
         i++;
     }
     snprintf(s->name, sizeof(s->name), "%s/bench-io-%d.tmp", folder, (int)getpid());
     return s->bytes > 0 && s->bytes <= 1L << 30 && s->repeat > 0 ? 0 : -1;
+}
+
+static int is_wanted(const struct setup *s, const struct layout *l)
+{
+    for (int i = 0; i < s->nonly; i++)
+        if (strncmp(l->name, s->only[i], strlen(s->only[i])) == 0)
+            return 1;
+    return s->nonly == 0;
+}
+
+/* On a page of its own: where malloc puts it differs between libraries that set malloc up in different ways, and the kernel copies
+ * from some places faster than from others. */
+static unsigned char *new_buffer(const struct setup *s)
+{
+    void *at = NULL;
+    if (posix_memalign(&at, (size_t)sysconf(_SC_PAGESIZE), (size_t)s->bytes) != 0)
+        fail(s, "out of memory for the data", MPI_SUCCESS);
+    return at;
 }
 
 int bench_io_main(const struct bench_host *host, int argc, char **argv)
@@ -373,14 +407,12 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     remove_at_end(&s);
     s.hints = hints_info();
     s.begun = s.spoke = MPI_Wtime();
-    s.out = malloc((size_t)s.bytes);
-    s.in = malloc((size_t)s.bytes);
-    if (!s.out || !s.in)
-        fail(&s, "out of memory for the data", MPI_SUCCESS);
+    s.out = new_buffer(&s);
+    s.in = new_buffer(&s);
     if (s.rank == 0)
         head(&s, host);
     for (int i = 0; i < LAYOUTS; i++)
-        if (!s.only || strncmp(layouts[i].name, s.only, strlen(s.only)) == 0)
+        if (is_wanted(&s, &layouts[i]))
             measure(&s, &layouts[i]);
     if (s.rank == 0 && s.json)
         printf("\n]}\n");

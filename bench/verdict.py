@@ -1,0 +1,86 @@
+"""Judges libraries that were measured in turns. In each turn every library ran once, so that whatever else the machine did meets all of
+them; a row is judged by the ratios of its turns, not by the best of separate runs.
+
+A row is `ahead` or `behind` when two things hold: the median of the turns' ratios is farther from 1 than the spread, and so many turns
+say the same that chance would do so in less than one of twenty rows (sign test). Else it is `equal`. The spread is measured, not assumed:
+in rows without a library (plain pwrite and pread) no library has a part, so the largest difference between two libraries in those
+rows is what a difference must exceed to mean something."""
+# SPDX-License-Identifier: Apache-2.0
+import math
+import statistics
+
+CHANCE = 0.05
+TURNS_MIN = 6  # fewer cannot say more than chance does
+
+
+def ratios(turns, row, one, other, better):
+    """Time of `one` over that of `other`, turn by turn: below 1.0 `one` is faster. Rates are turned round."""
+    both = [(turn[one][row], turn[other][row]) for turn in turns if row in turn.get(one, {}) and row in turn.get(other, {})]
+    return [b / a if better is max else a / b for a, b in both]
+
+
+def median_of(turns, row, library):
+    values = [turn[library][row] for turn in turns if row in turn.get(library, {})]
+    return statistics.median(values) if values else None
+
+
+def decisive(turns):
+    """How many of so many turns must agree."""
+    tail, need = 0.0, turns + 1
+    while need > 0 and 2 * (tail + math.comb(turns, need - 1) / 2**turns) <= CHANCE:
+        need -= 1
+        tail += math.comb(turns, need) / 2**turns
+    return need
+
+
+def spread(turns, rows, libraries, better):
+    """The largest difference between two libraries in rows where no library has a part, as a factor; None without such rows."""
+    medians = []
+    for row in rows:
+        for i, one in enumerate(libraries):
+            for other in libraries[i + 1:]:
+                found = ratios(turns, row, one, other, better)
+                if found:
+                    medians.append(abs(math.log(statistics.median(found))))
+    return math.exp(max(medians)) if medians else None
+
+
+def judge(found, limit):
+    """The verdict of a row by the ratios of its turns."""
+    if len(found) < TURNS_MIN or limit is None:
+        return "unknown"
+    middle, need = statistics.median(found), decisive(len(found))
+    if middle > limit and sum(r > 1 for r in found) >= need:
+        return "behind"
+    if middle < 1 / limit and sum(r < 1 for r in found) >= need:
+        return "ahead"
+    return "equal"
+
+
+def compare(turns, better, is_plain, kind):
+    """Rows with medians, the better peer, its ratio and a verdict; and the spread of each kind. The first library of a turn is ours. The
+    better peer of a row is the one with the better median: who is better in a single turn is often chance."""
+    libraries = list(dict.fromkeys(library for turn in turns for library in turn))
+    ours, peers = libraries[0], libraries[1:]
+    rows = list(dict.fromkeys(row for turn in turns for row in turn.get(ours, {})))
+    limits = {k: spread(turns, [row for row in rows if is_plain(row) and kind(row) == k], libraries, better)
+              for k in dict.fromkeys(map(kind, rows))}
+    out = []
+    for row in rows:
+        medians = {library: median_of(turns, row, library) for library in libraries}
+        entry = {"row": row, "median": {library: m for library, m in medians.items() if m is not None}}
+        there = [peer for peer in peers if medians[peer] is not None]
+        if there:
+            peer = better(there, key=medians.get)
+            found = ratios(turns, row, ours, peer, better)
+            entry.update(peer=peer, turns=len(found), ratio=statistics.median(found), behind_in=sum(r > 1 for r in found),
+                         verdict="plain" if is_plain(row) else judge(found, limits[kind(row)]))
+        out.append(entry)
+    return out, limits
+
+
+def summary(rows):
+    judged = [row for row in rows if row.get("verdict", "plain") != "plain"]
+    counts = {verdict: sum(row["verdict"] == verdict for row in judged) for verdict in ("ahead", "equal", "behind", "unknown")}
+    mean = math.exp(sum(math.log(row["ratio"]) for row in judged) / len(judged)) if judged else None
+    return {"rows": len(judged), **counts, "mean": mean}

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""bench/verdict.py and the turns of bench/beside.py: rows with known differences get the right verdict; libraries (here: programs that
+print a number) run in all orders, those that fail are left out, and runs that were kept are not made again.
+
+    bench_verdict.py SOURCE
+"""
+# SPDX-License-Identifier: Apache-2.0
+import argparse
+import json
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, f"{sys.argv[1]}/bench")
+import beside  # noqa: E402
+import verdict  # noqa: E402
+
+
+def expect(what, found, wanted):
+    if found != wanted:
+        sys.exit(f"{what}: {found}, expected {wanted}")
+
+
+def turns_of(count, rows, plain_noise):
+    """rows: {name: our times over those of the better peer, by turn}. Library C is always a tenth slower than B, except in plain rows."""
+    chance = random.Random(1)
+    turns = []
+    for i in range(count):
+        machine = chance.uniform(0.5, 1.5)  # all libraries of a turn meet the same machine
+        turn = {"A": {}, "B": {}, "C": {}}
+        for name, ratio in rows.items():
+            turn["A"][name, "write"] = 1000 * machine / ratio(i)
+            turn["B"][name, "write"] = 1000 * machine
+            turn["C"][name, "write"] = 900 * machine
+        for library in turn:
+            turn[library]["plain", "write"] = 1000 * machine * (1 + chance.uniform(-plain_noise, plain_noise))
+        turns.append(turn)
+    return turns
+
+
+def judged(turns, better=max):
+    rows, limits = verdict.compare(turns, better, lambda row: row[0] == "plain", lambda row: row[1])
+    return {row["row"][0]: row for row in rows}, limits, verdict.summary(rows)
+
+
+def check_verdicts():
+    rows = {"far behind": lambda i: 1.2, "far ahead": lambda i: 0.8, "the same": lambda i: 1 + 0.001 * (i % 2),
+            "now and then": lambda i: 1.2 if i % 20 < 12 else 0.5}
+    found, limits, total = judged(turns_of(20, rows, 0.02))
+    expect("verdicts", {name: row["verdict"] for name, row in found.items()},
+           {"far behind": "behind", "far ahead": "ahead", "the same": "equal", "now and then": "equal", "plain": "plain"})
+    expect("better peer", {row["peer"] for name, row in found.items() if name != "plain"}, {"B"})
+    expect("turns behind", (found["far behind"]["behind_in"], found["now and then"]["behind_in"]), (20, 12))
+    expect("ratio", round(found["far behind"]["ratio"], 6), 1.2)
+    expect("summary", (total["rows"], total["behind"], total["equal"], total["ahead"], total["unknown"]), (4, 1, 2, 1, 0))
+    if not 1 < limits["write"] < 1.04:
+        sys.exit(f"spread: {limits}")
+    # What the machine does to rows without a library is more than the difference.
+    found, limits, _ = judged(turns_of(7, {"behind": lambda i: 1.02}, 0.3))
+    expect("a noisy machine", found["behind"]["verdict"], "equal")
+    found, _, total = judged(turns_of(5, {"behind": lambda i: 1.2}, 0.01))
+    expect("few turns", (found["behind"]["verdict"], total["unknown"]), ("unknown", 1))
+
+
+def check_times():
+    """Microseconds: the lower the better."""
+    turns = [{"A": {("x", "us"): 2.0 + i, ("plain", "us"): 1.0 + i}, "B": {("x", "us"): 1.0 + i, ("plain", "us"): 1.0 + i}} for i in range(8)]
+    found, limits, _ = judged(turns, min)
+    expect("times", (found["x"]["verdict"], found["x"]["behind_in"], limits["us"]), ("behind", 8, 1.0))
+
+
+def check_decisive():
+    expect("turns that must agree", [verdict.decisive(n) for n in (5, 6, 8, 20)], [6, 6, 8, 15])
+
+
+def check_turns():
+    """Ours works, B too, C fails in its second run."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = f"{folder}/log"
+        program = f"{folder}/program"
+        Path(program).write_text(f'#!/bin/sh\necho "$1" >>{log}\n'
+                                 f'[ "$1" != C ] || [ "$(grep -c C {log})" = 1 ] || exit 3\necho \'{{"x": 5}}\'\n')
+        os.chmod(program, 0o700)
+        beside.libraries = lambda build, ranks: [(name, None, [program, name], []) for name in ("Fishplate", "B", "C")]
+        beside.compiled = lambda *_: None
+        options = argparse.Namespace(build=Path("."), ranks=2, repeat=3, limit=60, budget=None, resume=f"{folder}/kept")
+        turns, left_out = beside.measure("io", options, ["--size", "1"], lambda out: {(name, "write"): v for name, v in json.loads(out).items()})
+        expect("turns", [sorted(turn) for turn in turns], [["B", "C", "Fishplate"], ["B", "Fishplate"], ["B", "Fishplate"]])
+        expect("first of a turn", [list(turn)[0] for turn in turns], ["Fishplate"] * 3)
+        expect("left out", "status 3" in left_out["C"], True)
+        ran = Path(log).read_text().split()
+        expect("orders", ran, ["Fishplate", "B", "C", "Fishplate", "C", "B", "B", "Fishplate"])
+        again, _ = beside.measure("io", options, ["--size", "1"], lambda out: {})
+        expect("kept", (again, Path(log).read_text().split()), (turns, ran))
+        beside.measure("io", options, ["--size", "2"], lambda out: {("x", "write"): 1})
+        expect("other arguments are other runs", len(Path(log).read_text().split()) > len(ran), True)
+        expect("the best", beside.best_of(turns, max)["B"], {("x", "write"): 5})
+
+
+check_verdicts()
+check_times()
+check_decisive()
+check_turns()
