@@ -17,6 +17,7 @@
 #include "io/datarep.h"
 #include "io/mapped.h"
 #include "io/posix.h"
+#include "io/remote.h"
 
 /* A piece of memory that is worth an entry in a list of its own; smaller ones are copied. */
 #define LIST_PIECE_MIN 2048
@@ -384,19 +385,21 @@ static int write_batch(struct transfer *t, const struct batch *b)
 {
     struct file *f = t->a->file;
     const bool rewrites = batch_rewrites(t, b);
+    const bool whole = !rewrites && b->pieces > 1 && remote_joins(f, b->bytes / (uint64_t)b->pieces);
+    const int64_t from = whole ? 0 : b->from, length = whole ? 0 : b->to - b->from;
     bool held = false;
     int rc = rewrites ? need_buffer(t) : 0;
     if (!rc && !t->a->locked)
-        rc = posix_guard(f, rewrites, b->from, b->to - b->from, &held);
+        rc = posix_guard(f, rewrites || whole, from, length, &held);
     if (rc)
         return rc;
-    if (rewrites && held)
+    if (rewrites && (held || t->a->locked))
         rc = sieve_write(t, b);
     else if (!f->maps || !batch_small(b, PIECE_WORTH_MAPPING, HOLE_WORTH_READING) ||
              !write_mapped(t, b, true))
         rc = write_in_turn(t, b);
     if (held)
-        posix_unlock(f, b->from, b->to - b->from);
+        posix_unlock(f, from, length);
     return rc;
 }
 
@@ -464,21 +467,35 @@ static int transfer(struct access *a)
     return rc == ERR_AGAIN ? 0 : rc;
 }
 
+/* What an access locks as a whole. */
+static void lock_range(const struct access *a, int64_t *from, int64_t *length)
+{
+    struct view_walk w;
+    int64_t to;
+    view_walk_open(&w, &a->view, a->start, a->start + a->length);
+    const uint64_t first = view_walk_next(&w, a->length, &to);
+    *from = *length = 0;
+    if (a->write && first < a->length && remote_joins(a->file, first))
+        return;
+    view_range(&a->view, a->start, a->length, from, &to);
+    *length = to - *from;
+}
+
 int access_transfer(struct access *a)
 {
     const bool locks = a->file->atomic || (a->write && a->file->hints.ds_write == IO_ENABLE);
-    int64_t from, to;
+    int64_t from, length;
     int rc = 0;
     if (a->length == 0)
         return 0;
     if (!locks)
         return transfer(a);
-    view_range(&a->view, a->start, a->length, &from, &to);
-    rc = posix_lock(a->file, a->write, from, to - from);
+    lock_range(a, &from, &length);
+    rc = posix_lock(a->file, a->write, from, length);
     if (rc)
         return rc;
     a->locked = true;
     rc = transfer(a);
-    posix_unlock(a->file, from, to - from);
+    posix_unlock(a->file, from, length);
     return rc;
 }

@@ -85,7 +85,6 @@ static int side_failed(struct file *f, const char *what, int error)
 /* Reads, changes and writes the number under a lock. An empty file stands for the pointer's first value. */
 static int side_change(struct file *f, bool add, int64_t value, int64_t *before)
 {
-    bool posix = f->locks_posix;
     int rc = remote_check_locks(f);
     if (rc)
         return rc;
@@ -93,7 +92,7 @@ static int side_change(struct file *f, bool add, int64_t value, int64_t *before)
         f->shared.fd = open(f->shared.path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (f->shared.fd < 0)
         return side_failed(f, "opening", errno);
-    rc = posix_lock_fd(f->name, f->shared.fd, F_WRLCK, 0, 0, &posix);
+    rc = posix_lock_fd(f, f->shared.fd, F_WRLCK, 0, 0);
     if (rc)
         return rc;
     int64_t now = f->shared.initial;
@@ -107,7 +106,7 @@ static int side_change(struct file *f, bool add, int64_t value, int64_t *before)
         if (put != (ssize_t)sizeof(now))
             rc = side_failed(f, "writing", put < 0 ? errno : ENOSPC);
     }
-    posix_lock_fd(f->name, f->shared.fd, F_UNLCK, 0, 0, &posix);
+    posix_lock_fd(f, f->shared.fd, F_UNLCK, 0, 0);
     return rc;
 }
 

@@ -125,31 +125,37 @@ int posix_read(struct file *f, void *buf, size_t len, int64_t offset, size_t *do
 
 /* Locks of the open file, where the kernel has them: those of the process vanish when any descriptor of the file is closed,
  * also by code that knows nothing of us. */
-int posix_lock_fd(const char *name, int fd, short type, int64_t offset, int64_t len, bool *posix)
+int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t len)
 {
+    int64_t waited_ns = 0;
+    const bool asks = f->remote && type != F_UNLCK;
     for (;;) {
         struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = len};
-        if (fcntl(fd, *posix ? F_SETLKW : F_OFD_SETLKW, &lock) == 0)
+        const int wait = f->locks_posix ? F_SETLKW : F_OFD_SETLKW, ask = f->locks_posix ? F_SETLK : F_OFD_SETLK;
+        if (fcntl(fd, asks ? ask : wait, &lock) == 0)
             return 0;
         if (errno == EINTR)
             continue;
-        if (errno == EINVAL && !*posix) {
-            *posix = true;
+        if (asks && (errno == EAGAIN || errno == EACCES)) {
+            remote_pause(&waited_ns);
+            continue;
+        }
+        if (errno == EINVAL && !f->locks_posix) {
+            f->locks_posix = true;
             continue;
         }
         return err_set(MPI_ERR_IO,
                        "%s: locking failed: %s. Atomic mode, shared file pointers and data sieving need file "
                        "locks (fcntl) "
                        "on this file system: on NFS its lock daemon, on Lustre the mount option flock",
-                       name, strerror(errno));
+                       f->name, strerror(errno));
     }
 }
 
 int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len)
 {
     const int rc = remote_check_locks(f);
-    return rc ? rc
-              : posix_lock_fd(f->name, f->fd, exclusive ? F_WRLCK : F_RDLCK, offset, len, &f->locks_posix);
+    return rc ? rc : posix_lock_fd(f, f->fd, exclusive ? F_WRLCK : F_RDLCK, offset, len);
 }
 
 /* Ours are locks of open files, for which the kernel names no process. */
@@ -167,7 +173,7 @@ int posix_guard(struct file *f, bool exclusive, int64_t offset, int64_t len, boo
         return 0;
     if ((errno == EAGAIN || errno == EACCES) && lock_is_foreign(f->fd, lock))
         return 0;
-    const int rc = posix_lock_fd(f->name, f->fd, type, offset, len, &f->locks_posix);
+    const int rc = posix_lock_fd(f, f->fd, type, offset, len);
     *held = rc == 0;
     return f->view.tiled_from == INT64_MAX ? 0
                                            : rc; /* without such views this handle does well without locks */
@@ -175,5 +181,5 @@ int posix_guard(struct file *f, bool exclusive, int64_t offset, int64_t len, boo
 
 void posix_unlock(struct file *f, int64_t offset, int64_t len)
 {
-    posix_lock_fd(f->name, f->fd, F_UNLCK, offset, len, &f->locks_posix);
+    posix_lock_fd(f, f->fd, F_UNLCK, offset, len);
 }

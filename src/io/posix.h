@@ -20,13 +20,14 @@ int posix_read(struct file *f, void *buf, size_t len, int64_t offset, size_t *do
 int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done);
 int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done);
 
-/* A lock on bytes [offset, offset + len) against other processes: waits. exclusive: nobody else reads under a lock. */
+/* A lock on bytes [offset, offset + len) against other processes: waits. exclusive: nobody else reads under a lock. A length of 0 reaches
+ * to the end of the file, as fcntl has it. */
 int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len);
 /* The lock of a write where f->guards: exclusive for who reads, changes and writes again, shared for everybody else. Does not
  * wait for locks of programs that are not ours; *held is then false, as where no lock is needed. */
 int posix_guard(struct file *f, bool exclusive, int64_t offset, int64_t len, bool *held);
 void posix_unlock(struct file *f, int64_t offset, int64_t len);
-/* The same on a descriptor of ours; *posix remembers that only locks of processes work. */
-int posix_lock_fd(const char *name, int fd, short type, int64_t offset, int64_t len, bool *posix);
+/* The same on another descriptor of ours in the folder of f: F_RDLCK, F_WRLCK or F_UNLCK. */
+int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t len);
 
 #endif

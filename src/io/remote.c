@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -18,6 +20,9 @@ enum { LINE_SIZE = 4096 };
 
 /* A byte that no file has, so that nobody waits for this lock. */
 #define LAST_BYTE (INT64_MAX - 1)
+
+#define PAUSE_MIN_NS (100 * 1000)
+#define PAUSE_MAX_NS (100 * 1000 * 1000)
 
 static bool locks_are_local(const struct file *f)
 {
@@ -57,6 +62,23 @@ void remote_refresh(struct file *f)
         return;
     lock.l_type = F_UNLCK;
     fcntl(f->fd, F_OFD_SETLK, &lock);
+}
+
+/* A client that waits for a lock itself asks its server again after 1 to 30 seconds, or when the server calls it back, which
+ * not every version does. We ask more often, and the longer we wait the less often: at most an eighth of the time is lost. */
+void remote_pause(int64_t *waited_ns)
+{
+    const int64_t pause = MIN(MAX(*waited_ns / 8, PAUSE_MIN_NS), PAUSE_MAX_NS);
+    nanosleep(&(struct timespec){.tv_nsec = (long)pause}, NULL);
+    *waited_ns += pause;
+}
+
+/* Under a lock on a part of the file the client sends each piece of a page alone, and waits for the server's answer before the next.
+ * Under a lock on all of it the client has the page to itself, and sends it once when the lock is given back. It must be able to
+ * read the page for that. */
+bool remote_joins(const struct file *f, uint64_t piece)
+{
+    return f->remote && f->guards && file_reads(f) && piece < (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 int remote_check_locks(const struct file *f)

@@ -14,6 +14,12 @@ void remote_probe(struct file *f);
 /* What other nodes have written and flushed is seen from now on. Does nothing on other file systems. */
 void remote_refresh(struct file *f);
 
+/* Before a lock that somebody else has is asked for again; counts what was waited for it. */
+void remote_pause(int64_t *waited_ns);
+
+/* Is a lock of the whole file better for writing pieces of that size? */
+bool remote_joins(const struct file *f, uint64_t piece);
+
 /* An error where ranks of several nodes need a lock that each node would keep for itself. */
 int remote_check_locks(const struct file *f);
 

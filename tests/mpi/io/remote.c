@@ -1,0 +1,236 @@
+/* remote.c: files of an NFS server. This program stands between the library and the system calls, and says that its folder is a mount of
+ * NFS. Locks are asked for again and again, since a client that waits for one asks its server seldom. Small pieces with holes lock the
+ * whole file, so that the client can send pages. A mount that keeps locks to itself (nolock, local_lock) is an error between nodes.
+ * What real clients and servers do is tested by the job nfs of tests/rig.
+ * ranks: 4
+ * nodes: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "iotest.h"
+
+#define NFS    0x6969
+#define WORDS  500
+#define ROUNDS 20
+
+static struct {
+    const char *lock_option; /* of the mount */
+    int denials;             /* so many locks are somebody else's */
+    int asks, waits;         /* locks that were asked for, and waited for in the kernel */
+    int whole, parts;        /* exclusive locks that were given, of the whole file and of parts */
+} nfs = {.lock_option = "none"};
+
+int fstatfs(int fd, struct statfs *out)
+{
+    const int rc = (int)syscall(SYS_fstatfs, fd, out);
+    if (rc == 0)
+        out->f_type = NFS;
+    return rc;
+}
+
+/* One line, with the device of this folder. */
+static FILE *mounts(void)
+{
+    static char text[256];
+    struct stat st;
+    if (stat(".", &st) != 0)
+        return NULL;
+    snprintf(text, sizeof(text), "70 29 %u:%u / /far rw - nfs4 server:/ rw,vers=4.1,hard,local_lock=%s\n",
+             major(st.st_dev), minor(st.st_dev), nfs.lock_option);
+    return fmemopen(text, strlen(text), "r");
+}
+
+typedef FILE *(*open_function)(const char *, const char *);
+
+static FILE *stand_between_fopen(const char *path, const char *mode)
+{
+    static open_function next;
+    if (strcmp(path, "/proc/self/mountinfo") == 0)
+        return mounts();
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "fopen");
+    return next(path, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    return stand_between_fopen(path, mode);
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+    return stand_between_fopen(path, mode);
+}
+
+static int stand_between(int fd, int command, void *arg)
+{
+    const bool waits = command == F_OFD_SETLKW || command == F_SETLKW;
+    const bool asks = command == F_OFD_SETLK || command == F_SETLK;
+    const struct flock *lock = arg;
+    if (!(waits || asks) || lock->l_type == F_UNLCK)
+        return (int)syscall(SYS_fcntl, fd, command, arg);
+    nfs.asks += asks;
+    nfs.waits += waits;
+    if (nfs.denials > 0) {
+        nfs.denials--;
+        errno = nfs.denials % 2 ? EAGAIN : EACCES; /* systems differ */
+        return -1;
+    }
+    const int rc = (int)syscall(SYS_fcntl, fd, command, arg);
+    nfs.whole += rc == 0 && lock->l_type == F_WRLCK && lock->l_start == 0 && lock->l_len == 0;
+    nfs.parts += rc == 0 && lock->l_type == F_WRLCK && lock->l_len != 0;
+    return rc;
+}
+
+int fcntl(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    void *arg = va_arg(list, void *);
+    va_end(list);
+    return stand_between(fd, command, arg);
+}
+
+int fcntl64(int fd, int command, ...)
+{
+    va_list list;
+    va_start(list, command);
+    void *arg = va_arg(list, void *);
+    va_end(list);
+    return stand_between(fd, command, arg);
+}
+
+static int one_node(void)
+{
+    MPI_Comm node;
+    int n;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &n);
+    MPI_Comm_free(&node);
+    return n == mpitest_size;
+}
+
+static void expect_told(int rc)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int n;
+    EXPECT_EQ(class_of(rc), MPI_ERR_IO);
+    MPI_Error_string(rc, text, &n);
+    EXPECT(strstr(text, iotest_name) && strstr(text, "nolock") && strstr(text, "local_lock"));
+}
+
+/* fcntl succeeds on such a mount all the same. */
+static void check_local(const char *option, int alone)
+{
+    int value = mpitest_rank, flag = 1;
+    nfs.lock_option = option;
+    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
+    const int rc = MPI_File_set_atomicity(f, 1);
+    const int shared = MPI_File_write_shared(f, &value, 1, MPI_INT, MPI_STATUS_IGNORE);
+    if (alone) {
+        EXPECT_EQ(rc, 0);
+        EXPECT_EQ(shared, 0);
+    } else {
+        expect_told(rc);
+        expect_told(shared);
+        EXPECT_EQ(MPI_File_get_atomicity(f, &flag), 0);
+        EXPECT_EQ(flag, 0);
+    }
+    EXPECT_EQ(MPI_File_write_at(f, 4 * mpitest_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+    nfs.lock_option = "none";
+}
+
+static void set_view(MPI_File f, MPI_Datatype element, int step)
+{
+    MPI_Datatype type;
+    int size;
+    MPI_Type_size(element, &size);
+    MPI_Type_create_resized(element, 0, (MPI_Aint)size * step, &type);
+    MPI_Type_commit(&type);
+    EXPECT_EQ(MPI_File_set_view(f, 4, element, type, "native", MPI_INFO_NULL), 0);
+    MPI_Type_free(&type);
+}
+
+/* A lock that others have is asked for until it is given; nobody waits in the kernel. */
+static void check_denied(MPI_File f)
+{
+    int value = 7, got = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    nfs.asks = nfs.waits = 0;
+    nfs.denials = 9;
+    EXPECT_EQ(MPI_File_write_at(f, 1000 + mpitest_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT_EQ(nfs.denials, 0);
+    EXPECT(nfs.asks >= 10);
+    nfs.denials = 5;
+    EXPECT_EQ(MPI_File_read_at(f, 1000 + mpitest_rank, &got, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT_EQ(got, 7);
+    EXPECT_EQ(nfs.denials, 0);
+    EXPECT_EQ(nfs.waits, 0);
+}
+
+/* All ranks write the same places: what one of them reads is one rank's. */
+static void check_whole(MPI_File f)
+{
+    static int words[WORDS];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < WORDS; i++)
+            words[i] = 1 + mpitest_rank + round * mpitest_size;
+        EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+        EXPECT_EQ(MPI_File_read_at(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+        int other = 0;
+        for (int i = 1; i < WORDS; i++)
+            other += words[i] != words[0];
+        EXPECT_EQ(other, 0);
+    }
+}
+
+static void check_locks(int atomic)
+{
+    static char pages[2 << 13];
+    MPI_Datatype large;
+    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
+    MPI_Type_contiguous(1 << 13, MPI_BYTE, &large);
+    MPI_Type_commit(&large);
+    set_view(f, MPI_INT, 2);
+    EXPECT_EQ(MPI_File_set_atomicity(f, atomic), 0);
+    if (atomic)
+        check_denied(f);
+    nfs.whole = nfs.parts = nfs.waits = 0;
+    if (atomic)
+        check_whole(f);
+    else
+        EXPECT_EQ(MPI_File_write_at(f, 0, pages, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT_EQ(nfs.whole, atomic ? ROUNDS : 1);
+    EXPECT_EQ(nfs.parts, 0);
+    /* Pages of their own need no more than their places. */
+    set_view(f, large, 2);
+    nfs.whole = nfs.parts = 0;
+    EXPECT_EQ(MPI_File_write_at(f, 0, pages, 2, large, MPI_STATUS_IGNORE), 0);
+    EXPECT_EQ(nfs.whole, 0);
+    EXPECT_EQ(nfs.parts, atomic);
+    EXPECT_EQ(nfs.waits, 0);
+    MPI_Type_free(&large);
+    EXPECT_EQ(MPI_File_close(&f), 0);
+}
+
+int main(int argc, char **argv)
+{
+    iotest_begin(&argc, &argv);
+    const int alone = one_node();
+    check_local("all", alone);
+    check_local("posix", alone);
+    check_locks(1);
+    check_locks(0);
+    return iotest_end();
+}
