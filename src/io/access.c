@@ -367,12 +367,13 @@ static bool write_mapped(struct transfer *t, const struct batch *b, bool holes)
     return done;
 }
 
-/* With a system call when it is our turn, else beside the rank that has it. */
+/* On tmpfs with system calls when it is our turn, else beside the rank that has it; on a disk one rank after another. */
 static int write_in_turn(struct transfer *t, const struct batch *b)
 {
     struct file *f = t->a->file;
-    const bool turn = f->turn && mapped_turn(f);
-    if (f->turn && !turn && b->bytes >= BATCH_WORTH_MAPPING &&
+    const bool beside = f->turn && f->in_memory;
+    const bool turn = beside ? mapped_turn(f) : f->turn && b->pieces > 1 && mapped_turn_wait(f);
+    if (beside && !turn && b->bytes >= BATCH_WORTH_MAPPING &&
         b->bytes / (uint64_t)b->pieces >= PIECE_WORTH_MAPPING && write_mapped(t, b, false))
         return 0;
     const int rc = move_batch(t, b);
@@ -407,13 +408,14 @@ static int write_batch(struct transfer *t, const struct batch *b)
 static int write_batches(struct transfer *t)
 {
     struct access *a = t->a;
+    const bool beside = a->file->turn && a->file->in_memory;
     const uint64_t span = a->view.tiled_from < INT64_MAX ? (uint64_t)a->file->hints.ind_wr_buffer_size
-                          : a->file->turn                ? TURN_SPAN
+                          : beside                       ? TURN_SPAN
                                                          : MAPPED_SPAN;
     struct batch b;
     int64_t from;
     int rc = 0;
-    if (a->file->turn) {
+    if (beside) {
         t->most = TURN_BYTES;
         if (view_is_sorted(&a->view, a->start, a->length))
             view_range(&a->view, a->start, a->length, &from, &t->reach);

@@ -52,7 +52,7 @@ struct file {
     bool remote;    /* on NFS: see remote.h */
     bool locks_local; /* locks hold on one node only */
     bool locks_posix; /* the file system knows no locks of open files, only of processes */
-    /* Not 0 while a rank of this node is in write(2), on tmpfs: see mapped.h. Else NULL. */
+    /* Not 0 while a rank of this node writes, on file systems of this machine: see mapped.h. Else NULL. */
     _Atomic uint32_t *turn;
     struct view view;
     int64_t position; /* the individual pointer, in etypes */

@@ -15,12 +15,17 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/cpu.h"
 #include "io/posix.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-#define XFS_MAGIC 0x58465342
+#define XFS_MAGIC  0x58465342
+#define TURN_SPINS 32
+/* What a few batches take to be copied into the kernel's memory. */
+#define TURN_WAIT_NS (2 * 1000 * 1000)
 
 /* Tried once: where locks do not work, nobody reads, changes and writes again. */
 static bool has_locks(struct file *f)
@@ -110,6 +115,21 @@ void mapped_touch(struct file *f)
 bool mapped_turn(struct file *f)
 {
     return atomic_load_explicit(f->turn, memory_order_relaxed) == 0 && atomic_exchange(f->turn, 1) == 0;
+}
+
+/* Not for ever: who has the turn may wait for a disk, or have died with it. Then the kernel's lock decides, as it would without turns. */
+bool mapped_turn_wait(struct file *f)
+{
+    uint64_t until = 0;
+    while (!mapped_turn(f)) {
+        for (int i = 0; i < TURN_SPINS; i++)
+            cpu_relax();
+        const uint64_t now = clock_ns();
+        until = until ? until : now + TURN_WAIT_NS;
+        if (now > until)
+            return false;
+    }
+    return true;
 }
 
 void mapped_turn_over(struct file *f)

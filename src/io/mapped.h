@@ -3,6 +3,9 @@
  * tmpfs one process at a time can be inside write(2) for a file: while one rank of a node is (it has the turn), others copy into
  * a mapping instead of waiting, which costs more of their time but is done at the same time.
  *
+ * On a disk's file system a mapping gains nothing, but the turn does: ranks that meet at the kernel's lock of the file for every piece
+ * sleep and wake each other, and pass the file's state from core to core. There they write a batch of pieces each in turn.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_MAPPED_H
 #define FP_IO_MAPPED_H
@@ -39,8 +42,9 @@ void mapped_close(struct mapped *m);
 /* After the last window: a mapping does not change the time of modification on every file system. */
 void mapped_touch(struct file *f);
 
-/* Tries to get the turn of the node. */
+/* Tries to get the turn of the node; the second waits for it a while. */
 bool mapped_turn(struct file *f);
+bool mapped_turn_wait(struct file *f);
 void mapped_turn_over(struct file *f);
 
 #endif

@@ -54,7 +54,7 @@ int pointer_open(struct file *f)
     f->shared.offset = told[0];
     if (told[0] != NO_WORD) {
         f->shared.word = (void *)(net->area + told[0]);
-        if (f->maps && f->in_memory && f->comm->size > 1)
+        if (f->comm->size > 1 && (f->in_memory ? f->maps : f->near && !net->oversubscribed))
             f->turn = (void *)(net->area + told[0] + CACHE_LINE);
         return 0;
     }

@@ -131,7 +131,8 @@ int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t le
     const bool asks = f->remote && type != F_UNLCK;
     for (;;) {
         struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = len};
-        const int wait = f->locks_posix ? F_SETLKW : F_OFD_SETLKW, ask = f->locks_posix ? F_SETLK : F_OFD_SETLK;
+        const int wait = f->locks_posix ? F_SETLKW : F_OFD_SETLKW,
+                  ask = f->locks_posix ? F_SETLK : F_OFD_SETLK;
         if (fcntl(fd, asks ? ask : wait, &lock) == 0)
             return 0;
         if (errno == EINTR)
