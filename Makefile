@@ -6,7 +6,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # Tests at a time: few, for a test may have more ranks than there are cores, but many wait for clocks and daemons.
 TEST_JOBS ?= 3
 
-.PHONY: all configure run test clang fresh rig asan tsan coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
+.PHONY: all configure run test clang fresh rig asan asan-build tsan coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
 .NOTPARALLEL:
 
@@ -66,11 +66,13 @@ fresh:
 # the runs would execute the same code again (`ctest --test-dir build-asan` runs them too).
 # Checks of the source and of packages have nothing that a sanitizer watches.
 # Programs that softib is slipped under, and that bring no sanitizer, are left to the plain build.
-asan: export ASAN_OPTIONS := detect_leaks=0
-asan: setup-all
+asan asan-build: export ASAN_OPTIONS := detect_leaks=0
+asan: asan-build
+	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging)/')
+
+asan-build: setup-all
 	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined
 	@cmake --build build-asan --parallel $(JOBS)
-	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging)/')
 
 # Jobs on the kernel's soft-RoCE in a QEMU guest; what cannot be installed here is skipped, with the reason. The guest runs
 # them first, a line for each, and each is then a test that tells what became of it. A guest that does not boot ends it all.
