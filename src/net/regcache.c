@@ -43,9 +43,8 @@ static COUNTER(reg_invalidations, "reg_invalidations",
 static COUNTER(reg_pinned_bytes, "reg_pinned_bytes",
                "Bytes registered with the network; bytes that are registered again count again.");
 
-#define PIN_UNIT     65536u
-#define PIN_FORGETS  4 /* one sample in so many */
-#define PIECES_OFTEN 8 /* buffers that were found so often in pieces have earned to be pinned as one */
+#define PIN_UNIT    65536u
+#define PIN_FORGETS 4 /* one sample in so many */
 
 #define PIN_LONG (256u << 10) /* bytes */
 
@@ -58,9 +57,8 @@ struct pinned {
     struct interval range;
     struct list idle; /* in the cache's list while nobody uses it */
     unsigned users;
-    unsigned hits; /* how often it was found again */
-    bool cached;   /* in the tree; otherwise it goes with its last user */
-    bool library;  /* memory of a shared library, whose end no hook announces */
+    bool cached;  /* in the tree; otherwise it goes with its last user */
+    bool library; /* memory of a shared library, whose end no hook announces */
 };
 
 struct regcache {
@@ -341,7 +339,6 @@ static void use_again(struct regcache *c, struct pinned *p)
 {
     c->stats.hits++;
     counter_add(&reg_hits, 1);
-    p->hits += p->hits < PIECES_OFTEN;
     if (p->users++ == 0) {
         list_remove(&p->idle);
         c->stats.idle -= p->entry.length;
@@ -380,31 +377,6 @@ int regcache_get(struct regcache *c, const void *address, size_t len, struct reg
 int regcache_get_piece(struct regcache *c, const void *address, size_t len, struct regcache_entry **out)
 {
     return get(c, address, len, true, out);
-}
-
-enum net_mem_state regcache_known(struct regcache *c, const void *address, size_t len)
-{
-    uintptr_t page = c->page, start = (uintptr_t)address & ~(page - 1);
-    uintptr_t end = ((uintptr_t)address + len + page - 1) & ~(page - 1);
-    bool often = true;
-    if (inherited(c) || end <= start)
-        return NET_MEM_WHOLE; /* whoever gets it hears what is wrong */
-    settle(c);
-    if (find(c, start, end))
-        return NET_MEM_WHOLE;
-    while (start < end) { /* the entry that covers the next page and reaches farthest */
-        uintptr_t to = start;
-        for (struct pinned *p = first_overlap(c, start, start + page); p;
-             p = next_overlap(c, p, start, start + page))
-            if (p->range.end > to) {
-                to = p->range.end;
-                often = often && p->hits >= PIECES_OFTEN;
-            }
-        if (to == start)
-            return NET_MEM_NEW;
-        start = to;
-    }
-    return often ? NET_MEM_WHOLE : NET_MEM_PARTS;
 }
 
 struct net_pin regcache_pin(const struct regcache *c)

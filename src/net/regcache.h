@@ -59,8 +59,6 @@ bool regcache_watch(struct regcache *c);
 int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
 /* The same for a piece of a larger buffer: it is not registered together with its neighbours. */
 int regcache_get_piece(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
-/* Whether the range is pinned, as one or in pieces. */
-enum net_mem_state regcache_known(struct regcache *c, const void *address, size_t len);
 /* What pinning takes, by averages that forget. */
 struct net_pin regcache_pin(const struct regcache *c);
 void regcache_put(struct regcache *c, struct regcache_entry *e);

@@ -83,13 +83,6 @@ struct net_pin {
     uint32_t base_ns, unit_ns;
 };
 
-/* What registering memory would mean. */
-enum net_mem_state {
-    NET_MEM_NEW,   /* some of it is not registered */
-    NET_MEM_PARTS, /* it is, in pieces: they are found again */
-    NET_MEM_WHOLE  /* it is, as one; or it is used so often in pieces that it should be */
-};
-
 /* Memory of this process and of a peer. */
 struct net_piece {
     void *local;
@@ -246,11 +239,9 @@ struct transport_ops {
     int (*mem_register)(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                         struct net_key *key);
     void (*mem_release)(struct transport *t, struct net_mem *mem);
-    /* The same for one piece of a message, which stays a piece: NULL: memory cannot be registered in pieces. And whether
-     * registering costs anything; NULL: it never does. */
+    /* The same for one piece of a message, which stays a piece. NULL: memory cannot be registered in pieces. */
     int (*mem_register_piece)(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                               struct net_key *key);
-    enum net_mem_state (*mem_known)(struct transport *t, const void *address, size_t len);
 
     /* Delivers what has arrived through net->deliver; returns the number of events handled, bounded. The cost
      * does not depend on the number of idle peers. */

@@ -125,8 +125,6 @@ void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
         way_in_pieces(p, r, bytes);
         return;
     }
-    if (way_known(r, bytes))
-        request_register(r, bytes);
     struct pipe_piece *piece = piece_next(r, 0, size, &key);
     if (piece->unreachable || !request_publish(r)) {
         const bool refuse = !piece->unreachable;

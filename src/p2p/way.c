@@ -97,13 +97,6 @@ bool way_can_pipe(const struct p2p_request *r)
     return pieces_open(r) && r->length > 0;
 }
 
-bool way_known(const struct p2p_request *r, uint64_t bytes)
-{
-    struct transport *t = r->peer->transport;
-    return rendezvous.value != RENDEZVOUS_PIPE &&
-           (!t->ops->mem_known || t->ops->mem_known(t, r->buf, (size_t)bytes) == NET_MEM_WHOLE);
-}
-
 uint64_t way_piece(const struct p2p_request *r, uint64_t bytes)
 {
     const struct net_pin *pin = &r->peer->transport->pin;

@@ -19,9 +19,8 @@ void way_in_pieces(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 bool way_can_pipe(const struct p2p_request *r);
 bool way_in_a_pipe(const struct p2p_request *r);
 uint64_t way_piece(const struct p2p_request *r, uint64_t bytes);
-/* The receiver: the size of pieces, as the sender wants it or else itself; whether its memory is registered already. */
+/* The receiver: the size of pieces, as the sender wants it or else itself. */
 uint64_t way_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes);
-bool way_known(const struct p2p_request *r, uint64_t bytes);
 
 /* Whether nobody has forced a protocol. */
 bool way_measures(void);

@@ -437,7 +437,6 @@ const struct transport_ops ib_transport = {
     .mem_register = ib_register,
     .mem_release = ib_release,
     .mem_register_piece = ib_register_piece,
-    .mem_known = ib_known,
     .poll = ib_poll,
     .arm = ib_arm,
     .disarm = ib_disarm,

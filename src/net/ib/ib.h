@@ -290,7 +290,6 @@ int ib_register(struct transport *t, const void *address, size_t len, struct net
                 struct net_key *key);
 int ib_register_piece(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                       struct net_key *key);
-enum net_mem_state ib_known(struct transport *t, const void *address, size_t len);
 void ib_release(struct transport *t, struct net_mem *mem);
 
 /* The user's memory, registered with every adapter. */

@@ -101,11 +101,6 @@ int ib_register_piece(struct transport *t, const void *address, size_t len, stru
     return taken(t, rc, e, address, len, mem, key);
 }
 
-enum net_mem_state ib_known(struct transport *t, const void *address, size_t len)
-{
-    return regcache_known(ib_of(t)->regcache, address, len);
-}
-
 void ib_release(struct transport *t, struct net_mem *mem)
 {
     regcache_put(ib_of(t)->regcache, mem->handle);
