@@ -211,6 +211,33 @@ static void exposures(struct setup *s)
     row(s, "post to wait, put", 8, 1, best);
 }
 
+/* What a window costs to make and free, a page of memory at each rank: one alone, and many that are open at once. */
+static void windows(struct setup *s, const char *name, int open, int times)
+{
+    enum { BYTES = 4096 };
+    MPI_Win *made = malloc((size_t)open * sizeof(MPI_Win));
+    char *mine = malloc(BYTES), *memory = mine;
+    double best = 1e9;
+    for (int round = 0; round < 3; round++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double start = MPI_Wtime();
+        for (int i = 0; i < times; i++) {
+            for (int k = 0; k < open; k++)
+                if (s->created)
+                    MPI_Win_create(mine, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &made[k]);
+                else
+                    MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &made[k]);
+            for (int k = 0; k < open; k++)
+                MPI_Win_free(&made[k]);
+        }
+        const double each = (MPI_Wtime() - start) / open / times;
+        best = each < best ? each : best;
+    }
+    free(made);
+    free(mine);
+    row(s, name, 0, 1, best);
+}
+
 /* Memory that ranks 0 and 1 share in any case, if they are on one node. */
 static void floor_open(struct setup *s)
 {
@@ -305,6 +332,8 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
             measure(&s, i);
     if (s.rank == 0)
         MPI_Win_unlock_all(s.win);
+    windows(&s, "make, free", 1, 100);
+    windows(&s, "... of 1000 open", 1000, 1);
     if (s.rank == 0 && s.json)
         puts("\n ]}");
     MPI_Win_free(&s.win);
