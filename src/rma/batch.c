@@ -16,6 +16,7 @@ enum { PUT, GET, WAYS };
 #define GET_MAX  4096u   /* gets need no copy */
 #define STORE    8192u   /* bytes of puts */
 #define LONGS    8       /* that are collected */
+#define ALONE    16384u  /* bytes: beyond, it pays to wait for others that share the call */
 #define PART_MIN 131072u /* what two processors share is cut into parts of this size, or an eighth of all */
 
 struct batch {
@@ -110,19 +111,30 @@ static void collect_long(struct win_peer *to, int way, const struct net_piece *p
     b->longer[way][b->longs[way]++] = *piece;
 }
 
-/* They are moved when there are many of them or the program waits. */
+static int move_now(struct win_peer *to, int way, const struct net_piece *piece)
+{
+    const int rc = to->peer->ops->move(to->peer, way == PUT, piece, 1);
+    if (unlikely(rc)) {
+        win_peer_busy(to); /* so that whoever waits is told */
+        note_fault(to, rc);
+    }
+    return MPI_SUCCESS;
+}
+
+/* They are moved when there are many of them or the program waits; the first one at once where it takes a call of its own
+ * anyway, since the program may have just that one. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len)
 {
     const int way = c->kind == RMA_IS_PUT ? PUT : GET;
-    win_peer_busy(to);
+    struct net_piece piece = {.local = local, .remote = remote, .length = len};
+    if (len > PUT_MAX && len <= ALONE && !win_peer_is_busy(to))
+        return move_now(to, way, &piece);
     if (!to->batch)
         to->batch = calloc(1, sizeof(*to->batch));
     struct batch *b = to->batch;
-    struct net_piece piece = {.local = local, .remote = remote, .length = len};
-    if (!b) {
-        note_fault(to, to->peer->ops->move(to->peer, way == PUT, &piece, 1));
-        return MPI_SUCCESS;
-    }
+    if (!b)
+        return move_now(to, way, &piece);
+    win_peer_busy(to);
     if (len > (way == PUT ? PUT_MAX : GET_MAX)) {
         collect_long(to, way, &piece);
         return MPI_SUCCESS;

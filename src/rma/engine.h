@@ -148,9 +148,14 @@ void win_peers_close(struct win *w);
 struct win_peer *win_peer_from(struct win *w,
                                int rank); /* inside progress: ends the process when memory is out */
 
+static inline bool win_peer_is_busy(const struct win_peer *p)
+{
+    return p->busy.next != &p->busy;
+}
+
 static inline void win_peer_busy(struct win_peer *p)
 {
-    if (p->busy.next == &p->busy)
+    if (!win_peer_is_busy(p))
         list_append(&p->win->busy, &p->busy);
 }
 

@@ -238,7 +238,7 @@ int win_unlock(struct win *w, int rank)
             rc = win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not locked", rank);
         if (rc)
             return rc;
-        const bool idle = p->busy.next == &p->busy;
+        const bool idle = !win_peer_is_busy(p);
         rc = peer_unlock(p);
         if (idle)
             win_idle(w);

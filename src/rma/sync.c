@@ -129,7 +129,7 @@ int peer_settle(struct win_peer *p, enum rma_frame how, int type)
 int peer_finish(struct win_peer *p, bool remotely)
 {
     atomic_thread_fence(memory_order_seq_cst); /* loads and stores to memory that is shared */
-    if (p->busy.next == &p->busy)
+    if (!win_peer_is_busy(p))
         return MPI_SUCCESS;
     batch_run(p);
     if (remotely && p->dirty)
@@ -248,7 +248,7 @@ int win_flush(struct win *w, int rank, bool local)
         return rc;
     if (unlikely(w->proc->rma->debug))
         (local ? watch_local : watch_forget)(w, rank);
-    if (p->busy.next == &p->busy)
+    if (!win_peer_is_busy(p))
         win_idle(w);
     return peer_finish(p, !local);
 }

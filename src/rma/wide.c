@@ -254,7 +254,7 @@ int wide_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, b
     int rc = MPI_SUCCESS;
     if (to->busy.next != &to->busy && first < other->end && other->first < end)
         rc = peer_finish(to, true);
-    if (to->busy.next == &to->busy) /* nothing is under way */
+    if (!win_peer_is_busy(to)) /* nothing is under way */
         *mine = *other = (struct reach){0};
     *mine =
         mine->end ? (struct reach){MIN(mine->first, first), MAX(mine->end, end)} : (struct reach){first, end};
