@@ -6,6 +6,7 @@
 #include "base/util.h"
 
 #define REORDERED 3 /* so many packets may overtake one before it is taken for lost */
+#define VAIN      3 /* timeouts without progress; then multicast leads nowhere: the sender's port may be down */
 
 void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, struct mcast_child *child,
                        uint32_t children, uint64_t *sent)
@@ -126,13 +127,19 @@ static bool wants(const struct mcast_child *c, uint32_t seq)
     return misses(c, seq) && (c->heard || seq == c->next);
 }
 
+/* To so many: by multicast, or to each over its connection? */
+static bool to_all(const struct mcast_sender *s, uint32_t count)
+{
+    return count > s->rules->few && s->tries < VAIN;
+}
+
 /* This packet, to the few who miss it or to all. */
 static uint32_t again(const struct mcast_sender *s, uint32_t seq, struct mcast_resend *out, uint32_t room)
 {
     uint32_t n = 0, missing = 0;
     for (uint32_t i = 0; i < s->children; i++)
         missing += wants(&s->child[i], seq);
-    if (missing > s->rules->few && room > 0) {
+    if (to_all(s, missing) && room > 0) {
         out[0] = (struct mcast_resend){.seq = seq, .to = MCAST_ALL};
         return 1;
     }
@@ -148,7 +155,7 @@ static uint32_t ask(const struct mcast_sender *s, struct mcast_resend *out, uint
     uint32_t n = 0, late = 0;
     for (uint32_t i = 0; i < s->children; i++)
         late += s->child[i].next != s->next || !mcast_before(s->next, s->child[i].limit);
-    if (late > s->rules->few && room > 0) {
+    if (to_all(s, late) && room > 0) {
         out[0] = (struct mcast_resend){.seq = s->next - 1, .to = MCAST_ALL, .ask = true};
         return 1;
     }

@@ -125,7 +125,7 @@ static void timeouts_grow_and_are_forgotten(void)
     uint64_t now = 100, before;
     static const uint64_t waits[] = {100, 200, 400, 400, 400};
     for (size_t i = 0; i < COUNT_OF(waits); i++) {
-        EXPECT_EQ(mcast_sender_timeout(&s, now, out, 8), 1);
+        EXPECT_EQ(mcast_sender_timeout(&s, now, out, 8), i < 3 ? 1 : CHILDREN); /* see multicast_in_vain */
         before = now;
         now = s.deadline;
         EXPECT_EQ(now - before, waits[i]);
@@ -133,6 +133,27 @@ static void timeouts_grow_and_are_forgotten(void)
     for (uint32_t c = 0; c < CHILDREN; c++)
         ack(&s, c, 1, 0);
     EXPECT(s.deadline == MCAST_NEVER && s.tries == 0);
+}
+
+/* The sender's own port is down: nobody hears a multicast, and everybody can be reached over its connection. */
+static void multicast_in_vain(void)
+{
+    struct mcast_sender s = opened(&rules, 1);
+    struct mcast_resend out[8];
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 1);
+        EXPECT_EQ(out[0].to, MCAST_ALL);
+    }
+    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), CHILDREN);
+    for (uint32_t c = 0; c < CHILDREN; c++) {
+        EXPECT_EQ(out[c].to, c);
+        EXPECT_EQ(out[c].seq, 0);
+        ack(&s, c, 1, 0);
+    }
+    bool ask;
+    mcast_sender_push(&s, 1000, &ask); /* the next one begins anew */
+    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 1);
+    EXPECT_EQ(out[0].to, MCAST_ALL);
 }
 
 static void late_acknowledgements_are_asked_for(void)
@@ -275,6 +296,7 @@ int main(void)
     TEST_RUN(no_room_at_one_child);
     TEST_RUN(timeout_to_the_few_or_to_all);
     TEST_RUN(timeouts_grow_and_are_forgotten);
+    TEST_RUN(multicast_in_vain);
     TEST_RUN(late_acknowledgements_are_asked_for);
     TEST_RUN(holes_are_repaired_once);
     TEST_RUN(old_and_foolish_acknowledgements);
