@@ -124,12 +124,16 @@ static void alloc_rank(struct ib_rank *r)
     for (long bytes = from; bytes <= to; bytes *= 4) {
         int steps = (int)(total / bytes / r->bench.size);
         random_traffic(r, (int)bytes, steps / 4 + 4, out, in); /* joins the rails */
-        double frames = ib_counter("ib_reserve_frames");
+        double frames = ib_counter("ib_reserve_frames"), answers = ib_counter("ib_reserve_answers"),
+               ns = ib_counter("ib_reserve_answer_ns");
         double rate = random_traffic(r, (int)bytes, steps, out, in);
         check_last(r, (int)bytes, steps, in);
         frames = ib_together(r, ib_counter("ib_reserve_frames") - frames) / steps / r->bench.size;
         ib_tell(r, IB_RATE, rate, "rate.%ld", bytes);
+        answers = ib_together(r, ib_counter("ib_reserve_answers") - answers);
+        ns = ib_together(r, ib_counter("ib_reserve_answer_ns") - ns);
         ib_tell(r, IB_COUNT, frames, "frames.%ld", bytes);
+        ib_tell(r, IB_TIME, answers > 0 ? ns / answers / 2 / 1000 : 0, "control.%ld", bytes);
     }
     free(in);
     free(out);
@@ -163,14 +167,18 @@ static void alloc_tables(struct ib_driver *d)
         ib_column(t, "%s, MB/s", names[p]);
     }
     ib_column(t, "frames a message, dynamic");
+    ib_column(t, "us for a frame");
     for (long bytes = from; bytes <= to; bytes *= 4) {
         ib_cell(t, "%ldK", bytes >> 10);
         for (int p = 0; p < POLICIES; p++)
             ib_cell_number(t, ib_figure(f[p], "rate.%ld", bytes), 0);
         ib_cell_number(t, ib_figure(f[3], "frames.%ld", bytes), 1);
+        ib_cell_number(t, ib_figure(f[3], "control.%ld", bytes), 1);
     }
     ib_ours(t, "dynamic against all rails at once: %.2f times at the largest size; every byte was checked.",
             ib_figure(f[3], "rate.%ld", to) / ib_figure(f[0], "rate.%ld", to));
+    ib_ours(t, "a frame takes half the time from a request for rails to its answer, the mean of all: "
+               "fishplate sim rails --control N");
     rails_say_used(t, f[3]);
     ib_table_close(t);
     for (int p = 0; p < POLICIES; p++)

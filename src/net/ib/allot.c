@@ -31,6 +31,10 @@ static COUNTER(granted, "ib_reserve_granted", "Large transfers whose rails were 
 static COUNTER(refused, "ib_reserve_refused", "Requests for rails of which the peer granted none.");
 static COUNTER(overdue, "ib_reserve_overdue",
                "Large transfers that went without a reservation because the peer did not answer in time.");
+static COUNTER(answers, "ib_reserve_answers", "Answers to requests for rails, grants and refusals.");
+static COUNTER(answer_ns, "ib_reserve_answer_ns",
+               "Nanoseconds from requests for rails to their answers, summed over ib_reserve_answers. An "
+               "answer takes two control messages.");
 static COUNTER(waits, "ib_rail_waits", "Attempts to start a large transfer that found no rail free.");
 
 #define PRIORITY_BOUND 64
@@ -299,6 +303,10 @@ void ib_allot_heard(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
         if (wrong || f.from != ep->peer->rank)
             ib_fatal(ib, ep, "it sent %s", wrong ? wrong : "a reservation frame of another node");
         struct reserve_out out = reserve_frame(&ib->allot->rail[f.rail], &f);
+        if (out.says != RESERVE_SAYS_NOTHING && out.request == ib->allot->request.number) {
+            counter_add(&answers, 1);
+            counter_add(&answer_ns, clock_ns() - ib->allot->asked);
+        }
         act(ib, f.rail, &out);
     }
 }
