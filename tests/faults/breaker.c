@@ -42,16 +42,17 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
     return destroy(qp);
 }
 
-/* False while there is none. */
+/* Another one each time. False while there is none. */
 EXPORT bool faults_break(void);
 bool faults_break(void)
 {
     int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = real("ibv_modify_qp");
     struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+    static int next;
     bool broken = false;
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < KNOWN && !broken; i++)
-        broken = known[i] && modify(known[i], &error, IBV_QP_STATE) == 0;
+    for (int i = 0; i < KNOWN && !broken; i++, next = (next + 1) % KNOWN)
+        broken = known[next] && modify(known[next], &error, IBV_QP_STATE) == 0;
     pthread_mutex_unlock(&lock);
     return broken;
 }

@@ -13,7 +13,6 @@ import time
 
 import matrix
 
-RANKS, NODES, ROUNDS = 4, 2, 8
 GRACE = 20  # seconds beyond mpiexec's own limit before a job counts as hung, and for its processes to go away
 
 FULL = 'mount -t tmpfs -o size=64k none /dev/shm || exit 77; cat /dev/zero > /dev/shm/full 2>/dev/null; exec "$@"'
@@ -48,6 +47,8 @@ def processes(mark):
 
 
 class Cell:
+    ranks, nodes, rounds = 4, 2, 8
+
     def __init__(self, build, fault, situation, seed):
         self.build, self.fault, self.situation, self.seed = build, fault, situation, seed
         self.random = random.Random(f"{seed}/{fault.name}/{situation.name}")
@@ -61,16 +62,41 @@ class Cell:
         env.update(f.env)
         env.update(s.env)
         env.update(f.kept)
-        env.update(TMPDIR=self.folder, SOFTIB=f"{self.build}/bin/softib", FAULTS_RANK=str(self.random.randrange(RANKS)),
-                   FAULTS_ROUND=str(self.random.randrange(1, ROUNDS)), FAULTS_DELAY=str(self.delay()))
+        env.update(TMPDIR=self.folder, SOFTIB=f"{self.build}/bin/softib", FAULTS_RANK=str(self.random.randrange(self.ranks)),
+                   FAULTS_ROUND=str(self.random.randrange(1, self.rounds)), FAULTS_DELAY=str(self.delay()))
         if f.what:
             env["FAULTS_WHAT"] = f.what
         if f.what == "qp":
             env["FISHPLATE_VERBS"] = f"{self.build}/tests/faults/libfaults_breaker.so"
-        if f.fabric:
+        if fabric := self.fabric():
             name = self.mark.split("=")[1]
-            env["SOFTIB_FABRIC"] = f"nodes={NODES} name=faults-{name} seed={self.random.randrange(1, 1000)} {f.fabric}"
+            env["SOFTIB_FABRIC"] = f"nodes={self.nodes} name=faults-{name} seed={self.random.randrange(1, 1000)} {fabric}"
         return env
+
+    def fabric(self):
+        """Words for SOFTIB_FABRIC; none: mpiexec makes the fabric."""
+        return self.fault.fabric
+
+    def timeout(self):
+        """mpiexec's own, in seconds."""
+        return self.fault.timeout
+
+    def program(self):
+        return [f"{self.build}/tests/faults/faults_traffic", self.situation.traffic]
+
+    def endings(self):
+        return matrix.endings(self.fault, self.situation)
+
+    def meanwhile(self):
+        """What is done again and again while the job runs; returns in how many seconds it is to be done next."""
+        return 0.2 if self.fault.resume else 0.05
+
+    def all_right(self, out):
+        """Does the job say that every byte was right?"""
+        return out.count("bytes right") == self.ranks
+
+    def is_wrong(self, out):
+        return "WRONG BYTES" in out
 
     def delay(self):
         """Microseconds within which MPI_Init and MPI_Finalize usually run."""
@@ -78,15 +104,15 @@ class Cell:
 
     def command(self):
         f = self.fault
-        where = ["-vnodes", str(NODES)]
+        where = ["-vnodes", str(self.nodes)]
         if f.agents:
             shell = os.path.join(self.folder, "shell")
             with open(shell, "w") as script:
                 script.write('#!/bin/sh\nshift\nexec "$@"\n')
             os.chmod(shell, 0o755)
-            where = ["-launcher-exec", shell, "-hosts", f"a:{RANKS // 2},b:{RANKS // 2}"]
-        job = [f"{self.build}/bin/mpiexec", "-n", str(RANKS), *where, "-timeout", str(f.timeout),
-               f"{self.build}/tests/faults/faults_traffic", self.situation.traffic]
+            hosts = ",".join(f"{chr(ord('a') + i)}:{self.ranks // self.nodes}" for i in range(self.nodes))
+            where = ["-launcher-exec", shell, "-hosts", hosts]
+        job = [f"{self.build}/bin/mpiexec", "-n", str(self.ranks), *where, "-timeout", str(self.timeout()), *self.program()]
         if f.wrap == "full":
             return ["unshare", "-m", "sh", "-c", FULL, "sh", *job]
         return [f"{self.build}/tests/faults/faults_deny", *job] if f.wrap == "deny" else job
@@ -100,7 +126,7 @@ class Cell:
         stopped_since = {}
         while job.poll() is None and time.monotonic() < deadline:
             try:
-                job.wait(0.05 if not self.fault.resume else 0.2)
+                job.wait(self.meanwhile())
             except subprocess.TimeoutExpired:
                 pass
             if not self.fault.resume or job.poll() is not None:
@@ -128,7 +154,7 @@ class Cell:
             with open(out, "wb") as o, open(err, "wb") as e:
                 job = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=o, stderr=e, env=self.environment(),
                                        preexec_fn=self.limits, start_new_session=True)
-                ended = self.attend(job, began + self.fault.timeout + GRACE)
+                ended = self.attend(job, began + self.timeout() + GRACE)
                 if not ended:
                     job.kill()
                     job.wait()
@@ -142,17 +168,17 @@ class Cell:
 
     def judge(self, status, ended, left, out, err):
         f = self.fault
-        right = matrix.endings(f, self.situation)
+        right = self.endings()
         detail = f"exit status {status}\n{out}{err}"
         sentence = matrix.explained(f, err)
         # Of a job that had ended before its mpiexec was killed, only the exit status is lost.
-        complete = status in (0, -signal.SIGKILL if f.what == "front" else 0) and out.count("bytes right") == RANKS
+        complete = status in (0, -signal.SIGKILL if f.what == "front" else 0) and self.all_right(out)
         timed_out = status == 124 and f.timeout == 60
         if status == 77 and f.wrap:
             return Result("-", detail="not possible here: " + err.strip())
         if not ended or timed_out:
             return Result("HANG", detail=detail)
-        if "WRONG BYTES" in out or (status == 0 and not complete):
+        if self.is_wrong(out) or (status == 0 and not complete):
             return Result("WRONG", detail=detail)
         if left:
             return Result("LEFT", detail=", ".join(left) + "\n" + detail)

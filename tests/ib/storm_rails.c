@@ -1,15 +1,19 @@
 /* storm_rails.c: all ranks exchange messages of all sizes with all others, in the order they were sent and with every byte
  * checked, and use a window of each other, for a time or a number of rounds, while somebody else takes ports down and up (storm_rails.py). The sizes follow from
- * the seed, so that a run can be repeated.
+ * the seed, so that a run can be repeated. In every round, or every so many (FAULTS_ROUND), another rank does the damage that the
+ * environment asks for (../faults/damage.c).
  *
  *     storm_rails SECONDS ROUNDS SEED      whichever comes first; 0: no limit
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../faults/damage.h"
 
 enum { MESSAGES = 4, MOST = 512 * 1024, BLOCK = 128 * 1024 };
 
@@ -55,6 +59,15 @@ static void check(const uint64_t *p, int bytes, uint64_t name, uint64_t round, i
     wrong += bad;
 }
 
+/* The first to do it is FAULTS_RANK, in round FAULTS_ROUND. */
+static bool my_turn(uint64_t round)
+{
+    const int every = damage_round();
+    if (every <= 0 || round % (uint64_t)every != 0 || round == 0)
+        return false;
+    return (uint64_t)rank == ((uint64_t)damage_rank() + round / (uint64_t)every - 1) % (uint64_t)size;
+}
+
 /* Several messages to every rank, whose order is theirs: each length and content belongs to one place in it. */
 static void exchange(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **in)
 {
@@ -69,6 +82,8 @@ static void exchange(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **i
             uint64_t name = name_of(seed, round, rank, r, k);
             fill(out[r * MESSAGES + k], length_of(name), name);
             MPI_Isend(out[r * MESSAGES + k], length_of(name), MPI_BYTE, r, 7, MPI_COMM_WORLD, &requests[n++]);
+            if (r == size / 2 && k == 0 && my_turn(round))
+                damage_now();
         }
     for (int i = 0; i < size * MESSAGES; i++) {
         int from = i / MESSAGES, bytes;

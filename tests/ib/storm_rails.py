@@ -2,20 +2,28 @@
 """Ports go down and up at random while all ranks exchange messages with all others: nothing is lost, twice, or out of order.
 
     storm_rails.py --build build --seconds 60 [--seed 7] [--hcas 2] [--only hca1]
+    storm_rails.py --build build --seconds 20 --fault 'queue pair error'     and a fault of the fault matrix besides
+    storm_rails.py --build build --seconds 20 --faults                       each of them in turn
 
 Of each node one adapter is always up, so that there is a way; --only names the adapters that may go. The job checks every byte.
-The times between changes follow from the seed; what the traffic does then depends on the machine. Exit status 77: this library
-uses one rail.
+Faults (tests/faults/matrix.py) that a job survives happen again and again, each time to another rank; of the others the job must
+end soon, with a sentence. The times between changes follow from the seed; what the traffic does then depends on the machine. Exit
+status 77: this library uses one rail.
 
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
-import tempfile
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
+import cell  # noqa: E402
+import matrix  # noqa: E402
+
+SURVIVED = ("port-down",)  # one rail of two: what ends other jobs does not end this one
 
 
 def arguments():
@@ -31,35 +39,95 @@ def arguments():
     p.add_argument("--latency", default="", help="of each link, for example 20us")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the job")
+    p.add_argument("--fault", action="append", default=[], metavar="NAME", help="a fault of the fault matrix besides")
+    p.add_argument("--faults", action="store_true", help="every one of them, one after the other")
     return p.parse_args()
-
-
-def softib(args, env, *words):
-    return subprocess.run([os.path.join(args.build, "bin", "softib"), *words], env=env, capture_output=True, text=True)
 
 
 class Ports:
     """Which adapters are away, and which may go next."""
 
-    def __init__(self, args, env):
-        self.args, self.env, self.changes, self.away = args, env, 0, set()
+    def __init__(self, args, fault):
+        self.args, self.changes, self.away = args, 0, set()
         names = args.only or [f"hca{i}" for i in range(args.hcas)]
-        self.all = [(node, name) for node in range(args.nodes) for name in names]
+        # The port that goes down for good is that of node 1, whose other adapter must then stay.
+        nodes = [n for n in range(args.nodes) if n != 1 or fault.what != "port-down"]
+        self.all = [(node, name) for node in nodes for name in names]
 
-    def set(self, port, state):
-        if softib(self.args, self.env, "ctl", "port", state, f"node{port[0]}/{port[1]}").returncode == 0:
+    def softib(self, env, *words):
+        return subprocess.run([os.path.join(self.args.build, "bin", "softib"), *words], env=env, capture_output=True).returncode
+
+    def set(self, env, port, state):
+        if self.softib(env, "ctl", "port", state, f"node{port[0]}/{port[1]}") == 0:
             self.changes += 1
             (self.away.add if state == "down" else self.away.discard)(port)
 
     def may_go(self, port):
         return sum(1 for p in self.away if p[0] == port[0]) + 1 < self.args.hcas
 
-    def change(self, rng):
+    def change(self, env, rng):
+        if self.softib(env, "stat") != 0:  # nobody is there
+            return
         port = rng.choice(self.all)
         if port in self.away:
-            self.set(port, "up")
+            self.set(env, port, "up")
         elif self.may_go(port):
-            self.set(port, "down")
+            self.set(env, port, "down")
+
+
+class Storm(cell.Cell):
+    rounds = 4  # a rank does the damage in every such round, or in every second or third
+
+    def __init__(self, args, fault, seed):
+        super().__init__(args.build, fault, matrix.Situation("storm", "", {"FISHPLATE_IB_TIMEOUT": "10"}), seed)
+        self.args, self.ranks, self.nodes = args, args.ranks, args.nodes
+        self.rng, self.ports, self.env = random.Random(seed), Ports(args, fault), None
+
+    def environment(self):
+        self.env = super().environment()
+        self.env.update(s.split("=", 1) for s in self.args.set)
+        return self.env
+
+    def fabric(self):
+        links = "".join(f" {name}={value}" for name, value in (("rate", self.args.rate), ("latency", self.args.latency)) if value)
+        return f"hcas={self.args.hcas}{links} {self.fault.fabric}"
+
+    def timeout(self):
+        longest = int(self.args.seconds * 4 + 120)
+        return longest if self.fault.timeout == 60 else self.fault.timeout
+
+    def program(self):
+        return [f"{self.build}/tests/ib/ib_storm_rails", str(self.args.seconds), str(self.args.rounds), str(self.seed)]
+
+    def meanwhile(self):
+        self.ports.change(self.env, self.rng)
+        return self.rng.uniform(0.002, 0.1)
+
+    def endings(self):
+        return (matrix.COMPLETES,) if self.fault.what in SURVIVED else super().endings()
+
+    def all_right(self, out):
+        return re.fullmatch(r"rounds \d+ wrong 0\s*", out) is not None and self.ports.changes > 0
+
+    def is_wrong(self, out):
+        return re.search(r"wrong [1-9]", out) is not None
+
+    def judge(self, status, ended, left, out, err):
+        result = super().judge(status, ended, left, out, err)
+        found = re.search(r"rounds (\d+)", out)
+        result.rounds = found.group(1) if found else "-"
+        return result
+
+
+def run(args, fault):
+    storm = Storm(args, fault, args.seed)
+    r = storm.run()
+    print(f"{fault.name}: {storm.ports.changes} changes of ports, {r.rounds} rounds, {r.verdict}, {r.seconds:.0f} s, seed {args.seed}",
+          r.sentence or "", flush=True)
+    if not r.good:
+        lines = r.detail.splitlines()  # warnings tell of every port
+        print("\n".join([line for line in lines if "fishplate warning" not in line][:40] + ["..."] + lines[-10:]), flush=True)
+    return r.good
 
 
 def main():
@@ -69,32 +137,13 @@ def main():
     if "IB_STRIPE" not in info:
         print("skipped: this library uses one rail")
         return 77
-    links = (f" rate={args.rate}" if args.rate else "") + (f" latency={args.latency}" if args.latency else "")
-    fabric = f"nodes={args.nodes} hcas={args.hcas} name=rails-{os.getpid()}{links}"
-    env = dict(os.environ, SOFTIB_FABRIC=fabric, FISHPLATE_IB_TIMEOUT="10")
-    env.update(s.split("=", 1) for s in args.set)
-    env.pop("SOFTIB_NODE", None)
-    ports, rng = Ports(args, env), random.Random(args.seed)
-    limit = int(args.seconds * 4 + 120)
-    said = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would fill up and stop the job
-    job = subprocess.Popen([os.path.join(args.build, "bin", "mpiexec"), "-n", str(args.ranks), "-vnodes", str(args.nodes),
-                            "-timeout", str(limit), os.path.join(args.build, "tests", "ib", "ib_storm_rails"),
-                            str(args.seconds), str(args.rounds), str(args.seed)],
-                           env=env, stdout=subprocess.PIPE, stderr=said, text=True)
-    while job.poll() is None:
-        if softib(args, env, "stat").returncode == 0:  # somebody is there
-            ports.change(rng)
-        time.sleep(rng.uniform(0.002, 0.1))
-    out, _ = job.communicate()
-    said.seek(0)
-    err = said.read()
-    words = out.split()
-    print(f"{ports.changes} changes of ports, {out.strip() or 'no result'}, exit status {job.returncode}, seed {args.seed}")
-    notices = [line for line in err.splitlines() if "rail" not in line and "went down" not in line and "up again" not in line]
-    if job.returncode or words[:1] != ["rounds"] or words[3] != "0" or ports.changes == 0:
-        print("\n".join(notices[:40] or err.splitlines()[:40]))
-        return 1
-    return 0
+    wanted = args.fault or ["nothing"]
+    faults = [f for f in matrix.FAULTS if args.faults or f.name in wanted]
+    unknown = set(wanted) - {f.name for f in matrix.FAULTS}
+    if unknown:
+        sys.exit(f"storm_rails: no such fault: {', '.join(unknown)}; there are: {', '.join(f.name for f in matrix.FAULTS)}")
+    return 0 if all([run(args, f) for f in faults]) else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
