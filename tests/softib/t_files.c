@@ -1,0 +1,110 @@
+/* t_files.c: memory that is a shared file is found by its open descriptor when it is registered, by a process without privileges
+ * too, among few descriptors and among many; a region keeps a descriptor of its own until it is deregistered, but regions leave a
+ * quarter of all descriptors to the program.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BYTES = 4096, NOBODY = 65534, LIMIT = 256, REGIONS = 200, OTHERS = 100 };
+
+#define CHECK(condition)                                                     \
+    do {                                                                     \
+        if (!(condition)) {                                                  \
+            fprintf(stderr, "t_files: line %d: %s\n", __LINE__, #condition); \
+            exit(1);                                                         \
+        }                                                                    \
+    } while (0)
+
+static struct ibv_pd *pd;
+
+/* Descriptors of the same file that are open. */
+static int descriptors(const struct stat *file)
+{
+    struct stat st;
+    int n = 0;
+    for (int fd = 0; fd < LIMIT; fd++)
+        n += !fstat(fd, &st) && st.st_ino == file->st_ino && st.st_dev == file->st_dev;
+    return n;
+}
+
+static char *memory(int *fd, struct stat *file)
+{
+    *fd = memfd_create("t_files", MFD_CLOEXEC);
+    CHECK(*fd >= 0 && !ftruncate(*fd, BYTES) && !fstat(*fd, file));
+    char *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    CHECK(at != MAP_FAILED);
+    return at;
+}
+
+/* Registered while its file is open, behind `others` files that were opened later; closed then by the program. */
+static struct ibv_mr *registered(int others, struct stat *file)
+{
+    int fd, later[OTHERS];
+    char *at = memory(&fd, file);
+    for (int i = 0; i < others; i++)
+        CHECK((later[i] = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0);
+    struct ibv_mr *mr = ibv_reg_mr(pd, at, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    CHECK(mr);
+    for (int i = 0; i < others; i++)
+        close(later[i]);
+    close(fd);
+    return mr;
+}
+
+static void found(int others)
+{
+    struct stat file;
+    struct ibv_mr *mr = registered(others, &file);
+    void *at = mr->addr;
+    CHECK(descriptors(&file) == 1);
+    CHECK(!ibv_dereg_mr(mr));
+    CHECK(descriptors(&file) == 0);
+    munmap(at, BYTES);
+}
+
+static void room_is_left(void)
+{
+    struct ibv_mr *mr[REGIONS];
+    struct stat file;
+    int kept = 0, free_ones = 0;
+    for (int i = 0; i < REGIONS; i++) {
+        mr[i] = registered(0, &file);
+        kept += descriptors(&file);
+    }
+    CHECK(kept > LIMIT / 4 && kept <= LIMIT * 3 / 4);
+    for (int i = 0; i < LIMIT; i++)
+        free_ones += fcntl(i, F_GETFD) < 0;
+    CHECK(free_ones >= LIMIT / 4);
+    for (int i = 0; i < REGIONS; i++) {
+        void *at = mr[i]->addr;
+        CHECK(!ibv_dereg_mr(mr[i]));
+        munmap(at, BYTES);
+    }
+}
+
+int main(void)
+{
+    const struct rlimit limit = {LIMIT, LIMIT};
+    CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+    if (getuid() == 0)
+        CHECK(!setgid(NOBODY) && !setuid(NOBODY));
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    CHECK(list && list[0]);
+    struct ibv_context *context = ibv_open_device(list[0]);
+    CHECK(context && (pd = ibv_alloc_pd(context)));
+    found(0);
+    found(3);
+    found(OTHERS);
+    room_is_left();
+    CHECK(!ibv_dealloc_pd(pd) && !ibv_close_device(context));
+    ibv_free_device_list(list);
+    return 0;
+}
