@@ -6,13 +6,30 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void *mapping_shared(const char *name, size_t len)
+bool mapping_open(struct mapping *m, const char *name, size_t len)
 {
-    const int fd = memfd_create(name, MFD_CLOEXEC);
     void *at = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, (off_t)len) == 0)
-        at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    return at == MAP_FAILED ? NULL : at;
+    const int file = memfd_create(name, MFD_CLOEXEC);
+    if (file >= 0 && ftruncate(file, (off_t)len) == 0)
+        at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    *m = (struct mapping){.at = at == MAP_FAILED ? NULL : at, .length = len, .file = file};
+    if (file >= 0 && !m->at)
+        close(file);
+    return m->at != NULL;
+}
+
+void mapping_settle(struct mapping *m)
+{
+    if (m->at && m->file >= 0)
+        close(m->file);
+    m->file = -1;
+}
+
+void mapping_close(struct mapping *m)
+{
+    if (!m->at)
+        return;
+    mapping_settle(m);
+    munmap(m->at, m->length);
+    m->at = NULL;
 }

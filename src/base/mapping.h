@@ -1,13 +1,24 @@
 /* mapping.h: memory of a process that others may map or store into: a shared mapping without a name. A fork leaves it where it
- * is, so an adapter may use it, and an adapter in software (softib) stores into it directly.
+ * is, so an adapter may use it, and an adapter in software (softib) stores into it directly, if it finds the file when the memory
+ * is registered: a process without privileges finds only files that are open.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_MAPPING_H
 #define FP_BASE_MAPPING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Zeroed; munmap frees it. NULL: no memory. The name is for /proc/PID/maps. */
-void *mapping_shared(const char *name, size_t len);
+struct mapping {
+    void *at; /* NULL: nothing is mapped */
+    size_t length;
+    int file; /* open until mapping_settle */
+};
+
+/* Zeroed. False: no memory. The name is for /proc/PID/maps. */
+bool mapping_open(struct mapping *m, const char *name, size_t len);
+/* The memory has been registered, or will not be: nobody looks for the file any more. */
+void mapping_settle(struct mapping *m);
+void mapping_close(struct mapping *m);
 
 #endif

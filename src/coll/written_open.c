@@ -5,11 +5,9 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/counter.h"
 #include "base/log.h"
-#include "base/mapping.h"
 #include "boot/boot.h"
 #include "coll/written_part.h"
 
@@ -129,9 +127,12 @@ static bool can_write(struct written *w)
         if (!caps->put || caps->put_silent == 0)
             return false;
     }
-    w->flags = mapping_shared("fishplate-barrier", FLAGS_SIZE);
-    return w->flags && w->transport->ops->mem_register(w->transport, (const void *)w->flags, FLAGS_SIZE,
-                                                       &w->mem, &w->key) == 0;
+    if (!mapping_open(&w->memory, "fishplate-barrier", FLAGS_SIZE))
+        return false;
+    w->flags = w->memory.at;
+    int rc = w->transport->ops->mem_register(w->transport, w->memory.at, FLAGS_SIZE, &w->mem, &w->key);
+    mapping_settle(&w->memory);
+    return rc == 0;
 }
 
 /* What this leader can do. Ranks that take turns on a processor must be scheduled once for each round. Unless somebody names a barrier
@@ -278,8 +279,7 @@ void written_drop(struct written *w)
         w->unit->leave(w->unit, w->member);
     if (w->mem.length)
         w->transport->ops->mem_release(w->transport, &w->mem);
-    if (w->flags)
-        munmap((void *)w->flags, FLAGS_SIZE);
+    mapping_close(&w->memory);
     sched_free(&w->sched);
     free(w->round_at);
     free(w->inbox);

@@ -7,6 +7,7 @@
 #include <stdalign.h>
 
 #include "base/cpu.h"
+#include "base/mapping.h"
 #include "coll/meeting.h"
 #include "coll/written.h"
 
@@ -95,7 +96,8 @@ struct written {
     struct written_note note;
     /* WAY_WRITE */
     struct transport *transport;
-    _Atomic uint8_t *flags; /* [partner][lane] */
+    struct mapping memory;
+    _Atomic uint8_t *flags; /* [partner][lane], in it */
     struct net_mem mem;
     struct net_key key;
     /* WAY_SWITCH */

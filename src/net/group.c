@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "base/mapping.h"
 #include "net/group_part.h"
 
 #define US    1000ull /* ns */
@@ -141,23 +139,24 @@ static struct group_notes *notes_get(struct net *net, struct transport *t, uint3
     list_foreach(pos, &net->group_notes)
     {
         struct group_notes *n = list_entry(pos, struct group_notes, link);
-        if (n->transport != t || n->size < size)
+        if (n->transport != t || n->memory.length < size)
             continue;
         list_remove(&n->link);
         return n;
     }
     struct group_notes *n = calloc(1, sizeof(*n));
-    void *at = n ? mapping_shared("fishplate-acks", size) : NULL;
-    if (!at || t->ops->mem_register(t, at, size, &n->mem, &n->key) != 0) {
-        if (at)
-            munmap(at, size);
+    if (!n)
+        return NULL;
+    if (!mapping_open(&n->memory, "fishplate-acks", size) ||
+        t->ops->mem_register(t, n->memory.at, size, &n->mem, &n->key) != 0) {
+        mapping_close(&n->memory);
         free(n);
         return NULL;
     }
+    mapping_settle(&n->memory);
     list_init(&n->link);
     n->transport = t;
-    n->note = at;
-    n->size = size;
+    n->note = n->memory.at;
     return n;
 }
 
@@ -168,7 +167,7 @@ void net_groups_close(struct net *net)
         struct group_notes *n = list_entry(pos, struct group_notes, link);
         list_remove(&n->link);
         n->transport->ops->mem_release(n->transport, &n->mem);
-        munmap(n->note, n->size);
+        mapping_close(&n->memory);
         free(n);
     }
 }

@@ -4,6 +4,7 @@
 #ifndef FP_NET_GROUP_PART_H
 #define FP_NET_GROUP_PART_H
 
+#include "base/mapping.h"
 #include "net/group.h"
 #include "net/mcast/sender.h"
 #include "net/mcast/stream.h"
@@ -32,8 +33,8 @@ struct group_note {
 struct group_notes {
     struct list link; /* net->group_notes, while no group has it */
     struct transport *transport;
-    struct group_note *note;
-    size_t size;
+    struct mapping memory;
+    struct group_note *note; /* in it */
     struct net_mem mem;
     struct net_key key;
 };

@@ -8,10 +8,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/counter.h"
-#include "base/mapping.h"
 #include "rma/engine.h"
 
 static COUNTER(written, "rma_counts_written",
@@ -25,7 +23,8 @@ enum { CHUNK = 4096, BOXES = CHUNK / sizeof(struct box) };
 
 struct counts_chunk {
     struct counts_chunk *next;
-    struct box *boxes;
+    struct mapping memory;
+    struct box *boxes; /* in it */
     struct net_mem mem;
     struct net_key key;
     bool taken[BOXES];
@@ -52,13 +51,14 @@ static struct counts_chunk *chunk_new(const struct win *w)
     struct counts_chunk *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
-    c->boxes = mapping_shared("fishplate-counts", CHUNK);
-    if (!c->boxes || adapter->ops->mem_register(adapter, c->boxes, CHUNK, &c->mem, &c->key) != 0) {
-        if (c->boxes)
-            munmap(c->boxes, CHUNK);
+    if (!mapping_open(&c->memory, "fishplate-counts", CHUNK) ||
+        adapter->ops->mem_register(adapter, c->memory.at, CHUNK, &c->mem, &c->key) != 0) {
+        mapping_close(&c->memory);
         free(c);
         return NULL;
     }
+    mapping_settle(&c->memory);
+    c->boxes = c->memory.at;
     c->free = BOXES;
     c->next = w->proc->rma->counts;
     w->proc->rma->counts = c;
@@ -72,7 +72,7 @@ void counts_close_all(struct rma *r)
         struct counts_chunk *c = r->counts;
         r->counts = c->next;
         r->counts_adapter->ops->mem_release(r->counts_adapter, &c->mem);
-        munmap(c->boxes, CHUNK);
+        mapping_close(&c->memory);
         free(c);
     }
 }

@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 
 #include "base/counter.h"
-#include "base/mapping.h"
 #include "boot/boot.h"
 #include "obj/context.h"
 #include "rma/engine.h"
@@ -36,9 +35,10 @@ static int directory_open(struct win *w, struct directory *d)
         d->mine = ptr_add(at, (MPI_Aint)(boot->local_rank * NET_SPAN_OWN));
         return MPI_SUCCESS;
     }
-    d->length = BYTES;
-    d->mine = mapping_shared("fishplate-windows", BYTES);
-    return d->mine ? MPI_SUCCESS : win_error(w, MPI_ERR_NO_MEM, "out of memory for a list of windows");
+    if (!mapping_open(&d->own, "fishplate-windows", BYTES))
+        return win_error(w, MPI_ERR_NO_MEM, "out of memory for a list of windows");
+    d->mine = d->own.at;
+    return MPI_SUCCESS;
 }
 
 int directory_enter(struct win *w)
@@ -67,8 +67,9 @@ void directory_close(struct rma *r)
     struct directory *d = &r->directory;
     if (d->adapter)
         d->adapter->ops->mem_release(d->adapter, &d->registration);
-    if (d->mine)
-        munmap(d->node ? d->node : d->mine, d->length);
+    if (d->node)
+        munmap(d->node, d->length);
+    mapping_close(&d->own);
     free(d->known);
 }
 
@@ -77,6 +78,7 @@ bool directory_register(struct rma *r, struct transport *adapter)
     struct directory *d = &r->directory;
     if (!d->adapter && adapter->ops->mem_register(adapter, d->mine, BYTES, &d->registration, &d->key) == 0)
         d->adapter = adapter;
+    mapping_settle(&d->own);
     return d->adapter == adapter;
 }
 

@@ -29,7 +29,8 @@ struct directory_known {
 struct directory {
     struct win_entry *mine; /* by context id; NULL: not open */
     struct win_entry *node; /* those of all ranks of this node, by local rank; NULL: they share no memory */
-    size_t length;          /* of what is mapped */
+    size_t length;          /* of the node's */
+    struct mapping own;     /* where they share none */
     struct net_mem registration;
     struct net_key key;
     struct transport *adapter; /* it is registered with; NULL: with none */

@@ -6,11 +6,9 @@
 #include "rma/memory.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/mapping.h"
 #include "boot/boot.h"
 #include "coll/coll.h"
 #include "rma/engine.h"
@@ -52,8 +50,8 @@ static int allocate_private(struct win *w, const struct company *c)
 {
     const size_t page = page_size(), len = ALIGN_UP(MAX((size_t)w->size, 1), page);
     if (c->elsewhere && (len < MAPPED_MAX || w->proc->rma->debug) &&
-        (w->memory = mapping_shared("fishplate-window", len))) {
-        w->mapped = len;
+        mapping_open(&w->mapped, "fishplate-window", len)) {
+        w->memory = w->mapped.at;
         return MPI_SUCCESS;
     }
     w->memory = aligned_alloc(page, len);
@@ -168,6 +166,7 @@ int win_memory_open(struct win *w)
     mine->span = w->span;
     register_entry(w);
     register_memory(w, &c);
+    mapping_settle(&w->mapped);
     mine->context = w->comm->context + 1;
     atomic_thread_fence(memory_order_seq_cst);
     return MPI_SUCCESS;
@@ -272,8 +271,7 @@ void win_memory_close(struct win *w)
     }
     if (w->owned)
         free(w->memory);
-    if (w->mapped)
-        munmap(w->memory, w->mapped);
+    mapping_close(&w->mapped);
     directory_leave(w);
 }
 

@@ -8,6 +8,7 @@
 #include <mpi.h>
 #include <stdatomic.h>
 
+#include "base/mapping.h"
 #include "dt/op.h"
 #include "obj/attr.h"
 #include "obj/comm.h"
@@ -66,7 +67,7 @@ struct win {
     size_t span_size;            /* as far as this process mapped it */
     void *segment;               /* MPI_Win_allocate_shared: everyone's memory, mapped here */
     bool owned;                  /* memory is ours to free */
-    size_t mapped;               /* ... and to unmap: its length */
+    struct mapping mapped;       /* ... or to unmap */
     bool shared;                 /* other processes load and store here by themselves */
     struct net_mem registration; /* valid when an adapter can reach the memory */
     struct transport *adapter;
