@@ -27,6 +27,8 @@ static struct counter {
     {.name = "ib_frames_received"},
     {.name = "ib_frames_sent"},
     {.name = "ib_posted_most"},
+    {.name = "ib_reserve_answer_ns"},
+    {.name = "ib_reserve_answers"},
     {.name = "ib_reserve_frames"},
     {.name = "ib_ring_frames_received"},
     {.name = "ib_ring_frames_sent"},
