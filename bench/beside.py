@@ -124,7 +124,8 @@ def measure(name, options, arguments, rows):
         compiled(name, found, Path(folder))
         for number in range(options.repeat):
             turn = {library: {} for library, _, _, _ in found if library not in left_out}
-            if time.time() > end:
+            known = all(kept.find((options.ranks, *arguments, number, library)) for library in turn)
+            if time.time() > end and not known:
                 print(f"stopped after {options.budget:g} s; the same command with --resume goes on", file=sys.stderr)
                 break
             for library, _, launcher, before in orders[number % len(orders)]:
@@ -143,6 +144,8 @@ def measure(name, options, arguments, rows):
                     left_out[library] = failure
                     print(f"{library} {failure}: it is left out from now on", file=sys.stderr)
             turns.append(turn)
+    if not turns:
+        sys.exit("no turn was made: there was no time for one")
     return [{library: values for library, values in turn.items() if values} for turn in turns], left_out
 
 

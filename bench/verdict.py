@@ -3,8 +3,8 @@ them; a row is judged by the ratios of its turns, not by the best of separate ru
 
 A row is `ahead` or `behind` when two things hold: the median of the turns' ratios is farther from 1 than the spread, and so many turns
 say the same that chance would do so in less than one of twenty rows (sign test). Else it is `equal`. The spread is measured, not assumed:
-in rows without a library (plain pwrite and pread) no library has a part, so the largest difference between two libraries in those
-rows is what a difference must exceed to mean something."""
+in rows without a library (plain pwrite and pread) no library has a part, so the largest difference between ours and that peer in
+those rows is what a difference must exceed to mean something."""
 # SPDX-License-Identifier: Apache-2.0
 import math
 import statistics
@@ -33,15 +33,10 @@ def decisive(turns):
     return need
 
 
-def spread(turns, rows, libraries, better):
-    """The largest difference between two libraries in rows where no library has a part, as a factor; None without such rows."""
-    medians = []
-    for row in rows:
-        for i, one in enumerate(libraries):
-            for other in libraries[i + 1:]:
-                found = ratios(turns, row, one, other, better)
-                if found:
-                    medians.append(abs(math.log(statistics.median(found))))
+def spread(turns, rows, one, other, better):
+    """The largest difference between the two in rows where no library has a part, as a factor; None without such rows."""
+    found = [ratios(turns, row, one, other, better) for row in rows]
+    medians = [abs(math.log(statistics.median(each))) for each in found if each]
     return math.exp(max(medians)) if medians else None
 
 
@@ -58,13 +53,13 @@ def judge(found, limit):
 
 
 def compare(turns, better, is_plain, kind):
-    """Rows with medians, the better peer, its ratio and a verdict; and the spread of each kind. The first library of a turn is ours. The
+    """Rows with medians, the better peer, its ratio and a verdict; and the spread of each kind and peer. The first library of a turn is ours. The
     better peer of a row is the one with the better median: who is better in a single turn is often chance."""
     libraries = list(dict.fromkeys(library for turn in turns for library in turn))
     ours, peers = libraries[0], libraries[1:]
     rows = list(dict.fromkeys(row for turn in turns for row in turn.get(ours, {})))
-    limits = {k: spread(turns, [row for row in rows if is_plain(row) and kind(row) == k], libraries, better)
-              for k in dict.fromkeys(map(kind, rows))}
+    limits = {(k, peer): spread(turns, [row for row in rows if is_plain(row) and kind(row) == k], ours, peer, better)
+              for k in dict.fromkeys(map(kind, rows)) for peer in peers}
     out = []
     for row in rows:
         medians = {library: median_of(turns, row, library) for library in libraries}
@@ -74,7 +69,7 @@ def compare(turns, better, is_plain, kind):
             peer = better(there, key=medians.get)
             found = ratios(turns, row, ours, peer, better)
             entry.update(peer=peer, turns=len(found), ratio=statistics.median(found), behind_in=sum(r > 1 for r in found),
-                         verdict="plain" if is_plain(row) else judge(found, limits[kind(row)]))
+                         verdict="plain" if is_plain(row) else judge(found, limits[kind(row), peer]))
         out.append(entry)
     return out, limits
 
