@@ -390,8 +390,7 @@ static int is_wanted(const struct setup *s, const struct layout *l)
     return s->nonly == 0;
 }
 
-/* On a page of its own: where malloc puts it differs between libraries that set malloc up in different ways, and the kernel copies
- * from some places faster than from others. */
+/* On a page of its own: where malloc puts it differs between libraries that set malloc up in different ways. */
 static unsigned char *new_buffer(const struct setup *s)
 {
     void *at = NULL;

@@ -3,8 +3,8 @@
  * tmpfs one process at a time can be inside write(2) for a file: while one rank of a node is (it has the turn), others copy into
  * a mapping instead of waiting, which costs more of their time but is done at the same time.
  *
- * On a disk's file system a mapping gains nothing, but the turn does: ranks that meet at the kernel's lock of the file for every piece
- * sleep and wake each other, and pass the file's state from core to core. There they write a batch of pieces each in turn.
+ * On a disk's file system the turn alone gains something: ranks that meet at the kernel's lock of the file for every piece lose time
+ * there. They write a batch of pieces each in turn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_MAPPED_H
