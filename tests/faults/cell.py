@@ -87,6 +87,9 @@ class Cell:
     def endings(self):
         return matrix.endings(self.fault, self.situation)
 
+    def explained(self, err):
+        return matrix.explained(self.fault, err)
+
     def meanwhile(self):
         """What is done again and again while the job runs; returns in how many seconds it is to be done next."""
         return 0.2 if self.fault.resume else 0.05
@@ -170,7 +173,7 @@ class Cell:
         f = self.fault
         right = self.endings()
         detail = f"exit status {status}\n{out}{err}"
-        sentence = matrix.explained(f, err)
+        sentence = self.explained(err)
         # Of a job that had ended before its mpiexec was killed, only the exit status is lost.
         complete = status in (0, -signal.SIGKILL if f.what == "front" else 0) and self.all_right(out)
         timed_out = status == 124 and f.timeout == 60

@@ -59,8 +59,7 @@ NETWORK = r"the connection to rank \d+ .* failed|has been down for"
 NO_PORT = r"is active|DOWN"  # a job that starts just then
 FAULTS = [
     Fault("nothing"),
-    # A rank of the same node may notice before mpiexec knows, while the kernel still takes the memory of the dead one apart.
-    Fault("rank killed", "kill", (ENDS,), r"Rank \d+ .*(killed|signal 9|SIGKILL|process \d+ has died)"),
+    Fault("rank killed", "kill", (ENDS,), r"Rank \d+ .*(killed|signal 9|SIGKILL)"),
     Fault("rank stopped for a second", "stop", resume=True),
     Fault("rank stopped for good", "stop", (ENDS,), r"time ?limit|-timeout|still running|did not end", timeout=6),
     Fault("mpiexec killed", "front", (ENDS,), r"first process of mpiexec was killed"),

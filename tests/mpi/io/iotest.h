@@ -42,6 +42,17 @@ static inline int count_of(MPI_Status *status, MPI_Datatype type)
     return n;
 }
 
+/* Are all ranks on one node? */
+static inline int iotest_one_node(void)
+{
+    MPI_Comm node;
+    int n;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &n);
+    MPI_Comm_free(&node);
+    return n == mpitest_size;
+}
+
 /* Opens for reading and writing, creates, and must succeed. */
 static inline MPI_File iotest_open(MPI_Comm comm, MPI_Info info)
 {

@@ -7,14 +7,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <sys/syscall.h>
 
+#include "between.h"
 #include "iotest.h"
 
 static int lock_error, only_posix, locks;
 
-static int stand_between(int fd, int command, void *arg)
+int stand_between(int fd, int command, void *arg)
 {
     const int open_file = command == F_OFD_SETLK || command == F_OFD_SETLKW;
     if (open_file || command == F_SETLK || command == F_SETLKW) {
@@ -27,24 +27,6 @@ static int stand_between(int fd, int command, void *arg)
     return (int)syscall(SYS_fcntl, fd, command, arg);
 }
 
-int fcntl(int fd, int command, ...)
-{
-    va_list list;
-    va_start(list, command);
-    void *arg = va_arg(list, void *);
-    va_end(list);
-    return stand_between(fd, command, arg);
-}
-
-int fcntl64(int fd, int command, ...)
-{
-    va_list list;
-    va_start(list, command);
-    void *arg = va_arg(list, void *);
-    va_end(list);
-    return stand_between(fd, command, arg);
-}
-
 static void expect_clear(int rc)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -52,17 +34,6 @@ static void expect_clear(int rc)
     EXPECT_EQ(class_of(rc), MPI_ERR_IO);
     MPI_Error_string(rc, text, &n);
     EXPECT(strstr(text, iotest_name) && strstr(text, "lock"));
-}
-
-/* Are all ranks on one node? Then a shared pointer needs no locks. */
-static int one_node(void)
-{
-    MPI_Comm node;
-    int n;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_size(node, &n);
-    MPI_Comm_free(&node);
-    return n == mpitest_size;
 }
 
 static void check_none(int error, int alone)
@@ -115,7 +86,7 @@ static void check_posix(void)
 int main(int argc, char **argv)
 {
     iotest_begin(&argc, &argv);
-    const int alone = one_node();
+    const int alone = iotest_one_node(); /* then a shared pointer needs no locks */
     check_none(ENOLCK, alone);
     check_none(ENOSYS, alone);
     EXPECT(locks > 0);

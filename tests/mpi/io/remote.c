@@ -10,13 +10,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include "between.h"
 #include "iotest.h"
 
 #define NFS    0x6969
@@ -72,7 +72,7 @@ FILE *fopen64(const char *path, const char *mode)
     return stand_between_fopen(path, mode);
 }
 
-static int stand_between(int fd, int command, void *arg)
+int stand_between(int fd, int command, void *arg)
 {
     const bool waits = command == F_OFD_SETLKW || command == F_SETLKW;
     const bool asks = command == F_OFD_SETLK || command == F_SETLK;
@@ -90,34 +90,6 @@ static int stand_between(int fd, int command, void *arg)
     nfs.whole += rc == 0 && lock->l_type == F_WRLCK && lock->l_start == 0 && lock->l_len == 0;
     nfs.parts += rc == 0 && lock->l_type == F_WRLCK && lock->l_len != 0;
     return rc;
-}
-
-int fcntl(int fd, int command, ...)
-{
-    va_list list;
-    va_start(list, command);
-    void *arg = va_arg(list, void *);
-    va_end(list);
-    return stand_between(fd, command, arg);
-}
-
-int fcntl64(int fd, int command, ...)
-{
-    va_list list;
-    va_start(list, command);
-    void *arg = va_arg(list, void *);
-    va_end(list);
-    return stand_between(fd, command, arg);
-}
-
-static int one_node(void)
-{
-    MPI_Comm node;
-    int n;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_size(node, &n);
-    MPI_Comm_free(&node);
-    return n == mpitest_size;
 }
 
 static void expect_told(int rc)
@@ -227,7 +199,7 @@ static void check_locks(int atomic)
 int main(int argc, char **argv)
 {
     iotest_begin(&argc, &argv);
-    const int alone = one_node();
+    const int alone = iotest_one_node();
     check_local("all", alone);
     check_local("posix", alone);
     check_locks(1);
