@@ -77,7 +77,7 @@ int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Cou
     if (!a->converted)
         rc = no_memory(f, a->length);
     else if (write)
-        rc = datarep_pack(f->comm->proc, f->view.rep, type, count, buf, a->converted);
+        rc = datarep_pack(f->comm->proc, f->view.rep, type, count, buf, a->converted, a->length);
     if (rc)
         a->length = 0;
     return rc;

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/datarep.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,10 +69,12 @@ static int basic_size(const struct datarep *rep, struct dtype *t, int64_t *size)
     MPI_Aint extent = 0;
     const int rc = rep->extent(dtype_handle(t), &extent, rep->extra);
     *size = extent;
-    if (rc == MPI_SUCCESS && extent >= 0)
+    if (rc == MPI_SUCCESS && extent > 0)
         return 0;
-    return err_set(MPI_ERR_CONVERSION, "the extent function of the data representation '%s' failed for %s",
-                   rep->name, t->name);
+    return err_set(MPI_ERR_CONVERSION,
+                   "the extent function of the data representation '%s' returned %d and said that %s has "
+                   "%lld bytes in the file",
+                   rep->name, rc, t->name, (long long)extent);
 }
 
 int datarep_file_size(const struct datarep *rep, struct dtype *t, int64_t *size)
@@ -111,36 +114,49 @@ static int user_failed(const struct datarep *rep, const char *which, int rc)
                    rc);
 }
 
-/* Conversion functions take counts of int unless they were registered by the large-count form. */
-static int user_write(const struct datarep *rep, struct dtype *t, MPI_Count count, const void *buffer,
-                      void *out)
+/* Users' functions count items of predefined types, not elements of `t` (MPI-5.0, 14.5.3), in an int unless they were
+ * registered by the large-count form. They run without the lock. */
+static int user_convert(struct proc *p, const struct datarep *rep, bool write, struct dtype *t,
+                        MPI_Count items, void *memory, void *in_file)
 {
-    void *memory = (void *)(uintptr_t)buffer;
-    if (rep->large)
-        return rep->write.large(memory, dtype_handle(t), count, out, 0, rep->extra);
-    return rep->write.small(memory, dtype_handle(t), (int)count, out, 0, rep->extra);
+    const char *which = write ? "write" : "read";
+    if (!rep->large && items > INT_MAX)
+        return err_set(MPI_ERR_CONVERSION,
+                       "%lld items are too many for the %s conversion function of the data representation "
+                       "'%s'; register it with MPI_Register_datarep_c",
+                       (long long)items, which, rep->name);
+    const MPI_Datatype type = dtype_handle(t);
+    proc_unlock(p);
+    const int rc =
+        rep->large
+            ? (write ? rep->write.large : rep->read.large)(memory, type, items, in_file, 0, rep->extra)
+            : (write ? rep->write.small : rep->read.small)(memory, type, (int)items, in_file, 0, rep->extra);
+    proc_lock(p);
+    return rc ? user_failed(rep, which, rc) : 0;
 }
 
-static int user_read(const struct datarep *rep, struct dtype *t, MPI_Count count, void *buffer, void *in)
+/* MPI_CONVERSION_FN_NULL: data in the file is as in memory, which must fit what the extent function said. */
+static int check_native(const struct datarep *rep, struct dtype *t, MPI_Count count, uint64_t length)
 {
-    if (rep->large)
-        return rep->read.large(buffer, dtype_handle(t), count, in, 0, rep->extra);
-    return rep->read.small(buffer, dtype_handle(t), (int)count, in, 0, rep->extra);
+    if ((uint64_t)(count * t->size) == length)
+        return 0;
+    return err_set(MPI_ERR_CONVERSION,
+                   "the data representation '%s' has no function to convert this access, but other sizes in "
+                   "the file (%llu bytes) than in memory (%lld)",
+                   rep->name, (unsigned long long)length, (long long)(count * t->size));
 }
 
 int datarep_pack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI_Count count,
-                 const void *buffer, void *out)
+                 const void *buffer, void *out, uint64_t length)
 {
     if (rep->kind == DATAREP_EXTERNAL32)
         return dt_external_pack(t, count, buffer, out);
-    if (!rep->write.small) {
+    if (rep->write.small)
+        return user_convert(p, rep, true, t, count * t->elements, (void *)(uintptr_t)buffer, out);
+    const int rc = check_native(rep, t, count, length);
+    if (!rc)
         dt_pack_all(t, count, buffer, out);
-        return 0;
-    }
-    proc_unlock(p);
-    const int rc = user_write(rep, t, count, buffer, out);
-    proc_lock(p);
-    return rc ? user_failed(rep, "write", rc) : 0;
+    return rc;
 }
 
 /* The elements of a read that ended in the middle of one: those that are there as a whole. */
@@ -173,17 +189,17 @@ int datarep_unpack(struct proc *p, const struct datarep *rep, struct dtype *t, M
         *bytes = x.bytes;
         memset((char *)in + have, 0, length - have);
     }
-    /* A last element that is there in part is not given to the user's function. */
-    const MPI_Count whole = t->size ? *bytes / t->size : 0;
-    if (rep->kind == DATAREP_EXTERNAL32)
-        return dt_external_unpack(t, have < length && *bytes % t->size ? whole + 1 : whole, buffer, in);
-    if (!rep->read.small) {
-        dt_unpack_all(t, count, buffer, in, (size_t)*bytes);
-        return 0;
+    if (rep->kind == DATAREP_EXTERNAL32) {
+        const MPI_Count whole = *bytes / t->size;
+        return dt_external_unpack(t, *bytes % t->size ? whole + 1 : whole, buffer, in);
     }
-    proc_unlock(p);
-    const int rc = whole > 0 ? user_read(rep, t, whole, buffer, in) : 0;
-    proc_lock(p);
-    *bytes = whole * t->size;
-    return rc ? user_failed(rep, "read", rc) : 0;
+    if (rep->read.small) {
+        MPI_Count items = 0;
+        dt_get_elements(t, *bytes, &items);
+        return items > 0 ? user_convert(p, rep, false, t, items, buffer, in) : 0;
+    }
+    const int rc = check_native(rep, t, count, length);
+    if (!rc)
+        dt_unpack_all(t, count, buffer, in, (size_t)*bytes);
+    return rc;
 }

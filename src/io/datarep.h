@@ -41,9 +41,9 @@ int datarep_file_extent(const struct datarep *rep, struct dtype *t, MPI_Count *e
 int datarep_file_type(const struct datarep *rep, struct dtype *t, struct dtype **out);
 
 /* Between memory and the file's form. Users' functions run without the lock. `length` is what datarep_file_size says for
- * all elements; a read may have got less, `have`, and then converts whole elements; *bytes is how much memory it filled. */
+ * all elements; a read may have got less, `have`, and then converts the items that are whole; *bytes is how much memory it filled. */
 int datarep_pack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI_Count count,
-                 const void *buffer, void *out);
+                 const void *buffer, void *out, uint64_t length);
 int datarep_unpack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI_Count count, void *buffer,
                    void *in, uint64_t length, uint64_t have, MPI_Count *bytes);
 

@@ -174,6 +174,67 @@ static void check_user_large(MPI_File f)
     EXPECT_EQ(wide, 69);
 }
 
+/* Items of predefined types are counted, not elements of the type; a read that ends within an element converts the items that are
+ * there. */
+static void check_user_items(MPI_File f)
+{
+    MPI_Datatype three;
+    int out[6] = {1, 2, 3, 4, 5, 6}, in[6] = {0, 0, 0, 0, 0, 0}, items = 0;
+    MPI_Status status;
+    MPI_Type_contiguous(3, MPI_INT, &three);
+    MPI_Type_commit(&three);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_set_size(f, 0);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "wide", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, out, 2, three, &status), 0);
+    EXPECT_EQ(count_of(&status, three), 2);
+    MPI_File_set_size(f, 5 * 8 + 3);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 2, three, &status), 0);
+    MPI_Get_elements(&status, three, &items);
+    EXPECT_EQ(items, 5);
+    EXPECT(memcmp(in, out, 5 * sizeof(int)) == 0 && in[5] == 0);
+    MPI_Type_free(&three);
+}
+
+static int extent_native_fn(MPI_Datatype type, MPI_Aint *extent, void *extra)
+{
+    MPI_Aint lb;
+    (void)extra;
+    return MPI_Type_get_extent(type, &lb, extent);
+}
+
+static int extent_none_fn(MPI_Datatype type, MPI_Aint *extent, void *extra)
+{
+    (void)type, (void)extra;
+    *extent = 0;
+    return MPI_SUCCESS;
+}
+
+/* Without a function data is in the file as in memory; sizes that cannot be true are errors. */
+static void check_user_none(MPI_File f)
+{
+    int out[3] = {5, 6, 7}, in[3] = {0, 0, 0};
+    MPI_Status status;
+    EXPECT_EQ(
+        MPI_Register_datarep("plain", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_native_fn, NULL),
+        0);
+    EXPECT_EQ(MPI_Register_datarep("odd", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_fn, NULL),
+              0);
+    EXPECT_EQ(
+        MPI_Register_datarep("none", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_none_fn, NULL),
+        0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "plain", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, out, 3, MPI_INT, &status), 0);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 3, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), 3);
+    EXPECT(memcmp(in, out, sizeof(in)) == 0);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "odd", MPI_INFO_NULL), 0);
+    EXPECT_EQ(class_of(MPI_File_write_at(f, 0, out, 3, MPI_INT, &status)), MPI_ERR_CONVERSION);
+    EXPECT_EQ(class_of(MPI_File_read_at_all(f, 0, in, 1, MPI_INT, &status)), MPI_ERR_CONVERSION);
+    EXPECT_EQ(class_of(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "none", MPI_INFO_NULL)), MPI_ERR_CONVERSION);
+}
+
 static void check_views(MPI_File f)
 {
     MPI_Datatype type, got_e, got_f;
@@ -210,6 +271,8 @@ int main(int argc, char **argv)
     check_external(f);
     check_scaled(f);
     check_user(f);
+    check_user_items(f);
+    check_user_none(f);
     check_user_large(f);
     check_views(f);
     MPI_File_close(&f);
