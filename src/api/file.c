@@ -27,8 +27,7 @@ int impl_File_close(MPI_File *fh)
     if (!f)
         return err_set(MPI_ERR_FILE, "fh is %s",
                        *fh == MPI_FILE_NULL ? "MPI_FILE_NULL"
-                                            : "it is not a file handle, or the file was "
-                                              "closed before");
+                                            : "not a file handle, or the file was closed before");
     const int rc = io_op_quiesce(f);
     if (rc)
         return rc;
@@ -97,7 +96,7 @@ int impl_File_set_info(struct file *fh, struct info *info)
 int impl_File_get_info(struct file *fh, MPI_Info *info_used)
 {
     struct info *made;
-    const int rc = io_hints_used(&fh->hints, fh->naggregators, &made);
+    const int rc = io_hints_used(&fh->hints, fh->name, fh->naggregators, &made);
     if (!rc)
         *info_used = info_handle(made);
     return rc;
@@ -134,33 +133,26 @@ int impl_File_get_type_extent(struct file *fh, struct dtype *datatype, MPI_Count
     return datarep_file_extent(fh->view.rep, datatype, extent);
 }
 
-static int not_sequential(const struct file *f)
-{
-    if (!(f->amode & MPI_MODE_SEQUENTIAL))
-        return 0;
-    return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
-                   "%s was opened with MPI_MODE_SEQUENTIAL, which allows shared file pointers only", f->name);
-}
-
 int impl_File_get_byte_offset(struct file *fh, MPI_Offset offset, MPI_Offset *disp)
 {
     if (offset < 0)
         return err_set(MPI_ERR_ARG, "%s: offset is %lld, which is negative", fh->name, (long long)offset);
-    const int rc = not_sequential(fh);
-    if (!rc)
-        *disp = view_offset(&fh->view, (uint64_t)offset * (uint64_t)fh->view.unit);
-    return rc;
+    if (fh->view.tile->size == 0)
+        return err_set(MPI_ERR_TYPE, "%s: the filetype of the view has no data, so no offset has a place",
+                       fh->name);
+    *disp = view_offset(&fh->view, (uint64_t)offset * (uint64_t)fh->view.unit);
+    return 0;
 }
 
 int impl_File_seek(struct file *fh, MPI_Offset offset, int whence)
 {
-    const int rc = not_sequential(fh);
+    const int rc = file_check_random(fh);
     return rc ? rc : file_seek(fh, fh->position, offset, whence, &fh->position);
 }
 
 int impl_File_get_position(struct file *fh, MPI_Offset *offset)
 {
-    const int rc = not_sequential(fh);
+    const int rc = file_check_random(fh);
     if (!rc)
         *offset = fh->position;
     return rc;
@@ -171,7 +163,9 @@ int impl_File_seek_shared(struct file *fh, MPI_Offset offset, int whence)
 {
     int64_t from = 0, to = 0;
     const int64_t same[2] = {offset, whence};
-    int rc = agree_same(fh->comm, fh->name, "offset or whence", same, 2);
+    int rc = file_check_random(fh);
+    if (!rc)
+        rc = agree_same(fh->comm, fh->name, "offset or whence", same, 2);
     if (rc)
         return rc;
     if (fh->comm->rank == 0) {
@@ -187,7 +181,9 @@ int impl_File_seek_shared(struct file *fh, MPI_Offset offset, int whence)
 int impl_File_get_position_shared(struct file *fh, MPI_Offset *offset)
 {
     int64_t at = 0;
-    const int rc = pointer_take(fh, 0, &at);
+    int rc = file_check_random(fh);
+    if (!rc)
+        rc = pointer_take(fh, 0, &at);
     if (!rc)
         *offset = at;
     return rc;

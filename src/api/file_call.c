@@ -18,11 +18,17 @@ static int check_mode(const struct file_call *call)
         return err_set(MPI_ERR_READ_ONLY, "%s was opened with MPI_MODE_RDONLY", f->name);
     if (!call->write && !file_reads(f))
         return err_set(MPI_ERR_ACCESS, "%s was opened with MPI_MODE_WRONLY", f->name);
-    if ((f->amode & MPI_MODE_SEQUENTIAL) && (call->place == AT_OFFSET || call->place == AT_POINTER))
-        return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
-                       "%s was opened with MPI_MODE_SEQUENTIAL, which allows shared file pointers only",
-                       f->name);
-    return 0;
+    return call->place == AT_OFFSET || call->place == AT_POINTER ? file_check_random(f) : 0;
+}
+
+/* Between its begin and its end no other collective access is allowed (MPI-5.0, 14.4.5). All ranks have begun it, so nobody
+ * waits for one that is refused. */
+static int check_split(const struct file_call *call)
+{
+    if (!call->all || call->file->split == SPLIT_NONE)
+        return 0;
+    return err_set(MPI_ERR_OTHER, "%s: a split collective operation is under way; end it first",
+                   call->file->name);
 }
 
 static int count_etypes(const struct file_call *call, int64_t *etypes)
@@ -110,7 +116,10 @@ int file_call_run(const struct file_call *call, MPI_Status *status)
 {
     struct access a;
     MPI_Count bytes = 0;
-    int rc = prepare(call, &a);
+    int rc = check_split(call);
+    if (rc)
+        return rc;
+    rc = prepare(call, &a);
     if (call->all) {
         rc = io_op_run(&a, rc, &bytes);
     } else {
@@ -126,7 +135,10 @@ int file_call_start(const struct file_call *call, MPI_Request *request)
 {
     struct access a;
     struct request *r;
-    int rc = prepare(call, &a);
+    int rc = check_split(call);
+    if (rc)
+        return rc;
+    rc = prepare(call, &a);
     if (call->all) {
         rc = io_op_start(&a, rc, &r);
     } else if (rc) { /* nothing was begun: the call itself fails */
@@ -145,9 +157,10 @@ int file_call_begin(const struct file_call *call, enum io_split split)
     struct file *f = call->file;
     struct access a;
     struct request *r;
-    if (f->split != SPLIT_NONE)
-        return err_set(MPI_ERR_OTHER, "%s: a split collective operation is under way; end it first", f->name);
-    int rc = prepare(call, &a);
+    int rc = check_split(call);
+    if (rc)
+        return rc;
+    rc = prepare(call, &a);
     rc = io_op_start(&a, rc, &r);
     if (rc)
         return rc;

@@ -65,7 +65,6 @@ struct file {
     uint32_t sequence;        /* numbers collective operations: their tag */
     struct list ops;          /* operations whose requests still exist */
     enum io_split split;      /* the split operation under way, ... */
-    void *split_buf;          /* ... its buffer, ... */
     struct io_op *split_op;   /* ... and its request */
     struct io_buffers *spare; /* buffers of the last collective operation, kept for the next */
 };
@@ -86,6 +85,8 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
                   const char *datarep, struct info *info);
 int file_set_info(struct file *f, struct info *info);
 
+/* MPI_ERR_UNSUPPORTED_OPERATION for a file of MPI_MODE_SEQUENTIAL: it has no places that one could go to. */
+int file_check_random(const struct file *f);
 /* The etype offset that a pointer moved by (offset, whence) stands at; `from` is where it stands now. */
 int file_seek(struct file *f, int64_t from, int64_t offset, int whence, int64_t *to);
 

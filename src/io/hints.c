@@ -198,12 +198,14 @@ static int fill(const struct io_hints *h, int aggregators, struct info *i)
     return rc ? rc : info_set(i, "fishplate_sync_close", h->sync_close ? "true" : "false");
 }
 
-int io_hints_used(const struct io_hints *h, int aggregators, struct info **out)
+int io_hints_used(const struct io_hints *h, const char *name, int aggregators, struct info **out)
 {
     struct info *i;
     int rc = info_create(&i);
     if (!rc)
         rc = fill(h, aggregators, i);
+    if (!rc && strlen(name) < MPI_MAX_INFO_VAL)
+        rc = info_set(i, "filename", name);
     if (rc)
         info_release(i);
     else

@@ -37,7 +37,7 @@ void io_hints_apply(struct io_hints *h, const struct info *info, bool opening);
 #define IO_HINT_NUMBERS 13
 void io_hints_numbers(const struct io_hints *h, int64_t out[IO_HINT_NUMBERS]);
 void io_hints_from_numbers(struct io_hints *h, const int64_t in[IO_HINT_NUMBERS]);
-/* A new info object with every hint in use. */
-int io_hints_used(const struct io_hints *h, int aggregators, struct info **out);
+/* A new info object with every hint in use and, as the standard asks, the name of the file. */
+int io_hints_used(const struct io_hints *h, const char *name, int aggregators, struct info **out);
 
 #endif

@@ -25,9 +25,23 @@ int file_size(struct file *f, int64_t *size)
     return 0;
 }
 
+int file_check_random(const struct file *f)
+{
+    if (!(f->amode & MPI_MODE_SEQUENTIAL))
+        return 0;
+    return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "%s was opened with MPI_MODE_SEQUENTIAL: it can be read or written by shared and ordered "
+                   "access only, from start to end",
+                   f->name);
+}
+
+/* The mode is the same everywhere: nobody waits for a rank that finds it wrong. */
 static int check_size(struct file *f, int64_t size)
 {
-    int rc = agree_same(f->comm, f->name, "size", &size, 1);
+    int rc = file_check_random(f);
+    if (rc)
+        return rc;
+    rc = agree_same(f->comm, f->name, "size", &size, 1);
     if (!rc && size < 0)
         rc = err_set(MPI_ERR_ARG, "%s: the size %lld is negative", f->name, (long long)size);
     if (!rc && !file_writes(f))
@@ -135,6 +149,17 @@ static int64_t text_number(const char *text)
     return (int64_t)(n >> 1);
 }
 
+/* Rank 0's hints count: aggregators and buffer sizes must be the same everywhere. */
+int file_set_info(struct file *f, struct info *info)
+{
+    int64_t numbers[IO_HINT_NUMBERS];
+    io_hints_apply(&f->hints, info, false);
+    io_hints_numbers(&f->hints, numbers);
+    const int rc = agree_bcast(f->comm, numbers, sizeof(numbers));
+    io_hints_from_numbers(&f->hints, numbers);
+    return rc;
+}
+
 int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtype *filetype,
                   const char *datarep, struct info *info)
 {
@@ -150,19 +175,10 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
     view_drop(&f->view);
     f->view = v;
     f->position = 0;
-    io_hints_apply(&f->hints, info, false);
-    rc = tiles_agree(f);
+    rc = file_set_info(f, info);
+    if (!rc)
+        rc = tiles_agree(f);
     return rc ? rc : agree_error(f->comm, f->name, pointer_begin(f, 0));
-}
-
-int file_set_info(struct file *f, struct info *info)
-{
-    int64_t numbers[IO_HINT_NUMBERS];
-    io_hints_apply(&f->hints, info, false);
-    io_hints_numbers(&f->hints, numbers);
-    const int rc = agree_bcast(f->comm, numbers, sizeof(numbers));
-    io_hints_from_numbers(&f->hints, numbers);
-    return rc;
 }
 
 /* The end of the file in etypes: the first that lies behind it. */

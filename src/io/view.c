@@ -158,6 +158,8 @@ int64_t view_offset(const struct view *v, uint64_t position)
 {
     struct view_walk w;
     int64_t offset = v->disp;
+    if (v->tile->size == 0) /* nothing else is known */
+        return offset;
     view_walk_open(&w, v, position, position + 1);
     view_walk_next(&w, 1, &offset);
     return offset;

@@ -1,0 +1,239 @@
+/* clauses.c: rules of the standard that programs seldom meet: what a sequential file refuses, split operations one at a time, the end
+ * of the file in views with holes, views without data, ranks without data in collective calls, hints that only rank 0 gives, and
+ * objects that are freed while the file still needs them.
+ * ranks: 1 3
+ * nodes: 2
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "iotest.h"
+
+/* Every second word of the file, four of them in a tile of 32 bytes. */
+static MPI_Datatype every_second(void)
+{
+    MPI_Datatype vector, type;
+    MPI_Type_vector(4, 1, 2, MPI_INT, &vector);
+    MPI_Type_create_resized(vector, 0, 32, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&vector);
+    return type;
+}
+
+/* No place can be asked for or changed, except that offsets of the view can be looked up (MPI-5.0, 14.4.3). */
+static void check_sequential(const char *name)
+{
+    MPI_File f;
+    MPI_Offset at = -1;
+    int word = mpitest_rank;
+    EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name,
+                            MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_SEQUENTIAL | MPI_MODE_APPEND,
+                            MPI_INFO_NULL, &f),
+              0);
+    EXPECT_EQ(MPI_File_write_ordered(f, &word, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT_EQ(class_of(MPI_File_set_size(f, 100)), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(class_of(MPI_File_preallocate(f, 100)), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(class_of(MPI_File_seek_shared(f, 0, MPI_SEEK_SET)), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(class_of(MPI_File_get_position_shared(f, &at)), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(class_of(MPI_File_seek(f, 0, MPI_SEEK_SET)), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(class_of(MPI_File_write_at_all(f, 0, &word, 1, MPI_INT, MPI_STATUS_IGNORE)),
+              MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(MPI_File_get_byte_offset(f, 3, &at), 0);
+    EXPECT_EQ(at, 3);
+    EXPECT_EQ(MPI_File_set_view(f, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_get_byte_offset(f, 1, &at), 0);
+    EXPECT_EQ(at, 4 * mpitest_size + 4);
+    EXPECT_EQ(MPI_File_get_size(f, &at), 0);
+    EXPECT_EQ(at, 4 * mpitest_size);
+    MPI_File_close(&f);
+}
+
+static void check_split(MPI_File f)
+{
+    int out = mpitest_rank, in = -1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Status status;
+    const MPI_Offset at = 4 * mpitest_rank;
+    EXPECT_EQ(MPI_File_write_at_all_begin(f, at, &out, 1, MPI_INT), 0);
+    EXPECT_EQ(class_of(MPI_File_read_at_all_begin(f, at, &in, 1, MPI_INT)), MPI_ERR_OTHER);
+    EXPECT_EQ(class_of(MPI_File_read_at_all(f, at, &in, 1, MPI_INT, &status)), MPI_ERR_OTHER);
+    EXPECT_EQ(class_of(MPI_File_write_ordered(f, &out, 1, MPI_INT, &status)), MPI_ERR_OTHER);
+    EXPECT_EQ(class_of(MPI_File_iwrite_at_all(f, at, &out, 1, MPI_INT, &request)), MPI_ERR_OTHER);
+    EXPECT_EQ(class_of(MPI_File_read_all_end(f, &in, &status)), MPI_ERR_OTHER);
+    EXPECT_EQ(MPI_File_write_at(f, 1000 + at, &out, 1, MPI_INT, &status), 0); /* others' own access is free */
+    EXPECT_EQ(MPI_File_write_at_all_end(f, &out, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), 1);
+    EXPECT_EQ(class_of(MPI_File_write_at_all_end(f, &out, &status)), MPI_ERR_OTHER);
+    EXPECT_EQ(MPI_File_read_at_all(f, at, &in, 1, MPI_INT, &status), 0);
+    EXPECT_EQ(in, mpitest_rank);
+}
+
+/* The end of the file is the first etype that begins behind its last byte. */
+static void check_end(MPI_File f)
+{
+    static const struct {
+        int size, end;
+    } cases[] = {{0, 0},  {1, 1},  {4, 1},  {5, 1},  {8, 1},  {9, 2},  {24, 3},
+                 {25, 4}, {31, 4}, {32, 4}, {33, 5}, {64, 8}, {68, 9}, {72, 9}};
+    MPI_Datatype type = every_second();
+    MPI_Offset at = -1;
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_seek(f, 77, MPI_SEEK_SET), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        EXPECT_EQ(MPI_File_set_size(f, cases[i].size), 0);
+        MPI_File_get_position(f, &at);
+        EXPECT_EQ(at, i == 0 ? 77 : cases[i - 1].end); /* a new size moves no pointer */
+        EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
+        MPI_File_get_position(f, &at);
+        EXPECT_EQ(at, cases[i].end);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < 9; i++) {
+        EXPECT_EQ(MPI_File_get_byte_offset(f, i, &at), 0);
+        EXPECT_EQ(at, 8 * i);
+    }
+    EXPECT_EQ(MPI_File_set_view(f, 100, MPI_INT, type, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
+    MPI_File_get_position(f, &at);
+    EXPECT_EQ(at, 0); /* the file ends before the view begins */
+    MPI_Type_free(&type);
+}
+
+/* A view may have no data: then nothing can be accessed, and no offset has a place. */
+static void check_empty(MPI_File f)
+{
+    MPI_Datatype none;
+    MPI_Offset at = -1;
+    int word = 0;
+    MPI_Status status;
+    MPI_Type_contiguous(0, MPI_INT, &none);
+    MPI_Type_commit(&none);
+    EXPECT_EQ(MPI_File_set_view(f, 8, MPI_INT, none, "native", MPI_INFO_NULL), 0);
+    MPI_Type_free(&none);
+    EXPECT_EQ(class_of(MPI_File_get_byte_offset(f, 0, &at)), MPI_ERR_TYPE);
+    EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, &word, 0, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), 0);
+    EXPECT_EQ(class_of(MPI_File_read_at(f, 0, &word, 1, MPI_INT, &status)), MPI_ERR_TYPE);
+}
+
+/* Odd ranks have nothing to do. `choice` of collective buffering; the last rank's read goes over the end. */
+static void check_idle(const char *choice)
+{
+    enum { PIECES = 300 };
+    MPI_Info info;
+    MPI_Datatype piece, type;
+    MPI_Status status;
+    int out[PIECES], in[2 * PIECES], n = mpitest_rank % 2 ? 0 : PIECES;
+    const int writers = (mpitest_size + 1) / 2;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_cb_write", choice);
+    MPI_Info_set(info, "romio_cb_read", choice);
+    MPI_File f = iotest_open(MPI_COMM_WORLD, info);
+    MPI_Info_free(&info);
+    MPI_File_set_size(f, 0);
+    MPI_Type_contiguous(1, MPI_INT, &piece);
+    MPI_Type_create_resized(piece, 0, (MPI_Aint)sizeof(int) * writers, &type);
+    MPI_Type_commit(&type);
+    EXPECT_EQ(
+        MPI_File_set_view(f, 4 * (MPI_Offset)(mpitest_rank / 2), MPI_INT, type, "native", MPI_INFO_NULL), 0);
+    MPI_Type_free(&type);
+    MPI_Type_free(&piece);
+    for (int i = 0; i < PIECES; i++)
+        out[i] = 1000 * mpitest_rank + i;
+    EXPECT_EQ(MPI_File_write_all(f, n ? out : NULL, n, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), n);
+    MPI_File_sync(f);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, n ? in : NULL, 2 * n, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), n);
+    EXPECT(n == 0 || memcmp(in, out, sizeof(out)) == 0);
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, NULL, 0, MPI_INT, &status), 0); /* nobody has anything */
+    EXPECT_EQ(count_of(&status, MPI_INT), 0);
+    EXPECT_EQ(MPI_File_read_ordered(f, n ? in : NULL, n ? 2 : 0, MPI_INT, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), n ? 2 : 0);
+    EXPECT(n == 0 || in[0] == out[2 * (mpitest_rank / 2)]);
+    MPI_File_close(&f);
+}
+
+static void expect_hint(MPI_File f, const char *key, const char *wanted)
+{
+    char value[MPI_MAX_INFO_VAL] = "";
+    int found = 0;
+    MPI_Info info;
+    MPI_File_get_info(f, &info);
+    MPI_Info_get(info, key, MPI_MAX_INFO_VAL - 1, value, &found);
+    if (!found || strcmp(value, wanted) != 0) {
+        fprintf(stderr, "rank %d: hint %s is '%s', expected '%s'\n", mpitest_rank, key, value, wanted);
+        mpitest_failures++;
+    }
+    MPI_Info_free(&info);
+}
+
+/* Rank 0's count, also in MPI_File_set_view: sizes of rounds that differ between ranks would mix the data up. */
+static void check_hints(const char *name)
+{
+    enum { WORDS = 40000 };
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Datatype piece, type;
+    MPI_Comm comm;
+    int *out = malloc(WORDS * sizeof(int)), *in = calloc(WORDS, sizeof(int));
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_File f = iotest_open(comm, MPI_INFO_NULL);
+    MPI_Comm_free(&comm);
+    expect_hint(f, "filename", name);
+    MPI_Type_contiguous(10, MPI_INT, &piece);
+    MPI_Type_create_resized(piece, 0, (MPI_Aint)(10 * sizeof(int)) * mpitest_size, &type);
+    MPI_Type_commit(&type);
+    if (mpitest_rank == 0) {
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "cb_buffer_size", "8192");
+        MPI_Info_set(info, "romio_cb_write", "enable");
+        MPI_Info_set(info, "filename", "another");
+        MPI_Info_set(info, "unheard_of", "yes");
+    }
+    EXPECT_EQ(MPI_File_set_view(f, 40 * (MPI_Offset)mpitest_rank, MPI_INT, type, "native", info), 0);
+    if (info != MPI_INFO_NULL)
+        MPI_Info_free(&info);
+    MPI_Type_free(&type);
+    MPI_Type_free(&piece);
+    expect_hint(f, "cb_buffer_size", "8192");
+    expect_hint(f, "romio_cb_write", "enable");
+    expect_hint(f, "filename", name);
+    for (int i = 0; i < WORDS; i++)
+        out[i] = mpitest_rank * WORDS + i;
+    EXPECT_EQ(MPI_File_write_all(f, out, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT_EQ(MPI_File_read_at(f, 0, in, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
+    EXPECT(memcmp(in, out, WORDS * sizeof(int)) == 0);
+    free(out);
+    free(in);
+    MPI_File_close(&f);
+}
+
+/* Somebody deletes the file before MPI_File_close does. */
+static void check_gone(const char *name)
+{
+    MPI_File f;
+    EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE,
+                            MPI_INFO_NULL, &f),
+              0);
+    if (mpitest_rank == 0)
+        EXPECT_EQ(MPI_File_delete(name, MPI_INFO_NULL), 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(class_of(MPI_File_close(&f)), MPI_ERR_NO_SUCH_FILE);
+    EXPECT(f == MPI_FILE_NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = iotest_begin(&argc, &argv);
+    check_sequential(name);
+    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
+    check_split(f);
+    check_end(f);
+    check_empty(f);
+    MPI_File_close(&f);
+    check_idle("enable");
+    check_idle("disable");
+    check_hints(name);
+    check_gone(name);
+    return iotest_end();
+}
