@@ -48,12 +48,13 @@ run: configure
 test: setup-all all
 	$(call tests,$(BUILD),--label-exclude rig)
 
-# Everything with the other compiler, unoptimised: it warns of other things. A few tests show that the code it makes runs.
+# Everything with the other compiler, unoptimised: it warns of other things. A few tests show that the code it makes runs; not
+# those that try every case there is, which take long without optimisation and would find the same as in $(BUILD).
 clang: export TESTS ?= ^(examples/|unit/)
 clang: setup-all
 	@CC=clang CXX=clang++ tools/configure build-clang -DCMAKE_BUILD_TYPE=Debug -DFISHPLATE_WERROR=ON
 	@cmake --build build-clang --parallel $(JOBS)
-	$(call tests,build-clang,--label-exclude rig)
+	$(call tests,build-clang,--label-exclude rig --exclude-regex '_all$$|test_(rendezvous|random|gate|choice)$$')
 
 # The README's commands on a bare Debian, in a folder; what cannot be made here is skipped, with the reason. In CI, where
 # $(BUILD) was made from the same commit, the libraries must be the same bytes.
@@ -65,10 +66,11 @@ fresh:
 # Every program once over shared memory and once over softib, the transport's own tests with every tunable; the rest of
 # the runs would execute the same code again (`ctest --test-dir build-asan` runs them too).
 # Checks of the source and of packages have nothing that a sanitizer watches.
-# Programs that softib is slipped under, and that bring no sanitizer, are left to the plain build.
+# Programs that softib is slipped under, and that bring no sanitizer, are left to the plain build. So is what runs other tests'
+# parts once more: the papers' whole document, the model checker, the benchmarks with a second number of ranks.
 asan asan-build: export ASAN_OPTIONS := detect_leaks=0
 asan: asan-build
-	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging)/')
+	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin)/|^tools/bench/(papers|4)$$')
 
 asan-build: setup-all
 	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined

@@ -1,6 +1,7 @@
 """One guest and the jobs it is given. The guest tells how far it is by files in a shared folder; one that hangs or dies
 is ended, its job is reported as the one to blame, and another guest takes the jobs that are left. Where KVM does not run
-the guest, all guests of the run are emulated from then on. A guest that does not boot ends the run.
+the guest, all guests of the run are emulated from then on, and jobs that can wait for another machine are left out. A
+guest that does not boot ends the run.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,6 +15,7 @@ import time
 
 import image
 
+SKIPPED = 77  # a job's status
 KVM = "/dev/kvm"
 KVM_BROKEN = "KVM internal error"  # QEMU says so and stops the guest; it does not end
 FIRST_WORD = "rig: booted"         # what guest/init prints first
@@ -31,7 +33,8 @@ KERNEL_LINE = ("quiet mitigations=off nokaslr random.trust_cpu=on random.trust_b
 
 
 class Job:
-    def __init__(self, name, devices, limit, command):
+    def __init__(self, name, devices, limit, command, can_wait=False):
+        self.can_wait = can_wait  # for a machine whose guests are not emulated
         self.name, self.devices, self.limit, self.command = name, devices, int(limit), command
         self.status, self.output, self.seconds = None, "", 0.0
 
@@ -165,12 +168,28 @@ class Guest:
             shutil.rmtree(self.share, ignore_errors=True)
 
 
+def leave_out(jobs, tell):
+    """Skips the jobs that can wait; returns the others."""
+    waiting = [j for j in jobs if j.can_wait]
+    if waiting:
+        print(f"rig: {len(waiting)} jobs are left out, for emulation is slow; 'rig.py all NAME' runs one all the same.",
+              flush=True)
+    for job in waiting:
+        job.status, job.output = SKIPPED, "rig: left out, for the guest is emulated.\n"
+        tell(job)
+    return [j for j in jobs if not j.can_wait]
+
+
 def run_all(folder, build, jobs, tell):
     """Every job gets a status: a guest that fails takes only the job down that it failed in. Raises BootFailed when a guest
     does not boot, for the next one would not either."""
     os.makedirs(folder, exist_ok=True)
     left, way = list(jobs), kvm_or_emulation()
     while left:
+        if way == "emulation":
+            left = leave_out(left, tell)
+            if not left:
+                return
         try:
             Guest(folder, build, left, tell, way).run()
         except KvmBroken as why:

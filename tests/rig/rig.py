@@ -17,8 +17,7 @@ import sys
 
 import guest
 import image
-
-SKIPPED = 77
+from guest import SKIPPED
 
 
 def table():
@@ -26,15 +25,16 @@ def table():
     with open(os.path.join(image.HERE, "jobs.txt")) as f:
         for line in f:
             if line.strip() and not line.startswith("#"):
-                jobs.append(guest.Job(*line.split(None, 3)))
-                jobs[-1].command = jobs[-1].command.strip()
+                name, where, devices, limit, command = line.split(None, 4)
+                jobs.append(guest.Job(name, devices, limit, command.strip(), where == "kvm"))
     return jobs
 
 
 def tell(results):
     def write(job):
-        print(f"rig: {job.name}: {'passed' if job.status == 0 else f'status {job.status}'} in {job.seconds:.1f} s",
-              flush=True)
+        if job.status != SKIPPED:
+            print(f"rig: {job.name}: {'passed' if job.status == 0 else f'status {job.status}'} in {job.seconds:.1f} s",
+                  flush=True)
         with open(os.path.join(results, job.name), "w") as f:
             f.write(f"{job.status}\n{job.output}")
     return write
@@ -44,6 +44,8 @@ def run_table(folder, build, names):
     jobs = [j for j in table() if not names or any(j.name.startswith(n) for n in names)]
     if not jobs:
         sys.exit(f"rig: no job is called {' or '.join(names)}; tests/rig/jobs.txt lists them.")
+    for job in jobs:
+        job.can_wait &= not names
     results = os.path.join(folder, "results")
     shutil.rmtree(results, ignore_errors=True)
     os.makedirs(results)

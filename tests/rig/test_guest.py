@@ -52,15 +52,15 @@ class Boot(unittest.TestCase):
         guest.KVM = self.scratch.name  # there, and may be opened
         guest.SILENCE = {"kvm": 1, "emulation": 180}
 
-    def run_jobs(self, kvm, emulated):
+    def run_jobs(self, kvm, emulated, can_wait=()):
         """Returns the jobs, what was printed, and how each QEMU behaved."""
         with open(image.qemu(), "w") as f:
             f.write(QEMU.format(kvm=kvm, emulated=emulated, log=self.log))
         os.chmod(image.qemu(), 0o755)
-        jobs, told = [guest.Job(n, "none", 600, "true") for n in ("first", "second", "third")], []
+        jobs, told = [guest.Job(n, "none", 600, "true", n in can_wait) for n in ("first", "second", "third")], []
         with contextlib.redirect_stdout(io.StringIO()) as out:
             guest.run_all(os.path.join(self.scratch.name, "rig"), "build", jobs, told.append)
-        self.assertEqual(told, jobs)
+        self.assertEqual(sorted(told, key=jobs.index), jobs)
         with open(self.log) as f:
             return jobs, out.getvalue(), f.read().split()
 
@@ -87,6 +87,18 @@ class Boot(unittest.TestCase):
 
     def test_kvm_that_does_not_open(self):
         self.check_fallback("closed", "No such device", ["closed", "boots"])
+
+    def test_jobs_that_can_wait_are_left_out_when_emulated(self):
+        jobs, out, _ = self.run_jobs("error", "boots", ("second",))
+        self.assertEqual([j.status for j in jobs], [0, guest.SKIPPED, 0])
+        self.assertIn("1 jobs are left out", out)
+        jobs, out, ways = self.run_jobs("error", "boots", ("first", "second", "third"))
+        self.assertEqual([j.status for j in jobs], [guest.SKIPPED] * 3)
+        self.assertEqual(ways.count("boots"), 1)  # the first run's
+
+    def test_jobs_that_can_wait_are_run_with_kvm(self):
+        jobs, out, _ = self.run_jobs("boots", "panic", ("second",))
+        self.assertEqual(([j.status for j in jobs], out), ([0, 0, 0], ""))
 
     def test_a_boot_that_fails_ends_the_run_with_the_console(self):
         with self.assertRaisesRegex(guest.BootFailed, "(?s)panicked.*Kernel panic - not syncing: no init"):

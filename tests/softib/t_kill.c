@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define VICTIMS 20
+#define VICTIMS 8
 
 struct hello {
     struct vt_addr addr;
