@@ -261,6 +261,7 @@ void net_group_meet(struct net_group *g, struct net_group_card *cards)
     g->payload = packet - sizeof(struct group_head);
     g->cards = cards;
     list_append(&g->net->hooks, &g->hook.link);
+    g->ops->begin(g->member);
     for (uint32_t i = 0; i < g->nearly; i++)
         group_acknowledged(g, g->early[i].from, g->early[i].root, &g->early[i].ack);
     free(g->early);

@@ -122,6 +122,8 @@ struct transport_multicast {
     size_t (*packet_max)(struct transport *t);
     /* All members give the same number. An error has a sentence that says why the network refuses. */
     int (*open)(struct transport *t, uint64_t group, uint32_t receives, uint32_t slots, void **member);
+    /* From now on packets are polled for, and wake a process that sleeps. Those that came earlier have waited. */
+    void (*begin)(void *member);
     void *(*slot)(void *member, uint32_t i);
     bool (*busy)(void *member, uint32_t i);            /* it may not be written now: it is on its way out */
     int (*send)(void *member, uint32_t i, size_t len); /* ERR_AGAIN: the send queue is full */

@@ -74,6 +74,10 @@ static void fake_give_back(void *member, uint32_t handle)
     free(buffer[handle]);
     buffer[handle] = NULL;
 }
+static void fake_begin(void *member)
+{
+    (void)member;
+}
 static void fake_close(void *member)
 {
     (void)member;
@@ -119,6 +123,7 @@ static void open_world(uint8_t bits)
 {
     static const struct transport_multicast multicast = {.packet_max = fake_packet_max,
                                                          .open = fake_open,
+                                                         .begin = fake_begin,
                                                          .slot = fake_slot,
                                                          .busy = fake_busy,
                                                          .send = fake_multicast,

@@ -70,7 +70,7 @@ static void give_back(void *member, uint32_t handle)
     struct ibv_recv_wr wr = {.wr_id = handle, .sg_list = &piece, .num_sge = 1}, *bad;
     int rc = ibv_post_recv(m->qp, &wr, &bad);
     if (rc != 0)
-        ib_fatal(m->ib, NULL, "cannot post a receive buffer for multicast packets (%s)", strerror(rc));
+        ib_fatal(m->ib, NULL, "cannot post a receive buffer for multicast packets (%s)", err_reason(rc));
 }
 
 static int map(struct mcast_member *m)
@@ -81,15 +81,17 @@ static int map(struct mcast_member *m)
     void *memory = MAP_FAILED;
     if (fd >= 0 && ftruncate(fd, (off_t)m->size) == 0)
         memory = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const int why = errno;
     if (fd >= 0)
         close(fd);
     if (memory == MAP_FAILED)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for %zu bytes of multicast buffers", m->size);
+        return err_set(MPI_ERR_NO_MEM, "no memory for %zu bytes of multicast buffers: %s", m->size,
+                       err_reason(why));
     m->memory = memory;
     m->mr = d->verbs.reg_mr(d->pd, memory, m->size, IBV_ACCESS_LOCAL_WRITE);
     return m->mr ? 0
                  : err_set(MPI_ERR_NO_MEM, "%s cannot register %zu bytes for multicast buffers (%s)", d->name,
-                           m->size, strerror(errno));
+                           m->size, err_reason(errno));
 }
 
 static int make_ready(const struct mcast_member *m)
@@ -117,7 +119,7 @@ static int make_queues(struct mcast_member *m)
     m->qp = m->cq ? d->verbs.create_qp(d->pd, &a) : NULL;
     if (!m->qp || make_ready(m) != 0)
         return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair of a multicast group: %s", d->name,
-                       strerror(errno));
+                       err_reason(errno));
     for (uint32_t i = 0; i < m->receives; i++)
         give_back(m, i);
     return 0;
@@ -166,14 +168,21 @@ static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, u
     rc = rc ? rc : ib_mcast_join(d, m->qp, number, &m->group, &route);
     if (!rc && !(m->ah = d->verbs.create_ah(d->pd, &route)))
         rc = err_set(MPI_ERR_OTHER, "%s: cannot create an address handle for a multicast group: %s", d->name,
-                     strerror(errno));
+                     err_reason(errno));
     if (rc) {
         mcast_close(m);
         return rc;
     }
-    list_append(&ib->mcasts, &m->link);
     *out = m;
     return 0;
+}
+
+/* Not before: a packet that nobody takes would keep this process from sleep, and the process whose message it waits for
+ * from the processor. */
+static void begin(void *member)
+{
+    struct mcast_member *m = member;
+    list_append(&m->ib->mcasts, &m->link);
 }
 
 static int mcast_send(void *member, uint32_t i, size_t len)
@@ -247,6 +256,7 @@ bool ib_mcast_arm(struct ib *ib)
 
 const struct transport_multicast ib_multicast = {.packet_max = packet_max,
                                                  .open = mcast_open,
+                                                 .begin = begin,
                                                  .slot = slot,
                                                  .busy = busy,
                                                  .send = mcast_send,
