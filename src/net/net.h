@@ -166,13 +166,14 @@ struct net_waiter {
     /* For the doctor: what is awaited, and the flag, requests, envelope, communicator or peer behind it. */
     enum net_awaited what;
     const void *of;
-    uint64_t told;  /* the doctor's number of this wait, 0 until it has heard of it */
-    uint64_t begun; /* when the clock was first looked at */
-    uint64_t shown; /* when the doctor was last told */
-    bool stirred;   /* something has arrived since then */
-    unsigned idle;  /* consecutive steps without an event */
-    unsigned look;  /* when to look at the clock next */
-    uint64_t since; /* when spinning began, 0 until it is asked */
+    uint64_t told;    /* the doctor's number of this wait, 0 until it has heard of it */
+    uint64_t begun;   /* when the clock was first looked at */
+    uint64_t shown;   /* when the doctor was last told */
+    bool stirred;     /* something has arrived since then */
+    unsigned idle;    /* consecutive steps without an event */
+    unsigned look;    /* when to look at the clock next */
+    unsigned refused; /* times that it would have slept and was told not to, without an event */
+    uint64_t since;   /* when spinning began, 0 until it is asked */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
 

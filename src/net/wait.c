@@ -26,6 +26,7 @@ static TUNABLE_INT(
 static COUNTER(sleeps, "net_sleeps", "Times a waiting thread went to sleep on the doorbell.");
 
 #define POLLS_PER_LOOK 64        /* idle polls between two looks at the clock */
+#define REFUSALS       16        /* so often a thread that would sleep is told that something has arrived */
 #define RETELL_NS      2000000   /* between two descriptions of a wait during which something arrives */
 #define LOOK_NS        100000000 /* between two looks for mistakes, while a thread sleeps */
 
@@ -109,12 +110,27 @@ static void look(struct net *net, uint64_t now)
     net->look(net->look_arg);
 }
 
+/* Something has arrived, says a transport again and again, and nothing comes of it. A rank that stays awake for that, and yields
+ * between its looks, can keep others from its processor for a minute (seen on Linux 6.18): also the one that it waits for. */
+static void nap(struct net *net, uint32_t rings)
+{
+    counter_add(&sleeps, 1);
+    if (net->lock)
+        biglock_drop(net->lock);
+    net_sleep(net, rings, NET_NAP_NS);
+    if (net->lock)
+        biglock_take(net->lock);
+}
+
 /* Sleeps until the doorbell rings, unless something arrived while we were arming. While sends wait for room
  * in a peer's ring it is a nap: nobody rings when room appears, or when a peer has written into memory. */
 static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
 {
     uint32_t before = atomic_load_explicit(&net->doorbell->rings, memory_order_acquire);
-    if (net_sleep_begin(net) && !(w->ready && w->ready(w->arg))) {
+    const bool quiet = net_sleep_begin(net);
+    if (!quiet && ++w->refused > REFUSALS) {
+        nap(net, before);
+    } else if (quiet && !(w->ready && w->ready(w->arg))) {
         const uint64_t now = clock_ns();
         const uint64_t rest = net_hooks_rest(net, false);
         uint64_t limit = net_unrung(net) ? NET_NAP_NS : net->look ? LOOK_NS : 0;
@@ -147,7 +163,7 @@ static inline void net_waiter_restart(struct net *net, struct net_waiter *w)
 {
     if (unlikely(w->told != 0))
         stir(net, w);
-    w->idle = w->look = 0;
+    w->idle = w->look = w->refused = 0;
     w->since = 0;
 }
 

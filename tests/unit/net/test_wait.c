@@ -6,7 +6,9 @@
 #include "node.h"
 
 #include <sched.h>
+#include <string.h>
 
+#include "base/counter.h"
 #include "base/tunable.h"
 
 enum { ROUNDS = 3000 };
@@ -129,6 +131,47 @@ static void frames_one_processor(void)
     sched_setaffinity(0, sizeof(before), &before);
 }
 
+/* A transport that says again and again that something has arrived, and never brings it. */
+static struct transport_ops refusing;
+static int refusals;
+
+static bool refuse(struct transport *t)
+{
+    (void)t;
+    if (++refusals == 1000)
+        arrived = 1;
+    return false;
+}
+
+static uint64_t slept(void)
+{
+    for (size_t i = 0; i < counters_count(); i++)
+        if (strcmp(counters_get(i)->name, "net_sleeps") == 0)
+            return counters_get(i)->value;
+    return 0;
+}
+
+static void refused(struct node *n)
+{
+    struct transport *t = n->net->transports[0];
+    const struct transport_ops *before = t->ops;
+    refusing = *before;
+    refusing.arm = refuse;
+    t->ops = &refusing;
+    arrived = refusals = 0;
+    const uint64_t sleeps = slept();
+    net_wait(n->net, &arrived);
+    EXPECT_EQ(refusals, 1000);
+    EXPECT(slept() - sleeps > 900); /* it is polite all the same */
+    arrived = 0;
+    t->ops = before;
+}
+
+static void one_that_may_not_sleep(void)
+{
+    node_run(1, refused);
+}
+
 int main(void)
 {
     TEST_RUN(frames_two_ranks);
@@ -139,5 +182,6 @@ int main(void)
     TEST_RUN(memory_two_ranks);
     TEST_RUN(memory_many_ranks);
     TEST_RUN(frames_one_processor);
+    TEST_RUN(one_that_may_not_sleep);
     return test_result();
 }
