@@ -32,6 +32,9 @@ static bool is_ending(pid_t pid)
     return process_born(pid) != 0 || (kill(pid, 0) != 0 && errno == ESRCH);
 }
 
+#define NO_ROOM  "Raise the limit of address space (ulimit -v)."
+#define NO_FILES "Raise the limit of open files (ulimit -n)."
+
 static void refuse(struct peer *p, const char *what, const char *advice)
 {
     int e = errno;
@@ -41,12 +44,11 @@ static void refuse(struct peer *p, const char *what, const char *advice)
     }
     if (refused_gen[p->slot] != p->gen)
         say("cannot reach process %d (node%u of the fabric): %s: %s. %s", p->pid,
-            proc.reg->member[p->slot].node, what, strerror(e), advice);
+            proc.reg->member[p->slot].node, what, strerror(e),
+            e == EMFILE || e == ENFILE ? NO_FILES : advice);
     refused_gen[p->slot] = p->gen;
     errno = e;
 }
-
-#define NO_ROOM "Raise the limit of address space (ulimit -v)."
 
 bool peer_extend(struct peer *p)
 {

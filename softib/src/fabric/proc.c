@@ -219,7 +219,10 @@ static bool join(void)
     bool ok = lock >= 0 && join_locked() && machine->start();
     int e = errno;
     if (!ok)
-        say("cannot join the fabric \"%s\": %s", proc.fab.name, strerror(e));
+        say("cannot join the fabric \"%s\": %s%s", proc.fab.name, strerror(e),
+            e == EMFILE || e == ENFILE ? ". Raise the limit of open files (ulimit -n)"
+            : e == ENOMEM              ? ". Raise the limit of address space (ulimit -v)"
+                                       : "");
     if (lock >= 0)
         close(lock);
     if (!atomic_flag_test_and_set(&hooked))

@@ -69,11 +69,11 @@ static void send_multicast(struct qp *q, const struct path *to, const struct req
         wire_far->multicast(q, to, r, iov, n);
 }
 
-static void send_unicast(uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+static enum answer send_unicast(uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
 {
     struct fab_place at;
-    if (fabric_locate(&proc.fab, r->dlid, &at))
-        wire_to(at.node)->datagram(at.node, qpn, r, iov, n);
+    return fabric_locate(&proc.fab, r->dlid, &at) ? wire_to(at.node)->datagram(at.node, qpn, r, iov, n)
+                                                  : ANS_OK;
 }
 
 static bool chance(struct qp *q, uint32_t p)
@@ -158,17 +158,18 @@ enum answer ud_execute(struct qp *q, struct wqe *w)
         return ANS_OK;
     }
     struct held_datagram *late = q->held;
+    enum answer a = ANS_OK;
     if (chance(q, proc.fab.ud_reorder) && hold_back(q, w, &r, mc, iov, n))
         return ANS_OK;
     for (int copies = chance(q, proc.fab.ud_dup) ? 2 : 1; copies; copies--) {
         if (mc)
             send_multicast(q, &w->path, &r, iov, n);
         else
-            send_unicast(w->remote_qpn, &r, iov, n);
+            a = send_unicast(w->remote_qpn, &r, iov, n);
     }
     if (late) {
         q->held = NULL;
         send_held(q, late);
     }
-    return ANS_OK;
+    return a;
 }

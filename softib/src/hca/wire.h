@@ -27,7 +27,9 @@ struct wire {
     void (*retract)(struct sh_mr *s); /* no longer registered: likewise */
 
     /* Datagrams. */
-    void (*datagram)(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n);
+    /* ANS_OK, also when it was lost; ANS_REFUSED: the system does not let us reach a process that lives. */
+    enum answer (*datagram)(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
+                            int n);
     void (*multicast)(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,
                       int n);
     void (*group)(const uint8_t gid[16], bool join);

@@ -24,15 +24,19 @@ static void retract(struct sh_mr *s)
     (void)s; /* whoever copies holds the region, and hold_wait waits for it */
 }
 
-static void datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+/* A datagram may be lost, but not all of them for ever: their sender would repeat them without end. */
+static enum answer datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
+                            int n)
 {
-    struct peer *p = peer_get(qpn >> QP_BITS);
+    int why;
+    struct peer *p = peer_find(qpn >> QP_BITS, &why);
     (void)node;
     if (p)
         ud_deliver(p, qpn, r, iov, n);
     else
         port_count((uint32_t)(r->dlid >> proc.fab.lmc) - 1, CNT_RX_DROPS, 1);
     peer_put(p);
+    return p || !why ? ANS_OK : ANS_REFUSED;
 }
 
 static void multicast(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,

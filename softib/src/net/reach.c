@@ -98,6 +98,15 @@ static bool from_here(int fd, uint32_t linear)
     return proc.fab.port[linear].addrs > 1 || !bind(fd, (struct sockaddr *)&from, sizeof(from));
 }
 
+static void no_socket(uint32_t node)
+{
+    static bool said;
+    if (!said)
+        say("no connection to node%u can be opened: %s.%s", node, strerror(errno),
+            errno == EMFILE || errno == ENFILE ? " Raise the limit of open files (ulimit -n)" : "");
+    said = true;
+}
+
 static void attempt_begin(struct conn *c, unsigned i)
 {
     struct attempt *a = &c->reach.a[i];
@@ -106,6 +115,8 @@ static void attempt_begin(struct conn *c, unsigned i)
                              .sin_addr = proc.fab.port[c->to].addr[i]};
     *a = (struct attempt){.w = {on_attempt}, .c = c};
     a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (a->fd < 0)
+        no_socket(c->node);
     if (a->fd >= 0 && (!from_here(a->fd, c->linear) ||
                        (connect(a->fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS) ||
                        !net_watch(a->fd, &a->w, EPOLLOUT)))

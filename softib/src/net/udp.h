@@ -36,7 +36,8 @@ void udp_drain(int fd);
 void udp_ready(struct watch *w, uint32_t events);
 
 /* udp_wait.c */
-void udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n);
+enum answer udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
+                         int n);
 void udp_release(uint32_t linear); /* a way to that port was found, or none was: datagrams need not wait */
 void udp_tick(void);
 

@@ -48,13 +48,14 @@ static void keep(uint32_t node, uint32_t port, uint32_t qpn, const struct reques
     net_tick_at(now_ns());
 }
 
-void udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
+enum answer udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
 {
     uint32_t port = (uint32_t)(r->dlid >> proc.fab.lmc) - 1;
     if (LIKELY(address_known(port)))
         udp_send_port(node, port, qpn, r, iov, n);
     else
         keep(node, port, qpn, r, iov, n);
+    return ANS_OK;
 }
 
 void udp_release(uint32_t port)
