@@ -3,10 +3,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 
@@ -30,6 +32,24 @@ int err_set(int errclass, const char *fmt, ...)
 const char *err_detail(int errclass)
 {
     return last.errclass == errclass ? last.text : "";
+}
+
+const char *err_reason(int number)
+{
+    struct rlimit space;
+    switch (number) {
+    case EMFILE:
+    case ENFILE:
+        return "Too many open files; raise the limit of open files (ulimit -n)";
+    case EAGAIN: /* of what is asked here only the creation of a thread says so */
+        return "Resource temporarily unavailable; raise the limit of processes and threads (ulimit -u)";
+    case ENOMEM:
+        return getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY
+                   ? "Cannot allocate memory; the limit of address space may be too low (ulimit -v)"
+                   : strerror(number);
+    default:
+        return strerror(number);
+    }
 }
 
 void err_clear(void)

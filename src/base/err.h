@@ -19,6 +19,9 @@ int err_set(int errclass, const char *fmt, ...) PRINTF_LIKE(2, 3) __attribute__(
 /* The last sentence of this thread if it was set for this class, else "". */
 const char *err_detail(int errclass);
 
+/* What the system says of an errno, and what to do where a limit of this process was met. */
+const char *err_reason(int number) __attribute__((cold));
+
 /* Forgets the sentence (the API layer calls it once the error has been handed to the user's handler). */
 void err_clear(void);
 

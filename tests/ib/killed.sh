@@ -18,6 +18,12 @@ expect_rc 1
 expect_err "the connection to rank 1 (on another node, node 1) over"
 expect_err "it does not answer"
 
+# Before that, when ten seconds have passed, one line says who waits for whom.
+job 2 2 FISHPLATE_IB_CONNECT_TIMEOUT=12 sh -c '"$0" kill-early; exec sleep 1000' "$IB_TESTS/ib_fault"
+expect_rc 1
+expect_err "waiting for rank 1 to open a connection over"
+[ "$(grep -c '(rank 0 on .*waiting for rank 1' "$T/err")" -eq 1 ] || fail "$last: rank 0 should say once whom it waits for"
+
 # Nobody is given up for making no MPI call.
 job 2 2 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" strike
 expect_rc 0

@@ -87,6 +87,7 @@ struct ib_endpoint {
     uint64_t used;      /* ib->tick of its last frame: who is idle longest */
     struct list asking; /* ib->asking: waiting for an answer */
     uint64_t deadline;
+    uint64_t asked;            /* since when HELLOs are repeated */
     struct ib_address address; /* of the peer */
     struct ib_address alternate;
     struct ibv_ah *ah;

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this p
 #define GRH_BYTES     40
 #define FIRST_WAIT    (2 * 1000 * 1000ull) /* ns; doubles up to LONGEST_WAIT */
 #define LONGEST_WAIT  (250 * 1000 * 1000ull)
-#define WORRY         248 /* HELLOs without an answer, about a minute, until the user is told */
+#define WORRY_S       10 /* without an answer, until the user is told */
 
 static int post_receive(struct ib *ib, struct ib_buffer *b)
 {
@@ -44,7 +45,7 @@ static int post_receive(struct ib *ib, struct ib_buffer *b)
     int rc = ibv_post_recv(ib->uds[b->rail].qp, &wr, &bad);
     return rc == 0 || ib_adapter_gone(ib->rails[b->rail].adapter)
                ? 0
-               : err_set(MPI_ERR_OTHER, "a receive buffer for handshakes was refused (%s)", strerror(rc));
+               : err_set(MPI_ERR_OTHER, "a receive buffer for handshakes was refused (%s)", err_reason(rc));
 }
 
 static int ud_ready(const struct ib_device *d, struct ibv_qp *qp)
@@ -74,7 +75,7 @@ static int ud_open(struct ib *ib, struct ib_rail *r)
     ud->qp = ib->device.verbs.create_qp(r->device->pd, &a);
     if (!ud->qp || ud_ready(r->device, ud->qp) != 0)
         return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair for handshakes: %s", r->device->name,
-                       strerror(errno));
+                       err_reason(errno));
     for (uint32_t i = 0; i < depth && rc == 0; i++) {
         struct ib_buffer *b = ib_buffer_get(&ib->ud_pool);
         if (!b)
@@ -155,7 +156,7 @@ static struct ibv_ah *handle_for(struct ib_endpoint *ep)
     ib_device_route(d, &ep->address, &route);
     ep->ah = d->verbs.create_ah(d->pd, &route);
     if (!ep->ah && (!ep->ways || ep->ways->count == 1) && ep->broken == 0)
-        ib_fatal(ep->ib, ep, "no route to it (LID %u): %s", ep->address.lid, strerror(errno));
+        ib_fatal(ep->ib, ep, "no route to it (LID %u): %s", ep->address.lid, err_reason(errno));
     return ep->ah;
 }
 
@@ -167,8 +168,10 @@ static void watch(struct ib_endpoint *ep)
     uint32_t tries = ep->broken ? ep->conn.tries % IB_WAY_TRIES : ep->conn.tries;
     uint64_t wait = FIRST_WAIT << MIN(tries, 8u);
     ep->deadline = clock_ns() + MIN(wait, LONGEST_WAIT);
-    if (list_empty(&ep->asking))
+    if (list_empty(&ep->asking)) {
         list_append(&ep->ib->asking, &ep->asking);
+        ep->asked = clock_ns();
+    }
     ep->ib->next_timer = MIN(ep->ib->next_timer, ep->deadline);
 }
 
@@ -179,6 +182,8 @@ void ib_hello_send(struct ib_endpoint *ep)
     struct ibv_ah *ah = handle_for(ep);
     struct ib_buffer *b = ud->sends < ud->depth && ah ? ib_buffer_get(&ib->ud_pool) : NULL;
     watch(ep);
+    if (!b && ah && ud->sends == 0) /* nor will there be one: none is on its way */
+        ib_fatal(ib, ep, "no handshake can be sent: %s", err_detail(MPI_ERR_NO_MEM));
     if (!b)
         return; /* as good as lost: the timer sends it again */
     b->rail = ep->home;
@@ -235,12 +240,34 @@ void ib_hello_arrived(struct ib *ib, struct ib_buffer *b, uint32_t length)
         ib_endpoint_hello(peer->endpoint, &h);
 }
 
+/* Does anything here wait for this connection? The peer may have asked for it, and gone home since. */
+static bool is_awaited(const struct ib_endpoint *ep)
+{
+    return ep->ib->settling || !list_empty(&ep->peer->pending);
+}
+
+/* Once a process: a rank that computes for long before its first MPI call keeps many waiting, and they need not all be named. */
 static void worry(const struct ib_endpoint *ep)
 {
-    if (!list_empty(&ep->peer->pending))
-        log_warn("rank %u has not answered for a minute: it makes no MPI call, or it cannot be reached over "
-                 "%s; still waiting",
-                 ep->peer->rank, ep->ib->device.name);
+    struct ib *ib = ep->ib;
+    const struct net_name to = net_name(ib->base.net, ep->peer->rank);
+    uint32_t others = 0;
+    char more[64] = "";
+    if (ib->worried || !is_awaited(ep))
+        return;
+    ib->worried = true;
+    list_foreach(pos, &ib->asking)
+    {
+        const struct ib_endpoint *other = list_entry(pos, struct ib_endpoint, asking);
+        others += other != ep && is_awaited(other);
+    }
+    if (others > 0)
+        snprintf(more, sizeof(more), " (nor have %u others answered)", others);
+    log_warn("waiting for rank %u%s to open a connection over %s; it has not answered for %d seconds%s: it "
+             "makes no MPI "
+             "call, or it cannot be reached. Still waiting; `fishplate why` tells what it does, and "
+             "FISHPLATE_IB_CONNECT_TIMEOUT sets a limit",
+             (uint32_t)to.rank, ep->peer->card ? " of another job" : "", ib->device.name, WORRY_S, more);
 }
 
 void ib_hello_timers(struct ib *ib)
@@ -256,7 +283,7 @@ void ib_hello_timers(struct ib *ib)
         struct ib_endpoint *ep = list_entry(pos, struct ib_endpoint, asking);
         if (ep->deadline <= now) {
             counter_add(&repeats, 1);
-            if (ep->conn.tries == WORRY)
+            if (now - ep->asked >= WORRY_S * 1000000000ull)
                 worry(ep);
             unsigned actions = conn_timer(&ep->conn, tries);
             bool other = actions & CONN_DO_HELLO && ep->ways && ep->ways->count > 1 &&

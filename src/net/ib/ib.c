@@ -343,9 +343,11 @@ static int ib_settle(struct transport *t)
         if (peer->transport == t)
             ib_endpoint_want(peer->endpoint);
     }
+    ib->settling = true;
     while (!all_settled(ib))
         if (net_progress(net) == 0)
             usleep(50);
+    ib->settling = false;
     return 0;
 }
 

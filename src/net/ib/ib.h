@@ -126,6 +126,8 @@ struct ib {
     uint64_t job;          /* hash of the job's name: datagrams of others are dropped */
     uint64_t tick;         /* polls so far */
     uint64_t next_timer;
+    bool settling;   /* all connections are opened before MPI_Init returns */
+    bool worried;    /* the user was told that a peer does not answer */
     uint64_t pulsed; /* when it was last asked whether silent peers are alive, in ns */
     /* qp number -> lane, for shared receive queues: a small hash with linear probing */
     struct ib_lane **by_qpn;
