@@ -166,7 +166,7 @@ void net_thread_start(struct net *net)
     free(t);
     log_warn("FISHPLATE_PROGRESS is `thread`, but no thread can be started (%s); messages move in MPI calls "
              "only",
-             strerror(rc));
+             err_reason(rc));
 }
 
 void net_thread_stop(struct net *net)

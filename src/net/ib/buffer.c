@@ -36,7 +36,7 @@ static int chunk_register(struct ib *ib, struct ib_chunk *c)
             return err_set(
                 MPI_ERR_NO_MEM,
                 "%s cannot register %zu bytes for buffers (%s); raise the limit of locked memory (ulimit -l)",
-                a->device->name, c->size, strerror(errno));
+                a->device->name, c->size, err_reason(errno));
     }
     return 0;
 }
@@ -47,9 +47,11 @@ static int chunk_map(struct ib *ib, struct ib_chunk *c)
     bool sized = fd >= 0 && ftruncate(fd, (off_t)c->size) == 0;
     c->memory = sized ? mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (c->memory == MAP_FAILED) {
+        const int why = errno;
         if (fd >= 0)
             close(fd);
-        return err_set(MPI_ERR_NO_MEM, "out of memory for %zu bytes of InfiniBand buffers", c->size);
+        return err_set(MPI_ERR_NO_MEM, "no memory for %zu bytes of InfiniBand buffers: %s", c->size,
+                       err_reason(why));
     }
     int rc = chunk_register(ib, c);
     close(fd);

@@ -67,15 +67,17 @@ static int open_port(struct ib_device *d, struct net_port *p)
 }
 
 /* There are devices, and none will do. */
-static int nothing_usable(const char *path, const struct ib_survey *s)
+static int nothing_usable(const char *path, const struct ib_device *d)
 {
+    const struct ib_survey *s = &d->survey;
     uint32_t unwanted = 0;
     for (uint32_t i = 0; i < s->count; i++)
         unwanted += s->ports[i].place < 0;
     uint32_t inactive = s->count - unwanted;
     const char *list = ib_survey_wanted();
     if (s->devices == 0)
-        return err_set(MPI_ERR_OTHER, "%s finds no InfiniBand or RoCE device", path);
+        return err_set(MPI_ERR_OTHER, "%s finds no InfiniBand or RoCE device%s", path,
+                       d->verbs.softib ? "; softib says above why" : "");
     if (inactive == 0 && unwanted > 0)
         return err_set(MPI_ERR_OTHER, "FISHPLATE_IB_DEVICES=%s names none of the %u port%s that %s knows",
                        list, unwanted, unwanted == 1 ? "" : "s", path);
@@ -95,7 +97,7 @@ static int look(struct ib_device *d, const char *path)
     for (uint32_t i = 0; i < d->survey.count && rc == 0; i++)
         if (choose_usable(&d->survey.ports[i]))
             return 0;
-    return rc ? rc : nothing_usable(path, &d->survey);
+    return rc ? rc : nothing_usable(path, d);
 }
 
 static int open_on(struct ib_device *d, const struct choose_network *network, uint32_t process)

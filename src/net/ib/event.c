@@ -164,7 +164,7 @@ int ib_event_open(struct ib *ib)
     ib->thread_runs = rc == 0;
     return rc == 0 ? 0
                    : err_set(MPI_ERR_OTHER, "the thread for events of %s cannot be started (%s)",
-                             ib->device.name, strerror(rc));
+                             ib->device.name, err_reason(rc));
 }
 
 static void prod(struct ib *ib)

@@ -142,7 +142,7 @@ int ib_lane_probe(struct ib *ib)
             ib->inline_max = MIN(a.cap.max_inline_data, wish);
         else if (wish == 0)
             return err_set(MPI_ERR_OTHER, "%s: cannot create a queue pair: %s", ib->device.name,
-                           strerror(errno));
+                           err_reason(errno));
     }
     ib_device_ask_order(&ib->device, qp);
     v->destroy_qp(qp);
@@ -212,7 +212,7 @@ int ib_lane_create(struct ib_lane *lane)
                        "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device "
                        "has %d queue pairs; "
                        "set FISHPLATE_IB_MAX_CONNECTIONS to use fewer",
-                       d->name, lane->endpoint->peer->rank, strerror(errno), ib->open, d->attr.max_qp);
+                       d->name, lane->endpoint->peer->rank, err_reason(errno), ib->open, d->attr.max_qp);
     if (lane->bare)
         return 0;
     ib_adapter_watch(lane->rail->adapter, ib, 1);
@@ -257,7 +257,7 @@ int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t 
     int rc = ib_qp_connect(d, lane->qp, lane->psn, to, qpn, psn, rd_atomic);
     return rc == 0 ? 0
                    : err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name,
-                             lane->endpoint->peer->rank, to->lid, strerror(rc > 0 ? rc : errno));
+                             lane->endpoint->peer->rank, to->lid, err_reason(rc > 0 ? rc : errno));
 }
 
 void ib_lane_destroy(struct ib_lane *lane)
@@ -332,7 +332,7 @@ void ib_lane_repost(struct ib_lane *lane, struct ib_buffer *b)
     list_append(&lane->posted, &b->link);
     int rc = ibv_post_recv(lane->qp, &wr, &bad);
     if (unlikely(rc != 0) && !ib_break(lane->endpoint, "a receive buffer was refused"))
-        ib_fatal(ib, lane->endpoint, "a receive buffer was refused (%s)", strerror(rc));
+        ib_fatal(ib, lane->endpoint, "a receive buffer was refused (%s)", err_reason(rc));
 }
 
 void ib_lane_post(struct ib_lane *lane, uint32_t n)
@@ -369,7 +369,7 @@ void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr)
     if (unlikely(rc != 0) && !lane->bare && ib_break(lane->endpoint, "a send request was refused"))
         return; /* it is kept */
     if (unlikely(rc != 0))
-        ib_fatal(lane->endpoint->ib, lane->endpoint, "a send request was refused (%s)", strerror(rc));
+        ib_fatal(lane->endpoint->ib, lane->endpoint, "a send request was refused (%s)", err_reason(rc));
 }
 
 /* A request that does nothing but report, once all before it are done. */

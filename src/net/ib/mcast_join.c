@@ -78,7 +78,7 @@ static int join_ip(const struct ib_device *d, struct ib_mcast_group *g)
                                : setsockopt(g->membership, IPPROTO_IPV6, IPV6_JOIN_GROUP, &six, sizeof(six));
     return rc == 0 ? 0
                    : err_set(MPI_ERR_OTHER, "%s: the kernel cannot join an IP multicast group (%s)", d->name,
-                             strerror(errno));
+                             err_reason(errno));
 }
 
 int ib_mcast_join(const struct ib_device *d, struct ibv_qp *qp, uint64_t number, struct ib_mcast_group *g,
@@ -100,7 +100,7 @@ int ib_mcast_join(const struct ib_device *d, struct ibv_qp *qp, uint64_t number,
     rc = d->verbs.attach_mcast(qp, &g->gid, g->lid);
     if (rc != 0)
         return err_set(MPI_ERR_OTHER, "%s cannot receive from a multicast group (%s)", d->name,
-                       rc == ENOMEM ? "all groups, or all places in this one, are in use" : strerror(rc));
+                       rc == ENOMEM ? "all groups, or all places in this one, are in use" : err_reason(rc));
     g->attached = true;
     return 0;
 }

@@ -131,7 +131,7 @@ int ib_mcast_sa_join(const struct ib_device *d, union ibv_gid *gid, uint16_t *li
         return err_set(
             MPI_ERR_OTHER,
             "%s: the subnet administrator (SA) refused to let this port join a multicast group (%s)", d->name,
-            strerror(rc));
+            err_reason(rc));
     }
     *joined = j;
     return 0;

@@ -21,7 +21,7 @@ static int pin_one(const struct ib_device *d, void *address, size_t len, struct 
                    : memlock_refuse(len, memlock_limit(), d->name);
     if (!mr)
         return err_set(MPI_ERR_BUFFER, "%s cannot register %zu bytes at %p: %s", d->name, len, address,
-                       strerror(errno));
+                       err_reason(errno));
     *out = mr;
     return 0;
 }

@@ -79,7 +79,7 @@ int ib_own_open(struct transport *t)
     if (o->to && meet(ib, o))
         return 0;
     const int rc =
-        err_set(MPI_ERR_OTHER, "%s: cannot connect this process to itself: %s", d->name, strerror(errno));
+        err_set(MPI_ERR_OTHER, "%s: cannot connect this process to itself: %s", d->name, err_reason(errno));
     ib_own_close(ib);
     return rc;
 }
@@ -98,7 +98,7 @@ int ib_own_atomic(struct transport *t, const struct net_atomic *change, uint64_t
         cpu_relax();
     if (rc != 0 || n < 0 || wc.status != IBV_WC_SUCCESS)
         return err_set(MPI_ERR_OTHER, "%s cannot change memory of this process: %s", ib->device.name,
-                       rc != 0 ? strerror(rc)
+                       rc != 0 ? err_reason(rc)
                        : n < 0 ? "its completion queue cannot be read"
                                : ib->device.verbs.wc_status_str(wc.status));
     *old = o->old;

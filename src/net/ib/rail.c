@@ -83,12 +83,13 @@ static int adapter_open(struct ib *ib, struct ib_device *d, struct ib_adapter **
     ib->nadapters++;
     a->channel = v->create_comp_channel(d->context);
     if (!a->channel)
-        return err_set(MPI_ERR_OTHER, "%s: cannot create a completion channel: %s", d->name, strerror(errno));
+        return err_set(MPI_ERR_OTHER, "%s: cannot create a completion channel: %s", d->name,
+                       err_reason(errno));
     a->cq_size = MIN(ib->lanes > 1 ? 16 * FIRST_CQ : FIRST_CQ, d->attr.max_cqe);
     a->cq = v->create_cq(d->context, a->cq_size, NULL, a->channel, 0);
     if (!a->cq)
         return err_set(MPI_ERR_OTHER, "%s: cannot create a completion queue of %d entries: %s", d->name,
-                       a->cq_size, strerror(errno));
+                       a->cq_size, err_reason(errno));
     *out = a;
     return 0;
 }

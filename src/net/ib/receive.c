@@ -326,8 +326,10 @@ static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct i
                !ib_adapter_gone(a)) { /* flushed receives: the send that failed says why */
         const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
         ib_fatal(ib, kind == IB_KIND_RECEIVE && b->lane ? b->lane->endpoint : NULL,
-                 "a receive failed: %s (verbs status %d, vendor code 0x%x)",
-                 ib->device.verbs.wc_status_str(wc->status), wc->status, wc->vendor_err);
+                 "%s failed: %s (verbs status %d, vendor code 0x%x)%s",
+                 kind == IB_KIND_HELLO_SENT ? "the sending of a handshake" : "a receive",
+                 ib->device.verbs.wc_status_str(wc->status), wc->status, wc->vendor_err,
+                 ib->device.verbs.softib ? "; softib says above why" : "");
     }
 }
 

@@ -43,7 +43,7 @@ static void fill(struct ib_shared *s)
         b->shared = s;
         int rc = ibv_post_srq_recv(s->srq, &wr, &bad);
         if (rc != 0)
-            ib_fatal(s->ib, NULL, "a shared receive buffer was refused (%s)", strerror(rc));
+            ib_fatal(s->ib, NULL, "a shared receive buffer was refused (%s)", err_reason(rc));
         list_append(&s->buffers, &b->link);
         s->posted++;
     }
@@ -84,7 +84,7 @@ static int shared_create(struct ib *ib, struct ib_adapter *a, struct ib_shared *
             MPI_ERR_OTHER,
             "%s: cannot create a shared receive queue of %u entries (%s); FISHPLATE_IB_RECEIVE=peer does "
             "not need one",
-            a->device->name, s->most, strerror(errno));
+            a->device->name, s->most, err_reason(errno));
     a->cq_used += (int)s->most;
     fill(s);
     arm(s);

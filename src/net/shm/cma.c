@@ -31,7 +31,7 @@ static int cma_move(cma_call *call, const char *verb, pid_t pid, char *local, ui
             if (n < 0 && errno == ESRCH)
                 return err_set(MPIX_ERR_PROC_FAILED, "process %d has died", (int)pid);
             return err_set(MPI_ERR_OTHER, "cannot %s %zu bytes in the memory of process %d: %s", verb, len,
-                           (int)pid, n < 0 ? strerror(errno) : "nothing was moved");
+                           (int)pid, n < 0 ? err_reason(errno) : "nothing was moved");
         }
         local += n;
         remote += (uint64_t)n;

@@ -40,7 +40,7 @@ static int pass_listen(const struct boot *boot, int *out)
         if (s >= 0)
             close(s);
         return err_set(MPI_ERR_OTHER, "cannot open a local socket to share memory on %s: %s", boot->host,
-                       strerror(why));
+                       err_reason(why));
     }
     *out = s;
     return 0;
@@ -109,6 +109,9 @@ static int pass_to_all(const struct boot *boot, int listener, int fd)
                            "only %u of the %u ranks on %s came for the node's shared memory within %d s",
                            served, boot->nlocal, boot->host, PASS_TIMEOUT_MS / 1000);
         int s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (s < 0 && errno != EINTR && errno != ECONNABORTED)
+            return err_set(MPI_ERR_OTHER, "cannot hand the node's shared memory to the other ranks on %s: %s",
+                           boot->host, err_reason(errno));
         if (s < 0)
             continue;
         if (same_user(s) && pass_one(s, fd) == 0)
@@ -130,7 +133,7 @@ static int pass_fetch(const struct boot *boot, int *fd)
             MPI_ERR_OTHER,
             "rank %u on %s could not get the node's shared memory from rank %u: %s. All ranks of a node "
             "must belong to one user and share a network namespace.",
-            boot->rank, boot->host, boot->local_ranks[0], strerror(errno));
+            boot->rank, boot->host, boot->local_ranks[0], err_reason(errno));
     if (s >= 0)
         close(s);
     return rc;
@@ -142,7 +145,7 @@ int fdpass_exchange(struct boot *boot, int *fd)
     if (boot->local_rank == 0) {
         *fd = memfd_create("fishplate", MFD_CLOEXEC);
         if (*fd < 0)
-            return err_set(MPI_ERR_NO_MEM, "cannot create shared memory: %s", strerror(errno));
+            return err_set(MPI_ERR_NO_MEM, "cannot create shared memory: %s", err_reason(errno));
         rc = pass_listen(boot, &listener);
     }
     int fence =

@@ -97,7 +97,7 @@ static int inbox_open(struct net *net, struct boot *boot, struct transport **out
         free(in);
         free(peers);
         return err_set(MPI_ERR_NO_MEM, "cannot share %zu bytes of memory on %s with other jobs: %s",
-                       inbox_size(), boot->host, strerror(why));
+                       inbox_size(), boot->host, err_reason(why));
     }
     in->base = (struct transport){.ops = &inbox_transport, .net = net};
     in->head = base;

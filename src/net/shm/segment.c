@@ -65,10 +65,11 @@ int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
     segment_measure(&s);
     if (segment_size_file(&s) != 0)
         return err_set(MPI_ERR_NO_MEM, "cannot size the node's shared memory to %zu bytes: %s", s.size,
-                       strerror(errno));
+                       err_reason(errno));
     void *base = mmap(NULL, s.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s.fd, 0);
     if (base == MAP_FAILED)
-        return err_set(MPI_ERR_NO_MEM, "cannot map %zu bytes of shared memory: %s", s.size, strerror(errno));
+        return err_set(MPI_ERR_NO_MEM, "cannot map %zu bytes of shared memory: %s", s.size,
+                       err_reason(errno));
     s.own_fd = s.fd != boot->node_fd; /* the launcher's is boot's to close */
     s.head = base;
     s.ranks = (char *)base + ALIGN_UP(sizeof(struct segment_head), (size_t)sysconf(_SC_PAGESIZE));

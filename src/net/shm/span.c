@@ -48,7 +48,7 @@ int net_span_map(struct net *net, uint64_t span, size_t len, void **address)
         mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->segment.fd, (off_t)span);
     if (at == MAP_FAILED)
         return err_set(MPI_ERR_NO_MEM, "cannot map %zu bytes of the node's shared memory: %s", len,
-                       strerror(errno));
+                       err_reason(errno));
     *address = at;
     return 0;
 }
