@@ -115,7 +115,10 @@ class Cell:
             os.chmod(shell, 0o755)
             hosts = ",".join(f"{chr(ord('a') + i)}:{self.ranks // self.nodes}" for i in range(self.nodes))
             where = ["-launcher-exec", shell, "-hosts", hosts]
-        job = [f"{self.build}/bin/mpiexec", "-n", str(self.ranks), *where, "-timeout", str(self.timeout()), *self.program()]
+        program = self.program()
+        if f.within:
+            program = ["sh", "-c", f.within + '; exec "$@"', "sh", *program]
+        job = [f"{self.build}/bin/mpiexec", "-n", str(self.ranks), *where, "-timeout", str(self.timeout()), *program]
         if f.wrap == "full":
             return ["unshare", "-m", "sh", "-c", FULL, "sh", *job]
         return [f"{self.build}/tests/faults/faults_deny", *job] if f.wrap == "deny" else job

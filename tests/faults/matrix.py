@@ -51,6 +51,7 @@ class Fault:
     limits: dict = field(default_factory=dict)  # of the resource module, by name without RLIMIT_
     wrap: str = ""  # "deny": no process_vm_readv; "full": /dev/shm without room
     timeout: int = 60  # mpiexec's own, in seconds
+    within: str = ""  # what a shell does in each rank before the program
     resume: bool = False  # a stopped rank is continued by the driver
     kept: dict = field(default_factory=dict)  # env that a situation's own setting may not replace
 
@@ -77,6 +78,8 @@ FAULTS = [
     Fault("no CMA", right=(COMPLETES, ENDS), says=r"memory of (another )?process|process_vm", wrap="deny"),
     Fault("memlock 64 KiB", right=(COMPLETES, ENDS), says=r"memlock|lock", limits={"MEMLOCK": 64 << 10}),
     Fault("files 64", right=(COMPLETES, ENDS), says=r"files|descriptors|Too many open files", limits={"NOFILE": 64}),
+    *[Fault(f"files {n} a rank", right=(COMPLETES, ENDS), says=r"ulimit -n", within=f"ulimit -n {n}") for n in (24, 20, 16)],
+    Fault("1 GB a rank", right=(COMPLETES, ENDS), says=r"ulimit -v", within="ulimit -v 1000000"),
     Fault("out of credits", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_IB_FLOW": "static"}),
 ]
 
