@@ -67,48 +67,48 @@ static int pieces_done(struct iovec *list, int i, int n, size_t bytes)
     return i;
 }
 
-int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
+/* One system call for as many of the pieces as it takes. */
+static ssize_t call_once(const struct file *f, bool write, const struct iovec *list, int n, int64_t offset)
+{
+    const size_t first = MIN(list[0].iov_len, CALL_MAX);
+    counter_add(&calls, 1);
+    if (n == 1)
+        return write ? pwrite(f->fd, list[0].iov_base, first, offset)
+                     : pread(f->fd, list[0].iov_base, first, offset);
+    return write ? pwritev(f->fd, list, MIN(n, IOV_MAX), offset)
+                 : preadv(f->fd, list, MIN(n, IOV_MAX), offset);
+}
+
+/* All of the pieces, in as many calls as that takes; a read ends early at the end of the file. */
+static int move_all(struct file *f, bool write, struct iovec *list, int n, int64_t offset, size_t *done)
 {
     *done = 0;
     for (int i = 0; i < n;) {
-        const ssize_t got = n - i == 1
-                                ? pwrite(f->fd, list[i].iov_base, MIN(list[i].iov_len, CALL_MAX), offset)
-                                : pwritev(f->fd, list + i, MIN(n - i, IOV_MAX), offset);
-        counter_add(&calls, 1);
+        const ssize_t got = call_once(f, write, list + i, n - i, offset);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return posix_error(f->name, "writing", errno);
+            return posix_error(f->name, write ? "writing" : "reading", errno);
         if (got == 0 && list[i].iov_len > 0)
-            return err_set(MPI_ERR_IO, "%s: the file system wrote nothing and gave no reason", f->name);
+            return write
+                       ? err_set(MPI_ERR_IO, "%s: the file system wrote nothing and gave no reason", f->name)
+                       : 0;
         offset += got;
         *done += (size_t)got;
-        counter_add(&written, (size_t)got);
+        counter_add(write ? &written : &read_in, (size_t)got);
         i = pieces_done(list, i, n, (size_t)got);
     }
     return 0;
 }
 
+int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
+{
+    return move_all(f, true, list, n, offset, done);
+}
+
 int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
 {
-    *done = 0;
-    for (int i = 0; i < n;) {
-        const ssize_t got = n - i == 1
-                                ? pread(f->fd, list[i].iov_base, MIN(list[i].iov_len, CALL_MAX), offset)
-                                : preadv(f->fd, list + i, MIN(n - i, IOV_MAX), offset);
-        counter_add(&calls, 1);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return posix_error(f->name, "reading", errno);
-        if (got == 0 && list[i].iov_len > 0)
-            return 0; /* the end of the file */
-        offset += got;
-        *done += (size_t)got;
-        counter_add(&read_in, (size_t)got);
-        i = pieces_done(list, i, n, (size_t)got);
-    }
-    return 0;
+    return move_all(f, false, list, n, offset, done);
 }
 
 int posix_write(struct file *f, const void *buf, size_t len, int64_t offset, size_t *done)
