@@ -140,7 +140,11 @@ int impl_File_get_byte_offset(struct file *fh, MPI_Offset offset, MPI_Offset *di
     if (fh->view.tile->size == 0)
         return err_set(MPI_ERR_TYPE, "%s: the filetype of the view has no data, so no offset has a place",
                        fh->name);
-    *disp = view_offset(&fh->view, (uint64_t)offset * (uint64_t)fh->view.unit);
+    int64_t position;
+    if (__builtin_mul_overflow(offset, fh->view.unit, &position))
+        return err_set(MPI_ERR_ARG, "%s: the offset %lld is beyond the largest place in a file", fh->name,
+                       (long long)offset);
+    *disp = view_offset(&fh->view, (uint64_t)position);
     return 0;
 }
 

@@ -34,14 +34,17 @@ static int check_split(const struct file_call *call)
 static int count_etypes(const struct file_call *call, int64_t *etypes)
 {
     const struct file *f = call->file;
-    int64_t size = 0;
+    int64_t size = 0, bytes;
     int rc = datarep_file_size(f->view.rep, call->type, &size);
     if (rc)
         return rc;
-    *etypes = call->count * size / f->view.unit;
-    if (call->count * size % f->view.unit != 0)
+    if (__builtin_mul_overflow(call->count, size, &bytes))
+        return err_set(MPI_ERR_COUNT, "%s: %lld elements of %lld bytes are more than a file can have",
+                       f->name, (long long)call->count, (long long)size);
+    *etypes = bytes / f->view.unit;
+    if (bytes % f->view.unit != 0)
         return err_set(MPI_ERR_IO, "%s: %lld bytes are not a whole number of etypes (%lld bytes each)",
-                       f->name, (long long)(call->count * size), (long long)f->view.unit);
+                       f->name, (long long)bytes, (long long)f->view.unit);
     return 0;
 }
 

@@ -109,6 +109,15 @@ void client_begin(struct exchange *x, struct client *c, int round)
     }
 }
 
+/* How much of its data a read has got: an aggregator sends nothing from behind the end of the file. */
+static uint64_t bytes_there(const struct exchange *x, const struct part *p)
+{
+    const uint64_t bytes = (uint64_t)p->head.bytes;
+    if (p->answer.end == INT64_MAX)
+        return bytes;
+    return view_position(&x->op->access.view, p->start, p->start + bytes, p->answer.end) - p->start;
+}
+
 /* Everything of the round is here or gone. */
 void client_finish(struct exchange *x, struct client *c)
 {
@@ -120,7 +129,7 @@ void client_finish(struct exchange *x, struct client *c)
             if (p->data) {
                 struct dt_cursor memory;
                 memory_at(x, p, &memory);
-                dt_cursor_unpack(&memory, p->data, (size_t)p->head.bytes);
+                dt_cursor_unpack(&memory, p->data, (size_t)bytes_there(x, p));
             }
         }
         part_free(p);

@@ -33,7 +33,7 @@ void io_hints_default(struct io_hints *h);
 /* Takes over what `info` (may be NULL) says; a value that makes no sense is left out. `opening`: also what can be said
  * only when the file is opened. */
 void io_hints_apply(struct io_hints *h, const struct info *info, bool opening);
-/* The hints as numbers, to see whether all ranks say the same. */
+/* The hints that all ranks must have alike, as numbers that rank 0 sends to the others. */
 #define IO_HINT_NUMBERS 13
 void io_hints_numbers(const struct io_hints *h, int64_t out[IO_HINT_NUMBERS]);
 void io_hints_from_numbers(struct io_hints *h, const int64_t in[IO_HINT_NUMBERS]);

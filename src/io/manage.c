@@ -206,9 +206,13 @@ int file_seek(struct file *f, int64_t from, int64_t offset, int whence, int64_t 
                      f->name, whence);
     if (rc)
         return rc;
-    if (base + offset < 0)
+    int64_t place;
+    if (__builtin_add_overflow(base, offset, &place))
+        return err_set(MPI_ERR_ARG, "%s: the offset %lld is beyond the largest place in a file", f->name,
+                       (long long)offset);
+    if (place < 0)
         return err_set(MPI_ERR_ARG, "%s: the pointer would be before the start of the view (%lld)", f->name,
-                       (long long)(base + offset));
-    *to = base + offset;
+                       (long long)place);
+    *to = place;
     return 0;
 }

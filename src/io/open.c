@@ -126,7 +126,14 @@ static int check_kind(struct file *f)
     struct stat st;
     if (fstat(f->fd, &st) != 0)
         return posix_error(f->name, "asking for the file", errno);
-    return S_ISDIR(st.st_mode) ? err_set(MPI_ERR_BAD_FILE, "%s is a folder", f->name) : 0;
+    if (S_ISDIR(st.st_mode))
+        return err_set(MPI_ERR_BAD_FILE, "%s is a folder", f->name);
+    if (lseek(f->fd, 0, SEEK_CUR) < 0 && errno == ESPIPE)
+        return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
+                       "%s is a pipe, a socket or a terminal; ranks share files that can be read and written "
+                       "at any place, also with MPI_MODE_SEQUENTIAL",
+                       f->name);
+    return 0;
 }
 
 /* All ranks go by rank 0's hints: aggregators and buffer sizes must agree. */

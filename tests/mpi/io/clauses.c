@@ -5,6 +5,10 @@
  * nodes: 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
 #include "iotest.h"
 
 /* Every second word of the file, four of them in a tile of 32 bytes. */
@@ -115,10 +119,27 @@ static void check_empty(MPI_File f)
     EXPECT_EQ(class_of(MPI_File_read_at(f, 0, &word, 1, MPI_INT, &status)), MPI_ERR_TYPE);
 }
 
+enum { PIECES = 300 };
+
+/* Memory in pieces, and more of it than the file has: what is behind the end of the file keeps its value. */
+static void check_rest(MPI_File f, const int *wanted, int n)
+{
+    MPI_Datatype second = every_second();
+    MPI_Status status;
+    int in[4 * PIECES], wrong = 0;
+    for (int i = 0; i < 4 * PIECES; i++)
+        in[i] = -1;
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, in, n / 2, second, &status), 0);
+    EXPECT_EQ(count_of(&status, MPI_INT), n);
+    for (int i = 0; i < 4 * PIECES; i++)
+        wrong += in[i] != (i % 2 == 0 && i / 2 < n ? wanted[i / 2] : -1);
+    EXPECT_EQ(wrong, 0);
+    MPI_Type_free(&second);
+}
+
 /* Odd ranks have nothing to do. `choice` of collective buffering; the last rank's read goes over the end. */
 static void check_idle(const char *choice)
 {
-    enum { PIECES = 300 };
     MPI_Info info;
     MPI_Datatype piece, type;
     MPI_Status status;
@@ -146,6 +167,7 @@ static void check_idle(const char *choice)
     EXPECT_EQ(MPI_File_read_at_all(f, 0, n ? in : NULL, 2 * n, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), n);
     EXPECT(n == 0 || memcmp(in, out, sizeof(out)) == 0);
+    check_rest(f, out, n);
     EXPECT_EQ(MPI_File_write_at_all(f, 0, NULL, 0, MPI_INT, &status), 0); /* nobody has anything */
     EXPECT_EQ(count_of(&status, MPI_INT), 0);
     EXPECT_EQ(MPI_File_read_ordered(f, n ? in : NULL, n ? 2 : 0, MPI_INT, &status), 0);
@@ -208,6 +230,44 @@ static void check_hints(const char *name)
     MPI_File_close(&f);
 }
 
+/* Places that no number can hold. */
+static void check_far(MPI_File f)
+{
+    const MPI_Offset most = INT64_MAX;
+    MPI_Offset at = -1;
+    int word = 0;
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_seek(f, most, MPI_SEEK_SET), 0);
+    EXPECT_EQ(class_of(MPI_File_seek(f, 1, MPI_SEEK_CUR)), MPI_ERR_ARG);
+    EXPECT_EQ(class_of(MPI_File_get_byte_offset(f, most, &at)), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_File_seek(f, 5, MPI_SEEK_SET), 0);
+    EXPECT_EQ(class_of(MPI_File_read_c(f, &word, (MPI_Count)1 << 61, MPI_INT, MPI_STATUS_IGNORE)),
+              MPI_ERR_COUNT);
+    MPI_File_get_position(f, &at);
+    EXPECT_EQ(at, 5);
+}
+
+/* A pipe has no places. */
+static void check_pipe(void)
+{
+    MPI_File f = MPI_FILE_NULL;
+    char name[600];
+    int fd = -1;
+    snprintf(name, sizeof(name), "%s.pipe", iotest_name);
+    if (mpitest_rank == 0) {
+        EXPECT_EQ(mkfifo(name, 0600), 0);
+        fd = open(name, O_RDWR); /* so that nobody waits for the other end */
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL,
+                                     MPI_INFO_NULL, &f)),
+              MPI_ERR_UNSUPPORTED_OPERATION);
+    if (mpitest_rank == 0) {
+        close(fd);
+        unlink(name);
+    }
+}
+
 /* Somebody deletes the file before MPI_File_close does. */
 static void check_gone(const char *name)
 {
@@ -230,7 +290,9 @@ int main(int argc, char **argv)
     check_split(f);
     check_end(f);
     check_empty(f);
+    check_far(f);
     MPI_File_close(&f);
+    check_pipe();
     check_idle("enable");
     check_idle("disable");
     check_hints(name);
