@@ -38,4 +38,13 @@ expect_no_text "check the cable"
 poor POOR_CQS=0
 [ "$rc" -ne 0 ] || fail "$last: the job should fail"
 expect_err "entries: Too many open files"
+
+# Ranks with few descriptors, wherever the limit strikes: the job ends, and says which limit to raise. Handshakes were once
+# repeated for ever.
+for n in 28 26 24 22 20 18 16 14; do
+    job 8 4 sh -c 'ulimit -n $1; exec "$0"' "$MPI_TESTS/mpi_p2p_order" $n
+    [ "$rc" -eq 0 ] || expect_err "ulimit -n"
+    [ "$rc" -ne 124 ] || fail "$last: with $n descriptors it waits for ever"
+done
+[ "$rc" -ne 0 ] || fail "$last: 14 descriptors are enough, so nothing was tried"
 finish

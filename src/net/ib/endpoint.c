@@ -64,8 +64,9 @@ static int lanes_init(struct ib *ib, struct ib_endpoint *ep)
     }
     if (!ep->bell)
         ep->bell = ib_buffer_get(&ib->bells);
-    if (!ep->bell)
-        return MPI_ERR_NO_MEM;
+    if (!ep->bell) /* the peer waits, and without a connection it cannot be told */
+        ib_fatal(ib, NULL, "no connection to rank %u can be opened: %s", ep->peer->rank,
+                 err_detail(MPI_ERR_NO_MEM));
     memset(ep->bell->data, 0, sizeof(uint32_t));
     return 0;
 }
