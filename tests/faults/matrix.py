@@ -78,8 +78,8 @@ FAULTS = [
     Fault("no CMA", right=(COMPLETES, ENDS), says=r"memory of (another )?process|process_vm", wrap="deny"),
     Fault("memlock 64 KiB", right=(COMPLETES, ENDS), says=r"memlock|lock", limits={"MEMLOCK": 64 << 10}),
     Fault("files 64", right=(COMPLETES, ENDS), says=r"files|descriptors|Too many open files", limits={"NOFILE": 64}),
-    *[Fault(f"files {n} a rank", right=(COMPLETES, ENDS), says=r"ulimit -n", within=f"ulimit -n {n}") for n in (24, 20, 16)],
-    Fault("1 GB a rank", right=(COMPLETES, ENDS), says=r"ulimit -v", within="ulimit -v 1000000"),
+    *[Fault(f"files {n} a rank", right=(COMPLETES, ENDS), says=r"ulimit -n", within=f"ulimit -n {n}") for n in (18, 16, 14)],
+    Fault("500 MB a rank", right=(COMPLETES, ENDS), says=r"ulimit -v", within="ulimit -v 500000"),
     Fault("out of credits", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_IB_FLOW": "static"}),
 ]
 
