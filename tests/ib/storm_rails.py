@@ -107,8 +107,8 @@ class Storm(cell.Cell):
         return (matrix.COMPLETES,) if self.fault.what in SURVIVED else super().endings()
 
     def explained(self, err):
-        # Of a rank that was killed in a transfer within its node, the other end may tell before mpiexec knows, and names the process.
-        died = r"Rank \d+ .*process \d+ has died"
+        # Of a rank that was killed in a transfer within its node, the other end may tell before mpiexec knows.
+        died = r"Rank \d+ .*rank \d+ has died"
         return super().explained(err) or (self.fault.what == "kill" and next((s for s in err.splitlines() if re.search(died, s)), None))
 
     def all_right(self, out):

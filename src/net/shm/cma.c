@@ -27,7 +27,6 @@ static int cma_move(cma_call *call, const char *verb, pid_t pid, char *local, ui
         if (n <= 0) {
             if (n < 0 && errno == EINTR)
                 continue;
-            /* The launcher will tell of its death a moment later. */
             if (n < 0 && errno == ESRCH)
                 return err_set(MPIX_ERR_PROC_FAILED, "process %d has died", (int)pid);
             return err_set(MPI_ERR_OTHER, "cannot %s %zu bytes in the memory of process %d: %s", verb, len,

@@ -287,6 +287,15 @@ void shm_commit(struct peer *peer, const struct frame_header *header, size_t len
     knock(ep);
 }
 
+/* The kernel knows the number of a process that has gone, the user its rank. The launcher may tell of the death only a moment
+ * later. */
+static int moved(const struct peer *peer, int rc)
+{
+    if (unlikely(rc == MPIX_ERR_PROC_FAILED) && peer->rank < peer->net->size)
+        return err_set(rc, "rank %u has died", peer->rank);
+    return rc;
+}
+
 /* The last byte is written by a call of its own: within one, the kernel copies in any order, and even where
  * it does not, the other processor may see the stores in another one. */
 static int put_last_byte_last(pid_t pid, const char *local, uint64_t remote, size_t len)
@@ -304,7 +313,7 @@ int shm_put(struct peer *peer, const void *local, const struct net_mem *mem, uin
     (void)mem, (void)key;
     struct shm_endpoint *ep = peer->endpoint;
     counter_add(&cma_bytes, len);
-    op->done(op, put_last_byte_last(ep->pid, local, remote, len));
+    op->done(op, moved(peer, put_last_byte_last(ep->pid, local, remote, len)));
     return 0;
 }
 
@@ -314,7 +323,7 @@ int shm_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t 
     (void)mem, (void)key;
     struct shm_endpoint *ep = peer->endpoint;
     counter_add(&cma_bytes, len);
-    op->done(op, cma_read(ep->pid, local, remote, len));
+    op->done(op, moved(peer, cma_read(ep->pid, local, remote, len)));
     return 0;
 }
 
@@ -323,7 +332,7 @@ static int shm_move(struct peer *peer, bool put, const struct net_piece *pieces,
     struct shm_endpoint *ep = peer->endpoint;
     for (size_t i = 0; i < count; i++)
         counter_add(&cma_bytes, pieces[i].length);
-    return cma_move_pieces(ep->pid, put, pieces, count);
+    return moved(peer, cma_move_pieces(ep->pid, put, pieces, count));
 }
 
 int shm_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
