@@ -8,7 +8,6 @@
 #include "coll/exec.h"
 #include "coll/shared_trade.h"
 
-#define BIG_NONE    UINT64_MAX
 #define BIG_ALONE   8192  /* bytes of a big slot: short, so that both ranks copy at once; */
 #define BIG_CROWDED 32768 /* long where ranks take turns on a processor */
 #define OFFSET_NONE UINT64_MAX
@@ -95,12 +94,6 @@ struct shared *shared_open(struct coll_state *state, const struct coll_args *arg
     return state->shared = b;
 }
 
-static bool big_answered(void *arg)
-{
-    struct shared_head *head = arg;
-    return atomic_load_explicit(&head->big, memory_order_acquire) != 0;
-}
-
 struct shared_get {
     struct net_op op;
     int status;
@@ -109,65 +102,6 @@ struct shared_get {
 static void got(struct net_op *op, int status)
 {
     container_of(op, struct shared_get, op)->status = status;
-}
-
-/* Can this rank read all others, before the call returns? */
-static bool can_read(struct comm *c)
-{
-    for (int r = 0; r < c->size; r++) {
-        struct peer *peer;
-        if (r != c->rank && (comm_peer(c, r, &peer) != 0 || !peer->caps.get || !peer->caps.cpu_moves))
-            return false;
-    }
-    return true;
-}
-
-static bool all_asked(void *arg)
-{
-    struct shared *b = arg;
-    return atomic_load_explicit(&b->head->asked, memory_order_acquire) >= (uint32_t)b->comm->size;
-}
-
-/* All ranks must believe the same. */
-static void agree_on_reading(struct shared *b)
-{
-    if (can_read(b->comm))
-        atomic_fetch_add_explicit(&b->head->readers, 1, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&b->head->asked, 1, memory_order_seq_cst) + 1 == (uint32_t)b->comm->size)
-        shared_wake(b, SHARED_EVERYONE);
-    struct net_waiter w = {.ready = all_asked, .arg = b, .what = NET_MEMBERS, .of = b->comm};
-    while (!all_asked(b))
-        net_wait_step(b->comm->proc->net, &w);
-    net_wait_end(b->comm->proc->net, &w);
-    b->reads = atomic_load_explicit(&b->head->readers, memory_order_relaxed) == (uint32_t)b->comm->size;
-}
-
-bool shared_open_big(struct shared *b)
-{
-    struct shared_head *head = b->head;
-    struct net *net = b->comm->proc->net;
-    if (likely(b->big != NULL))
-        return true;
-    if (b->no_big)
-        return false;
-    size_t length = (size_t)b->comm->size * SHARED_DEPTH_BIG * head->big_size;
-    if (b->comm->rank == 0) {
-        uint64_t offset;
-        bool got = length <= SHARED_AREA_MAX && net_area_alloc(net, length, &offset) == 0;
-        atomic_store_explicit(&head->big, got ? offset + 1 : BIG_NONE, memory_order_release);
-        shared_wake(b, SHARED_EVERYONE);
-    }
-    struct net_waiter w = {.ready = big_answered, .arg = head, .what = NET_MEMBERS, .of = b->comm};
-    while (!big_answered(head))
-        net_wait_step(net, &w);
-    net_wait_end(net, &w);
-    uint64_t answer = atomic_load_explicit(&head->big, memory_order_acquire);
-    b->no_big = answer == BIG_NONE;
-    if (!b->no_big)
-        b->big = net->area + (answer - 1);
-    if (!b->no_big)
-        agree_on_reading(b);
-    return !b->no_big;
 }
 
 /* Whoever leaves last gives the memory back. */
@@ -179,9 +113,7 @@ void shared_close(struct coll_state *state)
     struct net *net = state->comm->proc->net;
     struct shared_head *head = b->head;
     if (net->area && atomic_fetch_sub_explicit(&head->users, 1, memory_order_acq_rel) == 1) {
-        uint64_t big = atomic_load_explicit(&head->big, memory_order_acquire);
-        if (big != 0 && big != BIG_NONE)
-            net_area_free(net, big - 1, (size_t)state->comm->size * SHARED_DEPTH_BIG * head->big_size);
+        shared_close_big(b);
         net_area_free(net, b->offset, b->length);
     }
     free(b->scratch);

@@ -11,6 +11,10 @@
  * only when all its readers are done with the step that used it before. Therefore ranks that only send (the
  * root of a bcast, the leaves of a gather) can be ahead by as many steps as there are slots.
  *
+ * Slots with more than a few bytes are reused late: a reader gets lines twice as fast from the second cache of the
+ * writer's processor as from its first, where they are until others have pushed them out. That takes some hundred KiB a
+ * rank, so a communicator begins with few slots, and gets many when it goes on to use them.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHARED_H
 #define FP_COLL_SHARED_H
@@ -24,20 +28,24 @@
 #include "coll/slots.h"
 
 #define SHARED_RANKS_MAX 64
-#define SHARED_DEPTH     32         /* flags */
+#define SHARED_DEPTH     64         /* flags */
 #define SHARED_DEPTH_ONE 8          /* small slots */
 #define SHARED_LAG       4          /* steps of which a rank need not say at once that it is done */
 #define SHARED_AHEAD     4          /* steps whose flags are asked for before they are written */
-#define SHARED_DEPTH_BIG 8          /* big slots */
+#define SHARED_DEPTH_BIG 64         /* big slots, where there is room for so many, */
+#define SHARED_DEPTH_FEW 8          /* ... else */
+#define SHARED_OFTEN     64         /* calls that fill slots, until there are many */
 #define SHARED_INLINE    112        /* bytes that travel with the flag, 48 of them in its own line */
 #define SHARED_SMALL     4096       /* bytes of a small slot */
 #define SHARED_PART      1024       /* ... of which a single reader is told while the rest is being written */
-#define SHARED_AREA_MAX  (8u << 20) /* of big slots, all ranks together */
+#define SHARED_AREA_MAX  (8u << 20) /* of few big slots, all ranks together, */
+#define SHARED_AREA_DEEP (4u << 20) /* ... of many */
 #define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
 #define SHARED_EVERYONE  SLOTS_EVERYONE
 
 _Static_assert(SHARED_SMALL / SHARED_PART <= 1u << SLOT_PART_BITS, "see slot_part");
-_Static_assert(SHARED_LAG <= SHARED_DEPTH && SHARED_LAG <= SHARED_DEPTH_ONE, "see slots_must_tell");
+_Static_assert(SHARED_LAG <= SHARED_DEPTH_FEW && SHARED_LAG <= SHARED_DEPTH_ONE, "see slots_must_tell");
+_Static_assert(SHARED_DEPTH_BIG <= SHARED_DEPTH, "a slot without a flag would never be used");
 
 /* Two lines apart: processors fetch lines in pairs, and the next flag is about to be written while this one
  * is read. */
@@ -70,11 +78,17 @@ struct shared_rank {
     alignas(CACHE_LINE) char small[SHARED_DEPTH_ONE][SHARED_SMALL];
 };
 
+struct shared_big {
+    _Atomic uint64_t at;    /* 0: not asked for yet; else offset in the area + 1, or that there is nothing */
+    uint32_t depth;         /* slots of a rank, before `at` is set */
+    _Atomic uint32_t asked; /* ranks that know where it is and wait for the others */
+};
+
 struct shared_head {
-    _Atomic uint32_t users;          /* ranks that still have it open */
-    uint32_t big_size;               /* bytes of a big slot: rank 0's decision */
-    _Atomic uint64_t big;            /* 0: not asked for yet; BIG_NONE; else offset in the area + 1 */
-    _Atomic uint32_t asked, readers; /* ranks that tried to read the others' memory, and those that can */
+    _Atomic uint32_t users;                       /* ranks that still have it open */
+    uint32_t big_size;                            /* bytes of a big slot: rank 0's decision */
+    struct shared_big few, many;                  /* big slots, see shared_big.c */
+    _Atomic uint32_t readers;                     /* ranks that can read the others' memory */
     alignas(CACHE_LINE) _Atomic uint32_t waiting; /* ranks that wait until others are done */
     struct shared_rank rank[];
 };
@@ -85,15 +99,18 @@ struct shared {
     struct shared_head *head;
     uint64_t offset;
     size_t length;
-    char *big;             /* [rank][SHARED_DEPTH_BIG][big_size], NULL until used */
+    char *big;             /* [rank][big_depth][big_size], NULL until used */
+    uint32_t big_depth;    /* slots of a rank */
+    uint32_t often;        /* calls so far that filled slots, up to SHARED_OFTEN */
     char *scratch;         /* 3 * SHARED_SCRATCH, NULL until used */
     uint64_t step;         /* the last one begun */
     uint64_t safe;         /* every rank is done with this step and all before it */
     uint64_t what, before; /* the call that is running, and the one before */
     uint64_t marks;        /* of both, as flags carry them */
-    struct slot_use flag_use[SHARED_DEPTH], small_use[SHARED_DEPTH_ONE], big_use[SHARED_DEPTH_BIG];
-    uint64_t small_step;                        /* when this rank wrote a small slot last, */
-    uint64_t small_gap;                         /* so many steps after the one before */
+    struct slot_use flag_use[SHARED_DEPTH];
+    struct slot_use slot_use[SHARED_DEPTH_BIG]; /* of small slots, later of big ones */
+    uint64_t slot_step;                         /* when this rank wrote a slot last, */
+    uint64_t slot_gap;                          /* so many steps after the one before */
     uint64_t told;                              /* what my done word says */
     uint64_t seen[SHARED_RANKS_MAX];            /* the others' done words when they were read last */
     struct doorbell *bell[SHARED_RANKS_MAX];    /* of every rank */
@@ -142,11 +159,21 @@ static inline uint64_t shared_entry(uint32_t number, enum coll_kind kind, int ro
     return (uint64_t)number << 32 | (uint64_t)(kind + 1) << 16 | (uint64_t)(root & 0xffff);
 }
 
+/* Makes sure there are big slots, and learns whether memory can be read; false when there are no slots to be
+ * had. Collective. */
+bool shared_open_big(struct shared *b);
+/* The same, and then many of them where there is room. Collective. */
+void shared_open_many(struct shared *b);
+/* Gives them back. Nobody uses them any more. */
+void shared_close_big(struct shared *b);
+
 static inline void shared_enter(struct shared *b, enum coll_kind kind, int root, uint64_t bytes,
                                 uint32_t number)
 {
     struct shared_rank *me = &b->head->rank[b->comm->rank];
     atomic_store_explicit(&me->entered, shared_entry(number, kind, root), memory_order_relaxed);
+    if (bytes > SHARED_INLINE && unlikely(b->often < SHARED_OFTEN) && ++b->often == SHARED_OFTEN)
+        shared_open_many(b);
     const uint64_t what =
         (uint64_t)(kind + 1) << 56 | (uint64_t)(root & 0xffff) << 40 | (bytes & ~SHARED_WHAT_KIND);
     const uint64_t before = b->what;
@@ -161,9 +188,11 @@ static inline void shared_enter(struct shared *b, enum coll_kind kind, int root,
 
 /* The block, agreed on in the call with this number; NULL when there is none to be had. Once, collective. */
 struct shared *shared_open(struct coll_state *state, const struct coll_args *args, uint32_t number);
-/* Makes sure there are big slots, and learns whether memory can be read; false when there are no slots to be
- * had. Collective. */
-bool shared_open_big(struct shared *b);
+/* How many slots a rank has for more than SHARED_INLINE bytes; the same at all ranks in every call. Powers of two. */
+static inline uint32_t shared_depth(const struct shared *b)
+{
+    return likely(b->big != NULL) ? b->big_depth : SHARED_DEPTH_ONE;
+}
 
 /* Where a rank's contribution to a step lies, for this many bytes. */
 static inline char *shared_slot(const struct shared *b, int rank, uint64_t step, size_t bytes)
@@ -171,9 +200,16 @@ static inline char *shared_slot(const struct shared *b, int rank, uint64_t step,
     struct shared_rank *r = &b->head->rank[rank];
     if (bytes <= SHARED_INLINE)
         return r->flag[step % SHARED_DEPTH].data;
-    if (bytes <= SHARED_SMALL)
-        return r->small[step % SHARED_DEPTH_ONE];
-    return b->big + ((size_t)rank * SHARED_DEPTH_BIG + step % SHARED_DEPTH_BIG) * b->head->big_size;
+    const uint64_t slot = step & (shared_depth(b) - 1);
+    if (unlikely(!b->big))
+        return r->small[slot];
+    return b->big + ((size_t)rank * b->big_depth + slot) * b->head->big_size;
+}
+
+/* Who reads this rank's slot of that step. */
+static inline struct slot_use *shared_use(struct shared *b, uint64_t step)
+{
+    return &b->slot_use[step & (shared_depth(b) - 1)];
 }
 
 /* Waits until this reader, or everyone, is done with the step. */
@@ -193,12 +229,10 @@ static inline uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
 {
     const uint64_t step = ++b->step;
     shared_reuse(b, &b->flag_use[step % SHARED_DEPTH], step, reader);
-    if (bytes > SHARED_SMALL)
-        shared_reuse(b, &b->big_use[step % SHARED_DEPTH_BIG], step, reader);
-    else if (bytes > SHARED_INLINE) {
-        shared_reuse(b, &b->small_use[step % SHARED_DEPTH_ONE], step, reader);
-        b->small_gap = step - b->small_step;
-        b->small_step = step;
+    if (bytes > SHARED_INLINE) {
+        shared_reuse(b, shared_use(b, step), step, reader);
+        b->slot_gap = step - b->slot_step;
+        b->slot_step = step;
     }
     return step;
 }

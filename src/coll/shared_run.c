@@ -24,13 +24,13 @@ static inline void claim(const char *slot, size_t bytes)
         cpu_prefetch_write(slot + at);
 }
 
-/* After a call in which this rank wrote a small slot: asks for the slot that it is going to write if it goes on in the same
+/* After a call in which this rank wrote a slot: asks for the slot that it is going to write if it goes on in the same
  * manner, so that its lines are here by then. Not for one that readers may still need. */
 static inline void claim_later(struct shared *b, size_t bytes)
 {
-    const uint64_t next = b->small_step + b->small_gap;
-    if (next > b->step && next - b->small_step < SHARED_DEPTH_ONE && !b->comm->proc->net->oversubscribed &&
-        slot_is_free(&b->small_use[next % SHARED_DEPTH_ONE], b->safe, b->seen))
+    const uint64_t next = b->slot_step + b->slot_gap;
+    if (next > b->step && next - b->slot_step < shared_depth(b) && !b->comm->proc->net->oversubscribed &&
+        slot_is_free(shared_use(b, next), b->safe, b->seen))
         claim(shared_slot(b, b->comm->rank, next, bytes), bytes);
 }
 

@@ -22,10 +22,11 @@ static TUNABLE_CHOICE(
     "meanwhile. auto measures them and takes the fastest for each operation and size.");
 static COUNTER(reads, "coll_reads", "Contributions to collectives read from the memory of another rank.");
 
-#define CHUNK_MIN   1024 /* with shorter pieces a schedule is better */
-#define HANDSHAKE   200  /* ns that a rank whose memory is read waits beyond the reading */
-#define LEARN_ALL   16   /* calls of a kind and size; */
-#define LEARN_EVERY 3    /* later one in so many: the clock costs something too */
+#define CHUNK_MIN 1024 /* with shorter pieces a schedule is better */
+#define HANDSHAKE \
+    400 /* ns that a rank whose memory is read waits beyond the reading, until it can be read again */
+#define LEARN_ALL   16 /* calls of a kind and size; */
+#define LEARN_EVERY 3  /* later one in so many: the clock costs something too */
 
 static int blocks_of(const struct trade *t)
 {
@@ -148,15 +149,15 @@ static bool wants_reading(struct trade *t, int r, uint64_t step)
     return true;
 }
 
-/* Are its steps too short to keep others from going on? */
 static bool is_short(const struct trade *t)
 {
     return t->bytes * (size_t)blocks_of(t) <= SHARED_SMALL;
 }
 
+/* Nobody is kept from going on by a short step, nor where there are many slots. Who is read waits to hear of it. */
 static void done(struct trade *t, uint64_t step)
 {
-    if (is_short(t))
+    if (is_short(t) || (!t->reading && shared_depth(t->b) > SHARED_DEPTH_FEW))
         shared_done_short(t->b, step);
     else
         shared_done(t->b, step);
@@ -286,7 +287,7 @@ static void read_side(struct trade *t, uint64_t last)
         if (at_once)
             break;
         if (step < last)
-            shared_done(b, step);
+            done(t, step);
     }
     b->step = last;
     if (unlikely(b->stranger) && t->target)

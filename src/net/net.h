@@ -256,6 +256,12 @@ static inline void net_ring_bell_local(const struct net *net, struct doorbell *b
  * tell the others the offset; whoever is told last to drop it frees it. MPI_ERR_NO_MEM when it is full
  * (callers fall back). */
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
+/* The same with anything in it: pages that are never used need no memory. */
+int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset);
+/* Gives pages of it their memory, where the kernel can do that at once. */
+void net_area_populate(struct net *net, uint64_t offset, size_t len);
+/* Is more than half of the area free? Without a lock: for those who can do with less. */
+bool net_area_is_roomy(const struct net *net);
 void net_area_free(struct net *net, uint64_t offset, size_t len);
 
 /* Spans: memory of any size that the ranks of the node can share (windows). One rank allocates and tells the others the

@@ -4,9 +4,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "net/shm/shm.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; others say EINVAL */
+#endif
 #define AREA_PAGE  4096u
 #define AREA_PAGES (SEGMENT_AREA_SIZE / AREA_PAGE)
 
@@ -40,7 +45,16 @@ static struct segment_head *owner_of(const struct net *net)
     return net->local ? ((struct shm *)net->local)->segment.head : NULL;
 }
 
-int net_area_alloc(struct net *net, size_t len, uint64_t *offset)
+bool net_area_is_roomy(const struct net *net)
+{
+    const struct segment_head *h = owner_of(net);
+    size_t used = 0;
+    for (size_t i = 0; h && i < COUNT_OF(h->area_used); i++)
+        used += (size_t)__builtin_popcountll(h->area_used[i]);
+    return h && used < AREA_PAGES / 2;
+}
+
+int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset)
 {
     struct segment_head *h = owner_of(net);
     size_t want = (len + AREA_PAGE - 1) / AREA_PAGE;
@@ -58,8 +72,22 @@ int net_area_alloc(struct net *net, size_t len, uint64_t *offset)
     if (run < want)
         return MPI_ERR_NO_MEM;
     *offset = (uint64_t)(end - want) * AREA_PAGE;
-    memset(net->area + *offset, 0, want * AREA_PAGE);
     return 0;
+}
+
+int net_area_alloc(struct net *net, size_t len, uint64_t *offset)
+{
+    const int rc = net_area_alloc_raw(net, len, offset);
+    if (!rc)
+        memset(net->area + *offset, 0, len);
+    return rc;
+}
+
+void net_area_populate(struct net *net, uint64_t offset, size_t len)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t from = (uintptr_t)(net->area + offset), begin = from / page * page;
+    (void)!madvise((void *)begin, from + len - begin, MADV_POPULATE_WRITE);
 }
 
 void net_area_free(struct net *net, uint64_t offset, size_t len)

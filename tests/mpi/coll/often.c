@@ -1,0 +1,76 @@
+/* often.c: communicators that go on to use shared memory get many slots, one after the other, until half of the node's area is
+ * theirs; later ones keep few. All of them go through shared memory, whatever they have got, with the data right before,
+ * during and after the change, and give it all back: in later rounds there is as much as in the first.
+ *
+ * ranks: 2
+ * nodes: no
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "counters.h"
+
+#define COMMS  40
+#define ROUNDS 3
+#define CALLS  80 /* the 64th changes the slots */
+#define MOST   20000
+
+static unsigned char buf[MOST], all[8 * MOST];
+
+static unsigned char value(int rank, int i, int call)
+{
+    return (unsigned char)(rank * 41 + i * 3 + call);
+}
+
+static void fill(int n, int call)
+{
+    for (int i = 0; i < n; i++)
+        buf[i] = value(mpitest_rank, i, call);
+}
+
+static void expect(const unsigned char *data, int rank, int n, int call)
+{
+    int wrong = 0;
+    for (int i = 0; i < n; i++)
+        wrong += data[i] != value(rank, i, call);
+    EXPECT_EQ(wrong, 0);
+}
+
+/* The root goes round, so that everyone writes and runs ahead of the others in turn. */
+static void one_call(MPI_Comm comm, int call)
+{
+    static const int sizes[] = {200, 4096, 2000, 8192, 113, MOST, 6000};
+    const int n = sizes[call % 7], root = call / 3 % mpitest_size;
+    fill(n, call);
+    if (call % 3 == 0) {
+        MPI_Bcast(buf, n, MPI_BYTE, root, comm);
+        expect(buf, root, n, call);
+    } else if (call % 3 == 1) {
+        MPI_Gather(buf, n, MPI_BYTE, all, n, MPI_BYTE, root, comm);
+        for (int r = 0; r < mpitest_size && root == mpitest_rank; r++)
+            expect(all + r * n, r, n, call);
+    } else {
+        MPI_Allgather(buf, n, MPI_BYTE, all, n, MPI_BYTE, comm);
+        for (int r = 0; r < mpitest_size; r++)
+            expect(all + r * n, r, n, call);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm comm[COMMS];
+    counters_begin();
+    mpitest_begin(&argc, &argv);
+    MPI_T_pvar_handle shared = counter_open("coll_shared");
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int k = 0; k < COMMS; k++)
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm[k]);
+        const unsigned long long before = counter(shared);
+        for (int k = 0; k < COMMS; k++)
+            for (int call = 0; call < CALLS; call++)
+                one_call(comm[k], call);
+        EXPECT_EQ(counter(shared) - before, COMMS * CALLS);
+        for (int k = 0; k < COMMS; k++)
+            MPI_Comm_free(&comm[k]);
+    }
+    counters_end();
+    return mpitest_end();
+}
