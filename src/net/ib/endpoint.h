@@ -56,6 +56,12 @@ struct ib_endpoint {
     struct ib_buffer *rx_memory;
     uint32_t rx_traffic;   /* pollset's */
     uint32_t rx_announced; /* frames whose immediate came, where that is how they are found */
+    bool bell_rung;        /* I set the peer's word, and nothing has come from it since: it is still set */
+    struct list held;      /* arrived through a lane before their turn; by seq */
+    uint64_t used;         /* ib->tick of its last frame: who is idle longest */
+    /* A word the peer sets before it sleeps: what is written into its ring then needs a knock. */
+    struct ib_buffer *bell;
+    struct ib_lane lanes[IB_LANES];
 
     struct ib_ways *ways;         /* NULL: a guest, and what fails ends the job */
     struct list kept;             /* frames that may not have arrived when it broke; by seq */
@@ -64,27 +70,21 @@ struct ib_endpoint {
     uint64_t broken;              /* since when, in ns; 0: it is not */
     bool fled;                    /* because my own port went down */
     uint8_t vain;                 /* connections in a row on which nothing was sent before they failed */
-    struct ib_lane lanes[IB_LANES];
-    struct ib_join *join;    /* further rails; NULL: nobody has wanted any */
-    bool several;            /* one of us has more than one rail */
-    struct list held;        /* arrived through a lane before their turn; by seq */
-    uint32_t unsaid;         /* control messages to send, a bit each: 1 << enum ib_type */
-    struct list unsaid_link; /* ib->unsaid: they found no room */
-    uint32_t last_words;     /* ends of lanes that are on their way since my CLOSE or AGREE */
-    bool left;               /* the peer has said LEAVE */
-    bool leaving;            /* I have, and begin nothing more */
-    bool accused;            /* the launcher was told that it does not answer (lost.c) */
-    enum ibv_wc_status why;  /* CONN_FAILED: what the adapter said; success: the peer never answered */
+    struct ib_join *join;         /* further rails; NULL: nobody has wanted any */
+    bool several;                 /* one of us has more than one rail */
+    uint32_t unsaid;              /* control messages to send, a bit each: 1 << enum ib_type */
+    struct list unsaid_link;      /* ib->unsaid: they found no room */
+    uint32_t last_words;          /* ends of lanes that are on their way since my CLOSE or AGREE */
+    bool left;                    /* the peer has said LEAVE */
+    bool leaving;                 /* I have, and begin nothing more */
+    bool accused;                 /* the launcher was told that it does not answer (lost.c) */
+    enum ibv_wc_status why;       /* CONN_FAILED: what the adapter said; success: the peer never answered */
 
-    /* A word the peer sets before it sleeps: what is written into its ring then needs a knock. */
-    struct ib_buffer *bell;
-    uint64_t peer_bell;
+    uint64_t peer_bell; /* the word that I set at the peer */
     uint32_t peer_bell_key;
-    bool again;     /* the place of a guest who has gone */
-    bool bell_rung; /* I set the peer's word, and nothing has come from it since: it is still set */
+    bool again; /* the place of a guest who has gone */
 
     uint32_t ops;       /* puts and gets in flight */
-    uint64_t used;      /* ib->tick of its last frame: who is idle longest */
     struct list asking; /* ib->asking: waiting for an answer */
     uint64_t deadline;
     uint64_t asked;            /* since when HELLOs are repeated */

@@ -84,15 +84,24 @@ struct ib_wires {
 
 struct ib {
     struct transport base;
+    /* What every poll or send touches stands together. */
+    uint64_t tick;                  /* polls so far */
+    struct ib_endpoint **endpoints; /* by id */
+    struct list asking, unsaid;
+    uint32_t nadapters, nrails;
+    uint32_t elsewhere;    /* stripes under way on adapters other than the first */
+    _Atomic int attention; /* an asynchronous event wants to be looked at */
+    uint32_t inline_max;
+    uint32_t lanes;
+    struct ib_adapter adapters[IB_ADAPTERS_MAX]; /* 0: that of device */
+    struct pollset pollset;
+
     struct ib_barrier barrier;
     struct ib_wires wires;
     struct ib_device device;
-    struct ib_adapter adapters[IB_ADAPTERS_MAX]; /* 0: that of device */
-    struct ib_rail rails[IB_RAILS_MAX];          /* 0: device */
-    uint32_t nadapters, nrails;
+    struct ib_rail rails[IB_RAILS_MAX]; /* 0: device */
     struct ib_rail *alternate; /* where connections go when the home port fails (migrate.c); NULL: nowhere */
     bool stuck;                /* a stripe waits for room in a send queue */
-    uint32_t elsewhere;        /* stripes under way on adapters other than the first */
     uint64_t found;            /* when the completions at hand were found, in ns; 0: nobody has asked yet */
     struct stripe_rules stripe_rules;
     bool stripe_measured;           /* how finely to divide is found by trial, not by the rules */
@@ -104,27 +113,20 @@ struct ib {
     struct ib_chunk *chunks;
     uint32_t nchunks, chunks_room;
     struct ib_shared shared[IB_ADAPTERS_MAX][IB_LANES];
-    struct ib_endpoint **endpoints; /* by id */
     uint32_t nendpoints, endpoints_room;
     uint32_t open; /* connections with queue pairs */
-    struct pollset pollset;
     struct credit_rules rules;
-    struct list asking, unsaid;
     struct list mcasts; /* members of multicast groups */
     struct regcache *regcache;
     struct ib_own *own; /* own.c: NULL until it is used */
-    uint32_t inline_max;
-    uint32_t lanes;
     uint32_t ring_slots, ring_slot_size;
     size_t ring_frame_max; /* with its head */
-    _Atomic int attention; /* an asynchronous event wants to be looked at */
     _Atomic int ports;     /* one went down or came up */
     _Atomic int pulse;     /* time to ask whether silent peers are alive */
     _Atomic int broken;    /* the event after which nothing works any more, plus one; 0: none */
     bool breaks;           /* a connection has broken: look */
     bool drops;            /* and a pair of rails */
     uint64_t job;          /* hash of the job's name: datagrams of others are dropped */
-    uint64_t tick;         /* polls so far */
     uint64_t next_timer;
     bool settling;   /* all connections are opened before MPI_Init returns */
     bool worried;    /* the user was told that a peer does not answer */
@@ -216,6 +218,19 @@ static inline bool ib_stripes(const struct ib *ib, const struct ib_endpoint *ep,
     return unlikely(ep->several) && len >= ib->rails_from;
 }
 
+/* What stands before every message. */
+static inline void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited)
+{
+    *h = (struct ib_head){.seq = type <= IB_LEAVE && type != IB_FRAME ? 0 : ep->next_seq++,
+                          .type = (uint8_t)type,
+                          .flags = waited ? IB_WAITED : 0,
+                          .credits = {(uint8_t)credit_tell(&ep->lanes[0].credit, UINT8_MAX)},
+                          .ring = (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX)};
+    if (ep->ib->lanes > 1)
+        h->credits[1] = (uint8_t)credit_tell(&ep->lanes[1].credit, UINT8_MAX);
+    ep->used = ep->ib->tick;
+}
+
 /* send.c */
 int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len);
 int ib_reserve(struct peer *peer, size_t len, void **payload);
@@ -231,7 +246,6 @@ void ib_atomic_request(const struct net_atomic *change, uint64_t remote, uint32_
 int ib_lane_rdma(struct ib_lane *lane, const struct ib_transfer *t, size_t len, struct net_op *op);
 void ib_say(struct ib_endpoint *ep, enum ib_type type); /* a control message, now or when there is room */
 void ib_flush(struct ib_endpoint *ep);                  /* those that found no room */
-void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited);
 int ib_lane_claim(struct ib_lane *lane, bool *waited);
 struct ib_lane *ib_lane_for(struct ib_endpoint *ep, size_t len);
 void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes, bool signal);
@@ -242,6 +256,8 @@ int ib_no_buffer(struct ib_lane *lane);
 int ib_not_open(struct ib_endpoint *ep);
 int ib_home_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
                  size_t len); /* a frame, over the rail that carries the connection */
+int ib_lanes_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                  size_t len); /* through the send/receive channel */
 int ib_home_reserve(struct ib_endpoint *ep, size_t len, void **payload);
 int ib_home_rdma(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op);
 
@@ -252,6 +268,8 @@ int ib_own_atomic(struct transport *t, const struct net_atomic *change, uint64_t
 void ib_own_close(struct ib *ib);
 
 /* rdma.c */
+int ib_rdma_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                 size_t len); /* a frame into the peer's ring, if there is room */
 char *ib_rdma_room(struct ib_endpoint *ep);
 char *ib_rdma_room_on(struct ib_endpoint *ep, struct ib_lane *lane);
 void ib_rdma_post(struct ib_endpoint *ep, size_t size);

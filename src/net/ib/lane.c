@@ -202,6 +202,8 @@ int ib_lane_create(struct ib_lane *lane)
     if (rc != 0)
         return rc;
     lane->head = lane->tail = lane->quiet = 0;
+    lane->id = ib_send_id(lane->endpoint->id, lane->index);
+    lane->signal_every = MIN((uint32_t)signal_every.value, lane->depth / 4);
     lane->failed = lane->given_up = false;
     lane->path.armed = lane->path.moving = lane->path.moved = lane->path.fled = false;
     atomic_store(&lane->path.events, 0);
@@ -347,29 +349,11 @@ void ib_lane_post(struct ib_lane *lane, uint32_t n)
 
 /* ---- the send queue ---- */
 
-/* The record for a request that is about to be posted; decides whether it is signalled. */
-struct ib_work *ib_lane_signal(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal)
+__attribute__((noinline, cold)) void ib_lane_refused(struct ib_lane *lane, int rc)
 {
-    struct ib_work *w = &lane->work[lane->head & (lane->depth - 1)];
-    bool due = ++lane->quiet >= (uint32_t)signal_every.value || lane->quiet >= lane->depth / 4;
-    *w = (struct ib_work){.signalled = signal || due};
-    if (w->signalled) {
-        lane->quiet = 0;
-        wr->send_flags |= IBV_SEND_SIGNALED;
-    }
-    return w;
-}
-
-void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr)
-{
-    struct ibv_send_wr *bad;
-    wr->wr_id = ib_send_id(lane->endpoint->id, lane->index, lane->head);
-    lane->head++;
-    int rc = ibv_post_send(lane->qp, wr, &bad);
-    if (unlikely(rc != 0) && !lane->bare && ib_break(lane->endpoint, "a send request was refused"))
+    if (!lane->bare && ib_break(lane->endpoint, "a send request was refused"))
         return; /* it is kept */
-    if (unlikely(rc != 0))
-        ib_fatal(lane->endpoint->ib, lane->endpoint, "a send request was refused (%s)", err_reason(rc));
+    ib_fatal(lane->endpoint->ib, lane->endpoint, "a send request was refused (%s)", err_reason(rc));
 }
 
 /* A request that does nothing but report, once all before it are done. */

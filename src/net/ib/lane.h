@@ -40,23 +40,27 @@ struct ib_rdma {
 #define IB_COPY 256 /* what is sent inline is at most so long */
 
 struct ib_lane {
+    /* What every send touches: one cache line and a half. */
     struct ib_endpoint *endpoint;
+    struct ibv_qp *qp; /* NULL: not there */
+    struct ib_work *work;
+    uint64_t id;    /* of its requests, without their place */
+    uint32_t depth; /* a power of two; work is numbered without end */
+    uint32_t head, tail;
+    uint32_t quiet;        /* unsignalled requests in a row */
+    uint32_t signal_every; /* one in so many is signalled */
+    uint8_t index;
+    uint8_t adapter; /* whose keys it takes */
+    struct credit credit;
+
     struct ib_rail *rail;
-    struct ibv_qp *qp;        /* NULL: not there */
     struct ib_shared *shared; /* where its receives are posted, or NULL: own ones */
     struct ib_pool *pool;     /* what it receives into and sends from */
-    struct credit credit;
-    struct list posted; /* own receive buffers */
-    size_t frame_max;   /* payload */
-    uint8_t adapter;    /* whose keys it takes */
-    struct ib_work *work;
+    struct list posted;       /* own receive buffers */
+    size_t frame_max;         /* payload */
     char *copies; /* of what went inline, IB_COPY bytes for each place; NULL: nobody would send it again */
     struct ib_rdma *rdma; /* for each place, as copies */
-    uint32_t depth;       /* a power of two; work is numbered without end */
-    uint32_t head, tail;
-    uint32_t quiet; /* unsignalled requests in a row */
     uint32_t psn;
-    uint8_t index;
     struct {
         _Atomic uint32_t events; /* times the adapter has moved it, not looked at yet */
         bool armed;              /* the other path is loaded */
@@ -84,8 +88,7 @@ void ib_lane_post(struct ib_lane *lane, uint32_t n);            /* receive buffe
 void ib_lane_repost(struct ib_lane *lane, struct ib_buffer *b); /* this one again */
 void ib_lane_retire(struct ib_lane *lane, uint32_t place);      /* this one and all before it are done */
 void ib_lane_abandon(struct ib_lane *lane);                     /* fails what is under way; then destroys */
-struct ib_work *ib_lane_signal(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal);
-void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr); /* posts; the queue had room */
+void ib_lane_refused(struct ib_lane *lane, int rc);             /* the adapter does not take a request */
 void ib_lane_end(struct ib_lane *lane, bool last);
 bool ib_only_news(const struct ib_lane *lane); /* nothing is on its way that the peer waits for */
 void ib_lane_ask(struct ib_lane *lane);        /* has all that was sent arrived? asks the adapter to tell */
@@ -97,9 +100,9 @@ void ib_lane_fail(
  * and handshakes their buffer. */
 enum ib_kind { IB_KIND_RECEIVE, IB_KIND_SEND, IB_KIND_HELLO_SENT, IB_KIND_HELLO };
 
-static inline uint64_t ib_send_id(uint32_t endpoint, uint32_t lane, uint32_t place)
+static inline uint64_t ib_send_id(uint32_t endpoint, uint32_t lane) /* place 0 */
 {
-    return (uint64_t)endpoint << 32 | (uint64_t)(place & 0xffffff) << 8 | lane << 2 | IB_KIND_SEND;
+    return (uint64_t)endpoint << 32 | lane << 2 | IB_KIND_SEND;
 }
 static inline uint32_t ib_send_endpoint(uint64_t id)
 {
@@ -119,6 +122,29 @@ static inline uint32_t ib_send_place(uint64_t id)
 static inline bool ib_lane_room(const struct ib_lane *lane, uint32_t n, bool control)
 {
     return lane->head - lane->tail + n + (control ? 0 : IB_CONTROL_ROOM) <= lane->depth;
+}
+
+/* The record for a request that is about to be posted; decides whether it is signalled. */
+static inline struct ib_work *ib_lane_signal(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal)
+{
+    struct ib_work *w = &lane->work[lane->head & (lane->depth - 1)];
+    bool due = ++lane->quiet >= lane->signal_every;
+    *w = (struct ib_work){.signalled = signal || due};
+    if (w->signalled) {
+        lane->quiet = 0;
+        wr->send_flags |= IBV_SEND_SIGNALED;
+    }
+    return w;
+}
+
+/* Posts; the queue had room. */
+static inline void ib_lane_send(struct ib_lane *lane, struct ibv_send_wr *wr)
+{
+    struct ibv_send_wr *bad;
+    wr->wr_id = lane->id | (uint64_t)(lane->head++ & 0xffffff) << 8;
+    int rc = ibv_post_send(lane->qp, wr, &bad);
+    if (unlikely(rc != 0))
+        ib_lane_refused(lane, rc);
 }
 
 #endif

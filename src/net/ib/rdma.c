@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/counter.h"
 #include "base/log.h"
 #include "net/ib/ib.h"
@@ -101,6 +102,19 @@ void ib_rdma_post(struct ib_endpoint *ep, size_t size)
     post_on(ep, &ep->lanes[0], &ep->tx_work, size, false);
 }
 
+int ib_rdma_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                 size_t len)
+{
+    struct ib_frame *f = (struct ib_frame *)(void *)room_on(ep, &ep->lanes[0]);
+    if (unlikely(!f))
+        return ib_lanes_send(ep, head, from, word, payload, len);
+    ib_head_fill(ep, &f->head, IB_FRAME, false);
+    frame_write(&f->header, head, from, word);
+    copy_bytes(f->payload, payload, len);
+    post_on(ep, &ep->lanes[0], &ep->tx_work, sizeof(*f) + len, false);
+    return 0;
+}
+
 void ib_rdma_post_on(struct ib_endpoint *ep, struct ib_lane *lane, uint8_t theirs, size_t size, bool signal)
 {
     struct ibv_send_wr wr = ep->tx_work;
@@ -113,7 +127,7 @@ void ib_rdma_post_on(struct ib_endpoint *ep, struct ib_lane *lane, uint8_t their
 /* ---- receiving ---- */
 
 /* Frames at the head of one ring whose turn it is. */
-int ib_rdma_take(struct ib_endpoint *ep)
+static inline int take(struct ib_endpoint *ep)
 {
     int events = 0;
     bool broken = false, by_imm = !ep->ib->device.last_byte_last;
@@ -138,6 +152,11 @@ int ib_rdma_take(struct ib_endpoint *ep)
     return events;
 }
 
+int ib_rdma_take(struct ib_endpoint *ep)
+{
+    return take(ep);
+}
+
 int ib_rdma_poll(struct ib *ib)
 {
     struct pollset *set = &ib->pollset;
@@ -145,7 +164,7 @@ int ib_rdma_poll(struct ib *ib)
     for (uint32_t k = 0; k < set->count; k++) {
         uint32_t place = pollset_place(set, k);
         struct ib_endpoint *ep = ib->endpoints[set->members[place].id];
-        int n = ib_rdma_take(ep);
+        int n = take(ep);
         if (likely(n == 0))
             continue;
         events += n;

@@ -399,6 +399,9 @@ static inline int poll_adapter(struct ib *ib, const struct ib_adapter *a)
             return 0;
         ib_fatal(ib, NULL, "the completion queue cannot be read");
     }
+    if (likely(n == 0))
+        return 0;
+    ib->found = 0;
     for (int i = 0; i < n; i++)
         completed(ib, a, &wc[i]);
     return n;
@@ -418,7 +421,6 @@ static __attribute__((noinline, cold)) int poll_elsewhere(struct ib *ib)
 
 int ib_poll_completions(struct ib *ib)
 {
-    ib->found = 0;
     int n = poll_adapter(ib, &ib->adapters[0]);
     if (unlikely(ib->nadapters > 1) && (ib->elsewhere > 0 || ib->tick % LISTEN == 0))
         n += poll_elsewhere(ib);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/counter.h"
 #include "net/ib/ib.h"
 
@@ -23,18 +24,6 @@ static COUNTER(additions, "ib_atomics",
                "Words in the memory of peers that the adapter changed: additions and swaps.");
 
 #define PIECE_MAX (1u << 30) /* of one RDMA request */
-
-void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited)
-{
-    *h = (struct ib_head){.seq = type <= IB_LEAVE && type != IB_FRAME ? 0 : ep->next_seq++,
-                          .type = (uint8_t)type,
-                          .flags = waited ? IB_WAITED : 0,
-                          .credits = {(uint8_t)credit_tell(&ep->lanes[0].credit, UINT8_MAX)},
-                          .ring = (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX)};
-    if (ep->ib->lanes > 1)
-        h->credits[1] = (uint8_t)credit_tell(&ep->lanes[1].credit, UINT8_MAX);
-    ep->used = ep->ib->tick;
-}
 
 /* ---- the send/receive channel ---- */
 
@@ -135,15 +124,14 @@ static inline int frame_through(struct ib_lane *lane, uint64_t head, uint64_t fr
     else
         ib_head_fill(ep, &f->head, IB_FRAME, waited);
     frame_write(&f->header, head, from, word);
-    if (len > 0) /* there may be no address at all */
-        memcpy(f->payload, payload, len);
+    copy_bytes(f->payload, payload, len);
     post_frame(lane, b, f, bytes, signal);
     counter_add(&lane_frames, 1);
     return 0;
 }
 
-static int lane_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
-                     size_t len)
+int ib_lanes_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                  size_t len)
 {
     return frame_through(lane_for(ep, len), head, from, word, payload, len, false, false);
 }
@@ -169,19 +157,8 @@ __attribute__((noinline, cold)) int ib_not_open(struct ib_endpoint *ep)
 static inline int home_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
                             const void *payload, size_t len)
 {
-    if (likely(ep->tx_on && len <= ep->tx_frame_max)) {
-        char *room = ib_rdma_room(ep);
-        if (likely(room != NULL)) {
-            struct ib_frame *f = (struct ib_frame *)(void *)room;
-            ib_head_fill(ep, &f->head, IB_FRAME, false);
-            frame_write(&f->header, head, from, word);
-            if (len > 0) /* there may be no address at all */
-                memcpy(f->payload, payload, len);
-            ib_rdma_post(ep, sizeof(*f) + len);
-            return 0;
-        }
-    }
-    return lane_send(ep, head, from, word, payload, len);
+    return likely(ep->tx_on && len <= ep->tx_frame_max) ? ib_rdma_send(ep, head, from, word, payload, len)
+                                                        : ib_lanes_send(ep, head, from, word, payload, len);
 }
 
 int ib_home_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
