@@ -93,6 +93,7 @@ struct ib {
     _Atomic int attention; /* an asynchronous event wants to be looked at */
     uint32_t inline_max;
     uint32_t lanes;
+    bool silent;                                 /* the last poll found nothing in the rings */
     struct ib_adapter adapters[IB_ADAPTERS_MAX]; /* 0: that of device */
     struct pollset pollset;
 

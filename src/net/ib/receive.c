@@ -463,7 +463,12 @@ int ib_poll(struct transport *t)
     struct ib *ib = ib_of(t);
     int events = ib->pollset.count > 0 ? ib_rdma_poll(ib) : 0;
     ib->tick++;
-    events += ib_poll_completions(ib);
+    /* A frame that was waited for is answered first: completions wait until the next poll, where frames do not come in a
+     * stream. */
+    bool at_once = events > 0 && ib->silent && ib->tick % LISTEN != 0;
+    ib->silent = events == 0;
+    if (!at_once)
+        events += ib_poll_completions(ib);
     if (unlikely(ib->tick % SWEEP == 0))
         regcache_sweep(ib->regcache);
     if (unlikely(!list_empty(&ib->unsaid) || !list_empty(&ib->asking) ||
