@@ -85,6 +85,9 @@ class Storm(cell.Cell):
 
     def environment(self):
         self.env = super().environment()
+        # By their names: an adapter whose port is down while the job starts is then a rail that waits. Without it the process would
+        # have one rail and use the adapter's atomics, of which a connection that breaks leaves unknown whether they were done.
+        self.env["FISHPLATE_IB_DEVICES"] = ",".join(f"softib{i}" for i in range(self.args.hcas))
         self.env.update(s.split("=", 1) for s in self.args.set)
         return self.env
 
