@@ -11,9 +11,9 @@
  * only when all its readers are done with the step that used it before. Therefore ranks that only send (the
  * root of a bcast, the leaves of a gather) can be ahead by as many steps as there are slots.
  *
- * Slots with more than a few bytes are reused late: a reader gets lines twice as fast from the second cache of the
- * writer's processor as from its first, where they are until others have pushed them out. That takes some hundred KiB a
- * rank, so a communicator begins with few slots, and gets many when it goes on to use them.
+ * Slots with more than a few bytes are reused late: where a ring is some hundred KiB long, data goes through it up to twice
+ * as fast (bench/notes/one-node.md), probably because the reader finds it in the second cache of the writer's processor and
+ * not in the first. So a communicator begins with few slots, and gets many when it goes on to use them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHARED_H
