@@ -58,7 +58,7 @@ static uint32_t many(const struct shared *b)
     return depth;
 }
 
-/* Rank 0 allocates. Where it must be few, more are refused. */
+/* Rank 0 allocates so many slots for each rank, if all together have at most so many bytes; or says that there are none. */
 static void answer(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
 {
     uint64_t offset;

@@ -110,26 +110,28 @@ static void look(struct net *net, uint64_t now)
     net->look(net->look_arg);
 }
 
-/* Something has arrived, says a transport again and again, and nothing comes of it. A rank that stays awake for that, and yields
- * between its looks, can keep others from its processor for a minute (seen on Linux 6.18): also the one that it waits for. */
-static void nap(struct net *net, uint32_t rings)
+/* Other threads go on meanwhile. */
+static void sleep_unlocked(struct net *net, uint32_t rings, uint64_t limit)
 {
     counter_add(&sleeps, 1);
     if (net->lock)
         biglock_drop(net->lock);
-    net_sleep(net, rings, NET_NAP_NS);
+    net_sleep(net, rings, limit);
     if (net->lock)
         biglock_take(net->lock);
 }
 
 /* Sleeps until the doorbell rings, unless something arrived while we were arming. While sends wait for room
- * in a peer's ring it is a nap: nobody rings when room appears, or when a peer has written into memory. */
+ * in a peer's ring it is a nap: nobody rings when room appears, or when a peer has written into memory. So it is when a
+ * transport says again and again that something has arrived, and nothing comes of it: a rank that stays awake for that, and
+ * yields between its looks, can keep others from its processor for a minute (seen on Linux 6.18), also the one that it waits
+ * for. */
 static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
 {
     uint32_t before = atomic_load_explicit(&net->doorbell->rings, memory_order_acquire);
     const bool quiet = net_sleep_begin(net);
     if (!quiet && ++w->refused > REFUSALS) {
-        nap(net, before);
+        sleep_unlocked(net, before, NET_NAP_NS);
     } else if (quiet && !(w->ready && w->ready(w->arg))) {
         const uint64_t now = clock_ns();
         const uint64_t rest = net_hooks_rest(net, false);
@@ -143,12 +145,7 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
         }
         if (rest != NET_FOREVER && (limit == 0 || rest < limit))
             limit = MAX(rest, 1u);
-        counter_add(&sleeps, 1);
-        if (net->lock)
-            biglock_drop(net->lock);
-        net_sleep(net, before, limit);
-        if (net->lock)
-            biglock_take(net->lock);
+        sleep_unlocked(net, before, limit);
     }
     net_sleep_end(net);
 }
