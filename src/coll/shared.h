@@ -43,7 +43,7 @@
 #define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
 #define SHARED_EVERYONE  SLOTS_EVERYONE
 
-_Static_assert(SHARED_SMALL / SHARED_PART <= 1u << SLOT_PART_BITS, "see slot_part");
+_Static_assert(SHARED_SHORT / SHARED_PART <= 1u << SLOT_PART_BITS, "see slot_part");
 _Static_assert(SHARED_LAG <= SHARED_DEPTH_FEW && SHARED_LAG <= SHARED_DEPTH_ONE, "see slots_must_tell");
 _Static_assert(SHARED_DEPTH_BIG <= SHARED_DEPTH, "a slot without a flag would never be used");
 

@@ -89,6 +89,8 @@ static void meet(struct shared *b, struct opening *o)
     b->big = b->comm->proc->net->area + atomic_load_explicit(&o->big->at, memory_order_relaxed) - 1;
     b->big_depth = o->big->depth;
     memset(b->slot_use, 0, sizeof(b->slot_use));
+    /* Longer calls are short now. */
+    memset(b->comm->coll->short_limit, 0, sizeof(b->comm->coll->short_limit));
 }
 
 static bool is_given(struct shared *b, struct opening *o)

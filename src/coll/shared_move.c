@@ -174,7 +174,7 @@ static const void *offer(const struct trade *t, int blocks)
 {
     const struct coll_side *side = mine(t);
     MPI_Aint offset;
-    if (t->bytes < SHARED_READ_MIN || (t->args->kind == COLL_ALLTOALL && t->args->in_place))
+    if (t->bytes <= SHARED_SHORT || (t->args->kind == COLL_ALLTOALL && t->args->in_place))
         return NULL;
     if (!dt_is_block(side->type, side->count * blocks, &offset))
         return NULL;

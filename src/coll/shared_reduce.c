@@ -261,7 +261,7 @@ static const void *offer(const struct job *j)
 {
     MPI_Aint offset;
     const struct coll_side *send = &j->t.args->send;
-    if (j->t.bytes < SHARED_READ_MIN || !j->plain || j->in == j->out)
+    if (j->t.bytes <= SHARED_SHORT || !j->plain || j->in == j->out)
         return NULL;
     return dt_is_block(send->type, 1, &offset) ? j->in + offset : NULL;
 }

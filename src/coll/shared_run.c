@@ -202,7 +202,7 @@ static void combine(const struct coll_args *a, struct shared *b, uint64_t step, 
 static void reduce(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, root = a->root, size = b->comm->size;
-    char copy[SHARED_SMALL];
+    char copy[SHARED_SHORT];
     if (me != root) {
         copy_bytes(begin(b, root, bytes), a->send.buf, bytes);
         post(b, root);
@@ -299,13 +299,13 @@ static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
     }
 }
 
-/* Up to how many bytes a block (plus 1) does this communicator use its shared block, of those that fit a small
- * slot? The choice depends on nothing else that may change. */
+/* Up to how many bytes a block (plus 1) does this communicator use its shared block, of those that fit a slot and always go
+ * through one? The choice depends on nothing else that may change. */
 static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *state, enum coll_kind kind)
 {
     const struct coll_shape shape = {.kind = kind, .size = state->comm->size, .adjacent = true};
     struct coll_where where = {.one_node = true, .bytes = 1, .node_count = 1};
-    uint64_t most = SHARED_SMALL;
+    uint64_t most = state->shared->big ? MIN(state->shared->head->big_size, SHARED_SHORT) : SHARED_SMALL;
     if (kind == COLL_SCATTER || kind == COLL_ALLTOALL)
         most /= others(state->shared);
     if (kind == COLL_ALLREDUCE && shape.size > SHARED_ALL_READ_RANKS)
@@ -314,7 +314,7 @@ static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *s
         where.bytes = coll_select_next(kind, where.bytes);
     return (uint16_t)(debug_coll ? 1 : MIN(where.bytes, most + 1));
 }
-_Static_assert(SHARED_SMALL < UINT16_MAX, "a limit fits its type");
+_Static_assert(SHARED_SHORT < UINT16_MAX, "a limit fits its type");
 
 bool shared_short(const struct coll_args *args, struct coll_state *state, int *rc)
 {

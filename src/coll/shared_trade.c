@@ -41,7 +41,7 @@ const char *trade_slot(const struct trade *t, int r, uint64_t step, size_t len)
 static enum shared_way pick(struct trade *t)
 {
     struct shared *b = t->b;
-    if (t->bytes < SHARED_READ_MIN || !t->offer || !b->reads || coll_read.value == READ_NEVER)
+    if (t->bytes <= SHARED_SHORT || !t->offer || !b->reads || coll_read.value == READ_NEVER)
         return BY_SLOTS;
     if (coll_read.value == READ_ALWAYS || coll_read.value == READ_HELPED)
         return coll_read.value == READ_HELPED && t->helps ? BY_HELP : BY_READING;
@@ -79,7 +79,7 @@ static void fill(struct trade *t, uint64_t step, size_t at, size_t len)
     struct shared *b = t->b;
     const size_t all = len * (size_t)blocks_of(t);
     char *slot = shared_slot(b, b->comm->rank, step, all);
-    const bool tells = at == 0 && t->bytes >= SHARED_READ_MIN && all > SHARED_INLINE;
+    const bool tells = at == 0 && t->bytes > SHARED_SHORT && all > SHARED_INLINE;
     const bool measured = tells && is_measured(b->filled[t->args->kind][shared_class(t->bytes)]++);
     const uint64_t since = measured ? clock_ns() : 0;
     t->ops->put(t, slot, at, len);
@@ -92,7 +92,7 @@ static void fill(struct trade *t, uint64_t step, size_t at, size_t len)
 static uint64_t begin_learning(struct trade *t, int r, uint64_t step)
 {
     struct shared *b = t->b;
-    if (t->bytes < SHARED_READ_MIN)
+    if (t->bytes <= SHARED_SHORT)
         return 0;
     const bool slots = shared_way_of(b, r, step) == BY_SLOTS;
     const uint32_t n = b->taken[t->args->kind][shared_class(t->bytes)]++;

@@ -15,13 +15,13 @@
 
 enum shared_way { BY_SLOTS, BY_READING, BY_HELP, SHARED_WAYS };
 
-#define SHARED_READ_MIN 8192 /* shorter blocks always go through slots */
-#define SHARED_CLASSES  12   /* of sizes, by factors of two from SHARED_READ_MIN */
+#define SHARED_SHORT   8192 /* bytes of a block: up to so many always go through slots */
+#define SHARED_CLASSES 12   /* of sizes, by factors of two from SHARED_SHORT */
 
 static inline unsigned shared_class(size_t bytes)
 {
     unsigned c = 0;
-    for (bytes /= SHARED_READ_MIN; bytes > 1 && c < SHARED_CLASSES - 1; bytes /= 2)
+    for (bytes /= SHARED_SHORT; bytes > 1 && c < SHARED_CLASSES - 1; bytes /= 2)
         c++;
     return c;
 }

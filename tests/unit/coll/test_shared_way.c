@@ -144,10 +144,10 @@ static void a_way_whose_first_call_is_slow_is_found(void)
 
 static void sizes_have_classes(void)
 {
-    EXPECT_EQ(shared_class(SHARED_READ_MIN), 0);
-    EXPECT_EQ(shared_class(2 * SHARED_READ_MIN - 1), 0);
-    EXPECT_EQ(shared_class(2 * SHARED_READ_MIN), 1);
-    EXPECT_EQ(shared_class(16 * SHARED_READ_MIN), 4);
+    EXPECT_EQ(shared_class(SHARED_SHORT), 0);
+    EXPECT_EQ(shared_class(2 * SHARED_SHORT - 1), 0);
+    EXPECT_EQ(shared_class(2 * SHARED_SHORT), 1);
+    EXPECT_EQ(shared_class(16 * SHARED_SHORT), 4);
     EXPECT_EQ(shared_class((size_t)1 << 40), SHARED_CLASSES - 1);
 }
 
