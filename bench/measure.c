@@ -32,23 +32,24 @@ void bench_stats_of(double *samples, int n, int iterations, struct bench_stats *
                                 .iterations = iterations};
 }
 
-static double time_batch(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n),
-                         void *arg, int n)
+/* Returns how long it took, which is what counts unless the batch times itself. */
+static double run_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg, int n)
 {
     if (worst)
         MPI_Barrier(comm);
     double start = MPI_Wtime();
     batch(arg, n);
-    return b->times_itself ? b->own_time : MPI_Wtime() - start;
+    return MPI_Wtime() - start;
 }
 
-/* Doubles the batch until it is long enough; the runs on the way are the warm-up. */
-static int calibrate(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
-                     double target, double *took)
+/* Doubles the batch until it is long enough, with what it does not count: a root that only sends is in its calls for a
+ * hundredth of the time. The runs on the way are the warm-up. */
+static int calibrate(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg, double target,
+                     double *took)
 {
     int n = worst ? ALL_ITERATIONS_MIN : 1;
     for (int round = 0;; round++) {
-        double t = time_batch(b, comm, worst, batch, arg, n);
+        double t = run_batch(comm, worst, batch, arg, n);
         MPI_Bcast(&t, 1, MPI_DOUBLE, 0, comm);
         if ((t >= target && round >= 2) || n >= ITERATIONS_MAX) {
             *took = t;
@@ -76,7 +77,7 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
     int rank;
     double took;
     MPI_Comm_rank(comm, &rank);
-    int n = calibrate(b, comm, worst, batch, arg, worst ? batch_all : batch_pair, &took);
+    int n = calibrate(comm, worst, batch, arg, worst ? batch_all : batch_pair, &took);
     double wanted = b->options.seconds / (took > 0 ? took : 1e-9);
     int count = wanted > BENCH_SAMPLES_MAX ? BENCH_SAMPLES_MAX
                 : wanted < SAMPLES_MIN     ? SAMPLES_MIN
@@ -88,7 +89,8 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
     double *all = mine + count;
     double start = MPI_Wtime();
     for (int i = 0; i < count; i++) {
-        mine[i] = time_batch(b, comm, worst, batch, arg, n) / n;
+        const double whole = run_batch(comm, worst, batch, arg, n);
+        mine[i] = (b->times_itself ? b->own_time : whole) / n;
         if ((i + 1) % LOOK_EVERY == 0 && late(comm, start, b->options.seconds))
             count = i + 1;
     }
