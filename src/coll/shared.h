@@ -107,6 +107,7 @@ struct shared {
     uint64_t safe;         /* every rank is done with this step and all before it */
     uint64_t what, before; /* the call that is running, and the one before */
     uint64_t marks;        /* of both, as flags carry them */
+    bool to_root;          /* in the call after the last barrier ranks waited for one, or one for all */
     struct slot_use flag_use[SHARED_DEPTH];
     struct slot_use slot_use[SHARED_DEPTH_BIG]; /* of small slots, later of big ones */
     uint64_t slot_step;                         /* when this rank wrote a slot last, */
@@ -167,6 +168,11 @@ void shared_open_many(struct shared *b);
 /* Gives them back. Nobody uses them any more. */
 void shared_close_big(struct shared *b);
 
+static inline bool shared_is_barrier(uint64_t what)
+{
+    return what >> 56 == COLL_BARRIER + 1;
+}
+
 static inline void shared_enter(struct shared *b, enum coll_kind kind, int root, uint64_t bytes,
                                 uint32_t number)
 {
@@ -179,6 +185,8 @@ static inline void shared_enter(struct shared *b, enum coll_kind kind, int root,
     const uint64_t before = b->what;
     if (likely(before == what && b->before == what))
         return; /* the same for the third time */
+    if (shared_is_barrier(before) && kind != COLL_BARRIER)
+        b->to_root = kind <= COLL_SCATTER || kind == COLL_REDUCE;
     b->what = what;
     b->before = before;
     b->marks = shared_mark(what) | shared_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;

@@ -243,7 +243,7 @@ static inline void claim_next(const struct shared *b, uint64_t step)
 /* Is this one of several barriers in a row? */
 static inline bool is_next_barrier(const struct shared *b)
 {
-    return b->what == b->before && b->what >> 56 == COLL_BARRIER + 1;
+    return b->what == b->before && shared_is_barrier(b->what);
 }
 
 /* Between the post and the look. Of the last two of several ranks one must see the other: the third may be asleep. Of two
@@ -258,6 +258,16 @@ static inline void order(const struct shared *b)
         atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* This rank came last. The same where ranks share processors: it has done what the others wait for, and would have to wait for
+ * one of them in the next call, if that is like the one after the barrier before. A call in which all meet ends
+ * earlier if this rank goes on: the others come there later. */
+static inline void let_others_leave(const struct shared *b)
+{
+    struct net *net = b->comm->proc->net;
+    if (net->oversubscribed && b->to_root && shared_is_barrier(b->what) && !is_next_barrier(b))
+        net_yield(net);
+}
+
 bool shared_meet(struct shared *b, uint64_t step, enum shared_way way)
 {
     struct wait w = {.b = b, .step = step};
@@ -265,6 +275,7 @@ bool shared_meet(struct shared *b, uint64_t step, enum shared_way way)
     order(b);
     if (all_arrived(&w)) {
         shared_wake(b, SHARED_EVERYONE);
+        let_others_leave(b);
     } else {
         shared_wait_until(b, all_arrived, &w);
         claim_next(b, step + 1);

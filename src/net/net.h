@@ -176,6 +176,8 @@ struct net_waiter {
     uint64_t since;   /* when spinning began, 0 until it is asked */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
+/* Lets others have this processor, for whom this rank has done what they wait for. */
+void net_yield(struct net *net);
 
 /* Who is told when a wait has lasted for PAGE_PATIENCE_MS (`waits`), then whenever something has come (`stirs`) and soon
  * after that what is now awaited (`waits` again), and when it is over. `tick` now and then while a process waits. All with

@@ -164,17 +164,21 @@ static inline void net_waiter_restart(struct net *net, struct net_waiter *w)
     w->since = 0;
 }
 
+void net_yield(struct net *net)
+{
+    if (net->lock)
+        biglock_drop(net->lock);
+    sched_yield();
+    if (net->lock)
+        biglock_take(net->lock);
+}
+
 static void idle_shared(struct net *net, struct net_waiter *w)
 {
-    if (w->idle <= (unsigned)yields.value) {
-        if (net->lock)
-            biglock_drop(net->lock);
-        sched_yield();
-        if (net->lock)
-            biglock_take(net->lock);
-    } else {
+    if (w->idle <= (unsigned)yields.value)
+        net_yield(net);
+    else
         sleep_on_doorbell(net, w);
-    }
 }
 
 static void idle_alone(struct net *net, struct net_waiter *w)
