@@ -118,6 +118,8 @@ struct shared {
     uint32_t asked[COLL_SCAN][SHARED_CLASSES];  /* calls whose way this rank chose */
     uint32_t taken[COLL_SCAN][SHARED_CLASSES];  /* calls in which it took data */
     uint32_t filled[COLL_SCAN][SHARED_CLASSES]; /* calls in which it filled slots */
+    /* Where ranks share processors: what calls took in which it took data. */
+    struct shared_series series[COLL_SCAN][SHARED_CLASSES];
     bool no_big;
     bool reads;      /* every rank can read every other's memory */
     bool no_help;    /* this rank cannot write the others' memory */

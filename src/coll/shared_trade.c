@@ -25,7 +25,7 @@ static COUNTER(reads, "coll_reads", "Contributions to collectives read from the 
 #define CHUNK_MIN 1024 /* with shorter pieces a schedule is better */
 #define HANDSHAKE \
     400 /* ns that a rank whose memory is read waits beyond the reading, until it can be read again */
-#define LEARN_ALL   16 /* calls of a kind and size; */
+#define LEARN_ALL   24 /* calls of a kind and size; */
 #define LEARN_EVERY 3  /* later one in so many: the clock costs something too */
 
 static int blocks_of(const struct trade *t)
@@ -97,17 +97,9 @@ static uint64_t begin_learning(struct trade *t, int r, uint64_t step)
     const bool slots = shared_way_of(b, r, step) == BY_SLOTS;
     const uint32_t n = b->taken[t->args->kind][shared_class(t->bytes)]++;
     t->filled_ns = slots ? word_of(t, r, step) : 0;
+    if (t->entered)
+        return t->entered;
     return (slots ? t->filled_ns != 0 : is_measured(n)) ? clock_ns() : 0;
-}
-
-/* Where ranks take turns on processors work counts, whoever does it: this rank's share of what was done to fill slots. One
- * writer fills for all of its readers; one reader makes all writers fill. */
-static uint64_t filling_work(const struct trade *t, size_t steps)
-{
-    const uint64_t others = (uint64_t)t->b->comm->size - 1, ns = t->filled_ns * steps;
-    if (t->writer == t->reader)
-        return ns;
-    return t->reader == SHARED_EVERYONE ? ns / others : ns * others;
 }
 
 /* What the call took. Through slots the first of them was filled before it was seen here: that counts if this rank was there
@@ -117,8 +109,6 @@ static uint64_t cost_of(const struct trade *t, uint64_t ns, size_t steps, bool w
 {
     if (t->reading)
         return ns + HANDSHAKE;
-    if (t->b->comm->proc->net->oversubscribed)
-        return ns + filling_work(t, steps);
     return waited ? ns + t->filled_ns : MAX(ns, t->filled_ns * steps);
 }
 
@@ -128,11 +118,15 @@ static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
     const int sources = t->writer == SHARED_EVERYONE ? b->comm->size - 1 : 1;
     if (!since || (t->reading && __builtin_popcountll(t->reading) != sources))
         return;
-    const uint64_t ns = cost_of(t, clock_ns() - since, steps, waited);
-    _Atomic uint32_t *cost =
-        &b->head->rank[b->comm->rank]
-             .cost[t->args->kind][t->reading ? t->way : BY_SLOTS][shared_class(t->bytes)];
-    const bool early = b->taken[t->args->kind][shared_class(t->bytes)] <= LEARN_ALL;
+    const enum coll_kind kind = t->args->kind;
+    const unsigned class = shared_class(t->bytes);
+    const enum shared_way way = t->reading ? t->way : BY_SLOTS;
+    uint64_t ns = clock_ns() - since;
+    ns = t->entered ? shared_series_add(&b->series[kind][class], way, ns) : cost_of(t, ns, steps, waited);
+    if (ns == 0)
+        return;
+    _Atomic uint32_t *cost = &b->head->rank[b->comm->rank].cost[kind][way][class];
+    const bool early = b->taken[kind][class] <= LEARN_ALL;
     const uint32_t known = atomic_load_explicit(cost, memory_order_relaxed);
     atomic_store_explicit(cost, shared_cost_blend(known, ns, early), memory_order_relaxed);
 }
@@ -344,7 +338,8 @@ static void both_sides(struct trade *t, uint64_t last)
             break;
         done(t, step);
     }
-    learn(t, since, (size_t)(last - first + 1), true);
+    if (!t->entered)
+        learn(t, since, (size_t)(last - first + 1), true);
     own(t);
     b->step = last;
     if (last > b->told && !is_short(t))
@@ -353,6 +348,8 @@ static void both_sides(struct trade *t, uint64_t last)
         shared_meet(b, shared_begin(b, 0, SHARED_EVERYONE), BY_SLOTS);
         shared_done(b, b->step);
     }
+    if (t->entered)
+        learn(t, since, (size_t)(last - first + 1), true);
 }
 
 /* What a step carries of each block; 0 when the call does not fit. */
@@ -379,8 +376,10 @@ bool trade_run(struct trade *t, size_t unit)
     const uint64_t last = b->step + (t->bytes + t->chunk - 1) / t->chunk;
     const bool writes = t->writer == SHARED_EVERYONE || t->writer == b->comm->rank;
     const bool takes = t->reader == SHARED_EVERYONE || t->reader == b->comm->rank;
+    const bool crowded = b->comm->proc->net->oversubscribed;
+    t->entered = crowded && t->bytes > SHARED_SHORT ? clock_ns() : 0;
     t->helps &= b->reads && coll_read.value != READ_NEVER;
-    if (b->comm->proc->net->oversubscribed && coll_read.value != READ_HELPED)
+    if (crowded && coll_read.value != READ_HELPED)
         t->helps = false; /* an owner that helps would take a turn on the processor that its reader needs */
     if (!t->helps)
         t->target = NULL;

@@ -30,6 +30,7 @@ struct trade {
     uint64_t remote[SHARED_RANKS_MAX]; /* ... which begins here */
     enum shared_way way;               /* ... of the last one heard of */
     uint64_t filled_ns;                /* through slots: how long the owner filled the first */
+    uint64_t entered; /* where ranks share processors: when the call began, if it is long; else 0 */
     int error;
 };
 

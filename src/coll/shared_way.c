@@ -8,14 +8,16 @@
 
 #include "base/util.h"
 
-#define TRIALS     4    /* first calls of a class with each way */
-#define LOOK       2048 /* of so many calls, the last go another way, */
+#define TRIALS     7    /* first calls of a class with each way: two series */
+#define LOOK_FIRST 64   /* after so many calls, and at twice as many each time, */
+#define LOOK       2048 /* and then of so many calls, the last go another way, */
 #define LOOK_FAR   16384
 #define LOOK_RUN   6  /* so many of them; */
 #define FAR_BEHIND 3  /* a way that takes so many times as long as the best: only in every LOOK_FAR calls */
 #define FALL       2  /* a cheaper call counts for one part in so many, */
 #define RISE       16 /* a dearer one for one part in so many, */
 #define SPIKE      8  /* and as at most so many times what is known */
+#define SERIES     3  /* calls of a series */
 
 uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early)
 {
@@ -29,12 +31,36 @@ uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early)
     return known + (uint32_t)((MIN(ns, SPIKE * (uint64_t)known) - known) / RISE);
 }
 
-/* The one to look at in the n-th call, or the best. Those far behind are looked at more rarely; in turn. */
+uint64_t shared_series_add(struct shared_series *s, enum shared_way way, uint64_t ns)
+{
+    if (s->way != way + 1) {
+        *s = (struct shared_series){.way = (uint8_t)(way + 1)};
+        return 0;
+    }
+    s->ns += ns;
+    if (++s->calls < SERIES)
+        return 0;
+    ns = s->ns / SERIES;
+    s->calls = 0;
+    s->ns = 0;
+    return ns;
+}
+
+/* The one to look at in the n-th call, or the best. Those far behind are looked at more rarely; in turn. At first looks are
+ * twice as far apart each time: the first calls of a program are not like those that follow. */
 static unsigned look(uint32_t n, const uint32_t ns[], unsigned ways, unsigned best)
 {
-    const unsigned other = (best + 1 + (n / LOOK + n / LOOK_FAR) % (ways - 1)) % ways;
-    const uint32_t period = ns[other] > FAR_BEHIND * (uint64_t)ns[best] ? LOOK_FAR : LOOK;
-    return n % period >= period - LOOK_RUN ? other : best;
+    uint32_t end = LOOK_FIRST, turn = 0;
+    for (; end <= n && end < LOOK; end *= 2)
+        turn++;
+    if (n >= LOOK) {
+        turn += n / LOOK + n / LOOK_FAR;
+        end = (n / LOOK + 1) * LOOK;
+    }
+    const unsigned other = (best + 1 + turn % (ways - 1)) % ways;
+    if (ns[other] > FAR_BEHIND * (uint64_t)ns[best])
+        end = (n / LOOK_FAR + 1) * LOOK_FAR;
+    return n >= end - LOOK_RUN ? other : best;
 }
 
 enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways)

@@ -31,6 +31,17 @@ static inline unsigned shared_class(size_t bytes)
  * other rank has no processor half of the time) counts. `early`: one of the first calls, of which the cheapest counts. */
 uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early);
 
+/* Where ranks take turns on processors, a call takes as long as what others do meanwhile; and one that finds its data there
+ * takes no time because the one before it has waited for it. So calls count in series of the same way. */
+struct shared_series {
+    uint8_t way,
+        calls;   /* way + 1, or 0; calls so far, without the first, which finds what another way left */
+    uint64_t ns; /* ... of these */
+};
+
+/* One more call has taken `ns` from begin to end. Returns what a call of the series takes when it is complete, else 0. */
+uint64_t shared_series_add(struct shared_series *s, enum shared_way way, uint64_t ns);
+
 /* The way of the next call, out of the first `ways`. *asked counts the calls of its class; all ranks count alike. */
 enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways);
 
