@@ -118,8 +118,12 @@ struct shared {
     uint32_t asked[COLL_SCAN][SHARED_CLASSES];  /* calls whose way this rank chose */
     uint32_t taken[COLL_SCAN][SHARED_CLASSES];  /* calls in which it took data */
     uint32_t filled[COLL_SCAN][SHARED_CLASSES]; /* calls in which it filled slots */
-    /* Where ranks share processors: what calls took in which it took data. */
+    /* Where ranks share processors: what calls took in which it took data, and those in which it only gave some. */
     struct shared_series series[COLL_SCAN][SHARED_CLASSES];
+    struct {
+        struct shared_series series;
+        uint32_t ns[SHARED_WAYS];
+    } given[COLL_SCAN][SHARED_CLASSES];
     bool no_big;
     bool reads;      /* every rank can read every other's memory */
     bool no_help;    /* this rank cannot write the others' memory */

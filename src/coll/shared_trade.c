@@ -49,8 +49,11 @@ static enum shared_way pick(struct trade *t)
     const unsigned class = shared_class(t->bytes);
     const int reader = t->reader == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->reader;
     uint32_t ns[SHARED_WAYS];
-    for (unsigned w = 0; w < SHARED_WAYS; w++)
+    for (unsigned w = 0; w < SHARED_WAYS; w++) {
         ns[w] = atomic_load_explicit(&b->head->rank[reader].cost[kind][w][class], memory_order_relaxed);
+        if (ns[w] != 0)
+            ns[w] = MAX(ns[w], b->given[kind][class].ns[w]);
+    }
     return shared_way_pick(&b->asked[kind][class], ns, t->helps ? SHARED_WAYS : BY_HELP);
 }
 
@@ -131,6 +134,20 @@ static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
     atomic_store_explicit(cost, shared_cost_blend(known, ns, early), memory_order_relaxed);
 }
 
+/* The same of a rank that only gives, where ranks share processors: who is read waits until the last reader has had its turn,
+ * and a barrier behind the call would hide that from them all. */
+static void learn_given(struct trade *t, enum shared_way way)
+{
+    const enum coll_kind kind = t->args->kind;
+    const unsigned class = shared_class(t->bytes);
+    uint32_t *known = &t->b->given[kind][class].ns[way];
+    if (!t->entered)
+        return;
+    const uint64_t ns = shared_series_add(&t->b->given[kind][class].series, way, clock_ns() - t->entered);
+    if (ns != 0)
+        *known = shared_cost_blend(*known, ns, t->b->asked[kind][class] <= LEARN_ALL);
+}
+
 /* Rank r has posted the first step: does it want to be read? */
 static bool wants_reading(struct trade *t, int r, uint64_t step)
 {
@@ -198,6 +215,7 @@ static void write_side(struct trade *t, uint64_t last)
             help(t, step);
         shared_settle(b, last, t->reader);
         shared_done_short(b, last); /* its steps count too: see SHARED_LAG */
+        learn_given(t, way);
         return;
     }
     for (size_t at = 0; at < t->bytes; at += t->chunk) {
@@ -209,6 +227,7 @@ static void write_side(struct trade *t, uint64_t last)
     }
     own(t);
     shared_done_short(b, last);
+    learn_given(t, BY_SLOTS);
 }
 
 static void fetch(struct trade *t, int r)
