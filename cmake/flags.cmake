@@ -10,6 +10,12 @@ if(DEFINED ENV{CI} OR FISHPLATE_WERROR)
     list(APPEND FISHPLATE_FLAGS -Werror)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O3")
+# For what is compiled to be tried once: tests, and everything under sanitizers. Where each variable lives at each instruction,
+# which only a debugger asks, takes gcc up to a quarter of its time.
+set(FISHPLATE_QUICK "-O1")
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    string(APPEND FISHPLATE_QUICK " -fno-var-tracking")
+endif()
 # The same bytes from whatever folder: debug information and messages name files from the top of the tree.
 add_compile_options($<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.>
                     $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${CMAKE_BINARY_DIR}=./build>)
@@ -19,7 +25,7 @@ if(FISHPLATE_DEBUG OR FISHPLATE_SANITIZE)
     add_compile_definitions(FISHPLATE_DEBUG_BUILD)
 endif()
 if(FISHPLATE_SANITIZE)
-    set(CMAKE_C_FLAGS_RELEASE "-O1")
+    set(CMAKE_C_FLAGS_RELEASE "${FISHPLATE_QUICK}")
     add_compile_options(-fsanitize=${FISHPLATE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
     add_link_options(-fsanitize=${FISHPLATE_SANITIZE})
     add_compile_definitions(FISHPLATE_OBJMEM_MALLOC=1 SOFTIB_SLAB_MALLOC=1) # sanitizers watch what malloc gives
