@@ -33,16 +33,18 @@ struct peer {
     struct transport_caps caps;
     struct list stalled_link; /* net->stalled */
     struct net *net;
-    uint32_t answered; /* messages heard from it when one of medium size was last sent: p2p's count */
+    uint32_t announced; /* large messages that it has not answered yet: p2p's count */
+    uint32_t answered;  /* messages heard from it when one of medium size was last sent: p2p's count */
     struct {
         uint8_t left;   /* so many medium messages go as the last one that was measured (p2p) */
         bool announced; /* ... that is, announced; else at once */
     } medium[4];        /* by size */
     uint32_t rank;      /* in the job (MPI_COMM_WORLD of the first process set), or the number of a guest */
     uint32_t node;
-    bool stalled; /* on net->stalled */
-    bool opening; /* refuses frames because the connection is not open yet: said by the transport */
-    bool local;   /* same (virtual) node */
+    uint8_t told_way; /* how it wants large messages to move that cross its own: p2p's */
+    bool stalled;     /* on net->stalled */
+    bool opening;     /* refuses frames because the connection is not open yet: said by the transport */
+    bool local;       /* same (virtual) node */
     bool self;
     const struct net_card *card; /* of a guest; NULL: a process of this world */
     uint32_t paces;              /* its first record in net->paces (pace.h), 0: none */

@@ -7,10 +7,15 @@
 
 #define TRIES        3 /* of each way at first, in turn */
 #define TRIES_WINDOW 2 /* ... each a whole burst, and in a row: see before() */
+/* ... and where messages cross, so many in a row, the first of which is not judged (burst_close()). The first way gets cheaper
+ * over dozens of bursts, as both ranks' buffers find their places in the caches: the others are not tried before that. */
+#define TRIES_CROSS 3
+#define CROSS_LATE  32
 /* A way that is so far behind the best in a neighbouring size is not tried at first, in percent of the best. To try
  * a window takes long: there a way must be near. */
 #define FAR        200
 #define FAR_WINDOW 125
+#define FAR_CROSS  105
 #define BURST_MOST 64 /* messages */
 #define BURST_BYTES \
     (16u << 20)        /* ... or so much, if it is complete: large messages follow each other closely */
@@ -127,17 +132,20 @@ static bool before(const struct way_cost *a, const struct way_cost *b, bool wind
 }
 
 /* The way that has been tried least, if not often enough; or -1. */
-static int untried(const struct choice_class *k, unsigned open, enum way first, int best, bool window)
+static int untried(const struct choice_class *k, unsigned open, enum way first, int best, uint8_t flow)
 {
+    static const uint16_t tries[] = {TRIES, TRIES_WINDOW, TRIES_CROSS};
+    static const uint8_t far[] = {FAR, FAR_WINDOW, FAR_CROSS};
+    const uint64_t limit = (uint64_t)k->ways[best].cost * far[flow] / 100;
+    const int wanted =
+        k->falls > 0 && flow == CHOICE_LONE ? 1 : tries[flow]; /* the first: of a whole round */
+    const bool early = flow == CHOICE_CROSS && k->burst.number < CROSS_LATE;
     int least = -1;
     for (int i = -1; i < WAYS; i++) {
         int w = i < 0 ? (int)first : i;
         const struct way_cost *it = &k->ways[w];
-        uint64_t limit = (uint64_t)k->ways[best].cost * (window ? FAR_WINDOW : FAR) / 100;
-        bool far = it->inherited && it->cost > limit;
-        const int tries = window ? TRIES_WINDOW : k->falls > 0 ? 1 : TRIES; /* the last: of a whole round */
-        if (open & WAY_BIT(w) && it->tried < tries && !far &&
-            (least < 0 || before(it, &k->ways[least], window)))
+        if (open & WAY_BIT(w) && it->tried < wanted && !(it->inherited && it->cost > limit) &&
+            !(early && w != (int)first) && (least < 0 || before(it, &k->ways[least], flow != CHOICE_LONE)))
             least = w;
     }
     return least;
@@ -220,11 +228,10 @@ static int decide(struct choice *c, const struct choice_ticket *t, unsigned open
     if (!k->used)
         inherit(c, t->flow, t->size);
     int best = cheapest(c, k, t->bytes, open);
-    int way = untried(k, open, first, MAX(best, 0), t->flow == CHOICE_WINDOW);
+    int way = untried(k, open, first, MAX(best, 0), t->flow);
     if (way >= 0)
         return way;
-    if (best >= 0 && level_fell(k, best) &&
-        (way = untried(k, open, first, best, t->flow == CHOICE_WINDOW)) >= 0)
+    if (best >= 0 && level_fell(k, best) && (way = untried(k, open, first, best, t->flow)) >= 0)
         return way;
     if (best < 0) /* all of the first ones are still under way */
         return open & WAY_BIT(first) ? (int)first : __builtin_ctz(open);
@@ -243,8 +250,10 @@ static bool paused(const struct choice *c, uint64_t ended, uint64_t now)
 
 /* A message that can move before the one ahead of it is complete, or right after, is one of a window. After a
  * pause, what came before says what will follow. */
-static uint8_t flow_of(struct choice *c, uint8_t size, uint64_t now)
+static uint8_t flow_of(struct choice *c, uint8_t size, bool cross, uint64_t now)
 {
+    if (cross)
+        return CHOICE_CROSS;
     struct choice_class *k = &c->classes[CHOICE_WINDOW][size];
     if (c->under_way > 0 || (c->ended != 0 && !paused(c, c->ended, now)))
         k->bursty = true;
@@ -253,7 +262,7 @@ static uint8_t flow_of(struct choice *c, uint8_t size, uint64_t now)
     return k->bursty ? CHOICE_WINDOW : CHOICE_LONE;
 }
 
-static void burst_close(struct choice *c, struct choice_class *k);
+static void burst_close(struct choice *c, struct choice_class *k, bool cross);
 static void stalls_forget(struct choice *c);
 
 static int ask_window(struct choice *c, struct choice_ticket *t, unsigned open, enum way first)
@@ -262,9 +271,10 @@ static int ask_window(struct choice *c, struct choice_ticket *t, unsigned open, 
     struct choice_burst *b = &k->burst;
     bool over = b->done == b->asked && (paused(c, b->ended, t->began) || b->bytes >= BURST_BYTES);
     if (b->asked == 0 || b->asked >= BURST_MOST || over || !(open & WAY_BIT(b->way))) {
-        uint32_t messages = MAX(b->asked, 1u);
+        /* Crossing messages one by one are one burst or many, as the way is slow or fast. */
+        const uint32_t messages = t->flow == CHOICE_CROSS ? BURST_MOST : MAX(b->asked, 1u);
         const uint8_t last = b->way;
-        burst_close(c, k);
+        burst_close(c, k, t->flow == CHOICE_CROSS);
         uint8_t way =
             k->run > 0 && open & WAY_BIT(last) ? last : (uint8_t)decide(c, t, open, first, messages);
         if (way != last)
@@ -299,21 +309,33 @@ static int ask_lone(struct choice *c, struct choice_ticket *t, unsigned open, en
     return way;
 }
 
-enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, uint64_t now,
+enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, bool cross, uint64_t now,
                     struct choice_ticket *ticket)
 {
     uint8_t size = size_class(bytes);
     *ticket = (struct choice_ticket){
-        .began = now, .bytes = bytes, .size = size, .flow = flow_of(c, size, now), .open = true};
+        .began = now, .bytes = bytes, .size = size, .flow = flow_of(c, size, cross, now), .open = true};
     struct choice_class *k = class_of(c, ticket);
     if (++c->asked % STALL_FORGET == 0)
         stalls_forget(c);
     k->asked++;
     c->under_way++;
     int way =
-        ticket->flow == CHOICE_WINDOW ? ask_window(c, ticket, open, first) : ask_lone(c, ticket, open, first);
+        ticket->flow == CHOICE_LONE ? ask_lone(c, ticket, open, first) : ask_window(c, ticket, open, first);
     ticket->way = (uint8_t)way;
     return (enum way)way;
+}
+
+uint8_t choice_told(const struct choice *c, uint64_t bytes)
+{
+    const struct choice_burst *b = &c->classes[CHOICE_CROSS][size_class(bytes)].burst;
+    return b->number > 0 ? b->way + 1 : 0;
+}
+
+struct choice_ticket choice_follow(uint64_t bytes, enum way way, uint64_t now)
+{
+    return (struct choice_ticket){
+        .began = now, .bytes = bytes, .size = size_class(bytes), .flow = CHOICE_CROSS, .way = (uint8_t)way};
 }
 
 /* ---- learning ---- */
@@ -374,18 +396,24 @@ static void run_on(struct choice_class *k, uint32_t cost)
     k->burst_cost = cost;
 }
 
-/* What its messages have cost together; those that are still under way do not count. */
-static void burst_close(struct choice *c, struct choice_class *k)
+/* What its messages have cost together; those that are still under way do not count. Of crossing ones the first burst is not
+ * judged: the rank that follows does so with the next. */
+static void burst_close(struct choice *c, struct choice_class *k, bool cross)
 {
     struct choice_burst *b = &k->burst;
-    if (b->done > 1 && b->done > b->asked / 2) {
-        const uint64_t ns = b->by_work ? b->work : b->ended - b->began;
-        run_on(k, (uint32_t)MIN(ns * UNIT / MAX(b->bytes, 1u), UINT32_MAX));
+    const uint64_t ns = b->by_work ? b->work : b->ended - b->began;
+    const uint32_t cost = (uint32_t)MIN(ns * UNIT / MAX(b->bytes, 1u), UINT32_MAX);
+    const bool heard = b->done > b->asked / 2 && (b->done > 1 || cross);
+    if (heard && cross && k->burst_cost == 0) {
+        k->run = 1;
+        k->burst_cost = MAX(cost, 1u);
+    } else if (heard) {
+        run_on(k, cost);
         cost_add(c, k, b->way, b->bytes, ns, b->done);
     } else {
         k->run = 0;
     }
-    *b = (struct choice_burst){.number = b->number};
+    *b = (struct choice_burst){.number = b->number, .way = b->way};
 }
 
 static void burst_learn(struct choice_class *k, const struct choice_ticket *t, uint64_t now, bool by_work,
@@ -429,7 +457,7 @@ static void learn(struct choice *c, struct choice_ticket *t, uint64_t now, bool 
     struct choice_class *k = class_of(c, t);
     if (!t->open)
         return;
-    if (t->flow == CHOICE_WINDOW)
+    if (t->flow != CHOICE_LONE)
         burst_learn(k, t, now, by_work, work);
     else if (t->number == c->asked) /* else it was the first of a window, and shared its time with others */
         round_learn(c, k, t, by_work ? work : now - t->began);
@@ -475,7 +503,7 @@ bool choice_settled(const struct choice *c, const struct choice_ticket *t, unsig
 uint64_t choice_share(const struct choice *c, const struct choice_ticket *t)
 {
     uint64_t known = c->classes[t->flow][t->size].share, share = known ? known : SHARE_START;
-    if (t->flow == CHOICE_WINDOW)
+    if (t->flow != CHOICE_LONE)
         share = CHOICE_SHARES / 2;
     uint64_t mine = t->bytes / CHOICE_SHARES * share;
     return mine >= PAGE && t->bytes >= 4 * PAGE ? mine / PAGE * PAGE : MAX(mine, 1);
@@ -487,7 +515,7 @@ void choice_shared(struct choice *c, const struct choice_ticket *t, uint64_t min
                    uint64_t write_ns)
 {
     struct choice_class *k = class_of(c, t);
-    if (t->flow == CHOICE_WINDOW || mine == 0 || mine >= t->bytes)
+    if (t->flow != CHOICE_LONE || mine == 0 || mine >= t->bytes)
         return;
     double read = (double)(read_ns + 1) / (double)mine,
            write = (double)(write_ns + 1) / (double)(t->bytes - mine);

@@ -9,6 +9,9 @@
  * A single message is measured by itself. Messages of a window share their time, so all messages of a burst
  * take the same way, and the burst is measured.
  *
+ * Messages that cross those of the receiver find both processors busy, and what one rank wins may be the other's loss. So of
+ * two ranks one leads: it measures such bursts, of a single message too, and the other one goes the same way.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_CHOICE_H
 #define FP_P2P_CHOICE_H
@@ -23,12 +26,12 @@ enum way { WAY_PIECES, WAY_READ, WAY_WRITE, WAY_SPLIT, WAYS };
 /* Sizes by factors of two, from 4 KiB to 8 MiB and more. */
 #define CHOICE_SIZES 12
 
-enum choice_flow { CHOICE_LONE, CHOICE_WINDOW, CHOICE_FLOWS };
+enum choice_flow { CHOICE_LONE, CHOICE_WINDOW, CHOICE_CROSS, CHOICE_FLOWS };
 
 struct choice_ticket {
     uint64_t began; /* ns */
     uint64_t bytes;
-    uint32_t number; /* of all questions (lone), or of the burst (window) */
+    uint32_t number; /* of all questions (lone), or of the burst */
     uint8_t size, flow, way;
     bool open; /* the policy waits to be told */
 };
@@ -42,7 +45,7 @@ struct way_cost {
     bool inherited;   /* the cost is that of a neighbouring class: enough to leave the way out for now */
 };
 
-/* Messages of a window that follow each other without a pause. */
+/* Messages of a window, or crossing ones, that follow each other without a pause. */
 struct choice_burst {
     uint64_t began, ended, bytes, work;
     uint32_t number, asked, done;
@@ -92,9 +95,16 @@ struct choice {
 };
 
 /* One of the ways in `open` (a set of WAY_BIT, not empty) for a message of `bytes` whose data can move now.
- * Ways that nothing is known of are tried, `first` before all others. */
-enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, uint64_t now,
+ * Ways that nothing is known of are tried, `first` before all others. `cross`: it crosses one of this rank, which
+ * leads. */
+enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, bool cross, uint64_t now,
                     struct choice_ticket *ticket);
+
+/* The way + 1 that crossing messages of this size go at present, to be told to the rank that follows; 0: none did. */
+uint8_t choice_told(const struct choice *c, uint64_t bytes);
+
+/* The ticket of a crossing message that goes the way that was told. Nothing is learned from it. */
+struct choice_ticket choice_follow(uint64_t bytes, enum way way, uint64_t now);
 
 /* The message is complete. It has cost the time since it was asked for. */
 void choice_learn(struct choice *c, struct choice_ticket *ticket, uint64_t now);

@@ -121,11 +121,18 @@ static inline void request_begin(struct p2p_request *r, struct p2p *p, const str
     r->registered = false;
 }
 
+static inline void request_state(struct p2p_request *r, enum p2p_state to)
+{
+    if (unlikely(r->state == STATE_SEND_ANNOUNCED))
+        r->peer->announced--;
+    r->state = (uint8_t)to;
+}
+
 /* The next state of a request, which the table must allow. */
 static inline void request_turn(struct p2p_request *r, enum p2p_state to)
 {
     ASSERT(state_may_follow((enum p2p_state)r->state, to));
-    r->state = (uint8_t)to;
+    request_state(r, to);
 }
 
 /* The end of a send or receive, whichever way it went. The request may be gone afterwards. */
@@ -138,7 +145,7 @@ static inline void request_done(struct p2p_request *r, int error)
 /* The peer has died: from any state. */
 static inline void request_fail(struct p2p_request *r, int error)
 {
-    r->state = STATE_DONE;
+    request_state(r, STATE_DONE);
     request_complete(&r->base, error);
 }
 

@@ -43,12 +43,14 @@ static int rts_send(struct p2p_request *r)
         rts.can |= RTS_PIPE;
         rts.address = r->registered ? rts.address : way_piece(r, r->length);
     }
+    rts.can |= (uint32_t)way_told(r->base.p2p, r->peer, r->length) << RTS_WAY_SHIFT;
     int rc = peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
     if (rc == ERR_AGAIN)
         return rc;
     if (rc != 0)
         return rts_failed(r, rc);
     request_turn(r, STATE_SEND_ANNOUNCED);
+    r->peer->announced++;
     r->peer->told[envelope_class(header_envelope(&r->header))]++;
     peer_count(r->peer, r->length);
     counter_add(&announced, 1);
@@ -108,6 +110,7 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     struct announcement a = {
         .from = from, .env = header_envelope(h), .length = h->word, .rts = &rts, .last = (uint8_t)h->aux};
     from->heard[envelope_class(a.env)]++;
+    from->told_way = (rts.can & RTS_WAY) >> RTS_WAY_SHIFT;
     struct p2p_request *r = take_posted(p, a.env);
     if (r) {
         rendezvous_take(p, r, &a);

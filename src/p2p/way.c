@@ -127,8 +127,25 @@ uint64_t way_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint
 
 #define SPLIT_MIN 16384 /* below this a second control message costs more than a half saves */
 
+/* This rank has large messages for the sender of this one, which has its processor to use for them. The lower of the two
+ * decides for both (choice.h). */
+static bool crosses(const struct peer *from)
+{
+    return from->caps.cpu_moves && from->announced > 0;
+}
+
+static bool leads(const struct p2p *p, const struct peer *peer)
+{
+    return p->net->rank < peer->rank;
+}
+
+uint8_t way_told(struct p2p *p, const struct peer *to, uint64_t bytes)
+{
+    return to->caps.cpu_moves && way_measures() && leads(p, to) ? choice_told(choice_of(p, to), bytes) : 0;
+}
+
 /* The ways that are worth measuring. Where a processor moves the bytes, two of them move more than one, unless
- * ranks share processors; an adapter does by itself what it is told to. */
+ * ranks share processors or the other one has its own bytes to move; an adapter does by itself what it is told to. */
 static unsigned open_ways(const struct p2p *p, const struct peer *from, uint64_t bytes, bool write)
 {
     unsigned open = WAY_BIT(WAY_READ);
@@ -137,16 +154,28 @@ static unsigned open_ways(const struct p2p *p, const struct peer *from, uint64_t
     else if (write)
         open |= WAY_BIT(WAY_WRITE);
     if ((from->caps.cpu_moves || from->caps.software) && write && !p->net->oversubscribed &&
-        bytes >= SPLIT_MIN)
+        bytes >= SPLIT_MIN && !crosses(from))
         open |= WAY_BIT(WAY_SPLIT);
     return open;
+}
+
+/* A way that is open, by measuring or as the other rank leads. */
+static enum way choose(struct p2p *p, struct p2p_request *r, struct peer *from, unsigned open)
+{
+    const uint64_t bytes = (uint64_t)r->base.bytes, now = clock_ns();
+    const bool cross = way_measures() && crosses(from);
+    if (!cross || leads(p, from))
+        return choice_ask(choice_of(p, from), bytes, open, WAY_READ, cross, now, &r->ticket);
+    const enum way told =
+        from->told_way && open & WAY_BIT(from->told_way - 1) ? from->told_way - 1 : WAY_READ;
+    r->ticket = choice_follow(bytes, told, now);
+    return told;
 }
 
 static enum p2p_protocol measured(struct p2p *p, struct p2p_request *r, const struct announcement *a,
                                   unsigned open)
 {
-    uint64_t bytes = (uint64_t)r->base.bytes;
-    switch (choice_ask(choice_of(p, a->from), bytes, open, WAY_READ, clock_ns(), &r->ticket)) {
+    switch (choose(p, r, a->from, open)) {
     case WAY_PIECES:
         return PROTOCOL_R3;
     case WAY_WRITE:
@@ -154,7 +183,8 @@ static enum p2p_protocol measured(struct p2p *p, struct p2p_request *r, const st
     case WAY_SPLIT:
         return PROTOCOL_SPLIT;
     default:
-        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE : reading(p, a->from, bytes, a->length);
+        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE
+                                       : reading(p, a->from, (uint64_t)r->base.bytes, a->length);
     }
 }
 

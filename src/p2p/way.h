@@ -22,6 +22,9 @@ uint64_t way_piece(const struct p2p_request *r, uint64_t bytes);
 /* The receiver: the size of pieces, as the sender wants it or else itself. */
 uint64_t way_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes);
 
+/* What this rank tells another one with an announcement: the way + 1 of messages that cross (choice.h); 0: nothing. */
+uint8_t way_told(struct p2p *p, const struct peer *to, uint64_t bytes);
+
 /* Whether nobody has forced a protocol. */
 bool way_measures(void);
 /* How a receive is to be offered to this peer: PROTOCOL_PUT, PROTOCOL_PUTNR, or PROTOCOL_RENDEZVOUS: not at

@@ -64,8 +64,8 @@ static uint64_t ping_pong(struct choice *c, struct machine *m, int n, int forced
     uint64_t total = 0;
     for (int i = 0; i < n; i++) {
         struct choice_ticket t;
-        enum way way =
-            forced >= 0 ? (enum way)forced : choice_ask(c, m->row->bytes, m->open, WAY_READ, m->now, &t);
+        enum way way = forced >= 0 ? (enum way)forced
+                                   : choice_ask(c, m->row->bytes, m->open, WAY_READ, false, m->now, &t);
         uint64_t cost = cost_of(m, way, false);
         cost += chilled(m, way, cost);
         m->now += cost + (way == WAY_PIECES ? m->others_ns : 0);
@@ -91,8 +91,9 @@ static uint64_t stream(struct choice *c, struct machine *m, int windows, int for
         int nlate = 0, which[64];
         uint64_t extra = 0;
         for (int k = 0; k < 64; k++) {
-            enum way way = forced >= 0 ? (enum way)forced
-                                       : choice_ask(c, m->row->bytes, m->open, WAY_READ, m->now, &t[k]);
+            enum way way = forced >= 0
+                               ? (enum way)forced
+                               : choice_ask(c, m->row->bytes, m->open, WAY_READ, false, m->now, &t[k]);
             uint64_t cost = cost_of(m, way, true);
             if (k == 0)
                 extra = chilled(m, way, 100);
@@ -410,7 +411,7 @@ static void only_what_is_open(void)
     for (unsigned open = 1; open < 1u << WAYS; open++)
         for (int i = 0; i < 200; i++) {
             struct choice_ticket t;
-            enum way way = choice_ask(&c, 100000, open, WAY_READ, (uint64_t)i * 100000 + 1, &t);
+            enum way way = choice_ask(&c, 100000, open, WAY_READ, false, (uint64_t)i * 100000 + 1, &t);
             EXPECT(open & WAY_BIT(way));
             if (i % 3)
                 choice_learn(&c, &t, (uint64_t)i * 100000 + 5000);
@@ -426,11 +427,88 @@ static void odd_values(void)
     const uint64_t sizes[] = {0, 1, 2, 4095, UINT64_MAX};
     for (int i = 0; i < 1000; i++) {
         struct choice_ticket t;
-        choice_ask(&c, sizes[i % 5], ALL, WAY_READ, (uint64_t)i, &t);
+        choice_ask(&c, sizes[i % 5], ALL, WAY_READ, false, (uint64_t)i, &t);
         choice_learn(&c, &t, i % 7 ? UINT64_MAX - 1000 + (uint64_t)i : 0);
         choice_learn(&c, &t, 0); /* a second time says nothing */
         EXPECT_EQ(c.under_way, 0);
     }
+}
+
+/* ---- messages that cross ---- */
+
+/* What one of them takes its receiver when the two ranks go these ways: each has one processor, for its half of all
+ * messages. Who lets the other one copy for it waits until that has moved its own. */
+static uint64_t crossing_cost(const struct cost_row *r, enum way mine, enum way others)
+{
+    const uint64_t work[WAYS] = {2 * (uint64_t)r->window_pieces, r->window_read, 0,
+                                 2 * (uint64_t)r->window_split};
+    return mine == others ? work[mine] : mine == WAY_READ ? work[mine] : work[mine] / 2 + work[others];
+}
+
+/* Windows in both directions. The rank that follows hears of the way with the announcements of the next window. Returns
+ * the time of all, of the rank that leads. */
+static uint64_t exchange(struct choice *c, struct machine *m, int messages, int windows, int forced)
+{
+    uint64_t total = 0;
+    enum way followed = forced >= 0 ? (enum way)forced : WAY_READ;
+    for (int i = 0; i < windows; i++) {
+        struct choice_ticket t[64];
+        enum way way[64];
+        uint64_t begun = m->now;
+        if (forced < 0 && choice_told(c, m->row->bytes))
+            followed = choice_told(c, m->row->bytes) - 1;
+        for (int k = 0; k < messages; k++) {
+            way[k] = forced >= 0 ? (enum way)forced
+                                 : choice_ask(c, m->row->bytes, m->open, WAY_READ, true, m->now, &t[k]);
+            m->used[way[k]]++;
+            m->now += way[k] == WAY_READ ? crossing_cost(m->row, WAY_READ, followed) : 0;
+            if (way[k] == WAY_READ && forced < 0)
+                choice_learn(c, &t[k], m->now);
+        }
+        for (int k = 0; k < messages; k++) {
+            m->now += way[k] == WAY_READ ? 0 : crossing_cost(m->row, way[k], followed);
+            if (way[k] != WAY_READ && forced < 0)
+                choice_learn(c, &t[k], m->now);
+        }
+        total += m->now - begun;
+        m->now += 2000;
+    }
+    return total;
+}
+
+/* Both ranks come to go the way that is best when both do, in windows and one by one. */
+static void ranks_that_exchange(void)
+{
+    const struct cost_row *tables[] = {cost_x86_64, cost_aarch64, cost_x86_64_cold};
+    for (int i = 0; i < 3 * COST_ROWS * 2; i++) {
+        struct choice c = {.asked = 0};
+        struct machine m = {.row = &tables[i % 3][i / 3 % COST_ROWS], .now = 1, .open = ALL};
+        const int messages = i < 3 * COST_ROWS ? 64 : 1, windows = messages > 1 ? 400 : 20000;
+        uint64_t best = UINT64_MAX;
+        for (int w = 0; w < WAYS; w++)
+            if (m.open & WAY_BIT(w)) {
+                uint64_t took = exchange(&c, &(struct machine){.row = m.row}, messages, windows, w);
+                best = took < best ? took : best;
+            }
+        exchange(&c, &m, messages, windows / 4, -1); /* until all ways have been tried */
+        uint64_t took = exchange(&c, &m, messages, windows, -1);
+        EXPECT(took < best + best / 20);
+    }
+}
+
+/* One that follows goes as it is told, and leaves nothing behind. */
+static void ranks_that_follow(void)
+{
+    struct choice c = {.asked = 0};
+    EXPECT_EQ(choice_told(&c, 65536), 0);
+    struct choice_ticket t = choice_follow(65536, WAY_SPLIT, 5);
+    EXPECT_EQ(t.way, WAY_SPLIT);
+    EXPECT_EQ(choice_share(&c, &t), 32768);
+    choice_shared(&c, &t, 32768, 1, 1000000);
+    choice_learn(&c, &t, 1000);
+    EXPECT_EQ(choice_share(&c, &t), 32768);
+    EXPECT_EQ(c.under_way, 0);
+    EXPECT_EQ(c.ended, 0);
 }
 
 /* The two parts are ready together when who is ready first gets more to do. */
@@ -440,7 +518,7 @@ static void shares_that_fit(void)
     for (uint64_t slower = 1; slower <= 2; slower++)
         for (int i = 0; i < 200; i++) {
             struct choice_ticket t;
-            choice_ask(&c, 1 << 20, WAY_BIT(WAY_SPLIT), WAY_READ, (uint64_t)i * 1000000 + 1, &t);
+            choice_ask(&c, 1 << 20, WAY_BIT(WAY_SPLIT), WAY_READ, false, (uint64_t)i * 1000000 + 1, &t);
             uint64_t mine = choice_share(&c, &t), its = (1 << 20) - mine;
             EXPECT(mine > 0 && its > 0 && mine % 4096 == 0);
             choice_shared(&c, &t, mine, mine, its * slower);
@@ -476,6 +554,8 @@ int main(void)
     TEST_RUN(looks_rarely);
     TEST_RUN(only_what_is_open);
     TEST_RUN(odd_values);
+    TEST_RUN(ranks_that_exchange);
+    TEST_RUN(ranks_that_follow);
     TEST_RUN(shares_that_fit);
     return test_result();
 }
