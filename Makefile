@@ -6,7 +6,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # Tests at a time: few, for a test may have more ranks than there are cores, but many wait for clocks and daemons.
 TEST_JOBS ?= 3
 
-.PHONY: all configure run test clang fresh rig asan asan-build tsan coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
+.PHONY: all configure run test clang clang-build fresh rig asan asan-build tsan tsan-build coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
 .NOTPARALLEL:
 
@@ -51,10 +51,12 @@ test: setup-all all
 # Everything with the other compiler, unoptimised: it warns of other things. A few tests show that the code it makes runs; not
 # those that try every case there is, which take long without optimisation and would find the same as in $(BUILD).
 clang: export TESTS ?= ^(examples/|unit/)
-clang: setup-all
+clang: clang-build
+	$(call tests,build-clang,--label-exclude rig --exclude-regex '_all$$|test_(rendezvous|random|gate|choice)$$')
+
+clang-build: setup-all
 	@CC=clang CXX=clang++ tools/configure build-clang -DCMAKE_BUILD_TYPE=Debug -DFISHPLATE_WERROR=ON
 	@cmake --build build-clang --parallel $(JOBS)
-	$(call tests,build-clang,--label-exclude rig --exclude-regex '_all$$|test_(rendezvous|random|gate|choice)$$')
 
 # The README's commands on a bare Debian, in a folder; what cannot be made here is skipped, with the reason. In CI, where
 # $(BUILD) was made from the same commit, the libraries must be the same bytes.
@@ -84,11 +86,13 @@ rig: setup-rig all
 
 # What has threads: programs of MPI_THREAD_MULTIPLE and of the progress thread, the event thread of the InfiniBand
 # transport, softib's engine.
-tsan: export TSAN_OPTIONS := exitcode=66 halt_on_error=1
-tsan: setup-all
+tsan tsan-build: export TSAN_OPTIONS := exitcode=66 halt_on_error=1
+tsan: tsan-build
+	$(call tests,build-tsan,--label-regex 'threads|softib' --label-exclude sweep)
+
+tsan-build: setup-all
 	@tools/configure build-tsan -DFISHPLATE_SANITIZE=thread
 	@cmake --build build-tsan --parallel $(JOBS) --target thread_tests
-	$(call tests,build-tsan,--label-regex 'threads|softib' --label-exclude sweep)
 
 # Which lines the tests execute, folder by folder. TESTS=PATTERN counts only what those tests execute. Counting makes programs
 # slow: a test that takes too long then does not keep the others' lines from being reported. What a process executed that is
