@@ -25,7 +25,7 @@ static COUNTER(reads, "coll_reads", "Contributions to collectives read from the 
 #define CHUNK_MIN 1024 /* with shorter pieces a schedule is better */
 #define HANDSHAKE \
     400 /* ns that a rank whose memory is read waits beyond the reading, until it can be read again */
-#define LEARN_ALL   24 /* calls of a kind and size; */
+#define LEARN_ALL   28 /* calls of a kind and size; */
 #define LEARN_EVERY 3  /* later one in so many: the clock costs something too */
 
 static int blocks_of(const struct trade *t)
@@ -38,6 +38,13 @@ const char *trade_slot(const struct trade *t, int r, uint64_t step, size_t len)
     return shared_slot(t->b, r, step, len * (size_t)blocks_of(t)) + trade_offset(t, r, t->b->comm->rank, len);
 }
 
+/* By whose costs to choose, of several readers. Where all give and take everybody goes by rank 0's: if some went one way and
+ * some the other, the call would take what both take. */
+static int others_reader(const struct trade *t)
+{
+    return t->writer == SHARED_EVERYONE ? 0 : (t->b->comm->rank + 1) % t->b->comm->size;
+}
+
 static enum shared_way pick(struct trade *t)
 {
     struct shared *b = t->b;
@@ -47,14 +54,14 @@ static enum shared_way pick(struct trade *t)
         return coll_read.value == READ_HELPED && t->helps ? BY_HELP : BY_READING;
     const enum coll_kind kind = t->args->kind;
     const unsigned class = shared_class(t->bytes);
-    const int reader = t->reader == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->reader;
+    const int reader = t->reader == SHARED_EVERYONE ? others_reader(t) : t->reader;
     uint32_t ns[SHARED_WAYS];
     for (unsigned w = 0; w < SHARED_WAYS; w++) {
         ns[w] = atomic_load_explicit(&b->head->rank[reader].cost[kind][w][class], memory_order_relaxed);
         if (ns[w] != 0)
             ns[w] = MAX(ns[w], b->given[kind][class].ns[w]);
     }
-    return shared_way_pick(&b->asked[kind][class], ns, t->helps ? SHARED_WAYS : BY_HELP);
+    return shared_way_pick(&b->asked[kind][class], ns, t->helps ? SHARED_WAYS : BY_HELP, t->entered ? 2 : 1);
 }
 
 /* One call in several is measured. */
@@ -129,9 +136,10 @@ static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
     if (ns == 0)
         return;
     _Atomic uint32_t *cost = &b->head->rank[b->comm->rank].cost[kind][way][class];
+    uint32_t (*const blend)(uint32_t, uint64_t, bool) = t->entered ? shared_mean_blend : shared_cost_blend;
     const bool early = b->taken[kind][class] <= LEARN_ALL;
     const uint32_t known = atomic_load_explicit(cost, memory_order_relaxed);
-    atomic_store_explicit(cost, shared_cost_blend(known, ns, early), memory_order_relaxed);
+    atomic_store_explicit(cost, blend(known, ns, early), memory_order_relaxed);
 }
 
 /* The same of a rank that only gives, where ranks share processors: who is read waits until the last reader has had its turn,
@@ -145,7 +153,7 @@ static void learn_given(struct trade *t, enum shared_way way)
         return;
     const uint64_t ns = shared_series_add(&t->b->given[kind][class].series, way, clock_ns() - t->entered);
     if (ns != 0)
-        *known = shared_cost_blend(*known, ns, t->b->asked[kind][class] <= LEARN_ALL);
+        *known = shared_mean_blend(*known, ns, t->b->asked[kind][class] <= LEARN_ALL);
 }
 
 /* Rank r has posted the first step: does it want to be read? */

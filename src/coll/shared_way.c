@@ -8,16 +8,18 @@
 
 #include "base/util.h"
 
-#define TRIALS     7    /* first calls of a class with each way: two series */
+#define TRIALS     7    /* first calls of a class with each way, in each round: one series */
 #define LOOK_FIRST 64   /* after so many calls, and at twice as many each time, */
 #define LOOK       2048 /* and then of so many calls, the last go another way, */
 #define LOOK_FAR   16384
-#define LOOK_RUN   6  /* so many of them; */
+#define LOOK_RUN   7  /* so many of them: one series; */
 #define FAR_BEHIND 3  /* a way that takes so many times as long as the best: only in every LOOK_FAR calls */
 #define FALL       2  /* a cheaper call counts for one part in so many, */
 #define RISE       16 /* a dearer one for one part in so many, */
 #define SPIKE      8  /* and as at most so many times what is known */
-#define SERIES     3  /* calls of a series */
+#define SERIES     6  /* calls of a series, */
+#define MEAN       4  /* which counts for one part in so many, */
+#define MEAN_SPIKE 4  /* and as at most so many times what is known */
 
 uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early)
 {
@@ -29,6 +31,16 @@ uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early)
     if (ns <= known)
         return known - (known - (uint32_t)ns) / FALL;
     return known + (uint32_t)((MIN(ns, SPIKE * (uint64_t)known) - known) / RISE);
+}
+
+uint32_t shared_mean_blend(uint32_t known, uint64_t ns, bool early)
+{
+    ns = MIN(MAX(ns, 1u), UINT32_MAX / 4);
+    if (known == 0 || early)
+        return known == 0 ? (uint32_t)ns : MIN(known, (uint32_t)ns);
+    if (ns <= known)
+        return known - (known - (uint32_t)ns) / MEAN;
+    return known + (uint32_t)((MIN(ns, MEAN_SPIKE * (uint64_t)known) - known) / MEAN);
 }
 
 uint64_t shared_series_add(struct shared_series *s, enum shared_way way, uint64_t ns)
@@ -63,7 +75,7 @@ static unsigned look(uint32_t n, const uint32_t ns[], unsigned ways, unsigned be
     return n >= end - LOOK_RUN ? other : best;
 }
 
-enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways)
+enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways, unsigned rounds)
 {
     const uint32_t n = (*asked)++;
     unsigned best = 0;
@@ -73,5 +85,6 @@ enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned w
         if (ns[w] < ns[best])
             best = w;
     }
-    return (enum shared_way)(n < TRIALS * ways || !known ? n / TRIALS % ways : look(n, ns, ways, best));
+    return (enum shared_way)(n < TRIALS * ways * rounds || !known ? n / TRIALS % ways
+                                                                  : look(n, ns, ways, best));
 }

@@ -39,10 +39,15 @@ struct shared_series {
     uint64_t ns; /* ... of these */
 };
 
+/* What is known of the cost of a call (0: nothing) once a series of them has taken `ns` each. Dear and cheap calls come in turn
+ * (who runs ahead waits once for several calls), so dear ones count as much. */
+uint32_t shared_mean_blend(uint32_t known, uint64_t ns, bool early);
+
 /* One more call has taken `ns` from begin to end. Returns what a call of the series takes when it is complete, else 0. */
 uint64_t shared_series_add(struct shared_series *s, enum shared_way way, uint64_t ns);
 
-/* The way of the next call, out of the first `ways`. *asked counts the calls of its class; all ranks count alike. */
-enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways);
+/* The way of the next call, out of the first `ways`. *asked counts the calls of its class; all ranks count alike. At first all
+ * are tried, in so many rounds. */
+enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways, unsigned rounds);
 
 #endif
