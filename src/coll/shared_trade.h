@@ -27,6 +27,7 @@ struct trade {
     const int64_t *starts; /* reduce_scatter */
     uint64_t reading;      /* bit r: the data of rank r is to be read from its memory, or is written by it */
     bool fetched;          /* ... and it is all there, so that `finish` has nothing to do */
+    bool kept;             /* what this rank has for itself is in its place already */
     uint64_t remote[SHARED_RANKS_MAX]; /* ... which begins here */
     enum shared_way way;               /* ... of the last one heard of */
     uint64_t filled_ns;                /* through slots: how long the owner filled the first */
