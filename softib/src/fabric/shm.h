@@ -252,6 +252,7 @@ struct arena {
     _Alignas(CACHELINE) atomic_uint copies_open; /* which entries of `copy` want help */
     atomic_uint attentive;                       /* our engine thread looks without being rung */
     atomic_uint help_asked;                      /* the ring is for a copy, perhaps over by now */
+    atomic_uint copying;                         /* threads of ours that copy to or from other processes */
     _Alignas(CACHELINE) struct sh_copy copy[SHARED_COPIES];
     struct shlock ev_lock, atomic_unit;
     _Atomic uint64_t ev_head, ev_tail;

@@ -114,10 +114,7 @@ static bool cross_ok(struct peer *p, ssize_t r, uint64_t n)
 static bool cross_out(struct peer *to, const struct iovec *src, unsigned long ns, const struct iovec *dst,
                       unsigned long nd, uint64_t n)
 {
-    dma_begin();
-    ssize_t r = process_vm_writev(to->pid, src, ns, dst, nd, 0);
-    dma_end();
-    return cross_ok(to, r, n);
+    return cross_ok(to, share_move(to->pid, false, src, ns, dst, nd), n);
 }
 
 bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src, int ns, uint64_t n)
@@ -163,10 +160,7 @@ bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct i
     unsigned long k = remote_iov(src, n, false, riov);
     if (n >= SHARE_MIN && share_wanted(from) && share_copy(from, true, riov, (int)k, dst, nd, n))
         return true;
-    dma_begin();
-    ssize_t r = process_vm_readv(from->pid, dst, (unsigned long)nd, riov, k, 0);
-    dma_end();
-    return cross_ok(from, r, n);
+    return cross_ok(from, share_move(from->pid, true, dst, (unsigned long)nd, riov, k), n);
 }
 
 static void direct_atomic(char *at, bool cas, uint64_t operand, uint64_t swap, uint64_t *old)

@@ -5,7 +5,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/share.h"
-#include "base/dma.h"
 #include "memory/iov.h"
 #include <stdlib.h>
 
@@ -61,10 +60,7 @@ static bool move(pid_t pid, bool read, const struct iovec *mine, int nm, const s
     struct iovec l[MAX_SGE], r[MAX_SGE];
     unsigned long nl = (unsigned long)iov_slice(mine, nm, at, len, l);
     unsigned long nr = (unsigned long)iov_slice(theirs, nt, at, len, r);
-    dma_begin();
-    ssize_t got = read ? process_vm_readv(pid, l, nl, r, nr, 0) : process_vm_writev(pid, l, nl, r, nr, 0);
-    dma_end();
-    return got == (ssize_t)len;
+    return share_move(pid, read, l, nl, r, nr) == (ssize_t)len;
 }
 
 /* --- the sender --- */
@@ -157,8 +153,9 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     bool ok = true, rung = atomic_load(&p->arena->attentive);
     while (ok && take_piece(&part, &at, &len)) {
         ok = move(p->pid, inward, near, nnear, far, nfar, at, len);
-        /* A polling program has come by now; if none has, the engine is to. */
-        if (!rung && offset_of(atomic_load(&c->next)) == part.expect && n - part.expect >= RING_MIN) {
+        /* A polling program has come by now; if none has, and none will after a copy of its own, the engine is to. */
+        if (!rung && offset_of(atomic_load(&c->next)) == part.expect && n - part.expect >= RING_MIN &&
+            atomic_load_explicit(&p->arena->copying, memory_order_relaxed) == 0) {
             atomic_store(&p->arena->help_asked, 1);
             member_ring(p->slot);
         }

@@ -2,16 +2,31 @@
  * spends more time on looking up pages than on copying, so that one processor reaches a third of the speed of
  * memcpy. With two processors it is faster: the copy is cut into pieces, and the sender and the target's
  * process (its engine thread or a polling thread) each take the next piece until none is left. If nobody
- * helps, the sender completes the copy alone and does not ask again for a while.
+ * helps, the sender completes the copy alone and does not ask again for a while. The engine thread of a process that
+ * copies itself is not woken: it would take the processor from that thread, which helps when it polls again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SHARE_H
 #define SOFTIB_SHARE_H
 
+#include "base/dma.h"
 #include "fabric/proc.h"
 #include <sys/uio.h>
 
 #define SHARE_MIN (64u << 10) /* below this the sender is done before help comes */
+
+/* The kernel moves bytes between `mine` and the other process's memory; the other processes see that we are at it. */
+static inline ssize_t share_move(pid_t pid, bool read, const struct iovec *mine, unsigned long nm,
+                                 const struct iovec *theirs, unsigned long nt)
+{
+    atomic_fetch_add_explicit(&proc.arena->copying, 1, memory_order_relaxed);
+    dma_begin();
+    ssize_t got = read ? process_vm_readv(pid, mine, nm, theirs, nt, 0)
+                       : process_vm_writev(pid, mine, nm, theirs, nt, 0);
+    dma_end();
+    atomic_fetch_sub_explicit(&proc.arena->copying, 1, memory_order_relaxed);
+    return got;
+}
 
 bool share_wanted(struct peer *p);
 /* n bytes from near (here) to far (in p), or the other way when `inward`. False: not done, do it alone. */

@@ -1,0 +1,108 @@
+/* t_share.c: whom a large copy wakes for help. The target's engine thread is woken when nobody at the target looks, and not while
+ * the target copies itself: it would take the processor from the thread that does. Both ends are this process, and the kernel
+ * really moves the bytes; only the ring is a count.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "expect.h"
+#include "memory/copy.h"
+#include "memory/share.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BYTES (1u << 20)
+
+struct proc proc;
+unsigned shlock_self = 1;
+static int rings;
+static unsigned seen; /* the most threads that were said to copy, while one did */
+
+void member_ring(uint32_t slot)
+{
+    (void)slot;
+    rings++;
+}
+
+bool member_alive(uint32_t slot)
+{
+    (void)slot;
+    return true;
+}
+
+bool member_runs(uint32_t slot)
+{
+    (void)slot;
+    return true;
+}
+
+void shlock_take_slow(struct shlock *l) /* of atomics, which are not tried here */
+{
+    (void)l;
+    abort();
+}
+
+static void note(void)
+{
+    unsigned now = atomic_load(&proc.arena->copying);
+    seen = now > seen ? now : seen;
+}
+
+/* Instead of those of the C library. */
+ssize_t process_vm_readv(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r, unsigned long nr,
+                         unsigned long flags)
+{
+    note();
+    return syscall(SYS_process_vm_readv, pid, l, nl, r, nr, flags);
+}
+
+ssize_t process_vm_writev(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r,
+                          unsigned long nr, unsigned long flags)
+{
+    note();
+    return syscall(SYS_process_vm_writev, pid, l, nl, r, nr, flags);
+}
+
+/* One copy of `n` bytes; returns how often the target was rung. */
+static int copy(struct peer *to, bool inward, size_t n, bool target_copies)
+{
+    static char from[BYTES], into[BYTES];
+    struct iovec near = {inward ? into : from, n};
+    struct rseg far = {.addr = (uintptr_t)(inward ? from : into), .len = n};
+    for (size_t i = 0; i < n; i++)
+        from[i] = (char)(i * 7 + n);
+    memset(into, 0, n);
+    rings = 0;
+    seen = 0;
+    atomic_store(&to->unhelped, 0);
+    atomic_store(&to->until_share, 0);
+    atomic_store(&to->arena->copying, target_copies);
+    EXPECT(inward ? copy_in(to, &far, 1, &near, 1, n) : copy_out(to, &far, 1, &near, 1, n));
+    EXPECT(memcmp(from, into, n) == 0);
+    EXPECT(seen == 1);
+    EXPECT(atomic_load(&proc.arena->copying) == 0);
+    return rings;
+}
+
+int main(void)
+{
+    struct arena *mine = aligned_alloc(4096, (sizeof(*mine) + 4095) / 4096 * 4096), *its;
+    its = aligned_alloc(4096, (sizeof(*its) + 4095) / 4096 * 4096);
+    struct peer *to = calloc(1, sizeof(*to));
+    if (!mine || !its || !to)
+        return 1;
+    memset(mine, 0, sizeof(*mine));
+    memset(its, 0, sizeof(*its));
+    proc.arena = mine;
+    proc.pid = to->pid = getpid();
+    to->arena = its;
+    for (int inward = 0; inward < 2; inward++) {
+        EXPECT(copy(to, inward, BYTES, false) == 1);
+        EXPECT(copy(to, inward, BYTES, true) == 0);
+        EXPECT(copy(to, inward, SHARE_MIN - 4096, false) == 0); /* nobody is asked */
+    }
+    free(to);
+    free(its);
+    free(mine);
+    return failures != 0;
+}
