@@ -45,7 +45,8 @@ run: configure
 	@echo "==> 4 ranks on 4 virtual nodes: InfiniBand (about 15 s)"
 	@$(BUILD)/bin/mpiexec -n 4 -vnodes 4 $(BUILD)/bin/fishplate bench --short
 
-test: setup-all all
+test: setup-all configure
+	@cmake --build $(BUILD) --parallel $(JOBS) $$(tools/test-targets $(BUILD) "$${TESTS:-.}")
 	$(call tests,$(BUILD),--label-exclude rig)
 
 # Everything with the other compiler, unoptimised: it warns of other things. A few tests show that the code it makes runs; not
@@ -161,7 +162,7 @@ help:
 	@echo "make            build into build/bin and build/lib"
 	@echo "make run        install what is missing, build, and run the main benchmark on 4 ranks"
 	@echo "make test       the same set-up, then all tests"
-	@echo "make test TESTS=PATTERN    only the tests whose names match"
+	@echo "make test TESTS=PATTERN    only the tests whose names match, and only what they need is built"
 	@echo "make clang      everything built with clang, and a few tests"
 	@echo "make fresh      the README's commands on a bare Debian in a folder (root)"
 	@echo "make rig        the network tests on the kernel's soft-RoCE, in a QEMU guest"
