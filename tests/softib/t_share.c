@@ -49,8 +49,8 @@ static void note(void)
 }
 
 /* Instead of those of the C library. */
-ssize_t process_vm_readv(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r, unsigned long nr,
-                         unsigned long flags)
+ssize_t process_vm_readv(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r,
+                         unsigned long nr, unsigned long flags)
 {
     note();
     return syscall(SYS_process_vm_readv, pid, l, nl, r, nr, flags);

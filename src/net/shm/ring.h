@@ -6,6 +6,8 @@
  *
  *   - 8 bytes of payload cost one cache line from sender to receiver: the slot.
  *   - The receiver looks at one slot, however many ranks there are.
+ *   - Lines of the data ring that are to be written come from the receiver's cache all at once, if there are few; a sender
+ *     that is alone asks for the next ones when it has sent.
  *   - The sender looks at the receiver's head only when its own copy says "full".
  *   - All-zero memory is an empty ring, so a rank may send before the receiver has started.
  *
@@ -16,12 +18,15 @@
 #include <stdatomic.h>
 
 #include "base/copy.h"
+#include "base/cpu.h"
 #include "base/err.h"
 #include "base/util.h"
 #include "net/transport.h"
 
 #define RING_SLOTS      512u
 #define RING_INLINE_MAX 32u
+#define RING_CLAIM_MIN  3u    /* lines: the processor asks for so few itself as it writes them; */
+#define RING_CLAIM_MAX  96u   /* more come in good time while others are written */
 #define RING_SENDERS    4096u /* sender numbers fit into 12 bits, frame lengths into 20 */
 #define RING_FRAME_MAX  ((1u << 20) - 1)
 
@@ -78,6 +83,33 @@ static inline bool ring_fits(uint64_t head, uint32_t slot, uint32_t end, uint32_
     return slot - (uint32_t)(head >> 32) < RING_SLOTS && end - (uint32_t)head <= data_lines;
 }
 
+static inline uint32_t ring_lines(size_t len)
+{
+    return (uint32_t)((len + CACHE_LINE - 1) / CACHE_LINE);
+}
+
+static inline bool ring_claims(uint32_t lines)
+{
+    return lines >= RING_CLAIM_MIN && lines <= RING_CLAIM_MAX;
+}
+
+/* Asks for the lines of a payload before it is written: stores would wait for one after the other. */
+static inline void ring_claim(const char *room, uint32_t lines)
+{
+    for (uint32_t i = 0; i < lines; i++)
+        cpu_prefetch_write(room + (size_t)i * CACHE_LINE);
+}
+
+/* After a frame: the same for one as long, so that its lines are here by then. Not for lines that the receiver may still need. */
+static inline void ring_claim_next(const struct ring_sender *s, uint32_t position, uint32_t end,
+                                   uint32_t lines)
+{
+    const uint32_t start = end & (s->data_lines - 1);
+    if (s->alone && ring_claims(lines) && start + lines <= s->data_lines &&
+        ring_fits(s->head, position + 1, end + lines, s->data_lines))
+        ring_claim(s->data + (size_t)start * CACHE_LINE, lines);
+}
+
 /* Reserves one slot and room for len bytes. Returns the slot, its position and where the payload goes, or
  * NULL. */
 static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, uint32_t *position,
@@ -89,7 +121,7 @@ static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, 
         slot = (uint32_t)(tail >> 32);
         start = end = (uint32_t)tail;
         if (len > RING_INLINE_MAX) {
-            uint32_t need = (uint32_t)((len + CACHE_LINE - 1) / CACHE_LINE);
+            uint32_t need = ring_lines(len);
             uint32_t to_edge = s->data_lines - (start & (s->data_lines - 1));
             if (need > to_edge)
                 start += to_edge;
@@ -117,6 +149,8 @@ static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, 
         rs->u.lines.start = start;
         rs->u.lines.end = end;
         *payload = s->data + (size_t)(start & (s->data_lines - 1)) * CACHE_LINE;
+        if (ring_claims(end - start))
+            ring_claim(*payload, end - start);
     } else {
         *payload = rs->u.bytes;
     }
@@ -145,6 +179,8 @@ static inline int ring_send(struct ring_sender *s, uint64_t head, uint64_t from,
     copy_bytes(room, payload, len);
     frame_write(&slot->header, head, from, word);
     atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
+    if (len > RING_INLINE_MAX)
+        ring_claim_next(s, position, slot->u.lines.end, ring_lines(len));
     return 0;
 }
 
