@@ -58,10 +58,16 @@ def kvm_or_emulation():
     return "kvm" if os.access(KVM, os.R_OK | os.W_OK) else "emulation"
 
 
+def emulation_threads():
+    """One thread for both processors of the guest where the host has few. A rank that polls says so ("pause"), and the thread goes on
+    with the other processor; with a thread each, the host does not know, and half of what it gives the guest is polling."""
+    return "multi" if len(os.sched_getaffinity(0)) > 2 else "single"
+
+
 def processor(way, arch):
     if way == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", CPU[arch]]
+    return ["-accel", f"tcg,thread={emulation_threads()},tb-size=512", "-cpu", CPU[arch]]
 
 
 def command_line(kernel, initramfs, share, way):
