@@ -18,6 +18,14 @@ struct net_pending {
 
 #define PEER_CLASSES 8
 
+/* Large messages that go to and fro between this rank and a peer: p2p's (p2p/echo.h). */
+struct peer_echo {
+    uint32_t took; /* ns: the message that was led by the peer, to be told to it; 0: none */
+    uint8_t size;  /* class of the last message */
+    uint8_t turns; /* messages in a row, each the answer to the one before it */
+    bool ours;     /* this rank has sent the last one */
+};
+
 /* What every small message touches comes first, in two cache lines. */
 struct peer {
     const struct transport_ops *ops; /* copied from the transport: one load less on every send */
@@ -41,6 +49,7 @@ struct peer {
     } medium[4];        /* by size */
     uint32_t rank;      /* in the job (MPI_COMM_WORLD of the first process set), or the number of a guest */
     uint32_t node;
+    struct peer_echo echo;
     uint8_t told_way; /* how it wants large messages to move that cross its own: p2p's */
     bool stalled;     /* on net->stalled */
     bool opening;     /* refuses frames because the connection is not open yet: said by the transport */

@@ -11,6 +11,7 @@
  * over dozens of bursts, as both ranks' buffers find their places in the caches: the others are not tried before that. */
 #define TRIES_CROSS 3
 #define CROSS_LATE  32
+#define TRIES_ECHO  1 /* a whole round: the other rank follows with the next message */
 /* A way that is so far behind the best in a neighbouring size is not tried at first, in percent of the best. To try
  * a window takes long: there a way must be near. */
 #define FAR        200
@@ -22,19 +23,25 @@
 #define PAUSE_PART 8   /* a pause is longer than this part of what the last message cost */
 #define PAUSE_NS   500 /* ... and than this */
 #define LOOK_PART  128 /* of the time spent goes into looking at other ways */
-/* Lone messages go one way by so many. The first ones after another way find the data in the wrong caches and may take
+/* Lone messages and echoes go one way by so many. The first ones after another way find the data in the wrong caches and may take
  * three times as long, so a way is judged by the second half of its round. */
-#define ROUND     8
-#define LOOK_GAP  32   /* messages or bursts, at least, between two looks */
-#define LOOK_LONG 1024 /* bursts after which nothing else is looked at before this way */
+#define ROUND 8
+/* Echoes: a round is longer, as the other rank has to follow. One message in ten was seen to take twice as long as others, whichever
+ * way it went, so the dearest quarter of those that count is left out. */
+#define ROUND_ECHO (4 * CHOICE_DROPS)
+#define LOOK_GAP   32 /* messages or bursts, at least, between two looks */
+#define LOOK_LONG \
+    1024 /* bursts, or rounds of echoes, after which nothing else is looked at before this way */
 /* ... after the first tries, twice as many each time: the first impression may be wrong */
 #define LOOK_SOON        12
 #define LOOK_SOON_WINDOW 4
 #define LOOKS_SOON       2
 #define LEVEL_PART       4 /* the best has become cheaper by one part in so many: the others are tried again */
 #define LEVEL_FALLS \
-    2             /* ... so many times: what changes later is looked at from time to time, like everything */
-#define DEAREST 4 /* times the best: the price of a look; the first impression may have been far off */
+    2 /* ... so many times: what changes later is looked at from time to time, like everything */
+/* ... or, of echoes, dearer by one part in so many: whether the others have, too, is not known */
+#define LEVEL_RISE 2
+#define DEAREST    4 /* times the best: the price of a look; the first impression may have been far off */
 /* A look at another way costs so many bursts or messages besides: the caches are in its state then. Without this, two ways
  * that cost the same would look at each other all the time, and each would be slower than alone. */
 #define AFTER_WINDOW 8
@@ -60,12 +67,23 @@
 #define MOST           UINT16_MAX
 
 /* Classes have their middle at a power of two, so that sizes near one, which are common, share a class. */
-static uint8_t size_class(uint64_t bytes)
+uint8_t choice_size(uint64_t bytes)
 {
     uint8_t i = 0;
     for (uint64_t limit = SMALLEST / 2 * 3; i < CHOICE_SIZES - 1 && bytes >= limit; limit *= 2)
         i++;
     return i;
+}
+
+/* Whether messages of this kind are measured in rounds, and not in bursts. */
+static bool one_by_one(uint8_t flow)
+{
+    return flow == CHOICE_LONE || flow == CHOICE_ECHO;
+}
+
+static uint8_t round_of(uint8_t flow)
+{
+    return flow == CHOICE_ECHO ? ROUND_ECHO : ROUND;
 }
 
 static struct choice_class *class_of(struct choice *c, const struct choice_ticket *t)
@@ -134,8 +152,8 @@ static bool before(const struct way_cost *a, const struct way_cost *b, bool wind
 /* The way that has been tried least, if not often enough; or -1. */
 static int untried(const struct choice_class *k, unsigned open, enum way first, int best, uint8_t flow)
 {
-    static const uint16_t tries[] = {TRIES, TRIES_WINDOW, TRIES_CROSS};
-    static const uint8_t far[] = {FAR, FAR_WINDOW, FAR_CROSS};
+    static const uint16_t tries[] = {TRIES, TRIES_WINDOW, TRIES_CROSS, TRIES_ECHO};
+    static const uint8_t far[] = {FAR, FAR_WINDOW, FAR_CROSS, FAR};
     const uint64_t limit = (uint64_t)k->ways[best].cost * far[flow] / 100;
     const int wanted =
         k->falls > 0 && flow == CHOICE_LONE ? 1 : tries[flow]; /* the first: of a whole round */
@@ -145,54 +163,57 @@ static int untried(const struct choice_class *k, unsigned open, enum way first, 
         int w = i < 0 ? (int)first : i;
         const struct way_cost *it = &k->ways[w];
         if (open & WAY_BIT(w) && it->tried < wanted && !(it->inherited && it->cost > limit) &&
-            !(early && w != (int)first) && (least < 0 || before(it, &k->ways[least], flow != CHOICE_LONE)))
+            !(early && w != (int)first) && (least < 0 || before(it, &k->ways[least], !one_by_one(flow))))
             least = w;
     }
     return least;
 }
 
 /* What it costs to send `messages` another way once more; UINT64_MAX: it was looked at not long ago. */
-static uint64_t look_price(const struct choice *c, const struct choice_class *k, uint64_t bytes, int way,
-                           uint32_t messages)
+static uint64_t look_price(const struct choice *c, const struct choice_class *k,
+                           const struct choice_ticket *t, int way, uint32_t messages)
 {
+    const uint64_t bytes = t->bytes;
+    const int tries = t->flow == CHOICE_ECHO ? TRIES_ECHO : TRIES;
     const struct way_cost *o = &k->ways[way];
     const uint32_t limit = messages == 1 ? FAR_RUN : FAR_WINDOW;
     bool near = o->samples > 0 && o->cost < (uint64_t)k->ways[k->best].cost * limit / 100;
     const int looks = messages == 1 && bytes >= LARGE ? 1 : LOOKS_SOON;
-    bool soon = !o->inherited && o->samples < TRIES + looks && near;
+    bool soon = !o->inherited && o->samples < tries + looks && near;
     uint32_t first = messages == 1 ? LOOK_SOON : LOOK_SOON_WINDOW;
-    uint32_t gap = soon ? first << MAX(o->samples - TRIES, 0) : LOOK_GAP;
+    uint32_t gap = soon ? first << MAX(o->samples - tries, 0) : LOOK_GAP;
     if (k->asked - o->last < gap * messages)
         return UINT64_MAX;
     uint64_t ours = expected(c, k, bytes, k->best), it = expected(c, k, bytes, way);
     it = MIN(it, DEAREST * ours) + stall_mean(&c->stalls[way], STALL_FEW);
-    uint64_t price = it > ours && !soon ? (it - ours) * (messages > 1 ? 2 * messages : ROUND) : 0;
+    uint64_t price = it > ours && !soon ? (it - ours) * (messages > 1 ? 2 * messages : round_of(t->flow)) : 0;
     const uint32_t after = messages > 1 ? AFTER_WINDOW * messages : bytes < LARGE ? AFTER_LONE : AFTER_LARGE;
     return price + (!soon && !o->inherited ? after * ours : 0);
 }
 
 /* The way that was not looked at for longest, of those whose look costs at most so much; or -1. */
-static int oldest_look(const struct choice *c, const struct choice_class *k, uint64_t bytes, unsigned open,
-                       uint32_t messages, uint64_t most)
+static int oldest_look(const struct choice *c, const struct choice_class *k, const struct choice_ticket *t,
+                       unsigned open, uint32_t messages, uint64_t most)
 {
     int oldest = -1;
     for (int w = 0; w < WAYS; w++)
         if (w != k->best && open & WAY_BIT(w) &&
-            (most == UINT64_MAX || look_price(c, k, bytes, w, messages) <= most) &&
+            (most == UINT64_MAX || look_price(c, k, t, w, messages) <= most) &&
             (oldest < 0 || k->asked - k->ways[w].last > k->asked - k->ways[oldest].last))
             oldest = w;
     return oldest;
 }
 
-/* Another way, when what has been saved for it allows: the one that was not looked at for longest. In windows a look may take
- * long to save for, and so one that can be paid comes first, until the other has waited very long. */
-static int look_again(const struct choice *c, struct choice_class *k, uint64_t bytes, unsigned open,
-                      uint32_t messages)
+/* Another way, when what has been saved for it allows: the one that was not looked at for longest. In windows and among echoes
+ * a look may take long to save for, and so one that can be paid comes first, until the other has waited very long. */
+static int look_again(const struct choice *c, struct choice_class *k, const struct choice_ticket *t,
+                      unsigned open, uint32_t messages)
 {
-    int way = oldest_look(c, k, bytes, open, messages, UINT64_MAX);
-    if (way >= 0 && messages > 1 && k->asked - k->ways[way].last < LOOK_LONG * messages)
-        way = oldest_look(c, k, bytes, open, messages, k->saved);
-    const uint64_t price = way < 0 ? 0 : look_price(c, k, bytes, way, messages);
+    int way = oldest_look(c, k, t, open, messages, UINT64_MAX);
+    const uint32_t look = t->flow == CHOICE_ECHO ? ROUND_ECHO : messages;
+    if (way >= 0 && look > 1 && k->asked - k->ways[way].last < LOOK_LONG * look)
+        way = oldest_look(c, k, t, open, messages, k->saved);
+    const uint64_t price = way < 0 ? 0 : look_price(c, k, t, way, messages);
     if (way < 0 || price > k->saved)
         return -1;
     k->saved -= price;
@@ -200,24 +221,33 @@ static int look_again(const struct choice *c, struct choice_class *k, uint64_t b
     return way;
 }
 
+/* The others have become cheaper or dearer as the best has. */
+static void others_alike(struct choice_class *k, int best, uint32_t then)
+{
+    for (int w = 0; then && w < WAYS; w++)
+        if (w != best && k->ways[w].samples > 0)
+            k->ways[w].cost = (uint32_t)MIN((uint64_t)k->ways[w].cost * k->ways[best].cost / then,
+                                            UINT32_MAX / (2 * OUTLIER));
+}
+
 /* The first messages of a size find memory and caches cold, whichever way they go, and the way that comes last may look best
  * for it. When the best has become much cheaper than it was when the others were tried, they are taken to have become cheaper
  * alike, and those that are near by that are tried again. */
-static bool level_fell(struct choice_class *k, int best)
+static bool level_moved(struct choice_class *k, int best, uint8_t flow)
 {
     const uint32_t now = MAX(k->ways[best].cost, 1u), then = k->level;
-    if (then && (now >= then - then / LEVEL_PART || k->falls == LEVEL_FALLS))
+    const bool rose = flow == CHOICE_ECHO && now > then + then / LEVEL_RISE;
+    if (then && ((now >= then - then / LEVEL_PART && !rose) || k->falls == LEVEL_FALLS))
         return false;
     k->level = now;
     k->falls += then != 0;
-    for (int w = 0; then && w < WAYS; w++) {
-        struct way_cost *it = &k->ways[w];
-        if (w == best || it->samples == 0)
-            continue;
-        it->cost = (uint32_t)((uint64_t)it->cost * now / then);
-        it->inherited = true;
-        it->tried = 0;
-    }
+    if (flow != CHOICE_ECHO) /* whose costs are kept so */
+        others_alike(k, best, then);
+    for (int w = 0; then && w < WAYS; w++)
+        if (w != best && k->ways[w].samples > 0) {
+            k->ways[w].inherited = true;
+            k->ways[w].tried = 0;
+        }
     return then != 0;
 }
 
@@ -231,7 +261,7 @@ static int decide(struct choice *c, const struct choice_ticket *t, unsigned open
     int way = untried(k, open, first, MAX(best, 0), t->flow);
     if (way >= 0)
         return way;
-    if (best >= 0 && level_fell(k, best) && (way = untried(k, open, first, best, t->flow)) >= 0)
+    if (best >= 0 && level_moved(k, best, t->flow) && (way = untried(k, open, first, best, t->flow)) >= 0)
         return way;
     if (best < 0) /* all of the first ones are still under way */
         return open & WAY_BIT(first) ? (int)first : __builtin_ctz(open);
@@ -239,7 +269,7 @@ static int decide(struct choice *c, const struct choice_ticket *t, unsigned open
     uint64_t now = known ? expected(c, k, t->bytes, k->best) : UINT64_MAX;
     if (!known || expected(c, k, t->bytes, best) < now - now / CLEARLY)
         k->best = (uint8_t)best;
-    way = look_again(c, k, t->bytes, open, messages);
+    way = look_again(c, k, t, open, messages);
     return way < 0 ? k->best : way;
 }
 
@@ -250,10 +280,10 @@ static bool paused(const struct choice *c, uint64_t ended, uint64_t now)
 
 /* A message that can move before the one ahead of it is complete, or right after, is one of a window. After a
  * pause, what came before says what will follow. */
-static uint8_t flow_of(struct choice *c, uint8_t size, bool cross, uint64_t now)
+static uint8_t flow_of(struct choice *c, uint8_t size, enum choice_flow flow, uint64_t now)
 {
-    if (cross)
-        return CHOICE_CROSS;
+    if (flow != CHOICE_LONE)
+        return (uint8_t)flow;
     struct choice_class *k = &c->classes[CHOICE_WINDOW][size];
     if (c->under_way > 0 || (c->ended != 0 && !paused(c, c->ended, now)))
         k->bursty = true;
@@ -297,45 +327,45 @@ static int ask_lone(struct choice *c, struct choice_ticket *t, unsigned open, en
         return r->way;
     }
     const uint8_t way = (uint8_t)decide(c, t, open, first, 1);
-    const bool alone = k->ways[way].tried < TRIES && k->falls == 0;
+    const bool alone = t->flow == CHOICE_LONE && k->ways[way].tried < TRIES && k->falls == 0;
+    const uint8_t all = alone ? 1 : round_of(t->flow), skip = alone || way == r->way ? 0 : all / 2;
     *r = (struct choice_round){.way = way,
                                .open = (uint8_t)open,
-                               .left = alone ? 0 : ROUND - 1,
-                               .wanted = alone           ? 1
-                                         : way != r->way ? ROUND / 2
-                                                         : ROUND,
-                               .skip = alone || way == r->way ? 0 : ROUND / 2};
+                               .left = all - 1,
+                               .wanted = all - skip,
+                               .skip = skip,
+                               .drop = t->flow == CHOICE_ECHO ? (all - skip) / 4 : 0};
     k->ways[way].tried = (uint16_t)MIN(k->ways[way].tried + 1, MOST);
     return way;
 }
 
-enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, bool cross, uint64_t now,
-                    struct choice_ticket *ticket)
+enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, enum choice_flow flow,
+                    uint64_t now, struct choice_ticket *ticket)
 {
-    uint8_t size = size_class(bytes);
+    uint8_t size = choice_size(bytes);
     *ticket = (struct choice_ticket){
-        .began = now, .bytes = bytes, .size = size, .flow = flow_of(c, size, cross, now), .open = true};
+        .began = now, .bytes = bytes, .size = size, .flow = flow_of(c, size, flow, now), .open = true};
     struct choice_class *k = class_of(c, ticket);
     if (++c->asked % STALL_FORGET == 0)
         stalls_forget(c);
     k->asked++;
     c->under_way++;
     int way =
-        ticket->flow == CHOICE_LONE ? ask_lone(c, ticket, open, first) : ask_window(c, ticket, open, first);
+        one_by_one(ticket->flow) ? ask_lone(c, ticket, open, first) : ask_window(c, ticket, open, first);
     ticket->way = (uint8_t)way;
     return (enum way)way;
 }
 
-uint8_t choice_told(const struct choice *c, uint64_t bytes)
+uint8_t choice_told(const struct choice *c, uint64_t bytes, enum choice_flow flow)
 {
-    const struct choice_burst *b = &c->classes[CHOICE_CROSS][size_class(bytes)].burst;
-    return b->number > 0 ? b->way + 1 : 0;
+    const struct choice_class *k = &c->classes[flow][choice_size(bytes)];
+    return k->asked == 0 ? 0 : (one_by_one(flow) ? k->round.way : k->burst.way) + 1;
 }
 
-struct choice_ticket choice_follow(uint64_t bytes, enum way way, uint64_t now)
+struct choice_ticket choice_follow(uint64_t bytes, enum way way, enum choice_flow flow, uint64_t now)
 {
     return (struct choice_ticket){
-        .began = now, .bytes = bytes, .size = size_class(bytes), .flow = CHOICE_CROSS, .way = (uint8_t)way};
+        .began = now, .bytes = bytes, .size = choice_size(bytes), .flow = (uint8_t)flow, .way = (uint8_t)way};
 }
 
 /* ---- learning ---- */
@@ -429,11 +459,26 @@ static void burst_learn(struct choice_class *k, const struct choice_ticket *t, u
     b->ended = now;
 }
 
+/* The dearest ones so far wait in `worst`, and what is dropped from there counts. */
+static void round_add(struct choice_round *r, uint64_t bytes, uint64_t ns)
+{
+    for (int i = 0; i < r->drop; i++)
+        if (r->worst[i].bytes == 0 || ns * r->worst[i].bytes > r->worst[i].ns * bytes) {
+            const uint64_t less = r->worst[i].ns, its = r->worst[i].bytes;
+            r->worst[i].ns = ns;
+            r->worst[i].bytes = bytes;
+            ns = less;
+            bytes = its;
+        }
+    r->ns += ns;
+    r->bytes += bytes;
+}
+
 /* One more message of the round. What is far above the usual is a stall of this message, and no matter of the others. */
 static void round_learn(struct choice *c, struct choice_class *k, const struct choice_ticket *t, uint64_t ns)
 {
     struct choice_round *r = &k->round;
-    const struct way_cost *it = &k->ways[t->way];
+    struct way_cost *it = &k->ways[t->way];
     if (t->way != r->way || r->wanted == 0)
         return;
     if (r->skip > 0) {
@@ -446,10 +491,16 @@ static void round_learn(struct choice *c, struct choice_class *k, const struct c
         stall_add(&c->stalls[t->way], ns > most ? ns - most : 0, 1);
         ns = MIN(ns, most);
     }
-    r->ns += ns;
-    r->bytes += t->bytes;
-    if (--r->wanted == 0)
-        cost_add(c, k, t->way, r->bytes, r->ns, 1);
+    round_add(r, t->bytes, ns);
+    if (--r->wanted > 0)
+        return;
+    const uint32_t then = it->cost;
+    /* What disturbs a message makes it dearer: a look at echoes that finds them much cheaper than long ago is believed at once. */
+    if (t->flow == CHOICE_ECHO && t->way != k->best)
+        it->cost = (uint32_t)MIN(then, r->ns * UNIT / MAX(r->bytes, 1u) + then / LEVEL_PART);
+    cost_add(c, k, t->way, r->bytes, r->ns, 1);
+    if (t->flow == CHOICE_ECHO && t->way == k->best)
+        others_alike(k, t->way, then);
 }
 
 static void learn(struct choice *c, struct choice_ticket *t, uint64_t now, bool by_work, uint64_t work)
@@ -457,10 +508,11 @@ static void learn(struct choice *c, struct choice_ticket *t, uint64_t now, bool 
     struct choice_class *k = class_of(c, t);
     if (!t->open)
         return;
-    if (t->flow != CHOICE_LONE)
+    const uint64_t ns = by_work ? work : now - t->began;
+    if (!one_by_one(t->flow))
         burst_learn(k, t, now, by_work, work);
     else if (t->number == c->asked) /* else it was the first of a window, and shared its time with others */
-        round_learn(c, k, t, by_work ? work : now - t->began);
+        round_learn(c, k, t, t->its ? (ns + t->its) / 2 : ns);
     choice_drop(c, t);
     uint64_t since = MAX(t->began, c->ended);
     c->last_cost = now > since ? now - since : 0;
@@ -503,7 +555,7 @@ bool choice_settled(const struct choice *c, const struct choice_ticket *t, unsig
 uint64_t choice_share(const struct choice *c, const struct choice_ticket *t)
 {
     uint64_t known = c->classes[t->flow][t->size].share, share = known ? known : SHARE_START;
-    if (t->flow != CHOICE_LONE)
+    if (!one_by_one(t->flow))
         share = CHOICE_SHARES / 2;
     uint64_t mine = t->bytes / CHOICE_SHARES * share;
     return mine >= PAGE && t->bytes >= 4 * PAGE ? mine / PAGE * PAGE : MAX(mine, 1);
@@ -515,7 +567,7 @@ void choice_shared(struct choice *c, const struct choice_ticket *t, uint64_t min
                    uint64_t write_ns)
 {
     struct choice_class *k = class_of(c, t);
-    if (t->flow != CHOICE_LONE || mine == 0 || mine >= t->bytes)
+    if (!one_by_one(t->flow) || mine == 0 || mine >= t->bytes)
         return;
     double read = (double)(read_ns + 1) / (double)mine,
            write = (double)(write_ns + 1) / (double)(t->bytes - mine);

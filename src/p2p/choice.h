@@ -12,6 +12,9 @@
  * Messages that cross those of the receiver find both processors busy, and what one rank wins may be the other's loss. So of
  * two ranks one leads: it measures such bursts, of a single message too, and the other one goes the same way.
  *
+ * Messages that go to and fro one by one (echo.h) leave the caches of both ranks in a state that suits their way: what a way
+ * costs one rank depends on how the other one's messages move. Here too one rank leads, and counts what both pay.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_CHOICE_H
 #define FP_P2P_CHOICE_H
@@ -26,12 +29,15 @@ enum way { WAY_PIECES, WAY_READ, WAY_WRITE, WAY_SPLIT, WAYS };
 /* Sizes by factors of two, from 4 KiB to 8 MiB and more. */
 #define CHOICE_SIZES 12
 
-enum choice_flow { CHOICE_LONE, CHOICE_WINDOW, CHOICE_CROSS, CHOICE_FLOWS };
+#define CHOICE_DROPS 4 /* messages of a round of echoes, at most, that are taken to be disturbed */
+
+enum choice_flow { CHOICE_LONE, CHOICE_WINDOW, CHOICE_CROSS, CHOICE_ECHO, CHOICE_FLOWS };
 
 struct choice_ticket {
     uint64_t began; /* ns */
     uint64_t bytes;
-    uint32_t number; /* of all questions (lone), or of the burst */
+    uint32_t number; /* of all questions (lone, echo), or of the burst */
+    uint32_t its;    /* echo: ns that the message to the other rank took it, if the caller knows; else 0 */
     uint8_t size, flow, way;
     bool open; /* the policy waits to be told */
 };
@@ -53,10 +59,14 @@ struct choice_burst {
     bool by_work;
 };
 
-/* Lone messages that go one way, decided together and measured together. */
+/* Lone messages, or echoes, that go one way, decided together and measured together. */
 struct choice_round {
     uint64_t ns, bytes;                    /* of those that count */
     uint8_t way, open, left, skip, wanted; /* to be sent, not to be counted, to be counted */
+    uint8_t drop;                          /* ... of which so many are left out in the end, the dearest: */
+    struct {
+        uint64_t ns, bytes;
+    } worst[CHOICE_DROPS];
 };
 
 struct choice_class {
@@ -68,8 +78,8 @@ struct choice_class {
     uint32_t level; /* cost of the best way when the others were tried last; 0: some were not tried yet */
     uint32_t burst_cost; /* of the last burst; 0: it went another way than the next */
     uint8_t run;         /* bursts in a row that went one way, each clearly cheaper than the one before */
-    uint8_t falls;       /* how often the best was found much cheaper, and the others were tried again */
-    uint8_t best;        /* a way */
+    uint8_t falls; /* how often the best was found much cheaper or dearer, and the others were tried again */
+    uint8_t best;  /* a way */
     uint8_t share; /* of a split message that the receiver reads, in 1/CHOICE_SHARES; 0: not known yet */
     bool used;
     bool bursty; /* windows: a message that comes after a pause is expected to be the first of several */
@@ -95,16 +105,20 @@ struct choice {
 };
 
 /* One of the ways in `open` (a set of WAY_BIT, not empty) for a message of `bytes` whose data can move now.
- * Ways that nothing is known of are tried, `first` before all others. `cross`: it crosses one of this rank, which
- * leads. */
-enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, bool cross, uint64_t now,
-                    struct choice_ticket *ticket);
+ * Ways that nothing is known of are tried, `first` before all others. `flow`: CHOICE_CROSS or CHOICE_ECHO when this rank
+ * leads such messages; CHOICE_LONE: whether it is one of a window shows by itself. */
+enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way first, enum choice_flow flow,
+                    uint64_t now, struct choice_ticket *ticket);
 
-/* The way + 1 that crossing messages of this size go at present, to be told to the rank that follows; 0: none did. */
-uint8_t choice_told(const struct choice *c, uint64_t bytes);
+/* The way + 1 that messages of this size go at present, CHOICE_CROSS or CHOICE_ECHO, to be told to the rank that
+ * follows; 0: none did. */
+uint8_t choice_told(const struct choice *c, uint64_t bytes, enum choice_flow flow);
 
-/* The ticket of a crossing message that goes the way that was told. Nothing is learned from it. */
-struct choice_ticket choice_follow(uint64_t bytes, enum way way, uint64_t now);
+/* The ticket of such a message that goes the way that was told. Nothing is learned from it but its shares. */
+struct choice_ticket choice_follow(uint64_t bytes, enum way way, enum choice_flow flow, uint64_t now);
+
+/* Sizes of one class share what is learned. */
+uint8_t choice_size(uint64_t bytes);
 
 /* The message is complete. It has cost the time since it was asked for. */
 void choice_learn(struct choice *c, struct choice_ticket *ticket, uint64_t now);

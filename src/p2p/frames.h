@@ -38,8 +38,9 @@ enum frame_kind {
 };
 
 /* struct rts: the receiver may read the data; the sender could write it; or register and write it in pieces. And the
- * way + 1 that messages which cross this one are to go (way.h). */
-enum { RTS_READ = 1, RTS_WRITE = 2, RTS_PIPE = 4, RTS_WAY = 0x70, RTS_WAY_SHIFT = 4 };
+ * way + 1 that messages which cross this one are to go, or this one itself, and the ns that the last one took which went as
+ * it was told (way.h). */
+enum { RTS_READ = 1, RTS_WRITE = 2, RTS_PIPE = 4, RTS_WAY = 0x70, RTS_WAY_SHIFT = 4, RTS_TOOK_SHIFT = 32 };
 enum { RTR_LOOKS = 1 }; /* the receiver looks at the last byte */
 enum {
     CTS_SPLIT = 1,      /* only a part: the receiver reads the rest and says when it has */

@@ -54,8 +54,8 @@ bool medium_announced(struct p2p *p, struct p2p_request *r)
     if (to->medium[i].left > 0) {
         to->medium[i].left--;
     } else {
-        announce = choice_ask(&p->sends, r->length, WAYS_OPEN, WAY_PIECES, false, clock_ns(), &r->ticket) ==
-                   WAY_READ;
+        announce = choice_ask(&p->sends, r->length, WAYS_OPEN, WAY_PIECES, CHOICE_LONE, clock_ns(),
+                              &r->ticket) == WAY_READ;
         to->medium[i].announced = announce;
         to->medium[i].left = choice_settled(&p->sends, &r->ticket, WAYS_OPEN) ? LEASE : 0;
     }

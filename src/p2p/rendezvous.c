@@ -43,7 +43,7 @@ static int rts_send(struct p2p_request *r)
         rts.can |= RTS_PIPE;
         rts.address = r->registered ? rts.address : way_piece(r, r->length);
     }
-    rts.can |= (uint32_t)way_told(r->base.p2p, r->peer, r->length) << RTS_WAY_SHIFT;
+    rts.can |= way_told(r->base.p2p, r->peer, r->length);
     int rc = peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
     if (rc == ERR_AGAIN)
         return rc;
@@ -51,6 +51,7 @@ static int rts_send(struct p2p_request *r)
         return rts_failed(r, rc);
     request_turn(r, STATE_SEND_ANNOUNCED);
     r->peer->announced++;
+    way_announced(r->peer, r->length);
     r->peer->told[envelope_class(header_envelope(&r->header))]++;
     peer_count(r->peer, r->length);
     counter_add(&announced, 1);

@@ -47,7 +47,7 @@ static void split_read(struct read *read, int status)
 
 void split_written(struct p2p_request *r, int error, uint64_t ns)
 {
-    if (r->ticket.open && r->state == STATE_RECV_SPLIT_WRITTEN)
+    if (r->state == STATE_RECV_SPLIT_WRITTEN)
         choice_shared(choice_of(r->base.p2p, r->peer), &r->ticket, r->read.read.bytes, r->read.ns, ns);
     receiver_part(r, error, STATE_RECV_SPLIT_READ);
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/tunable.h"
+#include "p2p/echo.h"
 #include "p2p/pipe_policy.h"
 
 enum {
@@ -61,6 +62,8 @@ void way_took(struct p2p_request *r, int status)
         r->state != STATE_RECV_RPUT && /* which the sender measures: its write alone, without its answer */
         r->state != STATE_RECV_PIPE)   /* which is mostly the registering */
         peer_pace_end(r->peer, PACE_IN, 0, (uint64_t)r->base.bytes, r->mark, now);
+    if (r->ticket.flow == CHOICE_ECHO && !r->ticket.open && status == 0)
+        r->peer->echo.took = (uint32_t)MIN(now - r->ticket.began, (uint64_t)UINT32_MAX);
     if (!r->ticket.open)
         return;
     if (status != 0)
@@ -139,9 +142,28 @@ static bool leads(const struct p2p *p, const struct peer *peer)
     return p->net->rank < peer->rank;
 }
 
-uint8_t way_told(struct p2p *p, const struct peer *to, uint64_t bytes)
+/* Where an adapter is a program, both ranks' processors do its copying. On shared memory lone messages are faster when each
+ * rank decides for itself. */
+static bool echoes(const struct peer *peer)
 {
-    return to->caps.cpu_moves && way_measures() && leads(p, to) ? choice_told(choice_of(p, to), bytes) : 0;
+    return way_measures() && peer->caps.software && !peer->caps.cpu_moves;
+}
+
+uint64_t way_told(struct p2p *p, const struct peer *to, uint64_t bytes)
+{
+    const enum choice_flow flow = to->caps.cpu_moves ? CHOICE_CROSS : CHOICE_ECHO;
+    if (flow == CHOICE_CROSS ? !way_measures() : !echoes(to) || !echo_is(&to->echo, bytes))
+        return 0;
+    if (!leads(p, to))
+        return (uint64_t)to->echo.took << RTS_TOOK_SHIFT;
+    return (uint64_t)choice_told(choice_of(p, to), bytes, flow) << RTS_WAY_SHIFT;
+}
+
+void way_announced(struct peer *to, uint64_t bytes)
+{
+    to->echo.took = 0;
+    if (echoes(to))
+        echo_sent(&to->echo, bytes);
 }
 
 /* The ways that are worth measuring. Where a processor moves the bytes, two of them move more than one, unless
@@ -159,23 +181,39 @@ static unsigned open_ways(const struct p2p *p, const struct peer *from, uint64_t
     return open;
 }
 
-/* A way that is open, by measuring or as the other rank leads. */
-static enum way choose(struct p2p *p, struct p2p_request *r, struct peer *from, unsigned open)
+static enum choice_flow flow_of(const struct p2p_request *r, struct peer *from)
 {
+    if (way_measures() && crosses(from))
+        return CHOICE_CROSS;
+    return echoes(from) && echo_took(&from->echo, (uint64_t)r->base.bytes, from->announced > 0) ? CHOICE_ECHO
+                                                                                                : CHOICE_LONE;
+}
+
+/* A way that is open, by measuring or as the other rank leads. One that leads echoes may have told no way yet. */
+static enum way choose(struct p2p *p, struct p2p_request *r, const struct announcement *a, unsigned open)
+{
+    struct peer *from = a->from;
     const uint64_t bytes = (uint64_t)r->base.bytes, now = clock_ns();
-    const bool cross = way_measures() && crosses(from);
-    if (!cross || leads(p, from))
-        return choice_ask(choice_of(p, from), bytes, open, WAY_READ, cross, now, &r->ticket);
-    const enum way told =
-        from->told_way && open & WAY_BIT(from->told_way - 1) ? from->told_way - 1 : WAY_READ;
-    r->ticket = choice_follow(bytes, told, now);
-    return told;
+    enum choice_flow flow = flow_of(r, from);
+    if (flow != CHOICE_LONE && !leads(p, from)) {
+        const uint64_t told =
+            flow == CHOICE_CROSS ? from->told_way : (a->rts->can & RTS_WAY) >> RTS_WAY_SHIFT;
+        const bool known = told && open & WAY_BIT(told - 1);
+        if (known || flow == CHOICE_CROSS) {
+            r->ticket = choice_follow(bytes, known ? (enum way)(told - 1) : WAY_READ, flow, now);
+            return r->ticket.way;
+        }
+        flow = CHOICE_LONE;
+    }
+    const enum way way = choice_ask(choice_of(p, from), bytes, open, WAY_READ, flow, now, &r->ticket);
+    r->ticket.its = flow == CHOICE_ECHO ? (uint32_t)(a->rts->can >> RTS_TOOK_SHIFT) : 0;
+    return way;
 }
 
 static enum p2p_protocol measured(struct p2p *p, struct p2p_request *r, const struct announcement *a,
                                   unsigned open)
 {
-    switch (choose(p, r, a->from, open)) {
+    switch (choose(p, r, a, open)) {
     case WAY_PIECES:
         return PROTOCOL_R3;
     case WAY_WRITE:

@@ -22,8 +22,11 @@ uint64_t way_piece(const struct p2p_request *r, uint64_t bytes);
 /* The receiver: the size of pieces, as the sender wants it or else itself. */
 uint64_t way_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes);
 
-/* What this rank tells another one with an announcement: the way + 1 of messages that cross (choice.h); 0: nothing. */
-uint8_t way_told(struct p2p *p, const struct peer *to, uint64_t bytes);
+/* What this rank tells another one with the announcement of a message: bits of rts.can. The lower of the two ranks tells the
+ * way + 1 of messages that cross, or that go to and fro (choice.h), 0: nothing; the other one what the last of these took it. */
+uint64_t way_told(struct p2p *p, const struct peer *to, uint64_t bytes);
+/* The announcement has left. */
+void way_announced(struct peer *to, uint64_t bytes);
 
 /* Whether nobody has forced a protocol. */
 bool way_measures(void);

@@ -65,7 +65,7 @@ static uint64_t ping_pong(struct choice *c, struct machine *m, int n, int forced
     for (int i = 0; i < n; i++) {
         struct choice_ticket t;
         enum way way = forced >= 0 ? (enum way)forced
-                                   : choice_ask(c, m->row->bytes, m->open, WAY_READ, false, m->now, &t);
+                                   : choice_ask(c, m->row->bytes, m->open, WAY_READ, CHOICE_LONE, m->now, &t);
         uint64_t cost = cost_of(m, way, false);
         cost += chilled(m, way, cost);
         m->now += cost + (way == WAY_PIECES ? m->others_ns : 0);
@@ -93,7 +93,7 @@ static uint64_t stream(struct choice *c, struct machine *m, int windows, int for
         for (int k = 0; k < 64; k++) {
             enum way way = forced >= 0
                                ? (enum way)forced
-                               : choice_ask(c, m->row->bytes, m->open, WAY_READ, false, m->now, &t[k]);
+                               : choice_ask(c, m->row->bytes, m->open, WAY_READ, CHOICE_LONE, m->now, &t[k]);
             uint64_t cost = cost_of(m, way, true);
             if (k == 0)
                 extra = chilled(m, way, 100);
@@ -411,7 +411,7 @@ static void only_what_is_open(void)
     for (unsigned open = 1; open < 1u << WAYS; open++)
         for (int i = 0; i < 200; i++) {
             struct choice_ticket t;
-            enum way way = choice_ask(&c, 100000, open, WAY_READ, false, (uint64_t)i * 100000 + 1, &t);
+            enum way way = choice_ask(&c, 100000, open, WAY_READ, CHOICE_LONE, (uint64_t)i * 100000 + 1, &t);
             EXPECT(open & WAY_BIT(way));
             if (i % 3)
                 choice_learn(&c, &t, (uint64_t)i * 100000 + 5000);
@@ -427,7 +427,7 @@ static void odd_values(void)
     const uint64_t sizes[] = {0, 1, 2, 4095, UINT64_MAX};
     for (int i = 0; i < 1000; i++) {
         struct choice_ticket t;
-        choice_ask(&c, sizes[i % 5], ALL, WAY_READ, false, (uint64_t)i, &t);
+        choice_ask(&c, sizes[i % 5], ALL, WAY_READ, CHOICE_LONE, (uint64_t)i, &t);
         choice_learn(&c, &t, i % 7 ? UINT64_MAX - 1000 + (uint64_t)i : 0);
         choice_learn(&c, &t, 0); /* a second time says nothing */
         EXPECT_EQ(c.under_way, 0);
@@ -455,11 +455,12 @@ static uint64_t exchange(struct choice *c, struct machine *m, int messages, int 
         struct choice_ticket t[64];
         enum way way[64];
         uint64_t begun = m->now;
-        if (forced < 0 && choice_told(c, m->row->bytes))
-            followed = choice_told(c, m->row->bytes) - 1;
+        if (forced < 0 && choice_told(c, m->row->bytes, CHOICE_CROSS))
+            followed = choice_told(c, m->row->bytes, CHOICE_CROSS) - 1;
         for (int k = 0; k < messages; k++) {
-            way[k] = forced >= 0 ? (enum way)forced
-                                 : choice_ask(c, m->row->bytes, m->open, WAY_READ, true, m->now, &t[k]);
+            way[k] = forced >= 0
+                         ? (enum way)forced
+                         : choice_ask(c, m->row->bytes, m->open, WAY_READ, CHOICE_CROSS, m->now, &t[k]);
             m->used[way[k]]++;
             m->now += way[k] == WAY_READ ? crossing_cost(m->row, WAY_READ, followed) : 0;
             if (way[k] == WAY_READ && forced < 0)
@@ -500,8 +501,8 @@ static void ranks_that_exchange(void)
 static void ranks_that_follow(void)
 {
     struct choice c = {.asked = 0};
-    EXPECT_EQ(choice_told(&c, 65536), 0);
-    struct choice_ticket t = choice_follow(65536, WAY_SPLIT, 5);
+    EXPECT_EQ(choice_told(&c, 65536, CHOICE_CROSS), 0);
+    struct choice_ticket t = choice_follow(65536, WAY_SPLIT, CHOICE_CROSS, 5);
     EXPECT_EQ(t.way, WAY_SPLIT);
     EXPECT_EQ(choice_share(&c, &t), 32768);
     choice_shared(&c, &t, 32768, 1, 1000000);
@@ -518,7 +519,7 @@ static void shares_that_fit(void)
     for (uint64_t slower = 1; slower <= 2; slower++)
         for (int i = 0; i < 200; i++) {
             struct choice_ticket t;
-            choice_ask(&c, 1 << 20, WAY_BIT(WAY_SPLIT), WAY_READ, false, (uint64_t)i * 1000000 + 1, &t);
+            choice_ask(&c, 1 << 20, WAY_BIT(WAY_SPLIT), WAY_READ, CHOICE_LONE, (uint64_t)i * 1000000 + 1, &t);
             uint64_t mine = choice_share(&c, &t), its = (1 << 20) - mine;
             EXPECT(mine > 0 && its > 0 && mine % 4096 == 0);
             choice_shared(&c, &t, mine, mine, its * slower);
