@@ -290,6 +290,14 @@ static void by_processor(void)
         15);
 }
 
+/* An adapter that is a program: see way.c. */
+static void by_program(void)
+{
+    episodes(
+        (struct fake_rules){.caps = {RDMA, .software = true, .put_ordered = true, .last_byte_last = true}},
+        15);
+}
+
 static void refused(void)
 {
     episodes((struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true}, .again = 3},
@@ -355,6 +363,7 @@ int main(void)
     TEST_RUN(out_of_order);
     TEST_RUN(no_last_byte);
     TEST_RUN(by_processor);
+    TEST_RUN(by_program);
     TEST_RUN(refused);
     TEST_RUN(starving);
     TEST_RUN(not_registered);
