@@ -120,10 +120,7 @@ struct shared {
     uint32_t filled[COLL_SCAN][SHARED_CLASSES]; /* calls in which it filled slots */
     /* Where ranks share processors: what calls took in which it took data, and those in which it only gave some. */
     struct shared_series series[COLL_SCAN][SHARED_CLASSES];
-    struct {
-        struct shared_series series;
-        uint32_t ns[SHARED_WAYS];
-    } given[COLL_SCAN][SHARED_CLASSES];
+    struct shared_given given[COLL_SCAN][SHARED_CLASSES];
     bool no_big;
     bool reads;      /* every rank can read every other's memory */
     bool no_help;    /* this rank cannot write the others' memory */

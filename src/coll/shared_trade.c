@@ -58,8 +58,7 @@ static enum shared_way pick(struct trade *t)
     uint32_t ns[SHARED_WAYS];
     for (unsigned w = 0; w < SHARED_WAYS; w++) {
         ns[w] = atomic_load_explicit(&b->head->rank[reader].cost[kind][w][class], memory_order_relaxed);
-        if (ns[w] != 0)
-            ns[w] = MAX(ns[w], b->given[kind][class].ns[w]);
+        ns[w] = shared_given_cost(&b->given[kind][class], w, ns[w]);
     }
     return shared_way_pick(&b->asked[kind][class], ns, t->helps ? SHARED_WAYS : BY_HELP, t->entered ? 2 : 1);
 }
@@ -142,18 +141,14 @@ static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
     atomic_store_explicit(cost, blend(known, ns, early), memory_order_relaxed);
 }
 
-/* The same of a rank that only gives, where ranks share processors: who is read waits until the last reader has had its turn,
- * and a barrier behind the call would hide that from them all. */
+/* The same of a rank that only gives, where ranks share processors. */
 static void learn_given(struct trade *t, enum shared_way way)
 {
     const enum coll_kind kind = t->args->kind;
     const unsigned class = shared_class(t->bytes);
-    uint32_t *known = &t->b->given[kind][class].ns[way];
-    if (!t->entered)
-        return;
-    const uint64_t ns = shared_series_add(&t->b->given[kind][class].series, way, clock_ns() - t->entered);
-    if (ns != 0)
-        *known = shared_mean_blend(*known, ns, t->b->asked[kind][class] <= LEARN_ALL);
+    if (t->entered)
+        shared_given_add(&t->b->given[kind][class], way, clock_ns() - t->entered,
+                         t->b->asked[kind][class] <= LEARN_ALL);
 }
 
 /* Rank r has posted the first step: does it want to be read? */

@@ -58,6 +58,18 @@ uint64_t shared_series_add(struct shared_series *s, enum shared_way way, uint64_
     return ns;
 }
 
+void shared_given_add(struct shared_given *g, enum shared_way way, uint64_t ns, bool early)
+{
+    ns = shared_series_add(&g->series, way, ns);
+    if (ns != 0)
+        g->ns[way] = shared_mean_blend(g->ns[way], ns, early);
+}
+
+uint32_t shared_given_cost(const struct shared_given *g, enum shared_way way, uint32_t reader)
+{
+    return reader == 0 ? 0 : MAX(reader, g->ns[way]);
+}
+
 /* The one to look at in the n-th call, or the best. Those far behind are looked at more rarely; in turn. At first looks are
  * twice as far apart each time: the first calls of a program are not like those that follow. */
 static unsigned look(uint32_t n, const uint32_t ns[], unsigned ways, unsigned best)

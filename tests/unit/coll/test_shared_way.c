@@ -206,6 +206,58 @@ static void a_series_is_of_one_way(void)
     EXPECT_EQ(shared_series_add(&s, BY_READING, 10), 0);
 }
 
+/* A giver with readers that share its processor, and a barrier behind each call. What a call takes the giver and a reader, in ns:
+ * through slots the giver goes on at once and the reader waits for its turn; a giver that is read waits for the last reader, which the
+ * readers do not see. Returns how many of the calls were read. `listens`: the giver counts its own time too. */
+static int given_calls(const uint32_t giver[], const uint32_t reader[], int calls, bool listens)
+{
+    struct shared_given g = {.ns = {0}};
+    struct shared_series series = {0};
+    uint32_t asked = 0, known[SHARED_WAYS] = {0};
+    int read = 0;
+    for (int i = 0; i < calls; i++) {
+        uint32_t ns[SHARED_WAYS];
+        for (int w = 0; w < SHARED_WAYS; w++)
+            ns[w] = shared_given_cost(&g, (enum shared_way)w, known[w]);
+        const enum shared_way way = shared_way_pick(&asked, ns, BY_HELP, 2);
+        const uint32_t noise = dice(10) == 0 ? 2 : 1;
+        if (listens)
+            shared_given_add(&g, way, (uint64_t)giver[way] * noise, i < 28);
+        const uint64_t took = shared_series_add(&series, way, (uint64_t)reader[way] * noise);
+        if (took)
+            known[way] = shared_mean_blend(known[way], took, i < 28);
+        read += way == BY_READING;
+    }
+    return read;
+}
+
+static void a_giver_that_waits_for_its_readers_counts(void)
+{
+    static const uint32_t giver[] = {5000, 60000, 0}, reader[] = {26000, 15000, 0};
+    static const uint32_t quick[] = {5000, 12000, 0};
+    for (seed = 3; seed < 30; seed++) {
+        EXPECT(given_calls(giver, reader, 5000, true) < 500);
+        EXPECT(given_calls(giver, reader, 5000, false) > 4500); /* what the readers alone would say */
+        EXPECT(given_calls(quick, reader, 5000, true) > 4500);  /* nothing is held against reading as such */
+    }
+}
+
+static void a_giver_knows_only_whole_series(void)
+{
+    struct shared_given g = {.ns = {0}};
+    for (int i = 0; i < 6; i++) {
+        shared_given_add(&g, BY_READING, 1000, false);
+        EXPECT_EQ(g.ns[BY_READING], 0);
+    }
+    shared_given_add(&g, BY_READING, 1000, false); /* the first did not count */
+    EXPECT_EQ(g.ns[BY_READING], 1000);
+    EXPECT_EQ(g.ns[BY_SLOTS], 0);
+    EXPECT_EQ(shared_given_cost(&g, BY_READING, 0), 0); /* to be tried: no reader has */
+    EXPECT_EQ(shared_given_cost(&g, BY_READING, 700), 1000);
+    EXPECT_EQ(shared_given_cost(&g, BY_READING, 1700), 1700);
+    EXPECT_EQ(shared_given_cost(&g, BY_SLOTS, 700), 700);
+}
+
 /* What a disturbed beginning has made dear is found long before LOOK calls. */
 static void a_bad_beginning_is_made_up_for(void)
 {
@@ -239,6 +291,8 @@ int main(void)
     TEST_RUN(few_calls_are_enough_to_choose);
     TEST_RUN(dear_series_count_as_much_as_cheap_ones);
     TEST_RUN(a_series_is_of_one_way);
+    TEST_RUN(a_giver_that_waits_for_its_readers_counts);
+    TEST_RUN(a_giver_knows_only_whole_series);
     TEST_RUN(a_bad_beginning_is_made_up_for);
     TEST_RUN(the_machine_may_change);
     TEST_RUN(a_way_whose_first_call_is_slow_is_found);
