@@ -1,8 +1,9 @@
 /* flat.c: spawn as many as there are, talk, disconnect, over and over: neither memory nor open files nor mappings grow. With
- * an argument, so many times, and the figures are printed ten times (default 10; the first half does not count).
+ * an argument, so many times, and the figures are printed ten times (default 16; the first half does not count).
  *
  * What is left behind by each spawn shows as a new maximum in every round, however little it is. A pool that once needs one
- * more block than before does so now and then.
+ * more block than before does so now and then: a table of processes grows with the 8th and the 16th spawn, and on a busy machine some
+ * hundred bytes of processes that are about to end come and go. Of five rounds that made three new maxima at times; of eight it does not.
  *
  * ranks: 2
  * also: FISHPLATE_SHM_CMA=0
@@ -79,6 +80,7 @@ enum { KEEPS_FREED = 0 };
 #endif
 
 enum what { HEAP, FILES, MAPPINGS, KINDS };
+static const char *const names[KINDS] = {"allocated bytes", "open files", "mappings"};
 
 static void level(long now[KINDS])
 {
@@ -114,7 +116,7 @@ int main(int argc, char **argv)
         round_trip(up, 0);
         return mpitest_end();
     }
-    int times = argc > 1 ? atoi(argv[1]) : 10, first = times / 2, size, rises[KINDS] = {0};
+    int times = argc > 1 ? atoi(argv[1]) : 16, first = times / 2, size, rises[KINDS] = {0};
     long memory = 0, most[KINDS] = {0}, now[KINDS];
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int i = 0; i < times; i++) {
@@ -132,8 +134,12 @@ int main(int argc, char **argv)
         if (argc > 1 && (i + 1) % (times < 10 ? 1 : times / 10) == 0)
             show(i + 1);
     }
-    for (int k = 0; k < KINDS; k++)
+    for (int k = 0; k < KINDS; k++) {
+        if (rises[k] > (times - first) / 2)
+            printf("pid %d: %s rose in %d of %d rounds, to %ld\n", (int)getpid(), names[k], rises[k],
+                   times - first, most[k]);
         EXPECT(rises[k] <= (times - first) / 2);
+    }
     EXPECT(KEEPS_FREED || private_kb() - memory < 512);
     return mpitest_end();
 }
