@@ -293,6 +293,7 @@ static void fake_close(void)
         EXPECT_EQ(r->net.unrung, 0);
         EXPECT(list_empty(&r->net.hooks));
         p2p_close(r->p2p);
+        paces_free(&r->net.paces);
     }
 }
 
