@@ -115,12 +115,11 @@ struct shared {
     uint64_t told;                              /* what my done word says */
     uint64_t seen[SHARED_RANKS_MAX];            /* the others' done words when they were read last */
     struct doorbell *bell[SHARED_RANKS_MAX];    /* of every rank */
-    uint32_t asked[COLL_SCAN][SHARED_CLASSES];  /* calls whose way this rank chose */
+    uint32_t asked[COLL_SCAN][SHARED_CLASSES];  /* calls, whatever this rank's part in them */
     uint32_t taken[COLL_SCAN][SHARED_CLASSES];  /* calls in which it took data */
     uint32_t filled[COLL_SCAN][SHARED_CLASSES]; /* calls in which it filled slots */
-    /* Where ranks share processors: what calls took in which it took data, and those in which it only gave some. */
-    struct shared_series series[COLL_SCAN][SHARED_CLASSES];
-    struct shared_given given[COLL_SCAN][SHARED_CLASSES];
+    struct shared_series series[COLL_SCAN]
+                               [SHARED_CLASSES]; /* where ranks share processors: what calls took */
     bool no_big;
     bool reads;      /* every rank can read every other's memory */
     bool no_help;    /* this rank cannot write the others' memory */

@@ -38,29 +38,47 @@ const char *trade_slot(const struct trade *t, int r, uint64_t step, size_t len)
     return shared_slot(t->b, r, step, len * (size_t)blocks_of(t)) + trade_offset(t, r, t->b->comm->rank, len);
 }
 
-/* By whose costs to choose, of several readers. Where all give and take everybody goes by rank 0's: if some went one way and
- * some the other, the call would take what both take. */
-static int others_reader(const struct trade *t)
+/* What rank r has published. */
+static _Atomic uint32_t *cost_word(const struct shared *b, int r, enum coll_kind kind, unsigned way,
+                                   unsigned class)
 {
-    return t->writer == SHARED_EVERYONE ? 0 : (t->b->comm->rank + 1) % t->b->comm->size;
+    return &b->head->rank[r].cost[kind][way][class];
+}
+
+/* What a call takes one way, 0 where that is not known: its reader, or one of several. Where ranks share processors, the rank that it
+ * takes longest: one that is read waits until the last reader has had its turn, which the readers do not see. And all ranks
+ * must come to the same answer: if some went one way and some the other, a call would take what both take. */
+static uint32_t known_cost(const struct trade *t, enum shared_way way)
+{
+    const struct shared *b = t->b;
+    const enum coll_kind kind = t->args->kind;
+    const unsigned class = shared_class(t->bytes);
+    uint32_t most = 0;
+    if (!t->entered) {
+        const int r = t->reader == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->reader;
+        return atomic_load_explicit(cost_word(b, r, kind, way, class), memory_order_relaxed);
+    }
+    for (int r = 0; r < b->comm->size; r++)
+        most = MAX(most, atomic_load_explicit(cost_word(b, r, kind, way, class), memory_order_relaxed));
+    return most;
+}
+
+static unsigned ways_of(const struct trade *t)
+{
+    return t->helps ? SHARED_WAYS : BY_HELP;
 }
 
 static enum shared_way pick(struct trade *t)
 {
-    struct shared *b = t->b;
+    const struct shared *b = t->b;
     if (t->bytes <= SHARED_SHORT || !t->offer || !b->reads || coll_read.value == READ_NEVER)
         return BY_SLOTS;
     if (coll_read.value == READ_ALWAYS || coll_read.value == READ_HELPED)
         return coll_read.value == READ_HELPED && t->helps ? BY_HELP : BY_READING;
-    const enum coll_kind kind = t->args->kind;
-    const unsigned class = shared_class(t->bytes);
-    const int reader = t->reader == SHARED_EVERYONE ? others_reader(t) : t->reader;
     uint32_t ns[SHARED_WAYS];
-    for (unsigned w = 0; w < SHARED_WAYS; w++) {
-        ns[w] = atomic_load_explicit(&b->head->rank[reader].cost[kind][w][class], memory_order_relaxed);
-        ns[w] = shared_given_cost(&b->given[kind][class], w, ns[w]);
-    }
-    return shared_way_pick(&b->asked[kind][class], ns, t->helps ? SHARED_WAYS : BY_HELP, t->entered ? 2 : 1);
+    for (unsigned w = 0; w < SHARED_WAYS; w++)
+        ns[w] = known_cost(t, (enum shared_way)w);
+    return shared_way_pick(t->number, ns, ways_of(t), t->entered != 0);
 }
 
 /* One call in several is measured. */
@@ -101,13 +119,11 @@ static void fill(struct trade *t, uint64_t step, size_t at, size_t len)
 static uint64_t begin_learning(struct trade *t, int r, uint64_t step)
 {
     struct shared *b = t->b;
-    if (t->bytes <= SHARED_SHORT)
+    if (t->bytes <= SHARED_SHORT || t->entered)
         return 0;
     const bool slots = shared_way_of(b, r, step) == BY_SLOTS;
     const uint32_t n = b->taken[t->args->kind][shared_class(t->bytes)]++;
     t->filled_ns = slots ? word_of(t, r, step) : 0;
-    if (t->entered)
-        return t->entered;
     return (slots ? t->filled_ns != 0 : is_measured(n)) ? clock_ns() : 0;
 }
 
@@ -121,34 +137,42 @@ static uint64_t cost_of(const struct trade *t, uint64_t ns, size_t steps, bool w
     return waited ? ns + t->filled_ns : MAX(ns, t->filled_ns * steps);
 }
 
+/* Did the data of all sources come the same way? */
+static bool is_one_way(const struct trade *t)
+{
+    const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
+    return !t->reading || __builtin_popcountll(t->reading) == sources;
+}
+
 static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
 {
     struct shared *b = t->b;
-    const int sources = t->writer == SHARED_EVERYONE ? b->comm->size - 1 : 1;
-    if (!since || (t->reading && __builtin_popcountll(t->reading) != sources))
+    if (!since || !is_one_way(t))
         return;
     const enum coll_kind kind = t->args->kind;
     const unsigned class = shared_class(t->bytes);
-    const enum shared_way way = t->reading ? t->way : BY_SLOTS;
-    uint64_t ns = clock_ns() - since;
-    ns = t->entered ? shared_series_add(&b->series[kind][class], way, ns) : cost_of(t, ns, steps, waited);
-    if (ns == 0)
-        return;
-    _Atomic uint32_t *cost = &b->head->rank[b->comm->rank].cost[kind][way][class];
-    uint32_t (*const blend)(uint32_t, uint64_t, bool) = t->entered ? shared_mean_blend : shared_cost_blend;
+    _Atomic uint32_t *cost = cost_word(b, b->comm->rank, kind, t->reading ? t->way : BY_SLOTS, class);
     const bool early = b->taken[kind][class] <= LEARN_ALL;
     const uint32_t known = atomic_load_explicit(cost, memory_order_relaxed);
-    atomic_store_explicit(cost, blend(known, ns, early), memory_order_relaxed);
+    const uint64_t ns = cost_of(t, clock_ns() - since, steps, waited);
+    atomic_store_explicit(cost, shared_cost_blend(known, ns, early), memory_order_relaxed);
 }
 
-/* The same of a rank that only gives, where ranks share processors. */
-static void learn_given(struct trade *t, enum shared_way way)
+/* The same where ranks share processors: of a whole call, whatever this rank's part in it. */
+static void learn_crowded(struct trade *t, enum shared_way way)
 {
+    struct shared *b = t->b;
     const enum coll_kind kind = t->args->kind;
     const unsigned class = shared_class(t->bytes);
-    if (t->entered)
-        shared_given_add(&t->b->given[kind][class], way, clock_ns() - t->entered,
-                         t->b->asked[kind][class] <= LEARN_ALL);
+    if (!t->entered || !is_one_way(t))
+        return;
+    const uint64_t ns = shared_series_add(&b->series[kind][class], way, clock_ns() - t->entered);
+    if (ns == 0)
+        return;
+    _Atomic uint32_t *cost = cost_word(b, b->comm->rank, kind, way, class);
+    const uint32_t known = atomic_load_explicit(cost, memory_order_relaxed);
+    atomic_store_explicit(cost, shared_mean_blend(known, ns, shared_way_is_new(t->number, ways_of(t), true)),
+                          memory_order_relaxed);
 }
 
 /* Rank r has posted the first step: does it want to be read? */
@@ -218,7 +242,7 @@ static void write_side(struct trade *t, uint64_t last)
             help(t, step);
         shared_settle(b, last, t->reader);
         shared_done_short(b, last); /* its steps count too: see SHARED_LAG */
-        learn_given(t, way);
+        learn_crowded(t, way);
         return;
     }
     for (size_t at = 0; at < t->bytes; at += t->chunk) {
@@ -230,7 +254,7 @@ static void write_side(struct trade *t, uint64_t last)
     }
     own(t);
     shared_done_short(b, last);
-    learn_given(t, BY_SLOTS);
+    learn_crowded(t, BY_SLOTS);
 }
 
 static void fetch(struct trade *t, int r)
@@ -309,8 +333,10 @@ static void read_side(struct trade *t, uint64_t last)
     if (unlikely(b->stranger) && t->target)
         shared_help_refuse(b, first);
     done(t, last);
-    if (since && !b->stranger)
-        learn(t, since, (size_t)(last - first + 1), waited);
+    if (b->stranger)
+        return;
+    learn(t, since, (size_t)(last - first + 1), waited);
+    learn_crowded(t, t->reading ? t->way : BY_SLOTS);
 }
 
 /* Everyone has posted this step. */
@@ -360,8 +386,7 @@ static void both_sides(struct trade *t, uint64_t last)
             break;
         done(t, step);
     }
-    if (!t->entered)
-        learn(t, since, (size_t)(last - first + 1), true);
+    learn(t, since, (size_t)(last - first + 1), true);
     own(t);
     b->step = last;
     if (last > b->told && !is_short(t))
@@ -370,8 +395,7 @@ static void both_sides(struct trade *t, uint64_t last)
         shared_meet(b, shared_begin(b, 0, SHARED_EVERYONE), BY_SLOTS);
         shared_done(b, b->step);
     }
-    if (t->entered)
-        learn(t, since, (size_t)(last - first + 1), true);
+    learn_crowded(t, t->reading ? t->way : BY_SLOTS);
 }
 
 /* What a step carries of each block; 0 when the call does not fit. */
@@ -399,6 +423,7 @@ bool trade_run(struct trade *t, size_t unit)
     const bool writes = t->writer == SHARED_EVERYONE || t->writer == b->comm->rank;
     const bool takes = t->reader == SHARED_EVERYONE || t->reader == b->comm->rank;
     const bool crowded = b->comm->proc->net->oversubscribed;
+    t->number = t->bytes > SHARED_SHORT ? b->asked[t->args->kind][shared_class(t->bytes)]++ : 0;
     t->entered = crowded && t->bytes > SHARED_SHORT ? clock_ns() : 0;
     t->helps &= b->reads && coll_read.value != READ_NEVER;
     if (crowded && coll_read.value != READ_HELPED)

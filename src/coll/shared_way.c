@@ -8,18 +8,24 @@
 
 #include "base/util.h"
 
-#define TRIALS     7    /* first calls of a class with each way, in each round: one series */
-#define LOOK_FIRST 64   /* after so many calls, and at twice as many each time, */
-#define LOOK       2048 /* and then of so many calls, the last go another way, */
-#define LOOK_FAR   16384
-#define LOOK_RUN   7  /* so many of them: one series; */
-#define FAR_BEHIND 3  /* a way that takes so many times as long as the best: only in every LOOK_FAR calls */
+#define LOOK       2048  /* of so many calls the last go another way; */
+#define LOOK_FAR   16384 /* of so many, where that takes FAR_BEHIND times as long as the best */
+#define FAR_BEHIND 3
 #define FALL       2  /* a cheaper call counts for one part in so many, */
 #define RISE       16 /* a dearer one for one part in so many, */
 #define SPIKE      8  /* and as at most so many times what is known */
-#define SERIES     6  /* calls of a series, */
+#define SERIES     12 /* calls of a series, */
 #define MEAN       4  /* which counts for one part in so many, */
 #define MEAN_SPIKE 4  /* and as at most so many times what is known */
+
+/* How a way is tried: in so many calls in a row; at first in so many rounds, then again after `look` calls, at twice as many each time,
+ * and at last in each LOOK. Where ranks share processors, data that runs ahead through slots is on its way for several calls, and
+ * only a whole series of calls says what one takes. */
+struct manner {
+    uint32_t run, rounds, look;
+};
+static const struct manner alone = {.run = 7, .rounds = 1, .look = 64},
+                           crowded = {.run = SERIES + 1, .rounds = 2, .look = 128};
 
 uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early)
 {
@@ -58,23 +64,11 @@ uint64_t shared_series_add(struct shared_series *s, enum shared_way way, uint64_
     return ns;
 }
 
-void shared_given_add(struct shared_given *g, enum shared_way way, uint64_t ns, bool early)
-{
-    ns = shared_series_add(&g->series, way, ns);
-    if (ns != 0)
-        g->ns[way] = shared_mean_blend(g->ns[way], ns, early);
-}
-
-uint32_t shared_given_cost(const struct shared_given *g, enum shared_way way, uint32_t reader)
-{
-    return reader == 0 ? 0 : MAX(reader, g->ns[way]);
-}
-
 /* The one to look at in the n-th call, or the best. Those far behind are looked at more rarely; in turn. At first looks are
  * twice as far apart each time: the first calls of a program are not like those that follow. */
-static unsigned look(uint32_t n, const uint32_t ns[], unsigned ways, unsigned best)
+static unsigned look(const struct manner *m, uint32_t n, const uint32_t ns[], unsigned ways, unsigned best)
 {
-    uint32_t end = LOOK_FIRST, turn = 0;
+    uint32_t end = m->look, turn = 0;
     for (; end <= n && end < LOOK; end *= 2)
         turn++;
     if (n >= LOOK) {
@@ -84,12 +78,18 @@ static unsigned look(uint32_t n, const uint32_t ns[], unsigned ways, unsigned be
     const unsigned other = (best + 1 + turn % (ways - 1)) % ways;
     if (ns[other] > FAR_BEHIND * (uint64_t)ns[best])
         end = (n / LOOK_FAR + 1) * LOOK_FAR;
-    return n >= end - LOOK_RUN ? other : best;
+    return n >= end - m->run ? other : best;
 }
 
-enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways, unsigned rounds)
+bool shared_way_is_new(uint32_t n, unsigned ways, bool is_crowded)
 {
-    const uint32_t n = (*asked)++;
+    const struct manner *m = is_crowded ? &crowded : &alone;
+    return n < m->run * ways * m->rounds;
+}
+
+enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, bool is_crowded)
+{
+    const struct manner *m = is_crowded ? &crowded : &alone;
     unsigned best = 0;
     bool known = true;
     for (unsigned w = 0; w < ways; w++) {
@@ -97,6 +97,7 @@ enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned w
         if (ns[w] < ns[best])
             best = w;
     }
-    return (enum shared_way)(n < TRIALS * ways * rounds || !known ? n / TRIALS % ways
-                                                                  : look(n, ns, ways, best));
+    if (shared_way_is_new(n, ways, is_crowded) || !known)
+        return (enum shared_way)(n / m->run % ways);
+    return (enum shared_way)look(m, n, ns, ways, best);
 }

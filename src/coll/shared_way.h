@@ -46,21 +46,11 @@ uint32_t shared_mean_blend(uint32_t known, uint64_t ns, bool early);
 /* One more call has taken `ns` from begin to end. Returns what a call of the series takes when it is complete, else 0. */
 uint64_t shared_series_add(struct shared_series *s, enum shared_way way, uint64_t ns);
 
-/* What a rank that only gives knows of its calls: who is read waits until the last reader has had its turn, and a barrier behind the
- * call would hide that from them all. All zero is a new one. */
-struct shared_given {
-    struct shared_series series;
-    uint32_t ns[SHARED_WAYS];
-};
+/* The way of call n of a class, out of the first `ways`. All ranks count the calls alike, whatever their part in them, so that they
+ * try the same way at the same time. `is_crowded`: ranks share processors, and costs are those of series. */
+enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, bool is_crowded);
 
-/* One more call has taken it `ns` from begin to end. */
-void shared_given_add(struct shared_given *g, enum shared_way way, uint64_t ns, bool early);
-
-/* What a call costs that takes a reader so long: as long as the slower of the two. 0: the reader does not know yet. */
-uint32_t shared_given_cost(const struct shared_given *g, enum shared_way way, uint32_t reader);
-
-/* The way of the next call, out of the first `ways`. *asked counts the calls of its class; all ranks count alike. At first all
- * are tried, in so many rounds. */
-enum shared_way shared_way_pick(uint32_t *asked, const uint32_t ns[], unsigned ways, unsigned rounds);
+/* Is call n one of the first, in which all ways are tried? */
+bool shared_way_is_new(uint32_t n, unsigned ways, bool is_crowded);
 
 #endif
