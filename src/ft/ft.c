@@ -9,6 +9,7 @@
 #include "base/counter.h"
 #include "base/err.h"
 #include "ft/revoke.h"
+#include "net/lost.h"
 #include "obj/context.h"
 #include "obj/epoch.h"
 #include "obj/errhandler.h"
@@ -129,7 +130,8 @@ int ft_agree(struct comm *c, int *flag)
 
 static int shrink_begin(struct ft_request *r);
 
-/* Of one side, without those that the agreement says are gone. */
+/* Of one side, without those that the agreement says are gone. This process knows it of all of them from now on, too: the launcher may
+ * have told it of some only. */
 static int living(struct comm *c, const struct group *side, const struct ft_round *round, struct group **out)
 {
     uint32_t *numbers = malloc(((size_t)side->size + 1) * sizeof(*numbers));
@@ -142,6 +144,8 @@ static int living(struct comm *c, const struct group *side, const struct ft_roun
             at++;
         if (!agree_gone(round->agree, at))
             numbers[n++] = number;
+        else if (!net_is_lost(c->proc->net, number))
+            net_lost_peer(c->proc->net, number);
     }
     int rc = group_from_table(c->proc->rank, numbers, n, out);
     free(numbers);
