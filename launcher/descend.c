@@ -25,6 +25,7 @@
 #include "util.h"
 
 #define END_MS     10000   /* what does not die of KILL in this time (a disk that does not answer) is left */
+#define TRIES_MIN  8       /* ... if it was tried so often: without /proc a try alone may take seconds */
 #define PID_MAX    4194304 /* the kernel's own limit */
 #define PAUSE_FROM 1000000 /* nanoseconds between two tries, doubled each time */
 #define PAUSE_TO   64000000
@@ -173,8 +174,8 @@ bool descend_end(void)
 {
     struct timespec pause = {.tv_nsec = PAUSE_FROM};
     uint64_t end = now_ms() + END_MS;
-    while (collect()) {
-        if (now_ms() >= end) {
+    for (int tries = 0; collect(); tries++) {
+        if (now_ms() >= end && tries >= TRIES_MIN) {
             say("A process of this job did not end within %d seconds after SIGKILL and was left running; "
                 "it may be waiting for a disk or a network file system that does not respond.",
                 END_MS / 1000);
