@@ -143,10 +143,10 @@ static bool leads(const struct p2p *p, const struct peer *peer)
 }
 
 /* Where an adapter is a program, both ranks' processors do its copying. On shared memory each
- * rank decides for itself, which was found within 5 % of the best there; and so it does over several rails, where it was not measured. */
+ * rank decides for itself, which was found within 5 % of the best there. */
 static bool echoes(const struct peer *peer)
 {
-    return way_measures() && peer->caps.software && !peer->caps.cpu_moves && peer->caps.striped_from == 0;
+    return way_measures() && peer->caps.software && !peer->caps.cpu_moves;
 }
 
 uint64_t way_told(struct p2p *p, const struct peer *to, uint64_t bytes)
