@@ -25,7 +25,7 @@ static COUNTER(reads, "coll_reads", "Contributions to collectives read from the 
 #define CHUNK_MIN 1024 /* with shorter pieces a schedule is better */
 #define HANDSHAKE \
     400 /* ns that a rank whose memory is read waits beyond the reading, until it can be read again */
-#define LEARN_ALL   28 /* calls of a kind and size; */
+#define LEARN_ALL   24 /* calls of a kind and size; */
 #define LEARN_EVERY 3  /* later one in so many: the clock costs something too */
 
 static int blocks_of(const struct trade *t)
@@ -137,11 +137,17 @@ static uint64_t cost_of(const struct trade *t, uint64_t ns, size_t steps, bool w
     return waited ? ns + t->filled_ns : MAX(ns, t->filled_ns * steps);
 }
 
+/* Are all sources read? Then there is but one step. */
+static bool all_read(const struct trade *t)
+{
+    const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
+    return t->reading && __builtin_popcountll(t->reading) == sources;
+}
+
 /* Did the data of all sources come the same way? */
 static bool is_one_way(const struct trade *t)
 {
-    const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
-    return !t->reading || __builtin_popcountll(t->reading) == sources;
+    return !t->reading || all_read(t);
 }
 
 static void learn(struct trade *t, uint64_t since, size_t steps, bool waited)
@@ -289,13 +295,6 @@ static bool take_from_all(struct trade *t, uint64_t step, size_t at, size_t len)
         if (!take_from(t, (me + k) % size, step, at, len))
             return false;
     return true;
-}
-
-/* Are all sources read? Then there is but one step. */
-static bool all_read(const struct trade *t)
-{
-    const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
-    return t->reading && __builtin_popcountll(t->reading) == sources;
 }
 
 static void read_side(struct trade *t, uint64_t last)
