@@ -84,6 +84,9 @@ size_t ib_join_say(const struct ib_endpoint *ep, struct ib_rails_said *out)
 static void subchannel_connect(struct ib_endpoint *ep, struct ib_subchannel *s, const struct ib_pair_said *to)
 {
     const struct ib_rail_said *peer = &ep->join->peer[s->yours];
+    if (s->lane
+            .given_up) /* heard while all that had arrived was looked at (give_up_pairs): it is dropped after that */
+        return;
     if (ib_lane_connect(&s->lane, &peer->address, to->qpn, to->psn, peer->rd_atomic) != 0 &&
         !ib_adapter_gone(s->lane.rail->adapter))
         ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
