@@ -68,12 +68,17 @@ static struct ib_pool *pool_of(struct ib_endpoint *ep, const struct ib_buffer *b
 }
 
 /* What is about the connection itself means nothing in the next one; only its place in the order counts. */
+static bool outlives(const struct ib_head *h)
+{
+    return h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
+}
+
 static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t bytes)
 {
     const struct ib_head *h = (const struct ib_head *)(const void *)data;
     if (h->type != IB_FRAME && h->type <= IB_LEAVE)
         return;
-    bool whole = h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
+    bool whole = outlives(h);
     uint32_t length = whole ? bytes : (uint32_t)sizeof(*h);
     struct ib_buffer *b = ib_buffer_get(ib_lane_for(ep, length - MIN(length, sizeof(struct ib_frame)))->pool);
     if (!b)
@@ -142,6 +147,8 @@ void ib_kept_lane(struct ib_lane *lane)
 static void orphan(struct ib_buffer *b)
 {
     struct ib_head *h = (struct ib_head *)(void *)b->data;
+    if (!outlives(h))
+        h->type = IB_NOTHING;
     memset(h->credits, 0, sizeof(h->credits));
     h->ring = 0;
     b->lane = NULL;
