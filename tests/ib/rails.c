@@ -8,6 +8,9 @@
  * With "moved" the connections go over another adapter and come back; with "remove" before it, the name is that of an adapter
  * (node1/hca0), which is taken out. With "joined" it exchanges until further rails are in use.
  *
+ * With "freed" before it, the port goes down when flags were written into memory that is given up since: nobody knows that they have
+ * arrived, and they must not be missed.
+ *
  * With "unseen" before it, the last rank finds the port down when frames have come in through it that it has not looked at.
  *
  * The environment names the softib tool (SOFTIB).
@@ -103,6 +106,25 @@ static void unseen(const char *name)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* The barrier sets flags by silent writes, which complete unseen. Nothing follows them that could tell: each rank looks on until
+ * its connection has moved. */
+static void freed(const char *name, MPI_T_pvar_handle moved)
+{
+    MPI_Comm other;
+    int flag;
+    const unsigned long long before = counter(moved);
+    const double end = MPI_Wtime() + 60;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    for (int i = 0; i < 3; i++)
+        MPI_Barrier(other);
+    MPI_Comm_free(&other);
+    if (mpitest_rank == 0)
+        port("down", name);
+    while (counter(moved) == before && MPI_Wtime() < end)
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    EXPECT(counter(moved) > before);
+}
+
 int main(int argc, char **argv)
 {
     int round = 0, dead = 0, home = 0;
@@ -147,6 +169,11 @@ int main(int argc, char **argv)
         }
         until(joins, 0, &round);
         if (strcmp(argv[a], "joined") == 0) {
+            exchange(round++, NULL, NULL);
+            continue;
+        }
+        if (strcmp(argv[a], "freed") == 0) {
+            freed(argv[++a], again);
             exchange(round++, NULL, NULL);
             continue;
         }

@@ -119,6 +119,10 @@ expect_err "the connection to rank 0 over softib0 port 1 failed: the port went d
 expect_counted ib_connections_moved
 job 4 4 FISHPLATE_IB_RECEIVE=shared -hcas 2x400MB/s "$rails" remove moved node2/hca0
 expect_rc 0
+# Flags of a barrier that may have to be set again, in memory that is not there any more.
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_COLL=barrier=rdma -hcas 2x400MB/s "$rails" freed node1/hca0/1
+expect_rc 0
+expect_counted ib_transfers_resent
 # All ports of a node: the job waits for as long as it is told to, and ends with a sentence.
 for way in binding auto turns; do
     job 2 2 FISHPLATE_IB_MESSAGES=$way FISHPLATE_IB_RAIL_PATIENCE=1 -hcas 2x400MB/s "$rails" dead moved node1/hca0/1 node1/hca1/1

@@ -196,6 +196,8 @@ void ib_kept_told(struct ib_endpoint *ep, uint16_t expected); /* what has arrive
 void ib_kept_lane(struct ib_lane *lane);                      /* of one of them */
 bool ib_kept_send(struct ib_endpoint *ep);                    /* true: nothing is left */
 void ib_kept_free(struct ib_endpoint *ep, int status);        /* the peer is gone */
+bool ib_kept_late(struct ib_lane *lane,
+                  uint32_t place); /* a write that was refused had landed before, and is forgotten */
 void ib_fate(struct ib_endpoint *ep, const struct ib_head *h, size_t len); /* IB_ASK and IB_SAW */
 
 /* migrate.c */

@@ -35,6 +35,7 @@ struct ib_rdma {
     struct net_mem mem;
     struct net_key key;
     uint16_t seq; /* of the next frame when it was asked for: where that has arrived, so has a put */
+    bool again;   /* a connection broke before it was known to be done */
 };
 
 #define IB_COPY 256 /* what is sent inline is at most so long */

@@ -12,6 +12,8 @@
  * told of a put before it has completed (transport_caps.put_ordered, last_byte_last). With one rail a frame may have told: it
  * followed the put through one queue pair, so where the frame has arrived the put has too and is not repeated
  * (ib_rdma.seq). And a last byte may have been seen: the layer above knows, or that of the peer, which is asked (net.fate).
+ * Of a silent put nobody is told: what it writes (flags, counters) may be written twice while the memory is there. The peer,
+ * who has seen it, may have given the memory up meanwhile, and then its adapter refuses the repetition (ib_kept_late).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -106,6 +108,7 @@ static void keep_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t pl
     if (!k)
         ib_fatal(lane->endpoint->ib, lane->endpoint, "out of memory for a transfer that must be repeated");
     k->rdma = lane->rdma[place];
+    k->rdma.again = true;
     k->op = w->op;
     k->asked = 0;
     k->told = NET_FATE_ASK;
@@ -143,7 +146,8 @@ void ib_kept_lane(struct ib_lane *lane)
         keep_work(lane, at & (lane->depth - 1));
 }
 
-/* What it tells of credits and slots ends with the queue pairs. */
+/* It has arrived, and waits for what was sent before it. What it tells of credits and slots ends with the queue pairs; so does
+ * the ring that it offers or takes back. */
 static void orphan(struct ib_buffer *b)
 {
     struct ib_head *h = (struct ib_head *)(void *)b->data;
@@ -306,6 +310,36 @@ static bool send_rdma(struct ib_endpoint *ep, struct ib_kept *k)
     list_remove(&k->link);
     free(k);
     counter_add(&redone, 1);
+    return true;
+}
+
+static bool is_late(const struct ib_rdma *r, const struct net_op *op, const struct net_key *gone)
+{
+    return !op && r->again && memcmp(&r->key, gone, sizeof(*gone)) == 0;
+}
+
+/* All that goes to that memory is as late. */
+bool ib_kept_late(struct ib_lane *lane, uint32_t place)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    const uint32_t mask = lane->depth - 1;
+    if (!lane->rdma || !lane->work[place & mask].rdma)
+        return false;
+    const struct net_key gone = lane->rdma[place & mask].key;
+    if (!is_late(&lane->rdma[place & mask], lane->work[place & mask].op, &gone))
+        return false;
+    for (uint32_t at = lane->tail; at != lane->head; at++) {
+        struct ib_work *w = &lane->work[at & mask];
+        w->rdma = w->rdma && !is_late(&lane->rdma[at & mask], w->op, &gone);
+    }
+    list_foreach_safe(pos, after, &ep->kept_rdma)
+    {
+        struct ib_kept *k = list_entry(pos, struct ib_kept, link);
+        if (is_late(&k->rdma, k->op, &gone))
+            kept_done(ep, k);
+    }
+    if (!ep->breaking) /* the way has not failed */
+        ep->ways->next = ep->ways->at;
     return true;
 }
 

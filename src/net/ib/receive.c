@@ -283,9 +283,10 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_endpoint_do(ep, conn_left(&ep->conn));
         return;
     }
-    if (!(ep->left && (ep->leaving || ib_only_news(lane))) && !hopeless(wc->status) &&
-        ib_break(ep, ib->device.verbs.wc_status_str(wc->status))) {
-        if (wc->status != IBV_WC_WR_FLUSH_ERR)
+    bool late = wc->status == IBV_WC_REM_ACCESS_ERR && ib_kept_late(lane, place);
+    if (!(ep->left && (ep->leaving || ib_only_news(lane))) && (late || !hopeless(wc->status)) &&
+        ib_break(ep, late ? NULL : ib->device.verbs.wc_status_str(wc->status))) {
+        if (wc->status != IBV_WC_WR_FLUSH_ERR && !late)
             ep->why = wc->status;
         return;
     }
