@@ -172,13 +172,12 @@ static void learn_crowded(struct trade *t, enum shared_way way)
     const unsigned class = shared_class(t->bytes);
     if (!t->entered || !is_one_way(t))
         return;
-    const uint64_t ns = shared_series_add(&b->series[kind][class], way, clock_ns() - t->entered);
-    if (ns == 0)
-        return;
     _Atomic uint32_t *cost = cost_word(b, b->comm->rank, kind, way, class);
     const uint32_t known = atomic_load_explicit(cost, memory_order_relaxed);
-    atomic_store_explicit(cost, shared_mean_blend(known, ns, shared_way_is_new(t->number, ways_of(t), true)),
-                          memory_order_relaxed);
+    const uint32_t now = shared_series_learn(&b->series[kind][class], way, clock_ns() - t->entered, known,
+                                             shared_way_is_new(t->number, ways_of(t), true));
+    if (now != known)
+        atomic_store_explicit(cost, now, memory_order_relaxed);
 }
 
 /* Rank r has posted the first step: does it want to be read? */

@@ -14,8 +14,9 @@
 #define FALL       2  /* a cheaper call counts for one part in so many, */
 #define RISE       16 /* a dearer one for one part in so many, */
 #define SPIKE      8  /* and as at most so many times what is known */
-#define SERIES     12 /* calls of a series, */
-#define MEAN       4  /* which counts for one part in so many, */
+#define SERIES     12 /* calls of the first series of a way, */
+#define SERIES_ON  48 /* and of those that follow, */
+#define MEAN       4  /* which count for one part in so many, */
 #define MEAN_SPIKE 4  /* and as at most so many times what is known */
 
 /* How a way is tried: in so many calls in a row; at first in so many rounds, then again after `look` calls, at twice as many each time,
@@ -39,29 +40,36 @@ uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early)
     return known + (uint32_t)((MIN(ns, SPIKE * (uint64_t)known) - known) / RISE);
 }
 
-uint32_t shared_mean_blend(uint32_t known, uint64_t ns, bool early)
+/* A way that is looked at again is believed at once where it is cheaper: what is known of it is old. */
+static uint32_t mean_blend(uint32_t known, uint32_t ns, uint32_t last, bool early)
 {
-    ns = MIN(MAX(ns, 1u), UINT32_MAX / 4);
-    if (known == 0 || early)
-        return known == 0 ? (uint32_t)ns : MIN(known, (uint32_t)ns);
+    if (known == 0 || ((early || last == 0) && ns < known))
+        return ns;
+    if (early)
+        return known;
     if (ns <= known)
-        return known - (known - (uint32_t)ns) / MEAN;
-    return known + (uint32_t)((MIN(ns, MEAN_SPIKE * (uint64_t)known) - known) / MEAN);
+        return known - (known - ns) / MEAN;
+    if (last == 0) /* what a look finds dear stays as dear as it was */
+        return known;
+    ns = MIN(ns, last);
+    return ns <= known ? known : known + (uint32_t)((MIN(ns, MEAN_SPIKE * (uint64_t)known) - known) / MEAN);
 }
 
-uint64_t shared_series_add(struct shared_series *s, enum shared_way way, uint64_t ns)
+uint32_t shared_series_learn(struct shared_series *s, enum shared_way way, uint64_t ns, uint32_t known,
+                             bool early)
 {
     if (s->way != way + 1) {
         *s = (struct shared_series){.way = (uint8_t)(way + 1)};
-        return 0;
+        return known;
     }
     s->ns += ns;
-    if (++s->calls < SERIES)
-        return 0;
-    ns = s->ns / SERIES;
-    s->calls = 0;
-    s->ns = 0;
-    return ns;
+    const uint8_t all = s->last == 0 ? SERIES : SERIES_ON;
+    if (++s->calls < all)
+        return known;
+    const uint32_t mean = (uint32_t)MIN(MAX(s->ns / all, 1u), UINT32_MAX / 4);
+    known = mean_blend(known, mean, s->last, early);
+    *s = (struct shared_series){.way = s->way, .last = mean};
+    return known;
 }
 
 /* The one to look at in the n-th call, or the best. Those far behind are looked at more rarely; in turn. At first looks are

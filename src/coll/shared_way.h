@@ -34,17 +34,18 @@ uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early);
 /* Where ranks take turns on processors, a call takes as long as what others do meanwhile; and one that finds its data there
  * takes no time because the one before it has waited for it. So calls count in series of the same way. */
 struct shared_series {
-    uint8_t way,
-        calls;   /* way + 1, or 0; calls so far, without the first, which finds what another way left */
-    uint64_t ns; /* ... of these */
+    uint8_t way;   /* + 1, or 0 */
+    uint8_t calls; /* so far, without the first, which finds what another way left */
+    uint64_t ns;   /* ... of these */
+    uint32_t last; /* what a call of the series before took; 0: this is the first of its way */
 };
 
-/* What is known of the cost of a call (0: nothing) once a series of them has taken `ns` each. Dear and cheap calls come in turn
- * (who runs ahead waits once for several calls), so dear ones count as much. */
-uint32_t shared_mean_blend(uint32_t known, uint64_t ns, bool early);
-
-/* One more call has taken `ns` from begin to end. Returns what a call of the series takes when it is complete, else 0. */
-uint64_t shared_series_add(struct shared_series *s, enum shared_way way, uint64_t ns);
+/* One more call has taken `ns` from begin to end. Returns what is known of the cost of a call, by that way, after it; `known` (0:
+ * nothing) while its series is not complete. Dear and cheap calls come in turn (who runs ahead waits once for several calls), so dear
+ * ones count as much. But a call also takes as long as one rank does something else: a dear series counts when the next one is dear,
+ * too. `early`: all ways are tried, and the cheapest series of each counts. */
+uint32_t shared_series_learn(struct shared_series *s, enum shared_way way, uint64_t ns, uint32_t known,
+                             bool early);
 
 /* The way of call n of a class, out of the first `ways`. All ranks count the calls alike, whatever their part in them, so that they
  * try the same way at the same time. `is_crowded`: ranks share processors, and costs are those of series. */
