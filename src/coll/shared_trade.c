@@ -33,6 +33,13 @@ static int blocks_of(const struct trade *t)
     return t->each ? t->b->comm->size - 1 : 1;
 }
 
+/* How often does a block go from one rank to another in a call? */
+static int moves_of(const struct trade *t)
+{
+    const int size = t->b->comm->size;
+    return t->writer == SHARED_EVERYONE && t->reader == SHARED_EVERYONE ? size * (size - 1) : size - 1;
+}
+
 const char *trade_slot(const struct trade *t, int r, uint64_t step, size_t len)
 {
     return shared_slot(t->b, r, step, len * (size_t)blocks_of(t)) + trade_offset(t, r, t->b->comm->rank, len);
@@ -78,7 +85,7 @@ static enum shared_way pick(struct trade *t)
     uint32_t ns[SHARED_WAYS];
     for (unsigned w = 0; w < SHARED_WAYS; w++)
         ns[w] = known_cost(t, (enum shared_way)w);
-    return shared_way_pick(t->number, ns, ways_of(t), t->entered != 0);
+    return shared_way_pick(t->number, ns, ways_of(t), t->pace);
 }
 
 /* One call in several is measured. */
@@ -174,8 +181,8 @@ static void learn_crowded(struct trade *t, enum shared_way way)
         return;
     _Atomic uint32_t *cost = cost_word(b, b->comm->rank, kind, way, class);
     const uint32_t known = atomic_load_explicit(cost, memory_order_relaxed);
-    const uint32_t now = shared_series_learn(&b->series[kind][class], way, clock_ns() - t->entered, known,
-                                             shared_way_is_new(t->number, ways_of(t), true));
+    const uint32_t now = shared_series_learn(&b->series[kind][class], t->pace, way, clock_ns() - t->entered,
+                                             known, shared_way_is_new(t->number, ways_of(t), t->pace));
     if (now != known)
         atomic_store_explicit(cost, now, memory_order_relaxed);
 }
@@ -423,6 +430,7 @@ bool trade_run(struct trade *t, size_t unit)
     const bool crowded = b->comm->proc->net->oversubscribed;
     t->number = t->bytes > SHARED_SHORT ? b->asked[t->args->kind][shared_class(t->bytes)]++ : 0;
     t->entered = crowded && t->bytes > SHARED_SHORT ? clock_ns() : 0;
+    t->pace = shared_pace(t->entered != 0, shared_class(t->bytes), moves_of(t));
     t->helps &= b->reads && coll_read.value != READ_NEVER;
     if (crowded && coll_read.value != READ_HELPED)
         t->helps = false; /* an owner that helps would take a turn on the processor that its reader needs */

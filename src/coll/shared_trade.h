@@ -33,6 +33,7 @@ struct trade {
     uint64_t filled_ns;                /* through slots: how long the owner filled the first */
     uint32_t number;                   /* of calls of this operation and size, if it is long */
     uint64_t entered; /* where ranks share processors: when the call began, if it is long; else 0 */
+    enum shared_pace pace;
     int error;
 };
 

@@ -14,19 +14,18 @@
 #define FALL       2  /* a cheaper call counts for one part in so many, */
 #define RISE       16 /* a dearer one for one part in so many, */
 #define SPIKE      8  /* and as at most so many times what is known */
-#define SERIES     12 /* calls of the first series of a way, */
-#define SERIES_ON  48 /* and of those that follow, */
-#define MEAN       4  /* which count for one part in so many, */
+#define SERIES_ON  4  /* series of a way after the first have so many times as many calls; */
+#define MEAN       4  /* they count for one part in so many, */
 #define MEAN_SPIKE 4  /* and as at most so many times what is known */
 
 /* How a way is tried: in so many calls in a row; at first in so many rounds, then again after `look` calls, at twice as many each time,
  * and at last in each LOOK. Where ranks share processors, data that runs ahead through slots is on its way for several calls, and
- * only a whole series of calls says what one takes. */
-struct manner {
+ * only a whole series of calls says what one takes. In a long call each rank has had its turn. */
+static const struct manner {
     uint32_t run, rounds, look;
-};
-static const struct manner alone = {.run = 7, .rounds = 1, .look = 64},
-                           crowded = {.run = SERIES + 1, .rounds = 2, .look = 128};
+} manners[] = {[PACE_ALONE] = {.run = 7, .rounds = 1, .look = 64},
+               [PACE_TURNS] = {.run = 13, .rounds = 2, .look = 128},
+               [PACE_LONG] = {.run = 4, .rounds = 2, .look = 64}};
 
 uint32_t shared_cost_blend(uint32_t known, uint64_t ns, bool early)
 {
@@ -55,15 +54,16 @@ static uint32_t mean_blend(uint32_t known, uint32_t ns, uint32_t last, bool earl
     return ns <= known ? known : known + (uint32_t)((MIN(ns, MEAN_SPIKE * (uint64_t)known) - known) / MEAN);
 }
 
-uint32_t shared_series_learn(struct shared_series *s, enum shared_way way, uint64_t ns, uint32_t known,
-                             bool early)
+uint32_t shared_series_learn(struct shared_series *s, enum shared_pace pace, enum shared_way way, uint64_t ns,
+                             uint32_t known, bool early)
 {
+    const uint32_t first = manners[pace].run - 1; /* calls of the first series of a way */
     if (s->way != way + 1) {
         *s = (struct shared_series){.way = (uint8_t)(way + 1)};
         return known;
     }
     s->ns += ns;
-    const uint8_t all = s->last == 0 ? SERIES : SERIES_ON;
+    const uint32_t all = s->last == 0 ? first : SERIES_ON * first;
     if (++s->calls < all)
         return known;
     const uint32_t mean = (uint32_t)MIN(MAX(s->ns / all, 1u), UINT32_MAX / 4);
@@ -89,15 +89,15 @@ static unsigned look(const struct manner *m, uint32_t n, const uint32_t ns[], un
     return n >= end - m->run ? other : best;
 }
 
-bool shared_way_is_new(uint32_t n, unsigned ways, bool is_crowded)
+bool shared_way_is_new(uint32_t n, unsigned ways, enum shared_pace pace)
 {
-    const struct manner *m = is_crowded ? &crowded : &alone;
+    const struct manner *m = &manners[pace];
     return n < m->run * ways * m->rounds;
 }
 
-enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, bool is_crowded)
+enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, enum shared_pace pace)
 {
-    const struct manner *m = is_crowded ? &crowded : &alone;
+    const struct manner *m = &manners[pace];
     unsigned best = 0;
     bool known = true;
     for (unsigned w = 0; w < ways; w++) {
@@ -105,7 +105,7 @@ enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, 
         if (ns[w] < ns[best])
             best = w;
     }
-    if (shared_way_is_new(n, ways, is_crowded) || !known)
+    if (shared_way_is_new(n, ways, pace) || !known)
         return (enum shared_way)(n / m->run % ways);
     return (enum shared_way)look(m, n, ns, ways, best);
 }

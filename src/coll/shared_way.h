@@ -26,6 +26,19 @@ static inline unsigned shared_class(size_t bytes)
     return c;
 }
 
+/* How ways are tried: where each rank has a processor, and where ranks take turns on processors, in calls that are short or long. */
+enum shared_pace { PACE_ALONE, PACE_TURNS, PACE_LONG };
+
+#define SHARED_LONG \
+    2097152 /* bytes that the ranks of a call move together: it takes longer than most turns */
+
+static inline enum shared_pace shared_pace(bool turns, unsigned class, int blocks)
+{
+    return !turns                                                           ? PACE_ALONE
+           : ((size_t)SHARED_SHORT << class) * (size_t)blocks < SHARED_LONG ? PACE_TURNS
+                                                                            : PACE_LONG;
+}
+
 /* What is known of a cost (0: nothing) once a call has taken `ns`. Falls fast and rises slowly: most of what
  * makes a call slower (first touch of a page, an interrupt) does not come again. What comes again and again (the
  * other rank has no processor half of the time) counts. `early`: one of the first calls, of which the cheapest counts. */
@@ -44,14 +57,14 @@ struct shared_series {
  * nothing) while its series is not complete. Dear and cheap calls come in turn (who runs ahead waits once for several calls), so dear
  * ones count as much. But a call also takes as long as one rank does something else: a dear series counts when the next one is dear,
  * too. `early`: all ways are tried, and the cheapest series of each counts. */
-uint32_t shared_series_learn(struct shared_series *s, enum shared_way way, uint64_t ns, uint32_t known,
-                             bool early);
+uint32_t shared_series_learn(struct shared_series *s, enum shared_pace pace, enum shared_way way, uint64_t ns,
+                             uint32_t known, bool early);
 
 /* The way of call n of a class, out of the first `ways`. All ranks count the calls alike, whatever their part in them, so that they
- * try the same way at the same time. `is_crowded`: ranks share processors, and costs are those of series. */
-enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, bool is_crowded);
+ * try the same way at the same time. */
+enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, enum shared_pace pace);
 
 /* Is call n one of the first, in which all ways are tried? */
-bool shared_way_is_new(uint32_t n, unsigned ways, bool is_crowded);
+bool shared_way_is_new(uint32_t n, unsigned ways, enum shared_pace pace);
 
 #endif
