@@ -27,9 +27,10 @@ void N(mpi_info_create_env_)(MPI_Fint *info, MPI_Fint *ierror)
 }
 FORT_BOTH(mpi_info_create_env, MPI_INFO_CREATE_ENV)
 
-void N(mpi_pcontrol_)(const MPI_Fint *level, MPI_Fint *ierror)
+/* Without ierror: nothing behind the level may be touched. */
+void N(mpi_pcontrol_)(const MPI_Fint *level)
 {
-    FORT_RETURN(C(MPI_Pcontrol)(*level));
+    C(MPI_Pcontrol)(*level);
 }
 FORT_BOTH(mpi_pcontrol, MPI_PCONTROL)
 

@@ -27,6 +27,8 @@ BY_HAND = {
     "Buffer_detach", "Comm_detach_buffer", "Session_detach_buffer",
     "Buffer_detach_c", "Comm_detach_buffer_c", "Session_detach_buffer_c",
 }
+# Subroutines without IERROR.
+NO_IERROR = {"Pcontrol"}
 # Deprecated forms with INTEGER where their successors have INTEGER(KIND=MPI_ADDRESS_KIND): not in mpi_f08.
 OLD = {"Attr_put", "Attr_get", "Attr_delete", "Keyval_create", "Keyval_free"}
 # Large-count forms that keep a name of their own: their callbacks cannot tell them from the small ones.

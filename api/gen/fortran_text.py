@@ -128,7 +128,8 @@ def _body_mpi(f, name, base):
     if result:
         return [f"    {result} function {name}({', '.join(names)})", "      import",
                 *(f"      {_declare_mpi(f, p, base)}" for p in params), "    end function"]
-    lines = [f"    subroutine {name}({', '.join(names + ['ierror'])})", "      import"]
+    ierror = [] if f.short in fortran.NO_IERROR else ["ierror"]
+    lines = [f"    subroutine {name}({', '.join(names + ierror)})", "      import"]
     if base == "pointer":
         lines[1] = "      use, intrinsic :: iso_c_binding, only: c_ptr"
         lines.append("      import")
@@ -136,7 +137,7 @@ def _body_mpi(f, name, base):
         lines.append("      " + _declare_mpi(f, p, base))
         if fortran.role(f, p) in ("choice", "address"):
             lines.append(f"      !GCC$ ATTRIBUTES NO_ARG_CHECK :: {fortran.fortran_name(f, p)}")
-    return lines + ["      integer :: ierror", "    end subroutine"]
+    return lines + [f"      integer :: {e}" for e in ierror] + ["    end subroutine"]
 
 
 def _result(f):
@@ -241,19 +242,20 @@ def _body_f08(f, prefix):
     choice = fortran.is_choice(f)
     lines = []
     result = _result(f)
+    ierror = [] if f.short in fortran.NO_IERROR else ["ierror"]
     if result:
         lines += [f"    {result} function {low}_f08({', '.join(names)})", "      import"]
     else:
         name = low + ("_f08ts" if choice else "_f08")
         bind = f' bind(C, name="{name}_")' if choice else ""
-        lines += [f"    subroutine {name}({', '.join(names + ['ierror'])}){bind}"]
+        lines += [f"    subroutine {name}({', '.join(names + ierror)}){bind}"]
         if any(fortran.role(f, p) in ("baseptr", "address") for p in params):
             lines.append("      use, intrinsic :: iso_c_binding, only: c_ptr")
         lines.append("      import")
     lines += [f"      {_declare_f08(f, p)}" for p in params]
     if result:
         return lines + ["    end function"]
-    return lines + ["      integer, optional, intent(out) :: ierror", "    end subroutine"]
+    return lines + [f"      integer, optional, intent(out) :: {e}" for e in ierror] + ["    end subroutine"]
 
 
 def _declare_f08(f, p):

@@ -202,5 +202,6 @@ program basic
   call MPI_Wait(request, status, ierror)
   if (queries /= 207 .or. frees /= 208 .or. seen /= 202) stop 27
   deallocate (all)
+  call MPI_Pcontrol(1) ! it has no ierror
   call MPI_Finalize(ierror)
 end program
