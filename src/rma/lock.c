@@ -199,6 +199,14 @@ static int check_may_lock(const struct win *w, const char *what)
     return MPI_SUCCESS;
 }
 
+static int check_assertion(struct win *w, int assertion, const char *what)
+{
+    if (assertion & ~MPI_MODE_NOCHECK)
+        return win_error(w, MPI_ERR_ASSERT, "assert is %#x; %s takes MPI_MODE_NOCHECK", (unsigned)assertion,
+                         what);
+    return MPI_SUCCESS;
+}
+
 int win_lock(struct win *w, int type, int rank, int assertion)
 {
     struct win_peer *p;
@@ -206,6 +214,7 @@ int win_lock(struct win *w, int type, int rank, int assertion)
         return win_error(w, MPI_ERR_LOCKTYPE, "lock_type is %d, not MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE",
                          type);
     int rc = check_rank(w, rank);
+    rc = rc ? rc : check_assertion(w, assertion, "MPI_Win_lock");
     rc = rc ? rc : check_may_lock(w, "MPI_Win_lock");
     if (!rc && w->access == EPOCH_LOCK_ALL)
         rc = win_error(w, MPI_ERR_RMA_SYNC, "all ranks are locked already by MPI_Win_lock_all");
@@ -251,7 +260,8 @@ int win_unlock(struct win *w, int rank)
 /* Locks are taken when a target is first touched, except where the program may load and store without telling us. */
 int win_lock_all(struct win *w, int assertion)
 {
-    int rc = check_may_lock(w, "MPI_Win_lock_all");
+    int rc = check_assertion(w, assertion, "MPI_Win_lock_all");
+    rc = rc ? rc : check_may_lock(w, "MPI_Win_lock_all");
     if (!rc && (w->access == EPOCH_LOCK || w->access == EPOCH_LOCK_ALL))
         rc = win_error(w, MPI_ERR_RMA_SYNC, "a lock is held already");
     const bool nocheck = assertion & MPI_MODE_NOCHECK, shared = w->flavor == MPI_WIN_FLAVOR_SHARED;

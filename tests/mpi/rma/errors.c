@@ -43,6 +43,8 @@ static void epochs(MPI_Win w)
     EXPECT_ERROR(MPI_Win_flush(0, w), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_flush_all(w), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_lock(99, 0, 0, w), MPI_ERR_LOCKTYPE);
+    EXPECT_TEXT(MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOPUT, w), MPI_ERR_ASSERT, "MPI_Win_lock takes");
+    EXPECT_TEXT(MPI_Win_lock_all(-1, w), MPI_ERR_ASSERT, "MPI_Win_lock_all takes");
     MPI_Win_lock(MPI_LOCK_SHARED, mpitest_rank, 0, w);
     EXPECT_ERROR(MPI_Win_lock(MPI_LOCK_SHARED, mpitest_rank, 0, w), MPI_ERR_RMA_SYNC);
     EXPECT_ERROR(MPI_Win_fence(0, w), MPI_ERR_RMA_SYNC);
