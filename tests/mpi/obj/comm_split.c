@@ -115,6 +115,34 @@ static void split_types(void)
     MPI_Comm_free(&c);
 }
 
+/* The keys are URIs; each is a resource type that a split takes. */
+static void resource_types(void)
+{
+    MPI_Info types, info;
+    MPI_Comm part;
+    int n;
+    MPI_Get_hw_resource_info(&types);
+    MPI_Info_create(&info);
+    MPI_Info_get_nkeys(types, &n);
+    EXPECT(n > 0);
+    for (int i = 0; i < n; i++) {
+        char key[MPI_MAX_INFO_KEY], value[8] = "";
+        int room = sizeof(value), bound = 0;
+        MPI_Info_get_nthkey(types, i, key);
+        EXPECT(strstr(key, "://"));
+        MPI_Info_get_string(types, key, &room, value, &bound);
+        bound = strcmp(value, "true") == 0;
+        EXPECT(bound || strcmp(value, "false") == 0);
+        MPI_Info_set(info, "mpi_hw_resource_type", key);
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part);
+        EXPECT_EQ(part != MPI_COMM_NULL, bound);
+        if (part != MPI_COMM_NULL)
+            MPI_Comm_free(&part);
+    }
+    MPI_Info_free(&info);
+    MPI_Info_free(&types);
+}
+
 static MPI_Group lower_part(int n)
 {
     MPI_Group all, some;
@@ -154,6 +182,7 @@ int main(int argc, char **argv)
     split_with_equal_keys_and_undefined();
     bad_color();
     split_types();
+    resource_types();
     create_from_groups();
     return mpitest_end();
 }
