@@ -22,11 +22,16 @@ static const struct {
     int level;
 } names[] = {
     /* The first of each level is the one we tell: MPI_Get_hw_resource_info has URIs as keys. */
-    {"mpi://mpi_shared_memory", MACHINE_NODE}, {"hwloc://Package", MACHINE_PACKAGE},
-    {"hwloc://NUMANode", MACHINE_NUMA},        {"hwloc://L3Cache", MACHINE_L3},
-    {"hwloc://Core", MACHINE_CORE},            {"mpi_shared_memory", MACHINE_NODE},
-    {"hwloc://Machine", MACHINE_NODE},         {"hwloc://Socket", MACHINE_PACKAGE},
-    {"hwloc://NUMA", MACHINE_NUMA},            {"hwloc://L3", MACHINE_L3},
+    {"mpi://mpi_shared_memory", MACHINE_NODE},
+    {"hwloc://Package", MACHINE_PACKAGE},
+    {"hwloc://NUMANode", MACHINE_NUMA},
+    {"hwloc://L3Cache", MACHINE_L3},
+    {"hwloc://Core", MACHINE_CORE},
+    {"mpi_shared_memory", MACHINE_NODE},
+    {"hwloc://Machine", MACHINE_NODE},
+    {"hwloc://Socket", MACHINE_PACKAGE},
+    {"hwloc://NUMA", MACHINE_NUMA},
+    {"hwloc://L3", MACHINE_L3},
 };
 
 int machine_level(const char *type)
