@@ -123,16 +123,19 @@ static void *listen(void *arg)
         wait = n == 0 ? MIN(2 * wait, LAST_LOOK) : FIRST_LOOK;
         if (n < 0)
             continue;
+        /* First: a process that goes to sleep again and again prods more often than anything else happens. */
+        bool due = clock_ns() >= pulse;
+        if (due) {
+            pulse = clock_ns() + IB_PULSE * 1000000ull;
+            atomic_store(&ib->pulse, 1);
+            atomic_store(&ib->attention, 1);
+        }
         if (n > 0 && fds[0].revents) {
             uint64_t count;
             if (read(ib->stop_fd, &count, sizeof(count)) > 0 && atomic_load(&ib->stop))
                 return NULL;
-            continue; /* there are rings now */
-        }
-        if (clock_ns() >= pulse) {
-            pulse = clock_ns() + IB_PULSE * 1000000ull;
-            atomic_store(&ib->pulse, 1);
-            atomic_store(&ib->attention, 1);
+            if (!due)
+                continue; /* there are rings now */
         }
         for (uint32_t i = 0; n > 0 && i < ib->nadapters; i++) {
             if (fds[1 + 2 * i].revents)
