@@ -156,11 +156,29 @@ static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const stru
         ib_say(ep, IB_RAILS);
 }
 
+static bool is_wanted(const struct ib_endpoint *ep, const struct ib_subchannel *s)
+{
+    return ib_rail_up(s->lane.rail) && ep->join->peer[s->yours].up && !s->tired;
+}
+
+/* When all that has arrived through them was looked at. */
+static void drop_soon(struct ib *ib)
+{
+    ib->drops = true;
+    atomic_store(&ib->attention, 1);
+}
+
+/* Frames that have come through a pair and were not looked at would go with it (give_up_pairs). Those of a peer that has dropped its
+ * end came before it said so. */
 static void want(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_subchannel *s = &ep->join->pairs[k];
-    bool wanted = ib_rail_up(s->lane.rail) && ep->join->peer[s->yours].up && !s->tired;
-    if (wanted != s->joint.wanted)
+    bool wanted = is_wanted(ep, s);
+    if (wanted == s->joint.wanted)
+        return;
+    if (!wanted && ep->join->peer[s->yours].up && !s->lane.bare && s->lane.qp)
+        drop_soon(ep->ib);
+    else
         act(ep, k, joint_want(&s->joint, wanted), NULL);
 }
 
@@ -183,8 +201,7 @@ void ib_join_failed(struct ib_lane *lane, const char *why)
         want(ep, k);
         return;
     }
-    ep->ib->drops = true; /* when all that has arrived through it was looked at */
-    atomic_store(&ep->ib->attention, 1);
+    drop_soon(ep->ib);
 }
 
 /* ---- what the peer says ---- */
@@ -271,8 +288,7 @@ static void give_up_pairs(struct ib *ib)
         const struct ib_endpoint *ep = ib->endpoints[i];
         for (unsigned k = 1; ep->peer && ep->join && k < ep->join->count; k++) {
             struct ib_subchannel *s = &ep->join->pairs[k];
-            bool down = ep->conn.state == CONN_OPEN && !ib_rail_up(s->lane.rail);
-            if (s->lane.bare || !s->lane.qp || !(down || s->lane.failed))
+            if (s->lane.bare || !s->lane.qp || (is_wanted(ep, s) && !s->lane.failed))
                 continue;
             ib_lane_fail(&s->lane);
             any = true;
@@ -285,9 +301,10 @@ static void give_up_pairs(struct ib *ib)
 static void drop_given_up(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_subchannel *s = &ep->join->pairs[k];
-    if (!s->lane.bare && s->lane.qp && s->lane.given_up)
+    bool dropped = !s->lane.bare && s->lane.qp && s->lane.given_up;
+    if (dropped)
         act(ep, k, joint_failed(&s->joint), NULL);
-    if (s->tired)
+    if (dropped || s->tired)
         want(ep, k);
 }
 
