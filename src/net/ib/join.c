@@ -123,6 +123,17 @@ static void drop_frames(struct ib_lane *lane)
     ib_break(ep, NULL);
 }
 
+/* What came through it and waits for its turn owes nothing: the next queue pair begins with new credits. */
+static void orphan(struct ib_endpoint *ep, const struct ib_lane *lane)
+{
+    list_foreach(pos, &ep->held)
+    {
+        struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
+        if (b->lane == lane)
+            b->lane = NULL;
+    }
+}
+
 static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const struct ib_pair_said *said)
 {
     struct ib_join *j = ep->join;
@@ -132,6 +143,7 @@ static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const stru
         j->up &= ~rail_bit(k);
         ib_stripe_rail(ep, k, false);
         drop_frames(&s->lane);
+        orphan(ep, &s->lane);
         ib_lane_abandon(&s->lane);
         ib_spread_look(ep);
     }
@@ -342,13 +354,8 @@ void ib_join_free(struct ib_endpoint *ep)
     if (!j)
         return;
     ib_stripe_forget(ep);
-    list_foreach_safe(pos, after, &ep->held)
-    {
-        struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
-        if (b->lane && b->lane->index >= IB_LANES)
-            b->lane = NULL;
-    }
     for (unsigned k = 1; k < j->count; k++) {
+        orphan(ep, &j->pairs[k].lane);
         if (j->pairs[k].lane.qp)
             ib_lane_destroy(&j->pairs[k].lane);
         free(j->pairs[k].lane.work);
