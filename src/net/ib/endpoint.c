@@ -435,6 +435,8 @@ static void check_hello(struct ib_endpoint *ep, const struct ib_hello *h)
  */
 void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h)
 {
+    if (ep->breaking) /* nothing is connected that is about to be dropped; it says HELLO again */
+        return;
     unsigned actions = conn_hello(&ep->conn, h->mine, h->yours, h->ready != 0);
     unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;
     check_hello(ep, h);

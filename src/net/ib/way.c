@@ -128,8 +128,8 @@ bool ib_way_meets(struct ib_endpoint *ep, uint8_t rail, const struct ib_hello *h
         if (ib_first(ep) && ep->conn.tries % IB_WAY_TRIES < STUBBORN && ib_rail_up(&ep->ib->rails[ep->home]))
             return false;
         w->next = (uint8_t)way;
-        if (ep->conn.state ==
-            CONN_ASKING) /* else frames may have arrived: conn.h lets it break, which looks at them */
+        /* Else frames may have arrived: conn.h lets it break, which looks at them; or that is about to happen. */
+        if (ep->conn.state == CONN_ASKING && !ep->breaking)
             ib_endpoint_again(ep);
         return true;
     default:

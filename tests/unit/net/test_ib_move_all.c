@@ -88,6 +88,7 @@ static void act(struct both *now, int me, const struct conn *c, unsigned actions
     }
     if (actions & CONN_DO_CONNECT) {
         EXPECT_EQ(o->qp, CREATED);
+        EXPECT(!o->failed);
         o->qp = CONNECTED;
         o->qp_yours = o->yours;
         uint8_t expected = other->told[o->yours];
@@ -204,8 +205,11 @@ static bool timer(struct both *now, int me)
     return true;
 }
 
+/* Not while its queue pair is to be dropped. */
 static void hears(struct both *now, int me, const struct hello *h)
 {
+    if (now->side[me].failed)
+        return;
     struct conn c = thaw(&now->side[me]);
     act(now, me, &c, conn_hello(&c, h->mine, h->yours, h->ready));
 }
