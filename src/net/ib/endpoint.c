@@ -295,7 +295,7 @@ static void destroy(struct ib_endpoint *ep)
     struct ib *ib = ep->ib;
     ib_kept_collect(ep);
     ib_rdma_reset(ep);
-    if (ep->broken == 0)
+    if (!conn_goes_on(&ep->conn))
         ib_join_free(ep);
     for (uint32_t i = 0; i < ib->lanes; i++)
         ib_lane_destroy(&ep->lanes[i]);

@@ -443,6 +443,8 @@ static void move(struct ib_endpoint *ep)
         ep->broken = 0; /* what had arrived was the end of it */
         return;
     }
+    if (ep->broken == 0 && conn_settled(&ep->conn)) /* a frame that had arrived opened it */
+        ep->broken = clock_ns();
     ib_endpoint_again(ep);
 }
 
@@ -486,7 +488,7 @@ void ib_moves_ports(struct ib *ib, bool rested)
 
 void ib_moved(struct ib_endpoint *ep)
 {
-    if (ep->broken == 0)
+    if (ep->broken == 0 || ep->breaking) /* it opens only to be dropped */
         return;
     counter_add(&moves, 1);
     log_info("the connection to rank %u is open again, over %s, after %.0f ms", ep->peer->rank,

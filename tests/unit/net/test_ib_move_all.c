@@ -192,7 +192,10 @@ static bool notices(struct both *now, int me)
     while (o->completed)
         look_at_one(now, me);
     struct conn c = thaw(o);
-    act(now, me, &c, conn_broken(&c));
+    unsigned actions = conn_broken(&c);
+    EXPECT(actions & CONN_DO_DESTROY &&
+           conn_goes_on(&c)); /* also when what was just looked at has opened it */
+    act(now, me, &c, actions);
     return true;
 }
 

@@ -122,6 +122,13 @@ static inline bool conn_settled(const struct conn *c)
     return c->state != CONN_ASKING && c->state != CONN_HALF;
 }
 
+/* When queue pairs are dropped: the connection has broken, and what was under way goes on in the next generation. Else it has
+ * ended, with nothing under way. */
+static inline bool conn_goes_on(const struct conn *c)
+{
+    return c->state == CONN_ASKING;
+}
+
 /* What a HELLO says of its sender. */
 static inline bool conn_ready(const struct conn *c)
 {
