@@ -226,8 +226,10 @@ int ib_allot(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
     struct ib_allot *al = ep->ib->allot;
     uint32_t up = ep->join->up;
     *set = up;
-    if (!alike(ep))
+    if (!alike(ep)) { /* its home may have moved since it asked */
+        ib_allot_forgo(ep);
         return 0;
+    }
     if (al->asking == ep)
         return answered(ep, up, set);
     if (al->asking)

@@ -349,7 +349,7 @@ static void reopened(struct ib_endpoint *ep)
         adapt_back(&ep->join->adapt, 0);
         ib_stripe_rail(ep, 0, true);
         ib_spread_home(ep);
-        ep->unsaid |= 1u << IB_RAILS;
+        ep->unsaid |= 1u << IB_RAILS | (ib_allot_unsaid(ep) ? 1u << IB_RESERVE : 0);
     }
     if (ep->leaving)
         ep->unsaid |= 1u << IB_LEAVE;
