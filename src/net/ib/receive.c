@@ -428,6 +428,20 @@ int ib_poll_completions(struct ib *ib)
     return n;
 }
 
+/* Each once. What one of them sends ends transfers, and then others may come to the list or leave it. */
+static void flush_all(struct ib *ib)
+{
+    struct list end;
+    list_append(&ib->unsaid, &end);
+    while (ib->unsaid.next != &end) {
+        struct list *pos = ib->unsaid.next;
+        list_remove(pos);
+        list_append(&ib->unsaid, pos);
+        ib_flush(list_entry(pos, struct ib_endpoint, unsaid_link));
+    }
+    list_remove(&end);
+}
+
 static __attribute__((noinline, cold)) void look_after(struct ib *ib)
 {
     atomic_store(&ib->attention, 0);
@@ -449,7 +463,7 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
         ib_moves(ib);
     if (ib->stuck)
         ib_stripe_again(ib);
-    list_foreach_safe(pos, after, &ib->unsaid) ib_flush(list_entry(pos, struct ib_endpoint, unsaid_link));
+    flush_all(ib);
     if (!list_empty(&ib->asking))
         ib_hello_timers(ib);
     for (uint32_t i = 0; i < ib->nadapters * IB_LANES && ib->lanes > 1; i++) {
