@@ -251,7 +251,8 @@ static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
 }
 
 /* Who waits for a message sends nothing, and would wait for a dead peer for ever. A request that does nothing
- * finds out: it needs no help of the peer's program, which may be busy, and fails when the peer is gone. */
+ * finds out: it needs no help of the peer's program, which may be busy, and fails when the peer is gone; or when the peer has agreed
+ * to close, and that did not arrive. */
 void ib_endpoints_pulse(struct ib *ib)
 {
     ib_moves_patience(ib);
@@ -264,7 +265,8 @@ void ib_endpoints_pulse(struct ib *ib)
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         struct ib_lane *lane = &ep->lanes[0];
-        if (!ep->ready || ep->breaking || ep->left)
+        bool closing = ep->conn.state == CONN_CLOSING; /* the answer may be lost */
+        if (!(ep->ready || closing) || ep->breaking || ep->left)
             continue;
         if (lane->head == lane->tail)
             ib_lane_end(lane, false);

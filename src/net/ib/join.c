@@ -328,6 +328,8 @@ void ib_join_drops(struct ib *ib)
         struct ib_endpoint *ep = ib->endpoints[i];
         for (unsigned k = 1; ep->peer && ep->join && k < ep->join->count; k++)
             drop_given_up(ep, k);
+        if (ep->peer && ep->conn.state == CONN_AGREED) /* the end of a pair may be all that it waited for */
+            ib_endpoint_do(ep, 0);
     }
 }
 

@@ -306,6 +306,7 @@ void ib_lane_abandon(struct ib_lane *lane)
     ib_lane_destroy(lane);
     for (; tail != head; tail++) {
         struct ib_work w = lane->work[tail & (lane->depth - 1)];
+        ep->last_words -= w.last;
         if (w.op) {
             ep->ops--;
             w.op->done(w.op, MPI_ERR_OTHER);

@@ -279,7 +279,8 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_join_failed(lane, ib->device.verbs.wc_status_str(wc->status));
         return;
     }
-    if (ep->conn.state == CONN_AGREED && (!ep->ways || all_news(ep))) { /* the peer has closed already */
+    /* The peer has closed already; or it has not heard that it may, and finds out (ib_endpoints_pulse). */
+    if (ep->conn.state == CONN_AGREED && (!ep->ways || all_news(ep))) {
         ib_endpoint_do(ep, conn_left(&ep->conn));
         return;
     }

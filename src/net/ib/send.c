@@ -283,10 +283,10 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
     w->last = last;
     if (!last)
         return;
-    ep->last_words = 1;
+    ep->last_words++; /* the ends of pairs may be on their way since a CLOSE that was not accepted */
     if (ep->ib->lanes > 1 && ep->lanes[1].head != ep->lanes[1].tail) {
         ib_lane_end(&ep->lanes[1], true);
-        ep->last_words = 2;
+        ep->last_words++;
     }
     ib_spread_last(ep);
 }
