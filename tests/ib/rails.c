@@ -13,9 +13,16 @@
  *
  * With "unseen" before it, the last rank finds the port down when frames have come in through it that it has not looked at.
  *
+ * With "told" before two of them, it finds the second port down so, and is told first that the peer's, the first one, is down too.
+ *
+ * With "closed" before it, rank 1 agrees to close its connection to rank 0 while its port is down: that is lost, and rank 0 must find
+ * out.
+ *
  * The environment names the softib tool (SOFTIB).
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
 #include "counters.h"
 #include "mpitest.h"
 
@@ -89,10 +96,33 @@ static void until(MPI_T_pvar_handle handle, long long before, int *round)
     EXPECT(tries < PATIENCE);
 }
 
-/* Rank 0 was told by its adapter that they have arrived, and has forgotten them. */
-static void unseen(const char *name)
+/* Until it has dropped what goes through its port. */
+static void lose(const char *name, MPI_T_pvar_handle losses)
+{
+    const unsigned long long before = counter(losses);
+    const double end = MPI_Wtime() + 60;
+    int flag;
+    port("down", name);
+    while (counter(losses) == before && MPI_Wtime() < end)
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    EXPECT(counter(losses) > before);
+}
+
+/* Rank 0 was told by its adapter that they have arrived, and has forgotten them. Where it loses a port of its own before, the last
+ * rank makes no call until all are there: what it finds first is that. */
+static void unseen(const char *name, const char *other, MPI_T_pvar_handle losses)
 {
     int last = mpitest_size - 1, length = sizes[1];
+    if (other) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (mpitest_rank == 0)
+            lose(other, losses);
+        if (mpitest_rank == last) {
+            sleep(1);
+            port("down", name);
+            usleep(100 * 1000);
+        }
+    }
     for (int i = 0; mpitest_rank == 0 && i < UNSEEN; i++) {
         memset(out[last][1], i + 1, (size_t)length);
         MPI_Send(out[last][1], length, MPI_BYTE, last, i, MPI_COMM_WORLD);
@@ -100,7 +130,7 @@ static void unseen(const char *name)
     for (int i = 0; mpitest_rank == last && i < UNSEEN; i++) {
         MPI_Recv(in[0][1], length, MPI_BYTE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         EXPECT(in[0][1][0] == i + 1 && in[0][1][length - 1] == i + 1);
-        if (i == 0)
+        if (i == 0 && !other)
             port("down", name);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -125,6 +155,39 @@ static void freed(const char *name, MPI_T_pvar_handle moved)
     EXPECT(counter(moved) > before);
 }
 
+static void ping(int other)
+{
+    int word = 0;
+    if (mpitest_rank == 0)
+        MPI_Send(&word, 1, MPI_INT, other, 0, MPI_COMM_WORLD);
+    if (mpitest_rank == other)
+        MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (mpitest_rank == other)
+        MPI_Send(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    if (mpitest_rank == 0)
+        MPI_Recv(&word, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 may have one connection: that to rank 2 takes the place of that to rank 1, which makes no call until it was asked. */
+static void closed(const char *name)
+{
+    MPI_T_pvar_handle closes = counter_open("ib_connections_closed");
+    ping(1);
+    if (mpitest_rank == 1) {
+        const unsigned long long before = counter(closes);
+        const double end = MPI_Wtime() + 60;
+        int flag;
+        sleep(1);
+        port("down", name);
+        while (counter(closes) == before && MPI_Wtime() < end)
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        EXPECT(counter(closes) > before);
+        port("up", name);
+    }
+    ping(2);
+    ping(1);
+}
+
 int main(int argc, char **argv)
 {
     int round = 0, dead = 0, home = 0;
@@ -138,6 +201,10 @@ int main(int argc, char **argv)
             out[r][k] = malloc((size_t)sizes[k]);
             in[r][k] = malloc((size_t)sizes[k]);
         }
+    if (argc > 2 && strcmp(argv[1], "closed") == 0) { /* before there are other connections */
+        closed(argv[2]);
+        return mpitest_end();
+    }
     for (int i = 0; i < ROUNDS; i++)
         exchange(round++, NULL, NULL);
     for (int a = 1; a < argc; a++) {
@@ -178,7 +245,12 @@ int main(int argc, char **argv)
             continue;
         }
         if (strcmp(argv[a], "unseen") == 0) {
-            unseen(argv[++a]);
+            unseen(argv[++a], NULL, losses);
+            continue;
+        }
+        if (strcmp(argv[a], "told") == 0) {
+            a += 2;
+            unseen(argv[a], argv[a - 1], losses);
             continue;
         }
         if (home)

@@ -84,6 +84,10 @@ for way in turns auto; do
         -hcas 2x1GB/s "$rails" joined unseen node1/hca1/1
     expect_rc 0
 done
+# The same, and before it looks at its own port it hears of the peer's.
+job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_IB_SIGNAL_EVERY=1 FISHPLATE_IB_MESSAGES=turns FISHPLATE_IB_POLLSET=0 \
+    -hcas 3x1GB/s "$rails" joined told node0/hca2/1 node1/hca1/1
+expect_rc 0
 
 # One end has one port, the other two; and two ends whose second ports do not meet.
 job 2 2 FISHPLATE_STATS=1 "SOFTIB_FABRIC=hcas=2 rate=1GB/s node1/hca1/1: down=0s" "$rails" joined
@@ -119,6 +123,10 @@ expect_err "the connection to rank 0 over softib0 port 1 failed: the port went d
 expect_counted ib_connections_moved
 job 4 4 FISHPLATE_IB_RECEIVE=shared -hcas 2x400MB/s "$rails" remove moved node2/hca0
 expect_rc 0
+# A connection that is closed, of which one end does not hear: it is opened again when that end wants to send.
+job 3 3 FISHPLATE_STATS=1 FISHPLATE_IB_MAX_CONNECTIONS=1 FISHPLATE_IB_TIMEOUT=8 FISHPLATE_IB_RETRIES=1 -hcas 1 "$rails" closed node1/hca0/1
+expect_rc 0
+expect_counted ib_connections_moved
 # Flags of a barrier that may have to be set again, in memory that is not there any more.
 job 2 2 FISHPLATE_STATS=1 FISHPLATE_COLL=barrier=rdma -hcas 2x400MB/s "$rails" freed node1/hca0/1
 expect_rc 0
