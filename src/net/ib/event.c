@@ -160,6 +160,7 @@ int ib_event_open(struct ib *ib)
         not_blocking(ib->adapters[i].channel->fd);
         not_blocking(ib->adapters[i].device->context->async_fd);
     }
+    ib->pulsed = clock_ns();
     sigfillset(&all); /* signals belong to the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = ib->stop_fd < 0 ? errno : pthread_create(&ib->thread, NULL, listen, ib);

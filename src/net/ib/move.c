@@ -515,7 +515,7 @@ static void require_ports(struct ib *ib, uint64_t now)
 static void forgive(struct ib *ib, uint64_t now)
 {
     uint64_t gap = now - ib->pulsed, most = 2 * IB_PULSE * UINT64_C(1000000);
-    bool stopped = ib->pulsed != 0 && gap > most;
+    bool stopped = gap > most;
     ib->pulsed = now;
     if (!stopped)
         return;
