@@ -42,10 +42,10 @@ static const struct {
     [OP_NO_OP] = {"MPI_NO_OP", 0},
 };
 
-#define PREDEFINED(value, code_)                                                 \
-    [(value)-0x20] = {.obj = {.magic = MAGIC_OP, .refs = 1, .predefined = true}, \
-                      .commutative = true,                                       \
-                      .code = code_,                                             \
+#define PREDEFINED(value, code_)                                                   \
+    [(value)-0x20] = {.obj = {.magic = MAGIC_OP, .refs = 1, .predefined = true},   \
+                      .commutative = (code_) != OP_REPLACE && (code_) != OP_NO_OP, \
+                      .code = code_,                                               \
                       .handle = value}
 struct op op_by_handle[OP_HANDLES] = {
     PREDEFINED(0x21, OP_SUM),     PREDEFINED(0x22, OP_MIN),    PREDEFINED(0x23, OP_MAX),

@@ -107,6 +107,10 @@ static void user_operators(void)
     EXPECT_EQ(commute, 0);
     MPI_Op_commutative(MPI_SUM, &commute);
     EXPECT_EQ(commute, 1);
+    MPI_Op_commutative(MPI_REPLACE, &commute);
+    EXPECT_EQ(commute, 0);
+    MPI_Op_commutative(MPI_NO_OP, &commute);
+    EXPECT_EQ(commute, 0);
     long mine[4] = {1, mpitest_rank + 1, 1, 2}, wanted[4] = {1, 0, 0, 1}, got[4];
     for (int r = 0; r < mpitest_size; r++) {
         long b[4] = {1, r + 1, 1, 2};
