@@ -26,10 +26,12 @@ struct boot_backend {
      * nothing is told only after boot_say_abort. */
     bool (*abort)(struct boot *b, int code, const char *msg);
     void (*close)(struct boot *b);
-    /* Both NULL: the launcher starts no more processes. spawn_look may be NULL, or return BOOT_CANNOT_ASK. */
+    /* All NULL: the launcher starts no more processes. spawn_look and spawn_met may be NULL; spawn_look may return
+     * BOOT_CANNOT_ASK. */
     int (*spawn)(struct boot *b, const struct boot_program *programs, int n, const char *port,
                  char id[BOOT_SPAWN_ID]);
     int (*spawn_look)(struct boot *b, const char *id);
+    void (*spawn_met)(struct boot *b, const char *id);
 };
 
 #define BOOT_CANNOT_ASK (-1)

@@ -177,10 +177,10 @@ int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const
                char id[BOOT_SPAWN_ID])
 {
     if (!b->backend->spawn)
-        return err_set(MPI_ERR_SPAWN,
-                       "Processes cannot be spawned here: %s. Start the program with Fishplate's mpiexec.",
-                       strcmp(b->launcher, "singleton") == 0 ? "this program was started without a launcher"
-                                                             : "its launcher cannot start more processes");
+        return err_set(
+            MPI_ERR_SPAWN,
+            "Processes cannot be spawned here: the launcher cannot start more. Start the program with "
+            "Fishplate's mpiexec.");
     return b->backend->spawn(b, programs, n, port, id);
 }
 
@@ -196,6 +196,12 @@ int boot_spawn_look(struct boot *b, const char *id, uint64_t since)
         "The launcher (%s) took the request to spawn, but no new process connected within %d seconds "
         "(FISHPLATE_INIT_TIMEOUT). It may have no free processors for them: start the job with more.",
         b->launcher, boot_timeout());
+}
+
+void boot_spawn_met(struct boot *b, const char *id)
+{
+    if (b->backend->spawn_met)
+        b->backend->spawn_met(b, id);
 }
 
 int boot_ready(struct boot *b)

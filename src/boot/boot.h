@@ -105,6 +105,9 @@ int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const
  * asked has FISHPLATE_INIT_TIMEOUT seconds `since` (clock_ns) it was told. */
 int boot_spawn_look(struct boot *b, const char *id, uint64_t since);
 
+/* The processes of that job have connected. */
+void boot_spawn_met(struct boot *b, const char *id);
+
 /* Frees everything; b is gone. Does not close node_fd's mappings. */
 void boot_close(struct boot *b);
 

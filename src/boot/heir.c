@@ -24,7 +24,7 @@
 /* Files 3 to 5 become the pipe, the connection and the rank; standard error stays, everything else is closed. */
 enum { PIPE_FD = 3, PMI_FD_KEPT = 4, RANK_FD = 5, FIRST_CLOSED = 6 };
 
-static void close_from(unsigned first)
+void heir_close_from(unsigned first)
 {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, first, ~0u, 0) == 0)
@@ -48,10 +48,10 @@ static void keep_files(int pipe_end, int pmi, int rank)
     close(RANK_FD);
     if (above[2] >= 0)
         dup2(above[2], RANK_FD);
-    close_from(FIRST_CLOSED);
+    heir_close_from(FIRST_CLOSED);
 }
 
-static void default_signals(void)
+void heir_default_signals(void)
 {
     sigset_t none;
     for (int sig = 1; sig < NSIG; sig++)
@@ -89,7 +89,7 @@ _Noreturn static void heir_body(int pipe_end, int pmi, int rank, const struct wi
     static const char request[] = "cmd=abort exitcode=1\n";
     const char *const scancel[] = {will->path, will->step, NULL};
     prctl(PR_SET_NAME, "fishplate-heir");
-    default_signals();
+    heir_default_signals();
     keep_files(pipe_end, pmi, rank);
     if (!wait_for_rank(rank >= 0)) {
         ssize_t n = write(STDERR_FILENO, will->sentence, strlen(will->sentence));

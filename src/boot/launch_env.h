@@ -27,7 +27,7 @@
 #define ENV_SEVERAL \
     "FISHPLATE_SEVERAL_NODES" /* of a job that was spawned: others it belongs with are on other nodes */
 #define ENV_PARENT \
-    "FISHPLATE_PARENT_PORT" /* of a job that was spawned by PMIx: set by its parents, not by mpiexec */
+    "FISHPLATE_PARENT_PORT" /* of a job that was spawned by PMIx or by a single process: set by its parents, not by mpiexec */
 #define ENV_NOTICES \
     "FISHPLATE_NOTICES_FD" /* of a job that goes on when ranks die: where their deaths are told (notice.h) */
 #define ENV_SOFTIB_LIB "FISHPLATE_SOFTIB_LIB" /* the libibverbs.so.1 of softib, where there is one */

@@ -21,6 +21,7 @@
 #include "boot/launch_env.h"
 #include "boot/notice.h"
 #include "boot/pmi1_conn.h"
+#include "boot/program.h"
 #include "boot/watch.h"
 
 #define RANKS_MAX     (1u << 24)
@@ -230,13 +231,15 @@ static int read_map(struct pmi1 *p)
     return boot_layout_foreign(&p->boot, map, p->kvs);
 }
 
-/* Only a job that was spawned asks: who did it? */
+/* Only a job that was spawned asks: who did it? One whose mpiexec was started by its parents has it in the environment
+ * (singleton_spawn.c); so has what such a job spawns, but of its grandparents. */
 static int read_parent(struct pmi1 *p)
 {
     const char *value;
     bool found;
     if (!env_get("PMI_SPAWNED") || strcmp(env_get("PMI_SPAWNED"), "0") == 0)
-        return 0;
+        return program_parent(&p->boot);
+    unsetenv(ENV_PARENT);
     int rc = get_text(p, BOOT_PARENT_KEY, &found, &value);
     if (rc == 0 && found && !(p->boot.parent = strdup(value)))
         rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the name of the parents' port.");

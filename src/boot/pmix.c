@@ -18,6 +18,7 @@
 #include "boot/nodemap.h"
 #include "boot/pmix_abi.h"
 #include "boot/pmix_spawn.h"
+#include "boot/program.h"
 #include "boot/watch.h"
 
 #define LIBRARY "libpmix.so.2"
@@ -235,7 +236,7 @@ static int greet(struct pmix *p)
         p->boot.appnum = (int)n;
     if (server_number(p, PX_RANK_WILDCARD, PX_UNIV_SIZE, 1, &n))
         p->boot.universe_size = (int)n;
-    int rc = pmix_spawn_parent(&p->boot);
+    int rc = program_parent(&p->boot);
     return rc ? rc : read_layout(p);
 }
 

@@ -11,36 +11,11 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/tunable.h"
 #include "boot/answer.h"
 #include "boot/launch_env.h"
+#include "boot/program.h"
 
 /* ---- the request ---- */
-
-static const char *info_of(const struct boot_program *program, const char *key)
-{
-    for (int i = 0; i < program->nkeys; i++)
-        if (strcmp(program->keys[i], key) == 0)
-            return program->values[i];
-    return NULL;
-}
-
-/* The command itself, or where it is in the folders of the info key path, separated by colons. */
-static char *command_of(const struct boot_program *program)
-{
-    const char *folders = info_of(program, "path");
-    while (folders && *folders && !strchr(program->command, '/')) {
-        size_t len = strcspn(folders, ":");
-        char *at = NULL;
-        if (asprintf(&at, "%.*s/%s", (int)len, folders, program->command) < 0)
-            return NULL;
-        if (access(at, X_OK) == 0)
-            return at;
-        free(at);
-        folders += len + (folders[len] == ':');
-    }
-    return strdup(program->command);
-}
 
 static char **arguments_of(const struct boot_program *program, char *command)
 {
@@ -60,7 +35,7 @@ static char **arguments_of(const struct boot_program *program, char *command)
  * of all of them. */
 static char **environment_of(const struct boot_program *program, const struct boot *b, const char *port)
 {
-    const char *more = info_of(program, "env");
+    const char *more = program_info(program, "env");
     bool several = b->several || b->nnodes > 1;
     char *words = NULL, **env = NULL, *kept = NULL;
     if (asprintf(&words, ENV_PARENT "=%s\n%s%s", port, several ? ENV_SEVERAL "=1\n" : "", more ? more : "") <
@@ -84,8 +59,8 @@ static char **environment_of(const struct boot_program *program, const struct bo
 static bool app_fill(struct px_app *app, const struct boot_program *program, const struct boot *b,
                      const char *port)
 {
-    const char *host = info_of(program, "host"), *folder = info_of(program, "wdir");
-    app->cmd = command_of(program);
+    const char *host = program_info(program, "host"), *folder = program_info(program, "wdir");
+    app->cmd = program_command(program);
     app->argv = arguments_of(program, app->cmd);
     app->env = environment_of(program, b, port);
     app->cwd = folder ? strdup(folder) : getcwd(NULL, 0);
@@ -158,17 +133,4 @@ int pmix_spawn_ask(px_spawn_nb spawn, const struct boot *b, const struct boot_pr
         app_free(&apps[i]);
     free(apps);
     return status;
-}
-
-/* ---- the new process ---- */
-
-int pmix_spawn_parent(struct boot *b)
-{
-    const char *port = env_get(ENV_PARENT);
-    if (!port)
-        return 0;
-    b->several = env_get(ENV_SEVERAL) != NULL;
-    b->parent = strdup(port);
-    unsetenv(ENV_PARENT); /* what this process starts was not spawned */
-    return b->parent ? 0 : err_set(MPI_ERR_NO_MEM, "Out of memory for the name of the parents' port.");
 }

@@ -1,5 +1,4 @@
-/* pmix_spawn.h: MPI_Comm_spawn under a launcher that speaks PMIx: the request as PMIx has it, and how the new processes
- * learn of their parents.
+/* pmix_spawn.h: MPI_Comm_spawn under a launcher that speaks PMIx: the request as PMIx has it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_PMIX_SPAWN_H
@@ -14,8 +13,5 @@ enum { PX_NO_MEMORY = 1, PX_NO_ANSWER = 2 };
 /* Returns when the launcher has started the programs, or will not; `id` is the new job's name space. */
 int pmix_spawn_ask(px_spawn_nb spawn, const struct boot *b, const struct boot_program *programs, int n,
                    const char *port, char id[BOOT_SPAWN_ID]);
-
-/* Sets boot->parent and boot->several in a process that was spawned. MPI_ERR_NO_MEM, or 0. */
-int pmix_spawn_parent(struct boot *b);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/util.h"
 #include "boot/backend.h"
+#include "boot/singleton_spawn.h"
 
 struct entry {
     struct entry *next;
@@ -22,6 +23,7 @@ struct entry {
 
 struct singleton {
     struct boot boot;
+    struct singleton_spawn spawned;
     struct entry *entries;
 };
 
@@ -40,6 +42,7 @@ static void singleton_close(struct boot *b)
         free(e->val);
         free(e);
     }
+    singleton_spawn_close(&s->spawned);
     boot_layout_free(b);
     free(s);
 }
@@ -139,7 +142,7 @@ static int singleton_get(struct boot *b, uint32_t rank, const char *key, void **
 
 static int singleton_finalize(struct boot *b)
 {
-    (void)b;
+    singleton_spawn_finish(&container_of(b, struct singleton, boot)->spawned);
     return 0;
 }
 
@@ -151,6 +154,22 @@ static bool singleton_abort(struct boot *b, int code, const char *msg)
     return false;
 }
 
+static int singleton_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
+                           char id[BOOT_SPAWN_ID])
+{
+    return singleton_spawn_start(&container_of(b, struct singleton, boot)->spawned, programs, n, port, id);
+}
+
+static int singleton_look(struct boot *b, const char *id)
+{
+    return singleton_spawn_look(&container_of(b, struct singleton, boot)->spawned, id);
+}
+
+static void singleton_met(struct boot *b, const char *id)
+{
+    singleton_spawn_met(&container_of(b, struct singleton, boot)->spawned, id);
+}
+
 const struct boot_backend boot_singleton = {.name = "singleton",
                                             .detect = singleton_detect,
                                             .open = singleton_open,
@@ -159,4 +178,7 @@ const struct boot_backend boot_singleton = {.name = "singleton",
                                             .get = singleton_get,
                                             .finalize = singleton_finalize,
                                             .abort = singleton_abort,
-                                            .close = singleton_close};
+                                            .close = singleton_close,
+                                            .spawn = singleton_spawn,
+                                            .spawn_look = singleton_look,
+                                            .spawn_met = singleton_met};

@@ -148,6 +148,8 @@ static int start(struct proc *p, const struct spawn_program *programs, int n, st
     w.since = clock_ns();
     w.next = w.since + LOOK_NS;
     rc = rc ? rc : port_accept(p, port, &watch, channel);
+    if (!rc)
+        boot_spawn_met(p->boot, w.id);
     port_close(p, port);
     return rc;
 }

@@ -1,0 +1,27 @@
+/* singleton_spawn.h: MPI_Comm_spawn in a process that was started by hand: a mpiexec of ours starts the new processes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BOOT_SINGLETON_SPAWN_H
+#define FP_BOOT_SINGLETON_SPAWN_H
+
+#include "boot/boot.h"
+
+/* One byte for each of the last spawns, shared with the processes that keep them (singleton_spawn.c). */
+struct singleton_spawn {
+    unsigned count; /* of all that were started: the name of the last one */
+    struct singleton_book *book;
+};
+
+int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *programs, int n,
+                          const char *port, char id[BOOT_SPAWN_ID]);
+int singleton_spawn_look(const struct singleton_spawn *s, const char *id);
+
+/* Its processes are connected: from now on it lives and dies with this one. */
+void singleton_spawn_met(const struct singleton_spawn *s, const char *id);
+
+/* MPI_Finalize has been called: whatever becomes of one does not touch the other any more. */
+void singleton_spawn_finish(const struct singleton_spawn *s);
+
+void singleton_spawn_close(struct singleton_spawn *s);
+
+#endif

@@ -1,0 +1,40 @@
+# A program that was started by hand spawns processes: a mpiexec is started for them, and none outlives the other's failure.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+cp "$SPAWNER" "$T/spawner"
+
+# gone: no process of the spawner's is left, nor what keeps them.
+gone() {
+    for pid in $(pgrep -f "$T/spawner" || true); do
+        expect_gone "$pid"
+    done
+}
+
+launch "$T/spawner" hello
+expect_rc 0
+expect_out "child 0 of 2" "child 1 of 2"
+gone
+# All that can be said between parents and children; arguments, more than one level, many in a row.
+for program in mpi_dyn_spawn mpi_dyn_at_once mpi_dyn_flat; do
+    launch timeout 200 "$MPI_TESTS/$program"
+    expect_rc 0
+done
+
+# A child fails: nobody waits for it.
+launch timeout 100 "$T/spawner" fail
+expect_rc 143
+expect_err "Processes that were spawned have failed"
+gone
+
+# The program is killed: its children do not stay.
+pipes
+"$T/spawner" stay "$T/up" >"$T/out" 2>"$T/err" 6>&- 7>&- &
+pid=$!
+last="spawner stay"
+for _ in 1 2 3; do
+    read -r _ <&6
+done
+kill -KILL $pid
+wait $pid 2>/dev/null
+gone
+finish
