@@ -222,6 +222,7 @@ static void lane_arrival(struct ib_lane *lane, struct ib_buffer *b, uint32_t len
         ib_spread_credits(lane, (struct ib_head *)(void *)b->data);
     if (ordered(h) && h->seq != ep->expected) {
         if (unlikely(!hold(ep, b))) {
+            granted(ep, h); /* what it tells of credits is new */
             lane_consumed(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
             owe_for(lane);
         }
