@@ -22,6 +22,9 @@
  * pairs before would take the CLOSE with them, and the peer would wait for ever. A peer that wants to send
  * afterwards opens the next generation.
  *
+ * An AGREE may be lost where a port goes down, and its sender has closed: who has sent CLOSE must find out by itself that the other
+ * queue pairs are gone, and says that the connection has broken.
+ *
  * CLOSE, AGREE and KEEP go without a credit, as credit messages do: the peer that owes credits may be closing
  * and send none until it has the answer. While CLOSING, a HELLO of the next generation is dropped, although
  * the peer has agreed and gone: its AGREE, and frames before it, may still lie in the completion queue. The
