@@ -84,8 +84,10 @@ def write_mpif(api):
 # ---- the module mpi
 
 def write_mpi(api):
-    lines = [f"! The module mpi. {NOTE}", "!", f"! {LICENSE}", "module mpi", "  implicit none", *_constants_f77(api),
-             "  interface"]
+    """It has the types of mpi_f08 as well, for programs in which both kinds of handles and statuses meet."""
+    lines = [f"! The module mpi. {NOTE}", "!", f"! {LICENSE}", "module mpi",
+             f"  use mpi_f08_types, only: operator(==), operator(/=), {', '.join(('MPI_Status', *fortran.HANDLE_TYPES))}",
+             "  implicit none", *_constants_f77(api), "  interface"]
     lines += [f"    external :: {name}" for name in ()]
     overloads = []
     for prefix in ("", "p"):
@@ -164,7 +166,7 @@ def _declare_mpi(f, p, base):
     if role.startswith("string"):
         return f"character(len=*) :: {name}"
     if role == "status":
-        return f"integer :: {name}(MPI_STATUS_SIZE)"
+        return f"type(MPI_Status) :: {name}" if p.name == "f08_status" else f"integer :: {name}(MPI_STATUS_SIZE)"
     if role == "statuses":
         return f"integer :: {name}(MPI_STATUS_SIZE,*)"
     if role.startswith("handles") or role in ("array", "indices", "weights"):

@@ -203,5 +203,23 @@ program basic
   if (queries /= 207 .or. frees /= 208 .or. seen /= 202) stop 27
   deallocate (all)
   call MPI_Pcontrol(1) ! it has no ierror
+  call new_types()
   call MPI_Finalize(ierror)
+contains
+  ! The module has the types of mpi_f08, too.
+  subroutine new_types()
+    type(MPI_Comm) :: world, same
+    type(MPI_Status) :: new
+    integer :: old(MPI_STATUS_SIZE)
+    world%MPI_VAL = MPI_COMM_WORLD
+    same = world
+    if (world /= same) stop 28
+    old = 0
+    old(MPI_TAG) = 5
+    call MPI_Status_f2f08(old, new, ierror)
+    if (new%MPI_TAG /= 5) stop 29
+    new%MPI_SOURCE = 6
+    call MPI_Status_f082f(new, old, ierror)
+    if (old(MPI_SOURCE) /= 6 .or. old(MPI_TAG) /= 5) stop 30
+  end subroutine
 end program
