@@ -88,9 +88,11 @@ static void add_variables(struct words *w, const char *lines)
 static int add_program(struct words *w, const struct boot_program *program)
 {
     char count[16];
+    const char *host = program_info(program, "host");
     snprintf(count, sizeof(count), "%d", program->count);
     add_option(w, "-n", count);
-    add_option(w, "-host", program_info(program, "host"));
+    add_option(w, "-host",
+               host ? host : "localhost"); /* not those of a batch system: a single process shares memory */
     add_option(w, "-wdir", program_info(program, "wdir"));
     add_variables(w, program_info(program, "env"));
     take(w, program_command(program));

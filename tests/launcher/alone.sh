@@ -14,6 +14,10 @@ launch "$T/spawner" hello
 expect_rc 0
 expect_out "child 0 of 2" "child 1 of 2"
 gone
+# In a batch script: on this machine, not on those of the allocation.
+launch env SLURM_JOB_ID=7 SLURM_JOB_NODELIST='nowhere[1-2]' SLURM_NNODES=2 'SLURM_TASKS_PER_NODE=2(x2)' "$T/spawner" hello
+expect_rc 0
+expect_out "child 0 of 2" "child 1 of 2"
 # All that can be said between parents and children; arguments, more than one level, many in a row.
 for program in mpi_dyn_spawn mpi_dyn_at_once mpi_dyn_flat; do
     launch timeout 200 "$MPI_TESTS/$program"
