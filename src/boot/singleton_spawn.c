@@ -210,6 +210,17 @@ static void keep_files(int program, int mpiexec)
     heir_close_from(FIRST_CLOSED);
 }
 
+/* Not another process that has its number by now. */
+static void end(pid_t program, int program_fd)
+{
+#ifdef SYS_pidfd_send_signal
+    if (program_fd >= 0 && syscall(SYS_pidfd_send_signal, program_fd, SIGTERM, NULL, 0) == 0)
+        return;
+#endif
+    if (program_fd < 0)
+        kill(program, SIGTERM);
+}
+
 _Noreturn static void keep(struct singleton_book *book, atomic_uchar *state, pid_t program, int program_fd,
                            pid_t mpiexec)
 {
@@ -229,7 +240,7 @@ _Noreturn static void keep(struct singleton_book *book, atomic_uchar *state, pid
     if (atomic_exchange(state, ENDED) == MET && status != 0 && !atomic_load(&book->finished)) {
         ssize_t n = write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
         (void)n;
-        kill(program, SIGTERM);
+        end(program, program_fd < 0 ? -1 : PROGRAM_FD);
     }
     _exit(0);
 }
