@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "boot/keep.h"
 #include "generate.h"
+#include "keep.h"
 #include "options.h"
 #include "run.h"
 #include "util.h"
@@ -31,6 +33,12 @@ int main(int argc, char **argv)
         quit(agent_main(argc, argv));
     if (argc == 3 && strcmp(argv[1], GENERATE_OPTION) == 0)
         quit(generate(argv[2]) ? 0 : STATUS_USAGE);
+    if (argc > 3 && strcmp(argv[1], KEEP_OPTION) == 0) {
+        keep_begin(argv[2]);
+        argv[2] = argv[0];
+        argv += 2;
+        argc -= 2;
+    }
     options_parse(argc, argv, &o);
     quit(run_job(&o, argv));
 }

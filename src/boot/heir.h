@@ -24,7 +24,7 @@ void heir_start(struct heir *h, const struct boot *b, int pmi);
 /* The rank has finished as it should, or its job is being ended by somebody else. */
 void heir_stop(struct heir *h);
 
-/* For any process that is forked to watch: closes all files from that one on; gives all signals back to the kernel but
+/* For any process that is forked: closes all files from that one on; gives all signals back to the kernel but
  * SIGPIPE, which is ignored. Neither allocates nor locks. */
 void heir_close_from(unsigned first);
 void heir_default_signals(void);

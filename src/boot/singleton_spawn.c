@@ -1,6 +1,5 @@
-/* singleton_spawn.c: see singleton_spawn.h. The mpiexec lies beside this library. It is the child of a keeper, a fork of this
- * process that is nobody's child, so that the program's own wait calls see neither. The keeper ends the mpiexec when the program
- * dies before MPI_Finalize, and the program when the mpiexec fails, as one mpiexec for all would do. The parents' port goes by
+/* singleton_spawn.c: see singleton_spawn.h. The mpiexec lies beside this library. It is nobody's child, so that the program's own wait
+ * calls do not see it, and has a keeper (launcher/keep.c), so that neither outlives the other's failure. The parents' port goes by
  * the environment and not by arguments, which every user of the machine can read: who knows the name of a port may connect.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -10,14 +9,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +22,7 @@
 #include "base/util.h"
 #include "boot/backend.h"
 #include "boot/heir.h"
+#include "boot/keep.h"
 #include "boot/launch_env.h"
 #include "boot/program.h"
 
@@ -132,20 +129,11 @@ static int find_mpiexec(struct words *w)
                    slash ? me.dli_fname : "not found");
 }
 
-/* ---- its keeper ---- */
-
-#define SPAWNS_KNOWN 256
-
-enum { COMING, MET, ENDED };
-
-struct singleton_book {
-    atomic_int finished;
-    atomic_uchar state[SPAWNS_KNOWN];
-};
+/* ---- its start ---- */
 
 static atomic_uchar *state_of(const struct singleton_spawn *s, unsigned id)
 {
-    return &s->book->state[id % SPAWNS_KNOWN];
+    return &s->book->state[id % KEEP_SPAWNS];
 }
 
 static int watch_of(pid_t pid)
@@ -158,113 +146,41 @@ static int watch_of(pid_t pid)
 #endif
 }
 
-/* From here to the end of keep: between fork and exec, and in a fork of what may have had threads. Nothing that allocates or
- * locks. */
-_Noreturn static void become(char *const *argv, char *const *envp)
+/* Between fork and exec of what may have had threads: nothing that allocates or locks. */
+static void keep_files(int program, int book)
 {
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    int nothing = open("/dev/null", O_RDONLY);
+    const int nothing = open("/dev/null", O_RDONLY);
+    const int above = KEEP_BOOK_FD + 1;
+    const int a = program >= 0 ? fcntl(program, F_DUPFD, above) : -1;
+    const int b = fcntl(book, F_DUPFD, above);
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO); /* the program's input is not theirs */
-    heir_close_from(STDERR_FILENO + 1);
+    close(KEEP_PROGRAM_FD);
+    if (a >= 0)
+        dup2(a, KEEP_PROGRAM_FD);
+    dup2(b, KEEP_BOOK_FD);
+    heir_close_from((unsigned)above);
+}
+
+_Noreturn static void become(char *const *argv, char *const *envp, int program, int book, atomic_uchar *state)
+{
+    heir_default_signals();
+    signal(SIGPIPE, SIG_DFL);
+    keep_files(program, book);
     execve(argv[0], argv, envp);
+    atomic_store(state, KEEP_ENDED);
     _exit(127);
 }
 
-/* True: the mpiexec has ended; false: the program has. Without pidfds only the mpiexec is watched. */
-static bool wait_for_either(int program, int mpiexec)
-{
-    struct pollfd p[] = {{.fd = mpiexec, .events = POLLIN}, {.fd = program, .events = POLLIN}};
-    if (mpiexec < 0)
-        return true; /* the caller waits for it */
-    while (poll(p, 2, -1) < 0 && errno == EINTR)
-        ;
-    return p[0].revents != 0;
-}
-
-static int status_of(pid_t pid)
-{
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status;
-}
-
-/* Descriptors above standard error that a keeper has. */
-enum { PROGRAM_FD = 3, MPIEXEC_FD = 4, FIRST_CLOSED = 5 };
-
-static void keep_files(int program, int mpiexec)
-{
-    int a = program >= 0 ? fcntl(program, F_DUPFD, FIRST_CLOSED) : -1;
-    int b = mpiexec >= 0 ? fcntl(mpiexec, F_DUPFD, FIRST_CLOSED) : -1;
-    close(STDIN_FILENO);
-    close(STDOUT_FILENO);
-    close(PROGRAM_FD);
-    close(MPIEXEC_FD);
-    if (a >= 0)
-        dup2(a, PROGRAM_FD);
-    if (b >= 0)
-        dup2(b, MPIEXEC_FD);
-    heir_close_from(FIRST_CLOSED);
-}
-
-/* Not another process that has its number by now. */
-static void end(pid_t program, int program_fd)
-{
-#ifdef SYS_pidfd_send_signal
-    if (program_fd >= 0 && syscall(SYS_pidfd_send_signal, program_fd, SIGTERM, NULL, 0) == 0)
-        return;
-#endif
-    if (program_fd < 0)
-        kill(program, SIGTERM);
-}
-
-_Noreturn static void keep(struct singleton_book *book, atomic_uchar *state, pid_t program, int program_fd,
-                           pid_t mpiexec)
-{
-    static const char sentence[] =
-        "fishplate: Processes that were spawned have failed; the program that spawned them is ended.\n";
-    int mpiexec_fd = watch_of(mpiexec);
-    prctl(PR_SET_NAME, "fishplate-keep");
-    keep_files(program_fd, mpiexec_fd);
-    if (!wait_for_either(program_fd < 0 ? -1 : PROGRAM_FD, mpiexec_fd < 0 ? -1 : MPIEXEC_FD)) {
-        if (!atomic_load(&book->finished)) {
-            kill(mpiexec, SIGTERM);
-            status_of(mpiexec);
-        }
-        _exit(0);
-    }
-    int status = status_of(mpiexec);
-    if (atomic_exchange(state, ENDED) == MET && status != 0 && !atomic_load(&book->finished)) {
-        ssize_t n = write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
-        (void)n;
-        end(program, program_fd < 0 ? -1 : PROGRAM_FD);
-    }
-    _exit(0);
-}
-
-static bool start(struct singleton_book *book, atomic_uchar *state, char *const *argv, char *const *envp)
+static bool start(const struct singleton_spawn *s, char *const *argv, char *const *envp)
 {
     pid_t program = getpid(), child = fork();
     if (child == 0) {
         int program_fd = watch_of(program); /* now: it waits for this process */
-        pid_t keeper = fork();
-        if (keeper == 0) {
-            heir_default_signals();
-            pid_t mpiexec = fork();
-            if (mpiexec == 0)
-                become(argv, envp);
-            if (mpiexec < 0) {
-                atomic_store(state, ENDED);
-                _exit(1);
-            }
-            for (const int *sig = (const int[]){SIGINT, SIGQUIT, SIGHUP, SIGTERM, 0}; *sig; sig++)
-                signal(*sig, SIG_IGN); /* the mpiexec has them as well, and ends */
-            keep(book, state, program, program_fd, mpiexec);
-        }
-        _exit(keeper < 0);
+        pid_t mpiexec = fork();
+        if (mpiexec == 0)
+            become(argv, envp, program_fd, s->book_fd, state_of(s, s->count));
+        _exit(mpiexec < 0);
     }
     int status = 0;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -278,10 +194,17 @@ static int open_book(struct singleton_spawn *s)
 {
     if (s->book)
         return 0;
-    void *book = mmap(NULL, sizeof(*s->book), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (book == MAP_FAILED)
-        return err_set(MPI_ERR_NO_MEM, "Out of memory for what becomes of spawned processes.");
+    const int fd = memfd_create("fishplate-spawns", MFD_CLOEXEC);
+    void *book = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, sizeof(*s->book)) == 0)
+        book = mmap(NULL, sizeof(*s->book), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (book == MAP_FAILED) {
+        if (fd >= 0)
+            close(fd);
+        return err_set(MPI_ERR_NO_MEM, "Out of memory or files for what becomes of spawned processes.");
+    }
     s->book = book;
+    s->book_fd = fd;
     return 0;
 }
 
@@ -289,8 +212,12 @@ int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *
                           const char *port, char id[BOOT_SPAWN_ID])
 {
     struct words command = {0}, env = {0};
-    char *parent = NULL;
+    char *parent = NULL, *kept = NULL;
     int rc = find_mpiexec(&command);
+    if (!rc) {
+        add(&command, KEEP_OPTION);
+        take(&command, asprintf(&kept, "%d:%u", getpid(), s->count + 1) < 0 ? NULL : kept);
+    }
     for (int i = 0; i < n && !rc; i++) {
         if (i > 0)
             add(&command, ":");
@@ -304,8 +231,8 @@ int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *
     rc = rc ? rc : open_book(s);
     if (!rc) {
         snprintf(id, BOOT_SPAWN_ID, "%u", ++s->count);
-        atomic_store(state_of(s, s->count), COMING);
-        if (!start(s->book, state_of(s, s->count), command.v, env.v))
+        atomic_store(state_of(s, s->count), KEEP_COMING);
+        if (!start(s, command.v, env.v))
             rc = err_set(MPI_ERR_SPAWN, "Cannot fork to start %s (see `ulimit -u`).", command.v[0]);
     }
     words_free(&command);
@@ -320,7 +247,7 @@ static unsigned number_of(const char *id)
 
 int singleton_spawn_look(const struct singleton_spawn *s, const char *id)
 {
-    if (atomic_load(state_of(s, number_of(id))) != ENDED)
+    if (atomic_load(state_of(s, number_of(id))) != KEEP_ENDED)
         return 0;
     return err_set(MPI_ERR_SPAWN,
                    "The mpiexec that was to start the new processes has ended; it has said why.");
@@ -328,8 +255,8 @@ int singleton_spawn_look(const struct singleton_spawn *s, const char *id)
 
 void singleton_spawn_met(const struct singleton_spawn *s, const char *id)
 {
-    unsigned char coming = COMING;
-    atomic_compare_exchange_strong(state_of(s, number_of(id)), &coming, MET);
+    unsigned char coming = KEEP_COMING;
+    atomic_compare_exchange_strong(state_of(s, number_of(id)), &coming, KEEP_MET);
 }
 
 void singleton_spawn_finish(const struct singleton_spawn *s)
@@ -340,7 +267,9 @@ void singleton_spawn_finish(const struct singleton_spawn *s)
 
 void singleton_spawn_close(struct singleton_spawn *s)
 {
-    if (s->book)
-        munmap(s->book, sizeof(*s->book));
+    if (!s->book)
+        return;
+    munmap(s->book, sizeof(*s->book));
+    close(s->book_fd);
     s->book = NULL;
 }

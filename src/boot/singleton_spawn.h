@@ -6,10 +6,10 @@
 
 #include "boot/boot.h"
 
-/* One byte for each of the last spawns, shared with the processes that keep them (singleton_spawn.c). */
 struct singleton_spawn {
     unsigned count; /* of all that were started: the name of the last one */
-    struct singleton_book *book;
+    struct keep_book *book;
+    int book_fd;
 };
 
 int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *programs, int n,

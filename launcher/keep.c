@@ -1,0 +1,116 @@
+/* keep.c: see keep.h. A process of its own, and not a fork of the program: that would keep a copy of all memory that the program
+ * changes meanwhile.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "boot/keep.h"
+#include "util.h"
+
+static int watch_of(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    (void)pid;
+    return -1;
+#endif
+}
+
+/* True: the mpiexec has ended; false: the program has. Without pidfds only the mpiexec is watched. */
+static bool wait_for_either(int program, int mpiexec)
+{
+    struct pollfd p[] = {{.fd = mpiexec, .events = POLLIN}, {.fd = program, .events = POLLIN}};
+    if (mpiexec < 0)
+        return true; /* the caller waits for it */
+    while (poll(p, 2, -1) < 0 && errno == EINTR)
+        ;
+    return p[0].revents != 0;
+}
+
+static int status_of(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* Not another process that has its number by now. */
+static void end_program(pid_t program, int program_fd)
+{
+    say("Processes that were spawned have failed; the program that spawned them is ended.");
+#ifdef SYS_pidfd_send_signal
+    if (program_fd >= 0) {
+        syscall(SYS_pidfd_send_signal, program_fd, SIGTERM, NULL, 0);
+        return;
+    }
+#endif
+    kill(program, SIGTERM);
+}
+
+_Noreturn static void keep(struct keep_book *book, atomic_uchar *state, pid_t program, pid_t mpiexec)
+{
+    static const int theirs[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM}; /* the mpiexec has them as well, and ends */
+    const int program_fd = fcntl(KEEP_PROGRAM_FD, F_GETFD) >= 0 ? KEEP_PROGRAM_FD : -1;
+    for (size_t i = 0; i < COUNT_OF(theirs); i++)
+        signal(theirs[i], SIG_IGN);
+    prctl(PR_SET_NAME, "fishplate-keep");
+    close(STDOUT_FILENO); /* who reads it waits for its end */
+    if (!wait_for_either(program_fd, watch_of(mpiexec))) {
+        if (!atomic_load(&book->finished)) {
+            kill(mpiexec, SIGTERM);
+            status_of(mpiexec);
+        }
+        _exit(0);
+    }
+    const int status = status_of(mpiexec);
+    if (atomic_exchange(state, KEEP_ENDED) == KEEP_MET && status != 0 && !atomic_load(&book->finished))
+        end_program(program, program_fd);
+    _exit(0);
+}
+
+static struct keep_book *open_book(void)
+{
+    struct stat s;
+    if (fstat(KEEP_BOOK_FD, &s) != 0 || s.st_size != sizeof(struct keep_book))
+        return NULL;
+    void *book = mmap(NULL, sizeof(struct keep_book), PROT_READ | PROT_WRITE, MAP_SHARED, KEEP_BOOK_FD, 0);
+    close(KEEP_BOOK_FD);
+    return book == MAP_FAILED ? NULL : book;
+}
+
+void keep_begin(const char *what)
+{
+    int program;
+    unsigned spawn;
+    struct keep_book *book = open_book();
+    if (!book || sscanf(what, "%d:%u", &program, &spawn) != 2 || program <= 0)
+        die(STATUS_USAGE, KEEP_OPTION " is for MPI_Comm_spawn in a program that was started without mpiexec.");
+    atomic_uchar *state = &book->state[spawn % KEEP_SPAWNS];
+    const pid_t mpiexec = fork();
+    if (mpiexec < 0) {
+        atomic_store(state, KEEP_ENDED);
+        die(STATUS_USAGE, "Cannot fork to start spawned processes: %s (see `ulimit -u`).", strerror(errno));
+    }
+    if (mpiexec > 0)
+        keep(book, state, program, mpiexec);
+    munmap(book, sizeof(*book));
+    close(KEEP_PROGRAM_FD);
+}

@@ -1,0 +1,27 @@
+/* keep.h: the contract between a process that was started by hand and the mpiexec that starts what it spawns: the library
+ * (singleton_spawn.c) and launcher/keep.c include it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BOOT_KEEP_H
+#define FP_BOOT_KEEP_H
+
+#include <stdatomic.h>
+
+/* The first argument of that mpiexec, and the second: the number of the program's process, a colon, which spawn it is. */
+#define KEEP_OPTION "--fishplate-keep"
+
+/* Files that are open in it: the program, as a pidfd (not there on old kernels), and the book. */
+enum { KEEP_PROGRAM_FD = 3, KEEP_BOOK_FD = 4 };
+
+#define KEEP_SPAWNS 256
+
+/* What becomes of a spawn: its processes are starting; they have met the program; their mpiexec has ended. */
+enum keep_state { KEEP_COMING, KEEP_MET, KEEP_ENDED };
+
+/* Of the last spawns of a program, in memory that it shares with their keepers. */
+struct keep_book {
+    atomic_int finished; /* MPI_Finalize has been called: whatever becomes of one does not touch the other any more */
+    atomic_uchar state[KEEP_SPAWNS];
+};
+
+#endif
