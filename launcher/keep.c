@@ -67,7 +67,8 @@ static void end_program(pid_t program, int program_fd)
 
 _Noreturn static void keep(struct keep_book *book, atomic_uchar *state, pid_t program, pid_t mpiexec)
 {
-    static const int theirs[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM}; /* the mpiexec has them as well, and ends */
+    static const int theirs[] = {SIGINT, SIGQUIT, SIGHUP,
+                                 SIGTERM}; /* the mpiexec has them as well, and ends */
     const int program_fd = fcntl(KEEP_PROGRAM_FD, F_GETFD) >= 0 ? KEEP_PROGRAM_FD : -1;
     for (size_t i = 0; i < COUNT_OF(theirs); i++)
         signal(theirs[i], SIG_IGN);
@@ -102,7 +103,8 @@ void keep_begin(const char *what)
     unsigned spawn;
     struct keep_book *book = open_book();
     if (!book || sscanf(what, "%d:%u", &program, &spawn) != 2 || program <= 0)
-        die(STATUS_USAGE, KEEP_OPTION " is for MPI_Comm_spawn in a program that was started without mpiexec.");
+        die(STATUS_USAGE,
+            KEEP_OPTION " is for MPI_Comm_spawn in a program that was started without mpiexec.");
     atomic_uchar *state = &book->state[spawn % KEEP_SPAWNS];
     const pid_t mpiexec = fork();
     if (mpiexec < 0) {

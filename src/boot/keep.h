@@ -20,7 +20,8 @@ enum keep_state { KEEP_COMING, KEEP_MET, KEEP_ENDED };
 
 /* Of the last spawns of a program, in memory that it shares with their keepers. */
 struct keep_book {
-    atomic_int finished; /* MPI_Finalize has been called: whatever becomes of one does not touch the other any more */
+    atomic_int
+        finished; /* MPI_Finalize has been called: whatever becomes of one does not touch the other any more */
     atomic_uchar state[KEEP_SPAWNS];
 };
 
