@@ -88,7 +88,7 @@ rig: setup-rig all
 
 # What has threads: programs of MPI_THREAD_MULTIPLE and of the progress thread, the event thread of the InfiniBand
 # transport, softib's engine.
-tsan tsan-build: export TSAN_OPTIONS := exitcode=66 halt_on_error=1
+tsan tsan-build: export TSAN_OPTIONS := exitcode=66 halt_on_error=1 suppressions=$(CURDIR)/tests/tsan.supp
 tsan: tsan-build
 	$(call tests,build-tsan,--label-regex 'threads|softib' --label-exclude sweep)
 
