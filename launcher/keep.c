@@ -23,16 +23,6 @@
 #include "boot/keep.h"
 #include "util.h"
 
-static int watch_of(pid_t pid)
-{
-#ifdef SYS_pidfd_open
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-#else
-    (void)pid;
-    return -1;
-#endif
-}
-
 /* True: the mpiexec has ended; false: the program has. Without pidfds only the mpiexec is watched. */
 static bool wait_for_either(int program, int mpiexec)
 {
@@ -74,7 +64,7 @@ _Noreturn static void keep(struct keep_book *book, atomic_uchar *state, pid_t pr
         signal(theirs[i], SIG_IGN);
     prctl(PR_SET_NAME, "fishplate-keep");
     close(STDOUT_FILENO); /* who reads it waits for its end */
-    if (!wait_for_either(program_fd, watch_of(mpiexec))) {
+    if (!wait_for_either(program_fd, keep_watch(mpiexec))) {
         if (!atomic_load(&book->finished)) {
             kill(mpiexec, SIGTERM);
             status_of(mpiexec);

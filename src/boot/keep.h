@@ -6,6 +6,9 @@
 #define FP_BOOT_KEEP_H
 
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 /* The first argument of that mpiexec, and the second: the number of the program's process, a colon, which spawn it is. */
 #define KEEP_OPTION "--fishplate-keep"
@@ -24,5 +27,16 @@ struct keep_book {
         finished; /* MPI_Finalize has been called: whatever becomes of one does not touch the other any more */
     atomic_uchar state[KEEP_SPAWNS];
 };
+
+/* A pidfd of that process, readable when it has ended; -1 on old kernels. */
+static inline int keep_watch(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    (void)pid;
+    return -1;
+#endif
+}
 
 #endif

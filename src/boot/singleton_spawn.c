@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,16 +135,6 @@ static atomic_uchar *state_of(const struct singleton_spawn *s, unsigned id)
     return &s->book->state[id % KEEP_SPAWNS];
 }
 
-static int watch_of(pid_t pid)
-{
-#ifdef SYS_pidfd_open
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-#else
-    (void)pid;
-    return -1;
-#endif
-}
-
 /* Between fork and exec of what may have had threads: nothing that allocates or locks. */
 static void keep_files(int program, int book)
 {
@@ -176,7 +165,7 @@ static bool start(const struct singleton_spawn *s, char *const *argv, char *cons
 {
     pid_t program = getpid(), child = fork();
     if (child == 0) {
-        int program_fd = watch_of(program); /* now: it waits for this process */
+        int program_fd = keep_watch(program); /* now: it waits for this process */
         pid_t mpiexec = fork();
         if (mpiexec == 0)
             become(argv, envp, program_fd, s->book_fd, state_of(s, s->count));
