@@ -120,6 +120,7 @@ struct shared {
     uint32_t filled[COLL_SCAN][SHARED_CLASSES]; /* calls in which it filled slots */
     struct shared_series series[COLL_SCAN]
                                [SHARED_CLASSES]; /* where ranks share processors: what calls took */
+    struct shared_own own[SHARED_CLASSES];       /* of long allgathers */
     bool no_big;
     bool reads;      /* every rank can read every other's memory */
     bool no_help;    /* this rank cannot write the others' memory */

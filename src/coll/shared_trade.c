@@ -391,8 +391,8 @@ static void both_sides(struct trade *t, uint64_t last)
             break;
         done(t, step);
     }
+    own(t); /* ... of a long allgather that is read is in its place already, so that it counts either way */
     learn(t, since, (size_t)(last - first + 1), true);
-    own(t);
     b->step = last;
     if (last > b->told && !is_short(t))
         shared_done(b, last); /* before the meeting, which may need the first step's flag */

@@ -109,3 +109,14 @@ enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, 
         return (enum shared_way)(n / m->run % ways);
     return (enum shared_way)look(m, n, ns, ways, best);
 }
+
+enum shared_own_manner shared_own_pick(const struct shared_own *o)
+{
+    return (enum shared_own_manner)shared_way_pick(o->calls, o->ns, OWN_MANNERS, PACE_ALONE);
+}
+
+void shared_own_learn(struct shared_own *o, enum shared_own_manner manner, uint64_t ns)
+{
+    const bool early = shared_way_is_new(o->calls++, OWN_MANNERS, PACE_ALONE);
+    o->ns[manner] = shared_cost_blend(o->ns[manner], ns, early);
+}

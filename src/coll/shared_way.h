@@ -67,4 +67,14 @@ enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, 
 /* Is call n one of the first, in which all ways are tried? */
 bool shared_way_is_new(uint32_t n, unsigned ways, enum shared_pace pace);
 
+/* A rank that reads another's block copies its own one after it, or in turns with it. Each rank decides for itself. */
+enum shared_own_manner { OWN_AFTER, OWN_IN_TURNS, OWN_MANNERS };
+struct shared_own {
+    uint32_t calls, ns[OWN_MANNERS]; /* what the two blocks take; 0: not known */
+};
+
+enum shared_own_manner shared_own_pick(const struct shared_own *o);
+/* ... took `ns`. */
+void shared_own_learn(struct shared_own *o, enum shared_own_manner manner, uint64_t ns);
+
 #endif
