@@ -71,6 +71,7 @@ queries mpicc -cc
 queries mpicc_abi -cc
 queries mpicxx -cxx
 queries mpic++ -cxx
+queries mpiCC -cxx
 unsupported mpicc
 unsupported mpicxx
 
@@ -107,6 +108,19 @@ lacks "-Wmissing-mpi" "MPI_Init" "$said"
 [ ! -e missing ] || complain "-Werror=missing-mpi left the program"
 same "-Wmissing-mpi with -c" "" "$("$bin/mpicc" -Wmissing-mpi -c missing.c 2>&1)"
 same "-Wmissing-mpi with nothing missing" "" "$("$bin/mpicc" -Wmissing-mpi -DGREETING='""' 'a program.c' 2>&1)"
+
+# pkg-config by the names that programs ask for; each must be ours, whatever lies in /usr.
+if command -v pkg-config >/dev/null; then
+    names='mpi mpi-c mpi-cxx'
+    [ ! -e "$bin/mpifort" ] || names="$names mpi-fort"
+    export PKG_CONFIG_PATH="$lib/pkgconfig"
+    for name in $names; do
+        same "pkg-config $name" "$lib/pkgconfig" "$(readlink -f "$(pkg-config --variable=pcfiledir "$name")")"
+        has "pkg-config --libs $name" "-lmpi_abi" "$(pkg-config --libs "$name")"
+        has "pkg-config --cflags $name" "-I" "$(pkg-config --cflags "$name")"
+    done
+    [ ! -e "$bin/mpifort" ] || has "pkg-config --libs mpi-fort" "-lmpifort_abi" "$(pkg-config --libs mpi-fort)"
+fi
 
 # The tree may move.
 mkdir moved && mkdir moved/bin && cp "$bin/mpicc" moved/bin && ln -s "$include" "$lib" moved
