@@ -17,7 +17,10 @@
 #define FAR        200
 #define FAR_WINDOW 125
 #define FAR_CROSS  105
-#define BURST_MOST 64 /* messages */
+/* ... and of messages that no cache holds one costs like the next, by the byte. */
+#define FAR_LARGE    110
+#define LARGE_WINDOW (1u << 20)
+#define BURST_MOST   64 /* messages */
 #define BURST_BYTES \
     (16u << 20)        /* ... or so much, if it is complete: large messages follow each other closely */
 #define PAUSE_PART 8   /* a pause is longer than this part of what the last message cost */
@@ -36,6 +39,7 @@
 #define LOOK_SOON        12
 #define LOOK_SOON_WINDOW 4
 #define LOOKS_SOON       2
+#define AGAIN            12 /* bursts: the memory is warm by then */
 #define LEVEL_PART       4 /* the best has become cheaper by one part in so many: the others are tried again */
 #define LEVEL_FALLS \
     2 /* ... so many times: what changes later is looked at from time to time, like everything */
@@ -50,8 +54,9 @@
 #define LARGE        (256u << 10) /* ... so many bytes: their data fills the caches */
 #define RUN_PART \
     32 /* a burst is clearly cheaper than the one before by one part in so many: the next goes the same way, */
-#define RUN_MOST 8   /* at most so many, */
-#define FAR_RUN  150 /* unless it costs so much, in percent of the best */
+#define RUN_MOST  8   /* at most so many, */
+#define FAR_RUN   150 /* unless it costs so much, in percent of the best; */
+#define FAR_FIRST 300 /* ... the first one after another way */
 /* Bursts: what is cheaper than usual counts for one part in so many, and what is dearer. What disturbs a burst makes it dearer. */
 #define FALL_WINDOW    4
 #define RISE_WINDOW    16
@@ -63,7 +68,6 @@
 #define STALL_MOST     10000000 /* ns */
 #define UNIT           65536u   /* costs are for so many bytes */
 #define SMALLEST       4096u
-#define PAGE           4096u
 #define MOST           UINT16_MAX
 
 /* Classes have their middle at a power of two, so that sizes near one, which are common, share a class. */
@@ -73,12 +77,6 @@ uint8_t choice_size(uint64_t bytes)
     for (uint64_t limit = SMALLEST / 2 * 3; i < CHOICE_SIZES - 1 && bytes >= limit; limit *= 2)
         i++;
     return i;
-}
-
-/* Whether messages of this kind are measured in rounds, and not in bursts. */
-static bool one_by_one(uint8_t flow)
-{
-    return flow == CHOICE_LONE || flow == CHOICE_ECHO;
 }
 
 static uint8_t round_of(uint8_t flow)
@@ -150,11 +148,14 @@ static bool before(const struct way_cost *a, const struct way_cost *b, bool wind
 }
 
 /* The way that has been tried least, if not often enough; or -1. */
-static int untried(const struct choice_class *k, unsigned open, enum way first, int best, uint8_t flow)
+static int untried(const struct choice_class *k, unsigned open, enum way first, int best,
+                   const struct choice_ticket *t)
 {
     static const uint16_t tries[] = {TRIES, TRIES_WINDOW, TRIES_CROSS, TRIES_ECHO};
     static const uint8_t far[] = {FAR, FAR_WINDOW, FAR_CROSS, FAR};
-    const uint64_t limit = (uint64_t)k->ways[best].cost * far[flow] / 100;
+    const uint8_t flow = t->flow;
+    const bool large = flow == CHOICE_WINDOW && k->falls == 0 && t->bytes >= LARGE_WINDOW;
+    const uint64_t limit = (uint64_t)k->ways[best].cost * (large ? FAR_LARGE : far[flow]) / 100;
     const int wanted =
         k->falls > 0 && flow == CHOICE_LONE ? 1 : tries[flow]; /* the first: of a whole round */
     const bool early = flow == CHOICE_CROSS && k->burst.number < CROSS_LATE;
@@ -163,7 +164,8 @@ static int untried(const struct choice_class *k, unsigned open, enum way first, 
         int w = i < 0 ? (int)first : i;
         const struct way_cost *it = &k->ways[w];
         if (open & WAY_BIT(w) && it->tried < wanted && !(it->inherited && it->cost > limit) &&
-            !(early && w != (int)first) && (least < 0 || before(it, &k->ways[least], !one_by_one(flow))))
+            !(early && w != (int)first) &&
+            (least < 0 || before(it, &k->ways[least], !choice_one_by_one(flow))))
             least = w;
     }
     return least;
@@ -240,15 +242,31 @@ static bool level_moved(struct choice_class *k, int best, uint8_t flow)
     if (then && ((now >= then - then / LEVEL_PART && !rose) || k->falls == LEVEL_FALLS))
         return false;
     k->level = now;
-    k->falls += then != 0;
+    if (!then)
+        return false;
+    k->falls++;
     if (flow != CHOICE_ECHO) /* whose costs are kept so */
         others_alike(k, best, then);
-    for (int w = 0; then && w < WAYS; w++)
+    for (int w = 0; w < WAYS; w++)
         if (w != best && k->ways[w].samples > 0) {
             k->ways[w].inherited = true;
             k->ways[w].tried = 0;
         }
-    return then != 0;
+    return true;
+}
+
+/* The way that windows went first found memory that nobody had touched: if it is behind, but not far, it is tried once more. */
+static bool first_again(struct choice_class *k, int best)
+{
+    if (k->first == 0 || k->burst.number < AGAIN)
+        return false;
+    struct way_cost *it = &k->ways[k->first - 1];
+    const uint64_t percent = (uint64_t)it->cost * 100 / MAX(k->ways[best].cost, 1u);
+    k->first = 0;
+    if (percent <= FAR_WINDOW || percent > FAR || it->inherited)
+        return false;
+    *it = (struct way_cost){.cost = k->ways[best].cost, .samples = 1, .inherited = true, .last = it->last};
+    return true;
 }
 
 static int decide(struct choice *c, const struct choice_ticket *t, unsigned open, enum way first,
@@ -258,17 +276,22 @@ static int decide(struct choice *c, const struct choice_ticket *t, unsigned open
     if (!k->used)
         inherit(c, t->flow, t->size);
     int best = cheapest(c, k, t->bytes, open);
-    int way = untried(k, open, first, MAX(best, 0), t->flow);
+    int way = untried(k, open, first, MAX(best, 0), t);
     if (way >= 0)
         return way;
-    if (best >= 0 && level_moved(k, best, t->flow) && (way = untried(k, open, first, best, t->flow)) >= 0)
+    if (best >= 0 && (level_moved(k, best, t->flow) || first_again(k, best)) &&
+        (way = untried(k, open, first, best, t)) >= 0)
         return way;
     if (best < 0) /* all of the first ones are still under way */
         return open & WAY_BIT(first) ? (int)first : __builtin_ctz(open);
     bool known = open & WAY_BIT(k->best) && k->ways[k->best].samples > 0;
     uint64_t now = known ? expected(c, k, t->bytes, k->best) : UINT64_MAX;
-    if (!known || expected(c, k, t->bytes, best) < now - now / CLEARLY)
+    if (!known || expected(c, k, t->bytes, best) < now - now / CLEARLY) {
+        /* A window's way that is left is looked at soon, as after the first tries: what made it dear may be over. */
+        if (known && t->flow == CHOICE_WINDOW)
+            k->ways[k->best].samples = MIN(k->ways[k->best].samples, TRIES);
         k->best = (uint8_t)best;
+    }
     way = look_again(c, k, t, open, messages);
     return way < 0 ? k->best : way;
 }
@@ -311,6 +334,8 @@ static int ask_window(struct choice *c, struct choice_ticket *t, unsigned open, 
             k->burst_cost = k->run = 0;
         *b = (struct choice_burst){.began = t->began, .number = b->number + 1, .way = way};
         k->ways[way].tried = (uint16_t)MIN(k->ways[way].tried + 1, MOST);
+        if (t->flow == CHOICE_WINDOW && b->number == 1)
+            k->first = way + 1;
     }
     b->asked++;
     t->number = b->number;
@@ -350,8 +375,8 @@ enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way fi
         stalls_forget(c);
     k->asked++;
     c->under_way++;
-    int way =
-        one_by_one(ticket->flow) ? ask_lone(c, ticket, open, first) : ask_window(c, ticket, open, first);
+    int way = choice_one_by_one(ticket->flow) ? ask_lone(c, ticket, open, first)
+                                              : ask_window(c, ticket, open, first);
     ticket->way = (uint8_t)way;
     return (enum way)way;
 }
@@ -359,7 +384,7 @@ enum way choice_ask(struct choice *c, uint64_t bytes, unsigned open, enum way fi
 uint8_t choice_told(const struct choice *c, uint64_t bytes, enum choice_flow flow)
 {
     const struct choice_class *k = &c->classes[flow][choice_size(bytes)];
-    return k->asked == 0 ? 0 : (one_by_one(flow) ? k->round.way : k->burst.way) + 1;
+    return k->asked == 0 ? 0 : (choice_one_by_one(flow) ? k->round.way : k->burst.way) + 1;
 }
 
 struct choice_ticket choice_follow(uint64_t bytes, enum way way, enum choice_flow flow, uint64_t now)
@@ -420,26 +445,30 @@ static void cost_add(struct choice *c, struct choice_class *k, int way, uint64_t
 static void run_on(struct choice_class *k, uint32_t cost)
 {
     const struct way_cost *best = &k->ways[k->best];
-    const bool far = best->samples > 0 && cost > (uint64_t)best->cost * FAR_RUN / 100;
-    const bool falls = k->burst_cost == 0 || cost < k->burst_cost - k->burst_cost / RUN_PART;
+    const bool first = k->burst_cost == 0;
+    const bool far = best->samples > 0 && cost > (uint64_t)best->cost * (first ? FAR_FIRST : FAR_RUN) / 100;
+    const bool falls = first || (k->run > 0 && cost < k->burst_cost - k->burst_cost / RUN_PART);
     k->run = falls && !far && k->run < RUN_MOST ? k->run + 1 : 0;
-    k->burst_cost = cost;
+    k->burst_cost = MAX(cost, 1u);
 }
 
-/* What its messages have cost together; those that are still under way do not count. Of crossing ones the first burst is not
- * judged: the rank that follows does so with the next. */
+/* What its messages have cost together; those that are still under way do not count. The first burst after another way is not
+ * judged: of crossing ones, for the rank that follows does so with the next; else, if it is dearer than what is known well. */
 static void burst_close(struct choice *c, struct choice_class *k, bool cross)
 {
     struct choice_burst *b = &k->burst;
     const uint64_t ns = b->by_work ? b->work : b->ended - b->began;
     const uint32_t cost = (uint32_t)MIN(ns * UNIT / MAX(b->bytes, 1u), UINT32_MAX);
     const bool heard = b->done > b->asked / 2 && (b->done > 1 || cross);
-    if (heard && cross && k->burst_cost == 0) {
-        k->run = 1;
-        k->burst_cost = MAX(cost, 1u);
-    } else if (heard) {
+    if (heard) {
+        const struct way_cost *it = &k->ways[b->way];
+        const bool first = k->burst_cost == 0,
+                   known = it->samples >= TRIES && !it->inherited && cost > it->cost;
         run_on(k, cost);
-        cost_add(c, k, b->way, b->bytes, ns, b->done);
+        if (first && cross)
+            k->run = 1;
+        if (!first || !(cross || (known && k->run > 0)))
+            cost_add(c, k, b->way, b->bytes, ns, b->done);
     } else {
         k->run = 0;
     }
@@ -509,7 +538,7 @@ static void learn(struct choice *c, struct choice_ticket *t, uint64_t now, bool 
     if (!t->open)
         return;
     const uint64_t ns = by_work ? work : now - t->began;
-    if (!one_by_one(t->flow))
+    if (!choice_one_by_one(t->flow))
         burst_learn(k, t, now, by_work, work);
     else if (t->number == c->asked) /* else it was the first of a window, and shared its time with others */
         round_learn(c, k, t, t->its ? (ns + t->its) / 2 : ns);
@@ -542,36 +571,4 @@ bool choice_settled(const struct choice *c, const struct choice_ticket *t, unsig
         if (open & WAY_BIT(w) && k->ways[w].samples < TRIES + LOOKS_SOON)
             return false;
     return t->way == k->best;
-}
-
-/* ---- sharing ---- */
-
-#define SHARE_START 36 /* of CHOICE_SHARES */
-#define SHARE_LEAST 20 /* beyond these limits reading alone is as good */
-#define SHARE_MOST  44
-#define SHARE_NS    400 /* the sender begins later, and has to say that it is done */
-
-/* In a window the two overlap anyway, and halves are right. */
-uint64_t choice_share(const struct choice *c, const struct choice_ticket *t)
-{
-    uint64_t known = c->classes[t->flow][t->size].share, share = known ? known : SHARE_START;
-    if (!one_by_one(t->flow))
-        share = CHOICE_SHARES / 2;
-    uint64_t mine = t->bytes / CHOICE_SHARES * share;
-    return mine >= PAGE && t->bytes >= 4 * PAGE ? mine / PAGE * PAGE : MAX(mine, 1);
-}
-
-/* Both are ready together when mine * read = rest * write + SHARE_NS, in ns a byte. Half of the way there: one
- * measurement may have been disturbed. */
-void choice_shared(struct choice *c, const struct choice_ticket *t, uint64_t mine, uint64_t read_ns,
-                   uint64_t write_ns)
-{
-    struct choice_class *k = class_of(c, t);
-    if (!one_by_one(t->flow) || mine == 0 || mine >= t->bytes)
-        return;
-    double read = (double)(read_ns + 1) / (double)mine,
-           write = (double)(write_ns + 1) / (double)(t->bytes - mine);
-    double best = (SHARE_NS + (double)t->bytes * write) / (read + write) / (double)t->bytes * CHOICE_SHARES;
-    double share = (best + (k->share ? k->share : SHARE_START)) / 2;
-    k->share = (uint8_t)(share < SHARE_LEAST ? SHARE_LEAST : share > SHARE_MOST ? SHARE_MOST : share + 0.5);
 }

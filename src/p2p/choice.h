@@ -33,6 +33,12 @@ enum way { WAY_PIECES, WAY_READ, WAY_WRITE, WAY_SPLIT, WAYS };
 
 enum choice_flow { CHOICE_LONE, CHOICE_WINDOW, CHOICE_CROSS, CHOICE_ECHO, CHOICE_FLOWS };
 
+/* Whether messages of this kind are measured in rounds, and not in bursts. */
+static inline bool choice_one_by_one(uint8_t flow)
+{
+    return flow == CHOICE_LONE || flow == CHOICE_ECHO;
+}
+
 struct choice_ticket {
     uint64_t began; /* ns */
     uint64_t bytes;
@@ -80,6 +86,7 @@ struct choice_class {
     uint8_t run;         /* bursts in a row that went one way, each clearly cheaper than the one before */
     uint8_t falls; /* how often the best was found much cheaper or dearer, and the others were tried again */
     uint8_t best;  /* a way */
+    uint8_t first; /* a way + 1: windows went that way first, and it is to be tried again; 0: none */
     uint8_t share; /* of a split message that the receiver reads, in 1/CHOICE_SHARES; 0: not known yet */
     bool used;
     bool bursty; /* windows: a message that comes after a pause is expected to be the first of several */
