@@ -193,12 +193,32 @@ static int lane_memory(struct ib_lane *lane)
     return 0;
 }
 
+/* All or nothing: of what cannot be made, or not be made ready, nothing stays. */
+static int queue_pair(struct ib_lane *lane)
+{
+    const struct ib_device *d = lane->rail->device;
+    struct ibv_qp *qp = create_qp(lane);
+    const int rc = qp ? ib_qp_init(d, qp) : -1, why = rc > 0 ? rc : errno;
+    if (rc == 0) {
+        lane->qp = qp;
+        return 0;
+    }
+    if (qp)
+        d->verbs.destroy_qp(qp);
+    return err_set(MPI_ERR_OTHER,
+                   "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device "
+                   "has %d queue pairs; "
+                   "set FISHPLATE_IB_MAX_CONNECTIONS to use fewer",
+                   d->name, lane->endpoint->peer->rank, err_reason(why), lane->endpoint->ib->open,
+                   d->attr.max_qp);
+}
+
 int ib_lane_create(struct ib_lane *lane)
 {
     struct ib *ib = lane->endpoint->ib;
-    const struct ib_device *d = lane->rail->device;
     int rc = lane_memory(lane);
-    rc = rc ? rc : ib_adapter_room(lane->rail->adapter, (int)(lane->depth + receive_depth(lane)));
+    const int completions = (int)(lane->depth + receive_depth(lane));
+    rc = rc ? rc : ib_adapter_room(lane->rail->adapter, completions);
     if (rc != 0)
         return rc;
     lane->head = lane->tail = lane->quiet = 0;
@@ -208,20 +228,22 @@ int ib_lane_create(struct ib_lane *lane)
     lane->path.armed = lane->path.moving = lane->path.moved = lane->path.fled = false;
     atomic_store(&lane->path.events, 0);
     lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
-    lane->qp = create_qp(lane);
-    if (!lane->qp || ib_qp_init(d, lane->qp) != 0)
-        return err_set(MPI_ERR_OTHER,
-                       "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device "
-                       "has %d queue pairs; "
-                       "set FISHPLATE_IB_MAX_CONNECTIONS to use fewer",
-                       d->name, lane->endpoint->peer->rank, err_reason(errno), ib->open, d->attr.max_qp);
+    rc = queue_pair(lane);
+    if (rc != 0) {
+        lane->rail->adapter->cq_used -= completions;
+        return rc;
+    }
     if (lane->bare)
         return 0;
     ib_adapter_watch(lane->rail->adapter, ib, 1);
-    if (lane->shared)
-        return index_add(ib, lane);
-    ib_lane_post(lane, posted_for_peer(ib->rules.first));
-    return 0;
+    if (!lane->shared) {
+        ib_lane_post(lane, posted_for_peer(ib->rules.first));
+        return 0;
+    }
+    rc = index_add(ib, lane);
+    if (rc != 0)
+        ib_lane_destroy(lane);
+    return rc;
 }
 
 int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,

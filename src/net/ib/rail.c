@@ -58,12 +58,14 @@ int ib_adapter_room(struct ib_adapter *a, int more)
     if (a->cq_used <= a->cq_size)
         return 0;
     int size = MIN(2 * a->cq_used, a->device->attr.max_cqe);
-    if (size < a->cq_used || a->device->verbs.resize_cq(a->cq, size) != 0)
+    if (size < a->cq_used || a->device->verbs.resize_cq(a->cq, size) != 0) {
+        a->cq_used -= more;
         return err_set(MPI_ERR_OTHER,
                        "%s cannot have a completion queue of %d entries: allow fewer connections "
                        "(FISHPLATE_IB_MAX_CONNECTIONS), make them smaller (FISHPLATE_IB_BUFFERS, "
                        "FISHPLATE_IB_SEND_DEPTH), or share receive queues (FISHPLATE_IB_RECEIVE=shared)",
-                       a->device->name, a->cq_used);
+                       a->device->name, a->cq_used + more);
+    }
     a->cq_size = size;
     return 0;
 }
