@@ -55,7 +55,7 @@ struct pin_average {
 struct pinned {
     struct regcache_entry entry;
     struct interval range;
-    struct list idle; /* in the cache's list while nobody uses it */
+    struct list link; /* in one of the cache's lists: somebody uses it, or nobody does */
     unsigned users;
     bool cached;  /* in the tree; otherwise it goes with its last user */
     bool library; /* memory of a shared library, whose end no hook announces */
@@ -67,6 +67,7 @@ struct regcache {
     size_t budget, page;
     struct interval_tree tree;
     struct list idle; /* least recently used first */
+    struct list used;
     struct gone gone;
     struct pool entries; /* struct pinned; not in the heap, where they would stay between buffers that go */
     struct regcache_stats stats;
@@ -118,6 +119,7 @@ int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, stru
     c->generation = atomic_load(&generation);
     c->unloads = library_unloads();
     list_init(&c->idle);
+    list_init(&c->used);
     pool_init_objects(&c->entries, sizeof(struct pinned), 32);
     *out = c;
     return 0;
@@ -139,7 +141,7 @@ static void uncache(struct regcache *c, struct pinned *p)
     p->cached = false;
     if (p->users > 0)
         return;
-    list_remove(&p->idle);
+    list_remove(&p->link);
     c->stats.idle -= p->entry.length;
     release(c, p);
 }
@@ -215,7 +217,7 @@ static bool evict(struct regcache *c, size_t bytes)
 {
     size_t freed = 0;
     while (freed < bytes && !list_empty(&c->idle)) {
-        struct pinned *p = list_entry(list_first(&c->idle), struct pinned, idle);
+        struct pinned *p = list_entry(list_first(&c->idle), struct pinned, link);
         freed += p->entry.length;
         c->stats.evictions++;
         counter_add(&reg_evictions, 1);
@@ -322,7 +324,7 @@ static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, bool alon
     if (!p)
         return MPI_ERR_NO_MEM;
     *p = (struct pinned){.users = 0};
-    list_init(&p->idle);
+    list_init(&p->link);
     c->stats.misses++;
     counter_add(&reg_misses, 1);
     int rc = pin_new(c, p, start, end, alone);
@@ -331,6 +333,7 @@ static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, bool alon
         return rc;
     }
     p->users = 1;
+    list_append(&c->used, &p->link);
     *out = p;
     return 0;
 }
@@ -340,7 +343,8 @@ static void use_again(struct regcache *c, struct pinned *p)
     c->stats.hits++;
     counter_add(&reg_hits, 1);
     if (p->users++ == 0) {
-        list_remove(&p->idle);
+        list_remove(&p->link);
+        list_append(&c->used, &p->link);
         c->stats.idle -= p->entry.length;
     }
 }
@@ -402,11 +406,12 @@ void regcache_put(struct regcache *c, struct regcache_entry *e)
     }
     c->users--;
     if (--p->users == 0) {
+        list_remove(&p->link);
         if (p->cached) {
             if (p->entry.length > c->budget) /* it would drive out all others before it went itself */
-                list_prepend(&c->idle, &p->idle);
+                list_prepend(&c->idle, &p->link);
             else
-                list_append(&c->idle, &p->idle);
+                list_append(&c->idle, &p->link);
             c->stats.idle += p->entry.length;
         } else {
             release(c, p);
@@ -415,6 +420,19 @@ void regcache_put(struct regcache *c, struct regcache_entry *e)
     gone_take(&c->gone, forget_range, c);
     if (c->stats.idle > c->budget)
         evict(c, c->stats.idle - c->budget);
+}
+
+bool regcache_in_use(const struct regcache *c, uintptr_t address, size_t len,
+                     bool (*meant)(const void *handle, const void *arg), const void *arg)
+{
+    list_foreach(pos, &c->used)
+    {
+        const struct pinned *p = list_entry(pos, struct pinned, link);
+        if (address >= p->range.start && address <= p->range.end && len <= p->range.end - address &&
+            meant(p->entry.handle, arg))
+            return true;
+    }
+    return false;
 }
 
 void regcache_sweep(struct regcache *c)

@@ -63,6 +63,10 @@ int regcache_get_piece(struct regcache *c, const void *address, size_t len, stru
 struct net_pin regcache_pin(const struct regcache *c);
 void regcache_put(struct regcache *c, struct regcache_entry *e);
 
+/* Is there memory in use that covers the range, and is meant? Looks at all that is in use: for what happens rarely. */
+bool regcache_in_use(const struct regcache *c, uintptr_t address, size_t len,
+                     bool (*meant)(const void *handle, const void *arg), const void *arg);
+
 /* Unpins what has gone away since the last call. Get and put do it too; a transport that polls without either
  * calls this now and then, so that freed memory does not stay pinned. Costs one load when nothing has. */
 void regcache_sweep(struct regcache *c);

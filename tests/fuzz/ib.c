@@ -35,6 +35,15 @@ void ib_pool_init(struct ib_pool *pool, struct ib *i, size_t size)
     *pool = (struct ib_pool){.ib = i, .size = size};
 }
 
+static char registered[64];
+
+bool ib_memory_in_use(const struct ib *i, uint64_t address, size_t len, const struct net_key *key)
+{
+    const uintptr_t begin = (uintptr_t)registered, end = begin + sizeof(registered);
+    (void)i, (void)key;
+    return address >= begin && address <= end && len <= end - address;
+}
+
 static struct ib_buffer *made; /* all that are in use, to be freed after the input */
 
 struct ib_buffer *ib_buffer_get(struct ib_pool *pool)

@@ -28,7 +28,7 @@ static COUNTER(repeats, "ib_hellos_repeated",
 static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this process of this job.");
 
 #define HELLO_MAGIC   0x46504942u
-#define HELLO_VERSION 6
+#define HELLO_VERSION 7
 #define HELLO_QKEY    0x11110000u
 #define HELLO_DEPTH   64 /* sends, and receives; what finds no room is lost and comes again */
 #define GRH_BYTES     40

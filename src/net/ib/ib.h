@@ -196,9 +196,10 @@ void ib_kept_told(struct ib_endpoint *ep, uint16_t expected); /* what has arrive
 void ib_kept_lane(struct ib_lane *lane);                      /* of one of them */
 bool ib_kept_send(struct ib_endpoint *ep);                    /* true: nothing is left */
 void ib_kept_free(struct ib_endpoint *ep, int status);        /* the peer is gone */
-bool ib_kept_late(struct ib_lane *lane,
-                  uint32_t place); /* a write that was refused had landed before, and is forgotten */
-void ib_fate(struct ib_endpoint *ep, const struct ib_head *h, size_t len); /* IB_ASK and IB_SAW */
+size_t ib_kept_tell(const struct ib_endpoint *ep,
+                    struct ib_written *out); /* what IB_WRITE says; its length */
+void ib_fate(struct ib_endpoint *ep, const struct ib_head *h, size_t len);    /* IB_ASK and IB_SAW */
+void ib_written(struct ib_endpoint *ep, const struct ib_head *h, size_t len); /* IB_WRITE and IB_WROTE */
 
 /* migrate.c */
 void ib_paths_open(struct ib *ib);
@@ -314,6 +315,8 @@ int ib_register(struct transport *t, const void *address, size_t len, struct net
 int ib_register_piece(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                       struct net_key *key);
 void ib_release(struct transport *t, struct net_mem *mem);
+bool ib_memory_in_use(const struct ib *ib, uint64_t address, size_t len,
+                      const struct net_key *key); /* it has that key, and was not released */
 
 /* The user's memory, registered with every adapter. */
 struct ib_region {

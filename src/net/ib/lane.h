@@ -9,6 +9,7 @@
 #include "net/ib/buffer.h"
 #include "net/ib/device.h"
 #include "net/ib/policy/credit.h"
+#include "net/ib/wire.h"
 #include "net/transport.h"
 
 struct ib_endpoint;
@@ -35,10 +36,7 @@ struct ib_rdma {
     struct net_mem mem;
     struct net_key key;
     uint16_t seq; /* of the next frame when it was asked for: where that has arrived, so has a put */
-    bool again;   /* a connection broke before it was known to be done */
 };
-
-#define IB_COPY 256 /* what is sent inline is at most so long */
 
 struct ib_lane {
     /* What every send touches: one cache line and a half. */

@@ -72,6 +72,13 @@ void ib_memory_close(struct ib *ib)
         regcache_close(ib->regcache);
 }
 
+static struct net_key key_of(const struct ib_region *r)
+{
+    _Static_assert(IB_ADAPTERS_MAX == 4, "two keys to a word");
+    return (struct net_key){
+        {r->rkey[0] | (uint64_t)r->rkey[1] << 32, r->rkey[2] | (uint64_t)r->rkey[3] << 32}};
+}
+
 static int taken(struct transport *t, int rc, struct regcache_entry *e, const void *address, size_t len,
                  struct net_mem *mem, struct net_key *key)
 {
@@ -79,9 +86,7 @@ static int taken(struct transport *t, int rc, struct regcache_entry *e, const vo
         return rc;
     t->pin = regcache_pin(ib_of(t)->regcache);
     *mem = (struct net_mem){.address = (uintptr_t)address, .length = len, .handle = e};
-    const uint32_t *rkey = ((const struct ib_region *)e->handle)->rkey;
-    _Static_assert(IB_ADAPTERS_MAX == 4, "two keys to a word");
-    *key = (struct net_key){{rkey[0] | (uint64_t)rkey[1] << 32, rkey[2] | (uint64_t)rkey[3] << 32}};
+    *key = key_of(e->handle);
     return 0;
 }
 
@@ -104,4 +109,15 @@ int ib_register_piece(struct transport *t, const void *address, size_t len, stru
 void ib_release(struct transport *t, struct net_mem *mem)
 {
     regcache_put(ib_of(t)->regcache, mem->handle);
+}
+
+static bool has_key(const void *handle, const void *key)
+{
+    const struct net_key mine = key_of(handle);
+    return memcmp(&mine, key, sizeof(mine)) == 0;
+}
+
+bool ib_memory_in_use(const struct ib *ib, uint64_t address, size_t len, const struct net_key *key)
+{
+    return regcache_in_use(ib->regcache, (uintptr_t)address, len, has_key, key);
 }

@@ -13,7 +13,8 @@
  * followed the put through one queue pair, so where the frame has arrived the put has too and is not repeated
  * (ib_rdma.seq). And a last byte may have been seen: the layer above knows, or that of the peer, which is asked (net.fate).
  * Of a silent put nobody is told: what it writes (flags, counters) may be written twice while the memory is there. The peer,
- * who has seen it, may have given the memory up meanwhile, and then its adapter refuses the repetition (ib_kept_late).
+ * who has seen it, may have given the memory up meanwhile, and only the peer knows. So the peer repeats it, in memory that is in use
+ * and has that key, and says so before anything else is sent (IB_WRITE, IB_WROTE).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -43,7 +44,7 @@ struct ib_kept {
     struct list link;
     struct ib_rdma rdma;
     struct net_op *op;
-    uint32_t asked;     /* in this generation the peer was asked for its fate */
+    uint32_t asked;     /* in this generation the peer was asked for its fate, or to do it */
     uint64_t number;    /* ... by this number */
     enum net_fate told; /* NET_FATE_ASK: not yet */
     char copy[IB_COPY]; /* of a silent put */
@@ -108,7 +109,6 @@ static void keep_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t pl
     if (!k)
         ib_fatal(lane->endpoint->ib, lane->endpoint, "out of memory for a transfer that must be repeated");
     k->rdma = lane->rdma[place];
-    k->rdma.again = true;
     k->op = w->op;
     k->asked = 0;
     k->told = NET_FATE_ASK;
@@ -289,9 +289,68 @@ static bool is_only_once(const struct ib_kept *k)
     return k->op && k->op->once && k->rdma.opcode == IBV_WR_RDMA_WRITE;
 }
 
+/* ---- silent writes ---- */
+
+/* One at a time: the first of those that are kept. */
+static bool send_silent(struct ib_endpoint *ep, struct ib_kept *k)
+{
+    if (k->asked != ep->conn.mine) {
+        k->asked = ep->conn.mine;
+        ep->unsaid |= 1u << IB_WRITE; /* ib_flush says it */
+        counter_add(&redone, 1);
+    }
+    return false;
+}
+
+size_t ib_kept_tell(const struct ib_endpoint *ep, struct ib_written *out)
+{
+    const struct ib_kept *k = list_entry(ep->kept_rdma.next, struct ib_kept, link);
+    *out = (struct ib_written){
+        .address = k->rdma.remote, .key = k->rdma.key, .length = (uint32_t)MIN(k->rdma.len, IB_COPY)};
+    memcpy(out->bytes, k->copy, out->length);
+    return sizeof(*out);
+}
+
+/* Words as the adapter would write them: whoever looks at one finds it whole. */
+static void write_words(char *to, const char *from, uint32_t length)
+{
+    const bool words = ((uintptr_t)to | length) % sizeof(uint64_t) == 0;
+    for (uint32_t i = 0; words && i < length; i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, from + i, sizeof(word));
+        atomic_store_explicit((_Atomic uint64_t *)(void *)(to + i), word, memory_order_release);
+    }
+    for (uint32_t i = 0; !words && i < length; i++)
+        atomic_store_explicit((_Atomic char *)(to + i), from[i], memory_order_release);
+}
+
+void ib_written(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    struct ib_written w;
+    if (h->type == IB_WROTE) {
+        struct ib_kept *k =
+            list_empty(&ep->kept_rdma) ? NULL : list_entry(ep->kept_rdma.next, struct ib_kept, link);
+        if (!k || k->op || k->asked != ep->conn.mine)
+            ib_fatal(ep->ib, ep, "it has repeated a write that nobody asked for");
+        kept_done(ep, k);
+        ib_flush(ep);
+        return;
+    }
+    if (len != sizeof(*h) + sizeof(w))
+        ib_fatal(ep->ib, ep, "it asked for a write in a message of the wrong length");
+    memcpy(&w, h + 1, sizeof(w));
+    if (w.length > IB_COPY)
+        ib_fatal(ep->ib, ep, "it asked for a write that is too long");
+    if (ib_memory_in_use(ep->ib, w.address, w.length, &w.key))
+        write_words((char *)(uintptr_t)w.address, w.bytes, w.length);
+    ib_say(ep, IB_WROTE);
+}
+
 static bool send_rdma(struct ib_endpoint *ep, struct ib_kept *k)
 {
     uint32_t ops = ep->ops;
+    if (!k->op)
+        return send_silent(ep, k);
     if (is_only_once(k))
         ib_fatal(
             ep->ib, ep,
@@ -310,36 +369,6 @@ static bool send_rdma(struct ib_endpoint *ep, struct ib_kept *k)
     list_remove(&k->link);
     free(k);
     counter_add(&redone, 1);
-    return true;
-}
-
-static bool is_late(const struct ib_rdma *r, const struct net_op *op, const struct net_key *gone)
-{
-    return !op && r->again && memcmp(&r->key, gone, sizeof(*gone)) == 0;
-}
-
-/* All that goes to that memory is as late. */
-bool ib_kept_late(struct ib_lane *lane, uint32_t place)
-{
-    struct ib_endpoint *ep = lane->endpoint;
-    const uint32_t mask = lane->depth - 1;
-    if (!lane->rdma || !lane->work[place & mask].rdma)
-        return false;
-    const struct net_key gone = lane->rdma[place & mask].key;
-    if (!is_late(&lane->rdma[place & mask], lane->work[place & mask].op, &gone))
-        return false;
-    for (uint32_t at = lane->tail; at != lane->head; at++) {
-        struct ib_work *w = &lane->work[at & mask];
-        w->rdma = w->rdma && !is_late(&lane->rdma[at & mask], w->op, &gone);
-    }
-    list_foreach_safe(pos, after, &ep->kept_rdma)
-    {
-        struct ib_kept *k = list_entry(pos, struct ib_kept, link);
-        if (is_late(&k->rdma, k->op, &gone))
-            kept_done(ep, k);
-    }
-    if (!ep->breaking) /* the way has not failed */
-        ep->ways->next = ep->ways->at;
     return true;
 }
 

@@ -50,6 +50,10 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
     case IB_SAW:
         ib_fate(ep, h, len);
         break;
+    case IB_WRITE:
+    case IB_WROTE:
+        ib_written(ep, h, len);
+        break;
     case IB_RING_ON:
     case IB_RING_OFF:
     case IB_RING_STOPPED:
@@ -285,10 +289,9 @@ static void send_failed(struct ib *ib, struct ib_lane *lane, const struct ibv_wc
         ib_endpoint_do(ep, conn_left(&ep->conn));
         return;
     }
-    bool late = wc->status == IBV_WC_REM_ACCESS_ERR && ib_kept_late(lane, place);
-    if (!(ep->left && (ep->leaving || ib_only_news(lane))) && (late || !hopeless(wc->status)) &&
-        ib_break(ep, late ? NULL : ib->device.verbs.wc_status_str(wc->status))) {
-        if (wc->status != IBV_WC_WR_FLUSH_ERR && !late)
+    if (!(ep->left && (ep->leaving || ib_only_news(lane))) && !hopeless(wc->status) &&
+        ib_break(ep, ib->device.verbs.wc_status_str(wc->status))) {
+        if (wc->status != IBV_WC_WR_FLUSH_ERR)
             ep->why = wc->status;
         return;
     }

@@ -238,6 +238,8 @@ static size_t control_body(struct ib_endpoint *ep, enum ib_type type, void *body
         memcpy(body, type == IB_ASK ? &ep->asks : &ep->answers, sizeof(struct ib_fate));
         return sizeof(struct ib_fate);
     }
+    if (type == IB_WRITE)
+        return ib_kept_tell(ep, body);
     if (type != IB_RING_ON)
         return 0;
     struct ib_ring_on on = {
@@ -272,6 +274,7 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
             struct ib_rails_said rails;
             struct ib_reserve_said reserve;
             struct ib_fate fate;
+            struct ib_written written;
         } body;
     } m;
     size_t bytes = offsetof(__typeof__(m), body) + control_body(ep, type, &m.body);
@@ -291,12 +294,15 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
     ib_spread_last(ep);
 }
 
-/* What may be said now: nothing follows a CLOSE or an AGREE, unless the peer wants to go on. */
+/* What may be said now: nothing follows a CLOSE or an AGREE, unless the peer wants to go on. One that has still to send what a broken
+ * connection lost does, and cannot say KEEP before it has: it may need credits, or an answer. */
 static uint32_t sayable(const struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)
         return ep->ready ? ep->unsaid : ep->unsaid & IB_UNORDERED;
-    return ep->conn.state == CONN_CLOSING || ep->conn.state == CONN_AGREED ? ep->unsaid & IB_LAST_WORDS : 0;
+    if (ep->conn.state == CONN_CLOSING)
+        return ep->unsaid & (IB_LAST_WORDS | IB_ANSWERS);
+    return ep->conn.state == CONN_AGREED ? ep->unsaid & IB_LAST_WORDS : 0;
 }
 
 void ib_flush(struct ib_endpoint *ep)

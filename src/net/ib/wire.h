@@ -10,17 +10,21 @@
 #include "net/rails/rail.h"
 #include "net/transport.h"
 
+#define IB_COPY 256 /* what is sent inline is at most so long */
+
 #define IB_LANES 2 /* at most; one without shared receive queues */
 
 enum ib_type {
-    IB_FRAME,    /* a frame of the layer above; takes a credit (or a ring slot) */
-    IB_CREDIT,   /* nothing but credits; unordered */
-    IB_WAKE,     /* look at your rings; unordered */
-    IB_ASK,      /* struct ib_fate: has the end of that write been seen? its connection failed; unordered */
-    IB_SAW,      /* struct ib_fate: the answer; unordered */
-    IB_LEAVE,    /* I need nothing more and end soon: when I am gone nothing is wrong; unordered */
-    IB_RING_ON,  /* struct ib_ring_on: you may write frames there */
-    IB_RING_OFF, /* write no more */
+    IB_FRAME,  /* a frame of the layer above; takes a credit (or a ring slot) */
+    IB_CREDIT, /* nothing but credits; unordered */
+    IB_WAKE,   /* look at your rings; unordered */
+    IB_ASK,    /* struct ib_fate: has the end of that write been seen? its connection failed; unordered */
+    IB_SAW,    /* struct ib_fate: the answer; unordered */
+    IB_WRITE, /* struct ib_written: a silent write whose connection failed, for its receiver to do; unordered */
+    IB_WROTE,        /* it has, or has given that memory up; unordered */
+    IB_LEAVE,        /* I need nothing more and end soon: when I am gone nothing is wrong; unordered */
+    IB_RING_ON,      /* struct ib_ring_on: you may write frames there */
+    IB_RING_OFF,     /* write no more */
     IB_RING_STOPPED, /* I shall write no more */
     IB_RAILS,        /* struct ib_rails_said: what I know and have of further rails (join.h) */
     IB_RESERVE,      /* struct ib_reserve_said: rails that are asked for, granted, and free again (allot.h) */
@@ -30,7 +34,10 @@ enum ib_type {
     IB_NOTHING, /* in the place of a message that a broken connection lost and nobody needs any more */
     IB_TYPES
 };
-#define IB_UNORDERED  (1u << IB_CREDIT | 1u << IB_WAKE | 1u << IB_ASK | 1u << IB_SAW | 1u << IB_LEAVE)
+#define IB_UNORDERED                                                                                   \
+    (1u << IB_CREDIT | 1u << IB_WAKE | 1u << IB_ASK | 1u << IB_SAW | 1u << IB_WRITE | 1u << IB_WROTE | \
+     1u << IB_LEAVE)
+#define IB_ANSWERS    (1u << IB_SAW | 1u << IB_WROTE)
 #define IB_LAST_WORDS (1u << IB_CLOSE | 1u << IB_AGREE) /* what ends a connection */
 
 #define IB_WAITED 1 /* flags: this frame had to wait for a credit */
@@ -63,6 +70,14 @@ struct ib_ring_on {
 struct ib_fate {
     uint64_t number;
     uint64_t seen;
+};
+
+/* A write that nobody is told of, as it was asked for. */
+struct ib_written {
+    uint64_t address;
+    struct net_key key;
+    uint32_t length, spare;
+    char bytes[IB_COPY];
 };
 
 /* A rail of the sender. */

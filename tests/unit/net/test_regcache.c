@@ -89,6 +89,37 @@ static void hits(void)
     close_cache();
 }
 
+static bool is_handle(const void *handle, const void *arg)
+{
+    return handle == arg;
+}
+
+static bool is_used(size_t first, size_t n, const void *handle)
+{
+    return regcache_in_use(cache, (uintptr_t)at(first), n * page, is_handle, handle);
+}
+
+/* Memory that stays registered is not in use any more; memory that others cover is. */
+static void in_use(void)
+{
+    open_cache(100);
+    struct regcache_entry *few = get(10, 4);
+    const void *handle = few->handle;
+    EXPECT(is_used(10, 4, handle) && is_used(12, 1, handle));
+    EXPECT(!is_used(12, 3, handle) && !is_used(9, 1, handle) && !is_used(10, 4, &page));
+    struct regcache_entry *many = get(8, 8);
+    EXPECT(is_used(10, 4, handle) && is_used(10, 4, many->handle));
+    regcache_put(cache, few);
+    EXPECT(!is_used(10, 4, handle));
+    handle = many->handle;
+    regcache_put(cache, many);
+    EXPECT(!is_used(8, 8, handle));
+    many = get(8, 8);
+    EXPECT(many->handle == handle && is_used(8, 8, handle));
+    regcache_put(cache, many);
+    close_cache();
+}
+
 static void whole_pages(void)
 {
     struct regcache_entry *e;
@@ -479,6 +510,7 @@ int main(void)
 {
     page = (size_t)sysconf(_SC_PAGESIZE);
     TEST_RUN(hits);
+    TEST_RUN(in_use);
     TEST_RUN(whole_pages);
     TEST_RUN(pieces);
     TEST_RUN(without_cache);
