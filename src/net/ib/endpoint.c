@@ -212,10 +212,23 @@ bool ib_endpoint_busy(const struct ib_endpoint *ep)
 
 /* ---- the budget ---- */
 
-static bool may_close(const struct ib_endpoint *ep)
+/* A silent write may go through another queue pair than CLOSE, after which the peer drops both: it must have come before, or it never
+ * does. If that is not known, the adapter is asked, and the connection may close the next time. */
+static bool has_written(struct ib_endpoint *ep)
+{
+    struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
+    for (uint32_t at = lane->tail; ep->ib->lanes > 1 && at != lane->head; at++)
+        if (lane->work[at & (lane->depth - 1)].rdma) {
+            ib_lane_ask(lane);
+            return false;
+        }
+    return true;
+}
+
+static bool may_close(struct ib_endpoint *ep)
 {
     return ep->ready && !ep->breaking && !ep->leaving && !ib_endpoint_busy(ep) &&
-           ib_lane_room(&ep->lanes[0], 2, true);
+           ib_lane_room(&ep->lanes[0], 2, true) && has_written(ep);
 }
 
 static struct ib_endpoint *idle_longest(struct ib *ib, const struct ib_endpoint *but)

@@ -157,6 +157,8 @@ static void lane_take(struct ib_lane *lane, struct ib_buffer *b)
     bool fits_ring = frame && b->length <= ep->ib->ring_frame_max;
     ib_received(ep, h, b->length);
     lane_consumed(lane, b, frame, waited);
+    if (frame && ep->conn.state == CONN_CLOSING)
+        ib_owe(ep);
     if (!frame || ep->conn.state != CONN_OPEN)
         return;
     if (fits_ring && ep->ib->pollset.limit > 0)

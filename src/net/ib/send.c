@@ -301,7 +301,7 @@ static uint32_t sayable(const struct ib_endpoint *ep)
     if (ep->conn.state == CONN_OPEN)
         return ep->ready ? ep->unsaid : ep->unsaid & IB_UNORDERED;
     if (ep->conn.state == CONN_CLOSING)
-        return ep->unsaid & (IB_LAST_WORDS | IB_ANSWERS);
+        return ep->unsaid & (IB_LAST_WORDS | IB_ANSWERS | 1u << IB_CREDIT);
     return ep->conn.state == CONN_AGREED ? ep->unsaid & IB_LAST_WORDS : 0;
 }
 
