@@ -1,0 +1,575 @@
+/* ib_fabric.h: adapters and a network for tests of the InfiniBand transport, as a table of verbs. Nothing happens by itself: each
+ * packet, acknowledgement, failure and datagram is a step that the test takes, so that every order of events can be had, and had again.
+ * All processes of a test live in one, and a write into memory of a peer is a copy.
+ *
+ * A queue pair holds requests in the order they were posted: those before `done` have arrived at the peer, and its adapter has not been
+ * told; those behind it have not. When it fails, what the adapter was not told of fails, though it may have arrived.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TESTS_IB_FABRIC_H
+#define FP_TESTS_IB_FABRIC_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/util.h"
+#include "net/ib/verbs.h"
+
+enum { FABRIC_NODES = 3, FABRIC_PORTS = 2, FABRIC_INLINE = 256, FABRIC_GRH = 40 };
+
+struct fabric_adapter {
+    struct ibv_context context;
+    struct ibv_pd pd;
+    uint16_t lid;
+    uint64_t subnet;
+    bool up;
+};
+
+struct fabric_request {
+    struct ibv_send_wr wr;
+    struct ibv_sge piece;
+    char inlined[FABRIC_INLINE];
+};
+
+struct fabric_receive {
+    uint64_t id;
+    char *at;
+    uint32_t length;
+};
+
+struct fabric_receives {
+    struct fabric_receive *entries; /* a ring */
+    uint32_t room, head, tail;
+    uint32_t limit; /* with fewer than so many its owner is told, once */
+    void *owner;
+};
+
+struct fabric_srq {
+    struct ibv_srq base;
+    struct fabric_receives receives;
+};
+
+struct fabric_qp {
+    struct ibv_qp base;
+    struct list link;
+    struct fabric_adapter *adapter;
+    uint16_t to_lid;
+    uint32_t to_qpn;
+    struct fabric_request *requests; /* a ring */
+    uint32_t room, head, tail, done;
+    struct fabric_receives own, *receives;
+};
+
+struct fabric_cq {
+    struct ibv_cq base;
+    struct ibv_wc *entries; /* a ring */
+    uint32_t room, head, tail;
+};
+
+struct fabric_datagram {
+    struct list link;
+    uint16_t lid;
+    uint32_t qpn, length;
+    struct fabric_adapter *from;
+    char data[512];
+};
+
+struct fabric_ah {
+    struct ibv_ah base;
+    uint16_t lid;
+};
+
+struct fabric_mr {
+    struct ibv_mr base;
+    bool alive;
+};
+
+static struct fabric {
+    struct fabric_adapter adapters[FABRIC_NODES][FABRIC_PORTS];
+    struct list qps, datagrams;
+    uint32_t numbers;
+    bool keeps;           /* completions outlive their queue pair */
+    bool lazy;            /* memory can be reached after it was deregistered */
+    uint32_t refuse_init; /* this one from now on cannot be made ready; 0: all can */
+    struct fabric_mr **mrs;
+    uint32_t nmrs;
+    uint32_t made, unmade; /* queue pairs */
+    void (*low)(void *);   /* a shared receive queue: what its owner gave as its context */
+} fabric;
+
+static inline struct fabric_adapter *fabric_of(struct ibv_context *context)
+{
+    return (struct fabric_adapter *)(void *)((char *)context - offsetof(struct fabric_adapter, context));
+}
+
+/* ---- completions ---- */
+
+static inline void fabric_complete(struct ibv_cq *to, struct ibv_wc wc)
+{
+    struct fabric_cq *cq = (struct fabric_cq *)to;
+    cq->entries[cq->head++ & (cq->room - 1)] = wc;
+}
+
+static inline int fabric_poll(struct ibv_cq *from, int n, struct ibv_wc *wc)
+{
+    struct fabric_cq *cq = (struct fabric_cq *)from;
+    int i = 0;
+    for (; i < n && cq->tail != cq->head; i++)
+        wc[i] = cq->entries[cq->tail++ & (cq->room - 1)];
+    return i;
+}
+
+static inline int fabric_notify(struct ibv_cq *cq, int solicited)
+{
+    (void)cq;
+    (void)solicited;
+    return 0;
+}
+
+static inline struct ibv_cq *fabric_cq(struct ibv_context *context)
+{
+    struct fabric_cq *cq = calloc(1, sizeof(*cq));
+    cq->base.context = context;
+    cq->room = 1 << 13;
+    cq->entries = calloc(cq->room, sizeof(*cq->entries));
+    return &cq->base;
+}
+
+static inline int fabric_cq_destroy(struct ibv_cq *cq)
+{
+    free(((struct fabric_cq *)cq)->entries);
+    free(cq);
+    return 0;
+}
+
+static inline int fabric_cq_resize(struct ibv_cq *cq, int size)
+{
+    return (uint32_t)size <= ((struct fabric_cq *)cq)->room ? 0 : ENOMEM;
+}
+
+/* Those of one queue pair; the others keep their order. */
+static inline void fabric_cq_clean(struct ibv_cq *from, uint32_t qpn)
+{
+    struct fabric_cq *cq = (struct fabric_cq *)from;
+    uint32_t to = cq->tail;
+    for (uint32_t at = cq->tail; at != cq->head; at++)
+        if (cq->entries[at & (cq->room - 1)].qp_num != qpn)
+            cq->entries[to++ & (cq->room - 1)] = cq->entries[at & (cq->room - 1)];
+    cq->head = to;
+}
+
+/* ---- memory ---- */
+
+static inline struct ibv_mr *fabric_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access)
+{
+    struct fabric_mr *mr = calloc(1, sizeof(*mr));
+    (void)access;
+    fabric.mrs = realloc(fabric.mrs, (fabric.nmrs + 1) * sizeof(*fabric.mrs));
+    fabric.mrs[fabric.nmrs++] = mr;
+    mr->alive = true;
+    mr->base = (struct ibv_mr){.context = pd->context,
+                               .pd = pd,
+                               .addr = address,
+                               .length = length,
+                               .lkey = fabric.nmrs,
+                               .rkey = fabric.nmrs};
+    return &mr->base;
+}
+
+static inline int fabric_dereg_mr(struct ibv_mr *mr)
+{
+    ((struct fabric_mr *)mr)->alive = fabric.lazy;
+    return 0;
+}
+
+static inline bool fabric_may(const struct fabric_adapter *a, uint32_t key, uint64_t at, size_t length)
+{
+    const struct fabric_mr *mr = key >= 1 && key <= fabric.nmrs ? fabric.mrs[key - 1] : NULL;
+    return mr && mr->alive && mr->base.context == &a->context && at >= (uintptr_t)mr->base.addr &&
+           at + length <= (uintptr_t)mr->base.addr + mr->base.length;
+}
+
+/* ---- queue pairs ---- */
+
+static inline void fabric_receive_post(struct fabric_receives *r, const struct ibv_recv_wr *wr)
+{
+    r->entries[r->head++ & (r->room - 1)] =
+        (struct fabric_receive){wr->wr_id, (char *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length};
+}
+
+static inline void fabric_receives_open(struct fabric_receives *r, uint32_t least)
+{
+    for (r->room = 16; r->room < least; r->room *= 2)
+        ;
+    r->entries = calloc(r->room, sizeof(*r->entries));
+}
+
+static inline struct ibv_qp *fabric_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+    struct fabric_qp *qp = calloc(1, sizeof(*qp));
+    qp->adapter = fabric_of(pd->context);
+    qp->base = (struct ibv_qp){.context = pd->context,
+                               .qp_context = a->qp_context,
+                               .pd = pd,
+                               .send_cq = a->send_cq,
+                               .recv_cq = a->recv_cq,
+                               .srq = a->srq,
+                               .qp_num = ++fabric.numbers,
+                               .qp_type = a->qp_type};
+    for (qp->room = 16; qp->room < a->cap.max_send_wr; qp->room *= 2)
+        ;
+    qp->requests = calloc(qp->room, sizeof(*qp->requests));
+    fabric_receives_open(&qp->own, a->cap.max_recv_wr);
+    qp->receives = a->srq ? &((struct fabric_srq *)a->srq)->receives : &qp->own;
+    list_append(&fabric.qps, &qp->link);
+    fabric.made++;
+    return &qp->base;
+}
+
+static inline int fabric_qp_destroy(struct ibv_qp *base)
+{
+    struct fabric_qp *qp = (struct fabric_qp *)base;
+    if (!fabric.keeps) {
+        fabric_cq_clean(base->send_cq, base->qp_num);
+        fabric_cq_clean(base->recv_cq, base->qp_num);
+    }
+    list_remove(&qp->link);
+    free(qp->requests);
+    free(qp->own.entries);
+    free(qp);
+    fabric.unmade++;
+    return 0;
+}
+
+/* Into the error state: the oldest request that was not acknowledged fails for a reason, all others because of it. */
+static inline void fabric_qp_fail(struct fabric_qp *qp, enum ibv_wc_status status)
+{
+    qp->base.state = IBV_QPS_ERR;
+    for (; qp->tail != qp->head; qp->tail++) {
+        const struct fabric_request *r = &qp->requests[qp->tail & (qp->room - 1)];
+        fabric_complete(qp->base.send_cq,
+                        (struct ibv_wc){.wr_id = r->wr.wr_id, .status = status, .qp_num = qp->base.qp_num});
+        status = IBV_WC_WR_FLUSH_ERR;
+    }
+    qp->done = qp->tail;
+    for (; qp->own.tail != qp->own.head; qp->own.tail++)
+        fabric_complete(qp->base.recv_cq,
+                        (struct ibv_wc){.wr_id = qp->own.entries[qp->own.tail & (qp->own.room - 1)].id,
+                                        .status = IBV_WC_WR_FLUSH_ERR,
+                                        .qp_num = qp->base.qp_num});
+}
+
+static inline int fabric_qp_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
+{
+    struct fabric_qp *qp = (struct fabric_qp *)base;
+    if (!(mask & IBV_QP_STATE))
+        return ENOSYS; /* no path migration */
+    if (a->qp_state == IBV_QPS_INIT && base->qp_type == IBV_QPT_RC && fabric.refuse_init &&
+        --fabric.refuse_init == 0)
+        return ENOMEM;
+    if (a->qp_state == IBV_QPS_ERR) {
+        fabric_qp_fail(qp, IBV_WC_WR_FLUSH_ERR);
+        return 0;
+    }
+    if (base->state == IBV_QPS_ERR)
+        return EINVAL;
+    base->state = a->qp_state;
+    if (mask & IBV_QP_AV)
+        qp->to_lid = a->ah_attr.dlid;
+    if (mask & IBV_QP_DEST_QPN)
+        qp->to_qpn = a->dest_qp_num;
+    return 0;
+}
+
+static inline int fabric_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct fabric_qp *qp = (struct fabric_qp *)base;
+    (void)bad;
+    if (base->state == IBV_QPS_ERR)
+        fabric_complete(
+            base->recv_cq,
+            (struct ibv_wc){.wr_id = wr->wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = base->qp_num});
+    else if (qp->own.head - qp->own.tail == qp->own.room)
+        return ENOMEM;
+    else
+        fabric_receive_post(&qp->own, wr);
+    return 0;
+}
+
+static inline int fabric_post_srq(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct fabric_receives *r = &((struct fabric_srq *)srq)->receives;
+    (void)bad;
+    if (r->head - r->tail == r->room)
+        return ENOMEM;
+    fabric_receive_post(r, wr);
+    return 0;
+}
+
+static inline void fabric_datagram(const struct fabric_qp *qp, const struct ibv_send_wr *wr)
+{
+    struct fabric_datagram *d = calloc(1, sizeof(*d));
+    d->lid = ((struct fabric_ah *)wr->wr.ud.ah)->lid;
+    d->qpn = wr->wr.ud.remote_qpn;
+    d->from = qp->adapter;
+    d->length = MIN(wr->sg_list->length, (uint32_t)sizeof(d->data));
+    memcpy(d->data, (const void *)(uintptr_t)wr->sg_list->addr, d->length);
+    list_append(&fabric.datagrams, &d->link);
+    fabric_complete(qp->base.send_cq, (struct ibv_wc){.wr_id = wr->wr_id, .qp_num = qp->base.qp_num});
+}
+
+static inline int fabric_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct fabric_qp *qp = (struct fabric_qp *)base;
+    (void)bad;
+    if (base->qp_type == IBV_QPT_UD) {
+        fabric_datagram(qp, wr);
+        return 0;
+    }
+    if (base->state == IBV_QPS_ERR) {
+        fabric_complete(
+            base->send_cq,
+            (struct ibv_wc){.wr_id = wr->wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = base->qp_num});
+        return 0;
+    }
+    if (base->state != IBV_QPS_RTS)
+        return EINVAL;
+    if (qp->head - qp->tail == qp->room)
+        return ENOMEM;
+    struct fabric_request *r = &qp->requests[qp->head++ & (qp->room - 1)];
+    r->wr = *wr;
+    r->piece = wr->num_sge ? *wr->sg_list : (struct ibv_sge){0};
+    if (wr->send_flags & IBV_SEND_INLINE && r->piece.length > 0) {
+        memcpy(r->inlined, (const void *)(uintptr_t)r->piece.addr, r->piece.length);
+        r->piece.addr = (uintptr_t)r->inlined;
+    }
+    return 0;
+}
+
+static inline struct ibv_srq *fabric_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+{
+    struct fabric_srq *srq = calloc(1, sizeof(*srq));
+    srq->base.context = pd->context;
+    srq->base.pd = pd;
+    fabric_receives_open(&srq->receives, a->attr.max_wr);
+    srq->receives.owner = a->srq_context;
+    return &srq->base;
+}
+
+static inline int fabric_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *a, int mask)
+{
+    if (mask & IBV_SRQ_LIMIT)
+        ((struct fabric_srq *)srq)->receives.limit = a->srq_limit;
+    return 0;
+}
+
+static inline int fabric_srq_destroy(struct ibv_srq *srq)
+{
+    free(((struct fabric_srq *)srq)->receives.entries);
+    free(srq);
+    return 0;
+}
+
+static inline struct ibv_ah *fabric_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *a)
+{
+    struct fabric_ah *ah = calloc(1, sizeof(*ah));
+    ah->base.pd = pd;
+    ah->lid = a->dlid;
+    return &ah->base;
+}
+
+static inline int fabric_ah_destroy(struct ibv_ah *ah)
+{
+    free(ah);
+    return 0;
+}
+
+static inline const char *fabric_status(enum ibv_wc_status status)
+{
+    return status == IBV_WC_WR_FLUSH_ERR ? "flushed" : status == IBV_WC_RETRY_EXC_ERR ? "no answer" : "error";
+}
+
+static inline struct verbs fabric_verbs(void)
+{
+    return (struct verbs){.reg_mr = fabric_reg_mr,
+                          .dereg_mr = fabric_dereg_mr,
+                          .create_qp = fabric_qp_create,
+                          .modify_qp = fabric_qp_modify,
+                          .destroy_qp = fabric_qp_destroy,
+                          .create_srq = fabric_srq_create,
+                          .modify_srq = fabric_srq_modify,
+                          .destroy_srq = fabric_srq_destroy,
+                          .create_ah = fabric_ah_create,
+                          .destroy_ah = fabric_ah_destroy,
+                          .resize_cq = fabric_cq_resize,
+                          .destroy_cq = fabric_cq_destroy,
+                          .wc_status_str = fabric_status};
+}
+
+/* ---- what happens; each says false where it cannot ---- */
+
+static inline struct fabric_adapter *fabric_port(uint16_t lid)
+{
+    for (int n = 0; n < FABRIC_NODES; n++)
+        for (int p = 0; p < FABRIC_PORTS; p++)
+            if (fabric.adapters[n][p].lid == lid)
+                return &fabric.adapters[n][p];
+    return NULL;
+}
+
+static inline bool fabric_link(const struct fabric_adapter *a, const struct fabric_adapter *b)
+{
+    return a && b && a->up && b->up && a->subnet == b->subnet;
+}
+
+static inline struct fabric_qp *fabric_find(uint32_t qpn, const struct fabric_adapter *a)
+{
+    list_foreach(pos, &fabric.qps)
+    {
+        struct fabric_qp *qp = list_entry(pos, struct fabric_qp, link);
+        if (qp->base.qp_num == qpn && qp->adapter == a)
+            return qp;
+    }
+    return NULL;
+}
+
+/* The other end; NULL: what is sent does not arrive. */
+static inline struct fabric_qp *fabric_peer(const struct fabric_qp *qp)
+{
+    const struct fabric_adapter *a = fabric_port(qp->to_lid);
+    struct fabric_qp *other = fabric_link(qp->adapter, a) ? fabric_find(qp->to_qpn, a) : NULL;
+    bool joined = other && (other->base.state == IBV_QPS_RTR || other->base.state == IBV_QPS_RTS) &&
+                  other->to_qpn == qp->base.qp_num && other->to_lid == qp->adapter->lid;
+    return joined ? other : NULL;
+}
+
+/* What a request does at the peer. False: it has no receive buffer. */
+static inline bool fabric_perform(const struct fabric_request *r, struct fabric_qp *other)
+{
+    const enum ibv_wr_opcode op = r->wr.opcode;
+    char *near = (char *)(uintptr_t)r->piece.addr, *far = (char *)(uintptr_t)r->wr.wr.rdma.remote_addr;
+    bool takes = op == IBV_WR_SEND || op == IBV_WR_RDMA_WRITE_WITH_IMM;
+    struct fabric_receives *rx = other->receives;
+    struct fabric_receive *into =
+        takes && rx->tail != rx->head ? &rx->entries[rx->tail & (rx->room - 1)] : NULL;
+    if (takes && !into)
+        return false;
+    if (op == IBV_WR_RDMA_READ)
+        memcpy(near, far, r->piece.length);
+    else if (r->piece.length > 0)
+        memcpy(op == IBV_WR_SEND ? into->at : far, near, r->piece.length);
+    if (!takes)
+        return true;
+    rx->tail++;
+    if (rx->head - rx->tail < rx->limit) {
+        rx->limit = 0;
+        fabric.low(rx->owner);
+    }
+    fabric_complete(other->base.recv_cq,
+                    (struct ibv_wc){.wr_id = into->id,
+                                    .opcode = op == IBV_WR_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
+                                    .byte_len = r->piece.length,
+                                    .imm_data = r->wr.imm_data,
+                                    .qp_num = other->base.qp_num});
+    return true;
+}
+
+/* The next request arrives. */
+static inline bool fabric_arrives(struct fabric_qp *qp)
+{
+    struct fabric_qp *other = qp->done != qp->head && qp->base.state == IBV_QPS_RTS ? fabric_peer(qp) : NULL;
+    if (!other)
+        return false;
+    const struct fabric_request *r = &qp->requests[qp->done & (qp->room - 1)];
+    bool one_sided = r->wr.opcode != IBV_WR_SEND && r->piece.length > 0;
+    if (one_sided &&
+        !fabric_may(other->adapter, r->wr.wr.rdma.rkey, r->wr.wr.rdma.remote_addr, r->piece.length)) {
+        if (qp->done != qp->tail)
+            return false; /* what was before it is acknowledged first */
+        fabric_qp_fail(qp, IBV_WC_REM_ACCESS_ERR);
+        fabric_qp_fail(other, IBV_WC_WR_FLUSH_ERR);
+        return true;
+    }
+    if (!fabric_perform(r, other))
+        return false;
+    qp->done++;
+    return true;
+}
+
+/* The oldest that has arrived is acknowledged. */
+static inline bool fabric_acknowledged(struct fabric_qp *qp)
+{
+    if (qp->tail == qp->done || !fabric_peer(qp))
+        return false;
+    const struct fabric_request *r = &qp->requests[qp->tail++ & (qp->room - 1)];
+    if (r->wr.send_flags & IBV_SEND_SIGNALED)
+        fabric_complete(qp->base.send_cq, (struct ibv_wc){.wr_id = r->wr.wr_id, .qp_num = qp->base.qp_num});
+    return true;
+}
+
+/* It gives up. `anyway`: though it would work. */
+static inline bool fabric_gives_up(struct fabric_qp *qp, bool anyway)
+{
+    if (qp->base.qp_type != IBV_QPT_RC || qp->base.state != IBV_QPS_RTS || qp->tail == qp->head ||
+        (!anyway && fabric_peer(qp)))
+        return false;
+    fabric_qp_fail(qp, IBV_WC_RETRY_EXC_ERR);
+    return true;
+}
+
+/* A datagram arrives, or is lost where nothing leads there; and goes unless it is to come again. */
+static inline void fabric_datagram_arrives(struct fabric_datagram *d, bool again)
+{
+    struct fabric_adapter *a = fabric_port(d->lid);
+    struct fabric_qp *qp = fabric_link(d->from, a) ? fabric_find(d->qpn, a) : NULL;
+    if (qp && qp->own.tail != qp->own.head) {
+        const struct fabric_receive *into = &qp->own.entries[qp->own.tail++ & (qp->own.room - 1)];
+        memcpy(into->at + FABRIC_GRH, d->data, d->length);
+        fabric_complete(qp->base.recv_cq, (struct ibv_wc){.wr_id = into->id,
+                                                          .opcode = IBV_WC_RECV,
+                                                          .byte_len = FABRIC_GRH + d->length,
+                                                          .qp_num = qp->base.qp_num});
+    }
+    if (again)
+        return;
+    list_remove(&d->link);
+    free(d);
+}
+
+/* ---- begin and end ---- */
+
+static inline void fabric_open(bool one_network)
+{
+    fabric = (struct fabric){.numbers = 1000};
+    list_init(&fabric.qps);
+    list_init(&fabric.datagrams);
+    for (int n = 0; n < FABRIC_NODES; n++)
+        for (int p = 0; p < FABRIC_PORTS; p++) {
+            struct fabric_adapter *a = &fabric.adapters[n][p];
+            a->up = true;
+            a->lid = (uint16_t)(1 + n * FABRIC_PORTS + p);
+            a->subnet = one_network ? 1 : (uint64_t)p + 1;
+            a->pd.context = &a->context;
+            a->context.ops.poll_cq = fabric_poll;
+            a->context.ops.req_notify_cq = fabric_notify;
+            a->context.ops.post_send = fabric_post_send;
+            a->context.ops.post_recv = fabric_post_recv;
+            a->context.ops.post_srq_recv = fabric_post_srq;
+        }
+}
+
+static inline void fabric_close(void)
+{
+    while (!list_empty(&fabric.datagrams)) {
+        struct fabric_datagram *d = list_entry(fabric.datagrams.next, struct fabric_datagram, link);
+        list_remove(&d->link);
+        free(d);
+    }
+    for (uint32_t i = 0; i < fabric.nmrs; i++)
+        free(fabric.mrs[i]);
+    free(fabric.mrs);
+}
+
+#endif

@@ -1,0 +1,254 @@
+/* ib_judge.h: what must have become of the world of ib_world.h when its network is well again: all that was sent has come, the two ends of
+ * each connection agree, and when all connections are closed nothing is left of them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TESTS_IB_JUDGE_H
+#define FP_TESTS_IB_JUDGE_H
+
+#include "ib_world.h"
+
+enum { JUDGE_ROUNDS = 1500, JUDGE_STEP = 20 * 1000 * 1000, JUDGE_PULSE = 10 };
+
+static inline struct ib_endpoint *judge_end(uint32_t from, uint32_t to)
+{
+    struct peer *peer = world.processes[from].net.peers[to];
+    return peer ? peer->endpoint : NULL;
+}
+
+static inline enum conn_state judge_state(const struct ib_endpoint *ep)
+{
+    return ep ? ep->conn.state : CONN_IDLE;
+}
+
+/* Nothing is on its way. */
+static inline bool judge_network_quiet(void)
+{
+    if (!list_empty(&fabric.datagrams))
+        return false;
+    list_foreach(pos, &fabric.qps)
+    {
+        const struct fabric_qp *qp = list_entry(pos, struct fabric_qp, link);
+        const struct fabric_cq *cq = (const struct fabric_cq *)qp->base.send_cq;
+        if (qp->head != qp->tail || cq->head != cq->tail)
+            return false;
+    }
+    return true;
+}
+
+static inline bool judge_flow_over(const struct world_flow *f)
+{
+    bool over = f->come == f->asked && !f->waits;
+    for (uint32_t i = 0; i < WORLD_PUTS; i++)
+        over = over && !f->puts[i].busy;
+    return over;
+}
+
+/* Of a connection that is closed something may be kept, until the next one tells what has come. */
+static inline bool judge_end_quiet(const struct ib_endpoint *ep)
+{
+    return !ep || ((ep->conn.state == CONN_IDLE || (ep->conn.state == CONN_OPEN && ep->ready)) &&
+                   !ep->breaking && ep->broken == 0 && ep->unsaid == 0 && list_empty(&ep->held) &&
+                   ep->last_words == 0 && ep->ops == 0);
+}
+
+/* Both have joined the same pairs of rails, or none. */
+static inline bool judge_joined(const struct ib_endpoint *a, const struct ib_endpoint *b)
+{
+    bool same = true;
+    for (uint32_t k = 1; a && b && a->join && b->join && k < MIN(a->join->count, b->join->count); k++)
+        same = same && a->join->pairs[k].joint.state == b->join->pairs[k].joint.state;
+    return same;
+}
+
+static inline bool judge_over(void)
+{
+    if (!judge_network_quiet())
+        return false;
+    for (uint32_t i = 0; i < world.set.processes; i++)
+        for (uint32_t k = 0; k < world.set.processes; k++)
+            if (i != k &&
+                (!judge_flow_over(&world.processes[i].flows[k]) || !judge_end_quiet(judge_end(i, k)) ||
+                 judge_state(judge_end(i, k)) != judge_state(judge_end(k, i)) ||
+                 !judge_joined(judge_end(i, k), judge_end(k, i))))
+                return false;
+    return true;
+}
+
+/* One round of a network that loses nothing. */
+static inline void judge_round(void)
+{
+    while (!list_empty(&fabric.datagrams))
+        fabric_datagram_arrives(list_entry(fabric.datagrams.next, struct fabric_datagram, link), false);
+    list_foreach(pos, &fabric.qps)
+    {
+        struct fabric_qp *qp = list_entry(pos, struct fabric_qp, link);
+        while (fabric_arrives(qp) || fabric_acknowledged(qp))
+            ;
+        fabric_gives_up(qp, false);
+    }
+    for (uint32_t i = 0; i < world.set.processes; i++)
+        for (int k = 0; k < 4; k++)
+            net_progress(&world.processes[i].net);
+}
+
+/* The ports are up, and time passes, until nothing happens any more. */
+static inline bool judge_settle(void)
+{
+    for (uint32_t i = 0; i < world.set.processes; i++) {
+        for (uint32_t k = 0; k < world.set.ports; k++)
+            world_port(i, k, true);
+        world_notice(i);
+    }
+    for (int round = 1; round <= JUDGE_ROUNDS; round++) {
+        judge_round();
+        if (judge_over())
+            return true;
+        world_now += JUDGE_STEP;
+        for (uint32_t i = 0; i < world.set.processes && round % JUDGE_PULSE == 0; i++)
+            world_pulse(i);
+    }
+    return false;
+}
+
+static inline void judge_print(void)
+{
+    static const char *const states[] = {"idle", "asking", "half", "open", "closing", "agreed", "failed"};
+    for (uint32_t i = 0; i < world.set.processes; i++)
+        for (uint32_t k = 0; k < world.set.processes; k++) {
+            const struct ib_endpoint *ep = judge_end(i, k);
+            const struct world_flow *f = &world.processes[i].flows[k];
+            if (!ep)
+                continue;
+            printf("  %u to %u: %s%s%s, frames %u of %u (%u sent%s), unsaid %x, last words %u, transfers %u, "
+                   "held %d, kept %d %d, queue %u\n",
+                   i, k, states[ep->conn.state], ep->ready ? ", ready" : "", ep->breaking ? ", breaking" : "",
+                   f->come, f->asked, f->sent, f->waits ? ", waits" : "", ep->unsaid, ep->last_words, ep->ops,
+                   !list_empty(&ep->held), !list_empty(&ep->kept), !list_empty(&ep->kept_rdma),
+                   ep->lanes[0].head - ep->lanes[0].tail);
+        }
+}
+
+/* What one end may send is what the other has buffers for. */
+static inline void judge_credits(const struct ib_lane *a, const struct ib_lane *b, const char *what)
+{
+    const struct credit *mine = &a->credit, *theirs = &b->credit;
+    if (mine->unit == 0)
+        return;
+    if (mine->have + theirs->owed != theirs->posted)
+        printf("%s: %u credits and %u owed, for %u buffers\n", what, mine->have, theirs->owed,
+               theirs->posted);
+    EXPECT_EQ(mine->have + theirs->owed, theirs->posted);
+    const struct fabric_qp *qp = (const struct fabric_qp *)b->qp;
+    if (!b->shared)
+        EXPECT_EQ(qp->own.head - qp->own.tail, theirs->posted + POSTED_SPARE);
+}
+
+static inline void judge_connection(const struct ib_endpoint *a, const struct ib_endpoint *b)
+{
+    for (uint32_t k = 0; k < a->ib->lanes; k++)
+        judge_credits(&a->lanes[k], &b->lanes[k], "the home");
+    if (a->tx_on && b->rx_state == IB_RING_USED)
+        EXPECT_EQ(a->tx.head - a->tx.tail, b->rx.owed);
+    for (uint32_t k = 1; a->join && b->join && k < MIN(a->join->count, b->join->count); k++) {
+        const struct ib_subchannel *mine = &a->join->pairs[k], *theirs = &b->join->pairs[k];
+        if (mine->joint.state == JOINT_USED && theirs->joint.state == JOINT_USED && !mine->lane.bare)
+            judge_credits(&mine->lane, &theirs->lane, "a further rail");
+    }
+}
+
+static inline void judge_connections(void)
+{
+    for (uint32_t i = 0; i < world.set.processes; i++)
+        for (uint32_t k = 0; k < world.set.processes; k++) {
+            EXPECT_EQ(world_flag_seen(i, k), world.processes[i].flows[k].flag);
+            if (i != k && judge_state(judge_end(i, k)) == CONN_OPEN)
+                judge_connection(judge_end(i, k), judge_end(k, i));
+        }
+}
+
+/* Memory that was given up is as its owner has left it. */
+static inline void judge_given_up(void)
+{
+    for (uint32_t i = 0; i < world.set.processes; i++)
+        for (uint32_t k = 0; k < world.processes[i].ngiven_up; k++)
+            for (uint32_t at = 0; at < WORLD_FLAGS; at++)
+                EXPECT_EQ(world.processes[i].given_up[k][at], 0x5b);
+}
+
+/* All connections close. */
+static inline bool judge_close(void)
+{
+    for (int tries = 0; tries < 20; tries++) {
+        bool any = false;
+        for (uint32_t i = 0; i < world.set.processes; i++)
+            for (uint32_t k = 0; k < world.set.processes; k++)
+                if (judge_state(judge_end(i, k)) == CONN_OPEN) {
+                    any = true;
+                    ib_part(&world.processes[i].ib->base, world.processes[i].net.peers[k], true);
+                }
+        if (!any)
+            return true;
+        if (!judge_settle())
+            return false;
+    }
+    return false;
+}
+
+/* What an end keeps of a closed connection: all of it has come, and the next connection tells. */
+static inline void judge_kept(uint32_t rank, uint32_t *small, uint32_t *large)
+{
+    for (uint32_t k = 0; k < world.set.processes; k++)
+        if (judge_end(rank, k))
+            list_foreach(pos, &judge_end(rank, k)->kept)
+            {
+                const struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
+                const struct ib_lane *lane =
+                    ib_lane_for(judge_end(rank, k), b->length - MIN(b->length, sizeof(struct ib_frame)));
+                ++*(lane->pool == &lane->endpoint->ib->small ? small : large);
+            }
+}
+
+static inline void judge_nothing_left(void)
+{
+    for (uint32_t i = 0; i < world.set.processes; i++) {
+        const struct ib *ib = world.processes[i].ib;
+        uint32_t small = 0, large = 0, cq = 0;
+        judge_kept(i, &small, &large);
+        for (uint32_t a = 0; a < ib->nadapters; a++) {
+            small += ib->shared[a][0].posted;
+            large += ib->shared[a][1].posted;
+            cq = 2 * 64 + ib->shared[a][0].most + ib->shared[a][1].most;
+            EXPECT_EQ(ib->adapters[a].under_way, 0);
+            EXPECT_EQ(ib->adapters[a].cq_used, cq);
+        }
+        EXPECT_EQ(ib->small.in_use, small);
+        EXPECT_EQ(ib->large.in_use, large);
+        EXPECT_EQ(ib->rings.in_use, 0);
+        EXPECT_EQ(ib->open, 0);
+        EXPECT_EQ(ib->elsewhere, 0);
+        EXPECT(list_empty(&ib->unsaid));
+        EXPECT(list_empty(&ib->asking));
+    }
+}
+
+/* All of it. */
+static inline void world_judge(void)
+{
+    bool good = judge_settle();
+    EXPECT(good);
+    if (good) {
+        judge_connections();
+        judge_given_up();
+    }
+    if (good && !judge_close()) {
+        printf("the connections do not close\n");
+        test_failures++;
+        good = false;
+    }
+    if (good)
+        judge_nothing_left();
+    else
+        judge_print();
+}
+
+#endif

@@ -1,0 +1,551 @@
+/* ib_world.h: a few processes with the InfiniBand transport as it is, in one process and on the network of ib_fabric.h. They send each
+ * other frames that are numbered, puts and silent puts, and close connections; ports go down and queue pairs fail. Each event is a step
+ * that the test takes. Frames must come once and in order whatever happens; and when the network is well again all of them must come,
+ * and the two ends of each connection must agree about credits, slots and buffers (world_judge).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TESTS_IB_WORLD_H
+#define FP_TESTS_IB_WORLD_H
+
+#include <time.h>
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "boot/backend.h"
+#include "boot/boot.h"
+#include "ib_fabric.h"
+#include "net/ib/ib.h"
+#include "net/ib/policy/posted.h"
+#include "net/net.h"
+#include "net/registry.h"
+#include "test.h"
+
+enum {
+    WORLD_PUTS = 4,
+    WORLD_PUT_MOST = 20000,
+    WORLD_FRAME_MOST = 3000,
+    WORLD_FLAGS = 64,
+    WORLD_GIVEN_UP = 8
+};
+
+struct world_settings {
+    uint32_t processes, ports, lanes, buffers;
+    enum credit_scheme scheme;
+    uint32_t rings; /* peers that may have one */
+    bool one_network, keeps, lazy;
+    bool fates;                    /* a put may have been seen, though nobody here knows */
+    const char *messages, *stripe; /* FISHPLATE_IB_MESSAGES, FISHPLATE_IB_STRIPE */
+};
+
+struct world_process;
+
+struct world_put {
+    struct net_op op;
+    struct net_pending again;
+    struct world_process *from;
+    uint32_t to, index, length, times;
+    bool busy;
+    char *bytes;
+    struct net_mem memory;
+};
+
+/* What goes from one process to another. */
+struct world_flow {
+    struct net_pending again;
+    struct world_process *from;
+    uint32_t to, asked, sent, come;
+    bool waits;
+    uint64_t flag; /* the newest silent put */
+    struct world_put puts[WORLD_PUTS];
+};
+
+struct world_process {
+    struct net net;
+    struct boot boot;
+    struct ib *ib;
+    struct net_port ports[FABRIC_PORTS];
+    struct ib_device further[FABRIC_PORTS];
+    struct world_flow flows[FABRIC_NODES]; /* by where they go */
+    char *memory;                          /* that peers put into */
+    struct net_mem mem;
+    struct net_key key;
+    char *flags; /* that they write silently */
+    struct net_mem flags_mem;
+    struct net_key flags_key;
+    char *given_up[WORLD_GIVEN_UP]; /* such memory of before */
+    uint32_t ngiven_up;
+    uint32_t unnoticed; /* ports that have changed, and the process was not told */
+};
+
+static struct world {
+    struct world_settings set;
+    struct world_process processes[FABRIC_NODES];
+    uint32_t node_of[FABRIC_NODES], all[FABRIC_NODES];
+    uint32_t length; /* of all frames from now on; 0: they differ */
+} world;
+
+static uint64_t world_number; /* which world it is, for who reads that it failed */
+static uint64_t world_now = UINT64_C(1000000000000);
+static struct counter world_counter;
+
+/* Time passes when the test says so. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    (void)id;
+    *t = (struct timespec){(time_t)(world_now / 1000000000u), (long)(world_now % 1000000000u)};
+    return 0;
+}
+
+/* ---- what the layers below and above do ---- */
+
+static inline int world_get(struct boot *b, uint32_t rank, const char *key, void **value, size_t *length)
+{
+    struct ib_rail_said said[IB_RAILS_MAX];
+    (void)b;
+    (void)key;
+    memset(said, 0, sizeof(said));
+    *length = ib_rails_tell(world.processes[rank].ib, said) * sizeof(*said);
+    *value = malloc(*length);
+    memcpy(*value, said, *length);
+    return 0;
+}
+
+static inline bool world_abort(struct boot *b, int code, const char *text)
+{
+    (void)code;
+    printf("world %llu: rank %u ends the job: %s\n", (unsigned long long)world_number, b->rank, text);
+    return true;
+}
+
+static inline uint32_t world_length(uint32_t number)
+{
+    static const uint32_t lengths[] = {8, 1500, 100, WORLD_FRAME_MOST, 0, 1024, 300};
+    return world.length ? world.length : lengths[number % COUNT_OF(lengths)];
+}
+
+static inline void world_deliver(void *ctx, struct peer *from, const struct frame_header *h,
+                                 const void *payload, size_t length)
+{
+    struct world_process *p = ctx;
+    struct world_flow *f = &world.processes[from->rank].flows[p->net.rank];
+    EXPECT_EQ(h->word, f->come);
+    EXPECT_EQ(length, world_length(f->come));
+    const unsigned char *bytes = payload;
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i] != (unsigned char)(f->come + i)) {
+            printf("frame %u from %u to %u has wrong bytes\n", f->come, from->rank, p->net.rank);
+            test_failures++;
+            break;
+        }
+    f->come++;
+}
+
+/* ---- puts whose fate the receiver knows ---- */
+
+static inline char *world_target(const struct world_put *u)
+{
+    return world.processes[u->to].memory +
+           ((size_t)u->from->net.rank * WORLD_PUTS + u->index) * WORLD_PUT_MOST;
+}
+
+static inline void world_put_done(struct net_op *op, int status)
+{
+    struct world_put *u = container_of(op, struct world_put, op);
+    EXPECT_EQ(status, 0);
+    EXPECT(u->busy);
+    EXPECT(memcmp(u->bytes, world_target(u), u->length) == 0);
+    u->busy = false;
+}
+
+static inline enum net_fate world_fate(void *ctx, struct net_op *op, uint64_t *number)
+{
+    (void)ctx;
+    if (op->done != world_put_done)
+        return NET_FATE_REPEAT;
+    *number = container_of(op, struct world_put, op)->index;
+    return NET_FATE_ASK;
+}
+
+static inline bool world_asked(void *ctx, const struct peer *from, uint64_t number)
+{
+    const struct world_process *p = ctx;
+    const struct world_put *u = &world.processes[from->rank].flows[p->net.rank].puts[number];
+    return memcmp(u->bytes, world_target(u), u->length) == 0;
+}
+
+/* ---- making it ---- */
+
+static inline void world_tune(const char *name, const char *value)
+{
+    struct tunable *t = tunables_find(name);
+    if (!t || tunable_set(t, value, SOURCE_PROGRAM) != 0) {
+        printf("FISHPLATE_%s cannot be %s\n", name, value);
+        exit(1);
+    }
+}
+
+static inline void world_device(struct world_process *p, uint32_t port, struct ib_device *d)
+{
+    struct fabric_adapter *a = &fabric.adapters[p->net.rank][port];
+    struct net_port *used = &p->ports[port];
+    *used = (struct net_port){.subnet = a->subnet, .rate = 100000, .port = 1, .lid = a->lid};
+    snprintf(used->device, sizeof(used->device), "a%u", port);
+    *d = (struct ib_device){
+        .verbs = fabric_verbs(),
+        .context = &a->context,
+        .pd = &a->pd,
+        .attr = {.max_qp_wr = 4096,
+                 .max_cqe = 8192,
+                 .max_qp = 1000,
+                 .max_qp_rd_atom = 4,
+                 .max_qp_init_rd_atom = 4,
+                 .max_srq_wr = 256},
+        .port_attr = {.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_1024, .max_msg_sz = 1u << 30},
+        .port = 1,
+        .last_byte_last = true,
+        .address = {.lid = a->lid, .mtu = IBV_MTU_1024, .subnet = a->subnet},
+        .used = used};
+    snprintf(d->name, sizeof(d->name), "a%u of rank %u", port, p->net.rank);
+}
+
+static inline void world_rails(struct world_process *p)
+{
+    struct ib *ib = p->ib;
+    for (uint32_t i = 0; i < world.set.ports; i++) {
+        struct ib_device *d = i == 0 ? &ib->device : &p->further[i];
+        world_device(p, i, d);
+        d->address.rails = world.set.ports;
+        ib->adapters[i] = (struct ib_adapter){
+            .device = d, .index = (uint8_t)i, .cq = fabric_cq(d->context), .cq_size = 8192};
+        ib->rails[i] = (struct ib_rail){.device = d,
+                                        .adapter = &ib->adapters[i],
+                                        .bytes = &world_counter,
+                                        .stripes = &world_counter,
+                                        .frames = &world_counter,
+                                        .weight = 1,
+                                        .index = (uint8_t)i};
+    }
+    ib->nadapters = ib->nrails = world.set.ports;
+}
+
+static inline void world_transport(struct world_process *p)
+{
+    struct ib *ib = calloc(1, sizeof(*ib));
+    const struct world_settings *s = &world.set;
+    p->ib = ib;
+    ib->base = (struct transport){.ops = &ib_transport, .net = &p->net};
+    ib->job = p->net.world;
+    ib->next_timer = UINT64_MAX;
+    ib->stop_fd = -1;
+    list_init(&ib->asking);
+    list_init(&ib->unsaid);
+    list_init(&ib->mcasts);
+    ib->lanes = s->lanes;
+    ib->inline_max = FABRIC_INLINE;
+    ib->rules = (struct credit_rules){.scheme = s->scheme,
+                                      .growth = CREDIT_LINEAR,
+                                      .first = s->buffers,
+                                      .most = s->scheme == CREDIT_DYNAMIC ? 4 * s->buffers : s->buffers,
+                                      .step = 1,
+                                      .calm_after = 3};
+    ib->ring_slots = 4;
+    ib->ring_slot_size = 512;
+    ib->ring_frame_max = ring_frame_max(ib->ring_slot_size);
+    ib_pool_init(&ib->small, ib, 1024);
+    ib_pool_init(&ib->large, ib, sizeof(struct ib_frame) + WORLD_FRAME_MOST);
+    ib_pool_init(&ib->rings, ib, (size_t)ib->ring_slots * ib->ring_slot_size);
+    ib_pool_init(&ib->bells, ib, CACHE_LINE);
+    world_rails(p);
+    pollset_open(&ib->pollset, POLLSET_FIRST, POLLSET_SEQUENTIAL, s->rings);
+    EXPECT_EQ(ib_stripe_open(ib), 0);
+    EXPECT_EQ(ib_memory_open(ib), 0);
+    EXPECT_EQ(ib_shared_open(ib, 0), 0);
+    EXPECT_EQ(ib_hello_open(ib), 0);
+}
+
+static inline void world_flags_open(struct world_process *p)
+{
+    p->flags = calloc(1, WORLD_FLAGS);
+    EXPECT_EQ(ib_register(&p->ib->base, p->flags, WORLD_FLAGS, &p->flags_mem, &p->flags_key), 0);
+}
+
+static inline void world_process_open(struct world_process *p, uint32_t rank)
+{
+    static const struct boot_backend backend = {.name = "test", .get = world_get, .abort = world_abort};
+    const uint32_t n = world.set.processes;
+    p->boot = (struct boot){.rank = rank,
+                            .size = n,
+                            .node = rank,
+                            .nnodes = n,
+                            .node_of = world.node_of,
+                            .nlocal = 1,
+                            .local_ranks = &world.all[rank],
+                            .vnode = -1,
+                            .host = "here",
+                            .job = "unit-test",
+                            .node_fd = -1,
+                            .backend = &backend};
+    p->net = (struct net){.boot = &p->boot,
+                          .rank = rank,
+                          .size = n,
+                          .world = 7,
+                          .ntransports = 1,
+                          .nouter = 1,
+                          .doorbell_fd = -1,
+                          .deliver = world_deliver,
+                          .deliver_ctx = p};
+    p->net.fate = world.set.fates ? world_fate : NULL;
+    p->net.asked = world_asked;
+    p->net.doorbell = &p->net.own_doorbell;
+    p->net.peers = calloc(n, sizeof(struct peer *));
+    list_init(&p->net.stalled);
+    list_init(&p->net.hooks);
+    list_init(&p->net.groups);
+    list_init(&p->net.group_notes);
+    world_transport(p);
+    p->net.transports[0] = &p->ib->base;
+    size_t bytes = (size_t)n * WORLD_PUTS * WORLD_PUT_MOST;
+    p->memory = calloc(1, bytes);
+    EXPECT_EQ(ib_register(&p->ib->base, p->memory, bytes, &p->mem, &p->key), 0);
+    world_flags_open(p);
+    for (uint32_t to = 0; to < n; to++) {
+        struct world_flow *f = &p->flows[to];
+        *f = (struct world_flow){.from = p, .to = to};
+        for (uint32_t i = 0; i < WORLD_PUTS; i++) {
+            struct world_put *u = &f->puts[i];
+            *u = (struct world_put){.from = p, .to = to, .index = i, .bytes = calloc(1, WORLD_PUT_MOST)};
+            EXPECT_EQ(ib_register(&p->ib->base, u->bytes, WORLD_PUT_MOST, &u->memory, &(struct net_key){{0}}),
+                      0);
+        }
+    }
+}
+
+/* As event.c does. */
+static inline void world_low(void *shared)
+{
+    struct ib_shared *s = shared;
+    atomic_store(&s->low, 1);
+    atomic_store(&s->ib->attention, 1);
+}
+
+static inline void world_open(struct world_settings set)
+{
+    static bool tuned;
+    if (!tuned) {
+        world_tune("REG_CACHE", "0");
+        world_tune("IB_SEND_DEPTH", "32");
+        world_tune("IB_SIGNAL_EVERY", "8");
+        world_tune("IB_RAIL_PATIENCE", "3600");
+        world_tune("IB_STRIPE_MIN", "4096");
+        world_tune("IB_SHARED_BASE", "16");
+        world_tune("IB_SHARED_FACTOR", "0");
+        log_threshold = LOG_ERROR;
+        tuned = true;
+    }
+    world = (struct world){.set = set};
+    world_tune("IB_MESSAGES", set.messages);
+    world_tune("IB_STRIPE", set.stripe);
+    fabric_open(set.one_network);
+    fabric.keeps = set.keeps;
+    fabric.lazy = set.lazy;
+    fabric.low = world_low;
+    for (uint32_t i = 0; i < set.processes; i++)
+        world.node_of[i] = world.all[i] = i;
+    for (uint32_t i = 0; i < set.processes; i++)
+        world_process_open(&world.processes[i], i);
+}
+
+static inline void world_process_close(struct world_process *p)
+{
+    struct ib *ib = p->ib;
+    ib->closing = true;
+    for (uint32_t to = 0; to < world.set.processes; to++)
+        for (uint32_t i = 0; i < WORLD_PUTS; i++) {
+            ib_release(&ib->base, &p->flows[to].puts[i].memory);
+            free(p->flows[to].puts[i].bytes);
+        }
+    ib_release(&ib->base, &p->mem);
+    ib_release(&ib->base, &p->flags_mem);
+    free(p->flags);
+    for (uint32_t i = 0; i < p->ngiven_up; i++)
+        free(p->given_up[i]);
+    for (uint32_t i = 0; i < p->net.size; i++)
+        if (p->net.peers[i]) {
+            ib_disconnect(&ib->base, p->net.peers[i]);
+            free(p->net.peers[i]);
+        }
+    ib_hello_close(ib);
+    ib_shared_close(ib);
+    ib_memory_close(ib);
+    for (uint32_t i = 0; i < ib->nadapters; i++)
+        fabric_cq_destroy(ib->adapters[i].cq);
+    ib_buffers_close(ib);
+    ib_stripe_close(ib);
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        for (uint32_t k = 0; k < IB_LANES; k++) {
+            free(ib->endpoints[i]->lanes[k].work);
+            free(ib->endpoints[i]->lanes[k].copies);
+            free(ib->endpoints[i]->lanes[k].rdma);
+        }
+        free(ib->endpoints[i]->ways);
+        free(ib->endpoints[i]);
+    }
+    free(ib->endpoints);
+    free(ib->by_qpn);
+    free(ib);
+    free(p->net.peers);
+    free(p->memory);
+}
+
+static inline void world_close(void)
+{
+    for (uint32_t i = 0; i < world.set.processes; i++)
+        world_process_close(&world.processes[i]);
+    EXPECT_EQ(fabric.made, fabric.unmade);
+    fabric_close();
+}
+
+/* ---- what processes do ---- */
+
+static inline struct peer *world_peer(struct world_process *p, uint32_t rank)
+{
+    struct peer *peer = NULL;
+    EXPECT_EQ(net_peer(&p->net, rank, &peer), 0);
+    return peer;
+}
+
+static inline struct ib_endpoint *world_end(uint32_t from, uint32_t to)
+{
+    return world_peer(&world.processes[from], to)->endpoint;
+}
+
+/* One frame; every third is built in place. */
+static inline int world_frame(struct world_flow *f, struct peer *peer)
+{
+    const struct frame_header h = {.kind = 1, .word = f->sent};
+    const uint32_t length = world_length(f->sent);
+    char bytes[WORLD_FRAME_MOST];
+    void *at = bytes;
+    bool in_place = f->sent % 3 == 2;
+    int rc = in_place ? peer->ops->reserve(peer, length, &at) : 0;
+    if (rc != 0)
+        return rc;
+    for (uint32_t i = 0; i < length; i++)
+        ((char *)at)[i] = (char)(f->sent + i);
+    if (in_place)
+        peer->ops->commit(peer, &h, length);
+    return in_place ? 0 : peer_send_now(peer, &h, bytes, length);
+}
+
+static inline int world_frames(struct net_pending *item)
+{
+    struct world_flow *f = container_of(item, struct world_flow, again);
+    for (; f->sent < f->asked; f->sent++) {
+        int rc = world_frame(f, world_peer(f->from, f->to));
+        EXPECT(rc == 0 || rc == ERR_AGAIN);
+        if (rc != 0)
+            return rc;
+    }
+    f->waits = false;
+    return 0;
+}
+
+static inline void world_send(uint32_t from, uint32_t to)
+{
+    struct world_flow *f = &world.processes[from].flows[to];
+    struct peer *peer = world_peer(f->from, to);
+    f->asked++;
+    if (f->waits)
+        return;
+    f->again.resume = world_frames;
+    f->waits = true;
+    if (!list_empty(&peer->pending) || world_frames(&f->again) != 0)
+        peer_queue(peer, &f->again);
+}
+
+static inline int world_put_try(struct net_pending *item)
+{
+    struct world_put *u = container_of(item, struct world_put, again);
+    u->op.done = world_put_done;
+    return ib_put(world_peer(u->from, u->to), u->bytes, &u->memory, (uintptr_t)world_target(u),
+                  &world.processes[u->to].key, u->length, &u->op);
+}
+
+static inline void world_put(uint32_t from, uint32_t to, uint32_t index, uint32_t length)
+{
+    struct world_put *u = &world.processes[from].flows[to].puts[index];
+    struct peer *peer = world_peer(u->from, to);
+    if (u->busy)
+        return;
+    u->busy = true;
+    u->length = length;
+    u->times++;
+    memset(u->bytes, (int)(u->times + index), length);
+    u->again.resume = world_put_try;
+    if (!list_empty(&peer->pending) || world_put_try(&u->again) != 0)
+        peer_queue(peer, &u->again);
+}
+
+/* A flag, of which nobody is told. */
+static inline void world_flag(uint32_t from, uint32_t to)
+{
+    struct world_flow *f = &world.processes[from].flows[to];
+    uint64_t next = f->flag + 1;
+    if (ib_put(world_peer(f->from, to), &next, NULL,
+               (uintptr_t)world.processes[to].flags + from * sizeof(next), &world.processes[to].flags_key,
+               sizeof(next), NULL) == 0)
+        f->flag = next;
+}
+
+static inline uint64_t world_flag_seen(uint32_t from, uint32_t to)
+{
+    uint64_t flag;
+    memcpy(&flag, world.processes[to].flags + from * sizeof(flag), sizeof(flag));
+    return flag;
+}
+
+/* All flags that were to come have come: the memory serves something else, and the next flags come elsewhere. */
+static inline void world_flags_renew(uint32_t rank)
+{
+    struct world_process *p = &world.processes[rank];
+    for (uint32_t i = 0; i < world.set.processes; i++)
+        if (world_flag_seen(i, rank) != world.processes[i].flows[rank].flag)
+            return;
+    if (p->ngiven_up == WORLD_GIVEN_UP)
+        return;
+    ib_release(&p->ib->base, &p->flags_mem);
+    memset(p->flags, 0x5b, WORLD_FLAGS);
+    p->given_up[p->ngiven_up++] = p->flags;
+    world_flags_open(p);
+    for (uint32_t i = 0; i < world.set.processes; i++)
+        world.processes[i].flows[rank].flag = 0;
+}
+
+static inline void world_port(uint32_t rank, uint32_t port, bool up)
+{
+    struct fabric_adapter *a = &fabric.adapters[rank][port];
+    if (a->up != up)
+        world.processes[rank].unnoticed ^= 1u << port;
+    a->up = up;
+}
+
+/* As event.c does when the adapter tells. */
+static inline void world_notice(uint32_t rank)
+{
+    struct world_process *p = &world.processes[rank];
+    for (uint32_t i = 0; i < world.set.ports; i++)
+        atomic_store(&p->ib->rails[i].down, fabric.adapters[rank][i].up ? 0 : world_now);
+    if (p->unnoticed)
+        atomic_store(&p->ib->ports, 1);
+    atomic_store(&p->ib->attention, 1);
+    p->unnoticed = 0;
+}
+
+static inline void world_pulse(uint32_t rank)
+{
+    atomic_store(&world.processes[rank].ib->pulse, 1);
+    atomic_store(&world.processes[rank].ib->attention, 1);
+}
+
+#endif
