@@ -1,11 +1,12 @@
-/* cost_tables.h: what large messages cost on two machines, as recorded there, for tests of choices that are
+/* cost_tables.h: what large messages cost on three machines, as recorded there, for tests of choices that are
  * made by cost. Times in ns for one message: alone, from the moment its data can move; and in a window of 64,
  * as one part in 64 of the time of the window.
  *
  * x86-64: two virtual cores of an Intel Xeon (Sapphire Rapids class), L2 2 MiB, Linux under KVM. Latency and
  * bandwidth with reading and pieces forced (second runs); split on a machine of the same kind.
  * aarch64: two Neoverse-V1 cores. Pieces as in bench/notes/one-node.md; reading at the 6.5 GB/s to 3.8 GB/s that are
- * recorded there, and split taken to be half of it and a control message.
+ * recorded there, and split taken to be half of it and a control message. The second aarch64 machine has two
+ * Neoverse-N1 cores: every way forced, medians of three turns (`bench/peers --protocols`).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TEST_P2P_COST_TABLES_H
@@ -41,6 +42,17 @@ static const struct cost_row cost_aarch64[COST_ROWS] = {
     {1048576, 49607, 262144, 131572, 52880, 262144, 131572},
     {2097152, 101000, 551882, 276441, 106000, 551882, 276441},
     {4194304, 202215, 1103764, 552382, 213690, 1103764, 552382},
+};
+
+static const struct cost_row cost_aarch64_n1[COST_ROWS] = {
+    {32768, 3688, 4139, 4102, 2905, 5955, 4503},
+    {65536, 6197, 6765, 5742, 5434, 10597, 7608},
+    {131072, 11092, 12286, 8532, 10963, 26092, 15019},
+    {262144, 21152, 24384, 14689, 24654, 67797, 41911},
+    {524288, 41816, 56574, 30747, 46120, 129596, 75636},
+    {1048576, 83168, 140346, 74257, 93234, 270379, 152904},
+    {2097152, 170416, 323790, 185753, 182923, 517671, 298164},
+    {4194304, 346224, 782466, 422393, 368296, 1039250, 612611},
 };
 
 /* x86-64 as above, but 64 buffers at each end, which no cache holds: windows with each way forced, the better of two

@@ -1,4 +1,4 @@
-/* test_choice.c: the choice of the way of a large message, run against recorded costs of two machines: alone
+/* test_choice.c: the choice of the way of a large message, run against recorded costs of three machines: alone
  * and in windows, where ranks share cores, beside other programs, and where costs change. The clock is
  * simulated; nothing here depends on how fast this machine is.
  *
@@ -168,6 +168,8 @@ static void lone_messages_aarch64(void)
 {
     sweep(cost_aarch64, 0, ping_pong, 100, 2000);
     sweep(cost_aarch64, 15, ping_pong, 100, 2000);
+    sweep(cost_aarch64_n1, 0, ping_pong, 100, 2000);
+    sweep(cost_aarch64_n1, 15, ping_pong, 100, 2000);
 }
 
 /* 20 windows are few: a way is tried for a whole window. */
@@ -181,6 +183,8 @@ static void windows_aarch64(void)
 {
     sweep(cost_aarch64, 0, stream, 60, 300);
     sweep(cost_aarch64, 15, stream, 60, 300);
+    sweep(cost_aarch64_n1, 0, stream, 60, 300);
+    sweep(cost_aarch64_n1, 15, stream, 60, 300);
 }
 
 /* Its buffers are in the wrong caches then. Recorded with 1 MiB: split 12 us for 64 KiB after windows in pieces, else 5 us;
