@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "base/log.h"
 #include "boot/boot.h"
@@ -83,6 +84,14 @@ static struct transport *find_transport(struct comm *leaders, size_t *packet)
     return t && t->multicast ? t : NULL;
 }
 
+/* The name of a new group. Other jobs have groups on the same network, and the name is all that tells their packets from ours: numbers
+ * that count up in every job would be the same in two of them. 0: the kernel has no random bytes. */
+static uint64_t name_group(void)
+{
+    uint64_t id;
+    return getrandom(&id, sizeof(id), 0) == (ssize_t)sizeof(id) ? MAX(id, 1u) : 0;
+}
+
 static int join(struct multicast *m, const struct multicast_terms *terms, struct net_group_card *card)
 {
     struct comm *leaders = m->leaders;
@@ -98,12 +107,14 @@ static int join(struct multicast *m, const struct multicast_terms *terms, struct
         .peer = peer_of,
         .arg = leaders};
     *card = (struct net_group_card){0};
-    setup.id = (uint64_t)leaders->proc->rank << 32 | p2p_channel(leaders->proc->p2p);
+    setup.id = leaders->rank == 0 ? name_group() : 0;
     int rc = tell(leaders, &setup.id, sizeof(setup.id));
     if (rc)
         return rc;
     if (!t)
         err_set(MPI_ERR_OTHER, "the network between the nodes has no multicast");
+    else if (setup.id == 0)
+        err_set(MPI_ERR_OTHER, "the kernel gave no random bytes (getrandom) for the name of the group");
     else if (net_group_open(leaders->proc->net, t, &setup, &m->group) == 0) {
         net_group_card(m->group, card);
         card->packet = (uint32_t)MIN(card->packet, packet);
