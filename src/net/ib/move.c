@@ -302,9 +302,14 @@ static bool send_silent(struct ib_endpoint *ep, struct ib_kept *k)
     return false;
 }
 
+static struct ib_kept *first_kept(const struct ib_endpoint *ep)
+{
+    return list_entry(ep->kept_rdma.next, struct ib_kept, link);
+}
+
 size_t ib_kept_tell(const struct ib_endpoint *ep, struct ib_written *out)
 {
-    const struct ib_kept *k = list_entry(ep->kept_rdma.next, struct ib_kept, link);
+    const struct ib_kept *k = first_kept(ep);
     *out = (struct ib_written){
         .address = k->rdma.remote, .key = k->rdma.key, .length = (uint32_t)MIN(k->rdma.len, IB_COPY)};
     memcpy(out->bytes, k->copy, out->length);
@@ -328,11 +333,9 @@ void ib_written(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     struct ib_written w;
     if (h->type == IB_WROTE) {
-        struct ib_kept *k =
-            list_empty(&ep->kept_rdma) ? NULL : list_entry(ep->kept_rdma.next, struct ib_kept, link);
-        if (!k || k->op || k->asked != ep->conn.mine)
+        if (list_empty(&ep->kept_rdma) || first_kept(ep)->op || first_kept(ep)->asked != ep->conn.mine)
             ib_fatal(ep->ib, ep, "it has repeated a write that nobody asked for");
-        kept_done(ep, k);
+        kept_done(ep, first_kept(ep));
         ib_flush(ep);
         return;
     }
