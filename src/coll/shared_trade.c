@@ -55,11 +55,10 @@ static _Atomic uint32_t *cost_word(const struct shared *b, int r, enum coll_kind
 /* What a call takes one way, 0 where that is not known: its reader, or one of several. Where ranks share processors, the rank that it
  * takes longest: one that is read waits until the last reader has had its turn, which the readers do not see. And all ranks
  * must come to the same answer: if some went one way and some the other, a call would take what both take. */
-static uint32_t known_cost(const struct trade *t, enum shared_way way)
+static uint32_t known_cost(const struct trade *t, enum shared_way way, unsigned class)
 {
     const struct shared *b = t->b;
     const enum coll_kind kind = t->args->kind;
-    const unsigned class = shared_class(t->bytes);
     uint32_t most = 0;
     if (!t->entered) {
         const int r = t->reader == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->reader;
@@ -82,10 +81,19 @@ static enum shared_way pick(struct trade *t)
         return BY_SLOTS;
     if (coll_read.value == READ_ALWAYS || coll_read.value == READ_HELPED)
         return coll_read.value == READ_HELPED && t->helps ? BY_HELP : BY_READING;
-    uint32_t ns[SHARED_WAYS];
-    for (unsigned w = 0; w < SHARED_WAYS; w++)
-        ns[w] = known_cost(t, (enum shared_way)w);
-    return shared_way_pick(t->number, ns, ways_of(t), t->pace);
+    const unsigned class = shared_class(t->bytes);
+    const unsigned ways = ways_of(t);
+    uint32_t ns[SHARED_WAYS], before[SHARED_WAYS];
+    bool known = true;
+    for (unsigned w = 0; w < ways; w++) {
+        ns[w] = known_cost(t, (enum shared_way)w, class);
+        known &= ns[w] != 0;
+    }
+    if (likely(known) || class == 0 || t->pace != PACE_ALONE)
+        return shared_way_pick(t->number, ns, ways, t->pace);
+    for (unsigned w = 0; w < ways; w++)
+        before[w] = known_cost(t, (enum shared_way)w, class - 1);
+    return shared_way_pick_new(t->number, ns, before, ways);
 }
 
 /* One call in several is measured. */

@@ -8,15 +8,16 @@
 
 #include "base/util.h"
 
-#define LOOK       2048  /* of so many calls the last go another way; */
-#define LOOK_FAR   16384 /* of so many, where that takes FAR_BEHIND times as long as the best */
-#define FAR_BEHIND 3
-#define FALL       2  /* a cheaper call counts for one part in so many, */
-#define RISE       16 /* a dearer one for one part in so many, */
-#define SPIKE      8  /* and as at most so many times what is known */
-#define SERIES_ON  4  /* series of a way after the first have so many times as many calls; */
-#define MEAN       4  /* they count for one part in so many, */
-#define MEAN_SPIKE 4  /* and as at most so many times what is known */
+#define LOOK        2048  /* of so many calls the last go another way; */
+#define LOOK_FAR    16384 /* of so many, where that takes FAR_BEHIND times as long as the best */
+#define FAR_BEHIND  3
+#define BEHIND_PART 4  /* a way is far behind that takes longer by one part in so many */
+#define FALL        2  /* a cheaper call counts for one part in so many, */
+#define RISE        16 /* a dearer one for one part in so many, */
+#define SPIKE       8  /* and as at most so many times what is known */
+#define SERIES_ON   4  /* series of a way after the first have so many times as many calls; */
+#define MEAN        4  /* they count for one part in so many, */
+#define MEAN_SPIKE  4  /* and as at most so many times what is known */
 
 /* How a way is tried: in so many calls in a row; at first in so many rounds, then again after `look` calls, at twice as many each time,
  * and at last in each LOOK. Where ranks share processors, data that runs ahead through slots is on its way for several calls, and
@@ -108,6 +109,22 @@ enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, 
     if (shared_way_is_new(n, ways, pace) || !known)
         return (enum shared_way)(n / m->run % ways);
     return (enum shared_way)look(m, n, ns, ways, best);
+}
+
+enum shared_way shared_way_pick_new(uint32_t n, const uint32_t ns[], const uint32_t before[], unsigned ways)
+{
+    uint32_t now[SHARED_WAYS];
+    unsigned best = 0;
+    for (unsigned w = 0; w < ways; w++)
+        if (before[w] && (!before[best] || before[w] < before[best]))
+            best = w;
+    for (unsigned w = 0; w < ways; w++) {
+        const bool behind = before[w] > before[best] + before[best] / BEHIND_PART;
+        now[w] = ns[w] == 0 && behind ? 2 * before[w] : ns[w];
+    }
+    const enum shared_way way = shared_way_pick(n, now, ways, PACE_ALONE);
+    const bool first = shared_way_is_new(n, ways, PACE_ALONE) && ns[way] == 0 && now[way] != 0;
+    return first ? (enum shared_way)best : way;
 }
 
 enum shared_own_manner shared_own_pick(const struct shared_own *o)

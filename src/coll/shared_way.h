@@ -64,6 +64,10 @@ uint32_t shared_series_learn(struct shared_series *s, enum shared_pace pace, enu
  * try the same way at the same time. */
 enum shared_way shared_way_pick(uint32_t n, const uint32_t ns[], unsigned ways, enum shared_pace pace);
 
+/* The same of a size that is new, where each rank has a processor: `before` is what is known of the next smaller size. Ways that are far
+ * behind there are not tried at first. */
+enum shared_way shared_way_pick_new(uint32_t n, const uint32_t ns[], const uint32_t before[], unsigned ways);
+
 /* Is call n one of the first, in which all ways are tried? */
 bool shared_way_is_new(uint32_t n, unsigned ways, enum shared_pace pace);
 
