@@ -129,9 +129,13 @@ expect_rc 0
 job 3 3 FISHPLATE_STATS=1 FISHPLATE_IB_MAX_CONNECTIONS=1 FISHPLATE_IB_TIMEOUT=8 FISHPLATE_IB_RETRIES=1 -hcas 1 "$rails" closed node1/hca0/1
 expect_rc 0
 expect_counted ib_connections_moved
-# Flags of a barrier that may have to be set again, in memory that is not there any more.
-job 2 2 FISHPLATE_STATS=1 FISHPLATE_COLL=barrier=rdma -hcas 2x400MB/s "$rails" freed node1/hca0/1
-expect_rc 0
+# Flags of a barrier that may have to be set again, in memory that is not there any more. On a busy machine they may be known to have
+# come before the port goes down.
+for turn in 1 2 3 4 5; do
+    job 2 2 FISHPLATE_STATS=1 FISHPLATE_COLL=barrier=rdma -hcas 2x400MB/s "$rails" freed node1/hca0/1
+    expect_rc 0
+    [ "$(counted ib_transfers_resent)" = 0 ] || break
+done
 expect_counted ib_transfers_resent
 # All ports of a node: the job waits for as long as it is told to, and ends with a sentence.
 for way in binding auto turns; do
