@@ -54,9 +54,9 @@ struct net {
     bool multicast_refused; /* a group could not be joined: not tried again unless somebody asks */
     bool published;         /* a transport told the boot layer something that peers will ask for */
     char *why_missing; /* why a transport could not be opened, when somebody needs to know; NULL: all could */
-    struct doorbell *doorbell;
-    struct doorbell own_doorbell; /* used when no transport shares memory */
-    int doorbell_fd;              /* the memory the doorbell lies in, for guests; -1: private */
+    struct doorbell *_Atomic doorbell; /* moved by a thread while others ring it */
+    struct doorbell own_doorbell;      /* used when no transport shares memory */
+    int doorbell_fd;                   /* the memory the doorbell lies in, for guests; -1: private */
     uint64_t doorbell_offset;
     bool oversubscribed;  /* more ranks on this node than processors: never spin */
     bool fences;          /* see net_order_local */
