@@ -210,6 +210,21 @@ bool ib_endpoint_busy(const struct ib_endpoint *ep)
            (unlikely(ep->ib->allot != NULL) && ib_allot_busy(ep)) || !ib_spread_may_end(ep);
 }
 
+void ib_endpoints_free(struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        for (uint32_t k = 0; k < IB_LANES; k++) {
+            free(ib->endpoints[i]->lanes[k].work);
+            free(ib->endpoints[i]->lanes[k].copies);
+            free(ib->endpoints[i]->lanes[k].rdma);
+        }
+        free(ib->endpoints[i]->ways);
+        free(ib->endpoints[i]);
+    }
+    free(ib->endpoints);
+    free(ib->by_qpn);
+}
+
 /* ---- the budget ---- */
 
 /* A silent write may go through another queue pair than CLOSE, after which the peer drops both: it must have come before, or it never

@@ -112,6 +112,7 @@ void ib_endpoint_hello(struct ib_endpoint *ep, const struct ib_hello *h);
 void ib_endpoint_again(struct ib_endpoint *ep); /* drops its queue pairs and asks anew */
 void ib_endpoint_want(struct ib_endpoint *ep);
 bool ib_endpoint_busy(const struct ib_endpoint *ep);
+void ib_endpoints_free(struct ib *ib); /* the memory of all, when the transport closes */
 
 static inline void ib_set_ready(struct ib_endpoint *ep, bool ready)
 {

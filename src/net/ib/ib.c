@@ -171,17 +171,7 @@ static void stop(struct ib *ib)
     ib_rails_free(ib);
     ib_device_close(&ib->device);
     ib_stripe_close(ib);
-    for (uint32_t i = 0; i < ib->nendpoints; i++) {
-        for (uint32_t k = 0; k < IB_LANES; k++) {
-            free(ib->endpoints[i]->lanes[k].work);
-            free(ib->endpoints[i]->lanes[k].copies);
-            free(ib->endpoints[i]->lanes[k].rdma);
-        }
-        free(ib->endpoints[i]->ways);
-        free(ib->endpoints[i]);
-    }
-    free(ib->endpoints);
-    free(ib->by_qpn);
+    ib_endpoints_free(ib);
     free(ib);
 }
 

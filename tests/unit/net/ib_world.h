@@ -382,17 +382,7 @@ static inline void world_process_close(struct world_process *p)
         fabric_cq_destroy(ib->adapters[i].cq);
     ib_buffers_close(ib);
     ib_stripe_close(ib);
-    for (uint32_t i = 0; i < ib->nendpoints; i++) {
-        for (uint32_t k = 0; k < IB_LANES; k++) {
-            free(ib->endpoints[i]->lanes[k].work);
-            free(ib->endpoints[i]->lanes[k].copies);
-            free(ib->endpoints[i]->lanes[k].rdma);
-        }
-        free(ib->endpoints[i]->ways);
-        free(ib->endpoints[i]);
-    }
-    free(ib->endpoints);
-    free(ib->by_qpn);
+    ib_endpoints_free(ib);
     free(ib);
     free(p->net.peers);
     free(p->memory);
