@@ -64,13 +64,21 @@ void mapped_forget(struct file *f)
 }
 
 /* One byte at the end makes the file long enough. It is one that the caller is about to write, and unlike ftruncate it
- * cannot cut off what another rank has just added. */
+ * cannot cut off what another rank has just added.
+ *
+ * A file that is long enough may have become so just now: ext4 and XFS publish the new length first and then clear what lies between
+ * the old end and the new one, under the file's lock in the kernel. A mapping does not ask for that lock, and what is stored before
+ * they have cleared is lost. So it is asked for here, by a call that takes it and costs little. */
 static bool lengthen(struct file *f, int64_t to)
 {
     struct stat st;
     if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return false;
-    return st.st_size >= to || pwrite(f->fd, "", 1, to - 1) == 1;
+    if (st.st_size < to)
+        return pwrite(f->fd, "", 1, to - 1) == 1;
+    if (!f->in_memory)
+        mapped_touch(f);
+    return true;
 }
 
 bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int64_t reach)

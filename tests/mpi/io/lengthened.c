@@ -1,0 +1,123 @@
+/* lengthened.c: a rank makes a file longer while the others write small pieces behind its old end. Linux tells others the new
+ * length before it has cleared what lies between the old end and the new one. Here that moment lasts until all others wait for the file's
+ * lock in the kernel: what they have stored through a mapping by then is lost.
+ * ranks: 2 4
+ * nodes: no
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "iotest.h"
+
+enum { ROUNDS = 20, FIRST = 32, PIECE = 4, STRIDE = 12, PIECES = 24, FAR = 1 << 20 };
+
+/* The file's lock, which write(2) and utimensat(2) take, and a mapping does not. */
+struct model {
+    atomic_int locked, waiting, longer;
+};
+static struct model *model; /* shared by all ranks */
+static int lengthens;       /* this rank does, with its next call */
+
+static void lock(void)
+{
+    atomic_fetch_add(&model->waiting, 1);
+    while (atomic_exchange(&model->locked, 1))
+        sched_yield();
+    atomic_fetch_sub(&model->waiting, 1);
+}
+
+static ssize_t write_longer(int fd, const void *buf, size_t n, off_t offset)
+{
+    static const char zeros[FAR];
+    struct stat st;
+    fstat(fd, &st);
+    const ssize_t written = syscall(SYS_pwrite64, fd, buf, n, offset);
+    atomic_store(&model->longer, 1);
+    while (atomic_load(&model->waiting) < mpitest_size - 1)
+        sched_yield();
+    syscall(SYS_pwrite64, fd, zeros, (size_t)(offset - st.st_size), st.st_size);
+    return written;
+}
+
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    if (!lengthens)
+        lock();
+    const ssize_t written =
+        lengthens ? write_longer(fd, buf, n, offset) : syscall(SYS_pwrite64, fd, buf, n, offset);
+    atomic_store(&model->locked, 0);
+    return written;
+}
+
+int futimens(int fd, const struct timespec times[2])
+{
+    lock();
+    atomic_store(&model->locked, 0);
+    return (int)syscall(SYS_utimensat, fd, NULL, times, 0);
+}
+
+static unsigned char byte_of(int round, int piece)
+{
+    return (unsigned char)(1 + (round + mpitest_rank * 7 + piece) % 255);
+}
+
+static void write_and_check(MPI_File f, int round)
+{
+    unsigned char out[PIECES * PIECE], in[PIECES * PIECE];
+    const int n = lengthens ? PIECE : PIECES * PIECE;
+    for (int i = 0; i < n; i++)
+        out[i] = byte_of(round, i / PIECE);
+    if (lengthens) {
+        atomic_store(&model->longer, 0);
+        lock();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    while (!lengthens && !atomic_load(&model->longer))
+        sched_yield();
+    EXPECT_EQ(MPI_File_write_at(f, 0, out, n, MPI_BYTE, MPI_STATUS_IGNORE), 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_read_at(f, 0, in, n, MPI_BYTE, MPI_STATUS_IGNORE), 0);
+    EXPECT(memcmp(in, out, (size_t)n) == 0);
+}
+
+static void try_rounds(void)
+{
+    MPI_Datatype pieces;
+    MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
+    MPI_Type_vector(PIECES, PIECE, STRIDE, MPI_BYTE, &pieces);
+    MPI_Type_commit(&pieces);
+    if (lengthens)
+        MPI_File_set_view(f, FAR, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    else
+        MPI_File_set_view(f, FIRST + mpitest_rank * PIECES * STRIDE, MPI_BYTE, pieces, "native",
+                          MPI_INFO_NULL);
+    for (int round = 0; round < ROUNDS && !mpitest_failures; round++) {
+        EXPECT_EQ(MPI_File_set_size(f, FIRST), 0);
+        write_and_check(f, round);
+        MPI_Allreduce(MPI_IN_PLACE, &mpitest_failures, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    }
+    MPI_File_close(&f);
+    MPI_Type_free(&pieces);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Win win;
+    iotest_begin(&argc, &argv);
+    MPI_Win_allocate_shared(mpitest_rank ? 0 : sizeof(*model), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &model,
+                            &win);
+    if (mpitest_rank) {
+        MPI_Aint size;
+        int unit;
+        MPI_Win_shared_query(win, 0, &size, &unit, &model);
+    }
+    lengthens = mpitest_rank == mpitest_size - 1;
+    try_rounds();
+    MPI_Win_free(&win);
+    return iotest_end();
+}
