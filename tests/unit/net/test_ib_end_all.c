@@ -1,5 +1,5 @@
-/* test_ib_end_all.c: connections that are closed and that break at once: everything that two sides can get into, on a network that
- * delivers any datagram ever sent, at any time, as often as it likes, or never. What a side sends is a list of frames, CLOSE, AGREE and
+/* test_ib_end_all.c: connections that break, that are closed, and both at once: everything that two sides can get into, on a network
+ * that delivers any datagram ever sent, at any time, as often as it likes, or never. What a side sends is a list of frames, CLOSE, AGREE and
  * KEEP, numbered through all generations. What its adapter has reported is forgotten, all else is sent again in the next generation, if
  * the other side's HELLO says that it is missing; but of what was about the old connection only the place is left. So nothing may come
  * twice or be missing, and a network that has become fair must bring both sides to the same end, with all frames there.
@@ -15,7 +15,8 @@ enum { GENERATIONS = 4, LATER = 8, ENOUGH = 14, LIST = 23 };
 enum { NO_QP, CREATED, CONNECTED };
 enum item { FRAME, CLOSE, AGREE, KEEP, PLACE };
 
-/* Numbers of the datagrams there can be, as in test_ib_move_all.c. */
+/* Numbers of the datagrams there can be: mine 1..4, yours 0..4, ready. The search ends there, since old datagrams can always
+ * make one generation more; what a fair network makes of it may take some more. */
 enum { HELLOS = GENERATIONS * (GENERATIONS + 1) * 2 };
 _Static_assert(HELLOS <= 64, "a set of datagrams is a word");
 
@@ -436,19 +437,22 @@ struct budget {
 static void explore_ends(uint8_t generations, struct budget a, struct budget b)
 {
     const struct budget budgets[2] = {a, b};
+    const bool ends = a.closes + b.closes > 0;
     struct both begin;
     struct explore e;
     memset(&begin, 0, sizeof(begin));
     the_generations = generations;
     for (int me = 0; me < 2; me++) {
-        begin.side[me].later = the_frames[me] = budgets[me].frames;
+        the_frames[me] = budgets[me].frames;
+        /* Only who has closed may find out later that there is something to send. */
+        *(ends ? &begin.side[me].later : &begin.side[me].queued) = budgets[me].frames;
         begin.side[me].closes = budgets[me].closes;
         begin.side[me].breaks = budgets[me].breaks;
     }
     explore_open(&e, sizeof(begin));
     if (!explore_run(&e, &begin, look))
         explore_trail(&e, e.at);
-    bool lost = false, agreed_breaks = false;
+    bool lost = false, agreed_breaks = false, repeated = false;
     for (uint32_t i = 0; i < e.count; i++) {
         const struct both *s = explore_state(&e, i);
         for (int me = 0; me < 2; me++) {
@@ -456,12 +460,23 @@ static void explore_ends(uint8_t generations, struct budget a, struct budget b)
             agreed_breaks |= o->failed && o->state == CONN_AGREED;
             for (uint8_t k = o->known; k < o->said; k++)
                 lost |= o->list[k] == PLACE;
+            repeated |= o->qp_mine > 1 && o->next > o->told[1];
         }
     }
     printf("closes %u and %u, breaks %u and %u: %u states\n", a.closes, b.closes, a.breaks, b.breaks,
            e.count);
-    EXPECT(lost && agreed_breaks); /* the search went where it was meant to go */
+    EXPECT(repeated && lost == ends && agreed_breaks == ends); /* it went where it was meant to go */
     explore_close(&e);
+}
+
+static void one_side_breaks(void)
+{
+    explore_ends(GENERATIONS, (struct budget){2, 0, 1}, (struct budget){2, 0, 0});
+}
+
+static void both_sides_break(void)
+{
+    explore_ends(GENERATIONS, (struct budget){1, 0, 1}, (struct budget){1, 0, 1});
 }
 
 static void one_side_closes_and_breaks(void)
@@ -479,10 +494,18 @@ static void both_sides_close_and_one_breaks(void)
     explore_ends(GENERATIONS, (struct budget){1, 1, 1}, (struct budget){0, 1, 0});
 }
 
+static void both_sides_close_and_break(void)
+{
+    explore_ends(GENERATIONS - 1, (struct budget){0, 1, 1}, (struct budget){1, 1, 1});
+}
+
 int main(void)
 {
+    TEST_RUN(one_side_breaks);
+    TEST_RUN(both_sides_break);
     TEST_RUN(one_side_closes_and_breaks);
     TEST_RUN(one_side_closes_the_other_breaks);
     TEST_RUN(both_sides_close_and_one_breaks);
+    TEST_RUN(both_sides_close_and_break);
     return test_result();
 }
