@@ -50,11 +50,14 @@ test: setup-all configure
 	@cmake --build $(BUILD) --parallel $(JOBS) $$(tools/test-targets $(BUILD) "$${TESTS:-.}")
 	$(call tests,$(BUILD),--label-exclude rig)
 
+# Tests that go through every state there is.
+EXHAUSTIVE := _all$$|test_(gate|choice)$$
+
 # Everything with the other compiler, unoptimised: it warns of other things. A few tests show that the code it makes runs; not
 # those that try every case there is, which take long without optimisation and would find the same as in $(BUILD).
 clang: export TESTS ?= ^(examples/|unit/)
 clang: clang-build
-	$(call tests,build-clang,--label-exclude rig --exclude-regex '_all$$|test_(rendezvous|random|gate|choice)$$')
+	$(call tests,build-clang,--label-exclude rig --exclude-regex '$(EXHAUSTIVE)|test_(rendezvous|random)$$')
 
 clang-build: setup-all
 	@CC=clang CXX=clang++ tools/configure build-clang -DCMAKE_BUILD_TYPE=Debug -DFISHPLATE_WERROR=ON
@@ -71,10 +74,11 @@ fresh:
 # the runs would execute the same code again (`ctest --test-dir build-asan` runs them too).
 # Checks of the source and of packages have nothing that a sanitizer watches.
 # Programs that softib is slipped under, and that bring no sanitizer, are left to the plain build. So is what runs other tests'
-# parts once more: the papers' whole document, the model checker, the benchmarks with a second number of ranks.
+# parts once more: the papers' whole document, the model checker, the benchmarks with a second number of ranks, Slurm's own daemons; and
+# $(EXHAUSTIVE), state machines without memory of their own.
 asan asan-build: export ASAN_OPTIONS := detect_leaks=0
 asan: asan-build
-	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin)/|^tools/bench/(papers|4)$$')
+	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin)/|^tools/bench/(papers|4)$$|^launcher/slurm$$|$(EXHAUSTIVE)')
 
 asan-build: setup-all
 	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined

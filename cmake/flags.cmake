@@ -16,9 +16,9 @@ set(FISHPLATE_QUICK "-O1")
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     string(APPEND FISHPLATE_QUICK " -fno-var-tracking")
 endif()
-# Every build links hundreds of tests, and gold takes a quarter of the usual linker's time for one. What is installed is linked
-# with the usual one. Tried on x86-64 only.
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+# Every build links hundreds of tests, and gold takes a quarter to a half of the usual linker's time for one. What is installed is
+# linked with the usual one. Tried on these two only.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
     include(CheckLinkerFlag)
     check_linker_flag(C -fuse-ld=gold FISHPLATE_GOLD)
 endif()
