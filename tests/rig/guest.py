@@ -58,16 +58,23 @@ def kvm_or_emulation():
     return "kvm" if os.access(KVM, os.R_OK | os.W_OK) else "emulation"
 
 
+def few_cores():
+    """The host has no core for each processor of an emulated guest, besides what else runs."""
+    return len(os.sched_getaffinity(0)) <= 2
+
+
 def processors(way):
-    """Two, but one where the host has few and emulates: its one free core would run both in turn, a tenth of a second each, and what
-    one says to the other would wait so long. (Ranks that give up their turns were seen to keep soft-RoCE from running for 20 s.)"""
-    return "2" if way == "kvm" or len(os.sched_getaffinity(0)) > 2 else "1"
+    """Two, but one where the host's one free core would run both in turn, a tenth of a second each: what one says to the other would
+    wait so long. (Ranks that give up their turns were seen to keep soft-RoCE from running for 20 s.)"""
+    return "1" if way == "emulation" and few_cores() else "2"
 
 
 def accelerator(way, arch):
+    """One thread for all processors of the guest where cores are few. A rank that polls says so ("pause"), and the thread goes on with
+    the other processor; with a thread each, the host does not know, and half of what it gives the guest is polling."""
     if way == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", CPU[arch]]
+    return ["-accel", f"tcg,thread={'single' if few_cores() else 'multi'},tb-size=512", "-cpu", CPU[arch]]
 
 
 def command_line(kernel, initramfs, share, way):
