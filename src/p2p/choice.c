@@ -269,6 +269,14 @@ static bool first_again(struct choice_class *k, int best)
     return true;
 }
 
+/* The best way is closed to these messages, as to memory that cannot be registered, and was not long ago: they say nothing about it,
+ * and what is open to them is no better for messages that may choose. */
+static bool best_is_closed(const struct choice_class *k, unsigned open, uint32_t messages)
+{
+    const struct way_cost *it = &k->ways[k->best];
+    return !(open & WAY_BIT(k->best)) && it->samples > 0 && k->asked - it->last < LOOK_LONG * messages;
+}
+
 static int decide(struct choice *c, const struct choice_ticket *t, unsigned open, enum way first,
                   uint32_t messages)
 {
@@ -279,6 +287,8 @@ static int decide(struct choice *c, const struct choice_ticket *t, unsigned open
     int way = untried(k, open, first, MAX(best, 0), t);
     if (way >= 0)
         return way;
+    if (best >= 0 && best_is_closed(k, open, messages))
+        return best;
     if (best >= 0 && (level_moved(k, best, t->flow) || first_again(k, best)) &&
         (way = untried(k, open, first, best, t)) >= 0)
         return way;
