@@ -39,7 +39,8 @@ bool mapped_want(const struct mapped *m, uint64_t skip, uint64_t len);
 void mapped_begin(struct mapped *m);
 bool mapped_end(struct mapped *m);
 void mapped_close(struct mapped *m);
-/* After the last window: a mapping does not change the time of modification on every file system. */
+/* After the last window: a mapping does not change the time of modification on every file system. The call waits for the file's lock
+ * in the kernel, which mapped_open needs. */
 void mapped_touch(struct file *f);
 
 /* Tries to get the turn of the node; the second waits for it a while. */
